@@ -2,6 +2,9 @@ package http
 
 import (
 	"maps"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"slices"
 	"strings"
@@ -134,33 +137,33 @@ func (r *request) replyActivity(list []journal.Event, total int, page campaign.P
 
 // activityQuery reads the filter; types is nil for everything.
 func (r *request) activityQuery(shown []journal.Type) (types []journal.Type, page campaign.Page, err error) {
-	var errs fieldErrors
+	var errs form.Errors
 	types = shown
 	q := r.rc.QueryArgs()
 	all, kinds := string(q.Peek("all")), string(q.Peek("kinds"))
 	if q.Has("all") && all != "true" && all != "false" {
-		errs.add("all", "unknown_value", "must be true or false")
+		errs.Add("all", "unknown_value", "must be true or false")
 	}
 	if all == "true" {
 		types = nil
 	}
 	if q.Has("kinds") {
 		if all == "true" {
-			errs.add("kinds", "not_both", "must not be sent with all=true")
+			errs.Add("kinds", "not_both", "must not be sent with all=true")
 		}
 		types = kindsOf(kinds, &errs)
 	}
 	q.Del("all")
 	q.Del("kinds")
 	page.Number, page.Size, _, err = r.page(nil)
-	if len(errs.list) > 0 {
-		mergeErrors(&errs, err)
-		err = errs.err()
+	if len(errs.List) > 0 {
+		errs.Merge(err)
+		err = errs.Err()
 	}
 	return types, page, err
 }
 
-func kindsOf(list string, errs *fieldErrors) (types []journal.Type) {
+func kindsOf(list string, errs *form.Errors) (types []journal.Type) {
 	for _, kind := range strings.Split(list, ",") {
 		found := false
 		for t, name := range actionNames {
@@ -169,7 +172,7 @@ func kindsOf(list string, errs *fieldErrors) (types []journal.Type) {
 			}
 		}
 		if !found {
-			errs.add("kinds", "unknown_value", "must be a list, separated by commas, of "+strings.Join(slices.Sorted(maps.Values(actionNames)), ", "))
+			errs.Add("kinds", "unknown_value", "must be a list, separated by commas, of "+strings.Join(slices.Sorted(maps.Values(actionNames)), ", "))
 			return nil
 		}
 	}

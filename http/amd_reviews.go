@@ -3,6 +3,9 @@ package http
 import (
 	"context"
 	"io"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -55,7 +58,7 @@ func viewReview(v *engine.AMDReview) reviewView {
 
 // reviewFilters reads which reviews are asked for, with the page.
 func (r *request) reviewFilters() (q engine.AMDReviewQuery, page campaign.Page, err error) {
-	page.Number, page.Size, _, err = r.pageOf(nil, func(key, val string, errs *fieldErrors) bool {
+	page.Number, page.Size, _, err = r.pageOf(nil, func(key, val string, errs *form.Errors) bool {
 		switch key {
 		case "campaign_id":
 			q.Campaign = engine.CampaignID(val)
@@ -63,22 +66,22 @@ func (r *request) reviewFilters() (q engine.AMDReviewQuery, page campaign.Page, 
 			q.Trunk = engine.TrunkID(val)
 		case "country":
 			if q.Country = strings.ToUpper(val); !number.SupportedRegion(q.Country) {
-				errs.add(key, "unknown_value", "must be a country of two letters, such as DE")
+				errs.Add(key, "unknown_value", "must be a country of two letters, such as DE")
 			}
 		case "verdict":
 			if q.Verdict = engine.Verdict(val); !slices.Contains(engine.Verdicts, q.Verdict) {
-				errs.add(key, "unknown_value", "must be one of "+verdictNames())
+				errs.Add(key, "unknown_value", "must be one of "+verdictNames())
 			}
 		case "labelled":
 			yes := val == "true"
 			if q.Labelled = &yes; !yes && val != "false" {
-				errs.add(key, "unknown_value", "must be true or false")
+				errs.Add(key, "unknown_value", "must be true or false")
 			}
 		default:
 			return false
 		}
 		if len(val) > trunkIDCap || !printable(val) {
-			errs.add(key, "too_long", "must be at most 64 printable characters")
+			errs.Add(key, "too_long", "must be at most 64 printable characters")
 		}
 		return true
 	})
@@ -148,17 +151,17 @@ func (s *Server) labelReview(r *request) error {
 	if err != nil {
 		return err
 	}
-	label := engine.Verdict(f.term("label", ""))
+	label := engine.Verdict(f.Term("label", ""))
 	switch {
-	case !f.has("label"):
-		f.fail("label", "required", "is required; none takes a label back")
+	case !f.Has("label"):
+		f.Fail("label", "required", "is required; none takes a label back")
 	case label == "none":
 		label = ""
 	case label != "" && !slices.Contains(engine.Verdicts, label):
-		f.fail("label", "unknown_value", "must be none or one of "+verdictNames())
+		f.Fail("label", "unknown_value", "must be none or one of "+verdictNames())
 	}
-	f.done()
-	if err := f.errs.err(); err != nil {
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	v, err := s.reviewOf(r)
@@ -295,16 +298,16 @@ func (s *Server) listVoicemails(r *request) error {
 
 // addVoicemail takes a WAV file; its name is a parameter.
 func (s *Server) addVoicemail(r *request) error {
-	var errs fieldErrors
+	var errs form.Errors
 	name := string(r.rc.QueryArgs().Peek("name"))
 	r.rc.QueryArgs().Del("name")
 	if name == "" || len(name) > voicemailNameCap || !printable(name) {
-		errs.add("name", "invalid_format", "must be 1 to "+strconv.Itoa(voicemailNameCap)+" printable characters")
+		errs.Add("name", "invalid_format", "must be 1 to "+strconv.Itoa(voicemailNameCap)+" printable characters")
 	}
 	for k := range r.rc.QueryArgs().All() {
-		errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
+		errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
 	}
-	if err := errs.err(); err != nil {
+	if err := errs.Err(); err != nil {
 		return err
 	}
 	if ct := string(r.rc.Request.Header.ContentType()); ct != contentWAV && ct != "audio/x-wav" {

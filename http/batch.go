@@ -3,8 +3,10 @@ package http
 import (
 	"bytes"
 	"errors"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
-	"strconv"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -26,9 +28,9 @@ func (s *Server) addBatch(r *request) error {
 		if err != nil {
 			return nil, err
 		}
-		items := f.items("contacts", maxContactsPerRequest)
-		f.done()
-		if err := f.errs.err(); err != nil {
+		items := f.Items("contacts", maxContactsPerRequest)
+		f.Done()
+		if err := f.Errs.Err(); err != nil {
 			return nil, err
 		}
 		cmd := campaign.AddBatch{Idempotency: key, Results: make([]campaign.BatchResult, len(items)),
@@ -46,41 +48,23 @@ func (s *Server) addBatch(r *request) error {
 }
 
 // batchItem reads one item, or says what is wrong with it.
-func (s *Server) batchItem(v *jsonValue) (campaign.NewContact, *campaign.RowProblem) {
-	if v.kind != jsonObject {
-		return campaign.NewContact{}, &campaign.RowProblem{Code: "validation_failed", Detail: "An item must be " + jsonObject.String() + ", not " + v.kind.String() + "."}
+func (s *Server) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProblem) {
+	if v.Kind != form.Object {
+		return campaign.NewContact{}, &campaign.RowProblem{Code: "validation_failed", Detail: "An item must be " + form.Object.String() + ", not " + v.Kind.String() + "."}
 	}
-	var errs fieldErrors
-	f := form{v: v, errs: &errs}
-	to := f.callee("mobile")
-	c := campaign.NewContact{Number: to.Number, Variables: f.variables("metadata", true)}
-	f.done()
+	var errs form.Errors
+	f := form.Form{Value: v, Errs: &errs}
+	to := f.Callee("mobile")
+	c := campaign.NewContact{Number: to.Number, Variables: f.Variables("metadata", true)}
+	f.Done()
 	var e *engine.Error
 	switch {
-	case len(errs.list) > 0:
-		return c, &campaign.RowProblem{Code: "validation_failed", Detail: "The item failed validation; see errors.", Errors: errs.list[:min(len(errs.list), batchErrors)]}
+	case len(errs.List) > 0:
+		return c, &campaign.RowProblem{Code: "validation_failed", Detail: "The item failed validation; see errors.", Errors: errs.List[:min(len(errs.List), batchErrors)]}
 	case errors.As(s.Destinations.Destination(to), &e):
 		return c, &campaign.RowProblem{Code: e.Code, Detail: e.Detail}
 	}
 	return c, nil
-}
-
-// items reads a list that must have entries.
-func (f form) items(field string, limit int) []jsonValue {
-	v := f.find(field)
-	switch {
-	case v == nil:
-		f.fail(field, "required", "is required")
-	case v.kind != jsonArray:
-		f.wrongType(field, jsonArray, v.kind)
-	case len(v.items) == 0:
-		f.fail(field, "required", "must have at least one entry")
-	case len(v.items) > limit:
-		f.fail(field, "too_long", "must have at most "+strconv.Itoa(limit)+" entries; send the rest in another request")
-	default:
-		return v.items
-	}
-	return nil
 }
 
 // batchSuffix ends the path of the batch route.

@@ -1,11 +1,14 @@
 package http
 
 import (
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"strconv"
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/contact"
 )
 
 // Bots: configured voice bots. The token that signs upgrade requests is
@@ -97,33 +100,33 @@ func (s *Server) putBot(r *request) error {
 		return err
 	}
 	bot := engine.Bot{
-		ID:        engine.BotID(f.pathID(r, "bot_id")),
-		Name:      f.text("name", required, 100),
-		Active:    f.flag("active", true),
-		Seats:     f.within("seats", 1, 1, 100_000),
-		Endpoints: f.words("endpoints", engine.EndpointsCap),
-		AuthToken: f.text("auth_token", optional, 255),
-		Account:   f.text("account", optional, 34),
-		Variables: f.words("required_variables", maxVariables),
+		ID:        engine.BotID(pathID(f, r, "bot_id")),
+		Name:      f.Text("name", form.Required, 100),
+		Active:    f.Flag("active", true),
+		Seats:     f.Within("seats", 1, 1, 100_000),
+		Endpoints: f.Words("endpoints", engine.EndpointsCap),
+		AuthToken: f.Text("auth_token", form.Optional, 255),
+		Account:   f.Text("account", form.Optional, 34),
+		Variables: f.Words("required_variables", contact.VariableCountCap),
 		CreatedAt: s.Now(),
 	}
-	if wrong := len(f.errs.list) > 0; !wrong || len(bot.Endpoints) > 0 {
+	if wrong := len(f.Errs.List) > 0; !wrong || len(bot.Endpoints) > 0 {
 		for _, e := range engine.CheckEndpoints(bot.Endpoints) {
-			f.fail(e.Field, e.Code, e.Message)
+			f.Fail(e.Field, e.Code, e.Message)
 		}
 	}
 	for i, v := range bot.Variables {
-		if v == "" || len(v) > maxVariableName {
-			f.fail("required_variables["+strconv.Itoa(i)+"]", "invalid_format", "must be a name of 1 to 64 bytes")
+		if v == "" || len(v) > contact.VariableNameCap {
+			f.Fail("required_variables["+strconv.Itoa(i)+"]", "invalid_format", "must be a name of 1 to 64 bytes")
 		}
 	}
 	// INTERFACES §1: ids are AC + 32 hex.
 	if bot.Account != "" && !validAccount(bot.Account) {
-		f.fail("account", "invalid_format", "must be AC and 32 hex digits")
+		f.Fail("account", "invalid_format", "must be AC and 32 hex digits")
 	}
-	keep := !f.sent("auth_token")
-	f.done()
-	if err := f.errs.err(); err != nil {
+	keep := !f.Sent("auth_token")
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	stored, created, err := s.Bots.PutBot(r.ctx(), bot, keep, r.who())
@@ -136,22 +139,22 @@ func (s *Server) putBot(r *request) error {
 // deleteBot needs force=true while campaigns that run or are paused use the bot.
 func (s *Server) deleteBot(r *request) error {
 	id := r.param("bot_id")
-	if !validIdentifier(id) {
+	if !form.ValidIdentifier(id) {
 		return errNoBot
 	}
 	force := false
-	var errs fieldErrors
+	var errs form.Errors
 	for k, v := range r.rc.QueryArgs().All() {
 		switch {
 		case string(k) != "force":
-			errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
+			errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
 		case string(v) != "true" && string(v) != "false":
-			errs.add("force", "unknown_value", "must be true or false")
+			errs.Add("force", "unknown_value", "must be true or false")
 		default:
 			force = string(v) == "true"
 		}
 	}
-	if err := errs.err(); err != nil {
+	if err := errs.Err(); err != nil {
 		return err
 	}
 	if err := s.Bots.DeleteBot(r.ctx(), engine.BotID(id), force, r.who()); err != nil {
@@ -183,43 +186,13 @@ func validAccount(s string) bool {
 }
 
 // pathID is an identifier of the path; a body that repeats it must agree.
-func (f form) pathID(r *request, param string) string {
+func pathID(f form.Form, r *request, param string) string {
 	id := r.param(param)
-	if !validIdentifier(id) {
-		f.fail(param, "invalid_format", "must be 1 to 64 letters, digits, dots, dashes and underscores")
+	if !form.ValidIdentifier(id) {
+		f.Fail(param, "invalid_format", "must be 1 to 64 letters, digits, dots, dashes and underscores")
 	}
-	if in := f.text("id", optional, 64); in != "" && in != id {
-		f.fail("id", "mismatch", "must be the one in the path")
+	if in := f.Text("id", form.Optional, 64); in != "" && in != id {
+		f.Fail("id", "mismatch", "must be the one in the path")
 	}
 	return id
-}
-
-// within reads an integer of a range.
-func (f form) within(field string, def, low, high int) int {
-	n := f.whole(field, def)
-	if n < low || n > high {
-		f.fail(field, "out_of_range", "must be from "+strconv.Itoa(low)+" to "+strconv.Itoa(high))
-		return def
-	}
-	return n
-}
-
-// oneOf reads a string out of a closed set.
-func (f form) oneOf(field, def string, set ...string) string {
-	if !f.has(field) {
-		return def
-	}
-	got := f.text(field, optional, 64)
-	list := ""
-	for i, s := range set {
-		if s == got {
-			return got
-		}
-		if i > 0 {
-			list += ", "
-		}
-		list += s
-	}
-	f.fail(field, "unknown_value", "must be one of "+list)
-	return def
 }

@@ -5,8 +5,10 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -176,12 +178,12 @@ func (s *Server) digits(r *request) error {
 	if err != nil {
 		return err
 	}
-	keys := f.text("digits", required, digitsCap)
+	keys := f.Text("digits", form.Required, digitsCap)
 	if strings.Trim(keys, "0123456789*#ABCD") != "" {
-		f.fail("digits", "invalid_format", "must be keys: 0-9, *, #, A-D")
+		f.Fail("digits", "invalid_format", "must be keys: 0-9, *, #, A-D")
 	}
-	f.done()
-	if err := f.errs.err(); err != nil {
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	if err := s.Calls.SendDigits(r.ctx(), id, keys); err != nil {
@@ -210,31 +212,31 @@ func (s *Server) result(r *request) error {
 		return err
 	}
 	res := attempt.Result{
-		Disposition:    f.text("disposition", optional, 255),
-		SubDisposition: f.text("sub_disposition", optional, 255),
-		Summary:        f.text("summary", optional, 16<<10),
-		Variables:      f.variables("variables", true),
-		DoNotCall:      f.flag("do_not_call", false),
-		TranscriptURL:  f.link("transcript_url"),
-		RecordingURL:   f.link("recording_url"),
+		Disposition:    f.Text("disposition", form.Optional, 255),
+		SubDisposition: f.Text("sub_disposition", form.Optional, 255),
+		Summary:        f.Text("summary", form.Optional, 16<<10),
+		Variables:      f.Variables("variables", true),
+		DoNotCall:      f.Flag("do_not_call", false),
+		TranscriptURL:  f.Link("transcript_url"),
+		RecordingURL:   f.Link("recording_url"),
 		ReceivedAt:     s.Now(),
 	}
-	var rest leftovers
-	if cb, ok := f.object("callback"); ok {
+	var rest form.Leftovers
+	if cb, ok := f.Object("callback"); ok {
 		res.Callback = &attempt.Callback{
-			Requested: cb.flag("requested", false), At: cb.when("at"), Reason: cb.text("reason", optional, 500),
+			Requested: cb.Flag("requested", false), At: cb.When("at"), Reason: cb.Text("reason", form.Optional, 500),
 		}
-		rest.take(cb)
+		rest.Take(cb)
 	}
-	rest.take(f)
-	res.Unknown = rest.kept
-	if err := f.errs.err(); err != nil {
+	rest.Take(f)
+	res.Unknown = rest.Kept
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	if err := s.Calls.SubmitResult(r.ctx(), campaign.SubmitResult{Call: id, Result: res}); err != nil {
 		return err
 	}
-	reply := storedReply{resultReply: resultReply{Status: "ok", CallID: id}, Unknown: rest.names, Dropped: rest.dropped}
+	reply := storedReply{resultReply: resultReply{Status: "ok", CallID: id}, Unknown: rest.Names, Dropped: rest.Dropped}
 	return r.reply(nethttp.StatusOK, reply)
 }
 
@@ -279,18 +281,4 @@ func (s *Server) callAccess(r *request, scope string) (engine.CallID, error) {
 		return "", errUnauthorized
 	}
 	return id, nil
-}
-
-// link reads an absolute http or https address.
-func (f form) link(field string) string {
-	s := f.text(field, optional, 2048)
-	if s == "" {
-		return ""
-	}
-	u, err := url.Parse(s)
-	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
-		f.fail(field, "invalid_format", "must be an http or https address")
-		return ""
-	}
-	return s
 }

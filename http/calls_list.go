@@ -2,6 +2,9 @@ package http
 
 import (
 	"errors"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -17,19 +20,19 @@ import (
 // ones. A key that is bound to campaigns names one of them.
 func (s *Server) listCalls(r *request) error {
 	q := attempt.Query{Limit: defaultPageSize}
-	var errs fieldErrors
+	var errs form.Errors
 	for k, v := range r.rc.QueryArgs().All() {
 		if key := string(k); !callsParameter(&q, key, string(v), &errs) {
-			errs.add(clipName(key), "unknown_field", "is not a parameter of this request")
+			errs.Add(form.ClipName(key), "unknown_field", "is not a parameter of this request")
 		}
 	}
 	if !q.From.IsZero() && !q.Until.IsZero() && !q.From.Before(q.Until) {
-		errs.add("to", "out_of_range", "must be later than from")
+		errs.Add("to", "out_of_range", "must be later than from")
 	}
 	if !r.mayUse(q.Campaign) {
 		return errCampaignForbidden
 	}
-	if err := errs.err(); err != nil {
+	if err := errs.Err(); err != nil {
 		return err
 	}
 	list, next, err := s.Calls.Calls(r.ctx(), q)
@@ -51,15 +54,15 @@ func (s *Server) listCalls(r *request) error {
 
 // callsParameter takes one parameter of the list; known is false when there is no
 // such one.
-func callsParameter(q *attempt.Query, key, val string, errs *fieldErrors) (known bool) {
+func callsParameter(q *attempt.Query, key, val string, errs *form.Errors) (known bool) {
 	oneOf := func(list []string) {
 		if !slices.Contains(list, val) {
-			errs.add(key, "unknown_value", "must be one of "+strings.Join(list, ", "))
+			errs.Add(key, "unknown_value", "must be one of "+strings.Join(list, ", "))
 		}
 	}
 	name := func() string {
-		if !validIdentifier(val) {
-			errs.add(key, "invalid_format", "must be an identifier")
+		if !form.ValidIdentifier(val) {
+			errs.Add(key, "invalid_format", "must be an identifier")
 		}
 		return val
 	}
@@ -74,7 +77,7 @@ func callsParameter(q *attempt.Query, key, val string, errs *fieldErrors) (known
 		n, err := number.Parse(val)
 		var e *engine.Error
 		if errors.As(err, &e) {
-			errs.add(key, e.Code, e.Detail)
+			errs.Add(key, e.Code, e.Detail)
 		}
 		q.To = n
 	case "state":
@@ -86,7 +89,7 @@ func callsParameter(q *attempt.Query, key, val string, errs *fieldErrors) (known
 	case "from", "to":
 		at, err := time.Parse(time.RFC3339, val)
 		if err != nil {
-			errs.add(key, "invalid_format", "must be a time with an offset, as in 2030-03-02T09:00:00+01:00 (RFC 3339)")
+			errs.Add(key, "invalid_format", "must be a time with an offset, as in 2030-03-02T09:00:00+01:00 (RFC 3339)")
 		}
 		if key == "from" {
 			q.From = at
@@ -95,12 +98,12 @@ func callsParameter(q *attempt.Query, key, val string, errs *fieldErrors) (known
 		}
 	case "cursor":
 		if q.Before = engine.AttemptID(val); !isHex(val, 32) {
-			errs.add(key, "invalid_format", "must be the next_cursor of an answer")
+			errs.Add(key, "invalid_format", "must be the next_cursor of an answer")
 		}
 	case "page_size":
 		n, err := strconv.Atoi(val)
 		if err != nil || n < 1 || n > maxPageSize {
-			errs.add(key, "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(maxPageSize))
+			errs.Add(key, "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(maxPageSize))
 		}
 		q.Limit = n
 	default:

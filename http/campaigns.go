@@ -1,6 +1,8 @@
 package http
 
 import (
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"time"
 
@@ -144,10 +146,10 @@ func (s *Server) createCampaign(r *request) error {
 		return err
 	}
 	settings := readSettings(f)
-	f.done()
+	f.Done()
 	// One answer names every mistake: those of the JSON and those of the rules.
-	mergeErrors(f.errs, settings.Validate())
-	if err := f.errs.err(); err != nil {
+	f.Errs.Merge(settings.Validate())
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	d, err := s.Campaigns.Create(r.ctx(), campaign.Create{Settings: settings, Who: r.who()})
@@ -161,7 +163,7 @@ func (s *Server) createCampaign(r *request) error {
 // campaignOf reads the id of the path.
 func (r *request) campaignOf() (engine.CampaignID, error) {
 	id := r.param("campaign_id")
-	if !validIdentifier(id) {
+	if !form.ValidIdentifier(id) {
 		return "", errNoCampaign
 	}
 	if !r.mayUse(engine.CampaignID(id)) {
@@ -233,10 +235,10 @@ func (r *request) options(cmd *campaign.Act) error {
 		return err
 	}
 	if cmd.Action == campaign.ActionRestart {
-		cmd.Unreached = f.flag("only_unreached", false)
+		cmd.Unreached = f.Flag("only_unreached", false)
 	}
-	f.done()
-	return f.errs.err()
+	f.Done()
+	return f.Errs.Err()
 }
 
 func (s *Server) deleteCampaign(r *request) error {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"strconv"
 	"time"
@@ -104,7 +107,7 @@ func (s *Server) series(r *request) error {
 		return err
 	}
 	key := chartKey{campaign: id, points: seriesPoints}
-	var errs fieldErrors
+	var errs form.Errors
 	for k, v := range r.rc.QueryArgs().All() {
 		switch name, val := string(k), string(v); name {
 		case "run":
@@ -116,17 +119,17 @@ func (s *Server) series(r *request) error {
 		case "points":
 			n, err := strconv.Atoi(val)
 			if err != nil || n < 1 || n > campaign.SeriesPointsCap {
-				errs.add("points", "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(campaign.SeriesPointsCap))
+				errs.Add("points", "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(campaign.SeriesPointsCap))
 			}
 			key.points = n
 		default:
-			errs.add(clipName(name), "unknown_field", "is not a parameter of this request")
+			errs.Add(form.ClipName(name), "unknown_field", "is not a parameter of this request")
 		}
 	}
 	if !key.from.IsZero() && !key.until.IsZero() && key.until.Before(key.from) {
-		errs.add("to", "out_of_range", "must not be before from")
+		errs.Add("to", "out_of_range", "must not be before from")
 	}
-	if err := errs.err(); err != nil {
+	if err := errs.Err(); err != nil {
 		return err
 	}
 	return s.replyChart(r, key)
@@ -138,24 +141,24 @@ func (s *Server) breakdown(r *request) error {
 		return err
 	}
 	key := chartKey{campaign: id}
-	var errs fieldErrors
+	var errs form.Errors
 	for k, v := range r.rc.QueryArgs().All() {
 		if name := string(k); name != "run" {
-			errs.add(clipName(name), "unknown_field", "is not a parameter of this request")
+			errs.Add(form.ClipName(name), "unknown_field", "is not a parameter of this request")
 			continue
 		}
 		key.run = chartRun(string(v), &errs)
 	}
-	if err := errs.err(); err != nil {
+	if err := errs.Err(); err != nil {
 		return err
 	}
 	return s.replyChart(r, key)
 }
 
-func chartRun(val string, errs *fieldErrors) int {
+func chartRun(val string, errs *form.Errors) int {
 	n, err := strconv.Atoi(val)
 	if err != nil || n < 1 || n > 1<<30 {
-		errs.add("run", "out_of_range", "must be the number of a run, 1 or more")
+		errs.Add("run", "out_of_range", "must be the number of a run, 1 or more")
 	}
 	return n
 }
@@ -164,13 +167,13 @@ func chartRun(val string, errs *fieldErrors) int {
 // a step before it leaves what the database knows.
 const chartYearLeast, chartYearMost = 2000, 2200
 
-func chartTime(field, val string, errs *fieldErrors) time.Time {
+func chartTime(field, val string, errs *form.Errors) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, val)
 	switch {
 	case err != nil:
-		errs.add(field, "invalid_format", "must be a date and time with its offset (RFC 3339), for example 2026-03-01T09:30:00Z")
+		errs.Add(field, "invalid_format", "must be a date and time with its offset (RFC 3339), for example 2026-03-01T09:30:00Z")
 	case t.UTC().Year() < chartYearLeast || t.UTC().Year() >= chartYearMost:
-		errs.add(field, "out_of_range", "must be in the years 2000 to 2199")
+		errs.Add(field, "out_of_range", "must be in the years 2000 to 2199")
 	}
 	return t.UTC()
 }

@@ -2,6 +2,9 @@ package http
 
 import (
 	"context"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"time"
 
@@ -24,11 +27,11 @@ func (s *Server) cloneCampaign(r *request) error {
 		if err != nil {
 			return err
 		}
-		if f.has("name") {
-			cmd.Name = f.text("name", required, 200)
+		if f.Has("name") {
+			cmd.Name = f.Text("name", form.Required, 200)
 		}
-		f.done()
-		if err := f.errs.err(); err != nil {
+		f.Done()
+		if err := f.Errs.Err(); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,9 @@ package http
 
 import (
 	"errors"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -86,19 +89,19 @@ func (s *Server) listContacts(r *request) error {
 		return err
 	}
 	page := campaign.Page{}
-	page.Number, page.Size, page.Filter, err = r.pageOf(names(contact.States), func(key, val string, errs *fieldErrors) bool {
+	page.Number, page.Size, page.Filter, err = r.pageOf(names(contact.States), func(key, val string, errs *form.Errors) bool {
 		switch key {
 		case "number":
 			n, err := number.Parse(val)
 			var e *engine.Error
 			if errors.As(err, &e) {
-				errs.add("number", e.Code, e.Detail)
+				errs.Add("number", e.Code, e.Detail)
 			}
 			page.Phone = n
 		case "callback":
 			page.Callback = contact.CallbackState(val)
 			if !slices.Contains(contact.CallbackStates, page.Callback) {
-				errs.add("callback", "unknown_value", "must be one of "+strings.Join(names(contact.CallbackStates), ", "))
+				errs.Add("callback", "unknown_value", "must be one of "+strings.Join(names(contact.CallbackStates), ", "))
 			}
 		default:
 			return false
@@ -166,17 +169,17 @@ func (r *request) contactOptions(cmd *campaign.ActOnContact) error {
 	}
 	switch cmd.Action {
 	case campaign.ExcludeContact:
-		cmd.Reason = f.text("reason", optional, 500)
+		cmd.Reason = f.Text("reason", form.Optional, 500)
 	case campaign.CallBack:
-		if at := f.when("at"); at != nil {
+		if at := f.When("at"); at != nil {
 			cmd.At = *at
-		} else if !f.has("at") {
-			f.fail("at", "required", "is required")
+		} else if !f.Has("at") {
+			f.Fail("at", "required", "is required")
 		}
 	case campaign.RetryNow:
 	}
-	f.done()
-	return f.errs.err()
+	f.Done()
+	return f.Errs.Err()
 }
 
 // addContacts takes a list. A mistake in one row refuses the whole list, so
@@ -190,18 +193,18 @@ func (s *Server) addContacts(r *request) error {
 	if err != nil {
 		return err
 	}
-	rows, callees := f.rows("contacts", maxContactsPerRequest)
-	f.done()
+	rows, callees := contactRows(f, "contacts", maxContactsPerRequest)
+	f.Done()
 	for i := range callees {
 		if callees[i].Number == "" {
 			continue // named already
 		}
 		var e *engine.Error
 		if errors.As(s.Destinations.Destination(callees[i]), &e) {
-			f.fail("contacts["+strconv.Itoa(i)+"].mobile", e.Code, e.Detail)
+			f.Fail("contacts["+strconv.Itoa(i)+"].mobile", e.Code, e.Detail)
 		}
 	}
-	if err := f.errs.err(); err != nil {
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	report, err := s.Campaigns.AddContacts(r.ctx(), campaign.AddContacts{
@@ -213,22 +216,22 @@ func (s *Server) addContacts(r *request) error {
 	return r.reply(nethttp.StatusOK, report)
 }
 
-// rows reads the list of contacts: the trigger's words, mobile and metadata.
-func (f form) rows(field string, limit int) (rows []campaign.NewContact, callees []number.Callee) {
-	items := f.items(field, limit)
+// contactRows reads the list of contacts: the trigger's words, mobile and metadata.
+func contactRows(f form.Form, field string, limit int) (rows []campaign.NewContact, callees []number.Callee) {
+	items := f.Items(field, limit)
 	rows, callees = make([]campaign.NewContact, 0, len(items)), make([]number.Callee, 0, len(items))
 	for i := range items {
 		item := &items[i]
 		at := field + "[" + strconv.Itoa(i) + "]"
-		if item.kind != jsonObject {
-			f.wrongType(at, jsonObject, item.kind)
+		if item.Kind != form.Object {
+			f.WrongType(at, form.Object, item.Kind)
 			continue
 		}
-		row := form{v: item, path: f.name(at), errs: f.errs}
-		to := row.callee("mobile")
-		rows = append(rows, campaign.NewContact{Number: to.Number, Variables: row.variables("metadata", true)})
+		row := form.Form{Value: item, Path: f.Name(at), Errs: f.Errs}
+		to := row.Callee("mobile")
+		rows = append(rows, campaign.NewContact{Number: to.Number, Variables: row.Variables("metadata", true)})
 		callees = append(callees, to)
-		row.done()
+		row.Done()
 	}
 	return rows, callees
 }

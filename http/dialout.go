@@ -1,6 +1,8 @@
 package http
 
 import (
+	"dialler/http/form"
+
 	nethttp "net/http"
 
 	"dialler/engine"
@@ -15,11 +17,11 @@ func (s *Server) dialout(r *request) error {
 		if err != nil {
 			return nil, err
 		}
-		to := f.callee("to_number")
+		to := f.Callee("to_number")
 		cmd := campaign.Dialout{
-			Bot:         engine.BotID(f.text("bot_id", required, 64)),
+			Bot:         engine.BotID(f.Text("bot_id", form.Required, 64)),
 			To:          to.Number,
-			From:        f.phone("from_number"),
+			From:        f.Phone("from_number"),
 			Who:         r.who(),
 			DayCap:      r.dialoutsPerDay(),
 			Idempotency: id,
@@ -27,20 +29,20 @@ func (s *Server) dialout(r *request) error {
 		}
 		// spec: "variables and connected_event must not both be sent in one
 		// request"; either is the other's alias.
-		cmd.Variables = f.variables("variables", false)
-		if f.has("variables") && f.has("connected_event") {
+		cmd.Variables = f.Variables("variables", false)
+		if f.Has("variables") && f.Has("connected_event") {
 			const why = "must not be sent together with its alias; send only one of variables and connected_event"
-			f.fail("variables", "mutually_exclusive", why)
-			f.fail("connected_event", "mutually_exclusive", why)
-		} else if f.has("connected_event") {
-			cmd.Variables = f.variables("connected_event", false)
+			f.Fail("variables", "mutually_exclusive", why)
+			f.Fail("connected_event", "mutually_exclusive", why)
+		} else if f.Has("connected_event") {
+			cmd.Variables = f.Variables("connected_event", false)
 		}
-		cmd.Transfers = attempt.TransferRules{Allowed: f.words("transfer_targets", attempt.TransferTargetsCap), Limit: f.whole("transfer_limit", 1)}
-		f.done()
+		cmd.Transfers = attempt.TransferRules{Allowed: f.Words("transfer_targets", attempt.TransferTargetsCap), Limit: f.Whole("transfer_limit", 1)}
+		f.Done()
 		if wrong := campaign.ValidateTransfers(cmd.Transfers); len(wrong) > 0 {
-			mergeErrors(f.errs, engine.Invalid("validation_failed", "", wrong...))
+			f.Errs.Merge(engine.Invalid("validation_failed", "", wrong...))
 		}
-		if err := f.errs.err(); err != nil {
+		if err := f.Errs.Err(); err != nil {
 			return nil, err
 		}
 		if err := s.mayCall("to_number", to); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/form"
 )
 
 // CSV files that are sent as they are read, on a connection of their own. One
@@ -249,11 +250,11 @@ func sheet[T any](r *request, d *download, name string, size int, next func(cont
 
 // noQuery refuses every parameter.
 func (r *request) noQuery() error {
-	var errs fieldErrors
+	var errs form.Errors
 	for k := range r.rc.QueryArgs().All() {
-		errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
+		errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
 	}
-	return errs.err()
+	return errs.Err()
 }
 
 // rejectedPart is how many rejected rows are read at a time.

@@ -3,6 +3,9 @@ package http
 import (
 	"encoding/json"
 	"errors"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -33,7 +36,7 @@ func (s *Server) editCampaign(r *request) error {
 		return err
 	}
 	version := r.version(f)
-	if err := f.errs.err(); err != nil {
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	d, err := s.Campaigns.Detail(r.ctx(), id)
@@ -45,9 +48,9 @@ func (s *Server) editCampaign(r *request) error {
 		return err
 	}
 	settings := readSettings(merged)
-	merged.done()
-	mergeErrors(f.errs, settings.Validate())
-	if err := f.errs.err(); err != nil {
+	merged.Done()
+	f.Errs.Merge(settings.Validate())
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	d, err = s.Campaigns.Act(r.ctx(), campaign.Act{Campaign: id, Action: campaign.ActionEdit, Settings: &settings, Version: version, Who: r.who()})
@@ -73,7 +76,7 @@ func conflicting(err error) error {
 }
 
 // patch reads a body that is a merge patch; plain JSON is taken for one too.
-func (r *request) patch() (form, error) {
+func (r *request) patch() (form.Form, error) {
 	const mergePatchType = "application/merge-patch+json"
 	if ct := r.rc.Request.Header.ContentType(); strings.EqualFold(string(ct), mergePatchType) {
 		r.rc.Request.Header.SetContentType(contentJSON)
@@ -82,66 +85,39 @@ func (r *request) patch() (form, error) {
 }
 
 // version is that of the settings that were edited; the form keeps the error.
-func (r *request) version(f form) int64 {
-	inBody := int64(f.whole("version", 0))
-	f.v.members = slices.DeleteFunc(f.v.members, func(m jsonMember) bool { return m.name == "version" })
+func (r *request) version(f form.Form) int64 {
+	inBody := int64(f.Whole("version", 0))
+	f.Value.Members = slices.DeleteFunc(f.Value.Members, func(m form.Member) bool { return m.Name == "version" })
 	given := string(r.rc.Request.Header.Peek("If-Match"))
 	if given == "" {
 		switch {
-		case len(f.errs.list) > 0:
+		case len(f.Errs.List) > 0:
 		case inBody < 1:
-			f.fail("version", "required", "is required, in the body or as If-Match: the version of the settings that were edited")
+			f.Fail("version", "required", "is required, in the body or as If-Match: the version of the settings that were edited")
 		}
 		return inBody
 	}
 	n, err := strconv.ParseInt(strings.Trim(given, `"`), 10, 64)
 	switch {
 	case err != nil || n < 1:
-		f.fail("If-Match", "invalid_format", `must be a version, for example "3"`)
+		f.Fail("If-Match", "invalid_format", `must be a version, for example "3"`)
 	case inBody != 0 && inBody != n:
-		f.fail("version", "mismatch", "must be the one in If-Match")
+		f.Fail("version", "mismatch", "must be the one in If-Match")
 	}
 	return n
 }
 
 // mergeSettings gives the form of the settings with the patch applied; what is
 // wrong with it goes to the patch's errors.
-func mergeSettings(now *campaign.Settings, patch form) (form, error) {
+func mergeSettings(now *campaign.Settings, patch form.Form) (form.Form, error) {
 	raw, err := json.Marshal(viewSettings(now))
 	if err != nil {
-		return form{}, err
+		return form.Form{}, err
 	}
-	base, e := parseJSON(raw, patch.errs)
+	base, e := form.Parse(raw, patch.Errs)
 	if e != nil {
-		return form{}, e
+		return form.Form{}, e
 	}
-	merged := mergeValues(base, *patch.v)
-	return form{v: &merged, errs: patch.errs}, nil
-}
-
-// mergeValues is MergePatch of RFC 7396.
-func mergeValues(target, patch jsonValue) jsonValue {
-	if patch.kind != jsonObject {
-		return patch
-	}
-	out := jsonValue{kind: jsonObject}
-	if target.kind == jsonObject {
-		out.members = slices.Clone(target.members)
-	}
-	for i := range patch.members {
-		m := &patch.members[i]
-		at := slices.IndexFunc(out.members, func(have jsonMember) bool { return have.name == m.name })
-		switch {
-		case m.value.kind == jsonNull && at >= 0:
-			out.members = slices.Delete(out.members, at, at+1)
-		case m.value.kind == jsonNull:
-			// A member that is not there is not taken away; a misspelt one is.
-			out.members = append(out.members, *m)
-		case at >= 0:
-			out.members[at].value = mergeValues(out.members[at].value, m.value)
-		default:
-			out.members = append(out.members, jsonMember{name: m.name, value: mergeValues(jsonValue{}, m.value)})
-		}
-	}
-	return out
+	merged := form.MergeValues(base, *patch.Value)
+	return form.Form{Value: &merged, Errs: patch.Errs}, nil
 }

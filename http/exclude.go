@@ -1,11 +1,14 @@
 package http
 
 import (
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"strconv"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 )
 
 // exclude suppresses contacts of a campaign (spec: Exclude; SEMANTICS §3, §11).
@@ -16,18 +19,18 @@ func (s *Server) exclude(r *request) error {
 			return nil, err
 		}
 		cmd := campaign.Exclude{
-			Campaign:    engine.CampaignID(f.text("campaign_id", required, 64)),
-			Reason:      f.text("reason", optional, exclusionReasonCap),
+			Campaign:    engine.CampaignID(f.Text("campaign_id", form.Required, 64)),
+			Reason:      f.Text("reason", form.Optional, exclusionReasonCap),
 			Who:         r.who(),
 			Idempotency: id,
 			Deadline:    r.deadline(),
 		}
-		cmd.Number, cmd.Match = f.selector()
-		f.done()
+		cmd.Number, cmd.Match = exclusionSelector(f)
+		f.Done()
 		if cmd.Campaign != "" && !r.mayUse(cmd.Campaign) {
 			return nil, errCampaignForbidden
 		}
-		if err := f.errs.err(); err != nil {
+		if err := f.Errs.Err(); err != nil {
 			return nil, err
 		}
 		return s.Campaigns.Exclude(r.ctx(), cmd)
@@ -37,81 +40,81 @@ func (s *Server) exclude(r *request) error {
 // exclusionReasonCap bounds the note that is recorded with an exclusion, in bytes.
 const exclusionReasonCap = 500
 
-// selector reads whom an exclusion is about: exactly one of mobile and match.
-func (f form) selector() (engine.PhoneNumber, map[string]string) {
-	switch byNumber, byKey := f.has("mobile"), f.has("match"); {
+// exclusionSelector reads whom an exclusion is about: exactly one of mobile and match.
+func exclusionSelector(f form.Form) (engine.PhoneNumber, map[string]string) {
+	switch byNumber, byKey := f.Has("mobile"), f.Has("match"); {
 	case byNumber && byKey:
 		const why = "must not be sent together with the other selector; send exactly one of mobile and match"
-		f.fail("mobile", "mutually_exclusive", why)
-		f.fail("match", "mutually_exclusive", why)
+		f.Fail("mobile", "mutually_exclusive", why)
+		f.Fail("match", "mutually_exclusive", why)
 	case !byNumber && !byKey:
 		const why = "is required when the other is absent; send exactly one of mobile and match"
-		f.fail("mobile", "required", why)
-		f.fail("match", "required", why)
+		f.Fail("mobile", "required", why)
+		f.Fail("match", "required", why)
 	}
-	return f.phone("mobile"), f.match("match")
+	return f.Phone("mobile"), variableMatch(f, "match")
 }
 
 // maxMatchKeys: spec, "Keys combined in exclude match: up to 2".
 const maxMatchKeys = 2
 
-// match reads the metadata selector: an object of one or two keys, or a list
+// variableMatch reads the metadata selector: an object of one or two keys, or a list
 // of one or two {"key","value"}. Values are compared as the trigger stored
 // them, so scalars are stringified here too.
-func (f form) match(field string) map[string]string {
-	v := f.find(field)
+func variableMatch(f form.Form, field string) map[string]string {
+	v := f.Find(field)
 	if v == nil {
 		return nil
 	}
 	out := make(map[string]string, maxMatchKeys)
-	add := func(at, key string, val *jsonValue) {
+	add := func(at, key string, val *form.Value) {
 		switch {
-		case key == "" || len(key) > maxVariableName:
-			f.fail(at, "invalid_format", "must name a metadata key of 1 to "+strconv.Itoa(maxVariableName)+" bytes")
-		case val.kind == jsonNull || val.kind == jsonArray || val.kind == jsonObject:
-			f.fail(at, "wrong_type", "must be compared with a string, a number or a boolean, not "+val.kind.String())
+		case key == "" || len(key) > contact.VariableNameCap:
+			f.Fail(at, "invalid_format", "must name a metadata key of 1 to "+strconv.Itoa(contact.VariableNameCap)+" bytes")
+		case val.Kind == form.Null || val.Kind == form.Array || val.Kind == form.Object:
+			f.Fail(at, "wrong_type", "must be compared with a string, a number or a boolean, not "+val.Kind.String())
 		default:
-			out[key] = val.asText()
+			out[key] = val.AsText()
 		}
 	}
 	count := 0
-	switch v.kind {
-	case jsonObject:
-		count = len(v.members)
+	switch v.Kind {
+	case form.Object:
+		count = len(v.Members)
 		for i := range min(count, maxMatchKeys) {
-			m := &v.members[i]
-			add(field+"."+clipName(m.name), m.name, &m.value)
+			m := &v.Members[i]
+			add(field+"."+form.ClipName(m.Name), m.Name, &m.Value)
 		}
-	case jsonArray:
-		count = len(v.items)
+	case form.Array:
+		count = len(v.Items)
 		for i := range min(count, maxMatchKeys) {
-			item := &v.items[i]
+			item := &v.Items[i]
 			at := field + "[" + strconv.Itoa(i) + "]"
-			if item.kind != jsonObject {
-				f.wrongType(at, jsonObject, item.kind)
+			if item.Kind != form.Object {
+				f.WrongType(at, form.Object, item.Kind)
 				continue
 			}
-			pair := form{v: item, path: f.name(at), errs: f.errs}
-			key := pair.text("key", required, maxVariableName)
-			val := pair.find("value")
-			pair.done()
+			pair := form.Form{Value: item, Path: f.Name(at), Errs: f.Errs}
+			key := pair.Text("key", form.Required, contact.VariableNameCap)
+			val := pair.Find("value")
+			pair.Done()
 			if val == nil {
-				pair.fail("value", "required", "is required")
+				pair.Fail("value", "required", "is required")
 				continue
 			}
 			if _, twice := out[key]; twice {
-				pair.fail("key", "duplicate_field", "is given more than once")
+				pair.Fail("key", "duplicate_field", "is given more than once")
 			}
 			if key != "" {
 				add(at+".value", key, val)
 			}
 		}
 	default:
-		f.fail(field, "wrong_type", "must be an object or an array of key and value, not "+v.kind.String())
+		f.Fail(field, "wrong_type", "must be an object or an array of key and value, not "+v.Kind.String())
 		return nil
 	}
 	if count < 1 || count > maxMatchKeys {
-		f.fail(field, "out_of_range", "must have one or two keys; with two, both must match")
+		f.Fail(field, "out_of_range", "must have one or two keys; with two, both must match")
 	}
 	return out
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"sync"
 
@@ -44,9 +47,9 @@ func (s *Server) listExclusions(r *request) error {
 		return err
 	}
 	var n engine.PhoneNumber
-	number, size, _, err := r.pageOf(nil, func(key, val string, errs *fieldErrors) bool {
+	number, size, _, err := r.pageOf(nil, func(key, val string, errs *form.Errors) bool {
 		if key == "number" {
-			n = form{errs: errs}.parsePhone(key, val)
+			n = form.Form{Errs: errs}.ParsePhone(key, val)
 		}
 		return key == "number"
 	})
@@ -81,11 +84,11 @@ func (r *request) exclusion(id *engine.CampaignID, n *engine.PhoneNumber, match 
 		return err
 	}
 	if reason != nil {
-		*reason = f.text("reason", optional, exclusionReasonCap)
+		*reason = f.Text("reason", form.Optional, exclusionReasonCap)
 	}
-	*n, *match = f.selector()
-	f.done()
-	return f.errs.err()
+	*n, *match = exclusionSelector(f)
+	f.Done()
+	return f.Errs.Err()
 }
 
 // addExclusion is exclude for operators.

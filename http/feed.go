@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/form"
 )
 
 // look asks the dialler for what a feed shows.
@@ -367,7 +368,7 @@ func (w *watcher) next() (events [][]byte, last bool, err error) {
 	case behind > 0:
 		events = append(events, d.deltas[uint64(len(d.deltas))-behind:]...)
 	case greet: // says that it goes on
-		events = [][]byte{d.event("delta", d.state, jsonEmptyText)}
+		events = [][]byte{d.event("delta", d.state, form.EmptyText)}
 	}
 	w.state = d.state
 	return events, d.over, nil

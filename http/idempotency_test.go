@@ -187,3 +187,31 @@ func TestIdempotencyKeySyntax(t *testing.T) {
 	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "").is(422, "idempotency_key_invalid")
 	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "a", "Idempotency-Key", "b").is(422, "idempotency_key_invalid")
 }
+
+func FuzzIdempotencyKey(f *testing.F) {
+	for _, s := range []string{"a", `"a"`, `"a\"b"`, "", `"`, `""`, "\x00", strings.Repeat("x", 300), `"\`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		token, present, err := idempotencyKey([][]byte{raw})
+		if !present || (err != nil) != (token == "") {
+			t.Fatalf("%q: %q %v %v", raw, token, present, err)
+		}
+		if err != nil {
+			return
+		}
+		if len(token) > 255 {
+			t.Fatalf("%q is too long", token)
+		}
+		for _, c := range []byte(token) {
+			if c < 0x20 || c > 0x7e {
+				t.Fatalf("%q is not printable", token)
+			}
+		}
+		// Quoted or bare, it is the same key.
+		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(token) + `"`
+		if again, _, err := idempotencyKey([][]byte{[]byte(quoted)}); err != nil || again != token {
+			t.Fatalf("%q, quoted %q: %q %v", token, quoted, again, err)
+		}
+	})
+}

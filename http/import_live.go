@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"time"
 
@@ -20,11 +23,11 @@ func (s *Server) watchImport(r *request) error {
 	if err != nil {
 		return err
 	}
-	var errs fieldErrors
+	var errs form.Errors
 	for k := range r.rc.QueryArgs().All() {
-		errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
+		errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
 	}
-	if err := errs.err(); err != nil {
+	if err := errs.Err(); err != nil {
 		return err
 	}
 	w := &importWatch{server: s, imp: imp, st: stream{server: s, who: r.subject(), allowed: r.stillAllowed()}}

@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"strconv"
 	"strings"
@@ -12,6 +15,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 	"dialler/engine/journal"
 )
 
@@ -129,39 +133,39 @@ func (s *Server) cancelImport(r *request) error {
 const filenameCap = 255
 
 func (r *request) importQuery(cmd *campaign.ImportContacts) error {
-	var errs fieldErrors
+	var errs form.Errors
 	for k, v := range r.rc.QueryArgs().All() {
 		switch key, val := string(k), string(v); key {
 		case "filename":
 			if !printable(val) {
-				errs.add("filename", "invalid_format", "must be printable text in UTF-8")
+				errs.Add("filename", "invalid_format", "must be printable text in UTF-8")
 				continue
 			}
 			val = val[strings.LastIndexAny(val, `/\`)+1:] // some send the whole path
 			if len(val) > filenameCap {
-				errs.add("filename", "too_long", "must have at most 255 bytes")
+				errs.Add("filename", "too_long", "must have at most 255 bytes")
 				continue
 			}
 			cmd.Filename = val
 		case "wait":
 			if val != "true" && val != "false" {
-				errs.add("wait", "unknown_value", "must be true or false")
+				errs.Add("wait", "unknown_value", "must be true or false")
 				continue
 			}
 			cmd.Wait = val == "true"
 		case "dry_run":
 			if val != "true" && val != "false" {
-				errs.add("dry_run", "unknown_value", "must be true or false")
+				errs.Add("dry_run", "unknown_value", "must be true or false")
 				continue
 			}
 			cmd.DryRun = val == "true"
 		case "mapping":
 			cmd.Mapping = columnMapping(val, &errs)
 		default:
-			errs.add(clipName(key), "unknown_field", "is not a parameter of this request")
+			errs.Add(form.ClipName(key), "unknown_field", "is not a parameter of this request")
 		}
 	}
-	return errs.err()
+	return errs.Err()
 }
 
 const (
@@ -172,24 +176,24 @@ const (
 )
 
 // columnMapping reads a JSON object of the file's columns and what they become.
-func columnMapping(val string, errs *fieldErrors) map[string]string {
-	var broken fieldErrors
-	v, err := parseJSON([]byte(val), &broken)
-	if err != nil || broken.err() != nil || v.kind != jsonObject || len(v.members) > mappedCap {
-		errs.add("mapping", "invalid_format", "must be a JSON object of at most "+strconv.Itoa(mappedCap)+` columns, such as {"Mobile":"phone_number","Notes":""}`)
+func columnMapping(val string, errs *form.Errors) map[string]string {
+	var broken form.Errors
+	v, err := form.Parse([]byte(val), &broken)
+	if err != nil || broken.Err() != nil || v.Kind != form.Object || len(v.Members) > mappedCap {
+		errs.Add("mapping", "invalid_format", "must be a JSON object of at most "+strconv.Itoa(mappedCap)+` columns, such as {"Mobile":"phone_number","Notes":""}`)
 		return nil
 	}
-	out := make(map[string]string, len(v.members))
-	for i := range v.members {
-		m := &v.members[i]
-		from, to := strings.TrimSpace(m.name), strings.TrimSpace(m.value.text)
+	out := make(map[string]string, len(v.Members))
+	for i := range v.Members {
+		m := &v.Members[i]
+		from, to := strings.TrimSpace(m.Name), strings.TrimSpace(m.Value.Text)
 		switch {
-		case m.value.kind != jsonString:
-			errs.add("mapping", "wrong_type", "must have texts as values")
-		case from == "" || len(from) > mappedNameCap || len(to) > maxVariableName || !printable(from) || !printable(to):
-			errs.add("mapping", "invalid_format", "must have printable names, of at most "+strconv.Itoa(mappedNameCap)+" bytes in the file and "+strconv.Itoa(maxVariableName)+" as variables")
+		case m.Value.Kind != form.String:
+			errs.Add("mapping", "wrong_type", "must have texts as values")
+		case from == "" || len(from) > mappedNameCap || len(to) > contact.VariableNameCap || !printable(from) || !printable(to):
+			errs.Add("mapping", "invalid_format", "must have printable names, of at most "+strconv.Itoa(mappedNameCap)+" bytes in the file and "+strconv.Itoa(contact.VariableNameCap)+" as variables")
 		case out[from] != "":
-			errs.add("mapping", "invalid_format", "must name a column once")
+			errs.Add("mapping", "invalid_format", "must name a column once")
 		default:
 			out[from] = to
 		}
@@ -250,7 +254,7 @@ func (r *request) importOf() (campaign.Import, error) {
 		return campaign.Import{}, err
 	}
 	name := r.param("import_id")
-	if !validIdentifier(name) {
+	if !form.ValidIdentifier(name) {
 		return campaign.Import{}, errNoImport
 	}
 	imp, err := r.server.Imports.ImportByID(r.ctx(), engine.ImportID(name))

@@ -2,10 +2,10 @@ package http
 
 import (
 	"context"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"dialler/engine"
@@ -68,19 +68,19 @@ func (s *Server) createKey(r *request) error {
 	if err != nil {
 		return err
 	}
-	full, key := NewAPIKey(f.text("name", required, 100), s.Now())
-	key.ExpiresAt = f.when("expires_at")
-	key.Active = f.flag("is_active", true)
-	if list := f.scopeList(); list != nil {
+	full, key := NewAPIKey(f.Text("name", form.Required, 100), s.Now())
+	key.ExpiresAt = f.When("expires_at")
+	key.Active = f.Flag("is_active", true)
+	if list := readScopes(f); list != nil {
 		key.Scopes = *list
 	}
-	if list := f.campaignList(); list != nil {
+	if list := f.CampaignList(); list != nil {
 		key.Campaigns = *list
 	}
-	key.DialoutsPerDay = f.within("dialouts_per_day", 0, 0, maxDialoutsPerDay)
+	key.DialoutsPerDay = f.Within("dialouts_per_day", 0, 0, maxDialoutsPerDay)
 	key.CreatedBy = r.who().Name
-	f.done()
-	if err := f.errs.err(); err != nil {
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	if err := s.Keys.CreateKey(r.ctx(), key, r.who()); err != nil {
@@ -96,7 +96,7 @@ func (s *Server) createKey(r *request) error {
 // over deleting, to keep an audit trail"; so there is no deletion.
 func (s *Server) changeKey(r *request) error {
 	id := r.param("key_id")
-	if !validIdentifier(id) {
+	if !form.ValidIdentifier(id) {
 		return errNoKey
 	}
 	f, err := r.body()
@@ -104,26 +104,26 @@ func (s *Server) changeKey(r *request) error {
 		return err
 	}
 	var change KeyChange
-	if f.has("name") {
-		name := f.text("name", required, 100)
+	if f.Has("name") {
+		name := f.Text("name", form.Required, 100)
 		change.Name = &name
 	}
-	if f.has("is_active") {
-		active := f.flag("is_active", true)
+	if f.Has("is_active") {
+		active := f.Flag("is_active", true)
 		change.Active = &active
 	}
-	if f.sent("expires_at") { // null: never expires
-		at := f.when("expires_at")
+	if f.Sent("expires_at") { // null: never expires
+		at := f.When("expires_at")
 		change.ExpiresAt = &at
 	}
-	if f.sent("dialouts_per_day") {
-		n := f.within("dialouts_per_day", 0, 0, maxDialoutsPerDay)
+	if f.Sent("dialouts_per_day") {
+		n := f.Within("dialouts_per_day", 0, 0, maxDialoutsPerDay)
 		change.DialoutsPerDay = &n
 	}
-	change.Scopes = f.scopeList()
-	change.Campaigns = f.campaignList()
-	f.done()
-	if err := f.errs.err(); err != nil {
+	change.Scopes = readScopes(f)
+	change.Campaigns = f.CampaignList()
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	if change == (KeyChange{}) {
@@ -158,47 +158,4 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// sent says whether a field came, null included.
-func (f form) sent(field string) bool {
-	for i := range f.v.members {
-		if f.v.members[i].name == field {
-			return true
-		}
-	}
-	return false
-}
-
-func (f form) scopeList() *[]string { return f.someOf("scopes", scopes) }
-
-// someOf reads a list of members of a closed set, each once; nil when it was not
-// sent.
-func (f form) someOf(field string, set []string) *[]string {
-	list := f.words(field, len(set))
-	if list == nil {
-		return nil
-	}
-	for i, word := range list {
-		at := field + "[" + strconv.Itoa(i) + "]"
-		if !slices.Contains(set, word) {
-			f.fail(at, "unknown_value", "must be one of "+strings.Join(set, ", "))
-		} else if slices.Contains(list[:i], word) {
-			f.fail(at, "duplicate", "is given more than once")
-		}
-	}
-	return &list
-}
-
-func (f form) campaignList() *[]engine.CampaignID {
-	list := f.words("campaigns", 1000)
-	if list == nil {
-		return nil
-	}
-	out := make([]engine.CampaignID, len(list))
-	for i, id := range list {
-		if !validIdentifier(id) {
-			f.fail("campaigns["+strconv.Itoa(i)+"]", "invalid_format", "must be a campaign id")
-		}
-		out[i] = engine.CampaignID(id)
-	}
-	return &out
-}
+func readScopes(f form.Form) *[]string { return f.SomeOf("scopes", scopes) }

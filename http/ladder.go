@@ -1,6 +1,8 @@
 package http
 
 import (
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"strings"
 
@@ -61,14 +63,14 @@ func (s *Server) testTrunk(r *request) error {
 	if err != nil {
 		return err
 	}
-	to := f.callee("to_number")
+	to := f.Callee("to_number")
 	cmd := campaign.Dialout{
-		Trunk: engine.TrunkID(f.pathID(r, "trunk_id")), Bot: engine.BotID(f.text("bot_id", required, 64)),
-		To: to.Number, From: f.phone("from_number"),
-		Variables: f.variables("variables", false), Who: r.who(), Deadline: r.deadline(),
+		Trunk: engine.TrunkID(pathID(f, r, "trunk_id")), Bot: engine.BotID(f.Text("bot_id", form.Required, 64)),
+		To: to.Number, From: f.Phone("from_number"),
+		Variables: f.Variables("variables", false), Who: r.who(), Deadline: r.deadline(),
 	}
-	f.done()
-	if err := f.errs.err(); err != nil {
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	if err := s.mayCall("to_number", to); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dialler/engine/campaign"
+	"dialler/http/form"
 )
 
 func TestTheNameOfAFileMayHave255Bytes(t *testing.T) {
@@ -23,10 +24,10 @@ func TestTheNameOfAFileMayHave255Bytes(t *testing.T) {
 func TestABodyMayBeNested32Deep(t *testing.T) {
 	f := func(depth int, ok bool) {
 		t.Helper()
-		var errs fieldErrors
+		var errs form.Errors
 		src := append(bytes.Repeat([]byte(`{"a":`), depth-1), "{}"...)
 		src = append(src, bytes.Repeat([]byte("}"), depth-1)...)
-		if _, e := parseJSON(src, &errs); (e == nil) != ok {
+		if _, e := form.Parse(src, &errs); (e == nil) != ok {
 			t.Errorf("depth %d: %v", depth, e)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/form"
 )
 
 // What campaigns do now (DESIGN: "Live state for the console comes from the
@@ -83,7 +84,7 @@ func (p *picture) move(list []campaign.Detail, total int) (patch []byte, err err
 	}
 	for id := range p.parts {
 		if _, still := parts[id]; !still {
-			changes[id] = jsonNullText
+			changes[id] = form.NullText
 		}
 	}
 	var delta struct {
@@ -106,8 +107,8 @@ func (p part) moved(now []byte, live *campaign.Live) ([]byte, error) {
 	if bytes.Equal(p.shown, now) {
 		return nil, nil
 	}
-	patch, err := mergePatch(p.shown, now)
-	if err != nil || bytes.Equal(patch, jsonEmptyText) {
+	patch, err := form.MergePatch(p.shown, now)
+	if err != nil || bytes.Equal(patch, form.EmptyText) {
 		return nil, err
 	}
 	if live != nil {

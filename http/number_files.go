@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contactlist"
+	"dialler/http/form"
 )
 
 // Files of numbers: CSV with a column phone_number, whose numbers are dealt with
@@ -60,18 +61,18 @@ func readNumbers(file io.Reader, atOnce int, take func([]engine.PhoneNumber) err
 
 // fileReason reads the parameters of such a file: the reason, and nothing else.
 func (r *request) fileReason(limit int) (string, error) {
-	var errs fieldErrors
+	var errs form.Errors
 	reason := string(r.rc.QueryArgs().Peek("reason"))
 	switch {
 	case len(reason) > limit:
-		errs.add("reason", "too_long", "must have at most "+strconv.Itoa(limit)+" bytes")
+		errs.Add("reason", "too_long", "must have at most "+strconv.Itoa(limit)+" bytes")
 	case !printable(reason):
-		errs.add("reason", "invalid_format", "must be printable text in UTF-8")
+		errs.Add("reason", "invalid_format", "must be printable text in UTF-8")
 	}
 	for k := range r.rc.QueryArgs().All() {
 		if string(k) != "reason" {
-			errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
+			errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
 		}
 	}
-	return reason, errs.err()
+	return reason, errs.Err()
 }

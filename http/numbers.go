@@ -1,6 +1,8 @@
 package http
 
 import (
+	"dialler/http/form"
+
 	nethttp "net/http"
 
 	"dialler/engine"
@@ -60,24 +62,24 @@ func (s *Server) putNumber(r *request) error {
 	if err != nil {
 		return err
 	}
-	n := f.parsePhone("number", r.param("number"))
-	if in := f.text("number", optional, 32); in != "" && n != "" && in != n.E164() {
-		f.fail("number", "mismatch", "must be the one in the path")
+	n := f.ParsePhone("number", r.param("number"))
+	if in := f.Text("number", form.Optional, 32); in != "" && n != "" && in != n.E164() {
+		f.Fail("number", "mismatch", "must be the one in the path")
 	}
 	const most = 1_000_000
 	settings := engine.NumberSettings{
 		Number:        n,
-		ConcurrentCap: f.within("concurrent_cap", 0, 0, most),
-		HourCap:       f.within("hour_cap", 0, 0, most),
-		DayCap:        f.within("day_cap", 0, 0, most),
-		RestSec:       f.within("rest_s", 0, 0, 86_400),
-		AnswerFloor:   f.within("answer_floor_pct", 0, 0, 100),
+		ConcurrentCap: f.Within("concurrent_cap", 0, 0, most),
+		HourCap:       f.Within("hour_cap", 0, 0, most),
+		DayCap:        f.Within("day_cap", 0, 0, most),
+		RestSec:       f.Within("rest_s", 0, 0, 86_400),
+		AnswerFloor:   f.Within("answer_floor_pct", 0, 0, 100),
 		// resting is what the dialler makes of an active number after use; it
 		// is not chosen.
-		State: f.oneOf("state", "active", "active", "quarantined", "retired"),
+		State: f.OneOf("state", "active", "active", "quarantined", "retired"),
 	}
-	f.done()
-	if err := f.errs.err(); err != nil {
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	created, err := s.Numbers.PutNumber(r.ctx(), settings, r.who())

@@ -1,6 +1,8 @@
 package http
 
 import (
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"strconv"
 )
@@ -17,21 +19,21 @@ type erased struct {
 // erasePerson takes a person out of everything that is stored. Asked for again
 // it finds nothing more.
 func (s *Server) erasePerson(r *request) error {
-	f := form{errs: &fieldErrors{}}
-	n := f.parsePhone("number", r.param("number"))
+	f := form.Form{Errs: &form.Errors{}}
+	n := f.ParsePhone("number", r.param("number"))
 	var suppress *bool
 	if q := r.rc.QueryArgs(); q.Has("suppress") {
 		v, err := strconv.ParseBool(string(q.Peek("suppress")))
 		if err != nil {
-			f.fail("suppress", "invalid", "must be true or false")
+			f.Fail("suppress", "invalid", "must be true or false")
 		}
 		suppress = &v
 		q.Del("suppress")
 	}
 	for k := range r.rc.QueryArgs().All() {
-		f.fail(clipName(string(k)), "unknown_field", "is not a parameter of this request")
+		f.Fail(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
 	}
-	if err := f.errs.err(); err != nil {
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	done, err := s.Persons.ErasePerson(r.ctx(), n, suppress, r.who())

@@ -11,6 +11,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/form"
 )
 
 // The Attempt Report (SEMANTICS §4): one row a dial, streamed (download.go). A
@@ -95,30 +96,30 @@ func (s *Server) report(r *request) error {
 // reportQuery reads the parameters; columns is the sum that the reader's first
 // part came with, "" when he did not say.
 func (r *request) reportQuery(q *campaign.AttemptsQuery) (columns string, err error) {
-	var errs fieldErrors
+	var errs form.Errors
 	for k, v := range r.rc.QueryArgs().All() {
 		switch key, val := string(k), string(v); key {
 		case "run":
 			n, err := strconv.Atoi(val)
 			if err != nil || n < 1 || n > 1<<30 {
-				errs.add("run", "out_of_range", "must be the number of a run, 1 or more")
+				errs.Add("run", "out_of_range", "must be the number of a run, 1 or more")
 			}
 			q.Run = n
 		case "after":
 			if !isHex(val, 32) {
-				errs.add("after", "invalid_format", "must be the attempt_id of a row")
+				errs.Add("after", "invalid_format", "must be the attempt_id of a row")
 			}
 			q.After.ID = engine.AttemptID(val)
 		case "columns":
 			if !isHex(val, columnsSumLen) {
-				errs.add("columns", "invalid_format", "must be what "+columnsHeader+" said")
+				errs.Add("columns", "invalid_format", "must be what "+columnsHeader+" said")
 			}
 			columns = val
 		default:
-			errs.add(clipName(key), "unknown_field", "is not a parameter of this request")
+			errs.Add(form.ClipName(key), "unknown_field", "is not a parameter of this request")
 		}
 	}
-	return columns, errs.err()
+	return columns, errs.Err()
 }
 
 func isHex(s string, length int) bool {

@@ -19,6 +19,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"dialler/engine"
+	"dialler/http/form"
 )
 
 // handler does a route's work; a returned error becomes the answer.
@@ -226,7 +227,7 @@ func (r *request) param(name string) string {
 
 // instance names the request that the problem is about: its path, as sent.
 func (r *request) instance() string {
-	return clipName(string(r.rc.URI().PathOriginal()))
+	return form.ClipName(string(r.rc.URI().PathOriginal()))
 }
 
 // from is the remote address.
@@ -245,23 +246,23 @@ func (r *request) who() engine.Who {
 
 // body reads the request's JSON object. The returned form's errors are what
 // the parser found so far; the caller ends with done and err.
-func (r *request) body() (form, error) {
-	var errs fieldErrors
+func (r *request) body() (form.Form, error) {
+	var errs form.Errors
 	raw := r.rc.PostBody()
 	// An empty body has no content type; what is wrong with it is that it is
 	// empty (spec: "422 Body failed validation").
 	if len(raw) > 0 && !isJSON(r.rc.Request.Header.ContentType()) {
-		return form{}, &engine.Error{Kind: kindMediaType, Code: "unsupported_media_type",
+		return form.Form{}, &engine.Error{Kind: kindMediaType, Code: "unsupported_media_type",
 			Detail: "Send the body as application/json."}
 	}
-	v, e := parseJSON(raw, &errs)
+	v, e := form.Parse(raw, &errs)
 	if e != nil {
-		return form{}, e
+		return form.Form{}, e
 	}
-	if v.kind != jsonObject {
-		return form{}, engine.Invalid("validation_failed", "The body must be a JSON object, not "+v.kind.String()+".")
+	if v.Kind != form.Object {
+		return form.Form{}, engine.Invalid("validation_failed", "The body must be a JSON object, not "+v.Kind.String()+".")
 	}
-	return form{v: &v, errs: &errs}, nil
+	return form.Form{Value: &v, Errs: &errs}, nil
 }
 
 func isJSON(contentType []byte) bool {
@@ -345,28 +346,28 @@ func (r *request) page(filters []string) (number, size int, filter string, err e
 }
 
 // pageOf is page for a list with parameters of its own, which others takes.
-func (r *request) pageOf(filters []string, others func(key, val string, errs *fieldErrors) (known bool)) (number, size int, filter string, err error) {
+func (r *request) pageOf(filters []string, others func(key, val string, errs *form.Errors) (known bool)) (number, size int, filter string, err error) {
 	number, size = 1, defaultPageSize
-	var errs fieldErrors
+	var errs form.Errors
 	for k, v := range r.rc.QueryArgs().All() {
 		switch key, val := string(k), string(v); key {
 		case "page":
 			n, e := strconv.Atoi(val)
 			if e != nil || n < 1 || n > 1_000_000 {
-				errs.add("page", "out_of_range", "must be a whole number from 1")
+				errs.Add("page", "out_of_range", "must be a whole number from 1")
 				continue
 			}
 			number = n
 		case "page_size":
 			n, e := strconv.Atoi(val)
 			if e != nil || n < 1 || n > maxPageSize {
-				errs.add("page_size", "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(maxPageSize))
+				errs.Add("page_size", "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(maxPageSize))
 				continue
 			}
 			size = n
 		case "status":
 			if len(filters) == 0 {
-				errs.add("status", "unknown_field", "is not a parameter of this request")
+				errs.Add("status", "unknown_field", "is not a parameter of this request")
 				continue
 			}
 			known := false
@@ -374,17 +375,17 @@ func (r *request) pageOf(filters []string, others func(key, val string, errs *fi
 				known = known || f == val
 			}
 			if !known {
-				errs.add("status", "unknown_value", "must be one of "+strings.Join(filters, ", "))
+				errs.Add("status", "unknown_value", "must be one of "+strings.Join(filters, ", "))
 				continue
 			}
 			filter = val
 		default:
 			if others == nil || !others(key, val, &errs) {
-				errs.add(clipName(key), "unknown_field", "is not a parameter of this request")
+				errs.Add(form.ClipName(key), "unknown_field", "is not a parameter of this request")
 			}
 		}
 	}
-	return number, size, filter, errs.err()
+	return number, size, filter, errs.Err()
 }
 
 // INTERFACES §6: page lists have page_size ≤ 200; spec: 50 contacts per page.

@@ -2,6 +2,9 @@ package http
 
 import (
 	"bytes"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"strings"
 
@@ -215,5 +218,5 @@ func methodNotAllowed(r *request) error {
 	}
 	r.rc.Response.Header.Set("Allow", strings.Join(kept, ", "))
 	return &engine.Error{Kind: kindMethod, Code: "method_not_allowed",
-		Detail: "This route does not answer " + clipName(string(r.rc.Method())) + "; see Allow."}
+		Detail: "This route does not answer " + form.ClipName(string(r.rc.Method())) + "; see Allow."}
 }

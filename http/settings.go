@@ -1,15 +1,14 @@
 package http
 
 import (
-	"errors"
 	"math"
 	"strconv"
-	"strings"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/window"
+	"dialler/http/form"
 )
 
 // settingsView is a campaign's settings as people read and write them. It has
@@ -98,79 +97,79 @@ func viewSettings(c *campaign.Settings) settingsView {
 
 // readSettings takes what was sent and the default of what was not. A zero
 // that was sent stays zero, so that the rules can refuse it.
-func readSettings(f form) campaign.Settings {
+func readSettings(f form.Form) campaign.Settings {
 	s := campaign.Defaults()
-	s.Name = f.text("name", optional, 200)
-	s.Bot = engine.BotID(f.text("bot_id", optional, 64))
-	s.Concurrency = f.whole("concurrency", 0)
-	s.SingleDay = f.flag("single_day", s.SingleDay)
-	s.AlwaysOn = f.flag("always_on", s.AlwaysOn)
+	s.Name = f.Text("name", form.Optional, 200)
+	s.Bot = engine.BotID(f.Text("bot_id", form.Optional, 64))
+	s.Concurrency = f.Whole("concurrency", 0)
+	s.SingleDay = f.Flag("single_day", s.SingleDay)
+	s.AlwaysOn = f.Flag("always_on", s.AlwaysOn)
 
-	s.MaxAttempts = f.whole("max_attempts", s.MaxAttempts)
-	s.RetryDelaySec = f.whole("retry_delay_s", s.RetryDelaySec)
-	s.StopRedialsAfterSec = f.whole("stop_redials_after_s", s.StopRedialsAfterSec)
-	s.RedialOnlyUnderSec = f.whole("redial_only_under_s", s.RedialOnlyUnderSec)
-	s.RingTimeoutSec = f.whole("ring_timeout_s", s.RingTimeoutSec)
-	s.CallLimitSec = f.whole("call_limit_s", s.CallLimitSec)
-	s.ResultTimeoutSec = f.whole("result_timeout_s", s.ResultTimeoutSec)
-	s.MaxLines = f.whole("max_lines", s.MaxLines)
-	s.Weight = f.whole("weight", s.Weight)
-	s.RecordingRetentionDays = f.whole("recording_retention_days", s.RecordingRetentionDays)
+	s.MaxAttempts = f.Whole("max_attempts", s.MaxAttempts)
+	s.RetryDelaySec = f.Whole("retry_delay_s", s.RetryDelaySec)
+	s.StopRedialsAfterSec = f.Whole("stop_redials_after_s", s.StopRedialsAfterSec)
+	s.RedialOnlyUnderSec = f.Whole("redial_only_under_s", s.RedialOnlyUnderSec)
+	s.RingTimeoutSec = f.Whole("ring_timeout_s", s.RingTimeoutSec)
+	s.CallLimitSec = f.Whole("call_limit_s", s.CallLimitSec)
+	s.ResultTimeoutSec = f.Whole("result_timeout_s", s.ResultTimeoutSec)
+	s.MaxLines = f.Whole("max_lines", s.MaxLines)
+	s.Weight = f.Whole("weight", s.Weight)
+	s.RecordingRetentionDays = f.Whole("recording_retention_days", s.RecordingRetentionDays)
 
-	s.AMDSensitivity = f.whole("amd_sensitivity", s.AMDSensitivity)
-	s.AMDListenMS = f.whole("amd_listen_ms", s.AMDListenMS)
-	s.AMDReviseSec = f.whole("amd_revise_s", s.AMDReviseSec)
-	s.AMDReviewPPM = f.share("amd_review_share")
-	s.Voicemail = engine.VoicemailID(f.text("voicemail_id", optional, 64))
-	if amd := f.term("amd", ""); amd != "" {
+	s.AMDSensitivity = f.Whole("amd_sensitivity", s.AMDSensitivity)
+	s.AMDListenMS = f.Whole("amd_listen_ms", s.AMDListenMS)
+	s.AMDReviseSec = f.Whole("amd_revise_s", s.AMDReviseSec)
+	s.AMDReviewPPM = readShare(f, "amd_review_share")
+	s.Voicemail = engine.VoicemailID(f.Text("voicemail_id", form.Optional, 64))
+	if amd := f.Term("amd", ""); amd != "" {
 		s.AMD = engine.AMDMode(amd)
 	}
-	if mode := f.term("pacing_mode", ""); mode != "" {
+	if mode := f.Term("pacing_mode", ""); mode != "" {
 		s.PacingMode = mode
 	}
-	if rec := f.term("recording", ""); rec != "" {
+	if rec := f.Term("recording", ""); rec != "" {
 		s.Recording = rec
 	}
-	s.CallbackDetection = f.flag("callback_detection", s.CallbackDetection)
-	s.StickyExclusion = f.flag("sticky_exclusion", s.StickyExclusion)
-	s.StickyNumber = f.flag("sticky_number", s.StickyNumber)
-	s.LocalMatch = f.flag("local_match", s.LocalMatch)
-	s.StopEndsCalls = f.flag("stop_ends_calls", s.StopEndsCalls)
-	s.ConfigURL = f.text("config_url", optional, 2048)
-	s.EligibilityURL = f.text("eligibility_url", optional, 2048)
-	s.EligibilityFail = f.term("eligibility_fail", "")
-	if list := f.words("transfer_targets", attempt.TransferTargetsCap); list != nil {
+	s.CallbackDetection = f.Flag("callback_detection", s.CallbackDetection)
+	s.StickyExclusion = f.Flag("sticky_exclusion", s.StickyExclusion)
+	s.StickyNumber = f.Flag("sticky_number", s.StickyNumber)
+	s.LocalMatch = f.Flag("local_match", s.LocalMatch)
+	s.StopEndsCalls = f.Flag("stop_ends_calls", s.StopEndsCalls)
+	s.ConfigURL = f.Text("config_url", form.Optional, 2048)
+	s.EligibilityURL = f.Text("eligibility_url", form.Optional, 2048)
+	s.EligibilityFail = f.Term("eligibility_fail", "")
+	if list := f.Words("transfer_targets", attempt.TransferTargetsCap); list != nil {
 		s.TransferTargets = list
 	}
-	s.TransferLimit = f.whole("transfer_limit", s.TransferLimit)
-	if f.has("abandon_cap_pct") {
-		s.AbandonCapPPM = f.abandonCap()
+	s.TransferLimit = f.Whole("transfer_limit", s.TransferLimit)
+	if f.Has("abandon_cap_pct") {
+		s.AbandonCapPPM = readAbandonCap(f)
 	}
-	s.FalsePositivePPM = f.share("false_positive_share")
-	if list := f.words("retry_on_custom", 200); list != nil {
+	s.FalsePositivePPM = readShare(f, "false_positive_share")
+	if list := f.Words("retry_on_custom", 200); list != nil {
 		s.RetryOnCustom = list
 	}
-	if list := f.words("retry_on_system", len(engine.Outcomes)); list != nil {
+	if list := f.Words("retry_on_system", len(engine.Outcomes)); list != nil {
 		s.RetryOnSystem = make([]engine.Outcome, len(list))
 		for i, o := range list {
 			s.RetryOnSystem[i] = engine.Outcome(o)
 		}
 	}
-	for _, n := range f.words("number_pool", campaign.NumberPoolCap) {
+	for _, n := range f.Words("number_pool", campaign.NumberPoolCap) {
 		s.Numbers = append(s.Numbers, engine.PhoneNumber(n))
 	}
-	if !f.has("window") {
-		f.fail("window", "required", "is required")
-	} else if w, ok := f.object("window"); ok {
-		s.Window = w.window()
+	if !f.Has("window") {
+		f.Fail("window", "required", "is required")
+	} else if w, ok := f.Object("window"); ok {
+		s.Window = readWindow(w)
 	}
 	return s
 }
 
-// abandonCap reads the cap in millionths: rounded, and clamped so that nonsense
+// readAbandonCap reads the cap in millionths: rounded, and clamped so that nonsense
 // stays out of range.
-func (f form) abandonCap() (ppm int) {
-	pct := f.decimal("abandon_cap_pct", 0)
+func readAbandonCap(f form.Form) (ppm int) {
+	pct := f.Decimal("abandon_cap_pct", 0)
 	ppm = int(math.Round(math.Max(-1000, math.Min(1000, pct)) * 10_000))
 	if pct < 0 && ppm == 0 {
 		ppm = -1
@@ -178,12 +177,12 @@ func (f form) abandonCap() (ppm int) {
 	return ppm
 }
 
-// share reads a share from 0 to 1 in millionths; nonsense stays out of range.
-func (f form) share(field string) (ppm int) {
-	if !f.has(field) {
+// readShare reads a share from 0 to 1 in millionths; nonsense stays out of range.
+func readShare(f form.Form, field string) (ppm int) {
+	if !f.Has(field) {
 		return 0
 	}
-	share := f.decimal(field, 0)
+	share := f.Decimal(field, 0)
 	ppm = int(math.Round(math.Max(-1, math.Min(2, share)) * 1_000_000))
 	if share < 0 && ppm == 0 {
 		ppm = -1
@@ -191,64 +190,40 @@ func (f form) share(field string) (ppm int) {
 	return ppm
 }
 
-// window reads the calling window in the form of engine/window.
-func (f form) window() window.Window {
+// readWindow reads the calling window in the form of engine/window.
+func readWindow(f form.Form) window.Window {
 	w := window.Window{
-		Zone:        f.text("zone", required, 64),
-		Start:       f.timeOfDay("start"),
-		End:         f.timeOfDay("end"),
-		ContactZone: f.flag("contact_zone", false),
+		Zone:        f.Text("zone", form.Required, 64),
+		Start:       readTimeOfDay(f, "start"),
+		End:         readTimeOfDay(f, "end"),
+		ContactZone: f.Flag("contact_zone", false),
 	}
-	if list := f.words("days", 7); list != nil {
+	if list := f.Words("days", 7); list != nil {
 		w.Days = make([]window.Day, len(list))
 		for i, d := range list {
 			w.Days[i] = window.Day(d)
 		}
 	}
-	for i, text := range f.words("holidays", 1000) {
+	for i, text := range f.Words("holidays", 1000) {
 		d, err := window.ParseDate(text)
 		if err != nil {
-			f.fail("holidays["+strconv.Itoa(i)+"]", "invalid_date", "must be a date that exists, written YYYY-MM-DD")
+			f.Fail("holidays["+strconv.Itoa(i)+"]", "invalid_date", "must be a date that exists, written YYYY-MM-DD")
 			continue
 		}
 		w.Holidays = append(w.Holidays, d)
 	}
-	f.done()
+	f.Done()
 	return w
 }
 
-func (f form) timeOfDay(field string) window.TimeOfDay {
-	text := f.text(field, required, 5)
+func readTimeOfDay(f form.Form, field string) window.TimeOfDay {
+	text := f.Text(field, form.Required, 5)
 	if text == "" {
 		return 0
 	}
 	t, err := window.ParseTimeOfDay(text)
 	if err != nil {
-		f.fail(field, "invalid_time", "must be a time of day written HH:MM, from 00:00 to 24:00")
+		f.Fail(field, "invalid_time", "must be a time of day written HH:MM, from 00:00 to 24:00")
 	}
 	return t
-}
-
-// mergeErrors adds the field errors of a rule to those of the JSON, except
-// for fields that are known to be wrong already.
-func mergeErrors(errs *fieldErrors, err error) {
-	if err == nil {
-		return
-	}
-	var e *engine.Error
-	if !errors.As(err, &e) || len(e.Fields) == 0 {
-		errs.add("settings", "invalid", "are not valid")
-		return
-	}
-	for _, fe := range e.Fields {
-		known := false
-		for _, have := range errs.list {
-			known = known || have.Field == fe.Field || strings.HasPrefix(have.Field, fe.Field+".") ||
-				strings.HasPrefix(fe.Field, have.Field+".") || strings.HasPrefix(fe.Field, have.Field+"[") ||
-				strings.HasPrefix(have.Field, fe.Field+"[")
-		}
-		if !known {
-			errs.add(fe.Field, fe.Code, fe.Message)
-		}
-	}
 }

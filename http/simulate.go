@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"math"
 	"net"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"strconv"
 	"sync"
@@ -256,30 +259,30 @@ func (s *Server) simulationOf(r *request, d *campaign.Detail, past *sim.Past) (*
 		if err != nil {
 			return nil, err
 		}
-		asked.view.Seed = f.within("seed", simulationSeed, 0, math.MaxInt32)
-		if at := f.when("start_at"); at != nil {
+		asked.view.Seed = f.Within("seed", simulationSeed, 0, math.MaxInt32)
+		if at := f.When("start_at"); at != nil {
 			q.Start = at.UTC()
 			if d := at.Sub(r.start); d < -simulationFar || d > simulationFar {
-				f.fail("start_at", "out_of_range", "must be within 366 days of now")
+				f.Fail("start_at", "out_of_range", "must be within 366 days of now")
 			}
 		}
-		if f.has("contacts") {
-			q.Contacts, q.Used = f.within("contacts", simulationNone, 1, simulationCounted), 0
+		if f.Has("contacts") {
+			q.Contacts, q.Used = f.Within("contacts", simulationNone, 1, simulationCounted), 0
 		}
-		q.Used = f.within("attempts_used", q.Used, 0, math.MaxInt32)
-		if p, ok := f.object("people"); ok {
-			asked.view.People.People, asked.view.People.Source = p.people(people), "given"
+		q.Used = f.Within("attempts_used", q.Used, 0, math.MaxInt32)
+		if p, ok := f.Object("people"); ok {
+			asked.view.People.People, asked.view.People.Source = readPeople(p, people), "given"
 		}
 		then = q
-		if w, ok := f.object("what_if"); ok {
-			w.whatIf(&then)
+		if w, ok := f.Object("what_if"); ok {
+			readWhatIf(w, &then)
 			asked.then = &then
 		}
-		f.done()
+		f.Done()
 		if asked.then != nil {
-			mergeErrors(f.errs, simulable(&then))
+			f.Errs.Merge(simulable(&then))
 		}
-		if err := f.errs.err(); err != nil {
+		if err := f.Errs.Err(); err != nil {
 			return nil, err
 		}
 	}
@@ -347,13 +350,13 @@ func (s *Server) simulatedWorld(ctx context.Context, q *sim.Question) error {
 	return err
 }
 
-// people reads how people behave over what is known of them.
-func (f form) people(known sim.People) sim.People {
+// readPeople reads how people behave over what is known of them.
+func readPeople(f form.Form, known sim.People) sim.People {
 	p := known
 	read := func(field string, v *float64, least, most float64) {
-		*v = f.decimal(field, *v)
+		*v = f.Decimal(field, *v)
 		if !(*v >= least && *v <= most) {
-			f.fail(field, "out_of_range", "must be from "+strconv.FormatFloat(least, 'g', -1, 64)+" to "+strconv.FormatFloat(most, 'g', -1, 64))
+			f.Fail(field, "out_of_range", "must be from "+strconv.FormatFloat(least, 'g', -1, 64)+" to "+strconv.FormatFloat(most, 'g', -1, 64))
 		}
 	}
 	read("answer_rate", &p.Answer, 0, 1)
@@ -362,28 +365,28 @@ func (f form) people(known sim.People) sim.People {
 	read("ring_sd_s", &p.RingSD, 0, 120)
 	read("talk_s", &p.Talk, 1, 4*3600)
 	read("short_share", &p.Short, 0, 1)
-	f.done()
+	f.Done()
 	return p
 }
 
-// whatIf reads the settings that are changed.
-func (f form) whatIf(q *sim.Question) {
+// readWhatIf reads the settings that are changed.
+func readWhatIf(f form.Form, q *sim.Question) {
 	c := &q.Settings
-	q.Seats = f.within("seats", q.Seats, 1, 100_000)
-	c.Concurrency = f.whole("concurrency", c.Concurrency)
-	c.MaxLines = f.whole("max_lines", c.MaxLines)
-	c.MaxAttempts = f.whole("max_attempts", c.MaxAttempts)
-	c.RetryDelaySec = f.whole("retry_delay_s", c.RetryDelaySec)
-	c.RingTimeoutSec = f.whole("ring_timeout_s", c.RingTimeoutSec)
-	c.SingleDay = f.flag("single_day", c.SingleDay)
-	c.PacingMode = f.term("pacing_mode", c.PacingMode)
-	if f.has("abandon_cap_pct") {
-		c.AbandonCapPPM = f.abandonCap()
+	q.Seats = f.Within("seats", q.Seats, 1, 100_000)
+	c.Concurrency = f.Whole("concurrency", c.Concurrency)
+	c.MaxLines = f.Whole("max_lines", c.MaxLines)
+	c.MaxAttempts = f.Whole("max_attempts", c.MaxAttempts)
+	c.RetryDelaySec = f.Whole("retry_delay_s", c.RetryDelaySec)
+	c.RingTimeoutSec = f.Whole("ring_timeout_s", c.RingTimeoutSec)
+	c.SingleDay = f.Flag("single_day", c.SingleDay)
+	c.PacingMode = f.Term("pacing_mode", c.PacingMode)
+	if f.Has("abandon_cap_pct") {
+		c.AbandonCapPPM = readAbandonCap(f)
 	}
-	if w, ok := f.object("window"); ok {
-		c.Window = w.window()
+	if w, ok := f.Object("window"); ok {
+		c.Window = readWindow(w)
 	}
-	f.done()
+	f.Done()
 }
 
 // simulable names what is wrong with the changed settings alone: the others were

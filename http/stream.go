@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"net"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"os"
 	"time"
@@ -73,11 +76,11 @@ func (r *request) stream(key string, list bool, ask look) error {
 // lastEventID is where the client was: the header that browsers send, or the
 // parameter.
 func (r *request) lastEventID() (string, error) {
-	var errs fieldErrors
+	var errs form.Errors
 	id := string(r.rc.Request.Header.Peek("Last-Event-ID"))
 	for k, v := range r.rc.QueryArgs().All() {
 		if string(k) != lastEventName {
-			errs.add(clipName(string(k)), "unknown_field", "is not a parameter of this request")
+			errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
 			continue
 		}
 		if id == "" {
@@ -87,7 +90,7 @@ func (r *request) lastEventID() (string, error) {
 	if len(id) > maxEventID {
 		id = "" // none of ours
 	}
-	return id, errs.err()
+	return id, errs.Err()
 }
 
 // subject is whose streams are counted together.

@@ -1,8 +1,9 @@
 package http
 
 import (
+	"dialler/http/form"
+
 	nethttp "net/http"
-	"strconv"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -43,18 +44,18 @@ type suppressedFile struct {
 }
 
 func (s *Server) listSuppressions(r *request) error {
-	var errs fieldErrors
-	f := form{errs: &errs}
+	var errs form.Errors
+	f := form.Form{Errs: &errs}
 	var n engine.PhoneNumber
 	q := r.rc.QueryArgs()
 	if q.Has("number") {
-		n = f.parsePhone("number", string(q.Peek("number")))
+		n = f.ParsePhone("number", string(q.Peek("number")))
 		q.Del("number")
 	}
 	number, size, _, err := r.page(nil)
-	if len(errs.list) > 0 {
-		mergeErrors(&errs, err)
-		err = errs.err()
+	if len(errs.List) > 0 {
+		errs.Merge(err)
+		err = errs.Err()
 	}
 	if err != nil {
 		return err
@@ -80,17 +81,17 @@ func (s *Server) suppress(r *request) error {
 	if err != nil {
 		return err
 	}
-	one := f.phone("number")
-	list := f.phones("numbers", maxSuppressionsPerRequest)
-	reason := f.text("reason", optional, suppressionReasonCap)
+	one := f.Phone("number")
+	list := f.Phones("numbers", maxSuppressionsPerRequest)
+	reason := f.Text("reason", form.Optional, suppressionReasonCap)
 	switch {
-	case f.has("number") == f.has("numbers"):
-		f.fail("numbers", "exactly_one", "send exactly one of number and numbers")
-	case f.has("number"):
+	case f.Has("number") == f.Has("numbers"):
+		f.Fail("numbers", "exactly_one", "send exactly one of number and numbers")
+	case f.Has("number"):
 		list = []engine.PhoneNumber{one}
 	}
-	f.done()
-	if err := f.errs.err(); err != nil {
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	added, err := s.Suppressions.Suppress(r.ctx(), list, reasonOr(reason, "manual"), r.who())
@@ -107,38 +108,10 @@ func reasonOr(given, otherwise string) string {
 	return given
 }
 
-// phones reads a list of numbers.
-func (f form) phones(field string, limit int) []engine.PhoneNumber {
-	v := f.find(field)
-	switch {
-	case v == nil:
-		return nil
-	case v.kind != jsonArray:
-		f.wrongType(field, jsonArray, v.kind)
-		return nil
-	case len(v.items) == 0:
-		f.fail(field, "required", "must have at least one entry")
-		return nil
-	case len(v.items) > limit:
-		f.fail(field, "too_long", "must have at most "+strconv.Itoa(limit)+" entries; send the rest in another request")
-		return nil
-	}
-	out := make([]engine.PhoneNumber, 0, len(v.items))
-	for i := range v.items {
-		at := field + "[" + strconv.Itoa(i) + "]"
-		if v.items[i].kind != jsonString {
-			f.wrongType(at, jsonString, v.items[i].kind)
-			continue
-		}
-		out = append(out, f.parsePhone(at, v.items[i].text))
-	}
-	return out
-}
-
 func (s *Server) liftSuppression(r *request) error {
-	f := form{errs: &fieldErrors{}}
-	n := f.parsePhone("number", r.param("number"))
-	if err := f.errs.err(); err != nil {
+	f := form.Form{Errs: &form.Errors{}}
+	n := f.ParsePhone("number", r.param("number"))
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	found, err := s.Suppressions.Unsuppress(r.ctx(), n, r.who())

@@ -4,6 +4,9 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"strconv"
 	"strings"
@@ -160,10 +163,10 @@ func (s *Server) logIn(r *request) (engine.User, error) {
 	if err != nil {
 		return engine.User{}, err
 	}
-	email := strings.ToLower(strings.TrimSpace(f.text("email", required, 254)))
-	password := f.text("password", required, 1024)
-	f.done()
-	if err := f.errs.err(); err != nil {
+	email := strings.ToLower(strings.TrimSpace(f.Text("email", form.Required, 254)))
+	password := f.Text("password", form.Required, 1024)
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return engine.User{}, err
 	}
 

@@ -1,6 +1,8 @@
 package http
 
 import (
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"time"
 
@@ -42,9 +44,9 @@ func (s *Server) transfer(r *request) error {
 	if err != nil {
 		return err
 	}
-	to := f.text("to", required, transferCap)
-	f.done()
-	if err := f.errs.err(); err != nil {
+	to := f.Text("to", form.Required, transferCap)
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	if err := s.Calls.Transfer(r.ctx(), id, to); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"dialler/engine/campaign"
+	"dialler/http/form"
 )
 
 // cheapCampaigns answers at once, so that what is measured is the API.
@@ -59,8 +60,8 @@ func BenchmarkParseJSON(b *testing.B) {
 	body := []byte(triggerBody(`,"metadata":{"name":"Ada","account":"12345","plan":"gold"}`))
 	b.ReportAllocs()
 	for b.Loop() {
-		var errs fieldErrors
-		if _, err := parseJSON(body, &errs); err != nil {
+		var errs form.Errors
+		if _, err := form.Parse(body, &errs); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,6 +1,8 @@
 package http
 
 import (
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -133,15 +135,15 @@ func (s *Server) putTrunk(r *request) error {
 		return err
 	}
 	t := readTrunk(f)
-	t.ID = engine.TrunkID(f.pathID(r, "trunk_id"))
-	keep := !f.sent("password")
-	f.done()
+	t.ID = engine.TrunkID(pathID(f, r, "trunk_id"))
+	keep := !f.Sent("password")
+	f.Done()
 	trunk.Complete(&t)
 	wrong := slices.DeleteFunc(trunk.Validate(&t), func(e engine.FieldError) bool { return e.Field == "id" }) // said already
 	if len(wrong) > 0 {
-		mergeErrors(f.errs, engine.Invalid("validation_failed", "", wrong...))
+		f.Errs.Merge(engine.Invalid("validation_failed", "", wrong...))
 	}
-	if err := f.errs.err(); err != nil {
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	old, _, err := s.storedTrunk(r, t.ID)
@@ -161,83 +163,66 @@ func (s *Server) putTrunk(r *request) error {
 
 // readTrunk takes what was sent and the default of what was not; what the
 // values may be is for engine/trunk to say.
-func readTrunk(f form) engine.TrunkSettings {
+func readTrunk(f form.Form) engine.TrunkSettings {
 	t := trunk.Defaults()
-	t.Host = f.text("host", required, trunk.HostCap)
-	t.Port = f.whole("port", t.Port)
-	t.Transport = f.term("transport", t.Transport)
-	t.Kind = engine.TrunkKind(f.term("kind", ""))
-	t.Username = f.text("username", optional, trunk.SecretCap)
-	t.Password = f.text("password", optional, trunk.SecretCap)
-	t.FromDomain = f.text("from_domain", optional, trunk.HostCap)
-	t.FromUser = f.text("from_user", optional, trunk.SecretCap)
-	t.CallerIDHeader = f.term("caller_id_header", "")
-	t.Privacy = f.word("privacy", "")
-	t.NumberFormat = f.term("number_format", t.NumberFormat)
-	t.NumberCountry = f.word("number_country", "")
-	t.OutboundProxy = f.text("outbound_proxy", optional, trunk.HostCap+6)
-	t.Listener = f.word("listener", "")
-	t.ExternalHost = f.text("external_host", optional, trunk.HostCap)
-	t.TLSServerName = f.text("tls_server_name", optional, trunk.HostCap)
-	t.TLSRoots = f.text("tls_roots", optional, trunk.RootsCap)
-	t.TLSInsecure = f.flag("tls_insecure", false)
-	t.RegisterSec = f.whole("register_s", 0)
-	t.UserAgent = f.text("user_agent", optional, trunk.SecretCap)
-	t.ExtraHeaders = f.headers("extra_headers", trunk.HeaderCountCap)
-	t.Redirects = f.whole("redirects", 0)
-	t.ReliableProvisionals = f.term("reliable_provisionals", "")
-	t.SessionSec = f.whole("session_s", 0)
-	t.Inbound = f.term("inbound", "")
-	if m, ok := f.object("media"); ok {
+	t.Host = f.Text("host", form.Required, trunk.HostCap)
+	t.Port = f.Whole("port", t.Port)
+	t.Transport = f.Term("transport", t.Transport)
+	t.Kind = engine.TrunkKind(f.Term("kind", ""))
+	t.Username = f.Text("username", form.Optional, trunk.SecretCap)
+	t.Password = f.Text("password", form.Optional, trunk.SecretCap)
+	t.FromDomain = f.Text("from_domain", form.Optional, trunk.HostCap)
+	t.FromUser = f.Text("from_user", form.Optional, trunk.SecretCap)
+	t.CallerIDHeader = f.Term("caller_id_header", "")
+	t.Privacy = f.Word("privacy", "")
+	t.NumberFormat = f.Term("number_format", t.NumberFormat)
+	t.NumberCountry = f.Word("number_country", "")
+	t.OutboundProxy = f.Text("outbound_proxy", form.Optional, trunk.HostCap+6)
+	t.Listener = f.Word("listener", "")
+	t.ExternalHost = f.Text("external_host", form.Optional, trunk.HostCap)
+	t.TLSServerName = f.Text("tls_server_name", form.Optional, trunk.HostCap)
+	t.TLSRoots = f.Text("tls_roots", form.Optional, trunk.RootsCap)
+	t.TLSInsecure = f.Flag("tls_insecure", false)
+	t.RegisterSec = f.Whole("register_s", 0)
+	t.UserAgent = f.Text("user_agent", form.Optional, trunk.SecretCap)
+	t.ExtraHeaders = readHeaders(f, "extra_headers", trunk.HeaderCountCap)
+	t.Redirects = f.Whole("redirects", 0)
+	t.ReliableProvisionals = f.Term("reliable_provisionals", "")
+	t.SessionSec = f.Whole("session_s", 0)
+	t.Inbound = f.Term("inbound", "")
+	if m, ok := f.Object("media"); ok {
 		t.Media = engine.MediaProfile{
-			Codecs: m.words("codecs", 3), SRTP: m.term("srtp", ""), DTMF: m.term("dtmf", ""), DTX: m.flag("dtx", false),
-			Symmetric: m.term("symmetric", ""), Networks: m.words("networks", trunk.NetworksCap),
+			Codecs: m.Words("codecs", 3), SRTP: m.Term("srtp", ""), DTMF: m.Term("dtmf", ""), DTX: m.Flag("dtx", false),
+			Symmetric: m.Term("symmetric", ""), Networks: m.Words("networks", trunk.NetworksCap),
 		}
-		m.done()
+		m.Done()
 	}
-	t.CPSCap = f.whole("cps_cap", t.CPSCap)
-	t.ChannelCap = f.whole("channel_cap", t.ChannelCap)
-	t.Priority = f.whole("priority", t.Priority)
-	t.Weight = f.whole("weight", t.Weight)
-	t.OptionsSec = f.whole("options_s", t.OptionsSec)
-	t.Active = f.flag("active", t.Active)
+	t.CPSCap = f.Whole("cps_cap", t.CPSCap)
+	t.ChannelCap = f.Whole("channel_cap", t.ChannelCap)
+	t.Priority = f.Whole("priority", t.Priority)
+	t.Weight = f.Whole("weight", t.Weight)
+	t.OptionsSec = f.Whole("options_s", t.OptionsSec)
+	t.Active = f.Flag("active", t.Active)
 	return t
 }
 
-// word reads one of a few values; def when it was not sent.
-func (f form) word(field, def string) string {
-	if !f.has(field) {
-		return def
-	}
-	return f.text(field, optional, 64)
-}
-
-// term is a word of a set that has no empty one.
-func (f form) term(field, def string) string {
-	got := f.word(field, def)
-	if got == "" && f.has(field) {
-		f.fail(field, "unknown_value", "must not be empty; leave it out for the default")
-	}
-	return got
-}
-
-// headers reads a list of objects with name and value.
-func (f form) headers(field string, limit int) []engine.SIPHeader {
-	v := f.list(field, limit)
+// readHeaders reads a list of objects with name and value.
+func readHeaders(f form.Form, field string, limit int) []engine.SIPHeader {
+	v := f.List(field, limit)
 	if v == nil {
 		return nil
 	}
 	var out []engine.SIPHeader
-	for i := range v.items {
+	for i := range v.Items {
 		at := field + "[" + strconv.Itoa(i) + "]"
-		if v.items[i].kind != jsonObject {
-			f.wrongType(at, jsonObject, v.items[i].kind)
+		if v.Items[i].Kind != form.Object {
+			f.WrongType(at, form.Object, v.Items[i].Kind)
 			out = append(out, engine.SIPHeader{}) // keeps the places of the others
 			continue
 		}
-		item := form{v: &v.items[i], path: f.name(at), errs: f.errs}
-		out = append(out, engine.SIPHeader{Name: item.text("name", required, trunk.HeaderNameCap), Value: item.text("value", required, trunk.HeaderValueCap)})
-		item.done()
+		item := form.Form{Value: &v.Items[i], Path: f.Name(at), Errs: f.Errs}
+		out = append(out, engine.SIPHeader{Name: item.Text("name", form.Required, trunk.HeaderNameCap), Value: item.Text("value", form.Required, trunk.HeaderValueCap)})
+		item.Done()
 	}
 	return out
 }

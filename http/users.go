@@ -5,6 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"net/mail"
 	"strings"
@@ -76,11 +79,11 @@ func (s *Server) createUser(r *request) error {
 	if err != nil {
 		return err
 	}
-	email := f.email("email")
-	role := f.role("role", required)
-	password := f.password("password")
-	f.done()
-	if err := f.errs.err(); err != nil {
+	email := readEmail(f, "email")
+	role := readRole(f, "role", form.Required)
+	password := readPassword(f, "password")
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	generated := ""
@@ -101,23 +104,23 @@ func (s *Server) createUser(r *request) error {
 
 func (s *Server) changeUser(r *request) error {
 	id := engine.UserID(r.param("user_id"))
-	if !validIdentifier(string(id)) {
+	if !form.ValidIdentifier(string(id)) {
 		return errNoUser
 	}
 	f, err := r.body()
 	if err != nil {
 		return err
 	}
-	role := f.role("role", false)
-	password := f.password("password")
-	reset := f.flag("reset_password", false)
-	hasActive, active := f.has("is_active"), f.flag("is_active", true)
-	unlock := f.flag("unlock", false)
+	role := readRole(f, "role", false)
+	password := readPassword(f, "password")
+	reset := f.Flag("reset_password", false)
+	hasActive, active := f.Has("is_active"), f.Flag("is_active", true)
+	unlock := f.Flag("unlock", false)
 	if reset && password != "" {
-		f.fail("reset_password", "mutually_exclusive", "must not be sent together with password")
+		f.Fail("reset_password", "mutually_exclusive", "must not be sent together with password")
 	}
-	f.done()
-	if err := f.errs.err(); err != nil {
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	if role == "" && password == "" && !reset && !hasActive && !unlock {
@@ -158,12 +161,12 @@ func (s *Server) changePassword(r *request) error {
 	if err != nil {
 		return err
 	}
-	current, next := f.text("current_password", required, 1024), f.password("new_password")
-	if !f.has("new_password") {
-		f.fail("new_password", "required", "is required")
+	current, next := f.Text("current_password", form.Required, 1024), readPassword(f, "new_password")
+	if !f.Has("new_password") {
+		f.Fail("new_password", "required", "is required")
 	}
-	f.done()
-	if err := f.errs.err(); err != nil {
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	if wait, ok := s.logins.admit([]subject{{name: "password " + string(r.user.ID), every: 30 * time.Second, burst: 5}}); !ok {
@@ -227,28 +230,28 @@ func hashWithin(ctx context.Context, password string) (string, error) {
 
 var errNoUser = engine.NotFound("user_not_found", "There is no such user.")
 
-// email reads an address, which is an account's name.
-func (f form) email(field string) string {
-	s := strings.ToLower(strings.TrimSpace(f.text(field, required, 254)))
+// readEmail reads an address, which is an account's name.
+func readEmail(f form.Form, field string) string {
+	s := strings.ToLower(strings.TrimSpace(f.Text(field, form.Required, 254)))
 	if a, err := mail.ParseAddress(s); s != "" && (err != nil || a.Address != s) {
-		f.fail(field, "invalid_format", "must be an e-mail address, for example ada@example.org")
+		f.Fail(field, "invalid_format", "must be an e-mail address, for example ada@example.org")
 	}
 	return s
 }
 
-func (f form) role(field string, need bool) string {
-	s := f.text(field, need, 16)
+func readRole(f form.Form, field string, need bool) string {
+	s := f.Text(field, need, 16)
 	if s != "" && parseRole(s) == roleNone {
-		f.fail(field, "unknown_value", "must be one of admin, operator, viewer")
+		f.Fail(field, "unknown_value", "must be one of admin, operator, viewer")
 	}
 	return s
 }
 
-// password reads one that is to be set; "" when it was not sent.
-func (f form) password(field string) string {
-	s := f.text(field, false, 1024)
-	if s != "" && len([]rune(s)) < passwordLeast || s == "" && f.has(field) {
-		f.fail(field, "too_short", "must have at least 12 characters")
+// readPassword reads one that is to be set; "" when it was not sent.
+func readPassword(f form.Form, field string) string {
+	s := f.Text(field, false, 1024)
+	if s != "" && len([]rune(s)) < passwordLeast || s == "" && f.Has(field) {
+		f.Fail(field, "too_short", "must have at least 12 characters")
 	}
 	return s
 }

@@ -2,6 +2,9 @@ package http
 
 import (
 	"crypto/rand"
+
+	"dialler/http/form"
+
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -105,17 +108,17 @@ func (s *Server) createWebhook(r *request) error {
 		return err
 	}
 	e := webhook.Endpoint{ID: webhook.EndpointID("whk_" + strings.ToLower(randomText(20))), CreatedAt: s.Now(), CreatedBy: r.who().Name}
-	e.URL = s.webhookURL(f, required)
-	if list := f.webhookTypes(); list != nil {
+	e.URL = s.webhookURL(f, form.Required)
+	if list := readTypes(f); list != nil {
 		e.Types = *list
 	}
-	if list := f.webhookCampaigns(); list != nil {
+	if list := readCampaigns(f); list != nil {
 		e.Campaigns = *list
 	}
-	e.Description = f.text("description", optional, webhook.DescriptionCap)
-	e.Active = f.flag("is_active", true)
-	f.done()
-	if err := f.errs.err(); err != nil {
+	e.Description = f.Text("description", form.Optional, webhook.DescriptionCap)
+	e.Active = f.Flag("is_active", true)
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	secret := newWebhookSecret()
@@ -139,26 +142,26 @@ func (s *Server) changeWebhook(r *request) error {
 	}
 	var changes []func(*webhook.Endpoint)
 	change := func(c func(*webhook.Endpoint)) { changes = append(changes, c) }
-	if f.has("url") {
-		url := s.webhookURL(f, required)
+	if f.Has("url") {
+		url := s.webhookURL(f, form.Required)
 		change(func(e *webhook.Endpoint) { e.URL = url })
 	}
-	if list := f.webhookTypes(); list != nil {
+	if list := readTypes(f); list != nil {
 		change(func(e *webhook.Endpoint) { e.Types = *list })
 	}
-	if list := f.webhookCampaigns(); list != nil {
+	if list := readCampaigns(f); list != nil {
 		change(func(e *webhook.Endpoint) { e.Campaigns = *list })
 	}
-	if f.has("description") {
-		text := f.text("description", optional, webhook.DescriptionCap)
+	if f.Has("description") {
+		text := f.Text("description", form.Optional, webhook.DescriptionCap)
 		change(func(e *webhook.Endpoint) { e.Description = text })
 	}
-	if f.has("is_active") {
-		active := f.flag("is_active", true)
+	if f.Has("is_active") {
+		active := f.Flag("is_active", true)
 		change(func(e *webhook.Endpoint) { e.Enable(active) })
 	}
-	f.done()
-	if err := f.errs.err(); err != nil {
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	if len(changes) == 0 {
@@ -224,33 +227,33 @@ func (s *Server) listDeliveries(r *request) error {
 		return err
 	}
 	q := webhook.DeliveryQuery{Size: defaultPageSize}
-	var errs fieldErrors
+	var errs form.Errors
 	for k, v := range r.rc.QueryArgs().All() {
 		switch key, val := string(k), string(v); key {
 		case "cursor":
 			n, e := strconv.ParseInt(val, 10, 64)
 			if e != nil || n < 1 {
-				errs.add("cursor", "invalid_format", "must be the next_cursor of an answer")
+				errs.Add("cursor", "invalid_format", "must be the next_cursor of an answer")
 				continue
 			}
 			q.Before = n
 		case "page_size":
 			n, e := strconv.Atoi(val)
 			if e != nil || n < 1 || n > maxPageSize {
-				errs.add("page_size", "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(maxPageSize))
+				errs.Add("page_size", "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(maxPageSize))
 				continue
 			}
 			q.Size = n
 		case "state":
 			q.State = webhook.DeliveryState(val)
 			if !slices.Contains(webhook.DeliveryStates, q.State) {
-				errs.add("state", "unknown_value", "must be one of pending, delivered, failed")
+				errs.Add("state", "unknown_value", "must be one of pending, delivered, failed")
 			}
 		default:
-			errs.add(clipName(key), "unknown_field", "is not a parameter of this request")
+			errs.Add(form.ClipName(key), "unknown_field", "is not a parameter of this request")
 		}
 	}
-	if err := errs.err(); err != nil {
+	if err := errs.Err(); err != nil {
 		return err
 	}
 	q.Size++ // one more says whether there are more
@@ -299,12 +302,12 @@ func (s *Server) replayFailed(r *request) error {
 	if err != nil {
 		return err
 	}
-	since := f.when("since")
-	if !f.has("since") {
-		f.fail("since", "required", "is required")
+	since := f.When("since")
+	if !f.Has("since") {
+		f.Fail("since", "required", "is required")
 	}
-	f.done()
-	if err := f.errs.err(); err != nil {
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
 		return err
 	}
 	n, err := s.Webhooks.ReplayFailed(r.ctx(), id, *since, r.who())
@@ -323,7 +326,7 @@ var (
 
 func (r *request) webhookOf() (webhook.EndpointID, error) {
 	id := r.param("webhook_id")
-	if !validIdentifier(id) {
+	if !form.ValidIdentifier(id) {
 		return "", errNoWebhook
 	}
 	return webhook.EndpointID(id), nil
@@ -335,24 +338,24 @@ func newWebhookSecret() string {
 	return webhook.WriteSecret(b[:])
 }
 
-func (s *Server) webhookURL(f form, need bool) string {
-	url := f.text("url", need, webhook.URLCap)
+func (s *Server) webhookURL(f form.Form, need bool) string {
+	url := f.Text("url", need, webhook.URLCap)
 	if url == "" {
 		return ""
 	}
 	if err := webhook.CheckURL(url, s.PlainWebhooks); err != nil {
-		f.fail("url", "invalid_format", err.Error())
+		f.Fail("url", "invalid_format", err.Error())
 	}
 	return url
 }
 
-// webhookTypes is nil when it was not sent; an empty list is every type.
-func (f form) webhookTypes() *[]string { return f.someOf("types", webhook.Names()) }
+// readTypes is nil when it was not sent; an empty list is every type.
+func readTypes(f form.Form) *[]string { return f.SomeOf("types", webhook.Names()) }
 
-func (f form) webhookCampaigns() *[]engine.CampaignID {
-	list := f.campaignList()
+func readCampaigns(f form.Form) *[]engine.CampaignID {
+	list := f.CampaignList()
 	if list != nil && len(*list) > webhook.CampaignCap {
-		f.fail("campaigns", "too_long", "must have at most "+strconv.Itoa(webhook.CampaignCap)+" entries")
+		f.Fail("campaigns", "too_long", "must have at most "+strconv.Itoa(webhook.CampaignCap)+" entries")
 	}
 	return list
 }

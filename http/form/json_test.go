@@ -1,4 +1,4 @@
-package http
+package form
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ func FuzzParseJSON(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		var errs fieldErrors
-		v, e := parseJSON(src, &errs)
+		var errs Errors
+		v, e := Parse(src, &errs)
 		valid := json.Valid(src)
 		if e == nil && !valid {
 			t.Fatalf("accepted %q", src)
@@ -32,7 +32,7 @@ func FuzzParseJSON(f *testing.F) {
 			}
 			return
 		}
-		if len(errs.list) > 0 {
+		if len(errs.List) > 0 {
 			return // repeated keys and U+0000 are read otherwise
 		}
 		var want any
@@ -68,30 +68,30 @@ func nesting(src []byte) (deepest int) {
 }
 
 // render and render2 write a tree of ours and one of encoding/json alike.
-func render(v jsonValue) string {
+func render(v Value) string {
 	return render2(plain(v))
 }
 
-func plain(v jsonValue) any {
-	switch v.kind {
-	case jsonNull:
+func plain(v Value) any {
+	switch v.Kind {
+	case Null:
 		return nil
-	case jsonBool:
+	case Bool:
 		return v.raw[0] == 't'
-	case jsonNumber:
+	case Number:
 		return json.Number(v.raw)
-	case jsonString:
-		return v.text
-	case jsonArray:
+	case String:
+		return v.Text
+	case Array:
 		out := []any{}
-		for _, i := range v.items {
+		for _, i := range v.Items {
 			out = append(out, plain(i))
 		}
 		return out
-	case jsonObject:
+	case Object:
 		out := map[string]any{}
-		for _, m := range v.members {
-			out[m.name] = plain(m.value)
+		for _, m := range v.Members {
+			out[m.Name] = plain(m.Value)
 		}
 		return out
 	}
@@ -113,21 +113,21 @@ func TestJSONOfManyMembers(t *testing.T) {
 		b.WriteString(`"k` + strings.Repeat("x", i) + `":` + strings.Repeat("1", i%9+1) + `,`)
 	}
 	b.WriteString(`"k":2,"kxx":3,"last":4}`)
-	var errs fieldErrors
-	v, e := parseJSON([]byte(b.String()), &errs)
-	if e != nil || len(v.members) != 101 || len(errs.list) != 2 || errs.list[0].Field != "k" || errs.list[1].Code != "duplicate_field" {
-		t.Errorf("%v %d %v", e, len(v.members), errs.list)
+	var errs Errors
+	v, e := Parse([]byte(b.String()), &errs)
+	if e != nil || len(v.Members) != 101 || len(errs.List) != 2 || errs.List[0].Field != "k" || errs.List[1].Code != "duplicate_field" {
+		t.Errorf("%v %d %v", e, len(v.Members), errs.List)
 	}
 }
 
 func TestWhatIsReadOutlivesTheRequest(t *testing.T) {
 	src := []byte(`{"a":"text","b":"\u0061b","c":[1,{"d":2}],"e":12.50}`)
-	var errs fieldErrors
-	v, _ := parseJSON(src, &errs)
-	fm := form{v: &v, errs: &errs}
+	var errs Errors
+	v, _ := Parse(src, &errs)
+	fm := Form{Value: &v, Errs: &errs}
 	got := map[string]string{}
 	for _, k := range []string{"a", "b", "c", "e"} {
-		got[k] = fm.find(k).asText()
+		got[k] = fm.Find(k).AsText()
 	}
 	for i := range src {
 		src[i] = '#'
@@ -135,56 +135,4 @@ func TestWhatIsReadOutlivesTheRequest(t *testing.T) {
 	if got["a"] != "text" || got["b"] != "ab" || got["c"] != `[1,{"d":2}]` || got["e"] != "12.50" {
 		t.Errorf("%v", got)
 	}
-}
-
-func FuzzIdempotencyKey(f *testing.F) {
-	for _, s := range []string{"a", `"a"`, `"a\"b"`, "", `"`, `""`, "\x00", strings.Repeat("x", 300), `"\`} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		token, present, err := idempotencyKey([][]byte{raw})
-		if !present || (err != nil) != (token == "") {
-			t.Fatalf("%q: %q %v %v", raw, token, present, err)
-		}
-		if err != nil {
-			return
-		}
-		if len(token) > 255 {
-			t.Fatalf("%q is too long", token)
-		}
-		for _, c := range []byte(token) {
-			if c < 0x20 || c > 0x7e {
-				t.Fatalf("%q is not printable", token)
-			}
-		}
-		// Quoted or bare, it is the same key.
-		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(token) + `"`
-		if again, _, err := idempotencyKey([][]byte{[]byte(quoted)}); err != nil || again != token {
-			t.Fatalf("%q, quoted %q: %q %v", token, quoted, again, err)
-		}
-	})
-}
-
-// FuzzTriggerBody holds every answer to the trigger against the contract, and
-// every command to the rules.
-func FuzzTriggerBody(f *testing.F) {
-	b := newBench(f)
-	for _, s := range []string{triggerBody(""), triggerBody(`,"metadata":{"a":[1,{}],"b":null}`), `{"campaign_id":1}`, `[]`, `{`, `{"campaign_id":"x","mobile":"+1"}`} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, body string) {
-		b.t = t
-		a := b.directly("POST", triggerPath, body, "X-API-Key", b.key)
-		switch a.status {
-		case 200:
-			got := b.ports.triggers[len(b.ports.triggers)-1]
-			if got.Campaign == "" || got.Number == "" || len(got.Variables) > maxVariables {
-				t.Fatalf("%q became %+v", body, got)
-			}
-		case 422:
-		default:
-			t.Fatalf("%q: %d", body, a.status)
-		}
-		b.ports.triggers = nil
-	})
 }

@@ -1,4 +1,4 @@
-package http
+package form
 
 import (
 	"strconv"
@@ -15,51 +15,51 @@ import (
 // by the name of the field (SEMANTICS §12), and the trigger's nested metadata
 // must come out as it went in.
 
-type jsonKind uint8
+type Kind uint8
 
 const (
-	jsonNull jsonKind = iota
-	jsonBool
-	jsonNumber
-	jsonString
-	jsonArray
-	jsonObject
+	Null Kind = iota
+	Bool
+	Number
+	String
+	Array
+	Object
 )
 
-func (k jsonKind) String() string {
+func (k Kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// jsonValue is one value of a body. raw points into the request and dies with
+// Value is one value of a body. raw points into the request and dies with
 // it; text is a copy.
-type jsonValue struct {
-	kind    jsonKind
+type Value struct {
+	Kind    Kind
 	raw     []byte
-	text    string // of a string, decoded
-	members []jsonMember
-	items   []jsonValue
+	Text    string // of a string, decoded
+	Members []Member
+	Items   []Value
 }
 
-type jsonMember struct {
-	name  string
-	value jsonValue
+type Member struct {
+	Name  string
+	Value Value
 	used  bool
 }
 
 const (
 	maxJSONDepth = 32
-	// maxFieldErrors bounds the answer to a body full of mistakes.
-	maxFieldErrors = 100
+	// errorsCap bounds the answer to a body full of mistakes.
+	errorsCap = 100
 	// linearMembers is up to where a repeated key is looked for by walking.
 	linearMembers = 16
 )
 
-type jsonParser struct {
+type parser struct {
 	src   []byte
 	pos   int
 	depth int
 	path  []pathPart
-	errs  *fieldErrors
+	errs  *Errors
 	// why the text is not JSON, "" while it is
 	broken string
 }
@@ -69,14 +69,14 @@ type pathPart struct {
 	index int // when name is ""
 }
 
-// parseJSON reads exactly one value. Mistakes that leave the text readable
+// Parse reads exactly one value. Mistakes that leave the text readable
 // (repeated keys, characters that cannot be kept) go to errs; a text that is
 // not JSON is the returned error.
-func parseJSON(src []byte, errs *fieldErrors) (jsonValue, *engine.Error) {
-	p := jsonParser{src: src, errs: errs}
+func Parse(src []byte, errs *Errors) (Value, *engine.Error) {
+	p := parser{src: src, errs: errs}
 	p.space()
 	if p.pos == len(p.src) {
-		return jsonValue{}, engine.Invalid("empty_body", "The body is empty; send a JSON object.")
+		return Value{}, engine.Invalid("empty_body", "The body is empty; send a JSON object.")
 	}
 	v, ok := p.value()
 	if ok {
@@ -86,23 +86,23 @@ func parseJSON(src []byte, errs *fieldErrors) (jsonValue, *engine.Error) {
 		}
 	}
 	if p.broken != "" {
-		return jsonValue{}, engine.Invalid("malformed_json",
+		return Value{}, engine.Invalid("malformed_json",
 			"The body is not valid JSON: "+p.broken+" (byte "+strconv.Itoa(p.pos)+").")
 	}
 	return v, nil
 }
 
-func (p *jsonParser) fail(why string) {
+func (p *parser) fail(why string) {
 	if p.broken == "" {
 		p.broken = why
 	}
 }
 
-func (p *jsonParser) fieldError(code, message string) {
-	p.errs.add(p.fieldPath(), code, message)
+func (p *parser) fieldError(code, message string) {
+	p.errs.Add(p.fieldPath(), code, message)
 }
 
-func (p *jsonParser) fieldPath() string {
+func (p *parser) fieldPath() string {
 	var b strings.Builder
 	for _, part := range p.path {
 		if part.name == "" {
@@ -114,13 +114,13 @@ func (p *jsonParser) fieldPath() string {
 		if b.Len() > 0 {
 			b.WriteByte('.')
 		}
-		b.WriteString(clipName(part.name))
+		b.WriteString(ClipName(part.name))
 	}
 	return b.String()
 }
 
-// clipName keeps a field's name in an error short: names come from the client.
-func clipName(name string) string {
+// ClipName keeps a field's name in an error short: names come from the client.
+func ClipName(name string) string {
 	const limit = 80
 	if len(name) <= limit {
 		return name
@@ -132,7 +132,7 @@ func clipName(name string) string {
 	return name[:cut] + "…"
 }
 
-func (p *jsonParser) space() {
+func (p *parser) space() {
 	for p.pos < len(p.src) {
 		switch p.src[p.pos] {
 		case ' ', '\t', '\n', '\r':
@@ -143,13 +143,13 @@ func (p *jsonParser) space() {
 	}
 }
 
-func (p *jsonParser) value() (jsonValue, bool) {
+func (p *parser) value() (Value, bool) {
 	if p.pos == len(p.src) {
 		p.fail("it ends too early")
-		return jsonValue{}, false
+		return Value{}, false
 	}
 	start := p.pos
-	v := jsonValue{}
+	v := Value{}
 	var ok bool
 	switch c := p.src[p.pos]; {
 	case c == '{':
@@ -157,16 +157,16 @@ func (p *jsonParser) value() (jsonValue, bool) {
 	case c == '[':
 		v, ok = p.array()
 	case c == '"':
-		v.kind = jsonString
-		v.text, ok = p.str()
+		v.Kind = String
+		v.Text, ok = p.str()
 	case c == 't':
-		v.kind, ok = jsonBool, p.literal("true")
+		v.Kind, ok = Bool, p.literal("true")
 	case c == 'f':
-		v.kind, ok = jsonBool, p.literal("false")
+		v.Kind, ok = Bool, p.literal("false")
 	case c == 'n':
-		v.kind, ok = jsonNull, p.literal("null")
+		v.Kind, ok = Null, p.literal("null")
 	case c == '-' || c >= '0' && c <= '9':
-		v.kind, ok = jsonNumber, p.number()
+		v.Kind, ok = Number, p.number()
 	default:
 		p.fail("a value was expected")
 		ok = false
@@ -175,7 +175,7 @@ func (p *jsonParser) value() (jsonValue, bool) {
 	return v, ok
 }
 
-func (p *jsonParser) literal(word string) bool {
+func (p *parser) literal(word string) bool {
 	if len(p.src)-p.pos < len(word) || string(p.src[p.pos:p.pos+len(word)]) != word {
 		p.fail("a value was expected")
 		return false
@@ -184,7 +184,7 @@ func (p *jsonParser) literal(word string) bool {
 	return true
 }
 
-func (p *jsonParser) number() bool {
+func (p *parser) number() bool {
 	digits := func() bool {
 		from := p.pos
 		for p.pos < len(p.src) && p.src[p.pos] >= '0' && p.src[p.pos] <= '9' {
@@ -221,7 +221,7 @@ func (p *jsonParser) number() bool {
 	return true
 }
 
-func (p *jsonParser) enter() bool {
+func (p *parser) enter() bool {
 	p.depth++
 	if p.depth > maxJSONDepth {
 		p.fail("it is nested too deeply")
@@ -231,8 +231,8 @@ func (p *jsonParser) enter() bool {
 	return true
 }
 
-func (p *jsonParser) object() (jsonValue, bool) {
-	v := jsonValue{kind: jsonObject}
+func (p *parser) object() (Value, bool) {
+	v := Value{Kind: Object}
 	if !p.enter() {
 		return v, false
 	}
@@ -270,15 +270,15 @@ func (p *jsonParser) object() (jsonValue, bool) {
 			return v, false
 		}
 		repeated := false
-		if len(v.members) < linearMembers {
-			for i := range v.members {
-				repeated = repeated || v.members[i].name == name
+		if len(v.Members) < linearMembers {
+			for i := range v.Members {
+				repeated = repeated || v.Members[i].Name == name
 			}
 		} else {
 			if names == nil {
 				names = make(map[string]struct{}, 2*linearMembers)
-				for i := range v.members {
-					names[v.members[i].name] = struct{}{}
+				for i := range v.Members {
+					names[v.Members[i].Name] = struct{}{}
 				}
 			}
 			if _, repeated = names[name]; !repeated {
@@ -288,10 +288,10 @@ func (p *jsonParser) object() (jsonValue, bool) {
 		if repeated {
 			p.fieldError("duplicate_field", "is given more than once; send it once")
 		} else {
-			if v.members == nil {
-				v.members = make([]jsonMember, 0, 4)
+			if v.Members == nil {
+				v.Members = make([]Member, 0, 4)
 			}
-			v.members = append(v.members, jsonMember{name: name, value: val})
+			v.Members = append(v.Members, Member{Name: name, Value: val})
 		}
 		p.path = p.path[:len(p.path)-1]
 		p.space()
@@ -312,8 +312,8 @@ func (p *jsonParser) object() (jsonValue, bool) {
 	}
 }
 
-func (p *jsonParser) array() (jsonValue, bool) {
-	v := jsonValue{kind: jsonArray}
+func (p *parser) array() (Value, bool) {
+	v := Value{Kind: Array}
 	if !p.enter() {
 		return v, false
 	}
@@ -324,13 +324,13 @@ func (p *jsonParser) array() (jsonValue, bool) {
 		return v, true
 	}
 	for {
-		p.path = append(p.path, pathPart{index: len(v.items)})
+		p.path = append(p.path, pathPart{index: len(v.Items)})
 		p.space()
 		item, ok := p.value()
 		if !ok {
 			return v, false
 		}
-		v.items = append(v.items, item)
+		v.Items = append(v.Items, item)
 		p.path = p.path[:len(p.path)-1]
 		p.space()
 		if p.pos == len(p.src) {
@@ -351,7 +351,7 @@ func (p *jsonParser) array() (jsonValue, bool) {
 }
 
 // str reads a quoted string and returns a copy of it, decoded.
-func (p *jsonParser) str() (string, bool) {
+func (p *parser) str() (string, bool) {
 	p.pos++
 	start := p.pos
 	for p.pos < len(p.src) {
@@ -370,7 +370,7 @@ func (p *jsonParser) str() (string, bool) {
 	return "", false
 }
 
-func (p *jsonParser) strSlow(start int) (string, bool) {
+func (p *parser) strSlow(start int) (string, bool) {
 	buf := make([]byte, 0, p.pos-start+64)
 	buf = append(buf, p.src[start:p.pos]...)
 	for p.pos < len(p.src) {
@@ -404,7 +404,7 @@ func (p *jsonParser) strSlow(start int) (string, bool) {
 	return "", false
 }
 
-func (p *jsonParser) escape(buf []byte) ([]byte, bool) {
+func (p *parser) escape(buf []byte) ([]byte, bool) {
 	if p.pos+1 >= len(p.src) {
 		p.fail("it ends inside a string")
 		return nil, false
@@ -452,7 +452,7 @@ func (p *jsonParser) escape(buf []byte) ([]byte, bool) {
 	return nil, false
 }
 
-func (p *jsonParser) hex4() (rune, bool) {
+func (p *parser) hex4() (rune, bool) {
 	if p.pos+4 > len(p.src) {
 		p.fail("it ends inside a string")
 		return 0, false
