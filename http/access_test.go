@@ -272,19 +272,6 @@ func TestAPIKeysAreShownInFullOnce(t *testing.T) {
 	b.byKey("GET", "/api/v1/api-keys", "").is(401, "unauthorized")
 }
 
-func TestKeysAreDrawnEvenly(t *testing.T) {
-	count := map[rune]int{}
-	const draws = 62 * 2000
-	for _, c := range randomText(draws) {
-		count[c]++
-	}
-	for _, c := range keyAlphabet {
-		if n := count[c]; n < 1700 || n > 2300 { // over six sigma
-			t.Errorf("%q came %d times", c, n)
-		}
-	}
-}
-
 func TestLogIn(t *testing.T) {
 	b := newBench(t)
 	a := b.do("POST", "/api/v1/auth/token", `{"email":" Oper@Example.org ","password":"`+password+`"}`).is(200, "")

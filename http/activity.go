@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"slices"
@@ -92,54 +93,54 @@ func viewActivity(e *journal.Event) activityView {
 }
 
 // activity is the log of one campaign.
-func (s *Server) activity(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) activity(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	types, page, err := r.activityQuery(shownActions)
+	types, page, err := activityQuery(r, shownActions)
 	if err != nil {
 		return err
 	}
-	list, total, err := s.Activity.Activity(r.ctx(), id, types, page)
+	list, total, err := s.Activity.Activity(r.Ctx(), id, types, page)
 	if err != nil {
 		return err
 	}
 	if total == 0 {
-		if _, err := s.Campaigns.Detail(r.ctx(), id); err != nil {
+		if _, err := s.Campaigns.Detail(r.Ctx(), id); err != nil {
 			return err
 		}
 	}
-	return r.replyActivity(list, total, page)
+	return replyActivity(r, list, total, page)
 }
 
 // configActivity is the log of what is configured for all campaigns: bots,
 // trunks, numbers, keys, users, and campaigns that are no more.
-func (s *Server) configActivity(r *request) error {
-	types, page, err := r.activityQuery(nil)
+func (s *Server) configActivity(r *wire.Request) error {
+	types, page, err := activityQuery(r, nil)
 	if err != nil {
 		return err
 	}
-	list, total, err := s.Activity.Activity(r.ctx(), "", types, page)
+	list, total, err := s.Activity.Activity(r.Ctx(), "", types, page)
 	if err != nil {
 		return err
 	}
-	return r.replyActivity(list, total, page)
+	return replyActivity(r, list, total, page)
 }
 
-func (r *request) replyActivity(list []journal.Event, total int, page campaign.Page) error {
+func replyActivity(r *wire.Request, list []journal.Event, total int, page campaign.Page) error {
 	out := activityList{Activity: make([]activityView, len(list)), Page: page.Number, PageSize: page.Size, Total: total}
 	for i := range list {
 		out.Activity[i] = viewActivity(&list[i])
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
 // activityQuery reads the filter; types is nil for everything.
-func (r *request) activityQuery(shown []journal.Type) (types []journal.Type, page campaign.Page, err error) {
+func activityQuery(r *wire.Request, shown []journal.Type) (types []journal.Type, page campaign.Page, err error) {
 	var errs form.Errors
 	types = shown
-	q := r.rc.QueryArgs()
+	q := r.HTTP.QueryArgs()
 	all, kinds := string(q.Peek("all")), string(q.Peek("kinds"))
 	if q.Has("all") && all != "true" && all != "false" {
 		errs.Add("all", "unknown_value", "must be true or false")
@@ -155,7 +156,7 @@ func (r *request) activityQuery(shown []journal.Type) (types []journal.Type, pag
 	}
 	q.Del("all")
 	q.Del("kinds")
-	page.Number, page.Size, _, err = r.page(nil)
+	page.Number, page.Size, _, err = r.Page(nil)
 	if len(errs.List) > 0 {
 		errs.Merge(err)
 		err = errs.Err()

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"slices"
@@ -57,8 +58,8 @@ func viewReview(v *engine.AMDReview) reviewView {
 }
 
 // reviewFilters reads which reviews are asked for, with the page.
-func (r *request) reviewFilters() (q engine.AMDReviewQuery, page campaign.Page, err error) {
-	page.Number, page.Size, _, err = r.pageOf(nil, func(key, val string, errs *form.Errors) bool {
+func reviewFilters(r *wire.Request) (q engine.AMDReviewQuery, page campaign.Page, err error) {
+	page.Number, page.Size, _, err = r.PageOf(nil, func(key, val string, errs *form.Errors) bool {
 		switch key {
 		case "campaign_id":
 			q.Campaign = engine.CampaignID(val)
@@ -96,12 +97,12 @@ func verdictNames() string {
 	return strings.Join(names, ", ")
 }
 
-func (s *Server) listReviews(r *request) error {
-	q, page, err := r.reviewFilters()
+func (s *Server) listReviews(r *wire.Request) error {
+	q, page, err := reviewFilters(r)
 	if err != nil {
 		return err
 	}
-	list, total, err := s.Classification.AMDReviews(r.ctx(), q, page)
+	list, total, err := s.Classification.AMDReviews(r.Ctx(), q, page)
 	if err != nil {
 		return err
 	}
@@ -109,45 +110,45 @@ func (s *Server) listReviews(r *request) error {
 	for i := range list {
 		out.Reviews[i] = viewReview(&list[i])
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
 var errNoReview = engine.NotFound("review_not_found", "Nobody is asked about this call.")
 
-func (s *Server) reviewOf(r *request) (engine.AMDReview, error) {
-	id := engine.AttemptID(r.param("attempt_id"))
+func (s *Server) reviewOf(r *wire.Request) (engine.AMDReview, error) {
+	id := engine.AttemptID(r.Param("attempt_id"))
 	if _, ok := id.Call().Attempt(); !ok {
 		return engine.AMDReview{}, errNoReview
 	}
-	return s.Classification.AMDReview(r.ctx(), id)
+	return s.Classification.AMDReview(r.Ctx(), id)
 }
 
-func (s *Server) showReview(r *request) error {
+func (s *Server) showReview(r *wire.Request) error {
 	v, err := s.reviewOf(r)
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, viewReview(&v))
+	return r.Reply(nethttp.StatusOK, viewReview(&v))
 }
 
 // reviewAudio sends the callee's side of the call's first minute.
-func (s *Server) reviewAudio(r *request) error {
+func (s *Server) reviewAudio(r *wire.Request) error {
 	v, err := s.reviewOf(r)
 	if err != nil {
 		return err
 	}
-	wav, err := s.Classification.AMDAudio(r.ctx(), v.Attempt)
+	wav, err := s.Classification.AMDAudio(r.Ctx(), v.Attempt)
 	if err != nil {
 		return err
 	}
-	r.send(nethttp.StatusOK, contentWAV, wav)
-	r.rc.Response.Header.Set("Content-Disposition", `inline; filename="`+string(v.Attempt)+`.wav"`)
+	r.Send(nethttp.StatusOK, contentWAV, wav)
+	r.HTTP.Response.Header.Set("Content-Disposition", `inline; filename="`+string(v.Attempt)+`.wav"`)
 	return nil
 }
 
 // labelReview keeps what a person heard; null takes it back.
-func (s *Server) labelReview(r *request) error {
-	f, err := r.body()
+func (s *Server) labelReview(r *wire.Request) error {
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -168,13 +169,13 @@ func (s *Server) labelReview(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Classification.LabelAMDReview(r.ctx(), v.Attempt, label, r.who()); err != nil {
+	if err := s.Classification.LabelAMDReview(r.Ctx(), v.Attempt, label, r.Who()); err != nil {
 		return err
 	}
-	if v, err = s.Classification.AMDReview(r.ctx(), v.Attempt); err != nil {
+	if v, err = s.Classification.AMDReview(r.Ctx(), v.Attempt); err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, viewReview(&v))
+	return r.Reply(nethttp.StatusOK, viewReview(&v))
 }
 
 // confusionRow is one cell: how often a verdict was given to what people heard.
@@ -204,16 +205,16 @@ type confusionTable struct {
 	Sums  []confusionSum `json:"sums"`
 }
 
-func (s *Server) confusion(r *request) error {
-	q, _, err := r.reviewFilters()
+func (s *Server) confusion(r *wire.Request) error {
+	q, _, err := reviewFilters(r)
 	if err != nil {
 		return err
 	}
-	cells, err := s.Classification.AMDConfusion(r.ctx(), q)
+	cells, err := s.Classification.AMDConfusion(r.Ctx(), q)
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, viewConfusion(cells))
+	return r.Reply(nethttp.StatusOK, viewConfusion(cells))
 }
 
 // viewConfusion adds the sums; the cells of a trunk and country stand together.
@@ -250,12 +251,12 @@ func viewConfusion(cells []engine.AMDConfusion) confusionTable {
 
 // exportReviews answers with a folder of labelled calls, zipped, as `dialler amd
 // eval` and `dialler amd train` take it. It is made as a whole first.
-func (s *Server) exportReviews(r *request) error {
-	q, _, err := r.reviewFilters()
+func (s *Server) exportReviews(r *wire.Request) error {
+	q, _, err := reviewFilters(r)
 	if err != nil {
 		return err
 	}
-	return s.sendArchive(r, "amd.zip", "the labelled calls could not be exported", "",
+	return s.files.sendArchive(r, "amd.zip", "the labelled calls could not be exported", "",
 		func(ctx context.Context) (RecordingFile, error) { return s.Classification.OpenAMDExport(ctx, q) })
 }
 
@@ -284,8 +285,8 @@ func viewVoicemail(v *engine.Voicemail) voicemailView {
 		CreatedAt: v.CreatedAt.UTC(), CreatedBy: v.CreatedBy}
 }
 
-func (s *Server) listVoicemails(r *request) error {
-	list, err := s.Classification.Voicemails(r.ctx())
+func (s *Server) listVoicemails(r *wire.Request) error {
+	list, err := s.Classification.Voicemails(r.Ctx())
 	if err != nil {
 		return err
 	}
@@ -293,27 +294,27 @@ func (s *Server) listVoicemails(r *request) error {
 	for i := range list {
 		out.Voicemails[i] = viewVoicemail(&list[i])
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
 // addVoicemail takes a WAV file; its name is a parameter.
-func (s *Server) addVoicemail(r *request) error {
+func (s *Server) addVoicemail(r *wire.Request) error {
 	var errs form.Errors
-	name := string(r.rc.QueryArgs().Peek("name"))
-	r.rc.QueryArgs().Del("name")
+	name := string(r.HTTP.QueryArgs().Peek("name"))
+	r.HTTP.QueryArgs().Del("name")
 	if name == "" || len(name) > voicemailNameCap || !printable(name) {
 		errs.Add("name", "invalid_format", "must be 1 to "+strconv.Itoa(voicemailNameCap)+" printable characters")
 	}
-	for k := range r.rc.QueryArgs().All() {
+	for k := range r.HTTP.QueryArgs().All() {
 		errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
 	}
 	if err := errs.Err(); err != nil {
 		return err
 	}
-	if ct := string(r.rc.Request.Header.ContentType()); ct != contentWAV && ct != "audio/x-wav" {
-		return &engine.Error{Kind: kindMediaType, Code: "unsupported_media_type", Detail: "Send the message as audio/wav."}
+	if ct := string(r.HTTP.Request.Header.ContentType()); ct != contentWAV && ct != "audio/x-wav" {
+		return &engine.Error{Kind: wire.KindMediaType, Code: "unsupported_media_type", Detail: "Send the message as audio/wav."}
 	}
-	file, err := r.upload(voicemailBodyCap)
+	file, err := r.Upload(voicemailBodyCap)
 	if err != nil {
 		return err
 	}
@@ -321,26 +322,26 @@ func (s *Server) addVoicemail(r *request) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.Classification.AddVoicemail(r.ctx(), engine.VoicemailID("vm_"+strings.ToLower(randomText(20))), name, wav, r.who())
+	v, err := s.Classification.AddVoicemail(r.Ctx(), engine.VoicemailID("vm_"+strings.ToLower(wire.RandomText(20))), name, wav, r.Who())
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusCreated, viewVoicemail(&v))
+	return r.Reply(nethttp.StatusCreated, viewVoicemail(&v))
 }
 
-func (s *Server) voicemailAudio(r *request) error {
-	wav, err := s.Classification.VoicemailFile(r.ctx(), engine.VoicemailID(r.param("voicemail_id")))
+func (s *Server) voicemailAudio(r *wire.Request) error {
+	wav, err := s.Classification.VoicemailFile(r.Ctx(), engine.VoicemailID(r.Param("voicemail_id")))
 	if err != nil {
 		return err
 	}
-	r.send(nethttp.StatusOK, contentWAV, wav)
+	r.Send(nethttp.StatusOK, contentWAV, wav)
 	return nil
 }
 
-func (s *Server) deleteVoicemail(r *request) error {
-	if err := s.Classification.DeleteVoicemail(r.ctx(), engine.VoicemailID(r.param("voicemail_id")), r.who()); err != nil {
+func (s *Server) deleteVoicemail(r *wire.Request) error {
+	if err := s.Classification.DeleteVoicemail(r.Ctx(), engine.VoicemailID(r.Param("voicemail_id")), r.Who()); err != nil {
 		return err
 	}
-	r.send(nethttp.StatusNoContent, "", nil)
+	r.Send(nethttp.StatusNoContent, "", nil)
 	return nil
 }

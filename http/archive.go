@@ -4,6 +4,9 @@ import (
 	"context"
 	"io"
 	"net"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"time"
 
@@ -19,21 +22,21 @@ const archiveCap = 2
 // sendArchive answers with a zip file that open makes as a whole first, so that
 // its length is known: one that ends early is broken, and says so. What it cannot
 // make it logs as failed, with the campaign when there is one.
-func (s *Server) sendArchive(r *request, name, failed string, campaign engine.CampaignID, open func(context.Context) (RecordingFile, error)) error {
-	if !s.archives.take(r.ctx()) {
+func (s *files) sendArchive(r *wire.Request, name, failed string, campaign engine.CampaignID, open func(context.Context) (RecordingFile, error)) error {
+	if !s.archives.Take(r.Ctx()) {
 		return engine.Unavailable("too_many_reports", "Records and exports are being made already; try again when one has ended.", 10*time.Second)
 	}
-	r.send(nethttp.StatusOK, "application/zip", nil)
-	h := &r.rc.Response.Header
+	r.Send(nethttp.StatusOK, "application/zip", nil)
+	h := &r.HTTP.Response.Header
 	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	h.SetConnectionClose()
 	h.SetContentLength(-1) // replaced once it is known
 	head := &fasthttp.ResponseHeader{}
 	h.CopyTo(head)
-	r.atLeisure(s.archives.leave, func(ctx context.Context, conn net.Conn) {
+	r.AtLeisure(s.archives.Leave, func(ctx context.Context, conn net.Conn) {
 		f, err := open(ctx)
 		if err != nil {
-			e := s.Log.Warn().Str("code", engine.ErrorCode(err))
+			e := s.host.Log.Warn().Str("code", engine.ErrorCode(err))
 			if campaign != "" {
 				e = e.Str("campaign_id", string(campaign))
 			}
@@ -49,7 +52,7 @@ func (s *Server) sendArchive(r *request, name, failed string, campaign engine.Ca
 			return
 		}
 		head.SetContentLength(int(size))
-		out := &patient{conn: conn, patience: s.ReportPatience}
+		out := &wire.Patient{Conn: conn, Patience: s.patience}
 		if _, err := out.Write(head.AppendBytes(nil)); err == nil {
 			_, _ = io.CopyN(out, f, size)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 
@@ -18,13 +19,13 @@ const batchErrors = 8
 // addBatch takes a list of contacts of which each is judged by itself. Those
 // that can be added are, by the rules of lists and files and all in one
 // transaction with the reply; a mistake in one stops none of the others.
-func (s *Server) addBatch(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) addBatch(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
 	return s.once(r, "contacts:batch "+string(id), nethttp.StatusOK, func(key engine.Idempotency) (any, error) {
-		f, err := r.body()
+		f, err := r.Body()
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +35,7 @@ func (s *Server) addBatch(r *request) error {
 			return nil, err
 		}
 		cmd := campaign.AddBatch{Idempotency: key, Results: make([]campaign.BatchResult, len(items)),
-			AddContacts: campaign.AddContacts{Campaign: id, Source: "api", Who: r.who()}}
+			AddContacts: campaign.AddContacts{Campaign: id, Source: "api", Who: r.Who()}}
 		for i := range items {
 			c, problem := s.batchItem(&items[i])
 			if problem != nil {
@@ -43,7 +44,7 @@ func (s *Server) addBatch(r *request) error {
 			}
 			cmd.Contacts = append(cmd.Contacts, c)
 		}
-		return s.Campaigns.AddBatch(r.ctx(), cmd)
+		return s.Campaigns.AddBatch(r.Ctx(), cmd)
 	})
 }
 

@@ -2,6 +2,7 @@ package http
 
 import (
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"strconv"
@@ -72,12 +73,12 @@ type botList struct {
 	Total int       `json:"total"`
 }
 
-func (s *Server) listBots(r *request) error {
-	bots, err := s.Bots.Bots(r.ctx())
+func (s *Server) listBots(r *wire.Request) error {
+	bots, err := s.Bots.Bots(r.Ctx())
 	if err != nil {
 		return err
 	}
-	statuses, err := s.Bots.BotStatuses(r.ctx())
+	statuses, err := s.Bots.BotStatuses(r.Ctx())
 	if err != nil {
 		return err
 	}
@@ -91,16 +92,16 @@ func (s *Server) listBots(r *request) error {
 			out.Bots[i].Status = viewBotStatus(status)
 		}
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *Server) putBot(r *request) error {
-	f, err := r.body()
+func (s *Server) putBot(r *wire.Request) error {
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
 	bot := engine.Bot{
-		ID:        engine.BotID(pathID(f, r, "bot_id")),
+		ID:        engine.BotID(wire.PathID(f, r, "bot_id")),
 		Name:      f.Text("name", form.Required, 100),
 		Active:    f.Flag("active", true),
 		Seats:     f.Within("seats", 1, 1, 100_000),
@@ -129,22 +130,22 @@ func (s *Server) putBot(r *request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	stored, created, err := s.Bots.PutBot(r.ctx(), bot, keep, r.who())
+	stored, created, err := s.Bots.PutBot(r.Ctx(), bot, keep, r.Who())
 	if err != nil {
 		return err
 	}
-	return r.reply(putStatus(created), viewBot(&stored))
+	return r.Reply(wire.PutStatus(created), viewBot(&stored))
 }
 
 // deleteBot needs force=true while campaigns that run or are paused use the bot.
-func (s *Server) deleteBot(r *request) error {
-	id := r.param("bot_id")
+func (s *Server) deleteBot(r *wire.Request) error {
+	id := r.Param("bot_id")
 	if !form.ValidIdentifier(id) {
 		return errNoBot
 	}
 	force := false
 	var errs form.Errors
-	for k, v := range r.rc.QueryArgs().All() {
+	for k, v := range r.HTTP.QueryArgs().All() {
 		switch {
 		case string(k) != "force":
 			errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
@@ -157,21 +158,14 @@ func (s *Server) deleteBot(r *request) error {
 	if err := errs.Err(); err != nil {
 		return err
 	}
-	if err := s.Bots.DeleteBot(r.ctx(), engine.BotID(id), force, r.who()); err != nil {
+	if err := s.Bots.DeleteBot(r.Ctx(), engine.BotID(id), force, r.Who()); err != nil {
 		return err
 	}
-	r.send(nethttp.StatusNoContent, "", nil)
+	r.Send(nethttp.StatusNoContent, "", nil)
 	return nil
 }
 
 var errNoBot = engine.NotFound("bot_not_found", "There is no such bot.")
-
-func putStatus(created bool) int {
-	if created {
-		return nethttp.StatusCreated
-	}
-	return nethttp.StatusOK
-}
 
 func validAccount(s string) bool {
 	if len(s) != 34 || s[:2] != "AC" {
@@ -183,16 +177,4 @@ func validAccount(s string) bool {
 		}
 	}
 	return true
-}
-
-// pathID is an identifier of the path; a body that repeats it must agree.
-func pathID(f form.Form, r *request, param string) string {
-	id := r.param(param)
-	if !form.ValidIdentifier(id) {
-		f.Fail(param, "invalid_format", "must be 1 to 64 letters, digits, dots, dashes and underscores")
-	}
-	if in := f.Text("id", form.Optional, 64); in != "" && in != id {
-		f.Fail("id", "mismatch", "must be the one in the path")
-	}
-	return id
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"strings"
@@ -123,40 +124,40 @@ var errNoCall = engine.NotFound("call_not_found", "There is no such call.")
 
 // visibleCall finds the call of the path; one that the key may not see is
 // absent to it.
-func (s *Server) visibleCall(r *request) (attempt.Attempt, error) {
-	id := engine.CallID(r.param("call_id"))
+func (s *Server) visibleCall(r *wire.Request) (attempt.Attempt, error) {
+	id := engine.CallID(r.Param("call_id"))
 	if _, ok := id.Attempt(); !ok {
 		return attempt.Attempt{}, errNoCall
 	}
-	a, err := s.Calls.Call(r.ctx(), id)
+	a, err := s.Calls.Call(r.Ctx(), id)
 	if err != nil {
 		return attempt.Attempt{}, err
 	}
-	if a.Campaign != "" && !r.mayUse(a.Campaign) {
+	if a.Campaign != "" && !r.MayUse(a.Campaign) {
 		return attempt.Attempt{}, errNoCall
 	}
 	return a, nil
 }
 
 // call shows state and outcome (SEMANTICS §10).
-func (s *Server) call(r *request) error {
+func (s *Server) call(r *wire.Request) error {
 	a, err := s.visibleCall(r)
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, viewCall(&a))
+	return r.Reply(nethttp.StatusOK, viewCall(&a))
 }
 
 // hangUp ends a live call; one that is not answered yet is called off.
-func (s *Server) hangUp(r *request) error {
+func (s *Server) hangUp(r *wire.Request) error {
 	a, err := s.visibleCall(r)
 	if err != nil {
 		return err
 	}
-	if err := s.Calls.HangUp(r.ctx(), a.ID.Call()); err != nil {
+	if err := s.Calls.HangUp(r.Ctx(), a.ID.Call()); err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: a.ID.Call()})
+	return r.Reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: a.ID.Call()})
 }
 
 type resultReply struct {
@@ -169,12 +170,12 @@ const digitsCap = 32
 
 // digits sends keys to the callee of a live call, for a bot that has to get
 // through a menu.
-func (s *Server) digits(r *request) error {
-	id, err := s.callAccess(r, scopeDialout)
+func (s *Server) digits(r *wire.Request) error {
+	id, err := s.callAccess(r, wire.ScopeDialout)
 	if err != nil {
 		return err
 	}
-	f, err := r.body()
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -186,10 +187,10 @@ func (s *Server) digits(r *request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	if err := s.Calls.SendDigits(r.ctx(), id, keys); err != nil {
+	if err := s.Calls.SendDigits(r.Ctx(), id, keys); err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: id})
+	return r.Reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: id})
 }
 
 // storedReply names the fields that the API does not know. A bot posts once,
@@ -202,12 +203,12 @@ type storedReply struct {
 
 // result takes what a bot or a post-call analysis says of a conversation
 // (INTERFACES §3): an idempotent upsert, accepted late.
-func (s *Server) result(r *request) error {
+func (s *Server) result(r *wire.Request) error {
 	id, err := s.resultAccess(r)
 	if err != nil {
 		return err
 	}
-	f, err := r.body()
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -233,35 +234,35 @@ func (s *Server) result(r *request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	if err := s.Calls.SubmitResult(r.ctx(), campaign.SubmitResult{Call: id, Result: res}); err != nil {
+	if err := s.Calls.SubmitResult(r.Ctx(), campaign.SubmitResult{Call: id, Result: res}); err != nil {
 		return err
 	}
 	reply := storedReply{resultReply: resultReply{Status: "ok", CallID: id}, Unknown: rest.Names, Dropped: rest.Dropped}
-	return r.reply(nethttp.StatusOK, reply)
+	return r.Reply(nethttp.StatusOK, reply)
 }
 
 // resultAccess is callAccess for what belongs to results.
-func (s *Server) resultAccess(r *request) (engine.CallID, error) {
-	return s.callAccess(r, scopeResults)
+func (s *Server) resultAccess(r *wire.Request) (engine.CallID, error) {
+	return s.callAccess(r, wire.ScopeResults)
 }
 
 // callAccess lets in an API key with the scope, or the call's own token, and
 // gives the call.
-func (s *Server) callAccess(r *request, scope string) (engine.CallID, error) {
-	id := engine.CallID(r.param("call_id"))
-	if given := r.rc.Request.Header.PeekAll("X-Api-Key"); len(given) > 0 {
+func (s *Server) callAccess(r *wire.Request, scope string) (engine.CallID, error) {
+	id := engine.CallID(r.Param("call_id"))
+	if given := r.HTTP.Request.Header.PeekAll("X-Api-Key"); len(given) > 0 {
 		if len(given) > 1 {
-			return "", errUnauthorized
+			return "", wire.ErrUnauthorized
 		}
-		if err := r.authenticateKey(given[0], scope); err != nil {
+		if err := s.authenticateKey(r, given[0], scope); err != nil {
 			return "", err
 		}
 		_, err := s.visibleCall(r)
 		return id, err
 	}
-	token, ok := r.bearer()
+	token, ok := bearer(r)
 	if !ok {
-		return "", errUnauthorized
+		return "", wire.ErrUnauthorized
 	}
 	if _, ok := id.Attempt(); ok && s.ResultToken != nil {
 		if subtle.ConstantTimeCompare([]byte(s.ResultToken(id)), []byte(token)) == 1 {
@@ -278,7 +279,7 @@ func (s *Server) callAccess(r *request, scope string) (engine.CallID, error) {
 	given := hex.EncodeToString(sum[:])
 	// An unknown call and a wrong token look alike to whoever has neither.
 	if subtle.ConstantTimeCompare([]byte(a.ResultToken), []byte(given)) != 1 || err != nil {
-		return "", errUnauthorized
+		return "", wire.ErrUnauthorized
 	}
 	return id, nil
 }

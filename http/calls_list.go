@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"slices"
@@ -18,10 +19,10 @@ import (
 
 // listCalls gives calls, newest first; the cursor of the answer leads on to older
 // ones. A key that is bound to campaigns names one of them.
-func (s *Server) listCalls(r *request) error {
-	q := attempt.Query{Limit: defaultPageSize}
+func (s *Server) listCalls(r *wire.Request) error {
+	q := attempt.Query{Limit: wire.DefaultPageSize}
 	var errs form.Errors
-	for k, v := range r.rc.QueryArgs().All() {
+	for k, v := range r.HTTP.QueryArgs().All() {
 		if key := string(k); !callsParameter(&q, key, string(v), &errs) {
 			errs.Add(form.ClipName(key), "unknown_field", "is not a parameter of this request")
 		}
@@ -29,13 +30,13 @@ func (s *Server) listCalls(r *request) error {
 	if !q.From.IsZero() && !q.Until.IsZero() && !q.From.Before(q.Until) {
 		errs.Add("to", "out_of_range", "must be later than from")
 	}
-	if !r.mayUse(q.Campaign) {
-		return errCampaignForbidden
+	if !r.MayUse(q.Campaign) {
+		return wire.ErrCampaignForbidden
 	}
 	if err := errs.Err(); err != nil {
 		return err
 	}
-	list, next, err := s.Calls.Calls(r.ctx(), q)
+	list, next, err := s.Calls.Calls(r.Ctx(), q)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (s *Server) listCalls(r *request) error {
 	for i := range list {
 		out.Calls[i] = viewCall(&list[i])
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
 // callsParameter takes one parameter of the list; known is false when there is no
@@ -82,10 +83,10 @@ func callsParameter(q *attempt.Query, key, val string, errs *form.Errors) (known
 		q.To = n
 	case "state":
 		q.State = attempt.State(val)
-		oneOf(names(attempt.States))
+		oneOf(wire.Names(attempt.States))
 	case "outcome":
 		q.Outcome = engine.Outcome(val)
-		oneOf(names(engine.Outcomes))
+		oneOf(wire.Names(engine.Outcomes))
 	case "from", "to":
 		at, err := time.Parse(time.RFC3339, val)
 		if err != nil {
@@ -97,13 +98,13 @@ func callsParameter(q *attempt.Query, key, val string, errs *form.Errors) (known
 			q.Until = at
 		}
 	case "cursor":
-		if q.Before = engine.AttemptID(val); !isHex(val, 32) {
+		if q.Before = engine.AttemptID(val); !form.IsHex(val, 32) {
 			errs.Add(key, "invalid_format", "must be the next_cursor of an answer")
 		}
 	case "page_size":
 		n, err := strconv.Atoi(val)
-		if err != nil || n < 1 || n > maxPageSize {
-			errs.Add(key, "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(maxPageSize))
+		if err != nil || n < 1 || n > wire.MaxPageSize {
+			errs.Add(key, "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(wire.MaxPageSize))
 		}
 		q.Limit = n
 	default:

@@ -1,7 +1,7 @@
 package http
 
 import (
-	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"time"
@@ -116,20 +116,12 @@ type campaignList struct {
 	Total     int            `json:"total"`
 }
 
-func names[T ~string](list []T) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = string(s)
-	}
-	return out
-}
-
-func (s *Server) listCampaigns(r *request) error {
-	number, size, filter, err := r.page(names(campaign.States))
+func (s *Server) listCampaigns(r *wire.Request) error {
+	number, size, filter, err := r.Page(wire.Names(campaign.States))
 	if err != nil {
 		return err
 	}
-	list, total, err := s.Campaigns.List(r.ctx(), campaign.Page{Number: number, Size: size, Filter: filter})
+	list, total, err := s.Campaigns.List(r.Ctx(), campaign.Page{Number: number, Size: size, Filter: filter})
 	if err != nil {
 		return err
 	}
@@ -137,11 +129,11 @@ func (s *Server) listCampaigns(r *request) error {
 	for i := range list {
 		out.Campaigns[i] = viewCampaign(&list[i])
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *Server) createCampaign(r *request) error {
-	f, err := r.body()
+func (s *Server) createCampaign(r *wire.Request) error {
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -152,85 +144,71 @@ func (s *Server) createCampaign(r *request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	d, err := s.Campaigns.Create(r.ctx(), campaign.Create{Settings: settings, Who: r.who()})
+	d, err := s.Campaigns.Create(r.Ctx(), campaign.Create{Settings: settings, Who: r.Who()})
 	if err != nil {
 		return err
 	}
-	r.rc.Response.Header.Set("Location", "/api/v1/campaigns/"+string(d.Campaign.ID))
-	return r.reply(nethttp.StatusCreated, viewCampaign(&d))
+	r.HTTP.Response.Header.Set("Location", "/api/v1/campaigns/"+string(d.Campaign.ID))
+	return r.Reply(nethttp.StatusCreated, viewCampaign(&d))
 }
-
-// campaignOf reads the id of the path.
-func (r *request) campaignOf() (engine.CampaignID, error) {
-	id := r.param("campaign_id")
-	if !form.ValidIdentifier(id) {
-		return "", errNoCampaign
-	}
-	if !r.mayUse(engine.CampaignID(id)) {
-		return "", errCampaignForbidden
-	}
-	return engine.CampaignID(id), nil
-}
-
-var errNoCampaign = engine.NotFound("campaign_not_found", "There is no such campaign.")
 
 // detailOf gives the campaign of the path.
-func (s *Server) detailOf(r *request) (campaign.Detail, error) {
-	id, err := r.campaignOf()
+func (s *Server) detailOf(r *wire.Request) (campaign.Detail, error) {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return campaign.Detail{}, err
 	}
-	return s.Campaigns.Detail(r.ctx(), id)
+	return s.Campaigns.Detail(r.Ctx(), id)
 }
 
-func (s *Server) campaign(r *request) error {
+func (s *Server) campaign(r *wire.Request) error {
 	d, err := s.detailOf(r)
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, viewCampaign(&d))
+	return r.Reply(nethttp.StatusOK, viewCampaign(&d))
 }
 
 // preflight asks what Start would, without starting.
-func (s *Server) preflight(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) preflight(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	ready, err := s.Campaigns.Preflight(r.ctx(), id)
+	ready, err := s.Campaigns.Preflight(r.Ctx(), id)
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, ready)
+	return r.Reply(nethttp.StatusOK, ready)
 }
 
 // act carries out one lifecycle command. Spec: "One per start, pause, resume
 // and stop action: the action, the user who did it"; so users only, no keys.
-func (s *Server) act(action campaign.Action) handler {
-	return func(r *request) error {
-		id, err := r.campaignOf()
+func (s *Server) act(action campaign.Action) wire.Handler {
+	return func(r *wire.Request) error {
+		id, err := r.CampaignOf()
 		if err != nil {
 			return err
 		}
-		cmd := campaign.Act{Campaign: id, Action: action, Who: r.who()}
-		if err := r.options(&cmd); err != nil {
+		cmd := campaign.Act{Campaign: id, Action: action, Who: r.Who()}
+		if err := actOptions(r, &cmd); err != nil {
 			return err
 		}
-		d, err := s.Campaigns.Act(r.ctx(), cmd)
+		d, err := s.Campaigns.Act(r.Ctx(), cmd)
 		if err != nil {
 			return err
 		}
-		return r.reply(nethttp.StatusOK, viewCampaign(&d))
+		return r.Reply(nethttp.StatusOK, viewCampaign(&d))
 	}
 }
 
-// options reads the body of a lifecycle command, which may be empty: an option
+// actOptions reads the body of a lifecycle command, which may be empty: an option
 // that is not understood must not be dropped silently.
-func (r *request) options(cmd *campaign.Act) error {
-	if len(r.rc.PostBody()) == 0 {
+func actOptions(r *wire.Request, cmd *campaign.Act) error {
+	if len(r.HTTP.PostBody()) == 0 {
 		return nil
 	}
-	f, err := r.body()
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -241,15 +219,15 @@ func (r *request) options(cmd *campaign.Act) error {
 	return f.Errs.Err()
 }
 
-func (s *Server) deleteCampaign(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) deleteCampaign(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	if _, err := s.Campaigns.Act(r.ctx(), campaign.Act{Campaign: id, Action: campaign.ActionDelete, Who: r.who()}); err != nil {
+	if _, err := s.Campaigns.Act(r.Ctx(), campaign.Act{Campaign: id, Action: campaign.ActionDelete, Who: r.Who()}); err != nil {
 		return err
 	}
-	r.send(nethttp.StatusNoContent, "", nil)
+	r.Send(nethttp.StatusNoContent, "", nil)
 	return nil
 }
 
@@ -261,16 +239,16 @@ type runList struct {
 }
 
 // listRuns is the history of a campaign's runs.
-func (s *Server) listRuns(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) listRuns(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	number, size, _, err := r.page(nil)
+	number, size, _, err := r.Page(nil)
 	if err != nil {
 		return err
 	}
-	list, total, err := s.Campaigns.Runs(r.ctx(), id, campaign.Page{Number: number, Size: size})
+	list, total, err := s.Campaigns.Runs(r.Ctx(), id, campaign.Page{Number: number, Size: size})
 	if err != nil {
 		return err
 	}
@@ -279,5 +257,5 @@ func (s *Server) listRuns(r *request) error {
 			list[i].Counters.States = map[contact.State]int{}
 		}
 	}
-	return r.reply(nethttp.StatusOK, runList{Runs: append([]campaign.RunRecord{}, list...), Page: number, PageSize: size, Total: total})
+	return r.Reply(nethttp.StatusOK, runList{Runs: append([]campaign.RunRecord{}, list...), Page: number, PageSize: size, Total: total})
 }

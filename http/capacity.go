@@ -2,6 +2,9 @@ package http
 
 import (
 	"context"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"time"
 
@@ -74,16 +77,16 @@ type resourceView struct {
 	Out      map[string]int `json:"out"`
 }
 
-func (s *Server) capacity(r *request) error {
+func (s *Server) capacity(r *wire.Request) error {
 	d, err := s.detailOf(r)
 	if err != nil {
 		return err
 	}
-	have, _, err := s.supplies.get(r.ctx(), struct{}{})
+	have, _, err := s.supplies.get(r.Ctx(), struct{}{})
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, viewCapacity(&d, &have, s.Now()))
+	return r.Reply(nethttp.StatusOK, viewCapacity(&d, &have, s.Now()))
 }
 
 func viewCapacity(d *campaign.Detail, have *supplies, now time.Time) capacityView {

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"strconv"
@@ -101,14 +102,14 @@ type firstAudioView struct {
 	Count  int    `json:"count"`
 }
 
-func (s *Server) series(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) series(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
 	key := chartKey{campaign: id, points: seriesPoints}
 	var errs form.Errors
-	for k, v := range r.rc.QueryArgs().All() {
+	for k, v := range r.HTTP.QueryArgs().All() {
 		switch name, val := string(k), string(v); name {
 		case "run":
 			key.run = chartRun(val, &errs)
@@ -135,14 +136,14 @@ func (s *Server) series(r *request) error {
 	return s.replyChart(r, key)
 }
 
-func (s *Server) breakdown(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) breakdown(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
 	key := chartKey{campaign: id}
 	var errs form.Errors
-	for k, v := range r.rc.QueryArgs().All() {
+	for k, v := range r.HTTP.QueryArgs().All() {
 		if name := string(k); name != "run" {
 			errs.Add(form.ClipName(name), "unknown_field", "is not a parameter of this request")
 			continue
@@ -178,20 +179,20 @@ func chartTime(field, val string, errs *form.Errors) time.Time {
 	return t.UTC()
 }
 
-func (s *Server) replyChart(r *request, key chartKey) error {
-	body, _, err := s.charts.get(r.ctx(), key)
+func (s *Server) replyChart(r *wire.Request, key chartKey) error {
+	body, _, err := s.charts.get(r.Ctx(), key)
 	if err != nil {
 		return err
 	}
-	r.send(nethttp.StatusOK, contentJSON, body)
+	r.Send(nethttp.StatusOK, wire.ContentJSON, body)
 	return nil
 }
 
 func (s *Server) loadChart(ctx context.Context, key chartKey) (body []byte, found bool, err error) {
-	if !s.counting.take(ctx) {
+	if !s.counting.Take(ctx) {
 		return nil, false, errManyCharts
 	}
-	defer s.counting.leave()
+	defer s.counting.Leave()
 	var v any
 	if key.points > 0 {
 		out, err := s.Reports.Series(ctx, campaign.SeriesQuery{Campaign: key.campaign, Run: key.run, From: key.from, Until: key.until, Points: key.points, Now: s.Now()})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"time"
@@ -16,14 +17,14 @@ import (
 const cloneTimeout = 10 * time.Minute
 
 // cloneCampaign copies a campaign into a new draft and says where it is.
-func (s *Server) cloneCampaign(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) cloneCampaign(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	cmd := campaign.Clone{Campaign: id, Who: r.who()}
-	if len(r.rc.PostBody()) > 0 {
-		f, err := r.body()
+	cmd := campaign.Clone{Campaign: id, Who: r.Who()}
+	if len(r.HTTP.PostBody()) > 0 {
+		f, err := r.Body()
 		if err != nil {
 			return err
 		}
@@ -37,11 +38,11 @@ func (s *Server) cloneCampaign(r *request) error {
 	}
 	ctx, cancel := context.WithTimeout(s.closing, cloneTimeout)
 	defer cancel()
-	defer whileConnected(r.rc.Conn(), cancel)()
+	defer whileConnected(r.HTTP.Conn(), cancel)()
 	d, err := s.Campaigns.Clone(ctx, cmd)
 	if err != nil {
 		return err
 	}
-	r.rc.Response.Header.Set("Location", "/api/v1/campaigns/"+string(d.Campaign.ID))
-	return r.reply(nethttp.StatusCreated, viewCampaign(&d))
+	r.HTTP.Response.Header.Set("Location", "/api/v1/campaigns/"+string(d.Campaign.ID))
+	return r.Reply(nethttp.StatusCreated, viewCampaign(&d))
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math"
 	"net"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"sync"
 	"sync/atomic"
@@ -113,6 +116,12 @@ type conn struct {
 	left    bool // it is not counted any more
 }
 
+// Linger has the connection stay open for a while after its answer.
+func (c *conn) Linger() { c.linger.Store(true) }
+
+// NetConn is the connection below.
+func (c *conn) NetConn() net.Conn { return c.Conn }
+
 // waits puts it among those that wait for their client; all.mu is held.
 func (c *conn) waits(now time.Time) {
 	if c.place == nil && !c.left {
@@ -144,8 +153,8 @@ func connState(nc net.Conn, state fasthttp.ConnState) {
 
 // handled says that the connection's request is here as a whole: it stays open
 // until that is answered. It is false when the connection had to make room.
-func (r *request) handled() bool {
-	c, ok := r.rc.Conn().(*conn)
+func handled(nc net.Conn) bool {
+	c, ok := nc.(*conn)
 	if !ok {
 		return true
 	}
@@ -165,7 +174,7 @@ func (c *conn) Close() error {
 	c.once.Do(func() {
 		if c.linger.Load() {
 			if half, ok := c.Conn.(interface{ CloseWrite() error }); !ok || half.CloseWrite() == nil {
-				drain(c.Conn, math.MaxInt)
+				wire.Drain(c.Conn, math.MaxInt)
 			}
 		}
 		c.err = c.Conn.Close()
@@ -263,9 +272,9 @@ func (s *Server) acceptFailed(l *listener, err error) {
 
 // refuse answers a connection for which there is no room.
 func (s *Server) refuse(nc net.Conn) {
-	status, body := problemBody(errTooManyConnections, "", requestID(nil))
+	status, body := wire.ProblemBody(errTooManyConnections, "", wire.RequestID(nil))
 	answer := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nRetry-After: %s\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
-		status, nethttp.StatusText(status), contentProblem, retryAfter(errTooManyConnections.RetryAfter), len(body), body)
+		status, nethttp.StatusText(status), wire.ContentProblem, wire.RetryAfter(errTooManyConnections.RetryAfter), len(body), body)
 	_ = nc.SetDeadline(time.Now().Add(time.Second))
 	if s.conns.lingering.Add(1) > lingerCap {
 		s.conns.lingering.Add(-1)
@@ -277,7 +286,7 @@ func (s *Server) refuse(nc net.Conn) {
 		defer s.conns.lingering.Add(-1)
 		if _, err := nc.Write(answer); err == nil {
 			if half, ok := nc.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-				drain(nc, 64<<10)
+				wire.Drain(nc, 64<<10)
 			}
 		}
 		_ = nc.Close()
@@ -317,8 +326,6 @@ func whileConnected(nc net.Conn, gone func()) (stop func()) {
 func socketOf(nc net.Conn) syscall.RawConn {
 	for {
 		switch c := nc.(type) {
-		case *conn:
-			nc = c.Conn
 		case interface{ NetConn() net.Conn }:
 			nc = c.NetConn()
 		case *net.TCPConn:

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"os"
 	"sync/atomic"
@@ -63,7 +66,7 @@ func TestTheConnectionThatWaitsLongestMakesRoomForAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		if resp.StatusCode == 503 && (resp.Header.Get("Retry-After") != "1" || resp.Header.Get("Content-Type") != contentProblem || !resp.Close) {
+		if resp.StatusCode == 503 && (resp.Header.Get("Retry-After") != "1" || resp.Header.Get("Content-Type") != wire.ContentProblem || !resp.Close) {
 			t.Errorf("refused with %v", resp.Header)
 		}
 		return resp.StatusCode

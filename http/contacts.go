@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"slices"
@@ -83,13 +84,13 @@ type contactList struct {
 	Total    int           `json:"total"`
 }
 
-func (s *Server) listContacts(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) listContacts(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
 	page := campaign.Page{}
-	page.Number, page.Size, page.Filter, err = r.pageOf(names(contact.States), func(key, val string, errs *form.Errors) bool {
+	page.Number, page.Size, page.Filter, err = r.PageOf(wire.Names(contact.States), func(key, val string, errs *form.Errors) bool {
 		switch key {
 		case "number":
 			n, err := number.Parse(val)
@@ -101,7 +102,7 @@ func (s *Server) listContacts(r *request) error {
 		case "callback":
 			page.Callback = contact.CallbackState(val)
 			if !slices.Contains(contact.CallbackStates, page.Callback) {
-				errs.Add("callback", "unknown_value", "must be one of "+strings.Join(names(contact.CallbackStates), ", "))
+				errs.Add("callback", "unknown_value", "must be one of "+strings.Join(wire.Names(contact.CallbackStates), ", "))
 			}
 		default:
 			return false
@@ -111,7 +112,7 @@ func (s *Server) listContacts(r *request) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.Campaigns.Contacts(r.ctx(), id, page)
+	list, err := s.Campaigns.Contacts(r.Ctx(), id, page)
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (s *Server) listContacts(r *request) error {
 	for i := range list.Contacts {
 		out.Contacts[i] = viewContact(&list.Contacts[i])
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
 type contactDetail struct {
@@ -127,31 +128,31 @@ type contactDetail struct {
 	Explain campaign.Explanation `json:"explain"`
 }
 
-func (s *Server) getContact(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) getContact(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	c, err := s.Campaigns.Contact(r.ctx(), id, engine.ContactID(r.param("contact_id")))
+	c, err := s.Campaigns.Contact(r.Ctx(), id, engine.ContactID(r.Param("contact_id")))
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, contactDetail{viewContact(&c.ContactView), c.Explain})
+	return r.Reply(nethttp.StatusOK, contactDetail{viewContact(&c.ContactView), c.Explain})
 }
 
 // actOnContact carries out what an operator wants for one contact, and shows it
 // afterwards.
-func (s *Server) actOnContact(action campaign.ContactAction) handler {
-	return func(r *request) error {
-		id, err := r.campaignOf()
+func (s *Server) actOnContact(action campaign.ContactAction) wire.Handler {
+	return func(r *wire.Request) error {
+		id, err := r.CampaignOf()
 		if err != nil {
 			return err
 		}
-		cmd := campaign.ActOnContact{Campaign: id, Contact: engine.ContactID(r.param("contact_id")), Action: action, Who: r.who(), Deadline: r.deadline()}
-		if err := r.contactOptions(&cmd); err != nil {
+		cmd := campaign.ActOnContact{Campaign: id, Contact: engine.ContactID(r.Param("contact_id")), Action: action, Who: r.Who(), Deadline: r.Deadline()}
+		if err := contactOptions(r, &cmd); err != nil {
 			return err
 		}
-		if err := s.Campaigns.ActOnContact(r.ctx(), cmd); err != nil {
+		if err := s.Campaigns.ActOnContact(r.Ctx(), cmd); err != nil {
 			return err
 		}
 		return s.getContact(r)
@@ -159,11 +160,11 @@ func (s *Server) actOnContact(action campaign.ContactAction) handler {
 }
 
 // contactOptions reads the body, which only CallBack needs.
-func (r *request) contactOptions(cmd *campaign.ActOnContact) error {
-	if len(r.rc.PostBody()) == 0 && cmd.Action != campaign.CallBack {
+func contactOptions(r *wire.Request, cmd *campaign.ActOnContact) error {
+	if len(r.HTTP.PostBody()) == 0 && cmd.Action != campaign.CallBack {
 		return nil
 	}
-	f, err := r.body()
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -184,12 +185,12 @@ func (r *request) contactOptions(cmd *campaign.ActOnContact) error {
 
 // addContacts takes a list. A mistake in one row refuses the whole list, so
 // that nothing is half written and the same list can be sent again.
-func (s *Server) addContacts(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) addContacts(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	f, err := r.body()
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -207,13 +208,13 @@ func (s *Server) addContacts(r *request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	report, err := s.Campaigns.AddContacts(r.ctx(), campaign.AddContacts{
-		Campaign: id, Source: "api", Contacts: rows, Who: r.who(),
+	report, err := s.Campaigns.AddContacts(r.Ctx(), campaign.AddContacts{
+		Campaign: id, Source: "api", Contacts: rows, Who: r.Who(),
 	})
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, report)
+	return r.Reply(nethttp.StatusOK, report)
 }
 
 // contactRows reads the list of contacts: the trigger's words, mobile and metadata.

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"os"
 	"slices"
@@ -84,7 +87,7 @@ func checkContract(t testing.TB, s *Server, req *nethttp.Request, body string, a
 			t.Fatalf("%s %s: %v", req.Method, req.URL.Path, err)
 		}
 		shape := "Problem"
-		if strings.HasPrefix(req.URL.Path, twilioPrefix) {
+		if strings.HasPrefix(req.URL.Path, wire.TwilioPrefix) {
 			shape = "BotError"
 		}
 		if err := doc.Components.Schemas[shape].Value.VisitJSON(v, openapi3.EnableJSONSchema2020()); err != nil {
@@ -204,19 +207,19 @@ func TestAccessInTheOpenAPIFileIsThatOfTheRoutes(t *testing.T) {
 				}
 			}
 		}
-		if rt.access.open {
+		if rt.access.Open {
 			if slices.Contains(schemes, "bearer") {
 				t.Errorf("%s %s: open in the table, not in the file", rt.method, rt.path)
 			}
 			continue
 		}
-		if slices.Contains(schemes, "apiKey") != (rt.access.scope != "") {
+		if slices.Contains(schemes, "apiKey") != (rt.access.Scope != "") {
 			t.Errorf("%s %s: API keys", rt.method, rt.path)
 		}
-		if slices.Contains(schemes, "bearer") != (rt.access.role != roleNone && !rt.access.session) {
+		if slices.Contains(schemes, "bearer") != (rt.access.Role != wire.RoleNone && !rt.access.Session) {
 			t.Errorf("%s %s: log-in tokens", rt.method, rt.path)
 		}
-		if slices.Contains(schemes, "session") != (rt.access.role != roleNone) {
+		if slices.Contains(schemes, "session") != (rt.access.Role != wire.RoleNone) {
 			t.Errorf("%s %s: sessions", rt.method, rt.path)
 		}
 	}

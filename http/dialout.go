@@ -2,6 +2,7 @@ package http
 
 import (
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 
@@ -11,9 +12,9 @@ import (
 )
 
 // dialout places one call outside campaigns (spec: Dialout; SEMANTICS §10).
-func (s *Server) dialout(r *request) error {
+func (s *Server) dialout(r *wire.Request) error {
 	return s.once(r, "dialout", nethttp.StatusCreated, func(id engine.Idempotency) (any, error) {
-		f, err := r.body()
+		f, err := r.Body()
 		if err != nil {
 			return nil, err
 		}
@@ -22,10 +23,10 @@ func (s *Server) dialout(r *request) error {
 			Bot:         engine.BotID(f.Text("bot_id", form.Required, 64)),
 			To:          to.Number,
 			From:        f.Phone("from_number"),
-			Who:         r.who(),
-			DayCap:      r.dialoutsPerDay(),
+			Who:         r.Who(),
+			DayCap:      dialoutsPerDay(r),
 			Idempotency: id,
-			Deadline:    r.deadline(),
+			Deadline:    r.Deadline(),
 		}
 		// spec: "variables and connected_event must not both be sent in one
 		// request"; either is the other's alias.
@@ -45,22 +46,22 @@ func (s *Server) dialout(r *request) error {
 		if err := f.Errs.Err(); err != nil {
 			return nil, err
 		}
-		if err := s.mayCall("to_number", to); err != nil {
+		if err := wire.MayCall(s.Destinations, "to_number", to); err != nil {
 			return nil, err
 		}
-		reply, err := s.Calls.Dialout(r.ctx(), cmd)
+		reply, err := s.Calls.Dialout(r.Ctx(), cmd)
 		if err != nil {
 			return nil, err
 		}
-		r.rc.Response.Header.Set("Location", "/api/v1/calls/"+string(reply.CallID))
+		r.HTTP.Response.Header.Set("Location", "/api/v1/calls/"+string(reply.CallID))
 		return reply, nil
 	})
 }
 
 // dialoutsPerDay is the cap of the key that asks; people have none.
-func (r *request) dialoutsPerDay() int {
-	if r.key == nil {
+func dialoutsPerDay(r *wire.Request) int {
+	if r.Key == nil {
 		return 0
 	}
-	return r.key.DialoutsPerDay
+	return r.Key.DialoutsPerDay
 }

@@ -9,14 +9,16 @@ import (
 	"io"
 	"net"
 	"net/http/httputil"
-	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
-	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // CSV files that are sent as they are read, on a connection of their own. One
@@ -24,13 +26,23 @@ import (
 // the connection is closed without the last chunk (RFC 9112 §7.1, §8), and what
 // is compressed without its end (RFC 1952 §2.3.1).
 
-// reportPatience is how long a reader of a file may take for what it was sent,
-// if Config does not say otherwise.
-const reportPatience = 60 * time.Second
+// files are sent as they are read, or made as a whole first; there are only so
+// many at a time.
+type files struct {
+	host     *wire.Host
+	patience time.Duration      // that a reader is waited for
+	cut      prometheus.Counter // files that were cut off
+	sheets   atomic.Int32       // being written
+	archives wire.Places        // being made or sent
+}
+
+func newFiles(h *wire.Host, patience time.Duration, cut prometheus.Counter) *files {
+	return &files{host: h, patience: patience, cut: cut, archives: wire.NewPlaces(archiveCap)}
+}
 
 // download is one file on its way.
 type download struct {
-	server   *Server
+	files    *files
 	campaign engine.CampaignID
 	head     []byte
 	gzip     bool
@@ -38,22 +50,22 @@ type download struct {
 	// part writes a part of the rows and says whether there are more.
 	part func(ctx context.Context, rows *csv.Writer) (more bool, err error)
 	// trailers gives the fields behind the last chunk, pairs of name and value;
-	// they were announced by download.
+	// they were announced by send.
 	trailers func() []string
 }
 
-// download answers with a file; done is called when it has ended. announced are
+// send answers with a file; done is called when it has ended. announced are
 // the names of its trailers.
-func (r *request) download(d *download, name string, done func(), announced ...string) {
-	contentType := contentCSV + "; charset=utf-8"
+func (s *files) send(r *wire.Request, d *download, name string, done func(), announced ...string) {
+	contentType := wire.ContentCSV + "; charset=utf-8"
 	if d.columns == nil {
 		contentType += "; header=absent"
 	}
-	r.send(200, contentType, nil)
-	h := &r.rc.Response.Header
+	r.Send(200, contentType, nil)
+	h := &r.HTTP.Response.Header
 	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	h.Set("Vary", "Accept-Encoding")
-	d.server, d.gzip = r.server, takesGzip(r.rc.Request.Header.Peek("Accept-Encoding"))
+	d.files, d.gzip = s, takesGzip(r.HTTP.Request.Header.Peek("Accept-Encoding"))
 	if d.gzip {
 		h.Set("Content-Encoding", "gzip")
 	}
@@ -63,7 +75,7 @@ func (r *request) download(d *download, name string, done func(), announced ...s
 	if len(announced) > 0 { // fasthttp would write trailers of its own
 		d.head = append(d.head[:len(d.head)-2], "Trailer: "+strings.Join(announced, ", ")+"\r\n\r\n"...)
 	}
-	r.atLeisure(done, d.run)
+	r.AtLeisure(done, d.run)
 }
 
 // takesGzip reads Accept-Encoding (RFC 9110 §12.5.3). Without one the file goes
@@ -87,50 +99,19 @@ func takesGzip(accept []byte) bool {
 	return star
 }
 
-// atLeisure runs what takes as long as a client likes in place of the answer, on the
-// connection; fasthttp closes it afterwards. It ends when the server shuts down.
-func (r *request) atLeisure(end func(), run func(ctx context.Context, conn net.Conn)) {
-	s := r.server
-	r.rc.HijackSetNoResponse(true)
-	r.rc.Hijack(func(conn net.Conn) {
-		defer end()
-		if !s.feeds.begin() {
-			return
-		}
-		defer s.feeds.work.Done()
-		defer func() {
-			if p := recover(); p != nil {
-				s.panicked(p)
-			}
-		}()
-		ctx, cancel := context.WithCancel(s.feeds.ctx)
-		unblocked := make(chan struct{})
-		context.AfterFunc(ctx, func() {
-			defer close(unblocked)
-			_ = conn.SetDeadline(past)
-		})
-		defer func() {
-			cancel()
-			<-unblocked
-		}()
-		run(ctx, conn)
-	})
-}
-
 // run writes the file.
 func (d *download) run(ctx context.Context, conn net.Conn) {
-	s := d.server
 	if err := d.write(ctx, conn); err != nil {
-		s.metrics.cut.Inc()
+		d.files.cut.Inc()
 		var timeout net.Error
 		if ctx.Err() == nil && !errors.As(err, &timeout) {
-			s.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(d.campaign)).Msg("a report was cut off; its reader sees a broken answer")
+			d.files.host.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(d.campaign)).Msg("a report was cut off; its reader sees a broken answer")
 		}
 	}
 }
 
 func (d *download) write(ctx context.Context, conn net.Conn) error {
-	out := bufio.NewWriterSize(&patient{conn: conn, patience: d.server.ReportPatience}, 64<<10)
+	out := bufio.NewWriterSize(&wire.Patient{Conn: conn, Patience: d.files.patience}, 64<<10)
 	if _, err := out.Write(d.head); err != nil {
 		return err
 	}
@@ -183,44 +164,14 @@ func (d *download) write(ctx context.Context, conn net.Conn) error {
 	return out.Flush()
 }
 
-// reportRate is the least that a reader must take on the average, bytes a
-// second: there are only so many reports at a time.
-const reportRate = 16 << 10
-
-// patient gives every write its own time, and all of them as long as a reader
-// may take who reads reportRate bytes a second.
-type patient struct {
-	conn     net.Conn
-	patience time.Duration
-	sent     int64
-	waited   time.Duration
-}
-
-func (p *patient) Write(b []byte) (int, error) {
-	earned := time.Duration(float64(p.sent) / reportRate * float64(time.Second))
-	wait := min(p.patience, p.patience+earned-p.waited)
-	if wait <= 0 {
-		return 0, os.ErrDeadlineExceeded
-	}
-	began := time.Now()
-	if err := p.conn.SetWriteDeadline(began.Add(wait)); err != nil {
-		return 0, err
-	}
-	n, err := p.conn.Write(b)
-	p.sent += int64(n)
-	p.waited += time.Since(began)
-	return n, err
-}
-
 // sheet answers with a file whose rows are read size at a time by next, in order;
 // the first are read before the answer begins, so that it can still be refused.
-func sheet[T any](r *request, d *download, name string, size int, next func(context.Context) ([]T, error), cells func(*T) []string) error {
-	s := r.server
-	release, err := s.takeReport()
+func sheet[T any](s *files, r *wire.Request, d *download, name string, size int, next func(context.Context) ([]T, error), cells func(*T) []string) error {
+	release, err := s.take()
 	if err != nil {
 		return err
 	}
-	first, err := next(r.ctx())
+	first, err := next(r.Ctx())
 	if err != nil {
 		release()
 		return err
@@ -229,7 +180,7 @@ func sheet[T any](r *request, d *download, name string, size int, next func(cont
 	d.part = func(ctx context.Context, rows *csv.Writer) (bool, error) {
 		part := first
 		if begun {
-			ctx, cancel := context.WithTimeout(ctx, s.CommandTimeout)
+			ctx, cancel := context.WithTimeout(ctx, s.host.CommandTimeout)
 			defer cancel()
 			var err error
 			if part, err = next(ctx); err != nil {
@@ -244,17 +195,8 @@ func sheet[T any](r *request, d *download, name string, size int, next func(cont
 		}
 		return len(part) == size, nil
 	}
-	r.download(d, name, release)
+	s.send(r, d, name, release)
 	return nil
-}
-
-// noQuery refuses every parameter.
-func (r *request) noQuery() error {
-	var errs form.Errors
-	for k := range r.rc.QueryArgs().All() {
-		errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
-	}
-	return errs.Err()
 }
 
 // rejectedPart is how many rejected rows are read at a time.
@@ -264,16 +206,16 @@ const rejectedPart = 1000
 var rejectedColumns = []string{"line", "phone_number", "reason", "message"}
 
 // rejectedFile answers with the rows of an import that did not become contacts.
-func (s *Server) rejectedFile(r *request) error {
-	imp, err := r.importOf()
+func (s *Server) rejectedFile(r *wire.Request) error {
+	imp, err := s.importOf(r)
 	if err != nil {
 		return err
 	}
-	if err := r.noQuery(); err != nil {
+	if err := r.NoQuery(); err != nil {
 		return err
 	}
 	page := campaign.Page{Number: 0, Size: rejectedPart}
-	return sheet(r, &download{campaign: imp.Campaign, columns: rejectedColumns}, "rejected-"+string(imp.ID)+".csv", rejectedPart,
+	return sheet(s.files, r, &download{campaign: imp.Campaign, columns: rejectedColumns}, "rejected-"+string(imp.ID)+".csv", rejectedPart,
 		func(ctx context.Context) ([]campaign.RejectedRow, error) {
 			page.Number++
 			list, _, err := s.Imports.RejectedRows(ctx, imp.ID, page)
@@ -289,4 +231,16 @@ func givenNumber(s string) string {
 		return s
 	}
 	return engine.SpreadsheetText(s)
+}
+
+// sheetCap bounds the sheets that are written at the same time.
+const sheetCap = 16
+
+// take counts a sheet that begins; release ends it.
+func (s *files) take() (release func(), err error) {
+	if s.sheets.Add(1) > sheetCap {
+		s.sheets.Add(-1)
+		return nil, engine.Unavailable("too_many_reports", "Many reports are being written; try again when one has ended.", 10*time.Second)
+	}
+	return func() { s.sheets.Add(-1) }, nil
 }

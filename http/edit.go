@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"slices"
@@ -26,20 +27,20 @@ type editedNow struct {
 	Settings settingsView `json:"settings"`
 }
 
-func (s *Server) editCampaign(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) editCampaign(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	f, err := r.patch()
+	f, err := readPatch(r)
 	if err != nil {
 		return err
 	}
-	version := r.version(f)
+	version := editedVersion(r, f)
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	d, err := s.Campaigns.Detail(r.ctx(), id)
+	d, err := s.Campaigns.Detail(r.Ctx(), id)
 	if err != nil {
 		return err
 	}
@@ -53,11 +54,11 @@ func (s *Server) editCampaign(r *request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	d, err = s.Campaigns.Act(r.ctx(), campaign.Act{Campaign: id, Action: campaign.ActionEdit, Settings: &settings, Version: version, Who: r.who()})
+	d, err = s.Campaigns.Act(r.Ctx(), campaign.Act{Campaign: id, Action: campaign.ActionEdit, Settings: &settings, Version: version, Who: r.Who()})
 	if err != nil {
 		return conflicting(err)
 	}
-	return r.reply(nethttp.StatusOK, viewCampaign(&d))
+	return r.Reply(nethttp.StatusOK, viewCampaign(&d))
 }
 
 // conflicting shows the campaign of a version conflict as people read it.
@@ -75,20 +76,20 @@ func conflicting(err error) error {
 	return &shown
 }
 
-// patch reads a body that is a merge patch; plain JSON is taken for one too.
-func (r *request) patch() (form.Form, error) {
+// readPatch reads a body that is a merge patch; plain JSON is taken for one too.
+func readPatch(r *wire.Request) (form.Form, error) {
 	const mergePatchType = "application/merge-patch+json"
-	if ct := r.rc.Request.Header.ContentType(); strings.EqualFold(string(ct), mergePatchType) {
-		r.rc.Request.Header.SetContentType(contentJSON)
+	if ct := r.HTTP.Request.Header.ContentType(); strings.EqualFold(string(ct), mergePatchType) {
+		r.HTTP.Request.Header.SetContentType(wire.ContentJSON)
 	}
-	return r.body()
+	return r.Body()
 }
 
-// version is that of the settings that were edited; the form keeps the error.
-func (r *request) version(f form.Form) int64 {
+// editedVersion is that of the settings that were edited; the form keeps the error.
+func editedVersion(r *wire.Request, f form.Form) int64 {
 	inBody := int64(f.Whole("version", 0))
 	f.Value.Members = slices.DeleteFunc(f.Value.Members, func(m form.Member) bool { return m.Name == "version" })
-	given := string(r.rc.Request.Header.Peek("If-Match"))
+	given := string(r.HTTP.Request.Header.Peek("If-Match"))
 	if given == "" {
 		switch {
 		case len(f.Errs.List) > 0:

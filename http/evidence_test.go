@@ -33,20 +33,20 @@ func TestTheRecordOfARunIsForAdmins(t *testing.T) {
 func TestOnlySoManyRecordsAreMadeAtATime(t *testing.T) {
 	b := newBench(t)
 	for range archiveCap {
-		b.server.archives <- struct{}{}
+		b.server.files.archives <- struct{}{}
 	}
 	b.byAdmin("GET", "/api/v1/campaigns/cmp_1/runs/1/evidence", "").is(503, "too_many_reports").has("Retry-After", "10")
-	if n := len(b.server.archives); n != archiveCap {
+	if n := len(b.server.files.archives); n != archiveCap {
 		t.Errorf("%d are under way", n)
 	}
 	// Who asks while one ends has its place.
 	waiting := make(chan answer, 1)
 	go func() { waiting <- b.byAdmin("GET", "/api/v1/campaigns/cmp_1/runs/1/evidence", "") }()
 	eventually(t, "the request is being handled", func() bool { return b.figure("dialler_http_requests_in_flight") == 1 })
-	b.server.archives.leave()
+	b.server.files.archives.Leave()
 	(<-waiting).is(200, "")
-	eventually(t, "its place is free", func() bool { return len(b.server.archives) == archiveCap-1 })
-	b.server.archives.leave()
+	eventually(t, "its place is free", func() bool { return len(b.server.files.archives) == archiveCap-1 })
+	b.server.files.archives.Leave()
 	// One that cannot be made is no answer at all, and leaves its place.
 	b.ports.fail = errors.New("disk full")
 	c := b.connect()
@@ -56,5 +56,5 @@ func TestOnlySoManyRecordsAreMadeAtATime(t *testing.T) {
 	if got, err := io.ReadAll(c); err != nil || len(got) > 0 {
 		t.Errorf("an answer came: %s %v", got, err)
 	}
-	eventually(t, "the place is free", func() bool { return len(b.server.archives) == 0 })
+	eventually(t, "the place is free", func() bool { return len(b.server.files.archives) == 0 })
 }

@@ -2,6 +2,7 @@ package http
 
 import (
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"strconv"
@@ -12,28 +13,28 @@ import (
 )
 
 // exclude suppresses contacts of a campaign (spec: Exclude; SEMANTICS §3, §11).
-func (s *Server) exclude(r *request) error {
+func (s *Server) exclude(r *wire.Request) error {
 	return s.once(r, "exclude", nethttp.StatusOK, func(id engine.Idempotency) (any, error) {
-		f, err := r.body()
+		f, err := r.Body()
 		if err != nil {
 			return nil, err
 		}
 		cmd := campaign.Exclude{
 			Campaign:    engine.CampaignID(f.Text("campaign_id", form.Required, 64)),
 			Reason:      f.Text("reason", form.Optional, exclusionReasonCap),
-			Who:         r.who(),
+			Who:         r.Who(),
 			Idempotency: id,
-			Deadline:    r.deadline(),
+			Deadline:    r.Deadline(),
 		}
 		cmd.Number, cmd.Match = exclusionSelector(f)
 		f.Done()
-		if cmd.Campaign != "" && !r.mayUse(cmd.Campaign) {
-			return nil, errCampaignForbidden
+		if cmd.Campaign != "" && !r.MayUse(cmd.Campaign) {
+			return nil, wire.ErrCampaignForbidden
 		}
 		if err := f.Errs.Err(); err != nil {
 			return nil, err
 		}
-		return s.Campaigns.Exclude(r.ctx(), cmd)
+		return s.Campaigns.Exclude(r.Ctx(), cmd)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"sync"
@@ -41,13 +42,13 @@ type excludedFile struct {
 	numbersFile
 }
 
-func (s *Server) listExclusions(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) listExclusions(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
 	var n engine.PhoneNumber
-	number, size, _, err := r.pageOf(nil, func(key, val string, errs *form.Errors) bool {
+	number, size, _, err := r.PageOf(nil, func(key, val string, errs *form.Errors) bool {
 		if key == "number" {
 			n = form.Form{Errs: errs}.ParsePhone(key, val)
 		}
@@ -56,9 +57,9 @@ func (s *Server) listExclusions(r *request) error {
 	if err != nil {
 		return err
 	}
-	list, total, err := s.Campaigns.ListExclusions(r.ctx(), id, n, campaign.Page{Number: number, Size: size})
+	list, total, err := s.Campaigns.ListExclusions(r.Ctx(), id, n, campaign.Page{Number: number, Size: size})
 	if err == nil && total == 0 {
-		_, err = s.Campaigns.Detail(r.ctx(), id)
+		_, err = s.Campaigns.Detail(r.Ctx(), id)
 	}
 	if err != nil {
 		return err
@@ -67,19 +68,19 @@ func (s *Server) listExclusions(r *request) error {
 	for i := range list {
 		out.Exclusions[i] = viewExclusion(&list[i])
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
 func viewExclusion(x *journal.Exclusion) exclusionView {
 	return exclusionView{Mobile: x.Number.E164(), Match: x.Match, Reason: x.Reason, CreatedAt: x.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
 }
 
-// exclusion reads whom a request of a campaign is about, and why where that is asked.
-func (r *request) exclusion(id *engine.CampaignID, n *engine.PhoneNumber, match *map[string]string, reason *string) (err error) {
-	if *id, err = r.campaignOf(); err != nil {
+// readExclusion reads whom a request of a campaign is about, and why where that is asked.
+func readExclusion(r *wire.Request, id *engine.CampaignID, n *engine.PhoneNumber, match *map[string]string, reason *string) (err error) {
+	if *id, err = r.CampaignOf(); err != nil {
 		return err
 	}
-	f, err := r.body()
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -92,58 +93,58 @@ func (r *request) exclusion(id *engine.CampaignID, n *engine.PhoneNumber, match 
 }
 
 // addExclusion is exclude for operators.
-func (s *Server) addExclusion(r *request) error {
-	cmd := campaign.Exclude{Who: r.who(), Deadline: r.deadline()}
-	err := r.exclusion(&cmd.Campaign, &cmd.Number, &cmd.Match, &cmd.Reason)
+func (s *Server) addExclusion(r *wire.Request) error {
+	cmd := campaign.Exclude{Who: r.Who(), Deadline: r.Deadline()}
+	err := readExclusion(r, &cmd.Campaign, &cmd.Number, &cmd.Match, &cmd.Reason)
 	if err != nil {
 		return err
 	}
-	reply, err := s.Campaigns.Exclude(r.ctx(), cmd)
+	reply, err := s.Campaigns.Exclude(r.Ctx(), cmd)
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, reply)
+	return r.Reply(nethttp.StatusOK, reply)
 }
 
 // liftExclusion takes one back. The selector is in the body: a path would bring the
 // number into logs.
-func (s *Server) liftExclusion(r *request) error {
-	cmd := campaign.Lift{Who: r.who(), Deadline: r.deadline()}
-	err := r.exclusion(&cmd.Campaign, &cmd.Number, &cmd.Match, nil)
+func (s *Server) liftExclusion(r *wire.Request) error {
+	cmd := campaign.Lift{Who: r.Who(), Deadline: r.Deadline()}
+	err := readExclusion(r, &cmd.Campaign, &cmd.Number, &cmd.Match, nil)
 	if err != nil {
 		return err
 	}
-	reply, err := s.Campaigns.Lift(r.ctx(), cmd)
+	reply, err := s.Campaigns.Lift(r.Ctx(), cmd)
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, reply)
+	return r.Reply(nethttp.StatusOK, reply)
 }
 
 // importExclusions reads a file with a column phone_number and excludes its
 // numbers as they come in: a file that breaks off has excluded what was read, and
 // sending it again is harmless.
-func (s *Server) importExclusions(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) importExclusions(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	reason, err := r.fileReason(exclusionReasonCap)
+	reason, err := fileReason(r, exclusionReasonCap)
 	if err != nil {
 		return err
 	}
-	if err := r.wantCSV(); err != nil {
+	if err := r.WantCSV(); err != nil {
 		return err
 	}
-	if _, err := s.Campaigns.Detail(r.ctx(), id); err != nil {
+	if _, err := s.Campaigns.Detail(r.Ctx(), id); err != nil {
 		return err // before the file is sent
 	}
-	file, err := r.upload(s.ImportBodyCap)
+	file, err := r.Upload(s.ImportBodyCap)
 	if err != nil {
 		return err
 	}
 	var out excludedFile
-	cmd := campaign.Exclude{Campaign: id, Reason: reasonOr(reason, "import"), Who: r.who()}
+	cmd := campaign.Exclude{Campaign: id, Reason: reasonOr(reason, "import"), Who: r.Who()}
 	excluded := 0
 	out.numbersFile, err = readNumbers(file, excludedAtOnce, func(numbers []engine.PhoneNumber) error {
 		err := s.excludeAll(cmd, numbers, &out.ExcludeReply)
@@ -158,7 +159,7 @@ func (s *Server) importExclusions(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
 func (s *Server) noteExclusions(cmd campaign.ExclusionsImported) error {
@@ -202,19 +203,19 @@ const exclusionsPart = 1000
 var exclusionsFileColumns = []string{"phone_number", "match", "reason", "created_at"}
 
 // exclusionsFile answers with all of them as CSV.
-func (s *Server) exclusionsFile(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) exclusionsFile(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	if err := r.noQuery(); err != nil {
+	if err := r.NoQuery(); err != nil {
 		return err
 	}
-	if _, err := s.Campaigns.Detail(r.ctx(), id); err != nil {
+	if _, err := s.Campaigns.Detail(r.Ctx(), id); err != nil {
 		return err
 	}
 	var last journal.Exclusion
-	return sheet(r, &download{campaign: id, columns: exclusionsFileColumns}, "exclusions-"+string(id)+".csv", exclusionsPart,
+	return sheet(s.files, r, &download{campaign: id, columns: exclusionsFileColumns}, "exclusions-"+string(id)+".csv", exclusionsPart,
 		func(ctx context.Context) ([]journal.Exclusion, error) {
 			list, err := s.Campaigns.ExclusionsAfter(ctx, id, last, exclusionsPart)
 			if len(list) > 0 {

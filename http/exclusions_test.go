@@ -15,6 +15,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/http/wire"
 )
 
 const exclusionsPath = "/api/v1/campaigns/cmp_1/exclusions"
@@ -63,7 +64,7 @@ func TestExclusionsAreListedMadeAndLifted(t *testing.T) {
 		b.ports.fail = err
 		b.byAdmin("POST", lift, `{"mobile":"`+mobile+`"}`).is(status, engine.ErrorCode(err))
 	}
-	b.ports.fail = errNoCampaign
+	b.ports.fail = wire.ErrNoCampaign
 	b.byAdmin("GET", exclusionsPath, "").is(404, "campaign_not_found")
 	b.byAdmin("POST", exclusionsPath, `{"mobile":"`+mobile+`"}`).is(404, "campaign_not_found")
 }
@@ -133,9 +134,9 @@ func TestExclusionsAreDownloadedAsAFile(t *testing.T) {
 		t.Errorf("compressed it is another: %v", err)
 	}
 	b.byKey("GET", path+"?page=2", "").is(422, "validation_failed", "page unknown_field")
-	b.ports.fail = errNoCampaign
+	b.ports.fail = wire.ErrNoCampaign
 	b.byKey("GET", path, "").is(404, "campaign_not_found")
-	eventually(t, "no report is counted", func() bool { return b.server.reports.Load() == 0 })
+	eventually(t, "no report is counted", func() bool { return b.server.files.sheets.Load() == 0 })
 }
 
 func equalText(in io.Reader, want []byte) bool {

@@ -8,9 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // look asks the dialler for what a feed shows.
@@ -30,18 +33,19 @@ type feeds struct {
 	after func(time.Duration) (c <-chan time.Time, stop func() bool)
 
 	cap, capEach int
-	onPanic      func(p any)
-
-	// ctx ends with the server; work counts what then ends.
-	ctx    context.Context
-	cancel context.CancelFunc
-	work   sync.WaitGroup
+	host         *wire.Host
+	figures      streamFigures
 
 	mu     sync.Mutex
-	closed bool
 	open   map[string]*feed
 	held   int
 	heldBy map[string]int
+}
+
+// streamFigures count streams.
+type streamFigures struct {
+	open    prometheus.Gauge
+	dropped prometheus.Counter // the client did not read
 }
 
 const (
@@ -60,18 +64,16 @@ const (
 	feedMemory = 30
 )
 
-func newFeeds(ctx context.Context, total, each int, onPanic func(any)) *feeds {
-	f := &feeds{
+func newFeeds(h *wire.Host, total, each int, figures streamFigures) *feeds {
+	return &feeds{
 		interval: feedInterval, heartbeat: streamHeartbeat, patience: streamPatience, linger: feedLinger,
 		after: func(d time.Duration) (<-chan time.Time, func() bool) {
 			t := time.NewTimer(d)
 			return t.C, t.Stop
 		},
-		cap: total, capEach: each, onPanic: onPanic,
+		cap: total, capEach: each, host: h, figures: figures,
 		open: make(map[string]*feed), heldBy: make(map[string]int),
 	}
-	f.ctx, f.cancel = context.WithCancel(ctx)
-	return f
 }
 
 // hold takes one of the streams that there may be, for a user or key.
@@ -99,35 +101,14 @@ func (f *feeds) release(who string) {
 	}
 }
 
-// begin counts a stream that begins; false when the server is shutting down.
-func (f *feeds) begin() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return false
-	}
-	f.work.Add(1)
-	return true
-}
-
 // stop ends every stream and waits for them until ctx ends.
 func (f *feeds) stop(ctx context.Context) {
 	f.mu.Lock()
-	f.closed = true
 	for _, d := range f.open {
 		d.forgotten.Stop()
 	}
 	f.mu.Unlock()
-	f.cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f.work.Wait()
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
+	f.host.Leisure.Stop(ctx)
 }
 
 // feed gives the feed of a key, a new one when there is none.
@@ -136,7 +117,7 @@ func (f *feeds) feed(key string, list bool, ask look) *feed {
 	defer f.mu.Unlock()
 	d := f.open[key]
 	if d == nil {
-		d = &feed{feeds: f, key: key, ask: ask, epoch: randomText(8), looking: make(chan struct{}, 1),
+		d = &feed{feeds: f, key: key, ask: ask, epoch: wire.RandomText(8), looking: make(chan struct{}, 1),
 			picture: picture{list: list}, watchers: make(map[*watcher]struct{})}
 		d.forgotten = time.AfterFunc(f.linger, d.expire)
 		f.open[key] = d
@@ -204,7 +185,7 @@ func (d *feed) look(ctx context.Context) error {
 	defer func() { <-d.looking }()
 	list, total, err := d.ask(ctx)
 	if err != nil {
-		if asError(err).Kind == engine.KindNotFound {
+		if wire.AsError(err).Kind == engine.KindNotFound {
 			d.end(true)
 		}
 		return err
@@ -267,10 +248,10 @@ func (d *feed) expire() {
 
 // run looks again and again while somebody watches.
 func (d *feed) run(ctx context.Context) {
-	defer d.feeds.work.Done()
+	defer d.feeds.host.Leisure.Work.Done()
 	defer func() {
 		if p := recover(); p != nil {
-			d.feeds.onPanic(p)
+			d.feeds.host.Panicked(p)
 			d.end(false)
 		}
 	}()
@@ -289,7 +270,7 @@ func (d *feed) run(ctx context.Context) {
 			failed = 0
 			continue
 		}
-		if asError(err).Kind == engine.KindNotFound {
+		if wire.AsError(err).Kind == engine.KindNotFound {
 			return
 		}
 		if failed++; failed == looksFailed {
@@ -310,8 +291,8 @@ func (d *feed) watch(last string) *watcher {
 	d.forgotten.Stop()
 	if d.stop == nil && !d.over {
 		var ctx context.Context
-		ctx, d.stop = context.WithCancel(d.feeds.ctx)
-		d.feeds.work.Add(1) // within a stream, which is counted itself
+		ctx, d.stop = context.WithCancel(d.feeds.host.Leisure.Ctx)
+		d.feeds.host.Leisure.Work.Add(1) // within a stream, which is counted itself
 		go d.run(ctx)
 	}
 	return w

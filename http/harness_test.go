@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"strings"
 	"sync"
@@ -230,9 +233,9 @@ func (a answer) is(status int, code string, want ...string) answer {
 	return a
 }
 
-func (a answer) problem() problem {
+func (a answer) problem() wire.Problem {
 	a.t.Helper()
-	var p problem
+	var p wire.Problem
 	if err := json.Unmarshal(a.body, &p); err != nil {
 		a.t.Fatalf("not a problem: %v: %s", err, a.body)
 	}

@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"sync"
 
@@ -60,19 +63,19 @@ func (c *claims) release(id claim) {
 }
 
 // once runs a command under the request's Idempotency-Key, if it has one.
-func (s *Server) once(r *request, route string, status int, run func(engine.Idempotency) (any, error)) error {
+func (s *Server) once(r *wire.Request, route string, status int, run func(engine.Idempotency) (any, error)) error {
 	return s.onceBy(r, route, status, false, run)
 }
 
 // onceWritten is once for a command that is refused with journal.ErrReplyExists, and
 // changes nothing, when a reply is stored under its key: a reply is looked for only
 // when the command is refused, whatever for.
-func (s *Server) onceWritten(r *request, route string, status int, run func(engine.Idempotency) (any, error)) error {
+func (s *Server) onceWritten(r *wire.Request, route string, status int, run func(engine.Idempotency) (any, error)) error {
 	return s.onceBy(r, route, status, true, run)
 }
 
-func (s *Server) onceBy(r *request, route string, status int, written bool, run func(engine.Idempotency) (any, error)) error {
-	token, present, err := idempotencyKey(r.rc.Request.Header.PeekAll("Idempotency-Key"))
+func (s *Server) onceBy(r *wire.Request, route string, status int, written bool, run func(engine.Idempotency) (any, error)) error {
+	token, present, err := idempotencyKey(r.HTTP.Request.Header.PeekAll("Idempotency-Key"))
 	if err != nil {
 		return err
 	}
@@ -81,10 +84,10 @@ func (s *Server) onceBy(r *request, route string, status int, written bool, run 
 		if err != nil {
 			return err
 		}
-		return r.reply(status, v)
+		return r.Reply(status, v)
 	}
-	sum := sha256.Sum256(r.rc.PostBody())
-	id := engine.Idempotency{Key: r.sender(), Route: route, Token: token, BodyHash: hex.EncodeToString(sum[:])}
+	sum := sha256.Sum256(r.HTTP.PostBody())
+	id := engine.Idempotency{Key: r.Sender(), Route: route, Token: token, BodyHash: hex.EncodeToString(sum[:])}
 	cl := claim{key: id.Key, route: route, token: token}
 	if err := s.claims.take(cl, id.BodyHash); err != nil {
 		return err
@@ -98,9 +101,9 @@ func (s *Server) onceBy(r *request, route string, status int, written bool, run 
 	}
 	v, err := run(id)
 	if err == nil {
-		return r.reply(status, v)
+		return r.Reply(status, v)
 	}
-	e := asError(err)
+	e := wire.AsError(err)
 	// Not the first time, or another node was faster.
 	answered := errors.Is(err, journal.ErrReplyExists)
 	if answered || written {
@@ -117,8 +120,8 @@ func (s *Server) onceBy(r *request, route string, status int, written bool, run 
 	if !kept(e) {
 		return err
 	}
-	code, body := problemBody(e, r.instance(), r.id)
-	stored := s.Replies.StoreReply(r.ctx(), journal.Reply{Idempotency: id, Status: code, Body: body, At: s.Now()})
+	code, body := wire.ProblemBody(e, r.Instance(), r.ID)
+	stored := s.Replies.StoreReply(r.Ctx(), journal.Reply{Idempotency: id, Status: code, Body: body, At: s.Now()})
 	if stored != nil {
 		if errors.Is(stored, journal.ErrReplyExists) {
 			if done, err := s.replay(r, id); done || err != nil {
@@ -126,17 +129,17 @@ func (s *Server) onceBy(r *request, route string, status int, written bool, run 
 			}
 		}
 		// The refusal changed nothing: answering without keeping it is safe.
-		s.logFailure(r, stored)
+		r.Host.LogFailure(r, stored)
 	}
-	r.failHeaders(e)
-	r.send(code, contentProblem, body)
+	r.FailHeaders(e)
+	r.Send(code, wire.ContentProblem, body)
 	return nil
 }
 
 // kept says whether a refusal is the final word on a request. SEMANTICS §11:
 // "5xx are not stored"; nor is what depends on who asks, or how fast.
 func kept(e *engine.Error) bool {
-	switch statusOf(e.Kind) {
+	switch wire.StatusOf(e.Kind) {
 	case nethttp.StatusNotFound, nethttp.StatusConflict, nethttp.StatusUnprocessableEntity:
 		return true
 	}
@@ -144,8 +147,8 @@ func kept(e *engine.Error) bool {
 }
 
 // replay answers with the stored reply of an earlier request, if there is one.
-func (s *Server) replay(r *request, id engine.Idempotency) (done bool, err error) {
-	reply, ok, err := s.Replies.FindReply(r.ctx(), id)
+func (s *Server) replay(r *wire.Request, id engine.Idempotency) (done bool, err error) {
+	reply, ok, err := s.Replies.FindReply(r.Ctx(), id)
 	if err != nil || !ok {
 		return false, err
 	}
@@ -153,21 +156,13 @@ func (s *Server) replay(r *request, id engine.Idempotency) (done bool, err error
 		return false, errMismatch
 	}
 	s.metrics.replayed.Inc()
-	r.rc.Response.Header.Set("Idempotent-Replayed", "true")
-	contentType := contentJSON
+	r.HTTP.Response.Header.Set("Idempotent-Replayed", "true")
+	contentType := wire.ContentJSON
 	if reply.Status >= 400 {
-		contentType = contentProblem
+		contentType = wire.ContentProblem
 	}
-	r.send(reply.Status, contentType, reply.Body)
+	r.Send(reply.Status, contentType, reply.Body)
 	return true, nil
-}
-
-// sender is what an Idempotency-Key belongs to: the API key, or the user.
-func (r *request) sender() engine.KeyID {
-	if r.key != nil {
-		return r.key.ID
-	}
-	return engine.KeyID(r.user.ID)
 }
 
 // idempotencyKey reads the header: bare or quoted, 1–255 printable characters.

@@ -11,6 +11,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/http/wire"
 )
 
 func TestARepeatedRequestIsAnsweredWithTheFirstAnswer(t *testing.T) {
@@ -67,11 +68,11 @@ func TestRefusalsAreReplayedAndServerErrorsAreNot(t *testing.T) {
 		}
 	}
 	f("a", engine.Conflict("outside_window", "Closed."), 409, true)
-	f("b", errNoCampaign, 404, true)
+	f("b", wire.ErrNoCampaign, 404, true)
 	f("c", engine.Invalid("destination_not_allowed", "No."), 422, true)
 	f("d", engine.Unavailable("database", "Away.", 0), 503, false)
 	f("e", errBoom, 500, false)
-	f("f", forbidden("campaign_not_allowed", "No."), 403, false)
+	f("f", wire.Forbidden("campaign_not_allowed", "No."), 403, false)
 
 	first := b.byKey("POST", triggerPath, `{}`, "Idempotency-Key", "g").is(422, "validation_failed")
 	again := b.byKey("POST", triggerPath, `{}`, "Idempotency-Key", "g").is(422, "validation_failed")

@@ -5,41 +5,29 @@ import (
 	"context"
 	"encoding/json"
 	"net"
-
-	"dialler/http/form"
-
-	nethttp "net/http"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/wire"
 )
 
 // watchImport streams how an import comes on: it as it stands, again whenever
 // that changes, and an end once it has come to its own. Imports are few and
 // short: each stream looks for itself.
-func (s *Server) watchImport(r *request) error {
-	imp, err := r.importOf()
+func (s *Server) watchImport(r *wire.Request) error {
+	imp, err := s.importOf(r)
 	if err != nil {
 		return err
 	}
-	var errs form.Errors
-	for k := range r.rc.QueryArgs().All() {
-		errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
-	}
-	if err := errs.Err(); err != nil {
+	if err := r.NoQuery(); err != nil {
 		return err
 	}
-	w := &importWatch{server: s, imp: imp, st: stream{server: s, who: r.subject(), allowed: r.stillAllowed()}}
+	w := &importWatch{server: s, imp: imp, st: stream{feeds: s.feeds, who: r.Subject(), allowed: s.stillAllowed(r)}}
 	if err := s.feeds.hold(w.st.who); err != nil {
 		return err
 	}
-	r.send(nethttp.StatusOK, contentEvents, nil)
-	h := &r.rc.Response.Header
-	h.Set("X-Accel-Buffering", "no") // proxies must not collect events
-	h.SetConnectionClose()
-	w.st.head = h.AppendBytes(nil)
-	r.atLeisure(func() { s.feeds.release(w.st.who) }, w.run)
+	w.st.begin(r, w.run)
 	return nil
 }
 
@@ -51,21 +39,8 @@ type importWatch struct {
 
 func (w *importWatch) run(ctx context.Context, conn net.Conn) {
 	s := w.server
-	s.metrics.streams.Inc()
-	defer s.metrics.streams.Dec()
-	ctx, cancel := context.WithCancel(ctx)
-	unread := make(chan struct{})
-	go func() { // only a read notices that the client went
-		defer close(unread)
-		defer cancel()
-		var b [1]byte
-		_, _ = conn.Read(b[:])
-	}()
-	defer func() {
-		cancel()
-		_ = conn.SetReadDeadline(past)
-		<-unread
-	}()
+	ctx, stopReading := w.st.whileRead(ctx, conn)
+	defer stopReading()
 	if w.st.write(ctx, conn, w.st.head, []byte(streamRetry)) != nil {
 		return
 	}

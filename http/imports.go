@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"strconv"
@@ -21,8 +22,6 @@ import (
 
 // Files of contacts (SEMANTICS §2, Add contacts): the body of the request is
 // the file. What becomes of its rows is decided behind the port.
-
-const contentCSV = "text/csv"
 
 type importList struct {
 	Imports  []campaign.Import `json:"imports"`
@@ -40,22 +39,22 @@ type rejectedList struct {
 
 // importContacts reads a file. Whoever sends it, and whether the campaign takes
 // it, is checked before its first byte is looked at.
-func (s *Server) importContacts(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) importContacts(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	cmd := campaign.ImportContacts{Campaign: id, Who: r.who(), Wait: true}
-	if err := r.importQuery(&cmd); err != nil {
+	cmd := campaign.ImportContacts{Campaign: id, Who: r.Who(), Wait: true}
+	if err := importQuery(r, &cmd); err != nil {
 		return err
 	}
-	if err := r.wantCSV(); err != nil {
+	if err := r.WantCSV(); err != nil {
 		return err
 	}
 	if done, err := s.importedBefore(r, &cmd); done || err != nil {
 		return err
 	}
-	file, err := r.upload(s.ImportBodyCap)
+	file, err := r.Upload(s.ImportBodyCap)
 	if err != nil {
 		return err
 	}
@@ -63,22 +62,22 @@ func (s *Server) importContacts(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.imported(&imp, cmd.Wait)
+	return replyImport(r, &imp, cmd.Wait)
 }
 
-func (r *request) imported(imp *campaign.Import, waited bool) error {
-	r.rc.Response.Header.Set("Location", "/api/v1/campaigns/"+string(imp.Campaign)+"/imports/"+string(imp.ID))
+func replyImport(r *wire.Request, imp *campaign.Import, waited bool) error {
+	r.HTTP.Response.Header.Set("Location", "/api/v1/campaigns/"+string(imp.Campaign)+"/imports/"+string(imp.ID))
 	if !waited {
-		return r.reply(nethttp.StatusAccepted, imp)
+		return r.Reply(nethttp.StatusAccepted, imp)
 	}
-	return r.reply(nethttp.StatusCreated, imp)
+	return r.Reply(nethttp.StatusCreated, imp)
 }
 
 // importedBefore answers a request whose Idempotency-Key has brought a file in
 // before, without a look at its body. The import itself is what is kept of the
 // key: one that failed makes room for the next try, which begins anew.
-func (s *Server) importedBefore(r *request, cmd *campaign.ImportContacts) (done bool, err error) {
-	token, present, err := idempotencyKey(r.rc.Request.Header.PeekAll("Idempotency-Key"))
+func (s *Server) importedBefore(r *wire.Request, cmd *campaign.ImportContacts) (done bool, err error) {
+	token, present, err := idempotencyKey(r.HTTP.Request.Header.PeekAll("Idempotency-Key"))
 	if err != nil || !present {
 		return false, err
 	}
@@ -93,8 +92,8 @@ func (s *Server) importedBefore(r *request, cmd *campaign.ImportContacts) (done 
 		return false, err
 	}
 	sum := sha256.Sum256(params)
-	cmd.Idempotency = engine.Idempotency{Key: r.sender(), Route: "imports", Token: token, BodyHash: hex.EncodeToString(sum[:])}
-	imp, ok, err := s.Imports.ImportByRequest(r.ctx(), cmd.Campaign, cmd.Idempotency)
+	cmd.Idempotency = engine.Idempotency{Key: r.Sender(), Route: "imports", Token: token, BodyHash: hex.EncodeToString(sum[:])}
+	imp, ok, err := s.Imports.ImportByRequest(r.Ctx(), cmd.Campaign, cmd.Idempotency)
 	switch {
 	case err != nil || !ok:
 		return false, err
@@ -104,8 +103,8 @@ func (s *Server) importedBefore(r *request, cmd *campaign.ImportContacts) (done 
 		return false, journal.ErrImportRequest
 	}
 	s.metrics.replayed.Inc()
-	r.rc.Response.Header.Set("Idempotent-Replayed", "true")
-	return true, r.imported(&imp, cmd.Wait)
+	r.HTTP.Response.Header.Set("Idempotent-Replayed", "true")
+	return true, replyImport(r, &imp, cmd.Wait)
 }
 
 var errImportMismatch = engine.Invalid("idempotency_mismatch", "This Idempotency-Key was used with other parameters; use a new key for a new file.")
@@ -113,28 +112,28 @@ var errImportMismatch = engine.Invalid("idempotency_mismatch", "This Idempotency
 var errImportFinished = engine.Conflict("import_finished", "The import has come to its end; nothing of it can be cancelled.")
 
 // cancelImport ends an import before its rows are contacts.
-func (s *Server) cancelImport(r *request) error {
-	imp, err := r.importOf()
+func (s *Server) cancelImport(r *wire.Request) error {
+	imp, err := s.importOf(r)
 	if err != nil {
 		return err
 	}
 	if imp.Open() {
-		if imp, err = s.Imports.CancelImport(r.ctx(), imp.ID); err != nil {
+		if imp, err = s.Imports.CancelImport(r.Ctx(), imp.ID); err != nil {
 			return err
 		}
 	}
 	if imp.State != campaign.ImportFailed {
 		return errImportFinished
 	}
-	return r.reply(nethttp.StatusOK, imp)
+	return r.Reply(nethttp.StatusOK, imp)
 }
 
 // filenameCap bounds the name of a file, in bytes.
 const filenameCap = 255
 
-func (r *request) importQuery(cmd *campaign.ImportContacts) error {
+func importQuery(r *wire.Request, cmd *campaign.ImportContacts) error {
 	var errs form.Errors
-	for k, v := range r.rc.QueryArgs().All() {
+	for k, v := range r.HTTP.QueryArgs().All() {
 		switch key, val := string(k), string(v); key {
 		case "filename":
 			if !printable(val) {
@@ -206,84 +205,66 @@ func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// wantCSV lets text/csv in UTF-8 pass.
-func (r *request) wantCSV() error {
-	h := &r.rc.Request.Header
-	kind, params, _ := strings.Cut(string(h.ContentType()), ";")
-	ok := strings.EqualFold(strings.TrimSpace(kind), contentCSV) && len(h.ContentEncoding()) == 0
-	for p := range strings.SplitSeq(params, ";") {
-		name, value, _ := strings.Cut(p, "=")
-		if strings.EqualFold(strings.TrimSpace(name), "charset") {
-			value = strings.Trim(strings.TrimSpace(value), `"`)
-			ok = ok && (strings.EqualFold(value, "utf-8") || strings.EqualFold(value, "us-ascii"))
-		}
-	}
-	if !ok {
-		return &engine.Error{Kind: kindMediaType, Code: "unsupported_media_type", Detail: "Send the file as text/csv in UTF-8, not compressed."}
-	}
-	return nil
-}
-
-func (s *Server) listImports(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) listImports(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	number, size, _, err := r.page(nil)
+	number, size, _, err := r.Page(nil)
 	if err != nil {
 		return err
 	}
-	list, total, err := s.Imports.Imports(r.ctx(), id, campaign.Page{Number: number, Size: size})
+	list, total, err := s.Imports.Imports(r.Ctx(), id, campaign.Page{Number: number, Size: size})
 	if err != nil {
 		return err
 	}
 	if total == 0 {
-		if _, err := s.Campaigns.Detail(r.ctx(), id); err != nil {
+		if _, err := s.Campaigns.Detail(r.Ctx(), id); err != nil {
 			return err
 		}
 	}
-	return r.reply(nethttp.StatusOK, importList{Imports: append([]campaign.Import{}, list...), Page: number, PageSize: size, Total: total})
+	return r.Reply(nethttp.StatusOK, importList{Imports: append([]campaign.Import{}, list...), Page: number, PageSize: size, Total: total})
 }
 
 var errNoImport = engine.NotFound("import_not_found", "This campaign has no such import.")
 
 // importOf reads the import of the path.
-func (r *request) importOf() (campaign.Import, error) {
-	id, err := r.campaignOf()
+func (s *Server) importOf(r *wire.Request) (campaign.Import, error) {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return campaign.Import{}, err
 	}
-	name := r.param("import_id")
+	name := r.Param("import_id")
 	if !form.ValidIdentifier(name) {
 		return campaign.Import{}, errNoImport
 	}
-	imp, err := r.server.Imports.ImportByID(r.ctx(), engine.ImportID(name))
+	imp, err := s.Imports.ImportByID(r.Ctx(), engine.ImportID(name))
 	if err == nil && imp.Campaign != id {
 		err = errNoImport
 	}
 	return imp, err
 }
 
-func (s *Server) oneImport(r *request) error {
-	imp, err := r.importOf()
+func (s *Server) oneImport(r *wire.Request) error {
+	imp, err := s.importOf(r)
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, imp)
+	return r.Reply(nethttp.StatusOK, imp)
 }
 
-func (s *Server) rejectedRows(r *request) error {
-	imp, err := r.importOf()
+func (s *Server) rejectedRows(r *wire.Request) error {
+	imp, err := s.importOf(r)
 	if err != nil {
 		return err
 	}
-	number, size, _, err := r.page(nil)
+	number, size, _, err := r.Page(nil)
 	if err != nil {
 		return err
 	}
-	list, total, err := s.Imports.RejectedRows(r.ctx(), imp.ID, campaign.Page{Number: number, Size: size})
+	list, total, err := s.Imports.RejectedRows(r.Ctx(), imp.ID, campaign.Page{Number: number, Size: size})
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, rejectedList{Rows: append([]campaign.RejectedRow{}, list...), Page: number, PageSize: size, Total: total})
+	return r.Reply(nethttp.StatusOK, rejectedList{Rows: append([]campaign.RejectedRow{}, list...), Page: number, PageSize: size, Total: total})
 }

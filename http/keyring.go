@@ -2,7 +2,6 @@ package http
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"sync"
@@ -10,41 +9,24 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/http/wire"
 )
 
 // spec: "the prefix vx_ followed by 32 random characters".
 const (
 	keyPrefix   = "vx_"
 	keyLength   = len(keyPrefix) + 32
-	keyAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	maskedChars = 4
 )
 
 // NewAPIKey makes a key: the full text, shown once, and what is stored of it.
 func NewAPIKey(name string, now time.Time) (full string, key engine.APIKey) {
-	full = keyPrefix + randomText(32)
+	full = keyPrefix + wire.RandomText(32)
 	return full, engine.APIKey{
-		ID: engine.KeyID("key_" + randomText(16)), Name: name,
+		ID: engine.KeyID("key_" + wire.RandomText(16)), Name: name,
 		Hash: sha256.Sum256([]byte(full)), Masked: full[:len(keyPrefix)+maskedChars] + "…",
 		Active: true, CreatedAt: now,
 	}
-}
-
-// randomText draws characters without bias: bytes beyond the largest multiple
-// of the alphabet's size are thrown away.
-func randomText(n int) string {
-	const fair = 256 - 256%len(keyAlphabet)
-	out := make([]byte, 0, n)
-	var pool [64]byte
-	for len(out) < n {
-		_, _ = rand.Read(pool[:]) // never fails
-		for _, b := range pool {
-			if int(b) < fair && len(out) < n {
-				out = append(out, keyAlphabet[int(b)%len(keyAlphabet)])
-			}
-		}
-	}
-	return string(out)
 }
 
 func wellFormedKey(k []byte) bool {
@@ -95,7 +77,7 @@ func newKeyring(store Keys, ttl time.Duration, now func() time.Time) *keyring {
 // whatever is wrong with it.
 func (k *keyring) check(ctx context.Context, given []byte) (*engine.APIKey, error) {
 	if !wellFormedKey(given) {
-		return nil, errUnauthorized
+		return nil, wire.ErrUnauthorized
 	}
 	hash := sha256.Sum256(given)
 	now := k.now()
@@ -105,7 +87,7 @@ func (k *keyring) check(ctx context.Context, given []byte) (*engine.APIKey, erro
 	}
 	if !entry.found || subtle.ConstantTimeCompare(entry.key.Hash[:], hash[:]) != 1 ||
 		!entry.key.Active || entry.key.ExpiresAt != nil && !now.Before(*entry.key.ExpiresAt) {
-		return nil, errUnauthorized
+		return nil, wire.ErrUnauthorized
 	}
 	if sec := now.Unix(); entry.notedAt.Swap(sec) != sec {
 		k.usedMu.Lock()

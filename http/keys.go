@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"time"
@@ -38,7 +39,7 @@ func viewKey(k *engine.APIKey) keyView {
 		Campaigns: k.Campaigns, PerDay: k.DialoutsPerDay, CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsedAt: k.LastUsedAt,
 	}
 	if len(v.Scopes) == 0 {
-		v.Scopes = scopes
+		v.Scopes = wire.Scopes
 	}
 	if v.Campaigns == nil {
 		v.Campaigns = []engine.CampaignID{}
@@ -51,8 +52,8 @@ type keyList struct {
 	Total int       `json:"total"`
 }
 
-func (s *Server) listKeys(r *request) error {
-	keys, err := s.Keys.Keys(r.ctx())
+func (s *Server) listKeys(r *wire.Request) error {
+	keys, err := s.Keys.Keys(r.Ctx())
 	if err != nil {
 		return err
 	}
@@ -60,11 +61,11 @@ func (s *Server) listKeys(r *request) error {
 	for i := range keys {
 		out.Keys[i] = viewKey(&keys[i])
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *Server) createKey(r *request) error {
-	f, err := r.body()
+func (s *Server) createKey(r *wire.Request) error {
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -78,28 +79,28 @@ func (s *Server) createKey(r *request) error {
 		key.Campaigns = *list
 	}
 	key.DialoutsPerDay = f.Within("dialouts_per_day", 0, 0, maxDialoutsPerDay)
-	key.CreatedBy = r.who().Name
+	key.CreatedBy = r.Who().Name
 	f.Done()
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	if err := s.Keys.CreateKey(r.ctx(), key, r.who()); err != nil {
+	if err := s.Keys.CreateKey(r.Ctx(), key, r.Who()); err != nil {
 		return err
 	}
 	s.keys.forget()
 	v := viewKey(&key)
 	v.Key = full
-	return r.reply(nethttp.StatusCreated, v)
+	return r.Reply(nethttp.StatusCreated, v)
 }
 
 // changeKey toggles is_active and the rest. Spec: "Deactivating is preferred
 // over deleting, to keep an audit trail"; so there is no deletion.
-func (s *Server) changeKey(r *request) error {
-	id := r.param("key_id")
+func (s *Server) changeKey(r *wire.Request) error {
+	id := r.Param("key_id")
 	if !form.ValidIdentifier(id) {
 		return errNoKey
 	}
-	f, err := r.body()
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func (s *Server) changeKey(r *request) error {
 	if change == (KeyChange{}) {
 		return engine.Invalid("validation_failed", "Name at least one field to change.")
 	}
-	key, err := s.Keys.ChangeKey(r.ctx(), engine.KeyID(id), change, r.who())
+	key, err := s.Keys.ChangeKey(r.Ctx(), engine.KeyID(id), change, r.Who())
 	// Whether or not the store says that it was changed: it may have been.
 	s.keys.forget()
 	if err != nil {
@@ -138,11 +139,11 @@ func (s *Server) changeKey(r *request) error {
 	// SEMANTICS §12: "the deactivation's answer comes after every live node
 	// dropped the key".
 	if s.SharedKeys {
-		if err := wait(r.ctx(), s.KeyCacheTTL); err != nil {
+		if err := wait(r.Ctx(), s.KeyCacheTTL); err != nil {
 			return err
 		}
 	}
-	return r.reply(nethttp.StatusOK, viewKey(&key))
+	return r.Reply(nethttp.StatusOK, viewKey(&key))
 }
 
 var errNoKey = engine.NotFound("key_not_found", "There is no such key.")
@@ -158,4 +159,4 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func readScopes(f form.Form) *[]string { return f.SomeOf("scopes", scopes) }
+func readScopes(f form.Form) *[]string { return f.SomeOf("scopes", wire.Scopes) }

@@ -2,6 +2,7 @@ package http
 
 import (
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"strings"
@@ -28,21 +29,21 @@ type messageView struct {
 
 // ladder shows the SIP messages of a call: JSON, or the drawing alone for a
 // client that asks for text.
-func (s *Server) ladder(r *request) error {
+func (s *Server) ladder(r *wire.Request) error {
 	a, err := s.visibleCall(r)
 	if err != nil {
 		return err
 	}
 	id := a.ID.Call()
-	messages, err := s.Calls.Ladder(r.ctx(), id)
+	messages, err := s.Calls.Ladder(r.Ctx(), id)
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(string(r.rc.Request.Header.Peek("Accept")), "text/plain") {
-		r.send(nethttp.StatusOK, "text/plain; charset=utf-8", []byte(ladder.Draw(messages)))
+	if strings.HasPrefix(string(r.HTTP.Request.Header.Peek("Accept")), "text/plain") {
+		r.Send(nethttp.StatusOK, "text/plain; charset=utf-8", []byte(ladder.Draw(messages)))
 		return nil
 	}
-	return r.reply(nethttp.StatusOK, viewLadder(&ladderView{CallID: id, AttemptID: a.ID}, messages))
+	return r.Reply(nethttp.StatusOK, viewLadder(&ladderView{CallID: id, AttemptID: a.ID}, messages))
 }
 
 func viewLadder(v *ladderView, messages []engine.SIPMessage) *ladderView {
@@ -58,25 +59,25 @@ func viewLadder(v *ladderView, messages []engine.SIPMessage) *ladderView {
 }
 
 // testTrunk places one call by the trunk of the path and no other one.
-func (s *Server) testTrunk(r *request) error {
-	f, err := r.body()
+func (s *Server) testTrunk(r *wire.Request) error {
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
 	to := f.Callee("to_number")
 	cmd := campaign.Dialout{
-		Trunk: engine.TrunkID(pathID(f, r, "trunk_id")), Bot: engine.BotID(f.Text("bot_id", form.Required, 64)),
+		Trunk: engine.TrunkID(wire.PathID(f, r, "trunk_id")), Bot: engine.BotID(f.Text("bot_id", form.Required, 64)),
 		To: to.Number, From: f.Phone("from_number"),
-		Variables: f.Variables("variables", false), Who: r.who(), Deadline: r.deadline(),
+		Variables: f.Variables("variables", false), Who: r.Who(), Deadline: r.Deadline(),
 	}
 	f.Done()
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	if err := s.mayCall("to_number", to); err != nil {
+	if err := wire.MayCall(s.Destinations, "to_number", to); err != nil {
 		return err
 	}
-	trunks, err := s.Trunks.Trunks(r.ctx())
+	trunks, err := s.Trunks.Trunks(r.Ctx())
 	if err != nil {
 		return err
 	}
@@ -86,12 +87,12 @@ func (s *Server) testTrunk(r *request) error {
 		case !trunks[i].Active:
 			return engine.Conflict("trunk_inactive", "The trunk is inactive; activate it to call by it.")
 		default:
-			reply, err := s.Calls.Dialout(r.ctx(), cmd)
+			reply, err := s.Calls.Dialout(r.Ctx(), cmd)
 			if err != nil {
 				return err
 			}
-			r.rc.Response.Header.Set("Location", "/api/v1/calls/"+string(reply.CallID))
-			return r.reply(nethttp.StatusCreated, reply)
+			r.HTTP.Response.Header.Set("Location", "/api/v1/calls/"+string(reply.CallID))
+			return r.Reply(nethttp.StatusCreated, reply)
 		}
 	}
 	return engine.NotFound("trunk_not_found", "There is no such trunk.")

@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // What campaigns do now (DESIGN: "Live state for the console comes from the
@@ -19,22 +20,22 @@ import (
 const liveListed = 200
 
 // watchCampaign streams one campaign.
-func (s *Server) watchCampaign(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) watchCampaign(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	return r.stream("campaign "+string(id), false, func(ctx context.Context) ([]campaign.Detail, int, error) {
+	return s.feeds.watch(r, "campaign "+string(id), false, func(ctx context.Context) ([]campaign.Detail, int, error) {
 		d, err := s.Campaigns.Detail(ctx, id)
 		return []campaign.Detail{d}, 1, err
-	})
+	}, s.stillAllowed(r))
 }
 
 // watchCampaigns streams the list.
-func (s *Server) watchCampaigns(r *request) error {
-	return r.stream("campaigns", true, func(ctx context.Context) ([]campaign.Detail, int, error) {
+func (s *Server) watchCampaigns(r *wire.Request) error {
+	return s.feeds.watch(r, "campaigns", true, func(ctx context.Context) ([]campaign.Detail, int, error) {
 		return s.Campaigns.List(ctx, campaign.Page{Number: 1, Size: liveListed})
-	})
+	}, s.stillAllowed(r))
 }
 
 // picture is what a stream's clients have before them: one campaign, or a list

@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
+
+	"dialler/http/wire"
 )
 
 // metrics are the API's own figures. Their label sets are closed: templates of
@@ -125,10 +127,10 @@ func (m *metrics) answered(rt *route, status int, took time.Duration) {
 }
 
 // exposition serves the registry in the Prometheus text format.
-func exposition(reg *prometheus.Registry) handler {
+func exposition(reg *prometheus.Registry) wire.Handler {
 	h := fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
-	return func(r *request) error {
-		h(r.rc)
+	return func(r *wire.Request) error {
+		h(r.HTTP)
 		return nil
 	}
 }

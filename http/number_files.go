@@ -9,6 +9,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contactlist"
 	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // Files of numbers: CSV with a column phone_number, whose numbers are dealt with
@@ -60,16 +61,16 @@ func readNumbers(file io.Reader, atOnce int, take func([]engine.PhoneNumber) err
 }
 
 // fileReason reads the parameters of such a file: the reason, and nothing else.
-func (r *request) fileReason(limit int) (string, error) {
+func fileReason(r *wire.Request, limit int) (string, error) {
 	var errs form.Errors
-	reason := string(r.rc.QueryArgs().Peek("reason"))
+	reason := string(r.HTTP.QueryArgs().Peek("reason"))
 	switch {
 	case len(reason) > limit:
 		errs.Add("reason", "too_long", "must have at most "+strconv.Itoa(limit)+" bytes")
 	case !printable(reason):
 		errs.Add("reason", "invalid_format", "must be printable text in UTF-8")
 	}
-	for k := range r.rc.QueryArgs().All() {
+	for k := range r.HTTP.QueryArgs().All() {
 		if string(k) != "reason" {
 			errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
 		}

@@ -2,6 +2,7 @@ package http
 
 import (
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 
@@ -40,12 +41,12 @@ func viewNumber(n engine.NumberSettings, s numberpool.Status, known bool) number
 	return v
 }
 
-func (s *Server) listNumbers(r *request) error {
-	numbers, err := s.Numbers.Numbers(r.ctx())
+func (s *Server) listNumbers(r *wire.Request) error {
+	numbers, err := s.Numbers.Numbers(r.Ctx())
 	if err != nil {
 		return err
 	}
-	statuses, err := s.Numbers.NumberStatuses(r.ctx())
+	statuses, err := s.Numbers.NumberStatuses(r.Ctx())
 	if err != nil {
 		return err
 	}
@@ -54,15 +55,15 @@ func (s *Server) listNumbers(r *request) error {
 		status, known := statuses[n.Number]
 		views[i] = viewNumber(n, status, known)
 	}
-	return r.reply(nethttp.StatusOK, numberList{Numbers: views, Total: len(views)})
+	return r.Reply(nethttp.StatusOK, numberList{Numbers: views, Total: len(views)})
 }
 
-func (s *Server) putNumber(r *request) error {
-	f, err := r.body()
+func (s *Server) putNumber(r *wire.Request) error {
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
-	n := f.ParsePhone("number", r.param("number"))
+	n := f.ParsePhone("number", r.Param("number"))
 	if in := f.Text("number", form.Optional, 32); in != "" && n != "" && in != n.E164() {
 		f.Fail("number", "mismatch", "must be the one in the path")
 	}
@@ -82,9 +83,9 @@ func (s *Server) putNumber(r *request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	created, err := s.Numbers.PutNumber(r.ctx(), settings, r.who())
+	created, err := s.Numbers.PutNumber(r.Ctx(), settings, r.Who())
 	if err != nil {
 		return err
 	}
-	return r.reply(putStatus(created), settings)
+	return r.Reply(wire.PutStatus(created), settings)
 }

@@ -1,6 +1,8 @@
 package http
 
 import (
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"strings"
 	"sync/atomic"
@@ -75,12 +77,12 @@ func (g *gates) leave(i intake) {
 }
 
 // keep counts n bytes more of a body, or refuses them.
-func (g *gates) keep(n int) bool {
+func (g *gates) keep(n int) error {
 	if g.bodies.Add(int64(n)) <= bodiesCap {
-		return true
+		return nil
 	}
 	g.bodies.Add(int64(-n))
-	return false
+	return errOverloaded
 }
 
 // intakeOf says what a route asks of the dialler.
@@ -92,14 +94,14 @@ func intakeOf(rt *route) intake {
 		return intakeLooks
 	case strings.HasSuffix(rt.path, "/sip/dialout"), strings.HasSuffix(rt.path, "/campaigns/trigger"), strings.HasSuffix(rt.path, "/contacts"), strings.HasSuffix(rt.path, batchSuffix):
 		return intakeCalls
-	case rt.access.role != roleNone && rt.access.scope == "":
+	case rt.access.Role != wire.RoleNone && rt.access.Scope == "":
 		return intakeCommands
 	}
 	return intakeWords
 }
 
 // large says whether a body is worth knowing its sender before it is read.
-func (r *request) large() bool {
-	length := r.rc.Request.Header.ContentLength()
-	return r.rc.RequestBodyStream() != nil && (length > bodyKeep || length < 0)
+func large(r *wire.Request) bool {
+	length := r.HTTP.Request.Header.ContentLength()
+	return r.HTTP.RequestBodyStream() != nil && (length > wire.BodyKeep || length < 0)
 }

@@ -2,6 +2,7 @@ package http
 
 import (
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"strconv"
@@ -18,11 +19,11 @@ type erased struct {
 
 // erasePerson takes a person out of everything that is stored. Asked for again
 // it finds nothing more.
-func (s *Server) erasePerson(r *request) error {
+func (s *Server) erasePerson(r *wire.Request) error {
 	f := form.Form{Errs: &form.Errors{}}
-	n := f.ParsePhone("number", r.param("number"))
+	n := f.ParsePhone("number", r.Param("number"))
 	var suppress *bool
-	if q := r.rc.QueryArgs(); q.Has("suppress") {
+	if q := r.HTTP.QueryArgs(); q.Has("suppress") {
 		v, err := strconv.ParseBool(string(q.Peek("suppress")))
 		if err != nil {
 			f.Fail("suppress", "invalid", "must be true or false")
@@ -30,13 +31,13 @@ func (s *Server) erasePerson(r *request) error {
 		suppress = &v
 		q.Del("suppress")
 	}
-	for k := range r.rc.QueryArgs().All() {
+	for k := range r.HTTP.QueryArgs().All() {
 		f.Fail(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
 	}
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	done, err := s.Persons.ErasePerson(r.ctx(), n, suppress, r.who())
+	done, err := s.Persons.ErasePerson(r.Ctx(), n, suppress, r.Who())
 	if err != nil {
 		return err
 	}
@@ -45,5 +46,5 @@ func (s *Server) erasePerson(r *request) error {
 		at := done.RestsUntil.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 		out.RestsUntil = &at
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }

@@ -10,11 +10,11 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
 	"dialler/engine/journal"
-	"dialler/engine/number"
 	"dialler/engine/numberpool"
 	"dialler/engine/sim"
 	"dialler/engine/trunk"
 	"dialler/engine/webhook"
+	"dialler/http/wire"
 )
 
 // This file is all that the API knows of the rest of the dialler. Every call
@@ -141,13 +141,6 @@ type Persons interface {
 	// it was suppressed or excluded. Conflict "person_in_call",
 	// "person_in_import", "recording_in_progress".
 	ErasePerson(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson, error)
-}
-
-// Destinations knows where this installation places calls.
-type Destinations interface {
-	// Destination: Invalid "destination_not_allowed" for a number that is not
-	// called, in campaigns or outside.
-	Destination(to number.Callee) error
 }
 
 // Calls is the attempts as bots and API callers see them.
@@ -419,7 +412,7 @@ type Deps struct {
 	Numbers   Numbers
 	Health    Health
 
-	Destinations Destinations
+	Destinations wire.Destinations
 	Suppressions Suppressions
 	Recordings   Recordings
 

@@ -6,9 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
 	"dialler/engine"
+	"dialler/http/wire"
 )
 
 // pacer is the rate limit of API keys: one token bucket a key.
@@ -19,10 +21,11 @@ type pacer struct {
 
 	buckets sync.Map // engine.KeyID → *rate.Limiter; only keys that exist get here
 	policy  string
+	limited prometheus.Counter // refused requests
 }
 
-func newPacer(perSecond float64, burst int, now func() time.Time) *pacer {
-	p := &pacer{rate: rate.Limit(perSecond), burst: burst, now: now}
+func newPacer(perSecond float64, burst int, now func() time.Time, limited prometheus.Counter) *pacer {
+	p := &pacer{rate: rate.Limit(perSecond), burst: burst, now: now, limited: limited}
 	if perSecond > 0 {
 		// Structured fields of draft-ietf-httpapi-ratelimit-headers: q requests
 		// in a window of w seconds, the time an empty bucket takes to fill.
@@ -31,29 +34,28 @@ func newPacer(perSecond float64, burst int, now func() time.Time) *pacer {
 	return p
 }
 
-// limitRate takes a token of the request's key and says in the headers how
+// admit takes a token of the request's key and says in the headers how
 // many are left.
-func (r *request) limitRate() error {
-	p := r.server.pace
+func (p *pacer) admit(r *wire.Request) error {
 	if p.rate <= 0 {
 		return nil
 	}
-	v, ok := p.buckets.Load(r.key.ID)
+	v, ok := p.buckets.Load(r.Key.ID)
 	if !ok {
-		v, _ = p.buckets.LoadOrStore(r.key.ID, rate.NewLimiter(p.rate, p.burst))
+		v, _ = p.buckets.LoadOrStore(r.Key.ID, rate.NewLimiter(p.rate, p.burst))
 	}
 	bucket := v.(*rate.Limiter)
 	now := p.now()
 	allowed := bucket.AllowN(now, 1)
 	left := math.Max(0, bucket.TokensAt(now))
 	fill := time.Duration((float64(p.burst) - left) / float64(p.rate) * float64(time.Second))
-	h := &r.rc.Response.Header
+	h := &r.HTTP.Response.Header
 	h.Set("RateLimit-Policy", p.policy)
 	h.Set("RateLimit", fmt.Sprintf(`"key";r=%d;t=%d`, int(left), int(math.Ceil(fill.Seconds()))))
 	if allowed {
 		return nil
 	}
-	r.server.metrics.limited.Inc()
+	p.limited.Inc()
 	wait := time.Duration((1 - left) / float64(p.rate) * float64(time.Second))
 	return &engine.Error{Kind: engine.KindTooMany, Code: "rate_limited",
 		Detail: "This key sends requests faster than its limit; wait for Retry-After.", RetryAfter: wait}

@@ -5,6 +5,9 @@ import (
 	"context"
 	"io"
 	"net"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"strconv"
 	"time"
@@ -47,13 +50,13 @@ var errNoRecording = engine.NotFound("recording_not_found", "There is no recordi
 
 // recordingOf opens the recording of the path; one that the key may not hear is
 // absent to it.
-func (s *Server) recordingOf(r *request) (engine.AttemptID, RecordingFile, error) {
-	id := engine.AttemptID(r.param("attempt_id"))
+func (s *Server) recordingOf(r *wire.Request) (engine.AttemptID, RecordingFile, error) {
+	id := engine.AttemptID(r.Param("attempt_id"))
 	if _, ok := id.Call().Attempt(); !ok {
 		return "", nil, errNoRecording
 	}
-	f, owner, err := s.Recordings.OpenRecording(r.ctx(), id)
-	if r.mayUse(owner) || (err != nil && owner == "") {
+	f, owner, err := s.Recordings.OpenRecording(r.Ctx(), id)
+	if r.MayUse(owner) || (err != nil && owner == "") {
 		return id, f, err
 	}
 	if err == nil {
@@ -64,7 +67,7 @@ func (s *Server) recordingOf(r *request) (engine.AttemptID, RecordingFile, error
 
 // recording sends a WAV file, or the range of it that was asked for (RFC 9110
 // §14): players seek.
-func (s *Server) recording(r *request) error {
+func (s *Server) recording(r *wire.Request) error {
 	id, f, err := s.recordingOf(r)
 	if err != nil {
 		return err
@@ -76,12 +79,12 @@ func (s *Server) recording(r *request) error {
 	}
 	from, until, status := int64(0), size, nethttp.StatusOK
 	// Several ranges, and units other than bytes, may be ignored (§14.2).
-	if asked := r.rc.Request.Header.Peek("Range"); bytes.HasPrefix(asked, []byte("bytes=")) && bytes.IndexByte(asked, ',') < 0 {
+	if asked := r.HTTP.Request.Header.Peek("Range"); bytes.HasPrefix(asked, []byte("bytes=")) && bytes.IndexByte(asked, ',') < 0 {
 		first, last, err := fasthttp.ParseByteRange(asked, int(size))
 		if err != nil || first > last { // bytes=-0 selects nothing (§14.1.1)
 			_ = f.Close()
-			r.rc.Response.Header.Set("Content-Range", "bytes */"+strconv.FormatInt(size, 10))
-			return &engine.Error{Kind: kindRange, Code: "range_not_satisfiable", Detail: "The recording has no such range."}
+			r.HTTP.Response.Header.Set("Content-Range", "bytes */"+strconv.FormatInt(size, 10))
+			return &engine.Error{Kind: wire.KindRange, Code: "range_not_satisfiable", Detail: "The recording has no such range."}
 		}
 		from, until, status = int64(first), int64(last)+1, nethttp.StatusPartialContent
 	}
@@ -94,8 +97,8 @@ func (s *Server) recording(r *request) error {
 		_ = f.Close()
 		return engine.Unavailable("too_many_recordings", "Many recordings are being sent; try again when one has ended.", 5*time.Second)
 	}
-	r.send(status, contentWAV, nil)
-	h := &r.rc.Response.Header
+	r.Send(status, contentWAV, nil)
+	h := &r.HTTP.Response.Header
 	h.Set("Accept-Ranges", "bytes")
 	h.Set("Content-Disposition", `inline; filename="`+string(id)+`.wav"`)
 	if status == nethttp.StatusPartialContent {
@@ -104,11 +107,11 @@ func (s *Server) recording(r *request) error {
 	h.SetContentLength(int(until - from))
 	h.SetConnectionClose()
 	head := h.AppendBytes(nil)
-	r.atLeisure(func() {
+	r.AtLeisure(func() {
 		_ = f.Close()
 		s.listening.Add(-1)
 	}, func(_ context.Context, conn net.Conn) {
-		out := &patient{conn: conn, patience: s.ReportPatience}
+		out := &wire.Patient{Conn: conn, Patience: s.ReportPatience}
 		if _, err := out.Write(head); err == nil {
 			// A reader that goes away, or a file that got shorter, ends the connection.
 			_, _ = io.CopyN(out, f, until-from)
@@ -118,15 +121,15 @@ func (s *Server) recording(r *request) error {
 }
 
 // deleteRecording deletes a recording before its time.
-func (s *Server) deleteRecording(r *request) error {
+func (s *Server) deleteRecording(r *wire.Request) error {
 	id, f, err := s.recordingOf(r)
 	if err != nil {
 		return err
 	}
 	_ = f.Close()
-	if err := s.Recordings.DeleteRecording(r.ctx(), id, r.who()); err != nil {
+	if err := s.Recordings.DeleteRecording(r.Ctx(), id, r.Who()); err != nil {
 		return err
 	}
-	r.send(nethttp.StatusNoContent, "", nil)
+	r.Send(nethttp.StatusNoContent, "", nil)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // The Attempt Report (SEMANTICS §4): one row a dial, streamed (download.go). A
@@ -21,8 +22,6 @@ import (
 const (
 	// reportPart is how many attempts are read at a time.
 	reportPart = 1000
-	// reportCap bounds reports that are written at the same time.
-	reportCap = 16
 	// reportVariables bounds the columns of variables.
 	reportVariables = 256
 
@@ -43,34 +42,25 @@ var reportColumns = []string{
 var errColumnsChanged = engine.Conflict("columns_changed",
 	"The contacts have other variables by now, and the report other columns; take it from its beginning.")
 
-// takeReport counts a report that begins; release ends it.
-func (s *Server) takeReport() (release func(), err error) {
-	if s.reports.Add(1) > reportCap {
-		s.reports.Add(-1)
-		return nil, engine.Unavailable("too_many_reports", "Many reports are being written; try again when one has ended.", 10*time.Second)
-	}
-	return func() { s.reports.Add(-1) }, nil
-}
-
 // report answers with the Attempt Report as CSV.
-func (s *Server) report(r *request) error {
-	id, err := r.campaignOf()
+func (s *Server) report(r *wire.Request) error {
+	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
 	q := campaign.AttemptsQuery{Campaign: id, Until: s.Now(), Limit: reportPart}
-	columns, err := r.reportQuery(&q)
+	columns, err := reportQuery(r, &q)
 	if err != nil {
 		return err
 	}
-	release, err := s.takeReport()
+	release, err := s.files.take()
 	if err != nil {
 		return err
 	}
 	w := &reportRows{server: s, query: q, cursor: q.After.ID}
 	// What can be refused is refused before the first byte.
-	if w.variables, err = s.Reports.ReportVariables(r.ctx(), q.Campaign, reportVariables); err == nil {
-		w.next, err = s.Reports.AttemptsPage(r.ctx(), q)
+	if w.variables, err = s.Reports.ReportVariables(r.Ctx(), q.Campaign, reportVariables); err == nil {
+		w.next, err = s.Reports.AttemptsPage(r.Ctx(), q)
 	}
 	header := append([]string(nil), reportColumns...)
 	for _, v := range w.variables {
@@ -88,16 +78,16 @@ func (s *Server) report(r *request) error {
 	if q.After.ID != "" {
 		header = nil // its first line is in the part that the reader has
 	}
-	r.rc.Response.Header.Set(columnsHeader, sum)
-	r.download(&download{campaign: id, columns: header, part: w.part, trailers: w.trailers}, "attempts-"+string(id)+".csv", release, rowsTrailer, cursorTrailer)
+	r.HTTP.Response.Header.Set(columnsHeader, sum)
+	s.files.send(r, &download{campaign: id, columns: header, part: w.part, trailers: w.trailers}, "attempts-"+string(id)+".csv", release, rowsTrailer, cursorTrailer)
 	return nil
 }
 
 // reportQuery reads the parameters; columns is the sum that the reader's first
 // part came with, "" when he did not say.
-func (r *request) reportQuery(q *campaign.AttemptsQuery) (columns string, err error) {
+func reportQuery(r *wire.Request, q *campaign.AttemptsQuery) (columns string, err error) {
 	var errs form.Errors
-	for k, v := range r.rc.QueryArgs().All() {
+	for k, v := range r.HTTP.QueryArgs().All() {
 		switch key, val := string(k), string(v); key {
 		case "run":
 			n, err := strconv.Atoi(val)
@@ -106,12 +96,12 @@ func (r *request) reportQuery(q *campaign.AttemptsQuery) (columns string, err er
 			}
 			q.Run = n
 		case "after":
-			if !isHex(val, 32) {
+			if !form.IsHex(val, 32) {
 				errs.Add("after", "invalid_format", "must be the attempt_id of a row")
 			}
 			q.After.ID = engine.AttemptID(val)
 		case "columns":
-			if !isHex(val, columnsSumLen) {
+			if !form.IsHex(val, columnsSumLen) {
 				errs.Add("columns", "invalid_format", "must be what "+columnsHeader+" said")
 			}
 			columns = val
@@ -120,10 +110,6 @@ func (r *request) reportQuery(q *campaign.AttemptsQuery) (columns string, err er
 		}
 	}
 	return columns, errs.Err()
-}
-
-func isHex(s string, length int) bool {
-	return len(s) == length && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 const columnsSumLen = 16

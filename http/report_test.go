@@ -154,7 +154,7 @@ func TestAReportThatIsCutOffNeverLooksComplete(t *testing.T) {
 			t.Error("it has the trailers of a whole one")
 		}
 	}
-	eventually(t, "no report is counted", func() bool { return b.server.reports.Load() == 0 })
+	eventually(t, "no report is counted", func() bool { return b.server.files.sheets.Load() == 0 })
 }
 
 // What came before the fault and what comes behind the last whole row of it are
@@ -246,11 +246,11 @@ func TestAReportIsRefusedBeforeItsFirstByte(t *testing.T) {
 	b.byAdmin("GET", reportPath+"?after="+string(theAttempt), "").is(404, "cursor_not_found")
 	b.ports.onPart = parts(dials(1))
 	b.byAdmin("GET", reportPath+"?columns="+strings.Repeat("0", 16), "").is(409, "columns_changed")
-	if n := b.server.reports.Load(); n != 0 {
+	if n := b.server.files.sheets.Load(); n != 0 {
 		t.Errorf("%d reports are still counted", n)
 	}
-	b.server.reports.Store(reportCap)
+	b.server.files.sheets.Store(sheetCap)
 	b.byAdmin("GET", reportPath, "").is(503, "too_many_reports")
-	b.server.reports.Store(0)
+	b.server.files.sheets.Store(0)
 	b.byAdmin("GET", reportPath+"?run=1", "").is(200, "")
 }

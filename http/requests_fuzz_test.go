@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"net/url"
 	"strings"
@@ -32,8 +35,8 @@ func (b *bench) direct(raw []byte) (a answer, streamed, ok bool) {
 	}
 	if rc.Hijacked() { // its place is free again when it has been written
 		s := b.server
-		s.reports.Store(0)
-		s.archives = newPlaces(archiveCap)
+		s.files.sheets.Store(0)
+		s.files.archives = wire.NewPlaces(archiveCap)
 		s.listening.Store(0)
 		s.simulating.by = nil
 		s.feeds.mu.Lock()
@@ -53,7 +56,7 @@ func (b *bench) directly(method, path, body string, fields ...string) answer {
 		b.t.Fatal(err)
 	}
 	if body != "" {
-		req.Header.Set("Content-Type", contentJSON)
+		req.Header.Set("Content-Type", wire.ContentJSON)
 	}
 	for i := 0; i < len(fields); i += 2 {
 		req.Header.Set(fields[i], fields[i+1])
@@ -195,7 +198,7 @@ func FuzzRequest(f *testing.F) {
 			if strings.Contains(log, "4915112345678") || strings.Contains(log, "bot-secret") || strings.Contains(log, b.key) {
 				t.Fatalf("%s %q: the log says %q", rt.method, target, log)
 			}
-			if a.status < 300 && as == 0 && !rt.access.open {
+			if a.status < 300 && as == 0 && !rt.access.Open {
 				t.Fatalf("%s %q is open: %d %s", rt.method, target, a.status, a.body)
 			}
 			if a.status < 300 && as == 1 && plain && elses {

@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"dialler/engine"
+	"dialler/http/wire"
 )
 
 // Config is what the process decides of the API. Zero values mean the default
@@ -109,7 +110,7 @@ func (c Config) withDefaults() (Config, error) {
 	or(&c.WriteTimeout, 30*time.Second)
 	or(&c.IdleTimeout, 2*time.Minute)
 	or(&c.StreamPatience, streamPatience)
-	or(&c.ReportPatience, reportPatience)
+	or(&c.ReportPatience, wire.ReportPatience)
 	or(&c.SimulationTime, time.Minute)
 	or(&c.KeyCacheTTL, time.Second)
 	c.KeyCacheTTL = min(c.KeyCacheTTL, time.Second)
@@ -153,6 +154,7 @@ type Server struct {
 	pace     *pacer
 
 	console *console
+	host    *wire.Host
 	feeds   *feeds
 	conns   connections
 	gates   gates
@@ -160,9 +162,8 @@ type Server struct {
 	charts   *memory[chartKey, []byte]
 	supplies *memory[struct{}, supplies]
 
-	reports   atomic.Int32 // being written
-	counting  places       // charts
-	archives  places       // being made or sent
+	files     *files
+	counting  wire.Places  // charts
 	listening atomic.Int32 // recordings being sent
 
 	simulating simulations
@@ -193,10 +194,14 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.closing, s.close = context.WithCancel(s.base)
+	s.host = &wire.Host{Base: s.base, Closing: s.closing, CommandTimeout: cfg.CommandTimeout, ReadTimeout: cfg.ReadTimeout,
+		UploadRate: cfg.UploadRate, DrainCap: 2 * cfg.ContactsBodyCap, Now: cfg.Now, Log: cfg.Log,
+		Panics: s.metrics.panics, Leisure: wire.NewLeisure(s.base)}
 	s.conns.cap, s.conns.least = cfg.ConnectionCap, waitLeast
 	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeCommands: commandsCap, intakeLooks: looksCap}
-	s.requests.New = func() any { return new(request) }
-	s.counting, s.archives = newPlaces(chartsCap), newPlaces(archiveCap)
+	s.requests.New = func() any { return new(wire.Request) }
+	s.counting = wire.NewPlaces(chartsCap)
+	s.files = newFiles(s.host, cfg.ReportPatience, s.metrics.cut)
 	s.charts = newMemory(chartTTL, chartsKept, cfg.Now, s.loadChart)
 	s.supplies = newMemory(suppliesTTL, 1, cfg.Now, s.loadSupplies)
 	s.keys = newKeyring(deps.Keys, cfg.KeyCacheTTL, cfg.Now)
@@ -206,10 +211,10 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		s.keys.spare, s.tokens.known.spare, s.sessions.known.spare = sparePeriod, sparePeriod, sparePeriod
 	}
 	s.logins = newThrottle(cfg.Now)
-	s.feeds = newFeeds(s.base, cfg.StreamCap, cfg.StreamCapEach, s.panicked)
+	s.feeds = newFeeds(s.host, cfg.StreamCap, cfg.StreamCapEach, streamFigures{open: s.metrics.streams, dropped: s.metrics.dropped})
 	s.feeds.patience = cfg.StreamPatience
 	s.claims.running = make(map[claim]string)
-	s.pace = newPacer(cfg.KeyRate, cfg.KeyBurst, cfg.Now)
+	s.pace = newPacer(cfg.KeyRate, cfg.KeyBurst, cfg.Now, s.metrics.limited)
 	site, err := fs.Sub(consoleDist, "console/dist/site")
 	if err != nil {
 		return nil, err
@@ -344,8 +349,8 @@ func (s *Server) unreadable(rc *fasthttp.RequestCtx, err error) {
 	rc.Response.Reset()
 	r := s.acquire(rc, s.unrouted)
 	defer s.release(r)
-	r.fail(s.whyUnreadable(rc, err))
-	s.metrics.answered(r.route, rc.Response.StatusCode(), 0)
+	r.Fail(s.whyUnreadable(rc, err))
+	s.metrics.answered(s.unrouted, rc.Response.StatusCode(), 0)
 }
 
 // whyUnreadable says what is wrong with a request that could not be read.
@@ -354,42 +359,17 @@ func (s *Server) whyUnreadable(rc *fasthttp.RequestCtx, err error) *engine.Error
 	var netErr net.Error
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		drain(rc.Conn(), 2*s.ContactsBodyCap)
+		wire.Drain(rc.Conn(), 2*s.ContactsBodyCap)
 		return &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large", Detail: "The body is larger than this route accepts."}
 	case errors.Is(err, errOverloaded):
 		s.metrics.overloaded.WithLabelValues(bodiesLabel).Inc()
 		return errOverloaded
 	case errors.As(err, &small):
-		return &engine.Error{Kind: kindHeaders, Code: "headers_too_large", Detail: "The header fields are too large."}
+		return &engine.Error{Kind: wire.KindHeaders, Code: "headers_too_large", Detail: "The header fields are too large."}
 	case errors.As(err, &netErr) && netErr.Timeout():
-		return &engine.Error{Kind: kindTimeout, Code: "request_timeout", Detail: "The request did not arrive in time."}
+		return &engine.Error{Kind: wire.KindTimeout, Code: "request_timeout", Detail: "The request did not arrive in time."}
 	}
-	return &engine.Error{Kind: kindBadRequest, Code: "bad_request", Detail: "The request is not valid HTTP."}
-}
-
-// drain takes what a client is still sending before the connection is closed:
-// otherwise the close resets the connection and the client never reads the
-// answer. It ends when the client pauses, after the limit, or after three
-// seconds. A pause that is noticed late is one of this process, not the client's.
-func drain(c net.Conn, limit int) {
-	if c == nil {
-		return
-	}
-	const idle, all = time.Second, 3 * time.Second
-	end := time.Now().Add(all)
-	var scrap [16 << 10]byte
-	for left := limit; left > 0 && time.Now().Before(end); {
-		began := time.Now()
-		if c.SetReadDeadline(began.Add(idle)) != nil {
-			return
-		}
-		n, err := c.Read(scrap[:])
-		left -= n
-		var timeout interface{ Timeout() bool }
-		if err != nil && (!errors.As(err, &timeout) || !timeout.Timeout() || time.Since(began) < idle+idle/10) {
-			return
-		}
-	}
+	return &engine.Error{Kind: wire.KindBadRequest, Code: "bad_request", Detail: "The request is not valid HTTP."}
 }
 
 // quiet keeps fasthttp's own log lines away: they may quote requests.

@@ -5,6 +5,9 @@ import (
 	"context"
 	"fmt"
 	"net"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"regexp"
 	"strings"
@@ -99,7 +102,7 @@ func TestWhatIsNotHTTPIsAnsweredWithAProblem(t *testing.T) {
 	f := func(b *bench, bytes string, status int) {
 		t.Helper()
 		resp := raw(t, b, bytes)
-		if resp.StatusCode != status || resp.Header.Get("Content-Type") != contentProblem {
+		if resp.StatusCode != status || resp.Header.Get("Content-Type") != wire.ContentProblem {
 			t.Errorf("%.40q: %d %v", bytes, resp.StatusCode, resp.Header)
 		}
 	}

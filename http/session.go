@@ -7,6 +7,9 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"strconv"
 	"sync"
@@ -66,7 +69,7 @@ func newSession(user engine.UserID, now time.Time) (token string, u engine.UserS
 // whatever is wrong with it. It is no use of the session.
 func (s *sessions) check(ctx context.Context, token string) (engine.UserSession, error) {
 	if b, err := base64.RawURLEncoding.Strict().DecodeString(token); err != nil || len(b) != 32 {
-		return engine.UserSession{}, errUnauthorized
+		return engine.UserSession{}, wire.ErrUnauthorized
 	}
 	hash := sha256.Sum256([]byte(token))
 	u, found, err := s.known.get(ctx, hash)
@@ -74,7 +77,7 @@ func (s *sessions) check(ctx context.Context, token string) (engine.UserSession,
 		return engine.UserSession{}, err
 	}
 	if !found {
-		return engine.UserSession{}, errUnauthorized
+		return engine.UserSession{}, wire.ErrUnauthorized
 	}
 	s.mu.Lock()
 	if newer, ok := s.seen[hash]; ok {
@@ -82,7 +85,7 @@ func (s *sessions) check(ctx context.Context, token string) (engine.UserSession,
 	}
 	s.mu.Unlock()
 	if !s.now().Before(u.ExpiresAt) {
-		return engine.UserSession{}, errUnauthorized
+		return engine.UserSession{}, wire.ErrUnauthorized
 	}
 	return u, nil
 }
@@ -147,8 +150,8 @@ func csrfToken(token string) string {
 
 // cookie gives the session's token of the request. A request with credentials
 // in its header does not speak for the browser: its cookie is ignored.
-func (r *request) cookie() (string, bool) {
-	h := &r.rc.Request.Header
+func cookie(r *wire.Request) (string, bool) {
+	h := &r.HTTP.Request.Header
 	if len(h.PeekAll("Authorization")) > 0 || len(h.PeekAll("X-Api-Key")) > 0 {
 		return "", false
 	}
@@ -157,41 +160,41 @@ func (r *request) cookie() (string, bool) {
 }
 
 // setCookie gives the browser a session's token, or takes it away ("").
-func (r *request) setCookie(token string) {
+func (s *Server) setCookie(r *wire.Request, token string) {
 	c := sessionCookie + "=" + token + "; Path=/; HttpOnly; SameSite=Strict; Max-Age="
 	if token == "" {
 		c += "0"
 	} else {
 		c += strconv.Itoa(int(sessionLife.Seconds()))
 	}
-	if r.server.SecureCookies {
+	if s.SecureCookies {
 		c += "; Secure"
 	}
-	r.rc.Response.Header.Add("Set-Cookie", c)
+	r.HTTP.Response.Header.Add("Set-Cookie", c)
 }
 
 // authenticateSession finds out who the cookie stands for. What changes
 // something needs the CSRF token too: the cookie alone proves only which
 // browser it is, not that our page sent the request.
-func (r *request) authenticateSession(token string) error {
-	u, err := r.server.sessions.check(r.ctx(), token)
+func (s *Server) authenticateSession(r *wire.Request, token string) error {
+	u, err := s.sessions.check(r.Ctx(), token)
 	if err != nil {
 		return err
 	}
-	user, err := r.server.tokens.active(r.ctx(), u.User)
+	user, err := s.tokens.active(r.Ctx(), u.User)
 	if err != nil {
 		return err
 	}
-	h := &r.rc.Request.Header
+	h := &r.HTTP.Request.Header
 	if !h.IsGet() && !h.IsHead() {
 		given := h.PeekAll(csrfHeader)
 		if len(given) != 1 || subtle.ConstantTimeCompare(given[0], []byte(csrfToken(token))) != 1 {
-			return forbidden("csrf_token_invalid", "Send the csrf_token of this session as "+csrfHeader+".")
+			return wire.Forbidden("csrf_token_invalid", "Send the csrf_token of this session as "+csrfHeader+".")
 		}
 	}
-	u = r.server.sessions.use(u)
-	r.user, r.session, r.token = &user, &u, token
-	return r.route.access.needRole(user)
+	u = s.sessions.use(u)
+	r.User, r.Session, r.Token = &user, &u, token
+	return r.Access.NeedRole(user)
 }
 
 type sessionReply struct {
@@ -206,47 +209,47 @@ type sessionUser struct {
 	Role  string        `json:"role"`
 }
 
-func (r *request) replySession(user *engine.User, u *engine.UserSession, token string) error {
-	return r.reply(nethttp.StatusOK, sessionReply{
+func replySession(r *wire.Request, user *engine.User, u *engine.UserSession, token string) error {
+	return r.Reply(nethttp.StatusOK, sessionReply{
 		User:      sessionUser{ID: user.ID, Email: user.Email, Role: user.Role},
 		CSRFToken: csrfToken(token), ExpiresAt: u.ExpiresAt.UTC(),
 	})
 }
 
 // openSession logs a browser in.
-func (s *Server) openSession(r *request) error {
+func (s *Server) openSession(r *wire.Request) error {
 	user, err := s.logIn(r)
 	if err != nil {
 		return err
 	}
 	// The session that the browser had is over: two people at one desk must not
 	// leave each other's behind.
-	if old, ok := r.cookie(); ok {
-		if u, err := s.sessions.check(r.ctx(), old); err == nil {
-			if err := s.sessions.end(r.ctx(), u.Hash); err != nil {
+	if old, ok := cookie(r); ok {
+		if u, err := s.sessions.check(r.Ctx(), old); err == nil {
+			if err := s.sessions.end(r.Ctx(), u.Hash); err != nil {
 				return err
 			}
 		}
 	}
 	token, u := newSession(user.ID, s.Now())
-	if err := s.Sessions.CreateSession(r.ctx(), u, sessionsKept); err != nil {
-		if asError(err).Kind == engine.KindNotFound {
+	if err := s.Sessions.CreateSession(r.Ctx(), u, sessionsKept); err != nil {
+		if wire.AsError(err).Kind == engine.KindNotFound {
 			return errCredentials // deactivated while the password was checked
 		}
 		return err
 	}
-	r.setCookie(token)
-	return r.replySession(&user, &u, token)
+	s.setCookie(r, token)
+	return replySession(r, &user, &u, token)
 }
 
-func (s *Server) session(r *request) error { return r.replySession(r.user, r.session, r.token) }
+func (s *Server) session(r *wire.Request) error { return replySession(r, r.User, r.Session, r.Token) }
 
 // closeSession logs out.
-func (s *Server) closeSession(r *request) error {
-	if err := s.sessions.end(r.ctx(), r.session.Hash); err != nil {
+func (s *Server) closeSession(r *wire.Request) error {
+	if err := s.sessions.end(r.Ctx(), r.Session.Hash); err != nil {
 		return err
 	}
-	r.setCookie("")
-	r.send(nethttp.StatusNoContent, "", nil)
+	s.setCookie(r, "")
+	r.Send(nethttp.StatusNoContent, "", nil)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"strconv"
@@ -121,12 +122,12 @@ type simulation struct {
 
 // simulate answers with what the simulation says of a campaign as it is, and by
 // the changed settings.
-func (s *Server) simulate(r *request) error {
+func (s *Server) simulate(r *wire.Request) error {
 	d, err := s.detailOf(r)
 	if err != nil {
 		return err
 	}
-	past, err := s.Simulations.Behaviour(r.ctx(), d.Campaign.ID)
+	past, err := s.Simulations.Behaviour(r.Ctx(), d.Campaign.ID)
 	if err != nil {
 		return err
 	}
@@ -134,40 +135,40 @@ func (s *Server) simulate(r *request) error {
 	if err != nil {
 		return err
 	}
-	done, err := s.simulating.take(r.subject())
+	done, err := s.simulating.take(r.Subject())
 	if err != nil {
 		return err
 	}
-	r.send(nethttp.StatusOK, contentJSON, nil)
-	h := &r.rc.Response.Header
+	r.Send(nethttp.StatusOK, wire.ContentJSON, nil)
+	h := &r.HTTP.Response.Header
 	h.SetConnectionClose()
 	head := &fasthttp.ResponseHeader{}
 	h.CopyTo(head)
-	instance, request := r.instance(), r.id
-	r.atLeisure(done, func(ctx context.Context, conn net.Conn) {
+	instance, request := r.Instance(), r.ID
+	r.AtLeisure(done, func(ctx context.Context, conn net.Conn) {
 		body, err := s.played(ctx, conn, asked)
 		done() // before the answer: who has it may ask for the next one
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			e := asError(err)
+			e := wire.AsError(err)
 			if e.Kind == engine.KindInternal {
-				s.Log.Error().Str("campaign_id", string(d.Campaign.ID)).Str("request_id", request).Str("error", longDigits.ReplaceAllString(err.Error(), "***")).Msg("simulation failed")
+				s.Log.Error().Str("campaign_id", string(d.Campaign.ID)).Str("request_id", request).Str("error", wire.Masked(err.Error())).Msg("simulation failed")
 			}
 			var status int
-			status, body = problemBody(e, instance, request)
+			status, body = wire.ProblemBody(e, instance, request)
 			head.SetStatusCode(status)
-			head.SetContentType(contentProblem)
+			head.SetContentType(wire.ContentProblem)
 			if e.RetryAfter > 0 {
-				head.Set("Retry-After", retryAfter(e.RetryAfter))
+				head.Set("Retry-After", wire.RetryAfter(e.RetryAfter))
 			}
 		}
 		if body == nil { // nobody is there any more
 			return
 		}
 		head.SetContentLength(len(body))
-		out := &patient{conn: conn, patience: s.ReportPatience}
+		out := &wire.Patient{Conn: conn, Patience: s.ReportPatience}
 		if _, err := out.Write(head.AppendBytes(nil)); err == nil {
 			_, _ = out.Write(body)
 		}
@@ -188,7 +189,7 @@ func (s *Server) played(ctx context.Context, conn net.Conn, asked *simulation) (
 		_, _ = conn.Read(b[:]) // a client that goes on talking is none
 	}()
 	defer func() {
-		if conn.SetReadDeadline(past) == nil {
+		if conn.SetReadDeadline(wire.Past) == nil {
 			<-unread
 		}
 	}()
@@ -241,28 +242,28 @@ func viewSimulated(q *sim.Question) simulatedSettings {
 
 // simulationOf reads the body, which may be empty, over what is known of the
 // campaign.
-func (s *Server) simulationOf(r *request, d *campaign.Detail, past *sim.Past) (*simulation, error) {
+func (s *Server) simulationOf(r *wire.Request, d *campaign.Detail, past *sim.Past) (*simulation, error) {
 	c := d.Campaign.Settings.WithDefaults()
 	people, measured := past.People(c.AMD != engine.AMDOff)
 	asked := &simulation{view: simulationView{Campaign: d.Campaign.ID, Seed: simulationSeed, People: simulatedPeople{People: people, Source: "assumed", Attempts: past.Dials}}}
 	if measured {
 		asked.view.People.Source = "measured"
 	}
-	q := sim.Question{Settings: c, Start: r.start.UTC().Truncate(time.Minute), PeopleRing: time.Duration(c.RingTimeoutSec) * time.Second}
+	q := sim.Question{Settings: c, Start: s.Now().UTC().Truncate(time.Minute), PeopleRing: time.Duration(c.RingTimeoutSec) * time.Second}
 	q.Contacts, q.Used = contactsAhead(d, c.MaxAttempts)
-	if err := s.simulatedWorld(r.ctx(), &q); err != nil {
+	if err := s.simulatedWorld(r.Ctx(), &q); err != nil {
 		return nil, err
 	}
 	then := q
-	if len(r.rc.PostBody()) > 0 {
-		f, err := r.body()
+	if len(r.HTTP.PostBody()) > 0 {
+		f, err := r.Body()
 		if err != nil {
 			return nil, err
 		}
 		asked.view.Seed = f.Within("seed", simulationSeed, 0, math.MaxInt32)
 		if at := f.When("start_at"); at != nil {
 			q.Start = at.UTC()
-			if d := at.Sub(r.start); d < -simulationFar || d > simulationFar {
+			if d := at.Sub(s.Now()); d < -simulationFar || d > simulationFar {
 				f.Fail("start_at", "out_of_range", "must be within 366 days of now")
 			}
 		}
@@ -395,7 +396,7 @@ func simulable(q *sim.Question) error {
 	c := q.Settings
 	c.AlwaysOn = false // the list is played as it stands
 	err := c.Validate()
-	if e := asError(err); err != nil && e.Kind == engine.KindInvalid {
+	if e := wire.AsError(err); err != nil && e.Kind == engine.KindInvalid {
 		fields := make([]engine.FieldError, 0, len(e.Fields))
 		for _, f := range e.Fields {
 			f.Field = "what_if." + f.Field

@@ -15,6 +15,7 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/sim"
 	"dialler/engine/window"
+	"dialler/http/wire"
 )
 
 const simulatePath = "/api/v1/campaigns/cmp_1/simulate"
@@ -29,7 +30,7 @@ func simulated(b *bench) {
 	d.Counters.RetriesLeft = 150*3 + 50*2
 	b.ports.onDetail = func(_ context.Context, id engine.CampaignID) (campaign.Detail, error) {
 		if id != "cmp_1" {
-			return campaign.Detail{}, errNoCampaign
+			return campaign.Detail{}, wire.ErrNoCampaign
 		}
 		return d, nil
 	}

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"io"
 	"net"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"reflect"
 	"strings"
@@ -41,7 +44,7 @@ func newStage(t testing.TB, change ...func(*Config)) *stage {
 		}
 		d := s.shows[id]
 		if d == nil {
-			return campaign.Detail{}, errNoCampaign
+			return campaign.Detail{}, wire.ErrNoCampaign
 		}
 		return s.present(d), nil
 	}
@@ -159,7 +162,7 @@ func (s *stage) quiet() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.server.feeds.work.Wait()
+		s.server.host.Leisure.Work.Wait()
 	}()
 	select {
 	case <-done:

@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"os"
@@ -33,52 +34,56 @@ const (
 
 // stream is one client that watches a feed.
 type stream struct {
-	server *Server
-	feed   *feed
-	who    string
-	head   []byte
-	last   string // id of the last event that the client has
+	feeds *feeds
+	feed  *feed
+	who   string
+	head  []byte
+	last  string // id of the last event that the client has
 	// allowed is nil while the credentials that opened the stream hold.
 	allowed func(context.Context) error
 }
 
-// stream answers with the events of a feed until the client goes.
-func (r *request) stream(key string, list bool, ask look) error {
-	s := r.server
-	last, err := r.lastEventID()
+// watch answers with the events of a feed until the client goes. allowed is nil
+// while the credentials that the request came with hold.
+func (f *feeds) watch(r *wire.Request, key string, list bool, ask look, allowed func(context.Context) error) error {
+	last, err := lastEventID(r)
 	if err != nil {
 		return err
 	}
-	st := &stream{server: s, who: r.subject(), last: last, allowed: r.stillAllowed()}
-	if err := s.feeds.hold(st.who); err != nil {
+	st := &stream{feeds: f, who: r.Subject(), last: last, allowed: allowed}
+	if err := f.hold(st.who); err != nil {
 		return err
 	}
-	st.feed = s.feeds.feed(key, list, ask)
-	if err := st.feed.ready(r.ctx()); err != nil {
-		s.feeds.release(st.who)
+	st.feed = f.feed(key, list, ask)
+	if err := st.feed.ready(r.Ctx()); err != nil {
+		f.release(st.who)
 		return err
 	}
-	r.send(nethttp.StatusOK, contentEvents, nil)
-	h := &r.rc.Response.Header
+	st.begin(r, st.run)
+	return nil
+}
+
+// begin answers with events, which run writes, on the request's connection.
+func (st *stream) begin(r *wire.Request, run func(context.Context, net.Conn)) {
+	r.Send(nethttp.StatusOK, contentEvents, nil)
+	h := &r.HTTP.Response.Header
 	h.Set("X-Accel-Buffering", "no") // proxies must not collect events
 	h.SetConnectionClose()           // the end of the connection is the end of the answer
 	st.head = h.AppendBytes(nil)
-	if c, ok := r.rc.Conn().(*conn); ok {
-		if tcp, ok := c.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
+	if c, ok := r.HTTP.Conn().(interface{ NetConn() net.Conn }); ok {
+		if tcp, ok := c.NetConn().(interface{ SetWriteBuffer(bytes int) error }); ok {
 			_ = tcp.SetWriteBuffer(streamUnread) // else the system keeps megabytes
 		}
 	}
-	r.rc.HijackSetNoResponse(true)
-	r.rc.Hijack(st.run)
-	return nil
+	r.AtLeisure(func() { st.feeds.release(st.who) }, run)
 }
 
 // lastEventID is where the client was: the header that browsers send, or the
 // parameter.
-func (r *request) lastEventID() (string, error) {
+func lastEventID(r *wire.Request) (string, error) {
 	var errs form.Errors
-	id := string(r.rc.Request.Header.Peek("Last-Event-ID"))
-	for k, v := range r.rc.QueryArgs().All() {
+	id := string(r.HTTP.Request.Header.Peek("Last-Event-ID"))
+	for k, v := range r.HTTP.QueryArgs().All() {
 		if string(k) != lastEventName {
 			errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
 			continue
@@ -93,35 +98,27 @@ func (r *request) lastEventID() (string, error) {
 	return id, errs.Err()
 }
 
-// subject is whose streams are counted together.
-func (r *request) subject() string {
-	if r.key != nil {
-		return "key " + string(r.key.ID)
-	}
-	return "user " + string(r.user.ID)
-}
-
 // stillAllowed gives what asks later whether the credentials of this request
 // still hold. An open stream does not prolong a session.
-func (r *request) stillAllowed() func(context.Context) error {
-	s, a, token := r.server, r.route.access, r.token
+func (s *Server) stillAllowed(r *wire.Request) func(context.Context) error {
+	a, token := r.Access, r.Token
 	switch {
-	case r.key != nil:
-		given := bytes.Clone(r.rc.Request.Header.Peek("X-Api-Key"))
-		id := engine.CampaignID(r.param("campaign_id"))
+	case r.Key != nil:
+		given := bytes.Clone(r.HTTP.Request.Header.Peek("X-Api-Key"))
+		id := engine.CampaignID(r.Param("campaign_id"))
 		return func(ctx context.Context) error {
 			key, err := s.keys.check(ctx, given)
 			switch {
 			case err != nil:
 				return err
-			case !inScope(key, a.scope, a.alsoScope):
-				return errScope
-			case !inCampaigns(key, id):
-				return errCampaignForbidden
+			case !wire.InScope(key, a.Scope, a.AlsoScope):
+				return wire.ErrScope
+			case !wire.InCampaigns(key, id):
+				return wire.ErrCampaignForbidden
 			}
 			return nil
 		}
-	case r.session != nil:
+	case r.Session != nil:
 		return func(ctx context.Context) error {
 			u, err := s.sessions.check(ctx, token)
 			if err != nil {
@@ -131,66 +128,52 @@ func (r *request) stillAllowed() func(context.Context) error {
 			if err != nil {
 				return err
 			}
-			return a.needRole(user)
+			return a.NeedRole(user)
 		}
 	}
-	token, _ = r.bearer()
+	token, _ = bearer(r)
 	return func(ctx context.Context) error {
 		user, err := s.tokens.verify(ctx, token)
 		if err != nil {
 			return err
 		}
-		return a.needRole(user)
+		return a.NeedRole(user)
 	}
 }
 
-// past is a deadline that is over.
-var past = time.Unix(1, 0)
+// whileRead gives a context that ends when the client goes, which only a read
+// notices; stop ends the reading.
+func (st *stream) whileRead(ctx context.Context, conn net.Conn) (reading context.Context, stop func()) {
+	st.feeds.figures.open.Inc()
+	reading, cancel := context.WithCancel(ctx)
+	unread := make(chan struct{})
+	go func() {
+		defer close(unread)
+		var b [1]byte
+		_, _ = conn.Read(b[:]) // a client that goes on talking is none
+		cancel()
+		_ = conn.SetDeadline(wire.Past) // ends a write that hangs
+	}()
+	return reading, func() {
+		cancel()
+		_ = conn.SetReadDeadline(wire.Past)
+		<-unread
+		st.feeds.figures.open.Dec()
+	}
+}
 
 // run serves the client. fasthttp closes the connection afterwards, and uses
 // conn for another: nothing of ours may touch it then.
-func (st *stream) run(conn net.Conn) {
-	s := st.server
-	defer s.feeds.release(st.who)
-	if !s.feeds.begin() {
-		return
-	}
-	defer s.feeds.work.Done()
-	defer func() {
-		if p := recover(); p != nil {
-			s.panicked(p)
-		}
-	}()
-	s.metrics.streams.Inc()
-	defer s.metrics.streams.Dec()
-
-	// Two things end a stream from outside: the server's end, which must break
-	// a write that hangs, and the client's, which only a read notices.
-	ctx, cancel := context.WithCancel(s.feeds.ctx)
-	unblocked, unread := make(chan struct{}), make(chan struct{})
-	context.AfterFunc(ctx, func() {
-		defer close(unblocked)
-		_ = conn.SetDeadline(past)
-	})
-	go func() {
-		defer close(unread)
-		defer cancel()
-		var b [1]byte
-		_, _ = conn.Read(b[:]) // a client that goes on talking is none
-	}()
-	defer func() {
-		cancel()
-		<-unblocked
-		<-unread
-	}()
-
+func (st *stream) run(ctx context.Context, conn net.Conn) {
+	ctx, stopReading := st.whileRead(ctx, conn)
+	defer stopReading()
 	w := st.feed.watch(st.last)
 	defer st.feed.leave(w)
 	if st.write(ctx, conn, st.head, []byte(streamRetry)) != nil {
 		return
 	}
 	silent := false
-	beat, stop := s.feeds.after(s.feeds.heartbeat)
+	beat, stop := st.feeds.after(st.feeds.heartbeat)
 	defer func() { stop() }()
 	for {
 		select {
@@ -207,7 +190,7 @@ func (st *stream) run(conn net.Conn) {
 				return
 			}
 			silent = true
-			beat, stop = s.feeds.after(s.feeds.heartbeat)
+			beat, stop = st.feeds.after(st.feeds.heartbeat)
 		}
 	}
 }
@@ -221,7 +204,7 @@ func (st *stream) revoked(ctx context.Context) bool {
 	if err == nil {
 		return false
 	}
-	kind := asError(err).Kind
+	kind := wire.AsError(err).Kind
 	return kind == engine.KindUnauthenticated || kind == engine.KindForbidden
 }
 
@@ -230,7 +213,7 @@ func (st *stream) write(ctx context.Context, conn net.Conn, parts ...[]byte) err
 	if len(parts) == 0 {
 		return nil
 	}
-	if err := conn.SetWriteDeadline(time.Now().Add(st.server.feeds.patience)); err != nil {
+	if err := conn.SetWriteDeadline(time.Now().Add(st.feeds.patience)); err != nil {
 		return err
 	}
 	if ctx.Err() != nil { // the deadline that it set may just have been overwritten
@@ -239,7 +222,7 @@ func (st *stream) write(ctx context.Context, conn net.Conn, parts ...[]byte) err
 	for _, p := range parts {
 		if _, err := conn.Write(p); err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
-				st.server.metrics.dropped.Inc()
+				st.feeds.figures.dropped.Inc()
 			}
 			return err
 		}

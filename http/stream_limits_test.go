@@ -195,7 +195,7 @@ func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	defer func() { _ = b.Close() }()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := (&stream{server: s.server}).write(ctx, a, []byte("x")); !errors.Is(err, context.Canceled) {
+	if err := (&stream{feeds: s.server.feeds}).write(ctx, a, []byte("x")); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }
@@ -209,7 +209,9 @@ func TestNoStreamBeginsAfterShutdown(t *testing.T) {
 	s.server.feeds.stop(context.Background())
 	a, b := net.Pipe()
 	defer func() { _ = b.Close() }()
-	(&stream{server: s.server, who: "user x"}).run(a)
+	s.server.host.OnConnection(a, func() { s.server.feeds.release("user x") }, func(context.Context, net.Conn) {
+		t.Error("it began")
+	})
 	if s.held() != 0 {
 		t.Error("its place is kept")
 	}

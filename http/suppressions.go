@@ -2,6 +2,7 @@ package http
 
 import (
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 
@@ -43,16 +44,16 @@ type suppressedFile struct {
 	suppressed
 }
 
-func (s *Server) listSuppressions(r *request) error {
+func (s *Server) listSuppressions(r *wire.Request) error {
 	var errs form.Errors
 	f := form.Form{Errs: &errs}
 	var n engine.PhoneNumber
-	q := r.rc.QueryArgs()
+	q := r.HTTP.QueryArgs()
 	if q.Has("number") {
 		n = f.ParsePhone("number", string(q.Peek("number")))
 		q.Del("number")
 	}
-	number, size, _, err := r.page(nil)
+	number, size, _, err := r.Page(nil)
 	if len(errs.List) > 0 {
 		errs.Merge(err)
 		err = errs.Err()
@@ -60,7 +61,7 @@ func (s *Server) listSuppressions(r *request) error {
 	if err != nil {
 		return err
 	}
-	list, total, err := s.Suppressions.Suppressions(r.ctx(), n, campaign.Page{Number: number, Size: size})
+	list, total, err := s.Suppressions.Suppressions(r.Ctx(), n, campaign.Page{Number: number, Size: size})
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (s *Server) listSuppressions(r *request) error {
 	for i := range list {
 		out.Suppressions[i] = viewSuppression(&list[i])
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
 func viewSuppression(x *journal.Suppression) suppressionView {
@@ -76,8 +77,8 @@ func viewSuppression(x *journal.Suppression) suppressionView {
 }
 
 // suppress takes one number or a list. A mistake in one refuses the whole list.
-func (s *Server) suppress(r *request) error {
-	f, err := r.body()
+func (s *Server) suppress(r *wire.Request) error {
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -94,11 +95,11 @@ func (s *Server) suppress(r *request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	added, err := s.Suppressions.Suppress(r.ctx(), list, reasonOr(reason, "manual"), r.who())
+	added, err := s.Suppressions.Suppress(r.Ctx(), list, reasonOr(reason, "manual"), r.Who())
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, suppressed{Added: added, Known: len(list) - added})
+	return r.Reply(nethttp.StatusOK, suppressed{Added: added, Known: len(list) - added})
 }
 
 func reasonOr(given, otherwise string) string {
@@ -108,41 +109,41 @@ func reasonOr(given, otherwise string) string {
 	return given
 }
 
-func (s *Server) liftSuppression(r *request) error {
+func (s *Server) liftSuppression(r *wire.Request) error {
 	f := form.Form{Errs: &form.Errors{}}
-	n := f.ParsePhone("number", r.param("number"))
+	n := f.ParsePhone("number", r.Param("number"))
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	found, err := s.Suppressions.Unsuppress(r.ctx(), n, r.who())
+	found, err := s.Suppressions.Unsuppress(r.Ctx(), n, r.Who())
 	if err != nil {
 		return err
 	}
 	if !found {
 		return engine.NotFound("suppression_not_found", "The number is not on the suppression list.")
 	}
-	r.send(nethttp.StatusNoContent, "", nil)
+	r.Send(nethttp.StatusNoContent, "", nil)
 	return nil
 }
 
 // importSuppressions reads a file with a column phone_number and puts its
 // numbers on the list as they come in: a file that breaks off has suppressed
 // what was read, and sending it again is harmless.
-func (s *Server) importSuppressions(r *request) error {
-	reason, err := r.fileReason(suppressionReasonCap)
+func (s *Server) importSuppressions(r *wire.Request) error {
+	reason, err := fileReason(r, suppressionReasonCap)
 	if err != nil {
 		return err
 	}
-	if err := r.wantCSV(); err != nil {
+	if err := r.WantCSV(); err != nil {
 		return err
 	}
-	file, err := r.upload(s.ImportBodyCap)
+	file, err := r.Upload(s.ImportBodyCap)
 	if err != nil {
 		return err
 	}
 	var out suppressedFile
 	out.numbersFile, err = readNumbers(file, maxSuppressionsPerRequest, func(numbers []engine.PhoneNumber) error {
-		added, err := s.Suppressions.Suppress(s.closing, numbers, reasonOr(reason, "import"), r.who())
+		added, err := s.Suppressions.Suppress(s.closing, numbers, reasonOr(reason, "import"), r.Who())
 		out.Added += added
 		out.Known += len(numbers) - added
 		return err
@@ -150,5 +151,5 @@ func (s *Server) importSuppressions(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"strconv"
@@ -88,7 +89,7 @@ func (t *tokens) key(token *jwt.Token) (any, error) {
 	id, _ := token.Header[keyID].(string)
 	period, err := strconv.ParseInt(id, 10, 64)
 	if now := periodOf(t.now()); err != nil || period < now-1 || period > now+1 {
-		return nil, errUnauthorized
+		return nil, wire.ErrUnauthorized
 	}
 	return logInKey(t.secret, period), nil
 }
@@ -100,7 +101,7 @@ func (t *tokens) issue(user engine.User) (token string, expires time.Time, err e
 	token, err = signed(t.secret, now, tokenClaims{
 		Role: user.Role, Generation: user.TokenGeneration,
 		RegisteredClaims: jwt.RegisteredClaims{
-			Issuer: tokenIssuer, Subject: string(user.ID), ID: randomText(16),
+			Issuer: tokenIssuer, Subject: string(user.ID), ID: wire.RandomText(16),
 			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(expires),
 		},
 	})
@@ -112,11 +113,11 @@ func (t *tokens) verify(ctx context.Context, token string) (engine.User, error) 
 	var claims tokenClaims
 	_, err := t.parser.ParseWithClaims(token, &claims, t.key)
 	if err != nil || claims.Subject == "" {
-		return engine.User{}, errUnauthorized
+		return engine.User{}, wire.ErrUnauthorized
 	}
 	user, err := t.active(ctx, engine.UserID(claims.Subject))
 	if err == nil && user.TokenGeneration != claims.Generation {
-		return engine.User{}, errUnauthorized // of before the password was changed
+		return engine.User{}, wire.ErrUnauthorized // of before the password was changed
 	}
 	return user, err
 }
@@ -128,7 +129,7 @@ func (t *tokens) active(ctx context.Context, id engine.UserID) (engine.User, err
 		return engine.User{}, err
 	}
 	if !found || !user.Active {
-		return engine.User{}, errUnauthorized
+		return engine.User{}, wire.ErrUnauthorized
 	}
 	return user, nil
 }
@@ -142,7 +143,7 @@ var errCredentials = &engine.Error{
 
 // nobody is what the password of an unknown user is checked against, so that
 // the answer takes as long as for a known one.
-var nobody = sync.OnceValue(func() string { return HashPassword(randomText(32)) })
+var nobody = sync.OnceValue(func() string { return HashPassword(wire.RandomText(32)) })
 
 type tokenReply struct {
 	Token     string    `json:"token"`
@@ -158,8 +159,8 @@ type userView struct {
 }
 
 // logIn gives the user of the e-mail and password in the body.
-func (s *Server) logIn(r *request) (engine.User, error) {
-	f, err := r.body()
+func (s *Server) logIn(r *wire.Request) (engine.User, error) {
+	f, err := r.Body()
 	if err != nil {
 		return engine.User{}, err
 	}
@@ -173,7 +174,7 @@ func (s *Server) logIn(r *request) (engine.User, error) {
 	// SEMANTICS §12, log-in throttling: per account and address. An account
 	// alone has a wide bucket, so that guessing at it from many addresses is
 	// slow, yet its owner is not locked out by one of them.
-	from := r.from()
+	from := r.From()
 	pair := subject{name: "pair " + from + " " + email, every: 30 * time.Second, burst: 5}
 	address := subject{name: "address " + from, every: 3 * time.Second, burst: 30}
 	account := subject{name: "account " + email, every: 5 * time.Second, burst: 50}
@@ -183,7 +184,7 @@ func (s *Server) logIn(r *request) (engine.User, error) {
 			Detail: "Too many log-ins were tried; wait for Retry-After.", RetryAfter: wait}
 	}
 
-	user, found, err := s.Users.UserByEmail(r.ctx(), email)
+	user, found, err := s.Users.UserByEmail(r.Ctx(), email)
 	if err != nil {
 		return engine.User{}, err
 	}
@@ -191,7 +192,7 @@ func (s *Server) logIn(r *request) (engine.User, error) {
 	if !found {
 		hash = nobody()
 	}
-	good, err := checkPassword(r.ctx(), hash, password)
+	good, err := checkPassword(r.Ctx(), hash, password)
 	if err != nil {
 		return engine.User{}, err
 	}
@@ -199,7 +200,7 @@ func (s *Server) logIn(r *request) (engine.User, error) {
 		return engine.User{}, errCredentials
 	}
 	if !good || !found || !user.Active {
-		locked, err := s.Users.LogInFailed(r.ctx(), email, s.Now(), engine.Who{Name: "log-in", From: from})
+		locked, err := s.Users.LogInFailed(r.Ctx(), email, s.Now(), engine.Who{Name: "log-in", From: from})
 		if err != nil {
 			return engine.User{}, err
 		}
@@ -209,11 +210,11 @@ func (s *Server) logIn(r *request) (engine.User, error) {
 		return engine.User{}, errCredentials
 	}
 	s.logins.succeeded([]subject{pair})
-	return user, s.Users.LoggedIn(r.ctx(), user.ID, s.Now())
+	return user, s.Users.LoggedIn(r.Ctx(), user.ID, s.Now())
 }
 
 // login exchanges e-mail and password for a token.
-func (s *Server) login(r *request) error {
+func (s *Server) login(r *wire.Request) error {
 	user, err := s.logIn(r)
 	if err != nil {
 		return err
@@ -222,7 +223,7 @@ func (s *Server) login(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, tokenReply{
+	return r.Reply(nethttp.StatusOK, tokenReply{
 		Token: token, TokenType: "Bearer", ExpiresAt: expires.UTC(),
 		User: userView{ID: user.ID, Email: user.Email, Role: user.Role},
 	})

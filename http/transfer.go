@@ -2,6 +2,7 @@ package http
 
 import (
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"time"
@@ -35,12 +36,12 @@ const transferCap = engine.SIPURICap
 
 // transfer asks for a call to be handed over. Who asks is told that the target
 // is called; showTransfer says how it went.
-func (s *Server) transfer(r *request) error {
+func (s *Server) transfer(r *wire.Request) error {
 	id, err := s.resultAccess(r)
 	if err != nil {
 		return err
 	}
-	f, err := r.body()
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -49,26 +50,26 @@ func (s *Server) transfer(r *request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	if err := s.Calls.Transfer(r.ctx(), id, to); err != nil {
+	if err := s.Calls.Transfer(r.Ctx(), id, to); err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusAccepted, resultReply{Status: "calling", CallID: id})
+	return r.Reply(nethttp.StatusAccepted, resultReply{Status: "calling", CallID: id})
 }
 
 var errNoTransfer = engine.NotFound("no_transfer", "The call was not transferred.")
 
 // showTransfer is how the latest transfer of a call stands.
-func (s *Server) showTransfer(r *request) error {
+func (s *Server) showTransfer(r *wire.Request) error {
 	id, err := s.resultAccess(r)
 	if err != nil {
 		return err
 	}
-	a, err := s.Calls.Call(r.ctx(), id)
+	a, err := s.Calls.Call(r.Ctx(), id)
 	if err != nil {
 		return err
 	}
 	if a.Transfer == nil {
 		return errNoTransfer
 	}
-	return r.reply(nethttp.StatusOK, viewTransfer(a.Transfer))
+	return r.Reply(nethttp.StatusOK, viewTransfer(a.Transfer))
 }

@@ -9,6 +9,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/http/wire"
 )
 
 const triggerPath = "/api/v1/campaigns/trigger"
@@ -149,7 +150,7 @@ func TestTriggerPassesOnWhatTheCampaignSays(t *testing.T) {
 		b.ports.fail = err
 		return b.byKey("POST", triggerPath, triggerBody("")).is(status, code)
 	}
-	f(errNoCampaign, 404, "campaign_not_found")
+	f(wire.ErrNoCampaign, 404, "campaign_not_found")
 	f(engine.Conflict("outside_window", "The window is closed."), 409, "outside_window")
 	f(engine.Conflict("campaign_not_running", "It is a draft."), 409, "campaign_not_running")
 	f(engine.Conflict("contact_excluded", "Excluded."), 409, "contact_excluded")

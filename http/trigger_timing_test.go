@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine/campaign"
 	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // cheapCampaigns answers at once, so that what is measured is the API.
@@ -35,7 +36,7 @@ func BenchmarkTrigger(b *testing.B) {
 			var rc fasthttp.RequestCtx
 			rc.Request.Header.SetMethod("POST")
 			rc.Request.SetRequestURI(triggerPath)
-			rc.Request.Header.SetContentType(contentJSON)
+			rc.Request.Header.SetContentType(wire.ContentJSON)
 			rc.Request.Header.Set("X-API-Key", full)
 			if idempotencyKey != "" {
 				rc.Request.Header.Set("Idempotency-Key", idempotencyKey)

@@ -2,6 +2,7 @@ package http
 
 import (
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"slices"
@@ -59,12 +60,12 @@ func viewTrunkStatus(s TrunkStatus) *trunkStatus {
 }
 
 // trunkViews gives the trunks with their status.
-func (s *Server) trunkViews(r *request) ([]trunkView, error) {
-	trunks, err := s.Trunks.Trunks(r.ctx())
+func (s *Server) trunkViews(r *wire.Request) ([]trunkView, error) {
+	trunks, err := s.Trunks.Trunks(r.Ctx())
 	if err != nil {
 		return nil, err
 	}
-	statuses, err := s.Trunks.TrunkStatuses(r.ctx())
+	statuses, err := s.Trunks.TrunkStatuses(r.Ctx())
 	if err != nil {
 		return nil, err
 	}
@@ -78,30 +79,30 @@ func (s *Server) trunkViews(r *request) ([]trunkView, error) {
 	return out, nil
 }
 
-func (s *Server) listTrunks(r *request) error {
+func (s *Server) listTrunks(r *wire.Request) error {
 	views, err := s.trunkViews(r)
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, trunkList{Trunks: views, Total: len(views)})
+	return r.Reply(nethttp.StatusOK, trunkList{Trunks: views, Total: len(views)})
 }
 
-func (s *Server) showTrunk(r *request) error {
+func (s *Server) showTrunk(r *wire.Request) error {
 	views, err := s.trunkViews(r)
 	if err != nil {
 		return err
 	}
 	for i := range views {
-		if string(views[i].ID) == r.param("trunk_id") {
-			return r.reply(nethttp.StatusOK, views[i])
+		if string(views[i].ID) == r.Param("trunk_id") {
+			return r.Reply(nethttp.StatusOK, views[i])
 		}
 	}
 	return errNoTrunk
 }
 
 // deleteTrunk: calls that are under way go on.
-func (s *Server) deleteTrunk(r *request) error {
-	id := engine.TrunkID(r.param("trunk_id"))
+func (s *Server) deleteTrunk(r *wire.Request) error {
+	id := engine.TrunkID(r.Param("trunk_id"))
 	old, found, err := s.storedTrunk(r, id)
 	switch {
 	case err != nil:
@@ -112,15 +113,15 @@ func (s *Server) deleteTrunk(r *request) error {
 		return engine.Conflict("trunk_of_file", "this trunk stands in the configuration file and would be back at the next start; "+
 			"take it out there and restart the dialler or send it SIGHUP, then delete it; or make it inactive")
 	}
-	if err := s.Trunks.DeleteTrunk(r.ctx(), id, r.who()); err != nil {
+	if err := s.Trunks.DeleteTrunk(r.Ctx(), id, r.Who()); err != nil {
 		return err
 	}
-	r.send(nethttp.StatusNoContent, "", nil)
+	r.Send(nethttp.StatusNoContent, "", nil)
 	return nil
 }
 
-func (s *Server) storedTrunk(r *request, id engine.TrunkID) (t engine.TrunkSettings, found bool, err error) {
-	trunks, err := s.Trunks.Trunks(r.ctx())
+func (s *Server) storedTrunk(r *wire.Request, id engine.TrunkID) (t engine.TrunkSettings, found bool, err error) {
+	trunks, err := s.Trunks.Trunks(r.Ctx())
 	for i := range trunks {
 		if trunks[i].ID == id {
 			return trunks[i], true, err
@@ -129,13 +130,13 @@ func (s *Server) storedTrunk(r *request, id engine.TrunkID) (t engine.TrunkSetti
 	return t, false, err
 }
 
-func (s *Server) putTrunk(r *request) error {
-	f, err := r.body()
+func (s *Server) putTrunk(r *wire.Request) error {
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
 	t := readTrunk(f)
-	t.ID = engine.TrunkID(pathID(f, r, "trunk_id"))
+	t.ID = engine.TrunkID(wire.PathID(f, r, "trunk_id"))
 	keep := !f.Sent("password")
 	f.Done()
 	trunk.Complete(&t)
@@ -151,14 +152,14 @@ func (s *Server) putTrunk(r *request) error {
 		return err
 	}
 	t.Origin = old.Origin // a trunk of the file stays one: the next start says again what it is
-	created, err := s.Trunks.PutTrunk(r.ctx(), t, keep, r.who())
+	created, err := s.Trunks.PutTrunk(r.Ctx(), t, keep, r.Who())
 	if err != nil {
 		return err
 	}
 	if keep {
 		t.Password = old.Password
 	}
-	return r.reply(putStatus(created), viewTrunk(t))
+	return r.Reply(wire.PutStatus(created), viewTrunk(t))
 }
 
 // readTrunk takes what was sent and the default of what was not; what the

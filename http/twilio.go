@@ -1,12 +1,13 @@
 package http
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"strings"
 
@@ -18,13 +19,6 @@ import (
 // Status=completed. Success is 200; a call that is over is 404 with code 20404.
 // The errors have that API's shape, since its clients read them.
 
-type twilioError struct {
-	Code     int    `json:"code"`
-	Message  string `json:"message"`
-	MoreInfo string `json:"more_info"`
-	Status   int    `json:"status"`
-}
-
 type twilioCall struct {
 	SID        string `json:"sid"`
 	AccountSID string `json:"account_sid"`
@@ -32,49 +26,22 @@ type twilioCall struct {
 	URI        string `json:"uri"`
 }
 
-// twilioPrefix is where that API's clients look for everything.
-const twilioPrefix = "/2010-04-01/"
-
-// ofTwilio says whether a request is of a client of that API, whether or not
-// there is such a route: it reads every refusal in that shape.
-func (r *request) ofTwilio() bool {
-	return bytes.HasPrefix(r.rc.URI().PathOriginal(), []byte(twilioPrefix))
-}
-
-// twilioCode is that API's code for a status that has no better one.
-func twilioCode(status int) int {
-	switch status {
-	case nethttp.StatusBadRequest:
-		return 20001
-	case nethttp.StatusUnauthorized:
-		return 20003
-	case nethttp.StatusMethodNotAllowed:
-		return 20004
-	}
-	return 20000 + status
-}
-
-func twilioBody(status, code int, message string) []byte {
-	body, _ := json.Marshal(twilioError{Code: code, Message: message, MoreInfo: "/api/docs", Status: status}) // of numbers and texts
-	return body
-}
-
-func (r *request) twilioFail(status, code int, message string) error {
+func twilioFail(r *wire.Request, status, code int, message string) error {
 	if status == nethttp.StatusUnauthorized {
-		r.rc.Response.Header.Set("WWW-Authenticate", `Basic realm="dialler"`)
+		r.HTTP.Response.Header.Set("WWW-Authenticate", `Basic realm="dialler"`)
 	}
-	r.send(status, contentJSON, twilioBody(status, code, message))
+	r.Send(status, wire.ContentJSON, wire.TwilioBody(status, code, message))
 	return nil
 }
 
-func (s *Server) twilioUpdate(r *request) error {
-	account := r.param("account")
-	call := engine.CallID(strings.TrimSuffix(r.param("call"), ".json"))
-	user, password, ok := basicAuth(r.rc.Request.Header.PeekAll("Authorization"))
+func (s *Server) twilioUpdate(r *wire.Request) error {
+	account := r.Param("account")
+	call := engine.CallID(strings.TrimSuffix(r.Param("call"), ".json"))
+	user, password, ok := basicAuth(r.HTTP.Request.Header.PeekAll("Authorization"))
 	if !ok || user != account {
-		return r.twilioFail(nethttp.StatusUnauthorized, 20003, "Authenticate")
+		return twilioFail(r, nethttp.StatusUnauthorized, 20003, "Authenticate")
 	}
-	bots, err := s.Bots.Bots(r.ctx())
+	bots, err := s.Bots.Bots(r.Ctx())
 	if err != nil {
 		return err
 	}
@@ -90,25 +57,25 @@ func (s *Server) twilioUpdate(r *request) error {
 		}
 	}
 	if len(allowed) == 0 {
-		return r.twilioFail(nethttp.StatusUnauthorized, 20003, "Authenticate")
+		return twilioFail(r, nethttp.StatusUnauthorized, 20003, "Authenticate")
 	}
-	switch status := string(r.rc.PostArgs().Peek("Status")); status {
+	switch status := string(r.HTTP.PostArgs().Peek("Status")); status {
 	case "completed", "canceled":
 	default:
-		return r.twilioFail(nethttp.StatusBadRequest, 20001, "Status must be completed; calls cannot be changed otherwise")
+		return twilioFail(r, nethttp.StatusBadRequest, 20001, "Status must be completed; calls cannot be changed otherwise")
 	}
 	gone := func() error {
-		return r.twilioFail(nethttp.StatusNotFound, 20404, "The requested call was not found or has ended")
+		return twilioFail(r, nethttp.StatusNotFound, 20404, "The requested call was not found or has ended")
 	}
 	if _, ok := call.Attempt(); !ok {
 		return gone()
 	}
-	a, err := s.Calls.Call(r.ctx(), call)
+	a, err := s.Calls.Call(r.Ctx(), call)
 	if err == nil {
 		if !hasBot(allowed, a.Bot) || !a.Live() {
 			return gone()
 		}
-		err = s.Calls.HangUp(r.ctx(), call)
+		err = s.Calls.HangUp(r.Ctx(), call)
 	}
 	var e *engine.Error
 	if errors.As(err, &e) && e.Kind == engine.KindNotFound {
@@ -117,7 +84,7 @@ func (s *Server) twilioUpdate(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, twilioCall{
+	return r.Reply(nethttp.StatusOK, twilioCall{
 		SID: string(call), AccountSID: account, Status: "completed",
 		URI: "/2010-04-01/Accounts/" + account + "/Calls/" + string(call) + ".json",
 	})

@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+
+	"dialler/http/wire"
+
 	nethttp "net/http"
 	"net/http/httptest"
 	"net/url"
@@ -82,7 +85,7 @@ func (b *bench) head(path string, fields ...string) string {
 func chunk(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
 
 // response reads one answer; last says that the server ends the connection.
-func response(t testing.TB, r *bufio.Reader) (status int, p problem, last bool) {
+func response(t testing.TB, r *bufio.Reader) (status int, p wire.Problem, last bool) {
 	t.Helper()
 	resp, err := nethttp.ReadResponse(r, nil)
 	if err != nil {

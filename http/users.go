@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"net/mail"
@@ -62,8 +63,8 @@ func NewUser(email, role, password string, now time.Time) engine.User {
 		PasswordHash: HashPassword(password), Active: true, CreatedAt: now}
 }
 
-func (s *Server) listUsers(r *request) error {
-	list, err := s.Users.Users(r.ctx())
+func (s *Server) listUsers(r *wire.Request) error {
+	list, err := s.Users.Users(r.Ctx())
 	if err != nil {
 		return err
 	}
@@ -71,11 +72,11 @@ func (s *Server) listUsers(r *request) error {
 	for i := range list {
 		out.Users[i] = viewUser(&list[i], "", s.Now())
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *Server) createUser(r *request) error {
-	f, err := r.body()
+func (s *Server) createUser(r *wire.Request) error {
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -91,23 +92,23 @@ func (s *Server) createUser(r *request) error {
 		generated = NewPassword()
 		password = generated
 	}
-	if err := hashingTurn(r.ctx()); err != nil {
+	if err := hashingTurn(r.Ctx()); err != nil {
 		return err
 	}
 	u := NewUser(email, role, password, s.Now())
 	<-hashing
-	if err := s.Users.CreateUser(r.ctx(), u, r.who()); err != nil {
+	if err := s.Users.CreateUser(r.Ctx(), u, r.Who()); err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusCreated, viewUser(&u, generated, s.Now()))
+	return r.Reply(nethttp.StatusCreated, viewUser(&u, generated, s.Now()))
 }
 
-func (s *Server) changeUser(r *request) error {
-	id := engine.UserID(r.param("user_id"))
+func (s *Server) changeUser(r *wire.Request) error {
+	id := engine.UserID(r.Param("user_id"))
 	if !form.ValidIdentifier(string(id)) {
 		return errNoUser
 	}
-	f, err := r.body()
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -131,11 +132,11 @@ func (s *Server) changeUser(r *request) error {
 		generated = NewPassword()
 		password = generated
 	}
-	hash, err := hashWithin(r.ctx(), password)
+	hash, err := hashWithin(r.Ctx(), password)
 	if err != nil {
 		return err
 	}
-	u, err := s.Users.UpdateUser(r.ctx(), id, func(u *engine.User) {
+	u, err := s.Users.UpdateUser(r.Ctx(), id, func(u *engine.User) {
 		if role != "" {
 			u.Role = role
 		}
@@ -148,16 +149,16 @@ func (s *Server) changeUser(r *request) error {
 		if unlock {
 			u.LockedUntil = nil
 		}
-	}, r.who())
-	if err := s.userChanged(r.ctx(), id, err); err != nil {
+	}, r.Who())
+	if err := s.userChanged(r.Ctx(), id, err); err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, viewUser(&u, generated, s.Now()))
+	return r.Reply(nethttp.StatusOK, viewUser(&u, generated, s.Now()))
 }
 
 // changePassword is everybody's own.
-func (s *Server) changePassword(r *request) error {
-	f, err := r.body()
+func (s *Server) changePassword(r *wire.Request) error {
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -169,10 +170,10 @@ func (s *Server) changePassword(r *request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	if wait, ok := s.logins.admit([]subject{{name: "password " + string(r.user.ID), every: 30 * time.Second, burst: 5}}); !ok {
+	if wait, ok := s.logins.admit([]subject{{name: "password " + string(r.User.ID), every: 30 * time.Second, burst: 5}}); !ok {
 		return &engine.Error{Kind: engine.KindTooMany, Code: "too_many_logins", Detail: "Too many passwords were tried; wait for Retry-After.", RetryAfter: wait}
 	}
-	good, err := checkPassword(r.ctx(), r.user.PasswordHash, current)
+	good, err := checkPassword(r.Ctx(), r.User.PasswordHash, current)
 	if err != nil {
 		return err
 	}
@@ -180,15 +181,15 @@ func (s *Server) changePassword(r *request) error {
 		return engine.Invalid("validation_failed", "The body failed validation; see errors.",
 			engine.FieldError{Field: "current_password", Code: "wrong_password", Message: "is not the password that you have"})
 	}
-	hash, err := hashWithin(r.ctx(), next)
+	hash, err := hashWithin(r.Ctx(), next)
 	if err != nil {
 		return err
 	}
-	_, err = s.Users.UpdateUser(r.ctx(), r.user.ID, func(u *engine.User) { u.PasswordHash = hash }, r.who())
-	if err := s.userChanged(r.ctx(), r.user.ID, err); err != nil {
+	_, err = s.Users.UpdateUser(r.Ctx(), r.User.ID, func(u *engine.User) { u.PasswordHash = hash }, r.Who())
+	if err := s.userChanged(r.Ctx(), r.User.ID, err); err != nil {
 		return err
 	}
-	r.send(nethttp.StatusNoContent, "", nil)
+	r.Send(nethttp.StatusNoContent, "", nil)
 	return nil
 }
 
@@ -241,7 +242,7 @@ func readEmail(f form.Form, field string) string {
 
 func readRole(f form.Form, field string, need bool) string {
 	s := f.Text(field, need, 16)
-	if s != "" && parseRole(s) == roleNone {
+	if s != "" && wire.ParseRole(s) == wire.RoleNone {
 		f.Fail(field, "unknown_value", "must be one of admin, operator, viewer")
 	}
 	return s

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 
 	"dialler/http/form"
+	"dialler/http/wire"
 
 	nethttp "net/http"
 	"slices"
@@ -75,8 +76,8 @@ func viewDelivery(d *webhook.Delivery) deliveryView {
 	}
 }
 
-func (s *Server) listWebhooks(r *request) error {
-	list, err := s.Webhooks.Webhooks(r.ctx())
+func (s *Server) listWebhooks(r *wire.Request) error {
+	list, err := s.Webhooks.Webhooks(r.Ctx())
 	if err != nil {
 		return err
 	}
@@ -87,27 +88,27 @@ func (s *Server) listWebhooks(r *request) error {
 	for i := range list {
 		out.Webhooks[i] = viewWebhook(&list[i], s.Now())
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *Server) showWebhook(r *request) error {
-	id, err := r.webhookOf()
+func (s *Server) showWebhook(r *wire.Request) error {
+	id, err := webhookOf(r)
 	if err != nil {
 		return err
 	}
-	e, err := s.Webhooks.Webhook(r.ctx(), id)
+	e, err := s.Webhooks.Webhook(r.Ctx(), id)
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, viewWebhook(&e, s.Now()))
+	return r.Reply(nethttp.StatusOK, viewWebhook(&e, s.Now()))
 }
 
-func (s *Server) createWebhook(r *request) error {
-	f, err := r.body()
+func (s *Server) createWebhook(r *wire.Request) error {
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
-	e := webhook.Endpoint{ID: webhook.EndpointID("whk_" + strings.ToLower(randomText(20))), CreatedAt: s.Now(), CreatedBy: r.who().Name}
+	e := webhook.Endpoint{ID: webhook.EndpointID("whk_" + strings.ToLower(wire.RandomText(20))), CreatedAt: s.Now(), CreatedBy: r.Who().Name}
 	e.URL = s.webhookURL(f, form.Required)
 	if list := readTypes(f); list != nil {
 		e.Types = *list
@@ -122,21 +123,21 @@ func (s *Server) createWebhook(r *request) error {
 		return err
 	}
 	secret := newWebhookSecret()
-	if err := s.Webhooks.CreateWebhook(r.ctx(), e, secret, r.who()); err != nil {
+	if err := s.Webhooks.CreateWebhook(r.Ctx(), e, secret, r.Who()); err != nil {
 		return err
 	}
-	r.rc.Response.Header.Set("Location", "/api/v1/webhooks/"+string(e.ID))
+	r.HTTP.Response.Header.Set("Location", "/api/v1/webhooks/"+string(e.ID))
 	v := viewWebhook(&e, s.Now())
 	v.Secret = secret
-	return r.reply(nethttp.StatusCreated, v)
+	return r.Reply(nethttp.StatusCreated, v)
 }
 
-func (s *Server) changeWebhook(r *request) error {
-	id, err := r.webhookOf()
+func (s *Server) changeWebhook(r *wire.Request) error {
+	id, err := webhookOf(r)
 	if err != nil {
 		return err
 	}
-	f, err := r.body()
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -167,68 +168,68 @@ func (s *Server) changeWebhook(r *request) error {
 	if len(changes) == 0 {
 		return engine.Invalid("validation_failed", "Name at least one field to change.")
 	}
-	e, err := s.Webhooks.ChangeWebhook(r.ctx(), id, func(e *webhook.Endpoint) {
+	e, err := s.Webhooks.ChangeWebhook(r.Ctx(), id, func(e *webhook.Endpoint) {
 		for _, c := range changes {
 			c(e)
 		}
-	}, r.who())
+	}, r.Who())
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusOK, viewWebhook(&e, s.Now()))
+	return r.Reply(nethttp.StatusOK, viewWebhook(&e, s.Now()))
 }
 
-func (s *Server) deleteWebhook(r *request) error {
-	id, err := r.webhookOf()
+func (s *Server) deleteWebhook(r *wire.Request) error {
+	id, err := webhookOf(r)
 	if err != nil {
 		return err
 	}
-	if err := s.Webhooks.DeleteWebhook(r.ctx(), id, r.who()); err != nil {
+	if err := s.Webhooks.DeleteWebhook(r.Ctx(), id, r.Who()); err != nil {
 		return err
 	}
-	r.send(nethttp.StatusNoContent, "", nil)
+	r.Send(nethttp.StatusNoContent, "", nil)
 	return nil
 }
 
 // rotateWebhookSecret makes a new secret; the one before signs too for a day, so
 // that its server can be changed meanwhile.
-func (s *Server) rotateWebhookSecret(r *request) error {
-	id, err := r.webhookOf()
+func (s *Server) rotateWebhookSecret(r *wire.Request) error {
+	id, err := webhookOf(r)
 	if err != nil {
 		return err
 	}
 	secret := newWebhookSecret()
-	e, err := s.Webhooks.RotateWebhookSecret(r.ctx(), id, secret, s.Now().Add(webhook.Overlap), r.who())
+	e, err := s.Webhooks.RotateWebhookSecret(r.Ctx(), id, secret, s.Now().Add(webhook.Overlap), r.Who())
 	if err != nil {
 		return err
 	}
 	v := viewWebhook(&e, s.Now())
 	v.Secret = secret
-	return r.reply(nethttp.StatusOK, v)
+	return r.Reply(nethttp.StatusOK, v)
 }
 
-func (s *Server) testWebhook(r *request) error {
-	id, err := r.webhookOf()
+func (s *Server) testWebhook(r *wire.Request) error {
+	id, err := webhookOf(r)
 	if err != nil {
 		return err
 	}
-	d, err := s.Webhooks.TestWebhook(r.ctx(), id, webhook.PingMessage(id, s.Now(), randomText(32)), r.who())
+	d, err := s.Webhooks.TestWebhook(r.Ctx(), id, webhook.PingMessage(id, s.Now(), wire.RandomText(32)), r.Who())
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusAccepted, viewDelivery(&d))
+	return r.Reply(nethttp.StatusAccepted, viewDelivery(&d))
 }
 
 // listDeliveries gives a part of the log; the cursor of the answer leads on to
 // older ones.
-func (s *Server) listDeliveries(r *request) error {
-	id, err := r.webhookOf()
+func (s *Server) listDeliveries(r *wire.Request) error {
+	id, err := webhookOf(r)
 	if err != nil {
 		return err
 	}
-	q := webhook.DeliveryQuery{Size: defaultPageSize}
+	q := webhook.DeliveryQuery{Size: wire.DefaultPageSize}
 	var errs form.Errors
-	for k, v := range r.rc.QueryArgs().All() {
+	for k, v := range r.HTTP.QueryArgs().All() {
 		switch key, val := string(k), string(v); key {
 		case "cursor":
 			n, e := strconv.ParseInt(val, 10, 64)
@@ -239,8 +240,8 @@ func (s *Server) listDeliveries(r *request) error {
 			q.Before = n
 		case "page_size":
 			n, e := strconv.Atoi(val)
-			if e != nil || n < 1 || n > maxPageSize {
-				errs.Add("page_size", "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(maxPageSize))
+			if e != nil || n < 1 || n > wire.MaxPageSize {
+				errs.Add("page_size", "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(wire.MaxPageSize))
 				continue
 			}
 			q.Size = n
@@ -257,7 +258,7 @@ func (s *Server) listDeliveries(r *request) error {
 		return err
 	}
 	q.Size++ // one more says whether there are more
-	list, err := s.Webhooks.Deliveries(r.ctx(), id, q)
+	list, err := s.Webhooks.Deliveries(r.Ctx(), id, q)
 	if err != nil {
 		return err
 	}
@@ -273,32 +274,32 @@ func (s *Server) listDeliveries(r *request) error {
 	for i := range list {
 		out.Deliveries = append(out.Deliveries, viewDelivery(&list[i]))
 	}
-	return r.reply(nethttp.StatusOK, out)
+	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *Server) replayDelivery(r *request) error {
-	id, err := r.webhookOf()
+func (s *Server) replayDelivery(r *wire.Request) error {
+	id, err := webhookOf(r)
 	if err != nil {
 		return err
 	}
-	n, err := strconv.ParseInt(r.param("delivery_id"), 10, 64)
+	n, err := strconv.ParseInt(r.Param("delivery_id"), 10, 64)
 	if err != nil || n < 1 {
 		return errNoDelivery
 	}
-	d, err := s.Webhooks.Replay(r.ctx(), id, n, r.who())
+	d, err := s.Webhooks.Replay(r.Ctx(), id, n, r.Who())
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusAccepted, viewDelivery(&d))
+	return r.Reply(nethttp.StatusAccepted, viewDelivery(&d))
 }
 
 // replayFailed sends everything again that failed and was made since a time.
-func (s *Server) replayFailed(r *request) error {
-	id, err := r.webhookOf()
+func (s *Server) replayFailed(r *wire.Request) error {
+	id, err := webhookOf(r)
 	if err != nil {
 		return err
 	}
-	f, err := r.body()
+	f, err := r.Body()
 	if err != nil {
 		return err
 	}
@@ -310,11 +311,11 @@ func (s *Server) replayFailed(r *request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	n, err := s.Webhooks.ReplayFailed(r.ctx(), id, *since, r.who())
+	n, err := s.Webhooks.ReplayFailed(r.Ctx(), id, *since, r.Who())
 	if err != nil {
 		return err
 	}
-	return r.reply(nethttp.StatusAccepted, struct {
+	return r.Reply(nethttp.StatusAccepted, struct {
 		Replayed int `json:"replayed"`
 	}{n})
 }
@@ -324,8 +325,8 @@ var (
 	errNoDelivery = engine.NotFound("delivery_not_found", "The webhook has no such delivery.")
 )
 
-func (r *request) webhookOf() (webhook.EndpointID, error) {
-	id := r.param("webhook_id")
+func webhookOf(r *wire.Request) (webhook.EndpointID, error) {
+	id := r.Param("webhook_id")
 	if !form.ValidIdentifier(id) {
 		return "", errNoWebhook
 	}

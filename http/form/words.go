@@ -3,6 +3,7 @@ package form
 import (
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // OneOf reads a string out of a closed set.
@@ -91,4 +92,9 @@ func ValidIdentifier(s string) bool {
 		}
 	}
 	return true
+}
+
+// IsHex says whether a text is hex digits in lower case, so many of them.
+func IsHex(s string, length int) bool {
+	return len(s) == length && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -1,10 +1,11 @@
-package http
+package wire
 
 import (
 	"context"
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,17 +23,18 @@ import (
 // was cut off from one that has ended; and not taking the rest of a body that
 // nobody read for the next request.
 
-// bodyKeep is how large a buffer for bodies may be to be used again.
-const bodyKeep = 64 << 10
+// BodyKeep is how large a buffer for bodies may be to be used again.
+const BodyKeep = 64 << 10
 
-// readBody takes the whole body in.
-func (s *Server) readBody(r *request) error {
-	rc := r.rc
+// ReadBody takes the whole body in, of at most so many bytes. keep counts bytes of
+// a body that is longer than bodyKeep, or refuses them.
+func (r *Request) ReadBody(limit int, keep func(bytes int) error) error {
+	rc := r.HTTP
 	stream := rc.RequestBodyStream()
 	if stream == nil {
 		return nil
 	}
-	limit, length := s.bodyCap(&rc.Request.Header), rc.Request.Header.ContentLength()
+	length := rc.Request.Header.ContentLength()
 	if length > limit {
 		return fasthttp.ErrBodyTooLarge
 	}
@@ -40,9 +42,9 @@ func (s *Server) readBody(r *request) error {
 	for {
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
-			if n := cap(b); n > bodyKeep {
-				if !s.gates.keep(n - r.kept) {
-					return errOverloaded
+			if n := cap(b); n > BodyKeep {
+				if err := keep(n - r.kept); err != nil {
+					return err
 				}
 				r.kept = n
 			}
@@ -63,7 +65,7 @@ func (s *Server) readBody(r *request) error {
 		}
 		break
 	}
-	if cap(b) <= bodyKeep {
+	if cap(b) <= BodyKeep {
 		r.bodyBuffer = b
 	}
 	rc.Request.SetBodyRaw(b)
@@ -96,10 +98,10 @@ func whole(rc *fasthttp.RequestCtx, stream io.Reader, got int64) error {
 // all as long as a client may take that sends UploadRate bytes a second. The
 // time that the reader itself takes in between does not count.
 type upload struct {
-	rc     *fasthttp.RequestCtx
+	HTTP   *fasthttp.RequestCtx
 	conn   net.Conn
 	stream io.Reader
-	server *Server
+	host   *Host
 	limit  int64
 	got    int64
 	waited time.Duration
@@ -111,24 +113,24 @@ type upload struct {
 }
 
 var (
-	errUploadBroken = &engine.Error{Kind: kindBadRequest, Code: "upload_broken", Detail: "The upload ended before the file did; nothing was kept."}
-	errUploadSlow   = &engine.Error{Kind: kindTimeout, Code: "request_timeout", Detail: "The file came too slowly; nothing was kept."}
+	errUploadBroken = &engine.Error{Kind: KindBadRequest, Code: "upload_broken", Detail: "The upload ended before the file did; nothing was kept."}
+	errUploadSlow   = &engine.Error{Kind: KindTimeout, Code: "request_timeout", Detail: "The file came too slowly; nothing was kept."}
 	errFileTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large", Detail: "The file is larger than this route accepts; send it in parts."}
 	errShuttingDown = engine.Unavailable("closing", "The dialler is being stopped; try again.", time.Second)
 )
 
-// upload begins to read the body of a route that streams.
-func (r *request) upload(limit int64) (*upload, error) {
-	u := &upload{rc: r.rc, conn: r.rc.Conn(), stream: r.rc.RequestBodyStream(), server: r.server, limit: limit}
+// Upload begins to read the body of a route that streams.
+func (r *Request) Upload(limit int64) (*upload, error) {
+	u := &upload{HTTP: r.HTTP, conn: r.HTTP.Conn(), stream: r.HTTP.RequestBodyStream(), host: r.Host, limit: limit}
 	r.file = u
 	if u.stream == nil {
 		u.err = io.EOF
 	}
-	if length := r.rc.Request.Header.ContentLength(); int64(length) > limit {
+	if length := r.HTTP.Request.Header.ContentLength(); int64(length) > limit {
 		u.err = errFileTooLarge
 		return nil, errFileTooLarge
 	}
-	u.unhook = context.AfterFunc(r.server.closing, u.stop)
+	u.unhook = context.AfterFunc(r.Host.Closing, u.stop)
 	return u, nil
 }
 
@@ -147,8 +149,8 @@ func (u *upload) arm() error {
 	if u.stopped {
 		return errShuttingDown
 	}
-	grace := u.server.ReadTimeout
-	earned := time.Duration(float64(u.got) / float64(u.server.UploadRate) * float64(time.Second))
+	grace := u.host.ReadTimeout
+	earned := time.Duration(float64(u.got) / float64(u.host.UploadRate) * float64(time.Second))
 	wait := min(grace, grace+earned-u.waited)
 	if wait <= 0 {
 		return errUploadSlow
@@ -172,7 +174,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	case u.got > u.limit:
 		u.err = errFileTooLarge
 	case errors.Is(err, io.EOF):
-		if u.err = io.EOF; whole(u.rc, u.stream, u.got) != nil {
+		if u.err = io.EOF; whole(u.HTTP, u.stream, u.got) != nil {
 			u.err = errUploadBroken
 		}
 	case err != nil:
@@ -198,20 +200,65 @@ func (u *upload) failure(err error) error {
 	return errUploadBroken
 }
 
-// finish lets go of the body; what was not read of it keeps the connection from
+// Finish lets go of the body; what was not read of it keeps the connection from
 // being used again.
-func (r *request) finish() {
+func (r *Request) Finish() {
 	u := r.file
 	if u != nil && u.unhook != nil {
 		u.unhook()
 	}
-	if u != nil && errors.Is(u.err, io.EOF) || u == nil && r.rc.RequestBodyStream() == nil {
+	if u != nil && errors.Is(u.err, io.EOF) || u == nil && r.HTTP.RequestBodyStream() == nil {
 		return
 	}
-	r.rc.SetConnectionClose()
-	if c, ok := r.rc.Conn().(*conn); ok {
-		c.linger.Store(true)
+	r.HTTP.SetConnectionClose()
+	if c, ok := r.HTTP.Conn().(interface{ Linger() }); ok {
+		c.Linger()
 		return
 	}
-	drain(r.rc.Conn(), 2*r.server.ContactsBodyCap)
+	Drain(r.HTTP.Conn(), r.Host.DrainCap)
 }
+
+// Drain takes what a client is still sending before the connection is closed:
+// otherwise the close resets the connection and the client never reads the
+// answer. It ends when the client pauses, after the limit, or after three
+// seconds. A pause that is noticed late is one of this process, not the client's.
+func Drain(c net.Conn, limit int) {
+	if c == nil {
+		return
+	}
+	const idle, all = time.Second, 3 * time.Second
+	end := time.Now().Add(all)
+	var scrap [16 << 10]byte
+	for left := limit; left > 0 && time.Now().Before(end); {
+		began := time.Now()
+		if c.SetReadDeadline(began.Add(idle)) != nil {
+			return
+		}
+		n, err := c.Read(scrap[:])
+		left -= n
+		var timeout interface{ Timeout() bool }
+		if err != nil && (!errors.As(err, &timeout) || !timeout.Timeout() || time.Since(began) < idle+idle/10) {
+			return
+		}
+	}
+}
+
+// WantCSV lets text/csv in UTF-8 pass.
+func (r *Request) WantCSV() error {
+	h := &r.HTTP.Request.Header
+	kind, params, _ := strings.Cut(string(h.ContentType()), ";")
+	ok := strings.EqualFold(strings.TrimSpace(kind), ContentCSV) && len(h.ContentEncoding()) == 0
+	for p := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(p, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "charset") {
+			value = strings.Trim(strings.TrimSpace(value), `"`)
+			ok = ok && (strings.EqualFold(value, "utf-8") || strings.EqualFold(value, "us-ascii"))
+		}
+	}
+	if !ok {
+		return &engine.Error{Kind: KindMediaType, Code: "unsupported_media_type", Detail: "Send the file as text/csv in UTF-8, not compressed."}
+	}
+	return nil
+}
+
+const ContentCSV = "text/csv"

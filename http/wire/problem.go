@@ -1,4 +1,4 @@
-package http
+package wire
 
 import (
 	"context"
@@ -16,16 +16,16 @@ import (
 
 // Kinds that only HTTP has.
 const (
-	kindBadRequest engine.Kind = "bad_request"
-	kindMethod     engine.Kind = "method_not_allowed"
-	kindTimeout    engine.Kind = "request_timeout"
-	kindMediaType  engine.Kind = "unsupported_media_type"
-	kindHeaders    engine.Kind = "headers_too_large"
-	kindRange      engine.Kind = "range_not_satisfiable"
+	KindBadRequest engine.Kind = "bad_request"
+	KindMethod     engine.Kind = "method_not_allowed"
+	KindTimeout    engine.Kind = "request_timeout"
+	KindMediaType  engine.Kind = "unsupported_media_type"
+	KindHeaders    engine.Kind = "headers_too_large"
+	KindRange      engine.Kind = "range_not_satisfiable"
 )
 
-// statusOf maps a kind of error to its status (SEMANTICS §12).
-func statusOf(kind engine.Kind) int {
+// StatusOf maps a kind of error to its status (SEMANTICS §12).
+func StatusOf(kind engine.Kind) int {
 	switch kind {
 	case engine.KindInvalid:
 		return nethttp.StatusUnprocessableEntity
@@ -43,17 +43,17 @@ func statusOf(kind engine.Kind) int {
 		return nethttp.StatusTooManyRequests
 	case engine.KindUnavailable:
 		return nethttp.StatusServiceUnavailable
-	case kindBadRequest:
+	case KindBadRequest:
 		return nethttp.StatusBadRequest
-	case kindMethod:
+	case KindMethod:
 		return nethttp.StatusMethodNotAllowed
-	case kindTimeout:
+	case KindTimeout:
 		return nethttp.StatusRequestTimeout
-	case kindMediaType:
+	case KindMediaType:
 		return nethttp.StatusUnsupportedMediaType
-	case kindHeaders:
+	case KindHeaders:
 		return nethttp.StatusRequestHeaderFieldsTooLarge
-	case kindRange:
+	case KindRange:
 		return nethttp.StatusRequestedRangeNotSatisfiable
 	case engine.KindInternal:
 		return nethttp.StatusInternalServerError
@@ -62,12 +62,12 @@ func statusOf(kind engine.Kind) int {
 }
 
 const (
-	contentJSON    = "application/json"
-	contentProblem = "application/problem+json"
+	ContentJSON    = "application/json"
+	ContentProblem = "application/problem+json"
 )
 
-// problem is the body of every error (RFC 9457).
-type problem struct {
+// Problem is the body of every error (RFC 9457).
+type Problem struct {
 	Type      string              `json:"type"`
 	Title     string              `json:"title"`
 	Status    int                 `json:"status"`
@@ -79,23 +79,23 @@ type problem struct {
 	Current   any                 `json:"current,omitempty"`
 }
 
-// errUnauthorized is the same for a missing, malformed, unknown, inactive and
+// ErrUnauthorized is the same for a missing, malformed, unknown, inactive and
 // expired key or token, so that nobody learns which it was.
-var errUnauthorized = &engine.Error{
+var ErrUnauthorized = &engine.Error{
 	Kind: engine.KindUnauthenticated, Code: "unauthorized",
 	Detail: "The credentials are missing or not valid.",
 }
 
-func forbidden(code, detail string) error {
+func Forbidden(code, detail string) error {
 	return &engine.Error{Kind: engine.KindForbidden, Code: code, Detail: detail}
 }
 
-// asError finds the error to show; anything that is not of our vocabulary is
+// AsError finds the error to show; anything that is not of our vocabulary is
 // an internal error whose text stays here.
-func asError(err error) *engine.Error {
+func AsError(err error) *engine.Error {
 	var e *engine.Error
 	if errors.As(err, &e) {
-		if statusOf(e.Kind) == nethttp.StatusInternalServerError {
+		if StatusOf(e.Kind) == nethttp.StatusInternalServerError {
 			return errInternal
 		}
 		return e
@@ -115,10 +115,10 @@ var (
 		"The dialler could not finish the request in time; try again.", time.Second)
 )
 
-// problemBody renders an error as it goes on the wire.
-func problemBody(e *engine.Error, instance, requestID string) (status int, body []byte) {
-	status = statusOf(e.Kind)
-	p := problem{
+// ProblemBody renders an error as it goes on the wire.
+func ProblemBody(e *engine.Error, instance, requestID string) (status int, body []byte) {
+	status = StatusOf(e.Kind)
+	p := Problem{
 		Type: "urn:dialler:problem:" + e.Code, Title: nethttp.StatusText(status), Status: status,
 		Detail: e.Detail, Instance: instance, Code: e.Code, Errors: e.Fields, RequestID: requestID,
 		Current: e.Current,
@@ -131,36 +131,36 @@ func problemBody(e *engine.Error, instance, requestID string) (status int, body 
 	return status, body
 }
 
-// retryAfter is the value of the Retry-After header: whole seconds, at least 1.
-func retryAfter(d time.Duration) string {
+// RetryAfter is the value of the Retry-After header: whole seconds, at least 1.
+func RetryAfter(d time.Duration) string {
 	return strconv.Itoa(int(math.Max(1, math.Ceil(d.Seconds()))))
 }
 
-// fail answers with an error.
-func (r *request) fail(err error) {
-	e := asError(err)
+// Fail answers with an error.
+func (r *Request) Fail(err error) {
+	e := AsError(err)
 	if e.Kind == engine.KindInternal {
-		r.server.logFailure(r, err)
+		r.Host.LogFailure(r, err)
 	}
-	status, body := problemBody(e, r.instance(), r.id)
-	r.failHeaders(e)
+	status, body := ProblemBody(e, r.Instance(), r.ID)
+	r.FailHeaders(e)
 	if r.ofTwilio() {
-		r.send(status, contentJSON, twilioBody(status, twilioCode(status), e.Detail))
+		r.Send(status, ContentJSON, TwilioBody(status, twilioCode(status), e.Detail))
 		return
 	}
-	r.send(status, contentProblem, body)
+	r.Send(status, ContentProblem, body)
 }
 
-func (r *request) failHeaders(e *engine.Error) {
-	h := &r.rc.Response.Header
+func (r *Request) FailHeaders(e *engine.Error) {
+	h := &r.HTTP.Response.Header
 	switch e.Kind {
 	case engine.KindUnavailable, engine.KindTooMany:
-		h.Set("Retry-After", retryAfter(e.RetryAfter))
+		h.Set("Retry-After", RetryAfter(e.RetryAfter))
 	case engine.KindUnauthenticated:
 		h.Set("WWW-Authenticate", r.challenge())
 	case engine.KindConflict:
 		if e.RetryAfter > 0 {
-			h.Set("Retry-After", retryAfter(e.RetryAfter))
+			h.Set("Retry-After", RetryAfter(e.RetryAfter))
 		}
 	default: // the body says it all
 	}

@@ -1,4 +1,4 @@
-package http
+package wire
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 // who must wait for longer had better ask again (overload.go says why).
 const placeWait = 2 * time.Second
 
-// places bound what may be made at the same time.
-type places chan struct{}
+// Places bound what may be made at the same time.
+type Places chan struct{}
 
-func newPlaces(n int) places { return make(places, n) }
+func NewPlaces(n int) Places { return make(Places, n) }
 
-// take waits for a place; without one it says false. leave gives it back.
-func (p places) take(ctx context.Context) bool {
+// Take waits for a place; without one it says false. leave gives it back.
+func (p Places) Take(ctx context.Context) bool {
 	select {
 	case p <- struct{}{}:
 		return true
@@ -31,4 +31,4 @@ func (p places) take(ctx context.Context) bool {
 	}
 }
 
-func (p places) leave() { <-p }
+func (p Places) Leave() { <-p }
