@@ -44,7 +44,7 @@ var importRules = []importRule{
 	{dir: ".", ours: []string{"command"},
 		remedy: "main only starts command"},
 	{dir: "command/...",
-		ours:   []string{"process", "engine/...", "actors", "http", "media/recording", "media/amd/...", "persistence", "bench/..."},
+		ours:   []string{"process", "engine/...", "actors", "http/access", "media/recording", "media/amd/...", "persistence", "bench/..."},
 		third:  []string{"github.com/alecthomas/kong", "gopkg.in/yaml.v3", "github.com/rs/zerolog"},
 		remedy: "a command asks process for a running dialler, or for what it needs of one"},
 	{dir: "process/...",

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 
+	"dialler/http/access"
 	"dialler/http/form"
 	"dialler/http/wire"
 
@@ -254,13 +255,13 @@ func (s *Server) callAccess(r *wire.Request, scope string) (engine.CallID, error
 		if len(given) > 1 {
 			return "", wire.ErrUnauthorized
 		}
-		if err := s.authenticateKey(r, given[0], scope); err != nil {
+		if err := s.gate.AuthenticateKey(r, given[0], scope); err != nil {
 			return "", err
 		}
 		_, err := s.visibleCall(r)
 		return id, err
 	}
-	token, ok := bearer(r)
+	token, ok := access.Bearer(r)
 	if !ok {
 		return "", wire.ErrUnauthorized
 	}

@@ -82,7 +82,7 @@ func (s *Server) capacity(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	have, _, err := s.supplies.get(r.Ctx(), struct{}{})
+	have, _, err := s.supplies.Get(r.Ctx(), struct{}{})
 	if err != nil {
 		return err
 	}

@@ -180,7 +180,7 @@ func chartTime(field, val string, errs *form.Errors) time.Time {
 }
 
 func (s *Server) replyChart(r *wire.Request, key chartKey) error {
-	body, _, err := s.charts.get(r.Ctx(), key)
+	body, _, err := s.charts.Get(r.Ctx(), key)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (s *Server) breakdownOf(ctx context.Context, key chartKey) (v breakdownView
 	if err != nil {
 		return v, err
 	}
-	have, _, err := s.supplies.get(ctx, struct{}{})
+	have, _, err := s.supplies.Get(ctx, struct{}{})
 	if err != nil {
 		return v, err
 	}

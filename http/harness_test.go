@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 
+	"dialler/http/access"
 	"dialler/http/wire"
 
 	nethttp "net/http"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/valyala/fasthttp/fasthttputil"
@@ -28,8 +30,8 @@ import (
 // cheapHash is of password, and costs next to nothing to verify: with the race
 // detector a log-in takes half a second of a core else.
 var cheapHash = func() string {
-	salt, enc := make([]byte, argonSaltBytes), base64.RawStdEncoding
-	hash := argon2.IDKey([]byte(password), salt, 1, 8, 1, argonHashBytes)
+	salt, enc := make([]byte, 16), base64.RawStdEncoding
+	hash := argon2.IDKey([]byte(password), salt, 1, 8, 1, 32)
 	return fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, enc.EncodeToString(salt), enc.EncodeToString(hash))
 }()
 
@@ -140,7 +142,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 
 // addKey stores a key and gives its full text.
 func (b *bench) addKey(change func(*engine.APIKey)) string {
-	full, key := NewAPIKey("crm", b.clock.Now())
+	full, key := access.NewAPIKey("crm", b.clock.Now())
 	change(&key)
 	b.ports.mu.Lock()
 	defer b.ports.mu.Unlock()
@@ -150,11 +152,20 @@ func (b *bench) addKey(change func(*engine.APIKey)) string {
 
 func (b *bench) token(id engine.UserID) string {
 	b.t.Helper()
-	token, _, err := b.server.tokens.issue(engine.User{ID: id})
+	now := b.clock.Now()
+	token, err := jwtSigned(secret, now, jwtClaims{RegisteredClaims: jwt.RegisteredClaims{Issuer: jwtIssuer, Subject: string(id),
+		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(12 * time.Hour))}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return token
+}
+
+// slowKeys has every key send more than it may.
+func (b *bench) slowKeys() {
+	cfg := b.server.gate.Config
+	cfg.KeyRate, cfg.KeyBurst = 1e-9, 0
+	b.server.gate = access.NewGate(cfg, b.server.gate.Stores, b.server.metrics.limited)
 }
 
 type answer struct {

@@ -23,7 +23,7 @@ func (s *Server) watchImport(r *wire.Request) error {
 	if err := r.NoQuery(); err != nil {
 		return err
 	}
-	w := &importWatch{server: s, imp: imp, st: stream{feeds: s.feeds, who: r.Subject(), allowed: s.stillAllowed(r)}}
+	w := &importWatch{server: s, imp: imp, st: stream{feeds: s.feeds, who: r.Subject(), allowed: s.gate.StillAllowed(r)}}
 	if err := s.feeds.hold(w.st.who); err != nil {
 		return err
 	}

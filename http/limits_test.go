@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"dialler/engine/campaign"
 	"dialler/http/form"
@@ -33,40 +32,6 @@ func TestABodyMayBeNested32Deep(t *testing.T) {
 	}
 	f(32, true)
 	f(33, false)
-}
-
-func TestUnknownKeysFillNoMoreMemoryThanTheirCap(t *testing.T) {
-	b := newBench(t)
-	k := newKeyring(b.ports, time.Hour, func() time.Time { return testAt })
-	ask := func(n int) {
-		t.Helper()
-		if _, err := k.check(t.Context(), fmt.Appendf(nil, "vx_%032d", n)); err == nil {
-			t.Fatal("an unknown key was taken")
-		}
-	}
-	for n := range 10_000 {
-		ask(n)
-	}
-	if len(k.entries) != 10_000 {
-		t.Errorf("%d remembered of 10,000", len(k.entries))
-	}
-	if ask(10_000); len(k.entries) != 1 {
-		t.Errorf("%d remembered beyond the cap", len(k.entries))
-	}
-}
-
-func TestSubjectsOfGuessesFillNoMoreMemoryThanTheirCap(t *testing.T) {
-	th := newThrottle(func() time.Time { return testAt })
-	guess := func(n int) { th.admit([]subject{{name: fmt.Sprint(n), every: time.Hour, burst: 5}}) }
-	for n := range 50_000 {
-		guess(n)
-	}
-	if len(th.buckets) != 50_000 {
-		t.Errorf("%d remembered of 50,000", len(th.buckets))
-	}
-	if guess(50_000); len(th.buckets) != 45_001 {
-		t.Errorf("%d remembered beyond the cap", len(th.buckets))
-	}
 }
 
 func TestSixteenReportsMayBeWrittenAtTheSameTime(t *testing.T) {

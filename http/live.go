@@ -28,14 +28,14 @@ func (s *Server) watchCampaign(r *wire.Request) error {
 	return s.feeds.watch(r, "campaign "+string(id), false, func(ctx context.Context) ([]campaign.Detail, int, error) {
 		d, err := s.Campaigns.Detail(ctx, id)
 		return []campaign.Detail{d}, 1, err
-	}, s.stillAllowed(r))
+	}, s.gate.StillAllowed(r))
 }
 
 // watchCampaigns streams the list.
 func (s *Server) watchCampaigns(r *wire.Request) error {
 	return s.feeds.watch(r, "campaigns", true, func(ctx context.Context) ([]campaign.Detail, int, error) {
 		return s.Campaigns.List(ctx, campaign.Page{Number: 1, Size: liveListed})
-	}, s.stillAllowed(r))
+	}, s.gate.StillAllowed(r))
 }
 
 // picture is what a stream's clients have before them: one campaign, or a list

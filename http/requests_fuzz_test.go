@@ -98,7 +98,7 @@ func FuzzRequest(f *testing.F) {
 	elsewhere := b.addKey(func(k *engine.APIKey) { k.Campaigns = []engine.CampaignID{"cmp_other"} })
 	b.ports.owner = "cmp_1"
 	headers := []string{"Authorization", "Cookie", "X-API-Key", "If-Match", "Last-Event-ID", "Idempotency-Key", "X-Request-ID", "Range", "Accept",
-		"If-None-Match", "Accept-Encoding", "Content-Type", csrfHeader, "Origin", "X-Other"}
+		"If-None-Match", "Accept-Encoding", "Content-Type", "X-CSRF-Token", "Origin", "X-Other"}
 	at := func(name string) uint8 {
 		for i, h := range headers {
 			if h == name {
@@ -127,7 +127,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	for n, s := range []struct{ query, header, value string }{
 		{"reason=%00", "Content-Type", "text/csv;charset=\"utf-8\""}, {"wait=false&filename=a%2Fb.csv", "Content-Type", "text/csv"}, {"all=true", "Authorization", "Basic QUM6eA=="},
-		{"kinds=start,pause,,", "Cookie", sessionCookie + "=x; a=\"b"}, {"run=1", "X-Request-ID", "a b"}, {"number=%2B49&callback=pending", "Range", "bytes=-0"},
+		{"kinds=start,pause,,", "Cookie", "dialler_session" + "=x; a=\"b"}, {"run=1", "X-Request-ID", "a b"}, {"number=%2B49&callback=pending", "Range", "bytes=-0"},
 		{"last_event_id=a-1", "Last-Event-ID", "x-18446744073709551615"}, {"suppress=T", "If-Match", "W/\"3\""}, {"force=true", "Range", "bytes=5-3"},
 		{"status=running", "Range", "bytes=9223372036854775807-"}, {"a=b&a=c", "Idempotency-Key", `"a\"`}, {"%zz&=&&", "If-None-Match", "*"}, {"", "Accept-Encoding", "br;q=0"},
 	} {

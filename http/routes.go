@@ -54,19 +54,19 @@ func (s *Server) table() []*route {
 		{method: "POST", path: "/2010-04-01/Accounts/{account}/Calls/{call}.json", access: wire.Access{Open: true}, handle: s.twilioUpdate},
 
 		// For the console.
-		{method: "POST", path: v1 + "/auth/token", access: wire.Access{Open: true}, handle: s.login},
-		{method: "POST", path: v1 + "/session", access: wire.Access{Open: true}, handle: s.openSession},
-		{method: "GET", path: v1 + "/session", access: wire.Access{Role: wire.RoleViewer, Session: true}, handle: s.session},
-		{method: "DELETE", path: v1 + "/session", access: wire.Access{Role: wire.RoleViewer, Session: true}, handle: s.closeSession},
+		{method: "POST", path: v1 + "/auth/token", access: wire.Access{Open: true}, handle: s.gate.Login},
+		{method: "POST", path: v1 + "/session", access: wire.Access{Open: true}, handle: s.gate.OpenSession},
+		{method: "GET", path: v1 + "/session", access: wire.Access{Role: wire.RoleViewer, Session: true}, handle: s.gate.Session},
+		{method: "DELETE", path: v1 + "/session", access: wire.Access{Role: wire.RoleViewer, Session: true}, handle: s.gate.CloseSession},
 
-		{method: "GET", path: v1 + "/api-keys", access: wire.Access{Role: wire.RoleAdmin}, handle: s.listKeys},
-		{method: "POST", path: v1 + "/api-keys", access: wire.Access{Role: wire.RoleAdmin}, handle: s.createKey},
-		{method: "PATCH", path: v1 + "/api-keys/{key_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.changeKey},
+		{method: "GET", path: v1 + "/api-keys", access: wire.Access{Role: wire.RoleAdmin}, handle: s.gate.ListKeys},
+		{method: "POST", path: v1 + "/api-keys", access: wire.Access{Role: wire.RoleAdmin}, handle: s.gate.CreateKey},
+		{method: "PATCH", path: v1 + "/api-keys/{key_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.gate.ChangeKey},
 
-		{method: "GET", path: v1 + "/users", access: wire.Access{Role: wire.RoleAdmin}, handle: s.listUsers},
-		{method: "POST", path: v1 + "/users", access: wire.Access{Role: wire.RoleAdmin}, handle: s.createUser},
-		{method: "PATCH", path: v1 + "/users/{user_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.changeUser},
-		{method: "PUT", path: v1 + "/password", access: wire.Access{Role: wire.RoleViewer}, handle: s.changePassword},
+		{method: "GET", path: v1 + "/users", access: wire.Access{Role: wire.RoleAdmin}, handle: s.gate.ListUsers},
+		{method: "POST", path: v1 + "/users", access: wire.Access{Role: wire.RoleAdmin}, handle: s.gate.CreateUser},
+		{method: "PATCH", path: v1 + "/users/{user_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.gate.ChangeUser},
+		{method: "PUT", path: v1 + "/password", access: wire.Access{Role: wire.RoleViewer}, handle: s.gate.ChangePassword},
 
 		{method: "GET", path: v1 + "/campaigns", access: wire.Access{Role: wire.RoleViewer}, handle: s.listCampaigns},
 		{method: "POST", path: v1 + "/campaigns", access: wire.Access{Role: wire.RoleOperator}, handle: s.createCampaign},

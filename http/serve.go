@@ -70,7 +70,7 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 		}
 		early := !rt.streams && large(r) && r.HTTP.Request.Header.ContentLength() <= s.bodyCap(&rc.Request.Header)
 		if early { // nobody fills the memory without a name
-			if err := s.authenticate(r); err != nil {
+			if err := s.gate.Authenticate(r); err != nil {
 				r.Fail(err)
 				r.Finish()
 				return
@@ -89,7 +89,7 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 			began = time.Now()
 		}
 		if !early {
-			if err := s.authenticate(r); err != nil {
+			if err := s.gate.Authenticate(r); err != nil {
 				r.Fail(err)
 				return
 			}

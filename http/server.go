@@ -15,6 +15,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"dialler/engine"
+	"dialler/http/access"
+	"dialler/http/memory"
 	"dialler/http/wire"
 )
 
@@ -146,12 +148,8 @@ type Server struct {
 	metrics  *metrics
 	requests sync.Pool
 
-	keys     *keyring
-	tokens   *tokens
-	sessions *sessions
-	logins   *throttle
-	claims   claims
-	pace     *pacer
+	gate   *access.Gate
+	claims claims
 
 	console *console
 	host    *wire.Host
@@ -159,8 +157,8 @@ type Server struct {
 	conns   connections
 	gates   gates
 
-	charts   *memory[chartKey, []byte]
-	supplies *memory[struct{}, supplies]
+	charts   *memory.Memory[chartKey, []byte]
+	supplies *memory.Memory[struct{}, supplies]
 
 	files     *files
 	counting  wire.Places  // charts
@@ -202,19 +200,14 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.requests.New = func() any { return new(wire.Request) }
 	s.counting = wire.NewPlaces(chartsCap)
 	s.files = newFiles(s.host, cfg.ReportPatience, s.metrics.cut)
-	s.charts = newMemory(chartTTL, chartsKept, cfg.Now, s.loadChart)
-	s.supplies = newMemory(suppliesTTL, 1, cfg.Now, s.loadSupplies)
-	s.keys = newKeyring(deps.Keys, cfg.KeyCacheTTL, cfg.Now)
-	s.tokens = newTokens(cfg.JWTSecret, cfg.TokenTTL, deps.Users, cfg.Now)
-	s.sessions = newSessions(deps.Sessions, cfg.Now)
-	if !cfg.SharedKeys {
-		s.keys.spare, s.tokens.known.spare, s.sessions.known.spare = sparePeriod, sparePeriod, sparePeriod
-	}
-	s.logins = newThrottle(cfg.Now)
+	s.charts = memory.New(chartTTL, chartsKept, cfg.Now, s.loadChart)
+	s.supplies = memory.New(suppliesTTL, 1, cfg.Now, s.loadSupplies)
+	s.gate = access.NewGate(access.Config{JWTSecret: cfg.JWTSecret, TokenTTL: cfg.TokenTTL, SecureCookies: cfg.SecureCookies,
+		KeyCacheTTL: cfg.KeyCacheTTL, SharedKeys: cfg.SharedKeys, KeyRate: cfg.KeyRate, KeyBurst: cfg.KeyBurst,
+		Log: cfg.Log, Now: cfg.Now}, access.Stores{Keys: deps.Keys, Users: deps.Users, Sessions: deps.Sessions}, s.metrics.limited)
 	s.feeds = newFeeds(s.host, cfg.StreamCap, cfg.StreamCapEach, streamFigures{open: s.metrics.streams, dropped: s.metrics.dropped})
 	s.feeds.patience = cfg.StreamPatience
 	s.claims.running = make(map[claim]string)
-	s.pace = newPacer(cfg.KeyRate, cfg.KeyBurst, cfg.Now, s.metrics.limited)
 	site, err := fs.Sub(consoleDist, "console/dist/site")
 	if err != nil {
 		return nil, err
@@ -296,8 +289,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	err = errors.Join(err, s.http.ShutdownWithContext(ctx))
 	s.cancel()
 	s.done.Wait()
-	s.keys.flush(ctx)
-	s.sessions.flush(ctx)
+	s.gate.Flush(ctx)
 	return err
 }
 
@@ -314,8 +306,7 @@ func (s *Server) noteUsage() {
 			return
 		case <-tick.C:
 			ctx, cancel := context.WithTimeout(s.base, s.CommandTimeout)
-			s.keys.flush(ctx)
-			s.sessions.flush(ctx)
+			s.gate.Flush(ctx)
 			cancel()
 		}
 	}
@@ -341,7 +332,7 @@ func (s *Server) bodyCap(h *fasthttp.RequestHeader) int {
 }
 
 func takesLists(h *fasthttp.RequestHeader) bool {
-	return h.IsPost() && isContactsPath(h.RequestURI()) && (len(h.Peek("Authorization")) > 0 || len(h.Peek("X-Api-Key")) > 0 || len(h.Cookie(sessionCookie)) > 0)
+	return h.IsPost() && isContactsPath(h.RequestURI()) && (len(h.Peek("Authorization")) > 0 || len(h.Peek("X-Api-Key")) > 0 || len(h.Cookie(access.SessionCookie)) > 0)
 }
 
 // unreadable answers what never became a request.

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -96,49 +95,6 @@ func lastEventID(r *wire.Request) (string, error) {
 		id = "" // none of ours
 	}
 	return id, errs.Err()
-}
-
-// stillAllowed gives what asks later whether the credentials of this request
-// still hold. An open stream does not prolong a session.
-func (s *Server) stillAllowed(r *wire.Request) func(context.Context) error {
-	a, token := r.Access, r.Token
-	switch {
-	case r.Key != nil:
-		given := bytes.Clone(r.HTTP.Request.Header.Peek("X-Api-Key"))
-		id := engine.CampaignID(r.Param("campaign_id"))
-		return func(ctx context.Context) error {
-			key, err := s.keys.check(ctx, given)
-			switch {
-			case err != nil:
-				return err
-			case !wire.InScope(key, a.Scope, a.AlsoScope):
-				return wire.ErrScope
-			case !wire.InCampaigns(key, id):
-				return wire.ErrCampaignForbidden
-			}
-			return nil
-		}
-	case r.Session != nil:
-		return func(ctx context.Context) error {
-			u, err := s.sessions.check(ctx, token)
-			if err != nil {
-				return err
-			}
-			user, err := s.tokens.active(ctx, u.User)
-			if err != nil {
-				return err
-			}
-			return a.NeedRole(user)
-		}
-	}
-	token, _ = bearer(r)
-	return func(ctx context.Context) error {
-		user, err := s.tokens.verify(ctx, token)
-		if err != nil {
-			return err
-		}
-		return a.NeedRole(user)
-	}
 }
 
 // whileRead gives a context that ends when the client goes, which only a read

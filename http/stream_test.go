@@ -353,7 +353,7 @@ func TestAStreamEndsWithItsCredentials(t *testing.T) {
 	}
 	f("log-out", session, func(s *stage, fields []string) {
 		token := strings.TrimPrefix(fields[1], "dialler_session=")
-		s.do("DELETE", sessionPath, "", "Cookie", fields[1], "X-CSRF-Token", csrfToken(token)).is(204, "")
+		s.do("DELETE", sessionPath, "", "Cookie", fields[1], "X-CSRF-Token", csrfOf(token)).is(204, "")
 	})
 	f("session of an inactive user", session, user(func(u *engine.User) { u.Active = false }))
 	f("idle session", session, func(s *stage, _ []string) { s.clock.advance(12 * time.Hour) })

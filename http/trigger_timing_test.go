@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"dialler/engine/campaign"
+	"dialler/http/access"
 	"dialler/http/form"
 	"dialler/http/wire"
 )
@@ -26,7 +27,7 @@ func BenchmarkTrigger(b *testing.B) {
 	run := func(name, idempotencyKey string, cfg Config) {
 		b.Run(name, func(b *testing.B) {
 			p := newPorts()
-			full, key := NewAPIKey("crm", testAt)
+			full, key := access.NewAPIKey("crm", testAt)
 			p.keys = append(p.keys, key)
 			cfg.JWTSecret, cfg.Registry, cfg.Log = secret, prometheus.NewRegistry(), zerolog.Nop()
 			s, err := New(cfg, Deps{Campaigns: cheapCampaigns{p}, Calls: p, Keys: p, Users: p, Replies: p, Bots: p, Trunks: p, Numbers: p, Health: p})

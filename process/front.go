@@ -13,6 +13,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/numberpool"
 	"dialler/http"
+	"dialler/http/access"
 	"dialler/persistence"
 )
 
@@ -29,8 +30,8 @@ type Front struct {
 	pages   map[campaign.Page]listedPage
 }
 
-// ChangeKey implements http.Keys.
-func (f *Front) ChangeKey(ctx context.Context, id engine.KeyID, change http.KeyChange, who engine.Who) (engine.APIKey, error) {
+// ChangeKey implements access.Keys.
+func (f *Front) ChangeKey(ctx context.Context, id engine.KeyID, change access.KeyChange, who engine.Who) (engine.APIKey, error) {
 	return f.Store.UpdateKey(ctx, id, func(k *engine.APIKey) {
 		if change.Name != nil {
 			k.Name = *change.Name

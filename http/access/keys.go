@@ -1,4 +1,4 @@
-package http
+package access
 
 import (
 	"context"
@@ -52,7 +52,7 @@ type keyList struct {
 	Total int       `json:"total"`
 }
 
-func (s *Server) listKeys(r *wire.Request) error {
+func (s *Gate) ListKeys(r *wire.Request) error {
 	keys, err := s.Keys.Keys(r.Ctx())
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *Server) listKeys(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *Server) createKey(r *wire.Request) error {
+func (s *Gate) CreateKey(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
 		return err
@@ -93,9 +93,9 @@ func (s *Server) createKey(r *wire.Request) error {
 	return r.Reply(nethttp.StatusCreated, v)
 }
 
-// changeKey toggles is_active and the rest. Spec: "Deactivating is preferred
+// ChangeKey toggles is_active and the rest. Spec: "Deactivating is preferred
 // over deleting, to keep an audit trail"; so there is no deletion.
-func (s *Server) changeKey(r *wire.Request) error {
+func (s *Gate) ChangeKey(r *wire.Request) error {
 	id := r.Param("key_id")
 	if !form.ValidIdentifier(id) {
 		return errNoKey

@@ -1,4 +1,4 @@
-package http
+package access
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/http/memory"
 	"dialler/http/wire"
 )
 
@@ -106,7 +107,7 @@ func (k *keyring) lookup(ctx context.Context, hash [32]byte, now time.Time) (*ke
 	}
 	key, found, err := k.store.KeyByHash(ctx, hash)
 	if err != nil {
-		if entry != nil && away(err) && now.Sub(entry.at) < k.spare && !now.Before(entry.at) {
+		if entry != nil && memory.Away(err) && now.Sub(entry.at) < k.spare && !now.Before(entry.at) {
 			return entry, nil
 		}
 		return nil, err

@@ -1,4 +1,4 @@
-package http
+package access
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 
+	"dialler/http/memory"
 	"dialler/http/wire"
 
 	nethttp "net/http"
@@ -22,7 +23,7 @@ import (
 // protection; revocable".
 
 const (
-	sessionCookie = "dialler_session"
+	SessionCookie = "dialler_session"
 	csrfHeader    = "X-CSRF-Token"
 
 	// sessionIdle is how long a session lives without a request, sessionLife
@@ -43,7 +44,7 @@ const (
 type sessions struct {
 	store Sessions
 	now   func() time.Time
-	known *memory[[32]byte, engine.UserSession]
+	known *memory.Memory[[32]byte, engine.UserSession]
 
 	mu   sync.Mutex
 	seen map[[32]byte]engine.UserSession // used, not written down yet
@@ -51,7 +52,7 @@ type sessions struct {
 
 func newSessions(store Sessions, now func() time.Time) *sessions {
 	s := &sessions{store: store, now: now, seen: make(map[[32]byte]engine.UserSession)}
-	s.known = newMemory(sessionTrust, sessionsCap, now, func(ctx context.Context, hash [32]byte) (engine.UserSession, bool, error) {
+	s.known = memory.New(sessionTrust, sessionsCap, now, func(ctx context.Context, hash [32]byte) (engine.UserSession, bool, error) {
 		return store.SessionByHash(ctx, hash)
 	})
 	return s
@@ -72,7 +73,7 @@ func (s *sessions) check(ctx context.Context, token string) (engine.UserSession,
 		return engine.UserSession{}, wire.ErrUnauthorized
 	}
 	hash := sha256.Sum256([]byte(token))
-	u, found, err := s.known.get(ctx, hash)
+	u, found, err := s.known.Get(ctx, hash)
 	if err != nil {
 		return engine.UserSession{}, err
 	}
@@ -112,7 +113,7 @@ func (s *sessions) end(ctx context.Context, hash [32]byte) error {
 	if err := s.store.EndSession(ctx, hash); err != nil {
 		return err
 	}
-	s.known.forget(hash)
+	s.known.Forget(hash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.seen, hash)
@@ -135,7 +136,7 @@ func (s *sessions) flush(ctx context.Context) {
 	for _, u := range list {
 		if s.seen[u.Hash].SeenAt.Equal(u.SeenAt) {
 			delete(s.seen, u.Hash)
-			s.known.forget(u.Hash) // it still has the row from before
+			s.known.Forget(u.Hash) // it still has the row from before
 		}
 	}
 }
@@ -155,13 +156,13 @@ func cookie(r *wire.Request) (string, bool) {
 	if len(h.PeekAll("Authorization")) > 0 || len(h.PeekAll("X-Api-Key")) > 0 {
 		return "", false
 	}
-	token := h.Cookie(sessionCookie)
+	token := h.Cookie(SessionCookie)
 	return string(token), len(token) > 0
 }
 
 // setCookie gives the browser a session's token, or takes it away ("").
-func (s *Server) setCookie(r *wire.Request, token string) {
-	c := sessionCookie + "=" + token + "; Path=/; HttpOnly; SameSite=Strict; Max-Age="
+func (s *Gate) setCookie(r *wire.Request, token string) {
+	c := SessionCookie + "=" + token + "; Path=/; HttpOnly; SameSite=Strict; Max-Age="
 	if token == "" {
 		c += "0"
 	} else {
@@ -176,7 +177,7 @@ func (s *Server) setCookie(r *wire.Request, token string) {
 // authenticateSession finds out who the cookie stands for. What changes
 // something needs the CSRF token too: the cookie alone proves only which
 // browser it is, not that our page sent the request.
-func (s *Server) authenticateSession(r *wire.Request, token string) error {
+func (s *Gate) authenticateSession(r *wire.Request, token string) error {
 	u, err := s.sessions.check(r.Ctx(), token)
 	if err != nil {
 		return err
@@ -216,8 +217,8 @@ func replySession(r *wire.Request, user *engine.User, u *engine.UserSession, tok
 	})
 }
 
-// openSession logs a browser in.
-func (s *Server) openSession(r *wire.Request) error {
+// OpenSession logs a browser in.
+func (s *Gate) OpenSession(r *wire.Request) error {
 	user, err := s.logIn(r)
 	if err != nil {
 		return err
@@ -242,10 +243,10 @@ func (s *Server) openSession(r *wire.Request) error {
 	return replySession(r, &user, &u, token)
 }
 
-func (s *Server) session(r *wire.Request) error { return replySession(r, r.User, r.Session, r.Token) }
+func (s *Gate) Session(r *wire.Request) error { return replySession(r, r.User, r.Session, r.Token) }
 
-// closeSession logs out.
-func (s *Server) closeSession(r *wire.Request) error {
+// CloseSession logs out.
+func (s *Gate) CloseSession(r *wire.Request) error {
 	if err := s.sessions.end(r.Ctx(), r.Session.Hash); err != nil {
 		return err
 	}

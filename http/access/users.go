@@ -1,4 +1,4 @@
-package http
+package access
 
 import (
 	"context"
@@ -63,7 +63,7 @@ func NewUser(email, role, password string, now time.Time) engine.User {
 		PasswordHash: HashPassword(password), Active: true, CreatedAt: now}
 }
 
-func (s *Server) listUsers(r *wire.Request) error {
+func (s *Gate) ListUsers(r *wire.Request) error {
 	list, err := s.Users.Users(r.Ctx())
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (s *Server) listUsers(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *Server) createUser(r *wire.Request) error {
+func (s *Gate) CreateUser(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (s *Server) createUser(r *wire.Request) error {
 	return r.Reply(nethttp.StatusCreated, viewUser(&u, generated, s.Now()))
 }
 
-func (s *Server) changeUser(r *wire.Request) error {
+func (s *Gate) ChangeUser(r *wire.Request) error {
 	id := engine.UserID(r.Param("user_id"))
 	if !form.ValidIdentifier(string(id)) {
 		return errNoUser
@@ -156,8 +156,8 @@ func (s *Server) changeUser(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, viewUser(&u, generated, s.Now()))
 }
 
-// changePassword is everybody's own.
-func (s *Server) changePassword(r *wire.Request) error {
+// ChangePassword is everybody's own.
+func (s *Gate) ChangePassword(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
 		return err
@@ -195,9 +195,9 @@ func (s *Server) changePassword(r *wire.Request) error {
 
 // userChanged has every node ask the store who the user is; err is that of the
 // change, which may have been carried out all the same.
-func (s *Server) userChanged(ctx context.Context, id engine.UserID, err error) error {
-	s.tokens.known.forget(id)
-	s.sessions.known.forgetAll() // which are the user's says the store
+func (s *Gate) userChanged(ctx context.Context, id engine.UserID, err error) error {
+	s.tokens.known.Forget(id)
+	s.sessions.known.ForgetAll() // which are the user's says the store
 	if err != nil {
 		return err
 	}

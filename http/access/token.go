@@ -1,4 +1,4 @@
-package http
+package access
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 
 	"dialler/http/form"
+	"dialler/http/memory"
 	"dialler/http/wire"
 
 	nethttp "net/http"
@@ -32,7 +33,7 @@ type tokens struct {
 	ttl    time.Duration
 	now    func() time.Time
 	parser *jwt.Parser
-	known  *memory[engine.UserID, engine.User]
+	known  *memory.Memory[engine.UserID, engine.User]
 }
 
 type tokenClaims struct {
@@ -50,7 +51,7 @@ const (
 func newTokens(secret []byte, ttl time.Duration, users Users, now func() time.Time) *tokens {
 	return &tokens{
 		secret: secret, ttl: ttl, now: now,
-		known: newMemory(userTrust, usersCap, now, func(ctx context.Context, id engine.UserID) (engine.User, bool, error) {
+		known: memory.New(userTrust, usersCap, now, func(ctx context.Context, id engine.UserID) (engine.User, bool, error) {
 			return users.User(ctx, id)
 		}),
 		parser: jwt.NewParser(
@@ -124,7 +125,7 @@ func (t *tokens) verify(ctx context.Context, token string) (engine.User, error) 
 
 // active gives a user who may log in, errUnauthorized for any other.
 func (t *tokens) active(ctx context.Context, id engine.UserID) (engine.User, error) {
-	user, found, err := t.known.get(ctx, id)
+	user, found, err := t.known.Get(ctx, id)
 	if err != nil {
 		return engine.User{}, err
 	}
@@ -159,7 +160,7 @@ type userView struct {
 }
 
 // logIn gives the user of the e-mail and password in the body.
-func (s *Server) logIn(r *wire.Request) (engine.User, error) {
+func (s *Gate) logIn(r *wire.Request) (engine.User, error) {
 	f, err := r.Body()
 	if err != nil {
 		return engine.User{}, err
@@ -179,7 +180,7 @@ func (s *Server) logIn(r *wire.Request) (engine.User, error) {
 	address := subject{name: "address " + from, every: 3 * time.Second, burst: 30}
 	account := subject{name: "account " + email, every: 5 * time.Second, burst: 50}
 	if wait, ok := s.logins.admit([]subject{pair, address, account}); !ok {
-		s.metrics.limited.Inc()
+		s.limited.Inc()
 		return engine.User{}, &engine.Error{Kind: engine.KindTooMany, Code: "too_many_logins",
 			Detail: "Too many log-ins were tried; wait for Retry-After.", RetryAfter: wait}
 	}
@@ -213,8 +214,8 @@ func (s *Server) logIn(r *wire.Request) (engine.User, error) {
 	return user, s.Users.LoggedIn(r.Ctx(), user.ID, s.Now())
 }
 
-// login exchanges e-mail and password for a token.
-func (s *Server) login(r *wire.Request) error {
+// Login exchanges e-mail and password for a token.
+func (s *Gate) Login(r *wire.Request) error {
 	user, err := s.logIn(r)
 	if err != nil {
 		return err
