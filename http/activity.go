@@ -93,7 +93,7 @@ func viewActivity(e *journal.Event) activityView {
 }
 
 // activity is the log of one campaign.
-func (s *Server) activity(r *wire.Request) error {
+func (s *campaignsAPI) activity(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (s *Server) activity(r *wire.Request) error {
 
 // configActivity is the log of what is configured for all campaigns: bots,
 // trunks, numbers, keys, users, and campaigns that are no more.
-func (s *Server) configActivity(r *wire.Request) error {
+func (s *campaignsAPI) configActivity(r *wire.Request) error {
 	types, page, err := activityQuery(r, nil)
 	if err != nil {
 		return err

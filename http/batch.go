@@ -19,12 +19,12 @@ const batchErrors = 8
 // addBatch takes a list of contacts of which each is judged by itself. Those
 // that can be added are, by the rules of lists and files and all in one
 // transaction with the reply; a mistake in one stops none of the others.
-func (s *Server) addBatch(r *wire.Request) error {
+func (s *contactsAPI) addBatch(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	return s.once(r, "contacts:batch "+string(id), nethttp.StatusOK, func(key engine.Idempotency) (any, error) {
+	return s.replays.Once(r, "contacts:batch "+string(id), nethttp.StatusOK, func(key engine.Idempotency) (any, error) {
 		f, err := r.Body()
 		if err != nil {
 			return nil, err
@@ -49,7 +49,7 @@ func (s *Server) addBatch(r *wire.Request) error {
 }
 
 // batchItem reads one item, or says what is wrong with it.
-func (s *Server) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProblem) {
+func (s *contactsAPI) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProblem) {
 	if v.Kind != form.Object {
 		return campaign.NewContact{}, &campaign.RowProblem{Code: "validation_failed", Detail: "An item must be " + form.Object.String() + ", not " + v.Kind.String() + "."}
 	}

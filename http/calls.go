@@ -5,9 +5,11 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
+	"sync/atomic"
 
 	"dialler/http/access"
 	"dialler/http/form"
+	"dialler/http/idempotency"
 	"dialler/http/wire"
 
 	nethttp "net/http"
@@ -18,6 +20,39 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 )
+
+// callsAPI serves calls: placing them, what became of them, and what is done with
+// one that is live.
+type callsAPI struct {
+	*wire.Host
+	gate    *access.Gate
+	replays *idempotency.Replays
+	callsPorts
+	callsOptions
+
+	listening atomic.Int32 // recordings being sent
+}
+
+// callsPorts are what it needs of the rest of the dialler.
+type callsPorts struct {
+	Calls        Calls
+	Bots         callsBots
+	Destinations wire.Destinations
+	Recordings   Recordings
+}
+
+// callsOptions are what the process decides of it.
+type callsOptions struct {
+	// ResultToken gives the bearer token with which a call's bot may post its
+	// result; nil when only the hash that is stored with the call is known.
+	ResultToken func(engine.CallID) string
+	// Patience is how long a reader of a recording may take.
+	Patience time.Duration
+}
+
+func newCallsAPI(h *wire.Host, gate *access.Gate, kept *idempotency.Replays, p callsPorts, o callsOptions) *callsAPI {
+	return &callsAPI{Host: h, gate: gate, replays: kept, callsPorts: p, callsOptions: o}
+}
 
 // callView is an attempt as API callers see it. The fields of the attempt
 // trail (spec: Attempt) have the same names in contactView's trail.
@@ -125,7 +160,7 @@ var errNoCall = engine.NotFound("call_not_found", "There is no such call.")
 
 // visibleCall finds the call of the path; one that the key may not see is
 // absent to it.
-func (s *Server) visibleCall(r *wire.Request) (attempt.Attempt, error) {
+func (s *callsAPI) visibleCall(r *wire.Request) (attempt.Attempt, error) {
 	id := engine.CallID(r.Param("call_id"))
 	if _, ok := id.Attempt(); !ok {
 		return attempt.Attempt{}, errNoCall
@@ -141,7 +176,7 @@ func (s *Server) visibleCall(r *wire.Request) (attempt.Attempt, error) {
 }
 
 // call shows state and outcome (SEMANTICS §10).
-func (s *Server) call(r *wire.Request) error {
+func (s *callsAPI) call(r *wire.Request) error {
 	a, err := s.visibleCall(r)
 	if err != nil {
 		return err
@@ -150,7 +185,7 @@ func (s *Server) call(r *wire.Request) error {
 }
 
 // hangUp ends a live call; one that is not answered yet is called off.
-func (s *Server) hangUp(r *wire.Request) error {
+func (s *callsAPI) hangUp(r *wire.Request) error {
 	a, err := s.visibleCall(r)
 	if err != nil {
 		return err
@@ -171,7 +206,7 @@ const digitsCap = 32
 
 // digits sends keys to the callee of a live call, for a bot that has to get
 // through a menu.
-func (s *Server) digits(r *wire.Request) error {
+func (s *callsAPI) digits(r *wire.Request) error {
 	id, err := s.callAccess(r, wire.ScopeDialout)
 	if err != nil {
 		return err
@@ -204,7 +239,7 @@ type storedReply struct {
 
 // result takes what a bot or a post-call analysis says of a conversation
 // (INTERFACES §3): an idempotent upsert, accepted late.
-func (s *Server) result(r *wire.Request) error {
+func (s *callsAPI) result(r *wire.Request) error {
 	id, err := s.resultAccess(r)
 	if err != nil {
 		return err
@@ -243,13 +278,13 @@ func (s *Server) result(r *wire.Request) error {
 }
 
 // resultAccess is callAccess for what belongs to results.
-func (s *Server) resultAccess(r *wire.Request) (engine.CallID, error) {
+func (s *callsAPI) resultAccess(r *wire.Request) (engine.CallID, error) {
 	return s.callAccess(r, wire.ScopeResults)
 }
 
 // callAccess lets in an API key with the scope, or the call's own token, and
 // gives the call.
-func (s *Server) callAccess(r *wire.Request, scope string) (engine.CallID, error) {
+func (s *callsAPI) callAccess(r *wire.Request, scope string) (engine.CallID, error) {
 	id := engine.CallID(r.Param("call_id"))
 	if given := r.HTTP.Request.Header.PeekAll("X-Api-Key"); len(given) > 0 {
 		if len(given) > 1 {

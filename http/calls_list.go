@@ -19,7 +19,7 @@ import (
 
 // listCalls gives calls, newest first; the cursor of the answer leads on to older
 // ones. A key that is bound to campaigns names one of them.
-func (s *Server) listCalls(r *wire.Request) error {
+func (s *callsAPI) listCalls(r *wire.Request) error {
 	q := attempt.Query{Limit: wire.DefaultPageSize}
 	var errs form.Errors
 	for k, v := range r.HTTP.QueryArgs().All() {

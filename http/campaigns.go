@@ -1,6 +1,7 @@
 package http
 
 import (
+	"dialler/http/memory"
 	"dialler/http/wire"
 
 	nethttp "net/http"
@@ -25,6 +26,43 @@ var actions = []struct {
 	{"stop", campaign.ActionStop},
 	{"restart", campaign.ActionRestart},
 	{"cancel-restart", campaign.ActionCancelRestart},
+}
+
+// campaignsAPI serves campaigns and what is asked of one: runs, charts, capacity,
+// history, simulations.
+type campaignsAPI struct {
+	*wire.Host
+	campaignsPorts
+	limits campaignsLimits
+
+	charts     *memory.Memory[chartKey, []byte]
+	supplies   *memory.Memory[struct{}, supplies]
+	counting   wire.Places // charts
+	simulating simulations
+}
+
+// campaignsPorts are what it needs of the rest of the dialler.
+type campaignsPorts struct {
+	Campaigns   campaignsStore
+	Activity    Activity
+	Charts      campaignsCharts
+	Simulations Simulations
+	Bots        campaignsBots
+	Trunks      campaignsTrunks
+	Numbers     campaignsNumbers
+}
+
+// campaignsLimits bound simulations.
+type campaignsLimits struct {
+	SimulationTime time.Duration // that one may take
+	Patience       time.Duration // with a reader
+}
+
+func newCampaignsAPI(h *wire.Host, p campaignsPorts, l campaignsLimits) *campaignsAPI {
+	s := &campaignsAPI{Host: h, campaignsPorts: p, limits: l, counting: wire.NewPlaces(chartsCap)}
+	s.charts = memory.New(chartTTL, chartsKept, h.Now, s.loadChart)
+	s.supplies = memory.New(suppliesTTL, 1, h.Now, s.loadSupplies)
+	return s
 }
 
 type campaignView struct {
@@ -116,7 +154,7 @@ type campaignList struct {
 	Total     int            `json:"total"`
 }
 
-func (s *Server) listCampaigns(r *wire.Request) error {
+func (s *campaignsAPI) listCampaigns(r *wire.Request) error {
 	number, size, filter, err := r.Page(wire.Names(campaign.States))
 	if err != nil {
 		return err
@@ -132,7 +170,7 @@ func (s *Server) listCampaigns(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *Server) createCampaign(r *wire.Request) error {
+func (s *campaignsAPI) createCampaign(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
 		return err
@@ -153,7 +191,7 @@ func (s *Server) createCampaign(r *wire.Request) error {
 }
 
 // detailOf gives the campaign of the path.
-func (s *Server) detailOf(r *wire.Request) (campaign.Detail, error) {
+func (s *campaignsAPI) detailOf(r *wire.Request) (campaign.Detail, error) {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return campaign.Detail{}, err
@@ -161,7 +199,7 @@ func (s *Server) detailOf(r *wire.Request) (campaign.Detail, error) {
 	return s.Campaigns.Detail(r.Ctx(), id)
 }
 
-func (s *Server) campaign(r *wire.Request) error {
+func (s *campaignsAPI) campaign(r *wire.Request) error {
 	d, err := s.detailOf(r)
 	if err != nil {
 		return err
@@ -170,7 +208,7 @@ func (s *Server) campaign(r *wire.Request) error {
 }
 
 // preflight asks what Start would, without starting.
-func (s *Server) preflight(r *wire.Request) error {
+func (s *campaignsAPI) preflight(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -184,7 +222,7 @@ func (s *Server) preflight(r *wire.Request) error {
 
 // act carries out one lifecycle command. Spec: "One per start, pause, resume
 // and stop action: the action, the user who did it"; so users only, no keys.
-func (s *Server) act(action campaign.Action) wire.Handler {
+func (s *campaignsAPI) act(action campaign.Action) wire.Handler {
 	return func(r *wire.Request) error {
 		id, err := r.CampaignOf()
 		if err != nil {
@@ -219,7 +257,7 @@ func actOptions(r *wire.Request, cmd *campaign.Act) error {
 	return f.Errs.Err()
 }
 
-func (s *Server) deleteCampaign(r *wire.Request) error {
+func (s *campaignsAPI) deleteCampaign(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -239,7 +277,7 @@ type runList struct {
 }
 
 // listRuns is the history of a campaign's runs.
-func (s *Server) listRuns(r *wire.Request) error {
+func (s *campaignsAPI) listRuns(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err

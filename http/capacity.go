@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 
+	"dialler/http/telephony"
 	"dialler/http/wire"
 
 	nethttp "net/http"
@@ -22,12 +23,12 @@ const suppliesTTL = time.Second
 // supplies are the trunks and numbers of the installation as they stand.
 type supplies struct {
 	trunks   []engine.TrunkSettings
-	stand    map[engine.TrunkID]TrunkStatus
+	stand    map[engine.TrunkID]telephony.TrunkStatus
 	states   map[engine.PhoneNumber]string // as configured
 	statuses map[engine.PhoneNumber]numberpool.Status
 }
 
-func (s *Server) loadSupplies(ctx context.Context, _ struct{}) (v supplies, found bool, err error) {
+func (s *campaignsAPI) loadSupplies(ctx context.Context, _ struct{}) (v supplies, found bool, err error) {
 	if v.trunks, err = s.Trunks.Trunks(ctx); err != nil {
 		return v, false, err
 	}
@@ -77,7 +78,7 @@ type resourceView struct {
 	Out      map[string]int `json:"out"`
 }
 
-func (s *Server) capacity(r *wire.Request) error {
+func (s *campaignsAPI) capacity(r *wire.Request) error {
 	d, err := s.detailOf(r)
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ type firstAudioView struct {
 	Count  int    `json:"count"`
 }
 
-func (s *Server) series(r *wire.Request) error {
+func (s *campaignsAPI) series(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (s *Server) series(r *wire.Request) error {
 	return s.replyChart(r, key)
 }
 
-func (s *Server) breakdown(r *wire.Request) error {
+func (s *campaignsAPI) breakdown(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func chartTime(field, val string, errs *form.Errors) time.Time {
 	return t.UTC()
 }
 
-func (s *Server) replyChart(r *wire.Request, key chartKey) error {
+func (s *campaignsAPI) replyChart(r *wire.Request, key chartKey) error {
 	body, _, err := s.charts.Get(r.Ctx(), key)
 	if err != nil {
 		return err
@@ -188,14 +188,14 @@ func (s *Server) replyChart(r *wire.Request, key chartKey) error {
 	return nil
 }
 
-func (s *Server) loadChart(ctx context.Context, key chartKey) (body []byte, found bool, err error) {
+func (s *campaignsAPI) loadChart(ctx context.Context, key chartKey) (body []byte, found bool, err error) {
 	if !s.counting.Take(ctx) {
 		return nil, false, errManyCharts
 	}
 	defer s.counting.Leave()
 	var v any
 	if key.points > 0 {
-		out, err := s.Reports.Series(ctx, campaign.SeriesQuery{Campaign: key.campaign, Run: key.run, From: key.from, Until: key.until, Points: key.points, Now: s.Now()})
+		out, err := s.Charts.Series(ctx, campaign.SeriesQuery{Campaign: key.campaign, Run: key.run, From: key.from, Until: key.until, Points: key.points, Now: s.Now()})
 		if err != nil {
 			return nil, false, err
 		}
@@ -207,8 +207,8 @@ func (s *Server) loadChart(ctx context.Context, key chartKey) (body []byte, foun
 	return body, true, err
 }
 
-func (s *Server) breakdownOf(ctx context.Context, key chartKey) (v breakdownView, err error) {
-	b, err := s.Reports.Breakdown(ctx, key.campaign, key.run)
+func (s *campaignsAPI) breakdownOf(ctx context.Context, key chartKey) (v breakdownView, err error) {
+	b, err := s.Charts.Breakdown(ctx, key.campaign, key.run)
 	if err != nil {
 		return v, err
 	}

@@ -12,6 +12,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/numberpool"
 	"dialler/engine/trunk"
+	"dialler/http/telephony"
 )
 
 func TestTheSeriesOfARunIsAskedForInTimeAndPoints(t *testing.T) {
@@ -165,12 +166,12 @@ func TestTheCapacityOfACampaignIsWhatCanBeUsedNow(t *testing.T) {
 	d.Live.Seats, d.Live.FreeSeats = 6, 2
 	have := supplies{
 		trunks: []engine.TrunkSettings{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "new"}},
-		stand:  map[engine.TrunkID]TrunkStatus{},
+		stand:  map[engine.TrunkID]telephony.TrunkStatus{},
 		statuses: map[engine.PhoneNumber]numberpool.Status{"+493023125000": {State: numberpool.Resting, Refuses: numberpool.CapRest},
 			"+493023125001": {State: numberpool.Active}, "+493023125009": {Refuses: numberpool.CapState}},
 	}
 	for id, health := range map[engine.TrunkID]string{"a": "up", "b": "trying", "c": "held"} {
-		var s TrunkStatus
+		var s telephony.TrunkStatus
 		s.Health, s.Rate, s.Placed, s.Legs, s.Channels = trunk.Health(health), 10, 4.5, 7, 30
 		have.stand[id] = s
 	}

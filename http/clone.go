@@ -17,7 +17,7 @@ import (
 const cloneTimeout = 10 * time.Minute
 
 // cloneCampaign copies a campaign into a new draft and says where it is.
-func (s *Server) cloneCampaign(r *wire.Request) error {
+func (s *campaignsAPI) cloneCampaign(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (s *Server) cloneCampaign(r *wire.Request) error {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(s.closing, cloneTimeout)
+	ctx, cancel := context.WithTimeout(s.Closing, cloneTimeout)
 	defer cancel()
 	defer whileConnected(r.HTTP.Conn(), cancel)()
 	d, err := s.Campaigns.Clone(ctx, cmd)

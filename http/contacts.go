@@ -3,7 +3,10 @@ package http
 import (
 	"errors"
 
+	"dialler/http/access"
+	"dialler/http/download"
 	"dialler/http/form"
+	"dialler/http/idempotency"
 	"dialler/http/wire"
 
 	nethttp "net/http"
@@ -20,6 +23,29 @@ import (
 
 // maxContactsPerRequest bounds one list; longer ones are sent in parts.
 const maxContactsPerRequest = 1000
+
+// contactsAPI serves the contacts of campaigns and how they come in: lists, files,
+// triggers.
+type contactsAPI struct {
+	*wire.Host
+	gate    *access.Gate
+	replays *idempotency.Replays
+	feeds   *feeds
+	files   *download.Files
+	contactsPorts
+	bodyCap int64 // of a file
+}
+
+// contactsPorts are what it needs of the rest of the dialler.
+type contactsPorts struct {
+	Campaigns    contactsStore
+	Imports      Imports
+	Destinations wire.Destinations
+}
+
+func newContactsAPI(h *wire.Host, gate *access.Gate, kept *idempotency.Replays, live *feeds, f *download.Files, p contactsPorts, bodyCap int64) *contactsAPI {
+	return &contactsAPI{Host: h, gate: gate, replays: kept, feeds: live, files: f, contactsPorts: p, bodyCap: bodyCap}
+}
 
 type contactView struct {
 	ID          engine.ContactID  `json:"contact_id"`
@@ -84,7 +110,7 @@ type contactList struct {
 	Total    int           `json:"total"`
 }
 
-func (s *Server) listContacts(r *wire.Request) error {
+func (s *contactsAPI) listContacts(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -128,7 +154,7 @@ type contactDetail struct {
 	Explain campaign.Explanation `json:"explain"`
 }
 
-func (s *Server) getContact(r *wire.Request) error {
+func (s *contactsAPI) getContact(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -142,7 +168,7 @@ func (s *Server) getContact(r *wire.Request) error {
 
 // actOnContact carries out what an operator wants for one contact, and shows it
 // afterwards.
-func (s *Server) actOnContact(action campaign.ContactAction) wire.Handler {
+func (s *contactsAPI) actOnContact(action campaign.ContactAction) wire.Handler {
 	return func(r *wire.Request) error {
 		id, err := r.CampaignOf()
 		if err != nil {
@@ -185,7 +211,7 @@ func contactOptions(r *wire.Request, cmd *campaign.ActOnContact) error {
 
 // addContacts takes a list. A mistake in one row refuses the whole list, so
 // that nothing is half written and the same list can be sent again.
-func (s *Server) addContacts(r *wire.Request) error {
+func (s *contactsAPI) addContacts(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err

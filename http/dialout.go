@@ -12,8 +12,8 @@ import (
 )
 
 // dialout places one call outside campaigns (spec: Dialout; SEMANTICS §10).
-func (s *Server) dialout(r *wire.Request) error {
-	return s.once(r, "dialout", nethttp.StatusCreated, func(id engine.Idempotency) (any, error) {
+func (s *callsAPI) dialout(r *wire.Request) error {
+	return s.replays.Once(r, "dialout", nethttp.StatusCreated, func(id engine.Idempotency) (any, error) {
 		f, err := r.Body()
 		if err != nil {
 			return nil, err

@@ -27,7 +27,7 @@ type editedNow struct {
 	Settings settingsView `json:"settings"`
 }
 
-func (s *Server) editCampaign(r *wire.Request) error {
+func (s *campaignsAPI) editCampaign(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 )
 
 // exclude suppresses contacts of a campaign (spec: Exclude; SEMANTICS §3, §11).
-func (s *Server) exclude(r *wire.Request) error {
-	return s.once(r, "exclude", nethttp.StatusOK, func(id engine.Idempotency) (any, error) {
+func (s *exclusionsAPI) exclude(r *wire.Request) error {
+	return s.replays.Once(r, "exclude", nethttp.StatusOK, func(id engine.Idempotency) (any, error) {
 		f, err := r.Body()
 		if err != nil {
 			return nil, err

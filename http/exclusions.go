@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 
+	"dialler/http/download"
 	"dialler/http/form"
+	"dialler/http/idempotency"
 	"dialler/http/wire"
 
 	nethttp "net/http"
@@ -22,6 +24,27 @@ import (
 // excludedAtOnce is how many numbers of a file are excluded at the same time:
 // their commits and look-ups go together.
 const excludedAtOnce = 128
+
+// exclusionsAPI serves who must not be called: by a campaign, by nobody, and people
+// who are taken out of everything.
+type exclusionsAPI struct {
+	*wire.Host
+	replays *idempotency.Replays
+	files   *download.Files
+	exclusionsPorts
+	bodyCap int64 // of a file
+}
+
+// exclusionsPorts are what it needs of the rest of the dialler.
+type exclusionsPorts struct {
+	Campaigns    exclusionsStore
+	Suppressions Suppressions
+	Persons      Persons
+}
+
+func newExclusionsAPI(h *wire.Host, kept *idempotency.Replays, f *download.Files, p exclusionsPorts, bodyCap int64) *exclusionsAPI {
+	return &exclusionsAPI{Host: h, replays: kept, files: f, exclusionsPorts: p, bodyCap: bodyCap}
+}
 
 type exclusionView struct {
 	Mobile    string            `json:"mobile,omitempty"`
@@ -42,7 +65,7 @@ type excludedFile struct {
 	numbersFile
 }
 
-func (s *Server) listExclusions(r *wire.Request) error {
+func (s *exclusionsAPI) listExclusions(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -93,7 +116,7 @@ func readExclusion(r *wire.Request, id *engine.CampaignID, n *engine.PhoneNumber
 }
 
 // addExclusion is exclude for operators.
-func (s *Server) addExclusion(r *wire.Request) error {
+func (s *exclusionsAPI) addExclusion(r *wire.Request) error {
 	cmd := campaign.Exclude{Who: r.Who(), Deadline: r.Deadline()}
 	err := readExclusion(r, &cmd.Campaign, &cmd.Number, &cmd.Match, &cmd.Reason)
 	if err != nil {
@@ -108,7 +131,7 @@ func (s *Server) addExclusion(r *wire.Request) error {
 
 // liftExclusion takes one back. The selector is in the body: a path would bring the
 // number into logs.
-func (s *Server) liftExclusion(r *wire.Request) error {
+func (s *exclusionsAPI) liftExclusion(r *wire.Request) error {
 	cmd := campaign.Lift{Who: r.Who(), Deadline: r.Deadline()}
 	err := readExclusion(r, &cmd.Campaign, &cmd.Number, &cmd.Match, nil)
 	if err != nil {
@@ -124,7 +147,7 @@ func (s *Server) liftExclusion(r *wire.Request) error {
 // importExclusions reads a file with a column phone_number and excludes its
 // numbers as they come in: a file that breaks off has excluded what was read, and
 // sending it again is harmless.
-func (s *Server) importExclusions(r *wire.Request) error {
+func (s *exclusionsAPI) importExclusions(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -139,7 +162,7 @@ func (s *Server) importExclusions(r *wire.Request) error {
 	if _, err := s.Campaigns.Detail(r.Ctx(), id); err != nil {
 		return err // before the file is sent
 	}
-	file, err := r.Upload(s.ImportBodyCap)
+	file, err := r.Upload(s.bodyCap)
 	if err != nil {
 		return err
 	}
@@ -162,16 +185,16 @@ func (s *Server) importExclusions(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *Server) noteExclusions(cmd campaign.ExclusionsImported) error {
-	ctx, cancel := context.WithTimeout(s.closing, s.CommandTimeout)
+func (s *exclusionsAPI) noteExclusions(cmd campaign.ExclusionsImported) error {
+	ctx, cancel := context.WithTimeout(s.Closing, s.CommandTimeout)
 	defer cancel()
 	cmd.Deadline = s.Now().Add(s.CommandTimeout)
 	return s.Campaigns.ExclusionsImported(ctx, cmd)
 }
 
 // excludeAll excludes numbers at the same time and adds up what became of them.
-func (s *Server) excludeAll(cmd campaign.Exclude, numbers []engine.PhoneNumber, sum *campaign.ExcludeReply) error {
-	ctx, cancel := context.WithTimeout(s.closing, s.CommandTimeout)
+func (s *exclusionsAPI) excludeAll(cmd campaign.Exclude, numbers []engine.PhoneNumber, sum *campaign.ExcludeReply) error {
+	ctx, cancel := context.WithTimeout(s.Closing, s.CommandTimeout)
 	defer cancel()
 	cmd.Deadline = s.Now().Add(s.CommandTimeout)
 	var wg sync.WaitGroup
@@ -203,7 +226,7 @@ const exclusionsPart = 1000
 var exclusionsFileColumns = []string{"phone_number", "match", "reason", "created_at"}
 
 // exclusionsFile answers with all of them as CSV.
-func (s *Server) exclusionsFile(r *wire.Request) error {
+func (s *exclusionsAPI) exclusionsFile(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -215,7 +238,7 @@ func (s *Server) exclusionsFile(r *wire.Request) error {
 		return err
 	}
 	var last journal.Exclusion
-	return sheet(s.files, r, &download{campaign: id, columns: exclusionsFileColumns}, "exclusions-"+string(id)+".csv", exclusionsPart,
+	return download.SendSheet(s.files, r, &download.Sheet{Campaign: id, Columns: exclusionsFileColumns}, "exclusions-"+string(id)+".csv", exclusionsPart,
 		func(ctx context.Context) ([]journal.Exclusion, error) {
 			list, err := s.Campaigns.ExclusionsAfter(ctx, id, last, exclusionsPart)
 			if len(list) > 0 {
@@ -228,6 +251,6 @@ func (s *Server) exclusionsFile(r *wire.Request) error {
 				text, _ := json.Marshal(x.Match) // of texts
 				match = string(text)
 			}
-			return []string{x.Number.E164(), match, engine.SpreadsheetText(x.Reason), reportTime(&x.CreatedAt)}
+			return []string{x.Number.E164(), match, engine.SpreadsheetText(x.Reason), download.Time(&x.CreatedAt)}
 		})
 }

@@ -136,7 +136,7 @@ func TestExclusionsAreDownloadedAsAFile(t *testing.T) {
 	b.byKey("GET", path+"?page=2", "").is(422, "validation_failed", "page unknown_field")
 	b.ports.fail = wire.ErrNoCampaign
 	b.byKey("GET", path, "").is(404, "campaign_not_found")
-	eventually(t, "no report is counted", func() bool { return b.server.files.sheets.Load() == 0 })
+	eventually(t, "no report is counted", func() bool { return b.server.files.Sheets.Load() == 0 })
 }
 
 func equalText(in io.Reader, want []byte) bool {

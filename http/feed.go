@@ -12,6 +12,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/access"
 	"dialler/http/form"
 	"dialler/http/wire"
 )
@@ -34,12 +35,22 @@ type feeds struct {
 
 	cap, capEach int
 	host         *wire.Host
+	gate         *access.Gate
+	campaigns    liveCampaigns
 	figures      streamFigures
 
 	mu     sync.Mutex
 	open   map[string]*feed
 	held   int
 	heldBy map[string]int
+}
+
+// liveCampaigns are what is watched.
+type liveCampaigns interface {
+	// Detail: NotFound "campaign_not_found" when there is none.
+	Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error)
+	// List gives one page, newest first, and how many there are.
+	List(ctx context.Context, page campaign.Page) ([]campaign.Detail, int, error)
 }
 
 // streamFigures count streams.
@@ -64,14 +75,14 @@ const (
 	feedMemory = 30
 )
 
-func newFeeds(h *wire.Host, total, each int, figures streamFigures) *feeds {
+func newFeeds(h *wire.Host, gate *access.Gate, campaigns liveCampaigns, total, each int, figures streamFigures) *feeds {
 	return &feeds{
 		interval: feedInterval, heartbeat: streamHeartbeat, patience: streamPatience, linger: feedLinger,
 		after: func(d time.Duration) (<-chan time.Time, func() bool) {
 			t := time.NewTimer(d)
 			return t.C, t.Stop
 		},
-		cap: total, capEach: each, host: h, figures: figures,
+		cap: total, capEach: each, host: h, gate: gate, campaigns: campaigns, figures: figures,
 		open: make(map[string]*feed), heldBy: make(map[string]int),
 	}
 }

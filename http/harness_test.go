@@ -165,7 +165,7 @@ func (b *bench) token(id engine.UserID) string {
 func (b *bench) slowKeys() {
 	cfg := b.server.gate.Config
 	cfg.KeyRate, cfg.KeyBurst = 1e-9, 0
-	b.server.gate = access.NewGate(cfg, b.server.gate.Stores, b.server.metrics.limited)
+	*b.server.gate = *access.NewGate(cfg, b.server.gate.Stores, b.server.metrics.limited)
 }
 
 type answer struct {

@@ -15,7 +15,7 @@ import (
 // watchImport streams how an import comes on: it as it stands, again whenever
 // that changes, and an end once it has come to its own. Imports are few and
 // short: each stream looks for itself.
-func (s *Server) watchImport(r *wire.Request) error {
+func (s *contactsAPI) watchImport(r *wire.Request) error {
 	imp, err := s.importOf(r)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (s *Server) watchImport(r *wire.Request) error {
 }
 
 type importWatch struct {
-	server *Server
+	server *contactsAPI
 	st     stream
 	imp    campaign.Import
 }

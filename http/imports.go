@@ -1,18 +1,19 @@
 package http
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 
+	"dialler/http/download"
 	"dialler/http/form"
+	"dialler/http/idempotency"
 	"dialler/http/wire"
 
 	nethttp "net/http"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -39,7 +40,7 @@ type rejectedList struct {
 
 // importContacts reads a file. Whoever sends it, and whether the campaign takes
 // it, is checked before its first byte is looked at.
-func (s *Server) importContacts(r *wire.Request) error {
+func (s *contactsAPI) importContacts(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -54,11 +55,11 @@ func (s *Server) importContacts(r *wire.Request) error {
 	if done, err := s.importedBefore(r, &cmd); done || err != nil {
 		return err
 	}
-	file, err := r.Upload(s.ImportBodyCap)
+	file, err := r.Upload(s.bodyCap)
 	if err != nil {
 		return err
 	}
-	imp, err := s.Imports.Import(s.closing, cmd, file)
+	imp, err := s.Imports.Import(s.Closing, cmd, file)
 	if err != nil {
 		return err
 	}
@@ -76,8 +77,8 @@ func replyImport(r *wire.Request, imp *campaign.Import, waited bool) error {
 // importedBefore answers a request whose Idempotency-Key has brought a file in
 // before, without a look at its body. The import itself is what is kept of the
 // key: one that failed makes room for the next try, which begins anew.
-func (s *Server) importedBefore(r *wire.Request, cmd *campaign.ImportContacts) (done bool, err error) {
-	token, present, err := idempotencyKey(r.HTTP.Request.Header.PeekAll("Idempotency-Key"))
+func (s *contactsAPI) importedBefore(r *wire.Request, cmd *campaign.ImportContacts) (done bool, err error) {
+	token, present, err := idempotency.Key(r.HTTP.Request.Header.PeekAll("Idempotency-Key"))
 	if err != nil || !present {
 		return false, err
 	}
@@ -102,8 +103,7 @@ func (s *Server) importedBefore(r *wire.Request, cmd *campaign.ImportContacts) (
 	case imp.State == campaign.ImportStaging, imp.Open() && cmd.Wait:
 		return false, journal.ErrImportRequest
 	}
-	s.metrics.replayed.Inc()
-	r.HTTP.Response.Header.Set("Idempotent-Replayed", "true")
+	s.replays.MarkReplay(r)
 	return true, replyImport(r, &imp, cmd.Wait)
 }
 
@@ -112,7 +112,7 @@ var errImportMismatch = engine.Invalid("idempotency_mismatch", "This Idempotency
 var errImportFinished = engine.Conflict("import_finished", "The import has come to its end; nothing of it can be cancelled.")
 
 // cancelImport ends an import before its rows are contacts.
-func (s *Server) cancelImport(r *wire.Request) error {
+func (s *contactsAPI) cancelImport(r *wire.Request) error {
 	imp, err := s.importOf(r)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func importQuery(r *wire.Request, cmd *campaign.ImportContacts) error {
 	for k, v := range r.HTTP.QueryArgs().All() {
 		switch key, val := string(k), string(v); key {
 		case "filename":
-			if !printable(val) {
+			if !form.Printable(val) {
 				errs.Add("filename", "invalid_format", "must be printable text in UTF-8")
 				continue
 			}
@@ -189,7 +189,7 @@ func columnMapping(val string, errs *form.Errors) map[string]string {
 		switch {
 		case m.Value.Kind != form.String:
 			errs.Add("mapping", "wrong_type", "must have texts as values")
-		case from == "" || len(from) > mappedNameCap || len(to) > contact.VariableNameCap || !printable(from) || !printable(to):
+		case from == "" || len(from) > mappedNameCap || len(to) > contact.VariableNameCap || !form.Printable(from) || !form.Printable(to):
 			errs.Add("mapping", "invalid_format", "must have printable names, of at most "+strconv.Itoa(mappedNameCap)+" bytes in the file and "+strconv.Itoa(contact.VariableNameCap)+" as variables")
 		case out[from] != "":
 			errs.Add("mapping", "invalid_format", "must name a column once")
@@ -200,12 +200,7 @@ func columnMapping(val string, errs *form.Errors) map[string]string {
 	return out
 }
 
-// printable is text of an address that can be stored and shown.
-func printable(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
-}
-
-func (s *Server) listImports(r *wire.Request) error {
+func (s *contactsAPI) listImports(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -229,7 +224,7 @@ func (s *Server) listImports(r *wire.Request) error {
 var errNoImport = engine.NotFound("import_not_found", "This campaign has no such import.")
 
 // importOf reads the import of the path.
-func (s *Server) importOf(r *wire.Request) (campaign.Import, error) {
+func (s *contactsAPI) importOf(r *wire.Request) (campaign.Import, error) {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return campaign.Import{}, err
@@ -245,7 +240,7 @@ func (s *Server) importOf(r *wire.Request) (campaign.Import, error) {
 	return imp, err
 }
 
-func (s *Server) oneImport(r *wire.Request) error {
+func (s *contactsAPI) oneImport(r *wire.Request) error {
 	imp, err := s.importOf(r)
 	if err != nil {
 		return err
@@ -253,7 +248,7 @@ func (s *Server) oneImport(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, imp)
 }
 
-func (s *Server) rejectedRows(r *wire.Request) error {
+func (s *contactsAPI) rejectedRows(r *wire.Request) error {
 	imp, err := s.importOf(r)
 	if err != nil {
 		return err
@@ -267,4 +262,38 @@ func (s *Server) rejectedRows(r *wire.Request) error {
 		return err
 	}
 	return r.Reply(nethttp.StatusOK, rejectedList{Rows: append([]campaign.RejectedRow{}, list...), Page: number, PageSize: size, Total: total})
+}
+
+// rejectedFile answers with the rows of an import that did not become contacts.
+func (s *contactsAPI) rejectedFile(r *wire.Request) error {
+	imp, err := s.importOf(r)
+	if err != nil {
+		return err
+	}
+	if err := r.NoQuery(); err != nil {
+		return err
+	}
+	page := campaign.Page{Number: 0, Size: rejectedPart}
+	return download.SendSheet(s.files, r, &download.Sheet{Campaign: imp.Campaign, Columns: rejectedColumns}, "rejected-"+string(imp.ID)+".csv", rejectedPart,
+		func(ctx context.Context) ([]campaign.RejectedRow, error) {
+			page.Number++
+			list, _, err := s.Imports.RejectedRows(ctx, imp.ID, page)
+			return list, err
+		}, func(row *campaign.RejectedRow) []string {
+			return []string{strconv.Itoa(row.Line), givenNumber(row.Number), row.Reason, engine.SpreadsheetText(row.Message)}
+		})
+}
+
+// rejectedPart is how many rejected rows are read at a time.
+const rejectedPart = 1000
+
+// rejectedColumns are those of the file of rejected rows.
+var rejectedColumns = []string{"line", "phone_number", "reason", "message"}
+
+// givenNumber is a number as a file had it: free text unless it is one.
+func givenNumber(s string) string {
+	if digits, plus := strings.CutPrefix(s, "+"); plus && digits != "" && strings.Trim(digits, "0123456789") == "" {
+		return s
+	}
+	return engine.SpreadsheetText(s)
 }

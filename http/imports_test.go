@@ -207,5 +207,5 @@ func TestRejectedRowsAreDownloadedAsAFile(t *testing.T) {
 		return nil, 0, engine.Unavailable("database_unavailable", "no", time.Second)
 	}
 	b.do("GET", path, "", view...).is(503, "database_unavailable")
-	eventually(t, "no report is counted", func() bool { return b.server.files.sheets.Load() == 0 })
+	eventually(t, "no report is counted", func() bool { return b.server.files.Sheets.Load() == 0 })
 }

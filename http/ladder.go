@@ -1,14 +1,12 @@
 package http
 
 import (
-	"dialler/http/form"
 	"dialler/http/wire"
 
 	nethttp "net/http"
 	"strings"
 
 	"dialler/engine"
-	"dialler/engine/campaign"
 	"dialler/engine/ladder"
 )
 
@@ -29,7 +27,7 @@ type messageView struct {
 
 // ladder shows the SIP messages of a call: JSON, or the drawing alone for a
 // client that asks for text.
-func (s *Server) ladder(r *wire.Request) error {
+func (s *callsAPI) ladder(r *wire.Request) error {
 	a, err := s.visibleCall(r)
 	if err != nil {
 		return err
@@ -56,44 +54,4 @@ func viewLadder(v *ladderView, messages []engine.SIPMessage) *ladderView {
 		v.Messages[i] = messageView{m, ladder.Title(m), ladder.Explain(m, messages[first:i])}
 	}
 	return v
-}
-
-// testTrunk places one call by the trunk of the path and no other one.
-func (s *Server) testTrunk(r *wire.Request) error {
-	f, err := r.Body()
-	if err != nil {
-		return err
-	}
-	to := f.Callee("to_number")
-	cmd := campaign.Dialout{
-		Trunk: engine.TrunkID(wire.PathID(f, r, "trunk_id")), Bot: engine.BotID(f.Text("bot_id", form.Required, 64)),
-		To: to.Number, From: f.Phone("from_number"),
-		Variables: f.Variables("variables", false), Who: r.Who(), Deadline: r.Deadline(),
-	}
-	f.Done()
-	if err := f.Errs.Err(); err != nil {
-		return err
-	}
-	if err := wire.MayCall(s.Destinations, "to_number", to); err != nil {
-		return err
-	}
-	trunks, err := s.Trunks.Trunks(r.Ctx())
-	if err != nil {
-		return err
-	}
-	for i := range trunks {
-		switch {
-		case trunks[i].ID != cmd.Trunk:
-		case !trunks[i].Active:
-			return engine.Conflict("trunk_inactive", "The trunk is inactive; activate it to call by it.")
-		default:
-			reply, err := s.Calls.Dialout(r.Ctx(), cmd)
-			if err != nil {
-				return err
-			}
-			r.HTTP.Response.Header.Set("Location", "/api/v1/calls/"+string(reply.CallID))
-			return r.Reply(nethttp.StatusCreated, reply)
-		}
-	}
-	return engine.NotFound("trunk_not_found", "There is no such trunk.")
 }

@@ -37,10 +37,10 @@ func TestABodyMayBeNested32Deep(t *testing.T) {
 func TestSixteenReportsMayBeWrittenAtTheSameTime(t *testing.T) {
 	b := newBench(t)
 	b.ports.onPart = func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) { return nil, nil }
-	b.server.files.sheets.Store(15)
+	b.server.files.Sheets.Store(15)
 	b.byAdmin("GET", reportPath, "").is(200, "")
-	eventually(t, "the report is counted no longer", func() bool { return b.server.files.sheets.Load() == 15 })
-	b.server.files.sheets.Store(16)
+	eventually(t, "the report is counted no longer", func() bool { return b.server.files.Sheets.Load() == 15 })
+	b.server.files.Sheets.Store(16)
 	b.byAdmin("GET", reportPath, "").is(503, "too_many_reports")
 }
 

@@ -20,22 +20,22 @@ import (
 const liveListed = 200
 
 // watchCampaign streams one campaign.
-func (s *Server) watchCampaign(r *wire.Request) error {
+func (f *feeds) watchCampaign(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
 	}
-	return s.feeds.watch(r, "campaign "+string(id), false, func(ctx context.Context) ([]campaign.Detail, int, error) {
-		d, err := s.Campaigns.Detail(ctx, id)
+	return f.watch(r, "campaign "+string(id), false, func(ctx context.Context) ([]campaign.Detail, int, error) {
+		d, err := f.campaigns.Detail(ctx, id)
 		return []campaign.Detail{d}, 1, err
-	}, s.gate.StillAllowed(r))
+	}, f.gate.StillAllowed(r))
 }
 
 // watchCampaigns streams the list.
-func (s *Server) watchCampaigns(r *wire.Request) error {
-	return s.feeds.watch(r, "campaigns", true, func(ctx context.Context) ([]campaign.Detail, int, error) {
-		return s.Campaigns.List(ctx, campaign.Page{Number: 1, Size: liveListed})
-	}, s.gate.StillAllowed(r))
+func (f *feeds) watchCampaigns(r *wire.Request) error {
+	return f.watch(r, "campaigns", true, func(ctx context.Context) ([]campaign.Detail, int, error) {
+		return f.campaigns.List(ctx, campaign.Page{Number: 1, Size: liveListed})
+	}, f.gate.StillAllowed(r))
 }
 
 // picture is what a stream's clients have before them: one campaign, or a list

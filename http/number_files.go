@@ -67,7 +67,7 @@ func fileReason(r *wire.Request, limit int) (string, error) {
 	switch {
 	case len(reason) > limit:
 		errs.Add("reason", "too_long", "must have at most "+strconv.Itoa(limit)+" bytes")
-	case !printable(reason):
+	case !form.Printable(reason):
 		errs.Add("reason", "invalid_format", "must be printable text in UTF-8")
 	}
 	for k := range r.HTTP.QueryArgs().All() {

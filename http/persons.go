@@ -19,7 +19,7 @@ type erased struct {
 
 // erasePerson takes a person out of everything that is stored. Asked for again
 // it finds nothing more.
-func (s *Server) erasePerson(r *wire.Request) error {
+func (s *exclusionsAPI) erasePerson(r *wire.Request) error {
 	f := form.Form{Errs: &form.Errors{}}
 	n := f.ParsePhone("number", r.Param("number"))
 	var suppress *bool

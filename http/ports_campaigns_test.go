@@ -3,6 +3,7 @@ package http
 import (
 	"bytes"
 	"context"
+	"io"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -148,7 +149,7 @@ func (p *ports) RunExists(_ context.Context, id engine.CampaignID, run int) erro
 	return nil
 }
 
-func (p *ports) OpenEvidence(_ context.Context, _ engine.CampaignID, _ int, who engine.Who) (RecordingFile, error) {
+func (p *ports) OpenEvidence(_ context.Context, _ engine.CampaignID, _ int, who engine.Who) (io.ReadSeekCloser, error) {
 	defer p.lock()()
 	if p.fail != nil {
 		return nil, p.fail

@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	contentWAV = "audio/wav"
 	// listenCap bounds the recordings that are sent at the same time.
 	listenCap = 64
 )
@@ -50,7 +49,7 @@ var errNoRecording = engine.NotFound("recording_not_found", "There is no recordi
 
 // recordingOf opens the recording of the path; one that the key may not hear is
 // absent to it.
-func (s *Server) recordingOf(r *wire.Request) (engine.AttemptID, RecordingFile, error) {
+func (s *callsAPI) recordingOf(r *wire.Request) (engine.AttemptID, io.ReadSeekCloser, error) {
 	id := engine.AttemptID(r.Param("attempt_id"))
 	if _, ok := id.Call().Attempt(); !ok {
 		return "", nil, errNoRecording
@@ -67,7 +66,7 @@ func (s *Server) recordingOf(r *wire.Request) (engine.AttemptID, RecordingFile, 
 
 // recording sends a WAV file, or the range of it that was asked for (RFC 9110
 // §14): players seek.
-func (s *Server) recording(r *wire.Request) error {
+func (s *callsAPI) recording(r *wire.Request) error {
 	id, f, err := s.recordingOf(r)
 	if err != nil {
 		return err
@@ -97,7 +96,7 @@ func (s *Server) recording(r *wire.Request) error {
 		_ = f.Close()
 		return engine.Unavailable("too_many_recordings", "Many recordings are being sent; try again when one has ended.", 5*time.Second)
 	}
-	r.Send(status, contentWAV, nil)
+	r.Send(status, wire.ContentWAV, nil)
 	h := &r.HTTP.Response.Header
 	h.Set("Accept-Ranges", "bytes")
 	h.Set("Content-Disposition", `inline; filename="`+string(id)+`.wav"`)
@@ -111,7 +110,7 @@ func (s *Server) recording(r *wire.Request) error {
 		_ = f.Close()
 		s.listening.Add(-1)
 	}, func(_ context.Context, conn net.Conn) {
-		out := &wire.Patient{Conn: conn, Patience: s.ReportPatience}
+		out := &wire.Patient{Conn: conn, Patience: s.Patience}
 		if _, err := out.Write(head); err == nil {
 			// A reader that goes away, or a file that got shorter, ends the connection.
 			_, _ = io.CopyN(out, f, until-from)
@@ -121,7 +120,7 @@ func (s *Server) recording(r *wire.Request) error {
 }
 
 // deleteRecording deletes a recording before its time.
-func (s *Server) deleteRecording(r *wire.Request) error {
+func (s *callsAPI) deleteRecording(r *wire.Request) error {
 	id, f, err := s.recordingOf(r)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 
+	"dialler/http/download"
 	"dialler/http/wire"
 
 	nethttp "net/http"
@@ -35,10 +36,10 @@ func (b *bench) direct(raw []byte) (a answer, streamed, ok bool) {
 	}
 	if rc.Hijacked() { // its place is free again when it has been written
 		s := b.server
-		s.files.sheets.Store(0)
-		s.files.archives = wire.NewPlaces(archiveCap)
-		s.listening.Store(0)
-		s.simulating.by = nil
+		s.files.Sheets.Store(0)
+		s.files.Archives = wire.NewPlaces(download.ArchiveCap)
+		s.calls.listening.Store(0)
+		s.campaigns.simulating.by = nil
 		s.feeds.mu.Lock()
 		s.feeds.held = 0
 		clear(s.feeds.heldBy)

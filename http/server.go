@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fasthttp/router"
@@ -16,7 +15,12 @@ import (
 
 	"dialler/engine"
 	"dialler/http/access"
-	"dialler/http/memory"
+	"dialler/http/amd"
+	"dialler/http/download"
+	"dialler/http/idempotency"
+	"dialler/http/reports"
+	"dialler/http/telephony"
+	"dialler/http/webhooks"
 	"dialler/http/wire"
 )
 
@@ -148,8 +152,7 @@ type Server struct {
 	metrics  *metrics
 	requests sync.Pool
 
-	gate   *access.Gate
-	claims claims
+	gate *access.Gate
 
 	console *console
 	host    *wire.Host
@@ -157,14 +160,17 @@ type Server struct {
 	conns   connections
 	gates   gates
 
-	charts   *memory.Memory[chartKey, []byte]
-	supplies *memory.Memory[struct{}, supplies]
+	files   *download.Files
+	replays *idempotency.Replays
 
-	files     *files
-	counting  wire.Places  // charts
-	listening atomic.Int32 // recordings being sent
-
-	simulating simulations
+	campaigns  *campaignsAPI
+	calls      *callsAPI
+	amd        *amd.API
+	contacts   *contactsAPI
+	exclusions *exclusionsAPI
+	lines      *telephony.API
+	webhooks   *webhooks.API
+	reports    *reports.API
 
 	mu        sync.Mutex
 	listeners []net.Listener
@@ -198,16 +204,27 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.conns.cap, s.conns.least = cfg.ConnectionCap, waitLeast
 	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeCommands: commandsCap, intakeLooks: looksCap}
 	s.requests.New = func() any { return new(wire.Request) }
-	s.counting = wire.NewPlaces(chartsCap)
-	s.files = newFiles(s.host, cfg.ReportPatience, s.metrics.cut)
-	s.charts = memory.New(chartTTL, chartsKept, cfg.Now, s.loadChart)
-	s.supplies = memory.New(suppliesTTL, 1, cfg.Now, s.loadSupplies)
+	s.files = download.New(s.host, cfg.ReportPatience, s.metrics.cut)
 	s.gate = access.NewGate(access.Config{JWTSecret: cfg.JWTSecret, TokenTTL: cfg.TokenTTL, SecureCookies: cfg.SecureCookies,
 		KeyCacheTTL: cfg.KeyCacheTTL, SharedKeys: cfg.SharedKeys, KeyRate: cfg.KeyRate, KeyBurst: cfg.KeyBurst,
 		Log: cfg.Log, Now: cfg.Now}, access.Stores{Keys: deps.Keys, Users: deps.Users, Sessions: deps.Sessions}, s.metrics.limited)
-	s.feeds = newFeeds(s.host, cfg.StreamCap, cfg.StreamCapEach, streamFigures{open: s.metrics.streams, dropped: s.metrics.dropped})
+	s.feeds = newFeeds(s.host, s.gate, deps.Campaigns, cfg.StreamCap, cfg.StreamCapEach, streamFigures{open: s.metrics.streams, dropped: s.metrics.dropped})
 	s.feeds.patience = cfg.StreamPatience
-	s.claims.running = make(map[claim]string)
+	s.replays = idempotency.New(deps.Replies, s.metrics.replayed)
+	s.campaigns = newCampaignsAPI(s.host, campaignsPorts{Campaigns: deps.Campaigns, Activity: deps.Activity, Charts: deps.Reports,
+		Simulations: deps.Simulations, Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers},
+		campaignsLimits{SimulationTime: cfg.SimulationTime, Patience: cfg.ReportPatience})
+	s.calls = newCallsAPI(s.host, s.gate, s.replays, callsPorts{Calls: deps.Calls, Bots: deps.Bots, Destinations: deps.Destinations,
+		Recordings: deps.Recordings}, callsOptions{ResultToken: cfg.ResultToken, Patience: cfg.ReportPatience})
+	s.amd = amd.New(deps.Classification, s.files)
+	s.contacts = newContactsAPI(s.host, s.gate, s.replays, s.feeds, s.files,
+		contactsPorts{Campaigns: deps.Campaigns, Imports: deps.Imports, Destinations: deps.Destinations}, cfg.ImportBodyCap)
+	s.exclusions = newExclusionsAPI(s.host, s.replays, s.files, exclusionsPorts{Campaigns: deps.Campaigns,
+		Suppressions: deps.Suppressions, Persons: deps.Persons}, cfg.ImportBodyCap)
+	s.lines = telephony.New(s.host, telephony.Ports{Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers, Calls: deps.Calls,
+		Destinations: deps.Destinations})
+	s.webhooks = webhooks.New(s.host, deps.Webhooks, cfg.PlainWebhooks)
+	s.reports = reports.New(s.host, s.files, deps.Reports, deps.Evidence)
 	site, err := fs.Sub(consoleDist, "console/dist/site")
 	if err != nil {
 		return nil, err

@@ -122,7 +122,7 @@ type simulation struct {
 
 // simulate answers with what the simulation says of a campaign as it is, and by
 // the changed settings.
-func (s *Server) simulate(r *wire.Request) error {
+func (s *campaignsAPI) simulate(r *wire.Request) error {
 	d, err := s.detailOf(r)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (s *Server) simulate(r *wire.Request) error {
 			return
 		}
 		head.SetContentLength(len(body))
-		out := &wire.Patient{Conn: conn, Patience: s.ReportPatience}
+		out := &wire.Patient{Conn: conn, Patience: s.limits.Patience}
 		if _, err := out.Write(head.AppendBytes(nil)); err == nil {
 			_, _ = out.Write(body)
 		}
@@ -178,7 +178,7 @@ func (s *Server) simulate(r *wire.Request) error {
 
 // played plays what was asked for. The body is nil without an error when the
 // client went.
-func (s *Server) played(ctx context.Context, conn net.Conn, asked *simulation) (body []byte, err error) {
+func (s *campaignsAPI) played(ctx context.Context, conn net.Conn, asked *simulation) (body []byte, err error) {
 	ctx, gone := context.WithCancel(ctx)
 	defer gone()
 	unread := make(chan struct{})
@@ -193,7 +193,7 @@ func (s *Server) played(ctx context.Context, conn net.Conn, asked *simulation) (
 			<-unread
 		}
 	}()
-	within, cancel := context.WithTimeout(ctx, s.SimulationTime)
+	within, cancel := context.WithTimeout(ctx, s.limits.SimulationTime)
 	defer cancel()
 	began := time.Now()
 	halt := func() bool {
@@ -242,7 +242,7 @@ func viewSimulated(q *sim.Question) simulatedSettings {
 
 // simulationOf reads the body, which may be empty, over what is known of the
 // campaign.
-func (s *Server) simulationOf(r *wire.Request, d *campaign.Detail, past *sim.Past) (*simulation, error) {
+func (s *campaignsAPI) simulationOf(r *wire.Request, d *campaign.Detail, past *sim.Past) (*simulation, error) {
 	c := d.Campaign.Settings.WithDefaults()
 	people, measured := past.People(c.AMD != engine.AMDOff)
 	asked := &simulation{view: simulationView{Campaign: d.Campaign.ID, Seed: simulationSeed, People: simulatedPeople{People: people, Source: "assumed", Attempts: past.Dials}}}
@@ -324,7 +324,7 @@ func contactsAhead(d *campaign.Detail, maxAttempts int) (contacts, used int) {
 }
 
 // simulatedWorld says what there is to dial with.
-func (s *Server) simulatedWorld(ctx context.Context, q *sim.Question) error {
+func (s *campaignsAPI) simulatedWorld(ctx context.Context, q *sim.Question) error {
 	bots, err := s.Bots.Bots(ctx)
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func TestOnlySoManySimulationsAreUnderWay(t *testing.T) {
 	simulated(b)
 	var done []func()
 	for _, who := range []string{"user usr_admin", "user usr_oper"} {
-		end, err := b.server.simulating.take(who)
+		end, err := b.server.campaigns.simulating.take(who)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,9 +179,9 @@ func TestASimulationThatWasPlayedIsUnderWayNoLonger(t *testing.T) {
 
 // underWay is how many simulations are.
 func (b *bench) underWay() int {
-	b.server.simulating.mu.Lock()
-	defer b.server.simulating.mu.Unlock()
-	return len(b.server.simulating.by)
+	b.server.campaigns.simulating.mu.Lock()
+	defer b.server.campaigns.simulating.mu.Unlock()
+	return len(b.server.campaigns.simulating.by)
 }
 
 func TestASimulationThatTakesTooLongSaysSo(t *testing.T) {

@@ -44,7 +44,7 @@ type suppressedFile struct {
 	suppressed
 }
 
-func (s *Server) listSuppressions(r *wire.Request) error {
+func (s *exclusionsAPI) listSuppressions(r *wire.Request) error {
 	var errs form.Errors
 	f := form.Form{Errs: &errs}
 	var n engine.PhoneNumber
@@ -77,7 +77,7 @@ func viewSuppression(x *journal.Suppression) suppressionView {
 }
 
 // suppress takes one number or a list. A mistake in one refuses the whole list.
-func (s *Server) suppress(r *wire.Request) error {
+func (s *exclusionsAPI) suppress(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func reasonOr(given, otherwise string) string {
 	return given
 }
 
-func (s *Server) liftSuppression(r *wire.Request) error {
+func (s *exclusionsAPI) liftSuppression(r *wire.Request) error {
 	f := form.Form{Errs: &form.Errors{}}
 	n := f.ParsePhone("number", r.Param("number"))
 	if err := f.Errs.Err(); err != nil {
@@ -129,7 +129,7 @@ func (s *Server) liftSuppression(r *wire.Request) error {
 // importSuppressions reads a file with a column phone_number and puts its
 // numbers on the list as they come in: a file that breaks off has suppressed
 // what was read, and sending it again is harmless.
-func (s *Server) importSuppressions(r *wire.Request) error {
+func (s *exclusionsAPI) importSuppressions(r *wire.Request) error {
 	reason, err := fileReason(r, suppressionReasonCap)
 	if err != nil {
 		return err
@@ -137,13 +137,13 @@ func (s *Server) importSuppressions(r *wire.Request) error {
 	if err := r.WantCSV(); err != nil {
 		return err
 	}
-	file, err := r.Upload(s.ImportBodyCap)
+	file, err := r.Upload(s.bodyCap)
 	if err != nil {
 		return err
 	}
 	var out suppressedFile
 	out.numbersFile, err = readNumbers(file, maxSuppressionsPerRequest, func(numbers []engine.PhoneNumber) error {
-		added, err := s.Suppressions.Suppress(s.closing, numbers, reasonOr(reason, "import"), r.Who())
+		added, err := s.Suppressions.Suppress(s.Closing, numbers, reasonOr(reason, "import"), r.Who())
 		out.Added += added
 		out.Known += len(numbers) - added
 		return err

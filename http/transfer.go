@@ -36,7 +36,7 @@ const transferCap = engine.SIPURICap
 
 // transfer asks for a call to be handed over. Who asks is told that the target
 // is called; showTransfer says how it went.
-func (s *Server) transfer(r *wire.Request) error {
+func (s *callsAPI) transfer(r *wire.Request) error {
 	id, err := s.resultAccess(r)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *Server) transfer(r *wire.Request) error {
 var errNoTransfer = engine.NotFound("no_transfer", "The call was not transferred.")
 
 // showTransfer is how the latest transfer of a call stands.
-func (s *Server) showTransfer(r *wire.Request) error {
+func (s *callsAPI) showTransfer(r *wire.Request) error {
 	id, err := s.resultAccess(r)
 	if err != nil {
 		return err

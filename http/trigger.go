@@ -12,8 +12,8 @@ import (
 
 // trigger adds one contact to a campaign and dials or queues it (spec:
 // Trigger; SEMANTICS §11).
-func (s *Server) trigger(r *wire.Request) error {
-	return s.onceWritten(r, "trigger", nethttp.StatusOK, func(id engine.Idempotency) (any, error) {
+func (s *contactsAPI) trigger(r *wire.Request) error {
+	return s.replays.OnceWritten(r, "trigger", nethttp.StatusOK, func(id engine.Idempotency) (any, error) {
 		f, err := r.Body()
 		if err != nil {
 			return nil, err

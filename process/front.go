@@ -14,6 +14,7 @@ import (
 	"dialler/engine/numberpool"
 	"dialler/http"
 	"dialler/http/access"
+	"dialler/http/telephony"
 	"dialler/persistence"
 )
 
@@ -65,14 +66,14 @@ func (f *Front) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reas
 }
 
 // BotStatuses implements http.Bots.
-func (f *Front) BotStatuses(ctx context.Context) (map[engine.BotID]http.BotStatus, error) {
+func (f *Front) BotStatuses(ctx context.Context) (map[engine.BotID]telephony.BotStatus, error) {
 	owned, err := f.tree.BotStatuses(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[engine.BotID]http.BotStatus, len(owned))
+	out := make(map[engine.BotID]telephony.BotStatus, len(owned))
 	for id, s := range owned {
-		out[id] = http.BotStatus(s)
+		out[id] = telephony.BotStatus(s)
 	}
 	return out, nil
 }

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // OneOf reads a string out of a closed set.
@@ -97,4 +99,9 @@ func ValidIdentifier(s string) bool {
 // IsHex says whether a text is hex digits in lower case, so many of them.
 func IsHex(s string, length int) bool {
 	return len(s) == length && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// Printable is text of an address that can be stored and shown.
+func Printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }

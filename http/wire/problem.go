@@ -64,6 +64,7 @@ func StatusOf(kind engine.Kind) int {
 const (
 	ContentJSON    = "application/json"
 	ContentProblem = "application/problem+json"
+	ContentWAV     = "audio/wav"
 )
 
 // Problem is the body of every error (RFC 9457).

@@ -1,9 +1,10 @@
-package http
+package amd
 
 import (
 	"context"
 	"io"
 
+	"dialler/http/download"
 	"dialler/http/form"
 	"dialler/http/wire"
 
@@ -22,6 +23,16 @@ import (
 // of real calls, and recordings to train on.
 
 const trunkIDCap = 64
+
+// API serves what people say of who answered, and what is left on machines.
+type API struct {
+	store Classification
+	files *download.Files
+}
+
+func New(store Classification, f *download.Files) *API {
+	return &API{store: store, files: f}
+}
 
 type reviewView struct {
 	AttemptID  engine.AttemptID  `json:"attempt_id"`
@@ -81,7 +92,7 @@ func reviewFilters(r *wire.Request) (q engine.AMDReviewQuery, page campaign.Page
 		default:
 			return false
 		}
-		if len(val) > trunkIDCap || !printable(val) {
+		if len(val) > trunkIDCap || !form.Printable(val) {
 			errs.Add(key, "too_long", "must be at most 64 printable characters")
 		}
 		return true
@@ -97,12 +108,12 @@ func verdictNames() string {
 	return strings.Join(names, ", ")
 }
 
-func (s *Server) listReviews(r *wire.Request) error {
+func (s *API) ListReviews(r *wire.Request) error {
 	q, page, err := reviewFilters(r)
 	if err != nil {
 		return err
 	}
-	list, total, err := s.Classification.AMDReviews(r.Ctx(), q, page)
+	list, total, err := s.store.AMDReviews(r.Ctx(), q, page)
 	if err != nil {
 		return err
 	}
@@ -115,15 +126,15 @@ func (s *Server) listReviews(r *wire.Request) error {
 
 var errNoReview = engine.NotFound("review_not_found", "Nobody is asked about this call.")
 
-func (s *Server) reviewOf(r *wire.Request) (engine.AMDReview, error) {
+func (s *API) reviewOf(r *wire.Request) (engine.AMDReview, error) {
 	id := engine.AttemptID(r.Param("attempt_id"))
 	if _, ok := id.Call().Attempt(); !ok {
 		return engine.AMDReview{}, errNoReview
 	}
-	return s.Classification.AMDReview(r.Ctx(), id)
+	return s.store.AMDReview(r.Ctx(), id)
 }
 
-func (s *Server) showReview(r *wire.Request) error {
+func (s *API) ShowReview(r *wire.Request) error {
 	v, err := s.reviewOf(r)
 	if err != nil {
 		return err
@@ -131,23 +142,23 @@ func (s *Server) showReview(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, viewReview(&v))
 }
 
-// reviewAudio sends the callee's side of the call's first minute.
-func (s *Server) reviewAudio(r *wire.Request) error {
+// ReviewAudio sends the callee's side of the call's first minute.
+func (s *API) ReviewAudio(r *wire.Request) error {
 	v, err := s.reviewOf(r)
 	if err != nil {
 		return err
 	}
-	wav, err := s.Classification.AMDAudio(r.Ctx(), v.Attempt)
+	wav, err := s.store.AMDAudio(r.Ctx(), v.Attempt)
 	if err != nil {
 		return err
 	}
-	r.Send(nethttp.StatusOK, contentWAV, wav)
+	r.Send(nethttp.StatusOK, wire.ContentWAV, wav)
 	r.HTTP.Response.Header.Set("Content-Disposition", `inline; filename="`+string(v.Attempt)+`.wav"`)
 	return nil
 }
 
-// labelReview keeps what a person heard; null takes it back.
-func (s *Server) labelReview(r *wire.Request) error {
+// LabelReview keeps what a person heard; null takes it back.
+func (s *API) LabelReview(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
 		return err
@@ -169,10 +180,10 @@ func (s *Server) labelReview(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Classification.LabelAMDReview(r.Ctx(), v.Attempt, label, r.Who()); err != nil {
+	if err := s.store.LabelAMDReview(r.Ctx(), v.Attempt, label, r.Who()); err != nil {
 		return err
 	}
-	if v, err = s.Classification.AMDReview(r.Ctx(), v.Attempt); err != nil {
+	if v, err = s.store.AMDReview(r.Ctx(), v.Attempt); err != nil {
 		return err
 	}
 	return r.Reply(nethttp.StatusOK, viewReview(&v))
@@ -205,12 +216,12 @@ type confusionTable struct {
 	Sums  []confusionSum `json:"sums"`
 }
 
-func (s *Server) confusion(r *wire.Request) error {
+func (s *API) Confusion(r *wire.Request) error {
 	q, _, err := reviewFilters(r)
 	if err != nil {
 		return err
 	}
-	cells, err := s.Classification.AMDConfusion(r.Ctx(), q)
+	cells, err := s.store.AMDConfusion(r.Ctx(), q)
 	if err != nil {
 		return err
 	}
@@ -249,15 +260,15 @@ func viewConfusion(cells []engine.AMDConfusion) confusionTable {
 	return out
 }
 
-// exportReviews answers with a folder of labelled calls, zipped, as `dialler amd
+// ExportReviews answers with a folder of labelled calls, zipped, as `dialler amd
 // eval` and `dialler amd train` take it. It is made as a whole first.
-func (s *Server) exportReviews(r *wire.Request) error {
+func (s *API) ExportReviews(r *wire.Request) error {
 	q, _, err := reviewFilters(r)
 	if err != nil {
 		return err
 	}
-	return s.files.sendArchive(r, "amd.zip", "the labelled calls could not be exported", "",
-		func(ctx context.Context) (RecordingFile, error) { return s.Classification.OpenAMDExport(ctx, q) })
+	return s.files.SendArchive(r, "amd.zip", "the labelled calls could not be exported", "",
+		func(ctx context.Context) (io.ReadSeekCloser, error) { return s.store.OpenAMDExport(ctx, q) })
 }
 
 // --- messages for machines -------------------------------------------------------
@@ -285,8 +296,8 @@ func viewVoicemail(v *engine.Voicemail) voicemailView {
 		CreatedAt: v.CreatedAt.UTC(), CreatedBy: v.CreatedBy}
 }
 
-func (s *Server) listVoicemails(r *wire.Request) error {
-	list, err := s.Classification.Voicemails(r.Ctx())
+func (s *API) ListVoicemails(r *wire.Request) error {
+	list, err := s.store.Voicemails(r.Ctx())
 	if err != nil {
 		return err
 	}
@@ -297,12 +308,12 @@ func (s *Server) listVoicemails(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-// addVoicemail takes a WAV file; its name is a parameter.
-func (s *Server) addVoicemail(r *wire.Request) error {
+// AddVoicemail takes a WAV file; its name is a parameter.
+func (s *API) AddVoicemail(r *wire.Request) error {
 	var errs form.Errors
 	name := string(r.HTTP.QueryArgs().Peek("name"))
 	r.HTTP.QueryArgs().Del("name")
-	if name == "" || len(name) > voicemailNameCap || !printable(name) {
+	if name == "" || len(name) > voicemailNameCap || !form.Printable(name) {
 		errs.Add("name", "invalid_format", "must be 1 to "+strconv.Itoa(voicemailNameCap)+" printable characters")
 	}
 	for k := range r.HTTP.QueryArgs().All() {
@@ -311,7 +322,7 @@ func (s *Server) addVoicemail(r *wire.Request) error {
 	if err := errs.Err(); err != nil {
 		return err
 	}
-	if ct := string(r.HTTP.Request.Header.ContentType()); ct != contentWAV && ct != "audio/x-wav" {
+	if ct := string(r.HTTP.Request.Header.ContentType()); ct != wire.ContentWAV && ct != "audio/x-wav" {
 		return &engine.Error{Kind: wire.KindMediaType, Code: "unsupported_media_type", Detail: "Send the message as audio/wav."}
 	}
 	file, err := r.Upload(voicemailBodyCap)
@@ -322,24 +333,24 @@ func (s *Server) addVoicemail(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.Classification.AddVoicemail(r.Ctx(), engine.VoicemailID("vm_"+strings.ToLower(wire.RandomText(20))), name, wav, r.Who())
+	v, err := s.store.AddVoicemail(r.Ctx(), engine.VoicemailID("vm_"+strings.ToLower(wire.RandomText(20))), name, wav, r.Who())
 	if err != nil {
 		return err
 	}
 	return r.Reply(nethttp.StatusCreated, viewVoicemail(&v))
 }
 
-func (s *Server) voicemailAudio(r *wire.Request) error {
-	wav, err := s.Classification.VoicemailFile(r.Ctx(), engine.VoicemailID(r.Param("voicemail_id")))
+func (s *API) VoicemailAudio(r *wire.Request) error {
+	wav, err := s.store.VoicemailFile(r.Ctx(), engine.VoicemailID(r.Param("voicemail_id")))
 	if err != nil {
 		return err
 	}
-	r.Send(nethttp.StatusOK, contentWAV, wav)
+	r.Send(nethttp.StatusOK, wire.ContentWAV, wav)
 	return nil
 }
 
-func (s *Server) deleteVoicemail(r *wire.Request) error {
-	if err := s.Classification.DeleteVoicemail(r.Ctx(), engine.VoicemailID(r.Param("voicemail_id")), r.Who()); err != nil {
+func (s *API) DeleteVoicemail(r *wire.Request) error {
+	if err := s.store.DeleteVoicemail(r.Ctx(), engine.VoicemailID(r.Param("voicemail_id")), r.Who()); err != nil {
 		return err
 	}
 	r.Send(nethttp.StatusNoContent, "", nil)

@@ -1,6 +1,7 @@
-package http
+package idempotency
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,8 @@ import (
 
 	nethttp "net/http"
 	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"dialler/engine"
 	"dialler/engine/journal"
@@ -56,26 +59,53 @@ func (c *claims) take(id claim, bodyHash string) error {
 	return nil
 }
 
+// count is how many requests with a key are running.
+func (c *claims) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.running)
+}
+
 func (c *claims) release(id claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.running, id)
 }
 
-// once runs a command under the request's Idempotency-Key, if it has one.
-func (s *Server) once(r *wire.Request, route string, status int, run func(engine.Idempotency) (any, error)) error {
+// Replays answer repeated requests with what the first one was answered.
+type Replays struct {
+	replies Replies
+	claims  claims
+	count   prometheus.Counter
+}
+
+func New(replies Replies, count prometheus.Counter) *Replays {
+	return &Replays{replies: replies, claims: claims{running: make(map[claim]string)}, count: count}
+}
+
+// Running is how many requests with a key are under way.
+func (s *Replays) Running() int { return s.claims.count() }
+
+// MarkReplay says in the answer that it is an earlier request's.
+func (s *Replays) MarkReplay(r *wire.Request) {
+	s.count.Inc()
+	r.HTTP.Response.Header.Set("Idempotent-Replayed", "true")
+}
+
+// Once runs a command under the request's Idempotency-Key, if it has one.
+func (s *Replays) Once(r *wire.Request, route string, status int, run func(engine.Idempotency) (any, error)) error {
 	return s.onceBy(r, route, status, false, run)
 }
 
-// onceWritten is once for a command that is refused with journal.ErrReplyExists, and
+// OnceWritten is once for a command that is refused with journal.ErrReplyExists, and
 // changes nothing, when a reply is stored under its key: a reply is looked for only
 // when the command is refused, whatever for.
-func (s *Server) onceWritten(r *wire.Request, route string, status int, run func(engine.Idempotency) (any, error)) error {
+func (s *Replays) OnceWritten(r *wire.Request, route string, status int, run func(engine.Idempotency) (any, error)) error {
 	return s.onceBy(r, route, status, true, run)
 }
 
-func (s *Server) onceBy(r *wire.Request, route string, status int, written bool, run func(engine.Idempotency) (any, error)) error {
-	token, present, err := idempotencyKey(r.HTTP.Request.Header.PeekAll("Idempotency-Key"))
+func (s *Replays) onceBy(r *wire.Request, route string, status int, written bool, run func(engine.Idempotency) (any, error)) error {
+	token, present, err := Key(r.HTTP.Request.Header.PeekAll("Idempotency-Key"))
 	if err != nil {
 		return err
 	}
@@ -121,7 +151,7 @@ func (s *Server) onceBy(r *wire.Request, route string, status int, written bool,
 		return err
 	}
 	code, body := wire.ProblemBody(e, r.Instance(), r.ID)
-	stored := s.Replies.StoreReply(r.Ctx(), journal.Reply{Idempotency: id, Status: code, Body: body, At: s.Now()})
+	stored := s.replies.StoreReply(r.Ctx(), journal.Reply{Idempotency: id, Status: code, Body: body, At: r.Host.Now()})
 	if stored != nil {
 		if errors.Is(stored, journal.ErrReplyExists) {
 			if done, err := s.replay(r, id); done || err != nil {
@@ -147,16 +177,15 @@ func kept(e *engine.Error) bool {
 }
 
 // replay answers with the stored reply of an earlier request, if there is one.
-func (s *Server) replay(r *wire.Request, id engine.Idempotency) (done bool, err error) {
-	reply, ok, err := s.Replies.FindReply(r.Ctx(), id)
+func (s *Replays) replay(r *wire.Request, id engine.Idempotency) (done bool, err error) {
+	reply, ok, err := s.replies.FindReply(r.Ctx(), id)
 	if err != nil || !ok {
 		return false, err
 	}
 	if reply.BodyHash != id.BodyHash {
 		return false, errMismatch
 	}
-	s.metrics.replayed.Inc()
-	r.HTTP.Response.Header.Set("Idempotent-Replayed", "true")
+	s.MarkReplay(r)
 	contentType := wire.ContentJSON
 	if reply.Status >= 400 {
 		contentType = wire.ContentProblem
@@ -165,8 +194,8 @@ func (s *Server) replay(r *wire.Request, id engine.Idempotency) (done bool, err 
 	return true, nil
 }
 
-// idempotencyKey reads the header: bare or quoted, 1–255 printable characters.
-func idempotencyKey(given [][]byte) (token string, present bool, err error) {
+// Key reads the header: bare or quoted, 1–255 printable characters.
+func Key(given [][]byte) (token string, present bool, err error) {
 	if len(given) == 0 {
 		return "", false, nil
 	}
@@ -201,4 +230,12 @@ func idempotencyKey(given [][]byte) (token string, present bool, err error) {
 		}
 	}
 	return string(raw), true, nil
+}
+
+// Replies stores the answers to requests with an Idempotency-Key for 24 h.
+// Key, Route and Token of the Idempotency identify a reply.
+type Replies interface {
+	FindReply(ctx context.Context, id engine.Idempotency) (reply journal.Reply, ok bool, err error)
+	// StoreReply: journal.ErrReplyExists when there is one already.
+	StoreReply(ctx context.Context, reply journal.Reply) error
 }

@@ -1,4 +1,4 @@
-package http
+package telephony
 
 import (
 	"dialler/http/form"
@@ -60,7 +60,7 @@ func viewTrunkStatus(s TrunkStatus) *trunkStatus {
 }
 
 // trunkViews gives the trunks with their status.
-func (s *Server) trunkViews(r *wire.Request) ([]trunkView, error) {
+func (s *API) trunkViews(r *wire.Request) ([]trunkView, error) {
 	trunks, err := s.Trunks.Trunks(r.Ctx())
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (s *Server) trunkViews(r *wire.Request) ([]trunkView, error) {
 	return out, nil
 }
 
-func (s *Server) listTrunks(r *wire.Request) error {
+func (s *API) ListTrunks(r *wire.Request) error {
 	views, err := s.trunkViews(r)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (s *Server) listTrunks(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, trunkList{Trunks: views, Total: len(views)})
 }
 
-func (s *Server) showTrunk(r *wire.Request) error {
+func (s *API) ShowTrunk(r *wire.Request) error {
 	views, err := s.trunkViews(r)
 	if err != nil {
 		return err
@@ -100,8 +100,8 @@ func (s *Server) showTrunk(r *wire.Request) error {
 	return errNoTrunk
 }
 
-// deleteTrunk: calls that are under way go on.
-func (s *Server) deleteTrunk(r *wire.Request) error {
+// DeleteTrunk: calls that are under way go on.
+func (s *API) DeleteTrunk(r *wire.Request) error {
 	id := engine.TrunkID(r.Param("trunk_id"))
 	old, found, err := s.storedTrunk(r, id)
 	switch {
@@ -120,7 +120,7 @@ func (s *Server) deleteTrunk(r *wire.Request) error {
 	return nil
 }
 
-func (s *Server) storedTrunk(r *wire.Request, id engine.TrunkID) (t engine.TrunkSettings, found bool, err error) {
+func (s *API) storedTrunk(r *wire.Request, id engine.TrunkID) (t engine.TrunkSettings, found bool, err error) {
 	trunks, err := s.Trunks.Trunks(r.Ctx())
 	for i := range trunks {
 		if trunks[i].ID == id {
@@ -130,7 +130,7 @@ func (s *Server) storedTrunk(r *wire.Request, id engine.TrunkID) (t engine.Trunk
 	return t, false, err
 }
 
-func (s *Server) putTrunk(r *wire.Request) error {
+func (s *API) PutTrunk(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
 		return err

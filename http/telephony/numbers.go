@@ -1,4 +1,4 @@
-package http
+package telephony
 
 import (
 	"dialler/http/form"
@@ -41,7 +41,7 @@ func viewNumber(n engine.NumberSettings, s numberpool.Status, known bool) number
 	return v
 }
 
-func (s *Server) listNumbers(r *wire.Request) error {
+func (s *API) ListNumbers(r *wire.Request) error {
 	numbers, err := s.Numbers.Numbers(r.Ctx())
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (s *Server) listNumbers(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, numberList{Numbers: views, Total: len(views)})
 }
 
-func (s *Server) putNumber(r *wire.Request) error {
+func (s *API) PutNumber(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
 		return err

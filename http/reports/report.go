@@ -1,4 +1,4 @@
-package http
+package reports
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/download"
 	"dialler/http/form"
 	"dialler/http/wire"
 )
@@ -18,6 +19,19 @@ import (
 // The Attempt Report (SEMANTICS §4): one row a dial, streamed (download.go). A
 // reader whose download broke off, or who wants what is new since, goes on
 // behind a row that he has: its attempt_id is the cursor.
+
+// API serves what is written of campaigns: the Attempt Report, and the record
+// of a run.
+type API struct {
+	*wire.Host
+	files    *download.Files
+	Reports  Reports
+	Evidence Evidence
+}
+
+func New(h *wire.Host, f *download.Files, reports Reports, evidence Evidence) *API {
+	return &API{Host: h, files: f, Reports: reports, Evidence: evidence}
+}
 
 const (
 	// reportPart is how many attempts are read at a time.
@@ -42,8 +56,8 @@ var reportColumns = []string{
 var errColumnsChanged = engine.Conflict("columns_changed",
 	"The contacts have other variables by now, and the report other columns; take it from its beginning.")
 
-// report answers with the Attempt Report as CSV.
-func (s *Server) report(r *wire.Request) error {
+// SendReport answers with the Attempt Report as CSV.
+func (s *API) SendReport(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -53,7 +67,7 @@ func (s *Server) report(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	release, err := s.files.take()
+	release, err := s.files.Take()
 	if err != nil {
 		return err
 	}
@@ -79,7 +93,7 @@ func (s *Server) report(r *wire.Request) error {
 		header = nil // its first line is in the part that the reader has
 	}
 	r.HTTP.Response.Header.Set(columnsHeader, sum)
-	s.files.send(r, &download{campaign: id, columns: header, part: w.part, trailers: w.trailers}, "attempts-"+string(id)+".csv", release, rowsTrailer, cursorTrailer)
+	s.files.SendRows(r, &download.Sheet{Campaign: id, Columns: header, Part: w.part, Trailers: w.trailers}, "attempts-"+string(id)+".csv", release, rowsTrailer, cursorTrailer)
 	return nil
 }
 
@@ -122,7 +136,7 @@ func columnsSum(columns []string) string {
 
 // reportRows are the rows of one report.
 type reportRows struct {
-	server    *Server
+	server    *API
 	query     campaign.AttemptsQuery
 	variables []string
 	next      []campaign.ReportedAttempt // the first part, before it is written
@@ -175,8 +189,8 @@ func reportRow(row []string, a *campaign.ReportedAttempt, variables []string) []
 		number = strconv.Itoa(a.Number)
 	}
 	row = append(row, strconv.Itoa(a.Run), strconv.Itoa(a.Pass), number, string(a.ID), string(a.Contact), a.To.E164(), a.From.E164(), engine.SpreadsheetText(string(a.Trunk)),
-		reportTime(a.ReservedAt), reportTime(a.InviteAt), reportTime(a.TryingAt), reportTime(a.RingingAt), reportTime(a.AnsweredAt),
-		reportTime(a.VerdictAt), reportTime(a.BotConnectedAt), reportTime(a.BotFirstAudioAt), reportTime(a.EndedAt),
+		download.Time(a.ReservedAt), download.Time(a.InviteAt), download.Time(a.TryingAt), download.Time(a.RingingAt), download.Time(a.AnsweredAt),
+		download.Time(a.VerdictAt), download.Time(a.BotConnectedAt), download.Time(a.BotFirstAudioAt), download.Time(a.EndedAt),
 		string(a.Outcome), reportCount(a.SIPCode), engine.SpreadsheetText(a.SIPReason), reportCount(a.Q850), string(a.Verdict), "", string(a.Session))
 	if a.Verdict != "" {
 		row[len(row)-2] = strconv.FormatInt(a.AMDTook.Milliseconds(), 10)
@@ -201,13 +215,6 @@ func reportRow(row []string, a *campaign.ReportedAttempt, variables []string) []
 		row = append(row, engine.SpreadsheetText(values[v]))
 	}
 	return row
-}
-
-func reportTime(t *time.Time) string {
-	if t == nil {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
 func reportCount(n int) string {

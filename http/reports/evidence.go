@@ -1,16 +1,17 @@
-package http
+package reports
 
 import (
 	"context"
+	"io"
 	"strconv"
 
 	"dialler/engine"
 	"dialler/http/wire"
 )
 
-// evidence answers with the record of a run (docs/evidence.md). It is made as a
+// SendEvidence answers with the record of a run (docs/evidence.md). It is made as a
 // whole before its first byte is sent.
-func (s *Server) evidence(r *wire.Request) error {
+func (s *API) SendEvidence(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -23,6 +24,8 @@ func (s *Server) evidence(r *wire.Request) error {
 		return err
 	}
 	who := r.Who()
-	return s.files.sendArchive(r, "evidence-"+string(id)+"-"+strconv.Itoa(run)+".zip", "the record of a run could not be made", id,
-		func(ctx context.Context) (RecordingFile, error) { return s.Evidence.OpenEvidence(ctx, id, run, who) })
+	return s.files.SendArchive(r, "evidence-"+string(id)+"-"+strconv.Itoa(run)+".zip", "the record of a run could not be made", id,
+		func(ctx context.Context) (io.ReadSeekCloser, error) {
+			return s.Evidence.OpenEvidence(ctx, id, run, who)
+		})
 }

@@ -1,4 +1,4 @@
-package http
+package download
 
 import (
 	"bufio"
@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"dialler/engine"
-	"dialler/engine/campaign"
 	"dialler/http/wire"
 )
 
@@ -26,39 +25,39 @@ import (
 // the connection is closed without the last chunk (RFC 9112 §7.1, §8), and what
 // is compressed without its end (RFC 1952 §2.3.1).
 
-// files are sent as they are read, or made as a whole first; there are only so
+// Files are sent as they are read, or made as a whole first; there are only so
 // many at a time.
-type files struct {
+type Files struct {
 	host     *wire.Host
 	patience time.Duration      // that a reader is waited for
 	cut      prometheus.Counter // files that were cut off
-	sheets   atomic.Int32       // being written
-	archives wire.Places        // being made or sent
+	Sheets   atomic.Int32       // being written
+	Archives wire.Places        // being made or sent
 }
 
-func newFiles(h *wire.Host, patience time.Duration, cut prometheus.Counter) *files {
-	return &files{host: h, patience: patience, cut: cut, archives: wire.NewPlaces(archiveCap)}
+func New(h *wire.Host, patience time.Duration, cut prometheus.Counter) *Files {
+	return &Files{host: h, patience: patience, cut: cut, Archives: wire.NewPlaces(ArchiveCap)}
 }
 
-// download is one file on its way.
-type download struct {
-	files    *files
-	campaign engine.CampaignID
+// Sheet is one file on its way.
+type Sheet struct {
+	files    *Files
+	Campaign engine.CampaignID
 	head     []byte
 	gzip     bool
-	columns  []string // the first line; nil for a file without one
-	// part writes a part of the rows and says whether there are more.
-	part func(ctx context.Context, rows *csv.Writer) (more bool, err error)
-	// trailers gives the fields behind the last chunk, pairs of name and value;
+	Columns  []string // the first line; nil for a file without one
+	// Part writes a part of the rows and says whether there are more.
+	Part func(ctx context.Context, rows *csv.Writer) (more bool, err error)
+	// Trailers gives the fields behind the last chunk, pairs of name and value;
 	// they were announced by send.
-	trailers func() []string
+	Trailers func() []string
 }
 
-// send answers with a file; done is called when it has ended. announced are
+// SendRows answers with a file; done is called when it has ended. announced are
 // the names of its trailers.
-func (s *files) send(r *wire.Request, d *download, name string, done func(), announced ...string) {
+func (s *Files) SendRows(r *wire.Request, d *Sheet, name string, done func(), announced ...string) {
 	contentType := wire.ContentCSV + "; charset=utf-8"
-	if d.columns == nil {
+	if d.Columns == nil {
 		contentType += "; header=absent"
 	}
 	r.Send(200, contentType, nil)
@@ -100,17 +99,17 @@ func takesGzip(accept []byte) bool {
 }
 
 // run writes the file.
-func (d *download) run(ctx context.Context, conn net.Conn) {
+func (d *Sheet) run(ctx context.Context, conn net.Conn) {
 	if err := d.write(ctx, conn); err != nil {
 		d.files.cut.Inc()
 		var timeout net.Error
 		if ctx.Err() == nil && !errors.As(err, &timeout) {
-			d.files.host.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(d.campaign)).Msg("a report was cut off; its reader sees a broken answer")
+			d.files.host.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(d.Campaign)).Msg("a report was cut off; its reader sees a broken answer")
 		}
 	}
 }
 
-func (d *download) write(ctx context.Context, conn net.Conn) error {
+func (d *Sheet) write(ctx context.Context, conn net.Conn) error {
 	out := bufio.NewWriterSize(&wire.Patient{Conn: conn, Patience: d.files.patience}, 64<<10)
 	if _, err := out.Write(d.head); err != nil {
 		return err
@@ -125,14 +124,14 @@ func (d *download) write(ctx context.Context, conn net.Conn) error {
 		body, flush = zip, zip.Flush
 	}
 	rows := csv.NewWriter(body)
-	if d.columns != nil {
-		if err := rows.Write(d.columns); err != nil {
+	if d.Columns != nil {
+		if err := rows.Write(d.Columns); err != nil {
 			return err
 		}
 	}
 	for more := true; more; {
 		var err error
-		if more, err = d.part(ctx, rows); err != nil {
+		if more, err = d.Part(ctx, rows); err != nil {
 			return err
 		}
 		rows.Flush()
@@ -152,8 +151,8 @@ func (d *download) write(ctx context.Context, conn net.Conn) error {
 		return err
 	}
 	end := ""
-	if d.trailers != nil {
-		fields := d.trailers()
+	if d.Trailers != nil {
+		fields := d.Trailers()
 		for i := 0; i < len(fields); i += 2 {
 			end += fields[i] + ": " + fields[i+1] + "\r\n"
 		}
@@ -164,10 +163,10 @@ func (d *download) write(ctx context.Context, conn net.Conn) error {
 	return out.Flush()
 }
 
-// sheet answers with a file whose rows are read size at a time by next, in order;
+// SendSheet answers with a file whose rows are read size at a time by next, in order;
 // the first are read before the answer begins, so that it can still be refused.
-func sheet[T any](s *files, r *wire.Request, d *download, name string, size int, next func(context.Context) ([]T, error), cells func(*T) []string) error {
-	release, err := s.take()
+func SendSheet[T any](s *Files, r *wire.Request, d *Sheet, name string, size int, next func(context.Context) ([]T, error), cells func(*T) []string) error {
+	release, err := s.Take()
 	if err != nil {
 		return err
 	}
@@ -177,7 +176,7 @@ func sheet[T any](s *files, r *wire.Request, d *download, name string, size int,
 		return err
 	}
 	begun := false
-	d.part = func(ctx context.Context, rows *csv.Writer) (bool, error) {
+	d.Part = func(ctx context.Context, rows *csv.Writer) (bool, error) {
 		part := first
 		if begun {
 			ctx, cancel := context.WithTimeout(ctx, s.host.CommandTimeout)
@@ -195,52 +194,26 @@ func sheet[T any](s *files, r *wire.Request, d *download, name string, size int,
 		}
 		return len(part) == size, nil
 	}
-	s.send(r, d, name, release)
+	s.SendRows(r, d, name, release)
 	return nil
 }
 
-// rejectedPart is how many rejected rows are read at a time.
-const rejectedPart = 1000
+// SheetCap bounds the sheets that are written at the same time.
+const SheetCap = 16
 
-// rejectedColumns are those of the file of rejected rows.
-var rejectedColumns = []string{"line", "phone_number", "reason", "message"}
-
-// rejectedFile answers with the rows of an import that did not become contacts.
-func (s *Server) rejectedFile(r *wire.Request) error {
-	imp, err := s.importOf(r)
-	if err != nil {
-		return err
-	}
-	if err := r.NoQuery(); err != nil {
-		return err
-	}
-	page := campaign.Page{Number: 0, Size: rejectedPart}
-	return sheet(s.files, r, &download{campaign: imp.Campaign, columns: rejectedColumns}, "rejected-"+string(imp.ID)+".csv", rejectedPart,
-		func(ctx context.Context) ([]campaign.RejectedRow, error) {
-			page.Number++
-			list, _, err := s.Imports.RejectedRows(ctx, imp.ID, page)
-			return list, err
-		}, func(row *campaign.RejectedRow) []string {
-			return []string{strconv.Itoa(row.Line), givenNumber(row.Number), row.Reason, engine.SpreadsheetText(row.Message)}
-		})
-}
-
-// givenNumber is a number as a file had it: free text unless it is one.
-func givenNumber(s string) string {
-	if digits, plus := strings.CutPrefix(s, "+"); plus && digits != "" && strings.Trim(digits, "0123456789") == "" {
-		return s
-	}
-	return engine.SpreadsheetText(s)
-}
-
-// sheetCap bounds the sheets that are written at the same time.
-const sheetCap = 16
-
-// take counts a sheet that begins; release ends it.
-func (s *files) take() (release func(), err error) {
-	if s.sheets.Add(1) > sheetCap {
-		s.sheets.Add(-1)
+// Take counts a sheet that begins; release ends it.
+func (s *Files) Take() (release func(), err error) {
+	if s.Sheets.Add(1) > SheetCap {
+		s.Sheets.Add(-1)
 		return nil, engine.Unavailable("too_many_reports", "Many reports are being written; try again when one has ended.", 10*time.Second)
 	}
-	return func() { s.sheets.Add(-1) }, nil
+	return func() { s.Sheets.Add(-1) }, nil
+}
+
+// Time is a point in time as files have it, "" for none.
+func Time(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }

@@ -1,4 +1,4 @@
-package http
+package telephony
 
 import (
 	"dialler/http/form"
@@ -14,6 +14,23 @@ import (
 
 // Bots: configured voice bots. The token that signs upgrade requests is
 // write-only.
+
+// API serves what calls are made with: bots, trunks, numbers.
+type API struct {
+	*wire.Host
+	Ports
+}
+
+// Ports are what it needs of the rest of the dialler.
+type Ports struct {
+	Bots         Bots
+	Trunks       Trunks
+	Numbers      Numbers
+	Calls        Calls
+	Destinations wire.Destinations
+}
+
+func New(h *wire.Host, p Ports) *API { return &API{Host: h, Ports: p} }
 
 type botView struct {
 	ID        engine.BotID `json:"id"`
@@ -73,7 +90,7 @@ type botList struct {
 	Total int       `json:"total"`
 }
 
-func (s *Server) listBots(r *wire.Request) error {
+func (s *API) ListBots(r *wire.Request) error {
 	bots, err := s.Bots.Bots(r.Ctx())
 	if err != nil {
 		return err
@@ -95,7 +112,7 @@ func (s *Server) listBots(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *Server) putBot(r *wire.Request) error {
+func (s *API) PutBot(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
 		return err
@@ -137,8 +154,8 @@ func (s *Server) putBot(r *wire.Request) error {
 	return r.Reply(wire.PutStatus(created), viewBot(&stored))
 }
 
-// deleteBot needs force=true while campaigns that run or are paused use the bot.
-func (s *Server) deleteBot(r *wire.Request) error {
+// DeleteBot needs force=true while campaigns that run or are paused use the bot.
+func (s *API) DeleteBot(r *wire.Request) error {
 	id := r.Param("bot_id")
 	if !form.ValidIdentifier(id) {
 		return errNoBot

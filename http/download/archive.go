@@ -1,4 +1,4 @@
-package http
+package download
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 	"dialler/engine"
 )
 
-// archiveCap bounds archives that are made at the same time: each has a
+// ArchiveCap bounds archives that are made at the same time: each has a
 // snapshot of the database and a file until it has been sent.
-const archiveCap = 2
+const ArchiveCap = 2
 
-// sendArchive answers with a zip file that open makes as a whole first, so that
+// SendArchive answers with a zip file that open makes as a whole first, so that
 // its length is known: one that ends early is broken, and says so. What it cannot
 // make it logs as failed, with the campaign when there is one.
-func (s *files) sendArchive(r *wire.Request, name, failed string, campaign engine.CampaignID, open func(context.Context) (RecordingFile, error)) error {
-	if !s.archives.Take(r.Ctx()) {
+func (s *Files) SendArchive(r *wire.Request, name, failed string, campaign engine.CampaignID, open func(context.Context) (io.ReadSeekCloser, error)) error {
+	if !s.Archives.Take(r.Ctx()) {
 		return engine.Unavailable("too_many_reports", "Records and exports are being made already; try again when one has ended.", 10*time.Second)
 	}
 	r.Send(nethttp.StatusOK, "application/zip", nil)
@@ -33,7 +33,7 @@ func (s *files) sendArchive(r *wire.Request, name, failed string, campaign engin
 	h.SetContentLength(-1) // replaced once it is known
 	head := &fasthttp.ResponseHeader{}
 	h.CopyTo(head)
-	r.AtLeisure(s.archives.Leave, func(ctx context.Context, conn net.Conn) {
+	r.AtLeisure(s.Archives.Leave, func(ctx context.Context, conn net.Conn) {
 		f, err := open(ctx)
 		if err != nil {
 			e := s.host.Log.Warn().Str("code", engine.ErrorCode(err))

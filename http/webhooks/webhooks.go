@@ -1,6 +1,7 @@
-package http
+package webhooks
 
 import (
+	"context"
 	"crypto/rand"
 
 	"dialler/http/form"
@@ -19,6 +20,17 @@ import (
 // Webhooks: endpoints that are told what happens, and the log of what was sent
 // to them (package engine/webhook). A secret is in the answer that made it and
 // nowhere else.
+
+// API serves webhooks.
+type API struct {
+	*wire.Host
+	Webhooks
+	plain bool // http URLs are allowed
+}
+
+func New(h *wire.Host, store Webhooks, plain bool) *API {
+	return &API{Host: h, Webhooks: store, plain: plain}
+}
 
 type webhookView struct {
 	ID              webhook.EndpointID  `json:"id"`
@@ -76,7 +88,7 @@ func viewDelivery(d *webhook.Delivery) deliveryView {
 	}
 }
 
-func (s *Server) listWebhooks(r *wire.Request) error {
+func (s *API) List(r *wire.Request) error {
 	list, err := s.Webhooks.Webhooks(r.Ctx())
 	if err != nil {
 		return err
@@ -91,7 +103,7 @@ func (s *Server) listWebhooks(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *Server) showWebhook(r *wire.Request) error {
+func (s *API) Show(r *wire.Request) error {
 	id, err := webhookOf(r)
 	if err != nil {
 		return err
@@ -103,7 +115,7 @@ func (s *Server) showWebhook(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, viewWebhook(&e, s.Now()))
 }
 
-func (s *Server) createWebhook(r *wire.Request) error {
+func (s *API) Create(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
 		return err
@@ -132,7 +144,7 @@ func (s *Server) createWebhook(r *wire.Request) error {
 	return r.Reply(nethttp.StatusCreated, v)
 }
 
-func (s *Server) changeWebhook(r *wire.Request) error {
+func (s *API) Change(r *wire.Request) error {
 	id, err := webhookOf(r)
 	if err != nil {
 		return err
@@ -179,7 +191,7 @@ func (s *Server) changeWebhook(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, viewWebhook(&e, s.Now()))
 }
 
-func (s *Server) deleteWebhook(r *wire.Request) error {
+func (s *API) Delete(r *wire.Request) error {
 	id, err := webhookOf(r)
 	if err != nil {
 		return err
@@ -191,9 +203,9 @@ func (s *Server) deleteWebhook(r *wire.Request) error {
 	return nil
 }
 
-// rotateWebhookSecret makes a new secret; the one before signs too for a day, so
+// RotateSecret makes a new secret; the one before signs too for a day, so
 // that its server can be changed meanwhile.
-func (s *Server) rotateWebhookSecret(r *wire.Request) error {
+func (s *API) RotateSecret(r *wire.Request) error {
 	id, err := webhookOf(r)
 	if err != nil {
 		return err
@@ -208,7 +220,7 @@ func (s *Server) rotateWebhookSecret(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, v)
 }
 
-func (s *Server) testWebhook(r *wire.Request) error {
+func (s *API) Test(r *wire.Request) error {
 	id, err := webhookOf(r)
 	if err != nil {
 		return err
@@ -220,9 +232,9 @@ func (s *Server) testWebhook(r *wire.Request) error {
 	return r.Reply(nethttp.StatusAccepted, viewDelivery(&d))
 }
 
-// listDeliveries gives a part of the log; the cursor of the answer leads on to
+// ListDeliveries gives a part of the log; the cursor of the answer leads on to
 // older ones.
-func (s *Server) listDeliveries(r *wire.Request) error {
+func (s *API) ListDeliveries(r *wire.Request) error {
 	id, err := webhookOf(r)
 	if err != nil {
 		return err
@@ -277,7 +289,7 @@ func (s *Server) listDeliveries(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *Server) replayDelivery(r *wire.Request) error {
+func (s *API) ReplayDelivery(r *wire.Request) error {
 	id, err := webhookOf(r)
 	if err != nil {
 		return err
@@ -293,8 +305,8 @@ func (s *Server) replayDelivery(r *wire.Request) error {
 	return r.Reply(nethttp.StatusAccepted, viewDelivery(&d))
 }
 
-// replayFailed sends everything again that failed and was made since a time.
-func (s *Server) replayFailed(r *wire.Request) error {
+// ReplayFailed sends everything again that failed and was made since a time.
+func (s *API) ReplayFailed(r *wire.Request) error {
 	id, err := webhookOf(r)
 	if err != nil {
 		return err
@@ -339,12 +351,12 @@ func newWebhookSecret() string {
 	return webhook.WriteSecret(b[:])
 }
 
-func (s *Server) webhookURL(f form.Form, need bool) string {
+func (s *API) webhookURL(f form.Form, need bool) string {
 	url := f.Text("url", need, webhook.URLCap)
 	if url == "" {
 		return ""
 	}
-	if err := webhook.CheckURL(url, s.PlainWebhooks); err != nil {
+	if err := webhook.CheckURL(url, s.plain); err != nil {
 		f.Fail("url", "invalid_format", err.Error())
 	}
 	return url
@@ -359,4 +371,27 @@ func readCampaigns(f form.Form) *[]engine.CampaignID {
 		f.Fail("campaigns", "too_long", "must have at most "+strconv.Itoa(webhook.CampaignCap)+" entries")
 	}
 	return list
+}
+
+// Webhooks stores the endpoints that are told what happens, and has messages
+// sent to them. NotFound "webhook_not_found" of each that names one.
+type Webhooks interface {
+	// Webhooks lists every endpoint, oldest first.
+	Webhooks(ctx context.Context) ([]webhook.Endpoint, error)
+	Webhook(ctx context.Context, id webhook.EndpointID) (webhook.Endpoint, error)
+	// CreateWebhook: Conflict "too_many_webhooks".
+	CreateWebhook(ctx context.Context, e webhook.Endpoint, secret string, who engine.Who) error
+	// ChangeWebhook has change applied to the endpoint as it is stored.
+	ChangeWebhook(ctx context.Context, id webhook.EndpointID, change func(*webhook.Endpoint), who engine.Who) (webhook.Endpoint, error)
+	DeleteWebhook(ctx context.Context, id webhook.EndpointID, who engine.Who) error
+	// RotateWebhookSecret: the secret before signs too until then.
+	RotateWebhookSecret(ctx context.Context, id webhook.EndpointID, secret string, until time.Time, who engine.Who) (webhook.Endpoint, error)
+	// TestWebhook sends a message to an endpoint, active or not.
+	TestWebhook(ctx context.Context, id webhook.EndpointID, m webhook.Message, who engine.Who) (webhook.Delivery, error)
+	// Deliveries gives a part of the log, newest first.
+	Deliveries(ctx context.Context, id webhook.EndpointID, q webhook.DeliveryQuery) ([]webhook.Delivery, error)
+	// Replay: NotFound "delivery_not_found", Conflict "webhook_inactive".
+	Replay(ctx context.Context, id webhook.EndpointID, delivery int64, who engine.Who) (webhook.Delivery, error)
+	// ReplayFailed says how many were queued; Conflict "webhook_inactive".
+	ReplayFailed(ctx context.Context, id webhook.EndpointID, since time.Time, who engine.Who) (int, error)
 }
