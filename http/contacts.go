@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"dialler/http/access"
+	"dialler/http/calls"
 	"dialler/http/download"
 	"dialler/http/form"
 	"dialler/http/idempotency"
@@ -60,12 +61,12 @@ type contactView struct {
 	LastOutcome engine.Outcome    `json:"last_outcome,omitempty"`
 	Variables   map[string]string `json:"variables"`
 	// LiveState is the finer state while an attempt lives (SEMANTICS §3).
-	LiveState      string        `json:"live_state,omitempty"`
-	NextEligibleAt *time.Time    `json:"next_eligible_at"`
-	Callback       *callbackView `json:"callback"`
-	CreatedAt      time.Time     `json:"created_at"`
-	UpdatedAt      time.Time     `json:"updated_at"`
-	Trail          []attemptView `json:"attempt_trail"` // newest last
+	LiveState      string              `json:"live_state,omitempty"`
+	NextEligibleAt *time.Time          `json:"next_eligible_at"`
+	Callback       *callbackView       `json:"callback"`
+	CreatedAt      time.Time           `json:"created_at"`
+	UpdatedAt      time.Time           `json:"updated_at"`
+	Trail          []calls.AttemptView `json:"attempt_trail"` // newest last
 }
 
 type callbackView struct {
@@ -79,7 +80,7 @@ func viewContact(cv *campaign.ContactView) contactView {
 		ID: c.ID, PhoneNumber: c.Number.E164(), Status: c.State, Reason: c.Reason, Attempts: c.Used,
 		MaxAttempts: c.Max, Run: c.Run, Source: c.Source, LastResult: c.LastDisposition,
 		LastOutcome: c.LastOutcome, Variables: c.Variables, NextEligibleAt: c.DueAt,
-		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Trail: make([]attemptView, len(cv.Attempts)),
+		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Trail: make([]calls.AttemptView, len(cv.Attempts)),
 	}
 	if v.LastResult == "" {
 		v.LastResult = string(c.LastOutcome)
@@ -92,7 +93,7 @@ func viewContact(cv *campaign.ContactView) contactView {
 	}
 	for i := range cv.Attempts {
 		a := &cv.Attempts[i]
-		v.Trail[i] = viewAttempt(a)
+		v.Trail[i] = calls.ViewAttempt(a)
 		if a.Live() {
 			v.LiveState = string(a.State)
 			if a.InviteAt != nil {

@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/campaigns"
 	"dialler/http/form"
 	"dialler/http/wire"
 )
@@ -59,7 +60,7 @@ func (p *picture) move(list []campaign.Detail, total int) (patch []byte, err err
 	changes := make(map[engine.CampaignID]json.RawMessage)
 	for i := range list {
 		id := list[i].Campaign.ID
-		now, err := json.Marshal(viewCampaign(&list[i]))
+		now, err := json.Marshal(campaigns.View(&list[i]))
 		if err != nil {
 			return nil, err
 		}

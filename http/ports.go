@@ -6,6 +6,9 @@ import (
 
 	"dialler/http/access"
 	"dialler/http/amd"
+	"dialler/http/calls"
+	"dialler/http/campaigns"
+	"dialler/http/exclusions"
 	"dialler/http/idempotency"
 	"dialler/http/reports"
 	"dialler/http/telephony"
@@ -20,15 +23,15 @@ import (
 
 // Campaigns is the campaign tree and what is stored of it.
 type Campaigns interface {
-	campaignsStore
+	campaigns.Campaigns
 	contactsStore
-	exclusionsStore
+	exclusions.Campaigns
 }
 
 // Reports reads what became of attempts.
 type Reports interface {
 	reports.Reports
-	campaignsCharts
+	campaigns.Charts
 }
 
 // Health answers the probes.
@@ -60,8 +63,8 @@ type Deps struct {
 	Campaigns Campaigns
 	Imports   Imports
 	Reports   Reports
-	Activity  Activity
-	Calls     Calls
+	Activity  campaigns.Activity
+	Calls     calls.Calls
 	Keys      access.Keys
 	Users     access.Users
 	Sessions  access.Sessions
@@ -72,12 +75,12 @@ type Deps struct {
 	Health    Health
 
 	Destinations wire.Destinations
-	Suppressions Suppressions
-	Recordings   Recordings
+	Suppressions exclusions.Suppressions
+	Recordings   calls.Recordings
 
 	Classification amd.Classification
 	Evidence       reports.Evidence
-	Persons        Persons
+	Persons        exclusions.Persons
 	Webhooks       webhooks.Webhooks
-	Simulations    Simulations
+	Simulations    campaigns.Simulations
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 
+	"dialler/http/campaigns"
 	"dialler/http/download"
 	"dialler/http/wire"
 
@@ -38,8 +39,8 @@ func (b *bench) direct(raw []byte) (a answer, streamed, ok bool) {
 		s := b.server
 		s.files.Sheets.Store(0)
 		s.files.Archives = wire.NewPlaces(download.ArchiveCap)
-		s.calls.listening.Store(0)
-		s.campaigns.simulating.by = nil
+		s.calls.Listening.Store(0)
+		s.campaigns.Running = campaigns.UnderWay{}
 		s.feeds.mu.Lock()
 		s.feeds.held = 0
 		clear(s.feeds.heldBy)

@@ -37,21 +37,21 @@ func (s *Server) table() []*route {
 	const v1 = "/api/v1"
 	routes := []*route{
 		// For external systems (spec: Endpoints).
-		{method: "POST", path: v1 + "/sip/dialout", access: wire.Access{Scope: wire.ScopeDialout, Role: wire.RoleAdmin}, handle: s.calls.dialout},
+		{method: "POST", path: v1 + "/sip/dialout", access: wire.Access{Scope: wire.ScopeDialout, Role: wire.RoleAdmin}, handle: s.calls.Dial},
 		{method: "POST", path: v1 + "/campaigns/trigger", access: wire.Access{Scope: wire.ScopeTrigger}, handle: s.contacts.trigger},
-		{method: "POST", path: v1 + "/contacts/exclude", access: wire.Access{Scope: wire.ScopeExclude}, handle: s.exclusions.exclude},
+		{method: "POST", path: v1 + "/contacts/exclude", access: wire.Access{Scope: wire.ScopeExclude}, handle: s.exclusions.Exclude},
 
 		// For bots and post-call analyses. The result's own token and the
 		// bot's account are checked by the handlers.
-		{method: "GET", path: v1 + "/calls", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.calls.listCalls},
-		{method: "GET", path: v1 + "/calls/{call_id}", access: wire.Access{Scope: wire.ScopeRead, AlsoScope: wire.ScopeDialout, Role: wire.RoleViewer}, handle: s.calls.call},
-		{method: "POST", path: v1 + "/calls/{call_id}/hang-up", access: wire.Access{Scope: wire.ScopeDialout, Role: wire.RoleOperator}, handle: s.calls.hangUp},
-		{method: "GET", path: v1 + "/calls/{call_id}/ladder", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.calls.ladder},
-		{method: "POST", path: v1 + "/calls/{call_id}/transfer", access: wire.Access{Open: true}, handle: s.calls.transfer},
-		{method: "GET", path: v1 + "/calls/{call_id}/transfer", access: wire.Access{Open: true}, handle: s.calls.showTransfer},
-		{method: "POST", path: v1 + "/calls/{call_id}/digits", access: wire.Access{Open: true}, handle: s.calls.digits},
-		{method: "POST", path: v1 + "/calls/{call_id}/result", access: wire.Access{Open: true}, handle: s.calls.result},
-		{method: "POST", path: "/2010-04-01/Accounts/{account}/Calls/{call}.json", access: wire.Access{Open: true}, handle: s.calls.twilioUpdate},
+		{method: "GET", path: v1 + "/calls", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.calls.List},
+		{method: "GET", path: v1 + "/calls/{call_id}", access: wire.Access{Scope: wire.ScopeRead, AlsoScope: wire.ScopeDialout, Role: wire.RoleViewer}, handle: s.calls.Show},
+		{method: "POST", path: v1 + "/calls/{call_id}/hang-up", access: wire.Access{Scope: wire.ScopeDialout, Role: wire.RoleOperator}, handle: s.calls.HangUp},
+		{method: "GET", path: v1 + "/calls/{call_id}/ladder", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.calls.ShowLadder},
+		{method: "POST", path: v1 + "/calls/{call_id}/transfer", access: wire.Access{Open: true}, handle: s.calls.Transfer},
+		{method: "GET", path: v1 + "/calls/{call_id}/transfer", access: wire.Access{Open: true}, handle: s.calls.ShowTransfer},
+		{method: "POST", path: v1 + "/calls/{call_id}/digits", access: wire.Access{Open: true}, handle: s.calls.SendDigits},
+		{method: "POST", path: v1 + "/calls/{call_id}/result", access: wire.Access{Open: true}, handle: s.calls.TakeResult},
+		{method: "POST", path: "/2010-04-01/Accounts/{account}/Calls/{call}.json", access: wire.Access{Open: true}, handle: s.calls.TwilioUpdate},
 
 		// For the console.
 		{method: "POST", path: v1 + "/auth/token", access: wire.Access{Open: true}, handle: s.gate.Login},
@@ -68,13 +68,13 @@ func (s *Server) table() []*route {
 		{method: "PATCH", path: v1 + "/users/{user_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.gate.ChangeUser},
 		{method: "PUT", path: v1 + "/password", access: wire.Access{Role: wire.RoleViewer}, handle: s.gate.ChangePassword},
 
-		{method: "GET", path: v1 + "/campaigns", access: wire.Access{Role: wire.RoleViewer}, handle: s.campaigns.listCampaigns},
-		{method: "POST", path: v1 + "/campaigns", access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.createCampaign},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.campaign},
-		{method: "PATCH", path: v1 + "/campaigns/{campaign_id}", access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.editCampaign},
-		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}", access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.deleteCampaign},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/preflight", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.preflight},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/simulate", access: wire.Access{Role: wire.RoleViewer}, handle: s.campaigns.simulate},
+		{method: "GET", path: v1 + "/campaigns", access: wire.Access{Role: wire.RoleViewer}, handle: s.campaigns.List},
+		{method: "POST", path: v1 + "/campaigns", access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.Create},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.Show},
+		{method: "PATCH", path: v1 + "/campaigns/{campaign_id}", access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.Edit},
+		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}", access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.Delete},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/preflight", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.ShowPreflight},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/simulate", access: wire.Access{Role: wire.RoleViewer}, handle: s.campaigns.Simulate},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/live", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.feeds.watchCampaign},
 		{method: "GET", path: v1 + "/live", access: wire.Access{Role: wire.RoleViewer}, handle: s.feeds.watchCampaigns},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.contacts.listContacts},
@@ -86,20 +86,20 @@ func (s *Server) table() []*route {
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.addContacts},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}" + batchSuffix, access: wire.Access{Scope: wire.ScopeTrigger, Role: wire.RoleOperator}, handle: s.contacts.addBatch},
 
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.listRuns},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/series", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.series},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/breakdown", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.breakdown},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/capacity", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.capacity},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.ListRuns},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/series", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.ShowSeries},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/breakdown", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.ShowBreakdown},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/capacity", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.ShowCapacity},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs/{run}/evidence", access: wire.Access{Role: wire.RoleAdmin}, handle: s.reports.SendEvidence},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/clone", access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.cloneCampaign},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/activity", access: wire.Access{Role: wire.RoleViewer}, handle: s.campaigns.activity},
-		{method: "GET", path: v1 + "/activity", access: wire.Access{Role: wire.RoleViewer}, handle: s.campaigns.configActivity},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/clone", access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.Clone},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/activity", access: wire.Access{Role: wire.RoleViewer}, handle: s.campaigns.ShowActivity},
+		{method: "GET", path: v1 + "/activity", access: wire.Access{Role: wire.RoleViewer}, handle: s.campaigns.ShowConfigActivity},
 
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/exclusions", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.exclusions.listExclusions},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/exclusions.csv", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.exclusions.exclusionsFile},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.addExclusion},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/lift", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.liftExclusion},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/imports", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.importExclusions, streams: true},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/exclusions", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.exclusions.List},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/exclusions.csv", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.exclusions.SendFile},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.Add},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/lift", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.Lift},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/imports", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.Import, streams: true},
 
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.listImports},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/imports", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.importContacts, streams: true},
@@ -109,8 +109,8 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.rejectedRows},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected.csv", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.rejectedFile},
 
-		{method: "GET", path: v1 + "/recordings/{attempt_id}", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleAdmin}, handle: s.calls.recording},
-		{method: "DELETE", path: v1 + "/recordings/{attempt_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.calls.deleteRecording},
+		{method: "GET", path: v1 + "/recordings/{attempt_id}", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleAdmin}, handle: s.calls.SendRecording},
+		{method: "DELETE", path: v1 + "/recordings/{attempt_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.calls.DeleteRecording},
 
 		{method: "GET", path: v1 + "/amd/reviews", access: wire.Access{Role: wire.RoleViewer}, handle: s.amd.ListReviews},
 		{method: "GET", path: v1 + "/amd/reviews/{attempt_id}", access: wire.Access{Role: wire.RoleViewer}, handle: s.amd.ShowReview},
@@ -123,12 +123,12 @@ func (s *Server) table() []*route {
 		{method: "GET", path: v1 + "/voicemails/{voicemail_id}/audio", access: wire.Access{Role: wire.RoleViewer}, handle: s.amd.VoicemailAudio},
 		{method: "DELETE", path: v1 + "/voicemails/{voicemail_id}", access: wire.Access{Role: wire.RoleOperator}, handle: s.amd.DeleteVoicemail},
 
-		{method: "GET", path: v1 + "/suppressions", access: wire.Access{Role: wire.RoleViewer}, handle: s.exclusions.listSuppressions},
-		{method: "POST", path: v1 + "/suppressions", access: wire.Access{Scope: wire.ScopeExclude, Role: wire.RoleOperator}, handle: s.exclusions.suppress},
-		{method: "POST", path: v1 + "/suppressions/imports", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.importSuppressions, streams: true},
-		{method: "DELETE", path: v1 + "/suppressions/{number}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.exclusions.liftSuppression},
+		{method: "GET", path: v1 + "/suppressions", access: wire.Access{Role: wire.RoleViewer}, handle: s.exclusions.ListSuppressions},
+		{method: "POST", path: v1 + "/suppressions", access: wire.Access{Scope: wire.ScopeExclude, Role: wire.RoleOperator}, handle: s.exclusions.Suppress},
+		{method: "POST", path: v1 + "/suppressions/imports", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.ImportSuppressions, streams: true},
+		{method: "DELETE", path: v1 + "/suppressions/{number}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.exclusions.LiftSuppression},
 
-		{method: "DELETE", path: v1 + "/persons/{number}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.exclusions.erasePerson},
+		{method: "DELETE", path: v1 + "/persons/{number}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.exclusions.ErasePerson},
 
 		{method: "GET", path: v1 + "/bots", access: wire.Access{Role: wire.RoleViewer}, handle: s.lines.ListBots},
 		{method: "PUT", path: v1 + "/bots/{bot_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.lines.PutBot},
@@ -164,7 +164,7 @@ func (s *Server) table() []*route {
 	}
 	for _, a := range actions {
 		routes = append(routes, &route{method: "POST", path: v1 + "/campaigns/{campaign_id}/" + a.name,
-			access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.act(a.action)})
+			access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.Act(a.action)})
 	}
 	return routes
 }
@@ -220,4 +220,17 @@ func methodNotAllowed(r *wire.Request) error {
 	r.HTTP.Response.Header.Set("Allow", strings.Join(kept, ", "))
 	return &engine.Error{Kind: wire.KindMethod, Code: "method_not_allowed",
 		Detail: "This route does not answer " + form.ClipName(string(r.HTTP.Method())) + "; see Allow."}
+}
+
+// actions are the lifecycle commands that have a route of their own.
+var actions = []struct {
+	name   string
+	action campaign.Action
+}{
+	{"start", campaign.ActionStart},
+	{"pause", campaign.ActionPause},
+	{"resume", campaign.ActionResume},
+	{"stop", campaign.ActionStop},
+	{"restart", campaign.ActionRestart},
+	{"cancel-restart", campaign.ActionCancelRestart},
 }

@@ -16,7 +16,10 @@ import (
 	"dialler/engine"
 	"dialler/http/access"
 	"dialler/http/amd"
+	"dialler/http/calls"
+	"dialler/http/campaigns"
 	"dialler/http/download"
+	"dialler/http/exclusions"
 	"dialler/http/idempotency"
 	"dialler/http/reports"
 	"dialler/http/telephony"
@@ -163,11 +166,11 @@ type Server struct {
 	files   *download.Files
 	replays *idempotency.Replays
 
-	campaigns  *campaignsAPI
-	calls      *callsAPI
+	campaigns  *campaigns.API
+	calls      *calls.API
 	amd        *amd.API
 	contacts   *contactsAPI
-	exclusions *exclusionsAPI
+	exclusions *exclusions.API
 	lines      *telephony.API
 	webhooks   *webhooks.API
 	reports    *reports.API
@@ -211,15 +214,15 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.feeds = newFeeds(s.host, s.gate, deps.Campaigns, cfg.StreamCap, cfg.StreamCapEach, streamFigures{open: s.metrics.streams, dropped: s.metrics.dropped})
 	s.feeds.patience = cfg.StreamPatience
 	s.replays = idempotency.New(deps.Replies, s.metrics.replayed)
-	s.campaigns = newCampaignsAPI(s.host, campaignsPorts{Campaigns: deps.Campaigns, Activity: deps.Activity, Charts: deps.Reports,
+	s.campaigns = campaigns.New(s.host, campaigns.Ports{Campaigns: deps.Campaigns, Activity: deps.Activity, Charts: deps.Reports,
 		Simulations: deps.Simulations, Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers},
-		campaignsLimits{SimulationTime: cfg.SimulationTime, Patience: cfg.ReportPatience})
-	s.calls = newCallsAPI(s.host, s.gate, s.replays, callsPorts{Calls: deps.Calls, Bots: deps.Bots, Destinations: deps.Destinations,
-		Recordings: deps.Recordings}, callsOptions{ResultToken: cfg.ResultToken, Patience: cfg.ReportPatience})
+		campaigns.Limits{SimulationTime: cfg.SimulationTime, Patience: cfg.ReportPatience})
+	s.calls = calls.New(s.host, s.gate, s.replays, calls.Ports{Calls: deps.Calls, Bots: deps.Bots, Destinations: deps.Destinations,
+		Recordings: deps.Recordings}, calls.Options{ResultToken: cfg.ResultToken, Patience: cfg.ReportPatience})
 	s.amd = amd.New(deps.Classification, s.files)
 	s.contacts = newContactsAPI(s.host, s.gate, s.replays, s.feeds, s.files,
 		contactsPorts{Campaigns: deps.Campaigns, Imports: deps.Imports, Destinations: deps.Destinations}, cfg.ImportBodyCap)
-	s.exclusions = newExclusionsAPI(s.host, s.replays, s.files, exclusionsPorts{Campaigns: deps.Campaigns,
+	s.exclusions = exclusions.New(s.host, s.replays, s.files, exclusions.Ports{Campaigns: deps.Campaigns,
 		Suppressions: deps.Suppressions, Persons: deps.Persons}, cfg.ImportBodyCap)
 	s.lines = telephony.New(s.host, telephony.Ports{Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers, Calls: deps.Calls,
 		Destinations: deps.Destinations})

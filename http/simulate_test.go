@@ -112,7 +112,7 @@ func TestOnlySoManySimulationsAreUnderWay(t *testing.T) {
 	simulated(b)
 	var done []func()
 	for _, who := range []string{"user usr_admin", "user usr_oper"} {
-		end, err := b.server.campaigns.simulating.take(who)
+		end, err := b.server.campaigns.Running.Take(who)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,11 +178,7 @@ func TestASimulationThatWasPlayedIsUnderWayNoLonger(t *testing.T) {
 }
 
 // underWay is how many simulations are.
-func (b *bench) underWay() int {
-	b.server.campaigns.simulating.mu.Lock()
-	defer b.server.campaigns.simulating.mu.Unlock()
-	return len(b.server.campaigns.simulating.by)
-}
+func (b *bench) underWay() int { return b.server.campaigns.Running.Count() }
 
 func TestASimulationThatTakesTooLongSaysSo(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.SimulationTime = time.Nanosecond })

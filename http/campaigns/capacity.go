@@ -1,4 +1,4 @@
-package http
+package campaigns
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type supplies struct {
 	statuses map[engine.PhoneNumber]numberpool.Status
 }
 
-func (s *campaignsAPI) loadSupplies(ctx context.Context, _ struct{}) (v supplies, found bool, err error) {
+func (s *API) loadSupplies(ctx context.Context, _ struct{}) (v supplies, found bool, err error) {
 	if v.trunks, err = s.Trunks.Trunks(ctx); err != nil {
 		return v, false, err
 	}
@@ -78,7 +78,7 @@ type resourceView struct {
 	Out      map[string]int `json:"out"`
 }
 
-func (s *campaignsAPI) capacity(r *wire.Request) error {
+func (s *API) ShowCapacity(r *wire.Request) error {
 	d, err := s.detailOf(r)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package http
+package campaigns
 
 import (
 	"cmp"
@@ -49,14 +49,14 @@ var (
 		engine.FieldError{Field: "window", Code: "window_never_opens", Message: "does not open after start_at"})
 )
 
-// simulations are those under way.
-type simulations struct {
+// UnderWay are the simulations that are.
+type UnderWay struct {
 	mu sync.Mutex
 	by map[string]bool // whose; one each
 }
 
-// take finds room for one; done gives it back, once.
-func (s *simulations) take(who string) (done func(), err error) {
+// Take finds room for one; done gives it back, once.
+func (s *UnderWay) Take(who string) (done func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -74,6 +74,13 @@ func (s *simulations) take(who string) (done func(), err error) {
 		defer s.mu.Unlock()
 		delete(s.by, who)
 	}), nil
+}
+
+// Count is how many there are.
+func (s *UnderWay) Count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.by)
 }
 
 // simulatedSettings are what a simulation may change, as it was played.
@@ -120,9 +127,9 @@ type simulation struct {
 	then *sim.Question // nil: nothing is changed
 }
 
-// simulate answers with what the simulation says of a campaign as it is, and by
+// Simulate answers with what the simulation says of a campaign as it is, and by
 // the changed settings.
-func (s *campaignsAPI) simulate(r *wire.Request) error {
+func (s *API) Simulate(r *wire.Request) error {
 	d, err := s.detailOf(r)
 	if err != nil {
 		return err
@@ -135,7 +142,7 @@ func (s *campaignsAPI) simulate(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	done, err := s.simulating.take(r.Subject())
+	done, err := s.Running.Take(r.Subject())
 	if err != nil {
 		return err
 	}
@@ -178,7 +185,7 @@ func (s *campaignsAPI) simulate(r *wire.Request) error {
 
 // played plays what was asked for. The body is nil without an error when the
 // client went.
-func (s *campaignsAPI) played(ctx context.Context, conn net.Conn, asked *simulation) (body []byte, err error) {
+func (s *API) played(ctx context.Context, conn net.Conn, asked *simulation) (body []byte, err error) {
 	ctx, gone := context.WithCancel(ctx)
 	defer gone()
 	unread := make(chan struct{})
@@ -242,7 +249,7 @@ func viewSimulated(q *sim.Question) simulatedSettings {
 
 // simulationOf reads the body, which may be empty, over what is known of the
 // campaign.
-func (s *campaignsAPI) simulationOf(r *wire.Request, d *campaign.Detail, past *sim.Past) (*simulation, error) {
+func (s *API) simulationOf(r *wire.Request, d *campaign.Detail, past *sim.Past) (*simulation, error) {
 	c := d.Campaign.Settings.WithDefaults()
 	people, measured := past.People(c.AMD != engine.AMDOff)
 	asked := &simulation{view: simulationView{Campaign: d.Campaign.ID, Seed: simulationSeed, People: simulatedPeople{People: people, Source: "assumed", Attempts: past.Dials}}}
@@ -324,7 +331,7 @@ func contactsAhead(d *campaign.Detail, maxAttempts int) (contacts, used int) {
 }
 
 // simulatedWorld says what there is to dial with.
-func (s *campaignsAPI) simulatedWorld(ctx context.Context, q *sim.Question) error {
+func (s *API) simulatedWorld(ctx context.Context, q *sim.Question) error {
 	bots, err := s.Bots.Bots(ctx)
 	if err != nil {
 		return err

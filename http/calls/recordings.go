@@ -1,4 +1,4 @@
-package http
+package calls
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ var errNoRecording = engine.NotFound("recording_not_found", "There is no recordi
 
 // recordingOf opens the recording of the path; one that the key may not hear is
 // absent to it.
-func (s *callsAPI) recordingOf(r *wire.Request) (engine.AttemptID, io.ReadSeekCloser, error) {
+func (s *API) recordingOf(r *wire.Request) (engine.AttemptID, io.ReadSeekCloser, error) {
 	id := engine.AttemptID(r.Param("attempt_id"))
 	if _, ok := id.Call().Attempt(); !ok {
 		return "", nil, errNoRecording
@@ -64,9 +64,9 @@ func (s *callsAPI) recordingOf(r *wire.Request) (engine.AttemptID, io.ReadSeekCl
 	return "", nil, errNoRecording
 }
 
-// recording sends a WAV file, or the range of it that was asked for (RFC 9110
+// SendRecording sends a WAV file, or the range of it that was asked for (RFC 9110
 // §14): players seek.
-func (s *callsAPI) recording(r *wire.Request) error {
+func (s *API) SendRecording(r *wire.Request) error {
 	id, f, err := s.recordingOf(r)
 	if err != nil {
 		return err
@@ -91,8 +91,8 @@ func (s *callsAPI) recording(r *wire.Request) error {
 		_ = f.Close()
 		return err
 	}
-	if s.listening.Add(1) > listenCap {
-		s.listening.Add(-1)
+	if s.Listening.Add(1) > listenCap {
+		s.Listening.Add(-1)
 		_ = f.Close()
 		return engine.Unavailable("too_many_recordings", "Many recordings are being sent; try again when one has ended.", 5*time.Second)
 	}
@@ -108,7 +108,7 @@ func (s *callsAPI) recording(r *wire.Request) error {
 	head := h.AppendBytes(nil)
 	r.AtLeisure(func() {
 		_ = f.Close()
-		s.listening.Add(-1)
+		s.Listening.Add(-1)
 	}, func(_ context.Context, conn net.Conn) {
 		out := &wire.Patient{Conn: conn, Patience: s.Patience}
 		if _, err := out.Write(head); err == nil {
@@ -119,8 +119,8 @@ func (s *callsAPI) recording(r *wire.Request) error {
 	return nil
 }
 
-// deleteRecording deletes a recording before its time.
-func (s *callsAPI) deleteRecording(r *wire.Request) error {
+// DeleteRecording deletes a recording before its time.
+func (s *API) DeleteRecording(r *wire.Request) error {
 	id, f, err := s.recordingOf(r)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package http
+package campaigns
 
 import (
 	"context"
@@ -102,7 +102,7 @@ type firstAudioView struct {
 	Count  int    `json:"count"`
 }
 
-func (s *campaignsAPI) series(r *wire.Request) error {
+func (s *API) ShowSeries(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (s *campaignsAPI) series(r *wire.Request) error {
 	return s.replyChart(r, key)
 }
 
-func (s *campaignsAPI) breakdown(r *wire.Request) error {
+func (s *API) ShowBreakdown(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func chartTime(field, val string, errs *form.Errors) time.Time {
 	return t.UTC()
 }
 
-func (s *campaignsAPI) replyChart(r *wire.Request, key chartKey) error {
+func (s *API) replyChart(r *wire.Request, key chartKey) error {
 	body, _, err := s.charts.Get(r.Ctx(), key)
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func (s *campaignsAPI) replyChart(r *wire.Request, key chartKey) error {
 	return nil
 }
 
-func (s *campaignsAPI) loadChart(ctx context.Context, key chartKey) (body []byte, found bool, err error) {
+func (s *API) loadChart(ctx context.Context, key chartKey) (body []byte, found bool, err error) {
 	if !s.counting.Take(ctx) {
 		return nil, false, errManyCharts
 	}
@@ -207,7 +207,7 @@ func (s *campaignsAPI) loadChart(ctx context.Context, key chartKey) (body []byte
 	return body, true, err
 }
 
-func (s *campaignsAPI) breakdownOf(ctx context.Context, key chartKey) (v breakdownView, err error) {
+func (s *API) breakdownOf(ctx context.Context, key chartKey) (v breakdownView, err error) {
 	b, err := s.Charts.Breakdown(ctx, key.campaign, key.run)
 	if err != nil {
 		return v, err

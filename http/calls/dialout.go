@@ -1,4 +1,4 @@
-package http
+package calls
 
 import (
 	"dialler/http/form"
@@ -11,8 +11,8 @@ import (
 	"dialler/engine/campaign"
 )
 
-// dialout places one call outside campaigns (spec: Dialout; SEMANTICS §10).
-func (s *callsAPI) dialout(r *wire.Request) error {
+// Dial places one call outside campaigns (spec: Dialout; SEMANTICS §10).
+func (s *API) Dial(r *wire.Request) error {
 	return s.replays.Once(r, "dialout", nethttp.StatusCreated, func(id engine.Idempotency) (any, error) {
 		f, err := r.Body()
 		if err != nil {

@@ -1,4 +1,4 @@
-package http
+package campaigns
 
 import (
 	"encoding/json"
@@ -27,7 +27,7 @@ type editedNow struct {
 	Settings settingsView `json:"settings"`
 }
 
-func (s *campaignsAPI) editCampaign(r *wire.Request) error {
+func (s *API) Edit(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (s *campaignsAPI) editCampaign(r *wire.Request) error {
 	if err != nil {
 		return conflicting(err)
 	}
-	return r.Reply(nethttp.StatusOK, viewCampaign(&d))
+	return r.Reply(nethttp.StatusOK, View(&d))
 }
 
 // conflicting shows the campaign of a version conflict as people read it.

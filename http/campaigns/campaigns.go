@@ -1,4 +1,4 @@
-package http
+package campaigns
 
 import (
 	"dialler/http/memory"
@@ -15,51 +15,38 @@ import (
 // Campaigns (SEMANTICS §2): create, look at, delete, and the operator's
 // lifecycle commands. Their rules live behind the port; here is only the wire.
 
-// actions are the lifecycle commands that have a route of their own.
-var actions = []struct {
-	name   string
-	action campaign.Action
-}{
-	{"start", campaign.ActionStart},
-	{"pause", campaign.ActionPause},
-	{"resume", campaign.ActionResume},
-	{"stop", campaign.ActionStop},
-	{"restart", campaign.ActionRestart},
-	{"cancel-restart", campaign.ActionCancelRestart},
-}
-
-// campaignsAPI serves campaigns and what is asked of one: runs, charts, capacity,
+// API serves campaigns and what is asked of one: runs, charts, capacity,
 // history, simulations.
-type campaignsAPI struct {
+type API struct {
 	*wire.Host
-	campaignsPorts
-	limits campaignsLimits
+	Ports
+	limits Limits
 
-	charts     *memory.Memory[chartKey, []byte]
-	supplies   *memory.Memory[struct{}, supplies]
-	counting   wire.Places // charts
-	simulating simulations
+	charts   *memory.Memory[chartKey, []byte]
+	supplies *memory.Memory[struct{}, supplies]
+	counting wire.Places // charts
+	Running  UnderWay
 }
 
-// campaignsPorts are what it needs of the rest of the dialler.
-type campaignsPorts struct {
-	Campaigns   campaignsStore
+// Ports are what it needs of the rest of the dialler.
+type Ports struct {
+	Campaigns   Campaigns
 	Activity    Activity
-	Charts      campaignsCharts
+	Charts      Charts
 	Simulations Simulations
-	Bots        campaignsBots
-	Trunks      campaignsTrunks
-	Numbers     campaignsNumbers
+	Bots        Bots
+	Trunks      Trunks
+	Numbers     Numbers
 }
 
-// campaignsLimits bound simulations.
-type campaignsLimits struct {
+// Limits bound simulations.
+type Limits struct {
 	SimulationTime time.Duration // that one may take
 	Patience       time.Duration // with a reader
 }
 
-func newCampaignsAPI(h *wire.Host, p campaignsPorts, l campaignsLimits) *campaignsAPI {
-	s := &campaignsAPI{Host: h, campaignsPorts: p, limits: l, counting: wire.NewPlaces(chartsCap)}
+func New(h *wire.Host, p Ports, l Limits) *API {
+	s := &API{Host: h, Ports: p, limits: l, counting: wire.NewPlaces(chartsCap)}
 	s.charts = memory.New(chartTTL, chartsKept, h.Now, s.loadChart)
 	s.supplies = memory.New(suppliesTTL, 1, h.Now, s.loadSupplies)
 	return s
@@ -114,7 +101,7 @@ func viewPrepared(c *campaign.Campaign) *preparedView {
 	return &preparedView{Run: c.Run, At: c.RestartedAt, By: c.RestartedBy, OnlyUnreached: c.Previous != nil && c.Previous.Unreached}
 }
 
-func viewCampaign(d *campaign.Detail) campaignView {
+func View(d *campaign.Detail) campaignView {
 	c := &d.Campaign
 	if d.Counters.States == nil {
 		d.Counters.States = map[contact.State]int{}
@@ -154,7 +141,7 @@ type campaignList struct {
 	Total     int            `json:"total"`
 }
 
-func (s *campaignsAPI) listCampaigns(r *wire.Request) error {
+func (s *API) List(r *wire.Request) error {
 	number, size, filter, err := r.Page(wire.Names(campaign.States))
 	if err != nil {
 		return err
@@ -165,12 +152,12 @@ func (s *campaignsAPI) listCampaigns(r *wire.Request) error {
 	}
 	out := campaignList{Campaigns: make([]campaignView, len(list)), Page: number, PageSize: size, Total: total}
 	for i := range list {
-		out.Campaigns[i] = viewCampaign(&list[i])
+		out.Campaigns[i] = View(&list[i])
 	}
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *campaignsAPI) createCampaign(r *wire.Request) error {
+func (s *API) Create(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
 		return err
@@ -187,11 +174,11 @@ func (s *campaignsAPI) createCampaign(r *wire.Request) error {
 		return err
 	}
 	r.HTTP.Response.Header.Set("Location", "/api/v1/campaigns/"+string(d.Campaign.ID))
-	return r.Reply(nethttp.StatusCreated, viewCampaign(&d))
+	return r.Reply(nethttp.StatusCreated, View(&d))
 }
 
 // detailOf gives the campaign of the path.
-func (s *campaignsAPI) detailOf(r *wire.Request) (campaign.Detail, error) {
+func (s *API) detailOf(r *wire.Request) (campaign.Detail, error) {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return campaign.Detail{}, err
@@ -199,16 +186,16 @@ func (s *campaignsAPI) detailOf(r *wire.Request) (campaign.Detail, error) {
 	return s.Campaigns.Detail(r.Ctx(), id)
 }
 
-func (s *campaignsAPI) campaign(r *wire.Request) error {
+func (s *API) Show(r *wire.Request) error {
 	d, err := s.detailOf(r)
 	if err != nil {
 		return err
 	}
-	return r.Reply(nethttp.StatusOK, viewCampaign(&d))
+	return r.Reply(nethttp.StatusOK, View(&d))
 }
 
-// preflight asks what Start would, without starting.
-func (s *campaignsAPI) preflight(r *wire.Request) error {
+// ShowPreflight asks what Start would, without starting.
+func (s *API) ShowPreflight(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -220,9 +207,9 @@ func (s *campaignsAPI) preflight(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, ready)
 }
 
-// act carries out one lifecycle command. Spec: "One per start, pause, resume
+// Act carries out one lifecycle command. Spec: "One per start, pause, resume
 // and stop action: the action, the user who did it"; so users only, no keys.
-func (s *campaignsAPI) act(action campaign.Action) wire.Handler {
+func (s *API) Act(action campaign.Action) wire.Handler {
 	return func(r *wire.Request) error {
 		id, err := r.CampaignOf()
 		if err != nil {
@@ -236,7 +223,7 @@ func (s *campaignsAPI) act(action campaign.Action) wire.Handler {
 		if err != nil {
 			return err
 		}
-		return r.Reply(nethttp.StatusOK, viewCampaign(&d))
+		return r.Reply(nethttp.StatusOK, View(&d))
 	}
 }
 
@@ -257,7 +244,7 @@ func actOptions(r *wire.Request, cmd *campaign.Act) error {
 	return f.Errs.Err()
 }
 
-func (s *campaignsAPI) deleteCampaign(r *wire.Request) error {
+func (s *API) Delete(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -276,8 +263,8 @@ type runList struct {
 	Total    int                  `json:"total"`
 }
 
-// listRuns is the history of a campaign's runs.
-func (s *campaignsAPI) listRuns(r *wire.Request) error {
+// ListRuns is the history of a campaign's runs.
+func (s *API) ListRuns(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package http
+package calls
 
 import (
 	"crypto/sha256"
@@ -21,28 +21,28 @@ import (
 	"dialler/engine/campaign"
 )
 
-// callsAPI serves calls: placing them, what became of them, and what is done with
+// API serves calls: placing them, what became of them, and what is done with
 // one that is live.
-type callsAPI struct {
+type API struct {
 	*wire.Host
 	gate    *access.Gate
 	replays *idempotency.Replays
-	callsPorts
-	callsOptions
+	Ports
+	Options
 
-	listening atomic.Int32 // recordings being sent
+	Listening atomic.Int32 // recordings being sent
 }
 
-// callsPorts are what it needs of the rest of the dialler.
-type callsPorts struct {
+// Ports are what it needs of the rest of the dialler.
+type Ports struct {
 	Calls        Calls
-	Bots         callsBots
+	Bots         Bots
 	Destinations wire.Destinations
 	Recordings   Recordings
 }
 
-// callsOptions are what the process decides of it.
-type callsOptions struct {
+// Options are what the process decides of it.
+type Options struct {
 	// ResultToken gives the bearer token with which a call's bot may post its
 	// result; nil when only the hash that is stored with the call is known.
 	ResultToken func(engine.CallID) string
@@ -50,8 +50,8 @@ type callsOptions struct {
 	Patience time.Duration
 }
 
-func newCallsAPI(h *wire.Host, gate *access.Gate, kept *idempotency.Replays, p callsPorts, o callsOptions) *callsAPI {
-	return &callsAPI{Host: h, gate: gate, replays: kept, callsPorts: p, callsOptions: o}
+func New(h *wire.Host, gate *access.Gate, kept *idempotency.Replays, p Ports, o Options) *API {
+	return &API{Host: h, gate: gate, replays: kept, Ports: p, Options: o}
 }
 
 // callView is an attempt as API callers see it. The fields of the attempt
@@ -62,12 +62,12 @@ type callView struct {
 	ContactID  engine.ContactID  `json:"contact_id,omitempty"`
 	BotID      engine.BotID      `json:"bot_id"`
 	ToNumber   string            `json:"to_number"`
-	attemptView
+	AttemptView
 	Result *resultView `json:"result,omitempty"`
 }
 
-// attemptView is one entry of the attempt trail.
-type attemptView struct {
+// AttemptView is one entry of the attempt trail.
+type AttemptView struct {
 	AttemptID engine.AttemptID `json:"attempt_id"`
 	// ShortID is what operators see: spec, "the last 8 characters are displayed".
 	ShortID    string         `json:"short_id"`
@@ -112,8 +112,8 @@ type resultView struct {
 	ReceivedAt     time.Time         `json:"received_at"`
 }
 
-func viewAttempt(a *attempt.Attempt) attemptView {
-	v := attemptView{
+func ViewAttempt(a *attempt.Attempt) AttemptView {
+	v := AttemptView{
 		AttemptID: a.ID, ShortID: a.ID.Short(), Run: a.Run, Pass: a.Pass, Number: a.Number, State: a.State,
 		Outcome: a.Outcome, Cause: string(a.Cause), FromNumber: a.From.E164(), Trunk: a.Trunk,
 		StartedAt: a.InviteAt, RingingAt: a.RingingAt, AnsweredAt: a.AnsweredAt, Connected: a.BotConnectedAt,
@@ -144,7 +144,7 @@ func viewAttempt(a *attempt.Attempt) attemptView {
 func viewCall(a *attempt.Attempt) callView {
 	v := callView{
 		CallID: a.ID.Call(), CampaignID: a.Campaign, ContactID: a.Contact, BotID: a.Bot,
-		ToNumber: a.To.E164(), attemptView: viewAttempt(a),
+		ToNumber: a.To.E164(), AttemptView: ViewAttempt(a),
 	}
 	if res := a.Result; res != nil {
 		v.Result = &resultView{
@@ -160,7 +160,7 @@ var errNoCall = engine.NotFound("call_not_found", "There is no such call.")
 
 // visibleCall finds the call of the path; one that the key may not see is
 // absent to it.
-func (s *callsAPI) visibleCall(r *wire.Request) (attempt.Attempt, error) {
+func (s *API) visibleCall(r *wire.Request) (attempt.Attempt, error) {
 	id := engine.CallID(r.Param("call_id"))
 	if _, ok := id.Attempt(); !ok {
 		return attempt.Attempt{}, errNoCall
@@ -175,8 +175,8 @@ func (s *callsAPI) visibleCall(r *wire.Request) (attempt.Attempt, error) {
 	return a, nil
 }
 
-// call shows state and outcome (SEMANTICS §10).
-func (s *callsAPI) call(r *wire.Request) error {
+// Show shows state and outcome (SEMANTICS §10).
+func (s *API) Show(r *wire.Request) error {
 	a, err := s.visibleCall(r)
 	if err != nil {
 		return err
@@ -184,8 +184,8 @@ func (s *callsAPI) call(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, viewCall(&a))
 }
 
-// hangUp ends a live call; one that is not answered yet is called off.
-func (s *callsAPI) hangUp(r *wire.Request) error {
+// HangUp ends a live call; one that is not answered yet is called off.
+func (s *API) HangUp(r *wire.Request) error {
 	a, err := s.visibleCall(r)
 	if err != nil {
 		return err
@@ -204,9 +204,9 @@ type resultReply struct {
 // digitsCap is how many keys one request may send.
 const digitsCap = 32
 
-// digits sends keys to the callee of a live call, for a bot that has to get
+// SendDigits sends keys to the callee of a live call, for a bot that has to get
 // through a menu.
-func (s *callsAPI) digits(r *wire.Request) error {
+func (s *API) SendDigits(r *wire.Request) error {
 	id, err := s.callAccess(r, wire.ScopeDialout)
 	if err != nil {
 		return err
@@ -237,9 +237,9 @@ type storedReply struct {
 	Dropped []string `json:"dropped_fields,omitempty"` // too large or too many to be stored
 }
 
-// result takes what a bot or a post-call analysis says of a conversation
+// TakeResult takes what a bot or a post-call analysis says of a conversation
 // (INTERFACES §3): an idempotent upsert, accepted late.
-func (s *callsAPI) result(r *wire.Request) error {
+func (s *API) TakeResult(r *wire.Request) error {
 	id, err := s.resultAccess(r)
 	if err != nil {
 		return err
@@ -278,13 +278,13 @@ func (s *callsAPI) result(r *wire.Request) error {
 }
 
 // resultAccess is callAccess for what belongs to results.
-func (s *callsAPI) resultAccess(r *wire.Request) (engine.CallID, error) {
+func (s *API) resultAccess(r *wire.Request) (engine.CallID, error) {
 	return s.callAccess(r, wire.ScopeResults)
 }
 
 // callAccess lets in an API key with the scope, or the call's own token, and
 // gives the call.
-func (s *callsAPI) callAccess(r *wire.Request, scope string) (engine.CallID, error) {
+func (s *API) callAccess(r *wire.Request, scope string) (engine.CallID, error) {
 	id := engine.CallID(r.Param("call_id"))
 	if given := r.HTTP.Request.Header.PeekAll("X-Api-Key"); len(given) > 0 {
 		if len(given) > 1 {

@@ -1,4 +1,4 @@
-package http
+package calls
 
 import (
 	"dialler/http/wire"
@@ -25,9 +25,9 @@ type messageView struct {
 	Explanation string `json:"explanation"`
 }
 
-// ladder shows the SIP messages of a call: JSON, or the drawing alone for a
+// ShowLadder shows the SIP messages of a call: JSON, or the drawing alone for a
 // client that asks for text.
-func (s *callsAPI) ladder(r *wire.Request) error {
+func (s *API) ShowLadder(r *wire.Request) error {
 	a, err := s.visibleCall(r)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package http
+package calls
 
 import (
 	"crypto/sha256"
@@ -34,7 +34,7 @@ func twilioFail(r *wire.Request, status, code int, message string) error {
 	return nil
 }
 
-func (s *callsAPI) twilioUpdate(r *wire.Request) error {
+func (s *API) TwilioUpdate(r *wire.Request) error {
 	account := r.Param("account")
 	call := engine.CallID(strings.TrimSuffix(r.Param("call"), ".json"))
 	user, password, ok := basicAuth(r.HTTP.Request.Header.PeekAll("Authorization"))

@@ -1,4 +1,4 @@
-package http
+package exclusions
 
 import (
 	"dialler/http/form"
@@ -17,9 +17,9 @@ type erased struct {
 	RestsUntil *string `json:"rests_until"`
 }
 
-// erasePerson takes a person out of everything that is stored. Asked for again
+// ErasePerson takes a person out of everything that is stored. Asked for again
 // it finds nothing more.
-func (s *exclusionsAPI) erasePerson(r *wire.Request) error {
+func (s *API) ErasePerson(r *wire.Request) error {
 	f := form.Form{Errs: &form.Errors{}}
 	n := f.ParsePhone("number", r.Param("number"))
 	var suppress *bool

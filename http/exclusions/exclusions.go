@@ -1,4 +1,4 @@
-package http
+package exclusions
 
 import (
 	"context"
@@ -25,25 +25,25 @@ import (
 // their commits and look-ups go together.
 const excludedAtOnce = 128
 
-// exclusionsAPI serves who must not be called: by a campaign, by nobody, and people
+// API serves who must not be called: by a campaign, by nobody, and people
 // who are taken out of everything.
-type exclusionsAPI struct {
+type API struct {
 	*wire.Host
 	replays *idempotency.Replays
 	files   *download.Files
-	exclusionsPorts
+	Ports
 	bodyCap int64 // of a file
 }
 
-// exclusionsPorts are what it needs of the rest of the dialler.
-type exclusionsPorts struct {
-	Campaigns    exclusionsStore
+// Ports are what it needs of the rest of the dialler.
+type Ports struct {
+	Campaigns    Campaigns
 	Suppressions Suppressions
 	Persons      Persons
 }
 
-func newExclusionsAPI(h *wire.Host, kept *idempotency.Replays, f *download.Files, p exclusionsPorts, bodyCap int64) *exclusionsAPI {
-	return &exclusionsAPI{Host: h, replays: kept, files: f, exclusionsPorts: p, bodyCap: bodyCap}
+func New(h *wire.Host, kept *idempotency.Replays, f *download.Files, p Ports, bodyCap int64) *API {
+	return &API{Host: h, replays: kept, files: f, Ports: p, bodyCap: bodyCap}
 }
 
 type exclusionView struct {
@@ -65,7 +65,7 @@ type excludedFile struct {
 	numbersFile
 }
 
-func (s *exclusionsAPI) listExclusions(r *wire.Request) error {
+func (s *API) List(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -115,8 +115,8 @@ func readExclusion(r *wire.Request, id *engine.CampaignID, n *engine.PhoneNumber
 	return f.Errs.Err()
 }
 
-// addExclusion is exclude for operators.
-func (s *exclusionsAPI) addExclusion(r *wire.Request) error {
+// Add is exclude for operators.
+func (s *API) Add(r *wire.Request) error {
 	cmd := campaign.Exclude{Who: r.Who(), Deadline: r.Deadline()}
 	err := readExclusion(r, &cmd.Campaign, &cmd.Number, &cmd.Match, &cmd.Reason)
 	if err != nil {
@@ -129,9 +129,9 @@ func (s *exclusionsAPI) addExclusion(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, reply)
 }
 
-// liftExclusion takes one back. The selector is in the body: a path would bring the
+// Lift takes one back. The selector is in the body: a path would bring the
 // number into logs.
-func (s *exclusionsAPI) liftExclusion(r *wire.Request) error {
+func (s *API) Lift(r *wire.Request) error {
 	cmd := campaign.Lift{Who: r.Who(), Deadline: r.Deadline()}
 	err := readExclusion(r, &cmd.Campaign, &cmd.Number, &cmd.Match, nil)
 	if err != nil {
@@ -144,10 +144,10 @@ func (s *exclusionsAPI) liftExclusion(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, reply)
 }
 
-// importExclusions reads a file with a column phone_number and excludes its
+// Import reads a file with a column phone_number and excludes its
 // numbers as they come in: a file that breaks off has excluded what was read, and
 // sending it again is harmless.
-func (s *exclusionsAPI) importExclusions(r *wire.Request) error {
+func (s *API) Import(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (s *exclusionsAPI) importExclusions(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-func (s *exclusionsAPI) noteExclusions(cmd campaign.ExclusionsImported) error {
+func (s *API) noteExclusions(cmd campaign.ExclusionsImported) error {
 	ctx, cancel := context.WithTimeout(s.Closing, s.CommandTimeout)
 	defer cancel()
 	cmd.Deadline = s.Now().Add(s.CommandTimeout)
@@ -193,7 +193,7 @@ func (s *exclusionsAPI) noteExclusions(cmd campaign.ExclusionsImported) error {
 }
 
 // excludeAll excludes numbers at the same time and adds up what became of them.
-func (s *exclusionsAPI) excludeAll(cmd campaign.Exclude, numbers []engine.PhoneNumber, sum *campaign.ExcludeReply) error {
+func (s *API) excludeAll(cmd campaign.Exclude, numbers []engine.PhoneNumber, sum *campaign.ExcludeReply) error {
 	ctx, cancel := context.WithTimeout(s.Closing, s.CommandTimeout)
 	defer cancel()
 	cmd.Deadline = s.Now().Add(s.CommandTimeout)
@@ -225,8 +225,8 @@ const exclusionsPart = 1000
 // exclusionsFileColumns are those of the file of exclusions.
 var exclusionsFileColumns = []string{"phone_number", "match", "reason", "created_at"}
 
-// exclusionsFile answers with all of them as CSV.
-func (s *exclusionsAPI) exclusionsFile(r *wire.Request) error {
+// SendFile answers with all of them as CSV.
+func (s *API) SendFile(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package http
+package calls
 
 import (
 	"dialler/http/form"
@@ -34,9 +34,9 @@ func viewTransfer(t *attempt.Transfer) *transferView {
 // transferCap is the longest target that is read, in bytes.
 const transferCap = engine.SIPURICap
 
-// transfer asks for a call to be handed over. Who asks is told that the target
+// Transfer asks for a call to be handed over. Who asks is told that the target
 // is called; showTransfer says how it went.
-func (s *callsAPI) transfer(r *wire.Request) error {
+func (s *API) Transfer(r *wire.Request) error {
 	id, err := s.resultAccess(r)
 	if err != nil {
 		return err
@@ -58,8 +58,8 @@ func (s *callsAPI) transfer(r *wire.Request) error {
 
 var errNoTransfer = engine.NotFound("no_transfer", "The call was not transferred.")
 
-// showTransfer is how the latest transfer of a call stands.
-func (s *callsAPI) showTransfer(r *wire.Request) error {
+// ShowTransfer is how the latest transfer of a call stands.
+func (s *API) ShowTransfer(r *wire.Request) error {
 	id, err := s.resultAccess(r)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package http
+package campaigns
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"dialler/http/telephony"
 )
 
-// campaignsStore is campaigns and what is stored of them.
-type campaignsStore interface {
+// Campaigns is campaigns and what is stored of them.
+type Campaigns interface {
 	// Create makes a draft. The settings have passed Settings.Validate.
 	Create(ctx context.Context, cmd campaign.Create) (campaign.Detail, error)
 	// Detail: NotFound "campaign_not_found" when there is none.
@@ -33,8 +33,8 @@ type campaignsStore interface {
 	Clone(ctx context.Context, cmd campaign.Clone) (campaign.Detail, error)
 }
 
-// campaignsCharts count what charts are drawn of.
-type campaignsCharts interface {
+// Charts count what charts are drawn of.
+type Charts interface {
 	// Series gives how a run went over a time, Breakdown what its dials came to.
 	// NotFound "campaign_not_found", "run_not_found"; Unavailable "chart_too_long"
 	// when there is too much to be counted.
@@ -42,19 +42,19 @@ type campaignsCharts interface {
 	Breakdown(ctx context.Context, id engine.CampaignID, run int) (campaign.Breakdown, error)
 }
 
-// campaignsBots are the bots that campaigns name.
-type campaignsBots interface {
+// Bots are the bots that campaigns name.
+type Bots interface {
 	Bots(ctx context.Context) ([]engine.Bot, error)
 }
 
-// campaignsTrunks are the trunks and how they stand.
-type campaignsTrunks interface {
+// Trunks are the trunks and how they stand.
+type Trunks interface {
 	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
 	TrunkStatuses(ctx context.Context) (map[engine.TrunkID]telephony.TrunkStatus, error)
 }
 
-// campaignsNumbers are the outbound numbers and how they stand.
-type campaignsNumbers interface {
+// Numbers are the outbound numbers and how they stand.
+type Numbers interface {
 	Numbers(ctx context.Context) ([]engine.NumberSettings, error)
 	NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numberpool.Status, error)
 }

@@ -1,4 +1,4 @@
-package http
+package exclusions
 
 import (
 	"dialler/http/form"
@@ -44,7 +44,7 @@ type suppressedFile struct {
 	suppressed
 }
 
-func (s *exclusionsAPI) listSuppressions(r *wire.Request) error {
+func (s *API) ListSuppressions(r *wire.Request) error {
 	var errs form.Errors
 	f := form.Form{Errs: &errs}
 	var n engine.PhoneNumber
@@ -76,8 +76,8 @@ func viewSuppression(x *journal.Suppression) suppressionView {
 	return suppressionView{Number: x.Number.E164(), Reason: x.Reason, CreatedAt: x.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
 }
 
-// suppress takes one number or a list. A mistake in one refuses the whole list.
-func (s *exclusionsAPI) suppress(r *wire.Request) error {
+// Suppress takes one number or a list. A mistake in one refuses the whole list.
+func (s *API) Suppress(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func reasonOr(given, otherwise string) string {
 	return given
 }
 
-func (s *exclusionsAPI) liftSuppression(r *wire.Request) error {
+func (s *API) LiftSuppression(r *wire.Request) error {
 	f := form.Form{Errs: &form.Errors{}}
 	n := f.ParsePhone("number", r.Param("number"))
 	if err := f.Errs.Err(); err != nil {
@@ -126,10 +126,10 @@ func (s *exclusionsAPI) liftSuppression(r *wire.Request) error {
 	return nil
 }
 
-// importSuppressions reads a file with a column phone_number and puts its
+// ImportSuppressions reads a file with a column phone_number and puts its
 // numbers on the list as they come in: a file that breaks off has suppressed
 // what was read, and sending it again is harmless.
-func (s *exclusionsAPI) importSuppressions(r *wire.Request) error {
+func (s *API) ImportSuppressions(r *wire.Request) error {
 	reason, err := fileReason(r, suppressionReasonCap)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package http
+package campaigns
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 // a second.
 const cloneTimeout = 10 * time.Minute
 
-// cloneCampaign copies a campaign into a new draft and says where it is.
-func (s *campaignsAPI) cloneCampaign(r *wire.Request) error {
+// Clone copies a campaign into a new draft and says where it is.
+func (s *API) Clone(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -38,11 +38,11 @@ func (s *campaignsAPI) cloneCampaign(r *wire.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(s.Closing, cloneTimeout)
 	defer cancel()
-	defer whileConnected(r.HTTP.Conn(), cancel)()
+	defer wire.WhileConnected(r.HTTP.Conn(), cancel)()
 	d, err := s.Campaigns.Clone(ctx, cmd)
 	if err != nil {
 		return err
 	}
 	r.HTTP.Response.Header.Set("Location", "/api/v1/campaigns/"+string(d.Campaign.ID))
-	return r.Reply(nethttp.StatusCreated, viewCampaign(&d))
+	return r.Reply(nethttp.StatusCreated, View(&d))
 }

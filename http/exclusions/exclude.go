@@ -1,4 +1,4 @@
-package http
+package exclusions
 
 import (
 	"dialler/http/form"
@@ -12,8 +12,8 @@ import (
 	"dialler/engine/contact"
 )
 
-// exclude suppresses contacts of a campaign (spec: Exclude; SEMANTICS §3, §11).
-func (s *exclusionsAPI) exclude(r *wire.Request) error {
+// Exclude suppresses contacts of a campaign (spec: Exclude; SEMANTICS §3, §11).
+func (s *API) Exclude(r *wire.Request) error {
 	return s.replays.Once(r, "exclude", nethttp.StatusOK, func(id engine.Idempotency) (any, error) {
 		f, err := r.Body()
 		if err != nil {

@@ -1,4 +1,4 @@
-package http
+package exclusions
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// exclusionsStore is the exclusions of campaigns.
-type exclusionsStore interface {
+// Campaigns is the exclusions of campaigns.
+type Campaigns interface {
 	// Detail: NotFound "campaign_not_found" when there is none.
 	Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error)
 	// Exclude commits the reply with what it did when the command

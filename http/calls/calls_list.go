@@ -1,4 +1,4 @@
-package http
+package calls
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ import (
 	"dialler/engine/number"
 )
 
-// listCalls gives calls, newest first; the cursor of the answer leads on to older
+// List gives calls, newest first; the cursor of the answer leads on to older
 // ones. A key that is bound to campaigns names one of them.
-func (s *callsAPI) listCalls(r *wire.Request) error {
+func (s *API) List(r *wire.Request) error {
 	q := attempt.Query{Limit: wire.DefaultPageSize}
 	var errs form.Errors
 	for k, v := range r.HTTP.QueryArgs().All() {

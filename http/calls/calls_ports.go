@@ -1,4 +1,4 @@
-package http
+package calls
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"dialler/engine/campaign"
 )
 
-// callsBots are the bots that end calls.
-type callsBots interface {
+// Bots are the bots that end calls.
+type Bots interface {
 	Bots(ctx context.Context) ([]engine.Bot, error)
 }
 

@@ -1,4 +1,4 @@
-package http
+package campaigns
 
 import (
 	"maps"
@@ -20,8 +20,8 @@ import (
 // action, the user who did it and a timestamp. Listed most recent first").
 // Everything else that somebody did is behind a filter.
 
-// actionNames are the words of the API for what the history calls by its own.
-var actionNames = map[journal.Type]string{ //nolint:gosec // no passwords
+// ActionNames are the words of the API for what the history calls by its own.
+var ActionNames = map[journal.Type]string{ //nolint:gosec // no passwords
 	journal.CampaignStarted: "start", journal.CampaignPaused: "pause", journal.CampaignResumed: "resume", journal.CampaignStopped: "stop",
 	journal.CampaignRestarted: "restart", journal.CampaignRestartCancelled: "cancel_restart",
 	journal.CampaignCreated: "create", journal.CampaignEdited: "edit", journal.CampaignCloned: "clone", journal.CampaignDeleted: "delete",
@@ -72,7 +72,7 @@ type activityView struct {
 }
 
 func viewActivity(e *journal.Event) activityView {
-	v := activityView{Action: actionNames[e.Type], At: e.At, Run: e.Run, Changes: e.Data.Changes,
+	v := activityView{Action: ActionNames[e.Type], At: e.At, Run: e.Run, Changes: e.Data.Changes,
 		Other: e.Data.Campaign, Import: e.Data.Import, Contact: e.Contact, DueAt: e.Data.DueAt}
 	if v.Action == "" {
 		v.Action = string(e.Type)
@@ -92,8 +92,8 @@ func viewActivity(e *journal.Event) activityView {
 	return v
 }
 
-// activity is the log of one campaign.
-func (s *campaignsAPI) activity(r *wire.Request) error {
+// ShowActivity is the log of one campaign.
+func (s *API) ShowActivity(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -114,9 +114,9 @@ func (s *campaignsAPI) activity(r *wire.Request) error {
 	return replyActivity(r, list, total, page)
 }
 
-// configActivity is the log of what is configured for all campaigns: bots,
+// ShowConfigActivity is the log of what is configured for all campaigns: bots,
 // trunks, numbers, keys, users, and campaigns that are no more.
-func (s *campaignsAPI) configActivity(r *wire.Request) error {
+func (s *API) ShowConfigActivity(r *wire.Request) error {
 	types, page, err := activityQuery(r, nil)
 	if err != nil {
 		return err
@@ -167,13 +167,13 @@ func activityQuery(r *wire.Request, shown []journal.Type) (types []journal.Type,
 func kindsOf(list string, errs *form.Errors) (types []journal.Type) {
 	for _, kind := range strings.Split(list, ",") {
 		found := false
-		for t, name := range actionNames {
+		for t, name := range ActionNames {
 			if name == kind {
 				types, found = append(types, t), true
 			}
 		}
 		if !found {
-			errs.Add("kinds", "unknown_value", "must be a list, separated by commas, of "+strings.Join(slices.Sorted(maps.Values(actionNames)), ", "))
+			errs.Add("kinds", "unknown_value", "must be a list, separated by commas, of "+strings.Join(slices.Sorted(maps.Values(ActionNames)), ", "))
 			return nil
 		}
 	}
