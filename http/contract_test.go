@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write openapi.json anew")
 var contract = sync.OnceValues(func() (*openapi3.T, error) {
 	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
 	openapi3filter.RegisterBodyDecoder(wire.ContentWAV, openapi3filter.PlainBodyDecoder)
-	openapi3filter.RegisterBodyDecoder(contentEvents, openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder)
 	doc, err := openapi3.NewLoader().LoadFromData(openapiYAML)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"dialler/http/contacts"
 	"dialler/http/wire"
 
 	nethttp "net/http"
@@ -92,7 +93,7 @@ func intakeOf(rt *route) intake {
 		return intakeNone
 	case rt.method == nethttp.MethodGet || rt.method == nethttp.MethodHead:
 		return intakeLooks
-	case strings.HasSuffix(rt.path, "/sip/dialout"), strings.HasSuffix(rt.path, "/campaigns/trigger"), strings.HasSuffix(rt.path, "/contacts"), strings.HasSuffix(rt.path, batchSuffix):
+	case strings.HasSuffix(rt.path, "/sip/dialout"), strings.HasSuffix(rt.path, "/campaigns/trigger"), strings.HasSuffix(rt.path, "/contacts"), strings.HasSuffix(rt.path, contacts.BatchSuffix):
 		return intakeCalls
 	case rt.access.Role != wire.RoleNone && rt.access.Scope == "":
 		return intakeCommands

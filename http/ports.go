@@ -8,6 +8,7 @@ import (
 	"dialler/http/amd"
 	"dialler/http/calls"
 	"dialler/http/campaigns"
+	"dialler/http/contacts"
 	"dialler/http/exclusions"
 	"dialler/http/idempotency"
 	"dialler/http/reports"
@@ -24,7 +25,7 @@ import (
 // Campaigns is the campaign tree and what is stored of it.
 type Campaigns interface {
 	campaigns.Campaigns
-	contactsStore
+	contacts.Campaigns
 	exclusions.Campaigns
 }
 
@@ -61,7 +62,7 @@ type Check struct {
 // Deps are the rest of the dialler.
 type Deps struct {
 	Campaigns Campaigns
-	Imports   Imports
+	Imports   contacts.Imports
 	Reports   Reports
 	Activity  campaigns.Activity
 	Calls     calls.Calls

@@ -3,6 +3,7 @@ package http
 import (
 	"bytes"
 
+	"dialler/http/contacts"
 	"dialler/http/form"
 	"dialler/http/wire"
 
@@ -38,7 +39,7 @@ func (s *Server) table() []*route {
 	routes := []*route{
 		// For external systems (spec: Endpoints).
 		{method: "POST", path: v1 + "/sip/dialout", access: wire.Access{Scope: wire.ScopeDialout, Role: wire.RoleAdmin}, handle: s.calls.Dial},
-		{method: "POST", path: v1 + "/campaigns/trigger", access: wire.Access{Scope: wire.ScopeTrigger}, handle: s.contacts.trigger},
+		{method: "POST", path: v1 + "/campaigns/trigger", access: wire.Access{Scope: wire.ScopeTrigger}, handle: s.contacts.Trigger},
 		{method: "POST", path: v1 + "/contacts/exclude", access: wire.Access{Scope: wire.ScopeExclude}, handle: s.exclusions.Exclude},
 
 		// For bots and post-call analyses. The result's own token and the
@@ -75,16 +76,16 @@ func (s *Server) table() []*route {
 		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}", access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.Delete},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/preflight", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.ShowPreflight},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/simulate", access: wire.Access{Role: wire.RoleViewer}, handle: s.campaigns.Simulate},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/live", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.feeds.watchCampaign},
-		{method: "GET", path: v1 + "/live", access: wire.Access{Role: wire.RoleViewer}, handle: s.feeds.watchCampaigns},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.contacts.listContacts},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.contacts.getContact},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/exclude", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.actOnContact(campaign.ExcludeContact)},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/call-back", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.actOnContact(campaign.CallBack)},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/retry-now", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.actOnContact(campaign.RetryNow)},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/live", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.feeds.WatchCampaign},
+		{method: "GET", path: v1 + "/live", access: wire.Access{Role: wire.RoleViewer}, handle: s.feeds.WatchCampaigns},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.contacts.List},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.contacts.Show},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/exclude", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.Act(campaign.ExcludeContact)},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/call-back", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.Act(campaign.CallBack)},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/retry-now", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.Act(campaign.RetryNow)},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/attempts.csv", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.reports.SendReport},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.addContacts},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}" + batchSuffix, access: wire.Access{Scope: wire.ScopeTrigger, Role: wire.RoleOperator}, handle: s.contacts.addBatch},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.Add},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}" + contacts.BatchSuffix, access: wire.Access{Scope: wire.ScopeTrigger, Role: wire.RoleOperator}, handle: s.contacts.AddBatch},
 
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.ListRuns},
 		{method: "GET", path: v1 + "/campaigns/{campaign_id}/series", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.ShowSeries},
@@ -101,13 +102,13 @@ func (s *Server) table() []*route {
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/lift", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.Lift},
 		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/imports", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.Import, streams: true},
 
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.listImports},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/imports", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.importContacts, streams: true},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.oneImport},
-		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.cancelImport},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/live", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.watchImport},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.rejectedRows},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected.csv", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.rejectedFile},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.ListImports},
+		{method: "POST", path: v1 + "/campaigns/{campaign_id}/imports", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.Import, streams: true},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.ShowImport},
+		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.CancelImport},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/live", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.WatchImport},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.ListRejected},
+		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected.csv", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.SendRejected},
 
 		{method: "GET", path: v1 + "/recordings/{attempt_id}", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleAdmin}, handle: s.calls.SendRecording},
 		{method: "DELETE", path: v1 + "/recordings/{attempt_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.calls.DeleteRecording},
@@ -175,7 +176,7 @@ func isContactsPath(uri []byte) bool {
 	if i := bytes.IndexByte(uri, '?'); i >= 0 {
 		uri = uri[:i]
 	}
-	return bytes.HasPrefix(uri, []byte("/api/v1/campaigns/")) && (bytes.HasSuffix(uri, []byte("/contacts")) || isBatchPath(uri))
+	return bytes.HasPrefix(uri, []byte("/api/v1/campaigns/")) && (bytes.HasSuffix(uri, []byte("/contacts")) || contacts.IsBatchPath(uri))
 }
 
 func (s *Server) route() {

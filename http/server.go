@@ -18,9 +18,11 @@ import (
 	"dialler/http/amd"
 	"dialler/http/calls"
 	"dialler/http/campaigns"
+	"dialler/http/contacts"
 	"dialler/http/download"
 	"dialler/http/exclusions"
 	"dialler/http/idempotency"
+	"dialler/http/live"
 	"dialler/http/reports"
 	"dialler/http/telephony"
 	"dialler/http/webhooks"
@@ -118,7 +120,7 @@ func (c Config) withDefaults() (Config, error) {
 	or(&c.ReadTimeout, 30*time.Second)
 	or(&c.WriteTimeout, 30*time.Second)
 	or(&c.IdleTimeout, 2*time.Minute)
-	or(&c.StreamPatience, streamPatience)
+	or(&c.StreamPatience, live.StreamPatience)
 	or(&c.ReportPatience, wire.ReportPatience)
 	or(&c.SimulationTime, time.Minute)
 	or(&c.KeyCacheTTL, time.Second)
@@ -159,7 +161,7 @@ type Server struct {
 
 	console *console
 	host    *wire.Host
-	feeds   *feeds
+	feeds   *live.Feeds
 	conns   connections
 	gates   gates
 
@@ -169,7 +171,7 @@ type Server struct {
 	campaigns  *campaigns.API
 	calls      *calls.API
 	amd        *amd.API
-	contacts   *contactsAPI
+	contacts   *contacts.API
 	exclusions *exclusions.API
 	lines      *telephony.API
 	webhooks   *webhooks.API
@@ -211,8 +213,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.gate = access.NewGate(access.Config{JWTSecret: cfg.JWTSecret, TokenTTL: cfg.TokenTTL, SecureCookies: cfg.SecureCookies,
 		KeyCacheTTL: cfg.KeyCacheTTL, SharedKeys: cfg.SharedKeys, KeyRate: cfg.KeyRate, KeyBurst: cfg.KeyBurst,
 		Log: cfg.Log, Now: cfg.Now}, access.Stores{Keys: deps.Keys, Users: deps.Users, Sessions: deps.Sessions}, s.metrics.limited)
-	s.feeds = newFeeds(s.host, s.gate, deps.Campaigns, cfg.StreamCap, cfg.StreamCapEach, streamFigures{open: s.metrics.streams, dropped: s.metrics.dropped})
-	s.feeds.patience = cfg.StreamPatience
+	s.feeds = live.New(s.host, s.gate, deps.Campaigns, cfg.StreamCap, cfg.StreamCapEach, live.Figures{Open: s.metrics.streams, Dropped: s.metrics.dropped})
+	s.feeds.Patience = cfg.StreamPatience
 	s.replays = idempotency.New(deps.Replies, s.metrics.replayed)
 	s.campaigns = campaigns.New(s.host, campaigns.Ports{Campaigns: deps.Campaigns, Activity: deps.Activity, Charts: deps.Reports,
 		Simulations: deps.Simulations, Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers},
@@ -220,8 +222,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.calls = calls.New(s.host, s.gate, s.replays, calls.Ports{Calls: deps.Calls, Bots: deps.Bots, Destinations: deps.Destinations,
 		Recordings: deps.Recordings}, calls.Options{ResultToken: cfg.ResultToken, Patience: cfg.ReportPatience})
 	s.amd = amd.New(deps.Classification, s.files)
-	s.contacts = newContactsAPI(s.host, s.gate, s.replays, s.feeds, s.files,
-		contactsPorts{Campaigns: deps.Campaigns, Imports: deps.Imports, Destinations: deps.Destinations}, cfg.ImportBodyCap)
+	s.contacts = contacts.New(s.host, s.replays, s.feeds, s.files,
+		contacts.Ports{Campaigns: deps.Campaigns, Imports: deps.Imports, Destinations: deps.Destinations}, cfg.ImportBodyCap)
 	s.exclusions = exclusions.New(s.host, s.replays, s.files, exclusions.Ports{Campaigns: deps.Campaigns,
 		Suppressions: deps.Suppressions, Persons: deps.Persons}, cfg.ImportBodyCap)
 	s.lines = telephony.New(s.host, telephony.Ports{Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers, Calls: deps.Calls,
@@ -305,7 +307,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for _, l := range listeners {
 		err = errors.Join(err, l.Close())
 	}
-	s.feeds.stop(ctx)
+	s.feeds.Stop(ctx)
 	err = errors.Join(err, s.http.ShutdownWithContext(ctx))
 	s.cancel()
 	s.done.Wait()

@@ -1,4 +1,4 @@
-package http
+package contacts
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"dialler/engine/campaign"
 )
 
-// contactsStore is the contacts of campaigns.
-type contactsStore interface {
+// Campaigns is the contacts of campaigns.
+type Campaigns interface {
 	// Detail: NotFound "campaign_not_found" when there is none.
 	Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error)
 	// AddContacts adds all rows or none.

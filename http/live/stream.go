@@ -1,4 +1,4 @@
-package http
+package live
 
 import (
 	"context"
@@ -33,8 +33,8 @@ const (
 
 // stream is one client that watches a feed.
 type stream struct {
-	feeds *feeds
-	feed  *feed
+	feeds *Feeds
+	feed  *Feed
 	who   string
 	head  []byte
 	last  string // id of the last event that the client has
@@ -44,7 +44,7 @@ type stream struct {
 
 // watch answers with the events of a feed until the client goes. allowed is nil
 // while the credentials that the request came with hold.
-func (f *feeds) watch(r *wire.Request, key string, list bool, ask look, allowed func(context.Context) error) error {
+func (f *Feeds) watch(r *wire.Request, key string, list bool, ask look, allowed func(context.Context) error) error {
 	last, err := lastEventID(r)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func lastEventID(r *wire.Request) (string, error) {
 // whileRead gives a context that ends when the client goes, which only a read
 // notices; stop ends the reading.
 func (st *stream) whileRead(ctx context.Context, conn net.Conn) (reading context.Context, stop func()) {
-	st.feeds.figures.open.Inc()
+	st.feeds.figures.Open.Inc()
 	reading, cancel := context.WithCancel(ctx)
 	unread := make(chan struct{})
 	go func() {
@@ -114,7 +114,7 @@ func (st *stream) whileRead(ctx context.Context, conn net.Conn) (reading context
 		cancel()
 		_ = conn.SetReadDeadline(wire.Past)
 		<-unread
-		st.feeds.figures.open.Dec()
+		st.feeds.figures.Open.Dec()
 	}
 }
 
@@ -129,7 +129,7 @@ func (st *stream) run(ctx context.Context, conn net.Conn) {
 		return
 	}
 	silent := false
-	beat, stop := st.feeds.after(st.feeds.heartbeat)
+	beat, stop := st.feeds.After(st.feeds.Heartbeat)
 	defer func() { stop() }()
 	for {
 		select {
@@ -146,7 +146,7 @@ func (st *stream) run(ctx context.Context, conn net.Conn) {
 				return
 			}
 			silent = true
-			beat, stop = st.feeds.after(st.feeds.heartbeat)
+			beat, stop = st.feeds.After(st.feeds.Heartbeat)
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (st *stream) write(ctx context.Context, conn net.Conn, parts ...[]byte) err
 	if len(parts) == 0 {
 		return nil
 	}
-	if err := conn.SetWriteDeadline(time.Now().Add(st.feeds.patience)); err != nil {
+	if err := conn.SetWriteDeadline(time.Now().Add(st.feeds.Patience)); err != nil {
 		return err
 	}
 	if ctx.Err() != nil { // the deadline that it set may just have been overwritten
@@ -178,7 +178,7 @@ func (st *stream) write(ctx context.Context, conn net.Conn, parts ...[]byte) err
 	for _, p := range parts {
 		if _, err := conn.Write(p); err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
-				st.feeds.figures.dropped.Inc()
+				st.feeds.figures.Dropped.Inc()
 			}
 			return err
 		}

@@ -1,4 +1,4 @@
-package http
+package live
 
 import (
 	"fmt"
@@ -19,17 +19,18 @@ func BenchmarkLiveList(b *testing.B) {
 			rate := 0.5
 			list := make([]campaign.Detail, liveListed)
 			for i := range list {
-				list[i] = detail(engine.CampaignID(fmt.Sprintf("cmp_%d", i)), campaign.Settings{Name: "n"}, campaign.Running)
+				list[i] = campaign.Detail{Campaign: campaign.Campaign{ID: engine.CampaignID(fmt.Sprintf("cmp_%d", i)), Settings: campaign.Settings{Name: "n"}, State: campaign.Running}, Live: &campaign.Live{}}
 				list[i].Counters.States = map[contact.State]int{contact.Pending: 5, contact.Completed: 7}
 				list[i].Counters.AnswerRate = &rate
 			}
+			start := time.Date(2030, 3, 1, 12, 0, 0, 0, time.UTC)
 			p := picture{list: true}
 			n := 0
 			b.ReportAllocs()
 			for b.Loop() {
 				n++
 				for i := range list {
-					list[i].Live.At = testAt.Add(time.Duration(n) * time.Second)
+					list[i].Live.At = start.Add(time.Duration(n) * time.Second)
 					if i < changing {
 						list[i].Counters.Connected = n
 					}

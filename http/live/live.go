@@ -1,4 +1,4 @@
-package http
+package live
 
 import (
 	"bytes"
@@ -20,8 +20,8 @@ import (
 // liveListed is how many campaigns the stream of the list shows: the newest.
 const liveListed = 200
 
-// watchCampaign streams one campaign.
-func (f *feeds) watchCampaign(r *wire.Request) error {
+// WatchCampaign streams one campaign.
+func (f *Feeds) WatchCampaign(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -32,8 +32,8 @@ func (f *feeds) watchCampaign(r *wire.Request) error {
 	}, f.gate.StillAllowed(r))
 }
 
-// watchCampaigns streams the list.
-func (f *feeds) watchCampaigns(r *wire.Request) error {
+// WatchCampaigns streams the list.
+func (f *Feeds) WatchCampaigns(r *wire.Request) error {
 	return f.watch(r, "campaigns", true, func(ctx context.Context) ([]campaign.Detail, int, error) {
 		return f.campaigns.List(ctx, campaign.Page{Number: 1, Size: liveListed})
 	}, f.gate.StillAllowed(r))

@@ -1,4 +1,4 @@
-package http
+package contacts
 
 import (
 	"bytes"
@@ -16,10 +16,10 @@ import (
 // batchErrors is how many mistakes of one item are named.
 const batchErrors = 8
 
-// addBatch takes a list of contacts of which each is judged by itself. Those
+// AddBatch takes a list of contacts of which each is judged by itself. Those
 // that can be added are, by the rules of lists and files and all in one
 // transaction with the reply; a mistake in one stops none of the others.
-func (s *contactsAPI) addBatch(r *wire.Request) error {
+func (s *API) AddBatch(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (s *contactsAPI) addBatch(r *wire.Request) error {
 }
 
 // batchItem reads one item, or says what is wrong with it.
-func (s *contactsAPI) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProblem) {
+func (s *API) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProblem) {
 	if v.Kind != form.Object {
 		return campaign.NewContact{}, &campaign.RowProblem{Code: "validation_failed", Detail: "An item must be " + form.Object.String() + ", not " + v.Kind.String() + "."}
 	}
@@ -68,9 +68,9 @@ func (s *contactsAPI) batchItem(v *form.Value) (campaign.NewContact, *campaign.R
 	return c, nil
 }
 
-// batchSuffix ends the path of the batch route.
-const batchSuffix = "/contacts:batch"
+// BatchSuffix ends the path of the batch route.
+const BatchSuffix = "/contacts:batch"
 
-func isBatchPath(uri []byte) bool {
-	return bytes.HasSuffix(uri, []byte(batchSuffix)) || bytes.HasSuffix(uri, []byte("/contacts%3Abatch")) || bytes.HasSuffix(uri, []byte("/contacts%3abatch"))
+func IsBatchPath(uri []byte) bool {
+	return bytes.HasSuffix(uri, []byte(BatchSuffix)) || bytes.HasSuffix(uri, []byte("/contacts%3Abatch")) || bytes.HasSuffix(uri, []byte("/contacts%3abatch"))
 }

@@ -1,4 +1,4 @@
-package http
+package live
 
 import (
 	"context"
@@ -20,50 +20,50 @@ import (
 // look asks the dialler for what a feed shows.
 type look func(ctx context.Context) (list []campaign.Detail, total int, err error)
 
-// feeds are what is being watched, one feed each however many watch it, and
+// Feeds are what is being watched, one feed each however many watch it, and
 // the bounds of watching. Nothing is asked while nobody watches.
-type feeds struct {
-	// interval is how long a feed waits before it looks again, heartbeat how
+type Feeds struct {
+	// Interval is how long a feed waits before it looks again, heartbeat how
 	// often a stream looks after its client, patience how long a client may take
 	// to read what was sent.
-	interval, heartbeat, patience time.Duration
-	// linger is how long a feed without watchers is remembered, so that a
+	Interval, Heartbeat, Patience time.Duration
+	// Linger is how long a feed without watchers is remembered, so that a
 	// client that comes back goes on where it was.
-	linger time.Duration
-	// after gives a timer's channel and what stops it.
-	after func(time.Duration) (c <-chan time.Time, stop func() bool)
+	Linger time.Duration
+	// After gives a timer's channel and what stops it.
+	After func(time.Duration) (c <-chan time.Time, stop func() bool)
 
 	cap, capEach int
 	host         *wire.Host
 	gate         *access.Gate
-	campaigns    liveCampaigns
-	figures      streamFigures
+	campaigns    Campaigns
+	figures      Figures
 
 	mu     sync.Mutex
-	open   map[string]*feed
+	open   map[string]*Feed
 	held   int
 	heldBy map[string]int
 }
 
-// liveCampaigns are what is watched.
-type liveCampaigns interface {
+// Campaigns are what is watched.
+type Campaigns interface {
 	// Detail: NotFound "campaign_not_found" when there is none.
 	Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error)
 	// List gives one page, newest first, and how many there are.
 	List(ctx context.Context, page campaign.Page) ([]campaign.Detail, int, error)
 }
 
-// streamFigures count streams.
-type streamFigures struct {
-	open    prometheus.Gauge
-	dropped prometheus.Counter // the client did not read
+// Figures count streams.
+type Figures struct {
+	Open    prometheus.Gauge
+	Dropped prometheus.Counter // the client did not read
 }
 
 const (
 	feedInterval    = time.Second
 	feedLinger      = 30 * time.Second
 	streamHeartbeat = 4 * time.Second // twice in the ten seconds that a client waits
-	streamPatience  = 10 * time.Second
+	StreamPatience  = 10 * time.Second
 
 	// lookTimeout bounds one look, looksFailed how many may fail in a row before
 	// the watchers are sent away: they come back, and are told why not.
@@ -75,35 +75,35 @@ const (
 	feedMemory = 30
 )
 
-func newFeeds(h *wire.Host, gate *access.Gate, campaigns liveCampaigns, total, each int, figures streamFigures) *feeds {
-	return &feeds{
-		interval: feedInterval, heartbeat: streamHeartbeat, patience: streamPatience, linger: feedLinger,
-		after: func(d time.Duration) (<-chan time.Time, func() bool) {
+func New(h *wire.Host, gate *access.Gate, campaigns Campaigns, total, each int, figures Figures) *Feeds {
+	return &Feeds{
+		Interval: feedInterval, Heartbeat: streamHeartbeat, Patience: StreamPatience, Linger: feedLinger,
+		After: func(d time.Duration) (<-chan time.Time, func() bool) {
 			t := time.NewTimer(d)
 			return t.C, t.Stop
 		},
 		cap: total, capEach: each, host: h, gate: gate, campaigns: campaigns, figures: figures,
-		open: make(map[string]*feed), heldBy: make(map[string]int),
+		open: make(map[string]*Feed), heldBy: make(map[string]int),
 	}
 }
 
 // hold takes one of the streams that there may be, for a user or key.
-func (f *feeds) hold(who string) error {
+func (f *Feeds) hold(who string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.heldBy[who] >= f.capEach:
-		return &engine.Error{Kind: engine.KindTooMany, Code: "too_many_streams", RetryAfter: f.heartbeat,
+		return &engine.Error{Kind: engine.KindTooMany, Code: "too_many_streams", RetryAfter: f.Heartbeat,
 			Detail: "You have too many streams open; close some, or wait for Retry-After."}
 	case f.held >= f.cap:
-		return engine.Unavailable("too_many_streams", "The server has too many streams open; try again later.", f.heartbeat)
+		return engine.Unavailable("too_many_streams", "The server has too many streams open; try again later.", f.Heartbeat)
 	}
 	f.held++
 	f.heldBy[who]++
 	return nil
 }
 
-func (f *feeds) release(who string) {
+func (f *Feeds) release(who string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.held--
@@ -112,8 +112,8 @@ func (f *feeds) release(who string) {
 	}
 }
 
-// stop ends every stream and waits for them until ctx ends.
-func (f *feeds) stop(ctx context.Context) {
+// Stop ends every stream and waits for them until ctx ends.
+func (f *Feeds) Stop(ctx context.Context) {
 	f.mu.Lock()
 	for _, d := range f.open {
 		d.forgotten.Stop()
@@ -123,20 +123,34 @@ func (f *feeds) stop(ctx context.Context) {
 }
 
 // feed gives the feed of a key, a new one when there is none.
-func (f *feeds) feed(key string, list bool, ask look) *feed {
+func (f *Feeds) feed(key string, list bool, ask look) *Feed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	d := f.open[key]
 	if d == nil {
-		d = &feed{feeds: f, key: key, ask: ask, epoch: wire.RandomText(8), looking: make(chan struct{}, 1),
+		d = &Feed{feeds: f, key: key, ask: ask, epoch: wire.RandomText(8), looking: make(chan struct{}, 1),
 			picture: picture{list: list}, watchers: make(map[*watcher]struct{})}
-		d.forgotten = time.AfterFunc(f.linger, d.expire)
+		d.forgotten = time.AfterFunc(f.Linger, d.Expire)
 		f.open[key] = d
 	}
 	return d
 }
 
-func (f *feeds) drop(d *feed) {
+// Watched gives the feed of a key while it is remembered, nil otherwise.
+func (f *Feeds) Watched(key string) *Feed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open[key]
+}
+
+// Count is how many streams are open.
+func (f *Feeds) Count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.held
+}
+
+func (f *Feeds) drop(d *Feed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.open[d.key] == d {
@@ -144,10 +158,10 @@ func (f *feeds) drop(d *feed) {
 	}
 }
 
-// feed is one picture that changes, and the clients that are kept informed.
+// Feed is one picture that changes, and the clients that are kept informed.
 // Its states are numbered; of the last ones it remembers how each came about.
-type feed struct {
-	feeds   *feeds
+type Feed struct {
+	feeds   *Feeds
 	key     string
 	ask     look
 	epoch   string        // of this feed, so that another's states are not mistaken for its own
@@ -168,16 +182,16 @@ type feed struct {
 
 // watcher is one client's place in a feed.
 type watcher struct {
-	feed  *feed
+	feed  *Feed
 	wake  chan struct{} // there may be something new
 	state uint64        // what the client has, 0: nothing
 	greet bool          // nothing was sent yet
 }
 
 // ready makes sure that the feed knows something recent.
-func (d *feed) ready(ctx context.Context) error {
+func (d *Feed) ready(ctx context.Context) error {
 	d.mu.Lock()
-	d.forgotten.Reset(d.feeds.linger)
+	d.forgotten.Reset(d.feeds.Linger)
 	recent := d.stop != nil && d.state > 0
 	d.mu.Unlock()
 	if recent {
@@ -187,7 +201,7 @@ func (d *feed) ready(ctx context.Context) error {
 }
 
 // look asks once, and tells the watchers what changed.
-func (d *feed) look(ctx context.Context) error {
+func (d *Feed) look(ctx context.Context) error {
 	select {
 	case d.looking <- struct{}{}:
 	case <-ctx.Done():
@@ -224,11 +238,11 @@ func (d *feed) look(ctx context.Context) error {
 }
 
 // event is one event as it goes on the wire.
-func (d *feed) event(name string, state uint64, data []byte) []byte {
+func (d *Feed) event(name string, state uint64, data []byte) []byte {
 	return fmt.Appendf(nil, "id: %s-%d\nevent: %s\ndata: %s\n\n", d.epoch, state, name, data)
 }
 
-func (d *feed) tell() {
+func (d *Feed) tell() {
 	for w := range d.watchers {
 		select {
 		case w.wake <- struct{}{}:
@@ -238,7 +252,7 @@ func (d *feed) tell() {
 }
 
 // end sends the watchers away; a new one gets a new feed.
-func (d *feed) end(gone bool) {
+func (d *Feed) end(gone bool) {
 	d.feeds.drop(d)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -247,8 +261,8 @@ func (d *feed) end(gone bool) {
 	d.tell()
 }
 
-// expire forgets a feed that nobody came back to.
-func (d *feed) expire() {
+// Expire forgets a feed that nobody came back to.
+func (d *Feed) Expire() {
 	d.mu.Lock()
 	watched := len(d.watchers) > 0
 	d.mu.Unlock()
@@ -258,7 +272,7 @@ func (d *feed) expire() {
 }
 
 // run looks again and again while somebody watches.
-func (d *feed) run(ctx context.Context) {
+func (d *Feed) run(ctx context.Context) {
 	defer d.feeds.host.Leisure.Work.Done()
 	defer func() {
 		if p := recover(); p != nil {
@@ -267,7 +281,7 @@ func (d *feed) run(ctx context.Context) {
 		}
 	}()
 	for failed := 0; ; {
-		wait, stop := d.feeds.after(d.feeds.interval)
+		wait, stop := d.feeds.After(d.feeds.Interval)
 		select {
 		case <-ctx.Done():
 			stop()
@@ -292,7 +306,7 @@ func (d *feed) run(ctx context.Context) {
 }
 
 // watch adds a client that has seen the event with the id last, "" for none.
-func (d *feed) watch(last string) *watcher {
+func (d *Feed) watch(last string) *watcher {
 	w := &watcher{feed: d, wake: make(chan struct{}, 1), greet: true}
 	w.wake <- struct{}{}
 	d.mu.Lock()
@@ -310,7 +324,7 @@ func (d *feed) watch(last string) *watcher {
 }
 
 // known gives the state that an id names, 0 when it is not remembered.
-func (d *feed) known(id string) uint64 {
+func (d *Feed) known(id string) uint64 {
 	epoch, number, _ := strings.Cut(id, "-")
 	state, err := strconv.ParseUint(number, 10, 64)
 	if err != nil || epoch != d.epoch || state > d.state || d.state-state > uint64(len(d.deltas)) {
@@ -321,7 +335,7 @@ func (d *feed) known(id string) uint64 {
 
 // leave takes a client out. The last one ends the looking, not at once the
 // memory.
-func (d *feed) leave(w *watcher) {
+func (d *Feed) leave(w *watcher) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.watchers, w)
@@ -331,7 +345,7 @@ func (d *feed) leave(w *watcher) {
 	d.stop()
 	d.stop = nil
 	if !d.over {
-		d.forgotten.Reset(d.feeds.linger)
+		d.forgotten.Reset(d.feeds.Linger)
 	}
 }
 

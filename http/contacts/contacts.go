@@ -1,13 +1,13 @@
-package http
+package contacts
 
 import (
 	"errors"
 
-	"dialler/http/access"
 	"dialler/http/calls"
 	"dialler/http/download"
 	"dialler/http/form"
 	"dialler/http/idempotency"
+	"dialler/http/live"
 	"dialler/http/wire"
 
 	nethttp "net/http"
@@ -25,27 +25,26 @@ import (
 // maxContactsPerRequest bounds one list; longer ones are sent in parts.
 const maxContactsPerRequest = 1000
 
-// contactsAPI serves the contacts of campaigns and how they come in: lists, files,
+// API serves the contacts of campaigns and how they come in: lists, files,
 // triggers.
-type contactsAPI struct {
+type API struct {
 	*wire.Host
-	gate    *access.Gate
 	replays *idempotency.Replays
-	feeds   *feeds
+	feeds   *live.Feeds
 	files   *download.Files
-	contactsPorts
+	Ports
 	bodyCap int64 // of a file
 }
 
-// contactsPorts are what it needs of the rest of the dialler.
-type contactsPorts struct {
-	Campaigns    contactsStore
+// Ports are what it needs of the rest of the dialler.
+type Ports struct {
+	Campaigns    Campaigns
 	Imports      Imports
 	Destinations wire.Destinations
 }
 
-func newContactsAPI(h *wire.Host, gate *access.Gate, kept *idempotency.Replays, live *feeds, f *download.Files, p contactsPorts, bodyCap int64) *contactsAPI {
-	return &contactsAPI{Host: h, gate: gate, replays: kept, feeds: live, files: f, contactsPorts: p, bodyCap: bodyCap}
+func New(h *wire.Host, kept *idempotency.Replays, live *live.Feeds, f *download.Files, p Ports, bodyCap int64) *API {
+	return &API{Host: h, replays: kept, feeds: live, files: f, Ports: p, bodyCap: bodyCap}
 }
 
 type contactView struct {
@@ -111,7 +110,7 @@ type contactList struct {
 	Total    int           `json:"total"`
 }
 
-func (s *contactsAPI) listContacts(r *wire.Request) error {
+func (s *API) List(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -155,7 +154,7 @@ type contactDetail struct {
 	Explain campaign.Explanation `json:"explain"`
 }
 
-func (s *contactsAPI) getContact(r *wire.Request) error {
+func (s *API) Show(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -167,9 +166,9 @@ func (s *contactsAPI) getContact(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, contactDetail{viewContact(&c.ContactView), c.Explain})
 }
 
-// actOnContact carries out what an operator wants for one contact, and shows it
+// Act carries out what an operator wants for one contact, and shows it
 // afterwards.
-func (s *contactsAPI) actOnContact(action campaign.ContactAction) wire.Handler {
+func (s *API) Act(action campaign.ContactAction) wire.Handler {
 	return func(r *wire.Request) error {
 		id, err := r.CampaignOf()
 		if err != nil {
@@ -182,7 +181,7 @@ func (s *contactsAPI) actOnContact(action campaign.ContactAction) wire.Handler {
 		if err := s.Campaigns.ActOnContact(r.Ctx(), cmd); err != nil {
 			return err
 		}
-		return s.getContact(r)
+		return s.Show(r)
 	}
 }
 
@@ -210,9 +209,9 @@ func contactOptions(r *wire.Request, cmd *campaign.ActOnContact) error {
 	return f.Errs.Err()
 }
 
-// addContacts takes a list. A mistake in one row refuses the whole list, so
+// Add takes a list. A mistake in one row refuses the whole list, so
 // that nothing is half written and the same list can be sent again.
-func (s *contactsAPI) addContacts(r *wire.Request) error {
+func (s *API) Add(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package http
+package contacts
 
 import (
 	"dialler/http/form"
@@ -10,9 +10,9 @@ import (
 	"dialler/engine/campaign"
 )
 
-// trigger adds one contact to a campaign and dials or queues it (spec:
+// Trigger adds one contact to a campaign and dials or queues it (spec:
 // Trigger; SEMANTICS §11).
-func (s *contactsAPI) trigger(r *wire.Request) error {
+func (s *API) Trigger(r *wire.Request) error {
 	return s.replays.OnceWritten(r, "trigger", nethttp.StatusOK, func(id engine.Idempotency) (any, error) {
 		f, err := r.Body()
 		if err != nil {

@@ -1,4 +1,4 @@
-package http
+package contacts
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"dialler/http/download"
 	"dialler/http/form"
 	"dialler/http/idempotency"
+	"dialler/http/live"
 	"dialler/http/wire"
 
 	nethttp "net/http"
@@ -38,9 +39,9 @@ type rejectedList struct {
 	Total    int                    `json:"total"`
 }
 
-// importContacts reads a file. Whoever sends it, and whether the campaign takes
+// Import reads a file. Whoever sends it, and whether the campaign takes
 // it, is checked before its first byte is looked at.
-func (s *contactsAPI) importContacts(r *wire.Request) error {
+func (s *API) Import(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func replyImport(r *wire.Request, imp *campaign.Import, waited bool) error {
 // importedBefore answers a request whose Idempotency-Key has brought a file in
 // before, without a look at its body. The import itself is what is kept of the
 // key: one that failed makes room for the next try, which begins anew.
-func (s *contactsAPI) importedBefore(r *wire.Request, cmd *campaign.ImportContacts) (done bool, err error) {
+func (s *API) importedBefore(r *wire.Request, cmd *campaign.ImportContacts) (done bool, err error) {
 	token, present, err := idempotency.Key(r.HTTP.Request.Header.PeekAll("Idempotency-Key"))
 	if err != nil || !present {
 		return false, err
@@ -111,8 +112,8 @@ var errImportMismatch = engine.Invalid("idempotency_mismatch", "This Idempotency
 
 var errImportFinished = engine.Conflict("import_finished", "The import has come to its end; nothing of it can be cancelled.")
 
-// cancelImport ends an import before its rows are contacts.
-func (s *contactsAPI) cancelImport(r *wire.Request) error {
+// CancelImport ends an import before its rows are contacts.
+func (s *API) CancelImport(r *wire.Request) error {
 	imp, err := s.importOf(r)
 	if err != nil {
 		return err
@@ -200,7 +201,7 @@ func columnMapping(val string, errs *form.Errors) map[string]string {
 	return out
 }
 
-func (s *contactsAPI) listImports(r *wire.Request) error {
+func (s *API) ListImports(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return err
@@ -224,7 +225,7 @@ func (s *contactsAPI) listImports(r *wire.Request) error {
 var errNoImport = engine.NotFound("import_not_found", "This campaign has no such import.")
 
 // importOf reads the import of the path.
-func (s *contactsAPI) importOf(r *wire.Request) (campaign.Import, error) {
+func (s *API) importOf(r *wire.Request) (campaign.Import, error) {
 	id, err := r.CampaignOf()
 	if err != nil {
 		return campaign.Import{}, err
@@ -240,7 +241,7 @@ func (s *contactsAPI) importOf(r *wire.Request) (campaign.Import, error) {
 	return imp, err
 }
 
-func (s *contactsAPI) oneImport(r *wire.Request) error {
+func (s *API) ShowImport(r *wire.Request) error {
 	imp, err := s.importOf(r)
 	if err != nil {
 		return err
@@ -248,7 +249,7 @@ func (s *contactsAPI) oneImport(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, imp)
 }
 
-func (s *contactsAPI) rejectedRows(r *wire.Request) error {
+func (s *API) ListRejected(r *wire.Request) error {
 	imp, err := s.importOf(r)
 	if err != nil {
 		return err
@@ -264,8 +265,8 @@ func (s *contactsAPI) rejectedRows(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, rejectedList{Rows: append([]campaign.RejectedRow{}, list...), Page: number, PageSize: size, Total: total})
 }
 
-// rejectedFile answers with the rows of an import that did not become contacts.
-func (s *contactsAPI) rejectedFile(r *wire.Request) error {
+// SendRejected answers with the rows of an import that did not become contacts.
+func (s *API) SendRejected(r *wire.Request) error {
 	imp, err := s.importOf(r)
 	if err != nil {
 		return err
@@ -296,4 +297,21 @@ func givenNumber(s string) string {
 		return s
 	}
 	return engine.SpreadsheetText(s)
+}
+
+// WatchImport streams how an import comes on. Imports are few and short: each
+// stream looks for itself.
+func (s *API) WatchImport(r *wire.Request) error {
+	imp, err := s.importOf(r)
+	if err != nil {
+		return err
+	}
+	if err := r.NoQuery(); err != nil {
+		return err
+	}
+	id := imp.ID
+	return s.feeds.Follow(r, live.Followed{Event: "import", Now: &imp, Over: !imp.Open(), Look: func(ctx context.Context) (any, bool, error) {
+		imp, err := s.Imports.ImportByID(ctx, id)
+		return &imp, !imp.Open(), err
+	}})
 }
