@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"sync"
 	"sync/atomic"
@@ -18,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"dialler/engine"
+	"dialler/http/wire"
 )
 
 // Connections are what a client costs before it has shown who it is: a
@@ -273,8 +271,10 @@ func (s *Server) acceptFailed(l *listener, err error) {
 // refuse answers a connection for which there is no room.
 func (s *Server) refuse(nc net.Conn) {
 	status, body := wire.ProblemBody(errTooManyConnections, "", wire.RequestID(nil))
-	answer := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nRetry-After: %s\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
-		status, nethttp.StatusText(status), wire.ContentProblem, wire.RetryAfter(errTooManyConnections.RetryAfter), len(body), body)
+	answer := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nRetry-After: %s\r\nCache-Control: "+
+		"no-store\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+		status, nethttp.StatusText(status), wire.ContentProblem, wire.RetryAfter(errTooManyConnections.RetryAfter),
+		len(body), body)
 	_ = nc.SetDeadline(time.Now().Add(time.Second))
 	if s.conns.lingering.Add(1) > lingerCap {
 		s.conns.lingering.Add(-1)

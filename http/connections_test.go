@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"os"
 	"sync/atomic"
@@ -17,6 +14,7 @@ import (
 	"time"
 
 	"dialler/engine/campaign"
+	"dialler/http/wire"
 )
 
 // knock opens a connection and sends the beginning of a request.

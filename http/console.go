@@ -5,15 +5,13 @@ import (
 	"embed"
 	"encoding/hex"
 	"io/fs"
-
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"path"
 	"regexp"
 	"strings"
 
 	"dialler/engine"
+	"dialler/http/wire"
 )
 
 // The console: pages that are built from console/src into console/dist and are
@@ -62,7 +60,8 @@ var hashedName = regexp.MustCompile(`-[A-Za-z0-9_-]{8}\.[a-z0-9]+$`)
 // contentTypes are of the files that a build makes; another is sent as bytes.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
-	".svg": "image/svg+xml", ".png": "image/png", ".woff2": "font/woff2", ".json": "application/json", ".txt": "text/plain; charset=utf-8",
+	".svg": "image/svg+xml", ".png": "image/png", ".woff2": "font/woff2", ".json": "application/json",
+	".txt": "text/plain; charset=utf-8",
 }
 
 // readConsole reads a build. Without index.html there is none.

@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
-
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"os"
 	"slices"
@@ -19,6 +16,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+
+	"dialler/http/wire"
 )
 
 var update = flag.Bool("update", false, "write openapi.json anew")

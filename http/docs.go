@@ -1,11 +1,10 @@
 package http
 
 import (
-	"dialler/http/wire"
-
 	_ "embed"
-
 	nethttp "net/http"
+
+	"dialler/http/wire"
 )
 
 // openapiYAML is the description of every route, kept by hand; openapiJSON is
@@ -33,7 +32,8 @@ func (s *Server) openapiJSON(r *wire.Request) error {
 // docs is one page without foreign hosts: it renders the file above.
 func (s *Server) docs(r *wire.Request) error {
 	r.HTTP.Response.Header.Set("Content-Security-Policy",
-		"default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors 'none'")
+		"default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors "+
+			"'none'")
 	r.Send(nethttp.StatusOK, "text/html; charset=utf-8", docsHTML)
 	return nil
 }

@@ -8,10 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-
-	"dialler/http/access"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strings"
 	"sync"
@@ -25,6 +21,8 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"dialler/engine"
+	"dialler/http/access"
+	"dialler/http/wire"
 )
 
 // cheapHash is of password, and costs next to nothing to verify: with the race

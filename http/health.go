@@ -1,9 +1,9 @@
 package http
 
 import (
-	"dialler/http/wire"
-
 	nethttp "net/http"
+
+	"dialler/http/wire"
 )
 
 // INTERFACES §6: /healthz says whether the process works, /readyz whether it

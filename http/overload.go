@@ -1,15 +1,14 @@
 package http
 
 import (
-	"dialler/http/contacts"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"dialler/engine"
+	"dialler/http/contacts"
+	"dialler/http/wire"
 )
 
 // More than the dialler can take is refused at once, not queued: an answer that
@@ -53,7 +52,8 @@ const bodiesLabel = "bodies"
 const overloadRetry = time.Second
 
 var errOverloaded = engine.Unavailable("overloaded",
-	"The dialler has as many requests under way as it can serve; nothing was done. Send more slowly, and try again after Retry-After.", overloadRetry)
+	"The dialler has as many requests under way as it can serve; nothing was done. Send more slowly, and try again "+
+		"after Retry-After.", overloadRetry)
 
 // gates bound what is under way.
 type gates struct {
@@ -89,11 +89,13 @@ func (g *gates) keep(n int) error {
 // intakeOf says what a route asks of the dialler.
 func intakeOf(rt *route) intake {
 	switch {
-	case rt.streams || !strings.HasPrefix(rt.path, "/api/v1/") && !strings.HasPrefix(rt.path, "/2010-04-01/") || strings.HasSuffix(rt.path, "/live"):
+	case rt.streams || !strings.HasPrefix(rt.path, "/api/v1/") && !strings.HasPrefix(rt.path, "/2010-04-01/") ||
+		strings.HasSuffix(rt.path, "/live"):
 		return intakeNone
 	case rt.method == nethttp.MethodGet || rt.method == nethttp.MethodHead:
 		return intakeLooks
-	case strings.HasSuffix(rt.path, "/sip/dialout"), strings.HasSuffix(rt.path, "/campaigns/trigger"), strings.HasSuffix(rt.path, "/contacts"), strings.HasSuffix(rt.path, contacts.BatchSuffix):
+	case strings.HasSuffix(rt.path, "/sip/dialout"), strings.HasSuffix(rt.path, "/campaigns/trigger"),
+		strings.HasSuffix(rt.path, "/contacts"), strings.HasSuffix(rt.path, contacts.BatchSuffix):
 		return intakeCalls
 	case rt.access.Role != wire.RoleNone && rt.access.Scope == "":
 		return intakeCommands

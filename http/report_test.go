@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"dialler/http/download"
-
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -19,6 +16,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/http/download"
 )
 
 // dials makes n attempts, a second apart.

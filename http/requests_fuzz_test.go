@@ -5,11 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"net"
-
-	"dialler/http/campaigns"
-	"dialler/http/download"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"net/url"
 	"strings"
@@ -18,6 +13,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"dialler/engine"
+	"dialler/http/campaigns"
+	"dialler/http/download"
+	"dialler/http/wire"
 )
 
 // direct has the routes handle one request as it stands on the wire, without a

@@ -2,11 +2,6 @@ package http
 
 import (
 	"bytes"
-
-	"dialler/http/contacts"
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strings"
 
@@ -14,6 +9,9 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/contacts"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // route is one row of the table below.
@@ -36,135 +34,154 @@ const noRoute = "none"
 // for both. The contract test holds it against openapi.yaml.
 func (s *Server) table() []*route {
 	const v1 = "/api/v1"
+	const one = v1 + "/campaigns/{campaign_id}"
+	on := func(method, path string, who wire.Access, handle wire.Handler) *route {
+		return &route{method: method, path: path, access: who, handle: handle}
+	}
+	uploads := func(method, path string, who wire.Access, handle wire.Handler) *route {
+		return &route{method: method, path: path, access: who, handle: handle, streams: true}
+	}
+	var (
+		everybody = wire.Access{Open: true}
+		readers   = wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer} // and keys that may read
+		viewers   = wire.Access{Role: wire.RoleViewer}
+		operators = wire.Access{Role: wire.RoleOperator}
+		admins    = wire.Access{Role: wire.RoleAdmin}
+		browsers  = wire.Access{Role: wire.RoleViewer, Session: true}
+	)
 	routes := []*route{
 		// For external systems (spec: Endpoints).
-		{method: "POST", path: v1 + "/sip/dialout", access: wire.Access{Scope: wire.ScopeDialout, Role: wire.RoleAdmin}, handle: s.calls.Dial},
-		{method: "POST", path: v1 + "/campaigns/trigger", access: wire.Access{Scope: wire.ScopeTrigger}, handle: s.contacts.Trigger},
-		{method: "POST", path: v1 + "/contacts/exclude", access: wire.Access{Scope: wire.ScopeExclude}, handle: s.exclusions.Exclude},
+		on("POST", v1+"/sip/dialout", wire.Access{Scope: wire.ScopeDialout, Role: wire.RoleAdmin}, s.calls.Dial),
+		on("POST", v1+"/campaigns/trigger", wire.Access{Scope: wire.ScopeTrigger}, s.contacts.Trigger),
+		on("POST", v1+"/contacts/exclude", wire.Access{Scope: wire.ScopeExclude}, s.exclusions.Exclude),
 
 		// For bots and post-call analyses. The result's own token and the
 		// bot's account are checked by the handlers.
-		{method: "GET", path: v1 + "/calls", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.calls.List},
-		{method: "GET", path: v1 + "/calls/{call_id}", access: wire.Access{Scope: wire.ScopeRead, AlsoScope: wire.ScopeDialout, Role: wire.RoleViewer}, handle: s.calls.Show},
-		{method: "POST", path: v1 + "/calls/{call_id}/hang-up", access: wire.Access{Scope: wire.ScopeDialout, Role: wire.RoleOperator}, handle: s.calls.HangUp},
-		{method: "GET", path: v1 + "/calls/{call_id}/ladder", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.calls.ShowLadder},
-		{method: "POST", path: v1 + "/calls/{call_id}/transfer", access: wire.Access{Open: true}, handle: s.calls.Transfer},
-		{method: "GET", path: v1 + "/calls/{call_id}/transfer", access: wire.Access{Open: true}, handle: s.calls.ShowTransfer},
-		{method: "POST", path: v1 + "/calls/{call_id}/digits", access: wire.Access{Open: true}, handle: s.calls.SendDigits},
-		{method: "POST", path: v1 + "/calls/{call_id}/result", access: wire.Access{Open: true}, handle: s.calls.TakeResult},
-		{method: "POST", path: "/2010-04-01/Accounts/{account}/Calls/{call}.json", access: wire.Access{Open: true}, handle: s.calls.TwilioUpdate},
+		on("GET", v1+"/calls", readers, s.calls.List),
+		on("GET", v1+"/calls/{call_id}", wire.Access{Scope: wire.ScopeRead, AlsoScope: wire.ScopeDialout,
+			Role: wire.RoleViewer}, s.calls.Show),
+		on("POST", v1+"/calls/{call_id}/hang-up", wire.Access{Scope: wire.ScopeDialout, Role: wire.RoleOperator},
+			s.calls.HangUp),
+		on("GET", v1+"/calls/{call_id}/ladder", readers, s.calls.ShowLadder),
+		on("POST", v1+"/calls/{call_id}/transfer", everybody, s.calls.Transfer),
+		on("GET", v1+"/calls/{call_id}/transfer", everybody, s.calls.ShowTransfer),
+		on("POST", v1+"/calls/{call_id}/digits", everybody, s.calls.SendDigits),
+		on("POST", v1+"/calls/{call_id}/result", everybody, s.calls.TakeResult),
+		on("POST", "/2010-04-01/Accounts/{account}/Calls/{call}.json", everybody, s.calls.TwilioUpdate),
 
 		// For the console.
-		{method: "POST", path: v1 + "/auth/token", access: wire.Access{Open: true}, handle: s.gate.Login},
-		{method: "POST", path: v1 + "/session", access: wire.Access{Open: true}, handle: s.gate.OpenSession},
-		{method: "GET", path: v1 + "/session", access: wire.Access{Role: wire.RoleViewer, Session: true}, handle: s.gate.Session},
-		{method: "DELETE", path: v1 + "/session", access: wire.Access{Role: wire.RoleViewer, Session: true}, handle: s.gate.CloseSession},
+		on("POST", v1+"/auth/token", everybody, s.gate.Login),
+		on("POST", v1+"/session", everybody, s.gate.OpenSession),
+		on("GET", v1+"/session", browsers, s.gate.Session),
+		on("DELETE", v1+"/session", browsers, s.gate.CloseSession),
 
-		{method: "GET", path: v1 + "/api-keys", access: wire.Access{Role: wire.RoleAdmin}, handle: s.gate.ListKeys},
-		{method: "POST", path: v1 + "/api-keys", access: wire.Access{Role: wire.RoleAdmin}, handle: s.gate.CreateKey},
-		{method: "PATCH", path: v1 + "/api-keys/{key_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.gate.ChangeKey},
+		on("GET", v1+"/api-keys", admins, s.gate.ListKeys),
+		on("POST", v1+"/api-keys", admins, s.gate.CreateKey),
+		on("PATCH", v1+"/api-keys/{key_id}", admins, s.gate.ChangeKey),
 
-		{method: "GET", path: v1 + "/users", access: wire.Access{Role: wire.RoleAdmin}, handle: s.gate.ListUsers},
-		{method: "POST", path: v1 + "/users", access: wire.Access{Role: wire.RoleAdmin}, handle: s.gate.CreateUser},
-		{method: "PATCH", path: v1 + "/users/{user_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.gate.ChangeUser},
-		{method: "PUT", path: v1 + "/password", access: wire.Access{Role: wire.RoleViewer}, handle: s.gate.ChangePassword},
+		on("GET", v1+"/users", admins, s.gate.ListUsers),
+		on("POST", v1+"/users", admins, s.gate.CreateUser),
+		on("PATCH", v1+"/users/{user_id}", admins, s.gate.ChangeUser),
+		on("PUT", v1+"/password", viewers, s.gate.ChangePassword),
 
-		{method: "GET", path: v1 + "/campaigns", access: wire.Access{Role: wire.RoleViewer}, handle: s.campaigns.List},
-		{method: "POST", path: v1 + "/campaigns", access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.Create},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.Show},
-		{method: "PATCH", path: v1 + "/campaigns/{campaign_id}", access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.Edit},
-		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}", access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.Delete},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/preflight", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.ShowPreflight},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/simulate", access: wire.Access{Role: wire.RoleViewer}, handle: s.campaigns.Simulate},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/live", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.feeds.WatchCampaign},
-		{method: "GET", path: v1 + "/live", access: wire.Access{Role: wire.RoleViewer}, handle: s.feeds.WatchCampaigns},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.contacts.List},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.contacts.Show},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/exclude", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.Act(campaign.ExcludeContact)},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/call-back", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.Act(campaign.CallBack)},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/retry-now", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.Act(campaign.RetryNow)},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/attempts.csv", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.reports.SendReport},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.Add},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}" + contacts.BatchSuffix, access: wire.Access{Scope: wire.ScopeTrigger, Role: wire.RoleOperator}, handle: s.contacts.AddBatch},
+		on("GET", v1+"/campaigns", viewers, s.campaigns.List),
+		on("POST", v1+"/campaigns", operators, s.campaigns.Create),
+		on("GET", one, readers, s.campaigns.Show),
+		on("PATCH", one, operators, s.campaigns.Edit),
+		on("DELETE", one, operators, s.campaigns.Delete),
+		on("GET", one+"/preflight", readers, s.campaigns.ShowPreflight),
+		on("POST", one+"/simulate", viewers, s.campaigns.Simulate),
+		on("GET", one+"/live", readers, s.feeds.WatchCampaign),
+		on("GET", v1+"/live", viewers, s.feeds.WatchCampaigns),
+		on("GET", one+"/contacts", readers, s.contacts.List),
+		on("GET", one+"/contacts/{contact_id}", readers, s.contacts.Show),
+		on("POST", one+"/contacts/{contact_id}/exclude", operators, s.contacts.Act(campaign.ExcludeContact)),
+		on("POST", one+"/contacts/{contact_id}/call-back", operators, s.contacts.Act(campaign.CallBack)),
+		on("POST", one+"/contacts/{contact_id}/retry-now", operators, s.contacts.Act(campaign.RetryNow)),
+		on("GET", one+"/attempts.csv", readers, s.reports.SendReport),
+		on("POST", one+"/contacts", operators, s.contacts.Add),
+		on("POST", one+contacts.BatchSuffix, wire.Access{Scope: wire.ScopeTrigger, Role: wire.RoleOperator},
+			s.contacts.AddBatch),
 
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.ListRuns},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/series", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.ShowSeries},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/breakdown", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.ShowBreakdown},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/capacity", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.campaigns.ShowCapacity},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs/{run}/evidence", access: wire.Access{Role: wire.RoleAdmin}, handle: s.reports.SendEvidence},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/clone", access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.Clone},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/activity", access: wire.Access{Role: wire.RoleViewer}, handle: s.campaigns.ShowActivity},
-		{method: "GET", path: v1 + "/activity", access: wire.Access{Role: wire.RoleViewer}, handle: s.campaigns.ShowConfigActivity},
+		on("GET", one+"/runs", readers, s.campaigns.ListRuns),
+		on("GET", one+"/series", readers, s.campaigns.ShowSeries),
+		on("GET", one+"/breakdown", readers, s.campaigns.ShowBreakdown),
+		on("GET", one+"/capacity", readers, s.campaigns.ShowCapacity),
+		on("GET", one+"/runs/{run}/evidence", admins, s.reports.SendEvidence),
+		on("POST", one+"/clone", operators, s.campaigns.Clone),
+		on("GET", one+"/activity", viewers, s.campaigns.ShowActivity),
+		on("GET", v1+"/activity", viewers, s.campaigns.ShowConfigActivity),
 
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/exclusions", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.exclusions.List},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/exclusions.csv", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer}, handle: s.exclusions.SendFile},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.Add},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/lift", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.Lift},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/imports", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.Import, streams: true},
+		on("GET", one+"/exclusions", readers, s.exclusions.List),
+		on("GET", one+"/exclusions.csv", readers, s.exclusions.SendFile),
+		on("POST", one+"/exclusions", operators, s.exclusions.Add),
+		on("POST", one+"/exclusions/lift", operators, s.exclusions.Lift),
+		uploads("POST", one+"/exclusions/imports", operators, s.exclusions.Import),
 
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.ListImports},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/imports", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.Import, streams: true},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.ShowImport},
-		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: wire.Access{Role: wire.RoleOperator}, handle: s.contacts.CancelImport},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/live", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.WatchImport},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.ListRejected},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected.csv", access: wire.Access{Role: wire.RoleViewer}, handle: s.contacts.SendRejected},
+		on("GET", one+"/imports", viewers, s.contacts.ListImports),
+		uploads("POST", one+"/imports", operators, s.contacts.Import),
+		on("GET", one+"/imports/{import_id}", viewers, s.contacts.ShowImport),
+		on("DELETE", one+"/imports/{import_id}", operators, s.contacts.CancelImport),
+		on("GET", one+"/imports/{import_id}/live", viewers, s.contacts.WatchImport),
+		on("GET", one+"/imports/{import_id}/rejected", viewers, s.contacts.ListRejected),
+		on("GET", one+"/imports/{import_id}/rejected.csv", viewers, s.contacts.SendRejected),
 
-		{method: "GET", path: v1 + "/recordings/{attempt_id}", access: wire.Access{Scope: wire.ScopeRead, Role: wire.RoleAdmin}, handle: s.calls.SendRecording},
-		{method: "DELETE", path: v1 + "/recordings/{attempt_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.calls.DeleteRecording},
+		on("GET", v1+"/recordings/{attempt_id}", wire.Access{Scope: wire.ScopeRead, Role: wire.RoleAdmin},
+			s.calls.SendRecording),
+		on("DELETE", v1+"/recordings/{attempt_id}", admins, s.calls.DeleteRecording),
 
-		{method: "GET", path: v1 + "/amd/reviews", access: wire.Access{Role: wire.RoleViewer}, handle: s.amd.ListReviews},
-		{method: "GET", path: v1 + "/amd/reviews/{attempt_id}", access: wire.Access{Role: wire.RoleViewer}, handle: s.amd.ShowReview},
-		{method: "PUT", path: v1 + "/amd/reviews/{attempt_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.amd.LabelReview},
-		{method: "GET", path: v1 + "/amd/reviews/{attempt_id}/audio", access: wire.Access{Role: wire.RoleAdmin}, handle: s.amd.ReviewAudio},
-		{method: "GET", path: v1 + "/amd/confusion", access: wire.Access{Role: wire.RoleViewer}, handle: s.amd.Confusion},
-		{method: "GET", path: v1 + "/amd/export.zip", access: wire.Access{Role: wire.RoleAdmin}, handle: s.amd.ExportReviews},
-		{method: "GET", path: v1 + "/voicemails", access: wire.Access{Role: wire.RoleViewer}, handle: s.amd.ListVoicemails},
-		{method: "POST", path: v1 + "/voicemails", access: wire.Access{Role: wire.RoleOperator}, handle: s.amd.AddVoicemail, streams: true},
-		{method: "GET", path: v1 + "/voicemails/{voicemail_id}/audio", access: wire.Access{Role: wire.RoleViewer}, handle: s.amd.VoicemailAudio},
-		{method: "DELETE", path: v1 + "/voicemails/{voicemail_id}", access: wire.Access{Role: wire.RoleOperator}, handle: s.amd.DeleteVoicemail},
+		on("GET", v1+"/amd/reviews", viewers, s.amd.ListReviews),
+		on("GET", v1+"/amd/reviews/{attempt_id}", viewers, s.amd.ShowReview),
+		on("PUT", v1+"/amd/reviews/{attempt_id}", admins, s.amd.LabelReview),
+		on("GET", v1+"/amd/reviews/{attempt_id}/audio", admins, s.amd.ReviewAudio),
+		on("GET", v1+"/amd/confusion", viewers, s.amd.Confusion),
+		on("GET", v1+"/amd/export.zip", admins, s.amd.ExportReviews),
+		on("GET", v1+"/voicemails", viewers, s.amd.ListVoicemails),
+		uploads("POST", v1+"/voicemails", operators, s.amd.AddVoicemail),
+		on("GET", v1+"/voicemails/{voicemail_id}/audio", viewers, s.amd.VoicemailAudio),
+		on("DELETE", v1+"/voicemails/{voicemail_id}", operators, s.amd.DeleteVoicemail),
 
-		{method: "GET", path: v1 + "/suppressions", access: wire.Access{Role: wire.RoleViewer}, handle: s.exclusions.ListSuppressions},
-		{method: "POST", path: v1 + "/suppressions", access: wire.Access{Scope: wire.ScopeExclude, Role: wire.RoleOperator}, handle: s.exclusions.Suppress},
-		{method: "POST", path: v1 + "/suppressions/imports", access: wire.Access{Role: wire.RoleOperator}, handle: s.exclusions.ImportSuppressions, streams: true},
-		{method: "DELETE", path: v1 + "/suppressions/{number}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.exclusions.LiftSuppression},
+		on("GET", v1+"/suppressions", viewers, s.exclusions.ListSuppressions),
+		on("POST", v1+"/suppressions", wire.Access{Scope: wire.ScopeExclude, Role: wire.RoleOperator}, s.exclusions.Suppress),
+		uploads("POST", v1+"/suppressions/imports", operators, s.exclusions.ImportSuppressions),
+		on("DELETE", v1+"/suppressions/{number}", admins, s.exclusions.LiftSuppression),
 
-		{method: "DELETE", path: v1 + "/persons/{number}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.exclusions.ErasePerson},
+		on("DELETE", v1+"/persons/{number}", admins, s.exclusions.ErasePerson),
 
-		{method: "GET", path: v1 + "/bots", access: wire.Access{Role: wire.RoleViewer}, handle: s.lines.ListBots},
-		{method: "PUT", path: v1 + "/bots/{bot_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.lines.PutBot},
-		{method: "DELETE", path: v1 + "/bots/{bot_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.lines.DeleteBot},
-		{method: "GET", path: v1 + "/trunks", access: wire.Access{Role: wire.RoleViewer}, handle: s.lines.ListTrunks},
-		{method: "GET", path: v1 + "/trunks/{trunk_id}", access: wire.Access{Role: wire.RoleViewer}, handle: s.lines.ShowTrunk},
-		{method: "DELETE", path: v1 + "/trunks/{trunk_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.lines.DeleteTrunk},
-		{method: "PUT", path: v1 + "/trunks/{trunk_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.lines.PutTrunk},
-		{method: "POST", path: v1 + "/trunks/{trunk_id}/test", access: wire.Access{Role: wire.RoleAdmin}, handle: s.lines.TestTrunk},
-		{method: "GET", path: v1 + "/numbers", access: wire.Access{Role: wire.RoleViewer}, handle: s.lines.ListNumbers},
-		{method: "PUT", path: v1 + "/numbers/{number}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.lines.PutNumber},
+		on("GET", v1+"/bots", viewers, s.lines.ListBots),
+		on("PUT", v1+"/bots/{bot_id}", admins, s.lines.PutBot),
+		on("DELETE", v1+"/bots/{bot_id}", admins, s.lines.DeleteBot),
+		on("GET", v1+"/trunks", viewers, s.lines.ListTrunks),
+		on("GET", v1+"/trunks/{trunk_id}", viewers, s.lines.ShowTrunk),
+		on("DELETE", v1+"/trunks/{trunk_id}", admins, s.lines.DeleteTrunk),
+		on("PUT", v1+"/trunks/{trunk_id}", admins, s.lines.PutTrunk),
+		on("POST", v1+"/trunks/{trunk_id}/test", admins, s.lines.TestTrunk),
+		on("GET", v1+"/numbers", viewers, s.lines.ListNumbers),
+		on("PUT", v1+"/numbers/{number}", admins, s.lines.PutNumber),
 
-		{method: "GET", path: v1 + "/webhooks", access: wire.Access{Role: wire.RoleOperator}, handle: s.webhooks.List},
-		{method: "POST", path: v1 + "/webhooks", access: wire.Access{Role: wire.RoleAdmin}, handle: s.webhooks.Create},
-		{method: "GET", path: v1 + "/webhooks/{webhook_id}", access: wire.Access{Role: wire.RoleOperator}, handle: s.webhooks.Show},
-		{method: "PATCH", path: v1 + "/webhooks/{webhook_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.webhooks.Change},
-		{method: "DELETE", path: v1 + "/webhooks/{webhook_id}", access: wire.Access{Role: wire.RoleAdmin}, handle: s.webhooks.Delete},
-		{method: "POST", path: v1 + "/webhooks/{webhook_id}/rotate-secret", access: wire.Access{Role: wire.RoleAdmin}, handle: s.webhooks.RotateSecret},
-		{method: "POST", path: v1 + "/webhooks/{webhook_id}/test", access: wire.Access{Role: wire.RoleAdmin}, handle: s.webhooks.Test},
-		{method: "POST", path: v1 + "/webhooks/{webhook_id}/replay", access: wire.Access{Role: wire.RoleAdmin}, handle: s.webhooks.ReplayFailed},
-		{method: "GET", path: v1 + "/webhooks/{webhook_id}/deliveries", access: wire.Access{Role: wire.RoleOperator}, handle: s.webhooks.ListDeliveries},
-		{method: "POST", path: v1 + "/webhooks/{webhook_id}/deliveries/{delivery_id}/replay", access: wire.Access{Role: wire.RoleAdmin}, handle: s.webhooks.ReplayDelivery},
+		on("GET", v1+"/webhooks", operators, s.webhooks.List),
+		on("POST", v1+"/webhooks", admins, s.webhooks.Create),
+		on("GET", v1+"/webhooks/{webhook_id}", operators, s.webhooks.Show),
+		on("PATCH", v1+"/webhooks/{webhook_id}", admins, s.webhooks.Change),
+		on("DELETE", v1+"/webhooks/{webhook_id}", admins, s.webhooks.Delete),
+		on("POST", v1+"/webhooks/{webhook_id}/rotate-secret", admins, s.webhooks.RotateSecret),
+		on("POST", v1+"/webhooks/{webhook_id}/test", admins, s.webhooks.Test),
+		on("POST", v1+"/webhooks/{webhook_id}/replay", admins, s.webhooks.ReplayFailed),
+		on("GET", v1+"/webhooks/{webhook_id}/deliveries", operators, s.webhooks.ListDeliveries),
+		on("POST", v1+"/webhooks/{webhook_id}/deliveries/{delivery_id}/replay", admins, s.webhooks.ReplayDelivery),
 
-		{method: "GET", path: v1 + "/health", access: wire.Access{Role: wire.RoleViewer}, handle: s.showHealth},
+		on("GET", v1+"/health", viewers, s.showHealth),
 
 		// For machines that watch, and for readers.
-		{method: "GET", path: "/healthz", access: wire.Access{Open: true}, handle: s.healthz},
-		{method: "GET", path: "/readyz", access: wire.Access{Open: true}, handle: s.readyz},
-		{method: "GET", path: "/metrics", access: wire.Access{Open: true}, handle: exposition(s.Registry)},
-		{method: "GET", path: "/api/openapi.yaml", access: wire.Access{Open: true}, handle: s.openapiYAML},
-		{method: "GET", path: "/api/openapi.json", access: wire.Access{Open: true}, handle: s.openapiJSON},
-		{method: "GET", path: "/api/docs", access: wire.Access{Open: true}, handle: s.docs},
+		on("GET", "/healthz", everybody, s.healthz),
+		on("GET", "/readyz", everybody, s.readyz),
+		on("GET", "/metrics", everybody, exposition(s.Registry)),
+		on("GET", "/api/openapi.yaml", everybody, s.openapiYAML),
+		on("GET", "/api/openapi.json", everybody, s.openapiJSON),
+		on("GET", "/api/docs", everybody, s.docs),
 	}
 	for _, a := range actions {
-		routes = append(routes, &route{method: "POST", path: v1 + "/campaigns/{campaign_id}/" + a.name,
+		routes = append(routes, &route{method: "POST", path: one + "/" + a.name,
 			access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.Act(a.action)})
 	}
 	return routes
@@ -176,7 +193,8 @@ func isContactsPath(uri []byte) bool {
 	if i := bytes.IndexByte(uri, '?'); i >= 0 {
 		uri = uri[:i]
 	}
-	return bytes.HasPrefix(uri, []byte("/api/v1/campaigns/")) && (bytes.HasSuffix(uri, []byte("/contacts")) || contacts.IsBatchPath(uri))
+	return bytes.HasPrefix(uri, []byte("/api/v1/campaigns/")) && (bytes.HasSuffix(uri, []byte("/contacts")) ||
+		contacts.IsBatchPath(uri))
 }
 
 func (s *Server) route() {

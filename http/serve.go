@@ -114,12 +114,14 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 // refusable says whether a process that must not serve any more refuses a route:
 // all of the API but its health.
 func (rt *route) refusable() bool {
-	return (strings.HasPrefix(rt.path, "/api/v1/") || strings.HasPrefix(rt.path, "/2010-04-01/")) && rt.path != "/api/v1/health"
+	return (strings.HasPrefix(rt.path, "/api/v1/") || strings.HasPrefix(rt.path, "/2010-04-01/")) &&
+		rt.path != "/api/v1/health"
 }
 
 // errAmbiguous: what stands before the dialler may have read another request.
 var errAmbiguous = &engine.Error{Kind: wire.KindBadRequest, Code: "bad_request",
-	Detail: "The request has both Content-Length and Transfer-Encoding, or a header field that goes on in the next line; send one length, and each field in a line."}
+	Detail: "The request has both Content-Length and Transfer-Encoding, or a header field that goes on in the next " +
+		"line; send one length, and each field in a line."}
 
 // ambiguous says whether a body's length is told in two ways (RFC 9112 §6.3), or a
 // field is folded (§5.2).

@@ -207,26 +207,33 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		UploadRate: cfg.UploadRate, DrainCap: 2 * cfg.ContactsBodyCap, Now: cfg.Now, Log: cfg.Log,
 		Panics: s.metrics.panics, Leisure: wire.NewLeisure(s.base)}
 	s.conns.cap, s.conns.least = cfg.ConnectionCap, waitLeast
-	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeCommands: commandsCap, intakeLooks: looksCap}
+	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeCommands: commandsCap,
+		intakeLooks: looksCap}
 	s.requests.New = func() any { return new(wire.Request) }
 	s.files = download.New(s.host, cfg.ReportPatience, s.metrics.cut)
-	s.gate = access.NewGate(access.Config{JWTSecret: cfg.JWTSecret, TokenTTL: cfg.TokenTTL, SecureCookies: cfg.SecureCookies,
-		KeyCacheTTL: cfg.KeyCacheTTL, SharedKeys: cfg.SharedKeys, KeyRate: cfg.KeyRate, KeyBurst: cfg.KeyBurst,
-		Log: cfg.Log, Now: cfg.Now}, access.Stores{Keys: deps.Keys, Users: deps.Users, Sessions: deps.Sessions}, s.metrics.limited)
-	s.feeds = live.New(s.host, s.gate, deps.Campaigns, cfg.StreamCap, cfg.StreamCapEach, live.Figures{Open: s.metrics.streams, Dropped: s.metrics.dropped})
+	s.gate = access.NewGate(access.Config{JWTSecret: cfg.JWTSecret, TokenTTL: cfg.TokenTTL,
+		SecureCookies: cfg.SecureCookies,
+		KeyCacheTTL:   cfg.KeyCacheTTL, SharedKeys: cfg.SharedKeys, KeyRate: cfg.KeyRate, KeyBurst: cfg.KeyBurst,
+		Log: cfg.Log, Now: cfg.Now}, access.Stores{Keys: deps.Keys, Users: deps.Users, Sessions: deps.Sessions},
+		s.metrics.limited)
+	s.feeds = live.New(s.host, s.gate, deps.Campaigns, cfg.StreamCap, cfg.StreamCapEach,
+		live.Figures{Open: s.metrics.streams, Dropped: s.metrics.dropped})
 	s.feeds.Patience = cfg.StreamPatience
 	s.replays = idempotency.New(deps.Replies, s.metrics.replayed)
-	s.campaigns = campaigns.New(s.host, campaigns.Ports{Campaigns: deps.Campaigns, Activity: deps.Activity, Charts: deps.Reports,
+	s.campaigns = campaigns.New(s.host, campaigns.Ports{Campaigns: deps.Campaigns, Activity: deps.Activity,
+		Charts:      deps.Reports,
 		Simulations: deps.Simulations, Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers},
 		campaigns.Limits{SimulationTime: cfg.SimulationTime, Patience: cfg.ReportPatience})
-	s.calls = calls.New(s.host, s.gate, s.replays, calls.Ports{Calls: deps.Calls, Bots: deps.Bots, Destinations: deps.Destinations,
-		Recordings: deps.Recordings}, calls.Options{ResultToken: cfg.ResultToken, Patience: cfg.ReportPatience})
+	s.calls = calls.New(s.host, s.gate, s.replays, calls.Ports{Calls: deps.Calls, Bots: deps.Bots,
+		Destinations: deps.Destinations,
+		Recordings:   deps.Recordings}, calls.Options{ResultToken: cfg.ResultToken, Patience: cfg.ReportPatience})
 	s.amd = amd.New(deps.Classification, s.files)
 	s.contacts = contacts.New(s.host, s.replays, s.feeds, s.files,
 		contacts.Ports{Campaigns: deps.Campaigns, Imports: deps.Imports, Destinations: deps.Destinations}, cfg.ImportBodyCap)
 	s.exclusions = exclusions.New(s.host, s.replays, s.files, exclusions.Ports{Campaigns: deps.Campaigns,
 		Suppressions: deps.Suppressions, Persons: deps.Persons}, cfg.ImportBodyCap)
-	s.lines = telephony.New(s.host, telephony.Ports{Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers, Calls: deps.Calls,
+	s.lines = telephony.New(s.host, telephony.Ports{Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers,
+		Calls:        deps.Calls,
 		Destinations: deps.Destinations})
 	s.webhooks = webhooks.New(s.host, deps.Webhooks, cfg.PlainWebhooks)
 	s.reports = reports.New(s.host, s.files, deps.Reports, deps.Evidence)
@@ -250,7 +257,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		ConnState:          connState,
 		MaxConnsPerIP:      cfg.ConnsPerIPCap,
 		CloseOnShutdown:    true,
-		StreamRequestBody:  true, // see stream.go
+		StreamRequestBody:  true, // see wire/upload.go
 
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
@@ -354,7 +361,8 @@ func (s *Server) bodyCap(h *fasthttp.RequestHeader) int {
 }
 
 func takesLists(h *fasthttp.RequestHeader) bool {
-	return h.IsPost() && isContactsPath(h.RequestURI()) && (len(h.Peek("Authorization")) > 0 || len(h.Peek("X-Api-Key")) > 0 || len(h.Cookie(access.SessionCookie)) > 0)
+	return h.IsPost() && isContactsPath(h.RequestURI()) && (len(h.Peek("Authorization")) > 0 ||
+		len(h.Peek("X-Api-Key")) > 0 || len(h.Cookie(access.SessionCookie)) > 0)
 }
 
 // unreadable answers what never became a request.
@@ -373,7 +381,8 @@ func (s *Server) whyUnreadable(rc *fasthttp.RequestCtx, err error) *engine.Error
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		wire.Drain(rc.Conn(), 2*s.ContactsBodyCap)
-		return &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large", Detail: "The body is larger than this route accepts."}
+		return &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large",
+			Detail: "The body is larger than this route accepts."}
 	case errors.Is(err, errOverloaded):
 		s.metrics.overloaded.WithLabelValues(bodiesLabel).Inc()
 		return errOverloaded

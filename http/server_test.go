@@ -5,9 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"regexp"
 	"strings"
@@ -19,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"dialler/engine/campaign"
+	"dialler/http/wire"
 )
 
 func TestUnknownRoutesAndMethods(t *testing.T) {

@@ -6,10 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net"
-
-	"dialler/http/live"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"reflect"
 	"strings"
@@ -18,6 +14,8 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/live"
+	"dialler/http/wire"
 )
 
 // stage is a bench whose streams go by hand: a tick makes the feed look, a beat

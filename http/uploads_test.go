@@ -9,9 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"net/http/httptest"
 	"net/url"
@@ -21,6 +18,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/wire"
 )
 
 // served gives the address of the bench on a real socket.

@@ -58,7 +58,8 @@ func NewGate(cfg Config, stores Stores, limited prometheus.Counter) *Gate {
 		pace:     newPacer(cfg.KeyRate, cfg.KeyBurst, cfg.Now, limited),
 	}
 	if !cfg.SharedKeys {
-		s.keys.spare, s.tokens.known.Spare, s.sessions.known.Spare = memory.SparePeriod, memory.SparePeriod, memory.SparePeriod
+		s.keys.spare, s.tokens.known.Spare, s.sessions.known.Spare = memory.SparePeriod, memory.SparePeriod,
+			memory.SparePeriod
 	}
 	return s
 }

@@ -2,14 +2,12 @@ package access
 
 import (
 	"context"
-
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"time"
 
 	"dialler/engine"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // API keys (spec: API key). The full key is in the answer to its creation and
@@ -36,7 +34,8 @@ type keyView struct {
 func viewKey(k *engine.APIKey) keyView {
 	v := keyView{
 		ID: k.ID, Name: k.Name, Masked: k.Masked, Active: k.Active, ExpiresAt: k.ExpiresAt, Scopes: k.Scopes,
-		Campaigns: k.Campaigns, PerDay: k.DialoutsPerDay, CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsedAt: k.LastUsedAt,
+		Campaigns: k.Campaigns, PerDay: k.DialoutsPerDay, CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy,
+		LastUsedAt: k.LastUsedAt,
 	}
 	if len(v.Scopes) == 0 {
 		v.Scopes = wire.Scopes

@@ -21,7 +21,8 @@ func TestPasswordHashes(t *testing.T) {
 		t.Error("the salt repeats")
 	}
 	salt := base64.RawStdEncoding.EncodeToString(make([]byte, 16))
-	for _, bad := range []string{"", "$", "plain", "$argon2i$v=19$m=1,t=1,p=1$x$y", "$argon2id$v=18$m=8,t=1,p=1$" + salt + "$" + salt,
+	for _, bad := range []string{"", "$", "plain", "$argon2i$v=19$m=1,t=1,p=1$x$y", "$argon2id$v=18$m=8,t=1,p=1$" + salt +
+		"$" + salt,
 		"$argon2id$v=19$m=99999999,t=1,p=1$" + salt + "$" + salt, "$argon2id$v=19$m=8,t=0,p=1$" + salt + "$" + salt,
 		"$argon2id$v=19$m=8,t=1,p=1$!$" + salt, "$argon2id$v=19$m=8,t=1,p=1$" + salt + "$x"} {
 		if ok, err := VerifyPassword(bad, "correct horse battery"); ok || err == nil {

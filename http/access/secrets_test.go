@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"dialler/engine"
-
 	"github.com/golang-jwt/jwt/v5"
+
+	"dialler/engine"
 )
 
 // signedClaims are any JSON.
@@ -27,11 +27,14 @@ func (c signedClaims) MarshalJSON() ([]byte, error) { return c.text, nil }
 func FuzzSecrets(f *testing.F) {
 	users := map[engine.UserID]engine.User{"usr_admin": {ID: "usr_admin", Role: "admin", Active: true}}
 	gate := NewGate(Config{JWTSecret: theSecret, TokenTTL: time.Hour, KeyCacheTTL: time.Second,
-		Now: func() time.Time { return noon }}, Stores{Keys: noKeys{}, Users: someUsers{users: users}, Sessions: noSessions{}}, nil)
+		Now: func() time.Time { return noon }}, Stores{Keys: noKeys{}, Users: someUsers{users: users},
+		Sessions: noSessions{}}, nil)
 	hash := "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA"
 	for _, s := range []string{
-		`{"iss":"dialler","sub":"usr_admin","exp":1898600000,"iat":1898596800}`, `{"iss":["dialler"],"sub":"usr_admin","exp":1e300}`, `{"iss":"dialler","sub":"usr_none","exp":1898600000}`,
-		`{"iss":"dialler","sub":"usr_admin","exp":"1898600000"}`, `{"iss":"dialler","sub":"usr_admin","exp":1898600000.5,"nbf":1898600000,"aud":[1]}`, `{"exp":-1}`, `[]`, `null`,
+		`{"iss":"dialler","sub":"usr_admin","exp":1898600000,"iat":1898596800}`,
+		`{"iss":["dialler"],"sub":"usr_admin","exp":1e300}`, `{"iss":"dialler","sub":"usr_none","exp":1898600000}`,
+		`{"iss":"dialler","sub":"usr_admin","exp":"1898600000"}`,
+		`{"iss":"dialler","sub":"usr_admin","exp":1898600000.5,"nbf":1898600000,"aud":[1]}`, `{"exp":-1}`, `[]`, `null`,
 	} {
 		f.Add([]byte(s), hash, "vx_"+strings.Repeat("a", 32))
 	}
@@ -51,7 +54,8 @@ func FuzzSecrets(f *testing.F) {
 			}
 			if err == nil {
 				bad := json.Unmarshal(claims, &c)
-				if end, _ := c.Exp.Float64(); bad != nil || c.Iss != tokenIssuer || c.Sub != string(user.ID) || end <= float64(noon.Unix()) || !user.Active {
+				if end, _ := c.Exp.Float64(); bad != nil || c.Iss != tokenIssuer || c.Sub != string(user.ID) ||
+					end <= float64(noon.Unix()) || !user.Active {
 					t.Fatalf("%s opens for %s", claims, user.ID)
 				}
 			}

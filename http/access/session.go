@@ -7,16 +7,14 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-
-	"dialler/http/memory"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strconv"
 	"sync"
 	"time"
 
 	"dialler/engine"
+	"dialler/http/memory"
+	"dialler/http/wire"
 )
 
 // Log-in of the console (SEMANTICS §12): "HttpOnly SameSite sessions with CSRF
@@ -52,7 +50,8 @@ type sessions struct {
 
 func newSessions(store Sessions, now func() time.Time) *sessions {
 	s := &sessions{store: store, now: now, seen: make(map[[32]byte]engine.UserSession)}
-	s.known = memory.New(sessionTrust, sessionsCap, now, func(ctx context.Context, hash [32]byte) (engine.UserSession, bool, error) {
+	s.known = memory.New(sessionTrust, sessionsCap, now, func(ctx context.Context, hash [32]byte) (engine.UserSession,
+		bool, error) {
 		return store.SessionByHash(ctx, hash)
 	})
 	return s
@@ -63,7 +62,8 @@ func newSession(user engine.UserID, now time.Time) (token string, u engine.UserS
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
 	token = base64.RawURLEncoding.EncodeToString(b[:])
-	return token, engine.UserSession{Hash: sha256.Sum256([]byte(token)), User: user, CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(sessionIdle)}
+	return token, engine.UserSession{Hash: sha256.Sum256([]byte(token)), User: user, CreatedAt: now, SeenAt: now,
+		ExpiresAt: now.Add(sessionIdle)}
 }
 
 // check gives the session of a token while it lasts, errUnauthorized for

@@ -4,11 +4,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-
-	"dialler/http/form"
-	"dialler/http/memory"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strconv"
 	"strings"
@@ -18,6 +13,9 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"dialler/engine"
+	"dialler/http/form"
+	"dialler/http/memory"
+	"dialler/http/wire"
 )
 
 // tokens issues and checks log-in tokens (JWT, HS256 and nothing else). A
@@ -206,7 +204,8 @@ func (s *Gate) logIn(r *wire.Request) (engine.User, error) {
 			return engine.User{}, err
 		}
 		if locked {
-			s.Log.Warn().Str("user_id", string(user.ID)).Str("from", from).Msg("too many log-ins failed: the account is locked for a while")
+			s.Log.Warn().Str("user_id", string(user.ID)).Str("from",
+				from).Msg("too many log-ins failed: the account is locked for a while")
 		}
 		return engine.User{}, errCredentials
 	}

@@ -5,16 +5,14 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
-
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"net/mail"
 	"strings"
 	"time"
 
 	"dialler/engine"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // People who may log in. Nobody is deleted: what somebody did stays theirs.
@@ -36,7 +34,8 @@ type userAccount struct {
 }
 
 func viewUser(u *engine.User, generated string, now time.Time) userAccount {
-	v := userAccount{ID: u.ID, Email: u.Email, Role: u.Role, Active: u.Active, Password: generated, CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt}
+	v := userAccount{ID: u.ID, Email: u.Email, Role: u.Role, Active: u.Active, Password: generated,
+		CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt}
 	if u.Locked(now) {
 		v.LockedUntil = u.LockedUntil
 	}
@@ -59,7 +58,8 @@ func NewPassword() string {
 func NewUser(email, role, password string, now time.Time) engine.User {
 	var id [8]byte
 	_, _ = rand.Read(id[:])
-	return engine.User{ID: engine.UserID("usr_" + hex.EncodeToString(id[:])), Email: strings.ToLower(strings.TrimSpace(email)), Role: role,
+	return engine.User{ID: engine.UserID("usr_" + hex.EncodeToString(id[:])),
+		Email: strings.ToLower(strings.TrimSpace(email)), Role: role,
 		PasswordHash: HashPassword(password), Active: true, CreatedAt: now}
 }
 
@@ -170,8 +170,10 @@ func (s *Gate) ChangePassword(r *wire.Request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	if wait, ok := s.logins.admit([]subject{{name: "password " + string(r.User.ID), every: 30 * time.Second, burst: 5}}); !ok {
-		return &engine.Error{Kind: engine.KindTooMany, Code: "too_many_logins", Detail: "Too many passwords were tried; wait for Retry-After.", RetryAfter: wait}
+	if wait, ok := s.logins.admit([]subject{{name: "password " + string(r.User.ID), every: 30 * time.Second,
+		burst: 5}}); !ok {
+		return &engine.Error{Kind: engine.KindTooMany, Code: "too_many_logins",
+			Detail: "Too many passwords were tried; wait for Retry-After.", RetryAfter: wait}
 	}
 	good, err := checkPassword(r.Ctx(), r.User.PasswordHash, current)
 	if err != nil {

@@ -3,11 +3,6 @@ package amd
 import (
 	"context"
 	"io"
-
-	"dialler/http/download"
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -17,6 +12,9 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/number"
+	"dialler/http/download"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // Reviews: people hear calls and say who answered. That makes a confusion matrix
@@ -59,8 +57,10 @@ type reviewList struct {
 
 func viewReview(v *engine.AMDReview) reviewView {
 	out := reviewView{
-		AttemptID: v.Attempt, CampaignID: v.Campaign, Trunk: v.Trunk, Country: v.Country, Verdict: v.Verdict, Revised: v.RevisedFrom,
-		Confidence: v.Confidence, TookMS: v.Took.Milliseconds(), AnsweredAt: v.AnsweredAt.UTC(), Label: v.Label, LabelledBy: v.LabelledBy, LabelledAt: v.LabelledAt,
+		AttemptID: v.Attempt, CampaignID: v.Campaign, Trunk: v.Trunk, Country: v.Country, Verdict: v.Verdict,
+		Revised:    v.RevisedFrom,
+		Confidence: v.Confidence, TookMS: v.Took.Milliseconds(), AnsweredAt: v.AnsweredAt.UTC(), Label: v.Label,
+		LabelledBy: v.LabelledBy, LabelledAt: v.LabelledAt,
 	}
 	if v.Audio {
 		out.AudioURL = "/api/v1/amd/reviews/" + string(v.Attempt) + "/audio"
@@ -292,7 +292,8 @@ type voicemailList struct {
 }
 
 func viewVoicemail(v *engine.Voicemail) voicemailView {
-	return voicemailView{ID: v.ID, Name: v.Name, DurationS: v.Duration.Seconds(), AudioURL: "/api/v1/voicemails/" + string(v.ID) + "/audio",
+	return voicemailView{ID: v.ID, Name: v.Name, DurationS: v.Duration.Seconds(), AudioURL: "/api/v1/voicemails/" +
+		string(v.ID) + "/audio",
 		CreatedAt: v.CreatedAt.UTC(), CreatedBy: v.CreatedBy}
 }
 
@@ -323,7 +324,8 @@ func (s *API) AddVoicemail(r *wire.Request) error {
 		return err
 	}
 	if ct := string(r.HTTP.Request.Header.ContentType()); ct != wire.ContentWAV && ct != "audio/x-wav" {
-		return &engine.Error{Kind: wire.KindMediaType, Code: "unsupported_media_type", Detail: "Send the message as audio/wav."}
+		return &engine.Error{Kind: wire.KindMediaType, Code: "unsupported_media_type",
+			Detail: "Send the message as audio/wav."}
 	}
 	file, err := r.Upload(voicemailBodyCap)
 	if err != nil {
@@ -333,7 +335,8 @@ func (s *API) AddVoicemail(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.store.AddVoicemail(r.Ctx(), engine.VoicemailID("vm_"+strings.ToLower(wire.RandomText(20))), name, wav, r.Who())
+	v, err := s.store.AddVoicemail(r.Ctx(), engine.VoicemailID("vm_"+strings.ToLower(wire.RandomText(20))), name, wav,
+		r.Who())
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,8 @@ func viewAMD(a *attempt.Attempt) *amdView {
 		return nil
 	}
 	return &amdView{
-		Verdict: a.Verdict, RevisedFrom: a.RevisedFrom, Confidence: a.Confidence, TookMS: a.AMDTook.Milliseconds(), DecidedAt: a.VerdictAt,
+		Verdict: a.Verdict, RevisedFrom: a.RevisedFrom, Confidence: a.Confidence, TookMS: a.AMDTook.Milliseconds(),
+		DecidedAt:     a.VerdictAt,
 		GreetingEndAt: a.GreetingEndAt, VoicemailAt: a.VoicemailLeftAt, Features: a.Features,
 	}
 }

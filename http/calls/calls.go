@@ -5,20 +5,18 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
-	"sync/atomic"
-
-	"dialler/http/access"
-	"dialler/http/form"
-	"dialler/http/idempotency"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/http/access"
+	"dialler/http/form"
+	"dialler/http/idempotency"
+	"dialler/http/wire"
 )
 
 // API serves calls: placing them, what became of them, and what is done with

@@ -2,10 +2,6 @@ package calls
 
 import (
 	"errors"
-
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -15,6 +11,8 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/number"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // List gives calls, newest first; the cursor of the answer leads on to older

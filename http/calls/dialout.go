@@ -1,14 +1,13 @@
 package calls
 
 import (
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // Dial places one call outside campaigns (spec: Dialout; SEMANTICS §10).
@@ -38,7 +37,8 @@ func (s *API) Dial(r *wire.Request) error {
 		} else if f.Has("connected_event") {
 			cmd.Variables = f.Variables("connected_event", false)
 		}
-		cmd.Transfers = attempt.TransferRules{Allowed: f.Words("transfer_targets", attempt.TransferTargetsCap), Limit: f.Whole("transfer_limit", 1)}
+		cmd.Transfers = attempt.TransferRules{Allowed: f.Words("transfer_targets", attempt.TransferTargetsCap),
+			Limit: f.Whole("transfer_limit", 1)}
 		f.Done()
 		if wrong := campaign.ValidateTransfers(cmd.Transfers); len(wrong) > 0 {
 			f.Errs.Merge(engine.Invalid("validation_failed", "", wrong...))

@@ -1,13 +1,12 @@
 package calls
 
 import (
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strings"
 
 	"dialler/engine"
 	"dialler/engine/ladder"
+	"dialler/http/wire"
 )
 
 // ladderView is what crossed the wire in a call, with what it means.

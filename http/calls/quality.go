@@ -29,7 +29,8 @@ func viewQuality(q *engine.MediaQuality) *qualityView {
 		return nil
 	}
 	ms := func(d time.Duration) float64 { return math.Round(float64(d)/float64(100*time.Microsecond)) / 10 }
-	v := &qualityView{Codec: q.Codec, Received: q.PacketsReceived, Sent: q.PacketsSent, Lost: q.PacketsLost, Late: q.PacketsLate, JitterMS: ms(q.Jitter)}
+	v := &qualityView{Codec: q.Codec, Received: q.PacketsReceived, Sent: q.PacketsSent, Lost: q.PacketsLost,
+		Late: q.PacketsLate, JitterMS: ms(q.Jitter)}
 	if q.MOS > 0 {
 		v.MOS = &q.MOS
 	}

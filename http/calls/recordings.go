@@ -5,9 +5,6 @@ import (
 	"context"
 	"io"
 	"net"
-
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strconv"
 	"time"
@@ -16,6 +13,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/http/wire"
 )
 
 const (
@@ -38,7 +36,8 @@ func viewRecording(a *attempt.Attempt) *recordingView {
 		return nil
 	}
 	rec := a.Quality.Recording
-	v := &recordingView{StartedAt: rec.StartedAt, DurationS: rec.Duration.Seconds(), Bytes: rec.Bytes, Incomplete: rec.Incomplete, DeletedAt: rec.DeletedAt}
+	v := &recordingView{StartedAt: rec.StartedAt, DurationS: rec.Duration.Seconds(), Bytes: rec.Bytes,
+		Incomplete: rec.Incomplete, DeletedAt: rec.DeletedAt}
 	if rec.DeletedAt == nil {
 		v.URL = "/api/v1/recordings/" + string(a.ID)
 	}
@@ -78,7 +77,8 @@ func (s *API) SendRecording(r *wire.Request) error {
 	}
 	from, until, status := int64(0), size, nethttp.StatusOK
 	// Several ranges, and units other than bytes, may be ignored (§14.2).
-	if asked := r.HTTP.Request.Header.Peek("Range"); bytes.HasPrefix(asked, []byte("bytes=")) && bytes.IndexByte(asked, ',') < 0 {
+	if asked := r.HTTP.Request.Header.Peek("Range"); bytes.HasPrefix(asked, []byte("bytes=")) &&
+		bytes.IndexByte(asked, ',') < 0 {
 		first, last, err := fasthttp.ParseByteRange(asked, int(size))
 		if err != nil || first > last { // bytes=-0 selects nothing (§14.1.1)
 			_ = f.Close()
@@ -94,14 +94,16 @@ func (s *API) SendRecording(r *wire.Request) error {
 	if s.Listening.Add(1) > listenCap {
 		s.Listening.Add(-1)
 		_ = f.Close()
-		return engine.Unavailable("too_many_recordings", "Many recordings are being sent; try again when one has ended.", 5*time.Second)
+		return engine.Unavailable("too_many_recordings", "Many recordings are being sent; try again when one has ended.",
+			5*time.Second)
 	}
 	r.Send(status, wire.ContentWAV, nil)
 	h := &r.HTTP.Response.Header
 	h.Set("Accept-Ranges", "bytes")
 	h.Set("Content-Disposition", `inline; filename="`+string(id)+`.wav"`)
 	if status == nethttp.StatusPartialContent {
-		h.Set("Content-Range", "bytes "+strconv.FormatInt(from, 10)+"-"+strconv.FormatInt(until-1, 10)+"/"+strconv.FormatInt(size, 10))
+		h.Set("Content-Range", "bytes "+strconv.FormatInt(from, 10)+"-"+strconv.FormatInt(until-1,
+			10)+"/"+strconv.FormatInt(size, 10))
 	}
 	h.SetContentLength(int(until - from))
 	h.SetConnectionClose()

@@ -1,14 +1,13 @@
 package calls
 
 import (
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // transferView is what became of handing a call over.

@@ -5,13 +5,11 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
-
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strings"
 
 	"dialler/engine"
+	"dialler/http/wire"
 )
 
 // Bots that speak Twilio Media Streams end a call by its REST route

@@ -2,10 +2,6 @@ package campaigns
 
 import (
 	"maps"
-
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"slices"
 	"strings"
@@ -14,6 +10,8 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // The activity log (spec: "One per start, pause, resume and stop action: the
@@ -22,27 +20,37 @@ import (
 
 // ActionNames are the words of the API for what the history calls by its own.
 var ActionNames = map[journal.Type]string{ //nolint:gosec // no passwords
-	journal.CampaignStarted: "start", journal.CampaignPaused: "pause", journal.CampaignResumed: "resume", journal.CampaignStopped: "stop",
+	journal.CampaignStarted: "start", journal.CampaignPaused: "pause", journal.CampaignResumed: "resume",
+	journal.CampaignStopped:   "stop",
 	journal.CampaignRestarted: "restart", journal.CampaignRestartCancelled: "cancel_restart",
-	journal.CampaignCreated: "create", journal.CampaignEdited: "edit", journal.CampaignCloned: "clone", journal.CampaignDeleted: "delete",
-	journal.CampaignCompleted: "complete", journal.CampaignFailed: "fail", journal.ContactsAdded: "add_contacts", journal.ExclusionLifted: "lift_exclusion",
-	journal.ContactExcluded: "exclude_contact", journal.ContactCallBackSet: "call_back_contact", journal.ContactRetried: "retry_contact",
+	journal.CampaignCreated: "create", journal.CampaignEdited: "edit", journal.CampaignCloned: "clone",
+	journal.CampaignDeleted:   "delete",
+	journal.CampaignCompleted: "complete", journal.CampaignFailed: "fail", journal.ContactsAdded: "add_contacts",
+	journal.ExclusionLifted: "lift_exclusion",
+	journal.ContactExcluded: "exclude_contact", journal.ContactCallBackSet: "call_back_contact",
+	journal.ContactRetried:     "retry_contact",
 	journal.ExclusionsImported: "import_exclusions",
 
 	"bot.created": "create_bot", "bot.changed": "change_bot", "bot.deleted": "delete_bot",
 	"trunk.created": "create_trunk", "trunk.changed": "change_trunk", "trunk.deleted": "delete_trunk",
 	"number.created": "create_number", "number.changed": "change_number",
 	"key.created": "create_key", "key.changed": "change_key",
-	"user.created": "create_user", "user.changed": "change_user", journal.UserLocked: "lock_user", journal.UserUnlocked: "unlock_user",
-	"webhook.created": "create_webhook", "webhook.changed": "change_webhook", "webhook.deleted": "delete_webhook", "webhook.disabled": "disable_webhook",
-	"webhook.secret_rotated": "rotate_webhook_secret", "webhook.tested": "test_webhook", "webhook.replayed": "replay_webhook",
-	journal.SuppressionAdded: "suppress", journal.SuppressionLifted: "lift_suppression", journal.RecordingDeleted: "delete_recording",
-	journal.VoicemailAdded: "add_voicemail", journal.VoicemailDeleted: "delete_voicemail", journal.VerdictLabelled: "label_verdict",
-	journal.PersonErased: "erase_person", journal.RestoreAccepted: "accept_restore",
+	"user.created": "create_user", "user.changed": "change_user", journal.UserLocked: "lock_user",
+	journal.UserUnlocked: "unlock_user",
+	"webhook.created":    "create_webhook", "webhook.changed": "change_webhook", "webhook.deleted": "delete_webhook",
+	"webhook.disabled":       "disable_webhook",
+	"webhook.secret_rotated": "rotate_webhook_secret", "webhook.tested": "test_webhook",
+	"webhook.replayed":       "replay_webhook",
+	journal.SuppressionAdded: "suppress", journal.SuppressionLifted: "lift_suppression",
+	journal.RecordingDeleted: "delete_recording",
+	journal.VoicemailAdded:   "add_voicemail", journal.VoicemailDeleted: "delete_voicemail",
+	journal.VerdictLabelled: "label_verdict",
+	journal.PersonErased:    "erase_person", journal.RestoreAccepted: "accept_restore",
 }
 
 // shownActions are what the log of a campaign shows without a filter.
-var shownActions = []journal.Type{journal.CampaignStarted, journal.CampaignPaused, journal.CampaignResumed, journal.CampaignStopped}
+var shownActions = []journal.Type{journal.CampaignStarted, journal.CampaignPaused, journal.CampaignResumed,
+	journal.CampaignStopped}
 
 type activityList struct {
 	Activity []activityView `json:"activity"`
@@ -173,7 +181,8 @@ func kindsOf(list string, errs *form.Errors) (types []journal.Type) {
 			}
 		}
 		if !found {
-			errs.Add("kinds", "unknown_value", "must be a list, separated by commas, of "+strings.Join(slices.Sorted(maps.Values(ActionNames)), ", "))
+			errs.Add("kinds", "unknown_value", "must be a list, separated by commas, of "+
+				""+strings.Join(slices.Sorted(maps.Values(ActionNames)), ", "))
 			return nil
 		}
 	}

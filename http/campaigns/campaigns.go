@@ -1,15 +1,14 @@
 package campaigns
 
 import (
-	"dialler/http/memory"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/http/memory"
+	"dialler/http/wire"
 )
 
 // Campaigns (SEMANTICS §2): create, look at, delete, and the operator's
@@ -98,7 +97,8 @@ func viewPrepared(c *campaign.Campaign) *preparedView {
 	if !c.Prepared {
 		return nil
 	}
-	return &preparedView{Run: c.Run, At: c.RestartedAt, By: c.RestartedBy, OnlyUnreached: c.Previous != nil && c.Previous.Unreached}
+	return &preparedView{Run: c.Run, At: c.RestartedAt, By: c.RestartedBy, OnlyUnreached: c.Previous != nil &&
+		c.Previous.Unreached}
 }
 
 func View(d *campaign.Detail) campaignView {
@@ -249,7 +249,8 @@ func (s *API) Delete(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Campaigns.Act(r.Ctx(), campaign.Act{Campaign: id, Action: campaign.ActionDelete, Who: r.Who()}); err != nil {
+	if _, err := s.Campaigns.Act(r.Ctx(), campaign.Act{Campaign: id, Action: campaign.ActionDelete,
+		Who: r.Who()}); err != nil {
 		return err
 	}
 	r.Send(nethttp.StatusNoContent, "", nil)
@@ -282,5 +283,6 @@ func (s *API) ListRuns(r *wire.Request) error {
 			list[i].Counters.States = map[contact.State]int{}
 		}
 	}
-	return r.Reply(nethttp.StatusOK, runList{Runs: append([]campaign.RunRecord{}, list...), Page: number, PageSize: size, Total: total})
+	return r.Reply(nethttp.StatusOK, runList{Runs: append([]campaign.RunRecord{}, list...), Page: number, PageSize: size,
+		Total: total})
 }

@@ -2,10 +2,6 @@ package campaigns
 
 import (
 	"context"
-
-	"dialler/http/telephony"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"time"
 
@@ -13,6 +9,8 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/numberpool"
 	"dialler/engine/trunk"
+	"dialler/http/telephony"
+	"dialler/http/wire"
 )
 
 // What a campaign dials with, how much of it is taken, and which of it binds.

@@ -4,16 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strconv"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // What the charts of a campaign's page are drawn of. Many consoles ask the same;
@@ -30,7 +28,8 @@ const (
 	seriesPoints = 240
 )
 
-var errManyCharts = engine.Unavailable("too_many_charts", "Charts of other campaigns are being counted; try again in a moment.", 2*time.Second)
+var errManyCharts = engine.Unavailable("too_many_charts",
+	"Charts of other campaigns are being counted; try again in a moment.", 2*time.Second)
 
 // chartKey is what a chart is asked for: a series when it has points, else a
 // breakdown.
@@ -58,11 +57,14 @@ type seriesView struct {
 func viewSeries(s *campaign.Series) seriesView {
 	n := len(s.Points)
 	ints, floats := make([]int, 5*n), make([]float64, 2*n)
-	v := seriesView{Run: s.Run, From: s.From, To: s.Until, Step: s.Step.Seconds(), Dials: ints[:n:n], Decided: ints[n : 2*n : 2*n],
-		Answered: ints[2*n : 3*n : 3*n], LiveAnswers: ints[3*n : 4*n : 4*n], Abandoned: ints[4*n:], Ringing: floats[:n:n], Connected: floats[n:]}
+	v := seriesView{Run: s.Run, From: s.From, To: s.Until, Step: s.Step.Seconds(), Dials: ints[:n:n],
+		Decided:  ints[n : 2*n : 2*n],
+		Answered: ints[2*n : 3*n : 3*n], LiveAnswers: ints[3*n : 4*n : 4*n], Abandoned: ints[4*n:], Ringing: floats[:n:n],
+		Connected: floats[n:]}
 	for i := range s.Points {
 		p := &s.Points[i]
-		v.Dials[i], v.Decided[i], v.Answered[i], v.LiveAnswers[i], v.Abandoned[i] = p.Dials, p.Decided, p.Answered, p.LiveAnswers, p.Abandoned
+		v.Dials[i], v.Decided[i], v.Answered[i], v.LiveAnswers[i], v.Abandoned[i] = p.Dials, p.Decided, p.Answered,
+			p.LiveAnswers, p.Abandoned
 		v.Ringing[i], v.Connected[i] = thousandths(p.Ringing), thousandths(p.Connected)
 	}
 	return v
@@ -172,7 +174,8 @@ func chartTime(field, val string, errs *form.Errors) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, val)
 	switch {
 	case err != nil:
-		errs.Add(field, "invalid_format", "must be a date and time with its offset (RFC 3339), for example 2026-03-01T09:30:00Z")
+		errs.Add(field, "invalid_format", "must be a date and time with its offset (RFC 3339), for example "+
+			"2026-03-01T09:30:00Z")
 	case t.UTC().Year() < chartYearLeast || t.UTC().Year() >= chartYearMost:
 		errs.Add(field, "out_of_range", "must be in the years 2000 to 2199")
 	}
@@ -195,7 +198,8 @@ func (s *API) loadChart(ctx context.Context, key chartKey) (body []byte, found b
 	defer s.counting.Leave()
 	var v any
 	if key.points > 0 {
-		out, err := s.Charts.Series(ctx, campaign.SeriesQuery{Campaign: key.campaign, Run: key.run, From: key.from, Until: key.until, Points: key.points, Now: s.Now()})
+		out, err := s.Charts.Series(ctx, campaign.SeriesQuery{Campaign: key.campaign, Run: key.run, From: key.from,
+			Until: key.until, Points: key.points, Now: s.Now()})
 		if err != nil {
 			return nil, false, err
 		}
@@ -216,13 +220,16 @@ func (s *API) breakdownOf(ctx context.Context, key chartKey) (v breakdownView, e
 	if err != nil {
 		return v, err
 	}
-	v = breakdownView{Run: b.Run, Dials: b.Dials, Causes: make([]causeView, len(b.Causes)), Numbers: make([]numberDials, len(b.Numbers)), FirstAudio: make([]firstAudioView, len(b.FirstAudio))}
+	v = breakdownView{Run: b.Run, Dials: b.Dials, Causes: make([]causeView, len(b.Causes)),
+		Numbers: make([]numberDials, len(b.Numbers)), FirstAudio: make([]firstAudioView, len(b.FirstAudio))}
 	for i, c := range b.Causes {
-		v.Causes[i] = causeView{Code: c.Code, Reason: c.Reason, Outcome: c.Outcome, Count: c.Count, Share: float64(c.Count) / float64(b.Dials)}
+		v.Causes[i] = causeView{Code: c.Code, Reason: c.Reason, Outcome: c.Outcome, Count: c.Count,
+			Share: float64(c.Count) / float64(b.Dials)}
 	}
 	for i, n := range b.Numbers {
 		number := have.number(n.Number)
-		v.Numbers[i] = numberDials{Number: n.Number.E164(), Dials: n.Dials, Answered: n.Answered, State: string(number.State), Strikes: number.Strikes}
+		v.Numbers[i] = numberDials{Number: n.Number.E164(), Dials: n.Dials, Answered: n.Answered,
+			State: string(number.State), Strikes: number.Strikes}
 		if n.Dials > 0 {
 			rate := float64(n.Answered) / float64(n.Dials)
 			v.Numbers[i].AnswerRate = &rate

@@ -2,14 +2,12 @@ package campaigns
 
 import (
 	"context"
-
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"time"
 
 	"dialler/engine/campaign"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // cloneTimeout bounds a clone: the database copies some ten thousand contacts

@@ -3,10 +3,6 @@ package campaigns
 import (
 	"encoding/json"
 	"errors"
-
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -14,6 +10,8 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // Edit (SEMANTICS §2): a JSON Merge Patch (RFC 7396) of a campaign's settings.
@@ -54,7 +52,8 @@ func (s *API) Edit(r *wire.Request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	d, err = s.Campaigns.Act(r.Ctx(), campaign.Act{Campaign: id, Action: campaign.ActionEdit, Settings: &settings, Version: version, Who: r.Who()})
+	d, err = s.Campaigns.Act(r.Ctx(), campaign.Act{Campaign: id, Action: campaign.ActionEdit, Settings: &settings,
+		Version: version, Who: r.Who()})
 	if err != nil {
 		return conflicting(err)
 	}
@@ -94,7 +93,8 @@ func editedVersion(r *wire.Request, f form.Form) int64 {
 		switch {
 		case len(f.Errs.List) > 0:
 		case inBody < 1:
-			f.Fail("version", "required", "is required, in the body or as If-Match: the version of the settings that were edited")
+			f.Fail("version", "required", "is required, in the body or as If-Match: the version of the settings that were "+
+				"edited")
 		}
 		return inBody
 	}

@@ -6,10 +6,6 @@ import (
 	"encoding/json"
 	"math"
 	"net"
-
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strconv"
 	"sync"
@@ -22,6 +18,8 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/sim"
 	"dialler/engine/window"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // What would become of a campaign by other settings (docs/simulation.md): the
@@ -44,8 +42,10 @@ var (
 	errSimulations = engine.Unavailable("too_many_simulations",
 		"As many simulations are under way as the dialler plays at a time; try again after Retry-After.", simulationRetry)
 	errSimulationLong = engine.Unavailable("simulation_too_long",
-		"The simulation was not done in time; ask for fewer contacts or fewer seats, or try again when the dialler has less to do.", simulationRetry)
-	errNoOpening = engine.Invalid("window_never_opens", "The calling window does not open any more; check days and holidays.",
+		"The simulation was not done in time; ask for fewer contacts or fewer seats, or try again when the dialler has "+
+			"less to do.", simulationRetry)
+	errNoOpening = engine.Invalid("window_never_opens",
+		"The calling window does not open any more; check days and holidays.",
 		engine.FieldError{Field: "window", Code: "window_never_opens", Message: "does not open after start_at"})
 )
 
@@ -161,7 +161,8 @@ func (s *API) Simulate(r *wire.Request) error {
 		if err != nil {
 			e := wire.AsError(err)
 			if e.Kind == engine.KindInternal {
-				s.Log.Error().Str("campaign_id", string(d.Campaign.ID)).Str("request_id", request).Str("error", wire.Masked(err.Error())).Msg("simulation failed")
+				s.Log.Error().Str("campaign_id", string(d.Campaign.ID)).Str("request_id", request).Str("error",
+					wire.Masked(err.Error())).Msg("simulation failed")
 			}
 			var status int
 			status, body = wire.ProblemBody(e, instance, request)
@@ -242,8 +243,10 @@ func (s *API) played(ctx context.Context, conn net.Conn, asked *simulation) (bod
 
 func viewSimulated(q *sim.Question) simulatedSettings {
 	c := &q.Settings
-	return simulatedSettings{Seats: q.Seats, Concurrency: c.Concurrency, MaxLines: c.MaxLines, AbandonCapPct: float64(c.AbandonCapPPM) / 10_000,
-		PacingMode: c.PacingMode, MaxAttempts: c.MaxAttempts, RetryDelaySec: c.RetryDelaySec, RingTimeout: c.RingTimeoutSec,
+	return simulatedSettings{Seats: q.Seats, Concurrency: c.Concurrency, MaxLines: c.MaxLines,
+		AbandonCapPct: float64(c.AbandonCapPPM) / 10_000,
+		PacingMode:    c.PacingMode, MaxAttempts: c.MaxAttempts,
+		RetryDelaySec: c.RetryDelaySec, RingTimeout: c.RingTimeoutSec,
 		SingleDay: c.SingleDay, Window: c.Window}
 }
 
@@ -252,11 +255,13 @@ func viewSimulated(q *sim.Question) simulatedSettings {
 func (s *API) simulationOf(r *wire.Request, d *campaign.Detail, past *sim.Past) (*simulation, error) {
 	c := d.Campaign.Settings.WithDefaults()
 	people, measured := past.People(c.AMD != engine.AMDOff)
-	asked := &simulation{view: simulationView{Campaign: d.Campaign.ID, Seed: simulationSeed, People: simulatedPeople{People: people, Source: "assumed", Attempts: past.Dials}}}
+	asked := &simulation{view: simulationView{Campaign: d.Campaign.ID, Seed: simulationSeed,
+		People: simulatedPeople{People: people, Source: "assumed", Attempts: past.Dials}}}
 	if measured {
 		asked.view.People.Source = "measured"
 	}
-	q := sim.Question{Settings: c, Start: s.Now().UTC().Truncate(time.Minute), PeopleRing: time.Duration(c.RingTimeoutSec) * time.Second}
+	q := sim.Question{Settings: c, Start: s.Now().UTC().Truncate(time.Minute),
+		PeopleRing: time.Duration(c.RingTimeoutSec) * time.Second}
 	q.Contacts, q.Used = contactsAhead(d, c.MaxAttempts)
 	if err := s.simulatedWorld(r.Ctx(), &q); err != nil {
 		return nil, err
@@ -364,7 +369,8 @@ func readPeople(f form.Form, known sim.People) sim.People {
 	read := func(field string, v *float64, least, most float64) {
 		*v = f.Decimal(field, *v)
 		if !(*v >= least && *v <= most) {
-			f.Fail(field, "out_of_range", "must be from "+strconv.FormatFloat(least, 'g', -1, 64)+" to "+strconv.FormatFloat(most, 'g', -1, 64))
+			f.Fail(field, "out_of_range", "must be from "+strconv.FormatFloat(least, 'g', -1,
+				64)+" to "+strconv.FormatFloat(most, 'g', -1, 64))
 		}
 	}
 	read("answer_rate", &p.Answer, 0, 1)

@@ -3,14 +3,12 @@ package contacts
 import (
 	"bytes"
 	"errors"
-
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // batchErrors is how many mistakes of one item are named.
@@ -51,7 +49,8 @@ func (s *API) AddBatch(r *wire.Request) error {
 // batchItem reads one item, or says what is wrong with it.
 func (s *API) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProblem) {
 	if v.Kind != form.Object {
-		return campaign.NewContact{}, &campaign.RowProblem{Code: "validation_failed", Detail: "An item must be " + form.Object.String() + ", not " + v.Kind.String() + "."}
+		return campaign.NewContact{}, &campaign.RowProblem{Code: "validation_failed", Detail: "An item must be " +
+			form.Object.String() + ", not " + v.Kind.String() + "."}
 	}
 	var errs form.Errors
 	f := form.Form{Value: v, Errs: &errs}
@@ -61,7 +60,8 @@ func (s *API) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProble
 	var e *engine.Error
 	switch {
 	case len(errs.List) > 0:
-		return c, &campaign.RowProblem{Code: "validation_failed", Detail: "The item failed validation; see errors.", Errors: errs.List[:min(len(errs.List), batchErrors)]}
+		return c, &campaign.RowProblem{Code: "validation_failed", Detail: "The item failed validation; see errors.",
+			Errors: errs.List[:min(len(errs.List), batchErrors)]}
 	case errors.As(s.Destinations.Destination(to), &e):
 		return c, &campaign.RowProblem{Code: e.Code, Detail: e.Detail}
 	}
@@ -72,5 +72,6 @@ func (s *API) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProble
 const BatchSuffix = "/contacts:batch"
 
 func IsBatchPath(uri []byte) bool {
-	return bytes.HasSuffix(uri, []byte(BatchSuffix)) || bytes.HasSuffix(uri, []byte("/contacts%3Abatch")) || bytes.HasSuffix(uri, []byte("/contacts%3abatch"))
+	return bytes.HasSuffix(uri, []byte(BatchSuffix)) || bytes.HasSuffix(uri, []byte("/contacts%3Abatch")) ||
+		bytes.HasSuffix(uri, []byte("/contacts%3abatch"))
 }

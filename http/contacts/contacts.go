@@ -2,14 +2,6 @@ package contacts
 
 import (
 	"errors"
-
-	"dialler/http/calls"
-	"dialler/http/download"
-	"dialler/http/form"
-	"dialler/http/idempotency"
-	"dialler/http/live"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -20,6 +12,12 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/number"
+	"dialler/http/calls"
+	"dialler/http/download"
+	"dialler/http/form"
+	"dialler/http/idempotency"
+	"dialler/http/live"
+	"dialler/http/wire"
 )
 
 // maxContactsPerRequest bounds one list; longer ones are sent in parts.
@@ -116,25 +114,26 @@ func (s *API) List(r *wire.Request) error {
 		return err
 	}
 	page := campaign.Page{}
-	page.Number, page.Size, page.Filter, err = r.PageOf(wire.Names(contact.States), func(key, val string, errs *form.Errors) bool {
-		switch key {
-		case "number":
-			n, err := number.Parse(val)
-			var e *engine.Error
-			if errors.As(err, &e) {
-				errs.Add("number", e.Code, e.Detail)
+	page.Number, page.Size, page.Filter, err = r.PageOf(wire.Names(contact.States),
+		func(key, val string, errs *form.Errors) bool {
+			switch key {
+			case "number":
+				n, err := number.Parse(val)
+				var e *engine.Error
+				if errors.As(err, &e) {
+					errs.Add("number", e.Code, e.Detail)
+				}
+				page.Phone = n
+			case "callback":
+				page.Callback = contact.CallbackState(val)
+				if !slices.Contains(contact.CallbackStates, page.Callback) {
+					errs.Add("callback", "unknown_value", "must be one of "+strings.Join(wire.Names(contact.CallbackStates), ", "))
+				}
+			default:
+				return false
 			}
-			page.Phone = n
-		case "callback":
-			page.Callback = contact.CallbackState(val)
-			if !slices.Contains(contact.CallbackStates, page.Callback) {
-				errs.Add("callback", "unknown_value", "must be one of "+strings.Join(wire.Names(contact.CallbackStates), ", "))
-			}
-		default:
-			return false
-		}
-		return true
-	})
+			return true
+		})
 	if err != nil {
 		return err
 	}
@@ -142,7 +141,8 @@ func (s *API) List(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	out := contactList{Contacts: make([]contactView, len(list.Contacts)), Page: page.Number, PageSize: page.Size, Total: list.Total}
+	out := contactList{Contacts: make([]contactView, len(list.Contacts)), Page: page.Number, PageSize: page.Size,
+		Total: list.Total}
 	for i := range list.Contacts {
 		out.Contacts[i] = viewContact(&list.Contacts[i])
 	}
@@ -174,7 +174,8 @@ func (s *API) Act(action campaign.ContactAction) wire.Handler {
 		if err != nil {
 			return err
 		}
-		cmd := campaign.ActOnContact{Campaign: id, Contact: engine.ContactID(r.Param("contact_id")), Action: action, Who: r.Who(), Deadline: r.Deadline()}
+		cmd := campaign.ActOnContact{Campaign: id, Contact: engine.ContactID(r.Param("contact_id")), Action: action,
+			Who: r.Who(), Deadline: r.Deadline()}
 		if err := contactOptions(r, &cmd); err != nil {
 			return err
 		}

@@ -5,13 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-
-	"dialler/http/download"
-	"dialler/http/form"
-	"dialler/http/idempotency"
-	"dialler/http/live"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strconv"
 	"strings"
@@ -20,6 +13,11 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/http/download"
+	"dialler/http/form"
+	"dialler/http/idempotency"
+	"dialler/http/live"
+	"dialler/http/wire"
 )
 
 // Files of contacts (SEMANTICS §2, Add contacts): the body of the request is
@@ -94,7 +92,8 @@ func (s *API) importedBefore(r *wire.Request, cmd *campaign.ImportContacts) (don
 		return false, err
 	}
 	sum := sha256.Sum256(params)
-	cmd.Idempotency = engine.Idempotency{Key: r.Sender(), Route: "imports", Token: token, BodyHash: hex.EncodeToString(sum[:])}
+	cmd.Idempotency = engine.Idempotency{Key: r.Sender(), Route: "imports", Token: token,
+		BodyHash: hex.EncodeToString(sum[:])}
 	imp, ok, err := s.Imports.ImportByRequest(r.Ctx(), cmd.Campaign, cmd.Idempotency)
 	switch {
 	case err != nil || !ok:
@@ -108,9 +107,11 @@ func (s *API) importedBefore(r *wire.Request, cmd *campaign.ImportContacts) (don
 	return true, replyImport(r, &imp, cmd.Wait)
 }
 
-var errImportMismatch = engine.Invalid("idempotency_mismatch", "This Idempotency-Key was used with other parameters; use a new key for a new file.")
+var errImportMismatch = engine.Invalid("idempotency_mismatch",
+	"This Idempotency-Key was used with other parameters; use a new key for a new file.")
 
-var errImportFinished = engine.Conflict("import_finished", "The import has come to its end; nothing of it can be cancelled.")
+var errImportFinished = engine.Conflict("import_finished",
+	"The import has come to its end; nothing of it can be cancelled.")
 
 // CancelImport ends an import before its rows are contacts.
 func (s *API) CancelImport(r *wire.Request) error {
@@ -180,7 +181,8 @@ func columnMapping(val string, errs *form.Errors) map[string]string {
 	var broken form.Errors
 	v, err := form.Parse([]byte(val), &broken)
 	if err != nil || broken.Err() != nil || v.Kind != form.Object || len(v.Members) > mappedCap {
-		errs.Add("mapping", "invalid_format", "must be a JSON object of at most "+strconv.Itoa(mappedCap)+` columns, such as {"Mobile":"phone_number","Notes":""}`)
+		errs.Add("mapping", "invalid_format", "must be a JSON object of at most "+
+			""+strconv.Itoa(mappedCap)+` columns, such as {"Mobile":"phone_number","Notes":""}`)
 		return nil
 	}
 	out := make(map[string]string, len(v.Members))
@@ -190,8 +192,10 @@ func columnMapping(val string, errs *form.Errors) map[string]string {
 		switch {
 		case m.Value.Kind != form.String:
 			errs.Add("mapping", "wrong_type", "must have texts as values")
-		case from == "" || len(from) > mappedNameCap || len(to) > contact.VariableNameCap || !form.Printable(from) || !form.Printable(to):
-			errs.Add("mapping", "invalid_format", "must have printable names, of at most "+strconv.Itoa(mappedNameCap)+" bytes in the file and "+strconv.Itoa(contact.VariableNameCap)+" as variables")
+		case from == "" || len(from) > mappedNameCap || len(to) > contact.VariableNameCap || !form.Printable(from) ||
+			!form.Printable(to):
+			errs.Add("mapping", "invalid_format", "must have printable names, of at most "+strconv.Itoa(mappedNameCap)+" "+
+				"bytes in the file and "+strconv.Itoa(contact.VariableNameCap)+" as variables")
 		case out[from] != "":
 			errs.Add("mapping", "invalid_format", "must name a column once")
 		default:
@@ -219,7 +223,8 @@ func (s *API) ListImports(r *wire.Request) error {
 			return err
 		}
 	}
-	return r.Reply(nethttp.StatusOK, importList{Imports: append([]campaign.Import{}, list...), Page: number, PageSize: size, Total: total})
+	return r.Reply(nethttp.StatusOK, importList{Imports: append([]campaign.Import{}, list...), Page: number,
+		PageSize: size, Total: total})
 }
 
 var errNoImport = engine.NotFound("import_not_found", "This campaign has no such import.")
@@ -262,7 +267,8 @@ func (s *API) ListRejected(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	return r.Reply(nethttp.StatusOK, rejectedList{Rows: append([]campaign.RejectedRow{}, list...), Page: number, PageSize: size, Total: total})
+	return r.Reply(nethttp.StatusOK, rejectedList{Rows: append([]campaign.RejectedRow{}, list...), Page: number,
+		PageSize: size, Total: total})
 }
 
 // SendRejected answers with the rows of an import that did not become contacts.
@@ -275,7 +281,8 @@ func (s *API) SendRejected(r *wire.Request) error {
 		return err
 	}
 	page := campaign.Page{Number: 0, Size: rejectedPart}
-	return download.SendSheet(s.files, r, &download.Sheet{Campaign: imp.Campaign, Columns: rejectedColumns}, "rejected-"+string(imp.ID)+".csv", rejectedPart,
+	return download.SendSheet(s.files, r, &download.Sheet{Campaign: imp.Campaign, Columns: rejectedColumns},
+		"rejected-"+string(imp.ID)+".csv", rejectedPart,
 		func(ctx context.Context) ([]campaign.RejectedRow, error) {
 			page.Number++
 			list, _, err := s.Imports.RejectedRows(ctx, imp.ID, page)
@@ -310,8 +317,9 @@ func (s *API) WatchImport(r *wire.Request) error {
 		return err
 	}
 	id := imp.ID
-	return s.feeds.Follow(r, live.Followed{Event: "import", Now: &imp, Over: !imp.Open(), Look: func(ctx context.Context) (any, bool, error) {
-		imp, err := s.Imports.ImportByID(ctx, id)
-		return &imp, !imp.Open(), err
-	}})
+	return s.feeds.Follow(r, live.Followed{Event: "import", Now: &imp, Over: !imp.Open(),
+		Look: func(ctx context.Context) (any, bool, error) {
+			imp, err := s.Imports.ImportByID(ctx, id)
+			return &imp, !imp.Open(), err
+		}})
 }

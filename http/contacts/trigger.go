@@ -1,13 +1,12 @@
 package contacts
 
 import (
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // Trigger adds one contact to a campaign and dials or queues it (spec:

@@ -4,15 +4,13 @@ import (
 	"context"
 	"io"
 	"net"
-
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"dialler/engine"
+	"dialler/http/wire"
 )
 
 // ArchiveCap bounds archives that are made at the same time: each has a
@@ -22,9 +20,11 @@ const ArchiveCap = 2
 // SendArchive answers with a zip file that open makes as a whole first, so that
 // its length is known: one that ends early is broken, and says so. What it cannot
 // make it logs as failed, with the campaign when there is one.
-func (s *Files) SendArchive(r *wire.Request, name, failed string, campaign engine.CampaignID, open func(context.Context) (io.ReadSeekCloser, error)) error {
+func (s *Files) SendArchive(r *wire.Request, name, failed string, campaign engine.CampaignID,
+	open func(context.Context) (io.ReadSeekCloser, error)) error {
 	if !s.Archives.Take(r.Ctx()) {
-		return engine.Unavailable("too_many_reports", "Records and exports are being made already; try again when one has ended.", 10*time.Second)
+		return engine.Unavailable("too_many_reports",
+			"Records and exports are being made already; try again when one has ended.", 10*time.Second)
 	}
 	r.Send(nethttp.StatusOK, "application/zip", nil)
 	h := &r.HTTP.Response.Header

@@ -104,7 +104,8 @@ func (d *Sheet) run(ctx context.Context, conn net.Conn) {
 		d.files.cut.Inc()
 		var timeout net.Error
 		if ctx.Err() == nil && !errors.As(err, &timeout) {
-			d.files.host.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(d.Campaign)).Msg("a report was cut off; its reader sees a broken answer")
+			d.files.host.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id",
+				string(d.Campaign)).Msg("a report was cut off; its reader sees a broken answer")
 		}
 	}
 }
@@ -165,7 +166,8 @@ func (d *Sheet) write(ctx context.Context, conn net.Conn) error {
 
 // SendSheet answers with a file whose rows are read size at a time by next, in order;
 // the first are read before the answer begins, so that it can still be refused.
-func SendSheet[T any](s *Files, r *wire.Request, d *Sheet, name string, size int, next func(context.Context) ([]T, error), cells func(*T) []string) error {
+func SendSheet[T any](s *Files, r *wire.Request, d *Sheet, name string, size int,
+	next func(context.Context) ([]T, error), cells func(*T) []string) error {
 	release, err := s.Take()
 	if err != nil {
 		return err
@@ -205,7 +207,8 @@ const SheetCap = 16
 func (s *Files) Take() (release func(), err error) {
 	if s.Sheets.Add(1) > SheetCap {
 		s.Sheets.Add(-1)
-		return nil, engine.Unavailable("too_many_reports", "Many reports are being written; try again when one has ended.", 10*time.Second)
+		return nil, engine.Unavailable("too_many_reports", "Many reports are being written; try again when one has ended.",
+			10*time.Second)
 	}
 	return func() { s.Sheets.Add(-1) }, nil
 }

@@ -1,15 +1,14 @@
 package exclusions
 
 import (
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strconv"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // Exclude suppresses contacts of a campaign (spec: Exclude; SEMANTICS §3, §11).

@@ -4,18 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-
-	"dialler/http/download"
-	"dialler/http/form"
-	"dialler/http/idempotency"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"sync"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/http/download"
+	"dialler/http/form"
+	"dialler/http/idempotency"
+	"dialler/http/wire"
 )
 
 // A campaign's exclusions (SEMANTICS §3): whom it leaves alone. External systems
@@ -95,11 +93,13 @@ func (s *API) List(r *wire.Request) error {
 }
 
 func viewExclusion(x *journal.Exclusion) exclusionView {
-	return exclusionView{Mobile: x.Number.E164(), Match: x.Match, Reason: x.Reason, CreatedAt: x.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
+	return exclusionView{Mobile: x.Number.E164(), Match: x.Match, Reason: x.Reason,
+		CreatedAt: x.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
 }
 
 // readExclusion reads whom a request of a campaign is about, and why where that is asked.
-func readExclusion(r *wire.Request, id *engine.CampaignID, n *engine.PhoneNumber, match *map[string]string, reason *string) (err error) {
+func readExclusion(r *wire.Request, id *engine.CampaignID, n *engine.PhoneNumber, match *map[string]string,
+	reason *string) (err error) {
 	if *id, err = r.CampaignOf(); err != nil {
 		return err
 	}
@@ -177,7 +177,8 @@ func (s *API) Import(r *wire.Request) error {
 		return err
 	})
 	if excluded > 0 { // also of a file that broke off
-		err = errors.Join(err, s.noteExclusions(campaign.ExclusionsImported{Campaign: id, Numbers: excluded, Reason: cmd.Reason, Who: cmd.Who}))
+		err = errors.Join(err, s.noteExclusions(campaign.ExclusionsImported{Campaign: id, Numbers: excluded,
+			Reason: cmd.Reason, Who: cmd.Who}))
 	}
 	if err != nil {
 		return err
@@ -238,7 +239,8 @@ func (s *API) SendFile(r *wire.Request) error {
 		return err
 	}
 	var last journal.Exclusion
-	return download.SendSheet(s.files, r, &download.Sheet{Campaign: id, Columns: exclusionsFileColumns}, "exclusions-"+string(id)+".csv", exclusionsPart,
+	return download.SendSheet(s.files, r, &download.Sheet{Campaign: id, Columns: exclusionsFileColumns},
+		"exclusions-"+string(id)+".csv", exclusionsPart,
 		func(ctx context.Context) ([]journal.Exclusion, error) {
 			list, err := s.Campaigns.ExclusionsAfter(ctx, id, last, exclusionsPart)
 			if len(list) > 0 {

@@ -1,11 +1,11 @@
 package exclusions
 
 import (
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strconv"
+
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // erased is the answer to the erasure of a person.
@@ -41,7 +41,8 @@ func (s *API) ErasePerson(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	out := erased{Contacts: done.Contacts, Attempts: done.Attempts, Recordings: done.Recordings, Suppressed: done.Suppressed}
+	out := erased{Contacts: done.Contacts, Attempts: done.Attempts, Recordings: done.Recordings,
+		Suppressed: done.Suppressed}
 	if done.RestsUntil != nil {
 		at := done.RestsUntil.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 		out.RestsUntil = &at

@@ -1,14 +1,13 @@
 package exclusions
 
 import (
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // The suppression list (SEMANTICS §3): numbers that the whole installation
@@ -73,7 +72,8 @@ func (s *API) ListSuppressions(r *wire.Request) error {
 }
 
 func viewSuppression(x *journal.Suppression) suppressionView {
-	return suppressionView{Number: x.Number.E164(), Reason: x.Reason, CreatedAt: x.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
+	return suppressionView{Number: x.Number.E164(), Reason: x.Reason,
+		CreatedAt: x.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
 }
 
 // Suppress takes one number or a list. A mistake in one refuses the whole list.

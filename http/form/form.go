@@ -178,7 +178,8 @@ func (f Form) When(field string) *time.Time {
 	}
 	t, err := time.Parse(time.RFC3339Nano, v.Text)
 	if err != nil {
-		f.Fail(field, "invalid_format", "must be a date and time with its offset (RFC 3339), for example 2026-03-01T09:30:00+01:00")
+		f.Fail(field, "invalid_format", "must be a date and time with its offset (RFC 3339), for example "+
+			"2026-03-01T09:30:00+01:00")
 		return nil
 	}
 	return &t
@@ -272,7 +273,9 @@ func (f Form) Variables(field string, scalars bool) map[string]string {
 		}
 		s := m.Value.AsText()
 		if m.Name == engine.IdentityVariable && !engine.ValidIdentity(s) {
-			f.Fail(field+"."+m.Name, "invalid_identity", "must be the value of one Identity header (RFC 8224): one line of at most "+strconv.Itoa(engine.IdentityCap)+" bytes")
+			f.Fail(field+"."+m.Name, "invalid_identity",
+				"must be the value of one Identity header (RFC 8224): one line of at most "+strconv.Itoa(engine.IdentityCap)+" "+
+					"bytes")
 			continue
 		}
 		total += len(m.Name) + len(s)
@@ -320,7 +323,8 @@ func (l *Leftovers) Take(f Form) {
 		name, text := f.Name(m.Name), m.Value.AsText()
 		_, again := l.Kept[name] // {"callback.x": 1, "callback": {"x": 2}}
 		size := l.bytes + len(name) + len(text)
-		if again || m.Name == "" || len(name) > contact.VariableNameCap || len(l.Names) == contact.VariableCountCap || size > contact.VariablesCap {
+		if again || m.Name == "" || len(name) > contact.VariableNameCap || len(l.Names) == contact.VariableCountCap ||
+			size > contact.VariablesCap {
 			if len(l.Dropped) < errorsCap {
 				l.Dropped = append(l.Dropped, ClipName(name))
 			}

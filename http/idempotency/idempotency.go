@@ -5,9 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"sync"
 
@@ -15,6 +12,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/journal"
+	"dialler/http/wire"
 )
 
 // This file makes a repeated request harmless (spec: "allows a safe retry
@@ -100,11 +98,13 @@ func (s *Replays) Once(r *wire.Request, route string, status int, run func(engin
 // OnceWritten is once for a command that is refused with journal.ErrReplyExists, and
 // changes nothing, when a reply is stored under its key: a reply is looked for only
 // when the command is refused, whatever for.
-func (s *Replays) OnceWritten(r *wire.Request, route string, status int, run func(engine.Idempotency) (any, error)) error {
+func (s *Replays) OnceWritten(r *wire.Request, route string, status int,
+	run func(engine.Idempotency) (any, error)) error {
 	return s.onceBy(r, route, status, true, run)
 }
 
-func (s *Replays) onceBy(r *wire.Request, route string, status int, written bool, run func(engine.Idempotency) (any, error)) error {
+func (s *Replays) onceBy(r *wire.Request, route string, status int, written bool,
+	run func(engine.Idempotency) (any, error)) error {
 	token, present, err := Key(r.HTTP.Request.Header.PeekAll("Idempotency-Key"))
 	if err != nil {
 		return err

@@ -19,7 +19,8 @@ func BenchmarkLiveList(b *testing.B) {
 			rate := 0.5
 			list := make([]campaign.Detail, liveListed)
 			for i := range list {
-				list[i] = campaign.Detail{Campaign: campaign.Campaign{ID: engine.CampaignID(fmt.Sprintf("cmp_%d", i)), Settings: campaign.Settings{Name: "n"}, State: campaign.Running}, Live: &campaign.Live{}}
+				list[i] = campaign.Detail{Campaign: campaign.Campaign{ID: engine.CampaignID(fmt.Sprintf("cmp_%d", i)),
+					Settings: campaign.Settings{Name: "n"}, State: campaign.Running}, Live: &campaign.Live{}}
 				list[i].Counters.States = map[contact.State]int{contact.Pending: 5, contact.Completed: 7}
 				list[i].Counters.AnswerRate = &rate
 			}

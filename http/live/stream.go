@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"net"
-
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"os"
 	"time"
 
 	"dialler/engine"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // Server-sent events (WHATWG HTML, section 9.2) on a connection of their own:

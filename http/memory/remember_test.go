@@ -11,11 +11,12 @@ import (
 // into memory.
 func TestALookUpUnderWayIsNotRememberedAfterTheEnd(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
-	m := New(time.Second, 10, func() time.Time { return time.Date(2030, 3, 1, 12, 0, 0, 0, time.UTC) }, func(context.Context, string) (int, bool, error) {
-		close(entered)
-		<-leave
-		return 1, true, nil
-	})
+	m := New(time.Second, 10, func() time.Time { return time.Date(2030, 3, 1, 12, 0, 0, 0, time.UTC) },
+		func(context.Context, string) (int, bool, error) {
+			close(entered)
+			<-leave
+			return 1, true, nil
+		})
 	done := make(chan error, 1)
 	go func() {
 		_, _, err := m.Get(context.Background(), "k")
@@ -31,7 +32,10 @@ func TestALookUpUnderWayIsNotRememberedAfterTheEnd(t *testing.T) {
 
 func TestMemoryIsBoundedAndRemembersNoFailure(t *testing.T) {
 	now, fail := time.Date(2030, 3, 1, 12, 0, 0, 0, time.UTC), errors.New("away")
-	m := New(time.Second, 3, func() time.Time { return now }, func(_ context.Context, k int) (int, bool, error) { return k, true, fail })
+	m := New(time.Second, 3, func() time.Time { return now }, func(_ context.Context, k int) (int, bool,
+		error) {
+		return k, true, fail
+	})
 	if _, _, err := m.Get(context.Background(), 1); !errors.Is(err, fail) || len(m.entries) != 0 {
 		t.Errorf("%v, %d remembered", err, len(m.entries))
 	}

@@ -24,7 +24,8 @@ func (s *API) SendEvidence(r *wire.Request) error {
 		return err
 	}
 	who := r.Who()
-	return s.files.SendArchive(r, "evidence-"+string(id)+"-"+strconv.Itoa(run)+".zip", "the record of a run could not be made", id,
+	return s.files.SendArchive(r, "evidence-"+string(id)+"-"+strconv.Itoa(run)+".zip",
+		"the record of a run could not be made", id,
 		func(ctx context.Context) (io.ReadSeekCloser, error) {
 			return s.Evidence.OpenEvidence(ctx, id, run, who)
 		})

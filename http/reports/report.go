@@ -16,7 +16,7 @@ import (
 	"dialler/http/wire"
 )
 
-// The Attempt Report (SEMANTICS §4): one row a dial, streamed (download.go). A
+// The Attempt Report (SEMANTICS §4): one row a dial, streamed (package download). A
 // reader whose download broke off, or who wants what is new since, goes on
 // behind a row that he has: its attempt_id is the cursor.
 
@@ -48,7 +48,8 @@ const (
 // "variables." and the variable's name.
 var reportColumns = []string{
 	"run", "pass", "attempt_number", "attempt_id", "contact_id", "phone_number", "from_number", "trunk",
-	"reserved_at", "invite_at", "trying_at", "ringing_at", "answered_at", "verdict_at", "bot_connected_at", "bot_first_audio_at", "ended_at",
+	"reserved_at", "invite_at", "trying_at", "ringing_at", "answered_at", "verdict_at", "bot_connected_at",
+	"bot_first_audio_at", "ended_at",
 	"outcome", "sip_code", "sip_reason", "q850", "amd_verdict", "amd_ms", "session_id", "disposition", "sub_disposition",
 	"ring_s", "talk_s", "hung_up_by", "attestation",
 }
@@ -93,7 +94,8 @@ func (s *API) SendReport(r *wire.Request) error {
 		header = nil // its first line is in the part that the reader has
 	}
 	r.HTTP.Response.Header.Set(columnsHeader, sum)
-	s.files.SendRows(r, &download.Sheet{Campaign: id, Columns: header, Part: w.part, Trailers: w.trailers}, "attempts-"+string(id)+".csv", release, rowsTrailer, cursorTrailer)
+	s.files.SendRows(r, &download.Sheet{Campaign: id, Columns: header, Part: w.part, Trailers: w.trailers},
+		"attempts-"+string(id)+".csv", release, rowsTrailer, cursorTrailer)
 	return nil
 }
 
@@ -188,10 +190,14 @@ func reportRow(row []string, a *campaign.ReportedAttempt, variables []string) []
 	if a.Consumed && a.Number > 0 {
 		number = strconv.Itoa(a.Number)
 	}
-	row = append(row, strconv.Itoa(a.Run), strconv.Itoa(a.Pass), number, string(a.ID), string(a.Contact), a.To.E164(), a.From.E164(), engine.SpreadsheetText(string(a.Trunk)),
-		download.Time(a.ReservedAt), download.Time(a.InviteAt), download.Time(a.TryingAt), download.Time(a.RingingAt), download.Time(a.AnsweredAt),
-		download.Time(a.VerdictAt), download.Time(a.BotConnectedAt), download.Time(a.BotFirstAudioAt), download.Time(a.EndedAt),
-		string(a.Outcome), reportCount(a.SIPCode), engine.SpreadsheetText(a.SIPReason), reportCount(a.Q850), string(a.Verdict), "", string(a.Session))
+	row = append(row, strconv.Itoa(a.Run), strconv.Itoa(a.Pass), number, string(a.ID), string(a.Contact), a.To.E164(),
+		a.From.E164(), engine.SpreadsheetText(string(a.Trunk)),
+		download.Time(a.ReservedAt), download.Time(a.InviteAt), download.Time(a.TryingAt), download.Time(a.RingingAt),
+		download.Time(a.AnsweredAt),
+		download.Time(a.VerdictAt), download.Time(a.BotConnectedAt), download.Time(a.BotFirstAudioAt),
+		download.Time(a.EndedAt),
+		string(a.Outcome), reportCount(a.SIPCode), engine.SpreadsheetText(a.SIPReason), reportCount(a.Q850),
+		string(a.Verdict), "", string(a.Session))
 	if a.Verdict != "" {
 		row[len(row)-2] = strconv.FormatInt(a.AMDTook.Milliseconds(), 10)
 	}
@@ -206,7 +212,8 @@ func reportRow(row []string, a *campaign.ReportedAttempt, variables []string) []
 	if a.WasConnected() && a.EndedAt != nil {
 		talk = reportSeconds(a.Talk())
 	}
-	row = append(row, engine.SpreadsheetText(disposition), engine.SpreadsheetText(sub), ring, talk, string(a.HungUpBy), engine.SpreadsheetText(a.Attestation))
+	row = append(row, engine.SpreadsheetText(disposition), engine.SpreadsheetText(sub), ring, talk, string(a.HungUpBy),
+		engine.SpreadsheetText(a.Attestation))
 	values := a.ContactVariables
 	if values == nil {
 		values = a.Variables

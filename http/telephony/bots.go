@@ -1,15 +1,14 @@
 package telephony
 
 import (
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"strconv"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/contact"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // Bots: configured voice bots. The token that signs upgrade requests is
@@ -63,7 +62,8 @@ type endpointStatus struct {
 func viewBotStatus(s BotStatus) *botStatus {
 	v := &botStatus{Health: string(s.Health), SeatsHeld: s.Held, Endpoints: make([]endpointStatus, len(s.Endpoints))}
 	for i, e := range s.Endpoints {
-		v.Endpoints[i] = endpointStatus{Endpoint: e.Endpoint, Health: string(e.Health), Reason: e.Reason, AskedAgainAt: e.AskedAgainAt}
+		v.Endpoints[i] = endpointStatus{Endpoint: e.Endpoint, Health: string(e.Health), Reason: e.Reason,
+			AskedAgainAt: e.AskedAgainAt}
 		if !e.Since.IsZero() {
 			v.Endpoints[i].Since = &e.Since
 		}

@@ -1,13 +1,12 @@
 package telephony
 
 import (
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 
 	"dialler/engine"
 	"dialler/engine/numberpool"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // Numbers: outbound caller IDs and their caps. They are ours, not personal

@@ -1,9 +1,6 @@
 package telephony
 
 import (
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -11,6 +8,8 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/trunk"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // Trunks: carrier connections. The password is write-only.
@@ -110,7 +109,8 @@ func (s *API) DeleteTrunk(r *wire.Request) error {
 	case !found:
 		return errNoTrunk
 	case old.Origin == engine.TrunkOfFile:
-		return engine.Conflict("trunk_of_file", "this trunk stands in the configuration file and would be back at the next start; "+
+		return engine.Conflict("trunk_of_file", "this trunk stands in the configuration file and would be back at the next "+
+			"start; "+
 			"take it out there and restart the dialler or send it SIGHUP, then delete it; or make it inactive")
 	}
 	if err := s.Trunks.DeleteTrunk(r.Ctx(), id, r.Who()); err != nil {
@@ -140,7 +140,8 @@ func (s *API) PutTrunk(r *wire.Request) error {
 	keep := !f.Sent("password")
 	f.Done()
 	trunk.Complete(&t)
-	wrong := slices.DeleteFunc(trunk.Validate(&t), func(e engine.FieldError) bool { return e.Field == "id" }) // said already
+	// said already
+	wrong := slices.DeleteFunc(trunk.Validate(&t), func(e engine.FieldError) bool { return e.Field == "id" })
 	if len(wrong) > 0 {
 		f.Errs.Merge(engine.Invalid("validation_failed", "", wrong...))
 	}
@@ -222,7 +223,8 @@ func readHeaders(f form.Form, field string, limit int) []engine.SIPHeader {
 			continue
 		}
 		item := form.Form{Value: &v.Items[i], Path: f.Name(at), Errs: f.Errs}
-		out = append(out, engine.SIPHeader{Name: item.Text("name", form.Required, trunk.HeaderNameCap), Value: item.Text("value", form.Required, trunk.HeaderValueCap)})
+		out = append(out, engine.SIPHeader{Name: item.Text("name", form.Required, trunk.HeaderNameCap),
+			Value: item.Text("value", form.Required, trunk.HeaderValueCap)})
 		item.Done()
 	}
 	return out

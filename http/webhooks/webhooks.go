@@ -3,10 +3,6 @@ package webhooks
 import (
 	"context"
 	"crypto/rand"
-
-	"dialler/http/form"
-	"dialler/http/wire"
-
 	nethttp "net/http"
 	"slices"
 	"strconv"
@@ -15,6 +11,8 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/webhook"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // Webhooks: endpoints that are told what happens, and the log of what was sent
@@ -83,8 +81,10 @@ type deliveryView struct {
 
 func viewDelivery(d *webhook.Delivery) deliveryView {
 	return deliveryView{
-		ID: strconv.FormatInt(d.ID, 10), Message: d.Message, Type: d.Type, Campaign: d.Campaign, State: d.State, Attempts: d.Tries,
-		Status: d.Status, Problem: d.Problem, Excerpt: d.Excerpt, CreatedAt: d.CreatedAt, TriedAt: d.TriedAt, NextAt: d.NextAt,
+		ID: strconv.FormatInt(d.ID, 10), Message: d.Message, Type: d.Type, Campaign: d.Campaign, State: d.State,
+		Attempts: d.Tries,
+		Status:   d.Status, Problem: d.Problem, Excerpt: d.Excerpt, CreatedAt: d.CreatedAt, TriedAt: d.TriedAt,
+		NextAt: d.NextAt,
 	}
 }
 
@@ -120,7 +120,8 @@ func (s *API) Create(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	e := webhook.Endpoint{ID: webhook.EndpointID("whk_" + strings.ToLower(wire.RandomText(20))), CreatedAt: s.Now(), CreatedBy: r.Who().Name}
+	e := webhook.Endpoint{ID: webhook.EndpointID("whk_" + strings.ToLower(wire.RandomText(20))), CreatedAt: s.Now(),
+		CreatedBy: r.Who().Name}
 	e.URL = s.webhookURL(f, form.Required)
 	if list := readTypes(f); list != nil {
 		e.Types = *list
@@ -382,10 +383,12 @@ type Webhooks interface {
 	// CreateWebhook: Conflict "too_many_webhooks".
 	CreateWebhook(ctx context.Context, e webhook.Endpoint, secret string, who engine.Who) error
 	// ChangeWebhook has change applied to the endpoint as it is stored.
-	ChangeWebhook(ctx context.Context, id webhook.EndpointID, change func(*webhook.Endpoint), who engine.Who) (webhook.Endpoint, error)
+	ChangeWebhook(ctx context.Context, id webhook.EndpointID, change func(*webhook.Endpoint),
+		who engine.Who) (webhook.Endpoint, error)
 	DeleteWebhook(ctx context.Context, id webhook.EndpointID, who engine.Who) error
 	// RotateWebhookSecret: the secret before signs too until then.
-	RotateWebhookSecret(ctx context.Context, id webhook.EndpointID, secret string, until time.Time, who engine.Who) (webhook.Endpoint, error)
+	RotateWebhookSecret(ctx context.Context, id webhook.EndpointID, secret string, until time.Time,
+		who engine.Who) (webhook.Endpoint, error)
 	// TestWebhook sends a message to an endpoint, active or not.
 	TestWebhook(ctx context.Context, id webhook.EndpointID, m webhook.Message, who engine.Who) (webhook.Delivery, error)
 	// Deliveries gives a part of the log, newest first.

@@ -14,7 +14,8 @@ func (r *Request) Page(filters []string) (number, size int, filter string, err e
 }
 
 // PageOf is page for a list with parameters of its own, which others takes.
-func (r *Request) PageOf(filters []string, others func(key, val string, errs *form.Errors) (known bool)) (number, size int, filter string, err error) {
+func (r *Request) PageOf(filters []string, others func(key, val string, errs *form.Errors) (known bool)) (number,
+	size int, filter string, err error) {
 	number, size = 1, DefaultPageSize
 	var errs form.Errors
 	for k, v := range r.HTTP.QueryArgs().All() {

@@ -6,7 +6,7 @@ import (
 )
 
 // placeWait is how long a place is waited for: most are free again in a moment, and
-// who must wait for longer had better ask again (overload.go says why).
+// who must wait for longer had better ask again (ADR 24).
 const placeWait = 2 * time.Second
 
 // Places bound what may be made at the same time.

@@ -36,6 +36,7 @@ func twilioCode(status int) int {
 }
 
 func TwilioBody(status, code int, message string) []byte {
-	body, _ := json.Marshal(twilioError{Code: code, Message: message, MoreInfo: "/api/docs", Status: status}) // of numbers and texts
+	// of numbers and texts
+	body, _ := json.Marshal(twilioError{Code: code, Message: message, MoreInfo: "/api/docs", Status: status})
 	return body
 }

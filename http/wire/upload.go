@@ -113,9 +113,12 @@ type upload struct {
 }
 
 var (
-	errUploadBroken = &engine.Error{Kind: KindBadRequest, Code: "upload_broken", Detail: "The upload ended before the file did; nothing was kept."}
-	errUploadSlow   = &engine.Error{Kind: KindTimeout, Code: "request_timeout", Detail: "The file came too slowly; nothing was kept."}
-	errFileTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large", Detail: "The file is larger than this route accepts; send it in parts."}
+	errUploadBroken = &engine.Error{Kind: KindBadRequest, Code: "upload_broken",
+		Detail: "The upload ended before the file did; nothing was kept."}
+	errUploadSlow = &engine.Error{Kind: KindTimeout, Code: "request_timeout",
+		Detail: "The file came too slowly; nothing was kept."}
+	errFileTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large",
+		Detail: "The file is larger than this route accepts; send it in parts."}
 	errShuttingDown = engine.Unavailable("closing", "The dialler is being stopped; try again.", time.Second)
 )
 
@@ -256,7 +259,8 @@ func (r *Request) WantCSV() error {
 		}
 	}
 	if !ok {
-		return &engine.Error{Kind: KindMediaType, Code: "unsupported_media_type", Detail: "Send the file as text/csv in UTF-8, not compressed."}
+		return &engine.Error{Kind: KindMediaType, Code: "unsupported_media_type",
+			Detail: "Send the file as text/csv in UTF-8, not compressed."}
 	}
 	return nil
 }

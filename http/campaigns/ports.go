@@ -64,7 +64,8 @@ type Activity interface {
 	// Activity gives one page, newest first, and how much there is: of one
 	// campaign, or with "" of what is configured for all. types filters when
 	// given.
-	Activity(ctx context.Context, id engine.CampaignID, types []journal.Type, page campaign.Page) ([]journal.Event, int, error)
+	Activity(ctx context.Context, id engine.CampaignID, types []journal.Type, page campaign.Page) ([]journal.Event, int,
+		error)
 }
 
 // Simulations knows how the people on a campaign's list behaved.

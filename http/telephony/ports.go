@@ -21,7 +21,8 @@ type Bots interface {
 	Bots(ctx context.Context) ([]engine.Bot, error)
 	// PutBot creates or replaces by id, CreatedAt aside. With keepSecret the
 	// stored AuthToken stays. It gives the bot as stored.
-	PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who engine.Who) (stored engine.Bot, created bool, err error)
+	PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who engine.Who) (stored engine.Bot, created bool,
+		err error)
 	// DeleteBot: NotFound "bot_not_found"; Conflict "bot_in_use" while campaigns
 	// that run or are paused use it, unless force: they fail then.
 	DeleteBot(ctx context.Context, id engine.BotID, force bool, who engine.Who) error

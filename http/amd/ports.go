@@ -15,7 +15,8 @@ type Classification interface {
 	Voicemails(ctx context.Context) ([]engine.Voicemail, error)
 	// AddVoicemail keeps a WAV file. Invalid "invalid_audio", Conflict
 	// "too_many_voicemails".
-	AddVoicemail(ctx context.Context, id engine.VoicemailID, name string, wav []byte, who engine.Who) (engine.Voicemail, error)
+	AddVoicemail(ctx context.Context, id engine.VoicemailID, name string, wav []byte, who engine.Who) (engine.Voicemail,
+		error)
 	// VoicemailFile gives a message as a WAV file; NotFound "voicemail_not_found".
 	VoicemailFile(ctx context.Context, id engine.VoicemailID) ([]byte, error)
 	// DeleteVoicemail: Conflict "voicemail_in_use".

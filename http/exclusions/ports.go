@@ -19,10 +19,12 @@ type Campaigns interface {
 	Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error)
 	// ListExclusions gives one page of a campaign's exclusions, newest first, and
 	// how many there are: all, or the one of a number.
-	ListExclusions(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber, page campaign.Page) ([]journal.Exclusion, int, error)
+	ListExclusions(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber,
+		page campaign.Page) ([]journal.Exclusion, int, error)
 	// ExclusionsAfter gives up to limit exclusions of a campaign behind one, ordered
 	// by number and metadata; the zero value comes before all.
-	ExclusionsAfter(ctx context.Context, id engine.CampaignID, after journal.Exclusion, limit int) ([]journal.Exclusion, error)
+	ExclusionsAfter(ctx context.Context, id engine.CampaignID, after journal.Exclusion, limit int) ([]journal.Exclusion,
+		error)
 	// ExclusionsImported tells the activity log who had a file excluded.
 	ExclusionsImported(ctx context.Context, cmd campaign.ExclusionsImported) error
 	// Lift takes an exclusion back. NotFound "exclusion_not_found"; Conflict
