@@ -48,6 +48,7 @@ type Options struct {
 	Patience time.Duration
 }
 
+// New makes the resource of what it needs.
 func New(h *wire.Host, gate *access.Gate, kept *idempotency.Replays, p Ports, o Options) *API {
 	return &API{Host: h, gate: gate, replays: kept, Ports: p, Options: o}
 }
@@ -110,6 +111,7 @@ type resultView struct {
 	ReceivedAt     time.Time         `json:"received_at"`
 }
 
+// ViewAttempt shows an attempt as the trail does.
 func ViewAttempt(a *attempt.Attempt) AttemptView {
 	v := AttemptView{
 		AttemptID: a.ID, ShortID: a.ID.Short(), Run: a.Run, Pass: a.Pass, Number: a.Number, State: a.State,

@@ -22,7 +22,7 @@ func (s *API) List(r *wire.Request) error {
 	var errs form.Errors
 	for k, v := range r.HTTP.QueryArgs().All() {
 		if key := string(k); !callsParameter(&q, key, string(v), &errs) {
-			errs.Add(form.ClipName(key), "unknown_field", "is not a parameter of this request")
+			errs.UnknownParameter(key)
 		}
 	}
 	if !q.From.IsZero() && !q.Until.IsZero() && !q.From.Before(q.Until) {

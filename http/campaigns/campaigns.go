@@ -44,6 +44,7 @@ type Limits struct {
 	Patience       time.Duration // with a reader
 }
 
+// New makes the resource of what it needs.
 func New(h *wire.Host, p Ports, l Limits) *API {
 	s := &API{Host: h, Ports: p, limits: l, counting: wire.NewPlaces(chartsCap)}
 	s.charts = memory.New(chartTTL, chartsKept, h.Now, s.loadChart)
@@ -51,7 +52,8 @@ func New(h *wire.Host, p Ports, l Limits) *API {
 	return s
 }
 
-type campaignView struct {
+// CampaignView is a campaign as the API shows it.
+type CampaignView struct {
 	ID       engine.CampaignID `json:"campaign_id"`
 	Status   campaign.State    `json:"status"`
 	Settings settingsView      `json:"settings"`
@@ -101,12 +103,13 @@ func viewPrepared(c *campaign.Campaign) *preparedView {
 		c.Previous.Unreached}
 }
 
-func View(d *campaign.Detail) campaignView {
+// View shows a campaign as the API does.
+func View(d *campaign.Detail) CampaignView {
 	c := &d.Campaign
 	if d.Counters.States == nil {
 		d.Counters.States = map[contact.State]int{}
 	}
-	v := campaignView{
+	v := CampaignView{
 		ID: c.ID, Status: c.State, Settings: viewSettings(&c.Settings), Version: c.Version, Run: c.Run,
 		EverRun: c.EverRun, Prepared: c.Prepared, Notice: viewPrepared(c), Draining: d.Draining,
 		CompletionReason: c.CompletionReason, FailureReason: c.FailureReason, External: c.External,
@@ -135,7 +138,7 @@ func View(d *campaign.Detail) campaignView {
 }
 
 type campaignList struct {
-	Campaigns []campaignView `json:"campaigns"`
+	Campaigns []CampaignView `json:"campaigns"`
 	Page      int            `json:"page"`
 	PageSize  int            `json:"page_size"`
 	Total     int            `json:"total"`
@@ -150,7 +153,7 @@ func (s *API) List(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	out := campaignList{Campaigns: make([]campaignView, len(list)), Page: number, PageSize: size, Total: total}
+	out := campaignList{Campaigns: make([]CampaignView, len(list)), Page: number, PageSize: size, Total: total}
 	for i := range list {
 		out.Campaigns[i] = View(&list[i])
 	}

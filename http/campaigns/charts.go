@@ -126,7 +126,7 @@ func (s *API) ShowSeries(r *wire.Request) error {
 			}
 			key.points = n
 		default:
-			errs.Add(form.ClipName(name), "unknown_field", "is not a parameter of this request")
+			errs.UnknownParameter(name)
 		}
 	}
 	if !key.from.IsZero() && !key.until.IsZero() && key.until.Before(key.from) {
@@ -147,7 +147,7 @@ func (s *API) ShowBreakdown(r *wire.Request) error {
 	var errs form.Errors
 	for k, v := range r.HTTP.QueryArgs().All() {
 		if name := string(k); name != "run" {
-			errs.Add(form.ClipName(name), "unknown_field", "is not a parameter of this request")
+			errs.UnknownParameter(name)
 			continue
 		}
 		key.run = chartRun(string(v), &errs)

@@ -71,6 +71,7 @@ func (s *API) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProble
 // BatchSuffix ends the path of the batch route.
 const BatchSuffix = "/contacts:batch"
 
+// IsBatchPath says whether an address is that of the batch route.
 func IsBatchPath(uri []byte) bool {
 	return bytes.HasSuffix(uri, []byte(BatchSuffix)) || bytes.HasSuffix(uri, []byte("/contacts%3Abatch")) ||
 		bytes.HasSuffix(uri, []byte("/contacts%3abatch"))

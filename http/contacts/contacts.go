@@ -41,6 +41,7 @@ type Ports struct {
 	Destinations wire.Destinations
 }
 
+// New makes the resource of what it needs.
 func New(h *wire.Host, kept *idempotency.Replays, live *live.Feeds, f *download.Files, p Ports, bodyCap int64) *API {
 	return &API{Host: h, replays: kept, feeds: live, files: f, Ports: p, bodyCap: bodyCap}
 }

@@ -163,7 +163,7 @@ func importQuery(r *wire.Request, cmd *campaign.ImportContacts) error {
 		case "mapping":
 			cmd.Mapping = columnMapping(val, &errs)
 		default:
-			errs.Add(form.ClipName(key), "unknown_field", "is not a parameter of this request")
+			errs.UnknownParameter(key)
 		}
 	}
 	return errs.Err()

@@ -35,6 +35,7 @@ type Files struct {
 	Archives wire.Places        // being made or sent
 }
 
+// New makes a sender of files; cut counts those that were cut off.
 func New(h *wire.Host, patience time.Duration, cut prometheus.Counter) *Files {
 	return &Files{host: h, patience: patience, cut: cut, Archives: wire.NewPlaces(ArchiveCap)}
 }

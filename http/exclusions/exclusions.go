@@ -40,6 +40,7 @@ type Ports struct {
 	Persons      Persons
 }
 
+// New makes the resource of what it needs.
 func New(h *wire.Host, kept *idempotency.Replays, f *download.Files, p Ports, bodyCap int64) *API {
 	return &API{Host: h, replays: kept, files: f, Ports: p, bodyCap: bodyCap}
 }

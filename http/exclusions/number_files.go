@@ -73,7 +73,7 @@ func fileReason(r *wire.Request, limit int) (string, error) {
 	}
 	for k := range r.HTTP.QueryArgs().All() {
 		if string(k) != "reason" {
-			errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
+			errs.UnknownParameter(string(k))
 		}
 	}
 	return reason, errs.Err()

@@ -32,7 +32,7 @@ func (s *API) ErasePerson(r *wire.Request) error {
 		q.Del("suppress")
 	}
 	for k := range r.HTTP.QueryArgs().All() {
-		f.Fail(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
+		f.Errs.UnknownParameter(string(k))
 	}
 	if err := f.Errs.Err(); err != nil {
 		return err

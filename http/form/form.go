@@ -19,12 +19,18 @@ type Errors struct {
 	dropped int
 }
 
+// Add puts down a mistake; beyond errorsCap it is only counted.
 func (e *Errors) Add(field, code, message string) {
 	if len(e.List) >= errorsCap {
 		e.dropped++
 		return
 	}
 	e.List = append(e.List, engine.FieldError{Field: field, Code: code, Message: message})
+}
+
+// UnknownParameter puts down a parameter of the query that the request does not have.
+func (e *Errors) UnknownParameter(name string) {
+	e.Add(ClipName(name), "unknown_field", "is not a parameter of this request")
 }
 
 // Err is nil when nothing is wrong.
@@ -48,6 +54,7 @@ type Form struct {
 	Errs  *Errors
 }
 
+// Name is the path of a field from the body on.
 func (f Form) Name(field string) string {
 	if f.Path == "" {
 		return field
@@ -55,6 +62,7 @@ func (f Form) Name(field string) string {
 	return f.Path + "." + field
 }
 
+// Fail puts down a mistake of a field.
 func (f Form) Fail(field, code, message string) { f.Errs.Add(f.Name(field), code, message) }
 
 // Find gives the field's value, nil when it was not sent or is null.
@@ -72,6 +80,7 @@ func (f Form) Find(field string) *Value {
 	return nil
 }
 
+// Has says whether a field was sent and is not null.
 func (f Form) Has(field string) bool { return f.Find(field) != nil }
 
 // Done reports every field that nobody asked for.
@@ -83,6 +92,7 @@ func (f Form) Done() {
 	}
 }
 
+// WrongType puts down that a field is of another kind.
 func (f Form) WrongType(field string, want Kind, got Kind) {
 	f.Fail(field, "wrong_type", "must be "+want.String()+", not "+got.String())
 }

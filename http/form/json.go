@@ -15,6 +15,7 @@ import (
 // by the name of the field (SEMANTICS §12), and the trigger's nested metadata
 // must come out as it went in.
 
+// Kind is what a JSON value is.
 type Kind uint8
 
 const (
@@ -40,6 +41,7 @@ type Value struct {
 	Items   []Value
 }
 
+// Member is one entry of an object.
 type Member struct {
 	Name  string
 	Value Value

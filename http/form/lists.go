@@ -44,6 +44,7 @@ func (f Form) SomeOf(field string, set []string) *[]string {
 	return &list
 }
 
+// CampaignList reads identifiers of campaigns; nil when they were not sent.
 func (f Form) CampaignList() *[]engine.CampaignID {
 	list := f.Words("campaigns", 1000)
 	if list == nil {

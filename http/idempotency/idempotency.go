@@ -77,6 +77,7 @@ type Replays struct {
 	count   prometheus.Counter
 }
 
+// New keeps replies in a store; count counts those that were sent again.
 func New(replies Replies, count prometheus.Counter) *Replays {
 	return &Replays{replies: replies, claims: claims{running: make(map[claim]string)}, count: count}
 }

@@ -75,6 +75,7 @@ const (
 	feedMemory = 30
 )
 
+// New makes feeds of campaigns: so many streams in all, and so many of each user or key.
 func New(h *wire.Host, gate *access.Gate, campaigns Campaigns, total, each int, figures Figures) *Feeds {
 	return &Feeds{
 		Interval: feedInterval, Heartbeat: streamHeartbeat, Patience: StreamPatience, Linger: feedLinger,

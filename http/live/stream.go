@@ -82,7 +82,7 @@ func lastEventID(r *wire.Request) (string, error) {
 	id := string(r.HTTP.Request.Header.Peek("Last-Event-ID"))
 	for k, v := range r.HTTP.QueryArgs().All() {
 		if string(k) != lastEventName {
-			errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
+			errs.UnknownParameter(string(k))
 			continue
 		}
 		if id == "" {

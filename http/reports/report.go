@@ -29,6 +29,7 @@ type API struct {
 	Evidence Evidence
 }
 
+// New makes the resource of what it needs.
 func New(h *wire.Host, f *download.Files, reports Reports, evidence Evidence) *API {
 	return &API{Host: h, files: f, Reports: reports, Evidence: evidence}
 }
@@ -122,7 +123,7 @@ func reportQuery(r *wire.Request, q *campaign.AttemptsQuery) (columns string, er
 			}
 			columns = val
 		default:
-			errs.Add(form.ClipName(key), "unknown_field", "is not a parameter of this request")
+			errs.UnknownParameter(key)
 		}
 	}
 	return columns, errs.Err()

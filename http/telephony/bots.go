@@ -29,6 +29,7 @@ type Ports struct {
 	Destinations wire.Destinations
 }
 
+// New makes the resource of what it needs.
 func New(h *wire.Host, p Ports) *API { return &API{Host: h, Ports: p} }
 
 type botView struct {
@@ -165,7 +166,7 @@ func (s *API) DeleteBot(r *wire.Request) error {
 	for k, v := range r.HTTP.QueryArgs().All() {
 		switch {
 		case string(k) != "force":
-			errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
+			errs.UnknownParameter(string(k))
 		case string(v) != "true" && string(v) != "false":
 			errs.Add("force", "unknown_value", "must be true or false")
 		default:

@@ -26,6 +26,7 @@ type API struct {
 	plain bool // http URLs are allowed
 }
 
+// New makes the resource; plain allows http URLs.
 func New(h *wire.Host, store Webhooks, plain bool) *API {
 	return &API{Host: h, Webhooks: store, plain: plain}
 }
@@ -264,7 +265,7 @@ func (s *API) ListDeliveries(r *wire.Request) error {
 				errs.Add("state", "unknown_value", "must be one of pending, delivered, failed")
 			}
 		default:
-			errs.Add(form.ClipName(key), "unknown_field", "is not a parameter of this request")
+			errs.UnknownParameter(key)
 		}
 	}
 	if err := errs.Err(); err != nil {

@@ -23,7 +23,7 @@ type Host struct {
 	Now            func() time.Time
 	Log            zerolog.Logger
 	Panics         prometheus.Counter
-	Leisure        *leisure
+	Leisure        *Leisure
 }
 
 // Masked is a text for the log: what could be a phone number is left out of it.

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// leisure is the work on connections that takes as long as clients like: files
+// Leisure is the work on connections that takes as long as clients like: files
 // and streams. It ends with the server.
-type leisure struct {
+type Leisure struct {
 	Ctx    context.Context
 	cancel context.CancelFunc
 	Work   sync.WaitGroup
@@ -19,14 +19,15 @@ type leisure struct {
 	closed bool
 }
 
-func NewLeisure(ctx context.Context) *leisure {
-	l := &leisure{}
+// NewLeisure makes one that ends with ctx at the latest.
+func NewLeisure(ctx context.Context) *Leisure {
+	l := &Leisure{}
 	l.Ctx, l.cancel = context.WithCancel(ctx)
 	return l
 }
 
 // begin counts work that begins; false when the server is shutting down.
-func (l *leisure) begin() bool {
+func (l *Leisure) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -37,7 +38,7 @@ func (l *leisure) begin() bool {
 }
 
 // Stop ends all of it, and waits until it has ended or ctx has.
-func (l *leisure) Stop(ctx context.Context) {
+func (l *Leisure) Stop(ctx context.Context) {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
@@ -103,6 +104,7 @@ type Patient struct {
 // second: there are only so many reports at a time.
 const reportRate = 16 << 10
 
+// Write implements io.Writer.
 func (p *Patient) Write(b []byte) (int, error) {
 	earned := time.Duration(float64(p.sent) / reportRate * float64(time.Second))
 	wait := min(p.Patience, p.Patience+earned-p.waited)

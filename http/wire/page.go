@@ -36,7 +36,7 @@ func (r *Request) PageOf(filters []string, others func(key, val string, errs *fo
 			size = n
 		case "status":
 			if len(filters) == 0 {
-				errs.Add("status", "unknown_field", "is not a parameter of this request")
+				errs.UnknownParameter("status")
 				continue
 			}
 			known := false
@@ -50,7 +50,7 @@ func (r *Request) PageOf(filters []string, others func(key, val string, errs *fo
 			filter = val
 		default:
 			if others == nil || !others(key, val, &errs) {
-				errs.Add(form.ClipName(key), "unknown_field", "is not a parameter of this request")
+				errs.UnknownParameter(key)
 			}
 		}
 	}
@@ -67,11 +67,12 @@ const (
 func (r *Request) NoQuery() error {
 	var errs form.Errors
 	for k := range r.HTTP.QueryArgs().All() {
-		errs.Add(form.ClipName(string(k)), "unknown_field", "is not a parameter of this request")
+		errs.UnknownParameter(string(k))
 	}
 	return errs.Err()
 }
 
+// Names are values as texts.
 func Names[T ~string](list []T) []string {
 	out := make([]string, len(list))
 	for i, s := range list {

@@ -33,6 +33,7 @@ func (r *Request) CampaignOf() (engine.CampaignID, error) {
 
 var ErrNoCampaign = engine.NotFound("campaign_not_found", "There is no such campaign.")
 
+// PutStatus is the status of a PUT.
 func PutStatus(created bool) int {
 	if created {
 		return nethttp.StatusCreated

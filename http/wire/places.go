@@ -12,6 +12,7 @@ const placeWait = 2 * time.Second
 // Places bound what may be made at the same time.
 type Places chan struct{}
 
+// NewPlaces makes n of them.
 func NewPlaces(n int) Places { return make(Places, n) }
 
 // Take waits for a place; without one it says false. leave gives it back.
@@ -31,4 +32,5 @@ func (p Places) Take(ctx context.Context) bool {
 	}
 }
 
+// Leave gives a place back.
 func (p Places) Leave() { <-p }

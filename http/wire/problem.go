@@ -87,6 +87,7 @@ var ErrUnauthorized = &engine.Error{
 	Detail: "The credentials are missing or not valid.",
 }
 
+// Forbidden is a refusal of somebody who is known.
 func Forbidden(code, detail string) error {
 	return &engine.Error{Kind: engine.KindForbidden, Code: code, Detail: detail}
 }
@@ -152,6 +153,7 @@ func (r *Request) Fail(err error) {
 	r.Send(status, ContentProblem, body)
 }
 
+// FailHeaders sets the header fields of an error.
 func (r *Request) FailHeaders(e *engine.Error) {
 	h := &r.HTTP.Response.Header
 	switch e.Kind {

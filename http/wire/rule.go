@@ -17,17 +17,18 @@ const (
 
 var Scopes = []string{ScopeDialout, ScopeTrigger, ScopeExclude, ScopeResults, ScopeRead}
 
-// role of a user; a higher one may do all that a lower one may.
-type role int
+// Role of a user; a higher one may do all that a lower one may.
+type Role int
 
 const (
-	RoleNone role = iota
+	RoleNone Role = iota
 	RoleViewer
 	RoleOperator
 	RoleAdmin
 )
 
-func ParseRole(s string) role {
+// ParseRole reads the name of a role.
+func ParseRole(s string) Role {
 	switch s {
 	case "viewer":
 		return RoleViewer
@@ -46,7 +47,7 @@ type Access struct {
 	Session   bool   // of the users only those with a session's cookie
 	Scope     string // "" = no keys
 	AlsoScope string // another scope that will do
-	Role      role   // roleNone = no users
+	Role      Role   // roleNone = no users
 }
 
 // NeedRole holds a user against the route's role.
@@ -59,6 +60,7 @@ func (a Access) NeedRole(user engine.User) error {
 
 var ErrScope = Forbidden("scope_missing", "This key has no scope for this request.")
 
+// InScope says whether a key has one of the scopes.
 func InScope(key *engine.APIKey, anyOf ...string) bool {
 	for _, have := range key.Scopes {
 		for _, want := range anyOf {
@@ -76,6 +78,7 @@ func (r *Request) MayUse(id engine.CampaignID) bool {
 	return r.Key == nil || InCampaigns(r.Key, id)
 }
 
+// InCampaigns says whether a key may touch a campaign.
 func InCampaigns(key *engine.APIKey, id engine.CampaignID) bool {
 	return len(key.Campaigns) == 0 || slices.Contains(key.Campaigns, id)
 }

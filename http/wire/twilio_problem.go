@@ -35,6 +35,7 @@ func twilioCode(status int) int {
 	return 20000 + status
 }
 
+// TwilioBody renders an error as clients of that API read it.
 func TwilioBody(status, code int, message string) []byte {
 	// of numbers and texts
 	body, _ := json.Marshal(twilioError{Code: code, Message: message, MoreInfo: "/api/docs", Status: status})

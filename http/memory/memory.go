@@ -29,11 +29,13 @@ type memorised[V any] struct {
 	at    time.Time
 }
 
+// New makes a memory of at most size entries, each for ttl; load asks the store.
 func New[K comparable, V any](ttl time.Duration, size int, now func() time.Time,
 	load func(context.Context, K) (V, bool, error)) *Memory[K, V] {
 	return &Memory[K, V]{load: load, ttl: ttl, cap: size, now: now, entries: make(map[K]memorised[V])}
 }
 
+// Get gives what is remembered, or asks.
 func (m *Memory[K, V]) Get(ctx context.Context, key K) (v V, found bool, err error) {
 	now := m.now()
 	m.mu.Lock()
