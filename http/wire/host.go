@@ -12,7 +12,7 @@ import (
 
 // Host is what a request needs of the server that it came to.
 type Host struct {
-	// Base ends when the server has shut down, closing when Shutdown begins: what
+	// Base ends when the server has shut down, Closing when Shutdown begins: what
 	// takes as long as a client likes ends then.
 	Base, Closing context.Context
 	// CommandTimeout bounds every request's work.
