@@ -36,15 +36,17 @@ type importRule struct {
 }
 
 const (
-	anything      = "*"
-	adapterRemedy = "an adapter speaks only engine's words: take what you need as a parameter or through an interface of your own, and let process connect the two"
+	anything       = "*"
+	adapterRemedy  = "an adapter speaks only engine's words: take what you need as a parameter or through an interface of your own, and let process connect the two"
+	resourceRemedy = "a resource knows what is below it, and others " +
+		"only where the row says so: declare a port, and let package http bring the rest"
 )
 
 var importRules = []importRule{
 	{dir: ".", ours: []string{"command"},
 		remedy: "main only starts command"},
 	{dir: "command/...",
-		ours:   []string{"process", "engine/...", "actors", "http", "media/recording", "persistence", "bench/..."},
+		ours:   []string{"process", "engine/...", "actors", "http/access", "media/recording", "persistence", "bench/..."},
 		third:  []string{"github.com/alecthomas/kong", "gopkg.in/yaml.v3", "github.com/rs/zerolog"},
 		remedy: "a command asks process for a running dialler, or for what it needs of one"},
 	{dir: "process/...",
@@ -131,7 +133,60 @@ var importRules = []importRule{
 			"github.com/rs/zerolog", "github.com/golang-jwt/jwt", "github.com/prometheus/client_golang",
 			"golang.org/x/crypto", // argon2id
 			"golang.org/x/time"},  // rate limits of keys
-		remedy: "http reaches the rest through the interfaces of http/ports.go, which it declares itself"},
+		remedy: "http reaches the rest through the interfaces that its packages declare themselves, joined in http/ports.go"},
+	{dir: "http/form",
+		ours:   []string{"engine/..."},
+		remedy: "form reads JSON and its fields: it knows no request"},
+	{dir: "http/memory",
+		ours:   []string{"engine"},
+		remedy: "memory remembers what it is given a function for"},
+	{dir: "http/wire",
+		ours:   []string{"engine/...", "http/form"},
+		third:  []string{"github.com/valyala/fasthttp", "github.com/rs/zerolog", "github.com/prometheus/client_golang"},
+		remedy: "wire is what every resource needs of a request: it knows no resource, and not who may send it"},
+	{dir: "http/access",
+		ours: []string{"engine", "http/form", "http/memory", "http/wire"},
+		third: []string{"github.com/rs/zerolog", "github.com/golang-jwt/jwt", "github.com/prometheus/client_golang",
+			"golang.org/x/crypto", // argon2id
+			"golang.org/x/time"},  // rate limits of keys
+		remedy: "access says who sends a request: it knows no other resource"},
+	{dir: "http/idempotency",
+		ours: []string{"engine/...", "http/wire"}, third: []string{"github.com/prometheus/client_golang"},
+		remedy: "idempotency repeats an answer: what a request does is its caller's function"},
+	{dir: "http/download",
+		ours: []string{"engine/...", "http/wire"}, third: []string{"github.com/valyala/fasthttp", "github.com/prometheus/client_golang"},
+		remedy: "download sends rows and archives: what is in them is its caller's function"},
+	{dir: "http/live",
+		ours:   []string{"engine/...", "http/access", "http/campaigns", "http/form", "http/wire"},
+		third:  []string{"github.com/prometheus/client_golang"},
+		remedy: "live shows campaigns as package campaigns writes them: another resource brings a function"},
+	{dir: "http/campaigns",
+		ours:   []string{"engine/...", "http/form", "http/memory", "http/telephony", "http/wire"},
+		third:  []string{"github.com/valyala/fasthttp"},
+		remedy: resourceRemedy},
+	{dir: "http/contacts", // an attempt of a contact's trail looks like a call
+		ours: []string{"engine/...", "http/calls", "http/download", "http/form", "http/idempotency", "http/live",
+			"http/wire"},
+		remedy: resourceRemedy},
+	{dir: "http/exclusions",
+		ours:   []string{"engine/...", "http/download", "http/form", "http/idempotency", "http/wire"},
+		remedy: resourceRemedy},
+	{dir: "http/calls",
+		ours:   []string{"engine/...", "http/access", "http/form", "http/idempotency", "http/wire"},
+		third:  []string{"github.com/valyala/fasthttp"},
+		remedy: resourceRemedy},
+	{dir: "http/amd",
+		ours:   []string{"engine/...", "http/download", "http/form", "http/wire"},
+		remedy: resourceRemedy},
+	{dir: "http/reports",
+		ours:   []string{"engine/...", "http/download", "http/form", "http/wire"},
+		remedy: resourceRemedy},
+	{dir: "http/telephony",
+		ours:   []string{"engine/...", "http/form", "http/wire"},
+		remedy: resourceRemedy},
+	{dir: "http/webhooks",
+		ours:   []string{"engine/...", "http/form", "http/wire"},
+		remedy: resourceRemedy},
 	{dir: "persistence/...",
 		ours: []string{"engine/...", "persistence/..."},
 		third: []string{"github.com/jackc/pgx", "github.com/pressly/goose", "github.com/riverqueue/river",
@@ -456,6 +511,10 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 	f("http/server.go", importing("net/http", "os", "dialler/engine/campaign", "github.com/valyala/fasthttp", "github.com/golang-jwt/jwt/v5"))
 	f("http/server.go", importing("dialler/actors", "dialler/persistence"), "dialler/actors", "dialler/persistence")
 	f("http/server.go", importing("github.com/jackc/pgx/v5"), "http may not import github.com/jackc/pgx/v5")
+	f("http/server.go", importing("dialler/http/calls", "dialler/http/wire"))
+	f("http/wire/request.go", importing("dialler/http", "dialler/http/access"),
+		"http/wire may not import dialler/http", "http/wire may not import dialler/http/access")
+	f("http/calls/calls.go", importing("dialler/http/campaigns"), "http/calls may not import dialler/http/campaigns")
 	f("persistence/store.go", importing("dialler/engine/journal", "github.com/jackc/pgx/v5/pgxpool"))
 	f("persistence/private/server.go", importing("dialler/actors"), "persistence/private may not import dialler/actors")
 	f("bench/carrier/carrier.go", importing("dialler/engine", "dialler/bench/draw", "github.com/pion/rtp"))

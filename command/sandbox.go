@@ -19,7 +19,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
-	"dialler/http"
+	"dialler/http/access"
 	"dialler/process"
 )
 
@@ -229,7 +229,7 @@ func (s *sandboxCmd) credentials(ctx context.Context, p *process.Process, say fu
 		}
 	}
 	say("administrator %s, password (shown once): %s", process.FirstAdminEmail, password)
-	full, key := http.NewAPIKey("sandbox "+time.Now().Format(time.DateTime), time.Now())
+	full, key := access.NewAPIKey("sandbox "+time.Now().Format(time.DateTime), time.Now())
 	if err := p.Store().CreateKey(ctx, key, engine.System); err != nil {
 		return err
 	}
@@ -243,11 +243,11 @@ func newAdminPassword(ctx context.Context, p *process.Process) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	password := http.NewPassword()
+	password := access.NewPassword()
 	if !ok {
 		return password, process.AddUser(ctx, p.Store(), process.FirstAdminEmail, "admin", password)
 	}
-	_, err = p.Store().UpdateUser(ctx, admin.ID, func(u *engine.User) { u.PasswordHash, u.Active = http.HashPassword(password), true }, engine.System)
+	_, err = p.Store().UpdateUser(ctx, admin.ID, func(u *engine.User) { u.PasswordHash, u.Active = access.HashPassword(password), true }, engine.System)
 	return password, err
 }
 

@@ -303,7 +303,7 @@ func interfaceRules() []sentence {
 			"process.TestAnExcludedContactsRingingLegIsCancelledAndNoInviteFollows"),
 		proven("exclude.selector", "Exactly one of mobile and match; match is an object or a list of pairs.", "http.TestExcludeRefusesBodiesThatFailValidation",
 			"http.TestExcludeByNumberOrByUpToTwoMetadataKeys"),
-		proven("idempotency.syntax", "Bare or quoted, 1–255 printable characters.", "http.TestIdempotencyKeySyntax", "http.FuzzIdempotencyKey"),
+		proven("idempotency.syntax", "Bare or quoted, 1–255 printable characters.", "http/idempotency.TestIdempotencyKeySyntax", "http/idempotency.FuzzIdempotencyKey"),
 		proven("idempotency.replay", "A finished repeat is replayed; another body 422; still running 409; 5xx are not kept.",
 			"http.TestARepeatedRequestIsAnsweredWithTheFirstAnswer", "http.TestRefusalsAreReplayedAndServerErrorsAreNot", "http.TestARepeatWhileTheFirstStillRuns"),
 		proven("idempotency.day", "It is kept for 24 h.", "persistence.TestStore/a reply is kept for a day"),
@@ -319,7 +319,7 @@ func accessRules() []sentence {
 		proven("key.deactivation", "A deactivation answers after every node dropped the key.", "http.TestWithSharedKeysADeactivationWaitsForTheOtherNodes",
 			"http.TestDeactivatingAKeyTakesEffectWithItsAnswer"),
 		proven("key.scopes", "Keys may have scopes, campaigns and a rate.", "http.TestScopesAndCampaignsOfAKey", "http.TestRateLimitOfAKey"),
-		proven("user.login", "E-mail and argon2id; a token as Bearer; log-ins are throttled.", "http.TestLogIn", "http.TestPasswordHashes", "http.TestLogInsAreThrottled"),
+		proven("user.login", "E-mail and argon2id; a token as Bearer; log-ins are throttled.", "http.TestLogIn", "http/access.TestPasswordHashes", "http.TestLogInsAreThrottled"),
 		proven("user.lock_out", "An account takes no log-in for a while after many in a row that failed.", "http.TestAnAccountIsLockedAfterManyLogInsThatFail",
 			"persistence.TestStore/users are stored, found and changed"),
 		proven("user.roles", "Administrators, operators and viewers.", "http.TestAccessInTheOpenAPIFileIsThatOfTheRoutes"),
@@ -327,7 +327,7 @@ func accessRules() []sentence {
 			"http.TestWithoutTheCSRFTokenACookieOnlyReads", "http.TestRevokingASessionHoldsWithinASecond"),
 		proven("log.personal", "Numbers, variables and secrets do not reach the log.", "process.TestTheLogOfARunGivesNoNumberVariableOrSecretAway",
 			"http.TestNothingPersonalIsLogged", "engine.TestAPhoneNumberIsMaskedWhereverItIsPrinted"),
-		proven("input.limits", "Every input is bounded.", "http.TestBodiesOverOneMebibyteAreRefused", "http.TestMalformedBodies", "http.FuzzParseJSON", "http.FuzzEdit",
+		proven("input.limits", "Every input is bounded.", "http.TestBodiesOverOneMebibyteAreRefused", "http.TestMalformedBodies", "http/form.FuzzParseJSON", "http.FuzzEdit",
 			"engine/contactlist.FuzzReader", "engine/number.FuzzParse", "engine/window.FuzzJSON"),
 	}
 }

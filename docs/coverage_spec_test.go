@@ -19,7 +19,7 @@ func specChapters() []chapter {
 
 func keySentences() []sentence {
 	return []sentence{
-		proven("key.form", "A key is vx_ and 32 random characters.", "http.TestAPIKeysAreShownInFullOnce", "http.TestKeysAreDrawnEvenly"),
+		proven("key.form", "A key is vx_ and 32 random characters.", "http.TestAPIKeysAreShownInFullOnce", "http/wire.TestKeysAreDrawnEvenly"),
 		proven("key.shown_once", "The full key is shown once, at its creation; afterwards its masked prefix.", "http.TestAPIKeysAreShownInFullOnce"),
 		proven("key.hash", "Only the SHA-256 of a key is stored.", "persistence.TestStore/API keys are stored, found and changed",
 			"process.TestADeactivatedKeyIsRefusedAtOnce"),

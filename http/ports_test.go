@@ -179,3 +179,6 @@ func (p *ports) Alive() error { defer p.lock()(); return p.alive }
 func (p *ports) Checks(context.Context) []Check { defer p.lock()(); return p.checks }
 
 var errBoom = errors.New("pq: key (number)=(+4915112345678) is broken")
+
+// notFound is what a port says of what it does not have.
+func notFound(code string) error { return engine.NotFound(code, "There is none.") }

@@ -14,6 +14,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/window"
+	"dialler/http/wire"
 )
 
 const simulatePath = "/api/v1/campaigns/cmp_1/simulate"
@@ -28,7 +29,7 @@ func simulated(b *bench) {
 	d.Counters.RetriesLeft = 150*3 + 50*2
 	b.ports.onDetail = func(_ context.Context, id engine.CampaignID) (campaign.Detail, error) {
 		if id != "cmp_1" {
-			return campaign.Detail{}, errNoCampaign
+			return campaign.Detail{}, wire.ErrNoCampaign
 		}
 		return d, nil
 	}
@@ -110,7 +111,7 @@ func TestOnlySoManySimulationsAreUnderWay(t *testing.T) {
 	simulated(b)
 	var done []func()
 	for _, who := range []string{"user usr_admin", "user usr_oper"} {
-		end, err := b.server.simulating.take(who)
+		end, err := b.server.campaigns.Running.Take(who)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,11 +177,7 @@ func TestASimulationThatWasPlayedIsUnderWayNoLonger(t *testing.T) {
 }
 
 // underWay is how many simulations are.
-func (b *bench) underWay() int {
-	b.server.simulating.mu.Lock()
-	defer b.server.simulating.mu.Unlock()
-	return len(b.server.simulating.by)
-}
+func (b *bench) underWay() int { return b.server.campaigns.Running.Count() }
 
 func TestASimulationThatTakesTooLongSaysSo(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.SimulationTime = time.Nanosecond })

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/http"
+	"dialler/http/access"
 	"dialler/persistence"
 )
 
@@ -16,7 +16,7 @@ const FirstAdminEmail = "admin@dialler.local"
 
 // AddUser stores somebody who may log in.
 func AddUser(ctx context.Context, s *persistence.Store, email, role, password string) error {
-	return s.CreateUser(ctx, http.NewUser(email, role, password, time.Now()), engine.System)
+	return s.CreateUser(ctx, access.NewUser(email, role, password, time.Now()), engine.System)
 }
 
 // adminRetry is how long the first administrator waits for a database that is
@@ -27,8 +27,8 @@ const adminRetry = 500 * time.Millisecond
 // the password is "" when there is one already. While the database is away it
 // waits, until ctx ends: whoever dials by then goes on.
 func (p *Process) FirstAdmin(ctx context.Context) (password string, err error) {
-	password = http.NewPassword()
-	first := http.NewUser(FirstAdminEmail, "admin", password, time.Now())
+	password = access.NewPassword()
+	first := access.NewUser(FirstAdminEmail, "admin", password, time.Now())
 	// What has begun is not left half-way: the password would be lost.
 	work := context.WithoutCancel(ctx)
 	for waited := false; ; waited = true {

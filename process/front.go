@@ -13,6 +13,8 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/numberpool"
 	"dialler/http"
+	"dialler/http/access"
+	"dialler/http/telephony"
 	"dialler/persistence"
 )
 
@@ -29,8 +31,8 @@ type Front struct {
 	pages   map[campaign.Page]listedPage
 }
 
-// ChangeKey implements http.Keys.
-func (f *Front) ChangeKey(ctx context.Context, id engine.KeyID, change http.KeyChange, who engine.Who) (engine.APIKey, error) {
+// ChangeKey implements access.Keys.
+func (f *Front) ChangeKey(ctx context.Context, id engine.KeyID, change access.KeyChange, who engine.Who) (engine.APIKey, error) {
 	return f.Store.UpdateKey(ctx, id, func(k *engine.APIKey) {
 		if change.Name != nil {
 			k.Name = *change.Name
@@ -64,14 +66,14 @@ func (f *Front) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reas
 }
 
 // BotStatuses implements http.Bots.
-func (f *Front) BotStatuses(ctx context.Context) (map[engine.BotID]http.BotStatus, error) {
+func (f *Front) BotStatuses(ctx context.Context) (map[engine.BotID]telephony.BotStatus, error) {
 	owned, err := f.tree.BotStatuses(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[engine.BotID]http.BotStatus, len(owned))
+	out := make(map[engine.BotID]telephony.BotStatus, len(owned))
 	for id, s := range owned {
-		out[id] = http.BotStatus(s)
+		out[id] = telephony.BotStatus(s)
 	}
 	return out, nil
 }

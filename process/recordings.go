@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
-	"dialler/http"
 	"dialler/media/recording"
 	"dialler/persistence"
 )
@@ -220,7 +220,7 @@ func (p *Process) keepRecordings() {
 }
 
 // OpenRecording implements http.Recordings.
-func (f *Front) OpenRecording(ctx context.Context, id engine.AttemptID) (http.RecordingFile, engine.CampaignID, error) {
+func (f *Front) OpenRecording(ctx context.Context, id engine.AttemptID) (io.ReadSeekCloser, engine.CampaignID, error) {
 	place, owner, err := f.Store.Recording(ctx, id)
 	if err != nil {
 		return nil, owner, err
