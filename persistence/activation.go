@@ -211,7 +211,7 @@ func (t *activation) refuseErased() (rows int, err error) {
 	if err != nil || !some {
 		return 0, err
 	}
-	inner, outer := t.store.hashPads()
+	inner, outer := t.store.db.hashPads()
 	return t.exec("UPDATE import_rows r SET outcome = 'suppressed' FROM suppressions x WHERE r.import_id = $1 AND r.outcome IS NULL AND x.number = "+
 		hashInSQL("r.number", "$2", "$3"), t.id(), inner, outer)
 }
@@ -369,7 +369,7 @@ func (t *activation) checkEpoch(epoch int64) error {
 	case len(stored) == 0:
 		return ErrCampaignNotFound
 	case stored[0] != epoch:
-		return t.store.staleEpoch(t.Campaign, stored[0])
+		return t.store.db.epochs.stale(t.Campaign, stored[0])
 	}
 	return nil
 }
@@ -382,7 +382,7 @@ func (t *activation) finish(g journal.Gate, counts campaign.Import) (imp campaig
 	if counts.Added > 0 { // last: it takes the head of the campaign's chain
 		ev := g.Event
 		ev.Data.Count = counts.Added
-		err = t.store.tell(t.ctx, t.tx, ev)
+		err = t.store.db.tell(t.ctx, t.tx, ev)
 	}
 	return imp, err
 }

@@ -223,3 +223,8 @@ func cleanJSON(b []byte) []byte {
 	}
 	return out
 }
+
+func isID(s string) bool {
+	var b [16]byte
+	return parseID(s, &b)
+}

@@ -116,7 +116,7 @@ func (a *auditor) found(f Finding) {
 // when there is none.
 func (s *Store) Audit(ctx context.Context, id engine.CampaignID, trusted ...seal.Public) (out Audit, err error) {
 	out.Campaign = id
-	err = pgx.BeginTxFunc(ctx, s.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, s.db.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		a := &auditor{Audit: &out, ctx: ctx, tx: tx, id: id}
 		var present int
 		err := tx.QueryRow(ctx, "SELECT run FROM campaigns WHERE id = $1", string(id)).Scan(&present)
@@ -165,7 +165,7 @@ func (s *Store) Audit(ctx context.Context, id engine.CampaignID, trusted ...seal
 	if err == nil || errors.As(err, &e) {
 		return out, err
 	}
-	return out, s.wrap("campaign not audited", err)
+	return out, s.db.wrap("campaign not audited", err)
 }
 
 // events folds all events and holds each against its digest.

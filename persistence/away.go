@@ -130,3 +130,37 @@ func Why(err error) Away {
 func awayError(why Away, cause error) error {
 	return &databaseError{says: engine.Unavailable(awayCode, sentences[why], time.Second), cause: cause, why: why}
 }
+
+func badURL(error) error {
+	// The parser's text may repeat the password.
+	return engine.Invalid("database_url_invalid", "DATABASE_URL is not a PostgreSQL URL or key=value string")
+}
+
+// failure is an error of the database with a code and a remedy; the cause
+// stays reachable for the log and for errors.As.
+func failure(code, detail string, cause error) error {
+	return &databaseError{says: engine.Unavailable(code, detail, time.Second), cause: cause}
+}
+
+type databaseError struct {
+	says  *engine.Error
+	cause error
+	why   Away // "" = it is not away
+}
+
+func (e *databaseError) Error() string   { return e.says.Error() + ": " + e.cause.Error() }
+func (e *databaseError) Unwrap() []error { return []error{e.says, e.cause} }
+
+// sqlState gives the code of an error that the server reported, else "".
+func sqlState(err error) (state, constraint string) {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code, pg.ConstraintName
+	}
+	return "", ""
+}
+
+type encodeError struct{ err error }
+
+func (e *encodeError) Error() string { return e.err.Error() }
+func (e *encodeError) Unwrap() error { return e.err }

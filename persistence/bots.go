@@ -2,12 +2,10 @@ package persistence
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
-	"dialler/engine/journal"
 )
 
 const botColumns = "id, name, active, seats, endpoints, auth_token, account, variables, created_at"
@@ -19,13 +17,13 @@ func scanBot(row pgx.CollectableRow) (b engine.Bot, err error) {
 
 // Bots lists every bot, oldest first.
 func (s *Store) Bots(ctx context.Context) ([]engine.Bot, error) {
-	rows, _ := s.read.Query(ctx, "SELECT "+botColumns+" FROM bots ORDER BY created_at, id")
+	rows, _ := s.db.read.Query(ctx, "SELECT "+botColumns+" FROM bots ORDER BY created_at, id")
 	list, err := pgx.CollectRows(rows, scanBot)
 	if err != nil {
-		return nil, s.wrap("bots not read", err)
+		return nil, s.db.wrap("bots not read", err)
 	}
 	for i := range list {
-		if list[i].AuthToken, err = s.cfg.Secrets.open(botPlace(list[i].ID), list[i].AuthToken); err != nil {
+		if list[i].AuthToken, err = s.db.cfg.Secrets.open(botPlace(list[i].ID), list[i].AuthToken); err != nil {
 			return nil, err
 		}
 	}
@@ -35,10 +33,10 @@ func (s *Store) Bots(ctx context.Context) ([]engine.Bot, error) {
 // PutBot creates or replaces a bot by its identifier, CreatedAt aside. With
 // keepSecret the stored AuthToken stays. It gives the bot as stored.
 func (s *Store) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who engine.Who) (stored engine.Bot, created bool, err error) {
-	if bot.AuthToken, err = s.cfg.Secrets.seal(botPlace(bot.ID), bot.AuthToken); err != nil {
+	if bot.AuthToken, err = s.db.cfg.Secrets.seal(botPlace(bot.ID), bot.AuthToken); err != nil {
 		return stored, false, err
 	}
-	err = s.inTx(ctx, "bot not stored", func(tx pgx.Tx) error {
+	err = s.db.inTx(ctx, "bot not stored", func(tx pgx.Tx) error {
 		if created, err = absent(ctx, tx, "bots", "id", string(bot.ID)); err != nil {
 			return err
 		}
@@ -51,10 +49,10 @@ func (s *Store) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who
 		if stored, err = pgx.CollectExactlyOneRow(rows, scanBot); err != nil {
 			return err
 		}
-		if stored.AuthToken, err = s.cfg.Secrets.open(botPlace(stored.ID), stored.AuthToken); err != nil {
+		if stored.AuthToken, err = s.db.cfg.Secrets.open(botPlace(stored.ID), stored.AuthToken); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, verb("bot", created), string(bot.ID), who)
+		return s.db.note(ctx, tx, verb("bot", created), string(bot.ID), who)
 	})
 	return stored, created, err
 }
@@ -62,7 +60,7 @@ func (s *Store) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who
 // DeleteBot removes a bot. While campaigns that run or are paused use it that
 // needs force: they fail without it. NotFound "bot_not_found".
 func (s *Store) DeleteBot(ctx context.Context, id engine.BotID, force bool, who engine.Who) error {
-	return s.inTx(ctx, "bot not deleted", func(tx pgx.Tx) error {
+	return s.db.inTx(ctx, "bot not deleted", func(tx pgx.Tx) error {
 		gone, err := absent(ctx, tx, "bots", "id", string(id))
 		if err != nil {
 			return err
@@ -78,7 +76,7 @@ func (s *Store) DeleteBot(ctx context.Context, id engine.BotID, force bool, who 
 		if _, err := tx.Exec(ctx, "DELETE FROM bots WHERE id = $1", string(id)); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, "bot.deleted", string(id), who)
+		return s.db.note(ctx, tx, "bot.deleted", string(id), who)
 	})
 }
 
@@ -102,37 +100,4 @@ func unused(ctx context.Context, tx pgx.Tx, id engine.BotID) error {
 	e := engine.Conflict("bot_in_use", "campaigns that are running or paused use this bot and would fail; stop them, or delete it with force=true")
 	e.Fields = users
 	return e
-}
-
-// absent says whether there is no row with this key, and holds off others who
-// want to make it, by the key's advisory lock.
-func absent(ctx context.Context, tx pgx.Tx, table, column, key string) (bool, error) {
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))", table, key); err != nil {
-		return false, err
-	}
-	var there bool
-	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+table+" WHERE "+column+" = $1)", key).Scan(&there)
-	return !there, err
-}
-
-func verb(noun string, created bool) journal.Type {
-	if created {
-		return journal.Type(noun + ".created")
-	}
-	return journal.Type(noun + ".changed")
-}
-
-// note writes a change of something configured into the history: who, when,
-// and what, named by its identifier.
-func (s *Store) note(ctx context.Context, tx pgx.Tx, t journal.Type, id string, who engine.Who) error {
-	e := journal.Event{At: time.Now(), Type: t, Version: 1, Data: journal.Data{Who: &who, Reason: id}}
-	return s.tell(ctx, tx, e)
-}
-
-// list makes a nil slice an empty one: the columns know no null.
-func list[T any](v []T) []T {
-	if v == nil {
-		return []T{}
-	}
-	return v
 }

@@ -5,6 +5,8 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+
+	"github.com/jackc/pgx/v5"
 )
 
 type campaignRow = campaign.Campaign
@@ -37,3 +39,15 @@ var campaignColumns = []column[campaignRow]{
 	bigint("dialled", func(c *campaignRow) *time.Duration { return &c.Dialled }),
 	moment("running_since", func(c *campaignRow) **time.Time { return &c.RunningSince }),
 }
+
+// ErrCampaignNotFound: no campaign has this identifier.
+var ErrCampaignNotFound = engine.NotFound("campaign_not_found", "no campaign has this identifier")
+
+var selectCampaign = "SELECT " + names(campaignColumns, "c") + " FROM campaigns c "
+
+func scanCampaign(row pgx.CollectableRow) (c campaign.Campaign, err error) {
+	err = row.Scan(targets(campaignColumns, &c, nil)...)
+	return c, err
+}
+
+var insertCampaign = insertFrom("campaigns", campaignColumns) + " ON CONFLICT DO NOTHING"

@@ -182,8 +182,8 @@ func (s *Store) Breakdown(ctx context.Context, id engine.CampaignID, run int) (o
 
 // chart reads in one snapshot, and not for long.
 func (s *Store) chart(ctx context.Context, what string, id engine.CampaignID, run int, read func(tx pgx.Tx, run int) error) error {
-	return s.inTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, what, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "SET LOCAL statement_timeout = "+strconv.FormatInt(s.cfg.ChartLimit.Milliseconds(), 10))
+	return s.db.inTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, what, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "SET LOCAL statement_timeout = "+strconv.FormatInt(s.db.cfg.ChartLimit.Milliseconds(), 10))
 		if err == nil {
 			run, err = chartRun(ctx, tx, id, run)
 		}

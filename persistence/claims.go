@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -97,28 +96,6 @@ func (o *Owners) Claim(ctx context.Context, id ownership.Identity, by engine.Inc
 func (o *Owners) Release(ctx context.Context, id ownership.Identity, by engine.Incarnation) error {
 	_, err := o.pool.Exec(ctx, "UPDATE owners SET incarnation = NULL WHERE kind = $1 AND identity = $2 AND incarnation = $3", id.Kind, id.ID, by)
 	return o.wrap("identity not released", err)
-}
-
-// ActAs has AcquireCampaign check that this node owns the campaign; 0 ends that.
-func (s *Store) ActAs(id engine.Incarnation) { s.acting.Store(int32(id)) }
-
-// owns checks in a transaction that the node this process acts as owns an
-// identity, and keeps it so until the transaction ends.
-func (s *Store) owns(ctx context.Context, tx pgx.Tx, kind ownership.Kind, id string) error {
-	as := s.acting.Load()
-	if as == 0 {
-		return nil
-	}
-	var live bool
-	err := tx.QueryRow(ctx, `SELECT n.left_at IS NULL AND n.expires_at > clock_timestamp() FROM owners w JOIN nodes n USING (incarnation)
-		WHERE w.kind = $1 AND w.identity = $2 AND w.incarnation = $3 FOR SHARE OF w`, kind, id, as).Scan(&live)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return ownership.ErrNotOwner
-	case err == nil && !live:
-		return ownership.ErrFenced
-	}
-	return err
 }
 
 const ownerColumns = `coalesce(w.incarnation, 0), coalesce(w.epoch, 0), coalesce(w.claimed_at, 'epoch'), coalesce(n.address, ''), coalesce(n.api, ''),

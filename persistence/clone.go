@@ -52,7 +52,7 @@ const cloneExclusions = `INSERT INTO exclusions (campaign_id, number, match, rea
 // ErrCampaignNotFound when there is none.
 func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine.CampaignID, now time.Time) (campaign.Campaign, error) {
 	var draft campaign.Campaign
-	err := s.inTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "campaign not cloned", func(tx pgx.Tx) error {
+	err := s.db.inTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "campaign not cloned", func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, selectCampaign+"WHERE c.id = $1", string(cmd.Campaign))
 		original, err := pgx.CollectExactlyOneRow(rows, scanCampaign)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -65,7 +65,7 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 		if err := draft.Settings.CheckCopy(); err != nil {
 			return err
 		}
-		if err := execRows(ctx, tx, insertCampaign, campaignColumns, &s.shapes.Load().campaigns, &draft); err != nil {
+		if err := execRows(ctx, tx, insertCampaign, campaignColumns, &s.db.shapes.Load().campaigns, &draft); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, cloneContacts, string(cmd.Campaign), string(as), draft.Settings.MaxAttempts, now); err != nil {
@@ -78,7 +78,7 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 		if err != nil {
 			return err
 		}
-		return s.tell(ctx, tx, events...)
+		return s.db.tell(ctx, tx, events...)
 	})
 	if err != nil {
 		return campaign.Campaign{}, err

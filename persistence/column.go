@@ -1,10 +1,12 @@
 package persistence
 
 import (
+	"context"
 	"encoding/binary"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -225,4 +227,17 @@ func immutable[T any](c column[T]) column[T] {
 func merged[T any](c column[T], expression string) column[T] {
 	c.set = expression
 	return c
+}
+
+// execRows runs a multi-row statement outside a group commit.
+func execRows[T any](ctx context.Context, tx pgx.Tx, sql string, cols []column[T], shape *layout, rows ...*T) error {
+	var b batchRows[T]
+	b.reset(cols, shape)
+	for _, r := range rows {
+		if err := b.add(r); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Conn().PgConn().ExecParams(ctx, sql, [][]byte{b.rows.param()}, nil, binaryFormat, nil).Close()
+	return err
 }

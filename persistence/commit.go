@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -108,6 +109,20 @@ var statements = map[string]string{
 	"retune": retune,
 }
 
+// Writer makes groups of writes durable.
+type Writer struct {
+	db     *DB
+	groups sync.Pool // of *group
+	marks  legMarks
+}
+
+// NewWriter writes to a database whose connections prepareCommit has prepared.
+func NewWriter(db *DB) *Writer {
+	w := &Writer{db: db, groups: sync.Pool{New: func() any { return newGroup() }}}
+	db.forget = w.marks.forget
+	return w
+}
+
 func prepareCommit(ctx context.Context, c *pgx.Conn) error {
 	for name, sql := range statements {
 		if _, err := c.PgConn().Prepare(ctx, name, sql, nil); err != nil {
@@ -131,14 +146,14 @@ const commitTries = 4
 // may refuse a write; if it refuses one, the transaction is rolled back and
 // begins again without that write, so that nothing of it stays. The second
 // sends the rows of the accepted writes, one statement a table, and COMMIT.
-func (s *Store) Commit(ctx context.Context, writes []journal.Write) (refused []error, err error) {
+func (w *Writer) Commit(ctx context.Context, writes []journal.Write) (refused []error, err error) {
 	refused = make([]error, len(writes))
 	if len(writes) == 0 {
 		return refused, nil
 	}
 	repeated := false
 	for try := 1; ; try++ {
-		err = s.commitOnce(ctx, writes, refused, repeated)
+		err = w.commitOnce(ctx, writes, refused, repeated)
 		if err == nil {
 			return refused, nil
 		}
@@ -156,35 +171,30 @@ func (s *Store) Commit(ctx context.Context, writes []journal.Write) (refused []e
 		case state == "42804" || state == "0A000":
 			// A column was added while we run: the rows have another shape now, or
 			// the prepared statements another result.
-			if try < commitTries && s.reshape(ctx) == nil {
+			if try < commitTries && w.db.reshape(ctx) == nil {
 				clear(refused)
 				continue
 			}
 		}
 		if v, _ := judge(err); v == unacceptable {
-			return s.commitApart(ctx, writes, err)
+			return w.commitApart(ctx, writes, err)
 		}
-		return nil, s.failed("commit_failed", "the database did not commit; it is tried again", err)
+		return nil, w.db.failed("commit_failed", "the database did not commit; it is tried again", err)
 	}
 }
 
-type encodeError struct{ err error }
-
-func (e *encodeError) Error() string { return e.err.Error() }
-func (e *encodeError) Unwrap() error { return e.err }
-
 // commitApart gives every write a transaction of its own, so that the one that
 // the database cannot take holds nobody up.
-func (s *Store) commitApart(ctx context.Context, writes []journal.Write, cause error) ([]error, error) {
+func (w *Writer) commitApart(ctx context.Context, writes []journal.Write, cause error) ([]error, error) {
 	refused := make([]error, len(writes))
 	if len(writes) == 1 {
 		refused[0] = rejected(cause)
-		s.cfg.Log.Error().Str("code", engine.ErrorCode(refused[0])).Str("sqlstate", stateOf(cause)).
+		w.db.cfg.Log.Error().Str("code", engine.ErrorCode(refused[0])).Str("sqlstate", stateOf(cause)).
 			Str("campaign_id", string(writes[0].Campaign)).Msg("the database cannot take a write")
 		return refused, nil
 	}
 	for i := range writes {
-		r, err := s.Commit(ctx, writes[i:i+1])
+		r, err := w.Commit(ctx, writes[i:i+1])
 		if err != nil {
 			return nil, err
 		}
@@ -207,28 +217,28 @@ func rejected(cause error) error {
 	return &engine.Error{Kind: engine.KindInternal, Code: "write_rejected", Detail: "the database cannot store this write"}
 }
 
-func (s *Store) commitOnce(ctx context.Context, writes []journal.Write, refused []error, repeated bool) error {
-	server := s.marks.of()
-	conn, err := s.write.Acquire(ctx)
+func (w *Writer) commitOnce(ctx context.Context, writes []journal.Write, refused []error, repeated bool) error {
+	server := w.marks.of()
+	conn, err := w.db.write.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
-	g := s.groups.Get().(*group)
-	g.shapes = s.shapes.Load()
+	g := w.groups.Get().(*group)
+	g.shapes = w.db.shapes.Load()
 	g.sent = g.sent[:0]
 	defer func() {
 		g.rows.reset()
-		s.groups.Put(g)
+		w.groups.Put(g)
 	}()
-	tx := &commit{ctx: ctx, now: s.cfg.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, repeated: repeated, hashed: s.hashed, marks: &s.marks, staleEpoch: s.staleEpoch}
+	tx := &commit{ctx: ctx, now: w.db.cfg.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, repeated: repeated, hashed: w.db.hashed, marks: &w.marks, staleEpoch: w.db.epochs.stale}
 	if err := tx.run(); err != nil {
 		if !tx.conn.IsClosed() && tx.conn.TxStatus() != 'I' {
 			_ = tx.rollback()
 		}
 		return err
 	}
-	s.marks.put(server, g.sent)
+	w.marks.put(server, g.sent)
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"dialler/engine/contact"
+
+	"github.com/jackc/pgx/v5"
 )
 
 type contactRow = contact.Contact
@@ -62,4 +64,13 @@ func variablesHash(v map[string]string) int64 {
 		sum += bits.RotateLeft64(h, 31) * 0x9e3779b97f4a7c15
 	}
 	return int64(sum)
+}
+
+const fromContacts = " FROM contacts c LEFT JOIN contact_variables v ON v.contact_id = c.id "
+
+var selectContact = "SELECT " + names(contactColumns, "c") + ", v.variables" + fromContacts
+
+func scanContact(row pgx.CollectableRow) (c contact.Contact, err error) {
+	err = row.Scan(append(targets(contactColumns, &c, make([]any, 0, len(contactColumns)+1)), &c.Variables)...)
+	return c, err
 }

@@ -46,11 +46,11 @@ const countAttempts = `SELECT a.pass, min(a.reserved_at), max(a.reserved_at),
 func (s *Store) Counters(ctx context.Context, id engine.CampaignID, run int) (c campaign.Counters, err error) {
 	// One snapshot for both: a call that ends between them is in neither or in
 	// both.
-	err = pgx.BeginTxFunc(ctx, s.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, s.db.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		c, err = countRun(ctx, tx, id, run)
 		return err
 	})
-	return c, s.wrap("campaign not counted", err)
+	return c, s.db.wrap("campaign not counted", err)
 }
 
 func countRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) (campaign.Counters, error) {

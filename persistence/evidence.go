@@ -38,7 +38,7 @@ var ErrRecordDropped = engine.Conflict("record_dropped", "the calls or events of
 // RecordOf says whether the record of a run can be made: nil,
 // ErrCampaignNotFound, ErrRunNotFound or ErrRecordDropped.
 func (s *Store) RecordOf(ctx context.Context, id engine.CampaignID, run int) error {
-	rows, _ := s.read.Query(ctx, recordOf, string(id), run)
+	rows, _ := s.db.read.Query(ctx, recordOf, string(id), run)
 	return s.recordOf(run, rows)
 }
 
@@ -51,7 +51,7 @@ func (s *Store) recordOf(run int, rows pgx.Rows) error {
 	tag, err := pgx.ForEachRow(rows, []any{&present, &dropped}, func() error { return nil })
 	switch {
 	case err != nil:
-		return s.wrap("run not read", err)
+		return s.db.wrap("run not read", err)
 	case tag.RowsAffected() == 0:
 		return ErrCampaignNotFound
 	case run < 1 || run > present:
@@ -66,7 +66,7 @@ func (s *Store) recordOf(run int, rows pgx.Rows) error {
 // part by part: it is never held as a whole.
 // Errors are those of RecordOf.
 func (s *Store) Evidence(ctx context.Context, id engine.CampaignID, run int, w EvidenceWriter) error {
-	err := pgx.BeginTxFunc(ctx, s.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	err := pgx.BeginTxFunc(ctx, s.db.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, selectCampaign+"WHERE c.id = $1", string(id))
 		c, err := pgx.CollectExactlyOneRow(rows, scanCampaign)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -93,7 +93,7 @@ func (s *Store) Evidence(ctx context.Context, id engine.CampaignID, run int, w E
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return s.wrap("evidence not read", err)
+	return s.db.wrap("evidence not read", err)
 }
 
 type evidenceReader struct {

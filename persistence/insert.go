@@ -21,7 +21,7 @@ import (
 // excluded. Given again after an unknown outcome, it counts what the first
 // time added.
 func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (report campaign.AddReport, err error) {
-	err = s.inTx(ctx, "contacts not added", func(tx pgx.Tx) error {
+	err = s.db.inTx(ctx, "contacts not added", func(tx pgx.Tx) error {
 		report = campaign.AddReport{}
 		sticky, err := s.lockForAdding(ctx, tx, add.Campaign, add.Epoch)
 		if err != nil {
@@ -55,7 +55,7 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (rep
 		if report.Added > 0 {
 			ev := add.Event
 			ev.Data.Count = report.Added
-			return s.tell(ctx, tx, ev)
+			return s.db.tell(ctx, tx, ev)
 		}
 		return nil
 	})
@@ -109,7 +109,7 @@ func (s *Store) lockForAdding(ctx context.Context, tx pgx.Tx, id engine.Campaign
 	case errors.Is(err, pgx.ErrNoRows):
 		return false, ErrCampaignNotFound
 	case err == nil && stored != epoch:
-		return false, s.staleEpoch(id, stored)
+		return false, s.db.epochs.stale(id, stored)
 	}
 	return sticky, err
 }
@@ -187,13 +187,13 @@ const boundBy = " FROM exclusions WHERE campaign_id = $1 AND NOT lifted AND NOT 
 // number any more, are left out.
 func (s *Store) ListExclusions(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber, page campaign.Page) (list []journal.Exclusion, total int, err error) {
 	const filter = boundBy + " AND ($2 = '' OR number = $2)"
-	if err = s.read.QueryRow(ctx, "SELECT count(*)"+filter, string(id), n.E164()).Scan(&total); err != nil {
-		return nil, 0, s.wrap("exclusions not counted", err)
+	if err = s.db.read.QueryRow(ctx, "SELECT count(*)"+filter, string(id), n.E164()).Scan(&total); err != nil {
+		return nil, 0, s.db.wrap("exclusions not counted", err)
 	}
-	rows, _ := s.read.Query(ctx, "SELECT number, match, reason, created_at"+filter+" ORDER BY created_at DESC, number, match LIMIT $3 OFFSET $4",
+	rows, _ := s.db.read.Query(ctx, "SELECT number, match, reason, created_at"+filter+" ORDER BY created_at DESC, number, match LIMIT $3 OFFSET $4",
 		string(id), n.E164(), page.Size, offset(page))
 	list, err = pgx.CollectRows(rows, scanExclusion(id))
-	return list, total, s.wrap("exclusions not read", err)
+	return list, total, s.db.wrap("exclusions not read", err)
 }
 
 // ExclusionsAfter gives up to limit of what binds a campaign now behind an exclusion,
@@ -203,18 +203,18 @@ func (s *Store) ExclusionsAfter(ctx context.Context, id engine.CampaignID, after
 	if match == nil {
 		match = map[string]string{}
 	}
-	rows, _ := s.read.Query(ctx, "SELECT number, match, reason, created_at"+boundBy+" AND (number, match) > ($2, $3::jsonb) ORDER BY number, match LIMIT $4",
+	rows, _ := s.db.read.Query(ctx, "SELECT number, match, reason, created_at"+boundBy+" AND (number, match) > ($2, $3::jsonb) ORDER BY number, match LIMIT $4",
 		string(id), after.Number.E164(), match, limit)
 	list, err := pgx.CollectRows(rows, scanExclusion(id))
-	return list, s.wrap("exclusions not read", err)
+	return list, s.db.wrap("exclusions not read", err)
 }
 
 // Exclusions lists what binds a campaign now; lifted ones are left out.
 func (s *Store) Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error) {
-	rows, _ := s.read.Query(ctx, `SELECT number, match, reason, created_at FROM exclusions
+	rows, _ := s.db.read.Query(ctx, `SELECT number, match, reason, created_at FROM exclusions
 		WHERE campaign_id = $1 AND NOT lifted ORDER BY created_at, number`, string(id))
 	list, err := pgx.CollectRows(rows, scanExclusion(id))
-	return list, s.wrap("exclusions not read", err)
+	return list, s.db.wrap("exclusions not read", err)
 }
 
 func scanExclusion(id engine.CampaignID) pgx.RowToFunc[journal.Exclusion] {

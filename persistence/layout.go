@@ -22,39 +22,6 @@ type slot struct {
 	column int // in the list of columns, -1 when it is none of ours
 }
 
-type layouts struct {
-	contacts, attempts, legs, events, campaigns layout
-}
-
-func (s *Store) loadShapes(ctx context.Context) error {
-	var l layouts
-	err := s.inTx(ctx, "row types not read", func(tx pgx.Tx) error {
-		if err := shape(ctx, tx, &l.contacts, "contacts", contactColumns); err != nil {
-			return err
-		}
-		if err := shape(ctx, tx, &l.attempts, "attempts", attemptColumns); err != nil {
-			return err
-		}
-		if err := shape(ctx, tx, &l.legs, "legs", legColumns); err != nil {
-			return err
-		}
-		if err := shape(ctx, tx, &l.events, "events", eventColumns); err != nil {
-			return err
-		}
-		return shape(ctx, tx, &l.campaigns, "campaigns", campaignColumns)
-	})
-	if err == nil {
-		s.shapes.Store(&l)
-	}
-	return err
-}
-
-// reshape reads the row types anew and lets every connection prepare anew.
-func (s *Store) reshape(ctx context.Context) error {
-	s.write.Reset()
-	return s.loadShapes(ctx)
-}
-
 func shape[T any](ctx context.Context, tx pgx.Tx, l *layout, table string, cols []column[T]) error {
 	at := make(map[string]int, len(cols))
 	for i, c := range cols {

@@ -136,18 +136,6 @@ func migrateJobs(ctx context.Context, url string, cfg Config) error {
 // in vain: for as many seconds.
 const migrationTries = 120
 
-// sleep waits; false when ctx ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
 // Maintain makes the event partitions of the coming months and drops what has
 // served its time: replies older than a day, number holds long expired, sessions
 // that are over, imports that nobody will finish, nodes that left a month ago. Open calls it; a process that runs for long
@@ -165,8 +153,8 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if _, err := s.CloseOrphanedImports(ctx, now); err != nil {
 		return err
 	}
-	if _, err := s.read.Exec(ctx, "DELETE FROM suppressions WHERE until <= $1", now); err != nil {
-		return s.wrap("suppressions that ran out not dropped", err)
+	if _, err := s.db.read.Exec(ctx, "DELETE FROM suppressions WHERE until <= $1", now); err != nil {
+		return s.db.wrap("suppressions that ran out not dropped", err)
 	}
 	if err := s.closeUnwatchedLegs(ctx, now); err != nil {
 		return err
@@ -175,12 +163,12 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 		return err
 	}
 	// Calls name the node they were placed on for longer than anybody asks.
-	if _, err := s.read.Exec(ctx, `DELETE FROM nodes n WHERE coalesce(left_at, expires_at) < clock_timestamp() - interval '30 days'
+	if _, err := s.db.read.Exec(ctx, `DELETE FROM nodes n WHERE coalesce(left_at, expires_at) < clock_timestamp() - interval '30 days'
 		AND NOT EXISTS (SELECT FROM owners w WHERE w.incarnation = n.incarnation)`); err != nil {
-		return s.wrap("nodes of long ago not dropped", err)
+		return s.db.wrap("nodes of long ago not dropped", err)
 	}
-	_, err := s.read.Exec(ctx, "DELETE FROM number_holds WHERE hold_until < now() - interval '1 hour'")
-	return s.wrap("expired number holds not dropped", err)
+	_, err := s.db.read.Exec(ctx, "DELETE FROM number_holds WHERE hold_until < now() - interval '1 hour'")
+	return s.db.wrap("expired number holds not dropped", err)
 }
 
 // unwatchedSince is how far back legs that nobody watches are looked for whose
@@ -194,19 +182,15 @@ func (s *Store) closeUnwatchedLegs(ctx context.Context, now time.Time) error {
 	// Identifiers of attempts begin with their time, in milliseconds.
 	from := fmt.Sprintf("%012x%020x", now.Add(-unwatchedSince).UnixMilli(), 0)
 	// Of a hold that has ended the row is still there, however long it was.
-	if _, err := s.read.Exec(ctx, `UPDATE legs l SET ended_at = $1 FROM attempts a, number_holds h
+	if _, err := s.db.read.Exec(ctx, `UPDATE legs l SET ended_at = $1 FROM attempts a, number_holds h
 		WHERE h.hold_until <= now() AND a.id = h.attempt_id AND NOT a.live AND l.attempt_id = a.id AND l.ended_at IS NULL`, now); err != nil {
-		return s.wrap("legs that nobody watches not closed", err)
+		return s.db.wrap("legs that nobody watches not closed", err)
 	}
-	_, err := s.read.Exec(ctx, `UPDATE legs l SET ended_at = $2 FROM attempts a
+	_, err := s.db.read.Exec(ctx, `UPDATE legs l SET ended_at = $2 FROM attempts a
 		WHERE l.attempt_id >= $1::uuid AND l.ended_at IS NULL AND a.id = l.attempt_id AND NOT a.live
 			AND NOT EXISTS (SELECT FROM number_holds h WHERE h.attempt_id = l.attempt_id AND (h.hold_until IS NULL OR h.hold_until > now()))`, from, now)
-	return s.wrap("legs that nobody watches not closed", err)
+	return s.db.wrap("legs that nobody watches not closed", err)
 }
-
-// lockPatience is how long a change of the schema waits for its locks: as long
-// writers that come after it wait too.
-const lockPatience = "1s"
 
 // eventMonths is how many months ahead partitions are made.
 const eventMonths = 3
@@ -223,37 +207,25 @@ func (s *Store) makePartitions(ctx context.Context, now time.Time) error {
 		from := first.AddDate(0, i, 0)
 		name := eventPartition(from)
 		var there bool
-		if err := s.read.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", name).Scan(&there); err != nil {
-			return s.wrap("event partitions not read", err)
+		if err := s.db.read.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", name).Scan(&there); err != nil {
+			return s.db.wrap("event partitions not read", err)
 		}
 		if there {
 			continue
 		}
-		err := s.changeSchema(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF events FOR VALUES FROM ('%s') TO ('%s')",
+		err := s.db.changeSchema(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF events FOR VALUES FROM ('%s') TO ('%s')",
 			pgx.Identifier{name}.Sanitize(), from.Format(time.RFC3339), from.AddDate(0, 1, 0).Format(time.RFC3339)))
 		switch state, _ := sqlState(err); state {
 		case "42P07", "23505": // another process was faster
 		case "23514": // events of that month are in the default partition already
-			s.cfg.Log.Warn().Str("partition", name).Msg("events of this month stay in the default partition")
+			s.db.cfg.Log.Warn().Str("partition", name).Msg("events of this month stay in the default partition")
 		case "55P03": // somebody is busy with the table; it is not needed yet
-			s.cfg.Log.Warn().Str("partition", name).Msg("a partition is not made yet; it is tried again")
+			s.db.cfg.Log.Warn().Str("partition", name).Msg("a partition is not made yet; it is tried again")
 		default:
 			if err != nil {
-				return s.wrap("event partition not made", err)
+				return s.db.wrap("event partition not made", err)
 			}
 		}
 	}
 	return nil
-}
-
-// changeSchema runs one statement that takes tables' locks, in a transaction of
-// its own; 55P03 when it did not get them in time.
-func (s *Store) changeSchema(ctx context.Context, sql string) error {
-	return pgx.BeginFunc(ctx, s.read, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '"+lockPatience+"'"); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, sql)
-		return err
-	})
 }

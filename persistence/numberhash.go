@@ -20,20 +20,20 @@ const (
 )
 
 // loadKey derives the key from the installation's secret.
-func (s *Store) loadKey(ctx context.Context) error {
-	secret, err := s.Secret(ctx, "installation")
+func (d *DB) loadKey(ctx context.Context) error {
+	secret, err := d.Secret(ctx, "installation")
 	if err != nil {
 		return err
 	}
 	m := hmac.New(sha256.New, secret)
 	m.Write([]byte("numbers of erased persons"))
-	s.key = m.Sum(nil)
+	d.key = m.Sum(nil)
 	return nil
 }
 
 // hashed gives a number as the suppression list keeps that of an erased person.
-func (s *Store) hashed(n engine.PhoneNumber) string {
-	m := hmac.New(sha256.New, s.key)
+func (d *DB) hashed(n engine.PhoneNumber) string {
+	m := hmac.New(sha256.New, d.key)
 	m.Write([]byte(n))
 	return hashPrefix + hex.EncodeToString(m.Sum(nil)[:hashBytes])
 }
@@ -45,10 +45,10 @@ func hashInSQL(column, inner, outer string) string {
 }
 
 // hashPads are the key's blocks of RFC 2104.
-func (s *Store) hashPads() (inner, outer []byte) {
+func (d *DB) hashPads() (inner, outer []byte) {
 	inner, outer = make([]byte, sha256.BlockSize), make([]byte, sha256.BlockSize)
-	copy(inner, s.key)
-	copy(outer, s.key)
+	copy(inner, d.key)
+	copy(outer, d.key)
 	for i := range inner {
 		inner[i] ^= 0x36
 		outer[i] ^= 0x5c

@@ -26,9 +26,9 @@ type Owners struct {
 // Owners opens the part of the store that a cluster needs; it is closed before
 // the store is.
 func (s *Store) Owners(ctx context.Context) (*Owners, error) {
-	pc := s.read.Config()
+	pc := s.db.read.Config()
 	pc.BeforeConnect, pc.PrepareConn, pc.ShouldPing = nil, nil, nil // the probe's
-	pc.ConnConfig = s.single.Copy()
+	pc.ConnConfig = s.db.single.Copy()
 	delete(pc.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout")
 	// A statement that waits for a lock for as long as a lease lives has no
 	// answer that is of use.

@@ -32,47 +32,47 @@ type probe struct {
 // nothing until ctx ends is asked once more, for a second. Whoever uses the store
 // asks again and again: queries are refused between a Ping that found nobody and
 // the next that does.
-func (s *Store) Ping(ctx context.Context) error {
-	p := &s.probe
-	p.one.Lock()
-	defer p.one.Unlock()
-	stood := p.conn != nil && !p.conn.IsClosed()
-	readOnly, err := p.ask(ctx, s.single)
+func (p *Pool) Ping(ctx context.Context) error {
+	q := &p.probe
+	q.one.Lock()
+	defer q.one.Unlock()
+	stood := q.conn != nil && !q.conn.IsClosed()
+	readOnly, err := q.ask(ctx, p.single)
 	if err != nil && stood && ctx.Err() == nil {
 		// A connection that broke says nothing of the server that is there now: it
 		// may have been restarted between two questions.
-		readOnly, err = p.ask(ctx, s.single)
+		readOnly, err = q.ask(ctx, p.single)
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		// Were we ourselves without a processor for so long?
 		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), secondLook)
-		readOnly, err = p.ask(again, s.single)
+		readOnly, err = q.ask(again, p.single)
 		cancel()
 	}
 	if err == nil && readOnly {
-		p.away.Store(nil)
-		s.lost(ReadOnly)
+		q.away.Store(nil)
+		p.lost(ReadOnly)
 		return awayError(ReadOnly, errReadOnly)
 	}
 	if err == nil {
-		p.away.Store(nil)
+		q.away.Store(nil)
 		return nil
 	}
 	v, why := judge(err)
 	if v != awayNow {
-		p.away.Store(nil)
+		q.away.Store(nil)
 		return failure("database_error", "the database does not say how it is", err)
 	}
-	s.lost(why)
+	p.lost(why)
 	e := awayError(why, err)
 	if why == Unreachable || why == Silent {
-		p.away.Store(e.(*databaseError)) //nolint:errorlint // it is made so
+		q.away.Store(e.(*databaseError)) //nolint:errorlint // it is made so
 	} else {
-		p.away.Store(nil)
+		q.away.Store(nil)
 	}
 	if why == Silent {
-		p.cut()
-		s.reset() // nobody knows what those will say
+		q.cut()
+		p.reset() // nobody knows what those will say
 	}
 	return e
 }

@@ -25,7 +25,7 @@ func (s *Store) repliesOf(ctx context.Context, keys []replyKey) (map[replyKey]jo
 	for i, k := range keys {
 		of[i], routes[i], tokens[i] = k.key, k.route, k.token
 	}
-	rows, _ := s.read.Query(ctx, `SELECT t.key_id, t.route, t.token, t.body_hash, t.status, t.body, t.at
+	rows, _ := s.db.read.Query(ctx, `SELECT t.key_id, t.route, t.token, t.body_hash, t.status, t.body, t.at
 		FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[], $3::text[]) u(key_id, route, token)) u
 		JOIN idempotency t ON t.key_id = u.key_id AND t.route = u.route AND t.token = u.token WHERE t.at > now() - $4::interval`, plannedEachTime, of, routes, tokens, replyLife)
 	found := make(map[replyKey]journal.Reply)
@@ -36,7 +36,7 @@ func (s *Store) repliesOf(ctx context.Context, keys []replyKey) (map[replyKey]jo
 	for _, r := range list {
 		found[keyOf(&r)] = r
 	}
-	return found, s.wrap("stored reply not read", err)
+	return found, s.db.wrap("stored reply not read", err)
 }
 
 // StoreReply keeps a reply that changed nothing else; journal.ErrReplyExists
@@ -51,6 +51,6 @@ func (s *Store) StoreReply(ctx context.Context, r journal.Reply) error {
 
 // PurgeReplies drops the replies that are older than a day and says how many.
 func (s *Store) PurgeReplies(ctx context.Context, now time.Time) (int, error) {
-	tag, err := s.read.Exec(ctx, "DELETE FROM idempotency WHERE at <= $1", now.Add(-replyLife))
-	return int(tag.RowsAffected()), s.wrap("old replies not dropped", err)
+	tag, err := s.db.read.Exec(ctx, "DELETE FROM idempotency WHERE at <= $1", now.Add(-replyLife))
+	return int(tag.RowsAffected()), s.db.wrap("old replies not dropped", err)
 }

@@ -76,9 +76,9 @@ func (s *Store) Retain(ctx context.Context, now time.Time, keep Keep) (d Dropped
 // dropLadders deletes SIP ladders in batches, over their index by time.
 func (s *Store) dropLadders(ctx context.Context, before time.Time) (n int, err error) {
 	for {
-		tag, err := s.read.Exec(ctx, `DELETE FROM sip_ladders WHERE ctid = ANY (ARRAY(SELECT ctid FROM sip_ladders WHERE at <= $1 LIMIT $2))`, before, retainBatch)
+		tag, err := s.db.read.Exec(ctx, `DELETE FROM sip_ladders WHERE ctid = ANY (ARRAY(SELECT ctid FROM sip_ladders WHERE at <= $1 LIMIT $2))`, before, retainBatch)
 		if err != nil {
-			return n, s.wrap("old SIP ladders not dropped", err)
+			return n, s.db.wrap("old SIP ladders not dropped", err)
 		}
 		if n += int(tag.RowsAffected()); tag.RowsAffected() < retainBatch {
 			return n, nil
@@ -94,7 +94,7 @@ type runOf struct {
 // dropAttempts deletes the calls of runs whose last one began before a time,
 // and of dialouts before it.
 func (s *Store) dropAttempts(ctx context.Context, now, before time.Time, key seal.Key, d *Dropped) error {
-	rows, _ := s.read.Query(ctx, `SELECT c.id, r.run FROM campaigns c
+	rows, _ := s.db.read.Query(ctx, `SELECT c.id, r.run FROM campaigns c
 		CROSS JOIN LATERAL (SELECT a.reserved_at FROM attempts a WHERE a.campaign_id = c.id ORDER BY a.reserved_at LIMIT 1) oldest
 		CROSS JOIN LATERAL (SELECT a.run FROM attempts a WHERE a.campaign_id = c.id GROUP BY a.run HAVING max(coalesce(a.ended_at, a.reserved_at)) < $1) r
 		WHERE oldest.reserved_at < $1 AND `+closedRun, before)
@@ -103,10 +103,10 @@ func (s *Store) dropAttempts(ctx context.Context, now, before time.Time, key sea
 		return r, err
 	})
 	if err != nil {
-		return s.wrap("old runs not read", err)
+		return s.db.wrap("old runs not read", err)
 	}
 	for _, r := range runs {
-		err := s.inTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "what a run came to not kept", func(tx pgx.Tx) error {
+		err := s.db.inTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "what a run came to not kept", func(tx pgx.Tx) error {
 			return makeCheckpoint(ctx, tx, r.campaign, r.run, now, attemptsGone, key)
 		})
 		if s.notOurs(err) {
@@ -134,20 +134,20 @@ func (s *Store) notOurs(err error) bool {
 	if !errors.As(err, &e) || e.Code != "checkpoint_not_ours" {
 		return false
 	}
-	s.cfg.Log.Error().Err(err).Msg("what has served its time is kept: the checkpoint of its run is not as it was signed")
+	s.db.cfg.Log.Error().Err(err).Msg("what has served its time is kept: the checkpoint of its run is not as it was signed")
 	return true
 }
 
 // deleteAttempts deletes attempts with what hangs on them, in batches.
 func (s *Store) deleteAttempts(ctx context.Context, which string, args ...any) (n int, err error) {
 	for {
-		tag, err := s.read.Exec(ctx, `WITH old AS MATERIALIZED (SELECT id FROM attempts WHERE `+which+` LIMIT $2),
+		tag, err := s.db.read.Exec(ctx, `WITH old AS MATERIALIZED (SELECT id FROM attempts WHERE `+which+` LIMIT $2),
 			l AS (DELETE FROM legs WHERE attempt_id IN (SELECT id FROM old)),
 			s AS (DELETE FROM sip_ladders WHERE attempt_id IN (SELECT id FROM old)),
 			r AS (DELETE FROM recordings WHERE attempt_id IN (SELECT id FROM old) AND deleted_at IS NOT NULL)
 			DELETE FROM attempts WHERE id IN (SELECT id FROM old)`, args...)
 		if err != nil {
-			return n, s.wrap("old attempts not dropped", err)
+			return n, s.db.wrap("old attempts not dropped", err)
 		}
 		if n += int(tag.RowsAffected()); tag.RowsAffected() < retainBatch {
 			return n, nil
@@ -159,11 +159,11 @@ func (s *Store) deleteAttempts(ctx context.Context, which string, args ...any) (
 // runs are over for good, with the last of their events. What somebody did stays:
 // it is little, and tells of runs.
 func (s *Store) dropEvents(ctx context.Context, now, before time.Time, key seal.Key, d *Dropped) error {
-	rows, _ := s.read.Query(ctx, `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+	rows, _ := s.db.read.Query(ctx, `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent = 'events'::regclass AND c.relname ~ '^events_[0-9]{6}$' ORDER BY 1`)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return s.wrap("event partitions not read", err)
+		return s.db.wrap("event partitions not read", err)
 	}
 	for _, name := range names {
 		month, err := time.Parse("200601", strings.TrimPrefix(name, "events_"))
@@ -171,15 +171,15 @@ func (s *Store) dropEvents(ctx context.Context, now, before time.Time, key seal.
 			continue
 		}
 		var open bool
-		err = s.read.QueryRow(ctx, fmt.Sprintf(`SELECT EXISTS (
+		err = s.db.read.QueryRow(ctx, fmt.Sprintf(`SELECT EXISTS (
 			SELECT FROM (SELECT DISTINCT campaign_id, run FROM %s WHERE seq > 0) r JOIN campaigns c ON c.id = r.campaign_id
 			WHERE NOT %s OR EXISTS (SELECT FROM events e WHERE e.campaign_id = r.campaign_id AND e.run = r.run AND e.seq > 0 AND e.at >= $1 AND NOT e.activity))`,
 			pgx.Identifier{name}.Sanitize(), closedRun), before).Scan(&open)
 		if err != nil {
-			return s.wrap("runs of a partition not read", err)
+			return s.db.wrap("runs of a partition not read", err)
 		}
 		if open {
-			s.cfg.Log.Info().Str("partition", name).Msg("old events are kept: a run that they belong to is not over, or not for long")
+			s.db.cfg.Log.Info().Str("partition", name).Msg("old events are kept: a run that they belong to is not over, or not for long")
 			continue
 		}
 		dropped, err := s.dropPartition(ctx, name, month, now, key)
@@ -196,15 +196,15 @@ func (s *Store) dropEvents(ctx context.Context, now, before time.Time, key seal.
 
 func (s *Store) dropPartition(ctx context.Context, name string, month, now time.Time, key seal.Key) (dropped bool, err error) {
 	table := pgx.Identifier{name}.Sanitize()
-	rows, _ := s.read.Query(ctx, "SELECT DISTINCT r.campaign_id, r.run FROM "+table+" r JOIN campaigns c ON c.id = r.campaign_id WHERE r.seq > 0")
+	rows, _ := s.db.read.Query(ctx, "SELECT DISTINCT r.campaign_id, r.run FROM "+table+" r JOIN campaigns c ON c.id = r.campaign_id WHERE r.seq > 0")
 	runs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r runOf, err error) {
 		err = row.Scan(&r.campaign, &r.run)
 		return r, err
 	})
 	if err != nil {
-		return false, s.wrap("runs of a partition not read", err)
+		return false, s.db.wrap("runs of a partition not read", err)
 	}
-	err = pgx.BeginTxFunc(ctx, s.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, s.db.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
 		for _, r := range runs {
 			if err := makeCheckpoint(ctx, tx, r.campaign, r.run, now, eventsGone, key); err != nil {
 				return err
@@ -247,11 +247,11 @@ func (s *Store) dropPartition(ctx context.Context, name string, month, now time.
 		return nil
 	})
 	if state, _ := sqlState(err); state == "55P03" {
-		s.cfg.Log.Warn().Str("partition", name).Msg("a partition is in use and was not dropped; it is tried again")
+		s.db.cfg.Log.Warn().Str("partition", name).Msg("a partition is in use and was not dropped; it is tried again")
 		return false, nil
 	}
 	if s.notOurs(err) {
 		return false, nil
 	}
-	return err == nil, s.wrap("old events not dropped", err)
+	return err == nil, s.db.wrap("old events not dropped", err)
 }

@@ -3,13 +3,13 @@ package persistence
 import (
 	"encoding/binary"
 	"strconv"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/journal"
+	"dialler/engine/number"
 )
 
 // store sends the rows of the accepted writes and COMMIT.
@@ -203,9 +203,61 @@ func (t *commit) queueSuppressions() {
 	t.queue("suppressions", [][]byte{numbers.param(), reasons.param(), created.param()}, nothing)
 }
 
-func orNow(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Now()
+// queueRecordings notes the recordings of attempts that ended.
+func (t *commit) queueRecordings() {
+	ids, campaigns, places, started := t.arrayOf(0, pgtype.UUIDOID), t.texts(1), t.texts(2), t.arrayOf(3, pgtype.TimestamptzOID)
+	n := 0
+	for _, a := range t.g.rows.attempts {
+		if a.Live() || a.Quality == nil || a.Quality.Recording == nil {
+			continue
+		}
+		n++
+		ids.id(string(a.ID))
+		campaigns.text(string(a.Campaign))
+		places.text(a.Quality.Recording.ID)
+		started.instant(a.Quality.Recording.StartedAt)
 	}
-	return t
+	if n > 0 {
+		t.queue("recordings", [][]byte{ids.param(), campaigns.param(), places.param(), started.param()}, nothing)
+	}
 }
+
+// queueReviews puts a sample of the verdicts on recorded calls that ended before
+// people.
+func (t *commit) queueReviews() {
+	ids, dice, campaigns := t.arrayOf(0, pgtype.UUIDOID), t.arrayOf(1, pgtype.Int8OID), t.texts(2)
+	trunks, countries, verdicts, before := t.texts(3), t.texts(4), t.texts(5), t.texts(6)
+	confidence, took, answered := t.arrayOf(7, pgtype.Int8OID), t.arrayOf(8, pgtype.Int8OID), t.arrayOf(9, pgtype.TimestamptzOID)
+	n := 0
+	for _, a := range t.g.rows.attempts {
+		if !reviewable(a) {
+			continue
+		}
+		n++
+		ids.id(string(a.ID))
+		dice.int8(int64(engine.AMDDice(a.ID)))
+		campaigns.text(string(a.Campaign))
+		trunks.text(string(a.Trunk))
+		countries.text(number.Region(a.To))
+		verdicts.text(string(a.Verdict))
+		before.text(string(a.RevisedFrom))
+		confidence.int8(int64(a.Confidence * 1e6))
+		took.int8(a.AMDTook.Milliseconds())
+		answered.instant(*a.AnsweredAt)
+	}
+	if n > 0 {
+		t.queue("reviews", [][]byte{ids.param(), dice.param(), campaigns.param(), trunks.param(), countries.param(), verdicts.param(), before.param(),
+			confidence.param(), took.param(), answered.param()}, nothing)
+	}
+}
+
+func reviewable(a *attempt.Attempt) bool {
+	return !a.Live() && a.Campaign != "" && a.Verdict != "" && a.AnsweredAt != nil && a.Quality != nil && a.Quality.Recording != nil
+}
+
+const insertReviews = `INSERT INTO amd_reviews (attempt_id, campaign_id, trunk, country, verdict, revised_from, confidence, amd_ms, answered_at)
+	SELECT u.id, u.campaign, u.trunk, u.country, u.verdict, u.before, u.confidence / 1e6, u.took, u.answered
+	FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::timestamptz[])
+		AS u(id, dice, campaign, trunk, country, verdict, before, confidence, took, answered)
+	JOIN campaigns c ON c.id = u.campaign AND u.dice < coalesce((c.settings->>'amd_review_ppm')::bigint, 0)
+	ON CONFLICT (attempt_id) DO NOTHING`

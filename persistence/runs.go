@@ -38,7 +38,7 @@ const outOfRuns = "(c.state = 'excluded' OR starts_with(c.number, '" + engine.Er
 // run already. ev is a contacts.reset, which tells what the contacts begin with. Given
 // again, it changes nothing more.
 func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error {
-	return s.inTx(ctx, "contacts not prepared for the next run", func(tx pgx.Tx) error {
+	return s.db.inTx(ctx, "contacts not prepared for the next run", func(tx pgx.Tx) error {
 		if err := inRun(ctx, tx, id, run); err != nil {
 			return err
 		}
@@ -85,8 +85,8 @@ func inRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) error 
 // RunOfContacts is the run that the campaign's contacts are in, all of them; 0
 // when there are none.
 func (s *Store) RunOfContacts(ctx context.Context, id engine.CampaignID) (run int, err error) {
-	err = s.read.QueryRow(ctx, "SELECT coalesce((SELECT run FROM contacts WHERE campaign_id = $1 ORDER BY position LIMIT 1), 0)", string(id)).Scan(&run)
-	return run, s.wrap("run of the contacts not read", err)
+	err = s.db.read.QueryRow(ctx, "SELECT coalesce((SELECT run FROM contacts WHERE campaign_id = $1 ORDER BY position LIMIT 1), 0)", string(id)).Scan(&run)
+	return run, s.db.wrap("run of the contacts not read", err)
 }
 
 // restored are the columns that go back to what the run before left; an
@@ -115,7 +115,7 @@ var restored = func() string {
 // run again. ev is a contacts.restored: it will tell who was excluded since.
 // Given again, it changes nothing more.
 func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error {
-	return s.inTx(ctx, "contacts of the run before not brought back", func(tx pgx.Tx) error {
+	return s.db.inTx(ctx, "contacts of the run before not brought back", func(tx pgx.Tx) error {
 		if err := inRun(ctx, tx, id, run); err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run i
 // exclusions. What was done to it stays in the history. One that is not there
 // any more is no error.
 func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who engine.Who) error {
-	return s.inTx(ctx, "campaign not removed", func(tx pgx.Tx) error {
+	return s.db.inTx(ctx, "campaign not removed", func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, "SELECT ever_run OR run > 1 FROM campaigns WHERE id = $1 FOR UPDATE", string(id))
 		ran, err := pgx.CollectOneRow(rows, pgx.RowTo[bool])
 		switch {
@@ -161,6 +161,6 @@ func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who en
 				return err
 			}
 		}
-		return s.note(ctx, tx, journal.CampaignDeleted, string(id), who)
+		return s.db.note(ctx, tx, journal.CampaignDeleted, string(id), who)
 	})
 }

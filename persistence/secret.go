@@ -12,11 +12,11 @@ import (
 // Secret gives the installation's secret of that name, 32 random bytes that
 // are made when it is first asked for. Every process of an installation gets
 // the same.
-func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
+func (d *DB) Secret(ctx context.Context, name string) ([]byte, error) {
 	fresh := make([]byte, 32)
 	_, _ = rand.Read(fresh) // crypto/rand.Read never fails
 	var secret string
-	err := s.inTx(ctx, "secret not read", func(tx pgx.Tx) error {
+	err := d.inTx(ctx, "secret not read", func(tx pgx.Tx) error {
 		const known = "SELECT value #>> '{}' FROM settings WHERE name = $1"
 		// A database that takes no writes gives what it has.
 		if err := tx.QueryRow(ctx, known, "secret."+name).Scan(&secret); !errors.Is(err, pgx.ErrNoRows) {

@@ -46,7 +46,7 @@ type chainPart struct {
 // FollowEvents makes messages, and jobs that deliver them, of the next events
 // that were committed.
 func (s *Store) FollowEvents(ctx context.Context) (f Followed, err error) {
-	err = s.inTx(ctx, "events not followed", func(tx pgx.Tx) error {
+	err = s.db.inTx(ctx, "events not followed", func(tx pgx.Tx) error {
 		f = Followed{}
 		var following bool
 		err := tx.QueryRow(ctx, "SELECT following FROM webhook_follower FOR UPDATE SKIP LOCKED").Scan(&following)
@@ -114,7 +114,7 @@ func (s *Store) followParts(ctx context.Context, tx pgx.Tx, parts []chainPart, f
 		}
 	}
 	if len(messages) > 0 {
-		jobs, err := putMessages(ctx, tx, messages, to, s.cfg.Now())
+		jobs, err := putMessages(ctx, tx, messages, to, s.db.cfg.Now())
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,154 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Pool are the connections of one installation's database, and how its errors
+// are told.
+type Pool struct {
+	cfg    Config
+	write  *pgxpool.Pool
+	read   *pgxpool.Pool
+	single *pgx.ConnConfig // of connections that are in no pool
+	probe  probe
+	url    string
+	forget func() // what is remembered of the server, which may be another now
+}
+
+// OpenPool connects. Every connection of the group commits is prepared by
+// prepare before it is used.
+func OpenPool(ctx context.Context, url string, cfg Config, prepare func(context.Context, *pgx.Conn) error) (*Pool, error) {
+	p := &Pool{cfg: cfg.withDefaults(), url: url, forget: func() {}}
+	var err error
+	if p.write, err = p.connect(ctx, p.cfg.Writers, prepare); err != nil {
+		return nil, err
+	}
+	if p.read, err = p.connect(ctx, p.cfg.Readers, nil); err != nil {
+		p.write.Close()
+		return nil, err
+	}
+	if err := p.configureSingle(); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close waits for what runs and closes every connection.
+func (p *Pool) Close() {
+	p.probe.close()
+	p.write.Close()
+	p.read.Close()
+}
+
+// connect opens a pool: of the group commits with prepare, else of queries.
+func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {
+	pc, err := pgxpool.ParseConfig(p.url)
+	if err != nil {
+		return nil, badURL(err)
+	}
+	pc.MaxConns = int32(conns) //nolint:gosec // a small number
+	pc.MaxConnLifetimeJitter = 10 * time.Minute
+	pc.MaxConnIdleTime = 10 * time.Minute
+	configure(pc.ConnConfig, p.cfg)
+	if prepare != nil {
+		// The statements of a group commit take arrays of any length: one plan
+		// serves all, and planning each time would cost more than the work.
+		// It must not be one for a table that had hardly a row when it was made.
+		pc.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+		pc.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
+		// The index over variables takes in what was inserted in a lump: one of 4 MB,
+		// the default, holds a commit up for 0.2 to 0.3 p.
+		pc.ConnConfig.RuntimeParams["gin_pending_list_limit"] = "128kB"
+		// A transaction whose client is gone, or cut off, must not keep a number or
+		// a campaign locked: who takes the campaign over waits for it, and has
+		// waited for a lease of five seconds already.
+		pc.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "3000"
+	}
+	if prepare == nil {
+		p.probe.guard(pc)
+	}
+	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		scanUTC(c)
+		if prepare != nil {
+			return prepare(ctx, c)
+		}
+		return nil
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, failure(awayCode, "no connection to the database", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, failure(awayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
+	}
+	return pool, nil
+}
+
+// configureSingle prepares the connections of imports.
+func (p *Pool) configureSingle() (err error) {
+	if p.single, err = pgx.ParseConfig(p.url); err != nil {
+		return badURL(err)
+	}
+	configure(p.single, p.cfg)
+	// Inserted numbers are locked until the owner has answered.
+	p.single.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
+	return nil
+}
+
+// wrap gives a query's error its place; nil stays nil.
+func (p *Pool) wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return p.failed("database_error", what, err)
+}
+
+// failed is the answer to an error: that the database is away, or that something
+// is wrong with what was asked of it.
+func (p *Pool) failed(code, what string, err error) error {
+	v, why := judge(err)
+	if v != awayNow {
+		return failure(code, what, err)
+	}
+	p.lost(why)
+	var known *databaseError
+	if errors.As(err, &known) && known.why != "" {
+		return known
+	}
+	return awayError(why, err)
+}
+
+// lost drops the idle connections when one was found dead: after a restart of
+// the server they all are, and each would fail one query more. Those to a server
+// that is a standby now are of no use either: another may be the primary.
+func (p *Pool) lost(why Away) {
+	if why == Unreachable || why == ReadOnly {
+		p.reset()
+	}
+}
+
+func (p *Pool) reset() {
+	p.forget()
+	p.write.Reset()
+	p.read.Reset()
+}
+
+// QueryRow runs a query of the operator's tools and tests that gives one row.
+func (p *Pool) QueryRow(ctx context.Context, sql string, dst ...any) error {
+	return p.wrap("query failed", p.read.QueryRow(ctx, sql).Scan(dst...))
+}
+
+// scanUTC makes times come in UTC.
+func scanUTC(c *pgx.Conn) {
+	c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
+		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+}

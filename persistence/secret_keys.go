@@ -1,0 +1,137 @@
+package persistence
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"dialler/engine"
+)
+
+// Passwords of trunks, tokens of bots and secrets of webhooks are sealed before they are stored, when
+// there is a key: AES-256-GCM, bound to the row that they belong to, as
+//
+//	sealed:1:<id of the key>:<nonce and ciphertext, base64>
+//
+// The key is none of the database's: a dump alone gives nothing away. Without a
+// key they are stored as they are.
+const sealedPrefix = "sealed:1:"
+
+// secretKeyBytes is the length of a key.
+const secretKeyBytes = 32
+
+// secretKeysCap bounds how many keys may be known at the same time.
+const secretKeysCap = 16
+
+// SecretKeys are what secrets are sealed with: the first seals, any opens. A nil
+// *SecretKeys has none.
+type SecretKeys struct {
+	ids  []string
+	aead map[string]cipher.AEAD
+}
+
+// ParseSecretKeys reads keys, one a line: 32 bytes as base64. Empty lines and
+// those that begin with # are left out. The text of the error has nothing of a
+// key. Invalid "secrets_key_invalid".
+func ParseSecretKeys(text string) (*SecretKeys, error) {
+	k := &SecretKeys{aead: map[string]cipher.AEAD{}}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		key, err := base64.StdEncoding.DecodeString(line)
+		if err != nil || len(key) != secretKeyBytes {
+			return nil, engine.Invalid("secrets_key_invalid", fmt.Sprintf("line %d must be a key of 32 bytes as base64; make one with: openssl rand -base64 32", n))
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, err
+		}
+		aead, err := cipher.NewGCM(block)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(append([]byte("dialler key "), key...))
+		id := hex.EncodeToString(sum[:4])
+		if k.aead[id] != nil {
+			return nil, engine.Invalid("secrets_key_invalid", fmt.Sprintf("line %d is a key that is there already", n))
+		}
+		k.ids, k.aead[id] = append(k.ids, id), aead
+	}
+	switch {
+	case len(k.ids) == 0:
+		return nil, engine.Invalid("secrets_key_invalid", "there is no key: 32 bytes as base64, on a line of its own")
+	case len(k.ids) > secretKeysCap:
+		return nil, engine.Invalid("secrets_key_invalid", fmt.Sprintf("%d keys; %d may be known at the same time", len(k.ids), secretKeysCap))
+	}
+	return k, nil
+}
+
+// seal gives what is stored of a secret of a place; an empty one stays empty.
+func (k *SecretKeys) seal(place, secret string) (string, error) {
+	switch {
+	case secret == "":
+		return "", nil
+	case k == nil && strings.HasPrefix(secret, sealedPrefix):
+		return "", engine.Invalid("secret_looks_sealed", "a password or token may not begin with "+sealedPrefix)
+	case k == nil:
+		return secret, nil
+	}
+	aead := k.aead[k.ids[0]]
+	nonce := make([]byte, aead.NonceSize())
+	_, _ = rand.Read(nonce) // never fails
+	return sealedPrefix + k.ids[0] + ":" + base64.RawStdEncoding.EncodeToString(aead.Seal(nonce, nonce, []byte(secret), []byte(place))), nil
+}
+
+// open gives the secret of what is stored, Unavailable "secrets_key_missing" when
+// no key opens it.
+func (k *SecretKeys) open(place, stored string) (string, error) {
+	rest, sealed := strings.CutPrefix(stored, sealedPrefix)
+	if !sealed {
+		return stored, nil
+	}
+	id, text, _ := strings.Cut(rest, ":")
+	var aead cipher.AEAD
+	if k != nil {
+		aead = k.aead[id]
+	}
+	if aead == nil {
+		return "", failure("secrets_key_missing", place+" is sealed with a key that is not known here (give the key with --secrets-key-file)", errors.New("key "+id))
+	}
+	b, err := base64.RawStdEncoding.DecodeString(text)
+	if err == nil && len(b) < aead.NonceSize() {
+		err = errors.New("too short")
+	}
+	var secret []byte
+	if err == nil {
+		secret, err = aead.Open(nil, b[:aead.NonceSize()], b[aead.NonceSize():], []byte(place))
+	}
+	if err != nil {
+		return "", failure("secret_damaged", place+" cannot be opened: it was changed, or belongs to another row; set it anew", err)
+	}
+	return string(secret), nil
+}
+
+// current says whether what is stored needs no sealing: it is empty, or sealed
+// with the key that seals.
+func (k *SecretKeys) current(stored string) bool {
+	return stored == "" || k != nil && strings.HasPrefix(stored, sealedPrefix+k.ids[0]+":")
+}
+
+// sealedTables are where secrets are.
+var sealedTables = []struct{ table, column string }{{"trunks", "password"}, {"bots", "auth_token"}, {"webhooks", "secret"}, {"webhooks", "old_secret"}}
+
+// placeOf names the row of a secret; a sealed secret opens in its place only.
+func placeOf(table, column, id string) string { return table + "." + column + " of " + id }
+
+func trunkPlace(id engine.TrunkID) string { return placeOf("trunks", "password", string(id)) }
+func botPlace(id engine.BotID) string     { return placeOf("bots", "auth_token", string(id)) }
