@@ -8,12 +8,13 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
 )
 
-var selectEvent = "SELECT " + names(eventColumns, "e") + " FROM events e "
+var selectEvent = "SELECT " + column.Names(eventColumns, "e") + " FROM events e "
 
 func scanEvent(row pgx.CollectableRow) (e journal.Event, err error) {
-	err = row.Scan(targets(eventColumns, &eventRow{Event: &e}, nil)...)
+	err = row.Scan(column.Targets(eventColumns, &eventRow{Event: &e}, nil)...)
 	return e, err
 }
 

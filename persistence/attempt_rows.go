@@ -5,16 +5,18 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 
+	"dialler/persistence/column"
+
 	"github.com/jackc/pgx/v5"
 )
 
 var (
-	selectAttempt = "SELECT " + names(attemptColumns, "a") + " FROM attempts a "
-	selectLeg     = "SELECT " + names(legColumns, "l") + " FROM legs l "
+	selectAttempt = "SELECT " + column.Names(attemptColumns, "a") + " FROM attempts a "
+	selectLeg     = "SELECT " + column.Names(legColumns, "l") + " FROM legs l "
 )
 
 func scanAttempt(row pgx.CollectableRow) (a attempt.Attempt, err error) {
-	err = row.Scan(targets(attemptColumns, &a, make([]any, 0, len(attemptColumns)))...)
+	err = row.Scan(column.Targets(attemptColumns, &a, make([]any, 0, len(attemptColumns)))...)
 	return a, err
 }
 
@@ -34,7 +36,7 @@ func (d *DB) attempts(ctx context.Context, where string, args ...any) ([]attempt
 	defer legs.Close()
 	for legs.Next() {
 		row := legRow{leg: &attempt.Leg{}}
-		if err := legs.Scan(targets(legColumns, &row, make([]any, 0, len(legColumns)))...); err != nil {
+		if err := legs.Scan(column.Targets(legColumns, &row, make([]any, 0, len(legColumns)))...); err != nil {
 			return nil, d.wrap("legs not read", err)
 		}
 		row.leg.ID = engine.AttemptID(row.attempt).Leg(row.n)

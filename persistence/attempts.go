@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/persistence/column"
 )
 
 // OpenAttempts lists every attempt that has not ended, of campaigns and
@@ -18,7 +19,7 @@ func (s *Store) OpenAttempts(ctx context.Context) ([]attempt.Attempt, error) {
 
 // Attempt gives an attempt with its legs; ok is false when there is none.
 func (s *Store) Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error) {
-	if !isID(string(id)) {
+	if !column.IsID(string(id)) {
 		return attempt.Attempt{}, false, nil
 	}
 	list, err := s.db.attempts(ctx, "WHERE a.id = $1", string(id))

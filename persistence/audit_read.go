@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine/chain"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
 )
 
 // storedEvent is an event with what is stored of it beside its fields.
@@ -44,10 +45,10 @@ func (e *storedEvent) whole() bool {
 	return string(d[:]) == string(e.digest)
 }
 
-var selectStored = "SELECT " + names(eventColumns, "e") + ", e.leg, e.activity, e.data::text, e.digest FROM events e "
+var selectStored = "SELECT " + column.Names(eventColumns, "e") + ", e.leg, e.activity, e.data::text, e.digest FROM events e "
 
 func scanStored(row pgx.CollectableRow) (e storedEvent, err error) {
-	err = row.Scan(append(targets(eventColumns, &eventRow{Event: &e.Event}, nil), &e.leg, &e.activity, &e.data, &e.digest)...)
+	err = row.Scan(append(column.Targets(eventColumns, &eventRow{Event: &e.Event}, nil), &e.leg, &e.activity, &e.data, &e.digest)...)
 	return e, err
 }
 

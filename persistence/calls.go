@@ -13,6 +13,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/persistence/column"
 )
 
 const (
@@ -43,7 +44,7 @@ func (s *Store) Calls(ctx context.Context, q attempt.Query) (list []attempt.Atte
 		sql = fmt.Sprintf("SELECT a.* FROM (%s LIMIT %d) a %s%s", inner, callsSeen, narrow, c.order)
 		c.args = args
 	}
-	sql = fmt.Sprintf("SELECT %s FROM (%s LIMIT %d) a%s", names(attemptColumns, "a"), sql, q.Limit+1, c.order)
+	sql = fmt.Sprintf("SELECT %s FROM (%s LIMIT %d) a%s", column.Names(attemptColumns, "a"), sql, q.Limit+1, c.order)
 	rows, _ := s.db.read.Query(ctx, sql, c.args...)
 	list, err = pgx.CollectRows(rows, scanAttempt)
 	switch {
@@ -57,7 +58,7 @@ func (s *Store) Calls(ctx context.Context, q attempt.Query) (list []attempt.Atte
 	}
 	// The last one that was looked at, if there may be more behind it.
 	err = s.db.read.QueryRow(ctx, fmt.Sprintf("SELECT a.id FROM attempts a %s%s LIMIT 1 OFFSET %d", c.where, c.order, callsSeen-1), c.args[:c.own]...).
-		Scan(hexInto[engine.AttemptID]{&next})
+		Scan(column.Hex(&next))
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
 	}
@@ -99,7 +100,7 @@ func (s *Store) callsWhere(ctx context.Context, q *attempt.Query) (c callsQuery,
 		add("a.campaign_id = {0}", string(q.Campaign))
 	}
 	if q.Contact != "" {
-		if !isID(string(q.Contact)) {
+		if !column.IsID(string(q.Contact)) {
 			add("false")
 		} else { // the index begins with the campaign
 			add("a.campaign_id = (SELECT c.campaign_id FROM contacts c WHERE c.id = {0}::uuid) AND a.contact_id = {0}::uuid", string(q.Contact))
@@ -144,7 +145,7 @@ func (c *callsQuery) narrow(q *attempt.Query) (where string, args []any) {
 var ErrNoCursor = engine.NotFound("cursor_not_found", "the call behind which the list is to go on is not there (any more); take the list from its beginning")
 
 func (s *Store) cursorAt(ctx context.Context, id engine.AttemptID) (at *time.Time, err error) {
-	if !isID(string(id)) {
+	if !column.IsID(string(id)) {
 		return nil, ErrNoCursor
 	}
 	err = s.db.read.QueryRow(ctx, "SELECT reserved_at FROM attempts WHERE id = $1", string(id)).Scan(&at)

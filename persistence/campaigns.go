@@ -10,13 +10,14 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/ownership"
+	"dialler/persistence/column"
 )
 
 // InsertCampaign stores a new draft with its first event. The same campaign
 // given again is harmless.
 func (s *Store) InsertCampaign(ctx context.Context, c campaign.Campaign, events ...journal.Event) error {
 	return s.db.inTx(ctx, "campaign not stored", func(tx pgx.Tx) error {
-		if err := execRows(ctx, tx, insertCampaign, campaignColumns, &s.db.shapes.Load().campaigns, &c); err != nil {
+		if err := column.Exec(ctx, tx, insertCampaign, campaignColumns, &s.db.shapes.Load().campaigns, &c); err != nil {
 			return err
 		}
 		return s.db.tell(ctx, tx, events...)
@@ -65,7 +66,7 @@ func (s *Store) AcquireCampaign(ctx context.Context, id engine.CampaignID) (c ca
 		}
 		rows, _ := tx.Query(ctx, `UPDATE campaigns c SET epoch = epoch + 1,
 			seq = greatest(seq, (SELECT max(e.seq) FROM events e WHERE e.campaign_id = $1 AND e.seq > 0))
-			WHERE c.id = $1 RETURNING `+names(campaignColumns, "c"), string(id))
+			WHERE c.id = $1 RETURNING `+column.Names(campaignColumns, "c"), string(id))
 		c, err = pgx.CollectExactlyOneRow(rows, scanCampaign)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return ErrCampaignNotFound

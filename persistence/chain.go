@@ -1,6 +1,9 @@
 package persistence
 
-import "dialler/engine/journal"
+import (
+	"dialler/engine/journal"
+	"dialler/persistence/column"
+)
 
 // How events get into their chain (package chain): whatever writes events ends
 // with chained, in the same statement. An event that is there already is not
@@ -22,7 +25,7 @@ const looseChain = "(to_char(t.at AT TIME ZONE 'UTC', 'YYYYMM')::integer * 100 +
 
 // tellEvents writes events from an array of rows.
 func tellEvents(slot string) string {
-	return "WITH told AS (" + insertFrom("events", eventColumns) + told(slot) + ")" + chained
+	return "WITH told AS (" + column.InsertFrom("events", eventColumns) + told(slot) + ")" + chained
 }
 
 // told ends an INSERT INTO events AS t.
@@ -54,7 +57,7 @@ const chained = `, batch AS (
 // by the program. Their insert fails when one of them is there already; then the
 // group is tried again with the statement above.
 var (
-	freshEvents = insertFrom("events", eventColumns)
+	freshEvents = column.InsertFrom("events", eventColumns)
 	appendBatch = `WITH head AS (
 		INSERT INTO event_heads AS h (campaign_id, run, n, hash)
 		VALUES ($1::text, $2::integer, 1, sha256('\x0000000000000000000000000000000000000000000000000000000000000000' || $4::bytea))

@@ -12,6 +12,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/persistence/failure"
 )
 
 // What charts are drawn of is counted from the attempts, in one pass over those
@@ -190,7 +191,7 @@ func (s *Store) chart(ctx context.Context, what string, id engine.CampaignID, ru
 		if err == nil {
 			err = read(tx, run)
 		}
-		if state, _ := sqlState(err); state == "57014" && ctx.Err() == nil {
+		if state, _ := failure.SQLState(err); state == "57014" && ctx.Err() == nil {
 			return errChartTooLong
 		}
 		return err

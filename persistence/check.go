@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
 )
 
 // check begins the transaction and asks the database everything on which it
@@ -49,15 +50,15 @@ func (c *checks) each(f func(i int, w *journal.Write)) {
 	}
 }
 
-func (t *commit) texts(n int) *array {
+func (t *commit) texts(n int) *column.Array {
 	a := &t.g.arrays[n]
-	a.reset(pgtype.TextOID)
+	a.Reset(pgtype.TextOID)
 	return a
 }
 
-func (t *commit) arrayOf(n int, oid uint32) *array {
+func (t *commit) arrayOf(n int, oid uint32) *column.Array {
 	a := &t.g.arrays[n]
-	a.reset(oid)
+	a.Reset(oid)
 	return a
 }
 
@@ -70,13 +71,13 @@ func (c *checks) epochs() {
 		}
 		if _, seen := asked[w.Campaign]; !seen {
 			asked[w.Campaign] = -1 // no such campaign
-			ids.text(string(w.Campaign))
+			ids.Text(string(w.Campaign))
 		}
 	})
 	if len(asked) == 0 {
 		return
 	}
-	c.t.queue("epochs", [][]byte{ids.param()}, func(rows [][][]byte) error {
+	c.t.queue("epochs", [][]byte{ids.Param()}, func(rows [][][]byte) error {
 		for _, r := range rows {
 			asked[engine.CampaignID(r[0])] = int64(binary.BigEndian.Uint64(r[1])) //nolint:gosec // two's complement is the wire form
 		}
@@ -96,14 +97,14 @@ func (c *checks) suppressions() {
 			c.refuse(i, w.Intent.Refused)
 		}
 		if n := unsuppressed(w); n != "" {
-			numbers.text(string(n))
-			numbers.text(c.t.hashed(n))
+			numbers.Text(string(n))
+			numbers.Text(c.t.hashed(n))
 		}
 	})
-	if numbers.n == 0 {
+	if numbers.Empty() {
 		return
 	}
-	c.t.queue("suppressed", [][]byte{numbers.param()}, func(rows [][][]byte) error {
+	c.t.queue("suppressed", [][]byte{numbers.Param()}, func(rows [][][]byte) error {
 		if len(rows) == 0 {
 			return nil
 		}
@@ -160,16 +161,16 @@ func (c *checks) known() {
 			return
 		}
 		first[k], asked[n.ID] = n.ID, i
-		campaigns.text(string(n.Campaign))
-		numbers.text(string(n.Number))
-		ids.id(string(n.ID))
+		campaigns.Text(string(n.Campaign))
+		numbers.Text(string(n.Number))
+		ids.ID(string(n.ID))
 	})
 	if first == nil {
 		return
 	}
-	c.t.queue("known", [][]byte{campaigns.param(), numbers.param(), ids.param()}, func(rows [][][]byte) error {
+	c.t.queue("known", [][]byte{campaigns.Param(), numbers.Param(), ids.Param()}, func(rows [][][]byte) error {
 		for _, r := range rows {
-			if i, ok := asked[engine.ContactID(idOf(r[0]))]; ok {
+			if i, ok := asked[engine.ContactID(column.IDOf(r[0]))]; ok {
 				c.refuse(i, journal.ErrContactExists)
 			}
 		}
@@ -193,11 +194,11 @@ func (c *checks) replies() {
 		if first == nil {
 			first = map[replyKey]int{}
 			for n := range 4 {
-				a[n].reset(pgtype.TextOID)
+				a[n].Reset(pgtype.TextOID)
 			}
-			a[4].reset(pgtype.Int4OID)
-			a[5].reset(pgtype.ByteaOID)
-			c.t.g.instants.reset(pgtype.TimestamptzOID)
+			a[4].Reset(pgtype.Int4OID)
+			a[5].Reset(pgtype.ByteaOID)
+			c.t.g.instants.Reset(pgtype.TimestamptzOID)
 		}
 		r := w.Reply
 		if _, seen := first[keyOf(r)]; seen {
@@ -205,18 +206,18 @@ func (c *checks) replies() {
 			return
 		}
 		first[keyOf(r)] = i
-		a[0].text(string(r.Key))
-		a[1].text(r.Route)
-		a[2].text(r.Token)
-		a[3].text(r.BodyHash)
-		a[4].int4(int64(r.Status))
-		a[5].bytea(r.Body)
-		c.t.g.instants.instant(r.At)
+		a[0].Text(string(r.Key))
+		a[1].Text(r.Route)
+		a[2].Text(r.Token)
+		a[3].Text(r.BodyHash)
+		a[4].Int4(int64(r.Status))
+		a[5].Bytea(r.Body)
+		c.t.g.instants.Instant(r.At)
 	})
 	if first == nil {
 		return
 	}
-	params := [][]byte{a[0].param(), a[1].param(), a[2].param(), a[3].param(), a[4].param(), a[5].param(), c.t.g.instants.param()}
+	params := [][]byte{a[0].Param(), a[1].Param(), a[2].Param(), a[3].Param(), a[4].Param(), a[5].Param(), c.t.g.instants.Param()}
 	c.t.queue("replies", params, func(rows [][][]byte) error {
 		for _, r := range rows {
 			delete(first, replyKey{string(r[0]), string(r[1]), string(r[2])})
@@ -248,17 +249,17 @@ func (c *checks) holds() {
 			return
 		}
 		first[w.Intent.Number] = i
-		numbers.text(string(w.Intent.Number))
-		attempts.id(string(w.Intent.Attempt))
-		left.int8(w.Intent.Bound.Sub(c.t.now).Microseconds())
+		numbers.Text(string(w.Intent.Number))
+		attempts.ID(string(w.Intent.Attempt))
+		left.Int8(w.Intent.Bound.Sub(c.t.now).Microseconds())
 	})
 	if first == nil {
 		return
 	}
-	c.t.queue("holds", [][]byte{numbers.param(), attempts.param(), left.param()}, func(rows [][][]byte) error {
+	c.t.queue("holds", [][]byte{numbers.Param(), attempts.Param(), left.Param()}, func(rows [][][]byte) error {
 		held := make(map[engine.AttemptID]struct{}, len(rows))
 		for _, r := range rows {
-			held[engine.AttemptID(idOf(r[0]))] = struct{}{}
+			held[engine.AttemptID(column.IDOf(r[0]))] = struct{}{}
 		}
 		for _, i := range first {
 			if _, ok := held[c.t.writes[i].Intent.Attempt]; !ok {
@@ -281,28 +282,28 @@ func (c *checks) caps() {
 			return
 		}
 		if len(asked) == 0 {
-			a[0].reset(pgtype.TextOID)
-			a[1].reset(pgtype.UUIDOID)
-			a[2].reset(pgtype.Int4OID)
-			since.reset(pgtype.TimestamptzOID)
+			a[0].Reset(pgtype.TextOID)
+			a[1].Reset(pgtype.UUIDOID)
+			a[2].Reset(pgtype.Int4OID)
+			since.Reset(pgtype.TimestamptzOID)
 		}
 		n := w.Intent
 		asked[n.Attempt] = i
-		a[0].text(string(n.Number))
-		a[1].id(string(n.Attempt))
-		a[2].int4(int64(n.Cap.Attempts))
-		since.instant(n.Cap.Now.Add(-n.Cap.Period))
+		a[0].Text(string(n.Number))
+		a[1].ID(string(n.Attempt))
+		a[2].Int4(int64(n.Cap.Attempts))
+		since.Instant(n.Cap.Now.Add(-n.Cap.Period))
 	})
 	if len(asked) == 0 {
 		return
 	}
-	c.t.queue("capped", [][]byte{a[0].param(), a[1].param(), a[2].param(), since.param()}, func(rows [][][]byte) error {
+	c.t.queue("capped", [][]byte{a[0].Param(), a[1].Param(), a[2].Param(), since.Param()}, func(rows [][][]byte) error {
 		for _, r := range rows {
-			i, ok := asked[engine.AttemptID(idOf(r[0]))]
+			i, ok := asked[engine.AttemptID(column.IDOf(r[0]))]
 			if !ok {
 				continue
 			}
-			c.refuse(i, c.t.writes[i].Intent.Cap.Refusal(instantOf(r[1])))
+			c.refuse(i, c.t.writes[i].Intent.Cap.Refusal(column.InstantOf(r[1])))
 		}
 		return nil
 	})
@@ -319,29 +320,29 @@ func (c *checks) keyCaps() {
 			return
 		}
 		if len(asked) == 0 {
-			a[0].reset(pgtype.TextOID)
-			a[1].reset(pgtype.Int4OID)
-			a[2].reset(pgtype.UUIDOID)
-			since.reset(pgtype.TimestamptzOID)
+			a[0].Reset(pgtype.TextOID)
+			a[1].Reset(pgtype.Int4OID)
+			a[2].Reset(pgtype.UUIDOID)
+			since.Reset(pgtype.TimestamptzOID)
 		}
 		n := w.Intent.KeyCap
 		if asked[n.Key] == nil {
-			a[0].text(string(n.Key))
-			a[1].int4(int64(n.Calls))
-			since.instant(n.Now.Add(-journal.KeyCapPeriod))
+			a[0].Text(string(n.Key))
+			a[1].Int4(int64(n.Calls))
+			since.Instant(n.Now.Add(-journal.KeyCapPeriod))
 		}
-		a[2].id(string(w.Intent.Attempt))
+		a[2].ID(string(w.Intent.Attempt))
 		asked[n.Key] = append(asked[n.Key], i)
 	})
 	if len(asked) == 0 {
 		return
 	}
-	c.t.queue("keylock", [][]byte{a[0].param()}, nothing)
-	c.t.queue("keycalls", [][]byte{a[0].param(), a[1].param(), since.param(), a[2].param()}, func(rows [][][]byte) error {
+	c.t.queue("keylock", [][]byte{a[0].Param()}, nothing)
+	c.t.queue("keycalls", [][]byte{a[0].Param(), a[1].Param(), since.Param(), a[2].Param()}, func(rows [][][]byte) error {
 		placed, oldest := map[engine.KeyID]int64{}, map[engine.KeyID]time.Time{}
 		for _, r := range rows {
 			k := engine.KeyID(r[0])
-			placed[k], oldest[k] = int64(binary.BigEndian.Uint64(r[1])), instantOf(r[2]) //nolint:gosec // a count
+			placed[k], oldest[k] = int64(binary.BigEndian.Uint64(r[1])), column.InstantOf(r[2]) //nolint:gosec // a count
 		}
 		for k, list := range asked {
 			for _, i := range list {
@@ -371,19 +372,19 @@ func (t *commit) variables() {
 	ids, hashes := t.arrayOf(0, pgtype.UUIDOID), t.arrayOf(1, pgtype.Int8OID)
 	for _, c := range t.g.rows.contacts {
 		if len(c.Variables) > 0 {
-			ids.id(string(c.ID))
-			hashes.int8(variablesHash(c.Variables))
+			ids.ID(string(c.ID))
+			hashes.Int8(variablesHash(c.Variables))
 		}
 	}
-	if ids.n == 0 {
+	if ids.Empty() {
 		return
 	}
-	t.queue("stalevars", [][]byte{ids.param(), hashes.param()}, func(rows [][][]byte) error {
+	t.queue("stalevars", [][]byte{ids.Param(), hashes.Param()}, func(rows [][][]byte) error {
 		for _, r := range rows {
 			if t.stale == nil {
 				t.stale = map[engine.ContactID]struct{}{}
 			}
-			t.stale[engine.ContactID(idOf(r[0]))] = struct{}{}
+			t.stale[engine.ContactID(column.IDOf(r[0]))] = struct{}{}
 		}
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
 )
 
 // --- messages for machines -----------------------------------------------------
@@ -96,7 +97,7 @@ func scanReview(row pgx.CollectableRow) (v engine.AMDReview, err error) {
 	var id [16]byte
 	var ms int64
 	err = row.Scan(&id, &v.Campaign, &v.Trunk, &v.Country, &v.Verdict, &v.RevisedFrom, &v.Confidence, &ms, &v.AnsweredAt, &v.Audio, &v.Label, &v.LabelledBy, &v.LabelledAt)
-	v.Attempt, v.Took = engine.AttemptID(formatID(id)), time.Duration(ms)*time.Millisecond
+	v.Attempt, v.Took = engine.AttemptID(column.FormatID(id)), time.Duration(ms)*time.Millisecond
 	return v, err
 }
 
@@ -116,7 +117,7 @@ var errNoReview = engine.NotFound("review_not_found", "Nobody is asked about thi
 
 // AMDReview gives one; NotFound "review_not_found".
 func (s *Store) AMDReview(ctx context.Context, id engine.AttemptID) (v engine.AMDReview, err error) {
-	if !isID(string(id)) {
+	if !column.IsID(string(id)) {
 		return v, errNoReview
 	}
 	rows, _ := s.db.read.Query(ctx, "SELECT "+reviewColumns+" FROM amd_reviews v LEFT JOIN recordings r ON r.attempt_id = v.attempt_id WHERE v.attempt_id = $1", string(id))
@@ -129,7 +130,7 @@ func (s *Store) AMDReview(ctx context.Context, id engine.AttemptID) (v engine.AM
 
 // LabelAMDReview keeps what a person says that a call was; "" takes it back.
 func (s *Store) LabelAMDReview(ctx context.Context, id engine.AttemptID, label engine.Verdict, who engine.Who) error {
-	if !isID(string(id)) {
+	if !column.IsID(string(id)) {
 		return errNoReview
 	}
 	return s.db.inTx(ctx, "label not stored", func(tx pgx.Tx) error {

@@ -11,6 +11,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
 )
 
 // A clone is made by the database alone, in one transaction over one snapshot:
@@ -65,7 +66,7 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 		if err := draft.Settings.CheckCopy(); err != nil {
 			return err
 		}
-		if err := execRows(ctx, tx, insertCampaign, campaignColumns, &s.db.shapes.Load().campaigns, &draft); err != nil {
+		if err := column.Exec(ctx, tx, insertCampaign, campaignColumns, &s.db.shapes.Load().campaigns, &draft); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, cloneContacts, string(cmd.Campaign), string(as), draft.Settings.MaxAttempts, now); err != nil {

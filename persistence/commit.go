@@ -10,6 +10,8 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
+	"dialler/persistence/failure"
 )
 
 // The statements of a group commit, prepared on every connection for it.
@@ -74,22 +76,22 @@ var statements = map[string]string{
 	"stalevars": `SELECT u.id FROM unnest($1::uuid[], $2::bigint[]) AS u(id, hash)
 		LEFT JOIN contact_variables v ON v.contact_id = u.id WHERE v.hash IS DISTINCT FROM u.hash`,
 
-	"contacts": upsertInto("contacts", contactColumns, "id", "excluded.version > t.version"),
+	"contacts": column.UpsertInto("contacts", contactColumns, "id", "excluded.version > t.version"),
 	// Behind the contacts: only the version that stands brings its variables, and
 	// an erased person gets none back.
 	"variables": `INSERT INTO contact_variables AS t (contact_id, hash, variables)
 		SELECT u.id, u.hash, u.variables FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::jsonb[]) AS u(id, version, hash, variables)
 		JOIN contacts c ON c.id = u.id AND c.version = u.version AND NOT starts_with(c.number, '` + engine.ErasedPrefix + `')
 		ON CONFLICT (contact_id) DO UPDATE SET hash = excluded.hash, variables = excluded.variables`,
-	"attempts": upsertInto("attempts", attemptColumns, "id", attemptNewer),
+	"attempts": column.UpsertInto("attempts", attemptColumns, "id", attemptNewer),
 	"recordings": `INSERT INTO recordings (attempt_id, campaign_id, place, started_at)
 		SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[]) ON CONFLICT (attempt_id) DO NOTHING`,
 	"reviews":      insertReviews,
-	"legs":         upsertInto("legs", legColumns, "attempt_id, n", legNewer),
+	"legs":         column.UpsertInto("legs", legColumns, "attempt_id, n", legNewer),
 	"events":       tellEvents(ownSlot),
 	"fresh events": freshEvents,
 	"append batch": appendBatch,
-	"campaigns":    upsertInto("campaigns", campaignColumns, "id", "excluded.seq >= t.seq"),
+	"campaigns":    column.UpsertInto("campaigns", campaignColumns, "id", "excluded.seq >= t.seq"),
 	"released": `DELETE FROM number_holds h USING unnest($1::text[], $2::uuid[]) AS u(number, attempt)
 		WHERE h.number = u.number AND h.attempt_id = u.attempt`,
 	// By the server's clock, which says when the hold is over: the program's may
@@ -126,7 +128,7 @@ func NewWriter(db *DB) *Writer {
 func prepareCommit(ctx context.Context, c *pgx.Conn) error {
 	for name, sql := range statements {
 		if _, err := c.PgConn().Prepare(ctx, name, sql, nil); err != nil {
-			return failure("schema_mismatch", "the database's schema does not fit this program: statement "+name, err)
+			return failure.New("schema_mismatch", "the database's schema does not fit this program: statement "+name, err)
 		}
 	}
 	return nil
@@ -157,7 +159,7 @@ func (w *Writer) Commit(ctx context.Context, writes []journal.Write) (refused []
 		if err == nil {
 			return refused, nil
 		}
-		state, _ := sqlState(err)
+		state, _ := failure.SQLState(err)
 		switch {
 		case state == "23505" && !repeated: // events that are there already, most likely
 			repeated = true
@@ -176,7 +178,7 @@ func (w *Writer) Commit(ctx context.Context, writes []journal.Write) (refused []
 				continue
 			}
 		}
-		if v, _ := judge(err); v == unacceptable {
+		if v, _ := failure.Judge(err); v == failure.Unacceptable {
 			return w.commitApart(ctx, writes, err)
 		}
 		return nil, w.db.failed("commit_failed", "the database did not commit; it is tried again", err)
@@ -204,14 +206,14 @@ func (w *Writer) commitApart(ctx context.Context, writes []journal.Write, cause 
 }
 
 func stateOf(err error) string {
-	state, _ := sqlState(err)
+	state, _ := failure.SQLState(err)
 	return state
 }
 
 // rejected names what is wrong with a write that can never be stored. The
 // server's text may hold a phone number and is not passed on.
 func rejected(cause error) error {
-	if state, constraint := sqlState(cause); state == "23505" && constraint == "contacts_number" {
+	if state, constraint := failure.SQLState(cause); state == "23505" && constraint == "contacts_number" {
 		return journal.ErrContactExists
 	}
 	return &engine.Error{Kind: engine.KindInternal, Code: "write_rejected", Detail: "the database cannot store this write"}
@@ -281,13 +283,10 @@ func (t *commit) run() error {
 	return t.store()
 }
 
-var (
-	binaryFormat = []int16{1}
-	nothing      = func([][][]byte) error { return nil }
-)
+func nothing([][][]byte) error { return nil }
 
 func (t *commit) queue(name string, params [][]byte, answer func(rows [][][]byte) error) {
-	t.batch.ExecPrepared(name, params, binaryFormat, binaryFormat)
+	t.batch.ExecPrepared(name, params, column.Binary, column.Binary)
 	t.answers = append(t.answers, answer)
 }
 

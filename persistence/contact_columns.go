@@ -6,6 +6,8 @@ import (
 
 	"dialler/engine/contact"
 
+	"dialler/persistence/column"
+
 	"github.com/jackc/pgx/v5"
 )
 
@@ -13,39 +15,39 @@ type contactRow = contact.Contact
 
 // contactColumns is the one mapping of a contact. Its variables stand in
 // contact_variables.
-var contactColumns = []column[contactRow]{
-	identifier("id", func(c *contactRow) *string { return (*string)(&c.ID) }),
-	immutable(text("campaign_id", func(c *contactRow) *string { return (*string)(&c.Campaign) })),
-	immutable(text("number", func(c *contactRow) *string { return (*string)(&c.Number) })),
-	bigint("position", func(c *contactRow) *int64 { return &c.Position }),
-	text("source", func(c *contactRow) *string { return &c.Source }),
-	integer("run", func(c *contactRow) *int { return &c.Run }),
-	text("state", func(c *contactRow) *contact.State { return &c.State }),
-	text("reason", func(c *contactRow) *string { return &c.Reason }),
-	integer("used", func(c *contactRow) *int { return &c.Used }),
-	integer("unconsumed", func(c *contactRow) *int { return &c.Unconsumed }),
-	integer("max", func(c *contactRow) *int { return &c.Max }),
-	text("last_outcome", func(c *contactRow) *string { return (*string)(&c.LastOutcome) }),
-	text("last_disposition", func(c *contactRow) *string { return &c.LastDisposition }),
-	bigint("last_talk", func(c *contactRow) *time.Duration { return &c.LastTalk }),
-	bigint("longest_talk", func(c *contactRow) *time.Duration { return &c.LongestTalk }),
-	boolean("connected_once", func(c *contactRow) *bool { return &c.ConnectedOnce }),
-	boolean("has_result", func(c *contactRow) *bool { return &c.HasResult }),
-	boolean("rang_unanswered", func(c *contactRow) *bool { return &c.RangUnanswered }),
-	moment("due_at", func(c *contactRow) **time.Time { return &c.DueAt }),
-	integer("due_class", func(c *contactRow) *contact.DueClass { return &c.DueClass }),
-	integer("due_pass", func(c *contactRow) *int { return &c.DuePass }),
-	identifier("attempt_id", func(c *contactRow) *string { return (*string)(&c.Attempt) }),
-	moment("result_due_at", func(c *contactRow) **time.Time { return &c.ResultDueAt }),
-	text("callback", func(c *contactRow) *contact.CallbackState { return &c.Callback }),
-	moment("callback_at", func(c *contactRow) **time.Time { return &c.CallbackAt }),
-	boolean("callback_extra", func(c *contactRow) *bool { return &c.CallbackExtra }),
-	boolean("exclude_after_call", func(c *contactRow) *bool { return &c.ExcludeAfterCall }),
-	text("called_from", func(c *contactRow) *string { return (*string)(&c.CalledFrom) }),
-	moment("abandoned_at", func(c *contactRow) **time.Time { return &c.AbandonedAt }),
-	immutable(instant("created_at", func(c *contactRow) *time.Time { return &c.CreatedAt })),
-	instant("updated_at", func(c *contactRow) *time.Time { return &c.UpdatedAt }),
-	bigint("version", func(c *contactRow) *int64 { return &c.Version }),
+var contactColumns = []column.Of[contactRow]{
+	column.Identifier("id", func(c *contactRow) *string { return (*string)(&c.ID) }),
+	column.Immutable(column.Text("campaign_id", func(c *contactRow) *string { return (*string)(&c.Campaign) })),
+	column.Immutable(column.Text("number", func(c *contactRow) *string { return (*string)(&c.Number) })),
+	column.Bigint("position", func(c *contactRow) *int64 { return &c.Position }),
+	column.Text("source", func(c *contactRow) *string { return &c.Source }),
+	column.Integer("run", func(c *contactRow) *int { return &c.Run }),
+	column.Text("state", func(c *contactRow) *contact.State { return &c.State }),
+	column.Text("reason", func(c *contactRow) *string { return &c.Reason }),
+	column.Integer("used", func(c *contactRow) *int { return &c.Used }),
+	column.Integer("unconsumed", func(c *contactRow) *int { return &c.Unconsumed }),
+	column.Integer("max", func(c *contactRow) *int { return &c.Max }),
+	column.Text("last_outcome", func(c *contactRow) *string { return (*string)(&c.LastOutcome) }),
+	column.Text("last_disposition", func(c *contactRow) *string { return &c.LastDisposition }),
+	column.Bigint("last_talk", func(c *contactRow) *time.Duration { return &c.LastTalk }),
+	column.Bigint("longest_talk", func(c *contactRow) *time.Duration { return &c.LongestTalk }),
+	column.Boolean("connected_once", func(c *contactRow) *bool { return &c.ConnectedOnce }),
+	column.Boolean("has_result", func(c *contactRow) *bool { return &c.HasResult }),
+	column.Boolean("rang_unanswered", func(c *contactRow) *bool { return &c.RangUnanswered }),
+	column.Moment("due_at", func(c *contactRow) **time.Time { return &c.DueAt }),
+	column.Integer("due_class", func(c *contactRow) *contact.DueClass { return &c.DueClass }),
+	column.Integer("due_pass", func(c *contactRow) *int { return &c.DuePass }),
+	column.Identifier("attempt_id", func(c *contactRow) *string { return (*string)(&c.Attempt) }),
+	column.Moment("result_due_at", func(c *contactRow) **time.Time { return &c.ResultDueAt }),
+	column.Text("callback", func(c *contactRow) *contact.CallbackState { return &c.Callback }),
+	column.Moment("callback_at", func(c *contactRow) **time.Time { return &c.CallbackAt }),
+	column.Boolean("callback_extra", func(c *contactRow) *bool { return &c.CallbackExtra }),
+	column.Boolean("exclude_after_call", func(c *contactRow) *bool { return &c.ExcludeAfterCall }),
+	column.Text("called_from", func(c *contactRow) *string { return (*string)(&c.CalledFrom) }),
+	column.Moment("abandoned_at", func(c *contactRow) **time.Time { return &c.AbandonedAt }),
+	column.Immutable(column.Instant("created_at", func(c *contactRow) *time.Time { return &c.CreatedAt })),
+	column.Instant("updated_at", func(c *contactRow) *time.Time { return &c.UpdatedAt }),
+	column.Bigint("version", func(c *contactRow) *int64 { return &c.Version }),
 }
 
 // variablesHash tells whether variables changed, whatever the order of the
@@ -68,9 +70,9 @@ func variablesHash(v map[string]string) int64 {
 
 const fromContacts = " FROM contacts c LEFT JOIN contact_variables v ON v.contact_id = c.id "
 
-var selectContact = "SELECT " + names(contactColumns, "c") + ", v.variables" + fromContacts
+var selectContact = "SELECT " + column.Names(contactColumns, "c") + ", v.variables" + fromContacts
 
 func scanContact(row pgx.CollectableRow) (c contact.Contact, err error) {
-	err = row.Scan(append(targets(contactColumns, &c, make([]any, 0, len(contactColumns)+1)), &c.Variables)...)
+	err = row.Scan(append(column.Targets(contactColumns, &c, make([]any, 0, len(contactColumns)+1)), &c.Variables)...)
 	return c, err
 }

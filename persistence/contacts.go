@@ -14,6 +14,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/pacing"
+	"dialler/persistence/column"
 )
 
 func (s *Store) oneContact(ctx context.Context, where string, args ...any) (c contact.Contact, ok bool, err error) {
@@ -43,7 +44,7 @@ func (s *Store) contactsByNumber(ctx context.Context, keys []numberOf) (map[numb
 	for i, k := range keys {
 		campaigns[i], numbers[i] = string(k.campaign), string(k.number)
 	}
-	rows, _ := s.db.read.Query(ctx, "SELECT "+names(contactColumns, "c")+`, v.variables FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) u(campaign_id, number)) u
+	rows, _ := s.db.read.Query(ctx, "SELECT "+column.Names(contactColumns, "c")+`, v.variables FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) u(campaign_id, number)) u
 		JOIN contacts c ON c.campaign_id = u.campaign_id AND c.number = u.number LEFT JOIN contact_variables v ON v.contact_id = c.id`, plannedEachTime, campaigns, numbers)
 	list, err := pgx.CollectRows(rows, scanContact)
 	found := make(map[numberOf]contact.Contact, len(list))
@@ -55,7 +56,7 @@ func (s *Store) contactsByNumber(ctx context.Context, keys []numberOf) (map[numb
 
 // ContactByID: ok is false when there is none.
 func (s *Store) ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error) {
-	if !isID(string(id)) {
+	if !column.IsID(string(id)) {
 		return contact.Contact{}, false, nil
 	}
 	return s.oneContact(ctx, "WHERE c.id = $1", string(id))
@@ -67,7 +68,7 @@ func (s *Store) ContactsMatching(ctx context.Context, id engine.CampaignID, matc
 	if len(match) == 0 {
 		return nil, nil
 	}
-	rows, _ := s.db.read.Query(ctx, "SELECT "+names(contactColumns, "c")+`, v.variables
+	rows, _ := s.db.read.Query(ctx, "SELECT "+column.Names(contactColumns, "c")+`, v.variables
 		FROM contact_variables v JOIN contacts c ON c.id = v.contact_id
 		WHERE v.variables @> $2 AND c.campaign_id = $1 ORDER BY c.position`, string(id), match)
 	list, err := pgx.CollectRows(rows, scanContact)

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
+
+	"dialler/persistence/column"
 )
 
 // DB is the database with its tables: their rows as this program and the server
@@ -17,7 +19,7 @@ type DB struct {
 }
 
 type layouts struct {
-	contacts, attempts, legs, events, campaigns layout
+	contacts, attempts, legs, events, campaigns column.Layout
 }
 
 // OpenDB reads what the server knows of the tables.
@@ -32,19 +34,19 @@ func OpenDB(ctx context.Context, pool *Pool) (*DB, error) {
 func (d *DB) loadShapes(ctx context.Context) error {
 	var l layouts
 	err := d.inTx(ctx, "row types not read", func(tx pgx.Tx) error {
-		if err := shape(ctx, tx, &l.contacts, "contacts", contactColumns); err != nil {
+		if err := column.ReadLayout(ctx, tx, &l.contacts, "contacts", contactColumns); err != nil {
 			return err
 		}
-		if err := shape(ctx, tx, &l.attempts, "attempts", attemptColumns); err != nil {
+		if err := column.ReadLayout(ctx, tx, &l.attempts, "attempts", attemptColumns); err != nil {
 			return err
 		}
-		if err := shape(ctx, tx, &l.legs, "legs", legColumns); err != nil {
+		if err := column.ReadLayout(ctx, tx, &l.legs, "legs", legColumns); err != nil {
 			return err
 		}
-		if err := shape(ctx, tx, &l.events, "events", eventColumns); err != nil {
+		if err := column.ReadLayout(ctx, tx, &l.events, "events", eventColumns); err != nil {
 			return err
 		}
-		return shape(ctx, tx, &l.campaigns, "campaigns", campaignColumns)
+		return column.ReadLayout(ctx, tx, &l.campaigns, "campaigns", campaignColumns)
 	})
 	if err == nil {
 		d.shapes.Store(&l)

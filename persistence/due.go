@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/contact"
+	"dialler/persistence/column"
 )
 
 // The order in which contacts are dialled is package contact's (Order); here
@@ -54,7 +55,7 @@ var dueContacts = dueGroups + `, due AS (
 			CASE WHEN c.due_class = 2 THEN NULL WHEN ` + promoted + ` THEN c.due_at + $5::interval ELSE c.due_at END AS rank_at
 		FROM due JOIN contacts c ON c.id = due.id
 	)
-	SELECT ` + names(contactColumns, "c") + `, v.variables FROM ranked c LEFT JOIN contact_variables v ON v.contact_id = c.id
+	SELECT ` + column.Names(contactColumns, "c") + `, v.variables FROM ranked c LEFT JOIN contact_variables v ON v.contact_id = c.id
 	ORDER BY c.rank_class, c.rank_group, c.rank_at, c.position LIMIT $4`
 
 // DueContacts gives up to limit contacts that are due at order.Now, in that

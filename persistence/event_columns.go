@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine/chain"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
 )
 
 // eventRow is an event with what is worked out of it once for its row.
@@ -17,22 +18,22 @@ type eventRow struct {
 }
 
 // eventColumns is the one mapping of an event.
-var eventColumns = []column[eventRow]{
-	text("campaign_id", func(e *eventRow) *string { return (*string)(&e.Campaign) }),
-	bigint("seq", func(e *eventRow) *int64 { return &e.Seq }),
-	integer("run", func(e *eventRow) *int { return &e.Run }),
-	instant("at", func(e *eventRow) *time.Time { return &e.At }),
-	text("type", func(e *eventRow) *journal.Type { return &e.Type }),
-	integer("version", func(e *eventRow) *int { return &e.Version }),
-	identifier("contact_id", func(e *eventRow) *string { return (*string)(&e.Contact) }),
-	identifier("attempt_id", func(e *eventRow) *string { return (*string)(&e.Attempt) }),
-	derived("leg", typeInt4, func(w *array, e *eventRow) { w.int4(int64(e.leg)) }),
+var eventColumns = []column.Of[eventRow]{
+	column.Text("campaign_id", func(e *eventRow) *string { return (*string)(&e.Campaign) }),
+	column.Bigint("seq", func(e *eventRow) *int64 { return &e.Seq }),
+	column.Integer("run", func(e *eventRow) *int { return &e.Run }),
+	column.Instant("at", func(e *eventRow) *time.Time { return &e.At }),
+	column.Text("type", func(e *eventRow) *journal.Type { return &e.Type }),
+	column.Integer("version", func(e *eventRow) *int { return &e.Version }),
+	column.Identifier("contact_id", func(e *eventRow) *string { return (*string)(&e.Contact) }),
+	column.Identifier("attempt_id", func(e *eventRow) *string { return (*string)(&e.Attempt) }),
+	column.Derived("leg", column.TypeInt4, func(w *column.Array, e *eventRow) { w.Int4(int64(e.leg)) }),
 	// What the activity log shows: whatever somebody did.
-	derived("activity", typeBool, func(w *array, e *eventRow) { w.bool(e.activity()) }),
-	{name: "data", typ: typeJSON,
-		put:  func(a *array, e *eventRow) error { a.jsonb(e.data); return nil },
-		into: func(e *eventRow) any { return &e.Data }},
-	derived("digest", typeBytea, func(w *array, e *eventRow) { w.bytea(e.digest[:]) }),
+	column.Derived("activity", column.TypeBool, func(w *column.Array, e *eventRow) { w.Bool(e.activity()) }),
+	{Name: "data", Typ: column.TypeJSON,
+		Put:  func(a *column.Array, e *eventRow) error { a.JSONB(e.data); return nil },
+		Into: func(e *eventRow) any { return &e.Data }},
+	column.Derived("digest", column.TypeBytea, func(w *column.Array, e *eventRow) { w.Bytea(e.digest[:]) }),
 }
 
 func (e *eventRow) activity() bool { return e.Event.Data.Who != nil }
@@ -45,14 +46,14 @@ func newEventRow(e *journal.Event, text []byte) (row eventRow, _ []byte, err err
 	if row.data, err = json.Marshal(&e.Data); err != nil {
 		return row, text, err
 	}
-	row.data = cleanJSON(row.data)
+	row.data = column.CleanJSON(row.data)
 	_, row.leg, _ = e.Data.Leg.Attempt()
 	r := chain.Record{Campaign: e.Campaign, Run: e.Run, Seq: e.Seq, At: e.At, Type: string(e.Type), Version: e.Version,
 		Contact: e.Contact, Attempt: e.Attempt, Leg: row.leg, Activity: row.activity(), Data: row.data}
-	if !isID(string(e.Contact)) { // stored as null
+	if !column.IsID(string(e.Contact)) { // stored as null
 		r.Contact = ""
 	}
-	if !isID(string(e.Attempt)) {
+	if !column.IsID(string(e.Attempt)) {
 		r.Attempt = ""
 	}
 	if text, err = r.AppendText(text[:0]); err == nil {

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"dialler/persistence/column"
+
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -18,27 +20,27 @@ func (t *commit) queueEvents() (err error) {
 		return nil
 	}
 	b := &t.g.events
-	b.reset(eventColumns, &t.g.shapes.events)
+	b.Reset(eventColumns, &t.g.shapes.events)
 	links := t.g.links[:0]
 	loose := false // one is of no campaign's sequence
 	var row eventRow
 	for _, e := range events {
 		if row, t.g.text, err = newEventRow(e, t.g.text); err == nil {
-			err = b.add(&row)
+			err = b.Add(&row)
 		}
 		if err != nil {
 			return err
 		}
-		links = append(links, link{campaign: clean(string(e.Campaign)), run: e.Run, seq: e.Seq, at: e.At.UnixMicro(), digest: row.digest})
+		links = append(links, link{campaign: column.Clean(string(e.Campaign)), run: e.Run, seq: e.Seq, at: e.At.UnixMicro(), digest: row.digest})
 		loose = loose || e.Seq <= 0
 	}
 	t.g.links = links
 	slices.SortFunc(links, link.compare)
 	if t.repeated || loose || chains(links) > chainsCap {
-		t.queue("events", [][]byte{b.rows.param()}, nothing)
+		t.queue("events", [][]byte{b.Param()}, nothing)
 		return nil
 	}
-	t.queue("fresh events", [][]byte{b.rows.param()}, nothing)
+	t.queue("fresh events", [][]byte{b.Param()}, nothing)
 	for len(links) > 0 {
 		n := 1
 		for n < len(links) && links[n].sameChain(&links[0]) {
@@ -54,12 +56,12 @@ func (t *commit) queueEvents() (err error) {
 func (t *commit) queueBatch(events []link) {
 	seqs, digests := t.arrayOf(0, pgtype.Int8OID), t.g.text[:0]
 	for i := range events {
-		seqs.int8(events[i].seq)
+		seqs.Int8(events[i].seq)
 		digests = append(digests, events[i].digest[:]...)
 	}
 	t.g.text = digests
 	run := binary.BigEndian.AppendUint32(nil, uint32(int32(events[0].run))) //nolint:gosec // two's complement is the wire form
-	t.queue("append batch", [][]byte{[]byte(events[0].campaign), run, seqs.param(), digests}, nothing)
+	t.queue("append batch", [][]byte{[]byte(events[0].campaign), run, seqs.Param(), digests}, nothing)
 }
 
 // link is what an event's chain knows of it.

@@ -12,6 +12,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/chain"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
 )
 
 // EvidenceWriter takes the record of a run, in this order (evidence.Writer).
@@ -171,7 +172,7 @@ func (e *evidenceReader) events() error {
 	const part = 500 // batches
 	for from := int64(0); ; from += part {
 		n := 0
-		rows, err := e.tx.Query(e.ctx, "SELECT "+names(eventColumns, "e")+`, e.leg, e.activity, e.data::text, e.digest FROM event_batches b
+		rows, err := e.tx.Query(e.ctx, "SELECT "+column.Names(eventColumns, "e")+`, e.leg, e.activity, e.data::text, e.digest FROM event_batches b
 			JOIN events e ON e.campaign_id = b.campaign_id AND e.run = b.run AND e.seq > 0 AND e.seq = ANY (b.seqs) AND e.digest IS NOT NULL
 			WHERE b.campaign_id = $1 AND b.run = $2 AND b.n > $3 AND b.n <= $4 ORDER BY b.n, e.seq, e.at, e.digest`, e.id, e.run, from, from+part)
 		if err := each(rows, err, scanStored, func(x *storedEvent) error { n++; return e.tell(x) }); err != nil {

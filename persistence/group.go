@@ -9,18 +9,19 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
 )
 
 // group is the working space of one group commit, used again and again.
 type group struct {
-	contacts  batchRows[contactRow]
-	attempts  batchRows[attemptRow]
-	legs      batchRows[legRow]
-	events    batchRows[eventRow]
-	campaigns batchRows[campaignRow]
+	contacts  column.Batch[contactRow]
+	attempts  column.Batch[attemptRow]
+	legs      column.Batch[legRow]
+	events    column.Batch[eventRow]
+	campaigns column.Batch[campaignRow]
 	rows      gathered
-	arrays    [10]array // parameters of the smaller statements
-	instants  array
+	arrays    [10]column.Array // parameters of the smaller statements
+	instants  column.Array
 	text      []byte // of an event, to be hashed
 	links     []link
 	sent      []sentLeg

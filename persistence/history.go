@@ -6,6 +6,8 @@ import (
 	"dialler/engine/journal"
 	"time"
 
+	"dialler/persistence/column"
+
 	"github.com/jackc/pgx/v5"
 )
 
@@ -24,7 +26,7 @@ func (d *DB) tell(ctx context.Context, tx pgx.Tx, events ...journal.Event) error
 		}
 		rows[i] = &row
 	}
-	return execRows(ctx, tx, tellApart, eventColumns, &d.shapes.Load().events, rows...)
+	return column.Exec(ctx, tx, tellApart, eventColumns, &d.shapes.Load().events, rows...)
 }
 
 // note writes a change of something configured into the history: who, when,

@@ -12,6 +12,8 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
+	"dialler/persistence/failure"
 )
 
 // Files of contacts. An open import has a connection of its own, from its
@@ -73,9 +75,9 @@ func (s *Store) begin(ctx context.Context, session *importSession, imp campaign.
 	}
 	tag, err := session.conn.Exec(ctx, `INSERT INTO imports (id, campaign_id, state, filename, created_at, created_by, dry_run, key_id, token, request_hash)
 		SELECT $1, c.id, 'staging', $3, $4, $5, $6, $7, $8, $9 FROM campaigns c WHERE c.id = $2`,
-		string(imp.ID), string(imp.Campaign), clean(imp.Filename), imp.CreatedAt, imp.CreatedBy, imp.DryRun,
+		string(imp.ID), string(imp.Campaign), column.Clean(imp.Filename), imp.CreatedAt, imp.CreatedBy, imp.DryRun,
 		string(imp.Idempotency.Key), imp.Idempotency.Token, imp.Idempotency.BodyHash)
-	switch _, constraint := sqlState(err); constraint {
+	switch _, constraint := failure.SQLState(err); constraint {
 	case "imports_open":
 		return errImportInProgress
 	case "imports_request":
@@ -188,7 +190,7 @@ func copyRows(ctx context.Context, tx pgx.Tx, id engine.ImportID, rows []journal
 				if err != nil {
 					return nil, err
 				}
-				vars = cleanJSON(b)
+				vars = column.CleanJSON(b)
 			}
 			return []any{string(id), int64(r.Line), string(r.ID), r.Number.E164(), variablesHash(r.Variables), vars}, nil
 		}))
@@ -204,7 +206,7 @@ func copyRejected(ctx context.Context, tx pgx.Tx, id engine.ImportID, session *i
 	_, err := tx.CopyFrom(ctx, pgx.Identifier{"import_rejected"}, []string{"import_id", "line", "number", "reason", "message"},
 		pgx.CopyFromSlice(len(rejected), func(i int) ([]any, error) {
 			r := &rejected[i]
-			return []any{string(id), int64(r.Line), clean(r.Number), r.Reason, clean(r.Message)}, nil
+			return []any{string(id), int64(r.Line), column.Clean(r.Number), r.Reason, column.Clean(r.Message)}, nil
 		}))
 	return err
 }
@@ -275,7 +277,7 @@ const (
 )
 
 func scanImport(row pgx.CollectableRow) (i campaign.Import, err error) {
-	err = row.Scan(hexInto[engine.ImportID]{&i.ID}, &i.Campaign, &i.State, &i.Filename, &i.Rows, &i.Added, &i.Invalid, &i.Duplicate, &i.Excluded,
+	err = row.Scan(column.Hex(&i.ID), &i.Campaign, &i.State, &i.Filename, &i.Rows, &i.Added, &i.Invalid, &i.Duplicate, &i.Excluded,
 		&i.CreatedAt, &i.CreatedBy, &i.FinishedAt, &i.Problem, &i.DryRun, &i.Idempotency.Key, &i.Idempotency.Token, &i.Idempotency.BodyHash)
 	return i, err
 }
@@ -285,7 +287,7 @@ var ErrImportNotFound = engine.NotFound("import_not_found", "no import of this c
 
 // Import gives one import.
 func (s *Store) Import(ctx context.Context, id engine.ImportID) (campaign.Import, error) {
-	if !isID(string(id)) {
+	if !column.IsID(string(id)) {
 		return campaign.Import{}, ErrImportNotFound
 	}
 	rows, _ := s.db.read.Query(ctx, selectImport+"WHERE i.id = $1", string(id))

@@ -12,6 +12,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
 )
 
 // AddContacts inserts contacts with ascending positions behind those that are
@@ -67,7 +68,7 @@ func addRowsOf(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, rows 
 	q, _ := tx.Query(ctx, addContacts, string(add.Campaign), add.Run, add.Source, add.Max, int(add.DueClass), add.At, sticky,
 		rows.ids, rows.numbers, rows.hashes, rows.variables)
 	list, err := pgx.CollectRows(q, func(row pgx.CollectableRow) (r campaign.BatchResult, err error) {
-		return r, row.Scan(&r.Status, hexInto[engine.ContactID]{&r.ContactID})
+		return r, row.Scan(&r.Status, column.Hex(&r.ContactID))
 	})
 	if err != nil {
 		return nil, err
@@ -139,10 +140,10 @@ func insertRows(add *journal.ContactInsert) (r newRows, err error) {
 			if vars, err = json.Marshal(c.Variables); err != nil {
 				return r, err
 			}
-			vars = cleanJSON(vars)
+			vars = column.CleanJSON(vars)
 		}
 		r.ids = append(r.ids, string(c.ID))
-		r.numbers = append(r.numbers, clean(c.Number.E164()))
+		r.numbers = append(r.numbers, column.Clean(c.Number.E164()))
 		r.hashes = append(r.hashes, variablesHash(c.Variables))
 		r.variables = append(r.variables, vars)
 	}

@@ -3,6 +3,8 @@ package persistence
 import (
 	"sync"
 	"time"
+
+	"dialler/persistence/column"
 )
 
 // A write brings all legs of its attempt, most of them as they were before. To
@@ -35,7 +37,7 @@ func sentLegOf(l *legRow) (s sentLeg, ok bool) {
 	s.n = l.n
 	s.legMark = legMark{seq: l.leg.Seq, code: l.leg.SIPCode, q850: l.leg.Q850, sent: micros(l.leg.SentAt), ended: micros(l.leg.EndedAt),
 		dialog: l.leg.Dialog != nil}
-	return s, l.far.kind == "" && parseID(l.attempt, &s.attempt)
+	return s, l.far.kind == "" && column.ParseID(l.attempt, &s.attempt)
 }
 
 func micros(t *time.Time) int64 {

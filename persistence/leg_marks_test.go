@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/persistence/column"
 )
 
 func TestALegIsRememberedOnceItsCommitIsConfirmed(t *testing.T) {
@@ -55,4 +56,4 @@ func TestALegIsRememberedOnceItsCommitIsConfirmed(t *testing.T) {
 	}
 }
 
-func numberedID(i int) string { return formatID([16]byte{byte(i >> 16), byte(i >> 8), byte(i)}) }
+func numberedID(i int) string { return column.FormatID([16]byte{byte(i >> 16), byte(i >> 8), byte(i)}) }

@@ -15,6 +15,8 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+
+	"dialler/persistence/failure"
 )
 
 // migrate brings the schema up to date. Of several processes that start at
@@ -23,7 +25,7 @@ import (
 func migrate(ctx context.Context, url string, cfg Config) error {
 	cc, err := pgx.ParseConfig(url)
 	if err != nil {
-		return badURL(err)
+		return failure.BadURL(err)
 	}
 	configure(cc, cfg)
 	// Those of tables are not: every writer that comes later would wait as well.
@@ -34,21 +36,21 @@ func migrate(ctx context.Context, url string, cfg Config) error {
 
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return failure(awayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
+		return failure.New(failure.AwayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
 	}
 	defer func() { _ = conn.Close() }()
 	// The lock of schema changes is waited for as long as it takes.
 	if _, err := conn.ExecContext(ctx, "SET lock_timeout = 0"); err != nil {
-		return failure("migration_failed", "the lock for schema changes was not given", err)
+		return failure.New("migration_failed", "the lock for schema changes was not given", err)
 	}
 	const lock = "SELECT pg_advisory_lock(hashtext('dialler.migrations'), hashtext(current_schema()))"
 	if _, err := conn.ExecContext(ctx, lock); err != nil {
-		return failure("migration_failed", "the lock for schema changes was not given", err)
+		return failure.New("migration_failed", "the lock for schema changes was not given", err)
 	}
 	// The session's end gives the lock back, also when this process dies.
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.Migrations, goose.WithVerbose(false))
 	if err != nil {
-		return failure("migration_failed", "the schema changes cannot be read", err)
+		return failure.New("migration_failed", "the schema changes cannot be read", err)
 	}
 	for try := 1; ; try++ {
 		var done []*goose.MigrationResult
@@ -63,16 +65,16 @@ func migrate(ctx context.Context, url string, cfg Config) error {
 		for _, r := range done {
 			cfg.Log.Info().Str("migration", fmt.Sprint(r.Source.Version)).Dur("took", r.Duration).Msg("schema changed")
 		}
-		if state, _ := sqlState(err); state == "55P03" && try < migrationTries && sleep(ctx, time.Second) {
+		if state, _ := failure.SQLState(err); state == "55P03" && try < migrationTries && sleep(ctx, time.Second) {
 			continue
 		}
 		if err != nil {
-			return failure("migration_failed", "the schema could not be brought up to date; nothing was dialled", err)
+			return failure.New("migration_failed", "the schema could not be brought up to date; nothing was dialled", err)
 		}
 		break
 	}
 	if err := migrateJobs(ctx, url, cfg); err != nil {
-		return failure("migration_failed", "the tables of jobs could not be brought up to date; nothing was dialled", err)
+		return failure.New("migration_failed", "the tables of jobs could not be brought up to date; nothing was dialled", err)
 	}
 	return nil
 }
@@ -115,7 +117,7 @@ func dropUnfinished(ctx context.Context, db *sql.DB) error {
 func migrateJobs(ctx context.Context, url string, cfg Config) error {
 	pc, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return badURL(err)
+		return failure.BadURL(err)
 	}
 	pc.MaxConns = 1
 	configure(pc.ConnConfig, cfg)
@@ -215,7 +217,7 @@ func (s *Store) makePartitions(ctx context.Context, now time.Time) error {
 		}
 		err := s.db.changeSchema(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF events FOR VALUES FROM ('%s') TO ('%s')",
 			pgx.Identifier{name}.Sanitize(), from.Format(time.RFC3339), from.AddDate(0, 1, 0).Format(time.RFC3339)))
-		switch state, _ := sqlState(err); state {
+		switch state, _ := failure.SQLState(err); state {
 		case "42P07", "23505": // another process was faster
 		case "23514": // events of that month are in the default partition already
 			s.db.cfg.Log.Warn().Str("partition", name).Msg("events of this month stay in the default partition")

@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/ownership"
+	"dialler/persistence/failure"
 )
 
 // Owners keeps which nodes live and which of them acts for what. It has two
@@ -36,7 +37,7 @@ func (s *Store) Owners(ctx context.Context) (*Owners, error) {
 	pc.MaxConns = 2
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
-		return nil, failure(awayCode, "no connection to the database", err)
+		return nil, failure.New(failure.AwayCode, "no connection to the database", err)
 	}
 	return &Owners{s: s, pool: pool}, nil
 }
@@ -48,14 +49,14 @@ func (o *Owners) wrap(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	v, why := judge(err)
-	if v != awayNow {
-		return failure("database_error", what, err)
+	v, why := failure.Judge(err)
+	if v != failure.AwayNow {
+		return failure.New("database_error", what, err)
 	}
-	if why == Unreachable || why == ReadOnly {
+	if why == failure.Unreachable || why == failure.ReadOnly {
 		o.pool.Reset()
 	}
-	return awayError(why, err)
+	return failure.OfAway(why, err)
 }
 
 // Join begins a life of a node, with a lease of ttl from now. Name, address and

@@ -8,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"dialler/persistence/failure"
 )
 
 // Pool are the connections of one installation's database, and how its errors
@@ -52,7 +54,7 @@ func (p *Pool) Close() {
 func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {
 	pc, err := pgxpool.ParseConfig(p.url)
 	if err != nil {
-		return nil, badURL(err)
+		return nil, failure.BadURL(err)
 	}
 	pc.MaxConns = int32(conns) //nolint:gosec // a small number
 	pc.MaxConnLifetimeJitter = 10 * time.Minute
@@ -84,11 +86,11 @@ func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Cont
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
-		return nil, failure(awayCode, "no connection to the database", err)
+		return nil, failure.New(failure.AwayCode, "no connection to the database", err)
 	}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, failure(awayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
+		return nil, failure.New(failure.AwayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
 	}
 	return pool, nil
 }
@@ -96,7 +98,7 @@ func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Cont
 // configureSingle prepares the connections of imports.
 func (p *Pool) configureSingle() (err error) {
 	if p.single, err = pgx.ParseConfig(p.url); err != nil {
-		return badURL(err)
+		return failure.BadURL(err)
 	}
 	configure(p.single, p.cfg)
 	// Inserted numbers are locked until the owner has answered.
@@ -115,23 +117,23 @@ func (p *Pool) wrap(what string, err error) error {
 // failed is the answer to an error: that the database is away, or that something
 // is wrong with what was asked of it.
 func (p *Pool) failed(code, what string, err error) error {
-	v, why := judge(err)
-	if v != awayNow {
-		return failure(code, what, err)
+	v, why := failure.Judge(err)
+	if v != failure.AwayNow {
+		return failure.New(code, what, err)
 	}
 	p.lost(why)
-	var known *databaseError
-	if errors.As(err, &known) && known.why != "" {
+	var known *failure.Error
+	if errors.As(err, &known) && known.Why != "" {
 		return known
 	}
-	return awayError(why, err)
+	return failure.OfAway(why, err)
 }
 
 // lost drops the idle connections when one was found dead: after a restart of
 // the server they all are, and each would fail one query more. Those to a server
 // that is a standby now are of no use either: another may be the primary.
-func (p *Pool) lost(why Away) {
-	if why == Unreachable || why == ReadOnly {
+func (p *Pool) lost(why failure.Away) {
+	if why == failure.Unreachable || why == failure.ReadOnly {
 		p.reset()
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/ownership"
+	"dialler/persistence/failure"
 )
 
 // Presence is the word of this process that it serves the database: an advisory
@@ -46,7 +47,7 @@ func Attend(ctx context.Context, url string, cfg Config, me ownership.Presence) 
 	cfg = cfg.withDefaults()
 	cc, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, badURL(err)
+		return nil, failure.BadURL(err)
 	}
 	configure(cc, cfg)
 	p := &Presence{cc: cc, me: me}
@@ -55,7 +56,7 @@ func Attend(ctx context.Context, url string, cfg Config, me ownership.Presence) 
 		others, err := p.take(ctx)
 		if err != nil {
 			p.Close()
-			return nil, failure(awayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
+			return nil, failure.New(failure.AwayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
 		}
 		if others == nil {
 			return p, nil
@@ -184,7 +185,7 @@ func (p *Presence) record(ctx context.Context) error {
 	if p.conn.IsClosed() {
 		err = p.lost(err)
 	}
-	return failure("database_error", "it was not noted who serves the database", err)
+	return failure.New("database_error", "it was not noted who serves the database", err)
 }
 
 // Renew says that the process is there, and takes the lock anew after the session
@@ -206,7 +207,7 @@ func (p *Presence) Renew(ctx context.Context) error {
 	if ownership.Admit(&p.me, others, presencePatience) == ownership.GiveUp {
 		return p.inUse(others)
 	}
-	return engine.Unavailable(awayCode, "a former session of this process has not ended yet", time.Second)
+	return engine.Unavailable(failure.AwayCode, "a former session of this process has not ended yet", time.Second)
 }
 
 // hold says whether the session lives.

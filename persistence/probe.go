@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"dialler/persistence/failure"
 )
 
 // probe asks the database how it is, over a connection of its own: group
@@ -22,7 +24,7 @@ import (
 type probe struct {
 	one  sync.Mutex
 	conn *pgx.Conn
-	away atomic.Pointer[databaseError] // what the last probe found, nil: it answered
+	away atomic.Pointer[failure.Error] // what the last probe found, nil: it answered
 
 	mu    sync.Mutex
 	conns map[*readConn]struct{} // of the pool of queries
@@ -51,26 +53,26 @@ func (p *Pool) Ping(ctx context.Context) error {
 	}
 	if err == nil && readOnly {
 		q.away.Store(nil)
-		p.lost(ReadOnly)
-		return awayError(ReadOnly, errReadOnly)
+		p.lost(failure.ReadOnly)
+		return failure.OfAway(failure.ReadOnly, errReadOnly)
 	}
 	if err == nil {
 		q.away.Store(nil)
 		return nil
 	}
-	v, why := judge(err)
-	if v != awayNow {
+	v, why := failure.Judge(err)
+	if v != failure.AwayNow {
 		q.away.Store(nil)
-		return failure("database_error", "the database does not say how it is", err)
+		return failure.New("database_error", "the database does not say how it is", err)
 	}
 	p.lost(why)
-	e := awayError(why, err)
-	if why == Unreachable || why == Silent {
-		q.away.Store(e.(*databaseError)) //nolint:errorlint // it is made so
+	e := failure.OfAway(why, err)
+	if why == failure.Unreachable || why == failure.Silent {
+		q.away.Store(e.(*failure.Error)) //nolint:errorlint // it is made so
 	} else {
 		q.away.Store(nil)
 	}
-	if why == Silent {
+	if why == failure.Silent {
 		q.cut()
 		p.reset() // nobody knows what those will say
 	}

@@ -11,6 +11,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
 )
 
 // KeptRecording is a recording as the retention looks at it.
@@ -39,7 +40,7 @@ func (s *Store) ExpiredRecordings(ctx context.Context, now time.Time, after Kept
 func scanKept(row pgx.CollectableRow) (k KeptRecording, err error) {
 	var id [16]byte
 	err = row.Scan(&id, &k.ID, &k.StartedAt)
-	k.Attempt = engine.AttemptID(formatID(id))
+	k.Attempt = engine.AttemptID(column.FormatID(id))
 	return k, err
 }
 
@@ -100,7 +101,7 @@ func (s *Store) UnknownRecordings(ctx context.Context, attempts []engine.Attempt
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (engine.AttemptID, error) {
 		var id [16]byte
 		err := row.Scan(&id)
-		return engine.AttemptID(formatID(id)), err
+		return engine.AttemptID(column.FormatID(id)), err
 	})
 	return list, s.db.wrap("unknown recordings not read", err)
 }
@@ -109,7 +110,7 @@ func (s *Store) UnknownRecordings(ctx context.Context, attempts []engine.Attempt
 // NotFound "recording_not_found" when there was none, "recording_deleted" when
 // it is kept no longer.
 func (s *Store) Recording(ctx context.Context, id engine.AttemptID) (place string, campaign engine.CampaignID, err error) {
-	if !isID(string(id)) {
+	if !column.IsID(string(id)) {
 		return "", "", errNoRecording
 	}
 	var deleted *time.Time
@@ -132,7 +133,7 @@ var errNoRecording = engine.NotFound("recording_not_found", "There is no recordi
 func attemptIDs(list []engine.AttemptID) []string {
 	out := make([]string, 0, len(list))
 	for _, id := range list {
-		if isID(string(id)) {
+		if column.IsID(string(id)) {
 			out = append(out, string(id))
 		}
 	}

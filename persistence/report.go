@@ -10,6 +10,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/persistence/column"
 )
 
 // CampaignAttempts lists every attempt of a campaign, of all runs, with its
@@ -37,12 +38,12 @@ func (s *Store) AttemptsPage(ctx context.Context, q campaign.AttemptsQuery) ([]c
 			return nil, err
 		}
 	}
-	rows, _ := s.db.read.Query(ctx, "SELECT "+names(attemptColumns, "a")+`, v.variables FROM attempts a
+	rows, _ := s.db.read.Query(ctx, "SELECT "+column.Names(attemptColumns, "a")+`, v.variables FROM attempts a
 		LEFT JOIN contact_variables v ON v.contact_id = a.contact_id
 		WHERE a.campaign_id = $1 AND ($2 = 0 OR a.run = $2) AND a.reserved_at <= $3 AND (a.reserved_at, a.id) > ($4, $5::uuid)
 		ORDER BY a.reserved_at, a.id LIMIT $6`, string(q.Campaign), q.Run, q.Until, after, id, q.Limit)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r campaign.ReportedAttempt, err error) {
-		err = row.Scan(append(targets(attemptColumns, &r.Attempt, make([]any, 0, len(attemptColumns)+1)), &r.ContactVariables)...)
+		err = row.Scan(append(column.Targets(attemptColumns, &r.Attempt, make([]any, 0, len(attemptColumns)+1)), &r.ContactVariables)...)
 		return r, err
 	})
 	if err != nil {
@@ -59,7 +60,7 @@ var ErrCursorNotFound = engine.NotFound("cursor_not_found", "the campaign has no
 
 // reservedAt is the place of an attempt in the report.
 func (s *Store) reservedAt(ctx context.Context, q campaign.AttemptsQuery) (at time.Time, err error) {
-	if !isID(string(q.After.ID)) {
+	if !column.IsID(string(q.After.ID)) {
 		return at, ErrCursorNotFound
 	}
 	err = s.db.read.QueryRow(ctx, "SELECT reserved_at FROM attempts WHERE id = $1 AND campaign_id = $2", string(q.After.ID), string(q.Campaign)).Scan(&at)

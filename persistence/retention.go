@@ -12,6 +12,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/seal"
+	"dialler/persistence/failure"
 )
 
 // Retention drops what is kept for longer than the installation wants, whole
@@ -246,7 +247,7 @@ func (s *Store) dropPartition(ctx context.Context, name string, month, now time.
 		}
 		return nil
 	})
-	if state, _ := sqlState(err); state == "55P03" {
+	if state, _ := failure.SQLState(err); state == "55P03" {
 		s.db.cfg.Log.Warn().Str("partition", name).Msg("a partition is in use and was not dropped; it is tried again")
 		return false, nil
 	}

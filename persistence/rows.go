@@ -10,12 +10,14 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/journal"
 	"dialler/engine/number"
+	"dialler/persistence/column"
+	"dialler/persistence/failure"
 )
 
 // store sends the rows of the accepted writes and COMMIT.
 func (t *commit) store() error {
 	if err := t.queueRows(); err != nil {
-		return &encodeError{err}
+		return &failure.Unencodable{err}
 	}
 	t.queue("commit", nil, nothing)
 	return t.send()
@@ -57,38 +59,37 @@ func (t *commit) queueRows() error {
 
 func (t *commit) queueSweep(name string, id engine.CampaignID, to string, s *journal.Sweep) {
 	at := &t.g.instants
-	at.reset(pgtype.TimestamptzOID)
-	at.instant(s.At)
+	at.Reset(pgtype.TimestamptzOID)
+	at.Instant(s.At)
 	except := t.arrayOf(0, pgtype.UUIDOID)
 	for _, id := range s.Except {
-		except.id(string(id))
+		except.ID(string(id))
 	}
-	// One value, not an array: the eight bytes behind header and length.
-	t.queue(name, [][]byte{[]byte(id), []byte(to), at.buf[headLength+4:],
+	t.queue(name, [][]byte{[]byte(id), []byte(to), at.Only(),
 		binary.BigEndian.AppendUint64(nil, uint64(s.Event.Seq)), //nolint:gosec // never negative
 		binary.BigEndian.AppendUint32(nil, uint32(s.Event.Run)), //nolint:gosec // never negative
-		except.param(),
+		except.Param(),
 		binary.BigEndian.AppendUint32(nil, uint32(s.Limit))}, nothing) //nolint:gosec // never negative
 }
 
-func addRows[T any](t *commit, name string, b *batchRows[T], cols []column[T], shape *layout, rows []*T) error {
+func addRows[T any](t *commit, name string, b *column.Batch[T], cols []column.Of[T], shape *column.Layout, rows []*T) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	b.reset(cols, shape)
+	b.Reset(cols, shape)
 	for _, r := range rows {
-		if err := b.add(r); err != nil {
+		if err := b.Add(r); err != nil {
 			return err
 		}
 	}
-	t.queue(name, [][]byte{b.rows.param()}, nothing)
+	t.queue(name, [][]byte{b.Param()}, nothing)
 	return nil
 }
 
 // queueLegs sends the legs that are not known to be stored as they are.
 func (t *commit) queueLegs() error {
 	b := &t.g.legs
-	b.reset(legColumns, &t.g.shapes.legs)
+	b.Reset(legColumns, &t.g.shapes.legs)
 	var row legRow
 	put := func(a *attempt.Attempt, i int, l *attempt.Leg, far farLeg) error {
 		row = legRow{attempt: string(a.ID), n: i + 1, leg: l, far: far}
@@ -101,7 +102,7 @@ func (t *commit) queueLegs() error {
 			}
 			t.g.sent = append(t.g.sent, s)
 		}
-		return b.add(&row)
+		return b.Add(&row)
 	}
 	for _, a := range t.g.rows.attempts {
 		for i := range a.Legs {
@@ -116,8 +117,8 @@ func (t *commit) queueLegs() error {
 			}
 		}
 	}
-	if b.rows.n > 0 {
-		t.queue("legs", [][]byte{b.rows.param()}, nothing)
+	if !b.Empty() {
+		t.queue("legs", [][]byte{b.Param()}, nothing)
 	}
 	return nil
 }
@@ -132,14 +133,14 @@ func (t *commit) queueVariables() error {
 		if _, ok := t.stale[c.ID]; !ok {
 			continue
 		}
-		ids.id(string(c.ID))
-		versions.int8(c.Version)
-		hashes.int8(variablesHash(c.Variables))
-		if err := values.json(c.Variables); err != nil {
+		ids.ID(string(c.ID))
+		versions.Int8(c.Version)
+		hashes.Int8(variablesHash(c.Variables))
+		if err := values.JSON(c.Variables); err != nil {
 			return err
 		}
 	}
-	t.queue("variables", [][]byte{ids.param(), versions.param(), hashes.param(), values.param()}, nothing)
+	t.queue("variables", [][]byte{ids.Param(), versions.Param(), hashes.Param(), values.Param()}, nothing)
 	return nil
 }
 
@@ -147,20 +148,20 @@ func (t *commit) queueHolds() {
 	if released := t.g.rows.released; len(released) > 0 {
 		numbers, attempts := t.texts(0), t.arrayOf(1, pgtype.UUIDOID)
 		for _, h := range released {
-			numbers.text(string(h.Number))
-			attempts.id(string(h.Attempt))
+			numbers.Text(string(h.Number))
+			attempts.ID(string(h.Attempt))
 		}
-		t.queue("released", [][]byte{numbers.param(), attempts.param()}, nothing)
+		t.queue("released", [][]byte{numbers.Param(), attempts.Param()}, nothing)
 	}
 	if lost := t.g.rows.lost; len(lost) > 0 {
 		numbers, attempts, left, owed := t.texts(0), t.arrayOf(1, pgtype.UUIDOID), t.arrayOf(2, pgtype.Int8OID), t.arrayOf(3, pgtype.BoolOID)
 		for _, h := range lost {
-			numbers.text(string(h.Number))
-			attempts.id(string(h.Attempt))
-			left.int8(h.Until.Sub(t.now).Microseconds())
-			owed.bool(h.Owed)
+			numbers.Text(string(h.Number))
+			attempts.ID(string(h.Attempt))
+			left.Int8(h.Until.Sub(t.now).Microseconds())
+			owed.Bool(h.Owed)
 		}
-		t.queue("lost", [][]byte{numbers.param(), attempts.param(), left.param(), owed.param()}, nothing)
+		t.queue("lost", [][]byte{numbers.Param(), attempts.Param(), left.Param(), owed.Param()}, nothing)
 	}
 }
 
@@ -172,20 +173,20 @@ func (t *commit) queueExclusions() error {
 	campaigns, numbers, matches := t.texts(0), t.texts(1), t.arrayOf(2, pgtype.JSONBOID)
 	reasons, lifted, created := t.texts(3), t.arrayOf(4, pgtype.BoolOID), t.arrayOf(5, pgtype.TimestamptzOID)
 	for _, x := range list {
-		campaigns.text(string(x.Campaign))
-		numbers.text(string(x.Number))
+		campaigns.Text(string(x.Campaign))
+		numbers.Text(string(x.Number))
 		match := x.Match
 		if match == nil {
 			match = map[string]string{}
 		}
-		if err := matches.json(match); err != nil {
+		if err := matches.JSON(match); err != nil {
 			return err
 		}
-		reasons.text(x.Reason)
-		lifted.bool(x.Lifted)
-		created.instant(orNow(x.CreatedAt))
+		reasons.Text(x.Reason)
+		lifted.Bool(x.Lifted)
+		created.Instant(orNow(x.CreatedAt))
 	}
-	t.queue("exclusions", [][]byte{campaigns.param(), numbers.param(), matches.param(), reasons.param(), lifted.param(), created.param()}, nothing)
+	t.queue("exclusions", [][]byte{campaigns.Param(), numbers.Param(), matches.Param(), reasons.Param(), lifted.Param(), created.Param()}, nothing)
 	return nil
 }
 
@@ -196,11 +197,11 @@ func (t *commit) queueSuppressions() {
 	}
 	numbers, reasons, created := t.texts(0), t.texts(1), t.arrayOf(2, pgtype.TimestamptzOID)
 	for _, x := range list {
-		numbers.text(string(x.Number))
-		reasons.text(x.Reason)
-		created.instant(orNow(x.CreatedAt))
+		numbers.Text(string(x.Number))
+		reasons.Text(x.Reason)
+		created.Instant(orNow(x.CreatedAt))
 	}
-	t.queue("suppressions", [][]byte{numbers.param(), reasons.param(), created.param()}, nothing)
+	t.queue("suppressions", [][]byte{numbers.Param(), reasons.Param(), created.Param()}, nothing)
 }
 
 // queueRecordings notes the recordings of attempts that ended.
@@ -212,13 +213,13 @@ func (t *commit) queueRecordings() {
 			continue
 		}
 		n++
-		ids.id(string(a.ID))
-		campaigns.text(string(a.Campaign))
-		places.text(a.Quality.Recording.ID)
-		started.instant(a.Quality.Recording.StartedAt)
+		ids.ID(string(a.ID))
+		campaigns.Text(string(a.Campaign))
+		places.Text(a.Quality.Recording.ID)
+		started.Instant(a.Quality.Recording.StartedAt)
 	}
 	if n > 0 {
-		t.queue("recordings", [][]byte{ids.param(), campaigns.param(), places.param(), started.param()}, nothing)
+		t.queue("recordings", [][]byte{ids.Param(), campaigns.Param(), places.Param(), started.Param()}, nothing)
 	}
 }
 
@@ -234,20 +235,20 @@ func (t *commit) queueReviews() {
 			continue
 		}
 		n++
-		ids.id(string(a.ID))
-		dice.int8(int64(engine.AMDDice(a.ID)))
-		campaigns.text(string(a.Campaign))
-		trunks.text(string(a.Trunk))
-		countries.text(number.Region(a.To))
-		verdicts.text(string(a.Verdict))
-		before.text(string(a.RevisedFrom))
-		confidence.int8(int64(a.Confidence * 1e6))
-		took.int8(a.AMDTook.Milliseconds())
-		answered.instant(*a.AnsweredAt)
+		ids.ID(string(a.ID))
+		dice.Int8(int64(engine.AMDDice(a.ID)))
+		campaigns.Text(string(a.Campaign))
+		trunks.Text(string(a.Trunk))
+		countries.Text(number.Region(a.To))
+		verdicts.Text(string(a.Verdict))
+		before.Text(string(a.RevisedFrom))
+		confidence.Int8(int64(a.Confidence * 1e6))
+		took.Int8(a.AMDTook.Milliseconds())
+		answered.Instant(*a.AnsweredAt)
 	}
 	if n > 0 {
-		t.queue("reviews", [][]byte{ids.param(), dice.param(), campaigns.param(), trunks.param(), countries.param(), verdicts.param(), before.param(),
-			confidence.param(), took.param(), answered.param()}, nothing)
+		t.queue("reviews", [][]byte{ids.Param(), dice.Param(), campaigns.Param(), trunks.Param(), countries.Param(), verdicts.Param(), before.Param(),
+			confidence.Param(), took.Param(), answered.Param()}, nothing)
 	}
 }
 

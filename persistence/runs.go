@@ -94,7 +94,7 @@ func (s *Store) RunOfContacts(ctx context.Context, id engine.CampaignID) (run in
 var restored = func() string {
 	var b strings.Builder
 	for _, c := range contactColumns {
-		switch c.name {
+		switch c.Name {
 		case "id", "campaign_id", "number", "position", "created_at", "version":
 			continue
 		case "state":
@@ -104,7 +104,7 @@ var restored = func() string {
 		case "reason":
 			b.WriteString("reason = CASE WHEN c.state = 'excluded' AND r.state <> 'excluded' THEN c.reason ELSE r.reason END, ")
 		default:
-			b.WriteString(c.name + " = r." + c.name + ", ")
+			b.WriteString(c.Name + " = r." + c.Name + ", ")
 		}
 	}
 	return b.String() + "version = greatest(c.version, r.version) + 1"

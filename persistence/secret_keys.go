@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"dialler/engine"
+	"dialler/persistence/failure"
 )
 
 // Passwords of trunks, tokens of bots and secrets of webhooks are sealed before they are stored, when
@@ -105,7 +106,7 @@ func (k *SecretKeys) open(place, stored string) (string, error) {
 		aead = k.aead[id]
 	}
 	if aead == nil {
-		return "", failure("secrets_key_missing", place+" is sealed with a key that is not known here (give the key with --secrets-key-file)", errors.New("key "+id))
+		return "", failure.New("secrets_key_missing", place+" is sealed with a key that is not known here (give the key with --secrets-key-file)", errors.New("key "+id))
 	}
 	b, err := base64.RawStdEncoding.DecodeString(text)
 	if err == nil && len(b) < aead.NonceSize() {
@@ -116,7 +117,7 @@ func (k *SecretKeys) open(place, stored string) (string, error) {
 		secret, err = aead.Open(nil, b[:aead.NonceSize()], b[aead.NonceSize():], []byte(place))
 	}
 	if err != nil {
-		return "", failure("secret_damaged", place+" cannot be opened: it was changed, or belongs to another row; set it anew", err)
+		return "", failure.New("secret_damaged", place+" cannot be opened: it was changed, or belongs to another row; set it anew", err)
 	}
 	return string(secret), nil
 }

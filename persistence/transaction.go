@@ -7,6 +7,8 @@ import (
 	"errors"
 	"time"
 
+	"dialler/persistence/failure"
+
 	"github.com/jackc/pgx/v5"
 )
 
@@ -16,7 +18,7 @@ const txTries = 5
 
 // yielded says that a transaction was ended so; tried anew it may succeed.
 func yielded(err error) bool {
-	state, _ := sqlState(err)
+	state, _ := failure.SQLState(err)
 	return state == "40001" || state == "40P01"
 }
 

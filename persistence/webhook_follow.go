@@ -13,6 +13,7 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/engine/webhook"
+	"dialler/persistence/column"
 )
 
 // The outbox reads the history behind the writers, in the order of its chains,
@@ -182,7 +183,7 @@ func readFacts(ctx context.Context, tx pgx.Tx, parts []chainPart, types []journa
 	}); err != nil {
 		return nil, 0, err
 	}
-	found, _ := tx.Query(ctx, "SELECT "+names(eventColumns, "e")+` FROM unnest($1::text[], $2::bigint[]) u(campaign_id, seq)
+	found, _ := tx.Query(ctx, "SELECT "+column.Names(eventColumns, "e")+` FROM unnest($1::text[], $2::bigint[]) u(campaign_id, seq)
 		JOIN events e ON e.campaign_id = u.campaign_id AND e.seq = u.seq WHERE e.seq > 0 AND e.type = ANY($3::text[]) ORDER BY e.campaign_id, e.seq`, of, seqs, types)
 	if facts, err = pgx.CollectRows(found, scanFact); err != nil {
 		return nil, 0, err
@@ -192,7 +193,7 @@ func readFacts(ctx context.Context, tx pgx.Tx, parts []chainPart, types []journa
 }
 
 func scanFact(row pgx.CollectableRow) (f webhook.Fact, err error) {
-	err = row.Scan(targets(eventColumns, &eventRow{Event: &f.Event}, make([]any, 0, len(eventColumns)))...)
+	err = row.Scan(column.Targets(eventColumns, &eventRow{Event: &f.Event}, make([]any, 0, len(eventColumns)))...)
 	return f, err
 }
 
@@ -219,12 +220,12 @@ func (l *looseEvents) add(run int, digests []byte, attempts []string) {
 
 func (l *looseEvents) read(ctx context.Context, tx pgx.Tx, types []journal.Type) (facts []webhook.Fact, err error) {
 	collect := func(where string, args ...any) error {
-		rows, _ := tx.Query(ctx, "SELECT e.digest, "+names(eventColumns, "e")+" FROM events e WHERE e.seq = 0 AND e.type = ANY($1::text[]) AND "+where+
+		rows, _ := tx.Query(ctx, "SELECT e.digest, "+column.Names(eventColumns, "e")+" FROM events e WHERE e.seq = 0 AND e.type = ANY($1::text[]) AND "+where+
 			" ORDER BY e.at, e.attempt_id, e.type, e.leg", append([]any{types}, args...)...)
 		_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) {
 			var digest []byte
 			var f webhook.Fact
-			err := row.Scan(targets(eventColumns, &eventRow{Event: &f.Event}, []any{&digest})...)
+			err := row.Scan(column.Targets(eventColumns, &eventRow{Event: &f.Event}, []any{&digest})...)
 			if err == nil && len(digest) == len(chain.Hash{}) {
 				if _, ours := l.digests[chain.Hash(digest)]; ours {
 					delete(l.digests, chain.Hash(digest))
@@ -262,10 +263,10 @@ func (l *looseEvents) read(ctx context.Context, tx pgx.Tx, types []journal.Type)
 func complete(ctx context.Context, tx pgx.Tx, facts []webhook.Fact) error {
 	var calls, people []string
 	for i := range facts {
-		if id := string(facts[i].Attempt); isID(id) {
+		if id := string(facts[i].Attempt); column.IsID(id) {
 			calls = append(calls, id)
 		}
-		if id := string(facts[i].Contact); isID(id) {
+		if id := string(facts[i].Contact); column.IsID(id) {
 			people = append(people, id)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/webhook"
+	"dialler/persistence/column"
 )
 
 // A delivery is a job of River's: each endpoint has a queue of its own, so that
@@ -159,7 +160,7 @@ func (s *Store) record(ctx context.Context, t *taken, a *webhook.Answer, v webho
 			}
 		}
 		done, err := tx.Exec(ctx, `UPDATE webhook_deliveries SET state = $3, tries = $4, status = $5, problem = $6, excerpt = $7, tried_at = $8, next_at = $9
-			WHERE id = $1 AND generation = $2`, t.Delivery, t.Generation, string(v.State), tries, a.Status, a.Problem, clean(a.Body), now, next)
+			WHERE id = $1 AND generation = $2`, t.Delivery, t.Generation, string(v.State), tries, a.Status, a.Problem, column.Clean(a.Body), now, next)
 		if err != nil || done.RowsAffected() == 0 {
 			return err
 		}

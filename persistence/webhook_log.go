@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/webhook"
+	"dialler/persistence/column"
 )
 
 // The log of deliveries, and what somebody sends again.
@@ -153,7 +154,7 @@ func putMessages(ctx context.Context, tx pgx.Tx, messages []webhook.Message, to 
 	for i := range messages {
 		m := &messages[i]
 		ids[i], kinds[i], campaigns[i], bodies[i] = m.ID, m.Type, string(m.Campaign), string(m.Body)
-		if isID(m.Subject) {
+		if column.IsID(m.Subject) {
 			subjects[i] = &m.Subject
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/engine/webhook"
+	"dialler/persistence/failure"
 )
 
 // OutboxConfig is what an Outbox needs of the rest.
@@ -170,7 +171,7 @@ func (o *Outbox) follow(ctx context.Context) time.Duration {
 	took := time.Since(began)
 	switch {
 	case err != nil:
-		if ctx.Err() == nil && Why(err) == "" {
+		if ctx.Err() == nil && failure.Why(err) == "" {
 			o.cfg.Log.Error().Err(err).Msg("events for webhooks not read; it is tried again")
 		}
 		return idleEvery
@@ -223,7 +224,7 @@ func (o *Outbox) queueConfig() river.QueueConfig {
 func (o *Outbox) start(ctx context.Context, queues []string) error {
 	pc, err := pgxpool.ParseConfig(o.store.db.url)
 	if err != nil {
-		return badURL(err)
+		return failure.BadURL(err)
 	}
 	pc.MaxConns = outboxConns
 	configure(pc.ConnConfig, o.store.db.cfg)

@@ -14,6 +14,7 @@ import (
 	"dialler/engine/numberpool"
 	"dialler/http"
 	"dialler/persistence"
+	"dialler/persistence/failure"
 )
 
 // Front is what the API knows of the dialler: commands go to the campaign
@@ -150,7 +151,7 @@ func (f *Front) Checks(ctx context.Context) []http.Check {
 	// A warning: the request that adds the first trunk must reach us.
 	trunks := http.Check{Name: "trunks", OK: true}
 	switch list, err := f.Store.Trunks(ctx); {
-	case persistence.Why(err) != "": // nothing is wrong with them that is known
+	case failure.Why(err) != "": // nothing is wrong with them that is known
 	case err != nil:
 		trunks.OK, trunks.Detail = false, "the trunks cannot be read; see the log"
 		f.p.log.Warn().Err(err).Msg("the check of the trunks cannot read them")

@@ -33,6 +33,7 @@ import (
 	"dialler/media"
 	"dialler/media/recording"
 	"dialler/persistence"
+	"dialler/persistence/failure"
 	"dialler/persistence/private"
 	"dialler/persistence/spool"
 	"dialler/sipstack"
@@ -331,7 +332,7 @@ func optOutDigit(s string) (byte, error) {
 // doubt notes that a change of what is configured may have been stored though
 // nobody was told.
 func (p *Process) doubt(err error) {
-	if persistence.Why(err) != "" {
+	if failure.Why(err) != "" {
 		p.unsettled.Store(true)
 	}
 }

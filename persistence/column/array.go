@@ -1,4 +1,4 @@
-package persistence
+package column
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 // PostgreSQL array in binary form. The rows of a group commit are sent column
 // by column; building the wire form straight from the structs costs a tenth of
 // what a general encoder takes.
-type array struct {
+type Array struct {
 	buf   []byte
 	n     uint32
 	nulls bool
@@ -24,13 +24,13 @@ type array struct {
 // headLength: dimensions, null flag, element type, length, lower bound.
 const headLength = 20
 
-func (a *array) reset(oid uint32) {
+func (a *Array) Reset(oid uint32) {
 	a.buf = append(a.buf[:0], make([]byte, headLength)...)
 	a.n, a.nulls, a.oid = 0, false, oid
 }
 
 // param gives the finished parameter; it is valid until the next reset.
-func (a *array) param() []byte {
+func (a *Array) Param() []byte {
 	if a.n == 0 {
 		b := a.buf[:12]
 		clear(b)
@@ -49,26 +49,33 @@ func (a *array) param() []byte {
 	return b
 }
 
-func (a *array) null() {
+// empty says whether there is no element.
+func (a *Array) Empty() bool { return a.n == 0 }
+
+// only gives the one element alone, as a parameter that is no array: the bytes
+// behind header and length.
+func (a *Array) Only() []byte { return a.buf[headLength+4:] }
+
+func (a *Array) null() {
 	a.n++
 	a.nulls = true
 	a.buf = append(a.buf, 0xff, 0xff, 0xff, 0xff)
 }
 
-func (a *array) length(n int) {
+func (a *Array) length(n int) {
 	a.n++
 	a.buf = binary.BigEndian.AppendUint32(a.buf, uint32(n)) //nolint:gosec // lengths of values that fit in memory
 }
 
 // text sends what PostgreSQL takes: valid UTF-8 without NUL. A reason phrase
 // from the wire may be neither, and must not make a call unrecordable.
-func (a *array) text(s string) {
-	s = clean(s)
+func (a *Array) Text(s string) {
+	s = Clean(s)
 	a.length(len(s))
 	a.buf = append(a.buf, s...)
 }
 
-func clean(s string) string {
+func Clean(s string) string {
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "")
 	}
@@ -78,12 +85,12 @@ func clean(s string) string {
 	return s
 }
 
-func (a *array) bytea(b []byte) {
+func (a *Array) Bytea(b []byte) {
 	a.length(len(b))
 	a.buf = append(a.buf, b...)
 }
 
-func (a *array) bool(v bool) {
+func (a *Array) Bool(v bool) {
 	a.length(1)
 	if v {
 		a.buf = append(a.buf, 1)
@@ -92,18 +99,18 @@ func (a *array) bool(v bool) {
 	}
 }
 
-func (a *array) int4(v int64) {
+func (a *Array) Int4(v int64) {
 	a.length(4)
 	v = min(max(v, math.MinInt32), math.MaxInt32)
 	a.buf = binary.BigEndian.AppendUint32(a.buf, uint32(int32(v))) //nolint:gosec // two's complement is the wire form
 }
 
-func (a *array) int8(v int64) {
+func (a *Array) Int8(v int64) {
 	a.length(8)
 	a.buf = binary.BigEndian.AppendUint64(a.buf, uint64(v)) //nolint:gosec // two's complement is the wire form
 }
 
-func (a *array) float8(v float64) {
+func (a *Array) float8(v float64) {
 	a.length(8)
 	a.buf = binary.BigEndian.AppendUint64(a.buf, math.Float64bits(v))
 }
@@ -112,27 +119,27 @@ func (a *array) float8(v float64) {
 const microsecondsToY2K = 946684800 * 1000000
 
 // instantOf reads what instant writes.
-func instantOf(b []byte) time.Time {
+func InstantOf(b []byte) time.Time {
 	return time.UnixMicro(int64(binary.BigEndian.Uint64(b)) + microsecondsToY2K).UTC() //nolint:gosec // two's complement is the wire form
 }
 
-func (a *array) instant(t time.Time) {
-	a.int8(t.Unix()*1000000 + int64(t.Nanosecond()/1000) - microsecondsToY2K)
+func (a *Array) Instant(t time.Time) {
+	a.Int8(t.Unix()*1000000 + int64(t.Nanosecond()/1000) - microsecondsToY2K)
 }
 
-func (a *array) moment(t *time.Time) {
+func (a *Array) moment(t *time.Time) {
 	if t == nil {
 		a.null()
 		return
 	}
-	a.instant(*t)
+	a.Instant(*t)
 }
 
 // id sends 32 hex digits as uuid; "" is null, and so is what is no identifier:
 // the column then refuses it unless it may be empty.
-func (a *array) id(s string) {
+func (a *Array) ID(s string) {
 	var b [16]byte
-	if !parseID(s, &b) {
+	if !ParseID(s, &b) {
 		a.null()
 		return
 	}
@@ -141,7 +148,7 @@ func (a *array) id(s string) {
 }
 
 // parseID reads 32 lower-case hex digits.
-func parseID(s string, b *[16]byte) bool {
+func ParseID(s string, b *[16]byte) bool {
 	if len(s) != 32 {
 		return false
 	}
@@ -167,7 +174,7 @@ func hexDigit(c byte) byte {
 
 const hexDigits = "0123456789abcdef"
 
-func formatID(b [16]byte) string {
+func FormatID(b [16]byte) string {
 	var out [32]byte
 	for i, v := range b {
 		out[2*i], out[2*i+1] = hexDigits[v>>4], hexDigits[v&15]
@@ -176,25 +183,25 @@ func formatID(b [16]byte) string {
 }
 
 // idOf reads a uuid in binary form; null gives "".
-func idOf(b []byte) string {
+func IDOf(b []byte) string {
 	if len(b) != 16 {
 		return ""
 	}
-	return formatID([16]byte(b))
+	return FormatID([16]byte(b))
 }
 
 // json sends v as jsonb.
-func (a *array) json(v any) error {
+func (a *Array) JSON(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	a.jsonb(cleanJSON(b))
+	a.JSONB(CleanJSON(b))
 	return nil
 }
 
 // jsonb sends what is clean JSON already.
-func (a *array) jsonb(b []byte) {
+func (a *Array) JSONB(b []byte) {
 	a.length(1 + len(b))
 	a.buf = append(a.buf, 1) // version of the binary form
 	a.buf = append(a.buf, b...)
@@ -204,7 +211,7 @@ var nulEscape = []byte(`\u0000`)
 
 // cleanJSON drops escaped NUL characters, which jsonb cannot hold. A
 // backslash that is itself escaped does not start one.
-func cleanJSON(b []byte) []byte {
+func CleanJSON(b []byte) []byte {
 	if !bytes.Contains(b, nulEscape) {
 		return b
 	}
@@ -224,7 +231,7 @@ func cleanJSON(b []byte) []byte {
 	return out
 }
 
-func isID(s string) bool {
+func IsID(s string) bool {
 	var b [16]byte
-	return parseID(s, &b)
+	return ParseID(s, &b)
 }

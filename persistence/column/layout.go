@@ -1,4 +1,4 @@
-package persistence
+package column
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // It is asked of the database, since its identifier is another in every
 // schema, and a later migration may have added columns that this program does
 // not know; those are sent as null and not named in the insert.
-type layout struct {
+type Layout struct {
 	oid   uint32
 	slots []slot
 }
@@ -22,10 +22,10 @@ type slot struct {
 	column int // in the list of columns, -1 when it is none of ours
 }
 
-func shape[T any](ctx context.Context, tx pgx.Tx, l *layout, table string, cols []column[T]) error {
+func ReadLayout[T any](ctx context.Context, tx pgx.Tx, l *Layout, table string, cols []Of[T]) error {
 	at := make(map[string]int, len(cols))
 	for i, c := range cols {
-		at[c.name] = i
+		at[c.Name] = i
 	}
 	if err := tx.QueryRow(ctx, "SELECT reltype FROM pg_class WHERE oid = $1::text::regclass", table).Scan(&l.oid); err != nil {
 		return err
@@ -38,7 +38,7 @@ func shape[T any](ctx context.Context, tx pgx.Tx, l *layout, table string, cols 
 		s := slot{oid: oid, column: -1}
 		if i, ok := at[name]; ok {
 			s.column = i
-			if cols[i].typ.oid != oid {
+			if cols[i].Typ.oid != oid {
 				return mismatch(table, name)
 			}
 			delete(at, name)

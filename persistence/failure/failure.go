@@ -1,4 +1,6 @@
-package persistence
+// Package failure says what an error of the database means: whether it is away and
+// why, whether rows can never be stored, or that something is wrong with us.
+package failure
 
 import (
 	"context"
@@ -28,7 +30,7 @@ const (
 )
 
 // awayCode is the one code of every answer that the database is owed.
-const awayCode = "database_unavailable"
+const AwayCode = "database_unavailable"
 
 // sentences say what is wrong and what to do.
 var sentences = map[Away]string{
@@ -47,23 +49,23 @@ type verdict int
 
 const (
 	faulty       verdict = iota // a fault of ours, or of the schema
-	awayNow                     // nothing of it: it is tried again
-	unacceptable                // these rows can never be stored; others can
+	AwayNow                     // nothing of it: it is tried again
+	Unacceptable                // these rows can never be stored; others can
 )
 
 // judge says what an error means. Only what is wrong with the rows themselves is
 // unacceptable: a full disk, a lock or a standby must never drop a write.
-func judge(err error) (verdict, Away) {
-	var known *databaseError
+func Judge(err error) (verdict, Away) {
+	var known *Error
 	if errors.As(err, &known) {
-		if known.why != "" {
-			return awayNow, known.why
+		if known.Why != "" {
+			return AwayNow, known.Why
 		}
 		err = known.cause
 	}
-	var encode *encodeError
+	var encode *Unencodable
 	if errors.As(err, &encode) {
-		return unacceptable, ""
+		return Unacceptable, ""
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -71,7 +73,7 @@ func judge(err error) (verdict, Away) {
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return awayNow, Silent
+		return AwayNow, Silent
 	case errors.Is(err, context.Canceled), errors.Is(err, pgx.ErrNoRows):
 		return faulty, ""
 	}
@@ -79,39 +81,39 @@ func judge(err error) (verdict, Away) {
 	if errors.As(err, &says) {
 		return faulty, ""
 	}
-	return awayNow, Unreachable
+	return AwayNow, Unreachable
 }
 
 // judgeState reads an SQLSTATE (PostgreSQL, appendix A).
 func judgeState(state string) (verdict, Away) {
 	switch state {
 	case "25006":
-		return awayNow, ReadOnly
+		return AwayNow, ReadOnly
 	case "53100":
-		return awayNow, Full
+		return AwayNow, Full
 	case "57014": // cancelled, by a time-out of the server's too
-		return awayNow, Silent
+		return AwayNow, Silent
 	case "25P03", "57P01", "57P02", "57P03", "57P05":
-		return awayNow, Unreachable
+		return AwayNow, Unreachable
 	case "57P04", "3D000":
-		return awayNow, Closed
+		return AwayNow, Closed
 	}
 	if len(state) != 5 {
 		return faulty, ""
 	}
 	switch state[:2] {
 	case "08":
-		return awayNow, Unreachable
+		return AwayNow, Unreachable
 	case "28":
-		return awayNow, Closed
+		return AwayNow, Closed
 	case "40", "55":
-		return awayNow, Busy
+		return AwayNow, Busy
 	case "53":
-		return awayNow, Exhausted
+		return AwayNow, Exhausted
 	case "58":
-		return awayNow, Failing
+		return AwayNow, Failing
 	case "21", "22", "23", "54": // values, constraints, rows beyond the server's limits
-		return unacceptable, ""
+		return Unacceptable, ""
 	}
 	return faulty, ""
 }
@@ -122,37 +124,37 @@ func Why(err error) Away {
 	if err == nil {
 		return ""
 	}
-	_, away := judge(err)
+	_, away := Judge(err)
 	return away
 }
 
 // awayError is how the rest of the program hears that the database is away.
-func awayError(why Away, cause error) error {
-	return &databaseError{says: engine.Unavailable(awayCode, sentences[why], time.Second), cause: cause, why: why}
+func OfAway(why Away, cause error) error {
+	return &Error{says: engine.Unavailable(AwayCode, sentences[why], time.Second), cause: cause, Why: why}
 }
 
-func badURL(error) error {
+func BadURL(error) error {
 	// The parser's text may repeat the password.
 	return engine.Invalid("database_url_invalid", "DATABASE_URL is not a PostgreSQL URL or key=value string")
 }
 
 // failure is an error of the database with a code and a remedy; the cause
 // stays reachable for the log and for errors.As.
-func failure(code, detail string, cause error) error {
-	return &databaseError{says: engine.Unavailable(code, detail, time.Second), cause: cause}
+func New(code, detail string, cause error) error {
+	return &Error{says: engine.Unavailable(code, detail, time.Second), cause: cause}
 }
 
-type databaseError struct {
+type Error struct {
 	says  *engine.Error
 	cause error
-	why   Away // "" = it is not away
+	Why   Away // "" = it is not away
 }
 
-func (e *databaseError) Error() string   { return e.says.Error() + ": " + e.cause.Error() }
-func (e *databaseError) Unwrap() []error { return []error{e.says, e.cause} }
+func (e *Error) Error() string   { return e.says.Error() + ": " + e.cause.Error() }
+func (e *Error) Unwrap() []error { return []error{e.says, e.cause} }
 
 // sqlState gives the code of an error that the server reported, else "".
-func sqlState(err error) (state, constraint string) {
+func SQLState(err error) (state, constraint string) {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		return pg.Code, pg.ConstraintName
@@ -160,7 +162,7 @@ func sqlState(err error) (state, constraint string) {
 	return "", ""
 }
 
-type encodeError struct{ err error }
+type Unencodable struct{ Err error }
 
-func (e *encodeError) Error() string { return e.err.Error() }
-func (e *encodeError) Unwrap() error { return e.err }
+func (e *Unencodable) Error() string { return e.Err.Error() }
+func (e *Unencodable) Unwrap() error { return e.Err }
