@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/persistence/sealed"
 )
 
 const botColumns = "id, name, active, seats, endpoints, auth_token, account, variables, created_at"
@@ -23,7 +24,7 @@ func (s *Store) Bots(ctx context.Context) ([]engine.Bot, error) {
 		return nil, s.db.wrap("bots not read", err)
 	}
 	for i := range list {
-		if list[i].AuthToken, err = s.db.cfg.Secrets.open(botPlace(list[i].ID), list[i].AuthToken); err != nil {
+		if list[i].AuthToken, err = s.db.cfg.Secrets.Open(sealed.BotPlace(list[i].ID), list[i].AuthToken); err != nil {
 			return nil, err
 		}
 	}
@@ -33,7 +34,7 @@ func (s *Store) Bots(ctx context.Context) ([]engine.Bot, error) {
 // PutBot creates or replaces a bot by its identifier, CreatedAt aside. With
 // keepSecret the stored AuthToken stays. It gives the bot as stored.
 func (s *Store) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who engine.Who) (stored engine.Bot, created bool, err error) {
-	if bot.AuthToken, err = s.db.cfg.Secrets.seal(botPlace(bot.ID), bot.AuthToken); err != nil {
+	if bot.AuthToken, err = s.db.cfg.Secrets.Seal(sealed.BotPlace(bot.ID), bot.AuthToken); err != nil {
 		return stored, false, err
 	}
 	err = s.db.inTx(ctx, "bot not stored", func(tx pgx.Tx) error {
@@ -49,7 +50,7 @@ func (s *Store) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who
 		if stored, err = pgx.CollectExactlyOneRow(rows, scanBot); err != nil {
 			return err
 		}
-		if stored.AuthToken, err = s.db.cfg.Secrets.open(botPlace(stored.ID), stored.AuthToken); err != nil {
+		if stored.AuthToken, err = s.db.cfg.Secrets.Open(sealed.BotPlace(stored.ID), stored.AuthToken); err != nil {
 			return err
 		}
 		return s.db.note(ctx, tx, verb("bot", created), string(bot.ID), who)

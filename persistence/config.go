@@ -7,6 +7,8 @@ import (
 	"net"
 	"time"
 
+	"dialler/persistence/sealed"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 )
@@ -40,7 +42,7 @@ type Config struct {
 	Now func() time.Time
 	// Secrets seal passwords of trunks, tokens of bots and secrets of webhooks; nil:
 	// they are stored as they are.
-	Secrets *SecretKeys
+	Secrets *sealed.Keys
 }
 
 func (c Config) withDefaults() Config {

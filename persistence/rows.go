@@ -17,7 +17,7 @@ import (
 // store sends the rows of the accepted writes and COMMIT.
 func (t *commit) store() error {
 	if err := t.queueRows(); err != nil {
-		return &failure.Unencodable{err}
+		return &failure.Unencodable{Err: err}
 	}
 	t.queue("commit", nil, nothing)
 	return t.send()

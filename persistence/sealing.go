@@ -5,6 +5,8 @@ import (
 	"dialler/engine"
 	"strings"
 
+	"dialler/persistence/sealed"
+
 	"github.com/jackc/pgx/v5"
 )
 
@@ -21,20 +23,20 @@ type storedSecret struct{ ID, Stored string }
 // Unavailable "secrets_key_missing" when the key of one is not known,
 // "secret_damaged" when one is not what was stored.
 func (s *Store) CheckSecrets(ctx context.Context) (c Sealing, err error) {
-	for _, t := range sealedTables {
-		rows, _ := s.db.read.Query(ctx, "SELECT id, "+t.column+" FROM "+t.table+" WHERE "+t.column+" <> ''")
+	for _, t := range sealed.Tables {
+		rows, _ := s.db.read.Query(ctx, "SELECT id, "+t.Column+" FROM "+t.Table+" WHERE "+t.Column+" <> ''")
 		list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[storedSecret])
 		if err != nil {
 			return c, s.db.wrap("secrets not read", err)
 		}
 		for _, r := range list {
-			if _, err := s.db.cfg.Secrets.open(placeOf(t.table, t.column, r.ID), r.Stored); err != nil {
+			if _, err := s.db.cfg.Secrets.Open(sealed.PlaceOf(t.Table, t.Column, r.ID), r.Stored); err != nil {
 				return c, err
 			}
 			switch {
-			case s.db.cfg.Secrets.current(r.Stored):
+			case s.db.cfg.Secrets.Current(r.Stored):
 				c.Current++
-			case strings.HasPrefix(r.Stored, sealedPrefix):
+			case strings.HasPrefix(r.Stored, sealed.Prefix):
 				c.Old++
 			default:
 				c.Plain++
@@ -53,26 +55,26 @@ func (s *Store) SealSecrets(ctx context.Context) (n int, err error) {
 	}
 	err = s.db.inTx(ctx, "secrets not sealed", func(tx pgx.Tx) error {
 		n = 0
-		for _, t := range sealedTables {
-			rows, _ := tx.Query(ctx, "SELECT id, "+t.column+" FROM "+t.table+" WHERE "+t.column+" <> '' ORDER BY id FOR UPDATE")
+		for _, t := range sealed.Tables {
+			rows, _ := tx.Query(ctx, "SELECT id, "+t.Column+" FROM "+t.Table+" WHERE "+t.Column+" <> '' ORDER BY id FOR UPDATE")
 			list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[storedSecret])
 			if err != nil {
 				return err
 			}
 			for _, r := range list {
-				if s.db.cfg.Secrets.current(r.Stored) {
+				if s.db.cfg.Secrets.Current(r.Stored) {
 					continue
 				}
-				place := placeOf(t.table, t.column, r.ID)
-				secret, err := s.db.cfg.Secrets.open(place, r.Stored)
+				place := sealed.PlaceOf(t.Table, t.Column, r.ID)
+				secret, err := s.db.cfg.Secrets.Open(place, r.Stored)
 				if err != nil {
 					return err
 				}
-				sealed, err := s.db.cfg.Secrets.seal(place, secret)
+				sealed, err := s.db.cfg.Secrets.Seal(place, secret)
 				if err != nil {
 					return err
 				}
-				if _, err := tx.Exec(ctx, "UPDATE "+t.table+" SET "+t.column+" = $2 WHERE id = $1", r.ID, sealed); err != nil {
+				if _, err := tx.Exec(ctx, "UPDATE "+t.Table+" SET "+t.Column+" = $2 WHERE id = $1", r.ID, sealed); err != nil {
 					return err
 				}
 				n++

@@ -11,6 +11,7 @@ import (
 
 	"dialler/engine"
 	"dialler/persistence"
+	"dialler/persistence/sealed"
 	"dialler/persistence/storetest"
 )
 
@@ -23,16 +24,16 @@ func newKey(t *testing.T) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-func keysOf(t *testing.T, text string) *persistence.SecretKeys {
+func keysOf(t *testing.T, text string) *sealed.Keys {
 	t.Helper()
-	k, err := persistence.ParseSecretKeys(text)
+	k, err := sealed.ParseKeys(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return k
 }
 
-func storeWith(t *testing.T, url string, keys *persistence.SecretKeys) *persistence.Store {
+func storeWith(t *testing.T, url string, keys *sealed.Keys) *persistence.Store {
 	t.Helper()
 	s, err := persistence.Open(t.Context(), url, persistence.Config{Log: zerolog.Nop(), Secrets: keys})
 	if err != nil {
@@ -181,7 +182,7 @@ func TestKeysThatCannotBeUsedAreRefusedWithoutNamingThem(t *testing.T) {
 	t.Parallel()
 	good := newKey(t)
 	for _, text := range []string{"", "# only a comment\n", "hunter2", good[:40], good + "\n" + good, strings.Repeat(newKey(t)+"\n", 2)} {
-		_, err := persistence.ParseSecretKeys(text)
+		_, err := sealed.ParseKeys(text)
 		if engine.ErrorCode(err) != "secrets_key_invalid" || strings.Contains(engine.ErrorDetail(err), "hunter2") || strings.Contains(engine.ErrorDetail(err), good[:20]) {
 			t.Errorf("%d bytes: %v", len(text), err)
 		}

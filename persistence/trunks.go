@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/journal"
+	"dialler/persistence/sealed"
 )
 
 // trunkColumn is one column of a trunk; its field is both what is written and
@@ -98,7 +99,7 @@ func (s *Store) Trunks(ctx context.Context) ([]engine.TrunkSettings, error) {
 		return nil, s.db.wrap("trunks not read", err)
 	}
 	for i := range list {
-		if list[i].Password, err = s.db.cfg.Secrets.open(trunkPlace(list[i].ID), list[i].Password); err != nil {
+		if list[i].Password, err = s.db.cfg.Secrets.Open(sealed.TrunkPlace(list[i].ID), list[i].Password); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +109,7 @@ func (s *Store) Trunks(ctx context.Context) ([]engine.TrunkSettings, error) {
 // PutTrunk creates or replaces a trunk by its identifier; with keepSecret the
 // stored Password stays.
 func (s *Store) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (created bool, err error) {
-	if t.Password, err = s.db.cfg.Secrets.seal(trunkPlace(t.ID), t.Password); err != nil {
+	if t.Password, err = s.db.cfg.Secrets.Seal(sealed.TrunkPlace(t.ID), t.Password); err != nil {
 		return false, err
 	}
 	err = s.db.inTx(ctx, "trunk not stored", func(tx pgx.Tx) error {

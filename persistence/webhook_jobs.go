@@ -129,7 +129,7 @@ func (s *Store) take(ctx context.Context, args deliverArgs) (*taken, error) {
 		if stored.text == "" {
 			continue
 		}
-		text, err := s.db.cfg.Secrets.open(webhookPlace(stored.column, t.endpoint), stored.text)
+		text, err := s.db.cfg.Secrets.Open(webhookPlace(stored.column, t.endpoint), stored.text)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/webhook"
+	"dialler/persistence/sealed"
 )
 
 // Endpoints of webhooks. Their secrets are stored as those of trunks are; the
@@ -29,7 +30,7 @@ var (
 )
 
 func webhookPlace(column string, id webhook.EndpointID) string {
-	return placeOf("webhooks", column, string(id))
+	return sealed.PlaceOf("webhooks", column, string(id))
 }
 
 // Webhooks lists every endpoint, oldest first.
@@ -53,7 +54,7 @@ func (s *Store) Webhook(ctx context.Context, id webhook.EndpointID) (webhook.End
 // "too_many_webhooks". What is committed from its return on is told to it; it may
 // also be told of what was committed shortly before.
 func (s *Store) CreateWebhook(ctx context.Context, e webhook.Endpoint, secret string, who engine.Who) error {
-	sealed, err := s.db.cfg.Secrets.seal(webhookPlace("secret", e.ID), secret)
+	sealed, err := s.db.cfg.Secrets.Seal(webhookPlace("secret", e.ID), secret)
 	if err != nil {
 		return err
 	}
@@ -147,14 +148,14 @@ func (s *Store) RotateWebhookSecret(ctx context.Context, id webhook.EndpointID, 
 		} else if err != nil {
 			return err
 		}
-		old, err := s.db.cfg.Secrets.open(webhookPlace("secret", id), stored)
+		old, err := s.db.cfg.Secrets.Open(webhookPlace("secret", id), stored)
 		if err != nil {
 			return err
 		}
-		if old, err = s.db.cfg.Secrets.seal(webhookPlace("old_secret", id), old); err != nil {
+		if old, err = s.db.cfg.Secrets.Seal(webhookPlace("old_secret", id), old); err != nil {
 			return err
 		}
-		fresh, err := s.db.cfg.Secrets.seal(webhookPlace("secret", id), secret)
+		fresh, err := s.db.cfg.Secrets.Seal(webhookPlace("secret", id), secret)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,5 @@
-package persistence
+// Package sealed seals what must not stand in a dump of the database.
+package sealed
 
 import (
 	"crypto/aes"
@@ -22,7 +23,7 @@ import (
 //
 // The key is none of the database's: a dump alone gives nothing away. Without a
 // key they are stored as they are.
-const sealedPrefix = "sealed:1:"
+const Prefix = "sealed:1:"
 
 // secretKeyBytes is the length of a key.
 const secretKeyBytes = 32
@@ -32,7 +33,7 @@ const secretKeysCap = 16
 
 // SecretKeys are what secrets are sealed with: the first seals, any opens. A nil
 // *SecretKeys has none.
-type SecretKeys struct {
+type Keys struct {
 	ids  []string
 	aead map[string]cipher.AEAD
 }
@@ -40,8 +41,8 @@ type SecretKeys struct {
 // ParseSecretKeys reads keys, one a line: 32 bytes as base64. Empty lines and
 // those that begin with # are left out. The text of the error has nothing of a
 // key. Invalid "secrets_key_invalid".
-func ParseSecretKeys(text string) (*SecretKeys, error) {
-	k := &SecretKeys{aead: map[string]cipher.AEAD{}}
+func ParseKeys(text string) (*Keys, error) {
+	k := &Keys{aead: map[string]cipher.AEAD{}}
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
@@ -78,25 +79,25 @@ func ParseSecretKeys(text string) (*SecretKeys, error) {
 }
 
 // seal gives what is stored of a secret of a place; an empty one stays empty.
-func (k *SecretKeys) seal(place, secret string) (string, error) {
+func (k *Keys) Seal(place, secret string) (string, error) {
 	switch {
 	case secret == "":
 		return "", nil
-	case k == nil && strings.HasPrefix(secret, sealedPrefix):
-		return "", engine.Invalid("secret_looks_sealed", "a password or token may not begin with "+sealedPrefix)
+	case k == nil && strings.HasPrefix(secret, Prefix):
+		return "", engine.Invalid("secret_looks_sealed", "a password or token may not begin with "+Prefix)
 	case k == nil:
 		return secret, nil
 	}
 	aead := k.aead[k.ids[0]]
 	nonce := make([]byte, aead.NonceSize())
 	_, _ = rand.Read(nonce) // never fails
-	return sealedPrefix + k.ids[0] + ":" + base64.RawStdEncoding.EncodeToString(aead.Seal(nonce, nonce, []byte(secret), []byte(place))), nil
+	return Prefix + k.ids[0] + ":" + base64.RawStdEncoding.EncodeToString(aead.Seal(nonce, nonce, []byte(secret), []byte(place))), nil
 }
 
 // open gives the secret of what is stored, Unavailable "secrets_key_missing" when
 // no key opens it.
-func (k *SecretKeys) open(place, stored string) (string, error) {
-	rest, sealed := strings.CutPrefix(stored, sealedPrefix)
+func (k *Keys) Open(place, stored string) (string, error) {
+	rest, sealed := strings.CutPrefix(stored, Prefix)
 	if !sealed {
 		return stored, nil
 	}
@@ -124,15 +125,15 @@ func (k *SecretKeys) open(place, stored string) (string, error) {
 
 // current says whether what is stored needs no sealing: it is empty, or sealed
 // with the key that seals.
-func (k *SecretKeys) current(stored string) bool {
-	return stored == "" || k != nil && strings.HasPrefix(stored, sealedPrefix+k.ids[0]+":")
+func (k *Keys) Current(stored string) bool {
+	return stored == "" || k != nil && strings.HasPrefix(stored, Prefix+k.ids[0]+":")
 }
 
 // sealedTables are where secrets are.
-var sealedTables = []struct{ table, column string }{{"trunks", "password"}, {"bots", "auth_token"}, {"webhooks", "secret"}, {"webhooks", "old_secret"}}
+var Tables = []struct{ Table, Column string }{{"trunks", "password"}, {"bots", "auth_token"}, {"webhooks", "secret"}, {"webhooks", "old_secret"}}
 
 // placeOf names the row of a secret; a sealed secret opens in its place only.
-func placeOf(table, column, id string) string { return table + "." + column + " of " + id }
+func PlaceOf(table, column, id string) string { return table + "." + column + " of " + id }
 
-func trunkPlace(id engine.TrunkID) string { return placeOf("trunks", "password", string(id)) }
-func botPlace(id engine.BotID) string     { return placeOf("bots", "auth_token", string(id)) }
+func TrunkPlace(id engine.TrunkID) string { return PlaceOf("trunks", "password", string(id)) }
+func BotPlace(id engine.BotID) string     { return PlaceOf("bots", "auth_token", string(id)) }
