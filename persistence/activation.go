@@ -10,6 +10,8 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/persistence/pool"
+	"dialler/persistence/table"
 )
 
 // ActivateImport makes the staged rows of an import contacts, in one
@@ -40,7 +42,7 @@ func (s *Store) ActivateImport(ctx context.Context, a journal.Activation, gate f
 				out, err = t.run(gate)
 				return err
 			})
-			if yielded(err) && try < txTries {
+			if pool.Yielded(err) && try < pool.TxTries {
 				continue
 			}
 			return err
@@ -67,7 +69,7 @@ func (s *Store) CheckImport(ctx context.Context, k journal.Check) (imp campaign.
 				imp, err = t.check(k.At)
 				return err
 			})
-			if yielded(err) && try < txTries {
+			if pool.Yielded(err) && try < pool.TxTries {
 				continue
 			}
 			return err
@@ -207,13 +209,13 @@ func (t *activation) check(at time.Time) (imp campaign.Import, err error) {
 // refuseErased marks the rows of erased persons who are not to be called.
 func (t *activation) refuseErased() (rows int, err error) {
 	var some bool
-	err = t.tx.QueryRow(t.ctx, "SELECT EXISTS (SELECT FROM suppressions WHERE starts_with(number, $1))", hashPrefix).Scan(&some)
+	err = t.tx.QueryRow(t.ctx, "SELECT EXISTS (SELECT FROM suppressions WHERE starts_with(number, $1))", table.HashPrefix).Scan(&some)
 	if err != nil || !some {
 		return 0, err
 	}
-	inner, outer := t.store.db.hashPads()
+	inner, outer := t.store.db.HashPads()
 	return t.exec("UPDATE import_rows r SET outcome = 'suppressed' FROM suppressions x WHERE r.import_id = $1 AND r.outcome IS NULL AND x.number = "+
-		hashInSQL("r.number", "$2", "$3"), t.id(), inner, outer)
+		table.HashInSQL("r.number", "$2", "$3"), t.id(), inner, outer)
 }
 
 // exclude marks the rows that an exclusion covers which no pass has applied
@@ -367,9 +369,9 @@ func (t *activation) checkEpoch(epoch int64) error {
 	case err != nil:
 		return err
 	case len(stored) == 0:
-		return ErrCampaignNotFound
+		return table.ErrCampaignNotFound
 	case stored[0] != epoch:
-		return t.store.db.epochs.stale(t.Campaign, stored[0])
+		return t.store.db.Epochs.Stale(t.Campaign, stored[0])
 	}
 	return nil
 }
@@ -382,7 +384,7 @@ func (t *activation) finish(g journal.Gate, counts campaign.Import) (imp campaig
 	if counts.Added > 0 { // last: it takes the head of the campaign's chain
 		ev := g.Event
 		ev.Data.Count = counts.Added
-		err = t.store.db.tell(t.ctx, t.tx, ev)
+		err = t.store.db.Tell(t.ctx, t.tx, ev)
 	}
 	return imp, err
 }

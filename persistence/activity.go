@@ -8,28 +8,22 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
-	"dialler/persistence/column"
+	"dialler/persistence/pool"
+	"dialler/persistence/table"
 )
-
-var selectEvent = "SELECT " + column.Names(eventColumns, "e") + " FROM events e "
-
-func scanEvent(row pgx.CollectableRow) (e journal.Event, err error) {
-	err = row.Scan(column.Targets(eventColumns, &eventRow{Event: &e}, nil)...)
-	return e, err
-}
 
 // Activity gives one page of what somebody did, newest first, and how much
 // there is: of one campaign, or with campaign "" the changes of what is
 // configured for all. types filters when given.
 func (s *Store) Activity(ctx context.Context, id engine.CampaignID, types []journal.Type, page campaign.Page) (events []journal.Event, total int, err error) {
 	const filter = "WHERE e.campaign_id = $1 AND e.activity AND (cardinality($2::text[]) = 0 OR e.type = ANY($2::text[])) "
-	wanted := list(types)
-	if err = s.db.read.QueryRow(ctx, "SELECT count(*) FROM events e "+filter, string(id), wanted).Scan(&total); err != nil {
-		return nil, 0, s.db.wrap("activity not counted", err)
+	wanted := table.List(types)
+	if err = s.db.Read.QueryRow(ctx, "SELECT count(*) FROM events e "+filter, string(id), wanted).Scan(&total); err != nil {
+		return nil, 0, s.db.Wrap("activity not counted", err)
 	}
-	rows, _ := s.db.read.Query(ctx, selectEvent+filter+"ORDER BY e.at DESC, e.seq DESC LIMIT $3 OFFSET $4", string(id), wanted, page.Size, offset(page))
-	events, err = pgx.CollectRows(rows, scanEvent)
-	return events, total, s.db.wrap("activity not read", err)
+	rows, _ := s.db.Read.Query(ctx, table.SelectEvent+filter+"ORDER BY e.at DESC, e.seq DESC LIMIT $3 OFFSET $4", string(id), wanted, page.Size, pool.Offset(page))
+	events, err = pgx.CollectRows(rows, table.ScanEvent)
+	return events, total, s.db.Wrap("activity not read", err)
 }
 
 // runEventsCap bounds the history of runs: 2500 restarts that were cancelled, or
@@ -39,19 +33,19 @@ const runEventsCap = 10_000
 // RunEvents gives the events of which journal.Runs makes a campaign's runs, in
 // their order.
 func (s *Store) RunEvents(ctx context.Context, id engine.CampaignID) ([]journal.Event, error) {
-	rows, _ := s.db.read.Query(ctx, selectEvent+"WHERE e.campaign_id = $1 AND e.activity AND e.type = ANY($2::text[]) ORDER BY e.seq LIMIT $3",
+	rows, _ := s.db.Read.Query(ctx, table.SelectEvent+"WHERE e.campaign_id = $1 AND e.activity AND e.type = ANY($2::text[]) ORDER BY e.seq LIMIT $3",
 		string(id), journal.RunTypes, runEventsCap)
-	events, err := pgx.CollectRows(rows, scanEvent)
-	return events, s.db.wrap("runs not read", err)
+	events, err := pgx.CollectRows(rows, table.ScanEvent)
+	return events, s.db.Wrap("runs not read", err)
 }
 
 // Events gives a campaign's history in the order of its sequence, from after
 // the given place on: what an audit folds.
 func (s *Store) Events(ctx context.Context, id engine.CampaignID, after int64, limit int) ([]journal.Event, error) {
-	rows, _ := s.db.read.Query(ctx, selectEvent+"WHERE e.campaign_id = $1 AND e.seq > greatest($2, 0) ORDER BY e.seq LIMIT $3",
+	rows, _ := s.db.Read.Query(ctx, table.SelectEvent+"WHERE e.campaign_id = $1 AND e.seq > greatest($2, 0) ORDER BY e.seq LIMIT $3",
 		string(id), after, limit)
-	events, err := pgx.CollectRows(rows, scanEvent)
-	return events, s.db.wrap("events not read", err)
+	events, err := pgx.CollectRows(rows, table.ScanEvent)
+	return events, s.db.Wrap("events not read", err)
 }
 
 // EventAt gives the event at a place of a campaign's sequence; ok is false when

@@ -14,7 +14,7 @@ import (
 // OpenAttempts lists every attempt that has not ended, of campaigns and
 // dialouts, with its legs.
 func (s *Store) OpenAttempts(ctx context.Context) ([]attempt.Attempt, error) {
-	return s.db.attempts(ctx, "WHERE a.live ORDER BY a.id")
+	return s.db.Attempts(ctx, "WHERE a.live ORDER BY a.id")
 }
 
 // Attempt gives an attempt with its legs; ok is false when there is none.
@@ -22,7 +22,7 @@ func (s *Store) Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Att
 	if !column.IsID(string(id)) {
 		return attempt.Attempt{}, false, nil
 	}
-	list, err := s.db.attempts(ctx, "WHERE a.id = $1", string(id))
+	list, err := s.db.Attempts(ctx, "WHERE a.id = $1", string(id))
 	if err != nil || len(list) == 0 {
 		return attempt.Attempt{}, false, err
 	}
@@ -32,7 +32,7 @@ func (s *Store) Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Att
 // OpenLegs lists the attempts that ended (lost) while a leg of theirs had no
 // final answer and whose number is still held, so that the leg is watched.
 func (s *Store) OpenLegs(ctx context.Context) ([]attempt.Attempt, error) {
-	return s.db.attempts(ctx, `WHERE NOT a.live AND a.id IN (
+	return s.db.Attempts(ctx, `WHERE NOT a.live AND a.id IN (
 		SELECT h.attempt_id FROM number_holds h JOIN legs l ON l.attempt_id = h.attempt_id
 		WHERE h.hold_until > now() AND l.ended_at IS NULL) ORDER BY a.id`)
 }
@@ -47,7 +47,7 @@ func (s *Store) AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber
 	if len(numbers) != 1 {
 		return s.abandonedSince(ctx, numbers, since)
 	}
-	at, ok, err := s.abandoned.of(ctx, abandonOf{numbers[0], since})
+	at, ok, err := s.abandoned.Of(ctx, abandonOf{numbers[0], since})
 	if !ok {
 		return map[engine.PhoneNumber]time.Time{}, err
 	}
@@ -81,7 +81,7 @@ func (s *Store) abandonedOf(ctx context.Context, keys []abandonOf) (map[abandonO
 }
 
 func (s *Store) abandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error) {
-	rows, _ := s.db.read.Query(ctx, `SELECT a.to_number, max(a.ended_at) FROM attempts a
+	rows, _ := s.db.Read.Query(ctx, `SELECT a.to_number, max(a.ended_at) FROM attempts a
 		WHERE NOT a.live AND a.outcome = 'abandoned' AND a.to_number = ANY($1::text[]) AND a.ended_at >= $2 AND a.reserved_at >= $3 GROUP BY 1`,
 		numbers, since, since.Add(-longestCall))
 	out := map[engine.PhoneNumber]time.Time{}
@@ -91,10 +91,10 @@ func (s *Store) abandonedSince(ctx context.Context, numbers []engine.PhoneNumber
 		out[n] = at
 		return nil
 	})
-	return out, s.db.wrap("abandons not read", err)
+	return out, s.db.Wrap("abandons not read", err)
 }
 
 // Dialouts gives the newest calls outside campaigns.
 func (s *Store) Dialouts(ctx context.Context, limit int) ([]attempt.Attempt, error) {
-	return s.db.attempts(ctx, "WHERE a.campaign_id = '' ORDER BY a.id DESC LIMIT $1", limit)
+	return s.db.Attempts(ctx, "WHERE a.campaign_id = '' ORDER BY a.id DESC LIMIT $1", limit)
 }

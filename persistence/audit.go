@@ -13,6 +13,7 @@ import (
 	"dialler/engine/chain"
 	"dialler/engine/seal"
 	"dialler/engine/tally"
+	"dialler/persistence/table"
 )
 
 // Audit is what the history of a campaign says beside its tables.
@@ -116,12 +117,12 @@ func (a *auditor) found(f Finding) {
 // when there is none.
 func (s *Store) Audit(ctx context.Context, id engine.CampaignID, trusted ...seal.Public) (out Audit, err error) {
 	out.Campaign = id
-	err = pgx.BeginTxFunc(ctx, s.db.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		a := &auditor{Audit: &out, ctx: ctx, tx: tx, id: id}
 		var present int
 		err := tx.QueryRow(ctx, "SELECT run FROM campaigns WHERE id = $1", string(id)).Scan(&present)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return ErrCampaignNotFound
+			return table.ErrCampaignNotFound
 		}
 		if err != nil {
 			return err
@@ -165,7 +166,7 @@ func (s *Store) Audit(ctx context.Context, id engine.CampaignID, trusted ...seal
 	if err == nil || errors.As(err, &e) {
 		return out, err
 	}
-	return out, s.db.wrap("campaign not audited", err)
+	return out, s.db.Wrap("campaign not audited", err)
 }
 
 // events folds all events and holds each against its digest.

@@ -14,7 +14,7 @@ import (
 // history once. What was kept of months whose events are gone must be signed with a
 // trusted key.
 func (s *Store) AuditLoose(ctx context.Context, trusted ...seal.Public) (out Audit, err error) {
-	err = pgx.BeginTxFunc(ctx, s.db.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		a := &auditor{Audit: &out, ctx: ctx, tx: tx}
 		kept := func() error { return a.checkpoints(trusted) }
 		for _, step := range []func() error{a.looseEvents, a.chains, kept, a.looseStrays, a.looseRemoved} {
@@ -24,7 +24,7 @@ func (s *Store) AuditLoose(ctx context.Context, trusted ...seal.Public) (out Aud
 		}
 		return nil
 	})
-	return out, s.db.wrap("history of no campaign not audited", err)
+	return out, s.db.Wrap("history of no campaign not audited", err)
 }
 
 // looseEvents holds every event against its digest. They stream: there is no

@@ -8,6 +8,7 @@ import (
 	"dialler/engine/chain"
 	"dialler/engine/journal"
 	"dialler/persistence/column"
+	"dialler/persistence/table"
 )
 
 // storedEvent is an event with what is stored of it beside its fields.
@@ -45,10 +46,10 @@ func (e *storedEvent) whole() bool {
 	return string(d[:]) == string(e.digest)
 }
 
-var selectStored = "SELECT " + column.Names(eventColumns, "e") + ", e.leg, e.activity, e.data::text, e.digest FROM events e "
+var selectStored = "SELECT " + column.Names(table.EventColumns, "e") + ", e.leg, e.activity, e.data::text, e.digest FROM events e "
 
 func scanStored(row pgx.CollectableRow) (e storedEvent, err error) {
-	err = row.Scan(append(column.Targets(eventColumns, &eventRow{Event: &e.Event}, nil), &e.leg, &e.activity, &e.data, &e.digest)...)
+	err = row.Scan(append(column.Targets(table.EventColumns, &table.EventRow{Event: &e.Event}, nil), &e.leg, &e.activity, &e.data, &e.digest)...)
 	return e, err
 }
 

@@ -16,7 +16,7 @@ const behaviour = `SELECT count(*), count(a.answered_at), count(*) FILTER (WHERE
 
 // Behaviour says what the latest attempts of a campaign came to, of any run.
 func (s *Store) Behaviour(ctx context.Context, id engine.CampaignID) (p sim.Past, err error) {
-	err = s.db.read.QueryRow(ctx, behaviour, string(id), sim.MeasuredMost, sim.ShortTalk.Seconds()).
+	err = s.db.Read.QueryRow(ctx, behaviour, string(id), sim.MeasuredMost, sim.ShortTalk.Seconds()).
 		Scan(&p.Dials, &p.Answered, &p.Machines, &p.Ring, &p.RingSD, &p.Talks, &p.Short, &p.Talk)
-	return p, s.db.wrap("attempts not counted", err)
+	return p, s.db.Wrap("attempts not counted", err)
 }

@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/persistence/sealed"
+	"dialler/persistence/table"
 )
 
 const botColumns = "id, name, active, seats, endpoints, auth_token, account, variables, created_at"
@@ -18,13 +19,13 @@ func scanBot(row pgx.CollectableRow) (b engine.Bot, err error) {
 
 // Bots lists every bot, oldest first.
 func (s *Store) Bots(ctx context.Context) ([]engine.Bot, error) {
-	rows, _ := s.db.read.Query(ctx, "SELECT "+botColumns+" FROM bots ORDER BY created_at, id")
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+botColumns+" FROM bots ORDER BY created_at, id")
 	list, err := pgx.CollectRows(rows, scanBot)
 	if err != nil {
-		return nil, s.db.wrap("bots not read", err)
+		return nil, s.db.Wrap("bots not read", err)
 	}
 	for i := range list {
-		if list[i].AuthToken, err = s.db.cfg.Secrets.Open(sealed.BotPlace(list[i].ID), list[i].AuthToken); err != nil {
+		if list[i].AuthToken, err = s.db.Config.Secrets.Open(sealed.BotPlace(list[i].ID), list[i].AuthToken); err != nil {
 			return nil, err
 		}
 	}
@@ -34,26 +35,26 @@ func (s *Store) Bots(ctx context.Context) ([]engine.Bot, error) {
 // PutBot creates or replaces a bot by its identifier, CreatedAt aside. With
 // keepSecret the stored AuthToken stays. It gives the bot as stored.
 func (s *Store) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who engine.Who) (stored engine.Bot, created bool, err error) {
-	if bot.AuthToken, err = s.db.cfg.Secrets.Seal(sealed.BotPlace(bot.ID), bot.AuthToken); err != nil {
+	if bot.AuthToken, err = s.db.Config.Secrets.Seal(sealed.BotPlace(bot.ID), bot.AuthToken); err != nil {
 		return stored, false, err
 	}
-	err = s.db.inTx(ctx, "bot not stored", func(tx pgx.Tx) error {
-		if created, err = absent(ctx, tx, "bots", "id", string(bot.ID)); err != nil {
+	err = s.db.InTx(ctx, "bot not stored", func(tx pgx.Tx) error {
+		if created, err = table.Absent(ctx, tx, "bots", "id", string(bot.ID)); err != nil {
 			return err
 		}
 		rows, _ := tx.Query(ctx, `INSERT INTO bots AS t (`+botColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 			ON CONFLICT (id) DO UPDATE SET name = excluded.name, active = excluded.active, seats = excluded.seats,
 			endpoints = excluded.endpoints, auth_token = CASE WHEN $10 THEN t.auth_token ELSE excluded.auth_token END,
 			account = excluded.account, variables = excluded.variables RETURNING `+botColumns,
-			string(bot.ID), bot.Name, bot.Active, bot.Seats, list(bot.Endpoints), bot.AuthToken, bot.Account, list(bot.Variables),
-			orNow(bot.CreatedAt), keepSecret)
+			string(bot.ID), bot.Name, bot.Active, bot.Seats, table.List(bot.Endpoints), bot.AuthToken, bot.Account, table.List(bot.Variables),
+			table.OrNow(bot.CreatedAt), keepSecret)
 		if stored, err = pgx.CollectExactlyOneRow(rows, scanBot); err != nil {
 			return err
 		}
-		if stored.AuthToken, err = s.db.cfg.Secrets.Open(sealed.BotPlace(stored.ID), stored.AuthToken); err != nil {
+		if stored.AuthToken, err = s.db.Config.Secrets.Open(sealed.BotPlace(stored.ID), stored.AuthToken); err != nil {
 			return err
 		}
-		return s.db.note(ctx, tx, verb("bot", created), string(bot.ID), who)
+		return s.db.Note(ctx, tx, table.Verb("bot", created), string(bot.ID), who)
 	})
 	return stored, created, err
 }
@@ -61,8 +62,8 @@ func (s *Store) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who
 // DeleteBot removes a bot. While campaigns that run or are paused use it that
 // needs force: they fail without it. NotFound "bot_not_found".
 func (s *Store) DeleteBot(ctx context.Context, id engine.BotID, force bool, who engine.Who) error {
-	return s.db.inTx(ctx, "bot not deleted", func(tx pgx.Tx) error {
-		gone, err := absent(ctx, tx, "bots", "id", string(id))
+	return s.db.InTx(ctx, "bot not deleted", func(tx pgx.Tx) error {
+		gone, err := table.Absent(ctx, tx, "bots", "id", string(id))
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ func (s *Store) DeleteBot(ctx context.Context, id engine.BotID, force bool, who 
 		if _, err := tx.Exec(ctx, "DELETE FROM bots WHERE id = $1", string(id)); err != nil {
 			return err
 		}
-		return s.db.note(ctx, tx, "bot.deleted", string(id), who)
+		return s.db.Note(ctx, tx, "bot.deleted", string(id), who)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/persistence/column"
+	"dialler/persistence/table"
 )
 
 const (
@@ -44,12 +45,12 @@ func (s *Store) Calls(ctx context.Context, q attempt.Query) (list []attempt.Atte
 		sql = fmt.Sprintf("SELECT a.* FROM (%s LIMIT %d) a %s%s", inner, callsSeen, narrow, c.order)
 		c.args = args
 	}
-	sql = fmt.Sprintf("SELECT %s FROM (%s LIMIT %d) a%s", column.Names(attemptColumns, "a"), sql, q.Limit+1, c.order)
-	rows, _ := s.db.read.Query(ctx, sql, c.args...)
-	list, err = pgx.CollectRows(rows, scanAttempt)
+	sql = fmt.Sprintf("SELECT %s FROM (%s LIMIT %d) a%s", column.Names(table.AttemptColumns, "a"), sql, q.Limit+1, c.order)
+	rows, _ := s.db.Read.Query(ctx, sql, c.args...)
+	list, err = pgx.CollectRows(rows, table.ScanAttempt)
 	switch {
 	case err != nil:
-		return nil, "", s.db.wrap("calls not read", err)
+		return nil, "", s.db.Wrap("calls not read", err)
 	case len(list) > q.Limit:
 		list = list[:q.Limit]
 		return list, list[q.Limit-1].ID, nil
@@ -57,12 +58,12 @@ func (s *Store) Calls(ctx context.Context, q attempt.Query) (list []attempt.Atte
 		return list, "", nil
 	}
 	// The last one that was looked at, if there may be more behind it.
-	err = s.db.read.QueryRow(ctx, fmt.Sprintf("SELECT a.id FROM attempts a %s%s LIMIT 1 OFFSET %d", c.where, c.order, callsSeen-1), c.args[:c.own]...).
+	err = s.db.Read.QueryRow(ctx, fmt.Sprintf("SELECT a.id FROM attempts a %s%s LIMIT 1 OFFSET %d", c.where, c.order, callsSeen-1), c.args[:c.own]...).
 		Scan(column.Hex(&next))
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
 	}
-	return list, next, s.db.wrap("calls not read", err)
+	return list, next, s.db.Wrap("calls not read", err)
 }
 
 // callsQuery is a query of calls in SQL.
@@ -148,11 +149,11 @@ func (s *Store) cursorAt(ctx context.Context, id engine.AttemptID) (at *time.Tim
 	if !column.IsID(string(id)) {
 		return nil, ErrNoCursor
 	}
-	err = s.db.read.QueryRow(ctx, "SELECT reserved_at FROM attempts WHERE id = $1", string(id)).Scan(&at)
+	err = s.db.Read.QueryRow(ctx, "SELECT reserved_at FROM attempts WHERE id = $1", string(id)).Scan(&at)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrNoCursor
 	}
-	return at, s.db.wrap("call not read", err)
+	return at, s.db.Wrap("call not read", err)
 }
 
 // idAt is the lowest identifier that can be made at a time.

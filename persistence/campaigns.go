@@ -11,41 +11,43 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/ownership"
 	"dialler/persistence/column"
+	"dialler/persistence/pool"
+	"dialler/persistence/table"
 )
 
 // InsertCampaign stores a new draft with its first event. The same campaign
 // given again is harmless.
 func (s *Store) InsertCampaign(ctx context.Context, c campaign.Campaign, events ...journal.Event) error {
-	return s.db.inTx(ctx, "campaign not stored", func(tx pgx.Tx) error {
-		if err := column.Exec(ctx, tx, insertCampaign, campaignColumns, &s.db.shapes.Load().campaigns, &c); err != nil {
+	return s.db.InTx(ctx, "campaign not stored", func(tx pgx.Tx) error {
+		if err := column.Exec(ctx, tx, table.InsertCampaign, table.CampaignColumns, &s.db.Shapes.Load().Campaigns, &c); err != nil {
 			return err
 		}
-		return s.db.tell(ctx, tx, events...)
+		return s.db.Tell(ctx, tx, events...)
 	})
 }
 
 // Campaign gives a campaign's row without taking it over.
 func (s *Store) Campaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error) {
-	rows, _ := s.db.read.Query(ctx, selectCampaign+"WHERE c.id = $1", string(id))
-	c, err := pgx.CollectExactlyOneRow(rows, scanCampaign)
+	rows, _ := s.db.Read.Query(ctx, table.SelectCampaign+"WHERE c.id = $1", string(id))
+	c, err := pgx.CollectExactlyOneRow(rows, table.ScanCampaign)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return campaign.Campaign{}, ErrCampaignNotFound
+		return campaign.Campaign{}, table.ErrCampaignNotFound
 	}
-	return c, s.db.wrap("campaign not read", err)
+	return c, s.db.Wrap("campaign not read", err)
 }
 
 // Campaigns gives one page, newest first, and how many there are. The filter
 // is a campaign state or "".
 func (s *Store) Campaigns(ctx context.Context, page campaign.Page) (list []campaign.Campaign, total int, err error) {
 	const filter = "WHERE ($1 = '' OR c.state = $1)"
-	err = s.db.read.QueryRow(ctx, "SELECT count(*) FROM campaigns c "+filter, page.Filter).Scan(&total)
+	err = s.db.Read.QueryRow(ctx, "SELECT count(*) FROM campaigns c "+filter, page.Filter).Scan(&total)
 	if err != nil {
-		return nil, 0, s.db.wrap("campaigns not counted", err)
+		return nil, 0, s.db.Wrap("campaigns not counted", err)
 	}
-	rows, _ := s.db.read.Query(ctx, selectCampaign+filter+" ORDER BY c.created_at DESC, c.id LIMIT $2 OFFSET $3",
-		page.Filter, page.Size, offset(page))
-	list, err = pgx.CollectRows(rows, scanCampaign)
-	return list, total, s.db.wrap("campaigns not read", err)
+	rows, _ := s.db.Read.Query(ctx, table.SelectCampaign+filter+" ORDER BY c.created_at DESC, c.id LIMIT $2 OFFSET $3",
+		page.Filter, page.Size, pool.Offset(page))
+	list, err = pgx.CollectRows(rows, table.ScanCampaign)
+	return list, total, s.db.Wrap("campaigns not read", err)
 }
 
 // AcquireCampaign takes ownership: it waits for the commits under way of the
@@ -54,9 +56,9 @@ func (s *Store) Campaigns(ctx context.Context, page campaign.Page) (list []campa
 // none; in a cluster (ActAs) ownership.ErrNotOwner or ErrFenced when this node
 // does not own the campaign.
 func (s *Store) AcquireCampaign(ctx context.Context, id engine.CampaignID) (c campaign.Campaign, err error) {
-	s.db.epochs.asks(id)
-	defer func() { s.db.epochs.answered(id, c.Epoch, err) }()
-	err = s.db.inTx(ctx, "campaign not taken over", func(tx pgx.Tx) error {
+	s.db.Epochs.Asks(id)
+	defer func() { s.db.Epochs.Answered(id, c.Epoch, err) }()
+	err = s.db.InTx(ctx, "campaign not taken over", func(tx pgx.Tx) error {
 		// FOR UPDATE is what the KEY SHARE of the commits conflicts with.
 		if _, err := tx.Exec(ctx, "SELECT 1 FROM campaigns WHERE id = $1 FOR UPDATE", string(id)); err != nil {
 			return err
@@ -66,10 +68,10 @@ func (s *Store) AcquireCampaign(ctx context.Context, id engine.CampaignID) (c ca
 		}
 		rows, _ := tx.Query(ctx, `UPDATE campaigns c SET epoch = epoch + 1,
 			seq = greatest(seq, (SELECT max(e.seq) FROM events e WHERE e.campaign_id = $1 AND e.seq > 0))
-			WHERE c.id = $1 RETURNING `+column.Names(campaignColumns, "c"), string(id))
-		c, err = pgx.CollectExactlyOneRow(rows, scanCampaign)
+			WHERE c.id = $1 RETURNING `+column.Names(table.CampaignColumns, "c"), string(id))
+		c, err = pgx.CollectExactlyOneRow(rows, table.ScanCampaign)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return ErrCampaignNotFound
+			return table.ErrCampaignNotFound
 		}
 		return err
 	})
@@ -80,13 +82,13 @@ func (s *Store) AcquireCampaign(ctx context.Context, id engine.CampaignID) (c ca
 // attempts or results owed, or whose run ended before all who waited were put
 // away, oldest first.
 func (s *Store) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error) {
-	rows, _ := s.db.read.Query(ctx, `SELECT c.id FROM campaigns c
+	rows, _ := s.db.Read.Query(ctx, `SELECT c.id FROM campaigns c
 		WHERE c.state IN ('running', 'paused') OR EXISTS (SELECT FROM attempts a WHERE a.live AND a.campaign_id = c.id)
 			OR EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.result_due_at IS NOT NULL)
 			OR c.state = 'completed' AND EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.run = c.run AND k.due_at IS NOT NULL)
 		ORDER BY c.created_at, c.id`)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[engine.CampaignID])
-	return ids, s.db.wrap("active campaigns not read", err)
+	return ids, s.db.Wrap("active campaigns not read", err)
 }
 
 // ActAs has AcquireCampaign check that this node owns the campaign; 0 ends that.

@@ -13,6 +13,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/persistence/failure"
+	"dialler/persistence/table"
 )
 
 // What charts are drawn of is counted from the attempts, in one pass over those
@@ -183,8 +184,8 @@ func (s *Store) Breakdown(ctx context.Context, id engine.CampaignID, run int) (o
 
 // chart reads in one snapshot, and not for long.
 func (s *Store) chart(ctx context.Context, what string, id engine.CampaignID, run int, read func(tx pgx.Tx, run int) error) error {
-	return s.db.inTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, what, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "SET LOCAL statement_timeout = "+strconv.FormatInt(s.db.cfg.ChartLimit.Milliseconds(), 10))
+	return s.db.InTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, what, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "SET LOCAL statement_timeout = "+strconv.FormatInt(s.db.Config.ChartLimit.Milliseconds(), 10))
 		if err == nil {
 			run, err = chartRun(ctx, tx, id, run)
 		}
@@ -204,9 +205,9 @@ func chartRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) (in
 	err := tx.QueryRow(ctx, "SELECT run FROM campaigns WHERE id = $1", string(id)).Scan(&present)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return 0, ErrCampaignNotFound
+		return 0, table.ErrCampaignNotFound
 	case run > present:
-		return 0, ErrRunNotFound
+		return 0, table.ErrRunNotFound
 	case run == 0:
 		return present, err
 	}

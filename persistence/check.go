@@ -9,6 +9,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/journal"
 	"dialler/persistence/column"
+	"dialler/persistence/table"
 )
 
 // check begins the transaction and asks the database everything on which it
@@ -142,7 +143,7 @@ func unsuppressed(w *journal.Write) engine.PhoneNumber {
 
 // known asks for the numbers of new contacts. Of two in one group the first is new.
 func (c *checks) known() {
-	var first map[numberOf]engine.ContactID
+	var first map[table.NumberOf]engine.ContactID
 	var asked map[engine.ContactID]int
 	campaigns, numbers, ids := c.t.texts(0), c.t.texts(1), c.t.arrayOf(2, pgtype.UUIDOID)
 	c.each(func(i int, w *journal.Write) {
@@ -150,10 +151,10 @@ func (c *checks) known() {
 			return
 		}
 		if first == nil {
-			first, asked = map[numberOf]engine.ContactID{}, map[engine.ContactID]int{}
+			first, asked = map[table.NumberOf]engine.ContactID{}, map[engine.ContactID]int{}
 		}
 		n := &w.Contacts[0]
-		k := numberOf{n.Campaign, n.Number}
+		k := table.NumberOf{Campaign: n.Campaign, Number: n.Number}
 		if id, seen := first[k]; seen {
 			if id != n.ID {
 				c.refuse(i, journal.ErrContactExists)
@@ -177,10 +178,6 @@ func (c *checks) known() {
 		return nil
 	})
 }
-
-type replyKey struct{ key, route, token string }
-
-func keyOf(r *journal.Reply) replyKey { return replyKey{string(r.Key), r.Route, r.Token} }
 
 // replies stores the answers to requests with an Idempotency-Key. Of two in
 // one group the first wins.
@@ -373,7 +370,7 @@ func (t *commit) variables() {
 	for _, c := range t.g.rows.contacts {
 		if len(c.Variables) > 0 {
 			ids.ID(string(c.ID))
-			hashes.Int8(variablesHash(c.Variables))
+			hashes.Int8(table.VariablesHash(c.Variables))
 		}
 	}
 	if ids.Empty() {

@@ -12,6 +12,7 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/persistence/column"
+	"dialler/persistence/table"
 )
 
 // A clone is made by the database alone, in one transaction over one snapshot:
@@ -53,11 +54,11 @@ const cloneExclusions = `INSERT INTO exclusions (campaign_id, number, match, rea
 // ErrCampaignNotFound when there is none.
 func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine.CampaignID, now time.Time) (campaign.Campaign, error) {
 	var draft campaign.Campaign
-	err := s.db.inTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "campaign not cloned", func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, selectCampaign+"WHERE c.id = $1", string(cmd.Campaign))
-		original, err := pgx.CollectExactlyOneRow(rows, scanCampaign)
+	err := s.db.InTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "campaign not cloned", func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, table.SelectCampaign+"WHERE c.id = $1", string(cmd.Campaign))
+		original, err := pgx.CollectExactlyOneRow(rows, table.ScanCampaign)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return ErrCampaignNotFound
+			return table.ErrCampaignNotFound
 		}
 		if err != nil {
 			return err
@@ -66,7 +67,7 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 		if err := draft.Settings.CheckCopy(); err != nil {
 			return err
 		}
-		if err := column.Exec(ctx, tx, insertCampaign, campaignColumns, &s.db.shapes.Load().campaigns, &draft); err != nil {
+		if err := column.Exec(ctx, tx, table.InsertCampaign, table.CampaignColumns, &s.db.Shapes.Load().Campaigns, &draft); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, cloneContacts, string(cmd.Campaign), string(as), draft.Settings.MaxAttempts, now); err != nil {
@@ -79,7 +80,7 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 		if err != nil {
 			return err
 		}
-		return s.db.tell(ctx, tx, events...)
+		return s.db.Tell(ctx, tx, events...)
 	})
 	if err != nil {
 		return campaign.Campaign{}, err

@@ -12,6 +12,8 @@ import (
 	"dialler/engine/journal"
 	"dialler/persistence/column"
 	"dialler/persistence/failure"
+	"dialler/persistence/pool"
+	"dialler/persistence/table"
 )
 
 // The statements of a group commit, prepared on every connection for it.
@@ -76,22 +78,22 @@ var statements = map[string]string{
 	"stalevars": `SELECT u.id FROM unnest($1::uuid[], $2::bigint[]) AS u(id, hash)
 		LEFT JOIN contact_variables v ON v.contact_id = u.id WHERE v.hash IS DISTINCT FROM u.hash`,
 
-	"contacts": column.UpsertInto("contacts", contactColumns, "id", "excluded.version > t.version"),
+	"contacts": column.UpsertInto("contacts", table.ContactColumns, "id", "excluded.version > t.version"),
 	// Behind the contacts: only the version that stands brings its variables, and
 	// an erased person gets none back.
 	"variables": `INSERT INTO contact_variables AS t (contact_id, hash, variables)
 		SELECT u.id, u.hash, u.variables FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::jsonb[]) AS u(id, version, hash, variables)
 		JOIN contacts c ON c.id = u.id AND c.version = u.version AND NOT starts_with(c.number, '` + engine.ErasedPrefix + `')
 		ON CONFLICT (contact_id) DO UPDATE SET hash = excluded.hash, variables = excluded.variables`,
-	"attempts": column.UpsertInto("attempts", attemptColumns, "id", attemptNewer),
+	"attempts": column.UpsertInto("attempts", table.AttemptColumns, "id", table.AttemptNewer),
 	"recordings": `INSERT INTO recordings (attempt_id, campaign_id, place, started_at)
 		SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[]) ON CONFLICT (attempt_id) DO NOTHING`,
 	"reviews":      insertReviews,
-	"legs":         column.UpsertInto("legs", legColumns, "attempt_id, n", legNewer),
-	"events":       tellEvents(ownSlot),
-	"fresh events": freshEvents,
-	"append batch": appendBatch,
-	"campaigns":    column.UpsertInto("campaigns", campaignColumns, "id", "excluded.seq >= t.seq"),
+	"legs":         column.UpsertInto("legs", table.LegColumns, "attempt_id, n", table.LegNewer),
+	"events":       table.TellEvents(table.OwnSlot),
+	"fresh events": table.FreshEvents,
+	"append batch": table.AppendBatch,
+	"campaigns":    column.UpsertInto("campaigns", table.CampaignColumns, "id", "excluded.seq >= t.seq"),
 	"released": `DELETE FROM number_holds h USING unnest($1::text[], $2::uuid[]) AS u(number, attempt)
 		WHERE h.number = u.number AND h.attempt_id = u.attempt`,
 	// By the server's clock, which says when the hold is over: the program's may
@@ -107,21 +109,24 @@ var statements = map[string]string{
 		WHERE excluded.created_at >= t.created_at`,
 	"suppressions": `INSERT INTO suppressions (number, reason, created_at)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[]) ON CONFLICT (number) DO NOTHING`,
-	"bulk":   closeWaiting,
-	"retune": retune,
+	"bulk":   table.CloseWaiting,
+	"retune": table.Retune,
 }
 
 // Writer makes groups of writes durable.
 type Writer struct {
-	db     *DB
+	db     *table.DB
 	groups sync.Pool // of *group
 	marks  legMarks
+	// What any request with an Idempotency-Key asks.
+	replies pool.Together[replyKey, journal.Reply]
 }
 
 // NewWriter writes to a database whose connections prepareCommit has prepared.
-func NewWriter(db *DB) *Writer {
+func NewWriter(db *table.DB) *Writer {
 	w := &Writer{db: db, groups: sync.Pool{New: func() any { return newGroup() }}}
-	db.forget = w.marks.forget
+	db.Forget = w.marks.forget
+	w.replies.Ask = w.repliesOf
 	return w
 }
 
@@ -165,7 +170,7 @@ func (w *Writer) Commit(ctx context.Context, writes []journal.Write) (refused []
 			repeated = true
 			clear(refused)
 			continue
-		case yielded(err):
+		case pool.Yielded(err):
 			if try < commitTries {
 				clear(refused)
 				continue
@@ -173,7 +178,7 @@ func (w *Writer) Commit(ctx context.Context, writes []journal.Write) (refused []
 		case state == "42804" || state == "0A000":
 			// A column was added while we run: the rows have another shape now, or
 			// the prepared statements another result.
-			if try < commitTries && w.db.reshape(ctx) == nil {
+			if try < commitTries && w.db.Reshape(ctx) == nil {
 				clear(refused)
 				continue
 			}
@@ -181,7 +186,7 @@ func (w *Writer) Commit(ctx context.Context, writes []journal.Write) (refused []
 		if v, _ := failure.Judge(err); v == failure.Unacceptable {
 			return w.commitApart(ctx, writes, err)
 		}
-		return nil, w.db.failed("commit_failed", "the database did not commit; it is tried again", err)
+		return nil, w.db.Failed("commit_failed", "the database did not commit; it is tried again", err)
 	}
 }
 
@@ -191,7 +196,7 @@ func (w *Writer) commitApart(ctx context.Context, writes []journal.Write, cause 
 	refused := make([]error, len(writes))
 	if len(writes) == 1 {
 		refused[0] = rejected(cause)
-		w.db.cfg.Log.Error().Str("code", engine.ErrorCode(refused[0])).Str("sqlstate", stateOf(cause)).
+		w.db.Config.Log.Error().Str("code", engine.ErrorCode(refused[0])).Str("sqlstate", stateOf(cause)).
 			Str("campaign_id", string(writes[0].Campaign)).Msg("the database cannot take a write")
 		return refused, nil
 	}
@@ -221,19 +226,19 @@ func rejected(cause error) error {
 
 func (w *Writer) commitOnce(ctx context.Context, writes []journal.Write, refused []error, repeated bool) error {
 	server := w.marks.of()
-	conn, err := w.db.write.Acquire(ctx)
+	conn, err := w.db.Write.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
 	g := w.groups.Get().(*group)
-	g.shapes = w.db.shapes.Load()
+	g.shapes = w.db.Shapes.Load()
 	g.sent = g.sent[:0]
 	defer func() {
 		g.rows.reset()
 		w.groups.Put(g)
 	}()
-	tx := &commit{ctx: ctx, now: w.db.cfg.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, repeated: repeated, hashed: w.db.hashed, marks: &w.marks, staleEpoch: w.db.epochs.stale}
+	tx := &commit{ctx: ctx, now: w.db.Config.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, repeated: repeated, hashed: w.db.Hashed, marks: &w.marks, staleEpoch: w.db.Epochs.Stale}
 	if err := tx.run(); err != nil {
 		if !tx.conn.IsClosed() && tx.conn.TxStatus() != 'I' {
 			_ = tx.rollback()

@@ -15,43 +15,39 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/pacing"
 	"dialler/persistence/column"
+	"dialler/persistence/pool"
+	"dialler/persistence/table"
 )
 
 func (s *Store) oneContact(ctx context.Context, where string, args ...any) (c contact.Contact, ok bool, err error) {
-	rows, _ := s.db.read.Query(ctx, selectContact+where, args...)
-	c, err = pgx.CollectExactlyOneRow(rows, scanContact)
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+where, args...)
+	c, err = pgx.CollectExactlyOneRow(rows, table.ScanContact)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return contact.Contact{}, false, nil
 	}
-	return c, err == nil, s.db.wrap("contact not read", err)
+	return c, err == nil, s.db.Wrap("contact not read", err)
 }
 
 // ContactByNumber: ok is false when the campaign has no such contact.
 func (s *Store) ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, err error) {
-	c, ok, err = s.byNumber.of(ctx, numberOf{id, n})
+	c, ok, err = s.byNumber.Of(ctx, table.NumberOf{Campaign: id, Number: n})
 	c.Variables = maps.Clone(c.Variables) // somebody else may have got the same
 	return c, ok, err
 }
 
-// numberOf is a number in a campaign.
-type numberOf struct {
-	campaign engine.CampaignID
-	number   engine.PhoneNumber
-}
-
-func (s *Store) contactsByNumber(ctx context.Context, keys []numberOf) (map[numberOf]contact.Contact, error) {
+func (s *Store) contactsByNumber(ctx context.Context, keys []table.NumberOf) (map[table.NumberOf]contact.Contact, error) {
 	campaigns, numbers := make([]string, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
-		campaigns[i], numbers[i] = string(k.campaign), string(k.number)
+		campaigns[i], numbers[i] = string(k.Campaign), string(k.Number)
 	}
-	rows, _ := s.db.read.Query(ctx, "SELECT "+column.Names(contactColumns, "c")+`, v.variables FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) u(campaign_id, number)) u
-		JOIN contacts c ON c.campaign_id = u.campaign_id AND c.number = u.number LEFT JOIN contact_variables v ON v.contact_id = c.id`, plannedEachTime, campaigns, numbers)
-	list, err := pgx.CollectRows(rows, scanContact)
-	found := make(map[numberOf]contact.Contact, len(list))
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+column.Names(table.ContactColumns, "c")+`, v.variables FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) u(campaign_id, number)) u
+		JOIN contacts c ON c.campaign_id = u.campaign_id AND c.number = u.number LEFT JOIN contact_variables v ON v.contact_id = c.id`, pool.PlannedEachTime, campaigns, numbers)
+	list, err := pgx.CollectRows(rows, table.ScanContact)
+	found := make(map[table.NumberOf]contact.Contact, len(list))
 	for i := range list {
-		found[numberOf{list[i].Campaign, list[i].Number}] = list[i]
+		found[table.NumberOf{Campaign: list[i].Campaign, Number: list[i].Number}] = list[i]
 	}
-	return found, s.db.wrap("contact not read", err)
+	return found, s.db.Wrap("contact not read", err)
 }
 
 // ContactByID: ok is false when there is none.
@@ -68,19 +64,19 @@ func (s *Store) ContactsMatching(ctx context.Context, id engine.CampaignID, matc
 	if len(match) == 0 {
 		return nil, nil
 	}
-	rows, _ := s.db.read.Query(ctx, "SELECT "+column.Names(contactColumns, "c")+`, v.variables
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+column.Names(table.ContactColumns, "c")+`, v.variables
 		FROM contact_variables v JOIN contacts c ON c.id = v.contact_id
 		WHERE v.variables @> $2 AND c.campaign_id = $1 ORDER BY c.position`, string(id), match)
-	list, err := pgx.CollectRows(rows, scanContact)
-	return list, s.db.wrap("contacts not read", err)
+	list, err := pgx.CollectRows(rows, table.ScanContact)
+	return list, s.db.Wrap("contacts not read", err)
 }
 
 // ExcludedContacts lists the contacts with one of the numbers that are excluded
 // from the campaign.
 func (s *Store) ExcludedContacts(ctx context.Context, id engine.CampaignID, numbers []engine.PhoneNumber) ([]contact.Contact, error) {
-	rows, _ := s.db.read.Query(ctx, selectContact+"WHERE c.campaign_id = $1 AND c.number = ANY($2::text[]) AND c.state = 'excluded'", string(id), numbers)
-	list, err := pgx.CollectRows(rows, scanContact)
-	return list, s.db.wrap("excluded contacts not read", err)
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.campaign_id = $1 AND c.number = ANY($2::text[]) AND c.state = 'excluded'", string(id), numbers)
+	list, err := pgx.CollectRows(rows, table.ScanContact)
+	return list, s.db.Wrap("excluded contacts not read", err)
 }
 
 // SuppressedContacts gives, by their identifiers, up to limit contacts behind after
@@ -88,21 +84,21 @@ func (s *Store) ExcludedContacts(ctx context.Context, id engine.CampaignID, numb
 // these numbers, or of all when there are none. One that only an erased person's
 // entry covers is left to its intent.
 func (s *Store) SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber, after engine.ContactID, limit int) ([]contact.Contact, error) {
-	rows, _ := s.db.read.Query(ctx, selectContact+`WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND c.attempt_id IS NULL
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+`WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND c.attempt_id IS NULL
 		AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[])) AND ($4 = '' OR c.id > $4::uuid)
 		AND EXISTS (SELECT FROM suppressions s WHERE s.number = c.number)
 		ORDER BY c.id LIMIT $5`, string(id), run, numbers, string(after), limit)
-	list, err := pgx.CollectRows(rows, scanContact)
-	return list, s.db.wrap("suppressed contacts not read", err)
+	list, err := pgx.CollectRows(rows, table.ScanContact)
+	return list, s.db.Wrap("suppressed contacts not read", err)
 }
 
 // ResultsOverdue lists contacts whose result time-out has passed, the longest
 // overdue first.
 func (s *Store) ResultsOverdue(ctx context.Context, id engine.CampaignID, now time.Time, limit int) ([]contact.Contact, error) {
-	rows, _ := s.db.read.Query(ctx, selectContact+"WHERE c.campaign_id = $1 AND c.result_due_at <= $2 ORDER BY c.result_due_at LIMIT $3",
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.campaign_id = $1 AND c.result_due_at <= $2 ORDER BY c.result_due_at LIMIT $3",
 		string(id), now, limit)
-	list, err := pgx.CollectRows(rows, scanContact)
-	return list, s.db.wrap("overdue results not read", err)
+	list, err := pgx.CollectRows(rows, table.ScanContact)
+	return list, s.db.Wrap("overdue results not read", err)
 }
 
 // Contacts gives one page of a campaign's contacts in list order, each with
@@ -123,15 +119,15 @@ func (s *Store) Contacts(ctx context.Context, id engine.CampaignID, page campaig
 		args = append(args, page.Callback.Among())
 		where += " AND c.callback = ANY($" + strconv.Itoa(len(args)) + "::text[]) AND c.callback <> ''" // the index knows no other
 	}
-	if err := s.db.read.QueryRow(ctx, "SELECT count(*) FROM contacts c "+where, args...).Scan(&list.Total); err != nil {
-		return list, s.db.wrap("contacts not counted", err)
+	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM contacts c "+where, args...).Scan(&list.Total); err != nil {
+		return list, s.db.Wrap("contacts not counted", err)
 	}
 	n := len(args)
-	rows, _ := s.db.read.Query(ctx, selectContact+where+" ORDER BY c.position, c.id LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2),
-		append(args, page.Size, offset(page))...)
-	found, err := pgx.CollectRows(rows, scanContact)
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+where+" ORDER BY c.position, c.id LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2),
+		append(args, page.Size, pool.Offset(page))...)
+	found, err := pgx.CollectRows(rows, table.ScanContact)
 	if err != nil {
-		return list, s.db.wrap("contacts not read", err)
+		return list, s.db.Wrap("contacts not read", err)
 	}
 	ids := make([]string, len(found))
 	at := make(map[engine.ContactID]int, len(found))
@@ -140,7 +136,7 @@ func (s *Store) Contacts(ctx context.Context, id engine.CampaignID, page campaig
 		ids[i], at[found[i].ID] = string(found[i].ID), i
 		list.Contacts[i].Contact = found[i]
 	}
-	attempts, err := s.db.attempts(ctx, "WHERE a.campaign_id = $1 AND a.contact_id = ANY($2::uuid[]) ORDER BY a.id", string(id), ids)
+	attempts, err := s.db.Attempts(ctx, "WHERE a.campaign_id = $1 AND a.contact_id = ANY($2::uuid[]) ORDER BY a.id", string(id), ids)
 	for i := range attempts {
 		v := &list.Contacts[at[attempts[i].Contact]]
 		v.Attempts = append(v.Attempts, attempts[i])
@@ -154,28 +150,28 @@ func (s *Store) ContactView(ctx context.Context, id engine.CampaignID, cid engin
 	if v.Contact, ok, err = s.ContactByID(ctx, cid); err != nil || !ok || v.Contact.Campaign != id {
 		return campaign.ContactView{}, false, err
 	}
-	v.Attempts, err = s.db.attempts(ctx, "WHERE a.campaign_id = $1 AND a.contact_id = $2 ORDER BY a.id", string(id), string(cid))
+	v.Attempts, err = s.db.Attempts(ctx, "WHERE a.campaign_id = $1 AND a.contact_id = $2 ORDER BY a.id", string(id), string(cid))
 	return v, err == nil, err
 }
 
 // ContactFacts tells what holds a contact back that its row does not say.
 func (s *Store) ContactFacts(ctx context.Context, c *contact.Contact, order contact.Order) (f campaign.ContactFacts, err error) {
-	err = s.db.read.QueryRow(ctx, `SELECT
+	err = s.db.Read.QueryRow(ctx, `SELECT
 			EXISTS (SELECT FROM suppressions WHERE number IN ($1, $5)),
 			EXISTS (SELECT FROM exclusions WHERE campaign_id = $2 AND number = $1 AND match = '{}' AND NOT lifted),
 			EXISTS (SELECT FROM number_holds WHERE number = $1 AND (hold_until IS NULL OR hold_until > $3)),
 			(SELECT hold_until FROM number_holds WHERE number = $1),
 			(SELECT max(ended_at) FROM attempts WHERE NOT live AND outcome = 'abandoned' AND to_number = $1 AND ended_at > $3 - $4::interval)`,
-		c.Number.E164(), string(c.Campaign), order.Now, pacing.SeatedAfterAbandon, s.db.hashed(c.Number)).
+		c.Number.E164(), string(c.Campaign), order.Now, pacing.SeatedAfterAbandon, s.db.Hashed(c.Number)).
 		Scan(&f.Suppressed, &f.Excluded, &f.Held, &f.HeldUntil, &f.AbandonedAt)
 	if err != nil {
-		return f, s.db.wrap("contact not explained", err)
+		return f, s.db.Wrap("contact not explained", err)
 	}
 	if c.DueAt == nil || c.Attempt != "" || c.DueAt.After(order.Now) {
 		return f, nil
 	}
 	f.Ahead, err = s.ahead(ctx, c, order)
-	return f, s.db.wrap("contact not explained", err)
+	return f, s.db.Wrap("contact not explained", err)
 }
 
 // promotedBy6 is promoted, with the Retry Delay as $6.
@@ -193,7 +189,7 @@ func (s *Store) ahead(ctx context.Context, c *contact.Contact, order contact.Ord
 	if order.Promoted(c) {
 		class, at = contact.DueTrigger, at.Add(order.Overdue)
 	}
-	err = s.db.read.QueryRow(ctx, `SELECT least($4::integer, (SELECT count(*) FROM (
+	err = s.db.Read.QueryRow(ctx, `SELECT least($4::integer, (SELECT count(*) FROM (
 			(SELECT 1`+due+`c.due_class < $5 AND c.due_class < 3 LIMIT $4)
 			UNION ALL (SELECT 1`+due+`$5 > 1 AND `+promotedBy6+` LIMIT $4)
 			UNION ALL (SELECT 1`+due+`$5 < 2 AND c.due_class = $5 AND (c.due_at, c.position) < ($7, $8) LIMIT $4)

@@ -10,6 +10,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/tally"
+	"dialler/persistence/table"
 )
 
 // The formulas of the counters are those of engine/tally, which folds them
@@ -19,7 +20,7 @@ import (
 
 // countContacts groups contacts by their facts (contact.Facts).
 var countContacts = `SELECT c.state, c.used, c.max, c.attempt_id IS NOT NULL AS live, c.connected_once, c.has_result, c.rang_unanswered, c.callback,
-		` + awaits("c") + ` AS awaits, count(*)
+		` + table.Awaits("c") + ` AS awaits, count(*)
 	FROM `
 
 const countAttempts = `SELECT a.pass, min(a.reserved_at), max(a.reserved_at),
@@ -46,11 +47,11 @@ const countAttempts = `SELECT a.pass, min(a.reserved_at), max(a.reserved_at),
 func (s *Store) Counters(ctx context.Context, id engine.CampaignID, run int) (c campaign.Counters, err error) {
 	// One snapshot for both: a call that ends between them is in neither or in
 	// both.
-	err = pgx.BeginTxFunc(ctx, s.db.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		c, err = countRun(ctx, tx, id, run)
 		return err
 	})
-	return c, s.db.wrap("campaign not counted", err)
+	return c, s.db.Wrap("campaign not counted", err)
 }
 
 func countRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) (campaign.Counters, error) {

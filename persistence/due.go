@@ -9,6 +9,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/contact"
 	"dialler/persistence/column"
+	"dialler/persistence/table"
 )
 
 // The order in which contacts are dialled is package contact's (Order); here
@@ -55,7 +56,7 @@ var dueContacts = dueGroups + `, due AS (
 			CASE WHEN c.due_class = 2 THEN NULL WHEN ` + promoted + ` THEN c.due_at + $5::interval ELSE c.due_at END AS rank_at
 		FROM due JOIN contacts c ON c.id = due.id
 	)
-	SELECT ` + column.Names(contactColumns, "c") + `, v.variables FROM ranked c LEFT JOIN contact_variables v ON v.contact_id = c.id
+	SELECT ` + column.Names(table.ContactColumns, "c") + `, v.variables FROM ranked c LEFT JOIN contact_variables v ON v.contact_id = c.id
 	ORDER BY c.rank_class, c.rank_group, c.rank_at, c.position LIMIT $4`
 
 // DueContacts gives up to limit contacts that are due at order.Now, in that
@@ -72,10 +73,10 @@ func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, run int, 
 	if order.Overdue > 0 {
 		overdue = &order.Overdue
 	}
-	rows, _ := s.db.read.Query(ctx, dueContacts, string(id), run, order.Now, limit+len(skip), overdue)
-	list, err := pgx.CollectRows(rows, scanContact)
+	rows, _ := s.db.Read.Query(ctx, dueContacts, string(id), run, order.Now, limit+len(skip), overdue)
+	list, err := pgx.CollectRows(rows, table.ScanContact)
 	if err != nil {
-		return nil, s.db.wrap("due contacts not read", err)
+		return nil, s.db.Wrap("due contacts not read", err)
 	}
 	out := list[:0]
 	for _, c := range list {
@@ -94,7 +95,7 @@ const openCap = 10_000
 // that wait for a dial, have a live attempt, or are owed a result; it is exact
 // up to 10 000 and at least that beyond.
 func (s *Store) NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error) {
-	err = s.db.read.QueryRow(ctx, dueGroups+`
+	err = s.db.Read.QueryRow(ctx, dueGroups+`
 		SELECT (SELECT min(d.due_at) FROM g, LATERAL (
 				SELECT c.due_at FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL
 					AND c.due_class = g.class AND `+dueGroup+` = g.grp ORDER BY c.due_at LIMIT 1) d),
@@ -109,23 +110,23 @@ func (s *Store) NextDue(ctx context.Context, id engine.CampaignID, run int) (nex
 					(SELECT c.id FROM attempts a JOIN contacts c ON c.id = a.contact_id
 						WHERE a.live AND a.campaign_id = $1 AND c.run = $2 AND c.state IN ('pending', 'unanswered', 'connected') LIMIT $3)
 				) o LIMIT $3) n)`, string(id), run, openCap).Scan(&next, &open)
-	return next, open, s.db.wrap("next due time not read", err)
+	return next, open, s.db.Wrap("next due time not read", err)
 }
 
 // Callable says whether a contact of the run waits for a dial that no suppression
 // forbids, or has a call or a result under way.
 func (s *Store) Callable(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {
-	err = s.db.read.QueryRow(ctx, `SELECT EXISTS (SELECT FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2
+	err = s.db.Read.QueryRow(ctx, `SELECT EXISTS (SELECT FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2
 			AND c.state IN ('pending', 'unanswered', 'connected') AND (c.attempt_id IS NOT NULL OR c.result_due_at IS NOT NULL
 				OR c.due_at IS NOT NULL AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = c.number)))`,
 		string(id), run).Scan(&some)
-	return some, s.db.wrap("contacts not read", err)
+	return some, s.db.Wrap("contacts not read", err)
 }
 
 // Exhausted says whether a contact of the run failed because it had used up its
 // attempts. It is asked when a run is about to end.
 func (s *Store) Exhausted(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {
-	err = s.db.read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM contacts WHERE campaign_id = $1 AND run = $2 AND state = $3 AND reason = $4)",
+	err = s.db.Read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM contacts WHERE campaign_id = $1 AND run = $2 AND state = $3 AND reason = $4)",
 		string(id), run, string(contact.Failed), contact.ReasonExhausted).Scan(&some)
-	return some, s.db.wrap("contacts not read", err)
+	return some, s.db.Wrap("contacts not read", err)
 }

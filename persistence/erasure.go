@@ -44,7 +44,7 @@ type Traces struct {
 
 // Traces finds a person. Campaigns are gone through, contacts are not.
 func (s *Store) Traces(ctx context.Context, n engine.PhoneNumber) (t Traces, err error) {
-	rows, _ := s.db.read.Query(ctx, `SELECT c.id, coalesce(k.open, false) FROM campaigns c
+	rows, _ := s.db.Read.Query(ctx, `SELECT c.id, coalesce(k.open, false) FROM campaigns c
 		LEFT JOIN LATERAL (SELECT k.state IN ('pending', 'unanswered', 'connected') AS open FROM contacts k WHERE k.campaign_id = c.id AND k.number = $1) k ON true
 		WHERE k.open IS NOT NULL OR EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = c.id AND x.number = $1)`, n.E164())
 	var id engine.CampaignID
@@ -56,36 +56,36 @@ func (s *Store) Traces(ctx context.Context, n engine.PhoneNumber) (t Traces, err
 		}
 		return nil
 	}); err != nil {
-		return t, s.db.wrap("campaigns of a person not read", err)
+		return t, s.db.Wrap("campaigns of a person not read", err)
 	}
-	err = s.db.read.QueryRow(ctx, `SELECT EXISTS (SELECT FROM suppressions WHERE number IN ($1, $2) AND until IS NULL)
+	err = s.db.Read.QueryRow(ctx, `SELECT EXISTS (SELECT FROM suppressions WHERE number IN ($1, $2) AND until IS NULL)
 		OR EXISTS (SELECT FROM campaigns c, LATERAL (SELECT FROM exclusions x WHERE x.campaign_id = c.id AND x.number = $1 AND NOT x.lifted AND x.reason <> $3) x)`,
-		n.E164(), s.db.hashed(n), ErasedReason).Scan(&t.Asked)
+		n.E164(), s.db.Hashed(n), ErasedReason).Scan(&t.Asked)
 	if err != nil {
-		return t, s.db.wrap("exclusions of a person not read", err)
+		return t, s.db.Wrap("exclusions of a person not read", err)
 	}
-	kept, _ := s.db.read.Query(ctx, `SELECT r.attempt_id, r.place, r.started_at FROM attempts a JOIN recordings r ON r.attempt_id = a.id
+	kept, _ := s.db.Read.Query(ctx, `SELECT r.attempt_id, r.place, r.started_at FROM attempts a JOIN recordings r ON r.attempt_id = a.id
 		WHERE a.to_number = $1 AND r.deleted_at IS NULL`, n.E164())
 	t.Recordings, err = pgx.CollectRows(kept, scanKept)
-	return t, s.db.wrap("recordings of a person not read", err)
+	return t, s.db.Wrap("recordings of a person not read", err)
 }
 
 // HoldPerson keeps every dial of the number away for a time, at most.
 // Conflict "person_in_call" while a call holds it.
 func (s *Store) HoldPerson(ctx context.Context, n engine.PhoneNumber, as engine.AttemptID, most time.Duration) error {
-	tag, err := s.db.read.Exec(ctx, `INSERT INTO number_holds AS h (number, attempt_id, hold_until) VALUES ($1, $2, now() + $3::interval)
+	tag, err := s.db.Read.Exec(ctx, `INSERT INTO number_holds AS h (number, attempt_id, hold_until) VALUES ($1, $2, now() + $3::interval)
 		ON CONFLICT (number) DO UPDATE SET attempt_id = excluded.attempt_id, hold_until = excluded.hold_until WHERE h.hold_until <= now()`,
 		n.E164(), string(as), most)
 	if err == nil && tag.RowsAffected() == 0 {
 		return errPersonInCall
 	}
-	return s.db.wrap("number not held", err)
+	return s.db.Wrap("number not held", err)
 }
 
 // ReleasePerson ends a hold of HoldPerson.
 func (s *Store) ReleasePerson(ctx context.Context, n engine.PhoneNumber, as engine.AttemptID) error {
-	_, err := s.db.read.Exec(ctx, "DELETE FROM number_holds WHERE number = $1 AND attempt_id = $2", n.E164(), string(as))
-	return s.db.wrap("number not released", err)
+	_, err := s.db.Read.Exec(ctx, "DELETE FROM number_holds WHERE number = $1 AND attempt_id = $2", n.E164(), string(as))
+	return s.db.Wrap("number not released", err)
 }
 
 // Erasure says whom to erase.
@@ -160,7 +160,7 @@ const lastDigits = 7
 // Recordings' files are the caller's. A person of whom nothing is known is no
 // error.
 func (s *Store) ErasePerson(ctx context.Context, e Erasure) (out Erased, err error) {
-	err = s.db.inTx(ctx, "person not erased", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "person not erased", func(tx pgx.Tx) error {
 		out = Erased{}
 		if err := erasable(ctx, tx, e.Number); err != nil {
 			return err
@@ -189,7 +189,7 @@ func (s *Store) ErasePerson(ctx context.Context, e Erasure) (out Erased, err err
 			}
 		}
 		ev := journal.Event{At: e.At, Type: journal.PersonErased, Version: 1, Data: journal.Data{Who: &e.Who, Count: out.Contacts + out.Attempts}}
-		return s.db.tell(ctx, tx, ev)
+		return s.db.Tell(ctx, tx, ev)
 	})
 	return out, err
 }
@@ -217,7 +217,7 @@ func erasable(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) error {
 // eraseSuppression puts the hash in the place of the number, for ever or for as
 // long as calls before bind us.
 func (s *Store) eraseSuppression(ctx context.Context, tx pgx.Tx, e *Erasure, out *Erased) error {
-	hash := s.db.hashed(e.Number)
+	hash := s.db.Hashed(e.Number)
 	var reason string
 	err := tx.QueryRow(ctx, `SELECT reason FROM suppressions WHERE number IN ($1, $2) AND until IS NULL
 		AND reason IN ('do_not_call', 'opt_out', 'manual', 'import') LIMIT 1`, e.Number.E164(), hash).Scan(&reason)

@@ -9,6 +9,8 @@ import (
 
 	"dialler/persistence/column"
 
+	"dialler/persistence/table"
+
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -20,23 +22,23 @@ func (t *commit) queueEvents() (err error) {
 		return nil
 	}
 	b := &t.g.events
-	b.Reset(eventColumns, &t.g.shapes.events)
+	b.Reset(table.EventColumns, &t.g.shapes.Events)
 	links := t.g.links[:0]
 	loose := false // one is of no campaign's sequence
-	var row eventRow
+	var row table.EventRow
 	for _, e := range events {
-		if row, t.g.text, err = newEventRow(e, t.g.text); err == nil {
+		if row, t.g.text, err = table.NewEventRow(e, t.g.text); err == nil {
 			err = b.Add(&row)
 		}
 		if err != nil {
 			return err
 		}
-		links = append(links, link{campaign: column.Clean(string(e.Campaign)), run: e.Run, seq: e.Seq, at: e.At.UnixMicro(), digest: row.digest})
+		links = append(links, link{campaign: column.Clean(string(e.Campaign)), run: e.Run, seq: e.Seq, at: e.At.UnixMicro(), digest: row.Digest})
 		loose = loose || e.Seq <= 0
 	}
 	t.g.links = links
 	slices.SortFunc(links, link.compare)
-	if t.repeated || loose || chains(links) > chainsCap {
+	if t.repeated || loose || chains(links) > table.ChainsCap {
 		t.queue("events", [][]byte{b.Param()}, nothing)
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"dialler/engine/chain"
 	"dialler/engine/journal"
 	"dialler/persistence/column"
+	"dialler/persistence/table"
 )
 
 // EvidenceWriter takes the record of a run, in this order (evidence.Writer).
@@ -30,16 +31,13 @@ type EvidenceWriter interface {
 // rulesCap bounds how many changes of a campaign's rules are told: the newest.
 const rulesCap = 10_000
 
-// ErrRunNotFound: the campaign has no run of this number.
-var ErrRunNotFound = engine.NotFound("run_not_found", "the campaign has no run of this number")
-
 // ErrRecordDropped: the record of the run cannot be complete any more.
 var ErrRecordDropped = engine.Conflict("record_dropped", "the calls or events of this run were dropped when their time was over (--keep-attempts, --keep-events); what the run came to is in its counters")
 
 // RecordOf says whether the record of a run can be made: nil,
 // ErrCampaignNotFound, ErrRunNotFound or ErrRecordDropped.
 func (s *Store) RecordOf(ctx context.Context, id engine.CampaignID, run int) error {
-	rows, _ := s.db.read.Query(ctx, recordOf, string(id), run)
+	rows, _ := s.db.Read.Query(ctx, recordOf, string(id), run)
 	return s.recordOf(run, rows)
 }
 
@@ -52,11 +50,11 @@ func (s *Store) recordOf(run int, rows pgx.Rows) error {
 	tag, err := pgx.ForEachRow(rows, []any{&present, &dropped}, func() error { return nil })
 	switch {
 	case err != nil:
-		return s.db.wrap("run not read", err)
+		return s.db.Wrap("run not read", err)
 	case tag.RowsAffected() == 0:
-		return ErrCampaignNotFound
+		return table.ErrCampaignNotFound
 	case run < 1 || run > present:
-		return ErrRunNotFound
+		return table.ErrRunNotFound
 	case dropped:
 		return ErrRecordDropped
 	}
@@ -67,11 +65,11 @@ func (s *Store) recordOf(run int, rows pgx.Rows) error {
 // part by part: it is never held as a whole.
 // Errors are those of RecordOf.
 func (s *Store) Evidence(ctx context.Context, id engine.CampaignID, run int, w EvidenceWriter) error {
-	err := pgx.BeginTxFunc(ctx, s.db.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, selectCampaign+"WHERE c.id = $1", string(id))
-		c, err := pgx.CollectExactlyOneRow(rows, scanCampaign)
+	err := pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, table.SelectCampaign+"WHERE c.id = $1", string(id))
+		c, err := pgx.CollectExactlyOneRow(rows, table.ScanCampaign)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return ErrCampaignNotFound
+			return table.ErrCampaignNotFound
 		}
 		if err != nil {
 			return err
@@ -94,7 +92,7 @@ func (s *Store) Evidence(ctx context.Context, id engine.CampaignID, run int, w E
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return s.db.wrap("evidence not read", err)
+	return s.db.Wrap("evidence not read", err)
 }
 
 type evidenceReader struct {
@@ -106,10 +104,10 @@ type evidenceReader struct {
 }
 
 func (e *evidenceReader) rules(c *campaign.Campaign) error {
-	rows, _ := e.tx.Query(e.ctx, "SELECT * FROM ("+selectEvent+`WHERE e.campaign_id = $1 AND e.seq > 0 AND e.run <= $2 AND e.type = ANY ($3)
+	rows, _ := e.tx.Query(e.ctx, "SELECT * FROM ("+table.SelectEvent+`WHERE e.campaign_id = $1 AND e.seq > 0 AND e.run <= $2 AND e.type = ANY ($3)
 		ORDER BY e.seq DESC LIMIT $4) e ORDER BY seq`, e.id, e.run, []journal.Type{journal.CampaignCreated, journal.CampaignEdited, journal.CampaignStarted, journal.CampaignPaused,
 		journal.CampaignResumed, journal.CampaignStopped, journal.CampaignCompleted, journal.CampaignFailed, journal.CampaignRestarted, journal.CampaignRestartCancelled}, rulesCap)
-	changes, err := pgx.CollectRows(rows, scanEvent)
+	changes, err := pgx.CollectRows(rows, table.ScanEvent)
 	if err != nil {
 		return err
 	}
@@ -135,8 +133,8 @@ func each[T any](rows pgx.Rows, err error, scan func(pgx.CollectableRow) (T, err
 }
 
 func (e *evidenceReader) attempts() error {
-	rows, err := e.tx.Query(e.ctx, selectAttempt+"WHERE a.campaign_id = $1 AND a.run = $2 ORDER BY a.reserved_at, a.id", e.id, e.run)
-	return each(rows, err, scanAttempt, e.w.Attempt)
+	rows, err := e.tx.Query(e.ctx, table.SelectAttempt+"WHERE a.campaign_id = $1 AND a.run = $2 ORDER BY a.reserved_at, a.id", e.id, e.run)
+	return each(rows, err, table.ScanAttempt, e.w.Attempt)
 }
 
 func (e *evidenceReader) exclusions() error {
@@ -150,7 +148,7 @@ func (e *evidenceReader) exclusions() error {
 func (e *evidenceReader) suppressions() error {
 	rows, err := e.tx.Query(e.ctx, `SELECT s.number, s.reason, s.created_at FROM suppressions s JOIN contacts c ON c.number = s.number
 		WHERE c.campaign_id = $1 ORDER BY s.created_at, s.number`, e.id)
-	return each(rows, err, scanSuppression, func(x *journal.Suppression) error { return e.w.Suppression(*x) })
+	return each(rows, err, table.ScanSuppression, func(x *journal.Suppression) error { return e.w.Suppression(*x) })
 }
 
 func (e *evidenceReader) tell(x *storedEvent) error {
@@ -172,7 +170,7 @@ func (e *evidenceReader) events() error {
 	const part = 500 // batches
 	for from := int64(0); ; from += part {
 		n := 0
-		rows, err := e.tx.Query(e.ctx, "SELECT "+column.Names(eventColumns, "e")+`, e.leg, e.activity, e.data::text, e.digest FROM event_batches b
+		rows, err := e.tx.Query(e.ctx, "SELECT "+column.Names(table.EventColumns, "e")+`, e.leg, e.activity, e.data::text, e.digest FROM event_batches b
 			JOIN events e ON e.campaign_id = b.campaign_id AND e.run = b.run AND e.seq > 0 AND e.seq = ANY (b.seqs) AND e.digest IS NOT NULL
 			WHERE b.campaign_id = $1 AND b.run = $2 AND b.n > $3 AND b.n <= $4 ORDER BY b.n, e.seq, e.at, e.digest`, e.id, e.run, from, from+part)
 		if err := each(rows, err, scanStored, func(x *storedEvent) error { n++; return e.tell(x) }); err != nil {

@@ -10,22 +10,23 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/persistence/column"
+	"dialler/persistence/table"
 )
 
 // group is the working space of one group commit, used again and again.
 type group struct {
-	contacts  column.Batch[contactRow]
-	attempts  column.Batch[attemptRow]
-	legs      column.Batch[legRow]
-	events    column.Batch[eventRow]
-	campaigns column.Batch[campaignRow]
+	contacts  column.Batch[table.ContactRow]
+	attempts  column.Batch[table.AttemptRow]
+	legs      column.Batch[table.LegRow]
+	events    column.Batch[table.EventRow]
+	campaigns column.Batch[table.CampaignRow]
 	rows      gathered
 	arrays    [10]column.Array // parameters of the smaller statements
 	instants  column.Array
 	text      []byte // of an event, to be hashed
 	links     []link
 	sent      []sentLeg
-	shapes    *layouts
+	shapes    *table.Layouts
 }
 
 // gathered are the rows of the writes that are still accepted, each once: of

@@ -113,7 +113,7 @@ func keepIdentity(ctx context.Context, tx pgx.Tx, i identity) error {
 // is a restored one that nobody has accepted yet. last is what it gave before,
 // to this process or to the one before it on the same data folder.
 func (s *Store) InUse(ctx context.Context, last LastUse) (use LastUse, err error) {
-	err = s.db.inTx(ctx, "use of the database not noted", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "use of the database not noted", func(tx pgx.Tx) error {
 		known, ok, err := storedIdentity(ctx, tx)
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func (s *Store) InUse(ctx context.Context, last LastUse) (use LastUse, err error
 // said so. false when the database bears no mark of a restore; a note in a data
 // folder may still tell of one, and is answered by it too.
 func (s *Store) AcceptRestore(ctx context.Context, who engine.Who) (was bool, err error) {
-	err = s.db.inTx(ctx, "the restored database not accepted", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "the restored database not accepted", func(tx pgx.Tx) error {
 		known, ok, err := storedIdentity(ctx, tx)
 		if err != nil {
 			return err
@@ -151,7 +151,7 @@ func (s *Store) AcceptRestore(ctx context.Context, who engine.Who) (was bool, er
 		if err := keepIdentity(ctx, tx, now); err != nil {
 			return err
 		}
-		return s.db.note(ctx, tx, journal.RestoreAccepted, known.At.UTC().Format(time.RFC3339), who)
+		return s.db.Note(ctx, tx, journal.RestoreAccepted, known.At.UTC().Format(time.RFC3339), who)
 	})
 	return was, err
 }

@@ -14,6 +14,8 @@ import (
 	"dialler/engine/journal"
 	"dialler/persistence/column"
 	"dialler/persistence/failure"
+	"dialler/persistence/pool"
+	"dialler/persistence/table"
 )
 
 // Files of contacts. An open import has a connection of its own, from its
@@ -48,7 +50,7 @@ const importLock = "hashtextextended(current_schema() || '.import.' || id::text,
 // by the same request, Unavailable "imports_busy" when this process has as
 // many open as it may. Whoever began it calls CloseImport at the end.
 func (s *Store) BeginImport(ctx context.Context, imp campaign.Import) error {
-	session, err := s.imports.reserve(imp.ID, s.db.cfg.Imports)
+	session, err := s.imports.reserve(imp.ID, s.db.Config.Imports)
 	if err != nil {
 		return err
 	}
@@ -61,14 +63,14 @@ func (s *Store) BeginImport(ctx context.Context, imp campaign.Import) error {
 }
 
 func (s *Store) begin(ctx context.Context, session *importSession, imp campaign.Import) (err error) {
-	if session.conn, err = pgx.ConnectConfig(ctx, s.db.single.Copy()); err != nil {
-		return s.db.wrap("no connection to the database", err)
+	if session.conn, err = pgx.ConnectConfig(ctx, s.db.Single.Copy()); err != nil {
+		return s.db.Wrap("no connection to the database", err)
 	}
-	scanUTC(session.conn)
+	pool.ScanUTC(session.conn)
 	// The lock comes before the row, so that no open row is ever without it.
 	_, err = session.conn.Exec(ctx, "SELECT pg_advisory_lock("+importLock+") FROM (SELECT $1::uuid AS id) i", string(imp.ID))
 	if err != nil {
-		return s.db.wrap("import not begun", err)
+		return s.db.Wrap("import not begun", err)
 	}
 	if _, err := s.failOrphans(ctx, imp.CreatedAt); err != nil {
 		return err
@@ -84,10 +86,10 @@ func (s *Store) begin(ctx context.Context, session *importSession, imp campaign.
 		return journal.ErrImportRequest
 	}
 	if err != nil {
-		return s.db.wrap("import not begun", err)
+		return s.db.Wrap("import not begun", err)
 	}
 	if tag.RowsAffected() == 0 {
-		return ErrCampaignNotFound
+		return table.ErrCampaignNotFound
 	}
 	return nil
 }
@@ -150,7 +152,7 @@ func (s *Store) inImport(id engine.ImportID, what string, f func(*importSession)
 	if err == nil || errors.As(err, &e) {
 		return err
 	}
-	return s.db.wrap(what, err)
+	return s.db.Wrap(what, err)
 }
 
 // StageImport adds rows to an open import, and lists those that cannot become
@@ -192,7 +194,7 @@ func copyRows(ctx context.Context, tx pgx.Tx, id engine.ImportID, rows []journal
 				}
 				vars = column.CleanJSON(b)
 			}
-			return []any{string(id), int64(r.Line), string(r.ID), r.Number.E164(), variablesHash(r.Variables), vars}, nil
+			return []any{string(id), int64(r.Line), string(r.ID), r.Number.E164(), table.VariablesHash(r.Variables), vars}, nil
 		}))
 	return err
 }
@@ -214,9 +216,9 @@ func copyRejected(ctx context.Context, tx pgx.Tx, id engine.ImportID, session *i
 // FailImport says why an open import came to nothing. One that is active, or
 // has failed already, stays what it is.
 func (s *Store) FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error {
-	_, err := s.db.read.Exec(ctx, `UPDATE imports SET state = 'failed', problem = $2, finished_at = $3
+	_, err := s.db.Read.Exec(ctx, `UPDATE imports SET state = 'failed', problem = $2, finished_at = $3
 		WHERE id = $1 AND state IN ('staging', 'activating')`, string(id), problem, at)
-	return s.db.wrap("the import's end not stored", err)
+	return s.db.Wrap("the import's end not stored", err)
 }
 
 // CloseImport removes what is staged of an import and gives its connection
@@ -228,10 +230,10 @@ func (s *Store) CloseImport(ctx context.Context, id engine.ImportID) error {
 	}
 	session.mu.Lock()
 	defer session.mu.Unlock()
-	_, err := s.db.read.Exec(ctx, "DELETE FROM import_rows WHERE import_id = $1", string(id))
+	_, err := s.db.Read.Exec(ctx, "DELETE FROM import_rows WHERE import_id = $1", string(id))
 	session.close()
 	s.imports.remove(id)
-	return s.db.wrap("staged rows not removed", err)
+	return s.db.Wrap("staged rows not removed", err)
 }
 
 // interrupted is what becomes of an import whose process or connection died.
@@ -246,7 +248,7 @@ func (s *Store) CloseOrphanedImports(ctx context.Context, at time.Time) (failed 
 	}
 	// From one import to the next by the index: millions of rows of one that is
 	// open are not read every few seconds.
-	_, err = s.db.read.Exec(ctx, `DELETE FROM import_rows WHERE import_id = ANY(ARRAY(
+	_, err = s.db.Read.Exec(ctx, `DELETE FROM import_rows WHERE import_id = ANY(ARRAY(
 		WITH RECURSIVE staged AS (
 			(SELECT import_id FROM import_rows ORDER BY import_id LIMIT 1)
 			UNION ALL
@@ -254,20 +256,20 @@ func (s *Store) CloseOrphanedImports(ctx context.Context, at time.Time) (failed 
 		)
 		SELECT s.import_id FROM staged s WHERE s.import_id IS NOT NULL
 			AND NOT EXISTS (SELECT FROM imports i WHERE i.id = s.import_id AND i.state IN ('staging', 'activating'))))`)
-	return failed, s.db.wrap("staged rows not removed", err)
+	return failed, s.db.Wrap("staged rows not removed", err)
 }
 
 func (s *Store) failOrphans(ctx context.Context, at time.Time) (int, error) {
 	// Whose lock is free gets it for as long as the statement lasts.
-	tag, err := s.db.read.Exec(ctx, `UPDATE imports SET state = 'failed', problem = $1, finished_at = $2
+	tag, err := s.db.Read.Exec(ctx, `UPDATE imports SET state = 'failed', problem = $1, finished_at = $2
 		WHERE state IN ('staging', 'activating') AND pg_try_advisory_xact_lock(`+importLock+`)`, interrupted, at)
-	return int(tag.RowsAffected()), s.db.wrap("interrupted imports not closed", err)
+	return int(tag.RowsAffected()), s.db.Wrap("interrupted imports not closed", err)
 }
 
 // StagedNumber says whether an open import has a row with the number.
 func (s *Store) StagedNumber(ctx context.Context, id engine.ImportID, n engine.PhoneNumber) (staged bool, err error) {
-	err = s.db.read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM import_rows WHERE import_id = $1 AND number = $2)", string(id), n.E164()).Scan(&staged)
-	return staged, s.db.wrap("staged rows not read", err)
+	err = s.db.Read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM import_rows WHERE import_id = $1 AND number = $2)", string(id), n.E164()).Scan(&staged)
+	return staged, s.db.Wrap("staged rows not read", err)
 }
 
 const (
@@ -290,46 +292,46 @@ func (s *Store) Import(ctx context.Context, id engine.ImportID) (campaign.Import
 	if !column.IsID(string(id)) {
 		return campaign.Import{}, ErrImportNotFound
 	}
-	rows, _ := s.db.read.Query(ctx, selectImport+"WHERE i.id = $1", string(id))
+	rows, _ := s.db.Read.Query(ctx, selectImport+"WHERE i.id = $1", string(id))
 	imp, err := pgx.CollectExactlyOneRow(rows, scanImport)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return campaign.Import{}, ErrImportNotFound
 	}
-	return imp, s.db.wrap("import not read", err)
+	return imp, s.db.Wrap("import not read", err)
 }
 
 // ImportByRequest gives the import that a request with an Idempotency-Key began
 // and that did not fail; ok is false when there is none.
 func (s *Store) ImportByRequest(ctx context.Context, id engine.CampaignID, request engine.Idempotency) (imp campaign.Import, ok bool, err error) {
-	rows, _ := s.db.read.Query(ctx, selectImport+"WHERE i.campaign_id = $1 AND i.key_id = $2 AND i.token = $3 AND i.token <> '' AND i.state <> 'failed'",
+	rows, _ := s.db.Read.Query(ctx, selectImport+"WHERE i.campaign_id = $1 AND i.key_id = $2 AND i.token = $3 AND i.token <> '' AND i.state <> 'failed'",
 		string(id), string(request.Key), request.Token)
 	imp, err = pgx.CollectExactlyOneRow(rows, scanImport)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return imp, false, nil
 	}
-	return imp, err == nil, s.db.wrap("import not read", err)
+	return imp, err == nil, s.db.Wrap("import not read", err)
 }
 
 // Imports gives one page of a campaign's imports, newest first, and how many
 // there are.
 func (s *Store) Imports(ctx context.Context, id engine.CampaignID, page campaign.Page) (list []campaign.Import, total int, err error) {
-	if err := s.db.read.QueryRow(ctx, "SELECT count(*) FROM imports WHERE campaign_id = $1", string(id)).Scan(&total); err != nil {
-		return nil, 0, s.db.wrap("imports not counted", err)
+	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM imports WHERE campaign_id = $1", string(id)).Scan(&total); err != nil {
+		return nil, 0, s.db.Wrap("imports not counted", err)
 	}
-	rows, _ := s.db.read.Query(ctx, selectImport+"WHERE i.campaign_id = $1 ORDER BY i.created_at DESC, i.id LIMIT $2 OFFSET $3",
-		string(id), page.Size, offset(page))
+	rows, _ := s.db.Read.Query(ctx, selectImport+"WHERE i.campaign_id = $1 ORDER BY i.created_at DESC, i.id LIMIT $2 OFFSET $3",
+		string(id), page.Size, pool.Offset(page))
 	list, err = pgx.CollectRows(rows, scanImport)
-	return list, total, s.db.wrap("imports not read", err)
+	return list, total, s.db.Wrap("imports not read", err)
 }
 
 // RejectedRows gives one page of the rows of an import that did not become
 // contacts, in the order of the file, and how many are listed.
 func (s *Store) RejectedRows(ctx context.Context, id engine.ImportID, page campaign.Page) (list []campaign.RejectedRow, total int, err error) {
-	if err := s.db.read.QueryRow(ctx, "SELECT count(*) FROM import_rejected WHERE import_id = $1", string(id)).Scan(&total); err != nil {
-		return nil, 0, s.db.wrap("rejected rows not counted", err)
+	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM import_rejected WHERE import_id = $1", string(id)).Scan(&total); err != nil {
+		return nil, 0, s.db.Wrap("rejected rows not counted", err)
 	}
-	rows, _ := s.db.read.Query(ctx, `SELECT line, number, reason, message FROM import_rejected
-		WHERE import_id = $1 ORDER BY line LIMIT $2 OFFSET $3`, string(id), page.Size, offset(page))
+	rows, _ := s.db.Read.Query(ctx, `SELECT line, number, reason, message FROM import_rejected
+		WHERE import_id = $1 ORDER BY line LIMIT $2 OFFSET $3`, string(id), page.Size, pool.Offset(page))
 	list, err = pgx.CollectRows(rows, pgx.RowToStructByPos[campaign.RejectedRow])
-	return list, total, s.db.wrap("rejected rows not read", err)
+	return list, total, s.db.Wrap("rejected rows not read", err)
 }

@@ -13,6 +13,8 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/persistence/column"
+	"dialler/persistence/pool"
+	"dialler/persistence/table"
 )
 
 // AddContacts inserts contacts with ascending positions behind those that are
@@ -22,7 +24,7 @@ import (
 // excluded. Given again after an unknown outcome, it counts what the first
 // time added.
 func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (report campaign.AddReport, err error) {
-	err = s.db.inTx(ctx, "contacts not added", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "contacts not added", func(tx pgx.Tx) error {
 		report = campaign.AddReport{}
 		sticky, err := s.lockForAdding(ctx, tx, add.Campaign, add.Epoch)
 		if err != nil {
@@ -56,7 +58,7 @@ func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (rep
 		if report.Added > 0 {
 			ev := add.Event
 			ev.Data.Count = report.Added
-			return s.db.tell(ctx, tx, ev)
+			return s.db.Tell(ctx, tx, ev)
 		}
 		return nil
 	})
@@ -108,9 +110,9 @@ func (s *Store) lockForAdding(ctx context.Context, tx pgx.Tx, id engine.Campaign
 		FROM campaigns WHERE id = $1 FOR NO KEY UPDATE`, string(id)).Scan(&stored, &sticky)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return false, ErrCampaignNotFound
+		return false, table.ErrCampaignNotFound
 	case err == nil && stored != epoch:
-		return false, s.db.epochs.stale(id, stored)
+		return false, s.db.Epochs.Stale(id, stored)
 	}
 	return sticky, err
 }
@@ -144,7 +146,7 @@ func insertRows(add *journal.ContactInsert) (r newRows, err error) {
 		}
 		r.ids = append(r.ids, string(c.ID))
 		r.numbers = append(r.numbers, column.Clean(c.Number.E164()))
-		r.hashes = append(r.hashes, variablesHash(c.Variables))
+		r.hashes = append(r.hashes, table.VariablesHash(c.Variables))
 		r.variables = append(r.variables, vars)
 	}
 	return r, nil
@@ -188,13 +190,13 @@ const boundBy = " FROM exclusions WHERE campaign_id = $1 AND NOT lifted AND NOT 
 // number any more, are left out.
 func (s *Store) ListExclusions(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber, page campaign.Page) (list []journal.Exclusion, total int, err error) {
 	const filter = boundBy + " AND ($2 = '' OR number = $2)"
-	if err = s.db.read.QueryRow(ctx, "SELECT count(*)"+filter, string(id), n.E164()).Scan(&total); err != nil {
-		return nil, 0, s.db.wrap("exclusions not counted", err)
+	if err = s.db.Read.QueryRow(ctx, "SELECT count(*)"+filter, string(id), n.E164()).Scan(&total); err != nil {
+		return nil, 0, s.db.Wrap("exclusions not counted", err)
 	}
-	rows, _ := s.db.read.Query(ctx, "SELECT number, match, reason, created_at"+filter+" ORDER BY created_at DESC, number, match LIMIT $3 OFFSET $4",
-		string(id), n.E164(), page.Size, offset(page))
+	rows, _ := s.db.Read.Query(ctx, "SELECT number, match, reason, created_at"+filter+" ORDER BY created_at DESC, number, match LIMIT $3 OFFSET $4",
+		string(id), n.E164(), page.Size, pool.Offset(page))
 	list, err = pgx.CollectRows(rows, scanExclusion(id))
-	return list, total, s.db.wrap("exclusions not read", err)
+	return list, total, s.db.Wrap("exclusions not read", err)
 }
 
 // ExclusionsAfter gives up to limit of what binds a campaign now behind an exclusion,
@@ -204,18 +206,18 @@ func (s *Store) ExclusionsAfter(ctx context.Context, id engine.CampaignID, after
 	if match == nil {
 		match = map[string]string{}
 	}
-	rows, _ := s.db.read.Query(ctx, "SELECT number, match, reason, created_at"+boundBy+" AND (number, match) > ($2, $3::jsonb) ORDER BY number, match LIMIT $4",
+	rows, _ := s.db.Read.Query(ctx, "SELECT number, match, reason, created_at"+boundBy+" AND (number, match) > ($2, $3::jsonb) ORDER BY number, match LIMIT $4",
 		string(id), after.Number.E164(), match, limit)
 	list, err := pgx.CollectRows(rows, scanExclusion(id))
-	return list, s.db.wrap("exclusions not read", err)
+	return list, s.db.Wrap("exclusions not read", err)
 }
 
 // Exclusions lists what binds a campaign now; lifted ones are left out.
 func (s *Store) Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error) {
-	rows, _ := s.db.read.Query(ctx, `SELECT number, match, reason, created_at FROM exclusions
+	rows, _ := s.db.Read.Query(ctx, `SELECT number, match, reason, created_at FROM exclusions
 		WHERE campaign_id = $1 AND NOT lifted ORDER BY created_at, number`, string(id))
 	list, err := pgx.CollectRows(rows, scanExclusion(id))
-	return list, s.db.wrap("exclusions not read", err)
+	return list, s.db.Wrap("exclusions not read", err)
 }
 
 func scanExclusion(id engine.CampaignID) pgx.RowToFunc[journal.Exclusion] {

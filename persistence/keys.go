@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/persistence/table"
 )
 
 const keyColumns = "id, name, hash, masked, active, expires_at, scopes, campaigns, created_at, created_by, last_used_at, dialouts_per_day"
@@ -24,31 +25,31 @@ var ErrKeyNotFound = engine.NotFound("key_not_found", "no API key has this ident
 
 // KeyByHash gives the key with that SHA-256; ok is false when there is none.
 func (s *Store) KeyByHash(ctx context.Context, hash [32]byte) (key engine.APIKey, ok bool, err error) {
-	rows, _ := s.db.read.Query(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE hash = $1", hash[:])
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE hash = $1", hash[:])
 	key, err = pgx.CollectExactlyOneRow(rows, scanKey)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return engine.APIKey{}, false, nil
 	}
-	return key, err == nil, s.db.wrap("API key not read", err)
+	return key, err == nil, s.db.Wrap("API key not read", err)
 }
 
 // Keys lists every key, newest first.
 func (s *Store) Keys(ctx context.Context) ([]engine.APIKey, error) {
-	rows, _ := s.db.read.Query(ctx, "SELECT "+keyColumns+" FROM api_keys ORDER BY created_at DESC, id")
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+keyColumns+" FROM api_keys ORDER BY created_at DESC, id")
 	list, err := pgx.CollectRows(rows, scanKey)
-	return list, s.db.wrap("API keys not read", err)
+	return list, s.db.Wrap("API keys not read", err)
 }
 
 // CreateKey stores a new key.
 func (s *Store) CreateKey(ctx context.Context, k engine.APIKey, who engine.Who) error {
-	return s.db.inTx(ctx, "API key not stored", func(tx pgx.Tx) error {
+	return s.db.InTx(ctx, "API key not stored", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, "INSERT INTO api_keys ("+keyColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-			string(k.ID), k.Name, k.Hash[:], k.Masked, k.Active, k.ExpiresAt, list(k.Scopes), list(k.Campaigns), orNow(k.CreatedAt),
+			string(k.ID), k.Name, k.Hash[:], k.Masked, k.Active, k.ExpiresAt, table.List(k.Scopes), table.List(k.Campaigns), table.OrNow(k.CreatedAt),
 			k.CreatedBy, k.LastUsedAt, k.DialoutsPerDay)
 		if err != nil {
 			return err
 		}
-		return s.db.note(ctx, tx, "key.created", string(k.ID), who)
+		return s.db.Note(ctx, tx, "key.created", string(k.ID), who)
 	})
 }
 
@@ -56,7 +57,7 @@ func (s *Store) CreateKey(ctx context.Context, k engine.APIKey, who engine.Who) 
 // leaves in name, active, expiry, scopes, campaigns and cap is stored.
 // ErrKeyNotFound when there is none.
 func (s *Store) UpdateKey(ctx context.Context, id engine.KeyID, change func(*engine.APIKey), who engine.Who) (k engine.APIKey, err error) {
-	err = s.db.inTx(ctx, "API key not changed", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "API key not changed", func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE id = $1 FOR UPDATE", string(id))
 		if k, err = pgx.CollectExactlyOneRow(rows, scanKey); err != nil {
 			if errors.Is(err, pgx.ErrNoRows) {
@@ -66,11 +67,11 @@ func (s *Store) UpdateKey(ctx context.Context, id engine.KeyID, change func(*eng
 		}
 		change(&k)
 		_, err := tx.Exec(ctx, "UPDATE api_keys SET name = $2, active = $3, expires_at = $4, scopes = $5, campaigns = $6, dialouts_per_day = $7 WHERE id = $1",
-			string(id), k.Name, k.Active, k.ExpiresAt, list(k.Scopes), list(k.Campaigns), k.DialoutsPerDay)
+			string(id), k.Name, k.Active, k.ExpiresAt, table.List(k.Scopes), table.List(k.Campaigns), k.DialoutsPerDay)
 		if err != nil {
 			return err
 		}
-		return s.db.note(ctx, tx, "key.changed", string(id), who)
+		return s.db.Note(ctx, tx, "key.changed", string(id), who)
 	})
 	return k, err
 }
@@ -81,7 +82,7 @@ func (s *Store) KeysUsed(ctx context.Context, used map[engine.KeyID]time.Time) e
 	for id, at := range used {
 		ids, times = append(ids, string(id)), append(times, at)
 	}
-	_, err := s.db.read.Exec(ctx, `UPDATE api_keys k SET last_used_at = u.at FROM unnest($1::text[], $2::timestamptz[]) AS u(id, at)
+	_, err := s.db.Read.Exec(ctx, `UPDATE api_keys k SET last_used_at = u.at FROM unnest($1::text[], $2::timestamptz[]) AS u(id, at)
 		WHERE k.id = u.id AND (k.last_used_at IS NULL OR k.last_used_at < u.at)`, ids, times)
-	return s.db.wrap("use of API keys not noted", err)
+	return s.db.Wrap("use of API keys not noted", err)
 }

@@ -56,27 +56,27 @@ func (s *Store) SaveLadders(ctx context.Context, ladders []engine.Ladder) error 
 		}
 		attempts[i], legs[i], at[i], messages[i] = string(l.Attempt), string(l.Leg), l.At, string(b)
 	}
-	_, err := s.db.read.Exec(ctx, `INSERT INTO sip_ladders (attempt_id, leg, at, messages)
+	_, err := s.db.Read.Exec(ctx, `INSERT INTO sip_ladders (attempt_id, leg, at, messages)
 		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::jsonb[]) ON CONFLICT DO NOTHING`, attempts, legs, at, messages)
-	return s.db.wrap("SIP ladders not stored", err)
+	return s.db.Wrap("SIP ladders not stored", err)
 }
 
 // Ladder gives the kept messages of an attempt's legs in the order of their
 // times; none when nothing is kept.
 func (s *Store) Ladder(ctx context.Context, id engine.AttemptID) ([]engine.SIPMessage, error) {
-	rows, _ := s.db.read.Query(ctx, "SELECT leg, messages FROM sip_ladders WHERE attempt_id = $1 ORDER BY at, leg", string(id))
+	rows, _ := s.db.Read.Query(ctx, "SELECT leg, messages FROM sip_ladders WHERE attempt_id = $1 ORDER BY at, leg", string(id))
 	defer rows.Close()
 	var out []engine.SIPMessage
 	for rows.Next() {
 		var leg string
 		var rungs []rung
 		if err := rows.Scan(&leg, &rungs); err != nil {
-			return nil, s.db.wrap("SIP ladder not read", err)
+			return nil, s.db.Wrap("SIP ladder not read", err)
 		}
 		for _, r := range rungs {
 			r.Leg = engine.LegID(leg)
 			out = append(out, engine.SIPMessage(r))
 		}
 	}
-	return out, s.db.wrap("SIP ladder not read", rows.Err())
+	return out, s.db.Wrap("SIP ladder not read", rows.Err())
 }

@@ -29,13 +29,13 @@ const countAnswers = `count(*) FILTER (WHERE served OR abandoned), count(*) FILT
 // AbandonLedger counts the campaign's live answers (served and abandoned), the
 // abandoned among them, and the machines since a time, in all its runs.
 func (s *Store) AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (c pacing.Counts, err error) {
-	err = s.db.read.QueryRow(ctx, "SELECT "+countAnswers+answers, string(id), since).Scan(&c.Live, &c.Abandoned, &c.Machines, &c.CapacityLoss)
-	return c, s.db.wrap("abandons not counted", err)
+	err = s.db.Read.QueryRow(ctx, "SELECT "+countAnswers+answers, string(id), since).Scan(&c.Live, &c.Abandoned, &c.Machines, &c.CapacityLoss)
+	return c, s.db.Wrap("abandons not counted", err)
 }
 
 // AbandonHours gives the same by the hour of UTC (pacing.HourOf).
 func (s *Store) AbandonHours(ctx context.Context, id engine.CampaignID, since time.Time) (map[int64]pacing.Counts, error) {
-	rows, _ := s.db.read.Query(ctx, "SELECT floor(extract(epoch FROM at) / 3600)::bigint, "+countAnswers+answers+" GROUP BY 1", string(id), since)
+	rows, _ := s.db.Read.Query(ctx, "SELECT floor(extract(epoch FROM at) / 3600)::bigint, "+countAnswers+answers+" GROUP BY 1", string(id), since)
 	hours := map[int64]pacing.Counts{}
 	var hour int64
 	var c pacing.Counts
@@ -43,5 +43,5 @@ func (s *Store) AbandonHours(ctx context.Context, id engine.CampaignID, since ti
 		hours[hour] = c
 		return nil
 	})
-	return hours, s.db.wrap("abandons not counted", err)
+	return hours, s.db.Wrap("abandons not counted", err)
 }

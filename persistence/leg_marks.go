@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/persistence/column"
+	"dialler/persistence/table"
 )
 
 // A write brings all legs of its attempt, most of them as they were before. To
@@ -33,11 +34,11 @@ type sentLeg struct {
 
 // sentLegOf: ok is false for legs to bots and to whom calls are handed over,
 // which are few and not remembered.
-func sentLegOf(l *legRow) (s sentLeg, ok bool) {
-	s.n = l.n
-	s.legMark = legMark{seq: l.leg.Seq, code: l.leg.SIPCode, q850: l.leg.Q850, sent: micros(l.leg.SentAt), ended: micros(l.leg.EndedAt),
-		dialog: l.leg.Dialog != nil}
-	return s, l.far.kind == "" && column.ParseID(l.attempt, &s.attempt)
+func sentLegOf(l *table.LegRow) (s sentLeg, ok bool) {
+	s.n = l.N
+	s.legMark = legMark{seq: l.Leg.Seq, code: l.Leg.SIPCode, q850: l.Leg.Q850, sent: micros(l.Leg.SentAt), ended: micros(l.Leg.EndedAt),
+		dialog: l.Leg.Dialog != nil}
+	return s, l.Far.Kind == "" && column.ParseID(l.Attempt, &s.attempt)
 }
 
 func micros(t *time.Time) int64 {

@@ -7,6 +7,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/persistence/column"
+	"dialler/persistence/table"
 )
 
 func TestALegIsRememberedOnceItsCommitIsConfirmed(t *testing.T) {
@@ -14,7 +15,7 @@ func TestALegIsRememberedOnceItsCommitIsConfirmed(t *testing.T) {
 	at := time.Now()
 	leg := func(i int, seq int) sentLeg {
 		a := engine.AttemptID(numberedID(i))
-		s, ok := sentLegOf(&legRow{attempt: string(a), n: 1, leg: &attempt.Leg{ID: a.Leg(1), SentAt: &at, Seq: seq}})
+		s, ok := sentLegOf(&table.LegRow{Attempt: string(a), N: 1, Leg: &attempt.Leg{ID: a.Leg(1), SentAt: &at, Seq: seq}})
 		if !ok {
 			t.Fatal("not one that is remembered")
 		}
@@ -51,7 +52,7 @@ func TestALegIsRememberedOnceItsCommitIsConfirmed(t *testing.T) {
 	if m.stored(&a) || m.stored(&later) {
 		t.Error("what another server stored is taken for stored")
 	}
-	if _, ok := sentLegOf(&legRow{attempt: numberedID(1), n: 2, leg: &attempt.Leg{}, far: farLeg{kind: attempt.PeerBot}}); ok {
+	if _, ok := sentLegOf(&table.LegRow{Attempt: numberedID(1), N: 2, Leg: &attempt.Leg{}, Far: table.FarLeg{Kind: attempt.PeerBot}}); ok {
 		t.Error("a far leg is remembered")
 	}
 }

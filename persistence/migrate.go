@@ -17,19 +17,20 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	"dialler/persistence/failure"
+	"dialler/persistence/pool"
 )
 
 // migrate brings the schema up to date. Of several processes that start at
 // the same time one does the work; the others wait at the lock and find it
 // done. The lock is of the schema, not of the server.
-func migrate(ctx context.Context, url string, cfg Config) error {
+func migrate(ctx context.Context, url string, cfg pool.Config) error {
 	cc, err := pgx.ParseConfig(url)
 	if err != nil {
 		return failure.BadURL(err)
 	}
-	configure(cc, cfg)
+	pool.Configure(cc, cfg)
 	// Those of tables are not: every writer that comes later would wait as well.
-	cc.RuntimeParams["lock_timeout"] = lockPatience
+	cc.RuntimeParams["lock_timeout"] = pool.LockPatience
 	db := stdlib.OpenDB(*cc)
 	defer func() { _ = db.Close() }()
 	db.SetMaxOpenConns(2)
@@ -65,7 +66,7 @@ func migrate(ctx context.Context, url string, cfg Config) error {
 		for _, r := range done {
 			cfg.Log.Info().Str("migration", fmt.Sprint(r.Source.Version)).Dur("took", r.Duration).Msg("schema changed")
 		}
-		if state, _ := failure.SQLState(err); state == "55P03" && try < migrationTries && sleep(ctx, time.Second) {
+		if state, _ := failure.SQLState(err); state == "55P03" && try < migrationTries && pool.Sleep(ctx, time.Second) {
 			continue
 		}
 		if err != nil {
@@ -114,13 +115,13 @@ func dropUnfinished(ctx context.Context, db *sql.DB) error {
 
 // migrateJobs brings River's tables up to date, by its own steps, each in a
 // transaction.
-func migrateJobs(ctx context.Context, url string, cfg Config) error {
+func migrateJobs(ctx context.Context, url string, cfg pool.Config) error {
 	pc, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return failure.BadURL(err)
 	}
 	pc.MaxConns = 1
-	configure(pc.ConnConfig, cfg)
+	pool.Configure(pc.ConnConfig, cfg)
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return err
@@ -155,8 +156,8 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if _, err := s.CloseOrphanedImports(ctx, now); err != nil {
 		return err
 	}
-	if _, err := s.db.read.Exec(ctx, "DELETE FROM suppressions WHERE until <= $1", now); err != nil {
-		return s.db.wrap("suppressions that ran out not dropped", err)
+	if _, err := s.db.Read.Exec(ctx, "DELETE FROM suppressions WHERE until <= $1", now); err != nil {
+		return s.db.Wrap("suppressions that ran out not dropped", err)
 	}
 	if err := s.closeUnwatchedLegs(ctx, now); err != nil {
 		return err
@@ -165,12 +166,12 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 		return err
 	}
 	// Calls name the node they were placed on for longer than anybody asks.
-	if _, err := s.db.read.Exec(ctx, `DELETE FROM nodes n WHERE coalesce(left_at, expires_at) < clock_timestamp() - interval '30 days'
+	if _, err := s.db.Read.Exec(ctx, `DELETE FROM nodes n WHERE coalesce(left_at, expires_at) < clock_timestamp() - interval '30 days'
 		AND NOT EXISTS (SELECT FROM owners w WHERE w.incarnation = n.incarnation)`); err != nil {
-		return s.db.wrap("nodes of long ago not dropped", err)
+		return s.db.Wrap("nodes of long ago not dropped", err)
 	}
-	_, err := s.db.read.Exec(ctx, "DELETE FROM number_holds WHERE hold_until < now() - interval '1 hour'")
-	return s.db.wrap("expired number holds not dropped", err)
+	_, err := s.db.Read.Exec(ctx, "DELETE FROM number_holds WHERE hold_until < now() - interval '1 hour'")
+	return s.db.Wrap("expired number holds not dropped", err)
 }
 
 // unwatchedSince is how far back legs that nobody watches are looked for whose
@@ -184,14 +185,14 @@ func (s *Store) closeUnwatchedLegs(ctx context.Context, now time.Time) error {
 	// Identifiers of attempts begin with their time, in milliseconds.
 	from := fmt.Sprintf("%012x%020x", now.Add(-unwatchedSince).UnixMilli(), 0)
 	// Of a hold that has ended the row is still there, however long it was.
-	if _, err := s.db.read.Exec(ctx, `UPDATE legs l SET ended_at = $1 FROM attempts a, number_holds h
+	if _, err := s.db.Read.Exec(ctx, `UPDATE legs l SET ended_at = $1 FROM attempts a, number_holds h
 		WHERE h.hold_until <= now() AND a.id = h.attempt_id AND NOT a.live AND l.attempt_id = a.id AND l.ended_at IS NULL`, now); err != nil {
-		return s.db.wrap("legs that nobody watches not closed", err)
+		return s.db.Wrap("legs that nobody watches not closed", err)
 	}
-	_, err := s.db.read.Exec(ctx, `UPDATE legs l SET ended_at = $2 FROM attempts a
+	_, err := s.db.Read.Exec(ctx, `UPDATE legs l SET ended_at = $2 FROM attempts a
 		WHERE l.attempt_id >= $1::uuid AND l.ended_at IS NULL AND a.id = l.attempt_id AND NOT a.live
 			AND NOT EXISTS (SELECT FROM number_holds h WHERE h.attempt_id = l.attempt_id AND (h.hold_until IS NULL OR h.hold_until > now()))`, from, now)
-	return s.db.wrap("legs that nobody watches not closed", err)
+	return s.db.Wrap("legs that nobody watches not closed", err)
 }
 
 // eventMonths is how many months ahead partitions are made.
@@ -209,23 +210,23 @@ func (s *Store) makePartitions(ctx context.Context, now time.Time) error {
 		from := first.AddDate(0, i, 0)
 		name := eventPartition(from)
 		var there bool
-		if err := s.db.read.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", name).Scan(&there); err != nil {
-			return s.db.wrap("event partitions not read", err)
+		if err := s.db.Read.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", name).Scan(&there); err != nil {
+			return s.db.Wrap("event partitions not read", err)
 		}
 		if there {
 			continue
 		}
-		err := s.db.changeSchema(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF events FOR VALUES FROM ('%s') TO ('%s')",
+		err := s.db.ChangeSchema(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF events FOR VALUES FROM ('%s') TO ('%s')",
 			pgx.Identifier{name}.Sanitize(), from.Format(time.RFC3339), from.AddDate(0, 1, 0).Format(time.RFC3339)))
 		switch state, _ := failure.SQLState(err); state {
 		case "42P07", "23505": // another process was faster
 		case "23514": // events of that month are in the default partition already
-			s.db.cfg.Log.Warn().Str("partition", name).Msg("events of this month stay in the default partition")
+			s.db.Config.Log.Warn().Str("partition", name).Msg("events of this month stay in the default partition")
 		case "55P03": // somebody is busy with the table; it is not needed yet
-			s.db.cfg.Log.Warn().Str("partition", name).Msg("a partition is not made yet; it is tried again")
+			s.db.Config.Log.Warn().Str("partition", name).Msg("a partition is not made yet; it is tried again")
 		default:
 			if err != nil {
-				return s.db.wrap("event partition not made", err)
+				return s.db.Wrap("event partition not made", err)
 			}
 		}
 	}

@@ -38,15 +38,15 @@ const waitingNumbers = `SELECT min(k.number), count(*) FROM contacts k
 // WaitingNumbers groups the numbers that Outlook calls waiting by their first
 // digits, the largest groups first: one of each group, and how many it has.
 func (s *Store) WaitingNumbers(ctx context.Context, id engine.CampaignID, run int) ([]campaign.NumberGroup, error) {
-	rows, _ := s.db.read.Query(ctx, waitingNumbers, string(id), run, campaign.GroupDigits, campaign.GroupCap)
+	rows, _ := s.db.Read.Query(ctx, waitingNumbers, string(id), run, campaign.GroupDigits, campaign.GroupCap)
 	groups, err := pgx.CollectRows(rows, pgx.RowToStructByPos[campaign.NumberGroup])
-	return groups, s.db.wrap("numbers not counted", err)
+	return groups, s.db.Wrap("numbers not counted", err)
 }
 
 // Outlook counts the contacts of a campaign by whether, and why not, they are
 // dialled in the run, and what its latest attempts came to.
 func (s *Store) Outlook(ctx context.Context, id engine.CampaignID, run int) (o campaign.Outlook, err error) {
-	rows, _ := s.db.read.Query(ctx, countAhead, string(id), run)
+	rows, _ := s.db.Read.Query(ctx, countAhead, string(id), run)
 	var reason string
 	var n, attempts int
 	_, err = pgx.ForEachRow(rows, []any{&reason, &n, &attempts}, func() error {
@@ -59,10 +59,10 @@ func (s *Store) Outlook(ctx context.Context, id engine.CampaignID, run int) (o c
 		return nil
 	})
 	if err != nil {
-		return campaign.Outlook{}, s.db.wrap("contacts not counted", err)
+		return campaign.Outlook{}, s.db.Wrap("contacts not counted", err)
 	}
 	p := &o.Past
-	err = s.db.read.QueryRow(ctx, latestAttempts, string(id), campaign.PastCap).
+	err = s.db.Read.QueryRow(ctx, latestAttempts, string(id), campaign.PastCap).
 		Scan(&p.Dials, &p.Answered, &p.Connected, &p.Abandoned, &p.TalkSeconds, &p.RingSeconds)
-	return o, s.db.wrap("attempts not counted", err)
+	return o, s.db.Wrap("attempts not counted", err)
 }

@@ -27,9 +27,9 @@ type Owners struct {
 // Owners opens the part of the store that a cluster needs; it is closed before
 // the store is.
 func (s *Store) Owners(ctx context.Context) (*Owners, error) {
-	pc := s.db.read.Config()
+	pc := s.db.Read.Config()
 	pc.BeforeConnect, pc.PrepareConn, pc.ShouldPing = nil, nil, nil // the probe's
-	pc.ConnConfig = s.db.single.Copy()
+	pc.ConnConfig = s.db.Single.Copy()
 	delete(pc.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout")
 	// A statement that waits for a lock for as long as a lease lives has no
 	// answer that is of use.

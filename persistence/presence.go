@@ -11,6 +11,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/persistence/failure"
+	"dialler/persistence/pool"
 )
 
 // Presence is the word of this process that it serves the database: an advisory
@@ -43,13 +44,13 @@ const presenceSession = `SET tcp_keepalives_idle = 3; SET tcp_keepalives_interva
 
 // Attend asks for the database. Conflict "database_in_use" when another process
 // serves it, which was not touched.
-func Attend(ctx context.Context, url string, cfg Config, me ownership.Presence) (*Presence, error) {
-	cfg = cfg.withDefaults()
+func Attend(ctx context.Context, url string, cfg pool.Config, me ownership.Presence) (*Presence, error) {
+	cfg = cfg.WithDefaults()
 	cc, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, failure.BadURL(err)
 	}
-	configure(cc, cfg)
+	pool.Configure(cc, cfg)
 	p := &Presence{cc: cc, me: me}
 	began, said := time.Now(), false
 	for {
@@ -72,7 +73,7 @@ func Attend(ctx context.Context, url string, cfg Config, me ownership.Presence) 
 			said = true
 			cfg.Log.Info().Msg("another dialler serves this database and was not heard of for seconds; waiting for the database to notice its end")
 		}
-		if !sleep(ctx, presencePause) {
+		if !pool.Sleep(ctx, presencePause) {
 			p.Close()
 			return nil, ctx.Err()
 		}
@@ -93,7 +94,7 @@ func (p *Presence) take(ctx context.Context) (others []ownership.Presence, err e
 		if err != nil {
 			return nil, err
 		}
-		scanUTC(conn)
+		pool.ScanUTC(conn)
 		p.conn = conn
 		if _, err := conn.Exec(ctx, presenceSession); err != nil {
 			return nil, p.lost(err)

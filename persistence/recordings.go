@@ -29,12 +29,12 @@ func (s *Store) ExpiredRecordings(ctx context.Context, now time.Time, after Kept
 	if last == "" {
 		last = "00000000000000000000000000000000"
 	}
-	rows, _ := s.db.read.Query(ctx, `SELECT r.attempt_id, r.place, r.started_at FROM recordings r LEFT JOIN campaigns c ON c.id = r.campaign_id
+	rows, _ := s.db.Read.Query(ctx, `SELECT r.attempt_id, r.place, r.started_at FROM recordings r LEFT JOIN campaigns c ON c.id = r.campaign_id
 		WHERE r.deleted_at IS NULL AND (r.started_at, r.attempt_id) > ($2, $3::uuid) AND r.started_at <= $1
 		AND (c.id IS NULL OR r.started_at <= $1 - make_interval(days => coalesce(nullif((c.settings->>'recording_retention_days')::integer, 0), 30)))
 		ORDER BY r.started_at, r.attempt_id LIMIT $4`, now, after.StartedAt, last, limit)
 	list, err := pgx.CollectRows(rows, scanKept)
-	return list, s.db.wrap("expired recordings not read", err)
+	return list, s.db.Wrap("expired recordings not read", err)
 }
 
 func scanKept(row pgx.CollectableRow) (k KeptRecording, err error) {
@@ -51,25 +51,25 @@ const recordingGone = `WITH gone AS (
 
 // RecordingsDeleted notes that recordings are kept no longer.
 func (s *Store) RecordingsDeleted(ctx context.Context, attempts []engine.AttemptID, at time.Time) error {
-	_, err := s.db.read.Exec(ctx, recordingGone, attemptIDs(attempts), at)
-	return s.db.wrap("deleted recordings not noted", err)
+	_, err := s.db.Read.Exec(ctx, recordingGone, attemptIDs(attempts), at)
+	return s.db.Wrap("deleted recordings not noted", err)
 }
 
 // NoteRecordingDeleted notes that somebody deleted a recording.
 func (s *Store) NoteRecordingDeleted(ctx context.Context, id engine.AttemptID, who engine.Who) error {
-	return s.db.inTx(ctx, "deletion of a recording not noted", func(tx pgx.Tx) error {
+	return s.db.InTx(ctx, "deletion of a recording not noted", func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, recordingGone, attemptIDs([]engine.AttemptID{id}), time.Now()); err != nil {
 			return err
 		}
-		return s.db.note(ctx, tx, journal.RecordingDeleted, string(id), who)
+		return s.db.Note(ctx, tx, journal.RecordingDeleted, string(id), who)
 	})
 }
 
 // RecordingsIncomplete notes of recordings that some of them is missing.
 func (s *Store) RecordingsIncomplete(ctx context.Context, attempts []engine.AttemptID) error {
-	_, err := s.db.read.Exec(ctx, `UPDATE attempts SET quality = jsonb_set(quality, '{recording,incomplete}', 'true')
+	_, err := s.db.Read.Exec(ctx, `UPDATE attempts SET quality = jsonb_set(quality, '{recording,incomplete}', 'true')
 		WHERE id = ANY($1::uuid[]) AND quality ? 'recording'`, attemptIDs(attempts))
-	return s.db.wrap("incomplete recordings not noted", err)
+	return s.db.Wrap("incomplete recordings not noted", err)
 }
 
 // AddRecording stores a recording of which the end of its attempt did not tell;
@@ -79,7 +79,7 @@ func (s *Store) AddRecording(ctx context.Context, id engine.AttemptID, rec engin
 	if err != nil {
 		return false, fmt.Errorf("recording not encoded: %w", err)
 	}
-	err = s.db.inTx(ctx, "recording not stored", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "recording not stored", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO recordings (attempt_id, campaign_id, place, started_at)
 			SELECT a.id, a.campaign_id, $2, $3 FROM attempts a WHERE a.id = $1 ON CONFLICT (attempt_id) DO UPDATE SET place = recordings.place`,
 			string(id), rec.ID, rec.StartedAt)
@@ -96,14 +96,14 @@ func (s *Store) AddRecording(ctx context.Context, id engine.AttemptID, rec engin
 // UnknownRecordings gives those of the attempts of whose recording nothing is
 // stored.
 func (s *Store) UnknownRecordings(ctx context.Context, attempts []engine.AttemptID) ([]engine.AttemptID, error) {
-	rows, _ := s.db.read.Query(ctx, `SELECT u.id FROM unnest($1::uuid[]) AS u(id)
+	rows, _ := s.db.Read.Query(ctx, `SELECT u.id FROM unnest($1::uuid[]) AS u(id)
 		WHERE NOT EXISTS (SELECT FROM recordings r WHERE r.attempt_id = u.id)`, attemptIDs(attempts))
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (engine.AttemptID, error) {
 		var id [16]byte
 		err := row.Scan(&id)
 		return engine.AttemptID(column.FormatID(id)), err
 	})
-	return list, s.db.wrap("unknown recordings not read", err)
+	return list, s.db.Wrap("unknown recordings not read", err)
 }
 
 // Recording gives where an attempt's recording is kept, and its campaign.
@@ -114,13 +114,13 @@ func (s *Store) Recording(ctx context.Context, id engine.AttemptID) (place strin
 		return "", "", errNoRecording
 	}
 	var deleted *time.Time
-	err = s.db.read.QueryRow(ctx, "SELECT place, campaign_id, deleted_at FROM recordings WHERE attempt_id = $1", string(id)).
+	err = s.db.Read.QueryRow(ctx, "SELECT place, campaign_id, deleted_at FROM recordings WHERE attempt_id = $1", string(id)).
 		Scan(&place, &campaign, &deleted)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return "", "", errNoRecording
 	case err != nil:
-		return "", "", s.db.wrap("recording not read", err)
+		return "", "", s.db.Wrap("recording not read", err)
 	case deleted != nil:
 		return "", campaign, engine.NotFound("recording_deleted", "The recording of this call is kept no longer.")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/journal"
+	"dialler/persistence/pool"
 )
 
 // replyLife is how long a reply to a request with an Idempotency-Key is kept.
@@ -16,18 +17,18 @@ const replyLife = 24 * time.Hour
 // FindReply gives the stored reply of key, route and token; ok is false when
 // there is none that is younger than a day. Whether it belongs to the same
 // body is for the caller to see (BodyHash).
-func (s *Store) FindReply(ctx context.Context, id engine.Idempotency) (r journal.Reply, ok bool, err error) {
-	return s.replies.of(ctx, keyOf(&journal.Reply{Idempotency: id}))
+func (w *Writer) FindReply(ctx context.Context, id engine.Idempotency) (r journal.Reply, ok bool, err error) {
+	return w.replies.Of(ctx, keyOf(&journal.Reply{Idempotency: id}))
 }
 
-func (s *Store) repliesOf(ctx context.Context, keys []replyKey) (map[replyKey]journal.Reply, error) {
+func (w *Writer) repliesOf(ctx context.Context, keys []replyKey) (map[replyKey]journal.Reply, error) {
 	of, routes, tokens := make([]string, len(keys)), make([]string, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
 		of[i], routes[i], tokens[i] = k.key, k.route, k.token
 	}
-	rows, _ := s.db.read.Query(ctx, `SELECT t.key_id, t.route, t.token, t.body_hash, t.status, t.body, t.at
+	rows, _ := w.db.Read.Query(ctx, `SELECT t.key_id, t.route, t.token, t.body_hash, t.status, t.body, t.at
 		FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[], $3::text[]) u(key_id, route, token)) u
-		JOIN idempotency t ON t.key_id = u.key_id AND t.route = u.route AND t.token = u.token WHERE t.at > now() - $4::interval`, plannedEachTime, of, routes, tokens, replyLife)
+		JOIN idempotency t ON t.key_id = u.key_id AND t.route = u.route AND t.token = u.token WHERE t.at > now() - $4::interval`, pool.PlannedEachTime, of, routes, tokens, replyLife)
 	found := make(map[replyKey]journal.Reply)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r journal.Reply, err error) {
 		err = row.Scan(&r.Key, &r.Route, &r.Token, &r.BodyHash, &r.Status, &r.Body, &r.At)
@@ -36,13 +37,13 @@ func (s *Store) repliesOf(ctx context.Context, keys []replyKey) (map[replyKey]jo
 	for _, r := range list {
 		found[keyOf(&r)] = r
 	}
-	return found, s.db.wrap("stored reply not read", err)
+	return found, w.db.Wrap("stored reply not read", err)
 }
 
 // StoreReply keeps a reply that changed nothing else; journal.ErrReplyExists
 // when there is one already.
-func (s *Store) StoreReply(ctx context.Context, r journal.Reply) error {
-	refused, err := s.Commit(ctx, []journal.Write{{Reply: &r}})
+func (w *Writer) StoreReply(ctx context.Context, r journal.Reply) error {
+	refused, err := w.Commit(ctx, []journal.Write{{Reply: &r}})
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,11 @@ func (s *Store) StoreReply(ctx context.Context, r journal.Reply) error {
 }
 
 // PurgeReplies drops the replies that are older than a day and says how many.
-func (s *Store) PurgeReplies(ctx context.Context, now time.Time) (int, error) {
-	tag, err := s.db.read.Exec(ctx, "DELETE FROM idempotency WHERE at <= $1", now.Add(-replyLife))
-	return int(tag.RowsAffected()), s.db.wrap("old replies not dropped", err)
+func (w *Writer) PurgeReplies(ctx context.Context, now time.Time) (int, error) {
+	tag, err := w.db.Read.Exec(ctx, "DELETE FROM idempotency WHERE at <= $1", now.Add(-replyLife))
+	return int(tag.RowsAffected()), w.db.Wrap("old replies not dropped", err)
 }
+
+type replyKey struct{ key, route, token string }
+
+func keyOf(r *journal.Reply) replyKey { return replyKey{string(r.Key), r.Route, r.Token} }

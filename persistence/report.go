@@ -11,13 +11,14 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/persistence/column"
+	"dialler/persistence/table"
 )
 
 // CampaignAttempts lists every attempt of a campaign, of all runs, with its
 // legs, oldest first. It holds them all in memory: for campaigns of a few
 // thousand contacts.
 func (s *Store) CampaignAttempts(ctx context.Context, id engine.CampaignID) ([]attempt.Attempt, error) {
-	return s.db.attempts(ctx, "WHERE a.campaign_id = $1 ORDER BY a.id", string(id))
+	return s.db.Attempts(ctx, "WHERE a.campaign_id = $1 ORDER BY a.id", string(id))
 }
 
 // AttemptsPage gives a part of the Attempt Report: whole attempts in the order
@@ -38,16 +39,16 @@ func (s *Store) AttemptsPage(ctx context.Context, q campaign.AttemptsQuery) ([]c
 			return nil, err
 		}
 	}
-	rows, _ := s.db.read.Query(ctx, "SELECT "+column.Names(attemptColumns, "a")+`, v.variables FROM attempts a
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+column.Names(table.AttemptColumns, "a")+`, v.variables FROM attempts a
 		LEFT JOIN contact_variables v ON v.contact_id = a.contact_id
 		WHERE a.campaign_id = $1 AND ($2 = 0 OR a.run = $2) AND a.reserved_at <= $3 AND (a.reserved_at, a.id) > ($4, $5::uuid)
 		ORDER BY a.reserved_at, a.id LIMIT $6`, string(q.Campaign), q.Run, q.Until, after, id, q.Limit)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r campaign.ReportedAttempt, err error) {
-		err = row.Scan(append(column.Targets(attemptColumns, &r.Attempt, make([]any, 0, len(attemptColumns)+1)), &r.ContactVariables)...)
+		err = row.Scan(append(column.Targets(table.AttemptColumns, &r.Attempt, make([]any, 0, len(table.AttemptColumns)+1)), &r.ContactVariables)...)
 		return r, err
 	})
 	if err != nil {
-		return nil, s.db.wrap("attempts not read", err)
+		return nil, s.db.Wrap("attempts not read", err)
 	}
 	if len(list) == 0 && q.After.ReservedAt.IsZero() {
 		_, err = s.Campaign(ctx, q.Campaign)
@@ -63,9 +64,9 @@ func (s *Store) reservedAt(ctx context.Context, q campaign.AttemptsQuery) (at ti
 	if !column.IsID(string(q.After.ID)) {
 		return at, ErrCursorNotFound
 	}
-	err = s.db.read.QueryRow(ctx, "SELECT reserved_at FROM attempts WHERE id = $1 AND campaign_id = $2", string(q.After.ID), string(q.Campaign)).Scan(&at)
+	err = s.db.Read.QueryRow(ctx, "SELECT reserved_at FROM attempts WHERE id = $1 AND campaign_id = $2", string(q.After.ID), string(q.Campaign)).Scan(&at)
 	if !errors.Is(err, pgx.ErrNoRows) {
-		return at, s.db.wrap("attempt not read", err)
+		return at, s.db.Wrap("attempt not read", err)
 	}
 	if _, err := s.Campaign(ctx, q.Campaign); err != nil {
 		return at, err
@@ -78,8 +79,8 @@ const firstID = "00000000000000000000000000000000"
 // ReportVariables gives the names of the variables that the campaign's contacts
 // have, in alphabetical order, at most limit.
 func (s *Store) ReportVariables(ctx context.Context, id engine.CampaignID, limit int) ([]string, error) {
-	rows, _ := s.db.read.Query(ctx, `SELECT DISTINCT k FROM contacts c JOIN contact_variables v ON v.contact_id = c.id, jsonb_object_keys(v.variables) k
+	rows, _ := s.db.Read.Query(ctx, `SELECT DISTINCT k FROM contacts c JOIN contact_variables v ON v.contact_id = c.id, jsonb_object_keys(v.variables) k
 		WHERE c.campaign_id = $1 ORDER BY k LIMIT $2`, string(id), limit)
 	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return list, s.db.wrap("variables not read", err)
+	return list, s.db.Wrap("variables not read", err)
 }

@@ -13,6 +13,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/seal"
 	"dialler/persistence/failure"
+	"dialler/persistence/pool"
 )
 
 // Retention drops what is kept for longer than the installation wants, whole
@@ -77,9 +78,9 @@ func (s *Store) Retain(ctx context.Context, now time.Time, keep Keep) (d Dropped
 // dropLadders deletes SIP ladders in batches, over their index by time.
 func (s *Store) dropLadders(ctx context.Context, before time.Time) (n int, err error) {
 	for {
-		tag, err := s.db.read.Exec(ctx, `DELETE FROM sip_ladders WHERE ctid = ANY (ARRAY(SELECT ctid FROM sip_ladders WHERE at <= $1 LIMIT $2))`, before, retainBatch)
+		tag, err := s.db.Read.Exec(ctx, `DELETE FROM sip_ladders WHERE ctid = ANY (ARRAY(SELECT ctid FROM sip_ladders WHERE at <= $1 LIMIT $2))`, before, retainBatch)
 		if err != nil {
-			return n, s.db.wrap("old SIP ladders not dropped", err)
+			return n, s.db.Wrap("old SIP ladders not dropped", err)
 		}
 		if n += int(tag.RowsAffected()); tag.RowsAffected() < retainBatch {
 			return n, nil
@@ -95,7 +96,7 @@ type runOf struct {
 // dropAttempts deletes the calls of runs whose last one began before a time,
 // and of dialouts before it.
 func (s *Store) dropAttempts(ctx context.Context, now, before time.Time, key seal.Key, d *Dropped) error {
-	rows, _ := s.db.read.Query(ctx, `SELECT c.id, r.run FROM campaigns c
+	rows, _ := s.db.Read.Query(ctx, `SELECT c.id, r.run FROM campaigns c
 		CROSS JOIN LATERAL (SELECT a.reserved_at FROM attempts a WHERE a.campaign_id = c.id ORDER BY a.reserved_at LIMIT 1) oldest
 		CROSS JOIN LATERAL (SELECT a.run FROM attempts a WHERE a.campaign_id = c.id GROUP BY a.run HAVING max(coalesce(a.ended_at, a.reserved_at)) < $1) r
 		WHERE oldest.reserved_at < $1 AND `+closedRun, before)
@@ -104,10 +105,10 @@ func (s *Store) dropAttempts(ctx context.Context, now, before time.Time, key sea
 		return r, err
 	})
 	if err != nil {
-		return s.db.wrap("old runs not read", err)
+		return s.db.Wrap("old runs not read", err)
 	}
 	for _, r := range runs {
-		err := s.db.inTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "what a run came to not kept", func(tx pgx.Tx) error {
+		err := s.db.InTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "what a run came to not kept", func(tx pgx.Tx) error {
 			return makeCheckpoint(ctx, tx, r.campaign, r.run, now, attemptsGone, key)
 		})
 		if s.notOurs(err) {
@@ -135,20 +136,20 @@ func (s *Store) notOurs(err error) bool {
 	if !errors.As(err, &e) || e.Code != "checkpoint_not_ours" {
 		return false
 	}
-	s.db.cfg.Log.Error().Err(err).Msg("what has served its time is kept: the checkpoint of its run is not as it was signed")
+	s.db.Config.Log.Error().Err(err).Msg("what has served its time is kept: the checkpoint of its run is not as it was signed")
 	return true
 }
 
 // deleteAttempts deletes attempts with what hangs on them, in batches.
 func (s *Store) deleteAttempts(ctx context.Context, which string, args ...any) (n int, err error) {
 	for {
-		tag, err := s.db.read.Exec(ctx, `WITH old AS MATERIALIZED (SELECT id FROM attempts WHERE `+which+` LIMIT $2),
+		tag, err := s.db.Read.Exec(ctx, `WITH old AS MATERIALIZED (SELECT id FROM attempts WHERE `+which+` LIMIT $2),
 			l AS (DELETE FROM legs WHERE attempt_id IN (SELECT id FROM old)),
 			s AS (DELETE FROM sip_ladders WHERE attempt_id IN (SELECT id FROM old)),
 			r AS (DELETE FROM recordings WHERE attempt_id IN (SELECT id FROM old) AND deleted_at IS NOT NULL)
 			DELETE FROM attempts WHERE id IN (SELECT id FROM old)`, args...)
 		if err != nil {
-			return n, s.db.wrap("old attempts not dropped", err)
+			return n, s.db.Wrap("old attempts not dropped", err)
 		}
 		if n += int(tag.RowsAffected()); tag.RowsAffected() < retainBatch {
 			return n, nil
@@ -160,11 +161,11 @@ func (s *Store) deleteAttempts(ctx context.Context, which string, args ...any) (
 // runs are over for good, with the last of their events. What somebody did stays:
 // it is little, and tells of runs.
 func (s *Store) dropEvents(ctx context.Context, now, before time.Time, key seal.Key, d *Dropped) error {
-	rows, _ := s.db.read.Query(ctx, `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+	rows, _ := s.db.Read.Query(ctx, `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent = 'events'::regclass AND c.relname ~ '^events_[0-9]{6}$' ORDER BY 1`)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return s.db.wrap("event partitions not read", err)
+		return s.db.Wrap("event partitions not read", err)
 	}
 	for _, name := range names {
 		month, err := time.Parse("200601", strings.TrimPrefix(name, "events_"))
@@ -172,15 +173,15 @@ func (s *Store) dropEvents(ctx context.Context, now, before time.Time, key seal.
 			continue
 		}
 		var open bool
-		err = s.db.read.QueryRow(ctx, fmt.Sprintf(`SELECT EXISTS (
+		err = s.db.Read.QueryRow(ctx, fmt.Sprintf(`SELECT EXISTS (
 			SELECT FROM (SELECT DISTINCT campaign_id, run FROM %s WHERE seq > 0) r JOIN campaigns c ON c.id = r.campaign_id
 			WHERE NOT %s OR EXISTS (SELECT FROM events e WHERE e.campaign_id = r.campaign_id AND e.run = r.run AND e.seq > 0 AND e.at >= $1 AND NOT e.activity))`,
 			pgx.Identifier{name}.Sanitize(), closedRun), before).Scan(&open)
 		if err != nil {
-			return s.db.wrap("runs of a partition not read", err)
+			return s.db.Wrap("runs of a partition not read", err)
 		}
 		if open {
-			s.db.cfg.Log.Info().Str("partition", name).Msg("old events are kept: a run that they belong to is not over, or not for long")
+			s.db.Config.Log.Info().Str("partition", name).Msg("old events are kept: a run that they belong to is not over, or not for long")
 			continue
 		}
 		dropped, err := s.dropPartition(ctx, name, month, now, key)
@@ -196,16 +197,16 @@ func (s *Store) dropEvents(ctx context.Context, now, before time.Time, key seal.
 }
 
 func (s *Store) dropPartition(ctx context.Context, name string, month, now time.Time, key seal.Key) (dropped bool, err error) {
-	table := pgx.Identifier{name}.Sanitize()
-	rows, _ := s.db.read.Query(ctx, "SELECT DISTINCT r.campaign_id, r.run FROM "+table+" r JOIN campaigns c ON c.id = r.campaign_id WHERE r.seq > 0")
+	partition := pgx.Identifier{name}.Sanitize()
+	rows, _ := s.db.Read.Query(ctx, "SELECT DISTINCT r.campaign_id, r.run FROM "+partition+" r JOIN campaigns c ON c.id = r.campaign_id WHERE r.seq > 0")
 	runs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r runOf, err error) {
 		err = row.Scan(&r.campaign, &r.run)
 		return r, err
 	})
 	if err != nil {
-		return false, s.db.wrap("runs of a partition not read", err)
+		return false, s.db.Wrap("runs of a partition not read", err)
 	}
-	err = pgx.BeginTxFunc(ctx, s.db.read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
 		for _, r := range runs {
 			if err := makeCheckpoint(ctx, tx, r.campaign, r.run, now, eventsGone, key); err != nil {
 				return err
@@ -223,7 +224,7 @@ func (s *Store) dropPartition(ctx context.Context, name string, month, now time.
 		// The chains of what is no part of a campaign's sequence are numbered by
 		// their month (chain.go).
 		first, _ := strconv.Atoi(month.Format("200601"))
-		if err := keepMonth(ctx, tx, table, first, now, key); err != nil {
+		if err := keepMonth(ctx, tx, partition, first, now, key); err != nil {
 			return err
 		}
 		for _, t := range []string{"event_batches", "event_heads", "webhook_cursors"} {
@@ -232,14 +233,14 @@ func (s *Store) dropPartition(ctx context.Context, name string, month, now time.
 			}
 		}
 		for _, sql := range []string{
-			"SET LOCAL lock_timeout = '" + lockPatience + "'",
-			"CREATE TEMPORARY TABLE kept ON COMMIT DROP AS SELECT * FROM " + table + " WHERE activity",
-			"DROP TABLE " + table,
+			"SET LOCAL lock_timeout = '" + pool.LockPatience + "'",
+			"CREATE TEMPORARY TABLE kept ON COMMIT DROP AS SELECT * FROM " + partition + " WHERE activity",
+			"DROP TABLE " + partition,
 			// What a run's events say of figures is in its checkpoint; their chain is
 			// gone. The others begin theirs anew.
 			"UPDATE kept SET digest = NULL, data = data - '{before,after,moves}'::text[] WHERE seq > 0",
 			"INSERT INTO events SELECT * FROM kept WHERE digest IS NULL",
-			"WITH told AS (INSERT INTO events AS t SELECT * FROM kept WHERE digest IS NOT NULL" + told(chanceSlot) + ")" + chained,
+			"WITH told AS (INSERT INTO events AS t SELECT * FROM kept WHERE digest IS NOT NULL" + table.Told(table.ChanceSlot) + ")" + table.Chained,
 		} {
 			if _, err := tx.Exec(ctx, sql); err != nil {
 				return err
@@ -248,11 +249,11 @@ func (s *Store) dropPartition(ctx context.Context, name string, month, now time.
 		return nil
 	})
 	if state, _ := failure.SQLState(err); state == "55P03" {
-		s.db.cfg.Log.Warn().Str("partition", name).Msg("a partition is in use and was not dropped; it is tried again")
+		s.db.Config.Log.Warn().Str("partition", name).Msg("a partition is in use and was not dropped; it is tried again")
 		return false, nil
 	}
 	if s.notOurs(err) {
 		return false, nil
 	}
-	return err == nil, s.db.wrap("old events not dropped", err)
+	return err == nil, s.db.Wrap("old events not dropped", err)
 }

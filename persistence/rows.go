@@ -12,6 +12,7 @@ import (
 	"dialler/engine/number"
 	"dialler/persistence/column"
 	"dialler/persistence/failure"
+	"dialler/persistence/table"
 )
 
 // store sends the rows of the accepted writes and COMMIT.
@@ -26,13 +27,13 @@ func (t *commit) store() error {
 func (t *commit) queueRows() error {
 	r := &t.g.rows
 	shapes := t.g.shapes
-	if err := addRows(t, "contacts", &t.g.contacts, contactColumns, &shapes.contacts, r.contacts); err != nil {
+	if err := addRows(t, "contacts", &t.g.contacts, table.ContactColumns, &shapes.Contacts, r.contacts); err != nil {
 		return err
 	}
 	if err := t.queueVariables(); err != nil {
 		return err
 	}
-	if err := addRows(t, "attempts", &t.g.attempts, attemptColumns, &shapes.attempts, r.attempts); err != nil {
+	if err := addRows(t, "attempts", &t.g.attempts, table.AttemptColumns, &shapes.Attempts, r.attempts); err != nil {
 		return err
 	}
 	t.queueRecordings()
@@ -40,7 +41,7 @@ func (t *commit) queueRows() error {
 	if err := t.queueLegs(); err != nil {
 		return err
 	}
-	if err := addRows(t, "campaigns", &t.g.campaigns, campaignColumns, &shapes.campaigns, r.campaigns); err != nil {
+	if err := addRows(t, "campaigns", &t.g.campaigns, table.CampaignColumns, &shapes.Campaigns, r.campaigns); err != nil {
 		return err
 	}
 	t.queueHolds()
@@ -89,12 +90,12 @@ func addRows[T any](t *commit, name string, b *column.Batch[T], cols []column.Of
 // queueLegs sends the legs that are not known to be stored as they are.
 func (t *commit) queueLegs() error {
 	b := &t.g.legs
-	b.Reset(legColumns, &t.g.shapes.legs)
-	var row legRow
-	put := func(a *attempt.Attempt, i int, l *attempt.Leg, far farLeg) error {
-		row = legRow{attempt: string(a.ID), n: i + 1, leg: l, far: far}
+	b.Reset(table.LegColumns, &t.g.shapes.Legs)
+	var row table.LegRow
+	put := func(a *attempt.Attempt, i int, l *attempt.Leg, far table.FarLeg) error {
+		row = table.LegRow{Attempt: string(a.ID), N: i + 1, Leg: l, Far: far}
 		if _, n, ok := l.ID.Attempt(); ok {
-			row.n = n
+			row.N = n
 		}
 		if s, ok := sentLegOf(&row); ok {
 			if t.marks.stored(&s) {
@@ -106,13 +107,13 @@ func (t *commit) queueLegs() error {
 	}
 	for _, a := range t.g.rows.attempts {
 		for i := range a.Legs {
-			if err := put(a, i, &a.Legs[i], farLeg{}); err != nil {
+			if err := put(a, i, &a.Legs[i], table.FarLeg{}); err != nil {
 				return err
 			}
 		}
 		for i := range a.Peers {
 			p := &a.Peers[i]
-			if err := put(a, len(a.Legs)+i, &p.Leg, farLeg{p.Kind, p.State, p.URI}); err != nil {
+			if err := put(a, len(a.Legs)+i, &p.Leg, table.FarLeg{Kind: p.Kind, State: p.State, URI: p.URI}); err != nil {
 				return err
 			}
 		}
@@ -135,7 +136,7 @@ func (t *commit) queueVariables() error {
 		}
 		ids.ID(string(c.ID))
 		versions.Int8(c.Version)
-		hashes.Int8(variablesHash(c.Variables))
+		hashes.Int8(table.VariablesHash(c.Variables))
 		if err := values.JSON(c.Variables); err != nil {
 			return err
 		}
@@ -184,7 +185,7 @@ func (t *commit) queueExclusions() error {
 		}
 		reasons.Text(x.Reason)
 		lifted.Bool(x.Lifted)
-		created.Instant(orNow(x.CreatedAt))
+		created.Instant(table.OrNow(x.CreatedAt))
 	}
 	t.queue("exclusions", [][]byte{campaigns.Param(), numbers.Param(), matches.Param(), reasons.Param(), lifted.Param(), created.Param()}, nothing)
 	return nil
@@ -199,7 +200,7 @@ func (t *commit) queueSuppressions() {
 	for _, x := range list {
 		numbers.Text(string(x.Number))
 		reasons.Text(x.Reason)
-		created.Instant(orNow(x.CreatedAt))
+		created.Instant(table.OrNow(x.CreatedAt))
 	}
 	t.queue("suppressions", [][]byte{numbers.Param(), reasons.Param(), created.Param()}, nothing)
 }

@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/journal"
+	"dialler/persistence/table"
 )
 
 // Between runs: what package contact's machine does to one contact (RunReset),
@@ -38,7 +39,7 @@ const outOfRuns = "(c.state = 'excluded' OR starts_with(c.number, '" + engine.Er
 // run already. ev is a contacts.reset, which tells what the contacts begin with. Given
 // again, it changes nothing more.
 func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error {
-	return s.db.inTx(ctx, "contacts not prepared for the next run", func(tx pgx.Tx) error {
+	return s.db.InTx(ctx, "contacts not prepared for the next run", func(tx pgx.Tx) error {
 		if err := inRun(ctx, tx, id, run); err != nil {
 			return err
 		}
@@ -65,7 +66,7 @@ func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int
 		if err != nil {
 			return err
 		}
-		return tellReset(ctx, tx, id, run, &ev)
+		return table.TellReset(ctx, tx, id, run, &ev)
 	})
 }
 
@@ -75,7 +76,7 @@ func inRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) error 
 	stored, err := pgx.CollectOneRow(rows, pgx.RowTo[int])
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return ErrCampaignNotFound
+		return table.ErrCampaignNotFound
 	case err == nil && stored != run:
 		return errRunMoved
 	}
@@ -85,15 +86,15 @@ func inRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) error 
 // RunOfContacts is the run that the campaign's contacts are in, all of them; 0
 // when there are none.
 func (s *Store) RunOfContacts(ctx context.Context, id engine.CampaignID) (run int, err error) {
-	err = s.db.read.QueryRow(ctx, "SELECT coalesce((SELECT run FROM contacts WHERE campaign_id = $1 ORDER BY position LIMIT 1), 0)", string(id)).Scan(&run)
-	return run, s.db.wrap("run of the contacts not read", err)
+	err = s.db.Read.QueryRow(ctx, "SELECT coalesce((SELECT run FROM contacts WHERE campaign_id = $1 ORDER BY position LIMIT 1), 0)", string(id)).Scan(&run)
+	return run, s.db.Wrap("run of the contacts not read", err)
 }
 
 // restored are the columns that go back to what the run before left; an
 // exclusion that came meanwhile stays.
 var restored = func() string {
 	var b strings.Builder
-	for _, c := range contactColumns {
+	for _, c := range table.ContactColumns {
 		switch c.Name {
 		case "id", "campaign_id", "number", "position", "created_at", "version":
 			continue
@@ -115,14 +116,14 @@ var restored = func() string {
 // run again. ev is a contacts.restored: it will tell who was excluded since.
 // Given again, it changes nothing more.
 func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error {
-	return s.db.inTx(ctx, "contacts of the run before not brought back", func(tx pgx.Tx) error {
+	return s.db.InTx(ctx, "contacts of the run before not brought back", func(tx pgx.Tx) error {
 		if err := inRun(ctx, tx, id, run); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, "UPDATE contacts c SET "+restored+` FROM contact_runs r
 			WHERE r.campaign_id = $1 AND r.run = $2 AND c.id = r.id AND c.run > $2`, string(id), run)
 		if err == nil {
-			err = tellRestored(ctx, tx, id, run, &ev)
+			err = table.TellRestored(ctx, tx, id, run, &ev)
 		}
 		if err != nil {
 			return err
@@ -136,7 +137,7 @@ func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run i
 // exclusions. What was done to it stays in the history. One that is not there
 // any more is no error.
 func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who engine.Who) error {
-	return s.db.inTx(ctx, "campaign not removed", func(tx pgx.Tx) error {
+	return s.db.InTx(ctx, "campaign not removed", func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, "SELECT ever_run OR run > 1 FROM campaigns WHERE id = $1 FOR UPDATE", string(id))
 		ran, err := pgx.CollectOneRow(rows, pgx.RowTo[bool])
 		switch {
@@ -161,6 +162,6 @@ func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who en
 				return err
 			}
 		}
-		return s.db.note(ctx, tx, journal.CampaignDeleted, string(id), who)
+		return s.db.Note(ctx, tx, journal.CampaignDeleted, string(id), who)
 	})
 }

@@ -24,17 +24,17 @@ type storedSecret struct{ ID, Stored string }
 // "secret_damaged" when one is not what was stored.
 func (s *Store) CheckSecrets(ctx context.Context) (c Sealing, err error) {
 	for _, t := range sealed.Tables {
-		rows, _ := s.db.read.Query(ctx, "SELECT id, "+t.Column+" FROM "+t.Table+" WHERE "+t.Column+" <> ''")
+		rows, _ := s.db.Read.Query(ctx, "SELECT id, "+t.Column+" FROM "+t.Table+" WHERE "+t.Column+" <> ''")
 		list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[storedSecret])
 		if err != nil {
-			return c, s.db.wrap("secrets not read", err)
+			return c, s.db.Wrap("secrets not read", err)
 		}
 		for _, r := range list {
-			if _, err := s.db.cfg.Secrets.Open(sealed.PlaceOf(t.Table, t.Column, r.ID), r.Stored); err != nil {
+			if _, err := s.db.Config.Secrets.Open(sealed.PlaceOf(t.Table, t.Column, r.ID), r.Stored); err != nil {
 				return c, err
 			}
 			switch {
-			case s.db.cfg.Secrets.Current(r.Stored):
+			case s.db.Config.Secrets.Current(r.Stored):
 				c.Current++
 			case strings.HasPrefix(r.Stored, sealed.Prefix):
 				c.Old++
@@ -50,10 +50,10 @@ func (s *Store) CheckSecrets(ctx context.Context) (c Sealing, err error) {
 // stored as they are and those of old keys, in one transaction. It gives how many
 // it rewrote. Invalid "secrets_key_invalid" without a key.
 func (s *Store) SealSecrets(ctx context.Context) (n int, err error) {
-	if s.db.cfg.Secrets == nil {
+	if s.db.Config.Secrets == nil {
 		return 0, engine.Invalid("secrets_key_invalid", "there is no key to seal with; give --secrets-key-file")
 	}
-	err = s.db.inTx(ctx, "secrets not sealed", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "secrets not sealed", func(tx pgx.Tx) error {
 		n = 0
 		for _, t := range sealed.Tables {
 			rows, _ := tx.Query(ctx, "SELECT id, "+t.Column+" FROM "+t.Table+" WHERE "+t.Column+" <> '' ORDER BY id FOR UPDATE")
@@ -62,15 +62,15 @@ func (s *Store) SealSecrets(ctx context.Context) (n int, err error) {
 				return err
 			}
 			for _, r := range list {
-				if s.db.cfg.Secrets.Current(r.Stored) {
+				if s.db.Config.Secrets.Current(r.Stored) {
 					continue
 				}
 				place := sealed.PlaceOf(t.Table, t.Column, r.ID)
-				secret, err := s.db.cfg.Secrets.Open(place, r.Stored)
+				secret, err := s.db.Config.Secrets.Open(place, r.Stored)
 				if err != nil {
 					return err
 				}
-				sealed, err := s.db.cfg.Secrets.Seal(place, secret)
+				sealed, err := s.db.Config.Secrets.Seal(place, secret)
 				if err != nil {
 					return err
 				}

@@ -11,22 +11,26 @@ import (
 	"dialler/engine"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/persistence/pool"
+	"dialler/persistence/table"
 )
+
+// Config is what Open may be told beside the URL.
+type Config = pool.Config
 
 // Store is the database of one installation. Its methods may be called from
 // many goroutines; they block until the database answered or ctx ended.
 type Store struct {
-	db *DB
+	db *table.DB
 	*Writer
 
 	imports importSessions
 	acting  atomic.Int32 // the incarnation of ActAs
 
-	// What a trigger asks, and any request with an Idempotency-Key.
-	replies    together[replyKey, journal.Reply]
-	byNumber   together[numberOf, contact.Contact]
-	suppressed together[engine.PhoneNumber, journal.Suppression]
-	abandoned  together[abandonOf, time.Time]
+	// What a trigger asks.
+	byNumber   pool.Together[table.NumberOf, contact.Contact]
+	suppressed pool.Together[engine.PhoneNumber, journal.Suppression]
+	abandoned  pool.Together[abandonOf, time.Time]
 
 	jobs   *river.Client[pgx.Tx] // puts jobs into queues
 	outbox atomic.Pointer[Outbox]
@@ -36,7 +40,7 @@ type Store struct {
 // makes the partitions of the coming months. The URL is a PostgreSQL URL or
 // key=value string; search_path in it chooses the schema.
 func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
-	cfg = cfg.withDefaults()
+	cfg = cfg.WithDefaults()
 	if !cfg.SkipMigrations {
 		if err := migrate(ctx, url, cfg); err != nil {
 			return nil, err
@@ -46,18 +50,18 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := OpenPool(ctx, url, cfg, prepareCommit)
+	pool, err := pool.Open(ctx, url, cfg, prepareCommit)
 	if err != nil {
 		return nil, err
 	}
-	db, err := OpenDB(ctx, pool)
+	db, err := table.Open(ctx, pool)
 	if err != nil {
 		pool.Close()
 		return nil, err
 	}
 	s := &Store{db: db, Writer: NewWriter(db), jobs: jobs}
-	s.replies.ask, s.byNumber.ask, s.abandoned.ask = s.repliesOf, s.contactsByNumber, s.abandonedOf
-	s.suppressed.ask = s.suppressedOf
+	s.byNumber.Ask, s.abandoned.Ask = s.contactsByNumber, s.abandonedOf
+	s.suppressed.Ask = s.suppressedOf
 	if cfg.SkipMigrations {
 		return s, nil
 	}
@@ -89,4 +93,4 @@ func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 
 // OnReplaced has f called whenever the database refuses a write because another
 // process took its campaign over: for a process that is the only one.
-func (s *Store) OnReplaced(f func()) { s.db.epochs.others.Store(&f) }
+func (s *Store) OnReplaced(f func()) { s.db.Epochs.OnReplaced(f) }

@@ -10,6 +10,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/journal"
 	"dialler/persistence/sealed"
+	"dialler/persistence/table"
 )
 
 // trunkColumn is one column of a trunk; its field is both what is written and
@@ -93,13 +94,13 @@ func trunkStatements() (read, write string) {
 
 // Trunks lists every trunk in the order in which they are tried.
 func (s *Store) Trunks(ctx context.Context) ([]engine.TrunkSettings, error) {
-	rows, _ := s.db.read.Query(ctx, selectTrunks)
+	rows, _ := s.db.Read.Query(ctx, selectTrunks)
 	list, err := pgx.CollectRows(rows, scanTrunk)
 	if err != nil {
-		return nil, s.db.wrap("trunks not read", err)
+		return nil, s.db.Wrap("trunks not read", err)
 	}
 	for i := range list {
-		if list[i].Password, err = s.db.cfg.Secrets.Open(sealed.TrunkPlace(list[i].ID), list[i].Password); err != nil {
+		if list[i].Password, err = s.db.Config.Secrets.Open(sealed.TrunkPlace(list[i].ID), list[i].Password); err != nil {
 			return nil, err
 		}
 	}
@@ -109,24 +110,24 @@ func (s *Store) Trunks(ctx context.Context) ([]engine.TrunkSettings, error) {
 // PutTrunk creates or replaces a trunk by its identifier; with keepSecret the
 // stored Password stays.
 func (s *Store) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (created bool, err error) {
-	if t.Password, err = s.db.cfg.Secrets.Seal(sealed.TrunkPlace(t.ID), t.Password); err != nil {
+	if t.Password, err = s.db.Config.Secrets.Seal(sealed.TrunkPlace(t.ID), t.Password); err != nil {
 		return false, err
 	}
-	err = s.db.inTx(ctx, "trunk not stored", func(tx pgx.Tx) error {
-		if created, err = absent(ctx, tx, "trunks", "id", string(t.ID)); err != nil {
+	err = s.db.InTx(ctx, "trunk not stored", func(tx pgx.Tx) error {
+		if created, err = table.Absent(ctx, tx, "trunks", "id", string(t.ID)); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, upsertTrunk, append(trunkFields(&t), keepSecret)...); err != nil {
 			return err
 		}
-		return s.db.note(ctx, tx, verb("trunk", created), string(t.ID), who)
+		return s.db.Note(ctx, tx, table.Verb("trunk", created), string(t.ID), who)
 	})
 	return created, err
 }
 
 // DeleteTrunk removes a trunk. NotFound "trunk_not_found".
 func (s *Store) DeleteTrunk(ctx context.Context, id engine.TrunkID, who engine.Who) error {
-	return s.db.inTx(ctx, "trunk not deleted", func(tx pgx.Tx) error {
+	return s.db.InTx(ctx, "trunk not deleted", func(tx pgx.Tx) error {
 		done, err := tx.Exec(ctx, "DELETE FROM trunks WHERE id = $1", string(id))
 		if err != nil {
 			return err
@@ -134,6 +135,6 @@ func (s *Store) DeleteTrunk(ctx context.Context, id engine.TrunkID, who engine.W
 		if done.RowsAffected() == 0 {
 			return engine.NotFound("trunk_not_found", "no trunk has this identifier")
 		}
-		return s.db.note(ctx, tx, journal.Type("trunk.deleted"), string(id), who)
+		return s.db.Note(ctx, tx, journal.Type("trunk.deleted"), string(id), who)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/journal"
+	"dialler/persistence/table"
 )
 
 const userColumns = "id, email, role, password_hash, active, created_at, last_login_at, token_generation, locked_until"
@@ -26,12 +27,12 @@ var (
 )
 
 func (s *Store) oneUser(ctx context.Context, where string, arg any) (u engine.User, ok bool, err error) {
-	rows, _ := s.db.read.Query(ctx, "SELECT "+userColumns+" FROM users WHERE "+where, arg)
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+userColumns+" FROM users WHERE "+where, arg)
 	u, err = pgx.CollectExactlyOneRow(rows, scanUser)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return engine.User{}, false, nil
 	}
-	return u, err == nil, s.db.wrap("user not read", err)
+	return u, err == nil, s.db.Wrap("user not read", err)
 }
 
 // UserByEmail takes the address in lower case.
@@ -46,23 +47,23 @@ func (s *Store) User(ctx context.Context, id engine.UserID) (u engine.User, ok b
 
 // Users lists every user, oldest first.
 func (s *Store) Users(ctx context.Context) ([]engine.User, error) {
-	rows, _ := s.db.read.Query(ctx, "SELECT "+userColumns+" FROM users ORDER BY created_at, id")
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+userColumns+" FROM users ORDER BY created_at, id")
 	list, err := pgx.CollectRows(rows, scanUser)
-	return list, s.db.wrap("users not read", err)
+	return list, s.db.Wrap("users not read", err)
 }
 
 // CreateUser stores a new user; ErrUserExists when the address is taken.
 func (s *Store) CreateUser(ctx context.Context, u engine.User, who engine.Who) error {
-	return s.db.inTx(ctx, "user not stored", func(tx pgx.Tx) error {
+	return s.db.InTx(ctx, "user not stored", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, "INSERT INTO users ("+userColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
-			string(u.ID), u.Email, u.Role, u.PasswordHash, u.Active, orNow(u.CreatedAt), u.LastLoginAt, u.TokenGeneration, u.LockedUntil)
+			string(u.ID), u.Email, u.Role, u.PasswordHash, u.Active, table.OrNow(u.CreatedAt), u.LastLoginAt, u.TokenGeneration, u.LockedUntil)
 		if err != nil {
 			return err
 		}
 		if tag.RowsAffected() == 0 {
 			return ErrUserExists
 		}
-		return s.db.note(ctx, tx, "user.created", string(u.ID), who)
+		return s.db.Note(ctx, tx, "user.created", string(u.ID), who)
 	})
 }
 
@@ -72,7 +73,7 @@ func (s *Store) CreateUser(ctx context.Context, u engine.User, who engine.Who) e
 // it; a new password unlocks.
 // ErrLastAdmin when nobody would be left who may change users.
 func (s *Store) UpdateUser(ctx context.Context, id engine.UserID, change func(*engine.User), who engine.Who) (u engine.User, err error) {
-	err = s.db.inTx(ctx, "user not changed", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "user not changed", func(tx pgx.Tx) error {
 		// The administrators too, in one order: two who take each other's role away at
 		// the same time must not both succeed.
 		if _, err := tx.Exec(ctx, "SELECT FROM users WHERE id = $1 OR role = 'admin' ORDER BY id FOR UPDATE", string(id)); err != nil {
@@ -112,29 +113,29 @@ func (s *Store) UpdateUser(ctx context.Context, id engine.UserID, change func(*e
 			return err
 		}
 		if was.LockedUntil != nil && u.LockedUntil == nil {
-			if err := s.db.note(ctx, tx, journal.UserUnlocked, string(id), who); err != nil {
+			if err := s.db.Note(ctx, tx, journal.UserUnlocked, string(id), who); err != nil {
 				return err
 			}
 			if was.LockedUntil = nil; was == u {
 				return nil
 			}
 		}
-		return s.db.note(ctx, tx, "user.changed", string(id), who)
+		return s.db.Note(ctx, tx, "user.changed", string(id), who)
 	})
 	return u, err
 }
 
 // LoggedIn notes when a user logged in; those that failed before are forgotten.
 func (s *Store) LoggedIn(ctx context.Context, id engine.UserID, at time.Time) error {
-	_, err := s.db.read.Exec(ctx, "UPDATE users SET last_login_at = $2, failed_logins = 0, locked_until = NULL WHERE id = $1", string(id), at)
-	return s.db.wrap("log-in not noted", err)
+	_, err := s.db.Read.Exec(ctx, "UPDATE users SET last_login_at = $2, failed_logins = 0, locked_until = NULL WHERE id = $1", string(id), at)
+	return s.db.Wrap("log-in not noted", err)
 }
 
 // LogInFailed counts a log-in that failed, and locks the account with the last of
 // engine.LogInFailures; while it is locked nothing is counted. An address that
 // nobody has takes as long as any other.
 func (s *Store) LogInFailed(ctx context.Context, email string, at time.Time, who engine.Who) (locked bool, err error) {
-	err = s.db.inTx(ctx, "failed log-in not noted", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "failed log-in not noted", func(tx pgx.Tx) error {
 		// Whoever tries hears nothing of how long a commit takes.
 		if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
 			return err
@@ -149,7 +150,7 @@ func (s *Store) LogInFailed(ctx context.Context, email string, at time.Time, who
 		if err != nil || !locked {
 			return err
 		}
-		return s.db.note(ctx, tx, journal.UserLocked, id, who)
+		return s.db.Note(ctx, tx, journal.UserLocked, id, who)
 	})
 	return locked, err
 }

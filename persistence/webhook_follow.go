@@ -14,6 +14,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/webhook"
 	"dialler/persistence/column"
+	"dialler/persistence/table"
 )
 
 // The outbox reads the history behind the writers, in the order of its chains,
@@ -47,7 +48,7 @@ type chainPart struct {
 // FollowEvents makes messages, and jobs that deliver them, of the next events
 // that were committed.
 func (s *Store) FollowEvents(ctx context.Context) (f Followed, err error) {
-	err = s.db.inTx(ctx, "events not followed", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "events not followed", func(tx pgx.Tx) error {
 		f = Followed{}
 		var following bool
 		err := tx.QueryRow(ctx, "SELECT following FROM webhook_follower FOR UPDATE SKIP LOCKED").Scan(&following)
@@ -115,7 +116,7 @@ func (s *Store) followParts(ctx context.Context, tx pgx.Tx, parts []chainPart, f
 		}
 	}
 	if len(messages) > 0 {
-		jobs, err := putMessages(ctx, tx, messages, to, s.db.cfg.Now())
+		jobs, err := putMessages(ctx, tx, messages, to, s.db.Config.Now())
 		if err != nil {
 			return err
 		}
@@ -183,7 +184,7 @@ func readFacts(ctx context.Context, tx pgx.Tx, parts []chainPart, types []journa
 	}); err != nil {
 		return nil, 0, err
 	}
-	found, _ := tx.Query(ctx, "SELECT "+column.Names(eventColumns, "e")+` FROM unnest($1::text[], $2::bigint[]) u(campaign_id, seq)
+	found, _ := tx.Query(ctx, "SELECT "+column.Names(table.EventColumns, "e")+` FROM unnest($1::text[], $2::bigint[]) u(campaign_id, seq)
 		JOIN events e ON e.campaign_id = u.campaign_id AND e.seq = u.seq WHERE e.seq > 0 AND e.type = ANY($3::text[]) ORDER BY e.campaign_id, e.seq`, of, seqs, types)
 	if facts, err = pgx.CollectRows(found, scanFact); err != nil {
 		return nil, 0, err
@@ -193,7 +194,7 @@ func readFacts(ctx context.Context, tx pgx.Tx, parts []chainPart, types []journa
 }
 
 func scanFact(row pgx.CollectableRow) (f webhook.Fact, err error) {
-	err = row.Scan(column.Targets(eventColumns, &eventRow{Event: &f.Event}, make([]any, 0, len(eventColumns)))...)
+	err = row.Scan(column.Targets(table.EventColumns, &table.EventRow{Event: &f.Event}, make([]any, 0, len(table.EventColumns)))...)
 	return f, err
 }
 
@@ -220,12 +221,12 @@ func (l *looseEvents) add(run int, digests []byte, attempts []string) {
 
 func (l *looseEvents) read(ctx context.Context, tx pgx.Tx, types []journal.Type) (facts []webhook.Fact, err error) {
 	collect := func(where string, args ...any) error {
-		rows, _ := tx.Query(ctx, "SELECT e.digest, "+column.Names(eventColumns, "e")+" FROM events e WHERE e.seq = 0 AND e.type = ANY($1::text[]) AND "+where+
+		rows, _ := tx.Query(ctx, "SELECT e.digest, "+column.Names(table.EventColumns, "e")+" FROM events e WHERE e.seq = 0 AND e.type = ANY($1::text[]) AND "+where+
 			" ORDER BY e.at, e.attempt_id, e.type, e.leg", append([]any{types}, args...)...)
 		_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) {
 			var digest []byte
 			var f webhook.Fact
-			err := row.Scan(column.Targets(eventColumns, &eventRow{Event: &f.Event}, []any{&digest})...)
+			err := row.Scan(column.Targets(table.EventColumns, &table.EventRow{Event: &f.Event}, []any{&digest})...)
 			if err == nil && len(digest) == len(chain.Hash{}) {
 				if _, ours := l.digests[chain.Hash(digest)]; ours {
 					delete(l.digests, chain.Hash(digest))
@@ -273,13 +274,13 @@ func complete(ctx context.Context, tx pgx.Tx, facts []webhook.Fact) error {
 	if len(calls) == 0 && len(people) == 0 {
 		return nil
 	}
-	rows, _ := tx.Query(ctx, selectAttempt+"WHERE a.id = ANY($1::uuid[])", calls)
-	attempts, err := pgx.CollectRows(rows, scanAttempt)
+	rows, _ := tx.Query(ctx, table.SelectAttempt+"WHERE a.id = ANY($1::uuid[])", calls)
+	attempts, err := pgx.CollectRows(rows, table.ScanAttempt)
 	if err != nil {
 		return err
 	}
-	rows, _ = tx.Query(ctx, selectContact+"WHERE c.id = ANY($1::uuid[])", people)
-	contacts, err := pgx.CollectRows(rows, scanContact)
+	rows, _ = tx.Query(ctx, table.SelectContact+"WHERE c.id = ANY($1::uuid[])", people)
+	contacts, err := pgx.CollectRows(rows, table.ScanContact)
 	if err != nil {
 		return err
 	}

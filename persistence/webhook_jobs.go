@@ -79,7 +79,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[deliverArgs]) error {
 	if !t.active && t.kind != webhook.Ping {
 		return w.store.record(ctx, t, &webhook.Answer{Problem: webhook.ProblemInactive}, webhook.Verdict{State: webhook.Failed}, t.tries)
 	}
-	answer := w.cfg.Deliver(ctx, webhook.NewRequest(t.url, t.message, t.body, w.store.db.cfg.Now(), t.secrets...))
+	answer := w.cfg.Deliver(ctx, webhook.NewRequest(t.url, t.message, t.body, w.store.db.Config.Now(), t.secrets...))
 	if ctx.Err() != nil && answer.Status == 0 {
 		return river.JobSnooze(0) // this process ends; another delivers it
 	}
@@ -114,22 +114,22 @@ type taken struct {
 func (s *Store) take(ctx context.Context, args deliverArgs) (*taken, error) {
 	t := &taken{deliverArgs: args}
 	var secret, old string
-	err := s.db.read.QueryRow(ctx, `SELECT w.id, w.url, w.active, coalesce(w.last_delivered_at > d.created_at, false), m.type, m.id, m.body, d.tries,
+	err := s.db.Read.QueryRow(ctx, `SELECT w.id, w.url, w.active, coalesce(w.last_delivered_at > d.created_at, false), m.type, m.id, m.body, d.tries,
 			w.secret, CASE WHEN w.old_secret_until > $3 THEN w.old_secret ELSE '' END
 		FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN webhook_messages m ON m.id = d.message_id
-		WHERE d.id = $1 AND d.generation = $2 AND d.state = 'pending'`, args.Delivery, args.Generation, s.db.cfg.Now()).
+		WHERE d.id = $1 AND d.generation = $2 AND d.state = 'pending'`, args.Delivery, args.Generation, s.db.Config.Now()).
 		Scan(&t.endpoint, &t.url, &t.active, &t.worked, &t.kind, &t.message, &t.body, &t.tries, &secret, &old)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, s.db.wrap("delivery not read", err)
+		return nil, s.db.Wrap("delivery not read", err)
 	}
 	for _, stored := range []struct{ column, text string }{{"secret", secret}, {"old_secret", old}} {
 		if stored.text == "" {
 			continue
 		}
-		text, err := s.db.cfg.Secrets.Open(webhookPlace(stored.column, t.endpoint), stored.text)
+		text, err := s.db.Config.Secrets.Open(webhookPlace(stored.column, t.endpoint), stored.text)
 		if err != nil {
 			return nil, err
 		}
@@ -147,13 +147,13 @@ const workedEvery = time.Second
 
 // record keeps what became of a try.
 func (s *Store) record(ctx context.Context, t *taken, a *webhook.Answer, v webhook.Verdict, tries int) error {
-	now := s.db.cfg.Now()
+	now := s.db.Config.Now()
 	var next *time.Time
 	if v.State == webhook.Pending {
 		at := now.Add(v.Wait)
 		next = &at
 	}
-	return s.db.inTx(ctx, "delivery not recorded", func(tx pgx.Tx) error {
+	return s.db.InTx(ctx, "delivery not recorded", func(tx pgx.Tx) error {
 		if v.Disable != "" {
 			if err := lockFollower(ctx, tx); err != nil {
 				return err
@@ -181,9 +181,9 @@ func (s *Store) disable(ctx context.Context, tx pgx.Tx, id webhook.EndpointID, w
 	if err != nil || done.RowsAffected() == 0 {
 		return err
 	}
-	s.db.cfg.Log.Warn().Str("webhook_id", string(id)).Str("reason", why).Msg("webhook disabled; its messages are not delivered until somebody makes it active again")
+	s.db.Config.Log.Warn().Str("webhook_id", string(id)).Str("reason", why).Msg("webhook disabled; its messages are not delivered until somebody makes it active again")
 	if err := follow(ctx, tx); err != nil {
 		return err
 	}
-	return s.db.note(ctx, tx, "webhook.disabled", string(id), engine.System)
+	return s.db.Note(ctx, tx, "webhook.disabled", string(id), engine.System)
 }

@@ -44,16 +44,16 @@ func (s *Store) Deliveries(ctx context.Context, id webhook.EndpointID, q webhook
 		sql += " AND d.state = $" + strconv.Itoa(len(args))
 	}
 	args = append(args, q.Size)
-	rows, _ := s.db.read.Query(ctx, sql+" ORDER BY d.id DESC LIMIT $"+strconv.Itoa(len(args)), args...)
+	rows, _ := s.db.Read.Query(ctx, sql+" ORDER BY d.id DESC LIMIT $"+strconv.Itoa(len(args)), args...)
 	list, err := pgx.CollectRows(rows, scanDelivery)
-	return list, s.db.wrap("deliveries not read", err)
+	return list, s.db.Wrap("deliveries not read", err)
 }
 
 // Replay sends one message to its endpoint again, with all its tries, also when
 // it was delivered. ErrWebhookNotFound, NotFound "delivery_not_found", Conflict
 // "webhook_inactive".
 func (s *Store) Replay(ctx context.Context, id webhook.EndpointID, delivery int64, who engine.Who) (d webhook.Delivery, err error) {
-	err = s.db.inTx(ctx, "delivery not replayed", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "delivery not replayed", func(tx pgx.Tx) error {
 		if err := replayable(ctx, tx, id); err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (s *Store) Replay(ctx context.Context, id webhook.EndpointID, delivery int6
 		if d, err = pgx.CollectExactlyOneRow(rows, scanDelivery); err != nil {
 			return err
 		}
-		return s.db.note(ctx, tx, "webhook.replayed", string(id), who)
+		return s.db.Note(ctx, tx, "webhook.replayed", string(id), who)
 	})
 	return d, err
 }
@@ -76,7 +76,7 @@ func (s *Store) Replay(ctx context.Context, id webhook.EndpointID, delivery int6
 // ReplayFailed sends again what failed and was made since, the oldest first, at
 // most ReplayCap. ErrWebhookNotFound, Conflict "webhook_inactive".
 func (s *Store) ReplayFailed(ctx context.Context, id webhook.EndpointID, since time.Time, who engine.Who) (n int, err error) {
-	err = s.db.inTx(ctx, "deliveries not replayed", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "deliveries not replayed", func(tx pgx.Tx) error {
 		if err := replayable(ctx, tx, id); err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (s *Store) ReplayFailed(ctx context.Context, id webhook.EndpointID, since t
 			ORDER BY created_at, id LIMIT `+strconv.Itoa(ReplayCap)+")", since); err != nil || n == 0 {
 			return err
 		}
-		return s.db.note(ctx, tx, "webhook.replayed", string(id), who)
+		return s.db.Note(ctx, tx, "webhook.replayed", string(id), who)
 	})
 	return n, err
 }
@@ -118,7 +118,7 @@ func (s *Store) again(ctx context.Context, tx pgx.Tx, id webhook.EndpointID, whe
 
 // TestWebhook sends a message to an endpoint, active or not. ErrWebhookNotFound.
 func (s *Store) TestWebhook(ctx context.Context, id webhook.EndpointID, m webhook.Message, who engine.Who) (d webhook.Delivery, err error) {
-	err = s.db.inTx(ctx, "test message not stored", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "test message not stored", func(tx pgx.Tx) error {
 		if err := tx.QueryRow(ctx, "SELECT FROM webhooks WHERE id = $1 FOR SHARE", string(id)).Scan(); errors.Is(err, pgx.ErrNoRows) {
 			return ErrWebhookNotFound
 		} else if err != nil {
@@ -135,7 +135,7 @@ func (s *Store) TestWebhook(ctx context.Context, id webhook.EndpointID, m webhoo
 		if d, err = pgx.CollectExactlyOneRow(rows, scanDelivery); err != nil {
 			return err
 		}
-		return s.db.note(ctx, tx, "webhook.tested", string(id), who)
+		return s.db.Note(ctx, tx, "webhook.tested", string(id), who)
 	})
 	return d, err
 }

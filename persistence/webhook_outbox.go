@@ -16,6 +16,7 @@ import (
 
 	"dialler/engine/webhook"
 	"dialler/persistence/failure"
+	"dialler/persistence/pool"
 )
 
 // OutboxConfig is what an Outbox needs of the rest.
@@ -222,12 +223,12 @@ func (o *Outbox) queueConfig() river.QueueConfig {
 }
 
 func (o *Outbox) start(ctx context.Context, queues []string) error {
-	pc, err := pgxpool.ParseConfig(o.store.db.url)
+	pc, err := pgxpool.ParseConfig(o.store.db.URL)
 	if err != nil {
 		return failure.BadURL(err)
 	}
 	pc.MaxConns = outboxConns
-	configure(pc.ConnConfig, o.store.db.cfg)
+	pool.Configure(pc.ConnConfig, o.store.db.Config)
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return err
@@ -287,13 +288,13 @@ func (o *Outbox) count(ctx context.Context, endpoints []webhook.Endpoint) {
 		}
 	}
 	var oldest *time.Time
-	err := o.store.db.read.QueryRow(ctx, `SELECT count(*), min(p.created_at) FILTER (WHERE p.tries = 0)
+	err := o.store.db.Read.QueryRow(ctx, `SELECT count(*), min(p.created_at) FILTER (WHERE p.tries = 0)
 		FROM (SELECT created_at, tries FROM webhook_deliveries WHERE state = 'pending' LIMIT $1) p`, pendingCounted).Scan(&st.Pending, &oldest)
 	if err != nil {
 		return
 	}
 	if oldest != nil {
-		st.Oldest = max(0, o.store.db.cfg.Now().Sub(*oldest))
+		st.Oldest = max(0, o.store.db.Config.Now().Sub(*oldest))
 	}
 	o.standing.Store(&st)
 }
@@ -342,18 +343,18 @@ func (s *Store) purgeWebhooks(ctx context.Context, now time.Time) error {
 		{"DELETE FROM webhook_messages WHERE id = ANY (ARRAY(SELECT id FROM webhook_messages WHERE created_at < $1 LIMIT $2))", keepUndelivered},
 	} {
 		for {
-			done, err := s.db.read.Exec(ctx, x.sql, now.Add(-x.keep), purgedAtOnce)
+			done, err := s.db.Read.Exec(ctx, x.sql, now.Add(-x.keep), purgedAtOnce)
 			if err != nil {
-				return s.db.wrap("old deliveries not dropped", err)
+				return s.db.Wrap("old deliveries not dropped", err)
 			}
 			if done.RowsAffected() < purgedAtOnce {
 				break
 			}
 		}
 	}
-	if _, err := s.db.read.Exec(ctx, "DELETE FROM webhook_cursors c WHERE NOT EXISTS (SELECT FROM event_heads h WHERE h.campaign_id = c.campaign_id AND h.run = c.run)"); err != nil {
-		return s.db.wrap("old cursors not dropped", err)
+	if _, err := s.db.Read.Exec(ctx, "DELETE FROM webhook_cursors c WHERE NOT EXISTS (SELECT FROM event_heads h WHERE h.campaign_id = c.campaign_id AND h.run = c.run)"); err != nil {
+		return s.db.Wrap("old cursors not dropped", err)
 	}
-	_, err := s.db.read.Exec(ctx, "UPDATE webhooks SET old_secret = '', old_secret_until = NULL WHERE old_secret_until < $1", now)
-	return s.db.wrap("old secrets not dropped", err)
+	_, err := s.db.Read.Exec(ctx, "UPDATE webhooks SET old_secret = '', old_secret_until = NULL WHERE old_secret_until < $1", now)
+	return s.db.Wrap("old secrets not dropped", err)
 }

@@ -10,6 +10,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/webhook"
 	"dialler/persistence/sealed"
+	"dialler/persistence/table"
 )
 
 // Endpoints of webhooks. Their secrets are stored as those of trunks are; the
@@ -35,30 +36,30 @@ func webhookPlace(column string, id webhook.EndpointID) string {
 
 // Webhooks lists every endpoint, oldest first.
 func (s *Store) Webhooks(ctx context.Context) ([]webhook.Endpoint, error) {
-	rows, _ := s.db.read.Query(ctx, "SELECT "+webhookColumns+" FROM webhooks ORDER BY created_at, id")
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+webhookColumns+" FROM webhooks ORDER BY created_at, id")
 	list, err := pgx.CollectRows(rows, scanWebhook)
-	return list, s.db.wrap("webhooks not read", err)
+	return list, s.db.Wrap("webhooks not read", err)
 }
 
 // Webhook gives an endpoint; ErrWebhookNotFound.
 func (s *Store) Webhook(ctx context.Context, id webhook.EndpointID) (webhook.Endpoint, error) {
-	rows, _ := s.db.read.Query(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE id = $1", string(id))
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE id = $1", string(id))
 	e, err := pgx.CollectExactlyOneRow(rows, scanWebhook)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return e, ErrWebhookNotFound
 	}
-	return e, s.db.wrap("webhook not read", err)
+	return e, s.db.Wrap("webhook not read", err)
 }
 
 // CreateWebhook stores a new endpoint with its secret; Conflict
 // "too_many_webhooks". What is committed from its return on is told to it; it may
 // also be told of what was committed shortly before.
 func (s *Store) CreateWebhook(ctx context.Context, e webhook.Endpoint, secret string, who engine.Who) error {
-	sealed, err := s.db.cfg.Secrets.Seal(webhookPlace("secret", e.ID), secret)
+	sealed, err := s.db.Config.Secrets.Seal(webhookPlace("secret", e.ID), secret)
 	if err != nil {
 		return err
 	}
-	err = s.db.inTx(ctx, "webhook not stored", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "webhook not stored", func(tx pgx.Tx) error {
 		if err := lockFollower(ctx, tx); err != nil {
 			return err
 		}
@@ -70,14 +71,14 @@ func (s *Store) CreateWebhook(ctx context.Context, e webhook.Endpoint, secret st
 			return errTooManyWebhooks
 		}
 		if _, err := tx.Exec(ctx, `INSERT INTO webhooks (id, url, types, campaigns, description, active, secret, created_at, created_by)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, string(e.ID), e.URL, list(e.Types), list(e.Campaigns), e.Description, e.Active, sealed,
-			orNow(e.CreatedAt), e.CreatedBy); err != nil {
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, string(e.ID), e.URL, table.List(e.Types), table.List(e.Campaigns), e.Description, e.Active, sealed,
+			table.OrNow(e.CreatedAt), e.CreatedBy); err != nil {
 			return err
 		}
 		if err := follow(ctx, tx); err != nil {
 			return err
 		}
-		return s.db.note(ctx, tx, "webhook.created", string(e.ID), who)
+		return s.db.Note(ctx, tx, "webhook.created", string(e.ID), who)
 	})
 	s.wakeOutbox()
 	return err
@@ -87,7 +88,7 @@ func (s *Store) CreateWebhook(ctx context.Context, e webhook.Endpoint, secret st
 // what it leaves in URL, types, campaigns, description and active is stored.
 // ErrWebhookNotFound.
 func (s *Store) ChangeWebhook(ctx context.Context, id webhook.EndpointID, change func(*webhook.Endpoint), who engine.Who) (e webhook.Endpoint, err error) {
-	err = s.db.inTx(ctx, "webhook not changed", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "webhook not changed", func(tx pgx.Tx) error {
 		if err := lockFollower(ctx, tx); err != nil {
 			return err
 		}
@@ -99,13 +100,13 @@ func (s *Store) ChangeWebhook(ctx context.Context, id webhook.EndpointID, change
 		}
 		change(&e)
 		if _, err := tx.Exec(ctx, `UPDATE webhooks SET url = $2, types = $3, campaigns = $4, description = $5, active = $6, disabled = $7, disabled_at = $8
-			WHERE id = $1`, string(id), e.URL, list(e.Types), list(e.Campaigns), e.Description, e.Active, e.Disabled, e.DisabledAt); err != nil {
+			WHERE id = $1`, string(id), e.URL, table.List(e.Types), table.List(e.Campaigns), e.Description, e.Active, e.Disabled, e.DisabledAt); err != nil {
 			return err
 		}
 		if err := follow(ctx, tx); err != nil {
 			return err
 		}
-		return s.db.note(ctx, tx, "webhook.changed", string(id), who)
+		return s.db.Note(ctx, tx, "webhook.changed", string(id), who)
 	})
 	s.wakeOutbox()
 	return e, err
@@ -114,7 +115,7 @@ func (s *Store) ChangeWebhook(ctx context.Context, id webhook.EndpointID, change
 // DeleteWebhook removes an endpoint, its log, and what is still to be sent to it.
 // ErrWebhookNotFound.
 func (s *Store) DeleteWebhook(ctx context.Context, id webhook.EndpointID, who engine.Who) error {
-	err := s.db.inTx(ctx, "webhook not deleted", func(tx pgx.Tx) error {
+	err := s.db.InTx(ctx, "webhook not deleted", func(tx pgx.Tx) error {
 		if err := lockFollower(ctx, tx); err != nil {
 			return err
 		}
@@ -132,7 +133,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, id webhook.EndpointID, who en
 		if err := follow(ctx, tx); err != nil {
 			return err
 		}
-		return s.db.note(ctx, tx, "webhook.deleted", string(id), who)
+		return s.db.Note(ctx, tx, "webhook.deleted", string(id), who)
 	})
 	s.wakeOutbox()
 	return err
@@ -141,21 +142,21 @@ func (s *Store) DeleteWebhook(ctx context.Context, id webhook.EndpointID, who en
 // RotateWebhookSecret puts a new secret in the place of the present one, which
 // signs too until then. ErrWebhookNotFound.
 func (s *Store) RotateWebhookSecret(ctx context.Context, id webhook.EndpointID, secret string, until time.Time, who engine.Who) (e webhook.Endpoint, err error) {
-	err = s.db.inTx(ctx, "webhook's secret not changed", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "webhook's secret not changed", func(tx pgx.Tx) error {
 		var stored string
 		if err := tx.QueryRow(ctx, "SELECT secret FROM webhooks WHERE id = $1 FOR UPDATE", string(id)).Scan(&stored); errors.Is(err, pgx.ErrNoRows) {
 			return ErrWebhookNotFound
 		} else if err != nil {
 			return err
 		}
-		old, err := s.db.cfg.Secrets.Open(webhookPlace("secret", id), stored)
+		old, err := s.db.Config.Secrets.Open(webhookPlace("secret", id), stored)
 		if err != nil {
 			return err
 		}
-		if old, err = s.db.cfg.Secrets.Seal(webhookPlace("old_secret", id), old); err != nil {
+		if old, err = s.db.Config.Secrets.Seal(webhookPlace("old_secret", id), old); err != nil {
 			return err
 		}
-		fresh, err := s.db.cfg.Secrets.Seal(webhookPlace("secret", id), secret)
+		fresh, err := s.db.Config.Secrets.Seal(webhookPlace("secret", id), secret)
 		if err != nil {
 			return err
 		}
@@ -164,7 +165,7 @@ func (s *Store) RotateWebhookSecret(ctx context.Context, id webhook.EndpointID, 
 		if e, err = pgx.CollectExactlyOneRow(rows, scanWebhook); err != nil {
 			return err
 		}
-		return s.db.note(ctx, tx, "webhook.secret_rotated", string(id), who)
+		return s.db.Note(ctx, tx, "webhook.secret_rotated", string(id), who)
 	})
 	return e, err
 }

@@ -1,4 +1,4 @@
-package persistence
+package pool
 
 import (
 	"context"
@@ -14,37 +14,37 @@ import (
 
 // txTries bounds how often a transaction is tried that the server ended for the
 // sake of another one: a deadlock, or a row that changed under it.
-const txTries = 5
+const TxTries = 5
 
 // yielded says that a transaction was ended so; tried anew it may succeed.
-func yielded(err error) bool {
+func Yielded(err error) bool {
 	state, _ := failure.SQLState(err)
 	return state == "40001" || state == "40P01"
 }
 
 // inTx runs f in a transaction. f may be run again from its beginning.
-func (p *Pool) inTx(ctx context.Context, what string, f func(pgx.Tx) error) error {
-	return p.inTxOf(ctx, pgx.TxOptions{}, what, f)
+func (p *Pool) InTx(ctx context.Context, what string, f func(pgx.Tx) error) error {
+	return p.InTxOf(ctx, pgx.TxOptions{}, what, f)
 }
 
 // inTxOf is inTx with another isolation.
-func (p *Pool) inTxOf(ctx context.Context, o pgx.TxOptions, what string, f func(pgx.Tx) error) error {
-	err := pgx.BeginTxFunc(ctx, p.read, o, f)
-	for try := 1; yielded(err) && try < txTries; try++ {
-		err = pgx.BeginTxFunc(ctx, p.read, o, f)
+func (p *Pool) InTxOf(ctx context.Context, o pgx.TxOptions, what string, f func(pgx.Tx) error) error {
+	err := pgx.BeginTxFunc(ctx, p.Read, o, f)
+	for try := 1; Yielded(err) && try < TxTries; try++ {
+		err = pgx.BeginTxFunc(ctx, p.Read, o, f)
 	}
 	var e *engine.Error
 	if err == nil || errors.As(err, &e) {
 		return err
 	}
-	return p.wrap(what, err)
+	return p.Wrap(what, err)
 }
 
 // changeSchema runs one statement that takes tables' locks, in a transaction of
 // its own; 55P03 when it did not get them in time.
-func (p *Pool) changeSchema(ctx context.Context, sql string) error {
-	return pgx.BeginFunc(ctx, p.read, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '"+lockPatience+"'"); err != nil {
+func (p *Pool) ChangeSchema(ctx context.Context, sql string) error {
+	return pgx.BeginFunc(ctx, p.Read, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '"+LockPatience+"'"); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, sql)
@@ -54,10 +54,10 @@ func (p *Pool) changeSchema(ctx context.Context, sql string) error {
 
 // lockPatience is how long a change of the schema waits for its locks: as long
 // writers that come after it wait too.
-const lockPatience = "1s"
+const LockPatience = "1s"
 
 // sleep waits; false when ctx ended.
-func sleep(ctx context.Context, d time.Duration) bool {
+func Sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -68,4 +68,4 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func offset(p campaign.Page) int { return max(0, p.Number-1) * p.Size }
+func Offset(p campaign.Page) int { return max(0, p.Number-1) * p.Size }

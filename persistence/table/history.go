@@ -1,4 +1,4 @@
-package persistence
+package table
 
 import (
 	"context"
@@ -14,24 +14,24 @@ import (
 // tell writes events outside a group commit, in the order of their sequence. It
 // is the last that a transaction does: the head of the chain is locked from here
 // on.
-func (d *DB) tell(ctx context.Context, tx pgx.Tx, events ...journal.Event) error {
+func (d *DB) Tell(ctx context.Context, tx pgx.Tx, events ...journal.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	rows := make([]*eventRow, len(events))
+	rows := make([]*EventRow, len(events))
 	for i := range events {
-		row, _, err := newEventRow(&events[i], nil)
+		row, _, err := NewEventRow(&events[i], nil)
 		if err != nil {
 			return err
 		}
 		rows[i] = &row
 	}
-	return column.Exec(ctx, tx, tellApart, eventColumns, &d.shapes.Load().events, rows...)
+	return column.Exec(ctx, tx, tellApart, EventColumns, &d.Shapes.Load().Events, rows...)
 }
 
 // note writes a change of something configured into the history: who, when,
 // and what, named by its identifier.
-func (d *DB) note(ctx context.Context, tx pgx.Tx, t journal.Type, id string, who engine.Who) error {
+func (d *DB) Note(ctx context.Context, tx pgx.Tx, t journal.Type, id string, who engine.Who) error {
 	e := journal.Event{At: time.Now(), Type: t, Version: 1, Data: journal.Data{Who: &who, Reason: id}}
-	return d.tell(ctx, tx, e)
+	return d.Tell(ctx, tx, e)
 }

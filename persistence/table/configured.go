@@ -1,4 +1,4 @@
-package persistence
+package table
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // absent says whether there is no row with this key, and holds off others who
 // want to make it, by the key's advisory lock.
-func absent(ctx context.Context, tx pgx.Tx, table, column, key string) (bool, error) {
+func Absent(ctx context.Context, tx pgx.Tx, table, column, key string) (bool, error) {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))", table, key); err != nil {
 		return false, err
 	}
@@ -19,7 +19,7 @@ func absent(ctx context.Context, tx pgx.Tx, table, column, key string) (bool, er
 	return !there, err
 }
 
-func verb(noun string, created bool) journal.Type {
+func Verb(noun string, created bool) journal.Type {
 	if created {
 		return journal.Type(noun + ".created")
 	}
@@ -27,14 +27,14 @@ func verb(noun string, created bool) journal.Type {
 }
 
 // list makes a nil slice an empty one: the columns know no null.
-func list[T any](v []T) []T {
+func List[T any](v []T) []T {
 	if v == nil {
 		return []T{}
 	}
 	return v
 }
 
-func orNow(t time.Time) time.Time {
+func OrNow(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Now()
 	}

@@ -1,4 +1,4 @@
-package persistence
+package pool
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 // is under way, what is asked waits, and the next takes all of it. Who asks alone
 // asks at once; who asks right after somebody waits up to togetherGather. No
 // answer is older than its question.
-type together[K comparable, V any] struct {
+type Together[K comparable, V any] struct {
 	// ask finds what there is for the keys; one that is missing in what it gives
 	// has nothing. It must not be changed once it was used.
-	ask func(ctx context.Context, keys []K) (map[K]V, error)
+	Ask func(ctx context.Context, keys []K) (map[K]V, error)
 
 	mu   sync.Mutex
 	busy bool
@@ -32,7 +32,7 @@ type question[K comparable, V any] struct {
 // plannedEachTime is how keys are looked up that are joined with a table that
 // grows fast: a plan that is kept reads the whole table until PostgreSQL has
 // counted its rows again, which it does once a minute.
-const plannedEachTime = pgx.QueryExecModeCacheDescribe
+const PlannedEachTime = pgx.QueryExecModeCacheDescribe
 
 // togetherGather is the least time between the beginnings of two queries: a
 // query costs about the same for one key and for ten.
@@ -43,7 +43,7 @@ const togetherGather = 2 * time.Millisecond
 const togetherLimit = 10 * time.Second
 
 // of gives what there is for one key.
-func (t *together[K, V]) of(ctx context.Context, key K) (v V, ok bool, err error) {
+func (t *Together[K, V]) Of(ctx context.Context, key K) (v V, ok bool, err error) {
 	t.mu.Lock()
 	q := t.next
 	if q == nil {
@@ -69,7 +69,7 @@ func (t *together[K, V]) of(ctx context.Context, key K) (v V, ok bool, err error
 }
 
 // serve answers until nobody waits.
-func (t *together[K, V]) serve(ctx context.Context, q *question[K, V]) {
+func (t *Together[K, V]) serve(ctx context.Context, q *question[K, V]) {
 	for q != nil {
 		next := time.NewTimer(togetherGather)
 		t.answer(ctx, q)
@@ -81,9 +81,9 @@ func (t *together[K, V]) serve(ctx context.Context, q *question[K, V]) {
 	}
 }
 
-func (t *together[K, V]) answer(ctx context.Context, q *question[K, V]) {
+func (t *Together[K, V]) answer(ctx context.Context, q *question[K, V]) {
 	ctx, cancel := context.WithTimeout(ctx, togetherLimit)
 	defer cancel()
 	defer close(q.done)
-	q.found, q.err = t.ask(ctx, q.keys)
+	q.found, q.err = t.Ask(ctx, q.keys)
 }

@@ -1,16 +1,16 @@
-package persistence
+package table
 
 import "testing"
 
 func TestVariablesHashDoesNotKnowTheOrder(t *testing.T) {
 	a := map[string]string{"x": "1", "y": "2", "z": "3"}
 	b := map[string]string{"z": "3", "y": "2", "x": "1"}
-	if variablesHash(a) != variablesHash(b) {
+	if VariablesHash(a) != VariablesHash(b) {
 		t.Error("equal maps differ")
 	}
 	f := func(m map[string]string) {
 		t.Helper()
-		if variablesHash(m) == variablesHash(a) {
+		if VariablesHash(m) == VariablesHash(a) {
 			t.Errorf("%v is taken for %v", m, a)
 		}
 	}
@@ -19,7 +19,7 @@ func TestVariablesHashDoesNotKnowTheOrder(t *testing.T) {
 	f(map[string]string{"x1": "", "y": "2", "z": "3"})
 	f(nil)
 	// The hash is stored: it must not change from one version to the next.
-	if got := variablesHash(map[string]string{"name": "Ada"}); got != goldenHash {
+	if got := VariablesHash(map[string]string{"name": "Ada"}); got != goldenHash {
 		t.Errorf("hash %d, stored ones were made with %d", got, goldenHash)
 	}
 }

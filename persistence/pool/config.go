@@ -1,4 +1,4 @@
-package persistence
+package pool
 
 import (
 	"context"
@@ -45,7 +45,7 @@ type Config struct {
 	Secrets *sealed.Keys
 }
 
-func (c Config) withDefaults() Config {
+func (c Config) WithDefaults() Config {
 	if c.Writers <= 0 {
 		c.Writers = 4
 	}
@@ -71,7 +71,7 @@ func (c Config) withDefaults() Config {
 }
 
 // configure sets what every connection of ours has.
-func configure(c *pgx.ConnConfig, cfg Config) {
+func Configure(c *pgx.ConnConfig, cfg Config) {
 	if c.RuntimeParams == nil {
 		c.RuntimeParams = map[string]string{}
 	}

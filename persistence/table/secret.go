@@ -1,4 +1,4 @@
-package persistence
+package table
 
 import (
 	"context"
@@ -16,7 +16,7 @@ func (d *DB) Secret(ctx context.Context, name string) ([]byte, error) {
 	fresh := make([]byte, 32)
 	_, _ = rand.Read(fresh) // crypto/rand.Read never fails
 	var secret string
-	err := d.inTx(ctx, "secret not read", func(tx pgx.Tx) error {
+	err := d.InTx(ctx, "secret not read", func(tx pgx.Tx) error {
 		const known = "SELECT value #>> '{}' FROM settings WHERE name = $1"
 		// A database that takes no writes gives what it has.
 		if err := tx.QueryRow(ctx, known, "secret."+name).Scan(&secret); !errors.Is(err, pgx.ErrNoRows) {

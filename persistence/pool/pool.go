@@ -1,4 +1,6 @@
-package persistence
+// Package pool holds the connections to the database of one installation: those of
+// the group commits, those of queries, and one that asks how the database is.
+package pool
 
 import (
 	"context"
@@ -15,25 +17,25 @@ import (
 // Pool are the connections of one installation's database, and how its errors
 // are told.
 type Pool struct {
-	cfg    Config
-	write  *pgxpool.Pool
-	read   *pgxpool.Pool
-	single *pgx.ConnConfig // of connections that are in no pool
+	Config Config
+	Write  *pgxpool.Pool
+	Read   *pgxpool.Pool
+	Single *pgx.ConnConfig // of connections that are in no pool
 	probe  probe
-	url    string
-	forget func() // what is remembered of the server, which may be another now
+	URL    string
+	Forget func() // what is remembered of the server, which may be another now
 }
 
 // OpenPool connects. Every connection of the group commits is prepared by
 // prepare before it is used.
-func OpenPool(ctx context.Context, url string, cfg Config, prepare func(context.Context, *pgx.Conn) error) (*Pool, error) {
-	p := &Pool{cfg: cfg.withDefaults(), url: url, forget: func() {}}
+func Open(ctx context.Context, url string, cfg Config, prepare func(context.Context, *pgx.Conn) error) (*Pool, error) {
+	p := &Pool{Config: cfg.WithDefaults(), URL: url, Forget: func() {}}
 	var err error
-	if p.write, err = p.connect(ctx, p.cfg.Writers, prepare); err != nil {
+	if p.Write, err = p.connect(ctx, p.Config.Writers, prepare); err != nil {
 		return nil, err
 	}
-	if p.read, err = p.connect(ctx, p.cfg.Readers, nil); err != nil {
-		p.write.Close()
+	if p.Read, err = p.connect(ctx, p.Config.Readers, nil); err != nil {
+		p.Write.Close()
 		return nil, err
 	}
 	if err := p.configureSingle(); err != nil {
@@ -46,20 +48,20 @@ func OpenPool(ctx context.Context, url string, cfg Config, prepare func(context.
 // Close waits for what runs and closes every connection.
 func (p *Pool) Close() {
 	p.probe.close()
-	p.write.Close()
-	p.read.Close()
+	p.Write.Close()
+	p.Read.Close()
 }
 
 // connect opens a pool: of the group commits with prepare, else of queries.
 func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {
-	pc, err := pgxpool.ParseConfig(p.url)
+	pc, err := pgxpool.ParseConfig(p.URL)
 	if err != nil {
 		return nil, failure.BadURL(err)
 	}
 	pc.MaxConns = int32(conns) //nolint:gosec // a small number
 	pc.MaxConnLifetimeJitter = 10 * time.Minute
 	pc.MaxConnIdleTime = 10 * time.Minute
-	configure(pc.ConnConfig, p.cfg)
+	Configure(pc.ConnConfig, p.Config)
 	if prepare != nil {
 		// The statements of a group commit take arrays of any length: one plan
 		// serves all, and planning each time would cost more than the work.
@@ -78,7 +80,7 @@ func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Cont
 		p.probe.guard(pc)
 	}
 	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		scanUTC(c)
+		ScanUTC(c)
 		if prepare != nil {
 			return prepare(ctx, c)
 		}
@@ -97,26 +99,26 @@ func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Cont
 
 // configureSingle prepares the connections of imports.
 func (p *Pool) configureSingle() (err error) {
-	if p.single, err = pgx.ParseConfig(p.url); err != nil {
+	if p.Single, err = pgx.ParseConfig(p.URL); err != nil {
 		return failure.BadURL(err)
 	}
-	configure(p.single, p.cfg)
+	Configure(p.Single, p.Config)
 	// Inserted numbers are locked until the owner has answered.
-	p.single.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
+	p.Single.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
 	return nil
 }
 
 // wrap gives a query's error its place; nil stays nil.
-func (p *Pool) wrap(what string, err error) error {
+func (p *Pool) Wrap(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return p.failed("database_error", what, err)
+	return p.Failed("database_error", what, err)
 }
 
 // failed is the answer to an error: that the database is away, or that something
 // is wrong with what was asked of it.
-func (p *Pool) failed(code, what string, err error) error {
+func (p *Pool) Failed(code, what string, err error) error {
 	v, why := failure.Judge(err)
 	if v != failure.AwayNow {
 		return failure.New(code, what, err)
@@ -139,18 +141,18 @@ func (p *Pool) lost(why failure.Away) {
 }
 
 func (p *Pool) reset() {
-	p.forget()
-	p.write.Reset()
-	p.read.Reset()
+	p.Forget()
+	p.Write.Reset()
+	p.Read.Reset()
 }
 
 // QueryRow runs a query of the operator's tools and tests that gives one row.
 func (p *Pool) QueryRow(ctx context.Context, sql string, dst ...any) error {
-	return p.wrap("query failed", p.read.QueryRow(ctx, sql).Scan(dst...))
+	return p.Wrap("query failed", p.Read.QueryRow(ctx, sql).Scan(dst...))
 }
 
 // scanUTC makes times come in UTC.
-func scanUTC(c *pgx.Conn) {
+func ScanUTC(c *pgx.Conn) {
 	c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
 		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 }

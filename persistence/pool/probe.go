@@ -1,4 +1,4 @@
-package persistence
+package pool
 
 import (
 	"context"
@@ -39,16 +39,16 @@ func (p *Pool) Ping(ctx context.Context) error {
 	q.one.Lock()
 	defer q.one.Unlock()
 	stood := q.conn != nil && !q.conn.IsClosed()
-	readOnly, err := q.ask(ctx, p.single)
+	readOnly, err := q.ask(ctx, p.Single)
 	if err != nil && stood && ctx.Err() == nil {
 		// A connection that broke says nothing of the server that is there now: it
 		// may have been restarted between two questions.
-		readOnly, err = q.ask(ctx, p.single)
+		readOnly, err = q.ask(ctx, p.Single)
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		// Were we ourselves without a processor for so long?
 		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), secondLook)
-		readOnly, err = q.ask(again, p.single)
+		readOnly, err = q.ask(again, p.Single)
 		cancel()
 	}
 	if err == nil && readOnly {

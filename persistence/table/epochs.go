@@ -1,4 +1,4 @@
-package persistence
+package table
 
 import (
 	"dialler/engine"
@@ -21,7 +21,7 @@ type takenOver struct {
 	unsure bool  // one failed, and may have been stored all the same
 }
 
-func (e *epochs) asks(id engine.CampaignID) {
+func (e *epochs) Asks(id engine.CampaignID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.of == nil {
@@ -32,7 +32,7 @@ func (e *epochs) asks(id engine.CampaignID) {
 	e.of[id] = t
 }
 
-func (e *epochs) answered(id engine.CampaignID, epoch int64, err error) {
+func (e *epochs) Answered(id engine.CampaignID, epoch int64, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	t := e.of[id]
@@ -52,8 +52,10 @@ func (e *epochs) foreign(id engine.CampaignID, stored int64) bool {
 	return t.epoch > 0 && t.asking == 0 && !t.unsure && stored > t.epoch
 }
 
+func (e *epochs) OnReplaced(f func()) { e.others.Store(&f) }
+
 // stale is the refusal of a write whose epoch is not the stored one.
-func (e *epochs) stale(id engine.CampaignID, stored int64) error {
+func (e *epochs) Stale(id engine.CampaignID, stored int64) error {
 	if f := e.others.Load(); f != nil && e.foreign(id, stored) {
 		(*f)()
 	}

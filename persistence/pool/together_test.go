@@ -1,4 +1,4 @@
-package persistence
+package pool
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 func TestWhatIsAskedWhileAQueryIsUnderWayIsOneQuery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked [][]int
-		var q together[int, string]
-		q.ask = func(_ context.Context, keys []int) (map[int]string, error) {
+		var q Together[int, string]
+		q.Ask = func(_ context.Context, keys []int) (map[int]string, error) {
 			asked = append(asked, slices.Sorted(slices.Values(keys)))
 			time.Sleep(time.Second) // virtual: the database
 			return map[int]string{1: "one", 2: "two"}, nil
@@ -22,7 +22,7 @@ func TestWhatIsAskedWhileAQueryIsUnderWayIsOneQuery(t *testing.T) {
 		var all sync.WaitGroup
 		get := func(key int, want string) {
 			all.Go(func() {
-				v, ok, err := q.of(t.Context(), key)
+				v, ok, err := q.Of(t.Context(), key)
 				if v != want || ok != (want != "") || err != nil {
 					t.Errorf("%d: %q %v %v", key, v, ok, err)
 				}
@@ -45,8 +45,8 @@ func TestWhatIsAskedWhileAQueryIsUnderWayIsOneQuery(t *testing.T) {
 func TestWhoAsksTogetherWaitsForNobodyElsesPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := errors.New("away")
-		var q together[int, string]
-		q.ask = func(ctx context.Context, _ []int) (map[int]string, error) {
+		var q Together[int, string]
+		q.Ask = func(ctx context.Context, _ []int) (map[int]string, error) {
 			select {
 			case <-ctx.Done():
 				return nil, ctx.Err()
@@ -60,7 +60,7 @@ func TestWhoAsksTogetherWaitsForNobodyElsesPatience(t *testing.T) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
-				_, _, errs[i] = q.of(ctx, i)
+				_, _, errs[i] = q.Of(ctx, i)
 			})
 			synctest.Wait()
 		}

@@ -1,4 +1,4 @@
-package persistence
+package table
 
 import (
 	"context"
@@ -7,6 +7,9 @@ import (
 	"encoding/hex"
 
 	"dialler/engine"
+	"dialler/engine/journal"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Who was erased and shall not be called again stands on the suppression list
@@ -15,7 +18,7 @@ import (
 // could try all numbers there are; see docs/privacy.md.
 
 const (
-	hashPrefix = "hmac:"
+	HashPrefix = "hmac:"
 	hashBytes  = 16 // of the HMAC-SHA-256
 )
 
@@ -32,20 +35,20 @@ func (d *DB) loadKey(ctx context.Context) error {
 }
 
 // hashed gives a number as the suppression list keeps that of an erased person.
-func (d *DB) hashed(n engine.PhoneNumber) string {
+func (d *DB) Hashed(n engine.PhoneNumber) string {
 	m := hmac.New(sha256.New, d.key)
 	m.Write([]byte(n))
-	return hashPrefix + hex.EncodeToString(m.Sum(nil)[:hashBytes])
+	return HashPrefix + hex.EncodeToString(m.Sum(nil)[:hashBytes])
 }
 
 // hashInSQL is hashed of a column, for many rows at once; the two parameters
 // are the pads of hashPads.
-func hashInSQL(column, inner, outer string) string {
-	return "'" + hashPrefix + "' || left(encode(sha256(" + outer + "::bytea || sha256(" + inner + "::bytea || convert_to(" + column + ", 'UTF8'))), 'hex'), 32)"
+func HashInSQL(column, inner, outer string) string {
+	return "'" + HashPrefix + "' || left(encode(sha256(" + outer + "::bytea || sha256(" + inner + "::bytea || convert_to(" + column + ", 'UTF8'))), 'hex'), 32)"
 }
 
 // hashPads are the key's blocks of RFC 2104.
-func (d *DB) hashPads() (inner, outer []byte) {
+func (d *DB) HashPads() (inner, outer []byte) {
 	inner, outer = make([]byte, sha256.BlockSize), make([]byte, sha256.BlockSize)
 	copy(inner, d.key)
 	copy(outer, d.key)
@@ -54,4 +57,9 @@ func (d *DB) hashPads() (inner, outer []byte) {
 		outer[i] ^= 0x5c
 	}
 	return inner, outer
+}
+
+func ScanSuppression(row pgx.CollectableRow) (x journal.Suppression, err error) {
+	err = row.Scan(&x.Number, &x.Reason, &x.CreatedAt)
+	return x, err
 }

@@ -1,4 +1,4 @@
-package persistence
+package table
 
 import (
 	"dialler/engine/journal"
@@ -15,8 +15,8 @@ import (
 // own; what else is written takes one by chance, so that a transaction that
 // cannot wait for another (CloneCampaign) tries again with another.
 const (
-	ownSlot    = "pg_backend_pid() % 16"
-	chanceSlot = "16 + floor(random() * 16)::integer"
+	OwnSlot    = "pg_backend_pid() % 16"
+	ChanceSlot = "16 + floor(random() * 16)::integer"
 )
 
 // looseChain numbers a chain by the month of the event and the slot: dropping a
@@ -24,19 +24,19 @@ const (
 const looseChain = "(to_char(t.at AT TIME ZONE 'UTC', 'YYYYMM')::integer * 100 + (SELECT "
 
 // tellEvents writes events from an array of rows.
-func tellEvents(slot string) string {
-	return "WITH told AS (" + column.InsertFrom("events", eventColumns) + told(slot) + ")" + chained
+func TellEvents(slot string) string {
+	return "WITH told AS (" + column.InsertFrom("events", EventColumns) + Told(slot) + ")" + Chained
 }
 
 // told ends an INSERT INTO events AS t.
-func told(slot string) string {
+func Told(slot string) string {
 	return ` ON CONFLICT DO NOTHING RETURNING t.seq, t.digest, t.at, t.attempt_id, CASE WHEN t.seq > 0 THEN t.campaign_id ELSE '' END COLLATE "C" AS owner,
 	CASE WHEN t.seq > 0 THEN t.run ELSE ` + looseChain + slot + `)) END AS chain`
 }
 
 // chained goes on behind the CTE told. The head is taken last of all: it is
 // locked until the commit.
-const chained = `, batch AS (
+const Chained = `, batch AS (
 		SELECT o.owner, o.chain, CASE WHEN o.owner <> '' THEN array_agg(o.seq) END AS seqs, string_agg(o.digest, '') AS digests,
 			CASE WHEN o.owner = '' THEN array_agg(DISTINCT o.attempt_id) FILTER (WHERE o.attempt_id IS NOT NULL) END AS attempts
 		FROM (SELECT * FROM told ORDER BY owner, chain, seq, at, digest) o GROUP BY o.owner, o.chain
@@ -57,8 +57,8 @@ const chained = `, batch AS (
 // by the program. Their insert fails when one of them is there already; then the
 // group is tried again with the statement above.
 var (
-	freshEvents = column.InsertFrom("events", eventColumns)
-	appendBatch = `WITH head AS (
+	FreshEvents = column.InsertFrom("events", EventColumns)
+	AppendBatch = `WITH head AS (
 		INSERT INTO event_heads AS h (campaign_id, run, n, hash)
 		VALUES ($1::text, $2::integer, 1, sha256('\x0000000000000000000000000000000000000000000000000000000000000000' || $4::bytea))
 		ON CONFLICT (campaign_id, run) DO UPDATE SET n = h.n + 1, hash = sha256(h.hash || $4::bytea) RETURNING h.n, h.hash
@@ -67,7 +67,7 @@ var (
 
 // chainsCap is how many chains a group may append to in that way; with more, one
 // statement for all of them is cheaper.
-const chainsCap = 4
+const ChainsCap = 4
 
 // tellMoved writes the one event of a statement that makes its data itself: the
 // CTE moved has campaign_id, seq, run, at and data. Its digest is made here, as
@@ -79,7 +79,7 @@ func tellMoved(t string) string {
 			'{"activity":false,"at":"' || to_char(m.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '","attempt_id":"","campaign_id":'
 			|| to_json(m.campaign_id)::text || ',"contact_id":"","data":' || canonical_json(m.data) || ',"leg":0,"run":' || m.run
 			|| ',"seq":' || m.seq || ',"type":"' || ` + t + ` || '","version":1}', 'UTF8'))
-		FROM moved m` + told(chanceSlot) + ")" + chained
+		FROM moved m` + Told(ChanceSlot) + ")" + Chained
 }
 
 func quoted(t journal.Type) string { return "'" + string(t) + "'" }
