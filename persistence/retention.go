@@ -14,6 +14,7 @@ import (
 	"dialler/engine/seal"
 	"dialler/persistence/failure"
 	"dialler/persistence/pool"
+	"dialler/persistence/table"
 )
 
 // Retention drops what is kept for longer than the installation wants, whole
