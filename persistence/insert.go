@@ -13,6 +13,7 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/persistence/column"
+	"dialler/persistence/commit"
 	"dialler/persistence/pool"
 	"dialler/persistence/table"
 )
@@ -94,7 +95,7 @@ func keepAnswer(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, beca
 	if r == nil {
 		return nil
 	}
-	tag, err := tx.Exec(ctx, statements["replies"], []string{string(r.Key)}, []string{r.Route}, []string{r.Token}, []string{r.BodyHash},
+	tag, err := tx.Exec(ctx, commit.KeepReplies, []string{string(r.Key)}, []string{r.Route}, []string{r.Token}, []string{r.BodyHash},
 		[]int32{int32(r.Status)}, [][]byte{r.Body}, []time.Time{r.At}) //nolint:gosec // a status has three digits
 	if err == nil && tag.RowsAffected() == 0 {
 		err = journal.ErrReplyExists

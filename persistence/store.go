@@ -11,6 +11,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/persistence/commit"
 	"dialler/persistence/pool"
 	"dialler/persistence/table"
 )
@@ -22,7 +23,7 @@ type Config = pool.Config
 // many goroutines; they block until the database answered or ctx ended.
 type Store struct {
 	db *table.DB
-	*Writer
+	*commit.Writer
 
 	imports importSessions
 	acting  atomic.Int32 // the incarnation of ActAs
@@ -50,7 +51,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := pool.Open(ctx, url, cfg, prepareCommit)
+	pool, err := pool.Open(ctx, url, cfg, commit.Prepare)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 		pool.Close()
 		return nil, err
 	}
-	s := &Store{db: db, Writer: NewWriter(db), jobs: jobs}
+	s := &Store{db: db, Writer: commit.NewWriter(db), jobs: jobs}
 	s.byNumber.Ask, s.abandoned.Ask = s.contactsByNumber, s.abandonedOf
 	s.suppressed.Ask = s.suppressedOf
 	if cfg.SkipMigrations {

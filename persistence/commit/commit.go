@@ -1,4 +1,6 @@
-package persistence
+// Package commit is the hot path: groups of writes of many calls, each made durable
+// in one transaction.
+package commit
 
 import (
 	"context"
@@ -66,15 +68,7 @@ var statements = map[string]string{
 			WHERE to_number = u.number AND reserved_at > u.since AND (consumed OR live)
 		) a
 		WHERE a.n = u.cap AND NOT EXISTS (SELECT FROM attempts WHERE id = u.attempt)`,
-	// A reply that is there already, with the same body of the same moment, is
-	// this one, whose commit was not heard of.
-	"replies": `INSERT INTO idempotency AS t (key_id, route, token, body_hash, status, body, at)
-		SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bytea[], $7::timestamptz[]) AS u(key_id, route, token)
-		ORDER BY u.key_id, u.route, u.token
-		ON CONFLICT (key_id, route, token) DO UPDATE
-		SET body_hash = excluded.body_hash, status = excluded.status, body = excluded.body, at = excluded.at
-		WHERE t.at <= excluded.at - interval '24 hours' OR (t.at = excluded.at AND t.body_hash = excluded.body_hash AND t.body = excluded.body)
-		RETURNING key_id, route, token`,
+	"replies": KeepReplies,
 	"stalevars": `SELECT u.id FROM unnest($1::uuid[], $2::bigint[]) AS u(id, hash)
 		LEFT JOIN contact_variables v ON v.contact_id = u.id WHERE v.hash IS DISTINCT FROM u.hash`,
 
@@ -130,7 +124,7 @@ func NewWriter(db *table.DB) *Writer {
 	return w
 }
 
-func prepareCommit(ctx context.Context, c *pgx.Conn) error {
+func Prepare(ctx context.Context, c *pgx.Conn) error {
 	for name, sql := range statements {
 		if _, err := c.PgConn().Prepare(ctx, name, sql, nil); err != nil {
 			return failure.New("schema_mismatch", "the database's schema does not fit this program: statement "+name, err)

@@ -1,4 +1,4 @@
-package persistence
+package commit
 
 import (
 	"encoding/binary"

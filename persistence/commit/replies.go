@@ -1,4 +1,4 @@
-package persistence
+package commit
 
 import (
 	"context"
@@ -13,6 +13,17 @@ import (
 
 // replyLife is how long a reply to a request with an Idempotency-Key is kept.
 const replyLife = 24 * time.Hour
+
+// KeepReplies stores replies and gives the keys of those that it stored. One that
+// is there already, with the same body of the same moment, is this one, whose
+// commit was not heard of.
+const KeepReplies = `INSERT INTO idempotency AS t (key_id, route, token, body_hash, status, body, at)
+		SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bytea[], $7::timestamptz[]) AS u(key_id, route, token)
+		ORDER BY u.key_id, u.route, u.token
+		ON CONFLICT (key_id, route, token) DO UPDATE
+		SET body_hash = excluded.body_hash, status = excluded.status, body = excluded.body, at = excluded.at
+		WHERE t.at <= excluded.at - interval '24 hours' OR (t.at = excluded.at AND t.body_hash = excluded.body_hash AND t.body = excluded.body)
+		RETURNING key_id, route, token`
 
 // FindReply gives the stored reply of key, route and token; ok is false when
 // there is none that is younger than a day. Whether it belongs to the same
