@@ -28,12 +28,7 @@ func (s *Store) InsertCampaign(ctx context.Context, c campaign.Campaign, events 
 
 // Campaign gives a campaign's row without taking it over.
 func (s *Store) Campaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error) {
-	rows, _ := s.db.Read.Query(ctx, table.SelectCampaign+"WHERE c.id = $1", string(id))
-	c, err := pgx.CollectExactlyOneRow(rows, table.ScanCampaign)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return campaign.Campaign{}, table.ErrCampaignNotFound
-	}
-	return c, s.db.Wrap("campaign not read", err)
+	return s.db.Campaign(ctx, id)
 }
 
 // Campaigns gives one page, newest first, and how many there are. The filter

@@ -150,7 +150,7 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if _, err := s.PurgeReplies(ctx, now); err != nil {
 		return err
 	}
-	if err := s.purgeSessions(ctx, now); err != nil {
+	if err := s.Accounts.PurgeSessions(ctx, now); err != nil {
 		return err
 	}
 	if _, err := s.CloseOrphanedImports(ctx, now); err != nil {
@@ -162,7 +162,7 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if err := s.closeUnwatchedLegs(ctx, now); err != nil {
 		return err
 	}
-	if err := s.purgeWebhooks(ctx, now); err != nil {
+	if err := s.Endpoints.PurgeWebhooks(ctx, now); err != nil {
 		return err
 	}
 	// Calls name the node they were placed on for longer than anybody asks.

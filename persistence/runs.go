@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/journal"
+	"dialler/persistence/history"
 	"dialler/persistence/table"
 )
 
@@ -57,7 +58,7 @@ func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int
 				max = coalesce((k.settings->>'max_attempts')::integer, c.max),
 				last_outcome = '', last_disposition = '', last_talk = 0, longest_talk = 0, connected_once = false, has_result = false, rang_unanswered = false,
 				due_pass = 1, callback = '', callback_at = NULL, callback_extra = false, result_due_at = NULL, exclude_after_call = false,
-				reason = CASE WHEN c.state = 'excluded' THEN c.reason WHEN `+outOfRuns+` THEN '`+ErasedReason+`' ELSE '' END,
+				reason = CASE WHEN c.state = 'excluded' THEN c.reason WHEN `+outOfRuns+` THEN '`+history.ErasedReason+`' ELSE '' END,
 				due_at = CASE WHEN `+outOfRuns+` THEN NULL ELSE $3::timestamptz END,
 				due_class = CASE WHEN `+outOfRuns+` THEN c.due_class ELSE 2 END,
 				state = CASE WHEN `+outOfRuns+` THEN 'excluded' ELSE 'pending' END,

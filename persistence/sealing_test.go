@@ -12,6 +12,7 @@ import (
 	"dialler/engine"
 	"dialler/persistence"
 	"dialler/persistence/sealed"
+	"dialler/persistence/settings"
 	"dialler/persistence/storetest"
 )
 
@@ -92,7 +93,7 @@ func TestSecretsAreSealedWithTheFirstKeyAndOpenedWithAny(t *testing.T) {
 	if p, b := storedAs(t, url); p != "hunter2" || b != "wonderland" {
 		t.Errorf("without a key: %q, %q", p, b)
 	}
-	if c, err := plain.CheckSecrets(t.Context()); err != nil || c != (persistence.Sealing{Plain: 2}) {
+	if c, err := plain.CheckSecrets(t.Context()); err != nil || c != (settings.Sealing{Plain: 2}) {
 		t.Errorf("%+v %v", c, err)
 	}
 
@@ -121,7 +122,7 @@ func TestSecretsAreSealedWithTheFirstKeyAndOpenedWithAny(t *testing.T) {
 	if p, b := readSecrets(t, both); p != "hunter2" || b != "wonderland" {
 		t.Errorf("after a change of keys: %q, %q", p, b)
 	}
-	if c, err := both.CheckSecrets(t.Context()); err != nil || c != (persistence.Sealing{Old: 2}) {
+	if c, err := both.CheckSecrets(t.Context()); err != nil || c != (settings.Sealing{Old: 2}) {
 		t.Errorf("%+v %v", c, err)
 	}
 	// A secret that stays is not touched; one that is set is sealed anew.
@@ -134,7 +135,7 @@ func TestSecretsAreSealedWithTheFirstKeyAndOpenedWithAny(t *testing.T) {
 	if n, err := both.SealSecrets(t.Context()); n != 2 || err != nil {
 		t.Errorf("%d sealed, %v", n, err)
 	}
-	if c, err := both.CheckSecrets(t.Context()); err != nil || c != (persistence.Sealing{Current: 2}) {
+	if c, err := both.CheckSecrets(t.Context()); err != nil || c != (settings.Sealing{Current: 2}) {
 		t.Errorf("%+v %v", c, err)
 	}
 	if _, err := first.Bots(t.Context()); engine.ErrorCode(err) != "secrets_key_missing" {

@@ -5,15 +5,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/riverqueue/river"
-
 	"dialler/engine"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/persistence/access"
 	"dialler/persistence/commit"
+	"dialler/persistence/history"
+	"dialler/persistence/lists"
 	"dialler/persistence/pool"
+	"dialler/persistence/recordings"
+	"dialler/persistence/settings"
 	"dialler/persistence/table"
+	"dialler/persistence/webhooks"
 )
 
 // Config is what Open may be told beside the URL.
@@ -24,6 +27,12 @@ type Config = pool.Config
 type Store struct {
 	db *table.DB
 	*commit.Writer
+	Lists      *lists.Lists
+	Records    *history.Records
+	Endpoints  *webhooks.Endpoints
+	Recordings *recordings.Recordings
+	*settings.Configuration
+	Accounts *access.Accounts
 
 	imports importSessions
 	acting  atomic.Int32 // the incarnation of ActAs
@@ -32,9 +41,6 @@ type Store struct {
 	byNumber   pool.Together[table.NumberOf, contact.Contact]
 	suppressed pool.Together[engine.PhoneNumber, journal.Suppression]
 	abandoned  pool.Together[abandonOf, time.Time]
-
-	jobs   *river.Client[pgx.Tx] // puts jobs into queues
-	outbox atomic.Pointer[Outbox]
 }
 
 // Open connects, brings the schema up to date under an advisory lock, and
@@ -47,20 +53,27 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 			return nil, err
 		}
 	}
-	jobs, err := newEnqueuer()
+	conns, err := pool.Open(ctx, url, cfg, commit.Prepare)
 	if err != nil {
 		return nil, err
 	}
-	pool, err := pool.Open(ctx, url, cfg, commit.Prepare)
+	db, err := table.Open(ctx, conns)
 	if err != nil {
+		conns.Close()
 		return nil, err
 	}
-	db, err := table.Open(ctx, pool)
+	endpoints, err := webhooks.NewEndpoints(db)
 	if err != nil {
-		pool.Close()
+		conns.Close()
 		return nil, err
 	}
-	s := &Store{db: db, Writer: commit.NewWriter(db), jobs: jobs}
+	s := &Store{
+		Lists:         lists.NewLists(db),
+		Records:       history.NewRecords(db),
+		Endpoints:     endpoints,
+		Recordings:    recordings.NewRecordings(db),
+		Configuration: settings.NewConfiguration(db),
+		Accounts:      access.NewAccounts(db), db: db, Writer: commit.NewWriter(db)}
 	s.byNumber.Ask, s.abandoned.Ask = s.contactsByNumber, s.abandonedOf
 	s.suppressed.Ask = s.suppressedOf
 	if cfg.SkipMigrations {

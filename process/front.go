@@ -14,13 +14,23 @@ import (
 	"dialler/engine/numberpool"
 	"dialler/http"
 	"dialler/persistence"
+	"dialler/persistence/access"
 	"dialler/persistence/failure"
+	"dialler/persistence/history"
+	"dialler/persistence/lists"
+	"dialler/persistence/recordings"
+	"dialler/persistence/webhooks"
 )
 
 // Front is what the API knows of the dialler: commands go to the campaign
 // tree, lists come from the store.
 type Front struct {
 	*persistence.Store
+	*access.Accounts
+	*history.Records
+	*lists.Lists
+	*recordings.Recordings
+	*webhooks.Endpoints
 	tree *actors.Tree
 	p    *Process
 
@@ -32,7 +42,7 @@ type Front struct {
 
 // ChangeKey implements http.Keys.
 func (f *Front) ChangeKey(ctx context.Context, id engine.KeyID, change http.KeyChange, who engine.Who) (engine.APIKey, error) {
-	return f.Store.UpdateKey(ctx, id, func(k *engine.APIKey) {
+	return f.Store.Accounts.UpdateKey(ctx, id, func(k *engine.APIKey) {
 		if change.Name != nil {
 			k.Name = *change.Name
 		}

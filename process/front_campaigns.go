@@ -183,7 +183,7 @@ func (f *Front) Runs(ctx context.Context, id engine.CampaignID, page campaign.Pa
 	if err != nil {
 		return nil, 0, err
 	}
-	events, err := f.Store.RunEvents(ctx, id)
+	events, err := f.Store.Lists.RunEvents(ctx, id)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -258,7 +258,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if err := registerMetrics(registry, p); err != nil {
 		return err
 	}
-	front := &Front{Store: p.store, tree: p.tree, p: p}
+	front := &Front{Store: p.store, Accounts: p.store.Accounts, Records: p.store.Records, Lists: p.store.Lists,
+		Recordings: p.store.Recordings, Endpoints: p.store.Endpoints,
+		tree: p.tree, p: p}
 	p.front = front
 	p.api, err = http.New(http.Config{Refuses: p.refusesRequests, JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
 		StrictTransport: strings.HasPrefix(strings.ToLower(base), "https://") && !flags.TLSOwn,

@@ -128,7 +128,7 @@ var ownCases = []testCase{
 	{"an identity is claimed when nobody owns it, its owner left, or has had no lease for the margin", claims},
 	{"of nodes that claim at once one gets the identity", claimRace},
 	{"in a cluster a campaign is taken over only by its owner", ownedCampaign},
-	{"recordings are found by their attempt, and what is noted of them stays", recordings},
+	{"recordings are found by their attempt, and what is noted of them stays", recordingsFound},
 	{"recordings expire as their campaign wants", recordingsExpire},
 }
 

@@ -1,14 +1,15 @@
 package table
 
 import (
+	"context"
+	"errors"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
-
 	"dialler/persistence/column"
-
-	"github.com/jackc/pgx/v5"
 )
 
 type CampaignRow = campaign.Campaign
@@ -56,3 +57,13 @@ var InsertCampaign = column.InsertFrom("campaigns", CampaignColumns) + " ON CONF
 
 // ErrRunNotFound: the campaign has no run of this number.
 var ErrRunNotFound = engine.NotFound("run_not_found", "the campaign has no run of this number")
+
+// Campaign gives a campaign's row without taking it over.
+func (d *DB) Campaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error) {
+	rows, _ := d.Read.Query(ctx, SelectCampaign+"WHERE c.id = $1", string(id))
+	c, err := pgx.CollectExactlyOneRow(rows, ScanCampaign)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return campaign.Campaign{}, ErrCampaignNotFound
+	}
+	return c, d.Wrap("campaign not read", err)
+}
