@@ -11,6 +11,7 @@ import (
 	"dialler/persistence/access"
 	"dialler/persistence/commit"
 	"dialler/persistence/history"
+	"dialler/persistence/imports"
 	"dialler/persistence/lists"
 	"dialler/persistence/pool"
 	"dialler/persistence/recordings"
@@ -27,6 +28,7 @@ type Config = pool.Config
 type Store struct {
 	db *table.DB
 	*commit.Writer
+	*imports.Files
 	Lists      *lists.Lists
 	Records    *history.Records
 	Endpoints  *webhooks.Endpoints
@@ -34,8 +36,7 @@ type Store struct {
 	*settings.Configuration
 	Accounts *access.Accounts
 
-	imports importSessions
-	acting  atomic.Int32 // the incarnation of ActAs
+	acting atomic.Int32 // the incarnation of ActAs
 
 	// What a trigger asks.
 	byNumber   pool.Together[table.NumberOf, contact.Contact]
@@ -68,6 +69,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
+		Files:         imports.NewFiles(db),
 		Lists:         lists.NewLists(db),
 		Records:       history.NewRecords(db),
 		Endpoints:     endpoints,
@@ -88,7 +90,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 
 // Close waits for what runs and closes every connection.
 func (s *Store) Close() {
-	s.imports.closeAll()
+	s.Files.Close()
 	s.db.Close()
 }
 

@@ -1,4 +1,4 @@
-package persistence
+package imports
 
 import (
 	"context"
@@ -27,7 +27,7 @@ import (
 // gate may be called again when the transaction has to be repeated.
 //
 // After an error nothing is known to be active; whether it is says Import.
-func (s *Store) ActivateImport(ctx context.Context, a journal.Activation, gate func(context.Context) (journal.Gate, error)) (out journal.Activated, err error) {
+func (s *Files) ActivateImport(ctx context.Context, a journal.Activation, gate func(context.Context) (journal.Gate, error)) (out journal.Activated, err error) {
 	err = s.inImport(a.Import, "import not activated", func(session *importSession) error {
 		tag, err := session.conn.Exec(ctx, "UPDATE imports SET state = 'activating' WHERE id = $1 AND state IN ('staging', 'activating')", string(a.Import))
 		if err != nil {
@@ -53,7 +53,7 @@ func (s *Store) ActivateImport(ctx context.Context, a journal.Activation, gate f
 
 // CheckImport counts and lists what would become of the staged rows of an import
 // if it were activated now, and ends it.
-func (s *Store) CheckImport(ctx context.Context, k journal.Check) (imp campaign.Import, err error) {
+func (s *Files) CheckImport(ctx context.Context, k journal.Check) (imp campaign.Import, err error) {
 	err = s.inImport(k.Import, "import not checked", func(session *importSession) error {
 		tag, err := session.conn.Exec(ctx, "UPDATE imports SET state = 'activating' WHERE id = $1 AND state IN ('staging', 'activating')", string(k.Import))
 		if err != nil {
@@ -81,7 +81,7 @@ func (s *Store) CheckImport(ctx context.Context, k journal.Check) (imp campaign.
 // activation is one try in one transaction.
 type activation struct {
 	journal.Activation
-	store  *Store
+	store  *Files
 	ctx    context.Context
 	tx     pgx.Tx
 	passes int

@@ -1,4 +1,6 @@
-package persistence
+// Package imports takes files of contacts in: staged over connections of their own,
+// they become contacts by one transaction.
+package imports
 
 import (
 	"context"
@@ -25,6 +27,18 @@ import (
 // the server dies the lock is gone, and CloseOrphanedImports knows that nobody
 // will finish the import.
 
+// Files are files of contacts that become contacts of a campaign.
+type Files struct {
+	db      *table.DB
+	imports importSessions
+}
+
+// NewFiles reads and writes them in db.
+func NewFiles(db *table.DB) *Files { return &Files{db: db} }
+
+// Close ends the imports that this process has open.
+func (f *Files) Close() { f.imports.closeAll() }
+
 // importSessions are the imports that this process has open.
 type importSessions struct {
 	mu   sync.Mutex
@@ -49,7 +63,7 @@ const importLock = "hashtextextended(current_schema() || '.import.' || id::text,
 // campaign is open, journal.ErrImportRequest when one that did not fail was begun
 // by the same request, Unavailable "imports_busy" when this process has as
 // many open as it may. Whoever began it calls CloseImport at the end.
-func (s *Store) BeginImport(ctx context.Context, imp campaign.Import) error {
+func (s *Files) BeginImport(ctx context.Context, imp campaign.Import) error {
 	session, err := s.imports.reserve(imp.ID, s.db.Config.Imports)
 	if err != nil {
 		return err
@@ -62,7 +76,7 @@ func (s *Store) BeginImport(ctx context.Context, imp campaign.Import) error {
 	return nil
 }
 
-func (s *Store) begin(ctx context.Context, session *importSession, imp campaign.Import) (err error) {
+func (s *Files) begin(ctx context.Context, session *importSession, imp campaign.Import) (err error) {
 	if session.conn, err = pgx.ConnectConfig(ctx, s.db.Single.Copy()); err != nil {
 		return s.db.Wrap("no connection to the database", err)
 	}
@@ -140,7 +154,7 @@ func (s *importSession) close() {
 }
 
 // inImport runs f with the import's connection.
-func (s *Store) inImport(id engine.ImportID, what string, f func(*importSession) error) error {
+func (s *Files) inImport(id engine.ImportID, what string, f func(*importSession) error) error {
 	session := s.imports.get(id)
 	if session == nil {
 		return journal.ErrImportGone
@@ -157,7 +171,7 @@ func (s *Store) inImport(id engine.ImportID, what string, f func(*importSession)
 
 // StageImport adds rows to an open import, and lists those that cannot become
 // contacts. rows and invalid are the figures of the file so far.
-func (s *Store) StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, rejected []campaign.RejectedRow, total, invalid int) error {
+func (s *Files) StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, rejected []campaign.RejectedRow, total, invalid int) error {
 	return s.inImport(id, "rows not staged", func(session *importSession) error {
 		return pgx.BeginFunc(ctx, session.conn, func(tx pgx.Tx) error {
 			// What is staged is lost with a crash of the server anyway.
@@ -215,7 +229,7 @@ func copyRejected(ctx context.Context, tx pgx.Tx, id engine.ImportID, session *i
 
 // FailImport says why an open import came to nothing. One that is active, or
 // has failed already, stays what it is.
-func (s *Store) FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error {
+func (s *Files) FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error {
 	_, err := s.db.Read.Exec(ctx, `UPDATE imports SET state = 'failed', problem = $2, finished_at = $3
 		WHERE id = $1 AND state IN ('staging', 'activating')`, string(id), problem, at)
 	return s.db.Wrap("the import's end not stored", err)
@@ -223,7 +237,7 @@ func (s *Store) FailImport(ctx context.Context, id engine.ImportID, problem camp
 
 // CloseImport removes what is staged of an import and gives its connection
 // back.
-func (s *Store) CloseImport(ctx context.Context, id engine.ImportID) error {
+func (s *Files) CloseImport(ctx context.Context, id engine.ImportID) error {
 	session := s.imports.get(id)
 	if session == nil {
 		return nil
@@ -242,7 +256,7 @@ var interrupted = campaign.ImportProblem{Code: "interrupted",
 
 // CloseOrphanedImports fails the open imports that no living process holds,
 // removes what is staged of none that is open, and says how many failed.
-func (s *Store) CloseOrphanedImports(ctx context.Context, at time.Time) (failed int, err error) {
+func (s *Files) CloseOrphanedImports(ctx context.Context, at time.Time) (failed int, err error) {
 	if failed, err = s.failOrphans(ctx, at); err != nil {
 		return failed, err
 	}
@@ -259,7 +273,7 @@ func (s *Store) CloseOrphanedImports(ctx context.Context, at time.Time) (failed 
 	return failed, s.db.Wrap("staged rows not removed", err)
 }
 
-func (s *Store) failOrphans(ctx context.Context, at time.Time) (int, error) {
+func (s *Files) failOrphans(ctx context.Context, at time.Time) (int, error) {
 	// Whose lock is free gets it for as long as the statement lasts.
 	tag, err := s.db.Read.Exec(ctx, `UPDATE imports SET state = 'failed', problem = $1, finished_at = $2
 		WHERE state IN ('staging', 'activating') AND pg_try_advisory_xact_lock(`+importLock+`)`, interrupted, at)
@@ -267,7 +281,7 @@ func (s *Store) failOrphans(ctx context.Context, at time.Time) (int, error) {
 }
 
 // StagedNumber says whether an open import has a row with the number.
-func (s *Store) StagedNumber(ctx context.Context, id engine.ImportID, n engine.PhoneNumber) (staged bool, err error) {
+func (s *Files) StagedNumber(ctx context.Context, id engine.ImportID, n engine.PhoneNumber) (staged bool, err error) {
 	err = s.db.Read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM import_rows WHERE import_id = $1 AND number = $2)", string(id), n.E164()).Scan(&staged)
 	return staged, s.db.Wrap("staged rows not read", err)
 }
@@ -288,7 +302,7 @@ func scanImport(row pgx.CollectableRow) (i campaign.Import, err error) {
 var ErrImportNotFound = engine.NotFound("import_not_found", "no import of this campaign has this identifier")
 
 // Import gives one import.
-func (s *Store) Import(ctx context.Context, id engine.ImportID) (campaign.Import, error) {
+func (s *Files) Import(ctx context.Context, id engine.ImportID) (campaign.Import, error) {
 	if !column.IsID(string(id)) {
 		return campaign.Import{}, ErrImportNotFound
 	}
@@ -302,7 +316,7 @@ func (s *Store) Import(ctx context.Context, id engine.ImportID) (campaign.Import
 
 // ImportByRequest gives the import that a request with an Idempotency-Key began
 // and that did not fail; ok is false when there is none.
-func (s *Store) ImportByRequest(ctx context.Context, id engine.CampaignID, request engine.Idempotency) (imp campaign.Import, ok bool, err error) {
+func (s *Files) ImportByRequest(ctx context.Context, id engine.CampaignID, request engine.Idempotency) (imp campaign.Import, ok bool, err error) {
 	rows, _ := s.db.Read.Query(ctx, selectImport+"WHERE i.campaign_id = $1 AND i.key_id = $2 AND i.token = $3 AND i.token <> '' AND i.state <> 'failed'",
 		string(id), string(request.Key), request.Token)
 	imp, err = pgx.CollectExactlyOneRow(rows, scanImport)
@@ -314,7 +328,7 @@ func (s *Store) ImportByRequest(ctx context.Context, id engine.CampaignID, reque
 
 // Imports gives one page of a campaign's imports, newest first, and how many
 // there are.
-func (s *Store) Imports(ctx context.Context, id engine.CampaignID, page campaign.Page) (list []campaign.Import, total int, err error) {
+func (s *Files) Imports(ctx context.Context, id engine.CampaignID, page campaign.Page) (list []campaign.Import, total int, err error) {
 	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM imports WHERE campaign_id = $1", string(id)).Scan(&total); err != nil {
 		return nil, 0, s.db.Wrap("imports not counted", err)
 	}
@@ -326,7 +340,7 @@ func (s *Store) Imports(ctx context.Context, id engine.CampaignID, page campaign
 
 // RejectedRows gives one page of the rows of an import that did not become
 // contacts, in the order of the file, and how many are listed.
-func (s *Store) RejectedRows(ctx context.Context, id engine.ImportID, page campaign.Page) (list []campaign.RejectedRow, total int, err error) {
+func (s *Files) RejectedRows(ctx context.Context, id engine.ImportID, page campaign.Page) (list []campaign.RejectedRow, total int, err error) {
 	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM import_rejected WHERE import_id = $1", string(id)).Scan(&total); err != nil {
 		return nil, 0, s.db.Wrap("rejected rows not counted", err)
 	}
