@@ -107,3 +107,36 @@ func (s *Store) owns(ctx context.Context, tx pgx.Tx, kind ownership.Kind, id str
 	}
 	return err
 }
+
+// RemoveCampaign deletes a campaign that never ran, with its contacts and
+// exclusions. What was done to it stays in the history. One that is not there
+// any more is no error.
+func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who engine.Who) error {
+	return s.db.InTx(ctx, "campaign not removed", func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, "SELECT ever_run OR run > 1 FROM campaigns WHERE id = $1 FOR UPDATE", string(id))
+		ran, err := pgx.CollectOneRow(rows, pgx.RowTo[bool])
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return nil
+		case err != nil:
+			return err
+		case ran:
+			return engine.Conflict("campaign_was_run", "only a draft that never ran can be deleted")
+		}
+		for _, sql := range []string{
+			"DELETE FROM contact_variables v USING contacts c WHERE c.campaign_id = $1 AND v.contact_id = c.id",
+			"DELETE FROM contacts WHERE campaign_id = $1",
+			"DELETE FROM exclusions WHERE campaign_id = $1",
+			"DELETE FROM import_rows r USING imports i WHERE i.campaign_id = $1 AND r.import_id = i.id",
+			"DELETE FROM import_rejected r USING imports i WHERE i.campaign_id = $1 AND r.import_id = i.id",
+			"DELETE FROM imports WHERE campaign_id = $1",
+			"DELETE FROM pacing WHERE campaign_id = $1",
+			"DELETE FROM campaigns WHERE id = $1",
+		} {
+			if _, err := tx.Exec(ctx, sql, string(id)); err != nil {
+				return err
+			}
+		}
+		return s.db.Note(ctx, tx, journal.CampaignDeleted, string(id), who)
+	})
+}

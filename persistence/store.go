@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/persistence/access"
 	"dialler/persistence/commit"
+	"dialler/persistence/contacts"
 	"dialler/persistence/history"
 	"dialler/persistence/imports"
 	"dialler/persistence/lists"
+	"dialler/persistence/nodes"
 	"dialler/persistence/pool"
 	"dialler/persistence/recordings"
 	"dialler/persistence/settings"
@@ -28,6 +29,7 @@ type Config = pool.Config
 type Store struct {
 	db *table.DB
 	*commit.Writer
+	*contacts.Roster
 	*imports.Files
 	Lists      *lists.Lists
 	Records    *history.Records
@@ -39,7 +41,6 @@ type Store struct {
 	acting atomic.Int32 // the incarnation of ActAs
 
 	// What a trigger asks.
-	byNumber   pool.Together[table.NumberOf, contact.Contact]
 	suppressed pool.Together[engine.PhoneNumber, journal.Suppression]
 	abandoned  pool.Together[abandonOf, time.Time]
 }
@@ -69,6 +70,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
+		Roster:        contacts.NewRoster(db),
 		Files:         imports.NewFiles(db),
 		Lists:         lists.NewLists(db),
 		Records:       history.NewRecords(db),
@@ -76,7 +78,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 		Recordings:    recordings.NewRecordings(db),
 		Configuration: settings.NewConfiguration(db),
 		Accounts:      access.NewAccounts(db), db: db, Writer: commit.NewWriter(db)}
-	s.byNumber.Ask, s.abandoned.Ask = s.contactsByNumber, s.abandonedOf
+	s.abandoned.Ask = s.abandonedOf
 	s.suppressed.Ask = s.suppressedOf
 	if cfg.SkipMigrations {
 		return s, nil
@@ -110,3 +112,9 @@ func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 // OnReplaced has f called whenever the database refuses a write because another
 // process took its campaign over: for a process that is the only one.
 func (s *Store) OnReplaced(f func()) { s.db.Epochs.OnReplaced(f) }
+
+// Owners opens the part of the store that a cluster needs; it is closed before
+// the store is.
+func (s *Store) Owners(ctx context.Context) (*nodes.Owners, error) {
+	return nodes.OpenOwners(ctx, s.db.Pool)
+}

@@ -34,6 +34,7 @@ import (
 	"dialler/media/recording"
 	"dialler/persistence"
 	"dialler/persistence/failure"
+	"dialler/persistence/nodes"
 	"dialler/persistence/private"
 	"dialler/persistence/spool"
 	"dialler/sipstack"
@@ -49,7 +50,7 @@ type Process struct {
 	clock  actors.Clock
 
 	pg       *private.Server
-	presence *persistence.Presence
+	presence *nodes.Presence
 	replaced atomic.Pointer[string] // why another process serves the database, nil: none does
 	store    *persistence.Store
 	// spool is nil when nothing is kept on disk.

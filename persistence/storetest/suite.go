@@ -123,7 +123,7 @@ var ownCases = []testCase{
 	{"the dials of capped numbers are counted, and a quarantine is kept", numberDials},
 
 	// Nodes of a cluster.
-	{"a node joins, renews its lease and leaves", nodes},
+	{"a node joins, renews its lease and leaves", nodeLife},
 	{"a lease that is over does not come back", leaseOver},
 	{"an identity is claimed when nobody owns it, its owner left, or has had no lease for the margin", claims},
 	{"of nodes that claim at once one gets the identity", claimRace},

@@ -1,4 +1,4 @@
-package persistence
+package contacts
 
 import (
 	"context"
@@ -37,7 +37,7 @@ const waitingNumbers = `SELECT min(k.number), count(*) FROM contacts k
 
 // WaitingNumbers groups the numbers that Outlook calls waiting by their first
 // digits, the largest groups first: one of each group, and how many it has.
-func (s *Store) WaitingNumbers(ctx context.Context, id engine.CampaignID, run int) ([]campaign.NumberGroup, error) {
+func (s *Roster) WaitingNumbers(ctx context.Context, id engine.CampaignID, run int) ([]campaign.NumberGroup, error) {
 	rows, _ := s.db.Read.Query(ctx, waitingNumbers, string(id), run, campaign.GroupDigits, campaign.GroupCap)
 	groups, err := pgx.CollectRows(rows, pgx.RowToStructByPos[campaign.NumberGroup])
 	return groups, s.db.Wrap("numbers not counted", err)
@@ -45,7 +45,7 @@ func (s *Store) WaitingNumbers(ctx context.Context, id engine.CampaignID, run in
 
 // Outlook counts the contacts of a campaign by whether, and why not, they are
 // dialled in the run, and what its latest attempts came to.
-func (s *Store) Outlook(ctx context.Context, id engine.CampaignID, run int) (o campaign.Outlook, err error) {
+func (s *Roster) Outlook(ctx context.Context, id engine.CampaignID, run int) (o campaign.Outlook, err error) {
 	rows, _ := s.db.Read.Query(ctx, countAhead, string(id), run)
 	var reason string
 	var n, attempts int

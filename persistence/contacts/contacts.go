@@ -1,4 +1,5 @@
-package persistence
+// Package contacts keeps the contacts of campaigns.
+package contacts
 
 import (
 	"context"
@@ -19,7 +20,21 @@ import (
 	"dialler/persistence/table"
 )
 
-func (s *Store) oneContact(ctx context.Context, where string, args ...any) (c contact.Contact, ok bool, err error) {
+// Roster are the contacts of campaigns: who they are, who is due, what holds them
+// back, and how they are added and prepared for a run.
+type Roster struct {
+	db       *table.DB
+	byNumber pool.Together[table.NumberOf, contact.Contact]
+}
+
+// NewRoster reads and writes them in db.
+func NewRoster(db *table.DB) *Roster {
+	r := &Roster{db: db}
+	r.byNumber.Ask = r.contactsByNumber
+	return r
+}
+
+func (s *Roster) oneContact(ctx context.Context, where string, args ...any) (c contact.Contact, ok bool, err error) {
 	rows, _ := s.db.Read.Query(ctx, table.SelectContact+where, args...)
 	c, err = pgx.CollectExactlyOneRow(rows, table.ScanContact)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -29,13 +44,13 @@ func (s *Store) oneContact(ctx context.Context, where string, args ...any) (c co
 }
 
 // ContactByNumber: ok is false when the campaign has no such contact.
-func (s *Store) ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, err error) {
+func (s *Roster) ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, err error) {
 	c, ok, err = s.byNumber.Of(ctx, table.NumberOf{Campaign: id, Number: n})
 	c.Variables = maps.Clone(c.Variables) // somebody else may have got the same
 	return c, ok, err
 }
 
-func (s *Store) contactsByNumber(ctx context.Context, keys []table.NumberOf) (map[table.NumberOf]contact.Contact, error) {
+func (s *Roster) contactsByNumber(ctx context.Context, keys []table.NumberOf) (map[table.NumberOf]contact.Contact, error) {
 	campaigns, numbers := make([]string, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
 		campaigns[i], numbers[i] = string(k.Campaign), string(k.Number)
@@ -51,7 +66,7 @@ func (s *Store) contactsByNumber(ctx context.Context, keys []table.NumberOf) (ma
 }
 
 // ContactByID: ok is false when there is none.
-func (s *Store) ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error) {
+func (s *Roster) ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error) {
 	if !column.IsID(string(id)) {
 		return contact.Contact{}, false, nil
 	}
@@ -60,7 +75,7 @@ func (s *Store) ContactByID(ctx context.Context, id engine.ContactID) (c contact
 
 // ContactsMatching lists contacts whose variables contain all pairs, in list
 // order. No pairs match nobody.
-func (s *Store) ContactsMatching(ctx context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error) {
+func (s *Roster) ContactsMatching(ctx context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error) {
 	if len(match) == 0 {
 		return nil, nil
 	}
@@ -73,7 +88,7 @@ func (s *Store) ContactsMatching(ctx context.Context, id engine.CampaignID, matc
 
 // ExcludedContacts lists the contacts with one of the numbers that are excluded
 // from the campaign.
-func (s *Store) ExcludedContacts(ctx context.Context, id engine.CampaignID, numbers []engine.PhoneNumber) ([]contact.Contact, error) {
+func (s *Roster) ExcludedContacts(ctx context.Context, id engine.CampaignID, numbers []engine.PhoneNumber) ([]contact.Contact, error) {
 	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.campaign_id = $1 AND c.number = ANY($2::text[]) AND c.state = 'excluded'", string(id), numbers)
 	list, err := pgx.CollectRows(rows, table.ScanContact)
 	return list, s.db.Wrap("excluded contacts not read", err)
@@ -83,7 +98,7 @@ func (s *Store) ExcludedContacts(ctx context.Context, id engine.CampaignID, numb
 // that wait for a dial in the run and whose number is on the suppression list: of
 // these numbers, or of all when there are none. One that only an erased person's
 // entry covers is left to its intent.
-func (s *Store) SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber, after engine.ContactID, limit int) ([]contact.Contact, error) {
+func (s *Roster) SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber, after engine.ContactID, limit int) ([]contact.Contact, error) {
 	rows, _ := s.db.Read.Query(ctx, table.SelectContact+`WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND c.attempt_id IS NULL
 		AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[])) AND ($4 = '' OR c.id > $4::uuid)
 		AND EXISTS (SELECT FROM suppressions s WHERE s.number = c.number)
@@ -94,7 +109,7 @@ func (s *Store) SuppressedContacts(ctx context.Context, id engine.CampaignID, ru
 
 // ResultsOverdue lists contacts whose result time-out has passed, the longest
 // overdue first.
-func (s *Store) ResultsOverdue(ctx context.Context, id engine.CampaignID, now time.Time, limit int) ([]contact.Contact, error) {
+func (s *Roster) ResultsOverdue(ctx context.Context, id engine.CampaignID, now time.Time, limit int) ([]contact.Contact, error) {
 	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.campaign_id = $1 AND c.result_due_at <= $2 ORDER BY c.result_due_at LIMIT $3",
 		string(id), now, limit)
 	list, err := pgx.CollectRows(rows, table.ScanContact)
@@ -105,7 +120,7 @@ func (s *Store) ResultsOverdue(ctx context.Context, id engine.CampaignID, now ti
 // its attempts of all runs, and how many there are. The filter is a contact
 // state or ""; a page may be of one number, or of those whom the callbacks panel
 // counts under a word.
-func (s *Store) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (list campaign.ContactList, err error) {
+func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (list campaign.ContactList, err error) {
 	where, args := "WHERE c.campaign_id = $1", []any{string(id)}
 	only := func(condition, value string) {
 		if value != "" {
@@ -146,7 +161,7 @@ func (s *Store) Contacts(ctx context.Context, id engine.CampaignID, page campaig
 
 // ContactView gives one contact of a campaign with its attempts of all runs; ok
 // is false when the campaign has no such contact.
-func (s *Store) ContactView(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (v campaign.ContactView, ok bool, err error) {
+func (s *Roster) ContactView(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (v campaign.ContactView, ok bool, err error) {
 	if v.Contact, ok, err = s.ContactByID(ctx, cid); err != nil || !ok || v.Contact.Campaign != id {
 		return campaign.ContactView{}, false, err
 	}
@@ -155,7 +170,7 @@ func (s *Store) ContactView(ctx context.Context, id engine.CampaignID, cid engin
 }
 
 // ContactFacts tells what holds a contact back that its row does not say.
-func (s *Store) ContactFacts(ctx context.Context, c *contact.Contact, order contact.Order) (f campaign.ContactFacts, err error) {
+func (s *Roster) ContactFacts(ctx context.Context, c *contact.Contact, order contact.Order) (f campaign.ContactFacts, err error) {
 	err = s.db.Read.QueryRow(ctx, `SELECT
 			EXISTS (SELECT FROM suppressions WHERE number IN ($1, $5)),
 			EXISTS (SELECT FROM exclusions WHERE campaign_id = $2 AND number = $1 AND match = '{}' AND NOT lifted),
@@ -179,7 +194,7 @@ var promotedBy6 = strings.ReplaceAll(promoted, "$5", "$6")
 
 // ahead counts the due contacts that go before one: those of a lower class, and
 // those of its own that come first. Every part stops at the cap.
-func (s *Store) ahead(ctx context.Context, c *contact.Contact, order contact.Order) (n int, err error) {
+func (s *Roster) ahead(ctx context.Context, c *contact.Contact, order contact.Order) (n int, err error) {
 	var overdue *time.Duration
 	if order.Overdue > 0 {
 		overdue = &order.Overdue

@@ -1,4 +1,6 @@
-package persistence
+// Package nodes keeps which nodes live, which of them acts for what, and who serves
+// the database.
+package nodes
 
 import (
 	"context"
@@ -11,6 +13,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/persistence/failure"
+	"dialler/persistence/pool"
 )
 
 // Owners keeps which nodes live and which of them acts for what. It has two
@@ -19,27 +22,23 @@ import (
 //
 // Every time in it is the server's. That a node is gone (left_at) is never
 // undone, so whatever is decided by it may be decided from an old snapshot.
-type Owners struct {
-	s    *Store
-	pool *pgxpool.Pool
-}
+type Owners struct{ pool *pgxpool.Pool }
 
-// Owners opens the part of the store that a cluster needs; it is closed before
-// the store is.
-func (s *Store) Owners(ctx context.Context) (*Owners, error) {
-	pc := s.db.Read.Config()
+// openOwners connects to the database of a pool; it is closed before the pool is.
+func OpenOwners(ctx context.Context, p *pool.Pool) (*Owners, error) {
+	pc := p.Read.Config()
 	pc.BeforeConnect, pc.PrepareConn, pc.ShouldPing = nil, nil, nil // the probe's
-	pc.ConnConfig = s.db.Single.Copy()
+	pc.ConnConfig = p.Single.Copy()
 	delete(pc.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout")
 	// A statement that waits for a lock for as long as a lease lives has no
 	// answer that is of use.
 	pc.ConnConfig.RuntimeParams["statement_timeout"] = "4000"
 	pc.MaxConns = 2
-	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	own, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, failure.New(failure.AwayCode, "no connection to the database", err)
 	}
-	return &Owners{s: s, pool: pool}, nil
+	return &Owners{pool: own}, nil
 }
 
 // Close closes its connections.

@@ -1,4 +1,4 @@
-package persistence
+package contacts
 
 import (
 	"context"
@@ -62,7 +62,7 @@ var dueContacts = dueGroups + `, due AS (
 // DueContacts gives up to limit contacts that are due at order.Now, in that
 // order, those in except left out. Contacts with a live
 // attempt, and numbers that are held, are left out too.
-func (s *Store) DueContacts(ctx context.Context, id engine.CampaignID, run int, order contact.Order, limit int, except []engine.ContactID) ([]contact.Contact, error) {
+func (s *Roster) DueContacts(ctx context.Context, id engine.CampaignID, run int, order contact.Order, limit int, except []engine.ContactID) ([]contact.Contact, error) {
 	skip := make(map[engine.ContactID]struct{}, len(except))
 	for _, x := range except {
 		skip[x] = struct{}{}
@@ -94,7 +94,7 @@ const openCap = 10_000
 // none waits for a dial. open counts the contacts that are not final: those
 // that wait for a dial, have a live attempt, or are owed a result; it is exact
 // up to 10 000 and at least that beyond.
-func (s *Store) NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error) {
+func (s *Roster) NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error) {
 	err = s.db.Read.QueryRow(ctx, dueGroups+`
 		SELECT (SELECT min(d.due_at) FROM g, LATERAL (
 				SELECT c.due_at FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL
@@ -115,7 +115,7 @@ func (s *Store) NextDue(ctx context.Context, id engine.CampaignID, run int) (nex
 
 // Callable says whether a contact of the run waits for a dial that no suppression
 // forbids, or has a call or a result under way.
-func (s *Store) Callable(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {
+func (s *Roster) Callable(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {
 	err = s.db.Read.QueryRow(ctx, `SELECT EXISTS (SELECT FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2
 			AND c.state IN ('pending', 'unanswered', 'connected') AND (c.attempt_id IS NOT NULL OR c.result_due_at IS NOT NULL
 				OR c.due_at IS NOT NULL AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = c.number)))`,
@@ -125,7 +125,7 @@ func (s *Store) Callable(ctx context.Context, id engine.CampaignID, run int) (so
 
 // Exhausted says whether a contact of the run failed because it had used up its
 // attempts. It is asked when a run is about to end.
-func (s *Store) Exhausted(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {
+func (s *Roster) Exhausted(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {
 	err = s.db.Read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM contacts WHERE campaign_id = $1 AND run = $2 AND state = $3 AND reason = $4)",
 		string(id), run, string(contact.Failed), contact.ReasonExhausted).Scan(&some)
 	return some, s.db.Wrap("contacts not read", err)

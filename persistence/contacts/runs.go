@@ -1,4 +1,4 @@
-package persistence
+package contacts
 
 import (
 	"context"
@@ -39,7 +39,7 @@ const outOfRuns = "(c.state = 'excluded' OR starts_with(c.number, '" + engine.Er
 // kept for RestoreContacts and for its counters. The campaign's row is in that
 // run already. ev is a contacts.reset, which tells what the contacts begin with. Given
 // again, it changes nothing more.
-func (s *Store) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error {
+func (s *Roster) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error {
 	return s.db.InTx(ctx, "contacts not prepared for the next run", func(tx pgx.Tx) error {
 		if err := inRun(ctx, tx, id, run); err != nil {
 			return err
@@ -86,7 +86,7 @@ func inRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) error 
 
 // RunOfContacts is the run that the campaign's contacts are in, all of them; 0
 // when there are none.
-func (s *Store) RunOfContacts(ctx context.Context, id engine.CampaignID) (run int, err error) {
+func (s *Roster) RunOfContacts(ctx context.Context, id engine.CampaignID) (run int, err error) {
 	err = s.db.Read.QueryRow(ctx, "SELECT coalesce((SELECT run FROM contacts WHERE campaign_id = $1 ORDER BY position LIMIT 1), 0)", string(id)).Scan(&run)
 	return run, s.db.Wrap("run of the contacts not read", err)
 }
@@ -116,7 +116,7 @@ var restored = func() string {
 // the one prepared after it is cancelled. The campaign's row is in the given
 // run again. ev is a contacts.restored: it will tell who was excluded since.
 // Given again, it changes nothing more.
-func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error {
+func (s *Roster) RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error {
 	return s.db.InTx(ctx, "contacts of the run before not brought back", func(tx pgx.Tx) error {
 		if err := inRun(ctx, tx, id, run); err != nil {
 			return err
@@ -131,38 +131,5 @@ func (s *Store) RestoreContacts(ctx context.Context, id engine.CampaignID, run i
 		}
 		_, err = tx.Exec(ctx, "DELETE FROM contact_runs WHERE campaign_id = $1 AND run >= $2", string(id), run)
 		return err
-	})
-}
-
-// RemoveCampaign deletes a campaign that never ran, with its contacts and
-// exclusions. What was done to it stays in the history. One that is not there
-// any more is no error.
-func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who engine.Who) error {
-	return s.db.InTx(ctx, "campaign not removed", func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, "SELECT ever_run OR run > 1 FROM campaigns WHERE id = $1 FOR UPDATE", string(id))
-		ran, err := pgx.CollectOneRow(rows, pgx.RowTo[bool])
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return nil
-		case err != nil:
-			return err
-		case ran:
-			return engine.Conflict("campaign_was_run", "only a draft that never ran can be deleted")
-		}
-		for _, sql := range []string{
-			"DELETE FROM contact_variables v USING contacts c WHERE c.campaign_id = $1 AND v.contact_id = c.id",
-			"DELETE FROM contacts WHERE campaign_id = $1",
-			"DELETE FROM exclusions WHERE campaign_id = $1",
-			"DELETE FROM import_rows r USING imports i WHERE i.campaign_id = $1 AND r.import_id = i.id",
-			"DELETE FROM import_rejected r USING imports i WHERE i.campaign_id = $1 AND r.import_id = i.id",
-			"DELETE FROM imports WHERE campaign_id = $1",
-			"DELETE FROM pacing WHERE campaign_id = $1",
-			"DELETE FROM campaigns WHERE id = $1",
-		} {
-			if _, err := tx.Exec(ctx, sql, string(id)); err != nil {
-				return err
-			}
-		}
-		return s.db.Note(ctx, tx, journal.CampaignDeleted, string(id), who)
 	})
 }

@@ -1,4 +1,4 @@
-package persistence
+package contacts
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 // Sticky Exclusion is on, rows that an exclusion covers are counted as
 // excluded. Given again after an unknown outcome, it counts what the first
 // time added.
-func (s *Store) AddContacts(ctx context.Context, add journal.ContactInsert) (report campaign.AddReport, err error) {
+func (s *Roster) AddContacts(ctx context.Context, add journal.ContactInsert) (report campaign.AddReport, err error) {
 	err = s.db.InTx(ctx, "contacts not added", func(tx pgx.Tx) error {
 		report = campaign.AddReport{}
 		sticky, err := s.lockForAdding(ctx, tx, add.Campaign, add.Epoch)
@@ -105,7 +105,7 @@ func keepAnswer(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, beca
 
 // lockForAdding keeps other additions out, so that positions ascend, checks
 // the owner's epoch, and says whether exclusions are sticky.
-func (s *Store) lockForAdding(ctx context.Context, tx pgx.Tx, id engine.CampaignID, epoch int64) (sticky bool, err error) {
+func (s *Roster) lockForAdding(ctx context.Context, tx pgx.Tx, id engine.CampaignID, epoch int64) (sticky bool, err error) {
 	var stored int64
 	err = tx.QueryRow(ctx, `SELECT epoch, coalesce((settings->>'sticky_exclusion')::boolean, false)
 		FROM campaigns WHERE id = $1 FOR NO KEY UPDATE`, string(id)).Scan(&stored, &sticky)
@@ -189,7 +189,7 @@ const boundBy = " FROM exclusions WHERE campaign_id = $1 AND NOT lifted AND NOT 
 // ListExclusions gives one page of what binds a campaign now, newest first, and how
 // many there are: all, or the one of a number. Those of erased persons, who have no
 // number any more, are left out.
-func (s *Store) ListExclusions(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber, page campaign.Page) (list []journal.Exclusion, total int, err error) {
+func (s *Roster) ListExclusions(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber, page campaign.Page) (list []journal.Exclusion, total int, err error) {
 	const filter = boundBy + " AND ($2 = '' OR number = $2)"
 	if err = s.db.Read.QueryRow(ctx, "SELECT count(*)"+filter, string(id), n.E164()).Scan(&total); err != nil {
 		return nil, 0, s.db.Wrap("exclusions not counted", err)
@@ -202,7 +202,7 @@ func (s *Store) ListExclusions(ctx context.Context, id engine.CampaignID, n engi
 
 // ExclusionsAfter gives up to limit of what binds a campaign now behind an exclusion,
 // ordered by number and metadata. Those of erased persons are left out.
-func (s *Store) ExclusionsAfter(ctx context.Context, id engine.CampaignID, after journal.Exclusion, limit int) ([]journal.Exclusion, error) {
+func (s *Roster) ExclusionsAfter(ctx context.Context, id engine.CampaignID, after journal.Exclusion, limit int) ([]journal.Exclusion, error) {
 	match := after.Match
 	if match == nil {
 		match = map[string]string{}
@@ -214,7 +214,7 @@ func (s *Store) ExclusionsAfter(ctx context.Context, id engine.CampaignID, after
 }
 
 // Exclusions lists what binds a campaign now; lifted ones are left out.
-func (s *Store) Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error) {
+func (s *Roster) Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT number, match, reason, created_at FROM exclusions
 		WHERE campaign_id = $1 AND NOT lifted ORDER BY created_at, number`, string(id))
 	list, err := pgx.CollectRows(rows, scanExclusion(id))
