@@ -72,7 +72,7 @@ func (s *Accounts) SessionsSeen(ctx context.Context, seen []engine.UserSession) 
 	return s.db.Wrap("use of sessions not noted", err)
 }
 
-// purgeSessions drops the sessions whose time is over. The margin is for a use
+// PurgeSessions drops the sessions whose time is over. The margin is for a use
 // that is known but not written down yet.
 func (s *Accounts) PurgeSessions(ctx context.Context, now time.Time) error {
 	_, err := s.db.Read.Exec(ctx, "DELETE FROM user_sessions WHERE expires_at < $1", now.Add(-time.Hour))

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// array builds one parameter of a multi-row statement: a one-dimensional
+// Array builds one parameter of a multi-row statement: a one-dimensional
 // PostgreSQL array in binary form. The rows of a group commit are sent column
 // by column; building the wire form straight from the structs costs a tenth of
 // what a general encoder takes.
@@ -29,7 +29,7 @@ func (a *Array) Reset(oid uint32) {
 	a.n, a.nulls, a.oid = 0, false, oid
 }
 
-// param gives the finished parameter; it is valid until the next reset.
+// Param gives the finished parameter; it is valid until the next reset.
 func (a *Array) Param() []byte {
 	if a.n == 0 {
 		b := a.buf[:12]
@@ -49,10 +49,10 @@ func (a *Array) Param() []byte {
 	return b
 }
 
-// empty says whether there is no element.
+// Empty says whether there is no element.
 func (a *Array) Empty() bool { return a.n == 0 }
 
-// only gives the one element alone, as a parameter that is no array: the bytes
+// Only gives the one element alone, as a parameter that is no array: the bytes
 // behind header and length.
 func (a *Array) Only() []byte { return a.buf[headLength+4:] }
 
@@ -67,7 +67,7 @@ func (a *Array) length(n int) {
 	a.buf = binary.BigEndian.AppendUint32(a.buf, uint32(n)) //nolint:gosec // lengths of values that fit in memory
 }
 
-// text sends what PostgreSQL takes: valid UTF-8 without NUL. A reason phrase
+// Text sends what PostgreSQL takes: valid UTF-8 without NUL. A reason phrase
 // from the wire may be neither, and must not make a call unrecordable.
 func (a *Array) Text(s string) {
 	s = Clean(s)
@@ -118,7 +118,7 @@ func (a *Array) float8(v float64) {
 // microsecondsToY2K lies between the Unix epoch and PostgreSQL's.
 const microsecondsToY2K = 946684800 * 1000000
 
-// instantOf reads what instant writes.
+// InstantOf reads what instant writes.
 func InstantOf(b []byte) time.Time {
 	return time.UnixMicro(int64(binary.BigEndian.Uint64(b)) + microsecondsToY2K).UTC() //nolint:gosec // two's complement is the wire form
 }
@@ -135,7 +135,7 @@ func (a *Array) moment(t *time.Time) {
 	a.Instant(*t)
 }
 
-// id sends 32 hex digits as uuid; "" is null, and so is what is no identifier:
+// ID sends 32 hex digits as uuid; "" is null, and so is what is no identifier:
 // the column then refuses it unless it may be empty.
 func (a *Array) ID(s string) {
 	var b [16]byte
@@ -147,7 +147,7 @@ func (a *Array) ID(s string) {
 	a.buf = append(a.buf, b[:]...)
 }
 
-// parseID reads 32 lower-case hex digits.
+// ParseID reads 32 lower-case hex digits.
 func ParseID(s string, b *[16]byte) bool {
 	if len(s) != 32 {
 		return false
@@ -182,7 +182,7 @@ func FormatID(b [16]byte) string {
 	return string(out[:])
 }
 
-// idOf reads a uuid in binary form; null gives "".
+// IDOf reads a uuid in binary form; null gives "".
 func IDOf(b []byte) string {
 	if len(b) != 16 {
 		return ""
@@ -190,7 +190,7 @@ func IDOf(b []byte) string {
 	return FormatID([16]byte(b))
 }
 
-// json sends v as jsonb.
+// JSON sends v as jsonb.
 func (a *Array) JSON(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -200,7 +200,7 @@ func (a *Array) JSON(v any) error {
 	return nil
 }
 
-// jsonb sends what is clean JSON already.
+// JSONB sends what is clean JSON already.
 func (a *Array) JSONB(b []byte) {
 	a.length(1 + len(b))
 	a.buf = append(a.buf, 1) // version of the binary form
@@ -209,7 +209,7 @@ func (a *Array) JSONB(b []byte) {
 
 var nulEscape = []byte(`\u0000`)
 
-// cleanJSON drops escaped NUL characters, which jsonb cannot hold. A
+// CleanJSON drops escaped NUL characters, which jsonb cannot hold. A
 // backslash that is itself escaped does not start one.
 func CleanJSON(b []byte) []byte {
 	if !bytes.Contains(b, nulEscape) {

@@ -71,7 +71,7 @@ func Float[T any](name string, f func(*T) *float64) Of[T] {
 		Into: func(r *T) any { return f(r) }}
 }
 
-// instant is a time that is always there, moment one that may be missing.
+// Instant is a time that is always there, moment one that may be missing.
 func Instant[T any](name string, f func(*T) *time.Time) Of[T] {
 	return Of[T]{Name: name, Typ: typeTime,
 		Put:  func(a *Array, r *T) error { a.Instant(*f(r)); return nil },
@@ -84,14 +84,14 @@ func Moment[T any](name string, f func(*T) **time.Time) Of[T] {
 		Into: func(r *T) any { return f(r) }}
 }
 
-// identifier is 32 hex digits, null when empty.
+// Identifier is 32 hex digits, null when empty.
 func Identifier[T any, S ~string](name string, f func(*T) *S) Of[T] {
 	return Of[T]{Name: name, Typ: typeUUID,
 		Put:  func(a *Array, r *T) error { a.ID(string(*f(r))); return nil },
 		Into: func(r *T) any { return Hex(f(r)) }}
 }
 
-// object is stored as JSON; present says whether there is anything to store.
+// Object is stored as JSON; present says whether there is anything to store.
 func Object[T, V any](name string, f func(*T) *V, present func(*V) bool) Of[T] {
 	return Of[T]{Name: name, Typ: TypeJSON,
 		Put: func(a *Array, r *T) error {
@@ -109,7 +109,7 @@ func Always[V any](*V) bool                    { return true }
 func Present[V any](v **V) bool                { return *v != nil }
 func Filled[V any, M ~map[string]V](m *M) bool { return len(*m) > 0 }
 
-// derived is written for the database's own use and never read back.
+// Derived is written for the database's own use and never read back.
 func Derived[T any](name string, typ *Type, put func(a *Array, row *T)) Of[T] {
 	return Of[T]{Name: name, Typ: typ, Put: func(a *Array, r *T) error { put(a, r); return nil }}
 }
@@ -128,7 +128,7 @@ func (h hexInto[S]) ScanUUID(v pgtype.UUID) error {
 	return nil
 }
 
-// names lists the columns that are read, each with the table's alias.
+// Names lists the columns that are read, each with the table's alias.
 func Names[T any](cols []Of[T], alias string) string {
 	var b strings.Builder
 	for _, c := range cols {
@@ -143,7 +143,7 @@ func Names[T any](cols []Of[T], alias string) string {
 	return b.String()
 }
 
-// targets lists where a row that was read by names goes.
+// Targets lists where a row that was read by names goes.
 func Targets[T any](cols []Of[T], row *T, dst []any) []any {
 	for _, c := range cols {
 		if c.Into != nil {
@@ -153,7 +153,7 @@ func Targets[T any](cols []Of[T], row *T, dst []any) []any {
 	return dst
 }
 
-// insertFrom is the head of a multi-row insert. The rows come as one array of
+// InsertFrom is the head of a multi-row insert. The rows come as one array of
 // the table's row type: with an array for each column the server spends more
 // on taking fifty parameters apart than on the rows.
 func InsertFrom[T any](table string, cols []Of[T]) string {
@@ -167,7 +167,7 @@ func InsertFrom[T any](table string, cols []Of[T]) string {
 	return "INSERT INTO " + table + " AS t (" + into.String() + ") SELECT " + into.String() + " FROM unnest($1::" + table + "[])"
 }
 
-// upsertInto adds what happens to a row that exists, when the condition holds.
+// UpsertInto adds what happens to a row that exists, when the condition holds.
 func UpsertInto[T any](table string, cols []Of[T], key, when string) string {
 	var b strings.Builder
 	b.WriteString(InsertFrom(table, cols))
@@ -191,7 +191,7 @@ func UpsertInto[T any](table string, cols []Of[T], key, when string) string {
 	return b.String()
 }
 
-// batchRows builds the parameter of one multi-row statement.
+// Batch builds the parameter of one multi-row statement.
 type Batch[T any] struct {
 	cols  []Of[T]
 	shape *Layout
@@ -203,7 +203,7 @@ func (b *Batch[T]) Reset(cols []Of[T], shape *Layout) {
 	b.rows.Reset(shape.oid)
 }
 
-// add appends a row: its length, the number of its columns, and for each its
+// Add appends a row: its length, the number of its columns, and for each its
 // type, length and value.
 func (b *Batch[T]) Add(row *T) error {
 	a := &b.rows
@@ -223,28 +223,28 @@ func (b *Batch[T]) Add(row *T) error {
 	return nil
 }
 
-// param gives the finished parameter.
+// Param gives the finished parameter.
 func (b *Batch[T]) Param() []byte { return b.rows.Param() }
 
-// empty says whether there is no row.
+// Empty says whether there is no row.
 func (b *Batch[T]) Empty() bool { return b.rows.Empty() }
 
-// immutable marks columns that an upsert leaves as they are.
+// Immutable marks columns that an upsert leaves as they are.
 func Immutable[T any](c Of[T]) Of[T] {
 	c.set = "-"
 	return c
 }
 
-// merged gives a column its own expression in an upsert.
+// Merged gives a column its own expression in an upsert.
 func Merged[T any](c Of[T], expression string) Of[T] {
 	c.set = expression
 	return c
 }
 
-// binaryFormat is that of every parameter and result.
+// Binary is the format of every parameter and result.
 var Binary = []int16{1}
 
-// execRows runs a multi-row statement outside a group commit.
+// Exec runs a multi-row statement outside a group commit.
 func Exec[T any](ctx context.Context, tx pgx.Tx, sql string, cols []Of[T], shape *Layout, rows ...*T) error {
 	var b Batch[T]
 	b.Reset(cols, shape)

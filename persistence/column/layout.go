@@ -8,7 +8,7 @@ import (
 	"dialler/engine"
 )
 
-// layout is a table's row type as the database knows it: rows are sent in it.
+// Layout is a table's row type as the database knows it: rows are sent in it.
 // It is asked of the database, since its identifier is another in every
 // schema, and a later migration may have added columns that this program does
 // not know; those are sent as null and not named in the insert.

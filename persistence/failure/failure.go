@@ -29,7 +29,7 @@ const (
 	Closed      Away = "closed"      // it refuses our credentials, or has no such database
 )
 
-// awayCode is the one code of every answer that the database is owed.
+// AwayCode is the one code of every answer that the database is owed.
 const AwayCode = "database_unavailable"
 
 // sentences say what is wrong and what to do.
@@ -53,7 +53,7 @@ const (
 	Unacceptable                // these rows can never be stored; others can
 )
 
-// judge says what an error means. Only what is wrong with the rows themselves is
+// Judge says what an error means. Only what is wrong with the rows themselves is
 // unacceptable: a full disk, a lock or a standby must never drop a write.
 func Judge(err error) (verdict, Away) {
 	var known *Error
@@ -128,7 +128,7 @@ func Why(err error) Away {
 	return away
 }
 
-// awayError is how the rest of the program hears that the database is away.
+// OfAway is how the rest of the program hears that the database is away.
 func OfAway(why Away, cause error) error {
 	return &Error{says: engine.Unavailable(AwayCode, sentences[why], time.Second), cause: cause, Why: why}
 }
@@ -138,7 +138,7 @@ func BadURL(error) error {
 	return engine.Invalid("database_url_invalid", "DATABASE_URL is not a PostgreSQL URL or key=value string")
 }
 
-// failure is an error of the database with a code and a remedy; the cause
+// New is an error of the database with a code and a remedy; the cause
 // stays reachable for the log and for errors.As.
 func New(code, detail string, cause error) error {
 	return &Error{says: engine.Unavailable(code, detail, time.Second), cause: cause}
@@ -153,7 +153,7 @@ type Error struct {
 func (e *Error) Error() string   { return e.says.Error() + ": " + e.cause.Error() }
 func (e *Error) Unwrap() []error { return []error{e.says, e.cause} }
 
-// sqlState gives the code of an error that the server reported, else "".
+// SQLState gives the code of an error that the server reported, else "".
 func SQLState(err error) (state, constraint string) {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {

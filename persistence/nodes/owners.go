@@ -24,7 +24,7 @@ import (
 // undone, so whatever is decided by it may be decided from an old snapshot.
 type Owners struct{ pool *pgxpool.Pool }
 
-// openOwners connects to the database of a pool; it is closed before the pool is.
+// OpenOwners connects to the database of a pool; it is closed before the pool is.
 func OpenOwners(ctx context.Context, p *pool.Pool) (*Owners, error) {
 	pc := p.Read.Config()
 	pc.BeforeConnect, pc.PrepareConn, pc.ShouldPing = nil, nil, nil // the probe's

@@ -70,7 +70,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// configure sets what every connection of ours has.
+// Configure sets what every connection of ours has.
 func Configure(c *pgx.ConnConfig, cfg Config) {
 	if c.RuntimeParams == nil {
 		c.RuntimeParams = map[string]string{}

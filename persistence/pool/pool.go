@@ -108,7 +108,7 @@ func (p *Pool) configureSingle() (err error) {
 	return nil
 }
 
-// wrap gives a query's error its place; nil stays nil.
+// Wrap gives a query's error its place; nil stays nil.
 func (p *Pool) Wrap(what string, err error) error {
 	if err == nil {
 		return nil
@@ -116,7 +116,7 @@ func (p *Pool) Wrap(what string, err error) error {
 	return p.Failed("database_error", what, err)
 }
 
-// failed is the answer to an error: that the database is away, or that something
+// Failed is the answer to an error: that the database is away, or that something
 // is wrong with what was asked of it.
 func (p *Pool) Failed(code, what string, err error) error {
 	v, why := failure.Judge(err)
@@ -151,7 +151,7 @@ func (p *Pool) QueryRow(ctx context.Context, sql string, dst ...any) error {
 	return p.Wrap("query failed", p.Read.QueryRow(ctx, sql).Scan(dst...))
 }
 
-// scanUTC makes times come in UTC.
+// ScanUTC makes times come in UTC.
 func ScanUTC(c *pgx.Conn) {
 	c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
 		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})

@@ -8,12 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// together lets many callers who each ask about one key share queries: while one
+// Together lets many callers who each ask about one key share queries: while one
 // is under way, what is asked waits, and the next takes all of it. Who asks alone
 // asks at once; who asks right after somebody waits up to togetherGather. No
 // answer is older than its question.
 type Together[K comparable, V any] struct {
-	// ask finds what there is for the keys; one that is missing in what it gives
+	// Ask finds what there is for the keys; one that is missing in what it gives
 	// has nothing. It must not be changed once it was used.
 	Ask func(ctx context.Context, keys []K) (map[K]V, error)
 
@@ -29,7 +29,7 @@ type question[K comparable, V any] struct {
 	done  chan struct{}
 }
 
-// plannedEachTime is how keys are looked up that are joined with a table that
+// PlannedEachTime is how keys are looked up that are joined with a table that
 // grows fast: a plan that is kept reads the whole table until PostgreSQL has
 // counted its rows again, which it does once a minute.
 const PlannedEachTime = pgx.QueryExecModeCacheDescribe
@@ -42,7 +42,7 @@ const togetherGather = 2 * time.Millisecond
 // theirs, whose patience may end.
 const togetherLimit = 10 * time.Second
 
-// of gives what there is for one key.
+// Of gives what there is for one key.
 func (t *Together[K, V]) Of(ctx context.Context, key K) (v V, ok bool, err error) {
 	t.mu.Lock()
 	q := t.next

@@ -12,22 +12,22 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// txTries bounds how often a transaction is tried that the server ended for the
+// TxTries bounds how often a transaction is tried that the server ended for the
 // sake of another one: a deadlock, or a row that changed under it.
 const TxTries = 5
 
-// yielded says that a transaction was ended so; tried anew it may succeed.
+// Yielded says that a transaction was ended so; tried anew it may succeed.
 func Yielded(err error) bool {
 	state, _ := failure.SQLState(err)
 	return state == "40001" || state == "40P01"
 }
 
-// inTx runs f in a transaction. f may be run again from its beginning.
+// InTx runs f in a transaction. f may be run again from its beginning.
 func (p *Pool) InTx(ctx context.Context, what string, f func(pgx.Tx) error) error {
 	return p.InTxOf(ctx, pgx.TxOptions{}, what, f)
 }
 
-// inTxOf is inTx with another isolation.
+// InTxOf is inTx with another isolation.
 func (p *Pool) InTxOf(ctx context.Context, o pgx.TxOptions, what string, f func(pgx.Tx) error) error {
 	err := pgx.BeginTxFunc(ctx, p.Read, o, f)
 	for try := 1; Yielded(err) && try < TxTries; try++ {
@@ -40,7 +40,7 @@ func (p *Pool) InTxOf(ctx context.Context, o pgx.TxOptions, what string, f func(
 	return p.Wrap(what, err)
 }
 
-// changeSchema runs one statement that takes tables' locks, in a transaction of
+// ChangeSchema runs one statement that takes tables' locks, in a transaction of
 // its own; 55P03 when it did not get them in time.
 func (p *Pool) ChangeSchema(ctx context.Context, sql string) error {
 	return pgx.BeginFunc(ctx, p.Read, func(tx pgx.Tx) error {
@@ -52,11 +52,11 @@ func (p *Pool) ChangeSchema(ctx context.Context, sql string) error {
 	})
 }
 
-// lockPatience is how long a change of the schema waits for its locks: as long
+// LockPatience is how long a change of the schema waits for its locks: as long
 // writers that come after it wait too.
 const LockPatience = "1s"
 
-// sleep waits; false when ctx ended.
+// Sleep waits; false when ctx ended.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -78,7 +78,7 @@ func ParseKeys(text string) (*Keys, error) {
 	return k, nil
 }
 
-// seal gives what is stored of a secret of a place; an empty one stays empty.
+// Seal gives what is stored of a secret of a place; an empty one stays empty.
 func (k *Keys) Seal(place, secret string) (string, error) {
 	switch {
 	case secret == "":
@@ -94,7 +94,7 @@ func (k *Keys) Seal(place, secret string) (string, error) {
 	return Prefix + k.ids[0] + ":" + base64.RawStdEncoding.EncodeToString(aead.Seal(nonce, nonce, []byte(secret), []byte(place))), nil
 }
 
-// open gives the secret of what is stored, Unavailable "secrets_key_missing" when
+// Open gives the secret of what is stored, Unavailable "secrets_key_missing" when
 // no key opens it.
 func (k *Keys) Open(place, stored string) (string, error) {
 	rest, sealed := strings.CutPrefix(stored, Prefix)
@@ -123,16 +123,16 @@ func (k *Keys) Open(place, stored string) (string, error) {
 	return string(secret), nil
 }
 
-// current says whether what is stored needs no sealing: it is empty, or sealed
+// Current says whether what is stored needs no sealing: it is empty, or sealed
 // with the key that seals.
 func (k *Keys) Current(stored string) bool {
 	return stored == "" || k != nil && strings.HasPrefix(stored, Prefix+k.ids[0]+":")
 }
 
-// sealedTables are where secrets are.
+// Tables are where secrets are.
 var Tables = []struct{ Table, Column string }{{"trunks", "password"}, {"bots", "auth_token"}, {"webhooks", "secret"}, {"webhooks", "old_secret"}}
 
-// placeOf names the row of a secret; a sealed secret opens in its place only.
+// PlaceOf names the row of a secret; a sealed secret opens in its place only.
 func PlaceOf(table, column, id string) string { return table + "." + column + " of " + id }
 
 func TrunkPlace(id engine.TrunkID) string { return PlaceOf("trunks", "password", string(id)) }

@@ -10,7 +10,7 @@ import (
 
 type AttemptRow = attempt.Attempt
 
-// attemptColumns is the one mapping of an attempt; its legs have their own.
+// AttemptColumns is the one mapping of an attempt; its legs have their own.
 var AttemptColumns = []column.Of[AttemptRow]{
 	column.Identifier("id", func(a *AttemptRow) *string { return (*string)(&a.ID) }),
 	column.Immutable(column.Text("campaign_id", func(a *AttemptRow) *string { return (*string)(&a.Campaign) })),
@@ -97,11 +97,11 @@ func progress(a *AttemptRow) int64 {
 	return n
 }
 
-// attemptNewer is the condition under which a stored attempt is replaced: it
+// AttemptNewer is the condition under which a stored attempt is replaced: it
 // never goes back, and an ended one stays ended.
 const AttemptNewer = "(t.live OR NOT excluded.live) AND excluded.progress >= t.progress"
 
-// legRow is one leg with the attempt that it belongs to.
+// LegRow is one leg with the attempt that it belongs to.
 type LegRow struct {
 	Attempt string
 	N       int
@@ -109,7 +109,7 @@ type LegRow struct {
 	Far     FarLeg
 }
 
-// farLeg is what a far leg has besides.
+// FarLeg is what a far leg has besides.
 type FarLeg struct {
 	Kind  attempt.PeerKind
 	State attempt.PeerState
@@ -133,7 +133,7 @@ var LegColumns = []column.Of[LegRow]{
 	column.Text("uri", func(l *LegRow) *string { return &l.Far.URI }),
 }
 
-// legNewer: a leg's row is written again only when it moved on.
+// LegNewer: a leg's row is written again only when it moved on.
 const LegNewer = "excluded.seq >= t.seq AND (t.ended_at IS NULL OR excluded.ended_at IS NOT NULL)" +
 	" AND (t.seq, t.sent_at, t.ended_at, t.sip_code, t.q850, t.state, t.dialog IS NULL)" +
 	" IS DISTINCT FROM (excluded.seq, excluded.sent_at, excluded.ended_at, excluded.sip_code, excluded.q850, excluded.state, excluded.dialog IS NULL)"

@@ -20,7 +20,7 @@ func ScanAttempt(row pgx.CollectableRow) (a attempt.Attempt, err error) {
 	return a, err
 }
 
-// attempts reads attempts and their legs.
+// Attempts reads attempts and their legs.
 func (d *DB) Attempts(ctx context.Context, where string, args ...any) ([]attempt.Attempt, error) {
 	rows, _ := d.Read.Query(ctx, SelectAttempt+where, args...)
 	list, err := pgx.CollectRows(rows, ScanAttempt)

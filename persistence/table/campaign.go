@@ -14,7 +14,7 @@ import (
 
 type CampaignRow = campaign.Campaign
 
-// campaignColumns is the one mapping of a campaign. The epoch is never written
+// CampaignColumns is the one mapping of a campaign. The epoch is never written
 // with the row: only taking ownership moves it.
 var CampaignColumns = []column.Of[CampaignRow]{
 	column.Text("id", func(c *CampaignRow) *string { return (*string)(&c.ID) }),

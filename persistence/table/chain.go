@@ -23,18 +23,18 @@ const (
 // month's partition of events leaves no chain with a part of its events.
 const looseChain = "(to_char(t.at AT TIME ZONE 'UTC', 'YYYYMM')::integer * 100 + (SELECT "
 
-// tellEvents writes events from an array of rows.
+// TellEvents writes events from an array of rows.
 func TellEvents(slot string) string {
 	return "WITH told AS (" + column.InsertFrom("events", EventColumns) + Told(slot) + ")" + Chained
 }
 
-// told ends an INSERT INTO events AS t.
+// Told ends an INSERT INTO events AS t.
 func Told(slot string) string {
 	return ` ON CONFLICT DO NOTHING RETURNING t.seq, t.digest, t.at, t.attempt_id, CASE WHEN t.seq > 0 THEN t.campaign_id ELSE '' END COLLATE "C" AS owner,
 	CASE WHEN t.seq > 0 THEN t.run ELSE ` + looseChain + slot + `)) END AS chain`
 }
 
-// chained goes on behind the CTE told. The head is taken last of all: it is
+// Chained goes on behind the CTE told. The head is taken last of all: it is
 // locked until the commit.
 const Chained = `, batch AS (
 		SELECT o.owner, o.chain, CASE WHEN o.owner <> '' THEN array_agg(o.seq) END AS seqs, string_agg(o.digest, '') AS digests,
@@ -65,7 +65,7 @@ var (
 	) INSERT INTO event_batches (campaign_id, run, n, seqs, hash) SELECT $1::text, $2::integer, n, $3::bigint[], hash FROM head`
 )
 
-// chainsCap is how many chains a group may append to in that way; with more, one
+// ChainsCap is how many chains a group may append to in that way; with more, one
 // statement for all of them is cheaper.
 const ChainsCap = 4
 

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// absent says whether there is no row with this key, and holds off others who
+// Absent says whether there is no row with this key, and holds off others who
 // want to make it, by the key's advisory lock.
 func Absent(ctx context.Context, tx pgx.Tx, table, column, key string) (bool, error) {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))", table, key); err != nil {
@@ -26,7 +26,7 @@ func Verb(noun string, created bool) journal.Type {
 	return journal.Type(noun + ".changed")
 }
 
-// list makes a nil slice an empty one: the columns know no null.
+// List makes a nil slice an empty one: the columns know no null.
 func List[T any](v []T) []T {
 	if v == nil {
 		return []T{}

@@ -14,7 +14,7 @@ import (
 
 type ContactRow = contact.Contact
 
-// contactColumns is the one mapping of a contact. Its variables stand in
+// ContactColumns is the one mapping of a contact. Its variables stand in
 // contact_variables.
 var ContactColumns = []column.Of[ContactRow]{
 	column.Identifier("id", func(c *ContactRow) *string { return (*string)(&c.ID) }),
@@ -51,7 +51,7 @@ var ContactColumns = []column.Of[ContactRow]{
 	column.Bigint("version", func(c *ContactRow) *int64 { return &c.Version }),
 }
 
-// variablesHash tells whether variables changed, whatever the order of the
+// VariablesHash tells whether variables changed, whatever the order of the
 // map: they are sent to the database only when the stored hash differs.
 func VariablesHash(v map[string]string) int64 {
 	var sum uint64
@@ -78,7 +78,7 @@ func ScanContact(row pgx.CollectableRow) (c contact.Contact, err error) {
 	return c, err
 }
 
-// numberOf is a number in a campaign.
+// NumberOf is a number in a campaign.
 type NumberOf struct {
 	Campaign engine.CampaignID
 	Number   engine.PhoneNumber

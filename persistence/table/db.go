@@ -58,7 +58,7 @@ func (d *DB) loadShapes(ctx context.Context) error {
 	return err
 }
 
-// reshape reads the row types anew and lets every connection prepare anew.
+// Reshape reads the row types anew and lets every connection prepare anew.
 func (d *DB) Reshape(ctx context.Context) error {
 	d.Write.Reset()
 	return d.loadShapes(ctx)

@@ -54,7 +54,7 @@ func (e *epochs) foreign(id engine.CampaignID, stored int64) bool {
 
 func (e *epochs) OnReplaced(f func()) { e.others.Store(&f) }
 
-// stale is the refusal of a write whose epoch is not the stored one.
+// Stale is the refusal of a write whose epoch is not the stored one.
 func (e *epochs) Stale(id engine.CampaignID, stored int64) error {
 	if f := e.others.Load(); f != nil && e.foreign(id, stored) {
 		(*f)()

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// eventRow is an event with what is worked out of it once for its row.
+// EventRow is an event with what is worked out of it once for its row.
 type EventRow struct {
 	*journal.Event
 	data   []byte // JSON of Data
@@ -19,7 +19,7 @@ type EventRow struct {
 	Digest chain.Hash
 }
 
-// eventColumns is the one mapping of an event.
+// EventColumns is the one mapping of an event.
 var EventColumns = []column.Of[EventRow]{
 	column.Text("campaign_id", func(e *EventRow) *string { return (*string)(&e.Campaign) }),
 	column.Bigint("seq", func(e *EventRow) *int64 { return &e.Seq }),
@@ -40,7 +40,7 @@ var EventColumns = []column.Of[EventRow]{
 
 func (e *EventRow) activity() bool { return e.Event.Data.Who != nil }
 
-// newEventRow works out what is stored of an event beside its fields, with the
+// NewEventRow works out what is stored of an event beside its fields, with the
 // digest of the row as it will be read again. The text is made in a buffer that
 // is given back for the next.
 func NewEventRow(e *journal.Event, text []byte) (row EventRow, _ []byte, err error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// tell writes events outside a group commit, in the order of their sequence. It
+// Tell writes events outside a group commit, in the order of their sequence. It
 // is the last that a transaction does: the head of the chain is locked from here
 // on.
 func (d *DB) Tell(ctx context.Context, tx pgx.Tx, events ...journal.Event) error {
@@ -29,7 +29,7 @@ func (d *DB) Tell(ctx context.Context, tx pgx.Tx, events ...journal.Event) error
 	return column.Exec(ctx, tx, tellApart, EventColumns, &d.Shapes.Load().Events, rows...)
 }
 
-// note writes a change of something configured into the history: who, when,
+// Note writes a change of something configured into the history: who, when,
 // and what, named by its identifier.
 func (d *DB) Note(ctx context.Context, tx pgx.Tx, t journal.Type, id string, who engine.Who) error {
 	e := journal.Event{At: time.Now(), Type: t, Version: 1, Data: journal.Data{Who: &who, Reason: id}}

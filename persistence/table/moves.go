@@ -20,7 +20,7 @@ func factsOf(alias, open string) string {
 		", 'live', " + alias + ".attempt_id IS NOT NULL, 'awaits', " + Awaits(alias) + ", 'callback', " + alias + ".callback)"
 }
 
-// awaits is the pass that a contact is in line for, 0 when none.
+// Awaits is the pass that a contact is in line for, 0 when none.
 func Awaits(alias string) string {
 	return "CASE WHEN " + alias + ".due_pass = " + alias + ".used + 1 AND " + alias + ".attempt_id IS NULL AND " + alias +
 		".state <> 'excluded' THEN " + alias + ".due_pass ELSE 0 END"
@@ -56,12 +56,12 @@ func sweep(where, change string, t journal.Type, after string) string {
 	)` + tellMoved(quoted(t))
 }
 
-// closeWaiting does what the machine of a contact does at the end of a run, for
+// CloseWaiting does what the machine of a contact does at the end of a run, for
 // the contacts that wait for a dial; the others have an actor or an owed result.
 var CloseWaiting = sweep("due_at IS NOT NULL", `state = $2, due_at = NULL, result_due_at = NULL,
 	callback = CASE WHEN c.callback IN ('requested', 'pending') THEN 'cancelled' ELSE c.callback END, callback_extra = false`, journal.ContactsClosed, "")
 
-// retune does what the machine of a contact does when Max Attempts is edited.
+// Retune does what the machine of a contact does when Max Attempts is edited.
 var Retune = sweep("max <> $2::text::integer", `max = $2::text::integer,
 	state = CASE WHEN NOT `+usedUp+` OR `+owed+` THEN c.state WHEN `+heard+` THEN 'completed' ELSE 'failed' END,
 	reason = CASE WHEN NOT `+usedUp+` OR `+owed+` THEN reason WHEN `+heard+` THEN '' ELSE 'attempts_exhausted' END,
@@ -81,13 +81,13 @@ const (
 // whatOpen is contact.Open of a row.
 func whatOpen(alias string) string { return alias + ".state IN ('pending', 'unanswered', 'connected')" }
 
-// tellReset writes what the contacts of a run begin with.
+// TellReset writes what the contacts of a run begin with.
 func TellReset(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, ev *journal.Event) error {
 	return tellMoves(ctx, tx, ev, "SELECT NULL::jsonb AS before, "+factsOf("k", whatOpen("k"))+` AS after, k.n FROM (
 			SELECT `+kind+`, count(*) AS n FROM contacts WHERE campaign_id = $6 AND run = $7 GROUP BY `+kind+`) k`, string(id), run)
 }
 
-// tellRestored writes which contacts are not as the run left them: those that
+// TellRestored writes which contacts are not as the run left them: those that
 // were excluded since.
 func TellRestored(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, ev *journal.Event) error {
 	return tellMoves(ctx, tx, ev, `SELECT `+factsOf("r", whatOpen("r"))+` AS before, `+factsOf("c", whatOpen("c"))+` AS after, count(*) AS n

@@ -34,20 +34,20 @@ func (d *DB) loadKey(ctx context.Context) error {
 	return nil
 }
 
-// hashed gives a number as the suppression list keeps that of an erased person.
+// Hashed gives a number as the suppression list keeps that of an erased person.
 func (d *DB) Hashed(n engine.PhoneNumber) string {
 	m := hmac.New(sha256.New, d.key)
 	m.Write([]byte(n))
 	return HashPrefix + hex.EncodeToString(m.Sum(nil)[:hashBytes])
 }
 
-// hashInSQL is hashed of a column, for many rows at once; the two parameters
+// HashInSQL is hashed of a column, for many rows at once; the two parameters
 // are the pads of hashPads.
 func HashInSQL(column, inner, outer string) string {
 	return "'" + HashPrefix + "' || left(encode(sha256(" + outer + "::bytea || sha256(" + inner + "::bytea || convert_to(" + column + ", 'UTF8'))), 'hex'), 32)"
 }
 
-// hashPads are the key's blocks of RFC 2104.
+// HashPads are the key's blocks of RFC 2104.
 func (d *DB) HashPads() (inner, outer []byte) {
 	inner, outer = make([]byte, sha256.BlockSize), make([]byte, sha256.BlockSize)
 	copy(inner, d.key)

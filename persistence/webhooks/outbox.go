@@ -331,7 +331,7 @@ const (
 	purgedAtOnce    = 20_000 // rows
 )
 
-// purgeWebhooks drops what has served its time.
+// PurgeWebhooks drops what has served its time.
 func (s *Endpoints) PurgeWebhooks(ctx context.Context, now time.Time) error {
 	for _, x := range []struct {
 		sql  string
