@@ -43,7 +43,8 @@ const longestCall = 7 * 24 * time.Hour
 
 // AbandonedSince says of each number when it was last abandoned, in any
 // campaign and run; numbers that were not are left out.
-func (s *Store) AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error) {
+func (s *Store) AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber,
+	since time.Time) (map[engine.PhoneNumber]time.Time, error) {
 	if len(numbers) != 1 {
 		return s.abandonedSince(ctx, numbers, since)
 	}
@@ -80,9 +81,11 @@ func (s *Store) abandonedOf(ctx context.Context, keys []abandonOf) (map[abandonO
 	return found, err
 }
 
-func (s *Store) abandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error) {
+func (s *Store) abandonedSince(ctx context.Context, numbers []engine.PhoneNumber,
+	since time.Time) (map[engine.PhoneNumber]time.Time, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT a.to_number, max(a.ended_at) FROM attempts a
-		WHERE NOT a.live AND a.outcome = 'abandoned' AND a.to_number = ANY($1::text[]) AND a.ended_at >= $2 AND a.reserved_at >= $3 GROUP BY 1`,
+		WHERE NOT a.live AND a.outcome = 'abandoned' AND a.to_number = ANY($1::text[]) AND a.ended_at >= $2
+		AND a.reserved_at >= $3 GROUP BY 1`,
 		numbers, since, since.Add(-longestCall))
 	out := map[engine.PhoneNumber]time.Time{}
 	var n engine.PhoneNumber

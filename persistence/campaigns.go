@@ -19,7 +19,8 @@ import (
 // given again is harmless.
 func (s *Store) InsertCampaign(ctx context.Context, c campaign.Campaign, events ...journal.Event) error {
 	return s.db.InTx(ctx, "campaign not stored", func(tx pgx.Tx) error {
-		if err := column.Exec(ctx, tx, table.InsertCampaign, table.CampaignColumns, &s.db.Shapes.Load().Campaigns, &c); err != nil {
+		if err := column.Exec(ctx, tx, table.InsertCampaign, table.CampaignColumns, &s.db.Shapes.Load().Campaigns,
+			&c); err != nil {
 			return err
 		}
 		return s.db.Tell(ctx, tx, events...)
@@ -80,7 +81,8 @@ func (s *Store) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error
 	rows, _ := s.db.Read.Query(ctx, `SELECT c.id FROM campaigns c
 		WHERE c.state IN ('running', 'paused') OR EXISTS (SELECT FROM attempts a WHERE a.live AND a.campaign_id = c.id)
 			OR EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.result_due_at IS NOT NULL)
-			OR c.state = 'completed' AND EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.run = c.run AND k.due_at IS NOT NULL)
+			OR c.state = 'completed' AND EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.run = c.run
+			AND k.due_at IS NOT NULL)
 		ORDER BY c.created_at, c.id`)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[engine.CampaignID])
 	return ids, s.db.Wrap("active campaigns not read", err)
@@ -97,7 +99,8 @@ func (s *Store) owns(ctx context.Context, tx pgx.Tx, kind ownership.Kind, id str
 		return nil
 	}
 	var live bool
-	err := tx.QueryRow(ctx, `SELECT n.left_at IS NULL AND n.expires_at > clock_timestamp() FROM owners w JOIN nodes n USING (incarnation)
+	err := tx.QueryRow(ctx, `SELECT n.left_at IS NULL AND n.expires_at > clock_timestamp() FROM owners w
+		JOIN nodes n USING (incarnation)
 		WHERE w.kind = $1 AND w.identity = $2 AND w.incarnation = $3 FOR SHARE OF w`, kind, id, as).Scan(&live)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):

@@ -14,7 +14,8 @@ import (
 // Events gives a campaign's history in the order of its sequence, from after
 // the given place on: what an audit folds.
 func (s *Store) Events(ctx context.Context, id engine.CampaignID, after int64, limit int) ([]journal.Event, error) {
-	rows, _ := s.db.Read.Query(ctx, table.SelectEvent+"WHERE e.campaign_id = $1 AND e.seq > greatest($2, 0) ORDER BY e.seq LIMIT $3",
+	rows, _ := s.db.Read.Query(ctx, table.SelectEvent+"WHERE e.campaign_id = $1 AND e.seq > greatest($2, 0) "+
+		"ORDER BY e.seq LIMIT $3",
 		string(id), after, limit)
 	events, err := pgx.CollectRows(rows, table.ScanEvent)
 	return events, s.db.Wrap("events not read", err)

@@ -37,7 +37,8 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return failure.New(failure.AwayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
+		return failure.New(failure.AwayCode, "no connection to the database; is it running, and is DATABASE_URL "+
+			"right?", err)
 	}
 	defer func() { _ = conn.Close() }()
 	// The lock of schema changes is waited for as long as it takes.
@@ -70,12 +71,14 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 			continue
 		}
 		if err != nil {
-			return failure.New("migration_failed", "the schema could not be brought up to date; nothing was dialled", err)
+			return failure.New("migration_failed", "the schema could not be brought up to date; nothing was dialled",
+				err)
 		}
 		break
 	}
 	if err := migrateJobs(ctx, url, cfg); err != nil {
-		return failure.New("migration_failed", "the tables of jobs could not be brought up to date; nothing was dialled", err)
+		return failure.New("migration_failed", "the tables of jobs could not be brought up to date; nothing was "+
+			"dialled", err)
 	}
 	return nil
 }
@@ -87,7 +90,8 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 func dropUnfinished(ctx context.Context, db *sql.DB) error {
 	rows, err := db.QueryContext(ctx, `SELECT format('%I.%I', n.nspname, c.relname) FROM pg_index i
 		JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-		WHERE NOT i.indisvalid AND c.relkind = 'i' AND n.nspname = current_schema() AND c.relname !~ '_cc(new|old)[0-9]*$'
+		WHERE NOT i.indisvalid AND c.relkind = 'i' AND n.nspname = current_schema()
+		AND c.relname !~ '_cc(new|old)[0-9]*$'
 			AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)`)
 	if err != nil {
 		return err
@@ -127,7 +131,8 @@ func migrateJobs(ctx context.Context, url string, cfg pool.Config) error {
 		return err
 	}
 	defer pool.Close()
-	m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	m, err := rivermigrate.New(riverpgxv5.New(pool),
+		&rivermigrate.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		return err
 	}
@@ -141,7 +146,8 @@ const migrationTries = 120
 
 // Maintain makes the event partitions of the coming months and drops what has
 // served its time: replies older than a day, number holds long expired, sessions
-// that are over, imports that nobody will finish, nodes that left a month ago. Open calls it; a process that runs for long
+// that are over, imports that nobody will finish, nodes that left a month ago. Open calls it; a process that runs for
+// long
 // calls it once in a while. What is kept for days or years is Retain's.
 func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if err := s.makePartitions(ctx, now); err != nil {
@@ -166,7 +172,8 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 		return err
 	}
 	// Calls name the node they were placed on for longer than anybody asks.
-	if _, err := s.db.Read.Exec(ctx, `DELETE FROM nodes n WHERE coalesce(left_at, expires_at) < clock_timestamp() - interval '30 days'
+	if _, err := s.db.Read.Exec(ctx, `DELETE FROM nodes n WHERE coalesce(left_at,
+		expires_at) < clock_timestamp() - interval '30 days'
 		AND NOT EXISTS (SELECT FROM owners w WHERE w.incarnation = n.incarnation)`); err != nil {
 		return s.db.Wrap("nodes of long ago not dropped", err)
 	}
@@ -186,12 +193,14 @@ func (s *Store) closeUnwatchedLegs(ctx context.Context, now time.Time) error {
 	from := fmt.Sprintf("%012x%020x", now.Add(-unwatchedSince).UnixMilli(), 0)
 	// Of a hold that has ended the row is still there, however long it was.
 	if _, err := s.db.Read.Exec(ctx, `UPDATE legs l SET ended_at = $1 FROM attempts a, number_holds h
-		WHERE h.hold_until <= now() AND a.id = h.attempt_id AND NOT a.live AND l.attempt_id = a.id AND l.ended_at IS NULL`, now); err != nil {
+		WHERE h.hold_until <= now() AND a.id = h.attempt_id AND NOT a.live AND l.attempt_id = a.id
+		AND l.ended_at IS NULL`, now); err != nil {
 		return s.db.Wrap("legs that nobody watches not closed", err)
 	}
 	_, err := s.db.Read.Exec(ctx, `UPDATE legs l SET ended_at = $2 FROM attempts a
 		WHERE l.attempt_id >= $1::uuid AND l.ended_at IS NULL AND a.id = l.attempt_id AND NOT a.live
-			AND NOT EXISTS (SELECT FROM number_holds h WHERE h.attempt_id = l.attempt_id AND (h.hold_until IS NULL OR h.hold_until > now()))`, from, now)
+			AND NOT EXISTS (SELECT FROM number_holds h WHERE h.attempt_id = l.attempt_id AND (h.hold_until IS NULL
+			OR h.hold_until > now()))`, from, now)
 	return s.db.Wrap("legs that nobody watches not closed", err)
 }
 
@@ -216,7 +225,8 @@ func (s *Store) makePartitions(ctx context.Context, now time.Time) error {
 		if there {
 			continue
 		}
-		err := s.db.ChangeSchema(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF events FOR VALUES FROM ('%s') TO ('%s')",
+		err := s.db.ChangeSchema(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF events FOR VALUES "+
+			"FROM ('%s') TO ('%s')",
 			pgx.Identifier{name}.Sanitize(), from.Format(time.RFC3339), from.AddDate(0, 1, 0).Format(time.RFC3339)))
 		switch state, _ := failure.SQLState(err); state {
 		case "42P07", "23505": // another process was faster

@@ -14,12 +14,14 @@ import (
 
 // SavePacing keeps what a campaign's pacing has learnt; of an older owner it
 // keeps nothing.
-func (s *Store) SavePacing(ctx context.Context, id engine.CampaignID, epoch int64, state pacing.State, at time.Time) error {
+func (s *Store) SavePacing(ctx context.Context, id engine.CampaignID, epoch int64, state pacing.State,
+	at time.Time) error {
 	b, err := json.Marshal(state)
 	if err != nil {
 		return err
 	}
-	_, err = s.db.Write.Exec(ctx, `INSERT INTO pacing AS p (campaign_id, epoch, state, at) SELECT id, $2, $3, $4 FROM campaigns WHERE id = $1
+	_, err = s.db.Write.Exec(ctx, `INSERT INTO pacing AS p (campaign_id, epoch, state, at) SELECT id, $2, $3, $4
+		FROM campaigns WHERE id = $1
 		ON CONFLICT (campaign_id) DO UPDATE SET epoch = excluded.epoch, state = excluded.state, at = excluded.at
 		WHERE p.epoch <= excluded.epoch`, string(id), epoch, b, at)
 	return s.db.Wrap("pacing not kept", err)

@@ -15,7 +15,8 @@ import (
 
 // Suppressed gives those of the numbers that are on the suppression list, as
 // themselves or as an erased person's.
-func (s *Store) Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
+func (s *Store) Suppressed(ctx context.Context,
+	numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
 	if len(numbers) != 1 {
 		return s.suppressedOf(ctx, numbers)
 	}
@@ -26,7 +27,8 @@ func (s *Store) Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (
 	return map[engine.PhoneNumber]journal.Suppression{numbers[0]: x}, err
 }
 
-func (s *Store) suppressedOf(ctx context.Context, numbers []engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
+func (s *Store) suppressedOf(ctx context.Context,
+	numbers []engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
 	known := make(map[engine.PhoneNumber]engine.PhoneNumber, len(numbers))
 	asked := make([]string, 0, 2*len(numbers))
 	for _, n := range numbers {
@@ -34,7 +36,8 @@ func (s *Store) suppressedOf(ctx context.Context, numbers []engine.PhoneNumber) 
 		known[engine.PhoneNumber(h)] = n
 		asked = append(asked, string(n), h)
 	}
-	rows, _ := s.db.Read.Query(ctx, "SELECT number, reason, created_at FROM suppressions WHERE number = ANY($1::text[])", asked)
+	rows, _ := s.db.Read.Query(ctx, "SELECT number, reason, created_at FROM suppressions "+
+		"WHERE number = ANY($1::text[])", asked)
 	found, err := pgx.CollectRows(rows, table.ScanSuppression)
 	out := make(map[engine.PhoneNumber]journal.Suppression, len(found))
 	for _, x := range found {
@@ -48,24 +51,28 @@ func (s *Store) suppressedOf(ctx context.Context, numbers []engine.PhoneNumber) 
 
 // Suppressions gives one page of the list, newest first, and how many there
 // are: all, or the one of a number.
-func (s *Store) Suppressions(ctx context.Context, n engine.PhoneNumber, page campaign.Page) (list []journal.Suppression, total int, err error) {
+func (s *Store) Suppressions(ctx context.Context, n engine.PhoneNumber,
+	page campaign.Page) (list []journal.Suppression, total int, err error) {
 	const filter = " FROM suppressions WHERE ($1 = '' OR number IN ($1, $2))"
 	hash := s.db.Hashed(n)
 	if err = s.db.Read.QueryRow(ctx, "SELECT count(*)"+filter, n.E164(), hash).Scan(&total); err != nil {
 		return nil, 0, s.db.Wrap("suppression list not counted", err)
 	}
-	rows, _ := s.db.Read.Query(ctx, "SELECT number, reason, created_at"+filter+" ORDER BY created_at DESC, number LIMIT $3 OFFSET $4", n.E164(), hash, page.Size, pool.Offset(page))
+	rows, _ := s.db.Read.Query(ctx, "SELECT number, reason, created_at"+filter+" ORDER BY created_at DESC, number "+
+		"LIMIT $3 OFFSET $4", n.E164(), hash, page.Size, pool.Offset(page))
 	list, err = pgx.CollectRows(rows, table.ScanSuppression)
 	return list, total, s.db.Wrap("suppression list not read", err)
 }
 
 // Suppress puts numbers on the list and says how many were not on it; one that
 // was keeps its reason. The history has one entry for all of them.
-func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (added int, err error) {
+func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (added int,
+	err error) {
 	now := time.Now()
 	err = s.db.InTx(ctx, "numbers not suppressed", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO suppressions (number, reason, created_at)
-			SELECT DISTINCT n, $2, $3::timestamptz FROM unnest($1::text[]) n ON CONFLICT (number) DO NOTHING`, numbers, reason, now)
+			SELECT DISTINCT n, $2, $3::timestamptz FROM unnest($1::text[]) n ON CONFLICT (number) DO NOTHING`, numbers,
+			reason, now)
 		if added = int(tag.RowsAffected()); err != nil || added == 0 {
 			return err
 		}
@@ -73,7 +80,8 @@ func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reas
 		if len(numbers) == 1 {
 			what = numbers[0].String() // masked
 		}
-		e := journal.Event{At: now, Type: journal.SuppressionAdded, Version: 1, Data: journal.Data{Who: &who, Reason: what, Count: added}}
+		e := journal.Event{At: now, Type: journal.SuppressionAdded, Version: 1, Data: journal.Data{Who: &who,
+			Reason: what, Count: added}}
 		return s.db.Tell(ctx, tx, e)
 	})
 	return added, err

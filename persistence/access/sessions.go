@@ -48,7 +48,8 @@ func (s *Accounts) CreateSession(ctx context.Context, u engine.UserSession, keep
 			return err
 		}
 		_, err = tx.Exec(ctx, `DELETE FROM user_sessions WHERE hash IN
-			(SELECT hash FROM user_sessions WHERE user_id = $1 ORDER BY created_at DESC, hash OFFSET $2)`, string(u.User), keep)
+			(SELECT hash FROM user_sessions WHERE user_id = $1 ORDER BY created_at DESC, hash OFFSET $2)`,
+			string(u.User), keep)
 		return err
 	})
 }

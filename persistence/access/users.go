@@ -22,7 +22,8 @@ func NewAccounts(db *table.DB) *Accounts { return &Accounts{db: db} }
 const userColumns = "id, email, role, password_hash, active, created_at, last_login_at, token_generation, locked_until"
 
 func scanUser(row pgx.CollectableRow) (u engine.User, err error) {
-	err = row.Scan(&u.ID, &u.Email, &u.Role, &u.PasswordHash, &u.Active, &u.CreatedAt, &u.LastLoginAt, &u.TokenGeneration, &u.LockedUntil)
+	err = row.Scan(&u.ID, &u.Email, &u.Role, &u.PasswordHash, &u.Active, &u.CreatedAt, &u.LastLoginAt,
+		&u.TokenGeneration, &u.LockedUntil)
 	return u, err
 }
 
@@ -30,7 +31,8 @@ func scanUser(row pgx.CollectableRow) (u engine.User, err error) {
 var (
 	ErrUserNotFound = engine.NotFound("user_not_found", "no user has this identifier")
 	ErrUserExists   = engine.Conflict("user_exists", "a user with this e-mail address exists already")
-	ErrLastAdmin    = engine.Conflict("last_admin", "this is the only administrator who may log in; make another user one first")
+	ErrLastAdmin    = engine.Conflict("last_admin", "this is the only administrator who may log in; make another "+
+		"user one first")
 )
 
 func (s *Accounts) oneUser(ctx context.Context, where string, arg any) (u engine.User, ok bool, err error) {
@@ -62,8 +64,10 @@ func (s *Accounts) Users(ctx context.Context) ([]engine.User, error) {
 // CreateUser stores a new user; ErrUserExists when the address is taken.
 func (s *Accounts) CreateUser(ctx context.Context, u engine.User, who engine.Who) error {
 	return s.db.InTx(ctx, "user not stored", func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, "INSERT INTO users ("+userColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
-			string(u.ID), u.Email, u.Role, u.PasswordHash, u.Active, table.OrNow(u.CreatedAt), u.LastLoginAt, u.TokenGeneration, u.LockedUntil)
+		tag, err := tx.Exec(ctx, "INSERT INTO users ("+userColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) "+
+			"ON CONFLICT DO NOTHING",
+			string(u.ID), u.Email, u.Role, u.PasswordHash, u.Active, table.OrNow(u.CreatedAt), u.LastLoginAt,
+			u.TokenGeneration, u.LockedUntil)
 		if err != nil {
 			return err
 		}
@@ -79,11 +83,13 @@ func (s *Accounts) CreateUser(ctx context.Context, u engine.User, who engine.Who
 // and tokens of a user who is not active any more, or has a new password, end with
 // it; a new password unlocks.
 // ErrLastAdmin when nobody would be left who may change users.
-func (s *Accounts) UpdateUser(ctx context.Context, id engine.UserID, change func(*engine.User), who engine.Who) (u engine.User, err error) {
+func (s *Accounts) UpdateUser(ctx context.Context, id engine.UserID, change func(*engine.User),
+	who engine.Who) (u engine.User, err error) {
 	err = s.db.InTx(ctx, "user not changed", func(tx pgx.Tx) error {
 		// The administrators too, in one order: two who take each other's role away at
 		// the same time must not both succeed.
-		if _, err := tx.Exec(ctx, "SELECT FROM users WHERE id = $1 OR role = 'admin' ORDER BY id FOR UPDATE", string(id)); err != nil {
+		if _, err := tx.Exec(ctx, "SELECT FROM users WHERE id = $1 OR role = 'admin' ORDER BY id FOR UPDATE",
+			string(id)); err != nil {
 			return err
 		}
 		rows, _ := tx.Query(ctx, "SELECT "+userColumns+" FROM users WHERE id = $1", string(id))
@@ -99,7 +105,8 @@ func (s *Accounts) UpdateUser(ctx context.Context, id engine.UserID, change func
 		}
 		if was.Active && was.Role == "admin" && !(u.Active && u.Role == "admin") {
 			var others bool
-			err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM users WHERE role = 'admin' AND active AND id <> $1)", string(id)).Scan(&others)
+			err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM users WHERE role = 'admin' AND active AND id <> $1)",
+				string(id)).Scan(&others)
 			if err != nil {
 				return err
 			}
@@ -113,7 +120,8 @@ func (s *Accounts) UpdateUser(ctx context.Context, id engine.UserID, change func
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, `UPDATE users SET role = $2, password_hash = $3, active = $4, token_generation = $5, locked_until = $6,
+		_, err := tx.Exec(ctx, `UPDATE users SET role = $2, password_hash = $3, active = $4, token_generation = $5,
+			locked_until = $6,
 				failed_logins = CASE WHEN $6::timestamptz IS NULL THEN 0 ELSE failed_logins END WHERE id = $1`,
 			string(id), u.Role, u.PasswordHash, u.Active, u.TokenGeneration, u.LockedUntil)
 		if err != nil {
@@ -134,14 +142,16 @@ func (s *Accounts) UpdateUser(ctx context.Context, id engine.UserID, change func
 
 // LoggedIn notes when a user logged in; those that failed before are forgotten.
 func (s *Accounts) LoggedIn(ctx context.Context, id engine.UserID, at time.Time) error {
-	_, err := s.db.Read.Exec(ctx, "UPDATE users SET last_login_at = $2, failed_logins = 0, locked_until = NULL WHERE id = $1", string(id), at)
+	_, err := s.db.Read.Exec(ctx, "UPDATE users SET last_login_at = $2, failed_logins = 0, locked_until = NULL "+
+		"WHERE id = $1", string(id), at)
 	return s.db.Wrap("log-in not noted", err)
 }
 
 // LogInFailed counts a log-in that failed, and locks the account with the last of
 // engine.LogInFailures; while it is locked nothing is counted. An address that
 // nobody has takes as long as any other.
-func (s *Accounts) LogInFailed(ctx context.Context, email string, at time.Time, who engine.Who) (locked bool, err error) {
+func (s *Accounts) LogInFailed(ctx context.Context, email string, at time.Time, who engine.Who) (locked bool,
+	err error) {
 	err = s.db.InTx(ctx, "failed log-in not noted", func(tx pgx.Tx) error {
 		// Whoever tries hears nothing of how long a commit takes.
 		if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
@@ -149,8 +159,10 @@ func (s *Accounts) LogInFailed(ctx context.Context, email string, at time.Time, 
 		}
 		rows, _ := tx.Query(ctx, `UPDATE users SET
 				failed_logins = CASE WHEN locked_until IS NULL THEN failed_logins + 1 ELSE 1 END,
-				locked_until = CASE WHEN locked_until IS NULL AND failed_logins + 1 >= $3 THEN $2::timestamptz + $4::interval END
-			WHERE email = $1 AND active AND (locked_until IS NULL OR locked_until <= $2) RETURNING id, locked_until IS NOT NULL`,
+				locked_until = CASE WHEN locked_until IS NULL
+					AND failed_logins + 1 >= $3 THEN $2::timestamptz + $4::interval END
+			WHERE email = $1 AND active AND (locked_until IS NULL OR locked_until <= $2)
+			RETURNING id, locked_until IS NOT NULL`,
 			email, at, engine.LogInFailures, engine.LogInLock)
 		var id string
 		_, err := pgx.ForEachRow(rows, []any{&id, &locked}, func() error { return nil })

@@ -164,7 +164,8 @@ func InsertFrom[T any](table string, cols []Of[T]) string {
 		}
 		into.WriteString(c.Name)
 	}
-	return "INSERT INTO " + table + " AS t (" + into.String() + ") SELECT " + into.String() + " FROM unnest($1::" + table + "[])"
+	return "INSERT INTO " + table + " AS t (" + into.String() + ") SELECT " + into.String() + " FROM unnest($1::" +
+		table + "[])"
 }
 
 // UpsertInto adds what happens to a row that exists, when the condition holds.

@@ -27,7 +27,8 @@ func ReadLayout[T any](ctx context.Context, tx pgx.Tx, l *Layout, table string, 
 	for i, c := range cols {
 		at[c.Name] = i
 	}
-	if err := tx.QueryRow(ctx, "SELECT reltype FROM pg_class WHERE oid = $1::text::regclass", table).Scan(&l.oid); err != nil {
+	if err := tx.QueryRow(ctx, "SELECT reltype FROM pg_class WHERE oid = $1::text::regclass",
+		table).Scan(&l.oid); err != nil {
 		return err
 	}
 	rows, _ := tx.Query(ctx, `SELECT attname, atttypid FROM pg_attribute
@@ -56,5 +57,6 @@ func ReadLayout[T any](ctx context.Context, tx pgx.Tx, l *Layout, table string, 
 }
 
 func mismatch(table, column string) error {
-	return engine.Unavailable("schema_mismatch", "the database's schema does not fit this program: "+table+"."+column, 0)
+	return engine.Unavailable("schema_mismatch", "the database's schema does not fit this program: "+table+"."+column,
+		0)
 }

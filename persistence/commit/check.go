@@ -80,7 +80,8 @@ func (c *checks) epochs() {
 	}
 	c.t.queue("epochs", [][]byte{ids.Param()}, func(rows [][][]byte) error {
 		for _, r := range rows {
-			asked[engine.CampaignID(r[0])] = int64(binary.BigEndian.Uint64(r[1])) //nolint:gosec // two's complement is the wire form
+			epoch := binary.BigEndian.Uint64(r[1])
+			asked[engine.CampaignID(r[0])] = int64(epoch) //nolint:gosec // two's complement is the wire form
 		}
 		c.each(func(i int, w *journal.Write) {
 			if w.Campaign != "" && asked[w.Campaign] != w.Epoch {
@@ -214,7 +215,8 @@ func (c *checks) replies() {
 	if first == nil {
 		return
 	}
-	params := [][]byte{a[0].Param(), a[1].Param(), a[2].Param(), a[3].Param(), a[4].Param(), a[5].Param(), c.t.g.instants.Param()}
+	params := [][]byte{a[0].Param(), a[1].Param(), a[2].Param(), a[3].Param(), a[4].Param(), a[5].Param(),
+		c.t.g.instants.Param()}
 	c.t.queue("replies", params, func(rows [][][]byte) error {
 		for _, r := range rows {
 			delete(first, replyKey{string(r[0]), string(r[1]), string(r[2])})
@@ -335,31 +337,33 @@ func (c *checks) keyCaps() {
 		return
 	}
 	c.t.queue("keylock", [][]byte{a[0].Param()}, nothing)
-	c.t.queue("keycalls", [][]byte{a[0].Param(), a[1].Param(), since.Param(), a[2].Param()}, func(rows [][][]byte) error {
-		placed, oldest := map[engine.KeyID]int64{}, map[engine.KeyID]time.Time{}
-		for _, r := range rows {
-			k := engine.KeyID(r[0])
-			placed[k], oldest[k] = int64(binary.BigEndian.Uint64(r[1])), column.InstantOf(r[2]) //nolint:gosec // a count
-		}
-		for k, list := range asked {
-			for _, i := range list {
-				n := c.t.writes[i].Intent.KeyCap
-				if c.t.refused[i] != nil {
-					continue
-				}
-				if placed[k] < int64(n.Calls) {
-					placed[k]++
-					continue
-				}
-				nth, ok := oldest[k]
-				if !ok {
-					nth = n.Now // all of them are of this moment
-				}
-				c.refuse(i, n.Refusal(nth))
+	c.t.queue("keycalls", [][]byte{a[0].Param(), a[1].Param(), since.Param(), a[2].Param()},
+		func(rows [][][]byte) error {
+			placed, oldest := map[engine.KeyID]int64{}, map[engine.KeyID]time.Time{}
+			for _, r := range rows {
+				k := engine.KeyID(r[0])
+				placed[k], oldest[k] = int64(binary.BigEndian.Uint64(r[1])),
+					column.InstantOf(r[2]) //nolint:gosec // a count
 			}
-		}
-		return nil
-	})
+			for k, list := range asked {
+				for _, i := range list {
+					n := c.t.writes[i].Intent.KeyCap
+					if c.t.refused[i] != nil {
+						continue
+					}
+					if placed[k] < int64(n.Calls) {
+						placed[k]++
+						continue
+					}
+					nth, ok := oldest[k]
+					if !ok {
+						nth = n.Now // all of them are of this moment
+					}
+					c.refuse(i, n.Refusal(nth))
+				}
+			}
+			return nil
+		})
 }
 
 // variables asks which contacts' variables are not stored as they are now:

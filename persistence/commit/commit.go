@@ -42,10 +42,12 @@ var statements = map[string]string{
 			SELECT id FROM attempts WHERE id = ANY($2::uuid[]) AND NOT live
 		), held AS (
 			INSERT INTO number_holds AS h (number, attempt_id, bound)
-			SELECT u.number, u.attempt, now() + u."left" * interval '1 microsecond' FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS u(number, attempt, "left")
+			SELECT u.number, u.attempt, now() + u."left" * interval '1 microsecond'
+			FROM unnest($1::text[], $2::uuid[], $3::bigint[]) AS u(number, attempt, "left")
 			WHERE NOT EXISTS (SELECT FROM done WHERE done.id = u.attempt)
 			ORDER BY u.number
-			ON CONFLICT (number) DO UPDATE SET attempt_id = excluded.attempt_id, hold_until = NULL, bound = excluded.bound
+			ON CONFLICT (number) DO UPDATE SET attempt_id = excluded.attempt_id, hold_until = NULL,
+			bound = excluded.bound
 			WHERE h.attempt_id = excluded.attempt_id OR h.hold_until <= now()
 			RETURNING attempt_id
 		) SELECT attempt_id FROM held UNION ALL SELECT id FROM done`,
@@ -58,11 +60,13 @@ var statements = map[string]string{
 		FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS u(key, cap, since)
 		CROSS JOIN LATERAL (
 			SELECT reserved_at, row_number() OVER (ORDER BY reserved_at DESC) AS n FROM attempts
-			WHERE key_id = u.key AND key_id <> '' AND reserved_at > u.since AND (consumed OR live) AND id <> ALL($4::uuid[])
+			WHERE key_id = u.key AND key_id <> '' AND reserved_at > u.since AND (consumed OR live)
+			AND id <> ALL($4::uuid[])
 		) a GROUP BY u.key`,
 	// When the attempt began that keeps another from being allowed; one that is
 	// stored already is a repeat and no refusal.
-	"capped": `SELECT u.attempt, a.reserved_at FROM unnest($1::text[], $2::uuid[], $3::integer[], $4::timestamptz[]) AS u(number, attempt, cap, since)
+	"capped": `SELECT u.attempt, a.reserved_at FROM unnest($1::text[], $2::uuid[], $3::integer[], $4::timestamptz[])
+		AS u(number, attempt, cap, since)
 		CROSS JOIN LATERAL (
 			SELECT reserved_at, row_number() OVER (ORDER BY reserved_at DESC) AS n FROM attempts
 			WHERE to_number = u.number AND reserved_at > u.since AND (consumed OR live)
@@ -76,12 +80,15 @@ var statements = map[string]string{
 	// Behind the contacts: only the version that stands brings its variables, and
 	// an erased person gets none back.
 	"variables": `INSERT INTO contact_variables AS t (contact_id, hash, variables)
-		SELECT u.id, u.hash, u.variables FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::jsonb[]) AS u(id, version, hash, variables)
-		JOIN contacts c ON c.id = u.id AND c.version = u.version AND NOT starts_with(c.number, '` + engine.ErasedPrefix + `')
+		SELECT u.id, u.hash, u.variables FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::jsonb[])
+		AS u(id, version, hash, variables)
+		JOIN contacts c ON c.id = u.id AND c.version = u.version
+		AND NOT starts_with(c.number, '` + engine.ErasedPrefix + `')
 		ON CONFLICT (contact_id) DO UPDATE SET hash = excluded.hash, variables = excluded.variables`,
 	"attempts": column.UpsertInto("attempts", table.AttemptColumns, "id", table.AttemptNewer),
 	"recordings": `INSERT INTO recordings (attempt_id, campaign_id, place, started_at)
-		SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[]) ON CONFLICT (attempt_id) DO NOTHING`,
+		SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[]) ON CONFLICT (attempt_id)
+		DO NOTHING`,
 	"reviews":      insertReviews,
 	"legs":         column.UpsertInto("legs", table.LegColumns, "attempt_id, n", table.LegNewer),
 	"events":       table.TellEvents(table.OwnSlot),
@@ -93,13 +100,15 @@ var statements = map[string]string{
 	// By the server's clock, which says when the hold is over: the program's may
 	// stand elsewhere. The bound of an intent of the release before is of a call
 	// before it, or missing: then what the loser says counts.
-	"lost": `UPDATE number_holds h SET hold_until = CASE WHEN u.owed THEN greatest(h.bound, now() + u."left" * interval '1 microsecond')
+	"lost": `UPDATE number_holds h SET hold_until = CASE WHEN u.owed THEN greatest(h.bound,
+		now() + u."left" * interval '1 microsecond')
 			ELSE now() + u."left" * interval '1 microsecond' END
 		FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::boolean[]) AS u(number, attempt, "left", owed)
 		WHERE h.number = u.number AND h.attempt_id = u.attempt`,
 	"exclusions": `INSERT INTO exclusions AS t (campaign_id, number, match, reason, lifted, created_at)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::text[], $5::boolean[], $6::timestamptz[])
-		ON CONFLICT (campaign_id, number, match) DO UPDATE SET reason = excluded.reason, lifted = excluded.lifted, created_at = excluded.created_at
+		ON CONFLICT (campaign_id, number, match) DO UPDATE SET reason = excluded.reason, lifted = excluded.lifted,
+		created_at = excluded.created_at
 		WHERE excluded.created_at >= t.created_at`,
 	"suppressions": `INSERT INTO suppressions (number, reason, created_at)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[]) ON CONFLICT (number) DO NOTHING`,
@@ -127,7 +136,8 @@ func NewWriter(db *table.DB) *Writer {
 func Prepare(ctx context.Context, c *pgx.Conn) error {
 	for name, sql := range statements {
 		if _, err := c.PgConn().Prepare(ctx, name, sql, nil); err != nil {
-			return failure.New("schema_mismatch", "the database's schema does not fit this program: statement "+name, err)
+			return failure.New("schema_mismatch", "the database's schema does not fit this program: statement "+name,
+				err)
 		}
 	}
 	return nil
@@ -215,7 +225,8 @@ func rejected(cause error) error {
 	if state, constraint := failure.SQLState(cause); state == "23505" && constraint == "contacts_number" {
 		return journal.ErrContactExists
 	}
-	return &engine.Error{Kind: engine.KindInternal, Code: "write_rejected", Detail: "the database cannot store this write"}
+	return &engine.Error{Kind: engine.KindInternal, Code: "write_rejected",
+		Detail: "the database cannot store this write"}
 }
 
 func (w *Writer) commitOnce(ctx context.Context, writes []journal.Write, refused []error, repeated bool) error {
@@ -232,7 +243,8 @@ func (w *Writer) commitOnce(ctx context.Context, writes []journal.Write, refused
 		g.rows.reset()
 		w.groups.Put(g)
 	}()
-	tx := &commit{ctx: ctx, now: w.db.Config.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused, repeated: repeated, hashed: w.db.Hashed, marks: &w.marks, staleEpoch: w.db.Epochs.Stale}
+	tx := &commit{ctx: ctx, now: w.db.Config.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused,
+		repeated: repeated, hashed: w.db.Hashed, marks: &w.marks, staleEpoch: w.db.Epochs.Stale}
 	if err := tx.run(); err != nil {
 		if !tx.conn.IsClosed() && tx.conn.TxStatus() != 'I' {
 			_ = tx.rollback()

@@ -33,7 +33,8 @@ func (t *commit) queueEvents() (err error) {
 		if err != nil {
 			return err
 		}
-		links = append(links, link{campaign: column.Clean(string(e.Campaign)), run: e.Run, seq: e.Seq, at: e.At.UnixMicro(), digest: row.Digest})
+		links = append(links, link{campaign: column.Clean(string(e.Campaign)), run: e.Run, seq: e.Seq,
+			at: e.At.UnixMicro(), digest: row.Digest})
 		loose = loose || e.Seq <= 0
 	}
 	t.g.links = links
@@ -62,7 +63,8 @@ func (t *commit) queueBatch(events []link) {
 		digests = append(digests, events[i].digest[:]...)
 	}
 	t.g.text = digests
-	run := binary.BigEndian.AppendUint32(nil, uint32(int32(events[0].run))) //nolint:gosec // two's complement is the wire form
+	run := binary.BigEndian.AppendUint32(nil,
+		uint32(int32(events[0].run))) //nolint:gosec // two's complement is the wire form
 	t.queue("append batch", [][]byte{[]byte(events[0].campaign), run, seqs.Param(), digests}, nothing)
 }
 
@@ -78,7 +80,8 @@ func (l *link) sameChain(m *link) bool { return l.campaign == m.campaign && l.ru
 
 // compare gives the order in which the statement for all chains takes events.
 func (l link) compare(m link) int {
-	return cmp.Or(cmp.Compare(l.campaign, m.campaign), cmp.Compare(l.run, m.run), cmp.Compare(l.seq, m.seq), cmp.Compare(l.at, m.at),
+	return cmp.Or(cmp.Compare(l.campaign, m.campaign), cmp.Compare(l.run, m.run), cmp.Compare(l.seq, m.seq),
+		cmp.Compare(l.at, m.at),
 		bytes.Compare(l.digest[:], m.digest[:]))
 }
 

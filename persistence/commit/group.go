@@ -61,7 +61,8 @@ type retuneOf struct {
 
 func newGroup() *group {
 	return &group{rows: gathered{
-		contactAt: map[engine.ContactID]int{}, attemptAt: map[engine.AttemptID]int{}, campaignAt: map[engine.CampaignID]int{},
+		contactAt: map[engine.ContactID]int{}, attemptAt: map[engine.AttemptID]int{},
+		campaignAt: map[engine.CampaignID]int{},
 	}}
 }
 

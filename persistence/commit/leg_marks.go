@@ -36,7 +36,8 @@ type sentLeg struct {
 // which are few and not remembered.
 func sentLegOf(l *table.LegRow) (s sentLeg, ok bool) {
 	s.n = l.N
-	s.legMark = legMark{seq: l.Leg.Seq, code: l.Leg.SIPCode, q850: l.Leg.Q850, sent: micros(l.Leg.SentAt), ended: micros(l.Leg.EndedAt),
+	s.legMark = legMark{seq: l.Leg.Seq, code: l.Leg.SIPCode, q850: l.Leg.Q850, sent: micros(l.Leg.SentAt),
+		ended:  micros(l.Leg.EndedAt),
 		dialog: l.Leg.Dialog != nil}
 	return s, l.Far.Kind == "" && column.ParseID(l.Attempt, &s.attempt)
 }

@@ -15,7 +15,8 @@ func TestALegIsRememberedOnceItsCommitIsConfirmed(t *testing.T) {
 	at := time.Now()
 	leg := func(i int, seq int) sentLeg {
 		a := engine.AttemptID(numberedID(i))
-		s, ok := sentLegOf(&table.LegRow{Attempt: string(a), N: 1, Leg: &attempt.Leg{ID: a.Leg(1), SentAt: &at, Seq: seq}})
+		s, ok := sentLegOf(&table.LegRow{Attempt: string(a), N: 1, Leg: &attempt.Leg{ID: a.Leg(1), SentAt: &at,
+			Seq: seq}})
 		if !ok {
 			t.Fatal("not one that is remembered")
 		}
@@ -52,7 +53,8 @@ func TestALegIsRememberedOnceItsCommitIsConfirmed(t *testing.T) {
 	if m.stored(&a) || m.stored(&later) {
 		t.Error("what another server stored is taken for stored")
 	}
-	if _, ok := sentLegOf(&table.LegRow{Attempt: numberedID(1), N: 2, Leg: &attempt.Leg{}, Far: table.FarLeg{Kind: attempt.PeerBot}}); ok {
+	if _, ok := sentLegOf(&table.LegRow{Attempt: numberedID(1), N: 2, Leg: &attempt.Leg{},
+		Far: table.FarLeg{Kind: attempt.PeerBot}}); ok {
 		t.Error("a far leg is remembered")
 	}
 }

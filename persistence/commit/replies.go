@@ -18,11 +18,13 @@ const replyLife = 24 * time.Hour
 // is there already, with the same body of the same moment, is this one, whose
 // commit was not heard of.
 const KeepReplies = `INSERT INTO idempotency AS t (key_id, route, token, body_hash, status, body, at)
-		SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bytea[], $7::timestamptz[]) AS u(key_id, route, token)
+		SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bytea[],
+		$7::timestamptz[]) AS u(key_id, route, token)
 		ORDER BY u.key_id, u.route, u.token
 		ON CONFLICT (key_id, route, token) DO UPDATE
 		SET body_hash = excluded.body_hash, status = excluded.status, body = excluded.body, at = excluded.at
-		WHERE t.at <= excluded.at - interval '24 hours' OR (t.at = excluded.at AND t.body_hash = excluded.body_hash AND t.body = excluded.body)
+		WHERE t.at <= excluded.at - interval '24 hours' OR (t.at = excluded.at AND t.body_hash = excluded.body_hash
+		AND t.body = excluded.body)
 		RETURNING key_id, route, token`
 
 // FindReply gives the stored reply of key, route and token; ok is false when
@@ -39,7 +41,8 @@ func (w *Writer) repliesOf(ctx context.Context, keys []replyKey) (map[replyKey]j
 	}
 	rows, _ := w.db.Read.Query(ctx, `SELECT t.key_id, t.route, t.token, t.body_hash, t.status, t.body, t.at
 		FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[], $3::text[]) u(key_id, route, token)) u
-		JOIN idempotency t ON t.key_id = u.key_id AND t.route = u.route AND t.token = u.token WHERE t.at > now() - $4::interval`, pool.PlannedEachTime, of, routes, tokens, replyLife)
+		JOIN idempotency t ON t.key_id = u.key_id AND t.route = u.route AND t.token = u.token
+		WHERE t.at > now() - $4::interval`, pool.PlannedEachTime, of, routes, tokens, replyLife)
 	found := make(map[replyKey]journal.Reply)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r journal.Reply, err error) {
 		err = row.Scan(&r.Key, &r.Route, &r.Token, &r.BodyHash, &r.Status, &r.Body, &r.At)

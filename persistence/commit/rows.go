@@ -41,7 +41,8 @@ func (t *commit) queueRows() error {
 	if err := t.queueLegs(); err != nil {
 		return err
 	}
-	if err := addRows(t, "campaigns", &t.g.campaigns, table.CampaignColumns, &shapes.Campaigns, r.campaigns); err != nil {
+	if err := addRows(t, "campaigns", &t.g.campaigns, table.CampaignColumns, &shapes.Campaigns,
+		r.campaigns); err != nil {
 		return err
 	}
 	t.queueHolds()
@@ -73,7 +74,8 @@ func (t *commit) queueSweep(name string, id engine.CampaignID, to string, s *jou
 		binary.BigEndian.AppendUint32(nil, uint32(s.Limit))}, nothing) //nolint:gosec // never negative
 }
 
-func addRows[T any](t *commit, name string, b *column.Batch[T], cols []column.Of[T], shape *column.Layout, rows []*T) error {
+func addRows[T any](t *commit, name string, b *column.Batch[T], cols []column.Of[T], shape *column.Layout,
+	rows []*T) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -113,7 +115,8 @@ func (t *commit) queueLegs() error {
 		}
 		for i := range a.Peers {
 			p := &a.Peers[i]
-			if err := put(a, len(a.Legs)+i, &p.Leg, table.FarLeg{Kind: p.Kind, State: p.State, URI: p.URI}); err != nil {
+			if err := put(a, len(a.Legs)+i, &p.Leg, table.FarLeg{Kind: p.Kind, State: p.State,
+				URI: p.URI}); err != nil {
 				return err
 			}
 		}
@@ -155,7 +158,8 @@ func (t *commit) queueHolds() {
 		t.queue("released", [][]byte{numbers.Param(), attempts.Param()}, nothing)
 	}
 	if lost := t.g.rows.lost; len(lost) > 0 {
-		numbers, attempts, left, owed := t.texts(0), t.arrayOf(1, pgtype.UUIDOID), t.arrayOf(2, pgtype.Int8OID), t.arrayOf(3, pgtype.BoolOID)
+		numbers, attempts, left, owed := t.texts(0), t.arrayOf(1, pgtype.UUIDOID), t.arrayOf(2, pgtype.Int8OID),
+			t.arrayOf(3, pgtype.BoolOID)
 		for _, h := range lost {
 			numbers.Text(string(h.Number))
 			attempts.ID(string(h.Attempt))
@@ -187,7 +191,8 @@ func (t *commit) queueExclusions() error {
 		lifted.Bool(x.Lifted)
 		created.Instant(table.OrNow(x.CreatedAt))
 	}
-	t.queue("exclusions", [][]byte{campaigns.Param(), numbers.Param(), matches.Param(), reasons.Param(), lifted.Param(), created.Param()}, nothing)
+	t.queue("exclusions", [][]byte{campaigns.Param(), numbers.Param(), matches.Param(), reasons.Param(),
+		lifted.Param(), created.Param()}, nothing)
 	return nil
 }
 
@@ -207,7 +212,8 @@ func (t *commit) queueSuppressions() {
 
 // queueRecordings notes the recordings of attempts that ended.
 func (t *commit) queueRecordings() {
-	ids, campaigns, places, started := t.arrayOf(0, pgtype.UUIDOID), t.texts(1), t.texts(2), t.arrayOf(3, pgtype.TimestamptzOID)
+	ids, campaigns, places, started := t.arrayOf(0, pgtype.UUIDOID), t.texts(1), t.texts(2), t.arrayOf(3,
+		pgtype.TimestamptzOID)
 	n := 0
 	for _, a := range t.g.rows.attempts {
 		if a.Live() || a.Quality == nil || a.Quality.Recording == nil {
@@ -229,7 +235,8 @@ func (t *commit) queueRecordings() {
 func (t *commit) queueReviews() {
 	ids, dice, campaigns := t.arrayOf(0, pgtype.UUIDOID), t.arrayOf(1, pgtype.Int8OID), t.texts(2)
 	trunks, countries, verdicts, before := t.texts(3), t.texts(4), t.texts(5), t.texts(6)
-	confidence, took, answered := t.arrayOf(7, pgtype.Int8OID), t.arrayOf(8, pgtype.Int8OID), t.arrayOf(9, pgtype.TimestamptzOID)
+	confidence, took, answered := t.arrayOf(7, pgtype.Int8OID), t.arrayOf(8, pgtype.Int8OID), t.arrayOf(9,
+		pgtype.TimestamptzOID)
 	n := 0
 	for _, a := range t.g.rows.attempts {
 		if !reviewable(a) {
@@ -248,18 +255,22 @@ func (t *commit) queueReviews() {
 		answered.Instant(*a.AnsweredAt)
 	}
 	if n > 0 {
-		t.queue("reviews", [][]byte{ids.Param(), dice.Param(), campaigns.Param(), trunks.Param(), countries.Param(), verdicts.Param(), before.Param(),
+		t.queue("reviews", [][]byte{ids.Param(), dice.Param(), campaigns.Param(), trunks.Param(), countries.Param(),
+			verdicts.Param(), before.Param(),
 			confidence.Param(), took.Param(), answered.Param()}, nothing)
 	}
 }
 
 func reviewable(a *attempt.Attempt) bool {
-	return !a.Live() && a.Campaign != "" && a.Verdict != "" && a.AnsweredAt != nil && a.Quality != nil && a.Quality.Recording != nil
+	return !a.Live() && a.Campaign != "" && a.Verdict != "" && a.AnsweredAt != nil && a.Quality != nil &&
+		a.Quality.Recording != nil
 }
 
-const insertReviews = `INSERT INTO amd_reviews (attempt_id, campaign_id, trunk, country, verdict, revised_from, confidence, amd_ms, answered_at)
+const insertReviews = `INSERT INTO amd_reviews (attempt_id, campaign_id, trunk, country, verdict, revised_from,
+	confidence, amd_ms, answered_at)
 	SELECT u.id, u.campaign, u.trunk, u.country, u.verdict, u.before, u.confidence / 1e6, u.took, u.answered
-	FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::timestamptz[])
+	FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[],
+	$9::bigint[], $10::timestamptz[])
 		AS u(id, dice, campaign, trunk, country, verdict, before, confidence, took, answered)
 	JOIN campaigns c ON c.id = u.campaign AND u.dice < coalesce((c.settings->>'amd_review_ppm')::bigint, 0)
 	ON CONFLICT (attempt_id) DO NOTHING`

@@ -44,19 +44,23 @@ func (s *Roster) oneContact(ctx context.Context, where string, args ...any) (c c
 }
 
 // ContactByNumber: ok is false when the campaign has no such contact.
-func (s *Roster) ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, err error) {
+func (s *Roster) ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact,
+	ok bool, err error) {
 	c, ok, err = s.byNumber.Of(ctx, table.NumberOf{Campaign: id, Number: n})
 	c.Variables = maps.Clone(c.Variables) // somebody else may have got the same
 	return c, ok, err
 }
 
-func (s *Roster) contactsByNumber(ctx context.Context, keys []table.NumberOf) (map[table.NumberOf]contact.Contact, error) {
+func (s *Roster) contactsByNumber(ctx context.Context, keys []table.NumberOf) (map[table.NumberOf]contact.Contact,
+	error) {
 	campaigns, numbers := make([]string, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
 		campaigns[i], numbers[i] = string(k.Campaign), string(k.Number)
 	}
-	rows, _ := s.db.Read.Query(ctx, "SELECT "+column.Names(table.ContactColumns, "c")+`, v.variables FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) u(campaign_id, number)) u
-		JOIN contacts c ON c.campaign_id = u.campaign_id AND c.number = u.number LEFT JOIN contact_variables v ON v.contact_id = c.id`, pool.PlannedEachTime, campaigns, numbers)
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+column.Names(table.ContactColumns,
+		"c")+`, v.variables FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) u(campaign_id, number)) u
+		JOIN contacts c ON c.campaign_id = u.campaign_id AND c.number = u.number
+		LEFT JOIN contact_variables v ON v.contact_id = c.id`, pool.PlannedEachTime, campaigns, numbers)
 	list, err := pgx.CollectRows(rows, table.ScanContact)
 	found := make(map[table.NumberOf]contact.Contact, len(list))
 	for i := range list {
@@ -75,7 +79,8 @@ func (s *Roster) ContactByID(ctx context.Context, id engine.ContactID) (c contac
 
 // ContactsMatching lists contacts whose variables contain all pairs, in list
 // order. No pairs match nobody.
-func (s *Roster) ContactsMatching(ctx context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error) {
+func (s *Roster) ContactsMatching(ctx context.Context, id engine.CampaignID,
+	match map[string]string) ([]contact.Contact, error) {
 	if len(match) == 0 {
 		return nil, nil
 	}
@@ -88,8 +93,10 @@ func (s *Roster) ContactsMatching(ctx context.Context, id engine.CampaignID, mat
 
 // ExcludedContacts lists the contacts with one of the numbers that are excluded
 // from the campaign.
-func (s *Roster) ExcludedContacts(ctx context.Context, id engine.CampaignID, numbers []engine.PhoneNumber) ([]contact.Contact, error) {
-	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.campaign_id = $1 AND c.number = ANY($2::text[]) AND c.state = 'excluded'", string(id), numbers)
+func (s *Roster) ExcludedContacts(ctx context.Context, id engine.CampaignID,
+	numbers []engine.PhoneNumber) ([]contact.Contact, error) {
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.campaign_id = $1 AND c.number = ANY($2::text[]) "+
+		"AND c.state = 'excluded'", string(id), numbers)
 	list, err := pgx.CollectRows(rows, table.ScanContact)
 	return list, s.db.Wrap("excluded contacts not read", err)
 }
@@ -98,8 +105,10 @@ func (s *Roster) ExcludedContacts(ctx context.Context, id engine.CampaignID, num
 // that wait for a dial in the run and whose number is on the suppression list: of
 // these numbers, or of all when there are none. One that only an erased person's
 // entry covers is left to its intent.
-func (s *Roster) SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber, after engine.ContactID, limit int) ([]contact.Contact, error) {
-	rows, _ := s.db.Read.Query(ctx, table.SelectContact+`WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND c.attempt_id IS NULL
+func (s *Roster) SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
+	after engine.ContactID, limit int) ([]contact.Contact, error) {
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+`WHERE c.campaign_id = $1 AND c.run = $2
+		AND c.due_at IS NOT NULL AND c.attempt_id IS NULL
 		AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[])) AND ($4 = '' OR c.id > $4::uuid)
 		AND EXISTS (SELECT FROM suppressions s WHERE s.number = c.number)
 		ORDER BY c.id LIMIT $5`, string(id), run, numbers, string(after), limit)
@@ -109,8 +118,10 @@ func (s *Roster) SuppressedContacts(ctx context.Context, id engine.CampaignID, r
 
 // ResultsOverdue lists contacts whose result time-out has passed, the longest
 // overdue first.
-func (s *Roster) ResultsOverdue(ctx context.Context, id engine.CampaignID, now time.Time, limit int) ([]contact.Contact, error) {
-	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.campaign_id = $1 AND c.result_due_at <= $2 ORDER BY c.result_due_at LIMIT $3",
+func (s *Roster) ResultsOverdue(ctx context.Context, id engine.CampaignID, now time.Time,
+	limit int) ([]contact.Contact, error) {
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.campaign_id = $1 AND c.result_due_at <= $2 "+
+		"ORDER BY c.result_due_at LIMIT $3",
 		string(id), now, limit)
 	list, err := pgx.CollectRows(rows, table.ScanContact)
 	return list, s.db.Wrap("overdue results not read", err)
@@ -120,7 +131,8 @@ func (s *Roster) ResultsOverdue(ctx context.Context, id engine.CampaignID, now t
 // its attempts of all runs, and how many there are. The filter is a contact
 // state or ""; a page may be of one number, or of those whom the callbacks panel
 // counts under a word.
-func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (list campaign.ContactList, err error) {
+func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (list campaign.ContactList,
+	err error) {
 	where, args := "WHERE c.campaign_id = $1", []any{string(id)}
 	only := func(condition, value string) {
 		if value != "" {
@@ -132,13 +144,15 @@ func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campai
 	only("c.number", page.Phone.E164())
 	if page.Callback != "" {
 		args = append(args, page.Callback.Among())
-		where += " AND c.callback = ANY($" + strconv.Itoa(len(args)) + "::text[]) AND c.callback <> ''" // the index knows no other
+		// the index knows no other
+		where += " AND c.callback = ANY($" + strconv.Itoa(len(args)) + "::text[]) AND c.callback <> ''"
 	}
 	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM contacts c "+where, args...).Scan(&list.Total); err != nil {
 		return list, s.db.Wrap("contacts not counted", err)
 	}
 	n := len(args)
-	rows, _ := s.db.Read.Query(ctx, table.SelectContact+where+" ORDER BY c.position, c.id LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2),
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+where+" ORDER BY c.position, c.id "+
+		"LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2),
 		append(args, page.Size, pool.Offset(page))...)
 	found, err := pgx.CollectRows(rows, table.ScanContact)
 	if err != nil {
@@ -151,7 +165,8 @@ func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campai
 		ids[i], at[found[i].ID] = string(found[i].ID), i
 		list.Contacts[i].Contact = found[i]
 	}
-	attempts, err := s.db.Attempts(ctx, "WHERE a.campaign_id = $1 AND a.contact_id = ANY($2::uuid[]) ORDER BY a.id", string(id), ids)
+	attempts, err := s.db.Attempts(ctx, "WHERE a.campaign_id = $1 AND a.contact_id = ANY($2::uuid[]) ORDER BY a.id",
+		string(id), ids)
 	for i := range attempts {
 		v := &list.Contacts[at[attempts[i].Contact]]
 		v.Attempts = append(v.Attempts, attempts[i])
@@ -161,22 +176,26 @@ func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campai
 
 // ContactView gives one contact of a campaign with its attempts of all runs; ok
 // is false when the campaign has no such contact.
-func (s *Roster) ContactView(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (v campaign.ContactView, ok bool, err error) {
+func (s *Roster) ContactView(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (v campaign.ContactView,
+	ok bool, err error) {
 	if v.Contact, ok, err = s.ContactByID(ctx, cid); err != nil || !ok || v.Contact.Campaign != id {
 		return campaign.ContactView{}, false, err
 	}
-	v.Attempts, err = s.db.Attempts(ctx, "WHERE a.campaign_id = $1 AND a.contact_id = $2 ORDER BY a.id", string(id), string(cid))
+	v.Attempts, err = s.db.Attempts(ctx, "WHERE a.campaign_id = $1 AND a.contact_id = $2 ORDER BY a.id", string(id),
+		string(cid))
 	return v, err == nil, err
 }
 
 // ContactFacts tells what holds a contact back that its row does not say.
-func (s *Roster) ContactFacts(ctx context.Context, c *contact.Contact, order contact.Order) (f campaign.ContactFacts, err error) {
+func (s *Roster) ContactFacts(ctx context.Context, c *contact.Contact, order contact.Order) (f campaign.ContactFacts,
+	err error) {
 	err = s.db.Read.QueryRow(ctx, `SELECT
 			EXISTS (SELECT FROM suppressions WHERE number IN ($1, $5)),
 			EXISTS (SELECT FROM exclusions WHERE campaign_id = $2 AND number = $1 AND match = '{}' AND NOT lifted),
 			EXISTS (SELECT FROM number_holds WHERE number = $1 AND (hold_until IS NULL OR hold_until > $3)),
 			(SELECT hold_until FROM number_holds WHERE number = $1),
-			(SELECT max(ended_at) FROM attempts WHERE NOT live AND outcome = 'abandoned' AND to_number = $1 AND ended_at > $3 - $4::interval)`,
+			(SELECT max(ended_at) FROM attempts WHERE NOT live AND outcome = 'abandoned' AND to_number = $1
+				AND ended_at > $3 - $4::interval)`,
 		c.Number.E164(), string(c.Campaign), order.Now, pacing.SeatedAfterAbandon, s.db.Hashed(c.Number)).
 		Scan(&f.Suppressed, &f.Excluded, &f.Held, &f.HeldUntil, &f.AbandonedAt)
 	if err != nil {
@@ -199,7 +218,8 @@ func (s *Roster) ahead(ctx context.Context, c *contact.Contact, order contact.Or
 	if order.Overdue > 0 {
 		overdue = &order.Overdue
 	}
-	const due = " FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.attempt_id IS NULL AND c.due_at <= $3 AND "
+	const due = " FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.attempt_id IS NULL " +
+		"AND c.due_at <= $3 AND "
 	class, at := c.DueClass, *c.DueAt
 	if order.Promoted(c) {
 		class, at = contact.DueTrigger, at.Add(order.Overdue)
@@ -208,7 +228,8 @@ func (s *Roster) ahead(ctx context.Context, c *contact.Contact, order contact.Or
 			(SELECT 1`+due+`c.due_class < $5 AND c.due_class < 3 LIMIT $4)
 			UNION ALL (SELECT 1`+due+`$5 > 1 AND `+promotedBy6+` LIMIT $4)
 			UNION ALL (SELECT 1`+due+`$5 < 2 AND c.due_class = $5 AND (c.due_at, c.position) < ($7, $8) LIMIT $4)
-			UNION ALL (SELECT 1`+due+`$5 = 1 AND `+promotedBy6+` AND (c.due_at + $6::interval, c.position) < ($7, $8) LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 = 1 AND `+promotedBy6+` AND (c.due_at + $6::interval, c.position) < ($7, $8)
+			LIMIT $4)
 			UNION ALL (SELECT 1`+due+`$5 = 2 AND c.due_class = 2 AND c.position < $8 LIMIT $4)
 			UNION ALL (SELECT 1`+due+`$5 = 3 AND c.due_class = 3 AND NOT coalesce(`+promotedBy6+`, false)
 				AND (`+dueGroup+`, c.due_at, c.position) < ($9, $7, $8) LIMIT $4)

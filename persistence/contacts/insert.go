@@ -49,7 +49,8 @@ func (s *Roster) AddContacts(ctx context.Context, add journal.ContactInsert) (re
 				report.Duplicates++
 			}
 		}
-		err = tx.QueryRow(ctx, "SELECT count(*) FROM contacts WHERE campaign_id = $1", string(add.Campaign)).Scan(&report.Total)
+		err = tx.QueryRow(ctx, "SELECT count(*) FROM contacts WHERE campaign_id = $1",
+			string(add.Campaign)).Scan(&report.Total)
 		if err != nil {
 			return err
 		}
@@ -67,8 +68,10 @@ func (s *Roster) AddContacts(ctx context.Context, add journal.ContactInsert) (re
 }
 
 // addRowsOf inserts rows and says what became of each contact of the list.
-func addRowsOf(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, rows newRows, sticky bool) ([]campaign.BatchResult, error) {
-	q, _ := tx.Query(ctx, addContacts, string(add.Campaign), add.Run, add.Source, add.Max, int(add.DueClass), add.At, sticky,
+func addRowsOf(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, rows newRows,
+	sticky bool) ([]campaign.BatchResult, error) {
+	q, _ := tx.Query(ctx, addContacts, string(add.Campaign), add.Run, add.Source, add.Max, int(add.DueClass), add.At,
+		sticky,
 		rows.ids, rows.numbers, rows.hashes, rows.variables)
 	list, err := pgx.CollectRows(q, func(row pgx.CollectableRow) (r campaign.BatchResult, err error) {
 		return r, row.Scan(&r.Status, column.Hex(&r.ContactID))
@@ -95,7 +98,8 @@ func keepAnswer(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, beca
 	if r == nil {
 		return nil
 	}
-	tag, err := tx.Exec(ctx, commit.KeepReplies, []string{string(r.Key)}, []string{r.Route}, []string{r.Token}, []string{r.BodyHash},
+	tag, err := tx.Exec(ctx, commit.KeepReplies, []string{string(r.Key)}, []string{r.Route}, []string{r.Token},
+		[]string{r.BodyHash},
 		[]int32{int32(r.Status)}, [][]byte{r.Body}, []time.Time{r.At}) //nolint:gosec // a status has three digits
 	if err == nil && tag.RowsAffected() == 0 {
 		err = journal.ErrReplyExists
@@ -105,7 +109,8 @@ func keepAnswer(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, beca
 
 // lockForAdding keeps other additions out, so that positions ascend, checks
 // the owner's epoch, and says whether exclusions are sticky.
-func (s *Roster) lockForAdding(ctx context.Context, tx pgx.Tx, id engine.CampaignID, epoch int64) (sticky bool, err error) {
+func (s *Roster) lockForAdding(ctx context.Context, tx pgx.Tx, id engine.CampaignID, epoch int64) (sticky bool,
+	err error) {
 	var stored int64
 	err = tx.QueryRow(ctx, `SELECT epoch, coalesce((settings->>'sticky_exclusion')::boolean, false)
 		FROM campaigns WHERE id = $1 FOR NO KEY UPDATE`, string(id)).Scan(&stored, &sticky)
@@ -156,17 +161,21 @@ func insertRows(add *journal.ContactInsert) (r newRows, err error) {
 // addContacts: rows that exist with the same identifier are this list's own,
 // from a first time whose outcome was not heard of.
 var addContacts = `WITH given AS MATERIALIZED (
-		SELECT * FROM unnest($8::uuid[], $9::text[], $10::bigint[], $11::jsonb[]) WITH ORDINALITY AS u(id, number, hash, variables, n)
+		SELECT * FROM unnest($8::uuid[], $9::text[], $10::bigint[], $11::jsonb[]) WITH ORDINALITY
+		AS u(id, number, hash, variables, n)
 	), refused AS MATERIALIZED (
 		SELECT g.id FROM given g WHERE $7 AND (
-			EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = $1 AND NOT x.lifted AND x.number = g.number AND x.match = '{}')
-			OR EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = $1 AND NOT x.lifted AND x.number = '' AND x.match <> '{}' AND g.variables @> x.match))
+			EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = $1 AND NOT x.lifted AND x.number = g.number
+			AND x.match = '{}')
+			OR EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = $1 AND NOT x.lifted AND x.number = ''
+			AND x.match <> '{}' AND g.variables @> x.match))
 	), mine AS MATERIALIZED (
 		SELECT g.id FROM given g JOIN contacts c ON c.id = g.id WHERE c.campaign_id = $1
 	), base AS (
 		SELECT coalesce(max(position), 0) AS position FROM contacts WHERE campaign_id = $1
 	), added AS (
-		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at, updated_at, version)
+		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at,
+			updated_at, version)
 		SELECT g.id, $1, g.number, base.position + g.n, $3, $2, '` + string(contact.Pending) + `', $4, $6, $5, $6, $6, 1
 		FROM given g, base WHERE g.id NOT IN (SELECT id FROM refused) AND g.id NOT IN (SELECT id FROM mine)
 		ORDER BY g.n
@@ -184,17 +193,20 @@ var addContacts = `WITH given AS MATERIALIZED (
 	ORDER BY g.n`
 
 // boundBy are the exclusions that a campaign can show.
-const boundBy = " FROM exclusions WHERE campaign_id = $1 AND NOT lifted AND NOT starts_with(number, '" + engine.ErasedPrefix + "')"
+const boundBy = " FROM exclusions WHERE campaign_id = $1 AND NOT lifted AND NOT starts_with(number, '" +
+	engine.ErasedPrefix + "')"
 
 // ListExclusions gives one page of what binds a campaign now, newest first, and how
 // many there are: all, or the one of a number. Those of erased persons, who have no
 // number any more, are left out.
-func (s *Roster) ListExclusions(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber, page campaign.Page) (list []journal.Exclusion, total int, err error) {
+func (s *Roster) ListExclusions(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber,
+	page campaign.Page) (list []journal.Exclusion, total int, err error) {
 	const filter = boundBy + " AND ($2 = '' OR number = $2)"
 	if err = s.db.Read.QueryRow(ctx, "SELECT count(*)"+filter, string(id), n.E164()).Scan(&total); err != nil {
 		return nil, 0, s.db.Wrap("exclusions not counted", err)
 	}
-	rows, _ := s.db.Read.Query(ctx, "SELECT number, match, reason, created_at"+filter+" ORDER BY created_at DESC, number, match LIMIT $3 OFFSET $4",
+	rows, _ := s.db.Read.Query(ctx, "SELECT number, match, reason, created_at"+filter+" "+
+		"ORDER BY created_at DESC, number, match LIMIT $3 OFFSET $4",
 		string(id), n.E164(), page.Size, pool.Offset(page))
 	list, err = pgx.CollectRows(rows, scanExclusion(id))
 	return list, total, s.db.Wrap("exclusions not read", err)
@@ -202,12 +214,14 @@ func (s *Roster) ListExclusions(ctx context.Context, id engine.CampaignID, n eng
 
 // ExclusionsAfter gives up to limit of what binds a campaign now behind an exclusion,
 // ordered by number and metadata. Those of erased persons are left out.
-func (s *Roster) ExclusionsAfter(ctx context.Context, id engine.CampaignID, after journal.Exclusion, limit int) ([]journal.Exclusion, error) {
+func (s *Roster) ExclusionsAfter(ctx context.Context, id engine.CampaignID, after journal.Exclusion,
+	limit int) ([]journal.Exclusion, error) {
 	match := after.Match
 	if match == nil {
 		match = map[string]string{}
 	}
-	rows, _ := s.db.Read.Query(ctx, "SELECT number, match, reason, created_at"+boundBy+" AND (number, match) > ($2, $3::jsonb) ORDER BY number, match LIMIT $4",
+	rows, _ := s.db.Read.Query(ctx, "SELECT number, match, reason, created_at"+boundBy+" "+
+		"AND (number, match) > ($2, $3::jsonb) ORDER BY number, match LIMIT $4",
 		string(id), after.Number.E164(), match, limit)
 	list, err := pgx.CollectRows(rows, scanExclusion(id))
 	return list, s.db.Wrap("exclusions not read", err)

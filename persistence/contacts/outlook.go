@@ -25,13 +25,16 @@ const countAhead = `SELECT c.reason, count(*), coalesce(sum(c.attempts), 0)::big
 
 const latestAttempts = `SELECT count(*), count(a.answered_at), count(a.served_at),
 		count(*) FILTER (WHERE a.outcome = 'abandoned'),
-		coalesce(sum(extract(epoch FROM a.ended_at - a.bot_connected_at)) FILTER (WHERE a.served_at IS NOT NULL), 0)::float8,
+		coalesce(sum(extract(epoch FROM a.ended_at - a.bot_connected_at)) FILTER (WHERE a.served_at IS NOT NULL),
+			0)::float8,
 		coalesce(sum(extract(epoch FROM coalesce(a.answered_at, a.ended_at) - a.invite_at)), 0)::float8
 	FROM (SELECT answered_at, served_at, outcome, ended_at, bot_connected_at, invite_at FROM attempts
-		WHERE campaign_id = $1 AND NOT live AND consumed AND invite_at IS NOT NULL ORDER BY reserved_at DESC, id DESC LIMIT $2) a`
+		WHERE campaign_id = $1 AND NOT live AND consumed AND invite_at IS NOT NULL ORDER BY reserved_at DESC, id DESC
+		LIMIT $2) a`
 
 const waitingNumbers = `SELECT min(k.number), count(*) FROM contacts k
-	WHERE k.campaign_id = $1 AND k.run = $2 AND k.state IN ('pending', 'unanswered', 'connected') AND k.attempt_id IS NULL AND k.due_at IS NOT NULL
+	WHERE k.campaign_id = $1 AND k.run = $2 AND k.state IN ('pending', 'unanswered', 'connected')
+	AND k.attempt_id IS NULL AND k.due_at IS NOT NULL
 		AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = k.number)
 	GROUP BY left(k.number, $3) ORDER BY 2 DESC LIMIT $4`
 

@@ -22,12 +22,17 @@ var errRunMoved = engine.Conflict("run_moved", "the campaign is in another run b
 
 // leaveOut takes the contacts that were connected before along into a run for
 // the unreached, as final.
-const leaveOut = `UPDATE contacts SET run = $2, due_pass = 0, due_at = NULL, result_due_at = NULL, exclude_after_call = false,
-		state = CASE WHEN state NOT IN ('pending', 'unanswered', 'connected') THEN state WHEN has_result THEN 'completed' ELSE 'failed' END,
-		reason = CASE WHEN state NOT IN ('pending', 'unanswered', 'connected') THEN reason WHEN has_result THEN '' ELSE 'connected_no_result' END,
-		callback = CASE WHEN callback IN ('requested', 'pending') THEN 'cancelled' ELSE callback END, callback_extra = false,
+const leaveOut = `UPDATE contacts SET run = $2, due_pass = 0, due_at = NULL, result_due_at = NULL,
+	exclude_after_call = false,
+		state = CASE WHEN state NOT IN ('pending', 'unanswered', 'connected') THEN state
+			WHEN has_result THEN 'completed' ELSE 'failed' END,
+		reason = CASE WHEN state NOT IN ('pending', 'unanswered', 'connected') THEN reason WHEN has_result THEN ''
+			ELSE 'connected_no_result' END,
+		callback = CASE WHEN callback IN ('requested', 'pending') THEN 'cancelled'
+			ELSE callback END, callback_extra = false,
 		attempt_id = NULL, updated_at = $3, version = version + 1
-	WHERE campaign_id = $1 AND run < $2 AND connected_once AND state <> 'excluded' AND NOT starts_with(number, '` + engine.ErasedPrefix + `')`
+	WHERE campaign_id = $1 AND run < $2 AND connected_once AND state <> 'excluded'
+	AND NOT starts_with(number, '` + engine.ErasedPrefix + `')`
 
 // outOfRuns: nobody dials an erased person, who has no number; in the next run
 // such a contact counts among the excluded.
@@ -39,12 +44,14 @@ const outOfRuns = "(c.state = 'excluded' OR starts_with(c.number, '" + engine.Er
 // kept for RestoreContacts and for its counters. The campaign's row is in that
 // run already. ev is a contacts.reset, which tells what the contacts begin with. Given
 // again, it changes nothing more.
-func (s *Roster) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error {
+func (s *Roster) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time,
+	ev journal.Event) error {
 	return s.db.InTx(ctx, "contacts not prepared for the next run", func(tx pgx.Tx) error {
 		if err := inRun(ctx, tx, id, run); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, "INSERT INTO contact_runs SELECT * FROM contacts WHERE campaign_id = $1 AND run < $2 ON CONFLICT DO NOTHING",
+		_, err := tx.Exec(ctx, "INSERT INTO contact_runs SELECT * FROM contacts WHERE campaign_id = $1 AND run < $2 "+
+			"ON CONFLICT DO NOTHING",
 			string(id), run)
 		if err != nil {
 			return err
@@ -56,9 +63,12 @@ func (s *Roster) ResetContacts(ctx context.Context, id engine.CampaignID, run in
 		}
 		_, err = tx.Exec(ctx, `UPDATE contacts c SET run = $2, used = 0, unconsumed = 0,
 				max = coalesce((k.settings->>'max_attempts')::integer, c.max),
-				last_outcome = '', last_disposition = '', last_talk = 0, longest_talk = 0, connected_once = false, has_result = false, rang_unanswered = false,
-				due_pass = 1, callback = '', callback_at = NULL, callback_extra = false, result_due_at = NULL, exclude_after_call = false,
-				reason = CASE WHEN c.state = 'excluded' THEN c.reason WHEN `+outOfRuns+` THEN '`+history.ErasedReason+`' ELSE '' END,
+				last_outcome = '', last_disposition = '', last_talk = 0, longest_talk = 0, connected_once = false,
+					has_result = false, rang_unanswered = false,
+				due_pass = 1, callback = '', callback_at = NULL, callback_extra = false, result_due_at = NULL,
+					exclude_after_call = false,
+				reason = CASE WHEN c.state = 'excluded' THEN c.reason
+					WHEN `+outOfRuns+` THEN '`+history.ErasedReason+`' ELSE '' END,
 				due_at = CASE WHEN `+outOfRuns+` THEN NULL ELSE $3::timestamptz END,
 				due_class = CASE WHEN `+outOfRuns+` THEN c.due_class ELSE 2 END,
 				state = CASE WHEN `+outOfRuns+` THEN 'excluded' ELSE 'pending' END,
@@ -87,7 +97,8 @@ func inRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) error 
 // RunOfContacts is the run that the campaign's contacts are in, all of them; 0
 // when there are none.
 func (s *Roster) RunOfContacts(ctx context.Context, id engine.CampaignID) (run int, err error) {
-	err = s.db.Read.QueryRow(ctx, "SELECT coalesce((SELECT run FROM contacts WHERE campaign_id = $1 ORDER BY position LIMIT 1), 0)", string(id)).Scan(&run)
+	err = s.db.Read.QueryRow(ctx, "SELECT coalesce((SELECT run FROM contacts WHERE campaign_id = $1 "+
+		"ORDER BY position LIMIT 1), 0)", string(id)).Scan(&run)
 	return run, s.db.Wrap("run of the contacts not read", err)
 }
 
@@ -104,7 +115,8 @@ var restored = func() string {
 		case "due_at":
 			b.WriteString("due_at = CASE WHEN c.state = 'excluded' THEN NULL ELSE r.due_at END, ")
 		case "reason":
-			b.WriteString("reason = CASE WHEN c.state = 'excluded' AND r.state <> 'excluded' THEN c.reason ELSE r.reason END, ")
+			b.WriteString("reason = CASE WHEN c.state = 'excluded' AND r.state <> 'excluded' THEN c.reason " +
+				"ELSE r.reason END, ")
 		default:
 			b.WriteString(c.Name + " = r." + c.Name + ", ")
 		}

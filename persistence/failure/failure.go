@@ -37,11 +37,13 @@ var sentences = map[Away]string{
 	Unreachable: "the database cannot be reached; it is tried again, see that the server runs",
 	Silent:      "the database does not answer in time; it is tried again, see what the server is busy with",
 	Full:        "the volume of the database is full; make room on it, the rest goes by itself",
-	Exhausted:   "the database is out of memory, connections or another resource; it is tried again, give the server more",
-	ReadOnly:    "the database takes no writes: it is a standby or was made read-only; promote it, end that, or point DATABASE_URL at the primary",
-	Failing:     "the storage of the database gives errors; look into the server's log",
-	Busy:        "the database is locked by something else; it is tried again",
-	Closed:      "the database refuses us: wrong credentials, or no such database; check DATABASE_URL",
+	Exhausted: "the database is out of memory, connections or another resource; it is tried again, give the server " +
+		"more",
+	ReadOnly: "the database takes no writes: it is a standby or was made read-only; promote it, end that, or " +
+		"point DATABASE_URL at the primary",
+	Failing: "the storage of the database gives errors; look into the server's log",
+	Busy:    "the database is locked by something else; it is tried again",
+	Closed:  "the database refuses us: wrong credentials, or no such database; check DATABASE_URL",
 }
 
 // verdict is what an error of the database means for what was to be written.

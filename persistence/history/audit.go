@@ -33,10 +33,11 @@ type Audit struct {
 	Unchained int `json:"unchained"`
 	// Unsigned are the runs whose checkpoints were there before checkpoints were
 	// signed; nothing vouches for them.
-	Unsigned []int      `json:"unsigned,omitempty"`
-	Batches  int        `json:"batches"`
-	Runs     []RunAudit `json:"runs"`            // in ascending order; runs that were prepared and discarded are left out
-	Heads    []Head     `json:"heads,omitempty"` // of every run
+	Unsigned []int `json:"unsigned,omitempty"`
+	Batches  int   `json:"batches"`
+	// in ascending order; runs that were prepared and discarded are left out
+	Runs  []RunAudit `json:"runs"`
+	Heads []Head     `json:"heads,omitempty"` // of every run
 	// Findings are the rows that are not as they were written, the first of them.
 	Findings []Finding `json:"findings"`
 	More     bool      `json:"more,omitempty"` // there are more than are listed
@@ -126,47 +127,48 @@ func (a *auditor) found(f Finding) {
 // when there is none.
 func (s *Records) Audit(ctx context.Context, id engine.CampaignID, trusted ...seal.Public) (out Audit, err error) {
 	out.Campaign = id
-	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		a := &auditor{Audit: &out, ctx: ctx, tx: tx, id: id}
-		var present int
-		err := tx.QueryRow(ctx, "SELECT run FROM campaigns WHERE id = $1", string(id)).Scan(&present)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return table.ErrCampaignNotFound
-		}
-		if err != nil {
-			return err
-		}
-		fold := tally.Runs{}
-		if err := fromCheckpoints(ctx, tx, id, fold); err != nil {
-			return err
-		}
-		if err = a.events(fold); err == nil {
-			err = a.chains()
-		}
-		if err == nil {
-			err = a.checkpoints(trusted)
-		}
-		if err == nil {
-			err = a.strays()
-		}
-		if err == nil {
-			err = a.rows()
-		}
-		if err != nil {
-			return err
-		}
-		for run := range fold {
-			if run > present {
-				continue
+	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+		func(tx pgx.Tx) error {
+			a := &auditor{Audit: &out, ctx: ctx, tx: tx, id: id}
+			var present int
+			err := tx.QueryRow(ctx, "SELECT run FROM campaigns WHERE id = $1", string(id)).Scan(&present)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return table.ErrCampaignNotFound
 			}
-			tables, err := countRun(ctx, tx, id, run)
 			if err != nil {
 				return err
 			}
-			out.Runs = append(out.Runs, RunAudit{run, tally.Compare(fold.Counters(run), tables)})
-		}
-		return nil
-	})
+			fold := tally.Runs{}
+			if err := fromCheckpoints(ctx, tx, id, fold); err != nil {
+				return err
+			}
+			if err = a.events(fold); err == nil {
+				err = a.chains()
+			}
+			if err == nil {
+				err = a.checkpoints(trusted)
+			}
+			if err == nil {
+				err = a.strays()
+			}
+			if err == nil {
+				err = a.rows()
+			}
+			if err != nil {
+				return err
+			}
+			for run := range fold {
+				if run > present {
+					continue
+				}
+				tables, err := countRun(ctx, tx, id, run)
+				if err != nil {
+					return err
+				}
+				out.Runs = append(out.Runs, RunAudit{run, tally.Compare(fold.Counters(run), tables)})
+			}
+			return nil
+		})
 	slices.SortFunc(out.Runs, func(x, y RunAudit) int { return x.Run - y.Run })
 	slices.SortStableFunc(out.Findings, func(x, y Finding) int {
 		return cmp.Or(x.Run-y.Run, cmp.Compare(x.Batch, y.Batch), cmp.Compare(x.Seq, y.Seq))
@@ -181,7 +183,8 @@ func (s *Records) Audit(ctx context.Context, id engine.CampaignID, trusted ...se
 // events folds all events and holds each against its digest.
 func (a *auditor) events(fold tally.Runs) error {
 	var begun *int64 // the first number in a batch
-	err := a.tx.QueryRow(a.ctx, "SELECT min(seqs[1]) FROM event_batches WHERE campaign_id = $1", string(a.id)).Scan(&begun)
+	err := a.tx.QueryRow(a.ctx, "SELECT min(seqs[1]) FROM event_batches WHERE campaign_id = $1",
+		string(a.id)).Scan(&begun)
 	if err != nil {
 		return err
 	}
@@ -198,12 +201,14 @@ func (a *auditor) events(fold tally.Runs) error {
 			case e.digest == nil && (begun == nil || e.Seq < *begun):
 				a.Unchained++
 			case e.digest == nil:
-				a.found(Finding{Run: e.Run, Seq: e.Seq, What: "an event that is in no batch: it was added, or its digest was removed"})
+				a.found(Finding{Run: e.Run, Seq: e.Seq, What: "an event that is in no batch: it was added, or its " +
+					"digest was removed"})
 			default:
 				a.chained++
 				if !e.whole() {
-					a.found(Finding{Run: e.Run, Batch: a.batchOf(e.Seq), Seq: e.Seq, Contact: e.Contact, Attempt: e.Attempt,
-						What: "the event is not as it was written (" + string(e.Type) + ")"})
+					a.found(Finding{Run: e.Run, Batch: a.batchOf(e.Seq), Seq: e.Seq, Contact: e.Contact,
+						Attempt: e.Attempt,
+						What:    "the event is not as it was written (" + string(e.Type) + ")"})
 				}
 			}
 		}
@@ -218,7 +223,8 @@ func (a *auditor) events(fold tally.Runs) error {
 // batchOf is the batch that an event is in, 0 when none.
 func (a *auditor) batchOf(seq int64) (n int64) {
 	if len(a.Findings) < findingsCap {
-		_ = a.tx.QueryRow(a.ctx, "SELECT coalesce(min(n), 0) FROM event_batches WHERE campaign_id = $1 AND $2 = ANY(seqs)", string(a.id), seq).Scan(&n)
+		_ = a.tx.QueryRow(a.ctx, "SELECT coalesce(min(n), 0) FROM event_batches WHERE campaign_id = $1 "+
+			"AND $2 = ANY(seqs)", string(a.id), seq).Scan(&n)
 	}
 	return n
 }
@@ -309,7 +315,8 @@ func (a *auditor) strays() error {
 		return nil
 	}
 	rows, _ := a.tx.Query(a.ctx, `SELECT run, seq FROM events WHERE campaign_id = $1 AND seq > 0 AND digest IS NOT NULL
-		EXCEPT ALL SELECT b.run, unnest(b.seqs) FROM event_batches b WHERE b.campaign_id = $1 ORDER BY 1, 2 LIMIT $2`, string(a.id), findingsCap)
+		EXCEPT ALL SELECT b.run, unnest(b.seqs) FROM event_batches b WHERE b.campaign_id = $1 ORDER BY 1, 2 LIMIT $2`,
+		string(a.id), findingsCap)
 	f := Finding{What: "an event that is in no batch of its run: it was added"}
 	_, err := pgx.ForEachRow(rows, []any{&f.Run, &f.Seq}, func() error {
 		a.found(f)

@@ -14,16 +14,17 @@ import (
 // history once. What was kept of months whose events are gone must be signed with a
 // trusted key.
 func (s *Records) AuditLoose(ctx context.Context, trusted ...seal.Public) (out Audit, err error) {
-	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		a := &auditor{Audit: &out, ctx: ctx, tx: tx}
-		kept := func() error { return a.checkpoints(trusted) }
-		for _, step := range []func() error{a.looseEvents, a.chains, kept, a.looseStrays, a.looseRemoved} {
-			if err := step(); err != nil {
-				return err
+	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+		func(tx pgx.Tx) error {
+			a := &auditor{Audit: &out, ctx: ctx, tx: tx}
+			kept := func() error { return a.checkpoints(trusted) }
+			for _, step := range []func() error{a.looseEvents, a.chains, kept, a.looseStrays, a.looseRemoved} {
+				if err := step(); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 	return out, s.db.Wrap("history of no campaign not audited", err)
 }
 
@@ -32,7 +33,8 @@ func (s *Records) AuditLoose(ctx context.Context, trusted ...seal.Public) (out A
 func (a *auditor) looseEvents() error {
 	// Since when events are chained: what has no digest is older.
 	var since time.Time
-	err := a.tx.QueryRow(a.ctx, "SELECT max(tstamp)::timestamp AT TIME ZONE 'UTC' FROM goose_db_version WHERE version_id = $1", chainMigration).Scan(&since)
+	err := a.tx.QueryRow(a.ctx, "SELECT max(tstamp)::timestamp AT TIME ZONE 'UTC' FROM goose_db_version "+
+		"WHERE version_id = $1", chainMigration).Scan(&since)
 	if err != nil {
 		return err
 	}
@@ -60,14 +62,16 @@ func (a *auditor) looseEvents() error {
 }
 
 func looseFinding(e *storedEvent, what string) Finding {
-	return Finding{Attempt: e.Attempt, Seq: e.Seq, What: what + " (" + string(e.Type) + " at " + e.At.UTC().Format(time.RFC3339Nano) + ")"}
+	return Finding{Attempt: e.Attempt, Seq: e.Seq, What: what + " (" + string(e.Type) + " at " +
+		e.At.UTC().Format(time.RFC3339Nano) + ")"}
 }
 
 const (
 	chainMigration = 20
 
 	looseDigests = "SELECT e.digest FROM events e WHERE e.seq <= 0 AND e.digest IS NOT NULL"
-	batchDigests = `SELECT substr(b.digests, 1 + 32 * i, 32) AS digest FROM event_batches b, generate_series(0, length(b.digests) / 32 - 1) i
+	batchDigests = `SELECT substr(b.digests, 1 + 32 * i, 32) AS digest
+		FROM event_batches b, generate_series(0, length(b.digests) / 32 - 1) i
 		WHERE b.campaign_id = ''`
 )
 
@@ -85,7 +89,8 @@ func (a *auditor) looseStrays() error {
 // looseRemoved finds digests in batches whose event is not there any more.
 func (a *auditor) looseRemoved() error {
 	rows, _ := a.tx.Query(a.ctx, "WITH gone AS ("+batchDigests+" EXCEPT ALL "+looseDigests+`)
-		SELECT b.run, b.n FROM event_batches b, gone g WHERE b.campaign_id = '' AND position(g.digest IN b.digests) > 0 ORDER BY 1, 2 LIMIT $1`, findingsCap)
+		SELECT b.run, b.n FROM event_batches b, gone g WHERE b.campaign_id = '' AND position(g.digest IN b.digests) > 0
+		ORDER BY 1, 2 LIMIT $1`, findingsCap)
 	f := Finding{What: "an event of the batch was removed, or its digest"}
 	_, err := pgx.ForEachRow(rows, []any{&f.Run, &f.Batch}, func() error {
 		a.found(f)

@@ -31,7 +31,8 @@ func (e *storedEvent) place() eventPlace { return eventPlace{e.Seq, e.At} }
 
 // record is the event as it is hashed.
 func (e *storedEvent) record() chain.Record {
-	return chain.Record{Campaign: e.Campaign, Run: e.Run, Seq: e.Seq, At: e.At, Type: string(e.Type), Version: e.Version,
+	return chain.Record{Campaign: e.Campaign, Run: e.Run, Seq: e.Seq, At: e.At, Type: string(e.Type),
+		Version: e.Version,
 		Contact: e.Contact, Attempt: e.Attempt, Leg: e.leg, Activity: e.activity, Data: []byte(e.data)}
 }
 
@@ -46,16 +47,19 @@ func (e *storedEvent) whole() bool {
 	return string(d[:]) == string(e.digest)
 }
 
-var selectStored = "SELECT " + column.Names(table.EventColumns, "e") + ", e.leg, e.activity, e.data::text, e.digest FROM events e "
+var selectStored = "SELECT " + column.Names(table.EventColumns, "e") +
+	", e.leg, e.activity, e.data::text, e.digest FROM events e "
 
 func scanStored(row pgx.CollectableRow) (e storedEvent, err error) {
-	err = row.Scan(append(column.Targets(table.EventColumns, &table.EventRow{Event: &e.Event}, nil), &e.leg, &e.activity, &e.data, &e.digest)...)
+	err = row.Scan(append(column.Targets(table.EventColumns, &table.EventRow{Event: &e.Event}, nil), &e.leg,
+		&e.activity, &e.data, &e.digest)...)
 	return e, err
 }
 
 // page reads the campaign's events behind a place, in their order.
 func (a *auditor) page(from eventPlace) ([]storedEvent, error) {
-	rows, _ := a.tx.Query(a.ctx, selectStored+"WHERE e.campaign_id = $1 AND e.seq > 0 AND (e.seq, e.at) > ($2, $3) ORDER BY e.seq, e.at LIMIT $4",
+	rows, _ := a.tx.Query(a.ctx, selectStored+"WHERE e.campaign_id = $1 AND e.seq > 0 AND (e.seq, e.at) > ($2, $3) "+
+		"ORDER BY e.seq, e.at LIMIT $4",
 		string(a.id), from.seq, from.at, auditPage)
 	return pgx.CollectRows(rows, scanStored)
 }
@@ -82,13 +86,16 @@ func scanBatch(row pgx.CollectableRow) (b batchRow, err error) {
 // digests and name no events.
 func (a *auditor) batches(run int, n int64) ([]batchRow, error) {
 	sql := `SELECT b.run, b.n, b.hash, b.seqs, x.seqs, x.digests FROM event_batches b CROSS JOIN LATERAL (
-			SELECT array_agg(e.seq ORDER BY e.seq, e.at, e.digest) AS seqs, string_agg(e.digest, '' ORDER BY e.seq, e.at, e.digest) AS digests FROM events e
-			WHERE e.campaign_id = b.campaign_id AND e.run = b.run AND e.seq > 0 AND e.seq = ANY (b.seqs) AND e.digest IS NOT NULL
+			SELECT array_agg(e.seq ORDER BY e.seq, e.at, e.digest) AS seqs, string_agg(e.digest, ''
+			ORDER BY e.seq, e.at, e.digest) AS digests FROM events e
+			WHERE e.campaign_id = b.campaign_id AND e.run = b.run AND e.seq > 0 AND e.seq = ANY (b.seqs)
+			AND e.digest IS NOT NULL
 		) x`
 	if a.id == "" {
 		sql = "SELECT b.run, b.n, b.hash, NULL::bigint[], NULL::bigint[], b.digests FROM event_batches b"
 	}
-	rows, _ := a.tx.Query(a.ctx, sql+" WHERE b.campaign_id = $1 AND (b.run, b.n) > ($2, $3) ORDER BY b.run, b.n LIMIT $4", string(a.id), run, n, auditPage)
+	rows, _ := a.tx.Query(a.ctx, sql+" WHERE b.campaign_id = $1 AND (b.run, b.n) > ($2, $3) ORDER BY b.run, b.n "+
+		"LIMIT $4", string(a.id), run, n, auditPage)
 	return pgx.CollectRows(rows, scanBatch)
 }
 

@@ -39,14 +39,17 @@ type sealedCheckpoint struct {
 	signature []byte
 }
 
-const selectSealed = `SELECT campaign_id, run, counters::text, attempts_gone, events_gone, seq, batches, hash, at, coalesce(signed_by, ''), signature
+const selectSealed = `SELECT campaign_id, run, counters::text, attempts_gone, events_gone, seq, batches, hash, at,
+	coalesce(signed_by, ''), signature
 	FROM run_checkpoints WHERE campaign_id = $1`
 
 func scanSealed(row pgx.CollectableRow) (c sealedCheckpoint, err error) {
 	var counters string
 	var hash []byte
-	err = row.Scan(&c.Campaign, &c.Run, &counters, &c.AttemptsGone, &c.EventsGone, &c.Seq, &c.Batches, &hash, &c.at, &c.signedBy, &c.signature)
-	c.Counters, c.Hash, c.At = json.RawMessage(counters), hex.EncodeToString(hash), c.at.UTC().Format("2006-01-02T15:04:05.000000Z")
+	err = row.Scan(&c.Campaign, &c.Run, &counters, &c.AttemptsGone, &c.EventsGone, &c.Seq, &c.Batches, &hash, &c.at,
+		&c.signedBy, &c.signature)
+	c.Counters, c.Hash, c.At = json.RawMessage(counters), hex.EncodeToString(hash),
+		c.at.UTC().Format("2006-01-02T15:04:05.000000Z")
 	return c, err
 }
 
@@ -85,19 +88,23 @@ func (c *sealedCheckpoint) wrong(since time.Time, trusted []seal.Public) (what s
 		}
 		return "the checkpoint is not as it was signed: " + of + " was changed", false
 	}
-	return "the checkpoint is signed with the key " + c.signedBy + ", which is not among those that are trusted: name its public half with --key if it is the installation's", false
+	return "the checkpoint is signed with the key " + c.signedBy +
+			", which is not among those that are trusted: name its public half with --key if it is the installation's",
+		false
 }
 
 // sealedSince is when checkpoints began to be signed.
 func sealedSince(ctx context.Context, tx pgx.Tx) (at time.Time, err error) {
-	err = tx.QueryRow(ctx, "SELECT max(tstamp)::timestamp AT TIME ZONE 'UTC' FROM goose_db_version WHERE version_id = $1", sealMigration).Scan(&at)
+	err = tx.QueryRow(ctx, "SELECT max(tstamp)::timestamp AT TIME ZONE 'UTC' FROM goose_db_version "+
+		"WHERE version_id = $1", sealMigration).Scan(&at)
 	return at, err
 }
 
 // checkpointBefore judges the checkpoint that a run or month has already: one that
 // was tampered with must not be signed anew. With older it has no signature and
 // gets none: nobody knows what it was.
-func checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, key seal.Key) (older bool, err error) {
+func checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, key seal.Key) (older bool,
+	err error) {
 	since, err := sealedSince(ctx, tx)
 	if err != nil {
 		return false, err
@@ -118,7 +125,8 @@ func checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run 
 	if id == "" {
 		name = "no campaign"
 	}
-	return false, engine.Conflict("checkpoint_not_ours", fmt.Sprintf("%s run %d: %s; nothing of it is dropped: see dialler db audit, and start with the former --signing-key if the key was changed", name, run, what))
+	return false, engine.Conflict("checkpoint_not_ours", fmt.Sprintf("%s run %d: %s; nothing of it is dropped: see "+
+		"dialler db audit, and start with the former --signing-key if the key was changed", name, run, what))
 }
 
 // signCheckpoint signs a checkpoint as it is stored.
@@ -132,7 +140,8 @@ func signCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run in
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, "UPDATE run_checkpoints SET signed_by = $3, signature = $4 WHERE campaign_id = $1 AND run = $2",
+	_, err = tx.Exec(ctx, "UPDATE run_checkpoints SET signed_by = $3, signature = $4 WHERE campaign_id = $1 "+
+		"AND run = $2",
 		string(id), run, key.Public().Fingerprint(), key.Sign(text))
 	return err
 }
@@ -143,8 +152,10 @@ func keepMonth(ctx context.Context, tx pgx.Tx, table string, month int, at time.
 	if _, err := checkpointBefore(ctx, tx, "", month, key); err != nil {
 		return err
 	}
-	tag, err := tx.Exec(ctx, `INSERT INTO run_checkpoints (campaign_id, run, counters, events_gone, seq, batches, hash, at)
-		SELECT '', $1, '{}', true, (SELECT count(*) FROM `+table+` WHERE seq <= 0), sum(n), sha256(string_agg(hash, ''::bytea ORDER BY run)), $2
+	tag, err := tx.Exec(ctx, `INSERT INTO run_checkpoints (campaign_id, run, counters, events_gone, seq, batches, hash,
+		at)
+		SELECT '', $1, '{}', true, (SELECT count(*) FROM `+table+`
+		WHERE seq <= 0), sum(n), sha256(string_agg(hash, ''::bytea ORDER BY run)), $2
 		FROM event_heads WHERE campaign_id = '' AND run BETWEEN $1 * 100 AND $1 * 100 + 99 HAVING count(*) > 0
 		ON CONFLICT DO NOTHING`, month, at)
 	if err != nil || tag.RowsAffected() == 0 {

@@ -45,9 +45,11 @@ type storedPass struct {
 }
 
 func storeCounters(c campaign.Counters) storedCounters {
-	s := storedCounters{Counters: c, TalkMS: c.TalkMS, Callbacks: c.Callbacks, Calls: c.Callbacks.Calls, DelayMS: c.Callbacks.DelayMS}
+	s := storedCounters{Counters: c, TalkMS: c.TalkMS, Callbacks: c.Callbacks, Calls: c.Callbacks.Calls,
+		DelayMS: c.Callbacks.DelayMS}
 	for _, p := range c.Passes {
-		s.Passes = append(s.Passes, storedPass{Pass: p, Consumed: p.Consumed, Live: p.Live, Awaiting: p.Awaiting, Waiting: p.Waiting})
+		s.Passes = append(s.Passes, storedPass{Pass: p, Consumed: p.Consumed, Live: p.Live, Awaiting: p.Awaiting,
+			Waiting: p.Waiting})
 	}
 	return s
 }
@@ -99,7 +101,8 @@ const (
 
 // makeCheckpoint keeps what a run came to, and signs it. Of one whose calls are
 // gone the figures of its calls stay as they were kept.
-func makeCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, at time.Time, what gone, key seal.Key) error {
+func makeCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, at time.Time, what gone,
+	key seal.Key) error {
 	older, err := checkpointBefore(ctx, tx, id, run, key)
 	if err != nil {
 		return err
@@ -109,13 +112,17 @@ func makeCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run in
 		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO run_checkpoints AS k (campaign_id, run, counters, at, seq, batches, hash)
-		SELECT $1, $2, $3, $4, coalesce((SELECT max(seq) FROM events WHERE campaign_id = $1 AND run = $2), 0), coalesce(h.n, 0), h.hash
+		SELECT $1, $2, $3, $4, coalesce((SELECT max(seq) FROM events WHERE campaign_id = $1
+		AND run = $2), 0), coalesce(h.n, 0), h.hash
 		FROM (SELECT) one LEFT JOIN event_heads h ON h.campaign_id = $1 AND h.run = $2
-		ON CONFLICT (campaign_id, run) DO UPDATE SET counters = excluded.counters, at = CASE WHEN k.signature IS NULL THEN k.at ELSE excluded.at END,
-			seq = greatest(k.seq, excluded.seq), batches = greatest(k.batches, excluded.batches), hash = coalesce(excluded.hash, k.hash)
+		ON CONFLICT (campaign_id, run) DO UPDATE SET counters = excluded.counters, at = CASE
+		WHEN k.signature IS NULL THEN k.at ELSE excluded.at END,
+			seq = greatest(k.seq, excluded.seq), batches = greatest(k.batches, excluded.batches),
+				hash = coalesce(excluded.hash, k.hash)
 		WHERE NOT k.events_gone`, string(id), run, storeCounters(c), at)
 	if err == nil {
-		_, err = tx.Exec(ctx, "UPDATE run_checkpoints SET "+string(what)+" = true WHERE campaign_id = $1 AND run = $2", string(id), run)
+		_, err = tx.Exec(ctx, "UPDATE run_checkpoints SET "+string(what)+" = true WHERE campaign_id = $1 AND run = $2",
+			string(id), run)
 	}
 	if err != nil || older {
 		return err
@@ -146,6 +153,7 @@ func addKept(t *tally.Tally, from *campaign.Counters) {
 	}
 	c.Attempts, c.Answered, c.Conversations = from.Attempts, from.Answered, from.Conversations
 	c.Decided, c.MachineDetected = from.Decided, from.MachineDetected
-	c.ConnectedCalls, c.ResultCalls, c.LiveAnswers, c.CapacityLoss = from.ConnectedCalls, from.ResultCalls, from.LiveAnswers, from.CapacityLoss
+	c.ConnectedCalls, c.ResultCalls, c.LiveAnswers, c.CapacityLoss = from.ConnectedCalls, from.ResultCalls,
+		from.LiveAnswers, from.CapacityLoss
 	c.TalkMS, c.Callbacks.Calls, c.Callbacks.DelayMS = from.TalkMS, from.Callbacks.Calls, from.Callbacks.DelayMS
 }

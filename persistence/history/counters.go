@@ -19,7 +19,8 @@ import (
 // apart, however many there are: a million contacts take a second.
 
 // countContacts groups contacts by their facts (contact.Facts).
-var countContacts = `SELECT c.state, c.used, c.max, c.attempt_id IS NOT NULL AS live, c.connected_once, c.has_result, c.rang_unanswered, c.callback,
+var countContacts = `SELECT c.state, c.used, c.max, c.attempt_id IS NOT NULL AS live, c.connected_once, c.has_result,
+	c.rang_unanswered, c.callback,
 		` + table.Awaits("c") + ` AS awaits, count(*)
 	FROM `
 
@@ -37,7 +38,8 @@ const countAttempts = `SELECT a.pass, min(a.reserved_at), max(a.reserved_at),
 		coalesce(sum(floor(extract(epoch FROM greatest(interval '0', a.ended_at - a.bot_connected_at)) * 1000))
 			FILTER (WHERE a.served_at IS NOT NULL AND NOT a.live), 0)::bigint,
 		count(a.callback_at) FILTER (WHERE a.consumed AND NOT a.live),
-		coalesce(sum(floor(extract(epoch FROM greatest(interval '0', coalesce(a.invite_at, a.reserved_at) - a.callback_at)) * 1000))
+		coalesce(sum(floor(extract(epoch FROM greatest(interval '0', coalesce(a.invite_at,
+			a.reserved_at) - a.callback_at)) * 1000))
 			FILTER (WHERE a.consumed AND NOT a.live), 0)::bigint
 	FROM attempts a WHERE a.campaign_id = $1 AND a.run = $2 GROUP BY a.pass`
 
@@ -47,10 +49,11 @@ const countAttempts = `SELECT a.pass, min(a.reserved_at), max(a.reserved_at),
 func (s *Records) Counters(ctx context.Context, id engine.CampaignID, run int) (c campaign.Counters, err error) {
 	// One snapshot for both: a call that ends between them is in neither or in
 	// both.
-	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		c, err = countRun(ctx, tx, id, run)
-		return err
-	})
+	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+		func(tx pgx.Tx) error {
+			c, err = countRun(ctx, tx, id, run)
+			return err
+		})
 	return c, s.db.Wrap("campaign not counted", err)
 }
 
@@ -77,11 +80,13 @@ func countRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) (ca
 	return t.Counters(), nil
 }
 
-func addContactsOf(ctx context.Context, tx pgx.Tx, t *tally.Tally, from string, id engine.CampaignID, run int) (found bool, err error) {
+func addContactsOf(ctx context.Context, tx pgx.Tx, t *tally.Tally, from string, id engine.CampaignID,
+	run int) (found bool, err error) {
 	rows, _ := tx.Query(ctx, countContacts+from+" GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9", string(id), run)
 	var f contact.Facts
 	var n int
-	_, err = pgx.ForEachRow(rows, []any{&f.State, &f.Used, &f.Max, &f.Live, &f.Connected, &f.Result, &f.Unanswered, &f.Callback, &f.Awaits, &n}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&f.State, &f.Used, &f.Max, &f.Live, &f.Connected, &f.Result, &f.Unanswered,
+		&f.Callback, &f.Awaits, &n}, func() error {
 		found = true
 		f.Open = (&contact.Contact{State: f.State}).Open()
 		t.Contacts(&f, n)
@@ -96,7 +101,8 @@ func addAttemptsOf(ctx context.Context, tx pgx.Tx, t *tally.Tally, id engine.Cam
 	var pass, live, consumed, answered, decided, machines, conversations, connected, results, abandoned, lost, calls int
 	var talk, delay int64
 	var first, last *time.Time
-	_, err := pgx.ForEachRow(rows, []any{&pass, &first, &last, &live, &consumed, &answered, &decided, &machines, &conversations, &connected, &results,
+	_, err := pgx.ForEachRow(rows, []any{&pass, &first, &last, &live, &consumed, &answered, &decided, &machines,
+		&conversations, &connected, &results,
 		&abandoned, &lost, &talk, &calls, &delay}, func() error {
 		p := c.Pass(pass)
 		for _, at := range []*time.Time{first, last} {

@@ -32,7 +32,8 @@ type EvidenceWriter interface {
 const rulesCap = 10_000
 
 // ErrRecordDropped: the record of the run cannot be complete any more.
-var ErrRecordDropped = engine.Conflict("record_dropped", "the calls or events of this run were dropped when their time was over (--keep-attempts, --keep-events); what the run came to is in its counters")
+var ErrRecordDropped = engine.Conflict("record_dropped", "the calls or events of this run were dropped when their "+
+	"time was over (--keep-attempts, --keep-events); what the run came to is in its counters")
 
 // RecordOf says whether the record of a run can be made: nil,
 // ErrCampaignNotFound, ErrRunNotFound or ErrRecordDropped.
@@ -41,7 +42,8 @@ func (s *Records) RecordOf(ctx context.Context, id engine.CampaignID, run int) e
 	return s.recordOf(run, rows)
 }
 
-const recordOf = `SELECT c.run, EXISTS (SELECT FROM run_checkpoints k WHERE k.campaign_id = $1 AND k.run = $2 AND (k.attempts_gone OR k.events_gone))
+const recordOf = `SELECT c.run, EXISTS (SELECT FROM run_checkpoints k WHERE k.campaign_id = $1 AND k.run = $2
+	AND (k.attempts_gone OR k.events_gone))
 	FROM campaigns c WHERE c.id = $1`
 
 func (s *Records) recordOf(run int, rows pgx.Rows) error {
@@ -65,29 +67,31 @@ func (s *Records) recordOf(run int, rows pgx.Rows) error {
 // part by part: it is never held as a whole.
 // Errors are those of RecordOf.
 func (s *Records) Evidence(ctx context.Context, id engine.CampaignID, run int, w EvidenceWriter) error {
-	err := pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, table.SelectCampaign+"WHERE c.id = $1", string(id))
-		c, err := pgx.CollectExactlyOneRow(rows, table.ScanCampaign)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return table.ErrCampaignNotFound
-		}
-		if err != nil {
-			return err
-		}
-		rows, _ = tx.Query(ctx, recordOf, string(id), run)
-		if err := s.recordOf(run, rows); err != nil {
-			return err
-		}
-		e := evidenceReader{ctx: ctx, tx: tx, id: string(id), run: run, w: w}
-		for _, part := range []func() error{
-			func() error { return e.rules(&c) }, e.attempts, e.exclusions, e.suppressions, e.unchained, e.events, e.batches,
-		} {
-			if err := part(); err != nil {
+	err := pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+		func(tx pgx.Tx) error {
+			rows, _ := tx.Query(ctx, table.SelectCampaign+"WHERE c.id = $1", string(id))
+			c, err := pgx.CollectExactlyOneRow(rows, table.ScanCampaign)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return table.ErrCampaignNotFound
+			}
+			if err != nil {
 				return err
 			}
-		}
-		return nil
-	})
+			rows, _ = tx.Query(ctx, recordOf, string(id), run)
+			if err := s.recordOf(run, rows); err != nil {
+				return err
+			}
+			e := evidenceReader{ctx: ctx, tx: tx, id: string(id), run: run, w: w}
+			for _, part := range []func() error{
+				func() error { return e.rules(&c) }, e.attempts, e.exclusions, e.suppressions, e.unchained, e.events,
+				e.batches,
+			} {
+				if err := part(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	var known *engine.Error
 	if err == nil || errors.As(err, &known) {
 		return err
@@ -104,9 +108,12 @@ type evidenceReader struct {
 }
 
 func (e *evidenceReader) rules(c *campaign.Campaign) error {
-	rows, _ := e.tx.Query(e.ctx, "SELECT * FROM ("+table.SelectEvent+`WHERE e.campaign_id = $1 AND e.seq > 0 AND e.run <= $2 AND e.type = ANY ($3)
-		ORDER BY e.seq DESC LIMIT $4) e ORDER BY seq`, e.id, e.run, []journal.Type{journal.CampaignCreated, journal.CampaignEdited, journal.CampaignStarted, journal.CampaignPaused,
-		journal.CampaignResumed, journal.CampaignStopped, journal.CampaignCompleted, journal.CampaignFailed, journal.CampaignRestarted, journal.CampaignRestartCancelled}, rulesCap)
+	rows, _ := e.tx.Query(e.ctx, "SELECT * FROM ("+table.SelectEvent+`WHERE e.campaign_id = $1 AND e.seq > 0
+		AND e.run <= $2 AND e.type = ANY ($3)
+		ORDER BY e.seq DESC LIMIT $4) e ORDER BY seq`, e.id, e.run, []journal.Type{journal.CampaignCreated,
+		journal.CampaignEdited, journal.CampaignStarted, journal.CampaignPaused,
+		journal.CampaignResumed, journal.CampaignStopped, journal.CampaignCompleted, journal.CampaignFailed,
+		journal.CampaignRestarted, journal.CampaignRestartCancelled}, rulesCap)
 	changes, err := pgx.CollectRows(rows, table.ScanEvent)
 	if err != nil {
 		return err
@@ -133,12 +140,14 @@ func each[T any](rows pgx.Rows, err error, scan func(pgx.CollectableRow) (T, err
 }
 
 func (e *evidenceReader) attempts() error {
-	rows, err := e.tx.Query(e.ctx, table.SelectAttempt+"WHERE a.campaign_id = $1 AND a.run = $2 ORDER BY a.reserved_at, a.id", e.id, e.run)
+	rows, err := e.tx.Query(e.ctx, table.SelectAttempt+"WHERE a.campaign_id = $1 AND a.run = $2 "+
+		"ORDER BY a.reserved_at, a.id", e.id, e.run)
 	return each(rows, err, table.ScanAttempt, e.w.Attempt)
 }
 
 func (e *evidenceReader) exclusions() error {
-	rows, err := e.tx.Query(e.ctx, "SELECT number, match, reason, lifted, created_at FROM exclusions WHERE campaign_id = $1 ORDER BY created_at, number", e.id)
+	rows, err := e.tx.Query(e.ctx, "SELECT number, match, reason, lifted, created_at FROM exclusions "+
+		"WHERE campaign_id = $1 ORDER BY created_at, number", e.id)
 	return each(rows, err, func(row pgx.CollectableRow) (x journal.Exclusion, err error) {
 		err = row.Scan(&x.Number, &x.Match, &x.Reason, &x.Lifted, &x.CreatedAt)
 		return x, err
@@ -146,7 +155,8 @@ func (e *evidenceReader) exclusions() error {
 }
 
 func (e *evidenceReader) suppressions() error {
-	rows, err := e.tx.Query(e.ctx, `SELECT s.number, s.reason, s.created_at FROM suppressions s JOIN contacts c ON c.number = s.number
+	rows, err := e.tx.Query(e.ctx, `SELECT s.number, s.reason, s.created_at FROM suppressions s
+		JOIN contacts c ON c.number = s.number
 		WHERE c.campaign_id = $1 ORDER BY s.created_at, s.number`, e.id)
 	return each(rows, err, table.ScanSuppression, func(x *journal.Suppression) error { return e.w.Suppression(*x) })
 }
@@ -161,7 +171,8 @@ func (e *evidenceReader) tell(x *storedEvent) error {
 }
 
 func (e *evidenceReader) unchained() error {
-	rows, err := e.tx.Query(e.ctx, selectStored+"WHERE e.campaign_id = $1 AND e.seq > 0 AND e.run = $2 AND e.digest IS NULL ORDER BY e.seq, e.at", e.id, e.run)
+	rows, err := e.tx.Query(e.ctx, selectStored+"WHERE e.campaign_id = $1 AND e.seq > 0 AND e.run = $2 "+
+		"AND e.digest IS NULL ORDER BY e.seq, e.at", e.id, e.run)
 	return each(rows, err, scanStored, e.tell)
 }
 
@@ -170,9 +181,12 @@ func (e *evidenceReader) events() error {
 	const part = 500 // batches
 	for from := int64(0); ; from += part {
 		n := 0
-		rows, err := e.tx.Query(e.ctx, "SELECT "+column.Names(table.EventColumns, "e")+`, e.leg, e.activity, e.data::text, e.digest FROM event_batches b
-			JOIN events e ON e.campaign_id = b.campaign_id AND e.run = b.run AND e.seq > 0 AND e.seq = ANY (b.seqs) AND e.digest IS NOT NULL
-			WHERE b.campaign_id = $1 AND b.run = $2 AND b.n > $3 AND b.n <= $4 ORDER BY b.n, e.seq, e.at, e.digest`, e.id, e.run, from, from+part)
+		rows, err := e.tx.Query(e.ctx, "SELECT "+column.Names(table.EventColumns,
+			"e")+`, e.leg, e.activity, e.data::text, e.digest FROM event_batches b
+			JOIN events e ON e.campaign_id = b.campaign_id AND e.run = b.run AND e.seq > 0 AND e.seq = ANY (b.seqs)
+			AND e.digest IS NOT NULL
+			WHERE b.campaign_id = $1 AND b.run = $2 AND b.n > $3 AND b.n <= $4 ORDER BY b.n, e.seq, e.at, e.digest`,
+			e.id, e.run, from, from+part)
 		if err := each(rows, err, scanStored, func(x *storedEvent) error { n++; return e.tell(x) }); err != nil {
 			return err
 		}
@@ -183,6 +197,7 @@ func (e *evidenceReader) events() error {
 }
 
 func (e *evidenceReader) batches() error {
-	rows, err := e.tx.Query(e.ctx, "SELECT 0, n, hash, seqs, NULL::bigint[], NULL::bytea FROM event_batches WHERE campaign_id = $1 AND run = $2 ORDER BY n", e.id, e.run)
+	rows, err := e.tx.Query(e.ctx, "SELECT 0, n, hash, seqs, NULL::bigint[], NULL::bytea FROM event_batches "+
+		"WHERE campaign_id = $1 AND run = $2 ORDER BY n", e.id, e.run)
 	return each(rows, err, scanBatch, func(b *batchRow) error { return e.w.Batch(b.n, len(b.seqs), b.hash) })
 }

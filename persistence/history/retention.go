@@ -32,7 +32,8 @@ type Keep struct {
 	Key *seal.Key
 }
 
-var errNoKey = engine.Invalid("signing_key_missing", "calls and events are dropped only with a key that signs what is kept of them (--signing-key)")
+var errNoKey = engine.Invalid("signing_key_missing", "calls and events are dropped only with a key that signs what "+
+	"is kept of them (--signing-key)")
 
 // LeastKept is the least that calls and events are kept for: abandons bind us
 // for 72 hours and over 30 days, a cap on calls to a number over 90 days.
@@ -79,7 +80,8 @@ func (s *Records) Retain(ctx context.Context, now time.Time, keep Keep) (d Dropp
 // dropLadders deletes SIP ladders in batches, over their index by time.
 func (s *Records) dropLadders(ctx context.Context, before time.Time) (n int, err error) {
 	for {
-		tag, err := s.db.Read.Exec(ctx, `DELETE FROM sip_ladders WHERE ctid = ANY (ARRAY(SELECT ctid FROM sip_ladders WHERE at <= $1 LIMIT $2))`, before, retainBatch)
+		tag, err := s.db.Read.Exec(ctx, `DELETE FROM sip_ladders WHERE ctid = ANY (ARRAY(SELECT ctid FROM sip_ladders
+			WHERE at <= $1 LIMIT $2))`, before, retainBatch)
 		if err != nil {
 			return n, s.db.Wrap("old SIP ladders not dropped", err)
 		}
@@ -98,8 +100,10 @@ type runOf struct {
 // and of dialouts before it.
 func (s *Records) dropAttempts(ctx context.Context, now, before time.Time, key seal.Key, d *Dropped) error {
 	rows, _ := s.db.Read.Query(ctx, `SELECT c.id, r.run FROM campaigns c
-		CROSS JOIN LATERAL (SELECT a.reserved_at FROM attempts a WHERE a.campaign_id = c.id ORDER BY a.reserved_at LIMIT 1) oldest
-		CROSS JOIN LATERAL (SELECT a.run FROM attempts a WHERE a.campaign_id = c.id GROUP BY a.run HAVING max(coalesce(a.ended_at, a.reserved_at)) < $1) r
+		CROSS JOIN LATERAL (SELECT a.reserved_at FROM attempts a WHERE a.campaign_id = c.id ORDER BY a.reserved_at
+		LIMIT 1) oldest
+		CROSS JOIN LATERAL (SELECT a.run FROM attempts a WHERE a.campaign_id = c.id
+		GROUP BY a.run HAVING max(coalesce(a.ended_at, a.reserved_at)) < $1) r
 		WHERE oldest.reserved_at < $1 AND `+closedRun, before)
 	runs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r runOf, err error) {
 		err = row.Scan(&r.campaign, &r.run)
@@ -109,9 +113,10 @@ func (s *Records) dropAttempts(ctx context.Context, now, before time.Time, key s
 		return s.db.Wrap("old runs not read", err)
 	}
 	for _, r := range runs {
-		err := s.db.InTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "what a run came to not kept", func(tx pgx.Tx) error {
-			return makeCheckpoint(ctx, tx, r.campaign, r.run, now, attemptsGone, key)
-		})
+		err := s.db.InTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "what a run came to not kept",
+			func(tx pgx.Tx) error {
+				return makeCheckpoint(ctx, tx, r.campaign, r.run, now, attemptsGone, key)
+			})
 		if s.notOurs(err) {
 			continue
 		}
@@ -137,7 +142,8 @@ func (s *Records) notOurs(err error) bool {
 	if !errors.As(err, &e) || e.Code != "checkpoint_not_ours" {
 		return false
 	}
-	s.db.Config.Log.Error().Err(err).Msg("what has served its time is kept: the checkpoint of its run is not as it was signed")
+	s.db.Config.Log.Error().Err(err).Msg("what has served its time is kept: the checkpoint of its run is not as it " +
+		"was signed")
 	return true
 }
 
@@ -175,14 +181,17 @@ func (s *Records) dropEvents(ctx context.Context, now, before time.Time, key sea
 		}
 		var open bool
 		err = s.db.Read.QueryRow(ctx, fmt.Sprintf(`SELECT EXISTS (
-			SELECT FROM (SELECT DISTINCT campaign_id, run FROM %s WHERE seq > 0) r JOIN campaigns c ON c.id = r.campaign_id
-			WHERE NOT %s OR EXISTS (SELECT FROM events e WHERE e.campaign_id = r.campaign_id AND e.run = r.run AND e.seq > 0 AND e.at >= $1 AND NOT e.activity))`,
+			SELECT FROM (SELECT DISTINCT campaign_id, run FROM %s WHERE seq > 0) r
+			JOIN campaigns c ON c.id = r.campaign_id
+			WHERE NOT %s OR EXISTS (SELECT FROM events e WHERE e.campaign_id = r.campaign_id AND e.run = r.run
+			AND e.seq > 0 AND e.at >= $1 AND NOT e.activity))`,
 			pgx.Identifier{name}.Sanitize(), closedRun), before).Scan(&open)
 		if err != nil {
 			return s.db.Wrap("runs of a partition not read", err)
 		}
 		if open {
-			s.db.Config.Log.Info().Str("partition", name).Msg("old events are kept: a run that they belong to is not over, or not for long")
+			s.db.Config.Log.Info().Str("partition", name).Msg("old events are kept: a run that they belong to is not " +
+				"over, or not for long")
 			continue
 		}
 		dropped, err := s.dropPartition(ctx, name, month, now, key)
@@ -197,9 +206,11 @@ func (s *Records) dropEvents(ctx context.Context, now, before time.Time, key sea
 	return nil
 }
 
-func (s *Records) dropPartition(ctx context.Context, name string, month, now time.Time, key seal.Key) (dropped bool, err error) {
+func (s *Records) dropPartition(ctx context.Context, name string, month, now time.Time, key seal.Key) (dropped bool,
+	err error) {
 	partition := pgx.Identifier{name}.Sanitize()
-	rows, _ := s.db.Read.Query(ctx, "SELECT DISTINCT r.campaign_id, r.run FROM "+partition+" r JOIN campaigns c ON c.id = r.campaign_id WHERE r.seq > 0")
+	rows, _ := s.db.Read.Query(ctx, "SELECT DISTINCT r.campaign_id, r.run FROM "+partition+" r "+
+		"JOIN campaigns c ON c.id = r.campaign_id WHERE r.seq > 0")
 	runs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r runOf, err error) {
 		err = row.Scan(&r.campaign, &r.run)
 		return r, err
@@ -229,7 +240,8 @@ func (s *Records) dropPartition(ctx context.Context, name string, month, now tim
 			return err
 		}
 		for _, t := range []string{"event_batches", "event_heads", "webhook_cursors"} {
-			if _, err := tx.Exec(ctx, "DELETE FROM "+t+" WHERE campaign_id = '' AND run BETWEEN $1 AND $2", first*100, first*100+99); err != nil {
+			if _, err := tx.Exec(ctx, "DELETE FROM "+t+" WHERE campaign_id = '' AND run BETWEEN $1 AND $2", first*100,
+				first*100+99); err != nil {
 				return err
 			}
 		}
@@ -241,7 +253,8 @@ func (s *Records) dropPartition(ctx context.Context, name string, month, now tim
 			// gone. The others begin theirs anew.
 			"UPDATE kept SET digest = NULL, data = data - '{before,after,moves}'::text[] WHERE seq > 0",
 			"INSERT INTO events SELECT * FROM kept WHERE digest IS NULL",
-			"WITH told AS (INSERT INTO events AS t SELECT * FROM kept WHERE digest IS NOT NULL" + table.Told(table.ChanceSlot) + ")" + table.Chained,
+			"WITH told AS (INSERT INTO events AS t SELECT * FROM kept WHERE digest IS NOT NULL" +
+				table.Told(table.ChanceSlot) + ")" + table.Chained,
 		} {
 			if _, err := tx.Exec(ctx, sql); err != nil {
 				return err
@@ -250,7 +263,8 @@ func (s *Records) dropPartition(ctx context.Context, name string, month, now tim
 		return nil
 	})
 	if state, _ := failure.SQLState(err); state == "55P03" {
-		s.db.Config.Log.Warn().Str("partition", name).Msg("a partition is in use and was not dropped; it is tried again")
+		s.db.Config.Log.Warn().Str("partition", name).Msg("a partition is in use and was not dropped; it is tried " +
+			"again")
 		return false, nil
 	}
 	if s.notOurs(err) {

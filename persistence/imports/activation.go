@@ -27,9 +27,11 @@ import (
 // gate may be called again when the transaction has to be repeated.
 //
 // After an error nothing is known to be active; whether it is says Import.
-func (s *Files) ActivateImport(ctx context.Context, a journal.Activation, gate func(context.Context) (journal.Gate, error)) (out journal.Activated, err error) {
+func (s *Files) ActivateImport(ctx context.Context, a journal.Activation, gate func(context.Context) (journal.Gate,
+	error)) (out journal.Activated, err error) {
 	err = s.inImport(a.Import, "import not activated", func(session *importSession) error {
-		tag, err := session.conn.Exec(ctx, "UPDATE imports SET state = 'activating' WHERE id = $1 AND state IN ('staging', 'activating')", string(a.Import))
+		tag, err := session.conn.Exec(ctx, "UPDATE imports SET state = 'activating' WHERE id = $1 "+
+			"AND state IN ('staging', 'activating')", string(a.Import))
 		if err != nil {
 			return err
 		}
@@ -55,7 +57,8 @@ func (s *Files) ActivateImport(ctx context.Context, a journal.Activation, gate f
 // if it were activated now, and ends it.
 func (s *Files) CheckImport(ctx context.Context, k journal.Check) (imp campaign.Import, err error) {
 	err = s.inImport(k.Import, "import not checked", func(session *importSession) error {
-		tag, err := session.conn.Exec(ctx, "UPDATE imports SET state = 'activating' WHERE id = $1 AND state IN ('staging', 'activating')", string(k.Import))
+		tag, err := session.conn.Exec(ctx, "UPDATE imports SET state = 'activating' WHERE id = $1 "+
+			"AND state IN ('staging', 'activating')", string(k.Import))
 		if err != nil {
 			return err
 		}
@@ -65,7 +68,8 @@ func (s *Files) CheckImport(ctx context.Context, k journal.Check) (imp campaign.
 		for try := 1; ; try++ {
 			err := pgx.BeginFunc(ctx, session.conn, func(tx pgx.Tx) error {
 				t := activation{store: s, ctx: ctx, tx: tx, listed: session.rejected,
-					Activation: journal.Activation{Import: k.Import, Campaign: k.Campaign, Staged: k.Staged, Sticky: k.Sticky, Since: k.Since}}
+					Activation: journal.Activation{Import: k.Import, Campaign: k.Campaign, Staged: k.Staged,
+						Sticky: k.Sticky, Since: k.Since}}
 				imp, err = t.check(k.At)
 				return err
 			})
@@ -160,7 +164,8 @@ func (t *activation) refuse() (suppressed, excluded int, err error) {
 		return 0, 0, err
 	}
 	var staged int
-	if err := t.tx.QueryRow(t.ctx, "SELECT count(*) FROM import_rows WHERE import_id = $1", t.id()).Scan(&staged); err != nil {
+	if err := t.tx.QueryRow(t.ctx, "SELECT count(*) FROM import_rows WHERE import_id = $1",
+		t.id()).Scan(&staged); err != nil {
 		return 0, 0, err
 	}
 	if staged != t.Staged {
@@ -197,7 +202,8 @@ func (t *activation) check(at time.Time) (imp campaign.Import, err error) {
 		return imp, err
 	}
 	if left := campaign.RejectedCap - t.listed; left > 0 {
-		if _, err := t.exec(listDuplicates+`WHERE r.import_id = $1 AND r.outcome = 'duplicate' ORDER BY r.line LIMIT $3`,
+		if _, err := t.exec(listDuplicates+`WHERE r.import_id = $1 AND r.outcome = 'duplicate' ORDER BY r.line
+			LIMIT $3`,
 			t.id(), campaign.RejectedDuplicate, left); err != nil {
 			return imp, err
 		}
@@ -209,12 +215,14 @@ func (t *activation) check(at time.Time) (imp campaign.Import, err error) {
 // refuseErased marks the rows of erased persons who are not to be called.
 func (t *activation) refuseErased() (rows int, err error) {
 	var some bool
-	err = t.tx.QueryRow(t.ctx, "SELECT EXISTS (SELECT FROM suppressions WHERE starts_with(number, $1))", table.HashPrefix).Scan(&some)
+	err = t.tx.QueryRow(t.ctx, "SELECT EXISTS (SELECT FROM suppressions WHERE starts_with(number, $1))",
+		table.HashPrefix).Scan(&some)
 	if err != nil || !some {
 		return 0, err
 	}
 	inner, outer := t.store.db.HashPads()
-	return t.exec("UPDATE import_rows r SET outcome = 'suppressed' FROM suppressions x WHERE r.import_id = $1 AND r.outcome IS NULL AND x.number = "+
+	return t.exec("UPDATE import_rows r SET outcome = 'suppressed' FROM suppressions x WHERE r.import_id = $1 "+
+		"AND r.outcome IS NULL AND x.number = "+
 		table.HashInSQL("r.number", "$2", "$3"), t.id(), inner, outer)
 }
 
@@ -222,15 +230,18 @@ func (t *activation) refuseErased() (rows int, err error) {
 // yet, and says how many those are.
 func (t *activation) exclude(outcome string) (rows int, err error) {
 	t.passes++
-	fresh, err := t.exec(`INSERT INTO import_exclusions (import_id, pass, number, match) SELECT $1, $2, x.number, x.match FROM exclusions x
+	fresh, err := t.exec(`INSERT INTO import_exclusions (import_id, pass, number, match)
+		SELECT $1, $2, x.number, x.match FROM exclusions x
 		WHERE x.campaign_id = $3 AND NOT x.lifted AND ($4 OR x.created_at >= $5)
-			AND NOT EXISTS (SELECT FROM import_exclusions a WHERE a.import_id = $1 AND a.number = x.number AND a.match = x.match)`,
+			AND NOT EXISTS (SELECT FROM import_exclusions a WHERE a.import_id = $1 AND a.number = x.number
+			AND a.match = x.match)`,
 		t.id(), t.passes, string(t.Campaign), t.Sticky, t.Since)
 	if err != nil || fresh == 0 {
 		return 0, err
 	}
 	byNumber, err := t.exec(`UPDATE import_rows r SET outcome = $3 FROM import_exclusions x
-		WHERE r.import_id = $1 AND r.outcome IS NULL AND x.import_id = $1 AND x.pass = $2 AND x.number <> '' AND x.number = r.number`, t.id(), t.passes, outcome)
+		WHERE r.import_id = $1 AND r.outcome IS NULL AND x.import_id = $1 AND x.pass = $2 AND x.number <> ''
+		AND x.number = r.number`, t.id(), t.passes, outcome)
 	if err != nil {
 		return byNumber, err
 	}
@@ -252,9 +263,11 @@ func (t *activation) exclude(outcome string) (rows int, err error) {
 			WHERE x.import_id = $1 AND x.pass = $2 AND x.number = '' AND x.match <> '{}'
 		), hit AS MATERIALIZED (
 			SELECT DISTINCT r.line FROM import_rows r, LATERAL jsonb_each_text(r.variables) v, wanted w
-			WHERE r.import_id = $1 AND r.outcome IS NULL AND w.key = v.key AND w.value = v.value AND r.variables @> w.match
+			WHERE r.import_id = $1 AND r.outcome IS NULL AND w.key = v.key AND w.value = v.value
+			AND r.variables @> w.match
 		)
-		UPDATE import_rows r SET outcome = $3 FROM hit WHERE r.import_id = $1 AND r.line = hit.line`, t.id(), t.passes, outcome)
+		UPDATE import_rows r SET outcome = $3 FROM hit WHERE r.import_id = $1 AND r.line = hit.line`, t.id(), t.passes,
+		outcome)
 	if err == nil {
 		_, err = t.exec("SET LOCAL enable_nestloop = on")
 	}
@@ -268,15 +281,19 @@ func (t *activation) insert() (added int, err error) {
 	added, err = t.exec(`WITH base AS MATERIALIZED (
 			SELECT coalesce(max(position), 0) AS position FROM contacts WHERE campaign_id = $2
 		)
-		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at, updated_at, version)
-			SELECT r.id, $2, r.number, base.position + r.line, $3, $4, '`+string(contact.Pending)+`', $5, $6, $7, $6, $6, 1
+		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at,
+			updated_at, version)
+			SELECT r.id, $2, r.number, base.position + r.line, $3, $4,
+			'`+string(contact.Pending)+`', $5, $6, $7, $6, $6, 1
 			FROM import_rows r, base WHERE r.import_id = $1 AND r.outcome IS NULL ORDER BY r.line
-			ON CONFLICT (campaign_id, number) DO NOTHING`, t.id(), string(t.Campaign), t.Source, t.Run, t.Max, t.At, int(t.DueClass))
+			ON CONFLICT (campaign_id, number) DO NOTHING`, t.id(), string(t.Campaign), t.Source, t.Run, t.Max, t.At,
+		int(t.DueClass))
 	if err != nil {
 		return 0, err
 	}
 	_, err = t.exec(`INSERT INTO contact_variables (contact_id, hash, variables)
-		SELECT r.id, r.hash, r.variables FROM import_rows r WHERE r.import_id = $1 AND r.outcome IS NULL AND r.variables IS NOT NULL
+		SELECT r.id, r.hash, r.variables FROM import_rows r WHERE r.import_id = $1 AND r.outcome IS NULL
+		AND r.variables IS NOT NULL
 			AND (SELECT true FROM contacts c WHERE c.id = r.id)`, t.id())
 	return added, err
 }
@@ -298,7 +315,8 @@ func (t *activation) withdraw() (rows, inserted int, err error) {
 const listDuplicates = `INSERT INTO import_rejected (import_id, line, number, reason, message)
 		SELECT $1, r.line, r.number, $2, CASE WHEN EXISTS (SELECT FROM import_rows e
 				WHERE e.import_id = $1 AND e.number = r.number AND e.line < r.line)
-			THEN 'the number stands on an earlier line of the file' ELSE 'the campaign has a contact with this number' END
+			THEN 'the number stands on an earlier line of the file'
+				ELSE 'the campaign has a contact with this number' END
 		FROM import_rows r `
 
 func (t *activation) listDuplicates(n int) error {
@@ -320,7 +338,8 @@ func (t *activation) listRefused() error {
 	}
 	listed, err := t.exec(`INSERT INTO import_rejected (import_id, line, number, reason, message)
 		SELECT $1, r.line, r.number, CASE r.outcome WHEN 'suppressed' THEN $2 ELSE $3 END,
-			CASE r.outcome WHEN 'suppressed' THEN 'the number is on the suppression list' ELSE 'the contact is excluded from this campaign' END
+			CASE r.outcome WHEN 'suppressed' THEN 'the number is on the suppression list'
+				ELSE 'the contact is excluded from this campaign' END
 		FROM import_rows r WHERE r.import_id = $1 AND r.outcome IS NOT NULL AND (r.outcome = 'withdrawn'
 			OR NOT EXISTS (SELECT FROM import_rejected e WHERE e.import_id = $1 AND e.line = r.line))
 		ORDER BY r.line LIMIT $4
@@ -337,7 +356,8 @@ func (t *activation) lift(g journal.Gate) error {
 		return nil
 	}
 	rows, _ := t.tx.Query(t.ctx, `UPDATE exclusions x SET lifted = true, created_at = $3 FROM import_rows r, contacts c
-		WHERE x.campaign_id = $2 AND NOT x.lifted AND x.number <> '' AND r.import_id = $1 AND r.outcome IS NULL AND r.number = x.number
+		WHERE x.campaign_id = $2 AND NOT x.lifted AND x.number <> '' AND r.import_id = $1 AND r.outcome IS NULL
+		AND r.number = x.number
 			AND c.campaign_id = $2 AND c.number = r.number AND (c.id = r.id OR c.state = 'excluded')
 		RETURNING x.number`, t.id(), string(t.Campaign), g.Event.At)
 	var err error
@@ -351,7 +371,8 @@ func (t *activation) readmit() ([]campaign.NewContact, error) {
 	if t.Sticky {
 		return nil, nil
 	}
-	rows, _ := t.tx.Query(t.ctx, `SELECT DISTINCT ON (r.number) r.number, r.variables FROM import_rows r JOIN contacts c ON c.campaign_id = $2 AND c.number = r.number
+	rows, _ := t.tx.Query(t.ctx, `SELECT DISTINCT ON (r.number) r.number, r.variables FROM import_rows r
+		JOIN contacts c ON c.campaign_id = $2 AND c.number = r.number
 		WHERE r.import_id = $1 AND r.outcome IS NULL AND c.id <> r.id AND c.state = 'excluded' AND c.updated_at < $3
 		ORDER BY r.number, r.line LIMIT $4`, t.id(), string(t.Campaign), t.Since, journal.ReadmitCap)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c campaign.NewContact, err error) {
@@ -390,11 +411,13 @@ func (t *activation) finish(g journal.Gate, counts campaign.Import) (imp campaig
 }
 
 // report ends the import.
-func (t *activation) report(state campaign.ImportState, at time.Time, counts campaign.Import) (imp campaign.Import, err error) {
+func (t *activation) report(state campaign.ImportState, at time.Time, counts campaign.Import) (imp campaign.Import,
+	err error) {
 	if _, err := t.exec("DELETE FROM import_exclusions WHERE import_id = $1", t.id()); err != nil {
 		return imp, err
 	}
-	rows, _ := t.tx.Query(t.ctx, `WITH i AS (UPDATE imports SET state = $6, added = $2, duplicate = $3, excluded = $4, finished_at = $5
+	rows, _ := t.tx.Query(t.ctx, `WITH i AS (UPDATE imports SET state = $6, added = $2, duplicate = $3, excluded = $4,
+		finished_at = $5
 		WHERE id = $1 AND state = 'activating' RETURNING *)
 		SELECT `+importColumns+" FROM i", t.id(), counts.Added, counts.Duplicate, counts.Excluded, at, string(state))
 	list, err := pgx.CollectRows(rows, scanImport)

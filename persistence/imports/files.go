@@ -52,8 +52,10 @@ type importSession struct {
 }
 
 var (
-	errImportInProgress = engine.Conflict("import_in_progress", "another file is being imported into this campaign; send this one when that is done")
-	errImportsBusy      = engine.Unavailable("imports_busy", "as many files as allowed are being imported; try again", 5*time.Second)
+	errImportInProgress = engine.Conflict("import_in_progress",
+		"another file is being imported into this campaign; send this one when that is done")
+	errImportsBusy = engine.Unavailable("imports_busy", "as many files as allowed are being imported; try again",
+		5*time.Second)
 )
 
 // importLock is the advisory lock of an import, within its schema.
@@ -82,14 +84,16 @@ func (s *Files) begin(ctx context.Context, session *importSession, imp campaign.
 	}
 	pool.ScanUTC(session.conn)
 	// The lock comes before the row, so that no open row is ever without it.
-	_, err = session.conn.Exec(ctx, "SELECT pg_advisory_lock("+importLock+") FROM (SELECT $1::uuid AS id) i", string(imp.ID))
+	_, err = session.conn.Exec(ctx, "SELECT pg_advisory_lock("+importLock+") FROM (SELECT $1::uuid AS id) i",
+		string(imp.ID))
 	if err != nil {
 		return s.db.Wrap("import not begun", err)
 	}
 	if _, err := s.failOrphans(ctx, imp.CreatedAt); err != nil {
 		return err
 	}
-	tag, err := session.conn.Exec(ctx, `INSERT INTO imports (id, campaign_id, state, filename, created_at, created_by, dry_run, key_id, token, request_hash)
+	tag, err := session.conn.Exec(ctx, `INSERT INTO imports (id, campaign_id, state, filename, created_at, created_by,
+		dry_run, key_id, token, request_hash)
 		SELECT $1, c.id, 'staging', $3, $4, $5, $6, $7, $8, $9 FROM campaigns c WHERE c.id = $2`,
 		string(imp.ID), string(imp.Campaign), column.Clean(imp.Filename), imp.CreatedAt, imp.CreatedBy, imp.DryRun,
 		string(imp.Idempotency.Key), imp.Idempotency.Token, imp.Idempotency.BodyHash)
@@ -171,14 +175,16 @@ func (s *Files) inImport(id engine.ImportID, what string, f func(*importSession)
 
 // StageImport adds rows to an open import, and lists those that cannot become
 // contacts. rows and invalid are the figures of the file so far.
-func (s *Files) StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, rejected []campaign.RejectedRow, total, invalid int) error {
+func (s *Files) StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow,
+	rejected []campaign.RejectedRow, total, invalid int) error {
 	return s.inImport(id, "rows not staged", func(session *importSession) error {
 		return pgx.BeginFunc(ctx, session.conn, func(tx pgx.Tx) error {
 			// What is staged is lost with a crash of the server anyway.
 			if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
 				return err
 			}
-			tag, err := tx.Exec(ctx, "UPDATE imports SET rows = $2, invalid = $3 WHERE id = $1 AND state = 'staging'", string(id), total, invalid)
+			tag, err := tx.Exec(ctx, "UPDATE imports SET rows = $2, invalid = $3 WHERE id = $1 AND state = 'staging'",
+				string(id), total, invalid)
 			if err != nil {
 				return err
 			}
@@ -197,7 +203,8 @@ func copyRows(ctx context.Context, tx pgx.Tx, id engine.ImportID, rows []journal
 	if len(rows) == 0 {
 		return nil
 	}
-	_, err := tx.CopyFrom(ctx, pgx.Identifier{"import_rows"}, []string{"import_id", "line", "id", "number", "hash", "variables"},
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{"import_rows"}, []string{"import_id", "line", "id", "number", "hash",
+		"variables"},
 		pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
 			r := &rows[i]
 			var vars []byte
@@ -208,18 +215,21 @@ func copyRows(ctx context.Context, tx pgx.Tx, id engine.ImportID, rows []journal
 				}
 				vars = column.CleanJSON(b)
 			}
-			return []any{string(id), int64(r.Line), string(r.ID), r.Number.E164(), table.VariablesHash(r.Variables), vars}, nil
+			return []any{string(id), int64(r.Line), string(r.ID), r.Number.E164(), table.VariablesHash(r.Variables),
+				vars}, nil
 		}))
 	return err
 }
 
-func copyRejected(ctx context.Context, tx pgx.Tx, id engine.ImportID, session *importSession, rejected []campaign.RejectedRow) error {
+func copyRejected(ctx context.Context, tx pgx.Tx, id engine.ImportID, session *importSession,
+	rejected []campaign.RejectedRow) error {
 	rejected = rejected[:min(len(rejected), campaign.RejectedCap-session.rejected)]
 	if len(rejected) == 0 {
 		return nil
 	}
 	session.rejected += len(rejected)
-	_, err := tx.CopyFrom(ctx, pgx.Identifier{"import_rejected"}, []string{"import_id", "line", "number", "reason", "message"},
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{"import_rejected"}, []string{"import_id", "line", "number", "reason",
+		"message"},
 		pgx.CopyFromSlice(len(rejected), func(i int) ([]any, error) {
 			r := &rejected[i]
 			return []any{string(id), int64(r.Line), column.Clean(r.Number), r.Reason, column.Clean(r.Message)}, nil
@@ -229,7 +239,8 @@ func copyRejected(ctx context.Context, tx pgx.Tx, id engine.ImportID, session *i
 
 // FailImport says why an open import came to nothing. One that is active, or
 // has failed already, stays what it is.
-func (s *Files) FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error {
+func (s *Files) FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem,
+	at time.Time) error {
 	_, err := s.db.Read.Exec(ctx, `UPDATE imports SET state = 'failed', problem = $2, finished_at = $3
 		WHERE id = $1 AND state IN ('staging', 'activating')`, string(id), problem, at)
 	return s.db.Wrap("the import's end not stored", err)
@@ -266,7 +277,8 @@ func (s *Files) CloseOrphanedImports(ctx context.Context, at time.Time) (failed 
 		WITH RECURSIVE staged AS (
 			(SELECT import_id FROM import_rows ORDER BY import_id LIMIT 1)
 			UNION ALL
-			SELECT (SELECT r.import_id FROM import_rows r WHERE r.import_id > s.import_id ORDER BY r.import_id LIMIT 1) FROM staged s WHERE s.import_id IS NOT NULL
+			SELECT (SELECT r.import_id FROM import_rows r WHERE r.import_id > s.import_id ORDER BY r.import_id LIMIT 1)
+			FROM staged s WHERE s.import_id IS NOT NULL
 		)
 		SELECT s.import_id FROM staged s WHERE s.import_id IS NOT NULL
 			AND NOT EXISTS (SELECT FROM imports i WHERE i.id = s.import_id AND i.state IN ('staging', 'activating'))))`)
@@ -282,7 +294,8 @@ func (s *Files) failOrphans(ctx context.Context, at time.Time) (int, error) {
 
 // StagedNumber says whether an open import has a row with the number.
 func (s *Files) StagedNumber(ctx context.Context, id engine.ImportID, n engine.PhoneNumber) (staged bool, err error) {
-	err = s.db.Read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM import_rows WHERE import_id = $1 AND number = $2)", string(id), n.E164()).Scan(&staged)
+	err = s.db.Read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM import_rows WHERE import_id = $1 AND number = $2)",
+		string(id), n.E164()).Scan(&staged)
 	return staged, s.db.Wrap("staged rows not read", err)
 }
 
@@ -293,8 +306,10 @@ const (
 )
 
 func scanImport(row pgx.CollectableRow) (i campaign.Import, err error) {
-	err = row.Scan(column.Hex(&i.ID), &i.Campaign, &i.State, &i.Filename, &i.Rows, &i.Added, &i.Invalid, &i.Duplicate, &i.Excluded,
-		&i.CreatedAt, &i.CreatedBy, &i.FinishedAt, &i.Problem, &i.DryRun, &i.Idempotency.Key, &i.Idempotency.Token, &i.Idempotency.BodyHash)
+	err = row.Scan(column.Hex(&i.ID), &i.Campaign, &i.State, &i.Filename, &i.Rows, &i.Added, &i.Invalid, &i.Duplicate,
+		&i.Excluded,
+		&i.CreatedAt, &i.CreatedBy, &i.FinishedAt, &i.Problem, &i.DryRun, &i.Idempotency.Key, &i.Idempotency.Token,
+		&i.Idempotency.BodyHash)
 	return i, err
 }
 
@@ -316,8 +331,10 @@ func (s *Files) Import(ctx context.Context, id engine.ImportID) (campaign.Import
 
 // ImportByRequest gives the import that a request with an Idempotency-Key began
 // and that did not fail; ok is false when there is none.
-func (s *Files) ImportByRequest(ctx context.Context, id engine.CampaignID, request engine.Idempotency) (imp campaign.Import, ok bool, err error) {
-	rows, _ := s.db.Read.Query(ctx, selectImport+"WHERE i.campaign_id = $1 AND i.key_id = $2 AND i.token = $3 AND i.token <> '' AND i.state <> 'failed'",
+func (s *Files) ImportByRequest(ctx context.Context, id engine.CampaignID,
+	request engine.Idempotency) (imp campaign.Import, ok bool, err error) {
+	rows, _ := s.db.Read.Query(ctx, selectImport+"WHERE i.campaign_id = $1 AND i.key_id = $2 AND i.token = $3 "+
+		"AND i.token <> '' AND i.state <> 'failed'",
 		string(id), string(request.Key), request.Token)
 	imp, err = pgx.CollectExactlyOneRow(rows, scanImport)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -328,11 +345,14 @@ func (s *Files) ImportByRequest(ctx context.Context, id engine.CampaignID, reque
 
 // Imports gives one page of a campaign's imports, newest first, and how many
 // there are.
-func (s *Files) Imports(ctx context.Context, id engine.CampaignID, page campaign.Page) (list []campaign.Import, total int, err error) {
-	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM imports WHERE campaign_id = $1", string(id)).Scan(&total); err != nil {
+func (s *Files) Imports(ctx context.Context, id engine.CampaignID, page campaign.Page) (list []campaign.Import,
+	total int, err error) {
+	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM imports WHERE campaign_id = $1",
+		string(id)).Scan(&total); err != nil {
 		return nil, 0, s.db.Wrap("imports not counted", err)
 	}
-	rows, _ := s.db.Read.Query(ctx, selectImport+"WHERE i.campaign_id = $1 ORDER BY i.created_at DESC, i.id LIMIT $2 OFFSET $3",
+	rows, _ := s.db.Read.Query(ctx, selectImport+"WHERE i.campaign_id = $1 ORDER BY i.created_at DESC, i.id "+
+		"LIMIT $2 OFFSET $3",
 		string(id), page.Size, pool.Offset(page))
 	list, err = pgx.CollectRows(rows, scanImport)
 	return list, total, s.db.Wrap("imports not read", err)
@@ -340,8 +360,10 @@ func (s *Files) Imports(ctx context.Context, id engine.CampaignID, page campaign
 
 // RejectedRows gives one page of the rows of an import that did not become
 // contacts, in the order of the file, and how many are listed.
-func (s *Files) RejectedRows(ctx context.Context, id engine.ImportID, page campaign.Page) (list []campaign.RejectedRow, total int, err error) {
-	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM import_rejected WHERE import_id = $1", string(id)).Scan(&total); err != nil {
+func (s *Files) RejectedRows(ctx context.Context, id engine.ImportID, page campaign.Page) (list []campaign.RejectedRow,
+	total int, err error) {
+	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM import_rejected WHERE import_id = $1",
+		string(id)).Scan(&total); err != nil {
 		return nil, 0, s.db.Wrap("rejected rows not counted", err)
 	}
 	rows, _ := s.db.Read.Query(ctx, `SELECT line, number, reason, message FROM import_rejected

@@ -52,7 +52,8 @@ func (s *Lists) Calls(ctx context.Context, q attempt.Query) (list []attempt.Atte
 		sql = fmt.Sprintf("SELECT a.* FROM (%s LIMIT %d) a %s%s", inner, callsSeen, narrow, c.order)
 		c.args = args
 	}
-	sql = fmt.Sprintf("SELECT %s FROM (%s LIMIT %d) a%s", column.Names(table.AttemptColumns, "a"), sql, q.Limit+1, c.order)
+	sql = fmt.Sprintf("SELECT %s FROM (%s LIMIT %d) a%s", column.Names(table.AttemptColumns, "a"), sql, q.Limit+1,
+		c.order)
 	rows, _ := s.db.Read.Query(ctx, sql, c.args...)
 	list, err = pgx.CollectRows(rows, table.ScanAttempt)
 	switch {
@@ -65,7 +66,8 @@ func (s *Lists) Calls(ctx context.Context, q attempt.Query) (list []attempt.Atte
 		return list, "", nil
 	}
 	// The last one that was looked at, if there may be more behind it.
-	err = s.db.Read.QueryRow(ctx, fmt.Sprintf("SELECT a.id FROM attempts a %s%s LIMIT 1 OFFSET %d", c.where, c.order, callsSeen-1), c.args[:c.own]...).
+	err = s.db.Read.QueryRow(ctx, fmt.Sprintf("SELECT a.id FROM attempts a %s%s LIMIT 1 OFFSET %d", c.where, c.order,
+		callsSeen-1), c.args[:c.own]...).
 		Scan(column.Hex(&next))
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
@@ -111,7 +113,8 @@ func (s *Lists) callsWhere(ctx context.Context, q *attempt.Query) (c callsQuery,
 		if !column.IsID(string(q.Contact)) {
 			add("false")
 		} else { // the index begins with the campaign
-			add("a.campaign_id = (SELECT c.campaign_id FROM contacts c WHERE c.id = {0}::uuid) AND a.contact_id = {0}::uuid", string(q.Contact))
+			add("a.campaign_id = (SELECT c.campaign_id FROM contacts c WHERE c.id = {0}::uuid) "+
+				"AND a.contact_id = {0}::uuid", string(q.Contact))
 		}
 	}
 	if q.To != "" {
@@ -140,7 +143,8 @@ func (s *Lists) callsWhere(ctx context.Context, q *attempt.Query) (c callsQuery,
 func (c *callsQuery) narrow(q *attempt.Query) (where string, args []any) {
 	args = c.args[:c.own:c.own]
 	var conditions []string
-	for _, x := range []struct{ column, value string }{{"trunk", string(q.Trunk)}, {"state", string(q.State)}, {"outcome", string(q.Outcome)}} {
+	for _, x := range []struct{ column, value string }{{"trunk", string(q.Trunk)}, {"state", string(q.State)},
+		{"outcome", string(q.Outcome)}} {
 		if x.value != "" {
 			args = append(args, x.value)
 			conditions = append(conditions, fmt.Sprintf("a.%s = $%d", x.column, len(args)))
@@ -150,7 +154,8 @@ func (c *callsQuery) narrow(q *attempt.Query) (where string, args []any) {
 }
 
 // ErrNoCursor: a list is to go on behind a call that is not there.
-var ErrNoCursor = engine.NotFound("cursor_not_found", "the call behind which the list is to go on is not there (any more); take the list from its beginning")
+var ErrNoCursor = engine.NotFound("cursor_not_found", "the call behind which the list is to go on is not there (any "+
+	"more); take the list from its beginning")
 
 func (s *Lists) cursorAt(ctx context.Context, id engine.AttemptID) (at *time.Time, err error) {
 	if !column.IsID(string(id)) {

@@ -22,7 +22,8 @@ import (
 // writer waits for a chart.
 
 var errChartTooLong = engine.Unavailable("chart_too_long",
-	"The run has too many calls to be counted in time; ask for a shorter time with from and to, or later.", 30*time.Second)
+	"The run has too many calls to be counted in time; ask for a shorter time with from and to, or later.",
+	30*time.Second)
 
 // chartReach is beyond any call: what was reserved so long before a time does
 // not live in it.
@@ -50,12 +51,15 @@ const seriesMarks = `SELECT i::integer,
 			('dial', 0, CASE WHEN ` + isDial + ` THEN coalesce(a.invite_at, a.reserved_at) END),
 			('answer', 0, a.answered_at),
 			('ring', 1, a.ringing_at),
-			('ring', -1, CASE WHEN a.ringing_at IS NOT NULL AND coalesce(a.answered_at, a.ended_at) IS NOT NULL THEN greatest(a.ringing_at, coalesce(a.answered_at, a.ended_at)) END),
+			('ring', -1, CASE WHEN a.ringing_at IS NOT NULL AND coalesce(a.answered_at,
+				a.ended_at) IS NOT NULL THEN greatest(a.ringing_at, coalesce(a.answered_at, a.ended_at)) END),
 			('talk', 1, a.served_at),
-			('talk', -1, CASE WHEN a.served_at IS NOT NULL AND a.ended_at IS NOT NULL THEN greatest(a.served_at, a.ended_at) END)
+			('talk', -1, CASE WHEN a.served_at IS NOT NULL AND a.ended_at IS NOT NULL THEN greatest(a.served_at,
+				a.ended_at) END)
 		) AS m(kind, sign, at)
 		CROSS JOIN LATERAL (SELECT (extract(epoch FROM m.at - $3::timestamptz) / $5::float8)::float8 AS x) AS y
-		WHERE a.campaign_id = $1 AND a.run = $2 AND a.reserved_at >= $3::timestamptz - ` + chartReach + ` AND a.reserved_at < $4::timestamptz
+		WHERE a.campaign_id = $1 AND a.run = $2 AND a.reserved_at >= $3::timestamptz - ` + chartReach + `
+		AND a.reserved_at < $4::timestamptz
 			AND m.at < $4::timestamptz) AS z
 	GROUP BY i ORDER BY i`
 
@@ -85,9 +89,12 @@ func spanOf(ctx context.Context, tx pgx.Tx, q *campaign.SeriesQuery, run int) er
 	if q.Until.IsZero() {
 		// The last to be reserved is seldom the last to end: what began in the
 		// hours before it is looked at.
-		err := tx.QueryRow(ctx, `SELECT coalesce((SELECT max(CASE WHEN a.live THEN $3::timestamptz ELSE a.ended_at END) FROM attempts a
-			WHERE a.campaign_id = $1 AND a.run = $2 AND a.reserved_at >= (SELECT reserved_at FROM attempts WHERE campaign_id = $1 AND run = $2
-				ORDER BY reserved_at DESC LIMIT 1) - `+chartReach+`), $3::timestamptz)`, string(q.Campaign), run, q.Now).Scan(&q.Until)
+		err := tx.QueryRow(ctx, `SELECT coalesce((SELECT max(CASE WHEN a.live THEN $3::timestamptz ELSE a.ended_at END)
+			FROM attempts a
+			WHERE a.campaign_id = $1 AND a.run = $2 AND a.reserved_at >= (SELECT reserved_at FROM attempts
+			WHERE campaign_id = $1 AND run = $2
+				ORDER BY reserved_at DESC LIMIT 1) - `+chartReach+`), $3::timestamptz)`, string(q.Campaign), run,
+			q.Now).Scan(&q.Until)
 		if err != nil {
 			return err
 		}
@@ -110,7 +117,8 @@ func addSeries(ctx context.Context, tx pgx.Tx, out *campaign.Series, id engine.C
 			out.Points[next].Ringing, out.Points[next].Connected = float64(begun[0]), float64(begun[1])
 		}
 	}
-	_, err := pgx.ForEachRow(rows, []any{&i, &p.Dials, &p.Decided, &p.Answered, &p.LiveAnswers, &p.Abandoned, &ring, &p.Ringing, &talk, &p.Connected}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&i, &p.Dials, &p.Decided, &p.Answered, &p.LiveAnswers, &p.Abandoned, &ring,
+		&p.Ringing, &talk, &p.Connected}, func() error {
 		i = min(i, len(out.Points)-1) // x is rounded
 		fill(i)
 		p.Ringing, p.Connected = max(p.Ringing+float64(begun[0]), 0), max(p.Connected+float64(begun[1]), 0)
@@ -133,11 +141,14 @@ var breakdown = func() string {
 	}
 	// Of width_bucket a bound is the first value of the next bucket; here it is the
 	// last of its own.
-	return `SELECT grouping(sip_code), grouping(from_number), coalesce(sip_code, 0), coalesce(outcome, ''), coalesce(from_number, ''), coalesce(heard, -1),
+	return `SELECT grouping(sip_code), grouping(from_number), coalesce(sip_code, 0), coalesce(outcome, ''),
+		coalesce(from_number, ''), coalesce(heard, -1),
 			count(*), count(answered_at), coalesce(max(sip_reason), '')
 		FROM (SELECT a.sip_code, a.outcome, a.from_number, a.answered_at, a.sip_reason,
-				CASE WHEN a.answered_at IS NULL OR a.bot_first_audio_at IS NULL THEN -1 ELSE ` + strconv.Itoa(len(bounds)) + ` -
-					width_bucket(-extract(epoch FROM a.bot_first_audio_at - a.answered_at)::float8, ARRAY[` + reversed(bounds) + `]::float8[]) END AS heard
+				CASE WHEN a.answered_at IS NULL OR a.bot_first_audio_at IS NULL THEN -1
+					ELSE ` + strconv.Itoa(len(bounds)) + ` -
+					width_bucket(-extract(epoch FROM a.bot_first_audio_at - a.answered_at)::float8,
+						ARRAY[` + reversed(bounds) + `]::float8[]) END AS heard
 			FROM attempts a WHERE a.campaign_id = $1 AND a.run = $2 AND NOT a.live AND ` + isDial + `) AS d
 		GROUP BY GROUPING SETS ((sip_code, outcome), (from_number), (heard)) ORDER BY 7 DESC, 3, 4, 5, 6`
 }()
@@ -161,7 +172,8 @@ func (s *Lists) Breakdown(ctx context.Context, id engine.CampaignID, run int) (o
 		var c campaign.DialCause
 		var n campaign.NumberDials
 		var count int
-		_, err := pgx.ForEachRow(rows, []any{&noCode, &noNumber, &c.Code, (*string)(&c.Outcome), (*string)(&n.Number), &heard, &count, &n.Answered, &c.Reason}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&noCode, &noNumber, &c.Code, (*string)(&c.Outcome), (*string)(&n.Number),
+			&heard, &count, &n.Answered, &c.Reason}, func() error {
 			switch {
 			case noCode == 0:
 				out.Dials += count
@@ -183,20 +195,23 @@ func (s *Lists) Breakdown(ctx context.Context, id engine.CampaignID, run int) (o
 }
 
 // chart reads in one snapshot, and not for long.
-func (s *Lists) chart(ctx context.Context, what string, id engine.CampaignID, run int, read func(tx pgx.Tx, run int) error) error {
-	return s.db.InTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, what, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "SET LOCAL statement_timeout = "+strconv.FormatInt(s.db.Config.ChartLimit.Milliseconds(), 10))
-		if err == nil {
-			run, err = chartRun(ctx, tx, id, run)
-		}
-		if err == nil {
-			err = read(tx, run)
-		}
-		if state, _ := failure.SQLState(err); state == "57014" && ctx.Err() == nil {
-			return errChartTooLong
-		}
-		return err
-	})
+func (s *Lists) chart(ctx context.Context, what string, id engine.CampaignID, run int, read func(tx pgx.Tx,
+	run int) error) error {
+	return s.db.InTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, what,
+		func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx,
+				"SET LOCAL statement_timeout = "+strconv.FormatInt(s.db.Config.ChartLimit.Milliseconds(), 10))
+			if err == nil {
+				run, err = chartRun(ctx, tx, id, run)
+			}
+			if err == nil {
+				err = read(tx, run)
+			}
+			if state, _ := failure.SQLState(err); state == "57014" && ctx.Err() == nil {
+				return errChartTooLong
+			}
+			return err
+		})
 }
 
 // chartRun is the run that is asked for, the present one when that is 0.

@@ -18,7 +18,8 @@ var errRung = errors.New("a stored SIP message has not the form that this versio
 
 // MarshalJSON implements json.Marshaler.
 func (r rung) MarshalJSON() ([]byte, error) {
-	return json.Marshal([...]any{r.At.UnixMicro(), r.Sent, r.Method, r.Code, r.Reason, r.CSeq, r.Peer, r.Note, r.Repeats})
+	return json.Marshal([...]any{r.At.UnixMicro(), r.Sent, r.Method, r.Code, r.Reason, r.CSeq, r.Peer, r.Note,
+		r.Repeats})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -57,14 +58,16 @@ func (s *Lists) SaveLadders(ctx context.Context, ladders []engine.Ladder) error 
 		attempts[i], legs[i], at[i], messages[i] = string(l.Attempt), string(l.Leg), l.At, string(b)
 	}
 	_, err := s.db.Read.Exec(ctx, `INSERT INTO sip_ladders (attempt_id, leg, at, messages)
-		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::jsonb[]) ON CONFLICT DO NOTHING`, attempts, legs, at, messages)
+		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::jsonb[]) ON CONFLICT DO NOTHING`, attempts,
+		legs, at, messages)
 	return s.db.Wrap("SIP ladders not stored", err)
 }
 
 // Ladder gives the kept messages of an attempt's legs in the order of their
 // times; none when nothing is kept.
 func (s *Lists) Ladder(ctx context.Context, id engine.AttemptID) ([]engine.SIPMessage, error) {
-	rows, _ := s.db.Read.Query(ctx, "SELECT leg, messages FROM sip_ladders WHERE attempt_id = $1 ORDER BY at, leg", string(id))
+	rows, _ := s.db.Read.Query(ctx, "SELECT leg, messages FROM sip_ladders WHERE attempt_id = $1 ORDER BY at, leg",
+		string(id))
 	defer rows.Close()
 	var out []engine.SIPMessage
 	for rows.Next() {

@@ -61,11 +61,14 @@ func (o *Owners) wrap(what string, err error) error {
 // Join begins a life of a node, with a lease of ttl from now. Name, address and
 // API are as ownership.Node has them; the rest is ignored.
 func (o *Owners) Join(ctx context.Context, n ownership.Node, ttl time.Duration) (ownership.Node, error) {
-	if n.Name == "" || len(n.Name) > ownership.MaxName || n.Address == "" || len(n.Address) > ownership.MaxAddress || len(n.API) > ownership.MaxAPI {
-		return ownership.Node{}, engine.Invalid("node_invalid", "a node needs a name of at most 128 bytes and an address of at most 256; its API's URL has at most 512")
+	if n.Name == "" || len(n.Name) > ownership.MaxName || n.Address == "" || len(n.Address) > ownership.MaxAddress ||
+		len(n.API) > ownership.MaxAPI {
+		return ownership.Node{}, engine.Invalid("node_invalid",
+			"a node needs a name of at most 128 bytes and an address of at most 256; its API's URL has at most 512")
 	}
 	rows, _ := o.pool.Query(ctx, `INSERT INTO nodes AS n (name, address, api, joined_at, expires_at)
-		VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 microsecond') RETURNING `+nodeColumns,
+		VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 microsecond')
+		RETURNING `+nodeColumns,
 		n.Name, n.Address, n.API, ttl.Microseconds())
 	n, err := pgx.CollectExactlyOneRow(rows, scanNode)
 	return n, o.wrap("the node did not join", err)
@@ -91,14 +94,16 @@ func (o *Owners) Drain(ctx context.Context, id engine.Incarnation) error {
 // Leave ends the life of a node: what it owns may be claimed at once. It must
 // act for nothing any more.
 func (o *Owners) Leave(ctx context.Context, id engine.Incarnation) error {
-	_, err := o.pool.Exec(ctx, "UPDATE nodes SET left_at = clock_timestamp() WHERE incarnation = $1 AND left_at IS NULL", id)
+	_, err := o.pool.Exec(ctx, "UPDATE nodes SET left_at = clock_timestamp() WHERE incarnation = $1 "+
+		"AND left_at IS NULL", id)
 	return o.wrap("the node did not leave", err)
 }
 
 // Bury declares dead whose lease has been over for margin, and names them.
 func (o *Owners) Bury(ctx context.Context, margin time.Duration) ([]engine.Incarnation, error) {
 	rows, _ := o.pool.Query(ctx, `UPDATE nodes SET left_at = clock_timestamp()
-		WHERE left_at IS NULL AND expires_at + $1 * interval '1 microsecond' <= clock_timestamp() RETURNING incarnation`, margin.Microseconds())
+		WHERE left_at IS NULL AND expires_at + $1 * interval '1 microsecond' <= clock_timestamp()
+		RETURNING incarnation`, margin.Microseconds())
 	dead, err := pgx.CollectRows(rows, pgx.RowTo[engine.Incarnation])
 	return dead, o.wrap("nodes whose lease is over were not declared dead", err)
 }
@@ -128,7 +133,8 @@ func (o *Owners) PutSentBy(ctx context.Context, id engine.Incarnation, by map[en
 	for t, s := range by {
 		trunks, sent = append(trunks, string(t)), append(sent, s)
 	}
-	_, err := o.pool.Exec(ctx, `INSERT INTO node_trunks (incarnation, trunk, sent_by) SELECT $1, * FROM unnest($2::text[], $3::text[])
+	_, err := o.pool.Exec(ctx, `INSERT INTO node_trunks (incarnation, trunk, sent_by) SELECT $1, *
+		FROM unnest($2::text[], $3::text[])
 		ON CONFLICT (incarnation, trunk) DO UPDATE SET sent_by = excluded.sent_by`, id, trunks, sent)
 	return o.wrap("the node's addresses were not stored", err)
 }
@@ -137,7 +143,8 @@ func (o *Owners) PutSentBy(ctx context.Context, id engine.Incarnation, by map[en
 // that node's has, which is the same where the node has one address; "" when nothing
 // is known.
 func (o *Owners) SentBy(ctx context.Context, id engine.Incarnation, trunk engine.TrunkID) (by string, err error) {
-	err = o.pool.QueryRow(ctx, "SELECT sent_by FROM node_trunks WHERE incarnation = $1 ORDER BY trunk = $2 DESC, trunk LIMIT 1", id, string(trunk)).Scan(&by)
+	err = o.pool.QueryRow(ctx, "SELECT sent_by FROM node_trunks WHERE incarnation = $1 "+
+		"ORDER BY trunk = $2 DESC, trunk LIMIT 1", id, string(trunk)).Scan(&by)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil
 	}
@@ -147,8 +154,10 @@ func (o *Owners) SentBy(ctx context.Context, id engine.Incarnation, trunk engine
 // Loads lists the nodes that may claim (they live and do not drain) with how
 // many identities of the kind each owns, the least loaded first.
 func (o *Owners) Loads(ctx context.Context, kind ownership.Kind) ([]ownership.Load, error) {
-	rows, _ := o.pool.Query(ctx, "SELECT "+nodeColumns+`, (SELECT count(*) FROM owners w WHERE w.incarnation = n.incarnation AND w.kind = $1) AS owned
-		FROM nodes n WHERE left_at IS NULL AND expires_at > clock_timestamp() AND NOT draining ORDER BY owned, incarnation`, kind)
+	rows, _ := o.pool.Query(ctx, "SELECT "+nodeColumns+`, (SELECT count(*) FROM owners w
+		WHERE w.incarnation = n.incarnation AND w.kind = $1) AS owned
+		FROM nodes n WHERE left_at IS NULL AND expires_at > clock_timestamp() AND NOT draining
+		ORDER BY owned, incarnation`, kind)
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l ownership.Load, err error) {
 		err = row.Scan(append(nodeFields(&l.Node), &l.Owned)...)
 		return l, err
@@ -156,10 +165,12 @@ func (o *Owners) Loads(ctx context.Context, kind ownership.Kind) ([]ownership.Lo
 	return all, o.wrap("loads of the nodes not read", err)
 }
 
-const nodeColumns = "n.incarnation, n.name, n.address, n.api, n.joined_at, n.expires_at, n.draining, n.left_at, n.left_at IS NULL AND n.expires_at > clock_timestamp()"
+const nodeColumns = "n.incarnation, n.name, n.address, n.api, n.joined_at, n.expires_at, n.draining, n.left_at, " +
+	"n.left_at IS NULL AND n.expires_at > clock_timestamp()"
 
 func nodeFields(n *ownership.Node) []any {
-	return []any{&n.Incarnation, &n.Name, &n.Address, &n.API, &n.JoinedAt, &n.ExpiresAt, &n.Draining, &n.LeftAt, &n.Live}
+	return []any{&n.Incarnation, &n.Name, &n.Address, &n.API, &n.JoinedAt, &n.ExpiresAt, &n.Draining, &n.LeftAt,
+		&n.Live}
 }
 
 func scanNode(row pgx.CollectableRow) (n ownership.Node, err error) {

@@ -39,7 +39,8 @@ const (
 
 // presenceSession makes the server notice within six seconds that the machine or
 // the network of the process is gone, and never end the session by itself.
-const presenceSession = `SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 3; SET tcp_user_timeout = 6000;
+const presenceSession = `SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 3;
+	SET tcp_user_timeout = 6000;
 	SET idle_session_timeout = 0; SET statement_timeout = 0; SET lock_timeout = 0`
 
 // Attend asks for the database. Conflict "database_in_use" when another process
@@ -57,7 +58,8 @@ func Attend(ctx context.Context, url string, cfg pool.Config, me ownership.Prese
 		others, err := p.take(ctx)
 		if err != nil {
 			p.Close()
-			return nil, failure.New(failure.AwayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
+			return nil, failure.New(failure.AwayCode, "no connection to the database; is it running, and is "+
+				"DATABASE_URL right?", err)
 		}
 		if others == nil {
 			return p, nil
@@ -71,7 +73,8 @@ func Attend(ctx context.Context, url string, cfg pool.Config, me ownership.Prese
 		}
 		if !said && waited > presencePatience/2 {
 			said = true
-			cfg.Log.Info().Msg("another dialler serves this database and was not heard of for seconds; waiting for the database to notice its end")
+			cfg.Log.Info().Msg("another dialler serves this database and was not heard of for seconds; waiting for " +
+				"the database to notice its end")
 		}
 		if !pool.Sleep(ctx, presencePause) {
 			p.Close()
@@ -148,7 +151,8 @@ func (p *Presence) holders(ctx context.Context) ([]ownership.Presence, error) {
 	}
 	sql := "SELECT " + seen + "'', '', '', 0, now()" + locked + which
 	if named {
-		sql = "SELECT " + seen + "coalesce(n.life, ''), coalesce(n.name, ''), coalesce(n.host, ''), coalesce(n.pid, 0), coalesce(n.since, now())" +
+		sql = "SELECT " + seen + "coalesce(n.life, ''), coalesce(n.name, ''), coalesce(n.host, ''), coalesce(n.pid, " +
+			"0), coalesce(n.since, now())" +
 			locked + "LEFT JOIN presence n ON n.backend = l.pid" + which + " ORDER BY n.since"
 	}
 	rows, _ := p.conn.Query(ctx, sql)
@@ -159,7 +163,8 @@ func (p *Presence) holders(ctx context.Context) ([]ownership.Presence, error) {
 		return h, err
 	})
 	if err == nil && named {
-		_, err = p.conn.Exec(ctx, "SELECT pg_terminate_backend(l.pid)"+locked+"JOIN presence n ON n.backend = l.pid AND n.life = $1"+which, p.me.Life)
+		_, err = p.conn.Exec(ctx, "SELECT pg_terminate_backend(l.pid)"+locked+"JOIN presence n ON n.backend = l.pid "+
+			"AND n.life = $1"+which, p.me.Life)
 	}
 	return all, err
 }
@@ -176,9 +181,11 @@ func (p *Presence) record(ctx context.Context) error {
 		return nil // it is, with the next lock
 	}
 	_, err := p.conn.Exec(ctx, `WITH gone AS (
-			DELETE FROM presence n WHERE n.backend <> pg_backend_pid() AND NOT EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.pid = n.backend)
+			DELETE FROM presence n WHERE n.backend <> pg_backend_pid() AND NOT EXISTS (SELECT FROM pg_locks l
+				WHERE l.locktype = 'advisory' AND l.pid = n.backend)
 		) INSERT INTO presence (backend, life, name, host, pid, since) VALUES (pg_backend_pid(), $1, $2, $3, $4, $5)
-		ON CONFLICT (backend) DO UPDATE SET life = excluded.life, name = excluded.name, host = excluded.host, pid = excluded.pid, since = excluded.since`,
+		ON CONFLICT (backend) DO UPDATE SET life = excluded.life, name = excluded.name, host = excluded.host,
+		pid = excluded.pid, since = excluded.since`,
 		p.me.Life, p.me.Name, p.me.Host, p.me.PID, p.me.Since)
 	if p.recorded = err == nil; p.recorded {
 		return nil

@@ -53,7 +53,8 @@ func (p *Pool) Close() {
 }
 
 // connect opens a pool: of the group commits with prepare, else of queries.
-func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {
+func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Context, *pgx.Conn) error) (*pgxpool.Pool,
+	error) {
 	pc, err := pgxpool.ParseConfig(p.URL)
 	if err != nil {
 		return nil, failure.BadURL(err)
@@ -92,7 +93,8 @@ func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Cont
 	}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, failure.New(failure.AwayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
+		return nil, failure.New(failure.AwayCode, "no connection to the database; is it running, and is DATABASE_URL "+
+			"right?", err)
 	}
 	return pool, nil
 }

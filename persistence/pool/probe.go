@@ -92,7 +92,8 @@ func (p *probe) ask(ctx context.Context, to *pgx.ConnConfig) (readOnly bool, err
 			return false, err
 		}
 	}
-	err = p.conn.QueryRow(ctx, "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean").Scan(&readOnly)
+	err = p.conn.QueryRow(ctx, "SELECT pg_is_in_recovery() OR "+
+		"current_setting('transaction_read_only')::boolean").Scan(&readOnly)
 	if err != nil || readOnly { // another server may be the primary by now
 		p.hangUp()
 	}

@@ -36,7 +36,8 @@ func TestWhatIsAskedWhileAQueryIsUnderWayIsOneQuery(t *testing.T) {
 		all.Wait()
 		get(2, "two") // alone again
 		all.Wait()
-		if len(asked) != 3 || !slices.Equal(asked[0], []int{1}) || !slices.Equal(asked[1], []int{1, 2, 3}) || !slices.Equal(asked[2], []int{2}) {
+		if len(asked) != 3 || !slices.Equal(asked[0], []int{1}) || !slices.Equal(asked[1], []int{1, 2, 3}) ||
+			!slices.Equal(asked[2], []int{2}) {
 			t.Errorf("%v", asked)
 		}
 	})
@@ -65,7 +66,8 @@ func TestWhoAsksTogetherWaitsForNobodyElsesPatience(t *testing.T) {
 			synctest.Wait()
 		}
 		all.Wait()
-		if !errors.Is(errs[0], context.DeadlineExceeded) || !errors.Is(errs[1], away) || !errors.Is(errs[2], context.DeadlineExceeded) {
+		if !errors.Is(errs[0], context.DeadlineExceeded) || !errors.Is(errs[1], away) || !errors.Is(errs[2],
+			context.DeadlineExceeded) {
 			t.Errorf("%v", errs)
 		}
 	})

@@ -33,14 +33,17 @@ type KeptRecording struct {
 // ExpiredRecordings gives, in order of their time, at most limit recordings that
 // are kept for longer than their campaign wants at now, or whose campaign is no
 // more; those after the last one that was given before.
-func (s *Recordings) ExpiredRecordings(ctx context.Context, now time.Time, after KeptRecording, limit int) ([]KeptRecording, error) {
+func (s *Recordings) ExpiredRecordings(ctx context.Context, now time.Time, after KeptRecording,
+	limit int) ([]KeptRecording, error) {
 	last := string(after.Attempt)
 	if last == "" {
 		last = "00000000000000000000000000000000"
 	}
-	rows, _ := s.db.Read.Query(ctx, `SELECT r.attempt_id, r.place, r.started_at FROM recordings r LEFT JOIN campaigns c ON c.id = r.campaign_id
+	rows, _ := s.db.Read.Query(ctx, `SELECT r.attempt_id, r.place, r.started_at FROM recordings r
+		LEFT JOIN campaigns c ON c.id = r.campaign_id
 		WHERE r.deleted_at IS NULL AND (r.started_at, r.attempt_id) > ($2, $3::uuid) AND r.started_at <= $1
-		AND (c.id IS NULL OR r.started_at <= $1 - make_interval(days => coalesce(nullif((c.settings->>'recording_retention_days')::integer, 0), 30)))
+		AND (c.id IS NULL OR r.started_at <= $1 - make_interval(days =>
+		coalesce(nullif((c.settings->>'recording_retention_days')::integer, 0), 30)))
 		ORDER BY r.started_at, r.attempt_id LIMIT $4`, now, after.StartedAt, last, limit)
 	list, err := pgx.CollectRows(rows, ScanKept)
 	return list, s.db.Wrap("expired recordings not read", err)
@@ -54,7 +57,8 @@ func ScanKept(row pgx.CollectableRow) (k KeptRecording, err error) {
 }
 
 const recordingGone = `WITH gone AS (
-		UPDATE recordings SET deleted_at = $2 WHERE attempt_id = ANY($1::uuid[]) AND deleted_at IS NULL RETURNING attempt_id
+		UPDATE recordings SET deleted_at = $2 WHERE attempt_id = ANY($1::uuid[]) AND deleted_at IS NULL
+			RETURNING attempt_id
 	) UPDATE attempts a SET quality = jsonb_set(a.quality, '{recording,deleted_at}', to_jsonb($2::timestamptz))
 	FROM gone WHERE a.id = gone.attempt_id AND a.quality ? 'recording'`
 
@@ -90,7 +94,8 @@ func (s *Recordings) AddRecording(ctx context.Context, id engine.AttemptID, rec 
 	}
 	err = s.db.InTx(ctx, "recording not stored", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO recordings (attempt_id, campaign_id, place, started_at)
-			SELECT a.id, a.campaign_id, $2, $3 FROM attempts a WHERE a.id = $1 ON CONFLICT (attempt_id) DO UPDATE SET place = recordings.place`,
+			SELECT a.id, a.campaign_id, $2, $3 FROM attempts a WHERE a.id = $1 ON CONFLICT (attempt_id) DO UPDATE
+			SET place = recordings.place`,
 			string(id), rec.ID, rec.StartedAt)
 		if ok = err == nil && tag.RowsAffected() > 0; !ok {
 			return err
@@ -118,12 +123,14 @@ func (s *Recordings) UnknownRecordings(ctx context.Context, attempts []engine.At
 // Recording gives where an attempt's recording is kept, and its campaign.
 // NotFound "recording_not_found" when there was none, "recording_deleted" when
 // it is kept no longer.
-func (s *Recordings) Recording(ctx context.Context, id engine.AttemptID) (place string, campaign engine.CampaignID, err error) {
+func (s *Recordings) Recording(ctx context.Context, id engine.AttemptID) (place string, campaign engine.CampaignID,
+	err error) {
 	if !column.IsID(string(id)) {
 		return "", "", errNoRecording
 	}
 	var deleted *time.Time
-	err = s.db.Read.QueryRow(ctx, "SELECT place, campaign_id, deleted_at FROM recordings WHERE attempt_id = $1", string(id)).
+	err = s.db.Read.QueryRow(ctx, "SELECT place, campaign_id, deleted_at FROM recordings WHERE attempt_id = $1",
+		string(id)).
 		Scan(&place, &campaign, &deleted)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):

@@ -52,7 +52,8 @@ func ParseKeys(text string) (*Keys, error) {
 		}
 		key, err := base64.StdEncoding.DecodeString(line)
 		if err != nil || len(key) != secretKeyBytes {
-			return nil, engine.Invalid("secrets_key_invalid", fmt.Sprintf("line %d must be a key of 32 bytes as base64; make one with: openssl rand -base64 32", n))
+			return nil, engine.Invalid("secrets_key_invalid",
+				fmt.Sprintf("line %d must be a key of 32 bytes as base64; make one with: openssl rand -base64 32", n))
 		}
 		block, err := aes.NewCipher(key)
 		if err != nil {
@@ -73,7 +74,8 @@ func ParseKeys(text string) (*Keys, error) {
 	case len(k.ids) == 0:
 		return nil, engine.Invalid("secrets_key_invalid", "there is no key: 32 bytes as base64, on a line of its own")
 	case len(k.ids) > secretKeysCap:
-		return nil, engine.Invalid("secrets_key_invalid", fmt.Sprintf("%d keys; %d may be known at the same time", len(k.ids), secretKeysCap))
+		return nil, engine.Invalid("secrets_key_invalid", fmt.Sprintf("%d keys; %d may be known at the same time",
+			len(k.ids), secretKeysCap))
 	}
 	return k, nil
 }
@@ -91,7 +93,8 @@ func (k *Keys) Seal(place, secret string) (string, error) {
 	aead := k.aead[k.ids[0]]
 	nonce := make([]byte, aead.NonceSize())
 	_, _ = rand.Read(nonce) // never fails
-	return Prefix + k.ids[0] + ":" + base64.RawStdEncoding.EncodeToString(aead.Seal(nonce, nonce, []byte(secret), []byte(place))), nil
+	return Prefix + k.ids[0] + ":" + base64.RawStdEncoding.EncodeToString(aead.Seal(nonce, nonce, []byte(secret),
+		[]byte(place))), nil
 }
 
 // Open gives the secret of what is stored, Unavailable "secrets_key_missing" when
@@ -107,7 +110,8 @@ func (k *Keys) Open(place, stored string) (string, error) {
 		aead = k.aead[id]
 	}
 	if aead == nil {
-		return "", failure.New("secrets_key_missing", place+" is sealed with a key that is not known here (give the key with --secrets-key-file)", errors.New("key "+id))
+		return "", failure.New("secrets_key_missing", place+" is sealed with a key that is not known here (give the "+
+			"key with --secrets-key-file)", errors.New("key "+id))
 	}
 	b, err := base64.RawStdEncoding.DecodeString(text)
 	if err == nil && len(b) < aead.NonceSize() {
@@ -118,7 +122,8 @@ func (k *Keys) Open(place, stored string) (string, error) {
 		secret, err = aead.Open(nil, b[:aead.NonceSize()], b[aead.NonceSize():], []byte(place))
 	}
 	if err != nil {
-		return "", failure.New("secret_damaged", place+" cannot be opened: it was changed, or belongs to another row; set it anew", err)
+		return "", failure.New("secret_damaged", place+" cannot be opened: it was changed, or belongs to another "+
+			"row; set it anew", err)
 	}
 	return string(secret), nil
 }
@@ -130,7 +135,8 @@ func (k *Keys) Current(stored string) bool {
 }
 
 // Tables are where secrets are.
-var Tables = []struct{ Table, Column string }{{"trunks", "password"}, {"bots", "auth_token"}, {"webhooks", "secret"}, {"webhooks", "old_secret"}}
+var Tables = []struct{ Table, Column string }{{"trunks", "password"}, {"bots", "auth_token"}, {"webhooks", "secret"},
+	{"webhooks", "old_secret"}}
 
 // PlaceOf names the row of a secret; a sealed secret opens in its place only.
 func PlaceOf(table, column, id string) string { return table + "." + column + " of " + id }

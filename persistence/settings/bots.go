@@ -20,7 +20,8 @@ func NewConfiguration(db *table.DB) *Configuration { return &Configuration{db: d
 const botColumns = "id, name, active, seats, endpoints, auth_token, account, variables, created_at"
 
 func scanBot(row pgx.CollectableRow) (b engine.Bot, err error) {
-	err = row.Scan(&b.ID, &b.Name, &b.Active, &b.Seats, &b.Endpoints, &b.AuthToken, &b.Account, &b.Variables, &b.CreatedAt)
+	err = row.Scan(&b.ID, &b.Name, &b.Active, &b.Seats, &b.Endpoints, &b.AuthToken, &b.Account, &b.Variables,
+		&b.CreatedAt)
 	return b, err
 }
 
@@ -32,7 +33,8 @@ func (s *Configuration) Bots(ctx context.Context) ([]engine.Bot, error) {
 		return nil, s.db.Wrap("bots not read", err)
 	}
 	for i := range list {
-		if list[i].AuthToken, err = s.db.Config.Secrets.Open(sealed.BotPlace(list[i].ID), list[i].AuthToken); err != nil {
+		if list[i].AuthToken, err = s.db.Config.Secrets.Open(sealed.BotPlace(list[i].ID),
+			list[i].AuthToken); err != nil {
 			return nil, err
 		}
 	}
@@ -41,7 +43,8 @@ func (s *Configuration) Bots(ctx context.Context) ([]engine.Bot, error) {
 
 // PutBot creates or replaces a bot by its identifier, CreatedAt aside. With
 // keepSecret the stored AuthToken stays. It gives the bot as stored.
-func (s *Configuration) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who engine.Who) (stored engine.Bot, created bool, err error) {
+func (s *Configuration) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool,
+	who engine.Who) (stored engine.Bot, created bool, err error) {
 	if bot.AuthToken, err = s.db.Config.Secrets.Seal(sealed.BotPlace(bot.ID), bot.AuthToken); err != nil {
 		return stored, false, err
 	}
@@ -53,7 +56,8 @@ func (s *Configuration) PutBot(ctx context.Context, bot engine.Bot, keepSecret b
 			ON CONFLICT (id) DO UPDATE SET name = excluded.name, active = excluded.active, seats = excluded.seats,
 			endpoints = excluded.endpoints, auth_token = CASE WHEN $10 THEN t.auth_token ELSE excluded.auth_token END,
 			account = excluded.account, variables = excluded.variables RETURNING `+botColumns,
-			string(bot.ID), bot.Name, bot.Active, bot.Seats, table.List(bot.Endpoints), bot.AuthToken, bot.Account, table.List(bot.Variables),
+			string(bot.ID), bot.Name, bot.Active, bot.Seats, table.List(bot.Endpoints), bot.AuthToken, bot.Account,
+			table.List(bot.Variables),
 			table.OrNow(bot.CreatedAt), keepSecret)
 		if stored, err = pgx.CollectExactlyOneRow(rows, scanBot); err != nil {
 			return err
@@ -94,7 +98,8 @@ const usersCap = 20
 
 // unused refuses when campaigns that run or are paused use the bot.
 func unused(ctx context.Context, tx pgx.Tx, id engine.BotID) error {
-	rows, _ := tx.Query(ctx, "SELECT id, name, state FROM campaigns WHERE bot_id = $1 AND state IN ('running', 'paused') ORDER BY created_at, id LIMIT $2",
+	rows, _ := tx.Query(ctx, "SELECT id, name, state FROM campaigns WHERE bot_id = $1 "+
+		"AND state IN ('running', 'paused') ORDER BY created_at, id LIMIT $2",
 		string(id), usersCap)
 	users, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (f engine.FieldError, err error) {
 		f.Field = "campaign_id"
@@ -106,7 +111,8 @@ func unused(ctx context.Context, tx pgx.Tx, id engine.BotID) error {
 	if err != nil || len(users) == 0 {
 		return err
 	}
-	e := engine.Conflict("bot_in_use", "campaigns that are running or paused use this bot and would fail; stop them, or delete it with force=true")
+	e := engine.Conflict("bot_in_use", "campaigns that are running or paused use this bot and would fail; stop them, "+
+		"or delete it with force=true")
 	e.Fields = users
 	return e
 }

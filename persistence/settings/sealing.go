@@ -56,7 +56,8 @@ func (s *Configuration) SealSecrets(ctx context.Context) (n int, err error) {
 	err = s.db.InTx(ctx, "secrets not sealed", func(tx pgx.Tx) error {
 		n = 0
 		for _, t := range sealed.Tables {
-			rows, _ := tx.Query(ctx, "SELECT id, "+t.Column+" FROM "+t.Table+" WHERE "+t.Column+" <> '' ORDER BY id FOR UPDATE")
+			rows, _ := tx.Query(ctx, "SELECT id, "+t.Column+" FROM "+t.Table+" WHERE "+t.Column+" <> '' "+
+				"ORDER BY id FOR UPDATE")
 			list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[storedSecret])
 			if err != nil {
 				return err
@@ -74,7 +75,8 @@ func (s *Configuration) SealSecrets(ctx context.Context) (n int, err error) {
 				if err != nil {
 					return err
 				}
-				if _, err := tx.Exec(ctx, "UPDATE "+t.Table+" SET "+t.Column+" = $2 WHERE id = $1", r.ID, sealed); err != nil {
+				if _, err := tx.Exec(ctx, "UPDATE "+t.Table+" SET "+t.Column+" = $2 WHERE id = $1", r.ID,
+					sealed); err != nil {
 					return err
 				}
 				n++

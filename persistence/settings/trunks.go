@@ -89,7 +89,8 @@ func trunkStatements() (read, write string) {
 	}
 	list := strings.Join(names, ", ")
 	return "SELECT " + list + " FROM trunks ORDER BY priority, id",
-		"INSERT INTO trunks AS t (" + list + ") VALUES (" + strings.Join(places, ", ") + ") ON CONFLICT (id) DO UPDATE SET " + strings.Join(sets, ", ")
+		"INSERT INTO trunks AS t (" + list + ") VALUES (" + strings.Join(places, ", ") +
+			") ON CONFLICT (id) DO UPDATE SET " + strings.Join(sets, ", ")
 }
 
 // Trunks lists every trunk in the order in which they are tried.
@@ -100,7 +101,8 @@ func (s *Configuration) Trunks(ctx context.Context) ([]engine.TrunkSettings, err
 		return nil, s.db.Wrap("trunks not read", err)
 	}
 	for i := range list {
-		if list[i].Password, err = s.db.Config.Secrets.Open(sealed.TrunkPlace(list[i].ID), list[i].Password); err != nil {
+		if list[i].Password, err = s.db.Config.Secrets.Open(sealed.TrunkPlace(list[i].ID),
+			list[i].Password); err != nil {
 			return nil, err
 		}
 	}
@@ -109,7 +111,8 @@ func (s *Configuration) Trunks(ctx context.Context) ([]engine.TrunkSettings, err
 
 // PutTrunk creates or replaces a trunk by its identifier; with keepSecret the
 // stored Password stays.
-func (s *Configuration) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (created bool, err error) {
+func (s *Configuration) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool,
+	who engine.Who) (created bool, err error) {
 	if t.Password, err = s.db.Config.Secrets.Seal(sealed.TrunkPlace(t.ID), t.Password); err != nil {
 		return false, err
 	}

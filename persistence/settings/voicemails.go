@@ -18,7 +18,8 @@ var errNoVoicemail = engine.NotFound("voicemail_not_found", "There is no such me
 
 // Voicemails lists the messages that can be left on machines, newest first.
 func (s *Configuration) Voicemails(ctx context.Context) ([]engine.Voicemail, error) {
-	rows, _ := s.db.Read.Query(ctx, "SELECT id, name, length(audio), created_at, created_by FROM voicemails ORDER BY created_at DESC, id")
+	rows, _ := s.db.Read.Query(ctx, "SELECT id, name, length(audio), created_at, created_by FROM voicemails "+
+		"ORDER BY created_at DESC, id")
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (v engine.Voicemail, err error) {
 		var bytes int
 		err = row.Scan(&v.ID, &v.Name, &bytes, &v.CreatedAt, &v.CreatedBy)
@@ -42,12 +43,14 @@ func (s *Configuration) VoicemailAudio(ctx context.Context, id engine.VoicemailI
 func (s *Configuration) AddVoicemail(ctx context.Context, v engine.Voicemail, audio []byte, who engine.Who) error {
 	return s.db.InTx(ctx, "message for machines not stored", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO voicemails (id, name, audio, created_at, created_by)
-			SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM voicemails) < $6`, string(v.ID), v.Name, audio, v.CreatedAt, v.CreatedBy, voicemailsCap)
+			SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM voicemails) < $6`, string(v.ID), v.Name, audio,
+			v.CreatedAt, v.CreatedBy, voicemailsCap)
 		if err != nil {
 			return err
 		}
 		if tag.RowsAffected() == 0 {
-			return engine.Conflict("too_many_voicemails", "200 messages are kept already; delete one that no campaign uses.")
+			return engine.Conflict("too_many_voicemails", "200 messages are kept already; delete one that no "+
+				"campaign uses.")
 		}
 		return s.db.Note(ctx, tx, journal.VoicemailAdded, string(v.ID), who)
 	})
@@ -58,7 +61,8 @@ func (s *Configuration) AddVoicemail(ctx context.Context, v engine.Voicemail, au
 func (s *Configuration) DeleteVoicemail(ctx context.Context, id engine.VoicemailID, who engine.Who) error {
 	return s.db.InTx(ctx, "message for machines not deleted", func(tx pgx.Tx) error {
 		var used bool
-		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM campaigns WHERE settings->>'voicemail_id' = $1)", string(id)).Scan(&used); err != nil {
+		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM campaigns WHERE settings->>'voicemail_id' = $1)",
+			string(id)).Scan(&used); err != nil {
 			return err
 		}
 		if used {

@@ -22,7 +22,8 @@ var AttemptColumns = []column.Of[AttemptRow]{
 	column.Immutable(column.Text("to_number", func(a *AttemptRow) *string { return (*string)(&a.To) })),
 	column.Immutable(column.Text("from_number", func(a *AttemptRow) *string { return (*string)(&a.From) })),
 	column.Text("trunk", func(a *AttemptRow) *string { return (*string)(&a.Trunk) }),
-	column.Immutable(column.Object("variables", func(a *AttemptRow) *map[string]string { return &a.Variables }, column.Filled)),
+	column.Immutable(column.Object("variables", func(a *AttemptRow) *map[string]string { return &a.Variables },
+		column.Filled)),
 	column.Immutable(column.Boolean("callback", func(a *AttemptRow) *bool { return &a.Callback })),
 	column.Immutable(column.Moment("callback_at", func(a *AttemptRow) **time.Time { return &a.CallbackAt })),
 	column.Immutable(column.Text("key_id", func(a *AttemptRow) *string { return (*string)(&a.Key) })),
@@ -37,11 +38,13 @@ var AttemptColumns = []column.Of[AttemptRow]{
 	// A result may come after the end; the row of the end, when it is repeated
 	// after that, does not take it away again.
 	column.Merged(column.Text("outcome", func(a *AttemptRow) *string { return (*string)(&a.Outcome) }),
-		"CASE WHEN t.result IS NOT NULL AND excluded.result IS NULL AND NOT t.live THEN t.outcome ELSE excluded.outcome END"),
+		"CASE WHEN t.result IS NOT NULL AND excluded.result IS NULL AND NOT t.live THEN t.outcome "+
+			"ELSE excluded.outcome END"),
 	column.Text("cause", func(a *AttemptRow) *string { return (*string)(&a.Cause) }),
 	column.Text("hung_up_by", func(a *AttemptRow) *string { return (*string)(&a.HungUpBy) }),
 	column.Integer("sip_code", func(a *AttemptRow) *int { return &a.SIPCode }),
-	column.Merged(column.Text("sip_reason", func(a *AttemptRow) *string { return &a.SIPReason }), unlessErased("sip_reason", "excluded.sip_reason")),
+	column.Merged(column.Text("sip_reason", func(a *AttemptRow) *string { return &a.SIPReason }),
+		unlessErased("sip_reason", "excluded.sip_reason")),
 	column.Integer("q850", func(a *AttemptRow) *int { return &a.Q850 }),
 	column.Text("attestation", func(a *AttemptRow) *string { return &a.Attestation }),
 	column.Text("friendly", func(a *AttemptRow) *string { return &a.Friendly }),
@@ -68,20 +71,23 @@ var AttemptColumns = []column.Of[AttemptRow]{
 	column.Moment("ended_at", func(a *AttemptRow) **time.Time { return &a.EndedAt }),
 	// Of an ended attempt it is final: what is noted of its recording later is
 	// not taken away by a row that comes late.
-	column.Merged(column.Object("quality", func(a *AttemptRow) **engine.MediaQuality { return &a.Quality }, column.Present),
+	column.Merged(column.Object("quality", func(a *AttemptRow) **engine.MediaQuality { return &a.Quality },
+		column.Present),
 		"CASE WHEN t.live OR t.quality IS NULL THEN coalesce(excluded.quality, t.quality) ELSE t.quality END"),
 	column.Object("ending", func(a *AttemptRow) **attempt.Ending { return &a.Ending }, column.Present),
 	column.Boolean("bot_up", func(a *AttemptRow) *bool { return &a.BotUp }),
 	column.Boolean("seated", func(a *AttemptRow) *bool { return &a.Seated }),
 	column.Merged(column.Object("result", func(a *AttemptRow) **attempt.Result { return &a.Result }, column.Present),
 		unlessErased("result", "coalesce(excluded.result, t.result)")),
-	column.Merged(column.Object("transfer", func(a *AttemptRow) **attempt.Transfer { return &a.Transfer }, column.Present), unlessErased("transfer", "excluded.transfer")),
+	column.Merged(column.Object("transfer", func(a *AttemptRow) **attempt.Transfer { return &a.Transfer },
+		column.Present), unlessErased("transfer", "excluded.transfer")),
 }
 
 // unlessErased keeps what is left of an erased person's call from a row that
 // was on its way when the person was erased.
 func unlessErased(column, otherwise string) string {
-	return "CASE WHEN starts_with(t.to_number, '" + engine.ErasedPrefix + "') THEN t." + column + " ELSE " + otherwise + " END"
+	return "CASE WHEN starts_with(t.to_number, '" + engine.ErasedPrefix + "') THEN t." + column + " ELSE " +
+		otherwise + " END"
 }
 
 // progress grows with every event of the legs and the media path, so that a
@@ -136,4 +142,5 @@ var LegColumns = []column.Of[LegRow]{
 // LegNewer: a leg's row is written again only when it moved on.
 const LegNewer = "excluded.seq >= t.seq AND (t.ended_at IS NULL OR excluded.ended_at IS NOT NULL)" +
 	" AND (t.seq, t.sent_at, t.ended_at, t.sip_code, t.q850, t.state, t.dialog IS NULL)" +
-	" IS DISTINCT FROM (excluded.seq, excluded.sent_at, excluded.ended_at, excluded.sip_code, excluded.q850, excluded.state, excluded.dialog IS NULL)"
+	" IS DISTINCT FROM (excluded.seq, excluded.sent_at, excluded.ended_at, excluded.sip_code, excluded.q850, " +
+	"excluded.state, excluded.dialog IS NULL)"

@@ -42,7 +42,8 @@ func (d *DB) Attempts(ctx context.Context, where string, args ...any) ([]attempt
 		row.Leg.ID = engine.AttemptID(row.Attempt).Leg(row.N)
 		a := &list[at[row.Attempt]]
 		if row.Far.Kind != "" {
-			a.Peers = append(a.Peers, attempt.Peer{Leg: *row.Leg, Kind: row.Far.Kind, State: row.Far.State, URI: row.Far.URI})
+			a.Peers = append(a.Peers, attempt.Peer{Leg: *row.Leg, Kind: row.Far.Kind, State: row.Far.State,
+				URI: row.Far.URI})
 			continue
 		}
 		a.Legs = append(a.Legs, *row.Leg)

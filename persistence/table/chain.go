@@ -30,21 +30,26 @@ func TellEvents(slot string) string {
 
 // Told ends an INSERT INTO events AS t.
 func Told(slot string) string {
-	return ` ON CONFLICT DO NOTHING RETURNING t.seq, t.digest, t.at, t.attempt_id, CASE WHEN t.seq > 0 THEN t.campaign_id ELSE '' END COLLATE "C" AS owner,
+	return ` ON CONFLICT DO NOTHING RETURNING t.seq, t.digest, t.at, t.attempt_id, CASE
+		WHEN t.seq > 0 THEN t.campaign_id ELSE '' END COLLATE "C" AS owner,
 	CASE WHEN t.seq > 0 THEN t.run ELSE ` + looseChain + slot + `)) END AS chain`
 }
 
 // Chained goes on behind the CTE told. The head is taken last of all: it is
 // locked until the commit.
 const Chained = `, batch AS (
-		SELECT o.owner, o.chain, CASE WHEN o.owner <> '' THEN array_agg(o.seq) END AS seqs, string_agg(o.digest, '') AS digests,
-			CASE WHEN o.owner = '' THEN array_agg(DISTINCT o.attempt_id) FILTER (WHERE o.attempt_id IS NOT NULL) END AS attempts
+		SELECT o.owner, o.chain, CASE WHEN o.owner <> '' THEN array_agg(o.seq) END AS seqs, string_agg(o.digest,
+		'') AS digests,
+			CASE WHEN o.owner = '' THEN array_agg(DISTINCT o.attempt_id) FILTER (WHERE o.attempt_id IS NOT NULL) END AS
+			attempts
 		FROM (SELECT * FROM told ORDER BY owner, chain, seq, at, digest) o GROUP BY o.owner, o.chain
 	), head AS (
 		INSERT INTO event_heads AS h (campaign_id, run, n, hash)
-		SELECT owner, chain, 1, sha256('\x0000000000000000000000000000000000000000000000000000000000000000' || digests) FROM batch ORDER BY 1, 2
+		SELECT owner, chain, 1, sha256('\x0000000000000000000000000000000000000000000000000000000000000000' || digests)
+		FROM batch ORDER BY 1, 2
 		ON CONFLICT (campaign_id, run) DO UPDATE SET n = h.n + 1,
-			hash = sha256(h.hash || (SELECT b.digests FROM batch b WHERE b.owner = excluded.campaign_id AND b.chain = excluded.run))
+			hash = sha256(h.hash || (SELECT b.digests FROM batch b WHERE b.owner = excluded.campaign_id
+				AND b.chain = excluded.run))
 		RETURNING h.campaign_id, h.run, h.n, h.hash
 	)
 	INSERT INTO event_batches (campaign_id, run, n, seqs, digests, hash, attempts)
@@ -60,9 +65,12 @@ var (
 	FreshEvents = column.InsertFrom("events", EventColumns)
 	AppendBatch = `WITH head AS (
 		INSERT INTO event_heads AS h (campaign_id, run, n, hash)
-		VALUES ($1::text, $2::integer, 1, sha256('\x0000000000000000000000000000000000000000000000000000000000000000' || $4::bytea))
-		ON CONFLICT (campaign_id, run) DO UPDATE SET n = h.n + 1, hash = sha256(h.hash || $4::bytea) RETURNING h.n, h.hash
-	) INSERT INTO event_batches (campaign_id, run, n, seqs, hash) SELECT $1::text, $2::integer, n, $3::bigint[], hash FROM head`
+		VALUES ($1::text, $2::integer, 1, sha256('\x0000000000000000000000000000000000000000000000000000000000000000' ||
+		$4::bytea))
+		ON CONFLICT (campaign_id, run) DO UPDATE SET n = h.n + 1, hash = sha256(h.hash || $4::bytea)
+		RETURNING h.n, h.hash
+	) INSERT INTO event_batches (campaign_id, run, n, seqs, hash) SELECT $1::text, $2::integer, n, $3::bigint[], hash
+		FROM head`
 )
 
 // ChainsCap is how many chains a group may append to in that way; with more, one
@@ -76,8 +84,10 @@ func tellMoved(t string) string {
 	return `, told AS (
 		INSERT INTO events AS t (campaign_id, seq, run, at, type, version, leg, activity, data, digest)
 		SELECT m.campaign_id, m.seq, m.run, m.at, ` + t + `, 1, 0, false, m.data, sha256(convert_to(
-			'{"activity":false,"at":"' || to_char(m.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '","attempt_id":"","campaign_id":'
-			|| to_json(m.campaign_id)::text || ',"contact_id":"","data":' || canonical_json(m.data) || ',"leg":0,"run":' || m.run
+			'{"activity":false,"at":"' || to_char(m.at AT TIME ZONE 'UTC',
+				'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '","attempt_id":"","campaign_id":'
+			|| to_json(m.campaign_id)::text || ',"contact_id":"","data":' || canonical_json(m.data) || ',"leg":0,"run":'
+			|| m.run
 			|| ',"seq":' || m.seq || ',"type":"' || ` + t + ` || '","version":1}', 'UTF8'))
 		FROM moved m` + Told(ChanceSlot) + ")" + Chained
 }

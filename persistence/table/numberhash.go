@@ -44,7 +44,8 @@ func (d *DB) Hashed(n engine.PhoneNumber) string {
 // HashInSQL is hashed of a column, for many rows at once; the two parameters
 // are the pads of hashPads.
 func HashInSQL(column, inner, outer string) string {
-	return "'" + HashPrefix + "' || left(encode(sha256(" + outer + "::bytea || sha256(" + inner + "::bytea || convert_to(" + column + ", 'UTF8'))), 'hex'), 32)"
+	return "'" + HashPrefix + "' || left(encode(sha256(" + outer + "::bytea || sha256(" + inner +
+		"::bytea || convert_to(" + column + ", 'UTF8'))), 'hex'), 32)"
 }
 
 // HashPads are the key's blocks of RFC 2104.

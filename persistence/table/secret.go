@@ -22,7 +22,8 @@ func (d *DB) Secret(ctx context.Context, name string) ([]byte, error) {
 		if err := tx.QueryRow(ctx, known, "secret."+name).Scan(&secret); !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "INSERT INTO settings (name, value) VALUES ($1, to_jsonb($2::text)) ON CONFLICT DO NOTHING",
+		if _, err := tx.Exec(ctx, "INSERT INTO settings (name, value) VALUES ($1, to_jsonb($2::text)) ON CONFLICT "+
+			"DO NOTHING",
 			"secret."+name, base64.StdEncoding.EncodeToString(fresh)); err != nil {
 			return err
 		}

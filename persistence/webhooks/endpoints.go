@@ -18,10 +18,12 @@ import (
 // Endpoints of webhooks. Their secrets are stored as those of trunks are; the
 // one before the present one stays until the end of its overlap.
 
-const webhookColumns = "id, url, types, campaigns, description, active, disabled, disabled_at, old_secret_until, last_delivered_at, created_at, created_by"
+const webhookColumns = "id, url, types, campaigns, description, active, disabled, disabled_at, old_secret_until, " +
+	"last_delivered_at, created_at, created_by"
 
 func scanWebhook(row pgx.CollectableRow) (e webhook.Endpoint, err error) {
-	err = row.Scan(&e.ID, &e.URL, &e.Types, &e.Campaigns, &e.Description, &e.Active, &e.Disabled, &e.DisabledAt, &e.OldSecretUntil,
+	err = row.Scan(&e.ID, &e.URL, &e.Types, &e.Campaigns, &e.Description, &e.Active, &e.Disabled, &e.DisabledAt,
+		&e.OldSecretUntil,
 		&e.LastDeliveredAt, &e.CreatedAt, &e.CreatedBy)
 	return e, err
 }
@@ -29,7 +31,8 @@ func scanWebhook(row pgx.CollectableRow) (e webhook.Endpoint, err error) {
 var (
 	// ErrWebhookNotFound: no endpoint has this identifier.
 	ErrWebhookNotFound = engine.NotFound("webhook_not_found", "There is no such webhook.")
-	errTooManyWebhooks = engine.Conflict("too_many_webhooks", "There are as many webhooks as an installation may have; delete one first.")
+	errTooManyWebhooks = engine.Conflict("too_many_webhooks",
+		"There are as many webhooks as an installation may have; delete one first.")
 )
 
 func webhookPlace(column string, id webhook.EndpointID) string {
@@ -72,8 +75,10 @@ func (s *Endpoints) CreateWebhook(ctx context.Context, e webhook.Endpoint, secre
 		if n >= webhook.EndpointCap {
 			return errTooManyWebhooks
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO webhooks (id, url, types, campaigns, description, active, secret, created_at, created_by)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, string(e.ID), e.URL, table.List(e.Types), table.List(e.Campaigns), e.Description, e.Active, sealed,
+		if _, err := tx.Exec(ctx, `INSERT INTO webhooks (id, url, types, campaigns, description, active, secret,
+			created_at, created_by)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, string(e.ID), e.URL, table.List(e.Types),
+			table.List(e.Campaigns), e.Description, e.Active, sealed,
 			table.OrNow(e.CreatedAt), e.CreatedBy); err != nil {
 			return err
 		}
@@ -89,7 +94,8 @@ func (s *Endpoints) CreateWebhook(ctx context.Context, e webhook.Endpoint, secre
 // ChangeWebhook changes an endpoint: change gets it as stored, under a lock, and
 // what it leaves in URL, types, campaigns, description and active is stored.
 // ErrWebhookNotFound.
-func (s *Endpoints) ChangeWebhook(ctx context.Context, id webhook.EndpointID, change func(*webhook.Endpoint), who engine.Who) (e webhook.Endpoint, err error) {
+func (s *Endpoints) ChangeWebhook(ctx context.Context, id webhook.EndpointID, change func(*webhook.Endpoint),
+	who engine.Who) (e webhook.Endpoint, err error) {
 	err = s.db.InTx(ctx, "webhook not changed", func(tx pgx.Tx) error {
 		if err := lockFollower(ctx, tx); err != nil {
 			return err
@@ -101,8 +107,10 @@ func (s *Endpoints) ChangeWebhook(ctx context.Context, id webhook.EndpointID, ch
 			return err
 		}
 		change(&e)
-		if _, err := tx.Exec(ctx, `UPDATE webhooks SET url = $2, types = $3, campaigns = $4, description = $5, active = $6, disabled = $7, disabled_at = $8
-			WHERE id = $1`, string(id), e.URL, table.List(e.Types), table.List(e.Campaigns), e.Description, e.Active, e.Disabled, e.DisabledAt); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE webhooks SET url = $2, types = $3, campaigns = $4, description = $5,
+			active = $6, disabled = $7, disabled_at = $8
+			WHERE id = $1`, string(id), e.URL, table.List(e.Types), table.List(e.Campaigns), e.Description, e.Active,
+			e.Disabled, e.DisabledAt); err != nil {
 			return err
 		}
 		if err := follow(ctx, tx); err != nil {
@@ -129,7 +137,8 @@ func (s *Endpoints) DeleteWebhook(ctx context.Context, id webhook.EndpointID, wh
 			return ErrWebhookNotFound
 		}
 		// A running one finds no delivery any more.
-		if _, err := tx.Exec(ctx, "DELETE FROM river_job WHERE queue = $1 AND state <> 'running'", queueOf(id)); err != nil {
+		if _, err := tx.Exec(ctx, "DELETE FROM river_job WHERE queue = $1 AND state <> 'running'",
+			queueOf(id)); err != nil {
 			return err
 		}
 		if err := follow(ctx, tx); err != nil {
@@ -143,10 +152,12 @@ func (s *Endpoints) DeleteWebhook(ctx context.Context, id webhook.EndpointID, wh
 
 // RotateWebhookSecret puts a new secret in the place of the present one, which
 // signs too until then. ErrWebhookNotFound.
-func (s *Endpoints) RotateWebhookSecret(ctx context.Context, id webhook.EndpointID, secret string, until time.Time, who engine.Who) (e webhook.Endpoint, err error) {
+func (s *Endpoints) RotateWebhookSecret(ctx context.Context, id webhook.EndpointID, secret string, until time.Time,
+	who engine.Who) (e webhook.Endpoint, err error) {
 	err = s.db.InTx(ctx, "webhook's secret not changed", func(tx pgx.Tx) error {
 		var stored string
-		if err := tx.QueryRow(ctx, "SELECT secret FROM webhooks WHERE id = $1 FOR UPDATE", string(id)).Scan(&stored); errors.Is(err, pgx.ErrNoRows) {
+		if err := tx.QueryRow(ctx, "SELECT secret FROM webhooks WHERE id = $1 FOR UPDATE",
+			string(id)).Scan(&stored); errors.Is(err, pgx.ErrNoRows) {
 			return ErrWebhookNotFound
 		} else if err != nil {
 			return err
@@ -162,7 +173,8 @@ func (s *Endpoints) RotateWebhookSecret(ctx context.Context, id webhook.Endpoint
 		if err != nil {
 			return err
 		}
-		rows, _ := tx.Query(ctx, "UPDATE webhooks SET secret = $2, old_secret = $3, old_secret_until = $4 WHERE id = $1 RETURNING "+webhookColumns,
+		rows, _ := tx.Query(ctx, "UPDATE webhooks SET secret = $2, old_secret = $3, old_secret_until = $4 "+
+			"WHERE id = $1 RETURNING "+webhookColumns,
 			string(id), fresh, old, until)
 		if e, err = pgx.CollectExactlyOneRow(rows, scanWebhook); err != nil {
 			return err
@@ -183,14 +195,16 @@ func lockFollower(ctx context.Context, tx pgx.Tx) error {
 // was, and read no more when nobody is.
 func follow(ctx context.Context, tx pgx.Tx) error {
 	var following, wanted bool
-	err := tx.QueryRow(ctx, "SELECT following, EXISTS (SELECT FROM webhooks WHERE active) FROM webhook_follower").Scan(&following, &wanted)
+	err := tx.QueryRow(ctx, "SELECT following, EXISTS (SELECT FROM webhooks WHERE active) "+
+		"FROM webhook_follower").Scan(&following, &wanted)
 	if err != nil || following == wanted {
 		return err
 	}
 	for _, sql := range []string{
 		"UPDATE webhook_follower SET following = NOT following",
 		"DELETE FROM webhook_cursors",
-		"INSERT INTO webhook_cursors (campaign_id, run, n) SELECT campaign_id, run, n FROM event_heads WHERE (SELECT following FROM webhook_follower)",
+		"INSERT INTO webhook_cursors (campaign_id, run, n) SELECT campaign_id, run, n FROM event_heads " +
+			"WHERE (SELECT following FROM webhook_follower)",
 	} {
 		if _, err := tx.Exec(ctx, sql); err != nil {
 			return err

@@ -133,7 +133,8 @@ func keepCursors(ctx context.Context, tx pgx.Tx, parts []chainPart) error {
 	for i, p := range parts {
 		campaigns[i], runs[i], at[i] = p.Campaign, p.Run, p.Hi
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO webhook_cursors (campaign_id, run, n) SELECT * FROM unnest($1::text[], $2::integer[], $3::bigint[])
+	_, err := tx.Exec(ctx, `INSERT INTO webhook_cursors (campaign_id, run, n) SELECT *
+		FROM unnest($1::text[], $2::integer[], $3::bigint[])
 		ON CONFLICT (campaign_id, run) DO UPDATE SET n = excluded.n`, campaigns, runs, at)
 	return err
 }
@@ -157,13 +158,17 @@ func listeners(ctx context.Context, tx pgx.Tx) ([]webhook.Endpoint, []journal.Ty
 
 // readFacts reads the events of the wanted types in parts of chains, in their
 // order within each, and counts the batches.
-func readFacts(ctx context.Context, tx pgx.Tx, parts []chainPart, types []journal.Type) (facts []webhook.Fact, batches int, err error) {
-	campaigns, runs, lo, hi := make([]string, len(parts)), make([]int, len(parts)), make([]int64, len(parts)), make([]int64, len(parts))
+func readFacts(ctx context.Context, tx pgx.Tx, parts []chainPart, types []journal.Type) (facts []webhook.Fact,
+	batches int, err error) {
+	campaigns, runs, lo, hi := make([]string, len(parts)), make([]int, len(parts)), make([]int64, len(parts)),
+		make([]int64, len(parts))
 	for i, p := range parts {
 		campaigns[i], runs[i], lo[i], hi[i] = p.Campaign, p.Run, p.Lo, p.Hi
 	}
-	rows, _ := tx.Query(ctx, `SELECT b.campaign_id, b.run, b.seqs, b.digests, b.attempts FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[]) u(campaign_id, run, lo, hi)
-		JOIN event_batches b ON b.campaign_id = u.campaign_id AND b.run = u.run AND b.n > u.lo AND b.n <= u.hi`, campaigns, runs, lo, hi)
+	rows, _ := tx.Query(ctx, `SELECT b.campaign_id, b.run, b.seqs, b.digests, b.attempts
+		FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[]) u(campaign_id, run, lo, hi)
+		JOIN event_batches b ON b.campaign_id = u.campaign_id AND b.run = u.run AND b.n > u.lo AND b.n <= u.hi`,
+		campaigns, runs, lo, hi)
 	var of []string
 	var seqs []int64
 	var l looseEvents
@@ -184,8 +189,10 @@ func readFacts(ctx context.Context, tx pgx.Tx, parts []chainPart, types []journa
 	}); err != nil {
 		return nil, 0, err
 	}
-	found, _ := tx.Query(ctx, "SELECT "+column.Names(table.EventColumns, "e")+` FROM unnest($1::text[], $2::bigint[]) u(campaign_id, seq)
-		JOIN events e ON e.campaign_id = u.campaign_id AND e.seq = u.seq WHERE e.seq > 0 AND e.type = ANY($3::text[]) ORDER BY e.campaign_id, e.seq`, of, seqs, types)
+	found, _ := tx.Query(ctx, "SELECT "+column.Names(table.EventColumns,
+		"e")+` FROM unnest($1::text[], $2::bigint[]) u(campaign_id, seq)
+		JOIN events e ON e.campaign_id = u.campaign_id AND e.seq = u.seq WHERE e.seq > 0 AND e.type = ANY($3::text[])
+		ORDER BY e.campaign_id, e.seq`, of, seqs, types)
 	if facts, err = pgx.CollectRows(found, scanFact); err != nil {
 		return nil, 0, err
 	}
@@ -194,7 +201,8 @@ func readFacts(ctx context.Context, tx pgx.Tx, parts []chainPart, types []journa
 }
 
 func scanFact(row pgx.CollectableRow) (f webhook.Fact, err error) {
-	err = row.Scan(column.Targets(table.EventColumns, &table.EventRow{Event: &f.Event}, make([]any, 0, len(table.EventColumns)))...)
+	err = row.Scan(column.Targets(table.EventColumns, &table.EventRow{Event: &f.Event}, make([]any, 0,
+		len(table.EventColumns)))...)
 	return f, err
 }
 
@@ -221,7 +229,8 @@ func (l *looseEvents) add(run int, digests []byte, attempts []string) {
 
 func (l *looseEvents) read(ctx context.Context, tx pgx.Tx, types []journal.Type) (facts []webhook.Fact, err error) {
 	collect := func(where string, args ...any) error {
-		rows, _ := tx.Query(ctx, "SELECT e.digest, "+column.Names(table.EventColumns, "e")+" FROM events e WHERE e.seq = 0 AND e.type = ANY($1::text[]) AND "+where+
+		rows, _ := tx.Query(ctx, "SELECT e.digest, "+column.Names(table.EventColumns,
+			"e")+" FROM events e WHERE e.seq = 0 AND e.type = ANY($1::text[]) AND "+where+
 			" ORDER BY e.at, e.attempt_id, e.type, e.leg", append([]any{types}, args...)...)
 		_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) {
 			var digest []byte
@@ -253,7 +262,8 @@ func (l *looseEvents) read(ctx context.Context, tx pgx.Tx, types []journal.Type)
 		for d := range l.digests {
 			digests = append(digests, append([]byte(nil), d[:]...))
 		}
-		if err = collect("e.attempt_id IS NOT NULL AND e.at >= $2 AND e.at < $3 AND e.digest = ANY($4::bytea[])", first, first.AddDate(0, 1, 0), digests); err != nil {
+		if err = collect("e.attempt_id IS NOT NULL AND e.at >= $2 AND e.at < $3 AND e.digest = ANY($4::bytea[])",
+			first, first.AddDate(0, 1, 0), digests); err != nil {
 			return nil, err
 		}
 	}
@@ -284,7 +294,8 @@ func complete(ctx context.Context, tx pgx.Tx, facts []webhook.Fact) error {
 	if err != nil {
 		return err
 	}
-	byCall, byPerson := make(map[engine.AttemptID]*attempt.Attempt, len(attempts)), make(map[engine.ContactID]*contact.Contact, len(contacts))
+	byCall, byPerson := make(map[engine.AttemptID]*attempt.Attempt, len(attempts)),
+		make(map[engine.ContactID]*contact.Contact, len(contacts))
 	for i := range attempts {
 		byCall[attempts[i].ID] = &attempts[i]
 	}

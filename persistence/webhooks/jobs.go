@@ -70,7 +70,8 @@ func (s *Endpoints) enqueue(ctx context.Context, tx pgx.Tx, jobs []queuedJob) er
 	}
 	params := make([]river.InsertManyParams, len(jobs))
 	for i := range jobs {
-		params[i] = river.InsertManyParams{Args: jobs[i].deliverArgs, InsertOpts: &river.InsertOpts{Queue: queueOf(jobs[i].endpoint), MaxAttempts: jobAttempts}}
+		params[i] = river.InsertManyParams{Args: jobs[i].deliverArgs,
+			InsertOpts: &river.InsertOpts{Queue: queueOf(jobs[i].endpoint), MaxAttempts: jobAttempts}}
 	}
 	_, err := s.jobs.InsertManyFastTx(ctx, tx, params)
 	return err
@@ -93,7 +94,8 @@ func (w *worker) Work(ctx context.Context, job *river.Job[deliverArgs]) error {
 		return err
 	}
 	if !t.active && t.kind != webhook.Ping {
-		return w.store.record(ctx, t, &webhook.Answer{Problem: webhook.ProblemInactive}, webhook.Verdict{State: webhook.Failed}, t.tries)
+		return w.store.record(ctx, t, &webhook.Answer{Problem: webhook.ProblemInactive},
+			webhook.Verdict{State: webhook.Failed}, t.tries)
 	}
 	answer := w.cfg.Deliver(ctx, webhook.NewRequest(t.url, t.message, t.body, w.store.db.Config.Now(), t.secrets...))
 	if ctx.Err() != nil && answer.Status == 0 {
@@ -130,10 +132,12 @@ type taken struct {
 func (s *Endpoints) take(ctx context.Context, args deliverArgs) (*taken, error) {
 	t := &taken{deliverArgs: args}
 	var secret, old string
-	err := s.db.Read.QueryRow(ctx, `SELECT w.id, w.url, w.active, coalesce(w.last_delivered_at > d.created_at, false), m.type, m.id, m.body, d.tries,
+	err := s.db.Read.QueryRow(ctx, `SELECT w.id, w.url, w.active, coalesce(w.last_delivered_at > d.created_at, false),
+		m.type, m.id, m.body, d.tries,
 			w.secret, CASE WHEN w.old_secret_until > $3 THEN w.old_secret ELSE '' END
 		FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN webhook_messages m ON m.id = d.message_id
-		WHERE d.id = $1 AND d.generation = $2 AND d.state = 'pending'`, args.Delivery, args.Generation, s.db.Config.Now()).
+		WHERE d.id = $1 AND d.generation = $2 AND d.state = 'pending'`, args.Delivery, args.Generation,
+		s.db.Config.Now()).
 		Scan(&t.endpoint, &t.url, &t.active, &t.worked, &t.kind, &t.message, &t.body, &t.tries, &secret, &old)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
@@ -175,14 +179,17 @@ func (s *Endpoints) record(ctx context.Context, t *taken, a *webhook.Answer, v w
 				return err
 			}
 		}
-		done, err := tx.Exec(ctx, `UPDATE webhook_deliveries SET state = $3, tries = $4, status = $5, problem = $6, excerpt = $7, tried_at = $8, next_at = $9
-			WHERE id = $1 AND generation = $2`, t.Delivery, t.Generation, string(v.State), tries, a.Status, a.Problem, column.Clean(a.Body), now, next)
+		done, err := tx.Exec(ctx, `UPDATE webhook_deliveries
+			SET state = $3, tries = $4, status = $5, problem = $6, excerpt = $7, tried_at = $8, next_at = $9
+			WHERE id = $1 AND generation = $2`, t.Delivery, t.Generation, string(v.State), tries, a.Status, a.Problem,
+			column.Clean(a.Body), now, next)
 		if err != nil || done.RowsAffected() == 0 {
 			return err
 		}
 		switch {
 		case v.State == webhook.Delivered:
-			_, err = tx.Exec(ctx, "UPDATE webhooks SET last_delivered_at = $2 WHERE id = $1 AND (last_delivered_at IS NULL OR last_delivered_at < $3)",
+			_, err = tx.Exec(ctx, "UPDATE webhooks SET last_delivered_at = $2 WHERE id = $1 "+
+				"AND (last_delivered_at IS NULL OR last_delivered_at < $3)",
 				string(t.endpoint), now, now.Add(-workedEvery))
 		case v.Disable != "":
 			err = s.disable(ctx, tx, t.endpoint, v.Disable, now)
@@ -193,11 +200,13 @@ func (s *Endpoints) record(ctx context.Context, t *taken, a *webhook.Answer, v w
 
 // disable makes an endpoint inactive, for a reason.
 func (s *Endpoints) disable(ctx context.Context, tx pgx.Tx, id webhook.EndpointID, why string, now time.Time) error {
-	done, err := tx.Exec(ctx, "UPDATE webhooks SET active = false, disabled = $2, disabled_at = $3 WHERE id = $1 AND active", string(id), why, now)
+	done, err := tx.Exec(ctx, "UPDATE webhooks SET active = false, disabled = $2, disabled_at = $3 WHERE id = $1 "+
+		"AND active", string(id), why, now)
 	if err != nil || done.RowsAffected() == 0 {
 		return err
 	}
-	s.db.Config.Log.Warn().Str("webhook_id", string(id)).Str("reason", why).Msg("webhook disabled; its messages are not delivered until somebody makes it active again")
+	s.db.Config.Log.Warn().Str("webhook_id", string(id)).Str("reason",
+		why).Msg("webhook disabled; its messages are not delivered until somebody makes it active again")
 	if err := follow(ctx, tx); err != nil {
 		return err
 	}

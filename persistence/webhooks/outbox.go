@@ -234,7 +234,8 @@ func (o *Outbox) start(ctx context.Context, queues []string) error {
 		return err
 	}
 	if o.cfg.Alone {
-		if _, err := pool.Exec(ctx, "UPDATE river_job SET state = 'available', scheduled_at = now() WHERE state = 'running' AND kind = $1", deliverArgs{}.Kind()); err != nil {
+		if _, err := pool.Exec(ctx, "UPDATE river_job SET state = 'available', scheduled_at = now() "+
+			"WHERE state = 'running' AND kind = $1", deliverArgs{}.Kind()); err != nil {
 			pool.Close()
 			return err
 		}
@@ -245,9 +246,11 @@ func (o *Outbox) start(ctx context.Context, queues []string) error {
 		return err
 	}
 	cfg := &river.Config{
-		Workers: workers, Queues: map[string]river.QueueConfig{}, JobTimeout: o.cfg.Timeout, RescueStuckJobsAfter: 2 * o.cfg.Timeout,
-		SoftStopTimeout: softStop, Logger: slog.New(quietly{o.cfg.Log}),
-		CompletedJobRetentionPeriod: time.Hour, CancelledJobRetentionPeriod: time.Hour, DiscardedJobRetentionPeriod: time.Hour,
+		Workers: workers, Queues: map[string]river.QueueConfig{}, JobTimeout: o.cfg.Timeout,
+		RescueStuckJobsAfter: 2 * o.cfg.Timeout,
+		SoftStopTimeout:      softStop, Logger: slog.New(quietly{o.cfg.Log}),
+		CompletedJobRetentionPeriod: time.Hour, CancelledJobRetentionPeriod: time.Hour,
+		DiscardedJobRetentionPeriod: time.Hour,
 	}
 	for _, q := range queues {
 		cfg.Queues[q] = o.queueConfig()
@@ -289,7 +292,8 @@ func (o *Outbox) count(ctx context.Context, endpoints []webhook.Endpoint) {
 	}
 	var oldest *time.Time
 	err := o.store.db.Read.QueryRow(ctx, `SELECT count(*), min(p.created_at) FILTER (WHERE p.tries = 0)
-		FROM (SELECT created_at, tries FROM webhook_deliveries WHERE state = 'pending' LIMIT $1) p`, pendingCounted).Scan(&st.Pending, &oldest)
+		FROM (SELECT created_at, tries FROM webhook_deliveries WHERE state = 'pending' LIMIT $1) p`,
+		pendingCounted).Scan(&st.Pending, &oldest)
 	if err != nil {
 		return
 	}
@@ -337,10 +341,12 @@ func (s *Endpoints) PurgeWebhooks(ctx context.Context, now time.Time) error {
 		sql  string
 		keep time.Duration
 	}{
-		{"DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries WHERE created_at < $1 AND state = 'delivered' LIMIT $2))", keepDelivered},
+		{"DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries " +
+			"WHERE created_at < $1 AND state = 'delivered' LIMIT $2))", keepDelivered},
 		{`DELETE FROM webhook_messages WHERE id = ANY (ARRAY(SELECT id FROM webhook_messages m WHERE created_at < $1
 			AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.message_id = m.id) LIMIT $2))`, keepDelivered},
-		{"DELETE FROM webhook_messages WHERE id = ANY (ARRAY(SELECT id FROM webhook_messages WHERE created_at < $1 LIMIT $2))", keepUndelivered},
+		{"DELETE FROM webhook_messages WHERE id = ANY (ARRAY(SELECT id FROM webhook_messages WHERE created_at < $1 " +
+			"LIMIT $2))", keepUndelivered},
 	} {
 		for {
 			done, err := s.db.Read.Exec(ctx, x.sql, now.Add(-x.keep), purgedAtOnce)
@@ -352,9 +358,11 @@ func (s *Endpoints) PurgeWebhooks(ctx context.Context, now time.Time) error {
 			}
 		}
 	}
-	if _, err := s.db.Read.Exec(ctx, "DELETE FROM webhook_cursors c WHERE NOT EXISTS (SELECT FROM event_heads h WHERE h.campaign_id = c.campaign_id AND h.run = c.run)"); err != nil {
+	if _, err := s.db.Read.Exec(ctx, "DELETE FROM webhook_cursors c WHERE NOT EXISTS (SELECT FROM event_heads h "+
+		"WHERE h.campaign_id = c.campaign_id AND h.run = c.run)"); err != nil {
 		return s.db.Wrap("old cursors not dropped", err)
 	}
-	_, err := s.db.Read.Exec(ctx, "UPDATE webhooks SET old_secret = '', old_secret_until = NULL WHERE old_secret_until < $1", now)
+	_, err := s.db.Read.Exec(ctx, "UPDATE webhooks SET old_secret = '', old_secret_until = NULL "+
+		"WHERE old_secret_until < $1", now)
 	return s.db.Wrap("old secrets not dropped", err)
 }
