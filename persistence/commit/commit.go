@@ -1,5 +1,26 @@
 // Package commit is the hot path: groups of writes of many calls, each made durable
 // in one transaction.
+//
+// # How Commit works
+//
+// Two round trips. The first asks all that the database may refuse (epochs,
+// suppression, holds, replies) and which contacts' variables changed. When
+// something is refused the transaction is rolled back and begins again without
+// it. The second sends the rows, one statement a table with all rows in one
+// array of the table's row type, and COMMIT. All statements are prepared, rows
+// are encoded straight from the structs, and locks that groups may share are
+// taken in one order. A write that the server can never take (a broken
+// constraint) makes its group commit one by one, so that it is refused alone.
+//
+// Contacts are updated several times a call and are therefore narrow; their
+// variables stand in a table of their own and are sent only when their hash
+// changed. No index of attempts knows a column that changes while the call
+// lives, so that updates stay on their page (HOT).
+//
+// Measured (BenchmarkCalls: PostgreSQL 15, the five writes and five events of
+// an answered call, one writer, shared 2-core machine): server 0.27 ms of CPU a
+// call with groups of 10 writes, 0.17 ms with 50 and more; client 0.12 and
+// 0.06 ms. A commit of a single write costs the server about 0.25 ms.
 package commit
 
 import (
