@@ -40,6 +40,7 @@ const (
 	adapterRemedy  = "an adapter speaks only engine's words: take what you need as a parameter or through an interface of your own, and let process connect the two"
 	resourceRemedy = "a resource knows what is below it, and others " +
 		"only where the row says so: declare a port, and let package http bring the rest"
+	nounRemedy = "a noun of the database knows the tables and no other noun: what two need belongs in persistence/table, and Store joins them"
 )
 
 var importRules = []importRule{
@@ -187,12 +188,48 @@ var importRules = []importRule{
 	{dir: "http/webhooks",
 		ours:   []string{"engine/...", "http/form", "http/wire"},
 		remedy: resourceRemedy},
-	{dir: "persistence/...",
+	{dir: "persistence",
 		ours: []string{"engine/...", "persistence/..."},
 		third: []string{"github.com/jackc/pgx", "github.com/pressly/goose", "github.com/riverqueue/river",
-			"github.com/rs/zerolog",
-			"golang.org/x/sys"}, // users and sessions of the private server
+			"github.com/rs/zerolog"},
 		remedy: adapterRemedy},
+	{dir: "persistence/failure",
+		ours: []string{"engine"}, third: []string{"github.com/jackc/pgx"},
+		remedy: "what an error means is known without any of our tables: let the caller add what it was doing"},
+	{dir: "persistence/column",
+		ours: []string{"engine"}, third: []string{"github.com/jackc/pgx"},
+		remedy: "the binary form knows no struct that is stored: its columns belong to persistence/table"},
+	{dir: "persistence/sealed",
+		ours:   []string{"engine", "persistence/failure"},
+		remedy: "keys are kept from the database: who stores what is sealed passes the text"},
+	{dir: "persistence/pool",
+		ours: []string{"engine", "engine/campaign", // the page of a list
+			"persistence/failure", "persistence/migrations", "persistence/sealed"},
+		third:  []string{"github.com/jackc/pgx", "github.com/rs/zerolog"},
+		remedy: "connections know no table: put the statement into the package of its noun"},
+	{dir: "persistence/table",
+		ours:   []string{"engine/...", "persistence/column", "persistence/failure", "persistence/pool", "persistence/sealed"},
+		third:  []string{"github.com/jackc/pgx"},
+		remedy: "the mapping of a struct serves every noun: put the query into the package of its noun"},
+	{dir: "persistence/storetest",
+		ours: []string{"engine/...", "persistence/..."}, third: []string{"github.com/jackc/pgx", "github.com/rs/zerolog"},
+		remedy: "only tests import it: it holds a store against its promises"},
+	{dir: "persistence/contacts",
+		ours: []string{"engine/...", "persistence/column", "persistence/failure", "persistence/pool", "persistence/table",
+			"persistence/commit", "persistence/history"}, // the reply stored with rows; why an erased person is excluded
+		third:  []string{"github.com/jackc/pgx"},
+		remedy: nounRemedy},
+	{dir: "persistence/history",
+		ours: []string{"engine/...", "persistence/column", "persistence/failure", "persistence/pool", "persistence/table",
+			"persistence/recordings"}, // those of an erased person
+		third:  []string{"github.com/jackc/pgx"},
+		remedy: nounRemedy},
+	{dir: "persistence/...", // never persistence itself, nor one noun another
+		ours: []string{"engine/...", "persistence/column", "persistence/failure", "persistence/pool", "persistence/sealed",
+			"persistence/table"},
+		third: []string{"github.com/jackc/pgx", "github.com/riverqueue/river", "github.com/rs/zerolog",
+			"golang.org/x/sys"}, // users and sessions of the private server
+		remedy: nounRemedy},
 
 	{dir: "docs", // the test that draws docs/state-machines.md
 		ours:   []string{"engine/..."},
@@ -210,9 +247,10 @@ var importRules = []importRule{
 var (
 	testOurs   = []string{"bench/..."}
 	testOursOf = map[string][]string{
-		"engine":  {"persistence/storetest"}, // the promises that memstore keeps as PostgreSQL does
-		"actors":  {"persistence/storetest"}, // and the store of the actor tests, made of it
-		"process": {"command", "actors/..."}, // the test binary is the program, when a test asks for that
+		"engine":      {"persistence/storetest"}, // the promises that memstore keeps as PostgreSQL does
+		"actors":      {"persistence/storetest"}, // and the store of the actor tests, made of it
+		"persistence": {"persistence/..."},       // the whole store
+		"process":     {"command", "actors/..."}, // the test binary is the program, when a test asks for that
 	}
 	testThird   = []string{"pgregory.net/rapid", "go.uber.org/goleak"}
 	testThirdOf = map[string][]string{
@@ -516,6 +554,8 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 		"http/wire may not import dialler/http", "http/wire may not import dialler/http/access")
 	f("http/calls/calls.go", importing("dialler/http/campaigns"), "http/calls may not import dialler/http/campaigns")
 	f("persistence/store.go", importing("dialler/engine/journal", "github.com/jackc/pgx/v5/pgxpool"))
+	f("persistence/lists/calls.go", importing("dialler/persistence"), "persistence/lists may not import dialler/persistence")
+	f("persistence/lists/calls.go", importing("dialler/persistence/commit"), "persistence/lists may not import dialler/persistence/commit")
 	f("persistence/private/server.go", importing("dialler/actors"), "persistence/private may not import dialler/actors")
 	f("bench/carrier/carrier.go", importing("dialler/engine", "dialler/bench/draw", "github.com/pion/rtp"))
 	f("actors/run.go", importing("dialler/bench/draw"), "actors may not import dialler/bench/draw")

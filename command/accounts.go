@@ -51,7 +51,7 @@ func (u *userResetCmd) Run(c *cli) error {
 		return err
 	}
 	defer done()
-	known, ok, err := s.UserByEmail(ctx, strings.ToLower(u.Email))
+	known, ok, err := s.Accounts.UserByEmail(ctx, strings.ToLower(u.Email))
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (u *userResetCmd) Run(c *cli) error {
 		return engine.NotFound("user_not_found", "no user has this e-mail address; dialler user add makes one")
 	}
 	password := access.NewPassword()
-	_, err = s.UpdateUser(ctx, known.ID, func(x *engine.User) { x.PasswordHash, x.Active = access.HashPassword(password), true }, engine.Who{Name: "command line"})
+	_, err = s.Accounts.UpdateUser(ctx, known.ID, func(x *engine.User) { x.PasswordHash, x.Active = access.HashPassword(password), true }, engine.Who{Name: "command line"})
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (k *keyCreateCmd) Run(c *cli) error {
 	defer done()
 	full, key := access.NewAPIKey(k.Name, time.Now())
 	key.Scopes = k.Scopes
-	if err := s.CreateKey(ctx, key, engine.Who{Name: "command line"}); err != nil {
+	if err := s.Accounts.CreateKey(ctx, key, engine.Who{Name: "command line"}); err != nil {
 		return err
 	}
 	fmt.Println(full)

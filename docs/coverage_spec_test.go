@@ -53,7 +53,7 @@ func campaignFieldSentences() []sentence {
 	return []sentence{
 		proven("campaign.name", "The name is locked after the first run.", "engine/campaign.TestNameAndBotAreLockedAfterTheFirstRun"),
 		proven("campaign.bot", "The bot is locked after the first run.", "engine/campaign.TestNameAndBotAreLockedAfterTheFirstRun"),
-		proven("campaign.id", "A campaign has a short identifier, the one of the APIs.", "persistence.TestIdentifiers", "http.TestCreateACampaign"),
+		proven("campaign.id", "A campaign has a short identifier, the one of the APIs.", "persistence/column.TestIdentifiers", "http.TestCreateACampaign"),
 		proven("campaign.status", "Its status is draft, running, paused, completed or failed.",
 			"engine/campaign.TestEveryStateTakesTheEventsThatTheSpecificationGivesItAndNoOther"),
 		proven("campaign.always_on", "An always-on campaign stays running and takes contacts until it is stopped.",

@@ -74,7 +74,7 @@ func benchmarkCalls(b *testing.B, size int, told bool) {
 	}
 	if told {
 		e := webhook.Endpoint{ID: "whk_bench", URL: "https://crm.example.org/", Active: true}
-		if err := store.CreateWebhook(ctx, e, hookSecret, engine.System); err != nil {
+		if err := store.Endpoints.CreateWebhook(ctx, e, hookSecret, engine.System); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -127,7 +127,7 @@ func benchmarkCalls(b *testing.B, size int, told bool) {
 	}
 	client, server = cpuSelf(), cpuOf(reader)
 	for more := true; more; {
-		f, err := store.FollowEvents(ctx)
+		f, err := store.Endpoints.FollowEvents(ctx)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -112,7 +112,7 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 	if err != nil || int64(counters.Completed) < written.Load() {
 		t.Errorf("%d of %d calls are stored: %v", counters.Completed, written.Load(), err)
 	}
-	if a, err := old.Audit(t.Context(), w.c.ID); err != nil || len(a.Runs) != 1 || a.Wrong() > 0 {
+	if a, err := old.Records.Audit(t.Context(), w.c.ID); err != nil || len(a.Runs) != 1 || a.Wrong() > 0 {
 		t.Errorf("audit: %+v, %v", a, err)
 	}
 }

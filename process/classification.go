@@ -125,7 +125,7 @@ func (f *Front) writeAMDExport(ctx context.Context, q engine.AMDReviewQuery, out
 	q.Labelled = &yes
 	const size = 100
 	for page := 1; page <= exportCap/size; page++ {
-		list, _, err := f.Store.AMDReviews(ctx, q, campaign.Page{Number: page, Size: size})
+		list, _, err := f.Store.Recordings.AMDReviews(ctx, q, campaign.Page{Number: page, Size: size})
 		if err != nil {
 			return err
 		}

@@ -20,13 +20,13 @@ import (
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/http"
-	"dialler/persistence"
+	"dialler/persistence/nodes"
 )
 
 // several is this process as one node of a cluster: keeper acts for the campaigns
 // that it owns.
 type several struct {
-	owners *persistence.Owners
+	owners *nodes.Owners
 	node   *cluster.Node
 	router *routing.Router
 	keeper *tenure.Keeper
@@ -37,8 +37,8 @@ type several struct {
 // may not.
 type lease struct {
 	node    atomic.Pointer[cluster.Node]
-	owners  atomic.Pointer[persistence.Owners] // likewise
-	several atomic.Pointer[several]            // likewise
+	owners  atomic.Pointer[nodes.Owners] // likewise
+	several atomic.Pointer[several]      // likewise
 }
 
 // Send implements gateway.Transport.
@@ -308,7 +308,7 @@ var (
 	_ commands          = (*actors.Tree)(nil)
 	_ commands          = (*routing.Router)(nil)
 	_ actors.Membership = (*lease)(nil)
-	_ cluster.Owners    = (*persistence.Owners)(nil)
+	_ cluster.Owners    = (*nodes.Owners)(nil)
 	_ keepers.Node      = (*cluster.Node)(nil)
 	_ keepers.Tree      = (*actors.Tree)(nil)
 	_ actors.Keepers    = (*keepers.Keepers)(nil)

@@ -39,7 +39,7 @@ func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id e
 		run = c.Run
 	}
 	w := evidence.NewWriter(out, evidence.Manifest{Run: run, MadeAt: time.Now().UTC().Truncate(time.Second), MadeBy: by, Program: programVersion()}, key)
-	if err := s.Evidence(ctx, id, run, w); err != nil {
+	if err := s.Records.Evidence(ctx, id, run, w); err != nil {
 		return evidence.Manifest{}, err
 	}
 	return w.End()
@@ -55,7 +55,7 @@ func programVersion() string {
 
 // RunExists implements http.Evidence.
 func (f *Front) RunExists(ctx context.Context, id engine.CampaignID, run int) error {
-	return f.Store.RecordOf(ctx, id, run)
+	return f.Store.Records.RecordOf(ctx, id, run)
 }
 
 // OpenEvidence implements http.Evidence. The file has no name any more: nothing

@@ -16,12 +16,23 @@ import (
 	"dialler/http/access"
 	"dialler/http/telephony"
 	"dialler/persistence"
+	accounts "dialler/persistence/access"
+	"dialler/persistence/failure"
+	"dialler/persistence/history"
+	"dialler/persistence/lists"
+	"dialler/persistence/recordings"
+	"dialler/persistence/webhooks"
 )
 
 // Front is what the API knows of the dialler: commands go to the campaign
 // tree, lists come from the store.
 type Front struct {
 	*persistence.Store
+	*accounts.Accounts
+	*history.Records
+	*lists.Lists
+	*recordings.Recordings
+	*webhooks.Endpoints
 	tree *actors.Tree
 	p    *Process
 
@@ -33,7 +44,7 @@ type Front struct {
 
 // ChangeKey implements access.Keys.
 func (f *Front) ChangeKey(ctx context.Context, id engine.KeyID, change access.KeyChange, who engine.Who) (engine.APIKey, error) {
-	return f.Store.UpdateKey(ctx, id, func(k *engine.APIKey) {
+	return f.Store.Accounts.UpdateKey(ctx, id, func(k *engine.APIKey) {
 		if change.Name != nil {
 			k.Name = *change.Name
 		}
@@ -152,7 +163,7 @@ func (f *Front) Checks(ctx context.Context) []http.Check {
 	// A warning: the request that adds the first trunk must reach us.
 	trunks := http.Check{Name: "trunks", OK: true}
 	switch list, err := f.Store.Trunks(ctx); {
-	case persistence.Why(err) != "": // nothing is wrong with them that is known
+	case failure.Why(err) != "": // nothing is wrong with them that is known
 	case err != nil:
 		trunks.OK, trunks.Detail = false, "the trunks cannot be read; see the log"
 		f.p.log.Warn().Err(err).Msg("the check of the trunks cannot read them")

@@ -70,7 +70,7 @@ func outlook(t *testing.T, w *world) {
 	if w.pg == nil {
 		return
 	}
-	past, err := w.pg.Behaviour(w.ctx, w.c.ID)
+	past, err := w.pg.Lists.Behaviour(w.ctx, w.c.ID)
 	must(t, err)
 	if want := (campaign.Behaviour{Dials: 2, Answered: 1, Ring: 10, Talks: 1, Talk: 30}); past != want {
 		t.Errorf("\n got %+v\nwant %+v", past, want)

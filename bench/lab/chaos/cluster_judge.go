@@ -29,7 +29,7 @@ func (k *cluster) judge(ctx context.Context) error {
 	k.whole.judgeCarrier(calls)
 	var all []attempt.Attempt
 	for _, r := range k.runs {
-		mine, err := k.store.CampaignAttempts(ctx, r.id)
+		mine, err := k.store.Lists.CampaignAttempts(ctx, r.id)
 		if err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (k *cluster) unwatched(ctx context.Context) error {
 	defer cancel()
 	return site.Poll(limit, 500*time.Millisecond, func() (bool, error) {
 		for _, r := range k.runs {
-			attempts, err := k.store.CampaignAttempts(limit, r.id)
+			attempts, err := k.store.Lists.CampaignAttempts(limit, r.id)
 			if err != nil {
 				return false, err
 			}

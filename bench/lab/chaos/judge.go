@@ -94,7 +94,7 @@ func (r *run) judge(ctx context.Context) error {
 	if err := errors.Join(r.proc.Stop(), r.proc.Start(), r.proc.Ready(ctx)); err != nil {
 		return err
 	}
-	attempts, err := r.store.CampaignAttempts(ctx, r.id)
+	attempts, err := r.store.Lists.CampaignAttempts(ctx, r.id)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (r *run) judgeTries(calls carrier.Rows) {
 
 // judgeEvents: what the history adds up to is what the tables say.
 func (r *run) judgeEvents(ctx context.Context) error {
-	a, err := r.store.Audit(ctx, r.id)
+	a, err := r.store.Records.Audit(ctx, r.id)
 	if err != nil {
 		return err
 	}
