@@ -107,7 +107,7 @@ func newKeptRig(t *testing.T, channels, seats int, edit func(*campaign.Settings)
 	})
 	clock := bubbleClock{time.Now().Add(-time.Hour), &r.step}
 	bank, err := actors.Start(t.Context(), actors.Config{Log: zerolog.Nop()},
-		actors.Ports{Store: r.store, Telephony: r.near, Media: r.near, Clock: clock, Membership: newLease(), Keepers: teller{}})
+		actors.Ports{Store: r.store, Telephony: r.near, Media: r.near, Clock: clock, Membership: newLease(), SharedCaps: teller{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func newKeptRig(t *testing.T, channels, seats int, edit func(*campaign.Settings)
 		comparing.Wait()
 		bank.Close()
 	})
-	r.member, r.keepers = newLease(), a
+	r.member, r.sharedCaps = newLease(), a
 	r.start()
 	return r, a
 }
@@ -163,8 +163,8 @@ func TestACampaignIsDialledByCountsOfAnotherNode(t *testing.T) {
 		r.check()
 		time.Sleep(3 * time.Minute) // virtual: what was lost is found by the database
 		synctest.Wait()
-		if st := a.bank.Stats(); st.TrunkLeases.Load() != 0 || st.SlotLeases.Load() != 0 || st.SeatsHeld.Load() != 0 {
-			t.Errorf("held in the end: %d channels, %d numbers, %d seats", st.TrunkLeases.Load(), st.SlotLeases.Load(), st.SeatsHeld.Load())
+		if st := a.bank.Stats(); st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 || st.Fleet.SeatsHeld.Load() != 0 {
+			t.Errorf("held in the end: %d channels, %d numbers, %d seats", st.Trunks.Leases.Load(), st.Numbers.Leases.Load(), st.Fleet.SeatsHeld.Load())
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"dialler/actors"
 	"dialler/actors/actortest"
 	"dialler/actors/gateway"
+	"dialler/actors/host"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
@@ -62,7 +63,7 @@ func (p farPort) Send(to engine.Incarnation, payload []byte) {
 	}
 }
 
-func (n *farNodes) join(id engine.Incarnation, world *actortest.World, clock actors.Clock) *gateway.Gateway {
+func (n *farNodes) join(id engine.Incarnation, world *actortest.World, clock host.Clock) *gateway.Gateway {
 	g := gateway.New(gateway.Config{Telephony: world, Media: world, Transport: farPort{n, id}, Log: zerolog.Nop(), Clock: clock,
 		SentBy: func(_ context.Context, node engine.Incarnation, trunk engine.TrunkID) string {
 			return fmt.Sprintf("%d.%s", node, trunk)
@@ -121,7 +122,7 @@ func (r *rig) goFar(p *actors.Ports) {
 		time.Sleep(10 * time.Millisecond) // virtual
 	}
 	far := farAway{n.first, r.world, n}
-	p.Telephony, p.Media, p.Elsewhere = far, far, far
+	p.Telephony, p.Media, p.RemoteLegs = far, far, far
 }
 
 // farAway is the first node's gateway, which has every call carried by the second,
@@ -290,7 +291,7 @@ func TestWhoIsCalledWhenTheCampaignMovesIsServed(t *testing.T) {
 			r.nodes.leave(1)
 			r.tree.Close()
 			if away {
-				r.keepers = keepers
+				r.sharedCaps = keepers
 				keepers.away.Store(true)
 			}
 			r.start() // at once, as when a node is drained

@@ -76,7 +76,7 @@ func TestACampaignThatIsHandedOverKeepsItsCalls(t *testing.T) {
 			t.Errorf("%d INVITEs for 30 contacts, %d overlaps", n, r.world.Overlaps)
 		}
 		st := r.tree.Stats()
-		if n := st.Recovered.Load(); n != 10 {
+		if n := st.Calls.Recovered.Load(); n != 10 {
 			t.Errorf("%d attempts were taken over, want 10", n)
 		}
 	})
@@ -148,7 +148,7 @@ func TestANodeOfSeveralActsForWhatItOwnsOnly(t *testing.T) {
 					t.Errorf("%d: %s of somebody else's call: %v", i, what, err)
 				}
 			}
-			if n := r.tree.Stats().Restarts.Load(); n != 0 {
+			if n := r.tree.Stats().Actors.Restarts.Load(); n != 0 {
 				t.Fatalf("%d faults", n)
 			}
 			time.Sleep(10 * time.Second) // virtual

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dialler/actors"
 	"dialler/actors/actortest"
+	"dialler/actors/ports"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
@@ -29,7 +29,7 @@ func (r *rig) suppress(n engine.PhoneNumber) {
 // heldBack holds the actor of a call back that is about to send its INVITE, and
 // with it what waits in its mailbox.
 type heldBack struct {
-	actors.Telephony
+	ports.Telephony
 	to   engine.PhoneNumber
 	nth  int // of the calls to it
 	here chan struct{}

@@ -15,6 +15,7 @@ import (
 	"dialler/actors"
 	"dialler/actors/cluster"
 	"dialler/actors/keepers"
+	actorlease "dialler/actors/lease"
 	"dialler/actors/routing"
 	"dialler/actors/tenure"
 	"dialler/engine"
@@ -305,13 +306,13 @@ func plain(numbers []engine.PhoneNumber) []string {
 type commands = routing.Tree
 
 var (
-	_ commands          = (*actors.Tree)(nil)
-	_ commands          = (*routing.Router)(nil)
-	_ actors.Membership = (*lease)(nil)
-	_ cluster.Owners    = (*persistence.Owners)(nil)
-	_ keepers.Node      = (*cluster.Node)(nil)
-	_ keepers.Tree      = (*actors.Tree)(nil)
-	_ actors.Keepers    = (*keepers.Keepers)(nil)
+	_ commands              = (*actors.Tree)(nil)
+	_ commands              = (*routing.Router)(nil)
+	_ actors.Membership     = (*lease)(nil)
+	_ cluster.Owners        = (*persistence.Owners)(nil)
+	_ keepers.Node          = (*cluster.Node)(nil)
+	_ keepers.Tree          = (*actors.Tree)(nil)
+	_ actorlease.SharedCaps = (*keepers.Keepers)(nil)
 )
 
 // owner carries out what is asked of campaigns and calls.
