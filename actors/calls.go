@@ -164,23 +164,6 @@ func (t *Tree) Transfer(ctx context.Context, id engine.CallID, to string) error 
 	return err
 }
 
-// LegsGone says that the node is gone that had the legs of these attempts, and
-// sends nothing any more: they are lost, and what may be left of them at the
-// carrier is ended from here.
-func (t *Tree) LegsGone(ids []engine.AttemptID) {
-	for _, id := range ids {
-		of, ok := t.calls.Owners.Of(id)
-		m := &call.LegsGone{Contact: of.Contact, Attempt: id}
-		switch {
-		case !ok:
-		case of.Campaign == "":
-			t.sys.Root.Send(t.dialout, m)
-		default:
-			t.sys.Root.Send(t.campaigns, toRun(of.Campaign, m))
-		}
-	}
-}
-
 // LiveCalls counts the attempts that have not ended.
 func (t *Tree) LiveCalls() int64 { return t.stats.Calls.Live() }
 

@@ -322,7 +322,7 @@ func TestALegOfANodeThatIsGoneIsCancelledWithWhatThatWroteIntoItsVia(t *testing.
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "it rings", func() bool { return r.world.LiveCalls() == 1 })
 		r.nodes.leave(2)
-		r.tree.LegsGone(r.nodes.first.Gone(2))
+		r.tree.Ownership().LegsGone(r.nodes.first.Gone(2))
 		time.Sleep(time.Second) // virtual
 		var by []string
 		r.near.View(func() { by = slices.Clone(r.near.RecoveredBy) })
@@ -344,7 +344,7 @@ func TestCallsOfANodeThatIsGoneAreLost(t *testing.T) {
 		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
 		r.nodes.leave(2)
 		lost := r.nodes.first.Gone(2)
-		r.tree.LegsGone(lost)
+		r.tree.Ownership().LegsGone(lost)
 		if len(lost) != 10 {
 			t.Errorf("%d calls of 10 are lost", len(lost))
 		}
@@ -397,7 +397,7 @@ func TestAnAnswerOnANodeThatDiesIsACapacityLoss(t *testing.T) {
 		if a := last(); a.Ending == nil || a.Ending.Outcome != engine.OutcomeAbandoned || a.Ending.Cause != engine.AbandonCapacityLoss {
 			t.Errorf("%s, ending %+v", a.State, a.Ending)
 		}
-		r.tree.LegsGone(r.nodes.first.Gone(2))
+		r.tree.Ownership().LegsGone(r.nodes.first.Gone(2))
 		synctest.Wait()
 		time.Sleep(time.Second) // virtual
 		if a := last(); a.State != attempt.Ended || a.Cause != engine.AbandonCapacityLoss {

@@ -118,7 +118,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.closing = append(p.closing, owners.Close)
 	p.lease.owners.Store(owners)
 	s := &several{owners: owners, log: p.log, keeper: tenure.New(tenure.Config{
-		Tree: p.tree, Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Seen: p.capacity.seen, Log: p.log,
+		Tree: p.tree.Ownership(), Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Seen: p.capacity.seen, Log: p.log,
 		Gone: p.keepers.Gone,
 	})}
 	s.node, err = cluster.Start(ctx, cluster.Config{
@@ -149,7 +149,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.serveErasure(s)
 	p.capacity.begin(s)
 	s.node.Receive(keepers.Name, p.keepers.Receive)
-	p.keepers.Start(s.node, owners, p.tree)
+	p.keepers.Start(s.node, owners, p.tree.SharedCounts())
 	p.several = s
 	p.unsettled.Store(true) // what was changed since it was read, and before others could tell
 	c, cancel := context.WithCancel(context.Background())
@@ -311,7 +311,7 @@ var (
 	_ actors.Membership     = (*lease)(nil)
 	_ cluster.Owners        = (*persistence.Owners)(nil)
 	_ keepers.Node          = (*cluster.Node)(nil)
-	_ keepers.Tree          = (*actors.Tree)(nil)
+	_ keepers.Tree          = actors.SharedCounts{}
 	_ actorlease.SharedCaps = (*keepers.Keepers)(nil)
 )
 

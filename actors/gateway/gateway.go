@@ -119,8 +119,8 @@ type Gateway struct {
 }
 
 var (
-	_ ports.Telephony = (*Gateway)(nil)
-	_ ports.Media     = (*Gateway)(nil)
+	_ ports.Telephony  = (*Gateway)(nil)
+	_ ports.Media      = (*Gateway)(nil)
 	_ ports.RemoteLegs = (*Gateway)(nil)
 )
 
