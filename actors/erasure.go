@@ -18,7 +18,8 @@ import (
 // called (open) and lets no trigger of the number pass in all of them. Whoever
 // calls it holds the number; if it is not erased, triggers are let pass again after
 // a minute.
-func (t *Tree) BeginErasure(ctx context.Context, n engine.PhoneNumber, all, open []engine.CampaignID, reason string) error {
+func (t *Tree) BeginErasure(ctx context.Context, n engine.PhoneNumber, all, open []engine.CampaignID,
+	reason string) error {
 	for _, id := range all {
 		m := &core.BeginErasure{Number: n}
 		var to any = &campaignactor.IfUp{Campaign: id, Msg: m}
@@ -38,7 +39,8 @@ func (t *Tree) BeginErasure(ctx context.Context, n engine.PhoneNumber, all, open
 }
 
 // EndErasure makes the tree forget a person.
-func (t *Tree) EndErasure(ctx context.Context, n, tombstone engine.PhoneNumber, all []engine.CampaignID, matches map[engine.CampaignID][]map[string]string) error {
+func (t *Tree) EndErasure(ctx context.Context, n, tombstone engine.PhoneNumber, all []engine.CampaignID,
+	matches map[engine.CampaignID][]map[string]string) error {
 	t.calls.Abandoned.Forget(n)
 	t.sys.Root.Send(t.dialout, &core.EndErasure{Number: n, Tombstone: tombstone})
 	for _, id := range all {

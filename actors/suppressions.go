@@ -29,8 +29,9 @@ const (
 
 // errUnconfirmed says who did not confirm a suppression that is stored.
 func errUnconfirmed(who string) error {
-	return engine.Unavailable("suppression_unconfirmed", "the suppression is stored and no new call to the number begins, but "+
-		who+" did not confirm in time that none is on its way; send the request again", time.Second)
+	return engine.Unavailable("suppression_unconfirmed",
+		"the suppression is stored and no new call to the number begins, but "+
+			who+" did not confirm in time that none is on its way; send the request again", time.Second)
 }
 
 // Suppressed tells this node and all others of numbers that are on the suppression

@@ -26,7 +26,9 @@ func (f *Faults) Ends(campaigns ...engine.CampaignID) *Ended {
 
 func (e *Ended) concerns(name string) bool {
 	return strings.Contains(name, "/contact-") || strings.Contains(name, "/call-") ||
-		slices.ContainsFunc(e.campaigns, func(id engine.CampaignID) bool { return strings.Contains(name, "/campaign-"+string(id)) })
+		slices.ContainsFunc(e.campaigns, func(id engine.CampaignID) bool {
+			return strings.Contains(name, "/campaign-"+string(id))
+		})
 }
 
 // Look notes which of them there are now.

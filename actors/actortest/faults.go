@@ -49,7 +49,7 @@ func (f *Faults) Inject(cfg *actors.Config) { cfg.Actors = f.Options() }
 
 // Options are those of every actor of the tree.
 func (f *Faults) Options() []actor.PropsOption {
-	return []actor.PropsOption{actor.WithContextDecorator(func(next actor.ContextDecoratorFunc) actor.ContextDecoratorFunc {
+	decorate := func(next actor.ContextDecoratorFunc) actor.ContextDecoratorFunc {
 		return func(ctx actor.Context) actor.Context {
 			ctx = next(ctx)
 			f.mu.Lock()
@@ -57,7 +57,8 @@ func (f *Faults) Options() []actor.PropsOption {
 			f.system = ctx.ActorSystem()
 			return &faultyContext{Context: ctx, f: f}
 		}
-	})}
+	}
+	return []actor.PropsOption{actor.WithContextDecorator(decorate)}
 }
 
 // Crash makes an actor panic on a message of its own. Target is "run", "contact",

@@ -53,7 +53,7 @@ type botConnects struct {
 	mu     sync.Mutex
 	under  map[engine.AttemptID]engine.BootTime // way, since when
 	done   engine.BootTime                      // the newest of which it is known what came of it was begun then
-	oldest engine.BootTime                      // of those under way that were begun after it, at looked; 0: there was none
+	oldest engine.BootTime                      // of those under way begun after it, at looked; 0: none
 	looked engine.BootTime
 }
 

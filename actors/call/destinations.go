@@ -3,12 +3,9 @@ package call
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"dialler/engine"
 	"dialler/engine/destination"
-	"dialler/engine/journal"
 )
 
 // Destinations keeps the policy of where calls may go; our own numbers, of
@@ -59,24 +56,3 @@ func (d *Destinations) Now() destination.Policy {
 
 // Judge says why a number must not be called from a caller ID.
 func (d *Destinations) Judge(to, from engine.PhoneNumber) error { return d.Now().Judge(to, from) }
-
-// CalleeLimit is how often one number may be called within a time.
-type CalleeLimit struct{ now atomic.Pointer[calleeLimit] }
-
-type calleeLimit struct {
-	attempts int
-	period   time.Duration
-}
-
-// Set changes it; it counts for the next intent to dial. 0 attempts: as often as may be.
-func (l *CalleeLimit) Set(attempts int, period time.Duration) {
-	l.now.Store(&calleeLimit{attempts, period})
-}
-
-func (l *CalleeLimit) at(now time.Time) *journal.CalleeCap {
-	limit := l.now.Load()
-	if limit.attempts <= 0 {
-		return nil
-	}
-	return &journal.CalleeCap{Attempts: limit.attempts, Period: limit.period, Now: now}
-}

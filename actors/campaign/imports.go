@@ -116,7 +116,8 @@ type settledImport struct {
 
 var (
 	errClosing   = engine.Unavailable("closing", "the dialler is being stopped; try again", time.Second)
-	errUnsettled = engine.Unavailable("import_unsettled", "whether the file's contacts were added is not known yet; the list of imports will say", 2*time.Second)
+	errUnsettled = engine.Unavailable("import_unsettled",
+		"whether the file's contacts were added is not known yet; the list of imports will say", 2*time.Second)
 	errEmptyFile = engine.Invalid("empty_file", "The file has no rows behind its first line.")
 )
 
@@ -179,7 +180,8 @@ func (i *importing) take(row contactlist.Row) {
 	}
 	if row.Reason != "" {
 		i.imp.Invalid++
-		i.rejected = append(i.rejected, campaign.RejectedRow{Line: row.Line, Number: row.Given, Reason: row.Reason, Message: row.Message})
+		i.rejected = append(i.rejected, campaign.RejectedRow{Line: row.Line, Number: row.Given, Reason: row.Reason,
+			Message: row.Message})
 		return
 	}
 	i.staged++
@@ -203,8 +205,8 @@ func (i *importing) flush(ctx context.Context) error {
 func (i *importing) check(settled chan<- settledImport) {
 	ctx, cancel := context.WithTimeout(i.d.Ctx, i.patience())
 	defer cancel()
-	imp, err := i.d.Store.CheckImport(ctx, journal.Check{Import: i.imp.ID, Campaign: i.imp.Campaign, Staged: i.staged, Sticky: i.terms.Sticky,
-		Since: i.imp.CreatedAt, At: i.d.Clock.Now()})
+	imp, err := i.d.Store.CheckImport(ctx, journal.Check{Import: i.imp.ID, Campaign: i.imp.Campaign, Staged: i.staged,
+		Sticky: i.terms.Sticky, Since: i.imp.CreatedAt, At: i.d.Clock.Now()})
 	if err != nil {
 		err = journal.Unavailable(err)
 		i.fail(err)
@@ -225,10 +227,12 @@ func (i *importing) activate(settled chan<- settledImport) {
 	}
 	if err != nil {
 		i.tell(&core.ActivationEnded{Import: i.imp.ID})
-		i.d.Log.Info().Str("campaign_id", string(i.imp.Campaign)).Str("code", engine.ErrorCode(err)).Msg("file not imported")
+		i.d.Log.Info().Str("campaign_id", string(i.imp.Campaign)).Str("code", engine.ErrorCode(err)).
+			Msg("file not imported")
 	} else {
 		i.tell(&core.ActivationEnded{Import: i.imp.ID, Done: true, Epoch: i.epoch, Event: i.event, Out: out})
-		i.d.Log.Info().Str("campaign_id", string(i.imp.Campaign)).Int("rows", out.Import.Rows).Int("added", out.Import.Added).Msg("file imported")
+		i.d.Log.Info().Str("campaign_id", string(i.imp.Campaign)).Int("rows", out.Import.Rows).
+			Int("added", out.Import.Added).Msg("file imported")
 	}
 	i.close()
 	select {
@@ -251,8 +255,8 @@ func (i *importing) swap() (out journal.Activated, err error) {
 	who := i.imp.CreatedBy
 	after := contact.Fresh(start.Max)
 	return d.Store.ActivateImport(ctx, journal.Activation{
-		Import: i.imp.ID, Campaign: i.imp.Campaign, Run: start.Run, Source: "csv", Max: start.Max, DueClass: contact.DueFirst,
-		At: start.At, Staged: i.staged, Sticky: start.Sticky, Since: i.imp.CreatedAt,
+		Import: i.imp.ID, Campaign: i.imp.Campaign, Run: start.Run, Source: "csv", Max: start.Max,
+		DueClass: contact.DueFirst, At: start.At, Staged: i.staged, Sticky: start.Sticky, Since: i.imp.CreatedAt,
 	}, func(ctx context.Context) (journal.Gate, error) {
 		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 		defer cancel()
@@ -261,7 +265,8 @@ func (i *importing) swap() (out journal.Activated, err error) {
 			return journal.Gate{}, err
 		}
 		i.gated, i.epoch = true, pass.Epoch
-		i.event = journal.Event{Campaign: i.imp.Campaign, Seq: pass.Seq, Run: start.Run, At: pass.At, Type: journal.ContactsAdded, Version: 1,
+		i.event = journal.Event{Campaign: i.imp.Campaign, Seq: pass.Seq, Run: start.Run, At: pass.At,
+			Type: journal.ContactsAdded, Version: 1,
 			Data: journal.Data{Who: &who, After: &after, Import: i.imp.ID}}
 		return journal.Gate{Epoch: pass.Epoch, Event: i.event}, nil
 	})
@@ -297,7 +302,8 @@ func (i *importing) pulse(ctx context.Context) (stop func()) {
 func (i *importing) settle(cause error, settled chan<- settledImport) (out journal.Activated, err error) {
 	cause = journal.Unavailable(cause)
 	if errors.Is(cause, journal.ErrStaleEpoch) {
-		cause = engine.Unavailable("import_unknown", "the campaign was restarted while the file was imported; nothing was added, upload it again", time.Second)
+		cause = engine.Unavailable("import_unknown",
+			"the campaign was restarted while the file was imported; nothing was added, upload it again", time.Second)
 	}
 	if !i.gated {
 		i.fail(cause)
@@ -345,7 +351,8 @@ func problemOf(err error) campaign.ImportProblem {
 	if errors.As(err, &e) {
 		return campaign.ImportProblem{Code: e.Code, Detail: e.Detail}
 	}
-	return campaign.ImportProblem{Code: "upload_broken", Detail: "The upload ended before the file did; nothing was added."}
+	return campaign.ImportProblem{Code: "upload_broken",
+		Detail: "The upload ended before the file did; nothing was added."}
 }
 
 // fail records why the import came to nothing. When the database does not take
@@ -357,7 +364,8 @@ func (i *importing) fail(cause error) {
 	p := problemOf(cause)
 	i.imp.State, i.imp.FinishedAt, i.imp.Problem = campaign.ImportFailed, &now, &p
 	if err := i.d.Store.FailImport(ctx, i.imp.ID, p, now); err != nil {
-		i.d.Log.Warn().Err(err).Str("campaign_id", string(i.imp.Campaign)).Msg("the end of an import is not stored; it is found later")
+		i.d.Log.Warn().Err(err).Str("campaign_id", string(i.imp.Campaign)).
+			Msg("the end of an import is not stored; it is found later")
 	}
 }
 
@@ -365,7 +373,8 @@ func (i *importing) close() {
 	ctx, cancel := i.ending()
 	defer cancel()
 	if err := i.d.Store.CloseImport(ctx, i.imp.ID); err != nil {
-		i.d.Log.Warn().Err(err).Str("campaign_id", string(i.imp.Campaign)).Msg("staged rows are not removed; that is done later")
+		i.d.Log.Warn().Err(err).Str("campaign_id", string(i.imp.Campaign)).
+			Msg("staged rows are not removed; that is done later")
 	}
 }
 

@@ -173,7 +173,8 @@ func (d *Deps) preflightFacts(ctx context.Context, id engine.CampaignID, run int
 			f.Trunks, f.CPS, f.Channels = f.Trunks+1, f.CPS+t.CPSCap, f.Channels+t.ChannelCap
 		}
 	}
-	if f.Numbers, err = writer.Ask[map[engine.PhoneNumber]numberpool.State](ctx, d.Writers, d.Numbers, &numberactor.States{Numbers: pool}); err != nil {
+	if f.Numbers, err = writer.Ask[map[engine.PhoneNumber]numberpool.State](ctx, d.Writers, d.Numbers,
+		&numberactor.States{Numbers: pool}); err != nil {
 		return f, nil, err
 	}
 	f.DatabaseDown, f.Draining, f.Fenced = d.Writers.Database.Away(), d.Draining.Load(), d.Fenced()
@@ -193,7 +194,9 @@ func (d *Deps) checkReady(ctx context.Context, id engine.CampaignID, e core.Chec
 	if m.Err = err; err != nil {
 		return m
 	}
-	m.Outlook.Bar(groups, func(to engine.PhoneNumber) error { return d.Destinations.Judge(to, first(e.Settings.Numbers)) })
+	m.Outlook.Bar(groups, func(to engine.PhoneNumber) error {
+		return d.Destinations.Judge(to, first(e.Settings.Numbers))
+	})
 	seats, err := writer.Ask[fleetactor.SeatsLeft](ctx, d.Writers, d.Fleet, &fleetactor.SeatsOf{Bot: e.Settings.Bot})
 	if m.Err = err; err != nil {
 		return m

@@ -47,8 +47,8 @@ type activations struct {
 func newRun(d *Deps, l *activations, id engine.CampaignID, guardian, contacts, pool *actor.PID) *run {
 	cfg := core.Config{Tick: d.Tick, Reconcile: d.Reconcile, SendBy: d.SendByTimeout, LookAhead: d.LookAhead,
 		OptOut: d.OptOutDigit, Shared: d.SharesCaps}
-	r := &run{d: d, activations: l, id: id, guardian: guardian, contacts: contacts, pool: pool, state: core.New(id, cfg),
-		up: map[engine.ContactID]*actor.PID{}, timers: map[core.Timer]func(){}}
+	r := &run{d: d, activations: l, id: id, guardian: guardian, contacts: contacts, pool: pool,
+		state: core.New(id, cfg), up: map[engine.ContactID]*actor.PID{}, timers: map[core.Timer]func(){}}
 	if d.RecordRun != nil {
 		r.record = d.RecordRun(id, cfg)
 	}

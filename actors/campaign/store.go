@@ -65,7 +65,8 @@ type Store interface {
 		except []engine.ContactID) ([]contact.Contact, error)
 	// AbandonedSince says of each number when a call to it was last abandoned, in
 	// any campaign, if that is since the given time.
-	AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error)
+	AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber,
+		since time.Time) (map[engine.PhoneNumber]time.Time, error)
 	// NextDue is the earliest due time of any waiting contact, nil when no
 	// contact waits for a dial. Open counts the contacts that are not final and
 	// wait for a dial, for the end of a live attempt, or for a result: exactly up
@@ -85,7 +86,8 @@ type Store interface {
 	SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
 		after engine.ContactID, limit int) ([]contact.Contact, error)
 	// ContactByNumber and ContactByID: ok is false when there is none.
-	ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, err error)
+	ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (
+		c contact.Contact, ok bool, err error)
 	ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error)
 	// ContactsMatching lists contacts whose variables contain all pairs.
 	ContactsMatching(ctx context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error)
@@ -123,7 +125,8 @@ type ImportStore interface {
 		total, invalid int) error
 	// ActivateImport inserts the staged rows as contacts and calls gate before
 	// it commits. After an error it may be active all the same.
-	ActivateImport(ctx context.Context, a journal.Activation, gate func(context.Context) (journal.Gate, error)) (journal.Activated, error)
+	ActivateImport(ctx context.Context, a journal.Activation,
+		gate func(context.Context) (journal.Gate, error)) (journal.Activated, error)
 	// CheckImport counts and lists what would become of the staged rows.
 	CheckImport(ctx context.Context, c journal.Check) (campaign.Import, error)
 	// FailImport leaves an import that is active as it is, and waits for a

@@ -110,7 +110,8 @@ func (o *dialout) load(ctx actor.Context) {
 func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 	switch m := msg.(type) {
 	case *Place:
-		o.apply(ctx, &admission.Place{Command: m.Command, Request: host.Request(sender), Attempt: engine.AttemptID(host.NewID(o.d.Clock.Now())),
+		o.apply(ctx, &admission.Place{Command: m.Command, Request: host.Request(sender),
+			Attempt:  engine.AttemptID(host.NewID(o.d.Clock.Now())),
 			LookedUp: m.lookedUp})
 	case *fleet.Allotted, *call.TrunkReserved, *admission.NumberLeased, *admission.TooLate, *admission.AskAgain:
 		o.apply(ctx, m)
@@ -267,7 +268,8 @@ func (o *dialout) lookUp(m *admission.Place) {
 // had before may be stopping still.
 func (o *dialout) spawn(ctx actor.Context, id engine.AttemptID, bot engine.Bot, first any) *actor.PID {
 	c := newDialoutCall(o.d, ctx.Self(), id, bot, first)
-	pid := host.FreshPID(ctx.SpawnPrefix(o.d.Props(func() actor.Actor { return c }, actor.WithSupervisor(o.d.Supervise("call"))),
+	pid := host.FreshPID(ctx.SpawnPrefix(o.d.Props(func() actor.Actor { return c },
+		actor.WithSupervisor(o.d.Supervise("call"))),
 		"call-"+string(id)))
 	o.calls[id] = pid
 	return pid

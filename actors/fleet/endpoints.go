@@ -171,9 +171,11 @@ func (f *fleetActor) log(e *botEnds, now time.Time) {
 		return
 	case down && !e.down:
 		e.downAt = now
-		f.d.Log.Warn().Str("bot_id", string(e.conf.ID)).Str("reason", reason).Msg("the bot takes no calls; nothing is dialled with it until it does")
+		f.d.Log.Warn().Str("bot_id", string(e.conf.ID)).Str("reason", reason).
+			Msg("the bot takes no calls; nothing is dialled with it until it does")
 	case e.down && !down:
-		f.d.Log.Info().Str("bot_id", string(e.conf.ID)).Dur("away_ms", now.Sub(e.downAt)).Msg("the bot takes calls again")
+		f.d.Log.Info().Str("bot_id", string(e.conf.ID)).Dur("away_ms", now.Sub(e.downAt)).
+			Msg("the bot takes calls again")
 	}
 	e.down = down
 }

@@ -13,15 +13,16 @@ import (
 
 // Props are those of every actor.
 func (s *System) Props(producer actor.Producer, options ...actor.PropsOption) *actor.Props {
-	told := func() actor.Actor { return telling{producer()} }
+	outer := func() actor.Actor { return telling{producer()} }
 	options = slices.Concat(s.options, options,
 		[]actor.PropsOption{actor.WithDispatcher(&s.workers), actor.WithSpawnFunc(spawnApart)})
-	return actor.PropsFromProducer(told, options...)
+	return actor.PropsFromProducer(outer, options...)
 }
 
 // spawnApart starts an actor whose parent lists it by a PID of its own, through
 // which nothing is sent while it lives.
-func spawnApart(s *actor.ActorSystem, name string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
+func spawnApart(s *actor.ActorSystem, name string, props *actor.Props,
+	parent actor.SpawnerContext) (*actor.PID, error) {
 	pid, err := actor.DefaultSpawner(s, name, props, parent)
 	return FreshPID(pid), err
 }

@@ -52,7 +52,8 @@ func (a *numberActor) Receive(ctx actor.Context) {
 		before := a.slot.Held()
 		if a.slot.Release(now, m.Attempt, m.End) {
 			ctx.Send(ctx.Parent(), &barred{a.no})
-			a.d.Log.Warn().Stringer("number", a.no).Msg("outbound number quarantined: its caller ID was refused too often")
+			a.d.Log.Warn().Stringer("number", a.no).
+				Msg("outbound number quarantined: its caller ID was refused too often")
 			a.store(ctx.Self())
 		}
 		a.d.Stats.Leases.Add(int64(a.slot.Held() - before))
@@ -71,7 +72,8 @@ func (a *numberActor) Receive(ctx actor.Context) {
 		a.slot.Expire(now)
 		for _, id := range a.straying(now) {
 			a.slot.Forget(id)
-			a.d.Log.Warn().Stringer("number", a.no).Str("attempt_id", string(id)).Msg("an outbound number that nobody gave back is taken back")
+			a.d.Log.Warn().Stringer("number", a.no).Str("attempt_id", string(id)).
+				Msg("an outbound number that nobody gave back is taken back")
 		}
 		a.d.Stats.Leases.Add(int64(a.slot.Held() - before))
 		a.d.After(a.d.Reconcile, ctx.Self(), m)
@@ -87,7 +89,8 @@ func (a *numberActor) watch() {
 	}
 	answered, of := a.slot.AnswerRate()
 	if a.alarm == numberpool.AlarmNone {
-		a.d.Log.Info().Stringer("number", a.no).Int("answered", answered).Int("calls", of).Msg("outbound number: its answer rate is usual again")
+		a.d.Log.Info().Stringer("number", a.no).Int("answered", answered).Int("calls", of).
+			Msg("outbound number: its answer rate is usual again")
 		return
 	}
 	a.d.Log.Warn().Stringer("number", a.no).Str("alarm", string(a.alarm)).Int("answered", answered).Int("calls", of).

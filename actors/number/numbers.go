@@ -89,8 +89,11 @@ type numbers struct {
 
 // New gives the actor that owns the outbound numbers.
 func New(d *Deps) actor.Actor {
-	return &numbers{d: d, byNo: map[engine.PhoneNumber]*actor.PID{}, set: map[engine.PhoneNumber]engine.NumberSettings{},
-		any: map[engine.AttemptID]*LeaseAny{}, used: map[engine.PhoneNumber]time.Time{}, barred: map[engine.PhoneNumber]struct{}{}, past: map[engine.PhoneNumber][]engine.NumberDials{}, ends: map[engine.PhoneNumber][]engine.NumberEnd{}}
+	return &numbers{d: d, byNo: map[engine.PhoneNumber]*actor.PID{},
+		set: map[engine.PhoneNumber]engine.NumberSettings{},
+		any: map[engine.AttemptID]*LeaseAny{}, used: map[engine.PhoneNumber]time.Time{},
+		barred: map[engine.PhoneNumber]struct{}{}, past: map[engine.PhoneNumber][]engine.NumberDials{},
+		ends: map[engine.PhoneNumber][]engine.NumberEnd{}}
 }
 
 func (n *numbers) Receive(ctx actor.Context) {
@@ -200,8 +203,10 @@ func (n *numbers) lease(ctx actor.Context, m *leaseOne) {
 func (n *numbers) leaseAny(ctx actor.Context, m *LeaseAny) {
 	if m.From != "" {
 		if _, ok := n.set[m.From]; !ok {
-			ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: m.Attempt, Err: engine.Invalid("from_number_unknown", "from_number is not one of the configured outbound numbers",
-				engine.FieldError{Field: "from_number", Code: "unknown", Message: "choose one of the configured numbers, or leave it out"})})
+			ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: m.Attempt,
+				Err: engine.Invalid("from_number_unknown", "from_number is not one of the configured outbound numbers",
+					engine.FieldError{Field: "from_number", Code: "unknown",
+						Message: "choose one of the configured numbers, or leave it out"})})
 			return
 		}
 		n.any[m.Attempt] = m
@@ -209,7 +214,8 @@ func (n *numbers) leaseAny(ctx actor.Context, m *LeaseAny) {
 		return
 	}
 	if len(n.set) == 0 {
-		ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: m.Attempt, Err: engine.Unavailable("no_number", "no outbound number is configured", 5*time.Second)})
+		ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: m.Attempt,
+			Err: engine.Unavailable("no_number", "no outbound number is configured", 5*time.Second)})
 		return
 	}
 	n.any[m.Attempt] = m
@@ -229,7 +235,9 @@ func (n *numbers) tryAny(ctx actor.Context, m *LeaseAny) {
 	}
 	if best == "" {
 		delete(n.any, m.Attempt)
-		ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: m.Attempt, Err: engine.Unavailable("no_number", "every outbound number is at its cap, resting or quarantined; try again", 5*time.Second)})
+		ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: m.Attempt,
+			Err: engine.Unavailable("no_number",
+				"every outbound number is at its cap, resting or quarantined; try again", 5*time.Second)})
 		return
 	}
 	if m.tried == nil {
@@ -249,7 +257,9 @@ func (n *numbers) leasedAny(ctx actor.Context, l *leased) {
 		ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: l.Attempt, Number: l.Number, UseBy: l.UseBy})
 	case m.From != "":
 		delete(n.any, l.Attempt)
-		ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: l.Attempt, Err: engine.Unavailable("no_number", "from_number is at its cap, resting or quarantined; try again", 5*time.Second)})
+		ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: l.Attempt,
+			Err: engine.Unavailable("no_number", "from_number is at its cap, resting or quarantined; try again",
+				5*time.Second)})
 	default:
 		n.tryAny(ctx, m)
 	}

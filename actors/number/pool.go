@@ -117,7 +117,9 @@ func (p *pool) choose(ctx actor.Context, op *poolOp, i int) {
 		if !tried {
 			// The copy may be stale: a refusal whose time has come is asked again.
 			barred := c.Refusal.Cap == numberpool.CapState && now.Sub(p.barred[c.Number]) < askBarred
-			c.Available = c.Available || c.Refusal.Cap == numberpool.CapState && !barred || (!c.Refusal.NextAt.IsZero() && !now.Before(c.Refusal.NextAt)) || c.Refusal.Cap == numberpool.CapConcurrent
+			c.Available = c.Available || c.Refusal.Cap == numberpool.CapState && !barred ||
+				(!c.Refusal.NextAt.IsZero() && !now.Before(c.Refusal.NextAt)) ||
+				c.Refusal.Cap == numberpool.CapConcurrent
 			cands = append(cands, c)
 		}
 	}
@@ -160,7 +162,8 @@ func (p *pool) leased(ctx actor.Context, m *leased) {
 	op := p.ops[m.Attempt]
 	if op == nil {
 		if m.OK { // asked before a restart of the pool; nobody waits any more
-			ctx.Send(p.owner, &call.ReleaseNumber{Attempt: m.Attempt, Number: m.Number, End: numberpool.End{NotDialled: true}})
+			ctx.Send(p.owner, &call.ReleaseNumber{Attempt: m.Attempt, Number: m.Number,
+				End: numberpool.End{NotDialled: true}})
 		}
 		return
 	}

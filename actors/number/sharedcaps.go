@@ -52,9 +52,11 @@ func readNumberNotice(b []byte) (m *call.ReleaseNumber, ok bool) {
 // askKeeper passes a question on to the node that keeps the number's count.
 func (n *numbers) askKeeper(m *leaseOne) {
 	d := n.d
-	undo := numberNotice(&call.ReleaseNumber{Attempt: m.Attempt, Number: m.Number, End: numberpool.End{NotDialled: true}})
+	undo := numberNotice(&call.ReleaseNumber{Attempt: m.Attempt, Number: m.Number,
+		End: numberpool.End{NotDialled: true}})
 	d.Shared.Ask(quota.Shard(m.Number), numberQuestion(m), undo, func(b []byte, asked engine.BootTime, err error) {
-		l := &leased{Attempt: m.Attempt, Number: m.Number, UseBy: quota.UseBy(asked), C: numberpool.Candidate{Number: m.Number}}
+		l := &leased{Attempt: m.Attempt, Number: m.Number, UseBy: quota.UseBy(asked),
+			C: numberpool.Candidate{Number: m.Number}}
 		if err != nil || !l.read(b) {
 			l.OK, l.C.Available = false, false
 			l.C.Refusal = numberpool.Refusal{Cap: numberpool.CapAway, NextAt: d.Clock.Now().Add(quota.RetryAfter)}
@@ -175,7 +177,8 @@ func (a *numberActor) counted(now time.Time, m *slotCounted) {
 			a.slot.Adopt(now, id, lease.TTL)
 		}
 		if n := len(drop) + len(add); n > 0 {
-			a.d.Log.Info().Stringer("number", a.no).Int("ended", len(drop)).Int("live", len(add)).Msg("the count of a number's calls was corrected by the database")
+			a.d.Log.Info().Stringer("number", a.no).Int("ended", len(drop)).Int("live", len(add)).
+				Msg("the count of a number's calls was corrected by the database")
 		}
 	}
 	a.d.Stats.Leases.Add(int64(a.slot.Held() - before))

@@ -116,7 +116,8 @@ func (a *trunkActor) serve(m *lease.Served) {
 	g := trunkGrant{got: make([]bool, len(legs)), wait: make([]time.Duration, len(legs))}
 	for i, leg := range legs {
 		before := a.t.Held()
-		if g.got[i], g.constraint, g.retryAt = a.t.Admit(a.now, leg, lease.TTL, quota.Unused(ownership.Trunk)); !g.got[i] {
+		if g.got[i], g.constraint, g.retryAt = a.t.Admit(a.now, leg, lease.TTL,
+			quota.Unused(ownership.Trunk)); !g.got[i] {
 			break
 		}
 		g.wait[i] = max(0, a.t.From(leg).Sub(a.now))
@@ -165,7 +166,8 @@ func (a *trunkActor) counted(m *lease.Counted) {
 			a.t.Adopt(a.now, leg, lease.TTL)
 		}
 		if n := len(drop) + len(add); n > 0 {
-			a.d.Log.Info().Str("trunk", string(a.t.Settings().ID)).Int("ended", len(drop)).Int("live", len(add)).Msg("the count of a trunk's channels was corrected by the database")
+			a.d.Log.Info().Str("trunk", string(a.t.Settings().ID)).Int("ended", len(drop)).Int("live", len(add)).
+				Msg("the count of a trunk's channels was corrected by the database")
 		}
 	}
 	a.d.Stats.Leases.Add(int64(a.t.Held() - before))

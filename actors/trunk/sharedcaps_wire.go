@@ -81,7 +81,8 @@ type trunkNotice struct {
 }
 
 func (n *trunkNotice) bytes() []byte {
-	return lease.PutFlag(lease.PutInt(lease.PutFlag(lease.PutFlag(putLegs(nil, n.legs), n.over), n.throttled), int64(n.after)), n.sent)
+	return lease.PutFlag(lease.PutInt(lease.PutFlag(lease.PutFlag(putLegs(nil, n.legs), n.over), n.throttled),
+		int64(n.after)), n.sent)
 }
 
 func readTrunkNotice(b []byte) (n trunkNotice, ok bool) {

@@ -101,7 +101,8 @@ func (a *trunkActor) receive(ctx actor.Context) {
 		for _, leg := range a.straying() {
 			a.t.Release(a.now, leg)
 			a.d.Stats.Leases.Add(-1)
-			a.d.Log.Warn().Str("trunk", string(a.t.Settings().ID)).Str("leg", string(leg)).Msg("a channel that nobody gave back is taken back")
+			a.d.Log.Warn().Str("trunk", string(a.t.Settings().ID)).Str("leg", string(leg)).
+				Msg("a channel that nobody gave back is taken back")
 		}
 		a.d.After(a.d.Reconcile, ctx.Self(), m)
 	}

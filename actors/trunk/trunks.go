@@ -63,17 +63,17 @@ type (
 // trunks keeps what the last word of each trunk was, and passes reservations
 // to the trunk that its choice falls on.
 type trunks struct {
-	d     *Deps
-	byID  map[engine.TrunkID]*actor.PID
-	known map[engine.TrunkID]trunk.Candidate
-	set   []engine.TrunkSettings
-	told  map[engine.TrunkID]engine.TrunkSettings
+	d       *Deps
+	byID    map[engine.TrunkID]*actor.PID
+	known   map[engine.TrunkID]trunk.Candidate
+	set     []engine.TrunkSettings
+	applied map[engine.TrunkID]engine.TrunkSettings
 }
 
 // New gives the actor that owns the trunks; set are those that there are already.
 func New(d *Deps, set []engine.TrunkSettings) actor.Actor {
 	return &trunks{d: d, byID: map[engine.TrunkID]*actor.PID{}, known: map[engine.TrunkID]trunk.Candidate{},
-		told: map[engine.TrunkID]engine.TrunkSettings{}, set: set}
+		applied: map[engine.TrunkID]engine.TrunkSettings{}, set: set}
 }
 
 func (t *trunks) Receive(ctx actor.Context) {
@@ -81,11 +81,15 @@ func (t *trunks) Receive(ctx actor.Context) {
 	case *actor.Started:
 		t.configure(ctx, t.set, nil, trunk.Resumed)
 	case *Configured:
-		t.configure(ctx, m.Trunks, m.Put, func(s engine.TrunkSettings, _ time.Time) *trunk.Trunk { return trunk.New(s) })
+		t.configure(ctx, m.Trunks, m.Put, func(s engine.TrunkSettings, _ time.Time) *trunk.Trunk {
+			return trunk.New(s)
+		})
 	case *ReserveBatch:
-		t.place(ctx, &reservation{legs: m.Legs, got: make([]engine.TrunkID, len(m.Legs)), media: make([]*engine.MediaProfile, len(m.Legs)), use: make([]call.Validity, len(m.Legs)), batch: m})
+		t.place(ctx, &reservation{legs: m.Legs, got: make([]engine.TrunkID, len(m.Legs)),
+			media: make([]*engine.MediaProfile, len(m.Legs)), use: make([]call.Validity, len(m.Legs)), batch: m})
 	case *Reserve:
-		t.place(ctx, &reservation{legs: []engine.LegID{m.Leg}, got: make([]engine.TrunkID, 1), media: make([]*engine.MediaProfile, 1), use: make([]call.Validity, 1), tried: m.Tried, single: m})
+		t.place(ctx, &reservation{legs: []engine.LegID{m.Leg}, got: make([]engine.TrunkID, 1),
+			media: make([]*engine.MediaProfile, 1), use: make([]call.Validity, 1), tried: m.Tried, single: m})
 	case *reservation:
 		t.place(ctx, m)
 	case *state:
@@ -133,16 +137,17 @@ func (t *trunks) countDown() {
 // configure takes the settings over; a trunk that was not edited keeps its hold.
 // first makes the trunks that are new here:
 // those that were there before the process have a past that nobody knows.
-func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []engine.TrunkID, first func(engine.TrunkSettings, time.Time) *trunk.Trunk) {
+func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []engine.TrunkID,
+	first func(engine.TrunkSettings, time.Time) *trunk.Trunk) {
 	t.set = set
 	defer t.countDown()
 	gone := maps.Clone(t.byID)
 	for _, s := range set {
 		delete(gone, s.ID)
-		if old := t.told[s.ID]; t.byID[s.ID] != nil && reflect.DeepEqual(old, s) && !slices.Contains(put, s.ID) {
+		if old := t.applied[s.ID]; t.byID[s.ID] != nil && reflect.DeepEqual(old, s) && !slices.Contains(put, s.ID) {
 			continue
 		}
-		t.told[s.ID] = s
+		t.applied[s.ID] = s
 		// Until the trunk itself has spoken: it takes calls from this moment on.
 		t.known[s.ID] = trunk.New(s).Candidate(t.d.Clock.Now())
 		if pid := t.byID[s.ID]; pid != nil {
@@ -159,7 +164,7 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []
 		// A deleted trunk grants nothing more; its actor stays for the legs
 		// that are under way, and for a trunk that takes its name again.
 		delete(t.known, id)
-		delete(t.told, id)
+		delete(t.applied, id)
 		ctx.Send(pid, &engine.TrunkSettings{ID: id})
 	}
 }
@@ -194,10 +199,12 @@ func (t *trunks) answer(ctx actor.Context, op *reservation) {
 		c = engine.ConstraintTrunkHealth // there is no trunk at all
 	}
 	if op.single != nil {
-		ctx.Send(op.single.ReplyTo, &call.TrunkReserved{Attempt: op.single.Attempt, Leg: op.single.Leg, Trunk: op.got[0], Media: op.media[0], Validity: op.use[0], Constraint: c, RetryAt: op.refusal.RetryAt})
+		ctx.Send(op.single.ReplyTo, &call.TrunkReserved{Attempt: op.single.Attempt, Leg: op.single.Leg,
+			Trunk: op.got[0], Media: op.media[0], Validity: op.use[0], Constraint: c, RetryAt: op.refusal.RetryAt})
 		return
 	}
-	ctx.Send(op.batch.ReplyTo, &core.TrunksReserved{Round: op.batch.Round, Legs: op.legs, Trunks: op.got, Media: op.media, Validity: op.use, Constraint: c, RetryAt: op.refusal.RetryAt})
+	ctx.Send(op.batch.ReplyTo, &core.TrunksReserved{Round: op.batch.Round, Legs: op.legs, Trunks: op.got,
+		Media: op.media, Validity: op.use, Constraint: c, RetryAt: op.refusal.RetryAt})
 }
 
 // last gives the last word of every trunk.

@@ -54,11 +54,13 @@ type Database struct {
 }
 
 // errDatabaseAway answers what cannot be done without the database.
-var errDatabaseAway = engine.Unavailable("database_unavailable", "the database is away and nothing can be stored; nothing was done, try again", 2*time.Second)
+var errDatabaseAway = engine.Unavailable("database_unavailable",
+	"the database is away and nothing can be stored; nothing was done, try again", 2*time.Second)
 
 // errLeftWhileAway answers a request that was under way when the database went.
 var errLeftWhileAway = engine.Unavailable("database_unavailable",
-	"the database went away before it was known to have stored this; repeat the request, with the same Idempotency-Key where it had one", 2*time.Second)
+	"the database went away before it was known to have stored this; repeat the request, with the same "+
+		"Idempotency-Key where it had one", 2*time.Second)
 
 // open says that the database answers: the tree has just been loaded from it.
 func (w *Database) open(g *Group) {
@@ -87,7 +89,8 @@ func (w *Database) failed(who string, err error) {
 	}
 	w.status.Up, w.status.Since, w.status.Detail = false, w.g.Clock.Now(), detail
 	w.status.Outages++
-	w.g.Log.Error().Err(err).Str("code", errDatabaseAway.Code).Msg("the database is away; no new call is placed until it is back, live calls go on")
+	w.g.Log.Error().Err(err).Str("code", errDatabaseAway.Code).
+		Msg("the database is away; no new call is placed until it is back, live calls go on")
 	w.tell(false)
 	w.gone()
 }

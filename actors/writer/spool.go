@@ -221,7 +221,8 @@ func (w *writer) replayed(ctx actor.Context, m *replayed) {
 		return
 	}
 	if m.release != nil {
-		w.d.Log.Error().Err(m.release).Msg("what was spooled is in the database, but the spool cannot be overwritten; the next start tries again")
+		w.d.Log.Error().Err(m.release).
+			Msg("what was spooled is in the database, but the spool cannot be overwritten; the next start tries again")
 	}
 	for i := range n {
 		q := &s.kept[i]
@@ -233,7 +234,8 @@ func (w *writer) replayed(ctx actor.Context, m *replayed) {
 			err = m.refused[i]
 		}
 		if err != nil {
-			w.d.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(q.Write.Campaign)).Msg("the database refused a spooled write")
+			w.d.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(q.Write.Campaign)).
+				Msg("the database refused a spooled write")
 		}
 		tellPersisted(ctx, q, err)
 	}
@@ -283,7 +285,8 @@ func (g *Group) Replay(ctx context.Context) ([]attempt.Attempt, error) {
 		g.cfg.OnCommit(len(group), time.Since(started))
 		for i, err := range refused {
 			if err != nil {
-				g.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(group[i].Campaign)).Msg("the database refused a spooled write of an earlier life")
+				g.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(group[i].Campaign)).
+					Msg("the database refused a spooled write of an earlier life")
 			}
 			if errors.Is(err, journal.ErrStaleEpoch) {
 				for _, a := range group[i].Attempts {
@@ -295,7 +298,8 @@ func (g *Group) Replay(ctx context.Context) ([]attempt.Attempt, error) {
 		return count(refused), nil
 	})
 	if writes > 0 {
-		g.Log.Info().Int("writes", writes).Int("refused", rejected).Msg("what an earlier life had spooled was written to the database")
+		g.Log.Info().Int("writes", writes).Int("refused", rejected).
+			Msg("what an earlier life had spooled was written to the database")
 	}
 	if err != nil {
 		return nil, err

@@ -33,11 +33,14 @@ func TestAWriteThatNobodyWaitsForGoesWithTheNext(t *testing.T) {
 		want   []string // which writes each commit has, and when it began
 	}{
 		"alone it waits": {[]at{{0, journal.AttemptEnded}}, []string{"25ms [0]"}},
-		"an answer does not wait, and takes it along": {[]at{{0, journal.AttemptEnded}, {10 * ms, journal.AttemptAnswered}, {11 * ms, journal.ResultStored}},
+		"an answer does not wait, and takes it along": {[]at{{0, journal.AttemptEnded},
+			{10 * ms, journal.AttemptAnswered}, {11 * ms, journal.ResultStored}},
 			[]string{"10ms [0 1]", "36ms [2]"}},
-		"nor does what came soon after another": {[]at{{0, journal.AttemptAnswered}, {3 * ms, journal.AttemptConnected}, {4 * ms, journal.AttemptAnswered}},
+		"nor does what came soon after another": {[]at{{0, journal.AttemptAnswered}, {3 * ms, journal.AttemptConnected},
+			{4 * ms, journal.AttemptAnswered}},
 			[]string{"0s [0]", "6ms [1 2]"}},
-		"the first of them says how long": {[]at{{0, journal.AttemptConnected}, {20 * ms, journal.LegClosed}, {24 * ms, journal.AttemptEnded}, {26 * ms, journal.AttemptEnded}},
+		"the first of them says how long": {[]at{{0, journal.AttemptConnected}, {20 * ms, journal.LegClosed},
+			{24 * ms, journal.AttemptEnded}, {26 * ms, journal.AttemptEnded}},
 			[]string{"25ms [0 1 2]", "51ms [3]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +61,8 @@ func TestAWriteThatNobodyWaitsForGoesWithTheNext(t *testing.T) {
 				for i, x := range c.writes {
 					time.Sleep(time.Until(store.begun.Add(x.due))) // virtual
 					id := engine.AttemptID(fmt.Sprintf("%032d", i))
-					w.Persist("one", journal.Write{Events: []journal.Event{{Type: x.kind, Attempt: id}}, Attempts: []attempt.Attempt{{ID: id}}}, i)
+					w.Persist("one", journal.Write{Events: []journal.Event{{Type: x.kind, Attempt: id}},
+						Attempts: []attempt.Attempt{{ID: id}}}, i)
 					synctest.Wait()
 				}
 				time.Sleep(time.Second) // virtual
