@@ -15,6 +15,7 @@ import (
 	"dialler/actors"
 	"dialler/actors/cluster"
 	"dialler/actors/keepers"
+	actorlease "dialler/actors/lease"
 	"dialler/actors/routing"
 	"dialler/actors/tenure"
 	"dialler/engine"
@@ -117,7 +118,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.closing = append(p.closing, owners.Close)
 	p.lease.owners.Store(owners)
 	s := &several{owners: owners, log: p.log, keeper: tenure.New(tenure.Config{
-		Tree: p.tree, Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Seen: p.capacity.seen, Log: p.log,
+		Tree: p.tree.Ownership(), Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Seen: p.capacity.seen, Log: p.log,
 		Gone: p.keepers.Gone,
 	})}
 	s.node, err = cluster.Start(ctx, cluster.Config{
@@ -148,7 +149,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.serveErasure(s)
 	p.capacity.begin(s)
 	s.node.Receive(keepers.Name, p.keepers.Receive)
-	p.keepers.Start(s.node, owners, p.tree)
+	p.keepers.Start(s.node, owners, p.tree.SharedCounts())
 	p.several = s
 	p.unsettled.Store(true) // what was changed since it was read, and before others could tell
 	c, cancel := context.WithCancel(context.Background())
@@ -305,13 +306,13 @@ func plain(numbers []engine.PhoneNumber) []string {
 type commands = routing.Tree
 
 var (
-	_ commands          = (*actors.Tree)(nil)
-	_ commands          = (*routing.Router)(nil)
-	_ actors.Membership = (*lease)(nil)
-	_ cluster.Owners    = (*nodes.Owners)(nil)
-	_ keepers.Node      = (*cluster.Node)(nil)
-	_ keepers.Tree      = (*actors.Tree)(nil)
-	_ actors.Keepers    = (*keepers.Keepers)(nil)
+	_ commands              = (*actors.Tree)(nil)
+	_ commands              = (*routing.Router)(nil)
+	_ actors.Membership     = (*lease)(nil)
+	_ cluster.Owners        = (*nodes.Owners)(nil)
+	_ keepers.Node          = (*cluster.Node)(nil)
+	_ keepers.Tree          = actors.SharedCounts{}
+	_ actorlease.SharedCaps = (*keepers.Keepers)(nil)
 )
 
 // owner carries out what is asked of campaigns and calls.

@@ -8,8 +8,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"dialler/actors"
 	"dialler/actors/gateway"
+	"dialler/actors/host"
+	world "dialler/actors/ports"
 	"dialler/engine"
 )
 
@@ -27,8 +28,8 @@ type promptCall struct {
 // script is the carrier of a benchmark; its calls are told apart by their last
 // digits only.
 type script struct {
-	actors.Telephony
-	actors.Media
+	world.Telephony
+	world.Media
 	calls [1 << 12]promptCall
 	sdp   []byte
 }
@@ -91,7 +92,7 @@ func (s *script) HangUpLeg(leg engine.LegID, _ engine.HangUpCause) {
 }
 
 // carry takes b.N calls through, 256 at a time.
-func carry(b *testing.B, phone actors.Telephony, media actors.Media, node engine.Incarnation, clock actors.Clock) {
+func carry(b *testing.B, phone world.Telephony, media world.Media, node engine.Incarnation, clock host.Clock) {
 	b.Helper()
 	sdp := make([]byte, 260)
 	lines := make(chan struct{}, 256)

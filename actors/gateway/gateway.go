@@ -9,7 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"dialler/actors"
+	"dialler/actors/host"
+	"dialler/actors/ports"
 	"dialler/engine"
 	"dialler/engine/attempt"
 )
@@ -25,9 +26,9 @@ type Transport interface {
 // Config is what a Gateway works with.
 type Config struct {
 	// Telephony and Media are this node's own; they need not know of other nodes.
-	Telephony actors.Telephony
-	Media     actors.Media
-	Clock     actors.Clock
+	Telephony ports.Telephony
+	Media     ports.Media
+	Clock     host.Clock
 	Transport Transport
 	Log       zerolog.Logger
 	// LeaseEnd is when this node's lease ends on its boot-time clock: no INVITE of
@@ -118,9 +119,9 @@ type Gateway struct {
 }
 
 var (
-	_ actors.Telephony = (*Gateway)(nil)
-	_ actors.Media     = (*Gateway)(nil)
-	_ actors.Elsewhere = (*Gateway)(nil)
+	_ ports.Telephony  = (*Gateway)(nil)
+	_ ports.Media      = (*Gateway)(nil)
+	_ ports.RemoteLegs = (*Gateway)(nil)
 )
 
 type pendingAnswer struct {
