@@ -107,15 +107,16 @@ func split(text string) []string {
 	var all []string
 	depth, code, from := 0, false, 0
 	for i, r := range text {
-		switch r {
-		case '`':
+		switch {
+		case r == '`':
 			code = !code
-		case '(':
+		case code:
+		case r == '(':
 			depth++
-		case ')':
+		case r == ')':
 			depth--
-		case '.', '?', '!':
-			if !code && depth == 0 && strings.HasPrefix(text[i+1:], " ") {
+		case r == '.' || r == '?' || r == '!':
+			if depth == 0 && strings.HasPrefix(text[i+1:], " ") {
 				all = append(all, strings.TrimSpace(text[from:i+1]))
 				from = i + 1
 			}
@@ -135,7 +136,7 @@ over two lines. Another: ` + "`a. b`" + ` (c. d) 1.5 s?
 
 ## Part one
 
-- item one. Its second.
+- item ` + "`[0, 1)`" + ` one. Its second.
 - item two
 1. numbered
 
@@ -148,7 +149,7 @@ over two lines. Another: ` + "`a. b`" + ` (c. d) 1.5 s?
 `
 	want := []string{
 		"title: One sentence over two lines.", "title: Another: `a. b` (c. d) 1.5 s?",
-		"part-one: item one.", "part-one: Its second.", "part-one: item two", "part-one: numbered",
+		"part-one: item `[0, 1)` one.", "part-one: Its second.", "part-one: item two", "part-one: numbered",
 		"sub-part: x | First.", "sub-part: x | Second; still.", "sub-part: y `a|b` | -",
 	}
 	var got []string
