@@ -63,7 +63,8 @@ func TestEverySentenceOfTheLawNamesTheTestsThatProveIt(t *testing.T) {
 		case n > l.unproven:
 			t.Errorf("docs/%s: %d sentences are unproven, %d were: write the tests that prove them", l.entries, n, l.unproven)
 		case n < l.unproven:
-			t.Errorf("docs/%s: %d sentences are unproven, %d were: write the lower number into docs/coverage_test.go", l.entries, n, l.unproven)
+			t.Errorf("docs/%s: %d sentences are unproven, %d were: write the lower number into docs/coverage_test.go",
+				l.entries, n, l.unproven)
 		}
 		all = append(all, c)
 	}
@@ -86,7 +87,7 @@ func judge(law, list string, lacks func(test string) string) (c coverage, wrong 
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	head, list, _ := strings.Cut(list, "\n")
 	if want := fmt.Sprintf("sha256 %x", sha256.Sum256([]byte(law))); head != want {
-		say("the law is another text than the one that was covered: mend the entries named below, then write into the first line: %s", want)
+		say("the law is another text than was covered: mend the entries below, then write into the first line: %s", want)
 	}
 	var order []string
 	for block := range strings.SplitSeq(list, "\n\n") {
@@ -138,7 +139,8 @@ func judge(law, list string, lacks func(test string) string) (c coverage, wrong 
 	}
 	for _, id := range order {
 		if !known[id] {
-			say("%s is no sentence of the law any more: remove it, or give its tests to the sentence that took its place: %q", id, c.entries[id].words)
+			say("%s is no sentence of the law any more: remove it, or give its tests to the sentence that took its place: %q",
+				id, c.entries[id].words)
 		}
 	}
 	return c, wrong
@@ -183,9 +185,10 @@ func coveragePage(all []coverage) string {
 	var b strings.Builder
 	b.WriteString(`# Which test proves which sentence
 
-Made from the law (` + "`docs/testdata/*.md`" + `) and its entries (` + "`docs/testdata/*_tests.txt`" + `) by ` + "`go test ./docs -update`" + `;
-do not edit. The law is cut into its sentences, list items and rows, in its own words. The check behind this page fails when
-one of them has no entry, when its words changed, and when a test is not there, is not run by ` + "`make test`" + ` or can be skipped.
+Made from the law (` + "`docs/testdata/*.md`" + `) and its entries (` + "`docs/testdata/*_tests.txt`" + `) by
+` + "`go test ./docs -update`" + `; do not edit. The law is cut into its sentences, list items and rows, in its own
+words. The check behind this page fails when one of them has no entry, when its words changed, and when a test is not
+there, is not run by ` + "`make test`" + ` or can be skipped. Tests of the console run in ` + "`make check`" + `.
 *explains*: there is nothing to prove. *owner*: left open here, decided elsewhere. *unproven*: no test proves it yet.
 ` + "`make mutants`" + ` asks the other way round: whether a changed rule is noticed.
 
@@ -193,7 +196,8 @@ one of them has no entry, when its words changed, and when a test is not there, 
 |---|---|---|---|---|---|
 `)
 	for _, c := range all {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d |\n", c.title, len(c.sentences), c.count(""), c.count("explains"), c.count("owner"), c.count("unproven"))
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d |\n", c.title, len(c.sentences),
+			c.count(""), c.count("explains"), c.count("owner"), c.count("unproven"))
 		for _, e := range c.entries {
 			for _, name := range e.tests {
 				tests[name] = true
@@ -241,8 +245,8 @@ func TestTheCheckOfTheLawSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 	s := cut(law)
 	block := func(s sentence, rest string) string { return "\n" + s.id + "\n> " + s.words + "\n" + rest + "\n" }
 	head := func(law string) string { return fmt.Sprintf("sha256 %x\n", sha256.Sum256([]byte(law))) }
-	good := head(law) + "\n# Calls\n" + block(s[0], "TestA\nconsole: a call rings") + block(s[1], "unproven: nobody waits so long") +
-		block(s[2], "explains: nothing to prove")
+	good := head(law) + "\n# Calls\n" + block(s[0], "TestA\nconsole: a call rings") +
+		block(s[1], "unproven: nobody waits so long") + block(s[2], "explains: nothing to prove")
 	lacks := func(test string) string {
 		if test == "TestGone" {
 			return "is no test that `make test` runs"
@@ -262,19 +266,24 @@ func TestTheCheckOfTheLawSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 			}
 		}
 	}
+	edit := func(was, is string) string { return strings.Replace(good, was, is, 1) }
 	f("all is well", law, good)
 	longer := law + "\nA call is paid for.\n"
 	f("a sentence is added", longer, good, "first line: "+head(longer)[:20], "add\n\ncalls.")
 	changed := strings.Replace(law, "A call ends.", "A call never ends.", 1)
-	f("a sentence is changed", changed, good, "first line", "> A call never ends.\nTestThatProvesIt", s[1].id+" is no sentence of the law any more")
-	f("a sentence is removed", strings.Replace(law, "A call ends.", "", 1), good, "first line", "is no sentence of the law any more")
-	f("the words were edited here", law, strings.Replace(good, "A call rings.", "A call may ring.", 1), "copy the law")
-	f("no test", law, strings.Replace(good, "TestA\nconsole: a call rings", "", 1), "names no test")
-	f("a test that is not there", law, strings.Replace(good, "TestA\n", "TestA\nTestGone\n", 1), "TestGone is no test that `make test` runs")
-	f("the console alone", law, strings.Replace(good, "TestA\n", "", 1), "name one of Go beside them")
-	f("eight tests", law, strings.Replace(good, "TestA\n", "TestA\nTestB\nTestC\nTestD\nTestE\nTestF\nTestG\n", 1), "names 8 tests")
-	f("a test and a word", law, strings.Replace(good, "TestA\n", "TestA\nunproven: in part\n", 1), "one or the other")
-	f("an unknown word", law, strings.Replace(good, "explains: nothing to prove", "obvious", 1), `"obvious" is no test`, "names no test")
-	f("a word without a reason", law, strings.Replace(good, "unproven: nobody waits so long", "unproven: ", 1), `"unproven:" is no test`, "names no test")
+	gone := " is no sentence of the law any more"
+	f("a sentence is changed", changed, good, "first line", "> A call never ends.\nTestThatProvesIt", s[1].id+gone)
+	f("a sentence is removed", strings.Replace(law, "A call ends.", "", 1), good, "first line", s[1].id+gone)
+	f("the words were edited here", law, edit("A call rings.", "A call may ring."), "copy the law")
+	f("no test", law, edit("TestA\nconsole: a call rings", ""), "names no test")
+	f("a test that is not there", law, edit("TestA\n", "TestA\nTestGone\n"),
+		"TestGone is no test that `make test` runs")
+	f("the console alone", law, edit("TestA\n", ""), "name one of Go beside them")
+	f("eight tests", law, edit("TestA\n", strings.Repeat("TestA\n", 7)), "names 8 tests")
+	f("a test and a word", law, edit("TestA\n", "TestA\nunproven: in part\n"), "one or the other")
+	f("an unknown word", law, edit("explains: nothing to prove", "obvious"),
+		`"obvious" is no test`, "names no test")
+	f("a word without a reason", law, edit("unproven: nobody waits so long", "unproven: "),
+		`"unproven:" is no test`, "names no test")
 	f("twice", law, good+block(s[0], "TestA"), "is there twice")
 }

@@ -34,6 +34,7 @@ func cut(page string) []sentence {
 			name = headings[0]
 		}
 		slug := strings.Trim(noSlug.ReplaceAllString(strings.ToLower(name), "-"), "-")
+		slug = strings.TrimRight(slug[:min(len(slug), 40)], "-")
 		section := strings.Trim(headings[0]+" / "+headings[1], " /")
 		all = append(all, sentence{fmt.Sprintf("%s.%.3x", slug, sha256.Sum256([]byte(section+words))), section, words})
 	}

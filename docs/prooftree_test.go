@@ -33,6 +33,10 @@ type declaration struct {
 
 var testName = regexp.MustCompile(`^(?:(.+?)/)?((?:Test|Fuzz)\w+)(?:/(.+))?$`)
 
+func newTestTree() *testTree {
+	return &testTree{tests: map[string][]string{}, decls: map[string]*declaration{}, console: map[string]bool{}}
+}
+
 // lacks says what is wrong with a test that is named, "" when nothing is.
 func (h *testTree) lacks(name string) string {
 	if text, ok := strings.CutPrefix(name, "console: "); ok {
@@ -84,7 +88,7 @@ func (h *testTree) reach(key string, seen map[string]bool, f func(*declaration))
 // testsOfTheTree reads all test files, and the files of packages that help them.
 func testsOfTheTree(t *testing.T) *testTree {
 	t.Helper()
-	h := &testTree{tests: map[string][]string{}, decls: map[string]*declaration{}, console: map[string]bool{}}
+	h := newTestTree()
 	helpers := map[string][]string{} // files of a folder that are no test files
 	helps := map[string]bool{}
 	err := filepath.WalkDir("..", func(file string, d fs.DirEntry, err error) error {
@@ -144,7 +148,8 @@ func runs(file *ast.File) bool {
 			}
 			if x, err := constraint.Parse(c.Text); err == nil {
 				return x.Eval(func(tag string) bool {
-					return slices.Contains([]string{"linux", "unix", "amd64", "cgo", "race", "gc"}, tag) || strings.HasPrefix(tag, "go1.")
+					known := []string{"linux", "unix", "amd64", "cgo", "race", "gc"}
+					return slices.Contains(known, tag) || strings.HasPrefix(tag, "go1.")
 				})
 			}
 		}
@@ -238,7 +243,8 @@ func (h *testTree) declare(dir, name string, n ast.Node, imports map[string]stri
 }
 
 func TestATestThatDoesNotRunOrMaySkipItselfProvesNothing(t *testing.T) {
-	h := &testTree{tests: map[string][]string{}, decls: map[string]*declaration{}, console: map[string]bool{"a word": true}}
+	h := newTestTree()
+	h.console["a word"] = true
 	const imports = "package p\nimport (\"testing\"; \"dialler/help\")\n"
 	for file, text := range map[string]string{
 		"a/a_test.go": imports + `func TestPlain(t *testing.T) { t.Run("a case", nil) }
@@ -265,17 +271,19 @@ func TestATestThatDoesNotRunOrMaySkipItselfProvesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"TestPlain", "TestPlain/a case", "FuzzPlain", "TestOfASuite/a case of the suite", "a/TestTwice", "b/TestTwice",
-		"TestOnLinux", "console: a word"} {
+	for _, name := range []string{"TestPlain", "TestPlain/a case", "FuzzPlain", "TestOfASuite/a case of the suite",
+		"a/TestTwice", "b/TestTwice", "TestOnLinux", "console: a word"} {
 		if why := h.lacks(name); why != "" {
 			t.Errorf("%s %s", name, why)
 		}
 	}
 	for name, want := range map[string]string{
 		"TestGone": "is no test", "TestHelper": "is no test", "TestMethod": "is no test", "TestOnlyWithATag": "is no test",
-		"TestOnlyWithoutTheRaceDetector": "is no test", "TestNoTestFile": "is no test", "b/TestPlain": "is no test", "TestTwice": "several tests",
+		"TestOnlyWithoutTheRaceDetector": "is no test", "TestNoTestFile": "is no test", "b/TestPlain": "is no test",
+		"TestTwice": "several tests",
 		"TestSkips": "can be skipped", "TestSkipsByAHelper": "can be skipped", "TestSkipsByAnotherPackage": "can be skipped",
-		"TestPlain/another case": "no case", "TestOfASuite/a case": "no case", "console: another word": "no test of the console",
+		"TestPlain/another case": "no case", "TestOfASuite/a case": "no case",
+		"console: another word": "no test of the console",
 	} {
 		if why := h.lacks(name); !strings.Contains(why, want) {
 			t.Errorf("%s: %q, want %q", name, why, want)
