@@ -82,6 +82,25 @@ func TestEachForkHasItsOwnPracksAndTheLosersBye(t *testing.T) {
 	l.expect(leg, "sent provisional(183) provisional(183) provisional(180) answered(200) closed(200)")
 }
 
+func TestAForkThatOwesTheAnswerToItsPrackGetsItsBye(t *testing.T) {
+	u := script{sip.BYE: answers("200 OK")}.start(t) // no PRACK is answered
+	s := newStack(t, sipstack.Config{Timers: wide})
+	setTrunk(s, u.port(), nil)
+	l := listen(t, confirming(s, false))
+	leg := place(s, l)
+	invite, at := u.request(sip.INVITE, 1), addr(s)
+	u.reliably(invite, at, "183 Session Progress", "one", "100", "")
+	u.request(sip.PRACK, 1)
+	u.reply(invite, at, "200 OK", "two", "", answerSDP)
+	l.kind(leg, engine.LegAnswered)
+	u.reply(invite, at, "200 OK", "one", "", answerSDP)
+	if bye := u.request(sip.BYE, 1); toTagOf(bye) != "one" {
+		t.Fatalf("%s", bye)
+	}
+	s.HangUpLeg(leg, engine.HangUpCause{Q850: 16})
+	l.expect(leg, "sent provisional(183) answered(200) closed(200)")
+}
+
 func TestAChallengedPrackIsSentWithCredentials(t *testing.T) {
 	u := script{sip.PRACK: func(u *uas, r *sip.Request, from netip.AddrPort) {
 		switch {

@@ -85,7 +85,7 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 func (l *leg) endStray(d *dialog) {
 	l.ack(d)
 	for _, tx := range l.txs {
-		if tx.dlg != nil && tx.dlg.toTag == d.toTag {
+		if tx.method == sip.BYE && tx.dlg.toTag == d.toTag {
 			return // a repeated 2xx; the BYE is on its way
 		}
 	}
