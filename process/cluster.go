@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"dialler/actors"
 	"dialler/actors/cluster"
+	"dialler/actors/cluster/link"
 	"dialler/actors/keepers"
 	"dialler/actors/routing"
 	"dialler/actors/tenure"
@@ -41,16 +41,6 @@ type lease struct {
 	several atomic.Pointer[several]            // likewise
 }
 
-// Send implements gateway.Transport.
-func (l *lease) Send(to engine.Incarnation, payload []byte) { l.tell(to, toldGateway, payload) }
-
-// tell sends another node something; what does not arrive is sent again.
-func (l *lease) tell(to engine.Incarnation, name string, payload []byte) {
-	if n := l.node.Load(); n != nil {
-		_ = n.Tell(to, name, payload)
-	}
-}
-
 // LeaseEnds implements actors.Membership.
 func (l *lease) LeaseEnds() engine.BootTime {
 	if n := l.node.Load(); n != nil {
@@ -68,11 +58,8 @@ func (l *lease) Suppressed(ctx context.Context, numbers []engine.PhoneNumber) er
 	const part = 10_000
 	for len(numbers) > 0 {
 		n := min(part, len(numbers))
-		b, err := json.Marshal(plain(numbers[:n]))
-		if err == nil {
-			err = s.suppressed(ctx, b)
-		}
-		if err != nil {
+		part := numbers[:n]
+		if err := s.suppressed(ctx, link.Encode(&part)); err != nil {
 			return err
 		}
 		numbers = numbers[n:]
@@ -89,7 +76,6 @@ const (
 	// What nodes tell each other.
 	toldConfigured = "configured"
 	toldSuppressed = "suppressed"
-	toldGateway    = "gateway" // calls whose legs are on one node and whose campaign is on another
 )
 
 // nodeName is what people call this node.
@@ -122,7 +108,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	})}
 	s.node, err = cluster.Start(ctx, cluster.Config{
 		Membership: p.flags.Cluster, Name: name, Listen: p.flags.ClusterListen, Advertise: p.flags.ClusterAdvertise, API: api,
-		Secret: string(secret), Begin: s.keeper.Begin, Fence: s.keeper.Fence, Log: p.log,
+		Secret: string(secret), Links: p.links, Begin: s.keeper.Begin, Fence: s.keeper.Fence, Log: p.log,
 	}, joiner{owners, owners.PutSentBy, p.sip.SentBy}, p.clock)
 	if err != nil {
 		return fmt.Errorf("the node cannot join the cluster (see --cluster, --cluster-listen, --cluster-advertise): %w", err)
@@ -131,7 +117,6 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.lease.several.Store(s)
 	s.keeper.Attach(s.node)
 	s.router = routing.New(p.tree, s.node, p.store, p.gateway, p.log)
-	s.node.Receive(toldGateway, func(_ engine.Incarnation, body []byte) { p.gateway.Receive(body) })
 	// Who changed something is answered when every node goes by it.
 	s.node.Handle(toldConfigured, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, _ []byte) ([]byte, error) {
 		p.unsettled.Store(true)
@@ -140,15 +125,14 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	})
 	s.node.Handle(toldSuppressed, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
 		var numbers []engine.PhoneNumber
-		if err := json.Unmarshal(body, &numbers); err != nil {
+		if err := link.Decode(body, &numbers); err != nil {
 			return nil, err
 		}
 		return nil, p.tree.SuppressedHere(ctx, numbers)
 	})
 	p.serveErasure(s)
 	p.capacity.begin(s)
-	s.node.Receive(keepers.Name, p.keepers.Receive)
-	p.keepers.Start(s.node, owners, p.tree)
+	p.keepers.Start(s.node, p.links, owners, p.tree)
 	p.several = s
 	p.unsettled.Store(true) // what was changed since it was read, and before others could tell
 	c, cancel := context.WithCancel(context.Background())
@@ -275,7 +259,6 @@ func (s *several) metrics(counts *keepers.Stats) []prometheus.Collector {
 		counter("dialler_cluster_count_questions_total", "Questions for channels, seats and numbers to nodes that keep their count.", func() float64 { return float64(counts.Asked.Load()) }),
 		counter("dialler_cluster_count_questions_unanswered_total", "Of them, and of those for which there was nobody to ask, how many nobody answered in time.", func() float64 { return float64(counts.Unanswered.Load()) }),
 		counter("dialler_cluster_count_questions_served_total", "Questions of other nodes for channels, seats and numbers that this node decided.", func() float64 { return float64(counts.Served.Load()) }),
-		counter("dialler_cluster_count_frames_total", "Frames with such questions, answers and releases that were sent.", func() float64 { return float64(counts.Frames.Load()) }),
 		counter("dialler_cluster_requests_total", "Requests to other nodes.", func() float64 { return float64(st.Asked.Load()) }),
 		counter("dialler_cluster_requests_unanswered_total", "Requests to other nodes without an answer in time.", func() float64 { return float64(st.Unanswered.Load()) }),
 		counter("dialler_cluster_requests_served_total", "Requests of other nodes that were carried out.", func() float64 { return float64(st.Answered.Load()) }),
@@ -288,16 +271,6 @@ func (f *Front) configured(ctx context.Context) {
 	if f.p.several != nil {
 		f.p.several.everybody(ctx, toldConfigured, nil)
 	}
-}
-
-// plain are numbers as they are, for other nodes: a PhoneNumber's own text may
-// be masked.
-func plain(numbers []engine.PhoneNumber) []string {
-	out := make([]string, len(numbers))
-	for i, n := range numbers {
-		out[i] = string(n)
-	}
-	return out
 }
 
 // commands are what the owner of a campaign carries out: this node's tree, or

@@ -25,6 +25,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/actors"
+	"dialler/actors/cluster/link"
 	"dialler/actors/gateway"
 	"dialler/actors/keepers"
 	"dialler/engine"
@@ -61,6 +62,7 @@ type Process struct {
 	tree     *actors.Tree
 	lease    *lease   // nil: not of a cluster
 	several  *several // nil: as above
+	links    *link.Links
 	gateway  *gateway.Gateway
 	capacity *capacity // nil: as above
 	hooks    *webhookMetrics
@@ -217,7 +219,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if flags.Cluster != "" {
 		p.lease = new(lease)
 		p.capacity = newCapacity(p)
-		p.gateway = gateway.New(gateway.Config{Telephony: p.sip, Media: p.media, Clock: p.clock, Transport: p.lease, LeaseEnd: p.lease.LeaseEnds,
+		p.links = link.New(link.Config{Clock: p.clock, Log: log})
+		p.closing = append(p.closing, p.links.Close)
+		p.gateway = gateway.New(gateway.Config{Telephony: p.sip, Media: p.media, Clock: p.clock, Links: p.links, LeaseEnd: p.lease.LeaseEnds,
 			Carrier: p.capacity.carriers.Choose, Failed: p.capacity.carriers.Failed, SentBy: p.lease.SentBy, Log: log})
 		p.closing = append(p.closing, p.gateway.Close)
 		ports.Membership, ports.Telephony, ports.Media, ports.Elsewhere = p.lease, p.gateway, p.gateway, p.gateway

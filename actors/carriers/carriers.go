@@ -4,20 +4,21 @@
 // What it must not know: the rules of the choice (engine/placement), how messages
 // travel, what a node can carry and how that is measured.
 //
-// A report is lost or late like any message; who is not heard for three seconds
+// A report may be late; who is not heard for three seconds
 // gets no call. Nodes tell at most Audience others a second, so that what a node
 // sends and hears does not grow with the cluster.
 package carriers
 
 import (
 	"context"
-	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/placement"
 )
@@ -27,23 +28,21 @@ const (
 	Interval = time.Second
 	// Audience is to how many others at once.
 	Audience = 32
-	// maxReport and maxUnusable bound what is taken from another node, and told.
-	maxReport   = 16 << 10
+	// maxUnusable bounds what is taken from another node, and told.
 	maxUnusable = 128
+	// Name is under which nodes tell each other.
+	Name = "capacity"
 )
 
 // Config is what Carriers work with.
 type Config struct {
 	Policy placement.Policy
-	// Version is of the messages between nodes about calls: nodes of another one
-	// are given none.
-	Version int
 	// Boot reads the boot-time clock.
 	Boot func() engine.BootTime
 	// Own is the state of this node, Tell sends another one a message, Ready says
 	// whether calls can begin there. They do not block.
 	Own   func() placement.Report
-	Tell  func(to engine.Incarnation, body []byte)
+	Tell  func(to engine.Incarnation, say func(*link.Wire))
 	Ready func(engine.Incarnation) bool
 }
 
@@ -65,14 +64,16 @@ func New(cfg Config) *Carriers {
 	return &Carriers{cfg: cfg, table: placement.NewTable(cfg.Policy)}
 }
 
-// report is a placement.Report as it travels.
-type report struct {
-	Version  int              `json:"v"`
-	Calls    int              `json:"c"`
-	Room     int              `json:"r"`
-	Load     float64          `json:"l"`
-	Draining bool             `json:"d,omitempty"`
-	Unusable []engine.TrunkID `json:"u,omitempty"`
+// describe has a report as it travels.
+func describe(w *link.Wire, r *placement.Report) {
+	link.Number(w, &r.Calls)
+	link.Number(w, &r.Room)
+	w.Real(&r.Load)
+	w.Flag(&r.Draining)
+	link.List(w, &r.Unusable, func(t *engine.TrunkID) { link.Text(w, t) })
+	if r.Calls < 0 || math.IsNaN(r.Load) || len(r.Unusable) > maxUnusable {
+		w.Fail()
+	}
 }
 
 // Choose gives the node for a new call over a trunk, 0 for this one.
@@ -105,14 +106,15 @@ func (c *Carriers) Know(others []engine.Incarnation) {
 }
 
 // Heard takes what another node told.
-func (c *Carriers) Heard(from engine.Incarnation, body []byte) {
-	var r report
-	if len(body) > maxReport || json.Unmarshal(body, &r) != nil || r.Version != c.cfg.Version || from == 0 {
+func (c *Carriers) Heard(from engine.Incarnation, w *link.Wire) {
+	var r placement.Report
+	describe(w, &r)
+	if !w.Whole() {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.table.Heard(from, placement.Report{Calls: max(r.Calls, 0), Room: r.Room, Load: r.Load, Draining: r.Draining, Unusable: r.Unusable}, c.cfg.Boot())
+	c.table.Heard(from, r, c.cfg.Boot())
 }
 
 // Candidates counts the other nodes that could be given a call.
@@ -141,20 +143,15 @@ func (c *Carriers) Run(ctx context.Context) {
 
 // Tell tells the others now.
 func (c *Carriers) Tell() {
-	own := c.cfg.Own()
-	r := report{Version: c.cfg.Version, Calls: own.Calls, Room: own.Room, Load: own.Load, Draining: own.Draining, Unusable: own.Unusable}
+	r := c.cfg.Own()
 	if len(r.Unusable) > maxUnusable { // something is wrong with this node as a whole
 		r.Unusable, r.Room = nil, 0
-	}
-	body, err := json.Marshal(r)
-	if err != nil {
-		return // a load that is no number: it is measured again
 	}
 	c.mu.Lock()
 	to := placement.Audience(c.others, c.round, Audience)
 	c.round++
 	c.mu.Unlock()
 	for _, id := range to {
-		c.cfg.Tell(id, body)
+		c.cfg.Tell(id, func(w *link.Wire) { describe(w, &r) })
 	}
 }

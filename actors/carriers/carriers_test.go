@@ -2,12 +2,14 @@ package carriers
 
 import (
 	"context"
-	"encoding/json"
+	"math"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/placement"
 )
@@ -48,12 +50,12 @@ func newNodes(ctx context.Context, reports map[engine.Incarnation]placement.Repo
 	began := time.Now()
 	for id, r := range reports {
 		m := &member{own: r}
-		m.Carriers = New(Config{Policy: placement.Policy{OwnShare: 0.6}, Version: 1,
+		m.Carriers = New(Config{Policy: placement.Policy{OwnShare: 0.6},
 			Boot: func() engine.BootTime { return engine.BootTime(1e9 + time.Since(began)) },
 			Own:  m.report,
-			Tell: func(to engine.Incarnation, body []byte) {
+			Tell: func(to engine.Incarnation, say func(*link.Wire)) {
 				if other := n.all[to]; other != nil && !m.silent() {
-					other.Heard(id, body)
+					other.Heard(id, link.Reader(link.Write(link.Moment{}, say), link.Moment{}))
 				}
 			},
 			Ready: func(engine.Incarnation) bool { return true }})
@@ -124,43 +126,51 @@ func TestANodeThatIsDrainedOrSilentIsGivenNothing(t *testing.T) {
 }
 
 func TestReportsThatCannotBeUnderstoodAreDropped(t *testing.T) {
-	c := New(Config{Version: 2, Boot: func() engine.BootTime { return 1e9 },
+	c := New(Config{Boot: func() engine.BootTime { return 1e9 },
 		Own: func() placement.Report { return placement.Report{} }, Ready: func(engine.Incarnation) bool { return true }})
-	good, err := json.Marshal(report{Version: 2, Room: 10})
-	if err != nil {
-		t.Fatal(err)
+	write := func(calls, trunks int, load float64) []byte {
+		return link.Write(link.Moment{}, func(w *link.Wire) {
+			room, unusable := 10, slices.Repeat([]engine.TrunkID{"t"}, trunks)
+			link.Number(w, &calls)
+			link.Number(w, &room)
+			w.Real(&load)
+			w.Flag(new(bool))
+			link.List(w, &unusable, func(t *engine.TrunkID) { link.Text(w, t) })
+		})
 	}
-	other, err := json.Marshal(report{Version: 1, Room: 10})
-	if err != nil {
-		t.Fatal(err)
+	hear := func(b []byte) { c.Heard(2, link.Reader(b, link.Moment{})) }
+	good := write(1, 2, 0.5)
+	for cut := range good {
+		hear(good[:cut])
 	}
-	for _, body := range [][]byte{nil, []byte("{"), []byte(`{"v":2,"r":"many"}`), other, append(make([]byte, maxReport), good...)} {
-		c.Heard(2, body)
-	}
-	c.Heard(0, good)
+	hear(append(good[:len(good):len(good)], 0))
+	hear(write(-1, 2, 0.5))
+	hear(write(1, maxUnusable+1, 0.5))
+	hear(write(1, 2, math.NaN()))
 	if n := c.Candidates(); n != 0 {
 		t.Errorf("%d nodes are candidates by what cannot be understood", n)
 	}
-	c.Heard(2, good)
+	hear(good)
 	if n := c.Candidates(); n != 1 {
 		t.Errorf("%d candidates", n)
 	}
 }
 
 func TestANodeWhoseTrunksAreAllDownHasNoRoom(t *testing.T) {
-	var said report
-	c := New(Config{Version: 1, Boot: func() engine.BootTime { return 1e9 },
+	said := placement.Report{Room: 10}
+	c := New(Config{Boot: func() engine.BootTime { return 1e9 },
 		Own: func() placement.Report {
 			return placement.Report{Room: 10, Unusable: make([]engine.TrunkID, maxUnusable+1)}
 		},
-		Tell: func(_ engine.Incarnation, body []byte) {
-			if err := json.Unmarshal(body, &said); err != nil {
-				t.Error(err)
+		Tell: func(_ engine.Incarnation, say func(*link.Wire)) {
+			w := link.Reader(link.Write(link.Moment{}, say), link.Moment{})
+			if describe(w, &said); !w.Whole() {
+				t.Error("what it says cannot be read")
 			}
 		}})
 	c.Know([]engine.Incarnation{2})
 	c.Tell()
-	if said.Version != 1 || said.Room != 0 || len(said.Unusable) != 0 {
+	if said.Room != 0 || len(said.Unusable) != 0 {
 		t.Errorf("it says %+v", said)
 	}
 }

@@ -40,10 +40,6 @@ type Clock interface {
 // internal. It runs on a goroutine of its own.
 type Handler = func(ctx context.Context, from engine.Incarnation, owned ownership.Owner, body []byte) ([]byte, error)
 
-// Receiver takes what another node sent without wanting an answer, in the order
-// in which that node sent it. It must not block, nor keep body.
-type Receiver = func(from engine.Incarnation, body []byte)
-
 // Errors of requests.
 var (
 	// ErrNotJoined: the node has no lease.

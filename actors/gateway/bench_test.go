@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/actors"
+	"dialler/actors/cluster/link"
 	"dialler/actors/gateway"
 	"dialler/engine"
 )
@@ -147,22 +148,21 @@ func BenchmarkCallWithoutAGateway(b *testing.B) {
 
 func BenchmarkCallOfThisNode(b *testing.B) {
 	s, c := newScript(), clock{start: time.Now(), boot: 1e9}
-	g := gateway.New(gateway.Config{Telephony: s, Media: s, Clock: c, Transport: port{newNetwork(1), 1}, Log: zerolog.Nop()})
+	g := gateway.New(gateway.Config{Telephony: s, Media: s, Clock: c, Links: links(c, 0, port{newNetwork(1), 1}.Send), Log: zerolog.Nop()})
 	defer g.Close()
 	g.Join(1)
 	carry(b, g, g, 1, c)
 }
 
-// straight gives each frame to the other gateway at once.
-type straight struct{ to **gateway.Gateway }
-
-func (s straight) Send(_ engine.Incarnation, payload []byte) { (*s.to).Receive(payload) }
-
 func BenchmarkCallOfAnotherNode(b *testing.B) {
 	s, c := newScript(), clock{start: time.Now(), boot: 1e9}
-	var one, two *gateway.Gateway
-	one = gateway.New(gateway.Config{Telephony: s, Media: s, Clock: c, Transport: straight{&two}, Log: zerolog.Nop()})
-	two = gateway.New(gateway.Config{Telephony: s, Media: s, Clock: c, Transport: straight{&one}, Log: zerolog.Nop()})
+	var near, far *link.Links
+	near = links(c, 0, func(_ engine.Incarnation, frame []byte) { far.Receive(frame) })
+	far = links(c, 0, func(_ engine.Incarnation, frame []byte) { near.Receive(frame) })
+	defer near.Close()
+	defer far.Close()
+	one := gateway.New(gateway.Config{Telephony: s, Media: s, Clock: c, Links: near, Log: zerolog.Nop()})
+	two := gateway.New(gateway.Config{Telephony: s, Media: s, Clock: c, Links: far, Log: zerolog.Nop()})
 	one.Join(1)
 	two.Join(2)
 	defer one.Close()

@@ -3,17 +3,18 @@ package gateway
 import (
 	"errors"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 )
 
 // carryOut gives a command of another node to the ports.
-func (g *Gateway) carryOut(l *link, m *message) {
+func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
 	result := func(legs []engine.LegID, err error) {
-		l.send(&message{kind: kResult, attempt: m.attempt, serial: m.serial, legs: legs, err: failureOf(err)}, true)
+		said.Answer(refused(err), gather, func(w *link.Wire) { wire{w}.legIDs(&legs) })
 	}
 	h := g.host(m.attempt)
 	switch {
-	case m.kind == kOpen && h == nil && !l.gone.Load():
+	case m.kind == kOpen && h == nil && !l.Gone():
 		h = g.addHost(m.attempt)
 		h.own(l, m.open.Epoch)
 	case m.kind == kAdopt:
@@ -96,7 +97,7 @@ func (g *Gateway) carryOut(l *link, m *message) {
 		result(nil, g.sendDigits(m.attempt, m.leg, m.text))
 	case kSettle:
 		result(nil, nil)
-	case kAdopt, kLegEvent, kMediaEvent, kResult: // dealt with before
+	case kAdopt, kLegEvent, kMediaEvent: // dealt with before
 	}
 }
 
@@ -150,4 +151,13 @@ func (g *Gateway) sendDigits(a engine.AttemptID, leg engine.LegID, digits string
 		}
 	}
 	return nil
+}
+
+// refused is why a port did not do what another node asked.
+func refused(err error) error {
+	var e *engine.Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return &engine.Error{Kind: engine.KindInternal, Code: "refused_there", Detail: err.Error()}
 }

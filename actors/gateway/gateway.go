@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,17 +10,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/actors"
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/attempt"
 )
 
-// Transport brings messages to other nodes.
-type Transport interface {
-	// Send hands a message to the node with the incarnation, which gives it to its
-	// Gateway's Receive. It may get lost, be late, come twice, or overtake others.
-	// Send must not wait for the other node, and must not change payload.
-	Send(to engine.Incarnation, payload []byte)
-}
+// Name is under which gateways tell each other something.
+const Name = "gateway"
+
+// gather is how long a message waits for others to go with.
+const gather = 10 * time.Millisecond
 
 // Config is what a Gateway works with.
 type Config struct {
@@ -28,7 +27,7 @@ type Config struct {
 	Telephony actors.Telephony
 	Media     actors.Media
 	Clock     actors.Clock
-	Transport Transport
+	Links     *link.Links
 	Log       zerolog.Logger
 	// LeaseEnd is when this node's lease ends on its boot-time clock: no INVITE of
 	// another node's call leaves after it. nil: it has none.
@@ -48,9 +47,6 @@ type Config struct {
 	Keep time.Duration
 	// Patience is how long an answer of another node may take, 5 s.
 	Patience time.Duration
-	// QueueCap is how many bytes may wait for one other node, 8 MiB. Beyond it no
-	// call begins there; events of calls here wait in the ports that made them.
-	QueueCap int
 }
 
 func (c Config) withDefaults() Config {
@@ -62,9 +58,6 @@ func (c Config) withDefaults() Config {
 	set(&c.OrphanAfter, 30*time.Second)
 	set(&c.Keep, 10*time.Minute)
 	set(&c.Patience, 5*time.Second)
-	if c.QueueCap == 0 {
-		c.QueueCap = 8 << 20
-	}
 	if c.LeaseEnd == nil {
 		c.LeaseEnd = func() engine.BootTime { return 1<<63 - 1 }
 	}
@@ -89,27 +82,18 @@ const shards = 64
 // concurrent use and do not wait for other nodes.
 type Gateway struct {
 	cfg  Config
-	own  atomic.Int32 // the present incarnation
 	away atomic.Int64 // calls whose legs are on other nodes
 	// hosted are the calls here that other nodes own, or nobody does.
 	hosted   atomic.Int64
 	draining atomic.Bool
 
 	// Figures for /metrics.
-	Repeats   atomic.Int64 // times that something was sent again
 	Malformed atomic.Int64 // messages that could not be read
 	Strays    atomic.Int64 // messages of nodes that do not own the call, or are gone
 	Orphans   atomic.Int64 // calls that were hung up because nobody owned them
 	Stalls    atomic.Int64 // times that a call's events had to wait for room
 
-	mu      sync.Mutex
-	closed  bool
-	names   map[engine.Incarnation]struct{} // of this process
-	gone    map[engine.Incarnation]struct{}
-	links   map[[2]engine.Incarnation]*link
-	serial  uint64
-	pending map[uint64]*pendingAnswer
-
+	once   sync.Once
 	routes [shards]routeShard
 	hosts  [shards]hostShard
 
@@ -123,34 +107,21 @@ var (
 	_ actors.Elsewhere = (*Gateway)(nil)
 )
 
-type pendingAnswer struct {
-	link  *link
-	then  func(legs []engine.LegID, err error)
-	timer *time.Timer
-}
-
 // New makes the gateway of a node that is not in a cluster yet (Join).
 func New(cfg Config) *Gateway {
-	g := &Gateway{cfg: cfg.withDefaults(), names: map[engine.Incarnation]struct{}{}, gone: map[engine.Incarnation]struct{}{},
-		links: map[[2]engine.Incarnation]*link{}, pending: map[uint64]*pendingAnswer{}, stop: make(chan struct{})}
+	g := &Gateway{cfg: cfg.withDefaults(), stop: make(chan struct{})}
 	for i := range shards {
 		g.routes[i].m = map[engine.AttemptID]*route{}
 		g.hosts[i].m = map[engine.AttemptID]*hosted{}
 	}
+	cfg.Links.On(Name, g.receive)
 	g.tasks.Go(g.tend)
 	return g
 }
 
 // Join says that this node is a member from now on, with that incarnation. Calls
 // that were given to it under an earlier one stay with it.
-func (g *Gateway) Join(incarnation engine.Incarnation) {
-	g.mu.Lock()
-	g.names[incarnation] = struct{}{}
-	g.mu.Unlock()
-	g.own.Store(int32(incarnation))
-}
-
-func (g *Gateway) self() engine.Incarnation { return engine.Incarnation(g.own.Load()) }
+func (g *Gateway) Join(incarnation engine.Incarnation) { g.cfg.Links.Join(incarnation) }
 
 // Gone says that a node is dead or has left, and that its lease is over: it sends
 // no INVITE any more. lost are the calls of this node's runs that it carried,
@@ -158,20 +129,12 @@ func (g *Gateway) self() engine.Incarnation { return engine.Incarnation(g.own.Lo
 // calls that are carried here for it stay its own until another node adopts them:
 // it may be alive, without a lease, or back under another incarnation.
 func (g *Gateway) Gone(incarnation engine.Incarnation) (lost []engine.AttemptID) {
-	g.mu.Lock()
-	g.gone[incarnation] = struct{}{}
-	for _, l := range g.links {
-		if l.peer == incarnation {
-			l.gone.Store(true)
-		}
-	}
-	g.mu.Unlock()
 	for i := range g.routes {
 		s := &g.routes[i]
 		s.mu.Lock()
 		var there []*route
 		for id, r := range s.m {
-			if r.link.peer == incarnation {
+			if r.link.Peer() == incarnation {
 				there, lost = append(there, r), append(lost, id)
 			}
 		}
@@ -180,82 +143,20 @@ func (g *Gateway) Gone(incarnation engine.Incarnation) (lost []engine.AttemptID)
 			g.dropRoute(r)
 		}
 	}
-	g.failAnswers(func(p *pendingAnswer) bool { return p.link.peer == incarnation }, errGone)
-	g.dropLinks()
+	g.cfg.Links.Gone(incarnation)
 	return lost
 }
 
-// dropLinks ends the links to nodes that are gone, as far as they carry nothing.
-func (g *Gateway) dropLinks() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for k, l := range g.links {
-		if l.gone.Load() && l.unused() {
-			l.close()
-			delete(g.links, k)
-		}
-	}
-}
-
-// Close ends the links. Calls here go on in the ports, without an owner.
+// Close ends the gateway. Calls here go on in the ports, without an owner.
 func (g *Gateway) Close() {
-	g.mu.Lock()
-	if g.closed {
-		g.mu.Unlock()
-		return
-	}
-	g.closed = true
-	close(g.stop)
-	for _, l := range g.links {
-		l.close()
-	}
-	g.mu.Unlock()
-	g.failAnswers(func(*pendingAnswer) bool { return true }, errUnreachable)
+	g.once.Do(func() { close(g.stop) })
 	g.tasks.Wait()
 }
 
-// Receive takes a message of another node. It may be called by several
-// goroutines; it carries commands out before it returns.
-func (g *Gateway) Receive(payload []byte) {
-	f, err := decodeFrame(payload)
-	if err != nil {
-		g.Malformed.Add(1)
-		return
-	}
-	if l := g.linkOf(f.to, f.from); l != nil {
-		l.take(&f)
-		return
-	}
-	g.Strays.Add(1)
-}
-
-// linkOf gives the link of two nodes, nil when we are not the one, or the other
-// is gone and nothing was left to do with it.
-func (g *Gateway) linkOf(own, peer engine.Incarnation) *link {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	_, ours := g.names[own]
-	_, self := g.names[peer]
-	if !ours || self || g.closed {
-		return nil
-	}
-	k := [2]engine.Incarnation{own, peer}
-	l := g.links[k]
-	if l == nil {
-		if _, gone := g.gone[peer]; gone {
-			return nil
-		}
-		l = newLink(g, own, peer)
-		g.links[k] = l
-		g.tasks.Go(l.run)
-	}
-	return l
-}
-
 // leads gives the link over which calls can begin on a node or be adopted from it.
-func (g *Gateway) leads(node engine.Incarnation) *link {
-	l := g.linkOf(g.self(), node)
-	if l == nil || l.gone.Load() {
+func (g *Gateway) leads(node engine.Incarnation) *link.Link {
+	l := g.cfg.Links.To(node)
+	if l == nil || l.Gone() {
 		return nil
 	}
 	return l
@@ -272,98 +173,40 @@ func (g *Gateway) Ready(node engine.Incarnation) bool {
 	if l == nil {
 		return false
 	}
-	now := g.cfg.Clock.Boot()
-	l.greet(now)
-	return l.ready(now)
+	return l.Ready()
 }
 
 // mine says whether an incarnation is one of this process.
-func (g *Gateway) mine(node engine.Incarnation) bool {
-	if node == 0 {
-		return true
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	_, ok := g.names[node]
-	return ok
-}
-
-// moment reads the clocks.
-func (g *Gateway) moment() reading {
-	return reading{now: g.cfg.Clock.Now(), boot: g.cfg.Clock.Boot()}
-}
+func (g *Gateway) mine(node engine.Incarnation) bool { return node == 0 || g.cfg.Links.Was(node) }
 
 // ask sends a request; then is called once, from any goroutine: with the answer,
 // or an error after Patience (never, when that is 0: the node answers or is
 // gone).
-func (g *Gateway) ask(l *link, m *message, patience time.Duration, then func([]engine.LegID, error)) {
-	p := &pendingAnswer{link: l, then: then}
-	g.mu.Lock()
-	if g.closed || l.gone.Load() {
-		g.mu.Unlock()
-		then(nil, errGone)
-		return
-	}
-	g.serial++
-	n := g.serial
-	g.pending[n] = p
-	if patience > 0 {
-		p.timer = time.AfterFunc(patience, func() { g.answered(n, nil, errUnreachable) })
-	}
-	g.mu.Unlock()
-	m.serial = n
-	l.send(m, true)
-}
-
-// answered ends a request.
-func (g *Gateway) answered(n uint64, legs []engine.LegID, err error) {
-	g.mu.Lock()
-	p := g.pending[n]
-	delete(g.pending, n)
-	g.mu.Unlock()
-	if p == nil {
-		return
-	}
-	if p.timer != nil {
-		p.timer.Stop()
-	}
-	p.then(legs, err)
-}
-
-func (g *Gateway) failAnswers(which func(*pendingAnswer) bool, err error) {
-	g.mu.Lock()
-	var due []uint64
-	for n, p := range g.pending {
-		if which(p) {
-			due = append(due, n)
+func (g *Gateway) ask(l *link.Link, m *message, patience time.Duration, then func([]engine.LegID, error)) {
+	l.Ask(link.Question{Name: Name, Within: patience, Gather: gather, Gone: errGone, Say: m.say, Then: func(w *link.Wire, err error) {
+		var legs []engine.LegID
+		switch {
+		case err == nil:
+			wire{w}.legIDs(&legs)
+		case errors.Is(err, link.ErrNotSent) || errors.Is(err, link.ErrSilent) || errors.Is(err, link.ErrOver):
+			err = errUnreachable
 		}
-	}
-	g.mu.Unlock()
-	slices.Sort(due)
-	for _, n := range due {
-		g.answered(n, nil, err)
-	}
+		then(legs, err)
+	}})
 }
 
-// dispatch deals with one message of another node; the link's order is kept.
-func (g *Gateway) dispatch(l *link, b []byte, at reading) {
-	m, err := decodeMessage(b, at)
-	if err != nil {
-		g.Malformed.Add(1)
-		g.cfg.Log.Error().Err(err).Int32("node", int32(l.peer)).Msg("a message of another node is dropped")
-		return
+// receive deals with one message of another node; the link's order is kept.
+func (g *Gateway) receive(said *link.Said) {
+	m := &message{}
+	wire{said.Wire}.message(m)
+	if !said.Whole() {
+		return // the link says so
 	}
 	switch m.kind {
-	case kResult:
-		var err error
-		if m.err != nil {
-			err = m.err
-		}
-		g.answered(m.serial, m.legs, err)
 	case kLegEvent, kMediaEvent:
-		g.happened(l, m)
+		g.happened(said.Link, m)
 	default:
-		g.carryOut(l, m)
+		g.carryOut(said.Link, m, said)
 	}
 }
 
@@ -378,7 +221,6 @@ func (g *Gateway) tend() {
 			return
 		case <-tick.C:
 			g.lookAfter(g.cfg.Clock.Boot())
-			g.dropLinks()
 		}
 	}
 }
@@ -421,28 +263,14 @@ func (g *Gateway) Carrier(trunk engine.TrunkID) engine.Incarnation {
 			return n
 		}
 	}
-	return g.self()
+	return g.Here()
 }
 
 // Drain has this node carry no new call of another one: such a call is not sent.
 func (g *Gateway) Drain() { g.draining.Store(true) }
 
 // Here is this node.
-func (g *Gateway) Here() engine.Incarnation { return g.self() }
+func (g *Gateway) Here() engine.Incarnation { return g.cfg.Links.Self() }
 
 // Carried counts the calls of this node's runs that other nodes carry.
 func (g *Gateway) Carried() int64 { return g.away.Load() }
-
-// Waiting is how many bytes wait for a node to take them.
-func (g *Gateway) Waiting(node engine.Incarnation) (bytes int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for k, l := range g.links {
-		if k[1] == node {
-			l.mu.Lock()
-			bytes += l.waiting
-			l.mu.Unlock()
-		}
-	}
-	return bytes
-}

@@ -111,13 +111,11 @@ func TestNothingIsLostTwiceOrOutOfOrder(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			n := newNetwork(seed)
 			defer n.close()
-			edit := func(c *gateway.Config) {
-				c.OrphanAfter = 24 * time.Hour
-				if small {
-					c.QueueCap = 300
-				}
+			a := n.join(t, 1, 5e12, nil)
+			if small {
+				n.room = 300
 			}
-			a, b := n.join(t, 1, 5e12, nil), n.join(t, 2, 9e9, edit)
+			b := n.join(t, 2, 9e9, func(c *gateway.Config) { c.OrphanAfter = 24 * time.Hour })
 			n.set(lose, twice, delay)
 			told := map[engine.AttemptID][]string{}
 			made := map[engine.AttemptID]int{}
@@ -396,8 +394,8 @@ func TestWhatWaitsForANodeIsBounded(t *testing.T) {
 		n := newNetwork(1)
 		defer n.close()
 		const room = 4 << 10
-		tight := func(c *gateway.Config) { c.QueueCap = room }
-		a, b := n.join(t, 1, 5e12, tight), n.join(t, 2, 9e9, tight)
+		n.room = room
+		a, b := n.join(t, 1, 5e12, nil), n.join(t, 2, 9e9, nil)
 		id, o := call(1), &owned{}
 		a.dial(id, 2, o)
 		pause(time.Second)
@@ -416,7 +414,7 @@ func TestWhatWaitsForANodeIsBounded(t *testing.T) {
 		if refused < 400 || b.Stalls.Load() == 0 {
 			t.Errorf("%d of 500 calls refused, %d stalls", refused, b.Stalls.Load())
 		}
-		if most := max(a.Waiting(2), b.Waiting(1)); most > room+1000 {
+		if most := max(a.links.Waiting(2), b.links.Waiting(1)); most > room+1000 {
 			t.Errorf("%d bytes wait", most)
 		}
 		pause(20 * time.Second)
@@ -434,10 +432,10 @@ func TestStrangeMessagesChangeNothing(t *testing.T) {
 		defer n.close()
 		a := n.join(t, 1, 5e12, nil)
 		for _, b := range [][]byte{nil, {}, {1}, {2, 2, 2}, make([]byte, 2<<20)} {
-			a.Receive(b)
+			a.links.Receive(b)
 		}
-		if a.Malformed.Load() != 5 {
-			t.Errorf("%d of 5 counted", a.Malformed.Load())
+		if a.links.Stats().Malformed.Load() != 5 {
+			t.Errorf("%d of 5 counted", a.links.Stats().Malformed.Load())
 		}
 	})
 }
@@ -448,7 +446,9 @@ func TestACallOfThisNodeCostsNoMemory(t *testing.T) {
 	defer n.close()
 	a := n.join(t, 1, 5e12, nil)
 	s := newScript()
-	g := gateway.New(gateway.Config{Telephony: s, Media: s, Clock: a.clock, Transport: port{n, 3}})
+	ls := links(a.clock, 0, port{n, 3}.Send)
+	defer ls.Close()
+	g := gateway.New(gateway.Config{Telephony: s, Media: s, Clock: a.clock, Links: ls})
 	defer g.Close()
 	g.Join(3)
 	_, _ = g.Open(engine.OpenMedia{Attempt: call(9), Node: 2}, nil) // so that it has to look

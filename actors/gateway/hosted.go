@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 )
 
@@ -14,8 +15,8 @@ type hosted struct {
 
 	// mu is never held while a port is called: its sinks take it.
 	mu    sync.Mutex
-	link  *link // to the owner; nil: nobody is
-	epoch int64 // the owner's
+	link  *link.Link // to the owner; nil: nobody is
+	epoch int64      // the owner's
 	// turn tells the present sinks from those that were replaced.
 	turn                   int
 	legSerial, mediaSerial uint64 // what the owner calls its sinks
@@ -84,7 +85,7 @@ func (g *Gateway) dropHost(h *hosted) {
 	h.link = nil
 	h.mu.Unlock()
 	if l != nil {
-		l.use(-1)
+		l.Use(-1)
 	}
 }
 
@@ -102,7 +103,7 @@ func (g *Gateway) OwnerOf(a engine.AttemptID) (node engine.Incarnation, ok bool)
 	if l == nil {
 		return 0, false
 	}
-	return l.peer, true
+	return l.Peer(), true
 }
 
 // takeBack: this node owns the attempt itself from now on.
@@ -140,25 +141,25 @@ func (g *Gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
 }
 
 // own says whether the link's node is the owner of the call, or becomes it.
-func (h *hosted) own(l *link, epoch int64) bool {
+func (h *hosted) own(l *link.Link, epoch int64) bool {
 	h.mu.Lock()
 	old := h.link
-	ok := old == l || epoch > h.epoch || epoch == h.epoch && (old == nil || old.gone.Load() || l.peer > old.peer)
+	ok := old == l || epoch > h.epoch || epoch == h.epoch && (old == nil || old.Gone() || l.Peer() > old.Peer())
 	if ok && old != l {
 		h.link, h.epoch, h.alone = l, epoch, 0
 		h.turn++
 	}
 	h.mu.Unlock()
 	if ok && old != l {
-		l.use(1)
+		l.Use(1)
 		if old != nil {
-			old.use(-1)
+			old.Use(-1)
 		}
 	}
 	return ok
 }
 
-func (h *hosted) owner() (*link, int) {
+func (h *hosted) owner() (*link.Link, int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.link, h.turn
@@ -180,7 +181,7 @@ func (h *hosted) legSink(g *Gateway, turn int) func(engine.LegEvent) {
 			return
 		}
 		m := &message{kind: kLegEvent, attempt: h.id, serial: h.legSerial, onLeg: &e}
-		if h.link.put(h.parcel(g, m), false) {
+		if h.tell(g, m) {
 			h.stall(g)
 			return
 		}
@@ -190,20 +191,20 @@ func (h *hosted) legSink(g *Gateway, turn int) func(engine.LegEvent) {
 	}
 }
 
-// parcel is the event, with the call's quality if it is the last one: when the
+// tell sends the event, with the call's quality if it is the last one: when the
 // callee's leg is over, nobody is left to hear anything. mu is held; the media
 // path is closed later, by the link, outside of all locks of the ports.
-func (h *hosted) parcel(g *Gateway, m *message) parcel {
+func (h *hosted) tell(g *Gateway, m *message) (full bool) {
 	_, answered := h.answered[m.onLeg.Leg]
 	_, far := h.peers[m.onLeg.Leg]
 	if !m.onLeg.Kind.Final() || !answered || far {
-		return parcel{b: m.encode(g.moment())}
+		return h.link.Tell(Name, gather, false, m.say)
 	}
-	return parcel{late: func() []byte {
+	return h.link.TellLate(Name, gather, false, func(w *link.Wire) {
 		q := g.closeHosted(h)
 		m.quality = &q
-		return m.encode(g.moment())
-	}}
+		m.say(w)
+	})
 }
 
 func (h *hosted) mediaSink(g *Gateway, turn int) func(engine.MediaEvent) {
@@ -225,7 +226,8 @@ func (h *hosted) heard(g *Gateway, e engine.MediaEvent) {
 	if h.link == nil || h.stalled || e.Seq <= h.mediaSeq {
 		return
 	}
-	if h.link.send(&message{kind: kMediaEvent, attempt: h.id, serial: h.mediaSerial, onMedia: &e}, false) {
+	m := message{kind: kMediaEvent, attempt: h.id, serial: h.mediaSerial, onMedia: &e}
+	if h.link.Tell(Name, gather, false, m.say) {
 		h.stall(g)
 		return
 	}
@@ -301,7 +303,7 @@ func (g *Gateway) attach(h *hosted, m *message) {
 }
 
 // adopted makes another node the owner of a call and lists its legs.
-func (g *Gateway) adopted(l *link, m *message, result func([]engine.LegID, error)) {
+func (g *Gateway) adopted(l *link.Link, m *message, result func([]engine.LegID, error)) {
 	// A call that this node left itself has no command of an earlier owner under way.
 	left := true
 	if h := g.host(m.attempt); h != nil {
@@ -358,11 +360,11 @@ func (g *Gateway) lookAt(h *hosted, now engine.BootTime) {
 	link, alone, ended := h.link, time.Duration(0), h.ended
 	switch {
 	case link != nil:
-		alone = link.silentFor(now)
+		alone = link.SilentFor()
 	case h.alone != 0:
 		alone = time.Duration(now - h.alone)
 	}
-	again := h.stalled && link != nil && link.room()
+	again := h.stalled && link != nil && link.Room()
 	if again {
 		h.stalled = false
 	}

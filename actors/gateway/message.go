@@ -1,9 +1,9 @@
 package gateway
 
 import (
-	"errors"
 	"time"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 )
 
@@ -40,18 +40,16 @@ const (
 	// What comes back.
 	kLegEvent
 	kMediaEvent
-	kResult
 	// A command, numbered when the others were taken.
 	kLeaveVoicemail
 )
 
-// message is a command, an event or a result; which fields count says the kind.
+// message is a command, a request or an event; which fields count says the kind.
 type message struct {
 	kind    kind
 	attempt engine.AttemptID
 	leg     engine.LegID
-	// serial is the number of a request and of its result, or tells events to an
-	// earlier sink from those to the present one.
+	// serial tells events to an earlier sink from those to the present one.
 	serial uint64
 	yes    bool
 	code   int
@@ -71,118 +69,81 @@ type message struct {
 	onLeg   *engine.LegEvent
 	onMedia *engine.MediaEvent
 	quality *engine.MediaQuality // of the call whose last event this is
-	err     *engine.Error
 }
 
-func (w *wire) legIDs(v *[]engine.LegID) { list(w, v, func(l *engine.LegID) { text(w, l) }) }
-
-func (w *wire) failure(e *engine.Error) {
-	text(w, &e.Kind)
-	text(w, &e.Code)
-	text(w, &e.Detail)
+func (w wire) legIDs(v *[]engine.LegID) {
+	link.List(w.Wire, v, func(l *engine.LegID) { link.Text(w.Wire, l) })
 }
 
 // body is what a message is about.
-func body[T any](w *wire, v **T, each func(*T)) {
-	if w.reading {
+func body[T any](w wire, v **T, each func(*T)) {
+	if w.Reading() {
 		*v = new(T)
 	}
 	each(*v)
 }
 
-func (w *wire) message(m *message) {
-	number(w, &m.kind)
-	text(w, &m.attempt)
+func (w wire) message(m *message) {
+	link.Number(w.Wire, &m.kind)
+	link.Text(w.Wire, &m.attempt)
 	switch m.kind {
 	case kOpen:
 		body(w, &m.open, w.openMedia)
 	case kPlace:
 		body(w, &m.place, w.placeLeg)
 	case kConfirm, kCancel, kClosePeer:
-		text(w, &m.leg)
+		link.Text(w.Wire, &m.leg)
 	case kHangUp:
-		text(w, &m.leg)
+		link.Text(w.Wire, &m.leg)
 		w.hangUpCause(&m.cause)
 	case kSendDigit:
-		text(w, &m.leg)
-		number(w, &m.code)
-		number(w, &m.span)
+		link.Text(w.Wire, &m.leg)
+		link.Number(w.Wire, &m.code)
+		link.Number(w.Wire, &m.span)
 	case kAnswerRefer:
-		text(w, &m.leg)
-		w.flag(&m.yes)
+		link.Text(w.Wire, &m.leg)
+		w.Flag(&m.yes)
 	case kNotifyRefer:
-		text(w, &m.leg)
-		number(w, &m.code)
-		text(w, &m.text)
-	case kAttachLegs, kAttachMedia, kSettle:
-		w.unsigned(&m.serial)
+		link.Text(w.Wire, &m.leg)
+		link.Number(w.Wire, &m.code)
+		link.Text(w.Wire, &m.text)
+	case kAttachLegs, kAttachMedia:
+		w.Unsigned(&m.serial)
 	case kRecover:
 		body(w, &m.recover, w.recoveredLeg)
 	case kAnswer:
-		w.octets(&m.sdp)
-		w.instant(&m.at)
+		w.Octets(&m.sdp)
+		w.Instant(&m.at)
 	case kAttachBot:
 		body(w, &m.bot, w.attachBot)
-	case kForget, kDetachBot, kPlay, kCloseMedia:
+	case kForget, kDetachBot, kPlay, kCloseMedia, kSettle:
 	case kLeaveVoicemail:
-		text(w, &m.text)
+		link.Text(w.Wire, &m.text)
 	case kHearDigit:
-		number(w, &m.code)
+		link.Number(w.Wire, &m.code)
 	case kOpenPeer:
-		text(w, &m.leg)
+		link.Text(w.Wire, &m.leg)
 		w.profile(&m.profile)
 	case kJoinPeer:
-		w.unsigned(&m.serial)
-		text(w, &m.leg)
-		w.octets(&m.sdp)
+		link.Text(w.Wire, &m.leg)
+		w.Octets(&m.sdp)
 	case kSendDigits:
-		w.unsigned(&m.serial)
-		text(w, &m.leg)
-		text(w, &m.text)
+		link.Text(w.Wire, &m.leg)
+		link.Text(w.Wire, &m.text)
 	case kAdopt:
-		w.unsigned(&m.serial)
-		number(w, &m.epoch)
+		link.Number(w.Wire, &m.epoch)
 		w.legIDs(&m.legs)
 	case kLegEvent:
-		w.unsigned(&m.serial)
+		w.Unsigned(&m.serial)
 		body(w, &m.onLeg, w.legEvent)
-		optional(w, &m.quality, w.quality)
+		link.Optional(w.Wire, &m.quality, w.quality)
 	case kMediaEvent:
-		w.unsigned(&m.serial)
+		w.Unsigned(&m.serial)
 		body(w, &m.onMedia, w.mediaEvent)
-	case kResult:
-		w.unsigned(&m.serial)
-		w.legIDs(&m.legs)
-		optional(w, &m.err, w.failure)
 	default:
-		w.fail()
+		w.Fail()
 	}
 }
 
-func (m *message) encode(at reading) []byte {
-	w := wire{b: make([]byte, 0, 192), clock: at}
-	w.message(m)
-	return w.b
-}
-
-func decodeMessage(b []byte, at reading) (m *message, err error) {
-	w := wire{b: b, reading: true, clock: at}
-	m = &message{}
-	w.message(m)
-	if w.bad || len(w.b) > 0 {
-		return nil, errMalformed
-	}
-	return m, nil
-}
-
-// failureOf is an error as it crosses the wire.
-func failureOf(err error) *engine.Error {
-	if err == nil {
-		return nil
-	}
-	var e *engine.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return &engine.Error{Kind: engine.KindInternal, Code: "refused_there", Detail: err.Error()}
-}
+// say writes the message.
+func (m *message) say(w *link.Wire) { wire{w}.message(m) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"dialler/actors/cluster/link"
 	"dialler/actors/gateway"
 	"dialler/engine"
 )
@@ -18,7 +19,7 @@ import (
 // network carries messages between gateways, as badly as it is told to.
 type network struct {
 	mu    sync.Mutex
-	nodes map[engine.Incarnation]*gateway.Gateway
+	nodes map[engine.Incarnation]*node
 	rand  *rand.Rand
 	// Of a hundred messages so many are lost, and so many come twice; each takes
 	// up to delay, so that they overtake each other. cut are the nodes that
@@ -28,10 +29,17 @@ type network struct {
 	cut         map[engine.Incarnation]bool
 	frames      int
 	bytes       int
+	room        int // bytes that may wait for a node, of those that join from now on
+}
+
+func links(c link.Clock, room int, t link.Transport) *link.Links {
+	ls := link.New(link.Config{Clock: c, QueueCap: room, Log: zerolog.Nop()})
+	ls.Through(t)
+	return ls
 }
 
 func newNetwork(seed uint64) *network {
-	return &network{nodes: map[engine.Incarnation]*gateway.Gateway{}, rand: rand.New(rand.NewPCG(seed, 7)), cut: map[engine.Incarnation]bool{}}
+	return &network{nodes: map[engine.Incarnation]*node{}, rand: rand.New(rand.NewPCG(seed, 7)), cut: map[engine.Incarnation]bool{}}
 }
 
 func (n *network) set(lose, twice int, delay time.Duration) {
@@ -74,7 +82,7 @@ func (p port) Send(to engine.Incarnation, payload []byte) {
 		if n.delay > 0 {
 			after = time.Duration(n.rand.Int64N(int64(n.delay)))
 		}
-		time.AfterFunc(after, func() { dest.Receive(payload) })
+		time.AfterFunc(after, func() { dest.links.Receive(payload) })
 	}
 }
 
@@ -337,6 +345,7 @@ func (p *ports) ClosePeer(_ engine.AttemptID, leg engine.LegID) { p.did("close p
 type node struct {
 	*gateway.Gateway
 	id    engine.Incarnation
+	links *link.Links
 	ports *ports
 	clock clock
 }
@@ -346,14 +355,16 @@ func (n *network) join(t *testing.T, id engine.Incarnation, boot engine.BootTime
 	t.Helper()
 	c := clock{start: time.Now(), boot: boot}
 	m := &node{id: id, ports: newPorts(c), clock: c}
-	cfg := gateway.Config{Telephony: m.ports, Media: m.ports, Clock: c, Transport: port{n, id}, Log: zerolog.Nop()}
+	cfg := gateway.Config{Telephony: m.ports, Media: m.ports, Clock: c, Log: zerolog.Nop()}
 	if edit != nil {
 		edit(&cfg)
 	}
+	m.links = links(c, n.room, port{n, id}.Send)
+	cfg.Links = m.links
 	m.Gateway = gateway.New(cfg)
 	m.Join(id)
 	n.mu.Lock()
-	n.nodes[id] = m.Gateway
+	n.nodes[id] = m
 	n.mu.Unlock()
 	return m
 }
@@ -361,14 +372,15 @@ func (n *network) join(t *testing.T, id engine.Incarnation, boot engine.BootTime
 // close ends the nodes; a bubble wants all their goroutines gone.
 func (n *network) close() {
 	n.mu.Lock()
-	var all []*gateway.Gateway
-	for _, g := range n.nodes {
-		all = append(all, g)
+	var all []*node
+	for _, m := range n.nodes {
+		all = append(all, m)
 	}
 	clear(n.nodes)
 	n.mu.Unlock()
-	for _, g := range all {
-		g.Close()
+	for _, m := range all {
+		m.Close()
+		m.links.Close()
 	}
 }
 

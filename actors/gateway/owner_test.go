@@ -188,7 +188,7 @@ func TestANodeThatJoinsAgainKeepsItsCalls(t *testing.T) {
 		a.dial(call(2), 2, more) // it does not know yet
 		pause(time.Second)
 		n.mu.Lock()
-		n.nodes[4] = a.Gateway
+		n.nodes[4] = a
 		n.mu.Unlock()
 		a.Join(4)
 		b.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegAnswered})

@@ -49,11 +49,13 @@ func connect(t testing.TB, first, second carrier, c clock) (one, two *gateway.Ga
 			return slog.New(slog.NewTextHandler(io.Discard, nil))
 		}))}
 		o.remote = remote.NewRemote(o.system, remote.Configure("127.0.0.1", 0))
-		g := gateway.New(gateway.Config{Telephony: ports, Media: ports, Clock: c, Transport: o, Log: zerolog.Nop()})
+		ls := links(c, 0, o.Send)
+		t.Cleanup(ls.Close)
+		g := gateway.New(gateway.Config{Telephony: ports, Media: ports, Clock: c, Links: ls, Log: zerolog.Nop()})
 		g.Join(engine.Incarnation(i + 1))
 		if _, err := o.system.Root.SpawnNamed(actor.PropsFromFunc(func(ctx actor.Context) {
 			if m, ok := ctx.Message().(*wrapperspb.BytesValue); ok {
-				g.Receive(m.Value)
+				ls.Receive(m.Value)
 			}
 		}), "gateway"); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 )
 
@@ -13,7 +14,7 @@ import (
 // its attempt.
 type route struct {
 	id   engine.AttemptID
-	link *link
+	link *link.Link
 
 	mu      sync.Mutex
 	legs    []engine.LegID // that were placed there
@@ -58,16 +59,16 @@ func (g *Gateway) toLeg(leg engine.LegID) *route {
 	return g.to(a)
 }
 
-func (g *Gateway) addRoute(a engine.AttemptID, l *link, legs []engine.LegID) *route {
+func (g *Gateway) addRoute(a engine.AttemptID, l *link.Link, legs []engine.LegID) *route {
 	r := &route{id: a, link: l, legs: legs, legSerial: 1, mediaSerial: 1}
 	s := &g.routes[shardOf(a)]
 	s.mu.Lock()
 	old := s.m[a]
 	s.m[a] = r
 	s.mu.Unlock()
-	l.use(1)
+	l.Use(1)
 	if old != nil {
-		old.link.use(-1)
+		old.link.Use(-1)
 	} else {
 		g.away.Add(1)
 	}
@@ -84,13 +85,13 @@ func (g *Gateway) dropRoute(r *route) {
 	}
 	s.mu.Unlock()
 	if there {
-		r.link.use(-1)
+		r.link.Use(-1)
 	}
 }
 
 func (r *route) tell(m message) {
 	m.attempt = r.id
-	r.link.send(&m, true)
+	r.link.Tell(Name, gather, true, m.say)
 }
 
 // Away says that the legs of an attempt are on another node.
@@ -98,17 +99,17 @@ func (g *Gateway) Away(a engine.AttemptID) bool { return g.to(a) != nil }
 
 // unheardAfter is how long nothing may come of a node with calls before it may be
 // dead: it beats every second. Less than a live answer may wait for its bot.
-const unheardAfter = heartbeat + heartbeat/2
+const unheardAfter = link.Heartbeat + link.Heartbeat/2
 
 // Unheard says that the legs of an attempt are on another node of which nothing has
 // come for longer than its heart takes to beat.
 func (g *Gateway) Unheard(a engine.AttemptID) bool {
 	r := g.to(a)
-	return r != nil && (r.link.gone.Load() || r.link.silentFor(g.cfg.Clock.Boot()) > unheardAfter)
+	return r != nil && (r.link.Gone() || r.link.SilentFor() > unheardAfter)
 }
 
 // happened gives an event of another node to whom it concerns.
-func (g *Gateway) happened(l *link, m *message) {
+func (g *Gateway) happened(l *link.Link, m *message) {
 	r := g.to(m.attempt)
 	if r == nil || r.link != l {
 		g.Strays.Add(1)
@@ -121,7 +122,7 @@ func (g *Gateway) happened(l *link, m *message) {
 		return
 	}
 	if e := m.onLeg; e.Kind == engine.LegNotSent && e.NotSent != engine.NotSentCancelled {
-		g.cfg.Failed(l.peer)
+		g.cfg.Failed(l.Peer())
 	}
 	if sink := r.legNews(m); sink != nil {
 		sink(*m.onLeg)
@@ -304,7 +305,7 @@ func (g *Gateway) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offe
 		switch {
 		case l == nil:
 			return nil, errGone
-		case !l.room():
+		case !l.Room():
 			g.cfg.Failed(cmd.Node)
 			return nil, errNodeBusy
 		}

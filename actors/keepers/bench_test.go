@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/engine/quota"
@@ -29,11 +27,11 @@ func BenchmarkALegOfAnotherNode(b *testing.B) {
 	c := &cluster{begun: time.Now(), owner: map[ownership.Identity]ownership.Owner{}, rng: rand.New(rand.NewPCG(1, 7)), open: map[string]engine.Incarnation{}}
 	for i := range 2 {
 		n := &node{c: c, as: engine.Incarnation(i + 1), cap: 1 << 30, book: map[string]struct{}{}, until: time.Now().Add(time.Hour)}
-		n.k = New(c, zerolog.Nop())
+		n.begin()
 		c.nodes = append(c.nodes, n)
 	}
 	for _, n := range c.nodes {
-		n.k.Start(n, c, n)
+		n.k.Start(n, n.links, c, n)
 	}
 	defer c.close()
 	keeper, other := c.nodes[0], c.nodes[1]
@@ -53,7 +51,7 @@ func BenchmarkALegOfAnotherNode(b *testing.B) {
 		}
 	}
 	var legs, failed atomic.Int64
-	before, frames := cpu(), keeper.k.stats.Frames.Load()+other.k.stats.Frames.Load()
+	before, frames := cpu(), keeper.links.Stats().Frames.Load()+other.links.Stats().Frames.Load()
 	b.SetParallelism(64)
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
@@ -72,5 +70,5 @@ func BenchmarkALegOfAnotherNode(b *testing.B) {
 		b.Errorf("%d of %d questions were not answered", n, 2*b.N)
 	}
 	b.ReportMetric(float64((cpu()-before).Microseconds())/float64(b.N), "cpu-µs/leg")
-	b.ReportMetric(float64(keeper.k.stats.Frames.Load()+other.k.stats.Frames.Load()-frames)/float64(b.N), "frames/leg")
+	b.ReportMetric(float64(keeper.links.Stats().Frames.Load()+other.links.Stats().Frames.Load()-frames)/float64(b.N), "frames/leg")
 }

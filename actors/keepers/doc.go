@@ -10,6 +10,6 @@
 // drained. After its death whoever asks next claims it. A question for a count
 // that is kept here goes to the tree at once and costs nothing more.
 //
-// What goes to another node is gathered for a few milliseconds into one frame.
-// Frames may be lost, late or repeated.
+// Questions and what is given back go over the link of the two nodes (package link),
+// which gathers them for a few milliseconds.
 package keepers

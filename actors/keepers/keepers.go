@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/engine/quota"
@@ -23,12 +24,11 @@ type Keepers struct {
 
 	mu      sync.Mutex
 	node    Node
+	links   *link.Links
 	store   Store
 	tree    Tree
 	of      map[ownership.Identity]*standing
 	asks    quota.Asks[question]
-	peers   map[engine.Incarnation]*peer
-	order   quota.Order
 	drained bool // it claims nothing more
 	closed  bool
 	busy    bool            // books are being compared
@@ -46,8 +46,7 @@ type Stats struct {
 	Unanswered atomic.Int64 // of them and of those that nobody could be asked, those without an answer
 	Served     atomic.Int64 // questions of other nodes
 	Owed       atomic.Int64 // what other nodes have not confirmed to have taken back
-	Frames     atomic.Int64 // sent
-	Lost       atomic.Int64 // messages that found no room
+	Lost       atomic.Int64 // what was to be given back and found no room
 }
 
 // standing is what is known of one identity.
@@ -86,15 +85,17 @@ const (
 
 // New gives a node's part before it has joined.
 func New(clock Clock, log zerolog.Logger) *Keepers {
-	return &Keepers{clock: clock, log: log, of: map[ownership.Identity]*standing{}, peers: map[engine.Incarnation]*peer{}}
+	return &Keepers{clock: clock, log: log, of: map[ownership.Identity]*standing{}}
 }
 
-// Start begins; Receive must get what other nodes send from now on.
-func (k *Keepers) Start(node Node, store Store, tree Tree) {
+// Start begins, and takes what other nodes ask from now on.
+func (k *Keepers) Start(node Node, links *link.Links, store Store, tree Tree) {
 	ctx, cancel := context.WithCancel(context.Background())
 	k.mu.Lock()
-	k.node, k.store, k.tree, k.cancel = node, store, tree, cancel
+	k.node, k.links, k.store, k.tree, k.cancel = node, links, store, tree, cancel
 	k.mu.Unlock()
+	links.On(asks, k.takeQuestion)
+	links.On(owes, k.takeBack)
 	k.wg.Go(func() {
 		t := time.NewTicker(tickEvery)
 		defer t.Stop()
@@ -190,7 +191,7 @@ func (k *Keepers) Ask(of ownership.Identity, body, undo []byte, then func(answer
 // route passes an open question on; what it gives is done without mu, which is
 // held.
 func (k *Keepers) route(st *standing, id uint64) func() {
-	q, _, ok := k.asks.Get(id)
+	q, asked, ok := k.asks.Get(id)
 	if !ok {
 		return nil
 	}
@@ -203,7 +204,7 @@ func (k *Keepers) route(st *standing, id uint64) func() {
 		return func() { q.then(nil, 0, ErrAway) }
 	case st.owner != 0:
 		k.stats.Asked.Add(1)
-		k.queue(st.owner, item{asks, id, st.of, q.body})
+		k.putQuestion(st, id, asked.Add(quota.Patience), q.body)
 	default:
 		st.waiting = append(st.waiting, id)
 		k.find(st)
@@ -240,7 +241,7 @@ func (k *Keepers) Owe(of ownership.Identity, notice []byte) {
 		k.stats.Lost.Add(1)
 	case st.owner != 0:
 		st.owed.Told(id, k.clock.Boot())
-		k.queue(st.owner, item{owes, id, of, notice})
+		k.giveBack(st, id, notice)
 	}
 	k.mu.Unlock()
 }
@@ -275,71 +276,4 @@ func (k *Keepers) succeed(gone engine.Incarnation) {
 			k.find(st)
 		}
 	}
-}
-
-// Receive takes a frame of another node. It does not block.
-func (k *Keepers) Receive(from engine.Incarnation, b []byte) {
-	n, items, err := decode(b)
-	if err != nil || from == 0 {
-		k.log.Warn().Int32("incarnation", int32(from)).Msg("a frame of another node about counts cannot be read; do all nodes run the same version?")
-		return
-	}
-	k.mu.Lock()
-	fresh := k.node != nil && !k.closed && k.order.Next(from, n)
-	k.mu.Unlock()
-	if !fresh {
-		return
-	}
-	for i := range items {
-		k.take(from, &items[i])
-	}
-}
-
-func (k *Keepers) take(from engine.Incarnation, it *item) {
-	k.mu.Lock()
-	st := k.standing(it.of)
-	now, may := k.clock.Boot(), st.keeper.May(k.as())
-	switch it.kind {
-	case asks:
-		if !may {
-			k.queue(from, item{kind: refuses, id: it.id, of: it.of})
-			break
-		}
-		st.asked, st.served = now, now
-		k.mu.Unlock()
-		k.stats.Served.Add(1)
-		id, of := it.id, it.of
-		k.tree.Serve(of, from, it.body, func(b []byte) {
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.queue(from, item{answers, id, of, b})
-		})
-		return
-	case answers:
-		k.mu.Unlock()
-		k.answered(it.id, it.body)
-		return
-	case refuses:
-		if st.owner == from {
-			st.owner = 0
-		}
-		q, ok := k.asks.Answered(it.id)
-		k.mu.Unlock()
-		if ok {
-			k.stats.Unanswered.Add(1)
-			q.then(nil, 0, ErrAway)
-		}
-		return
-	case owes:
-		if !may { // it is told again, to whoever keeps the count then
-			break
-		}
-		k.queue(from, item{kind: confirms, id: it.id, of: it.of})
-		k.mu.Unlock()
-		k.tree.Take(it.of, it.body)
-		return
-	case confirms:
-		st.owed.Confirmed(it.id)
-	}
-	k.mu.Unlock()
 }

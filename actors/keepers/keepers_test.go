@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/engine/quota"
@@ -38,6 +39,7 @@ type cluster struct {
 type node struct {
 	c     *cluster
 	k     *Keepers
+	links *link.Links
 	as    engine.Incarnation
 	until time.Time // others may claim a second later, and it stops a second before
 	gone  bool
@@ -52,11 +54,11 @@ func newCluster(t *testing.T, nodes, most, loss int) *cluster {
 	c := &cluster{t: t, begun: time.Now(), owner: map[ownership.Identity]ownership.Owner{}, rng: rand.New(rand.NewPCG(1, 7)), loss: loss, open: map[string]engine.Incarnation{}}
 	for i := range nodes {
 		n := &node{c: c, as: engine.Incarnation(i + 1), cap: most, book: map[string]struct{}{}, until: time.Now().Add(time.Hour)}
-		n.k = New(c, zerolog.Nop())
+		n.begin()
 		c.nodes = append(c.nodes, n)
 	}
 	for _, n := range c.nodes {
-		n.k.Start(n, c, n)
+		n.k.Start(n, n.links, c, n)
 	}
 	return c
 }
@@ -64,8 +66,19 @@ func newCluster(t *testing.T, nodes, most, loss int) *cluster {
 func (c *cluster) close() {
 	for _, n := range c.nodes {
 		n.k.Close()
+		n.links.Close()
 	}
 }
+
+// begin makes the parts of a node.
+func (n *node) begin() {
+	n.k = New(n.c, zerolog.Nop())
+	n.links = link.New(link.Config{Clock: n.c, Log: zerolog.Nop()})
+	n.links.Through(n.carry)
+	n.links.Join(n.as)
+}
+
+func (c *cluster) Now() time.Time { return time.Now() }
 
 func (c *cluster) Boot() engine.BootTime { return engine.BootTime(time.Since(c.begun)) + 1 }
 
@@ -82,7 +95,8 @@ func (n *node) Incarnation() engine.Incarnation {
 
 func (n *node) State() ownership.State { return ownership.Member }
 
-func (n *node) Tell(to engine.Incarnation, _ string, body []byte) error {
+// carry is the network of a node.
+func (n *node) carry(to engine.Incarnation, frame []byte) {
 	c := n.c
 	c.mu.Lock()
 	times, late := 1, time.Millisecond
@@ -94,19 +108,17 @@ func (n *node) Tell(to engine.Incarnation, _ string, body []byte) error {
 	}
 	c.mu.Unlock()
 	for range times {
-		b := bytes.Clone(body)
 		time.AfterFunc(late, func() {
 			for _, p := range c.nodes {
 				c.mu.Lock()
 				there := p.as == to && !p.gone && !p.mute
 				c.mu.Unlock()
 				if there {
-					p.k.Receive(n.as, b)
+					p.links.Receive(frame)
 				}
 			}
 		})
 	}
-	return nil
 }
 
 func (c *cluster) lives(id engine.Incarnation) *node {
@@ -460,34 +472,25 @@ func TestAnIdleCountIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestFramesCrossTheWire(t *testing.T) {
-	items := []item{
-		{asks, 1, theTrunk, []byte("question")}, {answers, 1 << 40, quota.Seats("anna"), nil},
-		{kind: refuses, id: 3, of: quota.Shard("+4930")}, {owes, 4, theTrunk, bytes.Repeat([]byte{7}, 5000)}, {kind: confirms, id: 5, of: theTrunk},
-	}
-	n, got, err := decode(encode(77, items))
-	if err != nil || n != 77 || len(got) != len(items) {
-		t.Fatalf("%d items of frame %d: %v", len(got), n, err)
-	}
-	for i := range items {
-		if got[i].kind != items[i].kind || got[i].id != items[i].id || got[i].of != items[i].of || !bytes.Equal(got[i].body, items[i].body) {
-			t.Errorf("%+v became %+v", items[i], got[i])
+func TestANoticeCrossesTheWire(t *testing.T) {
+	for _, in := range []notice{{theTrunk, []byte("question")}, {quota.Seats("anna"), nil}, {quota.Shard("+4930"), bytes.Repeat([]byte{7}, 5000)}} {
+		b := link.Write(link.Moment{}, in.fields)
+		for cut := range len(b) + 1 {
+			var out notice
+			w := link.Reader(b[:cut], link.Moment{})
+			out.fields(w)
+			if whole := w.Whole(); whole != (cut == len(b)) || whole && (out.of != in.of || !bytes.Equal(out.body, in.body)) {
+				t.Fatalf("%+v became %+v of %d of %d bytes", in, out, cut, len(b))
+			}
 		}
 	}
-}
-
-func FuzzFrame(f *testing.F) {
-	f.Add(encode(1, []item{{asks, 1, theTrunk, []byte("q")}}))
-	f.Add(encode(9, []item{{owes, 2, quota.Seats("b"), nil}, {confirms, 2, theTrunk, nil}}))
-	f.Add([]byte{1, 0xff, 0xff, 0xff})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		n, items, err := decode(b)
-		if err != nil {
-			return
-		}
-		m, again, err := decode(encode(n, items))
-		if err != nil || m != n || len(again) != len(items) {
-			t.Fatalf("%d items became %d: %v", len(items), len(again), err)
-		}
-	})
+	none := notice{body: []byte("of nothing")}
+	w := link.Reader(link.Write(link.Moment{}, func(w *link.Wire) {
+		link.Text(w, &none.of.Kind)
+		link.Text(w, &none.of.ID)
+		w.Octets(&none.body)
+	}), link.Moment{})
+	if none.fields(w); w.Whole() {
+		t.Error("a notice of nothing was read")
+	}
 }

@@ -7,14 +7,10 @@ import (
 	"dialler/engine/ownership"
 )
 
-// Name is under which nodes send each other frames (cluster.Node.Tell).
-const Name = "keepers"
-
 // Node is this process as a member of its cluster.
 type Node interface {
 	Incarnation() engine.Incarnation // 0 without a lease
 	State() ownership.State
-	Tell(to engine.Incarnation, name string, body []byte) error
 	Acting(ctx context.Context, of ownership.Identity) (w ownership.Owner, ok bool, err error)
 	Claim(ctx context.Context, of ownership.Identity) (ownership.Owner, error)
 	Release(ctx context.Context, of ownership.Identity) error
@@ -22,7 +18,6 @@ type Node interface {
 
 // Store is what the database knows of nodes.
 type Store interface {
-	Nodes(ctx context.Context) ([]ownership.Node, error)
 	Node(ctx context.Context, id engine.Incarnation) (n ownership.Node, ok bool, err error)
 }
 

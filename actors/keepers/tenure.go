@@ -109,7 +109,7 @@ func (k *Keepers) payBack(st *standing, now engine.BootTime) (do []func()) {
 			do = append(do, func() { k.tree.Take(st.of, d.What) })
 			continue
 		}
-		k.queue(st.owner, item{owes, d.ID, st.of, d.What})
+		k.giveBack(st, d.ID, d.What)
 	}
 	return do
 }
@@ -118,22 +118,12 @@ func (k *Keepers) payBack(st *standing, now engine.BootTime) (do []func()) {
 func (k *Keepers) count(ctx context.Context, of []ownership.Identity, anew bool) {
 	c, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	nodes, err := k.store.Nodes(c)
-	live := map[engine.Incarnation]bool{}
-	for i := range nodes {
-		live[nodes[i].Incarnation] = nodes[i].Live
-	}
-	if err == nil {
-		err = k.tree.Count(c, of, anew)
-	}
+	err := k.tree.Count(c, of, anew)
 	if err != nil && ctx.Err() == nil {
 		k.log.Warn().Str("code", engine.ErrorCode(err)).Bool("new", anew).Msg("what is in use of trunks, bots and numbers was not counted; it is tried again")
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(nodes) > 0 {
-		k.forgetPeers(live)
-	}
 	if !anew {
 		return
 	}

@@ -1,4 +1,4 @@
-package gateway
+package link
 
 import (
 	"time"
@@ -51,7 +51,7 @@ func (o *offset) observe(now, theirs, echo engine.BootTime, held time.Duration) 
 }
 
 // read gives the moment with what is known of the other clock.
-func (o *offset) read(now time.Time, boot engine.BootTime) reading {
+func (o *offset) read(now time.Time, boot engine.BootTime) Moment {
 	apart := time.Duration(float64(boot-o.at) * drift)
-	return reading{now: now, boot: boot, ahead: o.least + (o.most-o.least)/2, least: o.least - apart}
+	return Moment{Now: now, Boot: boot, Ahead: o.least + (o.most-o.least)/2, Least: o.least - apart}
 }

@@ -1,4 +1,4 @@
-package gateway
+package link
 
 import (
 	"sync"
@@ -10,9 +10,6 @@ import (
 
 // Times of a link.
 const (
-	// gather is how long a message waits for others to go with: a frame costs ten
-	// times what a message in it does.
-	gather = 10 * time.Millisecond
 	// ackDelay is how long an acknowledgement waits for something to go with.
 	ackDelay = 40 * time.Millisecond
 	// resendFirst is how long the first acknowledgement may take, resendMost the
@@ -21,8 +18,17 @@ const (
 	resendMost  = 2 * time.Second
 	// backGap is the least time between two repeats that the other side asks for.
 	backGap = 20 * time.Millisecond
-	// heartbeat is sent while calls are carried for each other.
-	heartbeat = time.Second
+	// Heartbeat is sent while calls are carried for each other.
+	Heartbeat = time.Second
+	// doubtAfter is how long nothing may have come of the other side: after it the
+	// other is asked whether it is there before it is told anything.
+	doubtAfter = Heartbeat + Heartbeat/2
+	// goneFor is how long a node whose lease is over may be silent before what waits for
+	// it is dropped.
+	goneFor = 30 * time.Second
+	// idleFor is how long nothing may be due before the goroutine of a link ends, until
+	// something is.
+	idleFor = time.Minute
 	// acquainted is how long a node that carries nothing is asked for signs of life
 	// after the last question whether it is ready.
 	acquainted = time.Minute
@@ -43,22 +49,29 @@ type parcel struct {
 	late func() []byte
 }
 
-// link is the way to one other node. It is made when either side first needs it
-// and ends with one of the two incarnations, which are never used again.
-type link struct {
-	g         *Gateway
+// empty: it was withdrawn, and only its number is left.
+func (p *parcel) empty() bool { return p.b == nil && p.late == nil }
+
+// Link is the way to one other node, between an incarnation of each, which are never
+// used again. It numbers what is said over it, keeps it until the other side has dealt
+// with it, sends again what got lost, and drops what comes twice.
+type Link struct {
+	of        *Links
 	own, peer engine.Incarnation
-	// gone: the other's lease is over. What it has begun goes on; it begins nothing.
-	gone atomic.Bool
+	gone      atomic.Bool
+	version   atomic.Uint64 // that both speak, 0: not known yet
 
 	// dealing is held while what came is dealt with, in order.
 	dealing sync.Mutex
 
 	mu       sync.Mutex
 	closed   bool
+	running  bool
 	queue    []parcel // not acknowledged, oldest first
 	base     uint64   // number of the first of them
+	live     int      // how many of them were not withdrawn
 	sent     int      // how many of them are under way
+	reached  uint64   // number of the last one that was ever sent
 	flying   int      // their bytes
 	waiting  int      // bytes of the queue
 	got      uint64   // number of the last item that was dealt with
@@ -67,6 +80,8 @@ type link struct {
 	stampAt  engine.BootTime
 	offset   offset
 	heard    engine.BootTime // when something came, or the link began
+	doubt    bool            // the connection broke since
+	foreign  bool            // the other speaks other versions
 	wrote    engine.BootTime
 	resendIn time.Duration
 	// Times at which something is due, 0 = nothing is.
@@ -77,41 +92,55 @@ type link struct {
 	missing         bool
 	asked           engine.BootTime // when Ready was, 0: never
 	calls           int             // that are carried over it, either way
+	serial          atomic.Uint64   // of the last question
+	pending         map[uint64]*pending
 
 	wake chan struct{}
-	stop chan struct{}
 }
 
-func newLink(g *Gateway, own, peer engine.Incarnation) *link {
-	return &link{g: g, own: own, peer: peer, base: 1, resendIn: resendFirst, heard: g.cfg.Clock.Boot(),
-		wake: make(chan struct{}, 1), stop: make(chan struct{})}
+func newLink(of *Links, own, peer engine.Incarnation) *Link {
+	return &Link{of: of, own: own, peer: peer, base: 1, resendIn: resendFirst, heard: of.cfg.Clock.Boot(),
+		pending: map[uint64]*pending{}, wake: make(chan struct{}, 1)}
 }
 
-func (l *link) poke() {
+// Peer is the node at the other end.
+func (l *Link) Peer() engine.Incarnation { return l.peer }
+
+// Gone says that the other's lease is over. What it has begun goes on; nothing begins.
+func (l *Link) Gone() bool { return l.gone.Load() }
+
+// poke has the link look what is due.
+func (l *Link) poke() {
+	l.mu.Lock()
+	idle := !l.running && !l.closed
+	l.running = l.running || idle
+	l.mu.Unlock()
+	if idle {
+		l.of.begin(l.run)
+	}
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-// send queues a message. full says that there was no room; with must it is
-// queued all the same.
-func (l *link) send(m *message, must bool) (full bool) {
-	return l.put(parcel{b: m.encode(l.g.moment())}, must)
+// Tell says something to the receiver of that name there, in the order of the calls and
+// once. It waits for at most gather for what else is to be said: under load a frame
+// costs ten times what a message in it does. full says that there was no room; with
+// must it is said all the same.
+func (l *Link) Tell(name string, gather time.Duration, must bool, say func(*Wire)) (full bool) {
+	return l.put(parcel{b: l.tell(name, say)}, gather, must)
 }
 
-func (l *link) put(p parcel, must bool) (full bool) {
+// TellLate is Tell of what is written only when it is sent.
+func (l *Link) TellLate(name string, gather time.Duration, must bool, say func(*Wire)) (full bool) {
+	return l.put(parcel{late: func() []byte { return l.tell(name, say) }}, gather, must)
+}
+
+func (l *Link) put(p parcel, gather time.Duration, must bool) (full bool) {
 	l.mu.Lock()
-	full = l.closed || l.waiting > l.g.cfg.QueueCap
-	wake := false
-	if !l.closed && (must || !full) {
-		l.queue = append(l.queue, p)
-		l.waiting += len(p.b)
-		wake = l.gatherAt == 0 || len(l.queue)-l.sent == gatherMost
-		if l.gatherAt == 0 {
-			l.gatherAt = l.g.cfg.Clock.Boot().Add(gather)
-		}
-	}
+	full = l.full()
+	wake := (must || !full) && l.queued(p, gather)
 	l.mu.Unlock()
 	if wake {
 		l.poke()
@@ -119,84 +148,115 @@ func (l *link) put(p parcel, must bool) (full bool) {
 	return full
 }
 
-// room says whether more than what has to be may be sent.
-func (l *link) room() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.closed && l.waiting <= l.g.cfg.QueueCap/2
+func (l *Link) full() bool { return l.closed || l.foreign || l.waiting > l.of.cfg.QueueCap }
+
+// queued adds a parcel and says whether that is to be looked at; mu is held.
+func (l *Link) queued(p parcel, gather time.Duration) (wake bool) {
+	if l.closed || l.foreign {
+		return false
+	}
+	l.queue = append(l.queue, p)
+	l.live++
+	l.waiting += len(p.b)
+	at := l.of.cfg.Clock.Boot().Add(gather)
+	wake = l.gatherAt == 0 || at < l.gatherAt || len(l.queue)-l.sent == gatherMost
+	if l.gatherAt == 0 || at < l.gatherAt {
+		l.gatherAt = at
+	}
+	return wake
 }
 
-// silentFor is how long nothing has come.
-func (l *link) silentFor(now engine.BootTime) time.Duration {
+// Room says whether more than what has to be may be sent.
+func (l *Link) Room() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return time.Duration(now - l.heard)
+	return !l.closed && l.waiting <= l.of.cfg.QueueCap/2
 }
 
-// ready says that the other side was heard within three heartbeats and answers.
-func (l *link) ready(now engine.BootTime) bool {
+// SilentFor is how long nothing has come.
+func (l *Link) SilentFor() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.closed && l.offset.known && time.Duration(now-l.heard) <= 3*heartbeat && l.waiting <= l.g.cfg.QueueCap
+	return time.Duration(l.of.cfg.Clock.Boot() - l.heard)
 }
 
-// greet asks the other side for signs of life for a while.
-func (l *link) greet(now engine.BootTime) {
+// Ready says whether the other side was heard within three heartbeats, and takes what
+// it is sent. The question makes the acquaintance, which lasts for a minute after the
+// last one.
+func (l *Link) Ready() bool {
 	l.mu.Lock()
+	now := l.of.cfg.Clock.Boot()
 	first := l.asked == 0 || time.Duration(now-l.asked) >= acquainted
 	l.asked = now
+	ready := !l.full() && l.offset.known && time.Duration(now-l.heard) <= 3*Heartbeat
 	l.mu.Unlock()
 	if first {
 		l.poke()
 	}
+	return ready
 }
 
-// use counts the calls that the link carries: while there are some, it beats.
-func (l *link) use(n int) {
+// Use counts the calls that the link carries: while there are some, it beats.
+func (l *Link) Use(n int) {
 	l.mu.Lock()
 	l.calls += n
 	l.mu.Unlock()
 	l.poke()
 }
 
-// run sends until the link is closed. It is the only one that does.
-func (l *link) run() {
+// run sends what is due, until nothing has been for a while. It is the only one that
+// does.
+func (l *Link) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
 		b, wait := l.next()
 		if b != nil {
-			l.g.cfg.Transport.Send(l.peer, b)
+			l.of.send(l.peer, b)
 			continue
 		}
-		timer.Reset(wait)
+		timer.Reset(min(wait, idleFor))
 		select {
 		case <-l.wake:
 		case <-timer.C:
-		case <-l.stop:
+			if wait >= idleFor && l.rest() {
+				return
+			}
+		case <-l.of.stop:
 			return
 		}
 	}
 }
 
+// rest ends the goroutine if nothing has become due meanwhile.
+func (l *Link) rest() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = len(l.wake) > 0
+	return !l.running
+}
+
 // next gives the frame that is due, or how long nothing is.
-func (l *link) next() (b []byte, wait time.Duration) {
+func (l *Link) next() (b []byte, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil, time.Hour
 	}
-	now := l.g.cfg.Clock.Boot()
+	now := l.of.cfg.Clock.Boot()
 	if l.resendAt != 0 && now >= l.resendAt {
 		l.back(now)
 		l.resendIn = min(2*l.resendIn, resendMost)
 	}
-	f := frame{from: l.own, to: l.peer}
+	f := frame{from: l.own, to: l.peer, speaks: Version, since: Oldest}
 	asked := l.asked != 0 && time.Duration(now-l.asked) < acquainted
-	idle := len(l.queue) == 0 && l.calls == 0 && !asked
-	strange := !idle && (l.stamp == 0 || asked && l.calls == 0)
-	beat := heartbeat
-	if strange && time.Duration(now-l.heard) > heartbeat {
+	if l.gone.Load() && l.calls == 0 && time.Duration(now-l.heard) > goneFor {
+		l.withdrawAll()
+	}
+	idle := l.live == 0 && l.calls == 0 && !asked
+	strange := !idle && (l.strange(now) || asked && l.calls == 0)
+	beat := Heartbeat
+	if strange && (l.doubt || time.Duration(now-l.heard) > Heartbeat) {
 		beat = resendFirst
 	}
 	due := l.answerHello || l.missing || (l.ackAt != 0 && now >= l.ackAt) || l.got-l.told >= ackItems ||
@@ -205,7 +265,7 @@ func (l *link) next() (b []byte, wait time.Duration) {
 		l.fill(&f)
 	}
 	if due || len(f.items) > 0 {
-		now = l.g.cfg.Clock.Boot() // what was encoded just now may have taken its time
+		now = l.of.cfg.Clock.Boot() // what was encoded just now may have taken its time
 		f.stamp, f.echo, f.ack, f.hello, f.missing = now, l.stamp, l.got, strange, l.missing
 		if l.stamp != 0 {
 			f.held = time.Duration(now - l.stampAt)
@@ -233,10 +293,15 @@ func (l *link) next() (b []byte, wait time.Duration) {
 	return nil, wait
 }
 
+// strange says that it is not known whether the other side is there; mu is held.
+func (l *Link) strange(now engine.BootTime) bool {
+	return l.stamp == 0 || l.doubt || l.foreign || time.Duration(now-l.heard) > doubtAfter
+}
+
 // fill takes what is to be sent into the frame, if the other side is known to be
 // there; mu is held, and let go for what is encoded late.
-func (l *link) fill(f *frame) {
-	if l.stamp == 0 {
+func (l *Link) fill(f *frame) {
+	if l.strange(l.of.cfg.Clock.Boot()) {
 		return
 	}
 	size := 0
@@ -263,6 +328,7 @@ func (l *link) fill(f *frame) {
 		size += len(b)
 		l.flying += len(b)
 		l.sent++
+		l.reached = max(l.reached, l.base+uint64(i)) //nolint:gosec // not negative
 	}
 	if l.sent == len(l.queue) {
 		l.gatherAt = 0
@@ -270,13 +336,13 @@ func (l *link) fill(f *frame) {
 }
 
 // back lets what is not acknowledged be sent again; mu is held.
-func (l *link) back(now engine.BootTime) {
+func (l *Link) back(now engine.BootTime) {
 	l.sent, l.flying, l.resendAt, l.backAt, l.gatherAt = 0, 0, 0, now, now
-	l.g.Repeats.Add(1)
+	l.of.stats.Repeats.Add(1)
 }
 
 // take deals with a frame of the other side.
-func (l *link) take(f *frame) {
+func (l *Link) take(f *frame) {
 	l.dealing.Lock()
 	defer l.dealing.Unlock()
 	l.mu.Lock()
@@ -284,11 +350,23 @@ func (l *link) take(f *frame) {
 		l.mu.Unlock()
 		return
 	}
-	now := l.g.cfg.Clock.Boot()
+	now := l.of.cfg.Clock.Boot()
 	if f.echo > now { // of no stamp that we sent
 		f.echo = 0
 	}
-	l.heard = now
+	l.heard, l.doubt = now, false
+	if f.common() == 0 {
+		l.foreign = true
+		due := time.Duration(now-l.wrote) >= Heartbeat // it is to know as well
+		l.answerHello = l.answerHello || due
+		failed := l.takeAll()
+		l.withdrawAll()
+		l.mu.Unlock()
+		failed.end(nil, ErrVersion)
+		l.poke()
+		return
+	}
+	l.version.Store(f.common())
 	if l.stamp == 0 || f.stamp > l.stamp {
 		l.stamp, l.stampAt = f.stamp, now
 	}
@@ -298,7 +376,7 @@ func (l *link) take(f *frame) {
 		l.answerHello = true
 	}
 	known := l.offset.known
-	at := l.offset.read(l.g.cfg.Clock.Now(), now)
+	at := l.offset.read(l.of.cfg.Clock.Now(), now)
 	next := l.got + 1
 	l.mu.Unlock()
 
@@ -315,7 +393,7 @@ func (l *link) take(f *frame) {
 			l.mu.Unlock()
 			break
 		}
-		l.g.dispatch(l, b, at)
+		l.deal(b, at)
 		l.mu.Lock()
 		l.got = n
 		if l.ackAt == 0 {
@@ -333,10 +411,13 @@ func (l *link) take(f *frame) {
 }
 
 // acknowledged drops what the other side has dealt with; mu is held.
-func (l *link) acknowledged(f *frame, now engine.BootTime) {
+func (l *Link) acknowledged(f *frame, now engine.BootTime) {
 	if f.ack >= l.base && f.ack-l.base < uint64(len(l.queue)) {
 		n := int(f.ack - l.base + 1) //nolint:gosec // no longer than the queue
 		for i := range n {
+			if !l.queue[i].empty() {
+				l.live--
+			}
 			size := len(l.queue[i].b)
 			l.waiting -= size
 			if i < l.sent {
@@ -360,19 +441,18 @@ func (l *link) acknowledged(f *frame, now engine.BootTime) {
 	}
 }
 
-// unused says that the link carries no call.
-func (l *link) unused() bool {
+// Unused says that the link carries no call.
+func (l *Link) Unused() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.calls == 0
 }
 
-// close ends the link; what waits is dropped.
-func (l *link) close() {
+// close ends the link; what waits is dropped, and who waits is told.
+func (l *Link) close() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.closed {
-		l.closed, l.queue, l.waiting = true, nil, 0
-		close(l.stop)
-	}
+	l.closed, l.queue, l.waiting, l.live, l.sent, l.flying = true, nil, 0, 0, 0, 0
+	failed := l.takeAll()
+	l.mu.Unlock()
+	failed.end(nil, ErrNotSent)
 }
