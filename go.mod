@@ -28,7 +28,6 @@ require (
 	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.1
 	github.com/rs/zerolog v1.35.1
 	github.com/valyala/fasthttp v1.74.0
-	github.com/vmihailenco/msgpack/v5 v5.4.1
 	go.etcd.io/etcd/client/v3 v3.5.35
 	go.uber.org/goleak v1.3.0
 	go.uber.org/zap v1.21.0
@@ -40,8 +39,6 @@ require (
 	gopkg.in/yaml.v3 v3.0.1
 	pgregory.net/rapid v1.3.0
 )
-
-require github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 
 require (
 	github.com/agext/levenshtein v1.2.3 // indirect

@@ -72,8 +72,8 @@ var importRules = []importRule{
 		remedy: "the core is pure Go on the standard library and phonenumbers"},
 
 	{dir: "actors/routing",
-		ours:   []string{"engine/..."},
-		third:  []string{"github.com/rs/zerolog", "github.com/vmihailenco/msgpack"},
+		ours:   []string{"engine/...", "actors/cluster/link"},
+		third:  []string{"github.com/rs/zerolog"},
 		remedy: "routing knows the tree and the nodes by the interfaces that it declares"},
 	{dir: "actors/...",
 		ours:   []string{"engine/...", "actors/..."},

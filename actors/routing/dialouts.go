@@ -50,19 +50,15 @@ func (r *Router) ofDialout(ctx context.Context, ask dialoutAsked, row *attempt.A
 			return out, err
 		}
 	}
-	body, err := encode(&ask)
-	if err != nil {
-		return out, err
-	}
 	brief, cancel := ctx, func() {}
 	if !live { // its calls may go on all the same
 		brief, cancel = context.WithTimeout(ctx, goneFor)
 	}
-	answer, err := r.nodes.AskNode(brief, to, atNode, body)
+	out, err = askNode[dialoutReply](brief, r, to, atNode, &ask)
 	cancel()
 	switch {
 	case err == nil:
-		return out, decode(answer, &out)
+		return out, nil
 	case live && engine.ErrorCode(err) != lifeOver || !unreachable(err):
 		return out, err
 	case ask.Result != nil && row.State != attempt.Ended:
@@ -102,16 +98,7 @@ func (r *Router) dialoutAsked(ctx context.Context, ask dialoutAsked) (dialoutRep
 		return r.dialoutHere(ctx, ask)
 	}
 	ask.Passed = true
-	var out dialoutReply
-	body, err := encode(&ask)
-	if err != nil {
-		return out, err
-	}
-	answer, err := r.nodes.AskNode(ctx, to, atNode, body)
-	if err != nil {
-		return out, err
-	}
-	return out, decode(answer, &out)
+	return askNode[dialoutReply](ctx, r, to, atNode, &ask)
 }
 
 func (r *Router) dialoutHere(ctx context.Context, ask dialoutAsked) (out dialoutReply, err error) {

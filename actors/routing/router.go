@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
@@ -115,14 +116,14 @@ func New(tree Tree, nodes Nodes, attempts Attempts, calls Calls, log zerolog.Log
 func serve[C, R any](r *Router, method string, here func(context.Context, C) (R, error)) {
 	r.nodes.Handle(method, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
 		var cmd C
-		if err := decode(body, &cmd); err != nil {
+		if err := link.Decode(body, &cmd); err != nil {
 			return nil, engine.Invalid("request_unreadable", "another node sent what this one does not understand; are all of one version?")
 		}
 		reply, err := here(ctx, cmd)
 		if err != nil {
 			return nil, replaced(err)
 		}
-		return encode(&reply)
+		return link.Encode(&reply), nil
 	})
 }
 
@@ -147,16 +148,24 @@ func carry[C, R any](ctx context.Context, r *Router, id engine.CampaignID, metho
 			return out, err
 		}
 	}
-	body, err := encode(&cmd)
+	answer, err := r.nodes.Ask(ctx, of(id), method, link.Encode(&cmd))
 	if err != nil {
 		return out, err
 	}
-	answer, err := r.nodes.Ask(ctx, of(id), method, body)
-	if err != nil {
-		return out, err
-	}
-	return out, decode(answer, &out)
+	return out, link.Decode(answer, &out)
 }
+
+// askNode has a node carry out a method.
+func askNode[R, C any](ctx context.Context, r *Router, to engine.Incarnation, method string, cmd *C) (out R, err error) {
+	answer, err := r.nodes.AskNode(ctx, to, method, link.Encode(cmd))
+	if err != nil {
+		return out, err
+	}
+	return out, link.Decode(answer, &out)
+}
+
+// none is the reply of what has none.
+type none struct{}
 
 // Act carries out a lifecycle command.
 func (r *Router) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
@@ -332,12 +333,8 @@ func TestZeroAndNilAreNotConfused(t *testing.T) {
 		{Counters: campaign.Counters{AnswerRate: &zero, States: nil}},
 		{Live: &campaign.Live{}},
 	} {
-		b, err := encode(&d)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var got campaign.Detail
-		if err := decode(b, &got); err != nil || !reflect.DeepEqual(got, d) {
+		if err := link.Decode(link.Encode(&d), &got); err != nil || !reflect.DeepEqual(got, d) {
 			t.Errorf("%+v, want %+v (%v)", got, d, err)
 		}
 	}
