@@ -16,8 +16,8 @@ import (
 
 	"dialler/actors"
 	"dialler/actors/actortest"
+	"dialler/actors/cluster/gateway"
 	"dialler/actors/cluster/link"
-	"dialler/actors/gateway"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"

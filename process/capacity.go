@@ -9,8 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"dialler/actors/carriers"
 	"dialler/actors/cluster/link"
+	carriers "dialler/actors/cluster/placement"
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/engine/placement"

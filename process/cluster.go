@@ -14,9 +14,9 @@ import (
 	"dialler/actors"
 	"dialler/actors/cluster"
 	"dialler/actors/cluster/link"
-	"dialler/actors/keepers"
-	"dialler/actors/routing"
-	"dialler/actors/tenure"
+	tenure "dialler/actors/cluster/ownership"
+	"dialler/actors/cluster/routing"
+	"dialler/actors/cluster/sharedcaps"
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/http"
@@ -236,7 +236,7 @@ func (s *several) check() http.Check {
 }
 
 // metrics are the node's figures.
-func (s *several) metrics(counts *keepers.Stats) []prometheus.Collector {
+func (s *several) metrics(counts *sharedcaps.Stats) []prometheus.Collector {
 	st := s.node.Stats()
 	return []prometheus.Collector{
 		gauge("dialler_cluster_joined", "1 while the node has its lease, 0 while it is fenced or was never let in.", func() float64 {
@@ -282,9 +282,9 @@ var (
 	_ commands          = (*routing.Router)(nil)
 	_ actors.Membership = (*lease)(nil)
 	_ cluster.Owners    = (*persistence.Owners)(nil)
-	_ keepers.Node      = (*cluster.Node)(nil)
-	_ keepers.Tree      = (*actors.Tree)(nil)
-	_ actors.Keepers    = (*keepers.Keepers)(nil)
+	_ sharedcaps.Node   = (*cluster.Node)(nil)
+	_ sharedcaps.Tree   = (*actors.Tree)(nil)
+	_ actors.Keepers    = (*sharedcaps.Keepers)(nil)
 )
 
 // owner carries out what is asked of campaigns and calls.

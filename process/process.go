@@ -25,9 +25,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/actors"
+	"dialler/actors/cluster/gateway"
 	"dialler/actors/cluster/link"
-	"dialler/actors/gateway"
-	"dialler/actors/keepers"
+	"dialler/actors/cluster/sharedcaps"
 	"dialler/engine"
 	"dialler/engine/run"
 	"dialler/http"
@@ -68,7 +68,7 @@ type Process struct {
 	hooks    *webhookMetrics
 	// eligibility asks before a dial, where the installation or the campaign wants it.
 	eligibility *eligibilityHook
-	keepers     *keepers.Keepers
+	keepers     *sharedcaps.Keepers
 	api         *http.Server
 	front       *Front
 
@@ -225,7 +225,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 			Carrier: p.capacity.carriers.Choose, Failed: p.capacity.carriers.Failed, SentBy: p.lease.SentBy, Log: log})
 		p.closing = append(p.closing, p.gateway.Close)
 		ports.Membership, ports.Telephony, ports.Media, ports.Elsewhere = p.lease, p.gateway, p.gateway, p.gateway
-		p.keepers = keepers.New(p.clock, log)
+		p.keepers = sharedcaps.New(p.clock, log)
 		ports.Keepers = p.keepers
 	}
 	p.tree, err = actors.Start(ctx, actors.Config{

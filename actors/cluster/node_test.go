@@ -14,7 +14,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 
 	"dialler/actors/cluster/link"
-	"dialler/actors/routing"
+	"dialler/actors/cluster/routing"
 	"dialler/engine"
 	"dialler/engine/ownership"
 )

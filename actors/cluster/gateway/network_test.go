@@ -11,8 +11,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"dialler/actors/cluster/gateway"
 	"dialler/actors/cluster/link"
-	"dialler/actors/gateway"
 	"dialler/engine"
 )
 

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"dialler/actors"
-	"dialler/actors/gateway"
+	"dialler/actors/cluster/gateway"
 	"dialler/engine"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/actors"
+	"dialler/actors/cluster/gateway"
 	"dialler/actors/cluster/link"
-	"dialler/actors/gateway"
 	"dialler/engine"
 )
 
@@ -18,7 +18,7 @@ import (
 // and events of a usual one, through ports that answer at once. µs-cpu/call is the
 // user and system time of the process, both nodes together.
 //
-//	go test ./actors/gateway -run '^$' -bench Call
+//	go test ./actors/cluster/gateway -run '^$' -bench Call
 
 type promptCall struct {
 	leg   func(engine.LegEvent)

@@ -1,4 +1,4 @@
-// Package carriers chooses which node of a cluster carries a new call, by what
+// Package placement chooses which node of a cluster carries a new call, by what
 // the nodes tell each other every second.
 //
 // What it must not know: the rules of the choice (engine/placement), how messages
@@ -7,7 +7,7 @@
 // A report may be late; who is not heard for three seconds
 // gets no call. Nodes tell at most Audience others a second, so that what a node
 // sends and hears does not grow with the cluster.
-package carriers
+package placement
 
 import (
 	"context"

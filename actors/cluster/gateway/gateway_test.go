@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dialler/actors"
-	"dialler/actors/gateway"
+	"dialler/actors/cluster/gateway"
 	"dialler/engine"
 )
 

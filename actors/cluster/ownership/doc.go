@@ -1,4 +1,4 @@
-// Package tenure has a node act for the campaigns that it owns, for as long as it
+// Package ownership has a node act for the campaigns that it owns, for as long as it
 // owns them: it adopts those that nobody acts for, stops the actors of those that
 // are another node's, and hands them on when it is drained.
 //
@@ -12,4 +12,4 @@
 //   - What cannot be done now (the database is away, actors do not stop) is tried
 //     again in the next round, a second later.
 //   - One round at a time: nothing is adopted while campaigns are handed over.
-package tenure
+package ownership

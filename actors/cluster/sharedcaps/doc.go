@@ -1,4 +1,4 @@
-// Package keepers has one node of a cluster keep the count of each trunk's calls
+// Package sharedcaps has one node of a cluster keep the count of each trunk's calls
 // a second and channels, each bot's seats and each number's calls, and asks that
 // node for the others (rules: engine/quota, ADR 30).
 //
@@ -12,4 +12,4 @@
 //
 // Questions and what is given back go over the link of the two nodes (package link),
 // which gathers them for a few milliseconds.
-package keepers
+package sharedcaps

@@ -1,4 +1,4 @@
-package keepers
+package sharedcaps
 
 import (
 	"bytes"
