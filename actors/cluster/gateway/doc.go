@@ -11,13 +11,9 @@
 //
 // # Order and loss
 //
-// Between two nodes there is one link. It numbers what it sends, keeps it until
-// the other side has dealt with it, sends again what got lost, and drops what
-// comes twice: a link needs nothing of the transport but that some messages
-// arrive. Commands are carried out in the order in which they were given, and an
-// acknowledgement means that they were.
-//
-// What is told waits a few milliseconds for what else is: under load a frame holds
+// Commands and events go over the link of the two nodes (package link): in the order in
+// which they were given, and once. An acknowledgement means that a command was carried
+// out. What is told waits a few milliseconds for what else is: under load a frame holds
 // what many calls have to say, and its cost is divided by them.
 //
 // # Owners
@@ -39,8 +35,6 @@
 //
 // # Clocks
 //
-// Boot-time clocks of two machines have nothing in common. Every frame carries
-// the sender's reading and the last one it has got, so that each side knows
-// between which bounds the difference is. A send-by time is converted with the
-// bound that makes it earlier, never later; times of events with the middle.
+// A send-by time is a reading of the owner's boot-time clock. The link converts it so
+// that it is never later on the node that sends; times of events as well as it can.
 package gateway
