@@ -23,6 +23,9 @@ const (
 	// doubtAfter is how long nothing may have come of the other side: after it the
 	// other is asked whether it is there before it is told anything.
 	doubtAfter = Heartbeat + Heartbeat/2
+	// strangeFor is how long a node that was never heard may be silent before it is in
+	// the log.
+	strangeFor = 5 * time.Second
 	// goneFor is how long a node whose lease is over may be silent before what waits for
 	// it is dropped.
 	goneFor = 30 * time.Second
@@ -82,6 +85,7 @@ type Link struct {
 	heard    engine.BootTime // when something came, or the link began
 	doubt    bool            // the connection broke since
 	foreign  bool            // the other speaks other versions
+	warned   bool            // it is in the log that the other is not heard
 	wrote    engine.BootTime
 	resendIn time.Duration
 	// Times at which something is due, 0 = nothing is.
@@ -254,6 +258,10 @@ func (l *Link) next() (b []byte, wait time.Duration) {
 		l.withdrawAll()
 	}
 	idle := l.live == 0 && l.calls == 0 && !asked
+	if !idle && !l.warned && l.stamp == 0 && time.Duration(now-l.heard) > strangeFor {
+		l.warned = true
+		l.of.cfg.Log.Warn().Int32("node", int32(l.peer)).Msg("another node is not heard: it is cut off, or runs a release whose messages are others (docs/upgrade.md)")
+	}
 	strange := !idle && (l.strange(now) || asked && l.calls == 0)
 	beat := Heartbeat
 	if strange && (l.doubt || time.Duration(now-l.heard) > Heartbeat) {
