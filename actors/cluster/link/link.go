@@ -163,7 +163,8 @@ func (l *Link) queued(p parcel, gather time.Duration) (wake bool) {
 	l.live++
 	l.waiting += len(p.b)
 	at := l.of.cfg.Clock.Boot().Add(gather)
-	wake = l.gatherAt == 0 || at < l.gatherAt || len(l.queue)-l.sent == gatherMost
+	// It may rest although something is due, if all of that was withdrawn.
+	wake = l.live == 1 || l.gatherAt == 0 || at < l.gatherAt || len(l.queue)-l.sent == gatherMost
 	if l.gatherAt == 0 || at < l.gatherAt {
 		l.gatherAt = at
 	}
@@ -236,7 +237,7 @@ func (l *Link) run() {
 func (l *Link) rest() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.running = len(l.wake) > 0
+	l.running = len(l.wake) > 0 || l.live > 0
 	return !l.running
 }
 

@@ -36,7 +36,7 @@ func TestEachMessageArrivesOnceAndInOrder(t *testing.T) {
 				return b
 			}
 			b := begin()
-			told, toldBack := map[engine.Incarnation][]int{}, 0
+			told, toldBack := map[engine.Incarnation][]int{}, map[engine.Incarnation][]int{}
 			type question struct {
 				asking
 				n  int
@@ -51,7 +51,7 @@ func TestEachMessageArrivesOnceAndInOrder(t *testing.T) {
 					told[life] = append(told[life], i)
 				case 3:
 					b.To(1).Tell("n", 0, true, say(i))
-					toldBack++
+					toldBack[life] = append(toldBack[life], i)
 				case 4, 5:
 					q := &question{n: i, to: life}
 					asked = append(asked, q)
@@ -72,7 +72,6 @@ func TestEachMessageArrivesOnceAndInOrder(t *testing.T) {
 					b.Close()
 					a.Gone(life)
 					delete(told, life) // of what it was told it need not have heard all
-					toldBack = -1 << 30
 					life++
 					b = begin()
 				}
@@ -93,8 +92,11 @@ func TestEachMessageArrivesOnceAndInOrder(t *testing.T) {
 					wrong = append(wrong, fmt.Sprintf("%d heard %v", id, h.list()))
 				}
 			}
-			if !slices.IsSorted(back.list()) || toldBack >= 0 && len(back.list()) != toldBack {
-				wrong = append(wrong, fmt.Sprintf("heard %v of %d", back.list(), toldBack))
+			for id := range lives { // of a life that is over the beginning may be all
+				got, want := back.of(id), toldBack[id]
+				if len(got) > len(want) || !slices.Equal(got, want[:len(got)]) || id == life && len(got) < len(want) {
+					wrong = append(wrong, fmt.Sprintf("%d told %v and was heard to say %v", id, want, got))
+				}
 			}
 			for _, q := range asked {
 				heard := slices.Contains(lives[q.to].list(), q.n)
@@ -140,6 +142,27 @@ func TestACutOfThirteenSecondsLosesNothingAndBringsNoOldQuestion(t *testing.T) {
 		}
 		if first.got != 2 || !errors.Is(during.err, ErrNotSent) || during.at.Sub(began) != 3*time.Second {
 			t.Errorf("before %d, %v; meanwhile %v after %s", first.got, first.err, during.err, during.at.Sub(began))
+		}
+	})
+}
+
+func TestWhatIsToldAfterAllElseWasWithdrawnArrives(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		a, b := n.join(1, 0), n.join(2, 0)
+		var h heard
+		b.On("n", h.take)
+		n.set(0, 0, 0, true)
+		var q asking
+		a.To(2).Ask(Question{Name: "n", Within: time.Second, Say: say(1), Then: q.then})
+		pause(3 * time.Second)
+		a.To(2).Tell("n", time.Millisecond, true, say(2))
+		pause(5 * time.Minute)
+		n.set(0, 0, 0, false)
+		pause(time.Minute)
+		if got := h.list(); !slices.Equal(got, []int{2}) || !errors.Is(q.err, ErrNotSent) {
+			t.Errorf("heard %v, the question: %v", got, q.err)
 		}
 	})
 }

@@ -131,6 +131,18 @@ func (h *heard) list() []int {
 	return append([]int(nil), h.all...)
 }
 
+// of lists what one node told.
+func (h *heard) of(id engine.Incarnation) (all []int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, n := range h.all {
+		if h.from[i] == id {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
 // asking keeps what became of a question.
 type asking struct {
 	mu    sync.Mutex
