@@ -71,18 +71,79 @@ var importRules = []importRule{
 		third:  []string{"github.com/nyaruka/phonenumbers"},
 		remedy: "the core is pure Go on the standard library and phonenumbers"},
 
+	// The tree of actors: each package knows those below it and never the composition.
+	{dir: "actors",
+		ours: []string{"engine/...", "actors/call", "actors/campaign", "actors/dialout", "actors/fleet", "actors/host",
+			"actors/lease", "actors/number", "actors/ports", "actors/trunk", "actors/writer"},
+		third:  []string{"github.com/asynkron/protoactor-go", "github.com/rs/zerolog"},
+		remedy: "actors puts the tree together and knows no adapter and no cluster: take what it needs through actors.Ports"},
+	{dir: "actors/host",
+		ours:   []string{"engine"},
+		third:  []string{"github.com/asynkron/protoactor-go", "github.com/rs/zerolog"},
+		remedy: "host runs any actor and knows none: what an actor needs is a value of the caller's"},
+	{dir: "actors/ports",
+		ours:   []string{"engine/..."},
+		remedy: "ports says in engine's words what calls need of the world: it has no code and no third party"},
+	{dir: "actors/lease",
+		ours:   []string{"engine/..."},
+		remedy: "lease has the rules and messages that trunk, number and fleet share: it knows no actor"},
+	{dir: "actors/writer",
+		ours:   []string{"engine/...", "actors/host"},
+		third:  []string{"github.com/asynkron/protoactor-go", "github.com/rs/zerolog"},
+		remedy: "a writer does not know who writes: the answer goes to the sender that the message names"},
+	{dir: "actors/number",
+		ours:   []string{"engine/...", "actors/cluster/link", "actors/host", "actors/lease"},
+		third:  []string{"github.com/asynkron/protoactor-go"},
+		remedy: "who owns a number does not know who calls from it: take a function or a PID in Deps"},
+	{dir: "actors/trunk",
+		ours:   []string{"engine/...", "actors/cluster/link", "actors/host", "actors/lease"},
+		third:  []string{"github.com/asynkron/protoactor-go"},
+		remedy: "who owns a trunk does not know who calls over it: take a function or a PID in Deps"},
+	{dir: "actors/fleet",
+		ours:   []string{"engine/...", "actors/cluster/link", "actors/host", "actors/lease"},
+		third:  []string{"github.com/asynkron/protoactor-go"},
+		remedy: "who owns the seats does not know who takes them: take a function or a PID in Deps"},
+	{dir: "actors/call",
+		ours:   []string{"engine/...", "actors/host", "actors/ports", "actors/fleet", "actors/trunk"},
+		third:  []string{"github.com/asynkron/protoactor-go"},
+		remedy: "a call's shell knows trunks and bots, not whether a campaign or a dialout has it: that passes its own effects in"},
+	{dir: "actors/dialout",
+		ours: []string{"engine/...", "actors/host", "actors/writer", "actors/number", "actors/trunk", "actors/fleet",
+			"actors/call"},
+		third:  []string{"github.com/asynkron/protoactor-go"},
+		remedy: "calls outside campaigns know nothing of campaigns: take a function in Deps"},
+	{dir: "actors/campaign",
+		ours: []string{"engine/...", "actors/host", "actors/writer", "actors/number", "actors/trunk", "actors/fleet",
+			"actors/call"},
+		third:  []string{"github.com/asynkron/protoactor-go"},
+		remedy: "campaigns know nothing of the calls outside them: take a function in Deps"},
+	{dir: "actors/actortest",
+		ours:   []string{"engine/...", "actors/..."},
+		third:  []string{"github.com/asynkron/protoactor-go"},
+		remedy: "only tests import it: it is the world around a tree, and what makes its actors fault"},
+	{dir: "actors/cluster/gateway",
+		ours:   []string{"engine/...", "actors/ports", "actors/host", "actors/cluster/link"},
+		third:  []string{"github.com/rs/zerolog"},
+		remedy: "the gateway stands in front of the ports of calls: it knows them and no actor"},
 	{dir: "actors/cluster/link",
 		ours:   []string{"engine/..."},
 		third:  []string{"github.com/rs/zerolog"},
 		remedy: "the link knows neither what is said over it nor what carries its frames: let the caller describe the one and bring the other"},
+	{dir: "actors/cluster/placement",
+		ours:   []string{"engine/...", "actors/cluster/link"},
+		remedy: "who carries a call is engine/placement's rule; here nodes only tell each other what they can carry"},
+	{dir: "actors/cluster/sharedcaps",
+		ours:   []string{"engine/...", "actors/cluster/link"},
+		third:  []string{"github.com/rs/zerolog"},
+		remedy: "who keeps a count does not know what is counted: the tree has that"},
 	{dir: "actors/cluster/routing",
 		ours:   []string{"engine/...", "actors/cluster/link"},
 		third:  []string{"github.com/rs/zerolog"},
 		remedy: "routing knows the tree and the nodes by the interfaces that it declares"},
 	{dir: "actors/...",
-		ours:   []string{"engine/...", "actors/..."},
+		ours:   []string{"engine/..."},
 		third:  []string{"github.com/asynkron/protoactor-go", "github.com/rs/zerolog"},
-		remedy: "actors touch the world through the ports of actors/ports.go: add a method there and let the adapter have it"},
+		remedy: "what belongs to the cluster knows the tree by interfaces of its own: process connects the two"},
 
 	{dir: "actors/cluster",
 		ours: []string{"engine/...", "actors/..."},
@@ -134,13 +195,13 @@ var importRules = []importRule{
 var (
 	testOurs   = []string{"bench/..."}
 	testOursOf = map[string][]string{
-		"engine":  {"persistence/storetest"}, // the promises that memstore keeps as PostgreSQL does
-		"actors":  {"persistence/storetest"}, // and the store of the actor tests, made of it
-		"process": {"command", "actors/..."}, // the test binary is the program, when a test asks for that
+		"engine":  {"persistence/storetest"},                                                                      // the promises that memstore keeps as PostgreSQL does
+		"actors":  {"persistence/storetest", "actors/actortest", "actors/cluster/gateway", "actors/cluster/link"}, // and the store of the actor tests, made of it; whole trees
+		"process": {"command", "actors/..."},                                                                      // the test binary is the program, when a test asks for that
 	}
 	testThird   = []string{"pgregory.net/rapid", "go.uber.org/goleak"}
 	testThirdOf = map[string][]string{
-		"actors":  {"google.golang.org/protobuf"},                                                                                                               // messages of protoactor's remote
+		"actors":  {"google.golang.org/protobuf", "github.com/asynkron/protoactor-go"},                                                                          // messages of protoactor's remote
 		"http":    {"github.com/getkin/kin-openapi"},                                                                                                            // answers against openapi.yaml
 		"process": {"github.com/getkin/kin-openapi", "github.com/jackc/pgx", "github.com/fasthttp/websocket", "github.com/standard-webhooks/standard-webhooks"}, // rows behind the dialler's back; a bot of the test's own
 	}
@@ -416,8 +477,12 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 	f("engine/contact/machine.go", importing("github.com/nyaruka/phonenumbers"), "engine/contact may not import github.com/nyaruka/phonenumbers")
 	f("engine/number/parse.go", importing("github.com/nyaruka/phonenumbers", "dialler/engine"))
 	f("engine/number/parse.go", importing("github.com/rs/zerolog"), "engine/number may not import github.com/rs/zerolog")
-	f("actors/run.go", importing("dialler/engine/pacing", "github.com/asynkron/protoactor-go/actor", "github.com/rs/zerolog"))
-	f("actors/run.go", importing("dialler/sipstack"), "actors may not import dialler/sipstack")
+	f("actors/tree.go", importing("dialler/actors/campaign", "github.com/asynkron/protoactor-go/actor", "github.com/rs/zerolog"))
+	f("actors/tree.go", importing("dialler/sipstack"), "actors may not import dialler/sipstack")
+	f("actors/campaign/run.go", importing("dialler/engine/run", "dialler/actors/trunk", "github.com/asynkron/protoactor-go/actor"))
+	f("actors/campaign/run.go", importing("dialler/actors"), "actors/campaign may not import dialler/actors")
+	f("actors/campaign/run.go", importing("dialler/actors/dialout"), "actors/campaign may not import dialler/actors/dialout")
+	f("actors/number/pool.go", importing("dialler/actors/campaign"), "actors/number may not import dialler/actors/campaign")
 	f("actors/cluster/lookup.go", importing("dialler/actors", "github.com/asynkron/protoactor-go/cluster"))
 	f("actors/cluster/lookup.go", importing("dialler/persistence"), "actors/cluster may not import dialler/persistence")
 	f("actors/cluster/wire.go", importing("google.golang.org/grpc/keepalive", "go.etcd.io/etcd/client/v3"))

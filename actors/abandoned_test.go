@@ -110,7 +110,7 @@ func TestASeatHeldForALineOutlivesACrashOfTheRun(t *testing.T) {
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "ten lines ring", func() bool { return r.world.LiveCalls() == 10 })
 		for range 3 {
-			r.tree.Crash("run", r.id, "")
+			r.faults.Crash("run", r.id, "")
 			time.Sleep(7 * time.Second) // virtual
 			if n := r.world.LiveCalls(); n > 10 {
 				t.Errorf("%d lines at ten seats", n)
@@ -148,7 +148,7 @@ func TestWhoWaitsForASeatStandsAside(t *testing.T) {
 			}
 		})
 		r.abandonedBefore(time.Hour, rest...)
-		r.tree.Crash("run", r.id, "") // it looks at the list anew
+		r.faults.Crash("run", r.id, "") // it looks at the list anew
 		r.until(2*time.Hour, "campaign completed", r.completed)
 		if d := r.detail(); d.Counters.Completed+d.Counters.Abandoned != 600 {
 			t.Errorf("%+v", d.Counters)

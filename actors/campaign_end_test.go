@@ -73,7 +73,7 @@ func TestAHandOverAnswersWhatIsUnderWay(t *testing.T) {
 			at := time.Duration(round) * 50 * time.Millisecond
 			released.Go(func() {
 				time.Sleep(at) // virtual
-				if err := r.tree.Release(context.Background(), r.id); err != nil {
+				if err := r.tree.Ownership().Release(context.Background(), r.id); err != nil {
 					t.Error(err)
 				}
 			})
@@ -90,8 +90,8 @@ func TestAHandOverAnswersWhatIsUnderWay(t *testing.T) {
 				t.Fatalf("a hand-over after %v: answers %v, the last after %v", at, codes, longest)
 			}
 			released.Wait()
-			r.tree.Adopt(r.id)
-			r.tree.Left(r.id)
+			r.tree.Ownership().Adopt(r.id)
+			r.tree.Ownership().Left(r.id)
 			r.until(time.Minute, "it acts", func() bool { return r.detail().Live.InProgress == 10 })
 		}
 	})

@@ -17,6 +17,9 @@ import (
 
 	"dialler/actors"
 	"dialler/actors/actortest"
+	"dialler/actors/call"
+	campaignactor "dialler/actors/campaign"
+	"dialler/actors/lease"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
@@ -49,21 +52,22 @@ type rig struct {
 	world     *actortest.World
 	spool     *actortest.Spool // nil: none
 	tree      *actors.Tree
+	faults    *actortest.Faults // of that tree
 	id        engine.CampaignID
 
 	member  actors.Membership // nil: alone
 	held    *heldBack         // nil: INVITEs leave at once
-	configs actors.Configs
-	hook    actors.Eligibility // nil: nobody is asked before a dial
+	configs campaignactor.Configs
+	hook    call.Eligibility // nil: nobody is asked before a dial
 	optOut  byte
 	cap     int           // calls to a number within a day
 	tick    time.Duration // 0: as by default
 	step    atomic.Int64  // of the wall clock
 	life    atomic.Pointer[life]
-	// keepers: nil: the counts of trunks, bots and numbers are the tree's own.
-	keepers actors.Keepers
-	said    bytes.Buffer // the log of all trees, by way of log
-	log     io.Writer
+	// sharedCaps: nil: the counts of trunks, bots and numbers are the tree's own.
+	sharedCaps lease.SharedCaps
+	said       bytes.Buffer // the log of all trees, by way of log
+	log        io.Writer
 }
 
 // life is one tree of a rig; bots post while it is still coming up.
@@ -137,12 +141,13 @@ func (r *rig) start() {
 	}
 	l := &life{up: make(chan struct{})}
 	r.life.Store(l)
-	ports := actors.Ports{Store: r.store, Telephony: r.world, Media: r.world,
-		Clock: bubbleClock{time.Now().Add(-time.Hour), &r.step}, Configs: r.configs, Eligibility: r.hook}
+	r.faults = new(actortest.Faults)
+	ports := actors.Ports{Store: r.store, Telephony: r.world, Media: r.world, Configs: r.configs, Eligibility: r.hook,
+		Clock: r.faults.Clock(bubbleClock{time.Now().Add(-time.Hour), &r.step})}
 	if r.spool != nil {
 		ports.Spool = r.spool
 	}
-	ports.Membership, ports.Keepers = r.member, r.keepers
+	ports.Membership, ports.SharedCaps = r.member, r.sharedCaps
 	if r.far {
 		r.goFar(&ports)
 	}
@@ -151,7 +156,7 @@ func (r *rig) start() {
 		ports.Telephony = r.held
 	}
 	tree, err := actors.Start(context.Background(), actors.Config{RecordRun: replayed(r.t), Tick: r.tick,
-		OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap,
+		Actors: r.faults.Options(), OptOutDigit: r.optOut, CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap,
 		Log: zerolog.New(zerolog.MultiLevelWriter(zerolog.NewTestWriter(r.t), r.log)).Level(zerolog.WarnLevel)}, ports)
 	if err != nil {
 		r.t.Fatal(err)
@@ -162,11 +167,11 @@ func (r *rig) start() {
 
 // replayed has the beginning of every run's life replayed at the end of the test: its
 // inputs lead to the same effects again.
-func replayed(t *testing.T) func(engine.CampaignID, run.Config) actors.RunRecorder {
+func replayed(t *testing.T) func(engine.CampaignID, run.Config) campaignactor.RunRecorder {
 	if crc32.ChecksumIEEE([]byte(t.Name()))%replayEach != 0 {
 		return nil
 	}
-	return func(id engine.CampaignID, cfg run.Config) actors.RunRecorder {
+	return func(id engine.CampaignID, cfg run.Config) campaignactor.RunRecorder {
 		r := replay.NewShort(id, cfg)
 		t.Cleanup(func() {
 			if err := r.Verify(); err != nil && !t.Failed() {
@@ -303,18 +308,18 @@ func (r *rig) check() {
 		r.t.Errorf("%d overlapping calls", r.world.Overlaps)
 	}
 	st := r.tree.Stats()
-	if n := st.Illegal.Load(); n > 0 {
+	if n := st.Calls.Illegal.Load(); n > 0 {
 		r.t.Errorf("%d events were refused by machines", n)
 	}
-	if n := st.TrunkLeases.Load(); n != 0 {
+	if n := st.Trunks.Leases.Load(); n != 0 {
 		r.t.Errorf("%d trunk leases are held", n)
 	}
-	if n := st.SlotLeases.Load(); n != 0 {
+	if n := st.Numbers.Leases.Load(); n != 0 {
 		r.t.Errorf("%d number leases are held", n)
 	}
 	time.Sleep(time.Minute) // virtual: seats go back
 	synctest.Wait()
-	if n := st.SeatsHeld.Load(); n != 0 {
+	if n := st.Fleet.SeatsHeld.Load(); n != 0 {
 		r.t.Errorf("%d seats are held", n)
 	}
 }

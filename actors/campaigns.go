@@ -1,166 +1,131 @@
 package actors
 
 import (
-	"maps"
-	"slices"
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"io"
+	"strings"
 
-	"github.com/asynkron/protoactor-go/actor"
-
+	campaignactor "dialler/actors/campaign"
 	"dialler/engine"
-	"dialler/engine/ownership"
+	"dialler/engine/campaign"
+	core "dialler/engine/run"
 )
 
-// campaigns is the guardian: it brings a campaign's actors up when it is
-// touched and passes everything else on to its run.
-type campaigns struct {
-	d    *deps
-	runs map[engine.CampaignID]*actor.PID // campaign-<id> supervisors
-	// leaving are campaigns on their way to another node: no request brings one
-	// up again.
-	leaving map[engine.CampaignID]struct{}
-	// endings are those whose actors are being stopped.
-	endings map[engine.CampaignID]*ending
+// toRun is a request to a campaign's run.
+func toRun(id engine.CampaignID, msg any) any {
+	return &campaignactor.ForCampaign{Campaign: id, Msg: msg}
 }
 
-func newCampaigns(d *deps) *campaigns {
-	return &campaigns{d: d, runs: map[engine.CampaignID]*actor.PID{}, leaving: map[engine.CampaignID]struct{}{},
-		endings: map[engine.CampaignID]*ending{}}
+// Act carries out a lifecycle command.
+func (t *Tree) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error) {
+	if err := t.writers.Database.Err(); err != nil {
+		return campaign.Detail{}, err
+	}
+	return ask[campaign.Detail](ctx, t, t.campaigns, toRun(cmd.Campaign, &core.Act{Command: cmd}))
 }
 
-type (
-	// wake brings a campaign up, whatever it then finds to do.
-	wake struct{ Campaign engine.CampaignID }
-	// forCampaign carries a request to a campaign's run.
-	forCampaign struct {
-		Campaign engine.CampaignID
-		Msg      any
-	}
-	// ifUp carries a request to a campaign's run if that is up; else the answer
-	// is nil.
-	ifUp struct {
-		Campaign engine.CampaignID
-		Msg      any
-	}
-	// everyRun carries news to the runs that are up.
-	everyRun struct{ Msg any }
-	// campaignGone stops the actors of a campaign that does not exist, or that is
-	// not this node's.
-	campaignGone struct{ Campaign engine.CampaignID }
-	// areYouThere is answered as soon as it is read.
-	areYouThere struct{}
-)
-
-func (c *campaigns) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
-	case *wake:
-		if !c.waits(m.Campaign, m, nil) {
-			c.run(ctx, m.Campaign)
+// Detail is the campaign as it stands, with its live figures.
+func (t *Tree) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
+	if err := t.writers.Database.Err(); err != nil { // nobody can be brought up now
+		d, up, askErr := t.DetailIfUp(ctx, id)
+		if askErr != nil || up {
+			return d, askErr
 		}
-	case *forCampaign:
-		c.pass(ctx, m, ctx.Sender())
-	case *ifUp:
-		if pid := c.runs[m.Campaign]; pid != nil {
-			ctx.RequestWithCustomSender(pid, m.Msg, ctx.Sender())
-			return
-		}
-		reply(c.d, ctx.Sender(), nil, nil)
-	case *areYouThere:
-		reply(c.d, ctx.Sender(), nil, nil)
-	case *campaignGone:
-		if pid := c.runs[m.Campaign]; pid != nil {
-			c.end(ctx, m.Campaign, &ending{pid: pid})
-		}
-	case *lastWordSaid:
-		c.lastWordSaid(ctx, m)
-	case *lastWordLate:
-		c.lastWordLate(ctx, m)
-	case *whoIsUp:
-		reply(c.d, ctx.Sender(), slices.Sorted(maps.Keys(c.runs)), nil)
-	case *whoDials:
-		pids := slices.Collect(maps.Values(c.runs))
-		for _, e := range c.endings {
-			pids = append(pids, e.pid)
-		}
-		reply(c.d, ctx.Sender(), pids, nil)
-	case *letGo:
-		c.letGo(ctx, m.Campaign)
-	case *hasLeft:
-		delete(c.leaving, m.Campaign)
-	case *actor.Terminated:
-		c.terminated(ctx, m.Who)
-	case *databaseState:
-		c.every(ctx, m)
-	case *everyRun:
-		c.every(ctx, m.Msg)
-	case *crash:
-		panic("fault injected")
+		return d, err
 	}
+	return ask[campaign.Detail](ctx, t, t.campaigns, toRun(id, &core.Detail{}))
 }
 
-func (c *campaigns) every(ctx actor.Context, msg any) {
-	for _, pid := range c.runs {
-		ctx.Send(pid, msg)
-	}
+// DetailIfUp is Detail for a campaign whose actors are up, and up is false for
+// any other: nothing has happened to it since this process began, so its row
+// and tables say it all.
+func (t *Tree) DetailIfUp(ctx context.Context, id engine.CampaignID) (d campaign.Detail, up bool, err error) {
+	v, err := ask[any](ctx, t, t.campaigns, &campaignactor.IfUp{Campaign: id, Msg: &core.Detail{}})
+	d, up = v.(campaign.Detail)
+	return d, up, err
 }
 
-// pass hands a request to a campaign's run, now or once its actors have stopped.
-func (c *campaigns) pass(ctx actor.Context, m *forCampaign, sender *actor.PID) {
-	if _, leaves := c.leaving[m.Campaign]; leaves {
-		reply(c.d, sender, nil, ownership.ErrNotOwner)
-		return
+// AddContacts adds contacts to a draft that never ran or a running campaign.
+func (t *Tree) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error) {
+	if err := t.writers.Database.Err(); err != nil {
+		return campaign.AddReport{}, err
 	}
-	if !c.waits(m.Campaign, m, sender) {
-		ctx.RequestWithCustomSender(c.run(ctx, m.Campaign), m.Msg, sender)
-	}
+	return ask[campaign.AddReport](ctx, t, t.campaigns, toRun(cmd.Campaign, &core.AddRows{Command: cmd}))
 }
 
-func (c *campaigns) run(ctx actor.Context, id engine.CampaignID) *actor.PID {
-	if pid, ok := c.runs[id]; ok {
-		return pid
+// AddBatch is AddContacts for a list of which each item is judged by itself; the
+// reply is stored with the contacts when the command carries an Idempotency.
+func (t *Tree) AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.BatchReply, error) {
+	if err := t.writers.Database.Err(); err != nil {
+		return campaign.BatchReply{}, err
 	}
-	d := c.d
-	props := d.props(func() actor.Actor { return &campaignActor{d: d, id: id} },
-		actor.WithSupervisor(guard(d, "campaign", runRestarts)))
-	name := "campaign-" + string(id)
-	pid, err := ctx.SpawnNamed(props, name)
-	if err != nil {
-		// The guardian was restarted; the campaign lives on under its name.
-		pid = actor.NewPID(ctx.ActorSystem().Address(), ctx.Self().Id+"/"+name)
-	}
-	pid = again(pid)
-	ctx.Watch(pid)
-	c.runs[id] = pid
-	return pid
+	return ask[campaign.BatchReply](ctx, t, t.campaigns, toRun(cmd.Campaign,
+		&core.AddRows{Command: cmd.AddContacts, Batch: &cmd}))
 }
 
-// campaignActor supervises one campaign's run, numbers and contacts. It keeps
-// nothing that a crash could lose, so none of its children is ever stopped for
-// a sibling's fault.
-type campaignActor struct {
-	d   *deps
-	id  engine.CampaignID
-	run *actor.PID
+// Trigger adds one contact and dials or queues it.
+func (t *Tree) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
+	if err := t.writers.Database.Err(); err != nil {
+		return campaign.TriggerReply{}, err
+	}
+	return ask[campaign.TriggerReply](ctx, t, t.campaigns, toRun(cmd.Campaign, &core.Trigger{Command: cmd}))
 }
 
-func (c *campaignActor) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
-	case *crashChild:
-		if m.child == "" {
-			panic("fault injected")
-		}
-		ctx.Send(actor.NewPID(c.run.Address, ctx.Self().Id+"/"+m.child), &crash{})
-	case *actor.Started:
-		d, id := c.d, c.id
-		cp, _ := ctx.SpawnNamed(d.props(func() actor.Actor { return &contactsActor{d: d} },
-			actor.WithSupervisor(supervise(d, "contact"))), "contacts")
-		np, _ := ctx.SpawnNamed(d.props(func() actor.Actor { return newPool(d, id) },
-			actor.WithSupervisor(supervise(d, "slot"))), "numbers")
-		l := new(lives)
-		c.run, _ = ctx.SpawnNamed(d.props(func() actor.Actor { return newRun(d, l, id, cp, np) }, d.mailboxes.of(id)), "run")
-	case actor.SystemMessage, actor.AutoReceiveMessage:
-	default:
-		if c.run != nil {
-			ctx.RequestWithCustomSender(c.run, ctx.Message(), ctx.Sender())
-		}
+// Exclude suppresses contacts of a campaign.
+func (t *Tree) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error) {
+	if err := t.writers.Database.Err(); err != nil {
+		return campaign.ExcludeReply{}, err
 	}
+	return ask[campaign.ExcludeReply](ctx, t, t.campaigns, toRun(cmd.Campaign, &core.Exclude{Command: cmd}))
+}
+
+// ExclusionsImported tells the history of a campaign that a file of numbers was
+// excluded.
+func (t *Tree) ExclusionsImported(ctx context.Context, cmd campaign.ExclusionsImported) error {
+	if err := t.writers.Database.Err(); err != nil {
+		return err
+	}
+	_, err := ask[any](ctx, t, t.campaigns, toRun(cmd.Campaign, &core.ExclusionsImported{Command: cmd}))
+	return err
+}
+
+// Lift takes an exclusion of a campaign back.
+func (t *Tree) Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply, error) {
+	if err := t.writers.Database.Err(); err != nil {
+		return campaign.LiftReply{}, err
+	}
+	return ask[campaign.LiftReply](ctx, t, t.campaigns, toRun(cmd.Campaign, &core.Lift{Command: cmd}))
+}
+
+// ActOnContact has an operator's word on one contact carried out; it returns once
+// that is durable.
+func (t *Tree) ActOnContact(ctx context.Context, cmd campaign.ActOnContact) error {
+	if err := t.writers.Database.Err(); err != nil {
+		return err
+	}
+	_, err := ask[any](ctx, t, t.campaigns, toRun(cmd.Campaign, &core.Operate{Command: cmd}))
+	return err
+}
+
+// Preflight says whether the campaign can be started and what is ahead of it.
+func (t *Tree) Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error) {
+	return ask[campaign.Readiness](ctx, t, t.campaigns, toRun(id, &core.Preflight{}))
+}
+
+// Import reads a file of contacts into a campaign (campaign.Imports).
+func (t *Tree) Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
+	return t.imports.Import(ctx, cmd, file)
+}
+
+// Figures gives what the campaigns published last, at most 200 of them.
+func (t *Tree) Figures() []campaignactor.Figures { return t.board.All() }
+
+// NewCampaignID is short enough to read out: "cmp_" and 10 characters.
+func NewCampaignID() engine.CampaignID {
+	var b [7]byte
+	_, _ = rand.Read(b[:])
+	s := base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])
+	return engine.CampaignID("cmp_" + strings.ToLower(s[:10]))
 }

@@ -73,15 +73,15 @@ func (a *asker) Ask(of ownership.Identity, question, undo []byte, then func([]by
 			}
 		})
 		if fate >= 10 { // the answer is what is lost
-			time.AfterFunc(way(), func() { a.bank.Serve(of, 2, question, lost) })
+			time.AfterFunc(way(), func() { a.bank.SharedCounts().Serve(of, 2, question, lost) })
 		}
 		return
 	}
 	time.AfterFunc(way(), func() {
 		if fate < 30 { // it comes twice
-			a.bank.Serve(of, 2, question, lost)
+			a.bank.SharedCounts().Serve(of, 2, question, lost)
 		}
-		a.bank.Serve(of, 2, question, func(b []byte) {
+		a.bank.SharedCounts().Serve(of, 2, question, func(b []byte) {
 			time.AfterFunc(way(), func() { then(b, asked, nil) })
 		})
 	})
@@ -89,7 +89,7 @@ func (a *asker) Ask(of ownership.Identity, question, undo []byte, then func([]by
 
 func (a *asker) Owe(of ownership.Identity, notice []byte) {
 	for range 1 + a.roll(2) {
-		time.AfterFunc(time.Duration(1+a.roll(900))*time.Millisecond, func() { a.bank.Take(of, notice) })
+		time.AfterFunc(time.Duration(1+a.roll(900))*time.Millisecond, func() { a.bank.SharedCounts().Take(of, notice) })
 	}
 }
 
@@ -107,12 +107,12 @@ func newKeptRig(t *testing.T, channels, seats int, edit func(*campaign.Settings)
 	})
 	clock := bubbleClock{time.Now().Add(-time.Hour), &r.step}
 	bank, err := actors.Start(t.Context(), actors.Config{Log: zerolog.Nop()},
-		actors.Ports{Store: r.store, Telephony: r.near, Media: r.near, Clock: clock, Membership: newLease(), Keepers: teller{}})
+		actors.Ports{Store: r.store, Telephony: r.near, Media: r.near, Clock: clock, Membership: newLease(), SharedCaps: teller{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := &asker{bank: bank, clock: clock, rng: rand.New(rand.NewPCG(3, 5))}
-	if err := bank.Count(t.Context(), keptCounts, true); err != nil {
+	if err := bank.SharedCounts().Count(t.Context(), keptCounts, true); err != nil {
 		t.Fatal(err)
 	}
 	over := make(chan struct{})
@@ -123,7 +123,7 @@ func newKeptRig(t *testing.T, channels, seats int, edit func(*campaign.Settings)
 			case <-over:
 				return
 			case <-time.After(30 * time.Second):
-				if err := bank.Count(context.Background(), keptCounts, false); err != nil {
+				if err := bank.SharedCounts().Count(context.Background(), keptCounts, false); err != nil {
 					t.Errorf("the books are not compared: %v", err)
 				}
 			}
@@ -134,7 +134,7 @@ func newKeptRig(t *testing.T, channels, seats int, edit func(*campaign.Settings)
 		comparing.Wait()
 		bank.Close()
 	})
-	r.member, r.keepers = newLease(), a
+	r.member, r.sharedCaps = newLease(), a
 	r.start()
 	return r, a
 }
@@ -163,8 +163,8 @@ func TestACampaignIsDialledByCountsOfAnotherNode(t *testing.T) {
 		r.check()
 		time.Sleep(3 * time.Minute) // virtual: what was lost is found by the database
 		synctest.Wait()
-		if st := a.bank.Stats(); st.TrunkLeases.Load() != 0 || st.SlotLeases.Load() != 0 || st.SeatsHeld.Load() != 0 {
-			t.Errorf("held in the end: %d channels, %d numbers, %d seats", st.TrunkLeases.Load(), st.SlotLeases.Load(), st.SeatsHeld.Load())
+		if st := a.bank.Stats(); st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 || st.Fleet.SeatsHeld.Load() != 0 {
+			t.Errorf("held in the end: %d channels, %d numbers, %d seats", st.Trunks.Leases.Load(), st.Numbers.Leases.Load(), st.Fleet.SeatsHeld.Load())
 		}
 	})
 }
@@ -215,7 +215,7 @@ func TestACallerIDIsInUseUntilTheLegOfALostCallIsOver(t *testing.T) {
 		r.world.RecoverTakes = rings
 		r.start()
 		defer func() { r.tree.Close() }()
-		r.tree.Adopt(r.id)
+		r.tree.Ownership().Adopt(r.id)
 		began := time.Now()
 		r.until(rings, "both are lost", func() bool {
 			lost := 0
@@ -259,7 +259,7 @@ func TestWhoIsCalledIsServedWhileANodeIsNotDeclaredGone(t *testing.T) {
 					}
 				}
 			})
-			if err := a.bank.Count(t.Context(), keptCounts, anew); err != nil {
+			if err := a.bank.SharedCounts().Count(t.Context(), keptCounts, anew); err != nil {
 				t.Fatal(err)
 			}
 			r.until(time.Minute, "all talk", func() bool { return r.detail().Live.InProgress == seats })

@@ -45,10 +45,10 @@ func TestACrashAtTheTopOfTheTreeHangsUpNobodyHoweverOftenItComes(t *testing.T) {
 				})
 				byes := r.world.Byes
 				for range 20 {
-					r.tree.Crash(target, "", "")
+					r.faults.Crash(target, "", "")
 				}
 				synctest.Wait()
-				if n := r.tree.Stats().Restarts.Load(); n != 20 {
+				if n := r.tree.Stats().Actors.Restarts.Load(); n != 20 {
 					t.Errorf("%d faults counted, want 20", n)
 				}
 				if r.world.Byes != byes || r.world.LiveCalls() != 6 {
@@ -78,10 +78,10 @@ func TestTheLogSaysWhereAnActorFaulted(t *testing.T) {
 		r.add(1)
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "a conversation", func() bool { return r.detail().Live.InProgress == 1 })
-		r.tree.Crash("contact", r.id, r.contactOf(number(0)).ID)
+		r.faults.Crash("contact", r.id, r.contactOf(number(0)).ID)
 		synctest.Wait()
 		if said := r.said.String(); !strings.Contains(said, "fault injected") || !strings.Contains(said,
-			"(*contactActor).turn") {
+			"(*contactActor).Receive") {
 			t.Errorf("%s", said)
 		}
 		r.until(time.Hour, "campaign completed", r.completed)
@@ -98,11 +98,11 @@ func TestAClosedTreeDoesNothingMore(t *testing.T) {
 		time.Sleep(5 * time.Second) // virtual
 		r.tree.Close()
 		synctest.Wait()
-		invites, commits := r.world.Invites, r.tree.Stats().Writer.Commits.Load()+r.tree.Stats().Writer.Failures.Load()
+		invites, commits := r.world.Invites, r.tree.Stats().Writers.Commits.Load()+r.tree.Stats().Writers.Failures.Load()
 		time.Sleep(10 * time.Minute) // virtual
 		synctest.Wait()
 		if r.world.Invites != invites ||
-			r.tree.Stats().Writer.Commits.Load()+r.tree.Stats().Writer.Failures.Load() != commits {
+			r.tree.Stats().Writers.Commits.Load()+r.tree.Stats().Writers.Failures.Load() != commits {
 			t.Errorf("a closed tree placed %d calls and wrote", r.world.Invites-invites)
 		}
 	})

@@ -89,12 +89,12 @@ func TestDialoutsAreAnsweredWhileTheKeeperOfSeatsComesAndGoes(t *testing.T) {
 			a.silence(false)
 			asked.Wait()
 			r.until(time.Hour, "completed", r.completed)
-			if n := r.tree.Stats().Restarts.Load(); n != 0 {
+			if n := r.tree.Stats().Actors.Restarts.Load(); n != 0 {
 				t.Errorf("%d faults", n)
 			}
 			time.Sleep(5 * time.Minute) // virtual: the books are compared
-			if st := a.bank.Stats(); st.TrunkLeases.Load() != 0 || st.SlotLeases.Load() != 0 || st.SeatsHeld.Load() != 0 {
-				t.Errorf("held in the end: %d channels, %d numbers, %d seats", st.TrunkLeases.Load(), st.SlotLeases.Load(), st.SeatsHeld.Load())
+			if st := a.bank.Stats(); st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 || st.Fleet.SeatsHeld.Load() != 0 {
+				t.Errorf("held in the end: %d channels, %d numbers, %d seats", st.Trunks.Leases.Load(), st.Numbers.Leases.Load(), st.Fleet.SeatsHeld.Load())
 			}
 		})
 	}

@@ -24,8 +24,8 @@ func TestADialoutThatIsRefusedGivesItsSeatBackAtOnce(t *testing.T) {
 		}
 		synctest.Wait()
 		st := r.tree.Stats()
-		if st.SeatsHeld.Load() != 0 || st.TrunkLeases.Load() != 0 || st.SlotLeases.Load() != 0 {
-			t.Errorf("held: %d seats, %d channels, %d numbers", st.SeatsHeld.Load(), st.TrunkLeases.Load(), st.SlotLeases.Load())
+		if st.Fleet.SeatsHeld.Load() != 0 || st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 {
+			t.Errorf("held: %d seats, %d channels, %d numbers", st.Fleet.SeatsHeld.Load(), st.Trunks.Leases.Load(), st.Numbers.Leases.Load())
 		}
 	})
 }
@@ -177,8 +177,8 @@ func TestAResultThatComesWhileADialoutRingsIsKeptOnce(t *testing.T) {
 			t.Errorf("%s, outcome %s, result %+v, %v", a.State, a.Outcome, a.Result, err)
 		}
 		st := r.tree.Stats()
-		if st.Restarts.Load() != 0 || st.Results.Load() != 1 || st.SeatsHeld.Load() != 0 {
-			t.Errorf("%d restarts, %d results, %d seats held; want 0, 1, 0", st.Restarts.Load(), st.Results.Load(), st.SeatsHeld.Load())
+		if st.Actors.Restarts.Load() != 0 || st.Calls.Results.Load() != 1 || st.Fleet.SeatsHeld.Load() != 0 {
+			t.Errorf("%d restarts, %d results, %d seats held; want 0, 1, 0", st.Actors.Restarts.Load(), st.Calls.Results.Load(), st.Fleet.SeatsHeld.Load())
 		}
 		r.peersOver()
 	})

@@ -1,7 +1,10 @@
 // Package actors is the campaign tree: one actor for each campaign's run,
 // contact, outbound number, trunk and the fleet, on protoactor-go. Actors own
 // concurrency, identity and order; every decision is asked of package engine,
-// every touch of the world goes through the ports of ports.go.
+// every touch of the world goes through the ports of ports.go. This package puts the
+// tree together (tree.go) and is its API; the actors are in the packages below: host
+// runs them, writer, number, trunk, fleet, dialout and campaign have one or a family
+// each, call has what the calls of campaigns and of dialout share.
 //
 //	/user
 //	 ├─ writer-*                    group commit to PostgreSQL
@@ -16,13 +19,13 @@
 //	         └─ contacts ─ contact-<id>
 //
 // What a contact and a call decide stands in package engine/call, which the
-// simulator drives too: contactActor and dialoutCall are its shells (callShell).
+// simulator drives too: the actors of contacts and dialouts are its shells (call.Shell).
 //
 // Receive does five things: decode, stamp the time once, Apply, carry out the
 // effects in order, reply. Nothing blocks in Receive: I/O runs outside and its
 // result comes back as a message. What a run decides stands in engine/run, what a
-// contact or a call outside campaigns decides in engine/call; run.go and
-// call_shell.go carry out what they say.
+// contact or a call outside campaigns decides in engine/call; campaign
+// and call carry out what they say.
 //
 // Order contract: what a step records is durable before its gated effects (the
 // INVITE, the ACK, an HTTP reply) leave. A campaign's writes pass through its

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dialler/actors"
+	"dialler/actors/call"
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -33,7 +33,7 @@ func (o *oracle) Eligible(ctx context.Context, q eligibility.Question) eligibili
 }
 
 // asking is a rig that asks before each dial.
-func asking(t *testing.T, o actors.Eligibility, contacts int, edit func(*campaign.Settings)) *rig {
+func asking(t *testing.T, o call.Eligibility, contacts int, edit func(*campaign.Settings)) *rig {
 	t.Helper()
 	r := newRig(t, steady(2*time.Second, 10*time.Second), edit)
 	r.tree.Close()
@@ -57,8 +57,8 @@ func TestAPauseThatComesWhileSomebodyIsAskedAboutHolds(t *testing.T) {
 		if r.world.Invited() != 0 {
 			t.Errorf("%d INVITEs after the pause", r.world.Invited())
 		}
-		if st := r.tree.Stats(); st.TrunkLeases.Load() != 0 || st.SlotLeases.Load() != 0 {
-			t.Errorf("leases: %d channels, %d numbers", st.TrunkLeases.Load(), st.SlotLeases.Load())
+		if st := r.tree.Stats(); st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 {
+			t.Errorf("leases: %d channels, %d numbers", st.Trunks.Leases.Load(), st.Numbers.Leases.Load())
 		}
 		r.act(campaign.ActionResume)
 		r.until(10*time.Minute, "completed", r.completed)
@@ -128,7 +128,7 @@ func TestWhoIsDeferredIsAskedAboutAgainAndWhoIsExcludedIsNot(t *testing.T) {
 
 func TestAHookThatTakesItsTimeDoesNotSlowThePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lasts := func(o actors.Eligibility) time.Duration {
+		lasts := func(o call.Eligibility) time.Duration {
 			r := asking(t, o, 300, func(s *campaign.Settings) { s.Concurrency = 300 })
 			defer func() { r.tree.Close() }()
 			began := time.Now()

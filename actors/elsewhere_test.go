@@ -18,6 +18,7 @@ import (
 	"dialler/actors/actortest"
 	"dialler/actors/cluster/gateway"
 	"dialler/actors/cluster/link"
+	"dialler/actors/host"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
@@ -69,7 +70,7 @@ func (p farPort) Send(to engine.Incarnation, payload []byte) {
 	}
 }
 
-func (n *farNodes) join(id engine.Incarnation, world *actortest.World, clock actors.Clock) *gateway.Gateway {
+func (n *farNodes) join(id engine.Incarnation, world *actortest.World, clock host.Clock) *gateway.Gateway {
 	links := link.New(link.Config{Clock: clock, Log: zerolog.Nop()})
 	links.Through(farPort{n, id}.Send)
 	g := gateway.New(gateway.Config{Telephony: world, Media: world, Links: links, Log: zerolog.Nop(), Clock: clock,
@@ -131,7 +132,7 @@ func (r *rig) goFar(p *actors.Ports) {
 		time.Sleep(10 * time.Millisecond) // virtual
 	}
 	far := farAway{n.first, r.world, n}
-	p.Telephony, p.Media, p.Elsewhere = far, far, far
+	p.Telephony, p.Media, p.RemoteLegs = far, far, far
 }
 
 // farAway is the first node's gateway, which has every call carried by the second,
@@ -300,7 +301,7 @@ func TestWhoIsCalledWhenTheCampaignMovesIsServed(t *testing.T) {
 			r.nodes.leave(1)
 			r.tree.Close()
 			if away {
-				r.keepers = keepers
+				r.sharedCaps = keepers
 				keepers.away.Store(true)
 			}
 			r.start() // at once, as when a node is drained
@@ -331,7 +332,7 @@ func TestALegOfANodeThatIsGoneIsCancelledWithWhatThatWroteIntoItsVia(t *testing.
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "it rings", func() bool { return r.world.LiveCalls() == 1 })
 		r.nodes.leave(2)
-		r.tree.LegsGone(r.nodes.first.Gone(2))
+		r.tree.Ownership().LegsGone(r.nodes.first.Gone(2))
 		time.Sleep(time.Second) // virtual
 		var by []string
 		r.near.View(func() { by = slices.Clone(r.near.RecoveredBy) })
@@ -353,7 +354,7 @@ func TestCallsOfANodeThatIsGoneAreLost(t *testing.T) {
 		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
 		r.nodes.leave(2)
 		lost := r.nodes.first.Gone(2)
-		r.tree.LegsGone(lost)
+		r.tree.Ownership().LegsGone(lost)
 		if len(lost) != 10 {
 			t.Errorf("%d calls of 10 are lost", len(lost))
 		}
@@ -406,7 +407,7 @@ func TestAnAnswerOnANodeThatDiesIsACapacityLoss(t *testing.T) {
 		if a := last(); a.Ending == nil || a.Ending.Outcome != engine.OutcomeAbandoned || a.Ending.Cause != engine.AbandonCapacityLoss {
 			t.Errorf("%s, ending %+v", a.State, a.Ending)
 		}
-		r.tree.LegsGone(r.nodes.first.Gone(2))
+		r.tree.Ownership().LegsGone(r.nodes.first.Gone(2))
 		synctest.Wait()
 		time.Sleep(time.Second) // virtual
 		if a := last(); a.State != attempt.Ended || a.Cause != engine.AbandonCapacityLoss {

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dialler/actors"
 	"dialler/actors/actortest"
+	fleetactor "dialler/actors/fleet"
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
@@ -25,8 +25,8 @@ func (r *rig) leases() {
 	time.Sleep(time.Minute) // virtual: seats go back
 	synctest.Wait()
 	st := r.tree.Stats()
-	if s, c, n := st.SeatsHeld.Load(), st.TrunkLeases.Load(), st.SlotLeases.Load(); s+c+n != 0 || st.Illegal.Load() != 0 {
-		r.t.Errorf("held: %d seats, %d channels, %d numbers; %d illegal events", s, c, n, st.Illegal.Load())
+	if s, c, n := st.Fleet.SeatsHeld.Load(), st.Trunks.Leases.Load(), st.Numbers.Leases.Load(); s+c+n != 0 || st.Calls.Illegal.Load() != 0 {
+		r.t.Errorf("held: %d seats, %d channels, %d numbers; %d illegal events", s, c, n, st.Calls.Illegal.Load())
 	}
 	r.store.View(func() {
 		if n := len(r.store.Holds); n > 0 {
@@ -35,7 +35,7 @@ func (r *rig) leases() {
 	})
 }
 
-func (r *rig) bot() actors.BotStatus {
+func (r *rig) bot() fleetactor.BotStatus {
 	r.t.Helper()
 	all, err := r.tree.BotStatuses(context.Background())
 	if err != nil {
@@ -71,8 +71,8 @@ func TestACampaignWhoseBotTakesNoCallsDialsNobodyAndSaysWhyAndGoesOnByItself(t *
 			t.Errorf("%+v", s)
 		}
 		st := r.tree.Stats()
-		if st.BotsDown.Load() != 1 || st.EndpointsDown.Load() != 1 || st.SeatsHeld.Load() != 0 {
-			t.Errorf("%d bots, %d endpoints down, %d seats held", st.BotsDown.Load(), st.EndpointsDown.Load(), st.SeatsHeld.Load())
+		if st.Fleet.BotsDown.Load() != 1 || st.Fleet.EndpointsDown.Load() != 1 || st.Fleet.SeatsHeld.Load() != 0 {
+			t.Errorf("%d bots, %d endpoints down, %d seats held", st.Fleet.BotsDown.Load(), st.Fleet.EndpointsDown.Load(), st.Fleet.SeatsHeld.Load())
 		}
 		if n := r.world.Questions(); n < 20 || n > 40 {
 			t.Errorf("asked %d times in ten minutes", n)
@@ -88,8 +88,8 @@ func TestACampaignWhoseBotTakesNoCallsDialsNobodyAndSaysWhyAndGoesOnByItself(t *
 		r.world.MendBot(botURL)
 		r.until(40*time.Second, "it dials again", func() bool { return r.world.Invited() > 0 })
 		r.until(10*time.Minute, "everybody is served", func() bool { return r.detail().Counters.Completed == 21 })
-		if d := r.detail(); d.Counters.Abandoned != 0 || st.BotsDown.Load() != 0 || r.bot().Health != fleet.Up {
-			t.Errorf("%d abandoned, %d bots down, %+v", d.Counters.Abandoned, st.BotsDown.Load(), r.bot())
+		if d := r.detail(); d.Counters.Abandoned != 0 || st.Fleet.BotsDown.Load() != 0 || r.bot().Health != fleet.Up {
+			t.Errorf("%d abandoned, %d bots down, %+v", d.Counters.Abandoned, st.Fleet.BotsDown.Load(), r.bot())
 		}
 		r.act(campaign.ActionStop)
 		r.leases()
@@ -108,7 +108,7 @@ func TestABotThatGoesDownWhilePeopleTalkCostsNoMoreThanTheLinesThatRang(t *testi
 		talking := r.detail().Live.InProgress
 		r.world.BreakBot(botURL, "HTTP 503")
 		invited := r.world.Invited()
-		r.until(time.Minute, "it is known", func() bool { return r.tree.Stats().BotsDown.Load() == 1 })
+		r.until(time.Minute, "it is known", func() bool { return r.tree.Stats().Fleet.BotsDown.Load() == 1 })
 		byes := r.world.HungUp()
 		time.Sleep(10 * time.Second) // virtual: what rang is answered
 		synctest.Wait()
@@ -156,7 +156,7 @@ func TestAnEndpointThatTakesNoCallsIsLeftOutUntilItDoes(t *testing.T) {
 		r.world.BreakBot("ws://a", "connection refused")
 		r.until(time.Minute, "the first one is left out", func() bool { got := r.world.Attached(); return slices.Equal(got[len(got)-1], []string{"ws://b"}) })
 		s := r.bot()
-		if s.Health != fleet.Up || s.Endpoints[0].Health != fleet.Down || s.Endpoints[1].Health != fleet.Up || r.tree.Stats().BotsDown.Load() != 0 || r.tree.Stats().EndpointsDown.Load() != 1 {
+		if s.Health != fleet.Up || s.Endpoints[0].Health != fleet.Down || s.Endpoints[1].Health != fleet.Up || r.tree.Stats().Fleet.BotsDown.Load() != 0 || r.tree.Stats().Fleet.EndpointsDown.Load() != 1 {
 			t.Errorf("%+v", s)
 		}
 		r.world.MendBot("ws://a")
@@ -186,7 +186,7 @@ func TestABotThatAnswersAndServesNobodyIsTriedWithOneCallAtATime(t *testing.T) {
 		r.results()
 		r.add(60)
 		r.act(campaign.ActionStart)
-		r.until(5*time.Minute, "it is left alone", func() bool { return r.tree.Stats().BotsDown.Load() == 1 })
+		r.until(5*time.Minute, "it is left alone", func() bool { return r.tree.Stats().Fleet.BotsDown.Load() == 1 })
 		first := r.detail().Counters.Abandoned
 		time.Sleep(10 * time.Minute) // virtual
 		d := r.detail()
@@ -212,11 +212,11 @@ func TestAFleetThatCrashesWhileABotIsDownAsksBeforeItGivesASeat(t *testing.T) {
 		r.world.BreakBot(botURL, "connection refused")
 		r.add(20)
 		r.act(campaign.ActionStart)
-		r.until(time.Minute, "it is known", func() bool { return r.tree.Stats().BotsDown.Load() == 1 })
-		r.tree.Crash("fleet", "", "")
+		r.until(time.Minute, "it is known", func() bool { return r.tree.Stats().Fleet.BotsDown.Load() == 1 })
+		r.faults.Crash("fleet", "", "")
 		time.Sleep(5 * time.Minute) // virtual
-		if n := r.world.Invited(); n != 0 || r.tree.Stats().BotsDown.Load() != 1 {
-			t.Errorf("%d dials, %d bots down", n, r.tree.Stats().BotsDown.Load())
+		if n := r.world.Invited(); n != 0 || r.tree.Stats().Fleet.BotsDown.Load() != 1 {
+			t.Errorf("%d dials, %d bots down", n, r.tree.Stats().Fleet.BotsDown.Load())
 		}
 		r.world.MendBot(botURL)
 		r.until(time.Hour, "campaign completed", r.completed)
@@ -237,7 +237,7 @@ func TestABotBySIPThatRefusesEverybodyHoldsTheDialling(t *testing.T) {
 		}
 		r.add(40)
 		r.act(campaign.ActionStart)
-		r.until(time.Minute, "it is known", func() bool { return r.tree.Stats().BotsDown.Load() == 1 })
+		r.until(time.Minute, "it is known", func() bool { return r.tree.Stats().Fleet.BotsDown.Load() == 1 })
 		time.Sleep(20 * time.Second) // virtual: what rang is answered
 		d, invited := r.detail(), r.world.Invited()
 		if d.Counters.Abandoned == 0 || d.Counters.Abandoned != invited || !strings.Contains(d.Live.Explanation, "SIP 503") {

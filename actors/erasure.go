@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	campaignactor "dialler/actors/campaign"
 	"dialler/engine"
 	"dialler/engine/campaign"
 	core "dialler/engine/run"
@@ -17,14 +18,15 @@ import (
 // called (open) and lets no trigger of the number pass in all of them. Whoever
 // calls it holds the number; if it is not erased, triggers are let pass again after
 // a minute.
-func (t *Tree) BeginErasure(ctx context.Context, n engine.PhoneNumber, all, open []engine.CampaignID, reason string) error {
+func (t *Tree) BeginErasure(ctx context.Context, n engine.PhoneNumber, all, open []engine.CampaignID,
+	reason string) error {
 	for _, id := range all {
 		m := &core.BeginErasure{Number: n}
-		var to any = &ifUp{Campaign: id, Msg: m}
+		var to any = &campaignactor.IfUp{Campaign: id, Msg: m}
 		if slices.Contains(open, id) {
-			to = t.askRun(id, m)
+			to = toRun(id, m)
 		}
-		if _, err := ask[any](ctx, t.d, t.d.campaigns, to); err != nil {
+		if _, err := ask[any](ctx, t, t.campaigns, to); err != nil {
 			return err
 		}
 	}
@@ -37,12 +39,13 @@ func (t *Tree) BeginErasure(ctx context.Context, n engine.PhoneNumber, all, open
 }
 
 // EndErasure makes the tree forget a person.
-func (t *Tree) EndErasure(ctx context.Context, n, tombstone engine.PhoneNumber, all []engine.CampaignID, matches map[engine.CampaignID][]map[string]string) error {
-	t.d.abandons.forget(n)
-	t.d.root.Send(t.d.dialout, &core.EndErasure{Number: n, Tombstone: tombstone})
+func (t *Tree) EndErasure(ctx context.Context, n, tombstone engine.PhoneNumber, all []engine.CampaignID,
+	matches map[engine.CampaignID][]map[string]string) error {
+	t.calls.Abandoned.Forget(n)
+	t.sys.Root.Send(t.dialout, &core.EndErasure{Number: n, Tombstone: tombstone})
 	for _, id := range all {
 		m := &core.EndErasure{Number: n, Tombstone: tombstone, Matches: matches[id]}
-		if _, err := ask[any](ctx, t.d, t.d.campaigns, &ifUp{Campaign: id, Msg: m}); err != nil {
+		if _, err := ask[any](ctx, t, t.campaigns, &campaignactor.IfUp{Campaign: id, Msg: m}); err != nil {
 			return err
 		}
 	}

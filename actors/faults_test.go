@@ -62,13 +62,13 @@ func TestACrashedRunHangsUpNobody(t *testing.T) {
 		r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
 		before := r.world.LiveCalls()
 		byes := r.world.HungUp()
-		r.tree.Crash("run", r.id, "")
+		r.faults.Crash("run", r.id, "")
 		synctest.Wait()
 		d := r.detail()
 		if d.Live.InProgress != 10 || r.world.LiveCalls() < before-1 || r.world.HungUp() != byes {
 			t.Errorf("after the crash: %d conversations, %d calls (before %d), %d BYEs (before %d)", d.Live.InProgress, r.world.LiveCalls(), before, r.world.HungUp(), byes)
 		}
-		if n := r.tree.Stats().Restarts.Load(); n != 1 {
+		if n := r.tree.Stats().Actors.Restarts.Load(); n != 1 {
 			t.Errorf("restarts %d, want 1", n)
 		}
 		r.until(time.Hour, "campaign completed", r.completed)
@@ -90,7 +90,7 @@ func TestARunThatCrashesAgainAndAgainHangsUpNobody(t *testing.T) {
 		r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
 		before, byes := r.world.LiveCalls(), r.world.HungUp()
 		for range 15 {
-			r.tree.Crash("run", r.id, "")
+			r.faults.Crash("run", r.id, "")
 			time.Sleep(2 * time.Second) // virtual: the life before would wait no longer while this one loads
 		}
 		synctest.Wait()
@@ -112,14 +112,14 @@ func TestARunThatCrashedGivesTheSeatsOfTheLifeBeforeBack(t *testing.T) {
 		r.results()
 		r.add(40)
 		r.act(campaign.ActionStart)
-		r.until(time.Minute, "seats", func() bool { return r.tree.Stats().SeatsHeld.Load() > 0 })
+		r.until(time.Minute, "seats", func() bool { return r.tree.Stats().Fleet.SeatsHeld.Load() > 0 })
 		r.act(campaign.ActionPause)
 		r.until(20*time.Second, "nobody talks", func() bool { return r.world.LiveCalls() == 0 })
 		r.act(campaign.ActionResume)
-		r.until(time.Second, "seats again", func() bool { return r.tree.Stats().SeatsHeld.Load() > 0 })
-		r.tree.Crash("run", r.id, "")
+		r.until(time.Second, "seats again", func() bool { return r.tree.Stats().Fleet.SeatsHeld.Load() > 0 })
+		r.faults.Crash("run", r.id, "")
 		r.act(campaign.ActionStop)
-		r.until(20*time.Second, "every seat is back before its lease ends", func() bool { return r.tree.Stats().SeatsHeld.Load() == 0 })
+		r.until(20*time.Second, "every seat is back before its lease ends", func() bool { return r.tree.Stats().Fleet.SeatsHeld.Load() == 0 })
 	})
 }
 
@@ -135,12 +135,12 @@ func TestACrashedContactHangsUpNobodyAndItsSiblingsNoticeNothing(t *testing.T) {
 				time.Sleep(at) // virtual: reserved, ringing, screening, connected, in conversation
 				synctest.Wait()
 				for i := range 5 {
-					r.tree.Crash("contact", r.id, r.contactOf(number(i)).ID)
+					r.faults.Crash("contact", r.id, r.contactOf(number(i)).ID)
 				}
 				synctest.Wait()
 				r.until(time.Hour, "campaign completed", r.completed)
 				r.check()
-				if n := r.tree.Stats().Restarts.Load(); n != 5 {
+				if n := r.tree.Stats().Actors.Restarts.Load(); n != 5 {
 					t.Errorf("restarts %d, want 5", n)
 				}
 				d := r.detail()
@@ -426,8 +426,8 @@ func TestDialoutHoldsASeatFirst(t *testing.T) {
 		time.Sleep(time.Minute) // virtual
 		synctest.Wait()
 		st := r.tree.Stats()
-		if st.SeatsHeld.Load() != 0 || st.TrunkLeases.Load() != 0 || st.SlotLeases.Load() != 0 {
-			t.Errorf("leases held: %d seats, %d channels, %d numbers", st.SeatsHeld.Load(), st.TrunkLeases.Load(), st.SlotLeases.Load())
+		if st.Fleet.SeatsHeld.Load() != 0 || st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 {
+			t.Errorf("leases held: %d seats, %d channels, %d numbers", st.Fleet.SeatsHeld.Load(), st.Trunks.Leases.Load(), st.Numbers.Leases.Load())
 		}
 	})
 }
@@ -458,7 +458,7 @@ func TestResultsOfADialoutThatComeTogetherAreAllAnswered(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if n := r.tree.Stats().Restarts.Load(); n != 0 {
+		if n := r.tree.Stats().Actors.Restarts.Load(); n != 0 {
 			t.Errorf("%d faults", n)
 		}
 		unknown := engine.AttemptID(strings.Repeat("ab", 16)).Call()
@@ -480,7 +480,7 @@ func TestAnIdleCampaignGivesItsSeatsToOthers(t *testing.T) {
 		r.until(time.Minute, "three served", func() bool { return r.detail().Counters.Completed == 3 })
 		time.Sleep(20 * time.Second) // virtual
 		synctest.Wait()
-		if n := r.tree.Stats().SeatsHeld.Load(); n != 0 {
+		if n := r.tree.Stats().Fleet.SeatsHeld.Load(); n != 0 {
 			t.Errorf("%d seats held with nobody to dial", n)
 		}
 		got, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(50)})

@@ -416,7 +416,7 @@ func TestARunThatCrashesWhileAFileIsActivated(t *testing.T) {
 			}
 			ended := r.importing(file(20, 40), inserting)
 			time.Sleep(after) // virtual
-			r.tree.Crash("run", r.id, "")
+			r.faults.Crash("run", r.id, "")
 			err := <-ended
 			want := 12
 			if err == nil {

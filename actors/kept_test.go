@@ -31,7 +31,7 @@ func endsOf(t *testing.T, crash bool) {
 		r.results()
 		const n = 300
 		r.add(n)
-		ends := r.tree.Ends()
+		ends := r.faults.Ends()
 		r.act(campaign.ActionStart)
 		if crash {
 			r.until(time.Hour, "the last ones talk", func() bool {
@@ -39,7 +39,7 @@ func endsOf(t *testing.T, crash bool) {
 				d := r.detail()
 				return d.Counters.Pending == 0 && d.Live.InProgress > 10
 			})
-			r.tree.Crash("run", r.id, "")
+			r.faults.Crash("run", r.id, "")
 		}
 		r.until(time.Hour, "campaign completed", func() bool {
 			ends.Look()
@@ -64,7 +64,7 @@ func TestNobodyKeepsTheActorOfACallOutsideCampaigns(t *testing.T) {
 		r.bots(engine.Bot{ID: "bot", Active: true, Seats: 30, Endpoints: []string{"ws://bot"}})
 		r.store.View(func() { r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}} })
 		r.tree.NumberChanged(r.store.Nums[0])
-		ends := r.tree.Ends()
+		ends := r.faults.Ends()
 		const n = 20
 		for i := range n {
 			if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(i)}); err != nil {
@@ -92,7 +92,7 @@ func TestNobodyKeepsTheActorsOfACampaignThatIsGone(t *testing.T) {
 		for i := range 20 {
 			gone = append(gone, engine.CampaignID(fmt.Sprintf("cmp_gone%d", i)))
 		}
-		ends := r.tree.Ends(gone...)
+		ends := r.faults.Ends(gone...)
 		for _, id := range gone {
 			if _, err := r.tree.Detail(context.Background(), id); engine.ErrorCode(err) != "campaign_not_found" {
 				t.Fatal(err)

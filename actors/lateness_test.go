@@ -32,7 +32,7 @@ func newBusyRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Scr
 // nothing more is admitted meanwhile; then all contacts are dialled.
 func (r *rig) brakes(held, let func()) {
 	r.t.Helper()
-	attempts := func() int64 { return r.tree.Stats().Attempts.Load() }
+	attempts := func() int64 { return r.tree.Stats().Calls.Attempts.Load() }
 	r.until(time.Minute, "some are dialled", func() bool { return attempts() >= 15 })
 	held()
 	r.until(5*time.Second, "the campaign says overload", func() bool { return r.detail().Live.Constraint == engine.ConstraintOverload })
@@ -103,7 +103,7 @@ func TestASocketThatHangsBesideOthersHoldsNoDialBack(t *testing.T) {
 			if l := r.detail().Live; l.Constraint == engine.ConstraintOverload {
 				t.Fatal(l.Explanation)
 			}
-			return r.tree.Stats().Attempts.Load() == 100
+			return r.tree.Stats().Calls.Attempts.Load() == 100
 		})
 	})
 }

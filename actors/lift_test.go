@@ -64,7 +64,7 @@ func TestWhoseExclusionIsLiftedCanBeCalledAgain(t *testing.T) {
 					t.Errorf("sticky %v: contact %d is %s, %d calls, want %s", sticky, i, c.State, n, want)
 				}
 			}
-			if n := r.tree.Stats().Illegal.Load(); n > 0 {
+			if n := r.tree.Stats().Calls.Illegal.Load(); n > 0 {
 				t.Errorf("%d events were refused by machines", n)
 			}
 			file := campaign.ExclusionsImported{Campaign: r.id, Numbers: 3, Reason: "robinson", Who: engine.Who{User: "usr_1", Name: "Ada"}}

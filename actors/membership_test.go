@@ -53,7 +53,7 @@ func TestACampaignThatIsHandedOverKeepsItsCalls(t *testing.T) {
 		defer func() { r.tree.Close() }()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := first.Release(ctx, r.id); err != nil {
+		if err := first.Ownership().Release(ctx, r.id); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(r.openAttempts()); n != 10 {
@@ -62,7 +62,7 @@ func TestACampaignThatIsHandedOverKeepsItsCalls(t *testing.T) {
 		if n := first.LiveCalls(); n != 0 {
 			t.Errorf("the node that let go counts %d live calls of its own", n)
 		}
-		r.tree.Adopt(r.id)
+		r.tree.Ownership().Adopt(r.id)
 		r.until(10*time.Second, "its conversations are the new owner's", func() bool { return r.detail().Live.InProgress == 10 })
 		if n := r.world.HungUp(); n != 0 {
 			t.Errorf("%d calls were hung up by the hand-over", n)
@@ -76,7 +76,7 @@ func TestACampaignThatIsHandedOverKeepsItsCalls(t *testing.T) {
 			t.Errorf("%d INVITEs for 30 contacts, %d overlaps", n, r.world.Overlaps)
 		}
 		st := r.tree.Stats()
-		if n := st.Recovered.Load(); n != 10 {
+		if n := st.Calls.Recovered.Load(); n != 10 {
 			t.Errorf("%d attempts were taken over, want 10", n)
 		}
 	})
@@ -102,10 +102,10 @@ func TestAHandOverLosesNoAttempt(t *testing.T) {
 			defer func() { r.tree.Close() }()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if err := first.Release(ctx, r.id); err != nil {
+			if err := first.Ownership().Release(ctx, r.id); err != nil {
 				t.Fatal(err)
 			}
-			r.tree.Adopt(r.id)
+			r.tree.Ownership().Adopt(r.id)
 			r.until(time.Hour, "campaign completed", r.completed)
 			if c := r.detail().Counters; c.Completed != 20 || c.Attempts != 20 {
 				t.Errorf("handed over after %d ms: %d completed in %d attempts, want 20", moment, c.Completed, c.Attempts)
@@ -148,17 +148,17 @@ func TestANodeOfSeveralActsForWhatItOwnsOnly(t *testing.T) {
 					t.Errorf("%d: %s of somebody else's call: %v", i, what, err)
 				}
 			}
-			if n := r.tree.Stats().Restarts.Load(); n != 0 {
+			if n := r.tree.Stats().Actors.Restarts.Load(); n != 0 {
 				t.Fatalf("%d faults", n)
 			}
 			time.Sleep(10 * time.Second) // virtual
 		}
 		// It may own it later.
 		r.store.View(func() { r.store.NotOwned = false })
-		if err := owner.Release(t.Context(), r.id); err != nil {
+		if err := owner.Ownership().Release(t.Context(), r.id); err != nil {
 			t.Fatal(err)
 		}
-		r.tree.Adopt(r.id)
+		r.tree.Ownership().Adopt(r.id)
 		r.until(time.Minute, "it acts", func() bool { return r.detail().Live.InProgress == 10 })
 	})
 }

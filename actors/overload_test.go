@@ -25,21 +25,22 @@ func TestACommandIsRefusedWhereTooMuchWaitsAlready(t *testing.T) {
 			_, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(i)})
 			return err
 		}
-		wait := r.tree.Waits(r.id, 10_000)
+		letGo := r.faults.Hold(r.id, 10_000)
 		if err := trigger(1); engine.ErrorCode(err) != "overloaded" {
 			t.Errorf("a trigger behind 10,000 messages: %v", err)
 		}
 		if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "no such bot", To: number(2)}); engine.ErrorCode(err) == "overloaded" {
 			t.Error("dialout suffers with a campaign")
 		}
-		if n := r.tree.Stats().Overloads.Load(); n != 1 {
+		if n := r.tree.Stats().Actors.Overloads.Load(); n != 1 {
 			t.Errorf("%d refusals are counted", n)
 		}
-		wait()
+		letGo()
+		synctest.Wait()
 		if err := trigger(1); err != nil {
 			t.Errorf("once they are gone: %v", err)
 		}
-		r.until(time.Minute, "it is dialled", func() bool { return r.tree.Stats().LegsSent.Load() == 1 })
+		r.until(time.Minute, "it is dialled", func() bool { return r.tree.Stats().Calls.LegsSent.Load() == 1 })
 	})
 }
 
@@ -51,7 +52,7 @@ func TestAFloodOfMessagesToACampaignHarmsNoCall(t *testing.T) {
 		if _, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(1)}); err != nil {
 			t.Fatal(err)
 		}
-		r.until(time.Minute, "it talks", func() bool { return r.tree.Stats().Served.Load() == 1 })
+		r.until(time.Minute, "it talks", func() bool { return r.tree.Stats().Calls.Served.Load() == 1 })
 		synctest.Wait()
 		call := r.callsTo(number(1))[0].ID.Call()
 		result := attempt.Result{Disposition: "interested", ReceivedAt: time.Now()}

@@ -204,7 +204,7 @@ func TestAContactThatCrashesKeepsItsBotBySIP(t *testing.T) {
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "three conversations", func() bool { return r.detail().Live.InProgress == 3 })
 		for _, a := range r.openAttempts() {
-			r.tree.Crash("contact", r.id, a.Contact)
+			r.faults.Crash("contact", r.id, a.Contact)
 		}
 		synctest.Wait()
 		if n := r.world.LivePeers(); n != 3 || r.world.HungUp() != 0 {

@@ -75,7 +75,7 @@ func TestAddingSomebodyAgainUndoesAnExclusionThatIsNotSticky(t *testing.T) {
 				if n := r.world.InvitedTo(number(2)); n != 1 && by != "trigger" {
 					t.Errorf("by %s: a final contact that is added again was dialled %d times, want once: it is a duplicate", by, n)
 				}
-				if n := r.tree.Stats().Illegal.Load(); n > 0 {
+				if n := r.tree.Stats().Calls.Illegal.Load(); n > 0 {
 					t.Errorf("%d events were refused by machines", n)
 				}
 				r.threeWays()

@@ -51,10 +51,10 @@ func TestLiveCallsAreThoseOfThisLife(t *testing.T) {
 			t.Errorf("%d live calls, %d attempts are open: a drain that waits for none would cut them", n, open)
 		}
 		st := r.tree.Stats()
-		if begun, ended := st.Attempts.Load(), st.Ended.Load(); ended > begun {
+		if begun, ended := st.Calls.Attempts.Load(), st.Calls.Ended.Load(); ended > begun {
 			t.Errorf("%d attempts ended of %d that were begun in this life", ended, begun)
 		}
-		if n := st.Recovered.Load(); n != 10 {
+		if n := st.Calls.Recovered.Load(); n != 10 {
 			t.Errorf("%d attempts of the earlier life were closed, want 10", n)
 		}
 		r.until(time.Hour, "campaign completed", r.completed)

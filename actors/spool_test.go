@@ -84,7 +84,7 @@ func TestCallsAnsweredWhileTheDatabaseIsAwayGoOnToTheBot(t *testing.T) {
 		if n := r.spool.Waiting(); n < 30 { // answered, connected, ended
 			t.Errorf("%d writes wait in the spool", n)
 		}
-		if n := r.tree.Stats().Writer.Waiting.Load(); n > 20 {
+		if n := r.tree.Stats().Writers.Waiting.Load(); n > 20 {
 			t.Errorf("%d writes wait in memory", n)
 		}
 		r.store.SetDown(false)
@@ -210,7 +210,7 @@ func TestAnAnswerDoesNotWaitForACommitThatTakesLong(t *testing.T) {
 		synctest.Wait()
 		r.store.View(func() { r.store.Delay = 4 * time.Second })
 		r.until(2*time.Second, "every answer is confirmed", func() bool { return r.world.Acked() == 10 })
-		if c := r.detail().Live.Constraint; c == engine.ConstraintDatabase || r.tree.Stats().Writer.Failures.Load() > 0 {
+		if c := r.detail().Live.Constraint; c == engine.ConstraintDatabase || r.tree.Stats().Writers.Failures.Load() > 0 {
 			t.Errorf("a slow database is called away: %s", c)
 		}
 		r.until(time.Hour, "campaign completed", r.completed)
@@ -344,7 +344,7 @@ func TestMoreThanASlowDatabaseTakesIsRefused(t *testing.T) {
 			time.Sleep(100 * time.Millisecond) // virtual
 			synctest.Wait()
 		}
-		if n := r.tree.Stats().Writer.Waiting.Load(); n < 2000 || n > 2200 {
+		if n := r.tree.Stats().Writers.Waiting.Load(); n < 2000 || n > 2200 {
 			t.Errorf("%d writes lie in memory", n)
 		}
 		asked.Wait()
@@ -352,7 +352,7 @@ func TestMoreThanASlowDatabaseTakesIsRefused(t *testing.T) {
 			t.Errorf("answers by code: %v", codes)
 		}
 		r.store.View(func() { r.store.Delay = time.Millisecond })
-		r.until(time.Minute, "all is stored", func() bool { return r.tree.Stats().Writer.Waiting.Load() == 0 })
+		r.until(time.Minute, "all is stored", func() bool { return r.tree.Stats().Writers.Waiting.Load() == 0 })
 	})
 }
 

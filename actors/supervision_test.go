@@ -27,18 +27,18 @@ func TestAFaultAnywhereInTheTreeLosesNoCallAndNoLease(t *testing.T) {
 				st, faults := r.tree.Stats(), int64(0)
 				for _, at := range []time.Duration{50 * time.Millisecond, 1100 * time.Millisecond, 2 * time.Second, 15 * time.Second, 9 * time.Second} {
 					time.Sleep(at) // virtual: reserving, ringing, answered, in conversation, the next ones
-					before, channels, numbers := r.world.LiveCalls(), st.TrunkLeases.Load(), st.SlotLeases.Load()
+					before, channels, numbers := r.world.LiveCalls(), st.Trunks.Leases.Load(), st.Numbers.Leases.Load()
 					byes := r.world.HungUp()
-					r.tree.Crash(target, r.id, "")
+					r.faults.Crash(target, r.id, "")
 					synctest.Wait()
-					if faults++; st.Restarts.Load() != faults {
-						t.Fatalf("%d faults counted, want %d", st.Restarts.Load(), faults)
+					if faults++; st.Actors.Restarts.Load() != faults {
+						t.Fatalf("%d faults counted, want %d", st.Actors.Restarts.Load(), faults)
 					}
-					if r.world.LiveCalls() < before || r.world.HungUp() != byes || st.TrunkLeases.Load() < channels || st.SlotLeases.Load() < numbers {
-						t.Errorf("%d of %d calls, %d of %d channels, %d of %d numbers", r.world.LiveCalls(), before, st.TrunkLeases.Load(), channels, st.SlotLeases.Load(), numbers)
+					if r.world.LiveCalls() < before || r.world.HungUp() != byes || st.Trunks.Leases.Load() < channels || st.Numbers.Leases.Load() < numbers {
+						t.Errorf("%d of %d calls, %d of %d channels, %d of %d numbers", r.world.LiveCalls(), before, st.Trunks.Leases.Load(), channels, st.Numbers.Leases.Load(), numbers)
 					}
 					// Nothing is granted twice that is still in use.
-					if held := st.TrunkLeases.Load(); held > 12 {
+					if held := st.Trunks.Leases.Load(); held > 12 {
 						t.Errorf("%d channels of 12", held)
 					}
 				}
@@ -71,8 +71,8 @@ func TestTheCapsOfATrunkAndANumberHoldAcrossTheirFaults(t *testing.T) {
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "three talk", func() bool { return r.detail().Live.InProgress == 3 })
 		for range 3 {
-			r.tree.Crash("trunks/trunk-trunk", "", "")
-			r.tree.Crash("numbers/number-+4930111111", "", "")
+			r.faults.Crash("trunks/trunk-trunk", "", "")
+			r.faults.Crash("numbers/number-+4930111111", "", "")
 			time.Sleep(5 * time.Second) // virtual
 			if n := r.world.LiveCalls(); n > 3 {
 				t.Fatalf("%d calls from a number that may have three", n)
@@ -97,24 +97,24 @@ func TestAContactThatFaultsAgainAndAgainWaitsEverLongerAndItsSiblingsNoticeNothi
 		r.add(30)
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "ten talk, and no write is under way, which an actor would wait for", func() bool {
-			return r.detail().Live.InProgress == 10 && r.tree.Stats().Writer.Waiting.Load() == 0
+			return r.detail().Live.InProgress == 10 && r.tree.Stats().Writers.Waiting.Load() == 0
 		})
 		sick := r.contactOf(number(0)).ID
 		for range 60 {
-			r.tree.Crash("contact", r.id, sick)
+			r.faults.Crash("contact", r.id, sick)
 		}
 		synctest.Wait()
 		st := r.tree.Stats()
-		if n := st.Restarts.Load(); n != 21 || st.Failing.Load() != 1 {
-			t.Fatalf("%d faults at once, %d actors wait", n, st.Failing.Load())
+		if n := st.Actors.Restarts.Load(); n != 21 || st.Actors.Failing.Load() != 1 {
+			t.Fatalf("%d faults at once, %d actors wait", n, st.Actors.Failing.Load())
 		}
 		r.until(5*time.Minute, "everybody else is served", func() bool { return r.detail().Counters.Completed >= 29 })
-		if n := st.Restarts.Load(); n > 40 {
+		if n := st.Actors.Restarts.Load(); n > 40 {
 			t.Errorf("%d faults within minutes", n)
 		}
 		r.until(time.Hour, "it has calmed down, and the campaign is completed", r.completed)
-		if st.Failing.Load() != 0 || st.Restarts.Load() != 60 {
-			t.Errorf("%d wait after %d faults", st.Failing.Load(), st.Restarts.Load())
+		if st.Actors.Failing.Load() != 0 || st.Actors.Restarts.Load() != 60 {
+			t.Errorf("%d wait after %d faults", st.Actors.Failing.Load(), st.Actors.Restarts.Load())
 		}
 		r.check()
 		if n := r.detail().Counters; n.Attempts != 30 || r.world.Invited() != 30 {
@@ -134,12 +134,12 @@ func TestARunThatFaultsAgainAndAgainHangsUpNobody(t *testing.T) {
 		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
 		byes := r.world.HungUp()
 		for range 25 {
-			r.tree.Crash("run", r.id, "")
+			r.faults.Crash("run", r.id, "")
 		}
 		time.Sleep(20 * time.Second) // virtual
 		st := r.tree.Stats()
-		if st.Failing.Load() != 1 || r.world.LiveCalls() < 10 || r.world.HungUp() != byes {
-			t.Errorf("%d wait, %d calls live, %d BYEs", st.Failing.Load(), r.world.LiveCalls(), r.world.HungUp()-byes)
+		if st.Actors.Failing.Load() != 1 || r.world.LiveCalls() < 10 || r.world.HungUp() != byes {
+			t.Errorf("%d wait, %d calls live, %d BYEs", st.Actors.Failing.Load(), r.world.LiveCalls(), r.world.HungUp()-byes)
 		}
 		if err := r.tree.Alive(); err != nil {
 			t.Errorf("the tree: %v", err)
@@ -167,13 +167,13 @@ func TestALeaseThatNobodyGaveBackIsTakenBack(t *testing.T) {
 		r.add(5)
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "five ring", func() bool { return r.detail().Live.Ringing == 5 })
-		r.tree.CrashOnRelease("trunks/trunk-trunk", "numbers/number-+4930111111", "numbers/number-+4930111112")
+		r.faults.OnRelease("trunks/trunk-trunk", "numbers/number-+4930111111", "numbers/number-+4930111112")
 		r.until(time.Minute, "campaign completed", r.completed)
 		st := r.tree.Stats()
-		if st.TrunkLeases.Load() != 5 || st.SlotLeases.Load() != 5 {
-			t.Fatalf("%d channels, %d numbers held: nothing was lost", st.TrunkLeases.Load(), st.SlotLeases.Load())
+		if st.Trunks.Leases.Load() != 5 || st.Numbers.Leases.Load() != 5 {
+			t.Fatalf("%d channels, %d numbers held: nothing was lost", st.Trunks.Leases.Load(), st.Numbers.Leases.Load())
 		}
-		r.until(15*time.Minute, "they are back", func() bool { return st.TrunkLeases.Load() == 0 && st.SlotLeases.Load() == 0 })
+		r.until(15*time.Minute, "they are back", func() bool { return st.Trunks.Leases.Load() == 0 && st.Numbers.Leases.Load() == 0 })
 		r.check()
 	})
 }

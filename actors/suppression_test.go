@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dialler/actors"
 	"dialler/actors/actortest"
+	"dialler/actors/ports"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
@@ -29,7 +29,7 @@ func (r *rig) suppress(n engine.PhoneNumber) {
 // heldBack holds the actor of a call back that is about to send its INVITE, and
 // with it what waits in its mailbox.
 type heldBack struct {
-	actors.Telephony
+	ports.Telephony
 	to   engine.PhoneNumber
 	nth  int // of the calls to it
 	here chan struct{}
@@ -142,7 +142,7 @@ func TestADoNotCallResultIsAnsweredOnceTheNumberIsCalledNoMore(t *testing.T) {
 			if by.first {
 				r.callBy(true, 1)
 			} else {
-				r.tree.Adopt(r.id)
+				r.tree.Ownership().Adopt(r.id)
 				if _, err := r.tree.AddContacts(context.Background(), campaign.AddContacts{Campaign: r.id, Source: "api", Contacts: []campaign.NewContact{{Number: number(1)}}}); err != nil {
 					t.Fatal(err)
 				}
@@ -231,7 +231,7 @@ func TestTheOptOutKeyEndsEveryOtherCallToTheNumber(t *testing.T) {
 		r.member = lease
 		r.start()
 		defer func() { r.tree.Close() }()
-		r.tree.Adopt(r.id)
+		r.tree.Ownership().Adopt(r.id)
 		r.add(1)
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "it rings", func() bool { return r.world.Invited() == 1 })
@@ -265,14 +265,14 @@ func TestACallThatIsTakenOverEndsWhenItsNumberWasSuppressedMeanwhile(t *testing.
 		time.Sleep(2 * time.Second) // virtual
 		r.start()
 		defer func() { r.tree.Close() }()
-		if err := first.Release(t.Context(), r.id); err != nil {
+		if err := first.Ownership().Release(t.Context(), r.id); err != nil {
 			t.Fatal(err)
 		}
 		r.suppress(number(1)) // of the two nodes neither has the campaign
 		if r.cancels() != 0 {
 			t.Fatal("cancelled before anybody has the call")
 		}
-		r.tree.Adopt(r.id)
+		r.tree.Ownership().Adopt(r.id)
 		r.until(5*time.Second, "the call that was taken over is cancelled", func() bool { return r.cancels() == 1 })
 		r.until(5*time.Minute, "completed", r.completed)
 		if c := r.contactOf(number(1)); c.State != contact.Failed || c.Reason != engine.CodeSuppressed {

@@ -166,10 +166,10 @@ func (r *rig) disturb(rnd *rand.Rand) {
 		}
 	case 5:
 		for range 1 + rnd.IntN(3) { // also while it loads
-			r.tree.Crash("run", r.id, "")
+			r.faults.Crash("run", r.id, "")
 		}
 	case 6:
-		r.tree.Crash("contact", r.id, r.contactOf(n).ID)
+		r.faults.Crash("contact", r.id, r.contactOf(n).ID)
 	case 7: // numbers of which another installation's call lives, or nobody calls
 		r.store.View(func() {
 			if rnd.IntN(2) == 0 {

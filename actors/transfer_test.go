@@ -65,8 +65,8 @@ func (r *rig) ends(id engine.AttemptID, by engine.Party) {
 	}
 	synctest.Wait()
 	st := r.tree.Stats()
-	if n := st.TrunkLeases.Load() + st.SlotLeases.Load() + st.Illegal.Load(); n != 0 {
-		r.t.Errorf("%d channels, %d numbers held, %d events refused", st.TrunkLeases.Load(), st.SlotLeases.Load(), st.Illegal.Load())
+	if n := st.Trunks.Leases.Load() + st.Numbers.Leases.Load() + st.Calls.Illegal.Load(); n != 0 {
+		r.t.Errorf("%d channels, %d numbers held, %d events refused", st.Trunks.Leases.Load(), st.Numbers.Leases.Load(), st.Calls.Illegal.Load())
 	}
 	r.peersOver()
 }
@@ -79,7 +79,7 @@ func TestACallIsHandedOverToANumberThroughATrunk(t *testing.T) {
 		r.transfer(id, "+4930123456", "")
 		r.transferIs(id, attempt.TransferCalling)
 		r.transfer(id, "+4930123456", "transfer_in_progress")
-		if n := r.tree.Stats().TrunkLeases.Load(); n != 2 {
+		if n := r.tree.Stats().Trunks.Leases.Load(); n != 2 {
 			t.Errorf("%d channels are held, the callee's and the target's", n)
 		}
 		r.transferIs(id, attempt.TransferBridged)

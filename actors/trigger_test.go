@@ -65,7 +65,7 @@ func TestTriggersAtOnceShareTransactions(t *testing.T) {
 		r.act(campaign.ActionStart)
 		r.act(campaign.ActionPause) // triggers are queued
 		time.Sleep(time.Second)     // virtual
-		before := r.tree.Stats().Writer.Commits.Load()
+		before := r.tree.Stats().Writers.Commits.Load()
 		const n = 200
 		var all sync.WaitGroup
 		for i := range n {
@@ -76,7 +76,7 @@ func TestTriggersAtOnceShareTransactions(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if commits := r.tree.Stats().Writer.Commits.Load() - before; commits > 5 {
+		if commits := r.tree.Stats().Writers.Commits.Load() - before; commits > 5 {
 			t.Errorf("%d triggers took %d transactions", n, commits)
 		}
 		synctest.Wait()

@@ -6,14 +6,30 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dialler/actors/actortest"
 	"dialler/engine/campaign"
 )
+
+type resultPlace struct {
+	place actortest.ResultPlace
+	nth   int
+}
+
+// resultPlaces are all places of the handling of the first results, up to so many.
+func resultPlaces(most int) (list []resultPlace) {
+	for _, p := range actortest.ResultPlaces {
+		for nth := range most {
+			list = append(list, resultPlace{p, nth + 1})
+		}
+	}
+	return list
+}
 
 // A writer that faults on the message which brings the result of its commit would
 // wait for it for ever, and everybody of its lane with it.
 func TestAWriterThatFaultsOnTheResultOfItsCommitGoesOn(t *testing.T) {
-	for place := 1; place <= 5; place++ { // before it is told, when it is, when the next begins, of two results
-		t.Run(fmt.Sprint(place), func(t *testing.T) {
+	for _, c := range resultPlaces(2) {
+		t.Run(fmt.Sprint(c.place, " ", c.nth), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, steady(2*time.Second, 20*time.Second), nil)
 				defer r.tree.Close()
@@ -22,16 +38,20 @@ func TestAWriterThatFaultsOnTheResultOfItsCommitGoesOn(t *testing.T) {
 				r.add(30)
 				r.act(campaign.ActionStart)
 				st, faults := r.tree.Stats(), int64(0)
-				for _, at := range []time.Duration{50 * time.Millisecond, 2 * time.Second, 19 * time.Second} {
+				when := []time.Duration{50 * time.Millisecond, 2 * time.Second, 19 * time.Second}
+				if c.place == actortest.NextBegins {
+					when = when[:2] // at the end no result finds writes that wait
+				}
+				for _, at := range when {
 					time.Sleep(at) // virtual: reserving, answered, the next ones
-					r.tree.CrashOnResult(place)
+					r.faults.OnResult(c.place, c.nth)
 					faults++
-					r.until(time.Minute, "it has faulted", func() bool { return st.Restarts.Load() == faults })
+					r.until(time.Minute, "it has faulted", func() bool { return st.Actors.Restarts.Load() == faults })
 				}
 				r.until(5*time.Minute, "campaign completed", r.completed)
 				r.check()
-				if n := r.detail().Counters; n.Completed != 30 || n.Attempts != 30 || r.world.Invited() != 30 || st.Writer.Waiting.Load() != 0 {
-					t.Errorf("%d INVITEs, %d writes wait, %+v", r.world.Invited(), st.Writer.Waiting.Load(), n)
+				if n := r.detail().Counters; n.Completed != 30 || n.Attempts != 30 || r.world.Invited() != 30 || st.Writers.Waiting.Load() != 0 {
+					t.Errorf("%d INVITEs, %d writes wait, %+v", r.world.Invited(), st.Writers.Waiting.Load(), n)
 				}
 			})
 		})
@@ -40,9 +60,9 @@ func TestAWriterThatFaultsOnTheResultOfItsCommitGoesOn(t *testing.T) {
 
 // The same of what was given to the spool, and of what is written from there.
 func TestAWriterThatFaultsOnAResultOfTheSpoolLosesNothingOfIt(t *testing.T) {
-	for place := 1; place <= 8; place++ {
+	for _, c := range resultPlaces(3) {
 		for name, back := range map[string]bool{"going to it": false, "coming from it": true} {
-			t.Run(fmt.Sprintf("%s %d", name, place), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, %s %d", name, c.place, c.nth), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newSpoolRig(t, 30*time.Second)
 					defer func() { r.tree.Close() }()
@@ -53,20 +73,20 @@ func TestAWriterThatFaultsOnAResultOfTheSpoolLosesNothingOfIt(t *testing.T) {
 					time.Sleep(4 * time.Second) // virtual: ten ring
 					r.store.SetDown(true)
 					if !back {
-						r.tree.CrashOnResult(place)
+						r.faults.OnResult(c.place, c.nth)
 					}
 					r.until(10*time.Second, "every call is with the bot", func() bool { return r.detail().Live.InProgress == 10 && r.world.Acked() == 10 })
 					time.Sleep(time.Minute) // virtual: every conversation ends meanwhile
 					if back {
-						r.tree.CrashOnResult(place)
+						r.faults.OnResult(c.place, c.nth)
 					}
 					r.store.SetDown(false)
 					r.spoolEmpty()
 					r.until(time.Hour, "campaign completed", r.completed)
 					r.check()
 					st := r.tree.Stats()
-					if n := r.detail().Counters; st.Restarts.Load() != 1 || n.Abandoned != 0 || n.Attempts != 30 || r.world.Invited() != 30 || st.Writer.Waiting.Load() != 0 {
-						t.Errorf("%d faults, %d INVITEs, %d writes wait, %+v", st.Restarts.Load(), r.world.Invited(), st.Writer.Waiting.Load(), n)
+					if n := r.detail().Counters; st.Actors.Restarts.Load() != 1 || n.Abandoned != 0 || n.Attempts != 30 || r.world.Invited() != 30 || st.Writers.Waiting.Load() != 0 {
+						t.Errorf("%d faults, %d INVITEs, %d writes wait, %+v", st.Actors.Restarts.Load(), r.world.Invited(), st.Writers.Waiting.Load(), n)
 					}
 				})
 			})

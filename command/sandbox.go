@@ -149,7 +149,7 @@ func (s *sandboxCmd) Run(c *cli) error {
 		openPage(page, os.Getenv, exec.LookPath)
 	}
 	began := time.Now()
-	sent, seen := int(p.Tree().Stats().LegsSent.Load()), len(model.Ledger().Calls())
+	sent, seen := int(p.Tree().Stats().Calls.LegsSent.Load()), len(model.Ledger().Calls())
 	if _, err := p.Tree().Act(ctx, campaign.Act{Campaign: id, Action: campaign.ActionStart, Who: engine.System}); err != nil {
 		return fmt.Errorf("start the sandbox campaign: %w", err)
 	}
@@ -355,7 +355,7 @@ func (s *sandboxCmd) judge(ctx context.Context, p *process.Process, model *carri
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	st := p.Tree().Stats()
-	held := func() int { return int(st.SeatsHeld.Load() + st.TrunkLeases.Load() + st.SlotLeases.Load()) }
+	held := func() int { return int(st.Fleet.SeatsHeld.Load() + st.Trunks.Leases.Load() + st.Numbers.Leases.Load()) }
 	for held() > 0 || p.Tree().LiveCalls() > 0 || len(model.Ledger().Live()) > 0 {
 		select {
 		case <-wait.Done():
@@ -384,7 +384,7 @@ func (s *sandboxCmd) judge(ctx context.Context, p *process.Process, model *carri
 	}
 	calls := model.Ledger().Calls()
 	sum.CallIDsAtCarrier = len(calls) - sum.earlierSeen
-	sum.LegsInMetrics = int(st.LegsSent.Load()) - sum.earlierSent
+	sum.LegsInMetrics = int(st.Calls.LegsSent.Load()) - sum.earlierSent
 	sum.LeasesHeld = held()
 	sum.Overlaps, sum.Duplicates = len(calls.Overlaps()), len(calls.DuplicateInvites())
 	for _, n := range voice.Summary().Violations {

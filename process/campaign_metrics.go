@@ -3,14 +3,14 @@ package process
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"dialler/actors"
+	campaignactor "dialler/actors/campaign"
 	"dialler/engine"
 )
 
 // campaignMetrics puts what the campaigns publish at /metrics: those that run,
 // at most 200, so that the label campaign_id stays bounded.
 type campaignMetrics struct {
-	figures  func() []actors.Figures
+	figures  func() []campaignactor.Figures
 	lines    *prometheus.Desc
 	seats    *prometheus.Desc
 	contacts *prometheus.Desc
@@ -22,7 +22,7 @@ type campaignMetrics struct {
 	binding  *prometheus.Desc
 }
 
-func newCampaignMetrics(figures func() []actors.Figures) *campaignMetrics {
+func newCampaignMetrics(figures func() []campaignactor.Figures) *campaignMetrics {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("dialler_campaign_"+name, help, append([]string{"campaign_id"}, labels...), nil)
 	}

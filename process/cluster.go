@@ -17,6 +17,7 @@ import (
 	tenure "dialler/actors/cluster/ownership"
 	"dialler/actors/cluster/routing"
 	"dialler/actors/cluster/sharedcaps"
+	actorlease "dialler/actors/lease"
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/http"
@@ -103,7 +104,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.closing = append(p.closing, owners.Close)
 	p.lease.owners.Store(owners)
 	s := &several{owners: owners, log: p.log, keeper: tenure.New(tenure.Config{
-		Tree: p.tree, Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Seen: p.capacity.seen, Log: p.log,
+		Tree: p.tree.Ownership(), Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Seen: p.capacity.seen, Log: p.log,
 		Gone: p.keepers.Gone,
 	})}
 	s.node, err = cluster.Start(ctx, cluster.Config{
@@ -132,7 +133,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	})
 	p.serveErasure(s)
 	p.capacity.begin(s)
-	p.keepers.Start(s.node, p.links, owners, p.tree)
+	p.keepers.Start(s.node, p.links, owners, p.tree.SharedCounts())
 	p.several = s
 	p.unsettled.Store(true) // what was changed since it was read, and before others could tell
 	c, cancel := context.WithCancel(context.Background())
@@ -278,13 +279,13 @@ func (f *Front) configured(ctx context.Context) {
 type commands = routing.Tree
 
 var (
-	_ commands          = (*actors.Tree)(nil)
-	_ commands          = (*routing.Router)(nil)
-	_ actors.Membership = (*lease)(nil)
-	_ cluster.Owners    = (*persistence.Owners)(nil)
-	_ sharedcaps.Node   = (*cluster.Node)(nil)
-	_ sharedcaps.Tree   = (*actors.Tree)(nil)
-	_ actors.Keepers    = (*sharedcaps.Keepers)(nil)
+	_ commands              = (*actors.Tree)(nil)
+	_ commands              = (*routing.Router)(nil)
+	_ actors.Membership     = (*lease)(nil)
+	_ cluster.Owners        = (*persistence.Owners)(nil)
+	_ sharedcaps.Node       = (*cluster.Node)(nil)
+	_ sharedcaps.Tree       = actors.SharedCounts{}
+	_ actorlease.SharedCaps = (*sharedcaps.Keepers)(nil)
 )
 
 // owner carries out what is asked of campaigns and calls.

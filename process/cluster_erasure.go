@@ -53,7 +53,7 @@ func (p *Process) eraseHere(ctx context.Context, s erasureStep) error {
 	case "files":
 		return removeFiles(p.recorder, s.Recordings)
 	case "end":
-		up, err := p.tree.Up(ctx) // more than have the person, if a step was lost before
+		up, err := p.tree.Ownership().Up(ctx) // more than have the person, if a step was lost before
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func newConfigFetcher(allowPrivate bool) *configFetcher {
 
 func fetchable(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
 
-// FetchConfig implements actors.Configs. The address stays out of the errors:
+// FetchConfig implements campaign.Configs. The address stays out of the errors:
 // it may hold a secret.
 func (f *configFetcher) FetchConfig(ctx context.Context, address string) (campaign.Document, error) {
 	none := campaign.Document{}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
+	"dialler/actors/actortest"
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/bench/ports"
@@ -34,7 +35,8 @@ func (w *world) exec(sql string) {
 // all that can go wrong with a number in hand.
 func TestTheLogOfARunGivesNoNumberVariableOrSecretAway(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	faults := new(actortest.Faults)
+	w := newWorld(t, tuning{tree: faults.Inject}, 300*time.Millisecond)
 	model := w.carrier(carrier.Config{Credentials: &carrier.Credentials{Username: "alice", Password: "wonderland"}, Profile: []carrier.Behaviour{person(50 * time.Millisecond), carrier.Refusal(404, "", 1), carrier.Refusal(480, "", 20), carrier.Busy()}})
 	host, port, err := splitHostPort(model.Addr())
 	if err != nil {
@@ -67,7 +69,7 @@ func TestTheLogOfARunGivesNoNumberVariableOrSecretAway(t *testing.T) {
 		t.Errorf("the contacts' table is gone: %s", r)
 	}
 	w.exec("ALTER TABLE elsewhere RENAME TO contacts")
-	w.p.tree.Crash("run", id, "")
+	faults.Crash("run", id, "")
 	eventually(t, "it goes on", func() bool { return w.detail(id).Status == "running" })
 	w.act(id, "stop").expect(200)
 	w.quiet()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dialler/actors/actortest"
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/engine"
@@ -34,7 +35,8 @@ func (w *world) flows(model *carrier.Carrier, id engine.CallID, leg engine.LegID
 
 func TestAPanicInMidCallHangsUpNobody(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, tuning{}, 0)
+	faults := new(actortest.Faults)
+	w := newWorld(t, tuning{tree: faults.Inject}, 0)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(300 * time.Millisecond)}})
 	id := w.running(map[string]any{"concurrency": 8})
 	type conversation struct {
@@ -52,11 +54,11 @@ func TestAPanicInMidCallHangsUpNobody(t *testing.T) {
 	}
 	// While the phone rings, and in mid-call.
 	crash := map[string]func(c conversation){
-		"run":     func(conversation) { w.p.tree.Crash("run", id, "") },
-		"contact": func(c conversation) { w.p.tree.Crash("contact", id, c.contact) },
+		"run":     func(conversation) { faults.Crash("run", id, "") },
+		"contact": func(c conversation) { faults.Crash("contact", id, c.contact) },
 	}
 	for _, top := range []string{"fleet", "trunks", "numbers", "campaigns"} {
-		crash[top] = func(conversation) { w.p.tree.Crash(top, "", "") }
+		crash[top] = func(conversation) { faults.Crash(top, "", "") }
 	}
 	restarts := 0.0
 	for _, target := range []string{"contact", "run", "fleet", "trunks", "numbers", "campaigns"} {
@@ -96,7 +98,7 @@ func TestAPanicInMidCallHangsUpNobody(t *testing.T) {
 		t.Errorf("%+v", d.Counters)
 	}
 	for range 21 { // poison: the last restart is put off
-		w.p.tree.Crash("run", id, "")
+		faults.Crash("run", id, "")
 	}
 	eventually(t, "the run waits before it is restarted", func() bool { return w.metric("dialler_actors_failing") == 1 })
 	eventually(t, "it is restarted", func() bool { return w.metric("dialler_actors_failing") == 0 && w.detail(id).Status == "running" })
@@ -233,11 +235,12 @@ func TestATrunkThatIsDownAtTheStartIsKnownToBeDown(t *testing.T) {
 
 func TestAPanicOfDialoutInMidCallHangsUpNobody(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, tuning{}, 0)
+	faults := new(actortest.Faults)
+	w := newWorld(t, tuning{tree: faults.Inject}, 0)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	id := w.dialout(newNumber())
 	w.session(id, "begun", func(s bot.Session) bool { return s.FramesIn > 0 })
-	w.p.tree.Crash("dialout", "", "")
+	faults.Crash("dialout", "", "")
 	eventually(t, "the fault is counted", func() bool { return w.metric("dialler_actor_restarts_total") == 1 })
 	w.flows(model, id, w.stored(id).ID.Leg(1))
 	if !w.bot.HangUp(id) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"dialler/actors"
+	campaignactor "dialler/actors/campaign"
 	"dialler/bench/carrier"
 	"dialler/engine"
 	"dialler/engine/enginetest/replay"
@@ -19,7 +19,7 @@ func TestTheInputsOfARunReplayToTheSameEffects(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var lives []*replay.Recorder
-	record := func(id engine.CampaignID, cfg run.Config) actors.RunRecorder {
+	record := func(id engine.CampaignID, cfg run.Config) campaignactor.RunRecorder {
 		mu.Lock()
 		defer mu.Unlock()
 		lives = append(lives, replay.New(id, cfg))

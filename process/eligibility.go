@@ -107,10 +107,10 @@ func (h *eligibilityHook) collectors() []prometheus.Collector {
 
 var errSkipped = errors.New("the hook is left alone for now")
 
-// Asks implements actors.Eligibility.
+// Asks implements call.Eligibility.
 func (h *eligibilityHook) Asks(own eligibility.Hook) bool { return h.url != "" || own.URL != "" }
 
-// Eligible implements actors.Eligibility: the installation's system and the
+// Eligible implements call.Eligibility: the installation's system and the
 // campaign's are asked at the same time, and the stricter word holds.
 func (h *eligibilityHook) Eligible(ctx context.Context, q eligibility.Question) eligibility.Verdict {
 	closed := h.closed

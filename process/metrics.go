@@ -3,7 +3,7 @@ package process
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"dialler/actors"
+	callactor "dialler/actors/call"
 )
 
 // newCommitHistogram: its buckets are narrow enough to give a percentile within
@@ -29,7 +29,7 @@ func newStageHistogram() *prometheus.HistogramVec {
 		Help:    "From the answer until: the verdict of classification, the bot's path stood, the bot was first heard; and from the moment of the 2 s rule until the information message began.",
 		Buckets: []float64{.05, .1, .2, .3, .5, .75, 1, 1.25, 1.5, 1.8, 2, 2.5, 3, 4, 5, 6, 8},
 	}, []string{"stage"})
-	for _, s := range actors.Stages {
+	for _, s := range callactor.Stages {
 		h.WithLabelValues(string(s))
 	}
 	return h
@@ -75,23 +75,23 @@ func registerMetrics(reg prometheus.Registerer, p *Process) error {
 	for _, c := range append(p.eligibility.collectors(), []prometheus.Collector{
 		p.commits, p.delays, p.opinions, p.stages, newStandingMetrics(p), p.hooks, p.hooks.tries, p.hooks.took,
 		newCampaignMetrics(p.tree.Figures),
-		counter("dialler_attempts_total", "Attempts begun.", func() float64 { return float64(t.Attempts.Load()) }),
-		counter("dialler_attempts_ended_total", "Attempts ended, recovered ones among them.", func() float64 { return float64(t.Ended.Load()) }),
-		newOutcomeMetrics(t.Outcome),
-		counter("dialler_attempts_recovered_total", "Attempts of an earlier process life that were closed.", func() float64 { return float64(t.Recovered.Load()) }),
-		counter("dialler_legs_sent_total", "SIP legs whose INVITE left.", func() float64 { return float64(t.LegsSent.Load()) }),
-		counter("dialler_answers_total", "Calls answered.", func() float64 { return float64(t.Answered.Load()) }),
-		counter("dialler_served_total", "Live answers that a bot served.", func() float64 { return float64(t.Served.Load()) }),
-		counter("dialler_abandoned_total", "Live answers that no bot served in time.", func() float64 { return float64(t.Abandoned.Load()) }),
-		counter("dialler_results_total", "Results of conversations stored.", func() float64 { return float64(t.Results.Load()) }),
-		counter("dialler_illegal_events_total", "Events that a state machine refused.", func() float64 { return float64(t.Illegal.Load()) }),
-		counter("dialler_actor_restarts_total", "Actors restarted after a panic.", func() float64 { return float64(t.Restarts.Load()) }),
-		counter("dialler_commands_overloaded_total", "Commands refused with overloaded because too many messages waited for a campaign or for dialout.", func() float64 { return float64(t.Overloads.Load()) }),
+		counter("dialler_attempts_total", "Attempts begun.", func() float64 { return float64(t.Calls.Attempts.Load()) }),
+		counter("dialler_attempts_ended_total", "Attempts ended, recovered ones among them.", func() float64 { return float64(t.Calls.Ended.Load()) }),
+		newOutcomeMetrics(t.Calls.Outcome),
+		counter("dialler_attempts_recovered_total", "Attempts of an earlier process life that were closed.", func() float64 { return float64(t.Calls.Recovered.Load()) }),
+		counter("dialler_legs_sent_total", "SIP legs whose INVITE left.", func() float64 { return float64(t.Calls.LegsSent.Load()) }),
+		counter("dialler_answers_total", "Calls answered.", func() float64 { return float64(t.Calls.Answered.Load()) }),
+		counter("dialler_served_total", "Live answers that a bot served.", func() float64 { return float64(t.Calls.Served.Load()) }),
+		counter("dialler_abandoned_total", "Live answers that no bot served in time.", func() float64 { return float64(t.Calls.Abandoned.Load()) }),
+		counter("dialler_results_total", "Results of conversations stored.", func() float64 { return float64(t.Calls.Results.Load()) }),
+		counter("dialler_illegal_events_total", "Events that a state machine refused.", func() float64 { return float64(t.Calls.Illegal.Load()) }),
+		counter("dialler_actor_restarts_total", "Actors restarted after a panic.", func() float64 { return float64(t.Actors.Restarts.Load()) }),
+		counter("dialler_commands_overloaded_total", "Commands refused with overloaded because too many messages waited for a campaign or for dialout.", func() float64 { return float64(t.Actors.Overloads.Load()) }),
 		gauge("dialler_mailbox_messages", "Messages that wait for the campaign, or dialout, that has most to do.", func() float64 { return float64(p.tree.Waiting()) }),
-		gauge("dialler_actors_failing", "Actors that panicked again and again and wait before they are restarted.", func() float64 { return float64(t.Failing.Load()) }),
-		counter("dialler_commits_total", "Group commits.", func() float64 { return float64(t.Writer.Commits.Load()) }),
-		counter("dialler_commit_writes_total", "Writes made durable by group commits.", func() float64 { return float64(t.Writer.Writes.Load()) }),
-		counter("dialler_commit_failures_total", "Group commits that failed and were repeated.", func() float64 { return float64(t.Writer.Failures.Load()) }),
+		gauge("dialler_actors_failing", "Actors that panicked again and again and wait before they are restarted.", func() float64 { return float64(t.Actors.Failing.Load()) }),
+		counter("dialler_commits_total", "Group commits.", func() float64 { return float64(t.Writers.Commits.Load()) }),
+		counter("dialler_commit_writes_total", "Writes made durable by group commits.", func() float64 { return float64(t.Writers.Writes.Load()) }),
+		counter("dialler_commit_failures_total", "Group commits that failed and were repeated.", func() float64 { return float64(t.Writers.Failures.Load()) }),
 		gauge("dialler_database_up", "1 while the database takes commits, 0 while it is away and no new call is placed.", func() float64 {
 			if p.tree.Database().Up {
 				return 1
@@ -99,12 +99,12 @@ func registerMetrics(reg prometheus.Registerer, p *Process) error {
 			return 0
 		}),
 		counter("dialler_database_outages_total", "How often the database went away.", func() float64 { return float64(p.tree.Database().Outages) }),
-		gauge("dialler_commit_writes_waiting", "Writes in memory that are not yet in the database or the spool.", func() float64 { return float64(t.Writer.Waiting.Load()) }),
+		gauge("dialler_commit_writes_waiting", "Writes in memory that are not yet in the database or the spool.", func() float64 { return float64(t.Writers.Waiting.Load()) }),
 		gauge("dialler_live_calls", "Attempts that have not ended.", func() float64 { return float64(p.tree.LiveCalls()) }),
-		gauge("dialler_seats_held", "Seats granted to campaigns and dialout.", func() float64 { return float64(t.SeatsHeld.Load()) }),
-		gauge("dialler_trunk_channels_held", "Trunk channels leased to legs.", func() float64 { return float64(t.TrunkLeases.Load()) }),
-		gauge("dialler_number_slots_held", "Outbound numbers leased to attempts.", func() float64 { return float64(t.SlotLeases.Load()) }),
-		gauge("dialler_numbers_quarantined", "Outbound numbers that are quarantined, by strikes or by an operator.", func() float64 { return float64(t.Quarantined.Load()) }),
+		gauge("dialler_seats_held", "Seats granted to campaigns and dialout.", func() float64 { return float64(t.Fleet.SeatsHeld.Load()) }),
+		gauge("dialler_trunk_channels_held", "Trunk channels leased to legs.", func() float64 { return float64(t.Trunks.Leases.Load()) }),
+		gauge("dialler_number_slots_held", "Outbound numbers leased to attempts.", func() float64 { return float64(t.Numbers.Leases.Load()) }),
+		gauge("dialler_numbers_quarantined", "Outbound numbers that are quarantined, by strikes or by an operator.", func() float64 { return float64(t.Numbers.Quarantined.Load()) }),
 		gauge("dialler_sip_legs_live", "SIP legs without a final event.", func() float64 { return float64(p.sip.Stats().LiveLegs) }),
 		gauge("dialler_sip_legs_known", "SIP legs with state, ended ones that still answer retransmissions included.", func() float64 { return float64(p.sip.Stats().KnownLegs) }),
 		gauge("dialler_media_paths", "Open media paths.", func() float64 { return float64(p.media.Stats().Calls) }),
@@ -128,9 +128,9 @@ func registerMetrics(reg prometheus.Registerer, p *Process) error {
 		counter("dialler_recordings_total", "Recordings whose file is whole.", func() float64 { return float64(p.recorder.Stats().Files) }),
 		counter("dialler_recording_frames_dropped_total", "Steps of 20 ms that a slow or full disk did not take.", func() float64 { return float64(p.recorder.Stats().FramesDropped) }),
 		counter("dialler_recording_write_errors_total", "Writes of recordings that failed.", func() float64 { return float64(p.recorder.Stats().WriteErrors) }),
-		gauge("dialler_bots_down", "Active bots none of whose endpoints takes calls; nothing is dialled with them.", func() float64 { return float64(t.BotsDown.Load()) }),
-		gauge("dialler_bot_endpoints_down", "Endpoints of active bots that take no calls.", func() float64 { return float64(t.EndpointsDown.Load()) }),
-		gauge("dialler_trunks_down", "Active trunks that do not take calls as they should: no answer to OPTIONS, failures in a row, or held; one that is tried again is among them until a call succeeds.", func() float64 { return float64(t.TrunksDown.Load()) }),
+		gauge("dialler_bots_down", "Active bots none of whose endpoints takes calls; nothing is dialled with them.", func() float64 { return float64(t.Fleet.BotsDown.Load()) }),
+		gauge("dialler_bot_endpoints_down", "Endpoints of active bots that take no calls.", func() float64 { return float64(t.Fleet.EndpointsDown.Load()) }),
+		gauge("dialler_trunks_down", "Active trunks that do not take calls as they should: no answer to OPTIONS, failures in a row, or held; one that is tried again is among them until a call succeeds.", func() float64 { return float64(t.Trunks.Down.Load()) }),
 		gauge("dialler_bot_sockets", "Bot sockets that stand.", func() float64 { return float64(p.media.Stats().Bots) }),
 	}...) {
 		if err := reg.Register(c); err != nil {

@@ -25,9 +25,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/actors"
+	callactor "dialler/actors/call"
+	campaignactor "dialler/actors/campaign"
 	"dialler/actors/cluster/gateway"
 	"dialler/actors/cluster/link"
 	"dialler/actors/cluster/sharedcaps"
+	"dialler/actors/host"
 	"dialler/engine"
 	"dialler/engine/run"
 	"dialler/http"
@@ -46,7 +49,7 @@ type Process struct {
 	flags  Flags
 	tuning tuning
 	log    zerolog.Logger
-	clock  actors.Clock
+	clock  host.Clock
 
 	pg       *private.Server
 	presence *persistence.Presence
@@ -108,10 +111,12 @@ type tuning struct {
 	webhookEvery   time.Duration // how often events are looked for
 	// toDatabase replaces the way to the database: faults are put in there.
 	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
-	clock      actors.Clock
+	clock      host.Clock
 	schema     fs.FS // its steps, nil: this program's
 	// recordRun keeps the inputs of the campaigns' runs.
-	recordRun func(engine.CampaignID, run.Config) actors.RunRecorder
+	recordRun func(engine.CampaignID, run.Config) campaignactor.RunRecorder
+	// tree changes the settings of the tree: actors are made to fault there.
+	tree func(*actors.Config)
 }
 
 // Start brings a dialler up; name is its instance: main, sandbox. On an error everything that was up is down again.
@@ -224,18 +229,26 @@ func (p *Process) open(ctx context.Context, name string) error {
 		p.gateway = gateway.New(gateway.Config{Telephony: p.sip, Media: p.media, Clock: p.clock, Links: p.links, LeaseEnd: p.lease.LeaseEnds,
 			Carrier: p.capacity.carriers.Choose, Failed: p.capacity.carriers.Failed, SentBy: p.lease.SentBy, Log: log})
 		p.closing = append(p.closing, p.gateway.Close)
-		ports.Membership, ports.Telephony, ports.Media, ports.Elsewhere = p.lease, p.gateway, p.gateway, p.gateway
+		ports.Membership, ports.Telephony, ports.Media, ports.RemoteLegs = p.lease, p.gateway, p.gateway, p.gateway
 		p.keepers = sharedcaps.New(p.clock, log)
-		ports.Keepers = p.keepers
+		ports.SharedCaps = p.keepers
 	}
-	p.tree, err = actors.Start(ctx, actors.Config{
+	cfg := actors.Config{
 		Writers: writers, ResultBase: base, ResultToken: tokens,
-		OnCommit:  func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) },
-		OnStage:   func(s actors.Stage, took time.Duration) { p.stages.WithLabelValues(string(s)).Observe(took.Seconds()) },
+		OnCommit: func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) },
+		OnStage: func(s callactor.Stage, took time.Duration) {
+			p.stages.WithLabelValues(string(s)).Observe(took.Seconds())
+		},
 		OnInvite:  func(waited time.Duration) { p.delays.Observe(waited.Seconds()) },
-		OnQuality: p.heard, PlacedHere: func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact }, DialoutRing: p.tuning.dialoutRing, EligibilityBudget: p.tuning.eligibilityBudget,
-		RecordRun: p.tuning.recordRun, AllowedCountries: flags.AllowedCountries, OptOutDigit: optOut, CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
-	}, ports)
+		OnQuality: p.heard, PlacedHere: func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact },
+		DialoutRing: p.tuning.dialoutRing, EligibilityBudget: p.tuning.eligibilityBudget,
+		RecordRun: p.tuning.recordRun, AllowedCountries: flags.AllowedCountries, OptOutDigit: optOut,
+		CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
+	}
+	if p.tuning.tree != nil {
+		p.tuning.tree(&cfg)
+	}
+	p.tree, err = actors.Start(ctx, cfg, ports)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"dialler/actors"
+	"dialler/actors/writer"
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -209,11 +209,11 @@ func (l *lab) writer(ctx context.Context, load int, length time.Duration) (row W
 	var done atomic.Int64
 	room := make(chan struct{}, max(l.cfg.Waiting, 1))
 	finished := make(chan struct{}, 1)
-	w, err := actors.StartWriters(actors.Config{Writers: writers, Log: zerolog.Nop(), OnCommit: func(_ int, t time.Duration) {
+	w, err := writer.Start(writer.Config{Writers: writers, OnCommit: func(_ int, t time.Duration) {
 		mu.Lock()
 		defer mu.Unlock()
 		took = append(took, t)
-	}}, actors.Ports{Store: l.store, Clock: watch{time.Now()}}, func(step int, err error) {
+	}}, l.store, watch{time.Now()}, func(step int, err error) {
 		now := time.Now()
 		mu.Lock()
 		waited = append(waited, now.Sub(due[step]))

@@ -8,9 +8,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"dialler/actors"
 	"dialler/actors/cluster/gateway"
 	"dialler/actors/cluster/link"
+	"dialler/actors/host"
+	world "dialler/actors/ports"
 	"dialler/engine"
 )
 
@@ -28,8 +29,8 @@ type promptCall struct {
 // script is the carrier of a benchmark; its calls are told apart by their last
 // digits only.
 type script struct {
-	actors.Telephony
-	actors.Media
+	world.Telephony
+	world.Media
 	calls [1 << 12]promptCall
 	sdp   []byte
 }
@@ -92,7 +93,7 @@ func (s *script) HangUpLeg(leg engine.LegID, _ engine.HangUpCause) {
 }
 
 // carry takes b.N calls through, 256 at a time.
-func carry(b *testing.B, phone actors.Telephony, media actors.Media, node engine.Incarnation, clock actors.Clock) {
+func carry(b *testing.B, phone world.Telephony, media world.Media, node engine.Incarnation, clock host.Clock) {
 	b.Helper()
 	sdp := make([]byte, 260)
 	lines := make(chan struct{}, 256)

@@ -9,8 +9,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"dialler/actors"
 	"dialler/actors/cluster/link"
+	"dialler/actors/host"
+	"dialler/actors/ports"
 	"dialler/engine"
 	"dialler/engine/attempt"
 )
@@ -24,9 +25,9 @@ const gather = 10 * time.Millisecond
 // Config is what a Gateway works with.
 type Config struct {
 	// Telephony and Media are this node's own; they need not know of other nodes.
-	Telephony actors.Telephony
-	Media     actors.Media
-	Clock     actors.Clock
+	Telephony ports.Telephony
+	Media     ports.Media
+	Clock     host.Clock
 	Links     *link.Links
 	Log       zerolog.Logger
 	// LeaseEnd is when this node's lease ends on its boot-time clock: no INVITE of
@@ -102,9 +103,9 @@ type Gateway struct {
 }
 
 var (
-	_ actors.Telephony = (*Gateway)(nil)
-	_ actors.Media     = (*Gateway)(nil)
-	_ actors.Elsewhere = (*Gateway)(nil)
+	_ ports.Telephony  = (*Gateway)(nil)
+	_ ports.Media      = (*Gateway)(nil)
+	_ ports.RemoteLegs = (*Gateway)(nil)
 )
 
 // New makes the gateway of a node that is not in a cluster yet (Join).

@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"dialler/actors"
 	"dialler/actors/cluster/gateway"
+	world "dialler/actors/ports"
 	"dialler/engine"
 )
 
@@ -454,7 +454,7 @@ func TestACallOfThisNodeCostsNoMemory(t *testing.T) {
 	_, _ = g.Open(engine.OpenMedia{Attempt: call(9), Node: 2}, nil) // so that it has to look
 	leg := call(1).Leg(1)
 	sink, heard := func(engine.LegEvent) {}, func(engine.MediaEvent) {}
-	carried := func(phone actors.Telephony, media actors.Media) float64 {
+	carried := func(phone world.Telephony, media world.Media) float64 {
 		return testing.AllocsPerRun(100, func() {
 			_, _ = media.Open(engine.OpenMedia{Attempt: call(1)}, heard)
 			phone.PlaceLeg(engine.PlaceLeg{Attempt: call(1), Leg: leg}, sink)

@@ -16,8 +16,8 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"dialler/actors"
 	"dialler/actors/cluster/gateway"
+	world "dialler/actors/ports"
 	"dialler/engine"
 )
 
@@ -34,8 +34,8 @@ func (o *overTCP) Send(_ engine.Incarnation, payload []byte) {
 
 // carrier are a node's own ports.
 type carrier interface {
-	actors.Telephony
-	actors.Media
+	world.Telephony
+	world.Media
 }
 
 // connect makes two nodes, each with an actor system of its own, that talk over

@@ -151,7 +151,7 @@ func (r *route) mediaNews(m *message) func(engine.MediaEvent) {
 	return r.onMedia
 }
 
-// PlaceLeg implements actors.Telephony. All legs of an attempt that is elsewhere
+// PlaceLeg implements ports.Telephony. All legs of an attempt that is elsewhere
 // have the same sink: the last one that was given.
 func (g *Gateway) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	r := g.to(cmd.Attempt)
@@ -167,7 +167,7 @@ func (g *Gateway) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	r.tell(message{kind: kPlace, place: &there})
 }
 
-// ConfirmLeg implements actors.Telephony.
+// ConfirmLeg implements ports.Telephony.
 func (g *Gateway) ConfirmLeg(leg engine.LegID) {
 	if r := g.toLeg(leg); r != nil {
 		r.tell(message{kind: kConfirm, leg: leg})
@@ -176,7 +176,7 @@ func (g *Gateway) ConfirmLeg(leg engine.LegID) {
 	g.cfg.Telephony.ConfirmLeg(leg)
 }
 
-// CancelLeg implements actors.Telephony. Of a leg elsewhere it says CancelTold:
+// CancelLeg implements ports.Telephony. Of a leg elsewhere it says CancelTold:
 // Settled tells when it was carried out.
 func (g *Gateway) CancelLeg(leg engine.LegID) engine.CancelOutcome {
 	if r := g.toLeg(leg); r != nil {
@@ -186,7 +186,7 @@ func (g *Gateway) CancelLeg(leg engine.LegID) engine.CancelOutcome {
 	return g.cfg.Telephony.CancelLeg(leg)
 }
 
-// HangUpLeg implements actors.Telephony.
+// HangUpLeg implements ports.Telephony.
 func (g *Gateway) HangUpLeg(leg engine.LegID, cause engine.HangUpCause) {
 	if r := g.toLeg(leg); r != nil {
 		r.tell(message{kind: kHangUp, leg: leg, cause: cause})
@@ -195,7 +195,7 @@ func (g *Gateway) HangUpLeg(leg engine.LegID, cause engine.HangUpCause) {
 	g.cfg.Telephony.HangUpLeg(leg, cause)
 }
 
-// SendDigit implements actors.Telephony. Of a leg elsewhere true says that it was
+// SendDigit implements ports.Telephony. Of a leg elsewhere true says that it was
 // told there.
 func (g *Gateway) SendDigit(leg engine.LegID, key byte, duration time.Duration) bool {
 	if r := g.toLeg(leg); r != nil {
@@ -205,7 +205,7 @@ func (g *Gateway) SendDigit(leg engine.LegID, key byte, duration time.Duration) 
 	return g.cfg.Telephony.SendDigit(leg, key, duration)
 }
 
-// AnswerRefer implements actors.Telephony. Of a leg elsewhere true says that it
+// AnswerRefer implements ports.Telephony. Of a leg elsewhere true says that it
 // was told there.
 func (g *Gateway) AnswerRefer(leg engine.LegID, accept bool) bool {
 	if r := g.toLeg(leg); r != nil {
@@ -215,7 +215,7 @@ func (g *Gateway) AnswerRefer(leg engine.LegID, accept bool) bool {
 	return g.cfg.Telephony.AnswerRefer(leg, accept)
 }
 
-// NotifyRefer implements actors.Telephony.
+// NotifyRefer implements ports.Telephony.
 func (g *Gateway) NotifyRefer(leg engine.LegID, code int, reason string) {
 	if r := g.toLeg(leg); r != nil {
 		r.tell(message{kind: kNotifyRefer, leg: leg, code: code, text: reason})
@@ -224,7 +224,7 @@ func (g *Gateway) NotifyRefer(leg engine.LegID, code int, reason string) {
 	g.cfg.Telephony.NotifyRefer(leg, code, reason)
 }
 
-// AttachLeg implements actors.Telephony. Of an attempt elsewhere it lists the
+// AttachLeg implements ports.Telephony. Of an attempt elsewhere it lists the
 // legs that were placed there or that AdoptLegs found; their events follow from
 // the first.
 func (g *Gateway) AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []engine.LegID {
@@ -241,7 +241,7 @@ func (g *Gateway) AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []en
 	return legs
 }
 
-// ForgetLegs implements actors.Telephony.
+// ForgetLegs implements ports.Telephony.
 func (g *Gateway) ForgetLegs(a engine.AttemptID) {
 	if r := g.to(a); r != nil {
 		r.tell(message{kind: kForget})
@@ -251,7 +251,7 @@ func (g *Gateway) ForgetLegs(a engine.AttemptID) {
 	g.cfg.Telephony.ForgetLegs(a)
 }
 
-// RecoverLeg implements actors.Telephony: the leg is ended by the node that its
+// RecoverLeg implements ports.Telephony: the leg is ended by the node that its
 // call is known to be on, else by this one.
 func (g *Gateway) RecoverLeg(leg engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	r := g.to(leg.Attempt)
@@ -284,15 +284,15 @@ func (g *Gateway) recoverHere(leg engine.RecoveredLeg, sink func(engine.LegEvent
 	}()
 }
 
-// Ask implements actors.Telephony: it is this node that asks.
+// Ask implements ports.Telephony: it is this node that asks.
 func (g *Gateway) Ask(ctx context.Context, uri string) error { return g.cfg.Telephony.Ask(ctx, uri) }
 
-// AskBot implements actors.Media: it is this node that asks.
+// AskBot implements ports.Media: it is this node that asks.
 func (g *Gateway) AskBot(ctx context.Context, cmd engine.AskBot) error {
 	return g.cfg.Media.AskBot(ctx, cmd)
 }
 
-// Open implements actors.Media: with cmd.Node the call is to be carried by that
+// Open implements ports.Media: with cmd.Node the call is to be carried by that
 // node from now on. The offer is empty then, and filled in there. The error says
 // that the node is not to be reached, or has too much waiting.
 func (g *Gateway) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer []byte, err error) {
@@ -319,7 +319,7 @@ func (g *Gateway) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offe
 	return nil, nil
 }
 
-// Answer implements actors.Media.
+// Answer implements ports.Media.
 func (g *Gateway) Answer(a engine.AttemptID, sdp []byte, at time.Time) {
 	if r := g.to(a); r != nil {
 		r.tell(message{kind: kAnswer, sdp: sdp, at: at})
@@ -328,7 +328,7 @@ func (g *Gateway) Answer(a engine.AttemptID, sdp []byte, at time.Time) {
 	g.cfg.Media.Answer(a, sdp, at)
 }
 
-// AttachBot implements actors.Media.
+// AttachBot implements ports.Media.
 func (g *Gateway) AttachBot(cmd engine.AttachBot) {
 	if r := g.to(cmd.Attempt); r != nil {
 		there := cmd
@@ -338,7 +338,7 @@ func (g *Gateway) AttachBot(cmd engine.AttachBot) {
 	g.cfg.Media.AttachBot(cmd)
 }
 
-// DetachBot implements actors.Media.
+// DetachBot implements ports.Media.
 func (g *Gateway) DetachBot(a engine.AttemptID) {
 	if r := g.to(a); r != nil {
 		r.tell(message{kind: kDetachBot})
@@ -347,7 +347,7 @@ func (g *Gateway) DetachBot(a engine.AttemptID) {
 	g.cfg.Media.DetachBot(a)
 }
 
-// PlayMessage implements actors.Media.
+// PlayMessage implements ports.Media.
 func (g *Gateway) PlayMessage(a engine.AttemptID) {
 	if r := g.to(a); r != nil {
 		r.tell(message{kind: kPlay})
@@ -356,7 +356,7 @@ func (g *Gateway) PlayMessage(a engine.AttemptID) {
 	g.cfg.Media.PlayMessage(a)
 }
 
-// LeaveVoicemail implements actors.Media.
+// LeaveVoicemail implements ports.Media.
 func (g *Gateway) LeaveVoicemail(cmd engine.LeaveVoicemail) {
 	if r := g.to(cmd.Attempt); r != nil {
 		r.tell(message{kind: kLeaveVoicemail, text: string(cmd.Message)})
@@ -365,7 +365,7 @@ func (g *Gateway) LeaveVoicemail(cmd engine.LeaveVoicemail) {
 	g.cfg.Media.LeaveVoicemail(cmd)
 }
 
-// HearDigit implements actors.Media. Of a call elsewhere it gives no leg: the
+// HearDigit implements ports.Media. Of a call elsewhere it gives no leg: the
 // digit is sent on there.
 func (g *Gateway) HearDigit(a engine.AttemptID, digit byte) (by engine.LegID) {
 	if r := g.to(a); r != nil {
@@ -375,7 +375,7 @@ func (g *Gateway) HearDigit(a engine.AttemptID, digit byte) (by engine.LegID) {
 	return g.cfg.Media.HearDigit(a, digit)
 }
 
-// CloseMedia implements actors.Media. Of a call elsewhere it gives what came with
+// CloseMedia implements ports.Media. Of a call elsewhere it gives what came with
 // the last event of its leg.
 func (g *Gateway) CloseMedia(a engine.AttemptID) engine.MediaQuality {
 	r := g.to(a)
@@ -391,7 +391,7 @@ func (g *Gateway) CloseMedia(a engine.AttemptID) engine.MediaQuality {
 	return q
 }
 
-// AttachMedia implements actors.Media. Of a call elsewhere true says that it was
+// AttachMedia implements ports.Media. Of a call elsewhere true says that it was
 // told there.
 func (g *Gateway) AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) bool {
 	r := g.to(a)
@@ -407,7 +407,7 @@ func (g *Gateway) AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) 
 	return true
 }
 
-// OpenPeer implements actors.Media; the offer of a call elsewhere is filled in
+// OpenPeer implements ports.Media; the offer of a call elsewhere is filled in
 // there.
 func (g *Gateway) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.MediaProfile) (offer []byte, err error) {
 	if r := g.to(a); r != nil {
@@ -417,7 +417,7 @@ func (g *Gateway) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.
 	return g.cfg.Media.OpenPeer(a, leg, profile)
 }
 
-// JoinPeer implements actors.Media; for a call elsewhere use JoinPeerThen.
+// JoinPeer implements ports.Media; for a call elsewhere use JoinPeerThen.
 func (g *Gateway) JoinPeer(a engine.AttemptID, leg engine.LegID, sdp []byte) error {
 	if g.Away(a) {
 		return errUnreachable
@@ -436,7 +436,7 @@ func (g *Gateway) JoinPeerThen(a engine.AttemptID, leg engine.LegID, sdp []byte,
 	g.ask(r.link, &message{kind: kJoinPeer, attempt: a, leg: leg, sdp: sdp}, g.cfg.Patience, only(then))
 }
 
-// SendDigits implements actors.Media; for a call elsewhere use SendDigitsThen.
+// SendDigits implements ports.Media; for a call elsewhere use SendDigitsThen.
 func (g *Gateway) SendDigits(a engine.AttemptID, digits string) (bySIP bool, err error) {
 	if g.Away(a) {
 		return false, errUnreachable
@@ -455,7 +455,7 @@ func (g *Gateway) SendDigitsThen(a engine.AttemptID, leg engine.LegID, digits st
 	g.ask(r.link, &message{kind: kSendDigits, attempt: a, leg: leg, text: digits}, g.cfg.Patience, only(then))
 }
 
-// ClosePeer implements actors.Media.
+// ClosePeer implements ports.Media.
 func (g *Gateway) ClosePeer(a engine.AttemptID, leg engine.LegID) {
 	if r := g.to(a); r != nil {
 		r.tell(message{kind: kClosePeer, leg: leg})

@@ -12,13 +12,22 @@ import (
 // each other. It costs more than a description, and is for what is rare.
 func Value[T any](w *Wire, v *T) { w.value(reflect.ValueOf(v).Elem()) }
 
+// Pack gives the bytes of what is described.
+func Pack(describe func(*Wire)) []byte { return Write(Moment{}, describe) }
+
+// Unpack reads what Pack gave; false: it is something else.
+func Unpack(b []byte, describe func(*Wire)) bool {
+	w := Reader(b, Moment{})
+	describe(w)
+	return w.Whole()
+}
+
 // Encode gives the bytes of a value, Decode reads them.
-func Encode[T any](v *T) []byte { return Write(Moment{}, func(w *Wire) { Value(w, v) }) }
+func Encode[T any](v *T) []byte { return Pack(func(w *Wire) { Value(w, v) }) }
 
 // Decode reads what Encode wrote.
 func Decode[T any](b []byte, into *T) error {
-	w := Reader(b, Moment{})
-	if Value(w, into); !w.Whole() {
+	if !Unpack(b, func(w *Wire) { Value(w, into) }) {
 		return ErrMalformed
 	}
 	return nil

@@ -31,7 +31,7 @@ export const byConstraint: Record<string, Words> = {
     normal: true,
   }),
   seats: (_, live) => {
-    // Of actors/endpoints.go and run_live.go: the bot has no seats at all.
+    // Of actors/fleet/endpoints.go and engine/run: the bot has no seats at all.
     const bot = /^the bot (is inactive|takes no calls)/.exec(live.explanation ?? '');
     if (bot !== null)
       return {

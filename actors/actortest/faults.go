@@ -1,0 +1,234 @@
+package actortest
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/actors"
+	"dialler/actors/host"
+	"dialler/engine"
+	"dialler/engine/call"
+)
+
+// Faults make actors of a tree panic. The tree takes them by Config.Actors.
+type Faults struct {
+	mu     sync.Mutex
+	system *actor.ActorSystem
+	// onRelease are the actors that panic whenever a lease is given back to them.
+	onRelease map[string]bool
+	held      map[string]chan struct{}
+	// of the writers: when a result that is handled makes one panic.
+	place ResultPlace
+	nth   int // of the results that reach the place, 0: none panics
+}
+
+// ResultPlace is where in the handling of what a writer awaited it panics.
+type ResultPlace string
+
+// The places: before anything of it is done, when somebody has been told what became of a
+// write, and when the next transaction begins.
+const (
+	ResultComes ResultPlace = "the result comes"
+	ResultTold  ResultPlace = "it is told"
+	NextBegins  ResultPlace = "the next begins"
+)
+
+// ResultPlaces are all of them.
+var ResultPlaces = []ResultPlace{ResultComes, ResultTold, NextBegins}
+
+// crash makes its receiver panic. It has a size, so that two are never the same.
+type crash struct{ _ byte }
+
+// Inject has the actors of a tree take their faults from f.
+func (f *Faults) Inject(cfg *actors.Config) { cfg.Actors = f.Options() }
+
+// Options are those of every actor of the tree.
+func (f *Faults) Options() []actor.PropsOption {
+	decorate := func(next actor.ContextDecoratorFunc) actor.ContextDecoratorFunc {
+		return func(ctx actor.Context) actor.Context {
+			ctx = next(ctx)
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.system = ctx.ActorSystem()
+			return &faultyContext{Context: ctx, f: f}
+		}
+	}
+	return []actor.PropsOption{actor.WithContextDecorator(decorate)}
+}
+
+// Crash makes an actor panic on a message of its own. Target is "run", "contact",
+// "campaign", "contacts", "pool" or "slot/<number>" of a campaign, the name of an actor at
+// the top ("campaigns", "dialout", "fleet", "trunks", "numbers", "writer-0"), or a child of
+// one: "trunks/trunk-<id>", "numbers/number-<number>".
+func (f *Faults) Crash(target string, id engine.CampaignID, c engine.ContactID) {
+	f.Send(name(target, id, c), &crash{})
+}
+
+// Send sends a message to an actor by its name.
+func (f *Faults) Send(name string, msg any) {
+	f.mu.Lock()
+	system := f.system
+	f.mu.Unlock()
+	system.Root.Send(actor.NewPID(system.Address(), name), msg)
+}
+
+func name(target string, id engine.CampaignID, c engine.ContactID) string {
+	below := "campaigns/campaign-" + string(id)
+	switch {
+	case target == "campaign":
+		return below
+	case target == "run" || target == "contacts":
+		return below + "/" + target
+	case target == "pool":
+		return below + "/numbers"
+	case len(target) > 5 && target[:5] == "slot/":
+		return below + "/numbers/slot-" + target[5:]
+	case target == "contact":
+		return below + "/contacts/contact-" + string(c)
+	}
+	return target
+}
+
+// OnRelease makes the owners of a trunk or number panic whenever a lease is given back
+// to them.
+func (f *Faults) OnRelease(targets ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.onRelease = map[string]bool{}
+	for _, t := range targets {
+		f.onRelease[t] = true
+	}
+}
+
+// OnResult makes a writer panic when it comes to a place in the handling of the nth result
+// from now on, of a commit or of the spool, that gets so far.
+func (f *Faults) OnResult(place ResultPlace, nth int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.place, f.nth = place, nth
+}
+
+// Hold has a run do nothing more while n messages wait for it, until it is let go.
+func (f *Faults) Hold(id engine.CampaignID, n int) (letGo func()) {
+	run, held := name("run", id, ""), make(chan struct{})
+	f.mu.Lock()
+	f.held = map[string]chan struct{}{run: held}
+	f.mu.Unlock()
+	for range n + 1 { // it holds one of them
+		f.Send(run, &call.Durable{})
+	}
+	return func() {
+		f.mu.Lock()
+		f.held = nil
+		f.mu.Unlock()
+		close(held)
+	}
+}
+
+// faultyContext is how an actor knows its message, and tells others: there it panics.
+type faultyContext struct {
+	actor.Context
+	f     *Faults
+	fault any // the message that it has panicked on
+	told  bool
+}
+
+// Message implements actor.Context.
+func (c *faultyContext) Message() any {
+	msg := c.Context.Message()
+	c.told = false
+	if c.fault != nil && msg == c.fault { // who panicked looks at what it was
+		return msg
+	}
+	c.fault = msg
+	c.f.mu.Lock()
+	held := c.f.held[c.Self().Id]
+	releasing := c.f.onRelease[c.Self().Id]
+	c.f.mu.Unlock()
+	if held != nil {
+		<-held
+	}
+	switch m := msg.(type) {
+	case *crash:
+		panic("fault injected")
+	case *call.TrunkEvent:
+		releasing = releasing && m.Over
+	case *call.ReleaseNumber:
+	default:
+		releasing = false
+	}
+	if releasing {
+		panic("fault injected")
+	}
+	if slices.Contains(results, fmt.Sprintf("%T", msg)) {
+		c.f.at(ResultComes)
+	}
+	c.fault = nil
+	return msg
+}
+
+// results are the messages by which a writer hears what it awaited.
+var results = []string{"*writer.committed", "*writer.replayed", "*writer.appended"}
+
+// Send implements actor.Context.
+func (c *faultyContext) Send(to *actor.PID, msg any) {
+	c.Context.Send(to, msg)
+	if m, is := msg.(*call.Durable); is && !m.Spooled && !c.told {
+		c.told = true
+		c.f.at(ResultTold)
+	}
+}
+
+// at panics when a writer comes to the place that was chosen, for the nth time.
+func (f *Faults) at(p ResultPlace) {
+	f.mu.Lock()
+	hit := f.nth > 0 && f.place == p
+	if hit {
+		f.nth--
+		hit = f.nth == 0
+	}
+	f.mu.Unlock()
+	if hit {
+		panic("fault injected")
+	}
+}
+
+// Clock gives a clock by which a writer panics where the next transaction begins.
+func (f *Faults) Clock(c host.Clock) host.Clock { return faultyClock{c, f} }
+
+type faultyClock struct {
+	host.Clock
+	f *Faults
+}
+
+// Boot implements host.Clock.
+func (c faultyClock) Boot() engine.BootTime {
+	c.f.mu.Lock()
+	armed := c.f.nth > 0 && c.f.place == NextBegins
+	c.f.mu.Unlock()
+	if armed && ofResult() {
+		c.f.at(NextBegins)
+	}
+	return c.Clock.Boot()
+}
+
+// ofResult says whether it is a writer that asks, in the handling of a result.
+func ofResult() bool {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if _, method, ok := strings.Cut(f.Function, "writer.(*writer)."); ok &&
+			slices.Contains([]string{"done", "replayed", "appended"}, method) {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package call
+
+import (
+	"sync/atomic"
+	"time"
+
+	"dialler/engine/journal"
+)
+
+// CalleeLimit is how often one number may be called within a time.
+type CalleeLimit struct{ now atomic.Pointer[calleeLimit] }
+
+type calleeLimit struct {
+	attempts int
+	period   time.Duration
+}
+
+// Set changes it; it counts for the next intent to dial. 0 attempts: as often as may be.
+func (l *CalleeLimit) Set(attempts int, period time.Duration) {
+	l.now.Store(&calleeLimit{attempts, period})
+}
+
+func (l *CalleeLimit) at(now time.Time) *journal.CalleeCap {
+	limit := l.now.Load()
+	if limit.attempts <= 0 {
+		return nil
+	}
+	return &journal.CalleeCap{Attempts: limit.attempts, Period: limit.period, Now: now}
+}

@@ -1,0 +1,77 @@
+package call
+
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+)
+
+// This file has what the process does about calls whose legs are on another node, or
+// were placed by an earlier life of the process.
+
+// WhenSettled sends a message once the node with the attempt's legs has carried out
+// what it was told.
+func (p *Process) WhenSettled(e *call.WhenSettled, to *actor.PID) {
+	p.Remote.Settled(e.Attempt, func() { p.Root.Send(to, e.Message) })
+}
+
+// AdoptLegs makes this node the owner of open attempts whose legs may be on other
+// nodes, those excepted that an actor here has. The epoch is the campaign's now, not
+// that of whoever dialled: the latest owner has them. It blocks until all nodes
+// have answered or been given up.
+func (p *Process) AdoptLegs(ctx context.Context, epoch int64, open []attempt.Attempt) {
+	if p.Remote == nil {
+		return
+	}
+	asked := 0
+	answers := make(chan struct{}, len(open))
+	for i := range open {
+		at := open[i]
+		at.Epoch = epoch
+		if at.Node == 0 || p.Owners.Owned(at.ID) || p.Remote.Away(at.ID) {
+			continue
+		}
+		asked++
+		p.Remote.AdoptLegs(&at, func(_ []engine.LegID, err error) {
+			if err != nil {
+				p.Log.Warn().Err(err).Str("attempt_id", string(at.ID)).Int32("node", int32(at.Node)).
+					Msg("the node of a call does not answer; the call is lost")
+			}
+			answers <- struct{}{}
+		})
+	}
+	for range asked {
+		select {
+		case <-answers:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// EndAnswered ends the legs of an attempt that were answered by an earlier life of
+// this process: whoever took the campaign over does not know of their dialogs, and
+// has cancelled what was answered. A call that another node carries is not ended:
+// there its new owner has found it.
+func (p *Process) EndAnswered(a *attempt.Attempt) {
+	for i := range a.Legs {
+		l := &a.Legs[i]
+		if l.Dialog == nil || l.EndedAt != nil || a.Node != 0 &&
+			!p.PlacedHere(l.Trunk, l.Dialog.LocalAddr) {
+			continue
+		}
+		p.Log.Info().Str("attempt_id", string(a.ID)).
+			Msg("a call that an earlier life had answered is ended; its campaign has another owner")
+		p.Phone.RecoverLeg(engine.RecoveredLeg{Attempt: a.ID, Leg: l.ID, Trunk: l.Trunk, From: a.From, To: a.To,
+			Dialog: l.Dialog, GiveUp: p.RingGrace},
+			func(e engine.LegEvent) {
+				if e.Kind.Final() {
+					go p.Phone.ForgetLegs(e.Attempt) // the sink must not call back
+				}
+			})
+	}
+}

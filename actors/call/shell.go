@@ -1,0 +1,321 @@
+package call
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/actors/trunk"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+)
+
+// Core decides what a contact or a dialout does.
+type Core interface {
+	Apply(call.Input, []call.Effect) []call.Effect
+}
+
+// Shell is what a contact's actor and a dialout's have in common: it hands events
+// to the core, and carries out the effects that concern a call.
+type Shell struct {
+	Self  *actor.PID
+	Owner Owner     // of the attempts
+	Now   time.Time // of the message that is handled
+
+	d    *Process
+	core Core
+	call *call.Call // of the core
+	// own carries out what is not the same for contacts and dialouts; false: it does not
+	// know the effect.
+	own  func(call.Effect) bool
+	boot engine.BootTime
+
+	effects   []call.Effect
+	opened    call.MediaOpened // events that the core does not keep, made anew each time
+	closed    call.MediaClosed
+	timers    [10]func() // of call.Timers
+	owned     engine.AttemptID
+	legSink   func(engine.LegEvent)
+	mediaSink func(engine.MediaEvent)
+}
+
+// NewShell gives a shell that Begin and Drive prepare.
+func NewShell(d *Process) Shell { return Shell{d: d} }
+
+// Drive gives the shell the core whose effects it carries out, and the call of that.
+func (s *Shell) Drive(core Core, of *call.Call) { s.core, s.call = core, of }
+
+// Begin prepares the shell for a life of its actor. own carries out what is not the same
+// for contacts and dialouts; false: it does not know the effect.
+func (s *Shell) Begin(self *actor.PID, own func(call.Effect) bool) {
+	root := s.d.Root
+	s.Self, s.own, s.effects = self, own, s.effects[:0]
+	s.legSink = func(e engine.LegEvent) { root.Send(self, &e) }
+	s.mediaSink = func(e engine.MediaEvent) { root.Send(self, &e) }
+}
+
+// Stamp takes the time of a message once.
+func (s *Shell) Stamp() { s.Now, s.boot = s.d.Clock.Now(), s.d.Clock.Boot() }
+
+// Apply gives the core an event and carries out what it says, in order. An effect may
+// have an answer at once: that is applied before the next effect.
+func (s *Shell) Apply(event any) {
+	a := &s.call.Machine.A
+	was, id, waited := stagesOf(a), a.ID, a.InviteAt == nil
+	from := len(s.effects)
+	s.effects = s.core.Apply(call.Input{Now: s.Now, Boot: s.boot, Event: event, Process: s.d}, s.effects)
+	end := len(s.effects)
+	if a.ID == id {
+		s.timed(was)
+		if waited && a.InviteAt != nil && a.ReservedAt != nil {
+			s.d.OnInvite(a.InviteAt.Sub(*a.ReservedAt))
+		}
+	}
+	for i := from; i < end; i++ {
+		s.do(s.effects[i])
+	}
+	clear(s.effects[from:end])
+	s.effects = s.effects[:from]
+}
+
+// timed tells of the stages that an event brought; of a verdict that is revised only
+// the first counts.
+func (s *Shell) timed(was stages) {
+	a := &s.call.Machine.A
+	if a.AnsweredAt == nil {
+		return
+	}
+	for i, at := range stagesOf(a) {
+		if at != nil && was[i] == nil {
+			s.d.OnStage(Stages[i], at.Sub(*a.AnsweredAt))
+		}
+	}
+}
+
+// do carries out one effect. Which there are is listed in call.Effects; a test holds
+// the two together.
+func (s *Shell) do(e call.Effect) {
+	d, a := s.d, &s.call.Machine.A
+	switch e := e.(type) {
+	case call.Count:
+		s.count(e)
+	case *call.Answer:
+		d.Reply(d.Requester(e.Request), e.Value, e.Err)
+	case *call.Owns:
+		s.Disown()
+		s.owned = e.Attempt
+		d.Owners.add(e.Attempt, s.Owner)
+	case *call.OpenMedia:
+		offer, err := d.Media.Open(e.Open, s.mediaSink)
+		s.mediaOpened(e.Leg, offer, err)
+	case *call.OpenPeer:
+		offer, err := d.Media.OpenPeer(e.Attempt, e.Leg, e.Profile)
+		s.mediaOpened(e.Leg, offer, err)
+	case *call.PlaceLeg:
+		d.Phone.PlaceLeg(e.Leg, s.legSink)
+	case attempt.Confirm:
+		d.Phone.ConfirmLeg(e.Leg)
+	case attempt.Cancel:
+		d.Phone.CancelLeg(e.Leg)
+	case attempt.HangUp:
+		d.Phone.HangUpLeg(e.Leg, e.Cause)
+	case attempt.AnswerMedia:
+		d.Stats.Answered.Add(1)
+		d.Media.Answer(a.ID, e.SDP, *a.AnsweredAt)
+	case *call.AttachBot:
+		d.Connects.bot(e.Bot).begin(e.Attach.Attempt, e.Since)
+		d.Media.AttachBot(e.Attach)
+	case *call.BotSettled:
+		d.Connects.bot(e.Bot).end(e.Attempt, e.Since, e.Telling)
+	case *call.BotTried:
+		d.Root.Send(d.Fleet, e)
+	case attempt.JoinPeer:
+		s.joinPeer(e)
+	case attempt.AnswerRefer:
+		d.Phone.AnswerRefer(e.Leg, e.Accept)
+	case attempt.NotifyRefer:
+		d.Phone.NotifyRefer(e.Leg, e.Code, e.Reason)
+	case attempt.ClosePeer:
+		d.Media.ClosePeer(a.ID, e.Leg)
+	case attempt.DetachBot:
+		d.Media.DetachBot(a.ID)
+	case attempt.PlayMessage:
+		d.Stats.Abandoned.Add(1)
+		d.OnStage(StageMessage, a.Ending.At.Sub(s.call.Machine.CountsFrom()))
+		d.Media.PlayMessage(a.ID)
+	case attempt.LeaveVoicemail:
+		d.Media.LeaveVoicemail(engine.LeaveVoicemail{Attempt: a.ID, Message: e.Message})
+	case attempt.HearDigit:
+		if leg := d.Media.HearDigit(a.ID, e.Digit); leg != "" {
+			d.Phone.SendDigit(leg, e.Digit, engine.KeyDuration)
+		}
+	case *call.SendDigits:
+		s.sendDigits(e)
+	case attempt.CloseMedia:
+		q := d.Media.CloseMedia(a.ID)
+		s.closed = call.MediaClosed{Quality: q}
+		s.Apply(&s.closed)
+		d.OnQuality(q)
+	case *call.AttachLegs:
+		s.Apply(&call.LegsAttached{Known: len(d.Phone.AttachLeg(e.Attempt, s.legSink))})
+	case *call.AttachMedia:
+		d.Media.AttachMedia(e.Attempt, s.mediaSink)
+	case *call.RecoverLeg:
+		d.Phone.RecoverLeg(e.Leg, s.legSink)
+	case *call.ForgetLegs:
+		d.Phone.ForgetLegs(e.Attempt)
+	case *call.ReserveTrunk:
+		d.Root.Send(d.Trunks, &trunk.Reserve{Leg: e.Leg, Attempt: e.Attempt, Tried: e.Tried, Only: e.Only,
+			ReplyTo: s.Self})
+	case *call.TrunkEvent:
+		d.Root.Send(d.Trunks, e)
+	case *call.Arm:
+		s.stop(e.Fired.Timer)
+		s.timers[timerSlot[e.Fired.Timer]] = d.After(e.After, s.Self, &e.Fired)
+	case *call.Disarm:
+		s.stop(e.Timer)
+	case *call.ToSelf:
+		d.Root.Send(s.Self, e.Event)
+	case *call.Suppress:
+		s.suppress(e)
+	case *call.FetchAttempt:
+		s.fetchAttempt(e)
+	case *call.Refused:
+		d.Stats.Illegal.Add(1)
+		d.Log.Warn().Err(e.Err).Str("attempt_id", string(e.Attempt)).Str("contact_id", string(e.Contact)).
+			Msg("event refused by a call or its contact")
+	case attempt.Over:
+		d.Stats.ended(a.Outcome)
+		for _, t := range call.Timers {
+			if t != call.TimerLinger && t != call.TimerLoad {
+				s.stop(t)
+			}
+		}
+	default:
+		if !s.own(e) {
+			d.Stats.Illegal.Add(1)
+			d.Log.Error().Str("effect", fmt.Sprintf("%T", e)).Str("attempt_id", string(a.ID)).
+				Msg("an effect that nobody carries out")
+		}
+	}
+}
+
+// timerSlot is where the stop of a timer is kept.
+var timerSlot = func() map[attempt.Timer]int {
+	slots := map[attempt.Timer]int{}
+	for i, t := range call.Timers {
+		slots[t] = i
+	}
+	return slots
+}()
+
+func (s *Shell) stop(t attempt.Timer) {
+	i := timerSlot[t]
+	if stop := s.timers[i]; stop != nil {
+		s.timers[i] = nil
+		stop()
+	}
+}
+
+// Disown: the attempt that the actor had is nobody's any more.
+func (s *Shell) Disown() {
+	if s.owned != "" {
+		s.d.Owners.remove(s.owned)
+		s.owned = ""
+	}
+}
+
+func (s *Shell) count(what call.Count) {
+	st := &s.d.Stats
+	switch what {
+	case call.CountAttempt:
+		st.Attempts.Add(1)
+	case call.CountLegPlaced:
+		st.LegsPlaced.Add(1)
+	case call.CountLegSent:
+		st.LegsSent.Add(1)
+	case call.CountServed:
+		st.Served.Add(1)
+	case call.CountResult:
+		st.Results.Add(1)
+	case call.CountRecovered:
+		st.Recovered.Add(1)
+	}
+}
+
+func (s *Shell) mediaOpened(leg engine.LegID, offer []byte, err error) {
+	if err != nil {
+		s.d.Log.Error().Err(err).Str("attempt_id", string(s.call.Machine.A.ID)).
+			Msg("no media path; the leg is not placed")
+	}
+	s.opened = call.MediaOpened{Leg: leg, Offer: offer, Err: err}
+	s.Apply(&s.opened)
+}
+
+// joinPeer connects callee and far leg, if its SDP answer can be used.
+func (s *Shell) joinPeer(e attempt.JoinPeer) {
+	d, id, self := s.d, s.call.Machine.A.ID, s.Self
+	joined := func(err error) *call.PeerJoined {
+		if err != nil {
+			d.Log.Warn().Err(err).Str("attempt_id", string(id)).Msg("the SDP of a far leg cannot be used")
+		}
+		return &call.PeerJoined{Attempt: id, Leg: e.Leg, Err: err}
+	}
+	if d.Elsewhere(id) {
+		d.Remote.JoinPeerThen(id, e.Leg, e.SDP, func(err error) { d.Root.Send(self, joined(err)) })
+		return
+	}
+	s.Apply(joined(d.Media.JoinPeer(id, e.Leg, e.SDP)))
+}
+
+var errDigitsFull = engine.Conflict("digits_not_sent",
+	"the keys were not sent: too many are waiting, or the call is being ended; try again with fewer")
+
+// sendDigits sends keys on the media path, or by signalling where the far side wants
+// that.
+func (s *Shell) sendDigits(e *call.SendDigits) {
+	d, to := s.d, s.d.Requester(e.Request)
+	if d.Elsewhere(e.Attempt) {
+		d.Remote.SendDigitsThen(e.Attempt, e.Leg, e.Digits, func(err error) {
+			if err != nil {
+				err = errDigitsFull
+			}
+			d.Reply(to, nil, err)
+		})
+		return
+	}
+	bySIP, err := d.Media.SendDigits(e.Attempt, e.Digits)
+	sent := err == nil
+	for i := 0; sent && bySIP && i < len(e.Digits); i++ {
+		sent = d.Phone.SendDigit(e.Leg, e.Digits[i], engine.KeyDuration)
+	}
+	if !sent {
+		d.Reply(to, nil, errDigitsFull)
+		return
+	}
+	d.Reply(to, nil, nil)
+}
+
+// suppress follows a suppression that the call brought about.
+func (s *Shell) suppress(e *call.Suppress) {
+	d, to := s.d, s.d.Requester(e.Request)
+	if to == nil {
+		d.Suppress(e.Number, nil)
+		return
+	}
+	d.Suppress(e.Number, func(err error) { d.Reply(to, nil, err) })
+}
+
+// fetchAttempt reads the attempt that a result is about and gives the command back
+// with it.
+func (s *Shell) fetchAttempt(e *call.FetchAttempt) {
+	d, self := s.d, s.Self
+	go func() {
+		ctx, cancel := context.WithTimeout(d.Ctx, d.Timeout)
+		defer cancel()
+		d.Root.Send(self, e.Found(d.Store.Attempt(ctx, e.Attempt)))
+	}()
+}

@@ -1,0 +1,48 @@
+package call
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"dialler/engine"
+)
+
+// Stats are the figures of calls.
+type Stats struct {
+	LegsPlaced atomic.Int64 // INVITEs given to the telephony port
+	LegsSent   atomic.Int64 // INVITEs that left
+	Attempts   atomic.Int64 // attempts begun
+	Ended      atomic.Int64 // attempts ended, of those begun and those recovered
+	outcomes   [numOutcomes]atomic.Int64
+	Recovered  atomic.Int64 // attempts of an earlier process life, taken over to be closed
+	Released   atomic.Int64 // attempts that went on under another owner of their campaign
+	Answered   atomic.Int64
+	Served     atomic.Int64
+	Abandoned  atomic.Int64
+	Results    atomic.Int64
+	Illegal    atomic.Int64 // events that a machine refused
+}
+
+// numOutcomes is the length of engine.Outcomes; a test holds them together.
+const numOutcomes = 19
+
+// ended counts an attempt by what it came to.
+func (s *Stats) ended(o engine.Outcome) {
+	s.Ended.Add(1)
+	if i := slices.Index(engine.Outcomes, o); i >= 0 {
+		s.outcomes[i].Add(1)
+	}
+}
+
+// Outcome is how many attempts ended with an outcome.
+func (s *Stats) Outcome(o engine.Outcome) int64 {
+	if i := slices.Index(engine.Outcomes, o); i >= 0 {
+		return s.outcomes[i].Load()
+	}
+	return 0
+}
+
+// Live counts the attempts that have not ended.
+func (s *Stats) Live() int64 {
+	return s.Attempts.Load() + s.Recovered.Load() - s.Ended.Load() - s.Released.Load()
+}

@@ -1,0 +1,181 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	callactor "dialler/actors/call"
+	dialoutactor "dialler/actors/dialout"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+	"dialler/engine/number"
+	core "dialler/engine/run"
+)
+
+// Dialout places one call outside campaigns.
+func (t *Tree) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error) {
+	if err := t.writers.Database.Err(); err != nil {
+		return campaign.DialoutReply{}, err
+	}
+	return ask[campaign.DialoutReply](ctx, t, t.dialout, &dialoutactor.Place{Command: cmd})
+}
+
+// Call gives a call as it stands: as its owner knows it while it lives, as it
+// is stored afterwards.
+func (t *Tree) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
+	if aid, ok := id.Attempt(); ok {
+		if of, ok := t.calls.Owners.Of(aid); ok {
+			if a, err := t.askOwner(ctx, aid, of); err == nil {
+				return a, nil
+			}
+		}
+	}
+	a, err := t.stored(ctx, id)
+	if err != nil {
+		return a, err
+	}
+	return t.Live(ctx, a), nil
+}
+
+// Has says whether the actor of an attempt lives here.
+func (t *Tree) Has(id engine.AttemptID) bool { return t.calls.Owners.Owned(id) }
+
+// liveWait bounds how long the owner of a live attempt is waited for; its row
+// is good enough after that.
+const liveWait = 500 * time.Millisecond
+
+// Live brings the stored row of an attempt that has not ended up to date.
+func (t *Tree) Live(ctx context.Context, a attempt.Attempt) attempt.Attempt {
+	if a.State == attempt.Ended {
+		return a
+	}
+	now, err := t.askOwner(ctx, a.ID, callactor.Owner{Campaign: a.Campaign, Contact: a.Contact})
+	if err != nil {
+		// It has ended meanwhile, or its owner is busy.
+		if again, err := t.stored(ctx, a.ID.Call()); err == nil {
+			return again
+		}
+		return a
+	}
+	return now
+}
+
+// askOwner asks the actor to which an attempt belongs how it stands.
+func (t *Tree) askOwner(ctx context.Context, id engine.AttemptID, of callactor.Owner) (attempt.Attempt, error) {
+	ctx, cancel := context.WithTimeout(ctx, liveWait)
+	defer cancel()
+	msg := &call.Show{Contact: of.Contact, Attempt: id}
+	if of.Campaign == "" {
+		return ask[attempt.Attempt](ctx, t, t.dialout, msg)
+	}
+	return ask[attempt.Attempt](ctx, t, t.campaigns, toRun(of.Campaign, msg))
+}
+
+// stored gives a call as its row has it.
+func (t *Tree) stored(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
+	aid, ok := id.Attempt()
+	if !ok {
+		return attempt.Attempt{}, call.ErrCallNotFound
+	}
+	a, ok, err := t.store.Attempt(ctx, aid)
+	if err != nil {
+		return attempt.Attempt{}, journal.Unavailable(err)
+	}
+	if !ok {
+		return attempt.Attempt{}, call.ErrCallNotFound
+	}
+	return a, nil
+}
+
+// SubmitResult stores the result of a conversation, whenever it comes.
+func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
+	if err := t.writers.Database.Err(); err != nil {
+		return err
+	}
+	id, _ := cmd.Call.Attempt()
+	of, ok := t.calls.Owners.Of(id)
+	if !ok {
+		a, err := t.stored(ctx, cmd.Call)
+		if err != nil {
+			return err
+		}
+		of = callactor.Owner{Campaign: a.Campaign, Contact: a.Contact}
+	}
+	s := call.StoreResult{Call: cmd.Call, Result: cmd.Result}
+	if of.Campaign == "" {
+		_, err := ask[any](ctx, t, t.dialout, &s)
+		return err
+	}
+	_, err := ask[any](ctx, t, t.campaigns, toRun(of.Campaign, &core.SubmitResult{Contact: of.Contact,
+		Result: call.StoreResult{Call: cmd.Call, Result: cmd.Result}}))
+	return err
+}
+
+// HangUp ends a live call.
+func (t *Tree) HangUp(ctx context.Context, id engine.CallID) error { return t.tell(ctx, id, "") }
+
+// SendDigits sends keys (0-9, *, #, A-D) to the callee of an answered call.
+func (t *Tree) SendDigits(ctx context.Context, id engine.CallID, digits string) error {
+	return t.tell(ctx, id, digits)
+}
+
+func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string) error {
+	aid, _ := id.Attempt()
+	of, live := t.calls.Owners.Of(aid)
+	if !live {
+		a, err := t.stored(ctx, id)
+		if err != nil {
+			return err
+		}
+		if a.State == attempt.Ended {
+			return call.ErrCallEnded
+		}
+		of = callactor.Owner{Campaign: a.Campaign, Contact: a.Contact}
+	}
+	if of.Campaign == "" {
+		_, err := ask[any](ctx, t, t.dialout, &call.Keys{Attempt: aid, Digits: digits})
+		return err
+	}
+	_, err := ask[any](ctx, t, t.campaigns, toRun(of.Campaign, &core.Keys{Contact: of.Contact,
+		Keys: call.Keys{Attempt: aid, Digits: digits}}))
+	return err
+}
+
+// Transfer asks for a live call to be handed over to a number or SIP address.
+// Call tells what became of it.
+func (t *Tree) Transfer(ctx context.Context, id engine.CallID, to string) error {
+	a, err := t.stored(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.State == attempt.Ended {
+		return engine.NotFound("call_ended", "the call is over")
+	}
+	transfer := call.Transfer{Attempt: a.ID, To: to}
+	if a.Campaign == "" {
+		_, err = ask[any](ctx, t, t.dialout, &transfer)
+		return err
+	}
+	_, err = ask[any](ctx, t, t.campaigns, toRun(a.Campaign, &core.Transfer{Contact: a.Contact,
+		Transfer: transfer}))
+	return err
+}
+
+// LiveCalls counts the attempts that have not ended.
+func (t *Tree) LiveCalls() int64 { return t.stats.Calls.Live() }
+
+// Destination refuses (422 "destination_not_allowed") a number to which this
+// installation places no calls.
+func (t *Tree) Destination(to number.Callee) error {
+	return t.calls.Destinations.Now().JudgeCallee(to, "")
+}
+
+// SetRules changes where calls may go, how often one number may be called within
+// a time, as Config has them. It counts for the next intent to dial.
+func (t *Tree) SetRules(countries []string, calleeCap int, calleePeriod time.Duration) {
+	t.calls.Destinations.Allow(countries)
+	t.calls.CalleeLimit.Set(calleeCap, calleePeriod)
+}

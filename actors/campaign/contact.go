@@ -1,0 +1,127 @@
+package campaign
+
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	callactor "dialler/actors/call"
+	"dialler/actors/writer"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/contact"
+)
+
+// rules are the campaign's settings as a contact needs them.
+type rules = call.Rules
+
+// contactSeed is what a contact actor starts from.
+type contactSeed struct {
+	run   *actor.PID
+	pool  *actor.PID
+	row   contact.Contact
+	rules *rules
+	// first are the messages that wait for it.
+	first []any
+	// recover: the attempt of the row is of an earlier process life.
+	recover *attempt.Attempt
+	// core is that of the actor's latest life, nil before its first. A restarted one
+	// takes over what waited there, and loads everything else.
+	core *call.Contact
+}
+
+// contactActor is one person in a running campaign, alive while there is something to
+// do: the shell of a call.Contact.
+type contactActor struct {
+	callactor.Shell
+	d    *Deps
+	seed *contactSeed
+	core *call.Contact
+}
+
+func newContact(d *Deps, seed *contactSeed) *contactActor {
+	return &contactActor{Shell: callactor.NewShell(d.Process), d: d, seed: seed}
+}
+
+func (a *contactActor) Receive(ctx actor.Context) {
+	a.Stamp()
+	switch msg := ctx.Message().(type) {
+	case *actor.Started:
+		a.start(ctx.Self())
+	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+		a.Disown()
+		if _, stops := msg.(*actor.Stopping); stops && a.core != nil && a.core.Call.Live() {
+			a.d.Stats.Released.Add(1) // another node goes on with it
+		}
+	case *writer.BarrierPassed:
+		a.load()
+	default:
+		a.turn(msg)
+	}
+}
+
+func (a *contactActor) start(self *actor.PID) {
+	s := a.seed
+	a.Begin(self, a.carryOut)
+	a.Owner = callactor.Owner{Campaign: s.row.Campaign, Contact: s.row.ID}
+	var event any = &call.Restarted{}
+	if s.core == nil {
+		event = &call.Started{Lost: s.recover}
+		a.core = call.NewContact(s.row, s.rules, a.d.Limits(), s.first)
+	} else {
+		a.core = call.NewContact(s.row, s.core.Rules, a.d.Limits(), s.core.Stash)
+	}
+	s.core, s.first, s.recover = a.core, nil, nil
+	a.Drive(a.core, &a.core.Call)
+	a.turn(event)
+}
+
+// turn handles an event, and then those that waited for the contact to come up.
+func (a *contactActor) turn(event any) {
+	for ok := true; ok; event, ok = a.core.Next() {
+		a.Apply(event)
+	}
+}
+
+// carryOut carries out the effects that are a contact's alone.
+func (a *contactActor) carryOut(e call.Effect) bool {
+	d := a.d
+	switch e := e.(type) {
+	case *call.ReleaseNumber:
+		d.Root.Send(a.seed.pool, e)
+	case *call.AskEligibility:
+		a.ask(e)
+	case *call.LoadContact:
+		d.Root.Send(a.seed.run, &writer.Barrier{ReplyTo: a.Self}) // behind the writes that are still queued
+	case *call.WhenSettled:
+		d.WhenSettled(e, a.seed.run)
+	case *call.Stopped:
+		d.Root.Send(a.seed.run, e)
+		d.Root.Stop(a.Self)
+	case *call.Up, *call.Reported, *call.Persist: // by the sender the run knows where to answer
+		d.Root.RequestWithCustomSender(a.seed.run, e, a.Self)
+	case call.ToRun:
+		d.Root.Send(a.seed.run, e)
+	default:
+		return false
+	}
+	return true
+}
+
+func (a *contactActor) load() {
+	id, d, self := a.seed.row.ID, a.d, a.Self
+	go func() {
+		ctx, cancel := context.WithTimeout(d.Ctx, d.Timeout)
+		defer cancel()
+		d.Root.Send(self, call.ReadContact(ctx, d.Store, id))
+	}()
+}
+
+func (a *contactActor) ask(e *call.AskEligibility) {
+	d, self := a.d, a.Self
+	go func() {
+		ctx, cancel := context.WithTimeout(d.Ctx, 2*d.EligibilityBudget)
+		defer cancel()
+		d.Root.Send(self, &call.EligibilityKnown{Dial: e.Dial, Verdict: d.Eligibility.Eligible(ctx, e.Question)})
+	}()
+}

@@ -1,0 +1,109 @@
+package campaign
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+)
+
+// contactBatch is a list of contacts on its way into the database, outside the run:
+// the same for a plain list and a batch.
+type contactBatch struct {
+	d      *Deps
+	ins    journal.ContactInsert
+	became []campaign.BatchResult // of each contact of the list; "" those of ins
+	batch  *campaign.AddBatch
+	reply  *campaign.BatchReply // of a batch that is stored
+}
+
+// store leaves the suppressed ones out, as an import does, and adds the others.
+func (a *contactBatch) store() (rep campaign.AddReport, err error) {
+	if err := a.leaveOutSuppressed(); err != nil {
+		return rep, err
+	}
+	if a.batch != nil {
+		a.ins.Answer = a.answer
+	}
+	left := 0
+	for i := range a.became {
+		if a.became[i].Status != "" {
+			left++
+		}
+	}
+	rep, err = a.d.addContacts(a.ins)
+	rep.Excluded += left
+	return rep, err
+}
+
+func (a *contactBatch) leaveOutSuppressed() error {
+	if len(a.ins.Contacts) == 0 {
+		return nil
+	}
+	numbers := make([]engine.PhoneNumber, len(a.ins.Contacts))
+	for i := range a.ins.Contacts {
+		numbers[i] = a.ins.Contacts[i].Number
+	}
+	ctx, cancel := context.WithTimeout(a.d.Ctx, a.d.Timeout)
+	defer cancel()
+	suppressed, err := a.d.Store.Suppressed(ctx, numbers...)
+	if err != nil || len(suppressed) == 0 {
+		return err
+	}
+	next := 0
+	for i := range a.became {
+		if a.became[i].Status != "" {
+			continue
+		}
+		if _, left := suppressed[numbers[next]]; left {
+			a.became[i].Status = campaign.RowSuppressed
+		}
+		next++
+	}
+	a.ins.Contacts = slices.DeleteFunc(a.ins.Contacts, func(c journal.IdentifiedContact) bool {
+		_, left := suppressed[c.Number]
+		return left
+	})
+	return nil
+}
+
+// answer is called in the transaction that adds the contacts.
+func (a *contactBatch) answer(rows []campaign.BatchResult) *journal.Reply {
+	all := slices.Clone(a.became)
+	for i := range all {
+		if all[i].Status == "" && len(rows) > 0 {
+			all[i], rows = rows[0], rows[1:]
+		}
+	}
+	reply := a.batch.Reply(all)
+	a.reply = &reply
+	if !a.batch.Idempotency.Present() {
+		return nil
+	}
+	return journal.StoredReply(a.batch.Idempotency, 200, reply, a.ins.At)
+}
+
+// addTries bounds how often a list is given to a database that is not known to be
+// away and yet does not take it.
+const addTries = 3
+
+// addContacts gives a list to the database until it is known what became of it:
+// the answer to its commit may be lost, and giving it again is harmless.
+func (d *Deps) addContacts(ins journal.ContactInsert) (rep campaign.AddReport, err error) {
+	for try := 1; ; try++ {
+		ctx, cancel := context.WithTimeout(d.Ctx, 2*d.Timeout)
+		rep, err = d.Store.AddContacts(ctx, ins)
+		cancel()
+		if !journal.Temporary(err) || try >= addTries && !d.Writers.Database.Away() {
+			return rep, err
+		}
+		select {
+		case <-d.Ctx.Done():
+			return rep, err
+		case <-time.After(time.Second):
+		}
+	}
+}

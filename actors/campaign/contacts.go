@@ -1,0 +1,85 @@
+package campaign
+
+import (
+	"strconv"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/actors/host"
+	"dialler/engine"
+	"dialler/engine/call"
+	core "dialler/engine/run"
+)
+
+// spawnContact asks the contacts supervisor for a contact actor.
+type spawnContact struct {
+	Name string
+	Seed *contactSeed
+}
+
+// roster asks for the actors of the contacts, each of which is asked to report.
+type roster struct {
+	life    int64
+	ReplyTo *actor.PID
+}
+
+// contactsActor supervises the contact actors of one campaign: one that crashes is
+// restarted alone.
+type contactsActor struct {
+	d *Deps
+}
+
+func (c *contactsActor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *spawnContact:
+		d, seed := c.d, m.Seed
+		props := d.Props(func() actor.Actor { return newContact(d, seed) })
+		name := m.Name
+		for i := 2; ; i++ {
+			if _, err := ctx.SpawnNamed(props, name); err == nil {
+				return
+			}
+			// The contact's last life has not quite stopped yet.
+			name = m.Name + "." + strconv.Itoa(i)
+		}
+	case *roster:
+		called := &core.RosterCalled{Life: m.life}
+		for _, pid := range ctx.Children() {
+			called.Actors = append(called.Actors, pid.Id)
+			ctx.Send(host.FreshPID(pid), &call.Report{})
+		}
+		ctx.Send(m.ReplyTo, called)
+	}
+}
+
+// decode gives a message as the core knows it, and who waits for an answer. Contacts
+// are known by the sender of what they say first.
+func (r *run) decode(msg any, sender *actor.PID) (any, engine.Request) {
+	switch m := msg.(type) {
+	case *call.Up:
+		r.up[m.Contact] = sender
+	case *call.Persist:
+		r.up[m.Contact] = sender
+	case *call.Reported:
+		r.up[m.Row.ID] = sender
+		return &core.Reported{Actor: sender.Id, Reported: *m}, ""
+	case *call.Stopped:
+		delete(r.up, m.Row.ID)
+	default:
+		return msg, host.Request(sender)
+	}
+	return msg, ""
+}
+
+// spawn brings a contact up.
+func (r *run) spawn(e core.Spawn) {
+	seed := &contactSeed{run: r.self, pool: r.pool, row: e.Row, rules: e.Rules, recover: e.Lost, first: e.First}
+	r.d.Root.Send(r.contacts, &spawnContact{Name: "contact-" + string(e.Row.ID), Seed: seed})
+}
+
+// tell gives a command to a contact that is up.
+func (r *run) tell(e core.Tell) {
+	if pid := r.up[e.Contact]; pid != nil {
+		r.d.Root.Send(pid, e.Command)
+	}
+}

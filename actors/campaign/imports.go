@@ -1,0 +1,471 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/actors/host"
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/contactlist"
+	"dialler/engine/journal"
+	core "dialler/engine/run"
+)
+
+// Files of contacts. The rows are staged while the file comes in, outside the
+// campaign and beside the group commits, and become contacts by one switch
+// (ADR 11). The campaign's run is asked three times: before the first byte
+// whether it takes contacts, before the switch, and in the middle of it, at the
+// gate; and it is told how it ended.
+
+const (
+	// A chunk of staged rows ends with whichever comes first.
+	chunkRows  = 2000
+	chunkBytes = 1 << 20
+	// gateTimeout bounds the wait for the run in the middle of a switch, while
+	// the numbers of the file are locked.
+	gateTimeout = 10 * time.Second
+	// settleTimeout bounds how long an import whose outcome is not known keeps
+	// its sender waiting; what became of it is found out all the same.
+	settleTimeout = 5 * time.Second
+	// activationPulse is how often a run hears that a switch is under way: one
+	// that was restarted in the middle of it knows again.
+	activationPulse = time.Second
+)
+
+// importing is one import.
+type importing struct {
+	d        *Deps
+	guardian *actor.PID // of the campaigns
+	imp      campaign.Import
+	wait     bool
+	terms    core.ImportTerms
+	gated    bool  // the run let it pass: the transaction may have committed
+	epoch    int64 // of the run that did
+	event    journal.Event
+
+	rows     []journal.StagedRow
+	rejected []campaign.RejectedRow
+	bytes    int
+	staged   int
+}
+
+// Import reads a file of contacts (package contactlist) into a draft that never
+// ran or a running campaign. With cmd.Wait it returns the import once all its
+// rows are contacts, else once they are staged. The file is read only when the
+// campaign takes contacts. An error of the file's reader comes back as it is;
+// with any error, no row is in the campaign. ctx ends the reading and the
+// waiting; a switch that has begun goes on.
+func (g *Imports) Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
+	d := g.d
+	if err := d.Writers.Database.Err(); err != nil {
+		return campaign.Import{}, err
+	}
+	if !g.enter() {
+		return campaign.Import{}, errClosing
+	}
+	now := d.Clock.Now()
+	i := &importing{d: d, guardian: g.guardian, wait: cmd.Wait, imp: campaign.Import{
+		ID: engine.ImportID(host.NewID(now)), Campaign: cmd.Campaign, State: campaign.ImportStaging,
+		Filename: cmd.Filename, CreatedAt: now, CreatedBy: cmd.Who, DryRun: cmd.DryRun, Idempotency: cmd.Idempotency}}
+	if err := i.begin(ctx); err != nil {
+		g.leave()
+		return campaign.Import{}, err
+	}
+	if err := i.stage(ctx, contactlist.NewMappedReader(file, cmd.Mapping)); err != nil {
+		defer g.leave()
+		if ctx.Err() != nil {
+			err = errClosing // nobody waits any more, whatever failed by that
+		}
+		i.fail(err)
+		i.close()
+		return i.imp, err
+	}
+	i.imp.State = campaign.ImportActivating
+	settled := make(chan settledImport, 1)
+	staged := i.imp
+	go func() {
+		defer g.leave()
+		if cmd.DryRun {
+			i.check(settled)
+			return
+		}
+		i.activate(settled)
+	}()
+	if !cmd.Wait {
+		return staged, nil
+	}
+	select {
+	case s := <-settled:
+		return s.imp, s.err
+	case <-ctx.Done():
+		return staged, errUnsettled
+	}
+}
+
+type settledImport struct {
+	imp campaign.Import
+	err error
+}
+
+var (
+	errClosing   = engine.Unavailable("closing", "the dialler is being stopped; try again", time.Second)
+	errUnsettled = engine.Unavailable("import_unsettled",
+		"whether the file's contacts were added is not known yet; the list of imports will say", 2*time.Second)
+	errEmptyFile = engine.Invalid("empty_file", "The file has no rows behind its first line.")
+)
+
+// begin asks the campaign and opens the import.
+func (i *importing) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, i.d.Timeout)
+	defer cancel()
+	var err error
+	if i.terms, err = askAbout[core.ImportTerms](ctx, i, &core.MayImport{}); err != nil {
+		return err
+	}
+	return unavailable(i.d.Store.BeginImport(ctx, i.imp))
+}
+
+func unavailable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return journal.Unavailable(err)
+}
+
+// --- staging -----------------------------------------------------------------
+
+// stage reads the file to its end.
+func (i *importing) stage(ctx context.Context, in *contactlist.Reader) error {
+	for {
+		row, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		i.take(row)
+		if len(i.rows)+len(i.rejected) >= chunkRows || i.bytes >= chunkBytes {
+			if err := i.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if i.imp.Rows == 0 {
+		return errEmptyFile
+	}
+	if err := i.flush(ctx); err != nil {
+		return err
+	}
+	i.rows, i.rejected = nil, nil
+	return nil
+}
+
+func (i *importing) take(row contactlist.Row) {
+	i.imp.Rows++
+	if row.Reason == "" {
+		if err := i.d.Destinations.Judge(row.Number, ""); err != nil {
+			row.Reason, row.Message = engine.ErrorCode(err), engine.ErrorDetail(err)
+		}
+	}
+	if row.Reason != "" {
+		i.imp.Invalid++
+		i.rejected = append(i.rejected, campaign.RejectedRow{Line: row.Line, Number: row.Given, Reason: row.Reason,
+			Message: row.Message})
+		return
+	}
+	i.staged++
+	for k, v := range row.Variables {
+		i.bytes += len(k) + len(v)
+	}
+	i.rows = append(i.rows, journal.StagedRow{ID: engine.ContactID(host.NewID(i.imp.CreatedAt)), Line: row.Line,
+		NewContact: campaign.NewContact{Number: row.Number, Variables: row.Variables}})
+}
+
+func (i *importing) flush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*i.d.Timeout)
+	defer cancel()
+	err := i.d.Store.StageImport(ctx, i.imp.ID, i.rows, i.rejected, i.imp.Rows, i.imp.Invalid)
+	clear(i.rows)
+	i.rows, i.rejected, i.bytes = i.rows[:0], i.rejected[:0], 0
+	return unavailable(err)
+}
+
+// check says what the switch would do.
+func (i *importing) check(settled chan<- settledImport) {
+	ctx, cancel := context.WithTimeout(i.d.Ctx, i.patience())
+	defer cancel()
+	imp, err := i.d.Store.CheckImport(ctx, journal.Check{Import: i.imp.ID, Campaign: i.imp.Campaign, Staged: i.staged,
+		Sticky: i.terms.Sticky, Since: i.imp.CreatedAt, At: i.d.Clock.Now()})
+	if err != nil {
+		err = journal.Unavailable(err)
+		i.fail(err)
+		imp = i.imp
+	}
+	i.close()
+	settled <- settledImport{imp, err}
+}
+
+// --- the switch --------------------------------------------------------------
+
+// activate makes contacts of the staged rows, tells the run, and then whoever
+// waits.
+func (i *importing) activate(settled chan<- settledImport) {
+	out, err := i.swap()
+	if err != nil {
+		out, err = i.settle(err, settled)
+	}
+	if err != nil {
+		i.tell(&core.ActivationEnded{Import: i.imp.ID})
+		i.d.Log.Info().Str("campaign_id", string(i.imp.Campaign)).Str("code", engine.ErrorCode(err)).
+			Msg("file not imported")
+	} else {
+		i.tell(&core.ActivationEnded{Import: i.imp.ID, Done: true, Epoch: i.epoch, Event: i.event, Out: out})
+		i.d.Log.Info().Str("campaign_id", string(i.imp.Campaign)).Int("rows", out.Import.Rows).
+			Int("added", out.Import.Added).Msg("file imported")
+	}
+	i.close()
+	select {
+	case settled <- settledImport{out.Import, err}:
+	default: // told already that it is not known
+	}
+}
+
+// swap runs the switch's transaction between the run's two words.
+func (i *importing) swap() (out journal.Activated, err error) {
+	d := i.d
+	ctx, cancel := context.WithTimeout(d.Ctx, i.patience())
+	defer cancel()
+	start, err := askAbout[core.ActivationStart](ctx, i, &core.BeginActivation{Import: i.imp.ID})
+	if err != nil {
+		return out, err
+	}
+	stop := i.pulse(ctx)
+	defer stop()
+	who := i.imp.CreatedBy
+	after := contact.Fresh(start.Max)
+	return d.Store.ActivateImport(ctx, journal.Activation{
+		Import: i.imp.ID, Campaign: i.imp.Campaign, Run: start.Run, Source: "csv", Max: start.Max,
+		DueClass: contact.DueFirst, At: start.At, Staged: i.staged, Sticky: start.Sticky, Since: i.imp.CreatedAt,
+	}, func(ctx context.Context) (journal.Gate, error) {
+		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+		defer cancel()
+		pass, err := askAbout[core.GatePass](ctx, i, &core.CloseGate{Import: i.imp.ID, Run: start.Run})
+		if err != nil {
+			return journal.Gate{}, err
+		}
+		i.gated, i.epoch = true, pass.Epoch
+		i.event = journal.Event{Campaign: i.imp.Campaign, Seq: pass.Seq, Run: start.Run, At: pass.At,
+			Type: journal.ContactsAdded, Version: 1,
+			Data: journal.Data{Who: &who, After: &after, Import: i.imp.ID}}
+		return journal.Gate{Epoch: pass.Epoch, Event: i.event}, nil
+	})
+}
+
+// patience bounds the switch: more rows may take longer, on slow disks too.
+func (i *importing) patience() time.Duration {
+	return i.d.ActivateTimeout + time.Duration(i.staged)*200*time.Microsecond
+}
+
+// pulse tells the run again and again that the switch is under way.
+func (i *importing) pulse(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(activationPulse)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				i.tell(&core.ActivationGoesOn{Import: i.imp.ID})
+			}
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}
+
+// settle finds out what became of a switch that gave an error. Before the gate
+// nothing can have been committed; behind it the database is asked until it
+// answers, while the run goes on holding what the rows could miss.
+func (i *importing) settle(cause error, settled chan<- settledImport) (out journal.Activated, err error) {
+	cause = journal.Unavailable(cause)
+	if errors.Is(cause, journal.ErrStaleEpoch) {
+		cause = engine.Unavailable("import_unknown",
+			"the campaign was restarted while the file was imported; nothing was added, upload it again", time.Second)
+	}
+	if !i.gated {
+		i.fail(cause)
+		return journal.Activated{Import: i.imp}, cause
+	}
+	late := time.AfterFunc(settleTimeout, func() {
+		select {
+		case settled <- settledImport{i.imp, errUnsettled}:
+		default:
+		}
+	})
+	defer late.Stop()
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		imp, err := i.verdict(cause)
+		if err == nil && imp.State == campaign.ImportActive {
+			return journal.Activated{Import: imp}, nil
+		}
+		if err == nil || engine.ErrorCode(err) == "import_not_found" {
+			i.imp = imp
+			return journal.Activated{Import: imp}, cause
+		}
+		select {
+		case <-i.d.Ctx.Done():
+			return journal.Activated{Import: i.imp}, cause
+		case <-time.After(wait):
+		}
+	}
+}
+
+// verdict fails the import unless it is active: that waits for a commit that
+// is still under way in the server, and then one of the two stands.
+func (i *importing) verdict(cause error) (campaign.Import, error) {
+	ctx, cancel := context.WithTimeout(i.d.Ctx, i.d.Timeout)
+	defer cancel()
+	if err := i.d.Store.FailImport(ctx, i.imp.ID, problemOf(cause), i.d.Clock.Now()); err != nil {
+		return i.imp, err
+	}
+	return i.d.Store.Import(ctx, i.imp.ID)
+}
+
+// --- ends --------------------------------------------------------------------
+
+func problemOf(err error) campaign.ImportProblem {
+	var e *engine.Error
+	if errors.As(err, &e) {
+		return campaign.ImportProblem{Code: e.Code, Detail: e.Detail}
+	}
+	return campaign.ImportProblem{Code: "upload_broken",
+		Detail: "The upload ended before the file did; nothing was added."}
+}
+
+// fail records why the import came to nothing. When the database does not take
+// that, whoever looks for imports without an owner does it later.
+func (i *importing) fail(cause error) {
+	ctx, cancel := i.ending()
+	defer cancel()
+	now := i.d.Clock.Now()
+	p := problemOf(cause)
+	i.imp.State, i.imp.FinishedAt, i.imp.Problem = campaign.ImportFailed, &now, &p
+	if err := i.d.Store.FailImport(ctx, i.imp.ID, p, now); err != nil {
+		i.d.Log.Warn().Err(err).Str("campaign_id", string(i.imp.Campaign)).
+			Msg("the end of an import is not stored; it is found later")
+	}
+}
+
+func (i *importing) close() {
+	ctx, cancel := i.ending()
+	defer cancel()
+	if err := i.d.Store.CloseImport(ctx, i.imp.ID); err != nil {
+		i.d.Log.Warn().Err(err).Str("campaign_id", string(i.imp.Campaign)).
+			Msg("staged rows are not removed; that is done later")
+	}
+}
+
+// ending is for the last words of an import, also while the tree is closed.
+func (i *importing) ending() (context.Context, context.CancelFunc) {
+	wait := i.d.Timeout
+	if i.d.Ctx.Err() != nil {
+		wait = time.Second
+	}
+	return context.WithTimeout(context.WithoutCancel(i.d.Ctx), wait)
+}
+
+// --- the run -----------------------------------------------------------------
+
+// tell gives the run a message without an answer.
+func (i *importing) tell(msg any) {
+	i.d.Root.Send(i.guardian, &ForCampaign{Campaign: i.imp.Campaign, Msg: msg})
+}
+
+// askAbout asks the run and waits until ctx ends; a run that was restarted has
+// forgotten the question and is asked again. The run never waits, and nobody has to
+// be there to take its answer.
+func askAbout[T any](ctx context.Context, i *importing, question any) (T, error) {
+	var zero T
+	left := importWait
+	if dl, ok := ctx.Deadline(); ok {
+		left = time.Until(dl)
+	}
+	f := i.d.Future(max(left, time.Millisecond))
+	answered := make(chan *host.Answer, 1)
+	go func() {
+		res, _ := f.Result()
+		a, _ := res.(*host.Answer)
+		answered <- a
+	}()
+	again := time.NewTicker(activationPulse)
+	defer again.Stop()
+	late := engine.Unavailable("timeout", "the campaign did not answer in time; nothing was added", time.Second)
+	for {
+		i.d.Root.RequestWithCustomSender(i.guardian, &ForCampaign{Campaign: i.imp.Campaign, Msg: question}, f.PID())
+		select {
+		case a := <-answered:
+			switch {
+			case a == nil:
+				return zero, late
+			case a.Err != nil:
+				return zero, a.Err
+			}
+			v, _ := a.Value.(T)
+			return v, nil
+		case <-again.C:
+		case <-ctx.Done():
+			f.PID() // its time runs out by itself
+			return zero, late
+		}
+	}
+}
+
+// importWait bounds a question without a deadline of its own.
+const importWait = time.Hour
+
+// Imports are the imports of files. It counts those that are under way, so that Close
+// waits for their ends.
+type Imports struct {
+	d        *Deps
+	guardian *actor.PID
+
+	mu     sync.Mutex
+	closed bool
+	under  sync.WaitGroup
+}
+
+// NewImports gives the imports of the campaigns that a guardian has.
+func NewImports(d *Deps, guardian *actor.PID) *Imports { return &Imports{d: d, guardian: guardian} }
+
+func (g *Imports) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.under.Add(1)
+	return true
+}
+
+func (g *Imports) leave() { g.under.Done() }
+
+// Close lets none in any more and waits for those inside.
+func (g *Imports) Close() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.under.Wait()
+}

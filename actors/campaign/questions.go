@@ -1,0 +1,245 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	fleetactor "dialler/actors/fleet"
+	numberactor "dialler/actors/number"
+	trunkactor "dialler/actors/trunk"
+	"dialler/actors/writer"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/numberpool"
+	core "dialler/engine/run"
+	"dialler/engine/trunk"
+)
+
+// Questions of a run to the tables, and to others that take their time. Each is put
+// outside the actor; its answer comes back as an event.
+
+// outside runs f beside the actor and gives what it returns to the run.
+func (r *run) outside(limit time.Duration, f func(context.Context, *Deps) any) {
+	d, self := r.d, r.self
+	go func() {
+		ctx, cancel := context.WithTimeout(d.Ctx, limit)
+		defer cancel()
+		if event := f(ctx, d); event != nil {
+			d.Root.Send(self, event)
+		}
+	}()
+}
+
+// ask puts a question; false: the effect is none.
+func (r *run) ask(effect core.Effect) bool {
+	id, limit := r.id, r.d.Timeout
+	switch e := effect.(type) {
+	case core.Load:
+		r.load(r.asked(e))
+	case core.FindTrigger:
+		r.outside(limit, func(ctx context.Context, d *Deps) any { return d.findTrigger(ctx, r.asked(e), e) })
+	case core.AddContacts:
+		r.outside(limit, func(_ context.Context, d *Deps) any { return d.addRows(id, e) }) // it takes its time
+	case core.CheckStart:
+		r.outside(limit, func(ctx context.Context, d *Deps) any {
+			a := &core.ActReady{Command: e.Command, Request: e.Request}
+			a.Facts, a.Bots, a.Err = d.preflightFacts(ctx, id, e.Run, e.Pool)
+			return a
+		})
+	case core.FetchConfig:
+		r.outside(configPatience, func(ctx context.Context, d *Deps) any { return d.fetchConfig(ctx, e) })
+	case core.CheckReady:
+		r.outside(limit, func(ctx context.Context, d *Deps) any { return d.checkReady(ctx, id, e) })
+	case core.Recover:
+		d, self := r.d, r.self
+		go func() {
+			if a := d.recoverContacts(e); a != nil {
+				d.Root.Send(self, a)
+			}
+		}()
+	case core.ReadContact:
+		time.AfterFunc(e.After, func() { r.answer(r.asked(e), limit) })
+	case core.Prepare:
+		r.answer(r.asked(e), 6*limit)
+	default:
+		if !core.AsksTables(effect) {
+			return false
+		}
+		r.answer(r.asked(effect), limit)
+	}
+	return true
+}
+
+// asked is a question that is put now.
+func (r *run) asked(question core.Effect) *core.Asked {
+	d, now := r.d, r.d.Clock.Now()
+	return &core.Asked{Campaign: r.id, Question: question, At: now,
+		Abandoned: func(n engine.PhoneNumber, at time.Time) { d.Abandoned.Add(n, at, now) }}
+}
+
+// answer has the tables answer a question.
+func (r *run) answer(q *core.Asked, limit time.Duration) {
+	r.outside(limit, func(ctx context.Context, d *Deps) any {
+		event, _ := q.Answer(ctx, d.Store)
+		return event
+	})
+}
+
+// load takes ownership and reads what is durable, for the newest life only.
+func (r *run) load(q *core.Asked) {
+	d, self, activations := r.d, r.self, r.activations
+	go func() {
+		activations.one.Lock()
+		defer activations.one.Unlock()
+		if activations.newest.Load() != r {
+			return
+		}
+		ctx, cancel := context.WithTimeout(d.Ctx, d.Timeout)
+		defer cancel()
+		event, _ := q.Answer(ctx, d.Store)
+		if m, ok := event.(*core.Loaded); ok {
+			m.Seats = int(activations.seats.Load())
+			if m.Err == nil {
+				d.AdoptLegs(ctx, m.Campaign.Epoch, m.Open)
+			}
+		}
+		d.Root.Send(self, event)
+	}()
+}
+
+// findTrigger asks all that a trigger must know at once: who triggers waits for one
+// answer.
+func (d *Deps) findTrigger(ctx context.Context, q *core.Asked, e core.FindTrigger) *core.TriggerFound {
+	n := e.Command.Number
+	var of core.TriggerAnswers
+	var errAbandons error
+	var all sync.WaitGroup
+	if e.AsksReply() {
+		all.Go(func() { _, of.Answered, of.Reply = d.Store.FindReply(ctx, e.Command.Idempotency) })
+	}
+	if !e.Live {
+		all.Go(func() {
+			suppressed, err := d.Store.Suppressed(ctx, n)
+			of.Suppressed, of.Number = len(suppressed) > 0, err
+		})
+		all.Go(func() { errAbandons = q.NoteAbandons(ctx, d.Store, n) })
+		of.Row, of.OK, of.Rows = d.Store.ContactByNumber(ctx, q.Campaign, n)
+	}
+	all.Wait()
+	of.Number = errors.Join(of.Number, errAbandons)
+	m := e.Found(of)
+	if e.AsksStaged(m) {
+		m.Staged, m.Err = d.Store.StagedNumber(ctx, e.Importing, n)
+	}
+	return m
+}
+
+func (d *Deps) fetchConfig(ctx context.Context, e core.FetchConfig) *core.ActReady {
+	again := *e.Ready
+	again.Config = &core.FetchedConfig{Err: errNoConfigs}
+	if d.Configs != nil {
+		again.Config.Document, again.Config.Err = d.Configs.FetchConfig(ctx, e.URL)
+	}
+	again.Config.Document.URL = e.URL
+	return &again
+}
+
+func (d *Deps) addRows(id engine.CampaignID, e core.AddContacts) *core.RowsAdded {
+	list := &contactBatch{d: d, ins: e.Insert, became: e.Became, batch: e.Batch}
+	rep, err := list.store()
+	ctx, cancel := context.WithTimeout(d.Ctx, 2*d.Timeout)
+	defer cancel()
+	m := e.Added(ctx, d.Store, id, rep, err)
+	m.Batch = list.reply
+	return m
+}
+
+// preflightFacts reads what decides whether a campaign may start.
+func (d *Deps) preflightFacts(ctx context.Context, id engine.CampaignID, run int,
+	pool []engine.PhoneNumber) (f campaign.PreflightFacts, bots []engine.Bot, err error) {
+	if bots, err = d.Store.Bots(ctx); err != nil {
+		return f, nil, err
+	}
+	trunks, err := d.Store.Trunks(ctx)
+	if err != nil {
+		return f, nil, err
+	}
+	for _, t := range trunks {
+		if t.Active {
+			t = trunk.New(t).Settings() // defaults filled in
+			f.Trunks, f.CPS, f.Channels = f.Trunks+1, f.CPS+t.CPSCap, f.Channels+t.ChannelCap
+		}
+	}
+	if f.Numbers, err = writer.Ask[map[engine.PhoneNumber]numberpool.State](ctx, d.Writers, d.Numbers,
+		&numberactor.States{Numbers: pool}); err != nil {
+		return f, nil, err
+	}
+	f.DatabaseDown, f.Draining, f.Fenced = d.Writers.Database.Away(), d.Draining.Load(), d.Fenced()
+	f.Callable, err = d.Store.Callable(ctx, id, run)
+	return f, bots, err
+}
+
+func (d *Deps) checkReady(ctx context.Context, id engine.CampaignID, e core.CheckReady) *core.PreflightReady {
+	m := &core.PreflightReady{Request: e.Request}
+	if m.Facts, m.Bots, m.Err = d.preflightFacts(ctx, id, e.Run, e.Settings.Numbers); m.Err != nil {
+		return m
+	}
+	if m.Outlook, m.Err = d.Store.Outlook(ctx, id, e.Run); m.Err != nil {
+		return m
+	}
+	groups, err := d.Store.WaitingNumbers(ctx, id, e.Run)
+	if m.Err = err; err != nil {
+		return m
+	}
+	m.Outlook.Bar(groups, func(to engine.PhoneNumber) error {
+		return d.Destinations.Judge(to, first(e.Settings.Numbers))
+	})
+	seats, err := writer.Ask[fleetactor.SeatsLeft](ctx, d.Writers, d.Fleet, &fleetactor.SeatsOf{Bot: e.Settings.Bot})
+	if m.Err = err; err != nil {
+		return m
+	}
+	m.Seats, m.Free, m.Outage = seats.Seats, seats.Free, seats.Outage
+	m.Trunks, m.Err = writer.Ask[[]trunk.Candidate](ctx, d.Writers, d.Trunks, &trunkactor.Candidates{})
+	return m
+}
+
+// first is a caller ID of the pool; the pool's numbers are taken to be of one
+// country.
+func first(pool []engine.PhoneNumber) engine.PhoneNumber {
+	if len(pool) == 0 {
+		return ""
+	}
+	return pool[0]
+}
+
+// recoverContacts reads the contacts of attempts that nobody has, however long that
+// takes; nil when the tree ends meanwhile.
+func (d *Deps) recoverContacts(e core.Recover) *core.Recovered {
+	m := &core.Recovered{Life: e.Life}
+	for _, at := range e.Lost {
+		for {
+			c, ok, err := d.recoverContact(at)
+			if err == nil {
+				if ok {
+					m.Rows = append(m.Rows, c)
+				}
+				break
+			}
+			select {
+			case <-d.Ctx.Done():
+				return nil
+			case <-time.After(time.Second):
+			}
+		}
+	}
+	return m
+}
+
+func (d *Deps) recoverContact(at attempt.Attempt) (core.RecoveredContact, bool, error) {
+	ctx, cancel := context.WithTimeout(d.Ctx, d.Timeout)
+	defer cancel()
+	return core.RecoverContact(ctx, d.Store, at.ID, at.Contact)
+}

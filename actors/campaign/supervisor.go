@@ -1,0 +1,43 @@
+package campaign
+
+import (
+	"strings"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	numberactor "dialler/actors/number"
+	"dialler/engine"
+)
+
+// supervisor supervises one campaign's run, numbers and contacts. It keeps
+// nothing that a crash could lose, so none of its children is ever stopped for
+// a sibling's fault.
+type supervisor struct {
+	d   *Deps
+	id  engine.CampaignID
+	run *actor.PID
+}
+
+func (c *supervisor) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *actor.Started:
+		d, id := c.d, c.id
+		cp, _ := ctx.SpawnNamed(d.Props(func() actor.Actor { return &contactsActor{d: d} },
+			actor.WithSupervisor(d.Supervise("contact"))), "contacts")
+		np, _ := ctx.SpawnNamed(d.Props(func() actor.Actor { return numberactor.NewPool(d.System, d.Numbers) },
+			actor.WithSupervisor(d.Supervise("slot"))), "numbers")
+		l := new(activations)
+		guardian := ctx.Parent()
+		c.run, _ = ctx.SpawnNamed(d.Props(func() actor.Actor { return newRun(d, l, id, guardian, cp, np) },
+			d.Mailboxes.Of(id)), "run")
+	case actor.SystemMessage, actor.AutoReceiveMessage:
+	default:
+		if c.run != nil {
+			ctx.RequestWithCustomSender(c.run, ctx.Message(), ctx.Sender())
+		}
+	}
+}
+
+// restartsRun is for the children of a campaign: the run loads what is durable,
+// the others have children.
+func restartsRun(child *actor.PID) bool { return !strings.HasSuffix(child.Id, "/run") }

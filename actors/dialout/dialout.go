@@ -1,0 +1,276 @@
+package dialout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	fleetactor "dialler/actors/fleet"
+	"dialler/actors/host"
+	numberactor "dialler/actors/number"
+	trunkactor "dialler/actors/trunk"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	admission "dialler/engine/dialout"
+	"dialler/engine/fleet"
+	"dialler/engine/journal"
+	core "dialler/engine/run"
+)
+
+type (
+	// Place places one call; lookedUp, the database was asked for a bot that was not known.
+	Place struct {
+		Command  campaign.Dialout
+		lookedUp bool
+	}
+	// Recover takes over a call that another life of the process, or a node that is gone,
+	// has placed.
+	Recover struct{ Attempt attempt.Attempt }
+	// retryLoad has what could not be loaded loaded again, expire renews seats.
+	retryLoad struct{}
+	expire    struct{}
+	// over: the call needs its actor no more, which has taken so many
+	// results.
+	over struct {
+		Attempt engine.AttemptID
+		PID     *actor.PID
+		Results int
+	}
+)
+
+// dialout owns the calls outside campaigns; package engine/dialout admits them.
+type dialout struct {
+	d     *Deps
+	self  *actor.PID
+	ready bool
+	stash []host.Stashed
+	state *admission.State
+	calls map[engine.AttemptID]*actor.PID
+	// results are how many were passed on to a call's actor.
+	results map[engine.AttemptID]int
+	ops     map[int]*suppressedCalls
+	opSeq   int
+	effects []admission.Effect
+}
+
+// New gives the actor that owns the calls outside campaigns.
+func New(d *Deps) actor.Actor {
+	return &dialout{d: d, state: admission.New(), calls: map[engine.AttemptID]*actor.PID{},
+		results: map[engine.AttemptID]int{},
+		ops:     map[int]*suppressedCalls{}}
+}
+
+func (o *dialout) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		o.self = ctx.Self()
+		o.load(ctx)
+		o.d.After(o.d.LeaseTTL/3, ctx.Self(), &expire{})
+	case *retryLoad:
+		if !o.ready {
+			o.load(ctx)
+		}
+	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	case *core.BotsChanged:
+		o.apply(ctx, &admission.BotsChanged{Bots: m.Bots})
+		o.ready = true
+		stash := o.stash
+		o.stash = nil
+		for _, s := range stash {
+			o.handle(ctx, s.Msg, s.Sender)
+		}
+	default:
+		if !o.ready {
+			o.stash = append(o.stash, host.Stashed{Msg: m, Sender: ctx.Sender()})
+			return
+		}
+		o.handle(ctx, m, ctx.Sender())
+	}
+}
+
+func (o *dialout) load(ctx actor.Context) {
+	d, self := o.d, ctx.Self()
+	go func() {
+		c, cancel := context.WithTimeout(d.Ctx, d.Timeout)
+		defer cancel()
+		bots, err := d.Store.Bots(c)
+		if err != nil {
+			d.After(time.Second, self, &retryLoad{})
+			return
+		}
+		d.Root.Send(self, &core.BotsChanged{Bots: bots})
+	}()
+}
+
+func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
+	switch m := msg.(type) {
+	case *Place:
+		o.apply(ctx, &admission.Place{Command: m.Command, Request: host.Request(sender),
+			Attempt:  engine.AttemptID(host.NewID(o.d.Clock.Now())),
+			LookedUp: m.lookedUp})
+	case *fleet.Allotted, *call.TrunkReserved, *admission.NumberLeased, *admission.TooLate, *admission.AskAgain:
+		o.apply(ctx, m)
+	case *over:
+		if m.Results < o.results[m.Attempt] {
+			return // one is on its way to it; it says this again
+		}
+		delete(o.calls, m.Attempt)
+		delete(o.results, m.Attempt)
+		o.suppressedCall(m.Attempt, func(int) bool { return true })
+		o.apply(ctx, &admission.Over{Attempt: m.Attempt})
+		ctx.Stop(m.PID)
+	case *core.Suppressed:
+		o.suppressed(ctx, m, sender)
+	case *call.DialoutSuppressed:
+		o.suppressedCall(m.Attempt, func(op int) bool { return op == m.Op })
+	case *core.EndErasure:
+		for _, pid := range o.calls {
+			ctx.Send(pid, &call.Erased{Number: m.Number, Tombstone: m.Tombstone})
+		}
+	case *Recover:
+		if o.calls[m.Attempt.ID] != nil {
+			return
+		}
+		o.spawn(ctx, m.Attempt.ID, o.state.Bots[m.Attempt.Bot], &call.Started{Lost: &m.Attempt})
+	case *call.StoreResult:
+		id, _ := m.Call.Attempt()
+		r := *m
+		m = &r
+		m.Request = host.Request(sender)
+		pid := o.calls[id]
+		if pid == nil {
+			pid = o.spawn(ctx, id, engine.Bot{}, nil)
+		}
+		o.results[id]++
+		ctx.Send(pid, m)
+	case *call.Show:
+		if pid := o.calls[m.Attempt]; pid != nil {
+			m.Request = host.Request(sender)
+			ctx.Send(pid, m)
+			return
+		}
+		o.d.Reply(sender, nil, call.ErrCallNotFound)
+	case *call.Keys:
+		if pid := o.calls[m.Attempt]; pid != nil {
+			ctx.Send(pid, &call.Keys{Attempt: m.Attempt, Digits: m.Digits, Request: host.Request(sender)})
+			return
+		}
+		o.d.Reply(sender, nil, call.ErrCallEnded)
+	case *call.LegsGone:
+		if pid := o.calls[m.Attempt]; pid != nil {
+			ctx.Send(pid, m)
+		}
+	case *call.Transfer:
+		if pid := o.calls[m.Attempt]; pid != nil {
+			ctx.Send(pid, &call.Transfer{Attempt: m.Attempt, To: m.To, Request: host.Request(sender)})
+			return
+		}
+		o.d.Reply(sender, nil, call.ErrCallEnded)
+	case *expire:
+		o.apply(ctx, &admission.Renew{})
+		for _, pid := range o.calls { // its word may have been lost with a fault
+			ctx.Send(pid, &call.SayAgain{})
+		}
+		o.d.After(o.d.LeaseTTL/3, ctx.Self(), m)
+	}
+}
+
+// apply takes an event through the admission and carries out what it says.
+func (o *dialout) apply(ctx actor.Context, event any) {
+	o.effects = o.state.Apply(admission.Input{Now: o.d.Clock.Now(), Boot: o.d.Clock.Boot(), Event: event,
+		Barred: o.barred()}, o.effects[:0])
+	for _, e := range o.effects {
+		o.do(ctx, e)
+	}
+	clear(o.effects)
+}
+
+// barred is why no call is placed from here now.
+func (o *dialout) barred() error {
+	switch {
+	case o.d.Draining.Load():
+		return errDraining
+	case o.d.Fenced():
+		return errFenced
+	case o.d.Writers.Database.Away():
+		return errDialoutDatabase
+	}
+	return nil
+}
+
+var (
+	errDraining = engine.Unavailable("node_draining", "the dialler is being stopped and places no new call",
+		5*time.Second)
+	// errFenced answers whoever wants a call from a node whose lease ran out.
+	errFenced = engine.Unavailable("node_fenced",
+		"this node lost its lease and places no new call; another one takes over, try again", 2*time.Second)
+	errDialoutDatabase = engine.Unavailable("database_unavailable",
+		"the database does not answer and no call can be placed; try again", 2*time.Second)
+)
+
+// do carries out one effect of the admission.
+func (o *dialout) do(ctx actor.Context, effect admission.Effect) {
+	d := o.d
+	switch e := effect.(type) {
+	case admission.Refuse:
+		d.Reply(d.Requester(e.Request), nil, e.Err)
+	case admission.LookUp:
+		o.lookUp(e.Place)
+	case admission.Demand:
+		ctx.Send(d.Fleet, &fleetactor.Demand{Holder: fleet.Dialout, Bot: e.Bot, Want: e.Want, N: e.N, ReplyTo: o.self})
+	case admission.ReserveTrunk:
+		m := &trunkactor.Reserve{Leg: e.Attempt.Leg(1), Attempt: e.Attempt, Only: e.Only, ReplyTo: o.self}
+		if e.After > 0 {
+			d.After(e.After, d.Trunks, m)
+		} else {
+			ctx.Send(d.Trunks, m)
+		}
+	case admission.ReleaseTrunk:
+		ctx.Send(d.Trunks, &call.TrunkEvent{Trunk: e.Trunk, Leg: e.Leg, Over: true, At: d.Clock.Now()})
+	case admission.LeaseNumber:
+		ctx.Send(d.Numbers, &numberactor.LeaseAny{Attempt: e.Attempt, From: e.From, ReplyTo: o.self})
+	case admission.ReleaseNumber:
+		ctx.Send(d.Numbers, &call.ReleaseNumber{Attempt: e.Attempt, Number: e.Number, End: e.End})
+	case admission.Begin:
+		o.spawn(ctx, e.Place.Attempt, e.Bot, e.Place)
+	case admission.Later:
+		d.After(e.After, o.self, e.Event)
+	default:
+		panic(fmt.Sprintf("actors: an effect %T of a dialout's admission is not carried out", effect))
+	}
+}
+
+// lookUp asks the database for a bot that was made a moment ago, perhaps: by
+// another node, which may have told this one before it was up.
+func (o *dialout) lookUp(m *admission.Place) {
+	d, self, to := o.d, o.self, o.d.Requester(m.Request)
+	go func() {
+		c, cancel := context.WithTimeout(d.Ctx, d.Timeout)
+		defer cancel()
+		bots, err := d.Store.Bots(c)
+		if err != nil {
+			d.Reply(to, nil, journal.Unavailable(err))
+			return
+		}
+		if slices.ContainsFunc(bots, func(b engine.Bot) bool { return b.ID == m.Command.Bot }) {
+			d.BotsChanged(bots)
+		}
+		d.Root.RequestWithCustomSender(self, &Place{Command: m.Command, lookedUp: true}, to)
+	}()
+}
+
+// spawn starts the actor of a call, under a name of its own: the one that the call
+// had before may be stopping still.
+func (o *dialout) spawn(ctx actor.Context, id engine.AttemptID, bot engine.Bot, first any) *actor.PID {
+	c := newDialoutCall(o.d, ctx.Self(), id, bot, first)
+	pid := host.FreshPID(ctx.SpawnPrefix(o.d.Props(func() actor.Actor { return c },
+		actor.WithSupervisor(o.d.Supervise("call"))),
+		"call-"+string(id)))
+	o.calls[id] = pid
+	return pid
+}

@@ -1,0 +1,229 @@
+package fleet
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/fleet"
+)
+
+// This file is the fleet's care for the endpoints of bots: what calls and
+// questions tell of them, and the seats that are held back meanwhile.
+
+// askTimeout is how long an endpoint has to answer a question: one that takes
+// longer could serve nobody in time.
+const askTimeout = attempt.BridgeBudget
+
+type (
+	// botAnswered is the answer to a question; Err is nil when it was taken.
+	botAnswered struct {
+		of       *botEnds
+		Bot      engine.BotID
+		Endpoint string
+		Err      error
+	}
+	askDue struct {
+		of  *botEnds
+		Bot engine.BotID
+	}
+)
+
+// botEnds are the endpoints of one bot as the fleet knows them.
+type botEnds struct {
+	conf   engine.Bot
+	ends   *fleet.Endpoints
+	parked []*Demand // wait for the first answer
+	stop   func()    // of the timer to the next question
+	down   bool      // as last logged
+	downAt time.Time
+}
+
+// configureEnds: a bot that was edited is known no more.
+func (f *fleetActor) configureEnds(self *actor.PID, bots []engine.Bot) {
+	gone := f.ends
+	f.ends = make(map[engine.BotID]*botEnds, len(bots))
+	for _, b := range bots {
+		old := gone[b.ID]
+		if old != nil && reflect.DeepEqual(old.conf, b) {
+			f.ends[b.ID] = old
+			delete(gone, b.ID)
+			continue
+		}
+		f.ends[b.ID] = &botEnds{conf: b, ends: fleet.NewEndpoints(b.Endpoints)}
+	}
+	for _, e := range gone {
+		if e.stop != nil {
+			e.stop()
+		}
+		for _, m := range e.parked {
+			f.d.Root.Send(self, m)
+		}
+	}
+}
+
+// asksFirst holds a demand back until it is known whether the bot takes calls:
+// somebody begins to dial with it.
+func (f *fleetActor) asksFirst(ctx actor.Context, m *Demand, now time.Time) bool {
+	e := f.ends[m.Bot]
+	if e == nil || !e.conf.Active || e.conf.URIs() != nil || f.bots[m.Bot].Granted() > 0 || e.ends.Fresh(now) {
+		return false
+	}
+	e.parked = append(e.parked, m)
+	if len(e.parked) == 1 {
+		e.ends.Ask(now)
+		f.judge(ctx, m.Bot, now)
+	}
+	return true
+}
+
+func (f *fleetActor) tried(ctx actor.Context, m *call.BotTried, now time.Time) {
+	e := f.ends[m.Bot]
+	if e == nil {
+		return
+	}
+	for _, miss := range m.Missed {
+		e.ends.Missed(now, miss.Endpoint, miss.Reason)
+	}
+	if m.Reached != "" {
+		e.ends.Reached(now, m.Reached)
+	}
+	f.judge(ctx, m.Bot, now)
+}
+
+func (f *fleetActor) answered(ctx actor.Context, m *botAnswered, now time.Time) {
+	e := f.ends[m.Bot]
+	if e != m.of {
+		return // it was edited meanwhile
+	}
+	why := ""
+	if m.Err != nil {
+		why = m.Err.Error()
+	}
+	e.ends.Answered(now, m.Endpoint, why)
+	f.judge(ctx, m.Bot, now)
+	if len(e.parked) > 0 && e.ends.Fresh(now) {
+		parked := e.parked
+		e.parked = nil
+		for _, p := range parked {
+			f.demand(ctx, p, now)
+		}
+	}
+}
+
+// judge carries out what the endpoints of a bot have come to: its seats, the
+// order in which calls try them, and the next questions.
+func (f *fleetActor) judge(ctx actor.Context, id engine.BotID, now time.Time) {
+	b, e := f.bots[id], f.ends[id]
+	seats := 0
+	if e != nil && e.conf.Active {
+		seats = e.ends.Seats(e.conf.Seats)
+		f.d.Reach.put(id, e.ends.Order())
+		f.ask(ctx, e, now)
+		f.log(e, now)
+	}
+	b.SetLost(f.lost[id])
+	for _, g := range b.SetSeats(now, seats) {
+		f.tell(ctx, id, g)
+	}
+	f.countDown()
+	f.count()
+}
+
+// ask puts the questions that are due, and wakes up for the next one.
+func (f *fleetActor) ask(ctx actor.Context, e *botEnds, now time.Time) {
+	for _, url := range e.ends.Due(now) {
+		d, self, of, bot := f.d, ctx.Self(), e, e.conf
+		go func() {
+			c, cancel := context.WithTimeout(d.Ctx, askTimeout)
+			defer cancel()
+			var err error
+			if bot.URIs() != nil {
+				err = d.Phone.Ask(c, url)
+			} else {
+				err = d.Media.AskBot(c, engine.AskBot{Endpoint: url, AuthToken: bot.AuthToken})
+			}
+			if d.Ctx.Err() == nil {
+				d.Root.Send(self, &botAnswered{of: of, Bot: bot.ID, Endpoint: url, Err: err})
+			}
+		}()
+	}
+	if e.stop != nil {
+		e.stop()
+		e.stop = nil
+	}
+	if next := e.ends.Next(); !next.IsZero() {
+		e.stop = f.d.After(next.Sub(now), ctx.Self(), &askDue{of: e, Bot: e.conf.ID})
+	}
+}
+
+// log says once that a bot is down, and once that it is back; one that is only
+// being tried is not.
+func (f *fleetActor) log(e *botEnds, now time.Time) {
+	_, reason, down := e.ends.Outage()
+	switch {
+	case e.down && e.ends.Health() == fleet.Trying:
+		return
+	case down && !e.down:
+		e.downAt = now
+		f.d.Log.Warn().Str("bot_id", string(e.conf.ID)).Str("reason", reason).
+			Msg("the bot takes no calls; nothing is dialled with it until it does")
+	case e.down && !down:
+		f.d.Log.Info().Str("bot_id", string(e.conf.ID)).Dur("away_ms", now.Sub(e.downAt)).
+			Msg("the bot takes calls again")
+	}
+	e.down = down
+}
+
+func (f *fleetActor) countDown() {
+	bots, ends := 0, 0
+	for _, e := range f.ends {
+		if !e.conf.Active {
+			continue
+		}
+		if e.down {
+			bots++
+		}
+		for _, s := range e.ends.Status() {
+			if s.Health == fleet.Down {
+				ends++
+			}
+		}
+	}
+	f.d.Stats.BotsDown.Store(int64(bots))
+	f.d.Stats.EndpointsDown.Store(int64(ends))
+}
+
+// outage is why a bot has no seats, nil when that is not because of its
+// endpoints.
+func (f *fleetActor) outage(id engine.BotID) *fleet.Outage {
+	e := f.ends[id]
+	if e == nil || !e.conf.Active {
+		return nil
+	}
+	since, reason, ok := e.ends.Outage()
+	if !ok {
+		return nil
+	}
+	return &fleet.Outage{Since: since, Reason: reason}
+}
+
+// BotStatus is how a bot stands.
+type BotStatus struct {
+	Health    fleet.EndpointHealth // its best endpoint's
+	Held      int                  // seats granted to campaigns and dialout
+	Endpoints []fleet.EndpointStatus
+}
+
+func (f *fleetActor) statuses() map[engine.BotID]BotStatus {
+	all := make(map[engine.BotID]BotStatus, len(f.ends))
+	for id, e := range f.ends {
+		all[id] = BotStatus{Health: e.ends.Health(), Held: f.bots[id].Granted(), Endpoints: e.ends.Status()}
+	}
+	return all
+}

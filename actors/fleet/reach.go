@@ -1,0 +1,33 @@
+package fleet
+
+import (
+	"sync"
+
+	"dialler/engine"
+)
+
+// Reach is in which order the endpoints of bots are tried now. The fleet writes
+// it, every call reads it.
+type Reach struct {
+	mu    sync.RWMutex
+	order map[engine.BotID][]string
+}
+
+func (r *Reach) put(id engine.BotID, order []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.order == nil {
+		r.order = map[engine.BotID][]string{}
+	}
+	r.order[id] = order
+}
+
+// Of gives the endpoints that a call with the bot tries.
+func (r *Reach) Of(b *engine.Bot) []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if order := r.order[b.ID]; len(order) > 0 {
+		return order
+	}
+	return b.Endpoints
+}

@@ -1,0 +1,147 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	callactor "dialler/actors/call"
+	campaignactor "dialler/actors/campaign"
+	dialoutactor "dialler/actors/dialout"
+	"dialler/actors/host"
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	core "dialler/engine/run"
+)
+
+// Ownership is the tree as the owner of campaigns among several nodes (package tenure).
+type Ownership struct{ t *Tree }
+
+// Ownership is for whoever decides which campaigns this node owns.
+func (t *Tree) Ownership() Ownership { return Ownership{t} }
+
+// Adopt brings up a campaign that this node has become the owner of: it goes
+// on as after a start.
+func (o Ownership) Adopt(id engine.CampaignID) {
+	o.t.sys.Root.Send(o.t.campaigns, &campaignactor.Wake{Campaign: id})
+}
+
+// ActiveCampaigns are those for which somebody has to act.
+func (o Ownership) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error) {
+	return o.t.store.ActiveCampaigns(ctx)
+}
+
+// Up are the campaigns whose actors are up here.
+func (o Ownership) Up(ctx context.Context) ([]engine.CampaignID, error) {
+	return ask[[]engine.CampaignID](ctx, o.t, o.t.campaigns, &campaignactor.Up{})
+}
+
+// CallsOf counts, for each of the campaigns, the calls whose actors are up here.
+func (o Ownership) CallsOf(ids []engine.CampaignID) map[engine.CampaignID]int {
+	all, out := o.t.calls.Owners.ByCampaign(), make(map[engine.CampaignID]int, len(ids))
+	for _, id := range ids {
+		out[id] = all[id]
+	}
+	return out
+}
+
+// placingFor bounds how long INVITEs are waited for whose intents are stored.
+const placingFor = time.Second
+
+// settle has a run dial nobody any more and waits until no INVITE is on its way:
+// an attempt between its intent and its INVITE would be lost with its actor.
+func (o Ownership) settle(ctx context.Context, id engine.CampaignID) {
+	ctx, cancel := context.WithTimeout(ctx, placingFor)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		v, err := ask[any](ctx, o.t, o.t.campaigns, &campaignactor.IfUp{Campaign: id, Msg: &core.DialNoMore{}})
+		p, up := v.(core.Placing)
+		if err != nil || !up {
+			return
+		}
+		busy := p.Round
+		for a, contact := range p.Attempts {
+			if busy {
+				break
+			}
+			at, err := o.t.askOwner(ctx, a, callactor.Owner{Campaign: id, Contact: contact})
+			busy = err == nil && at.State == attempt.Reserved
+		}
+		if !busy {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Release stops the actors of a campaign that another node is to act for. When
+// it returns nil, what they had to say is in the database. Legs and audio go on:
+// whoever takes the campaign over attaches to them.
+func (o Ownership) Release(ctx context.Context, id engine.CampaignID) error {
+	o.settle(ctx, id)
+	pid, err := ask[*actor.PID](ctx, o.t, o.t.campaigns, &campaignactor.LetGo{Campaign: id})
+	if err != nil {
+		return err
+	}
+	if pid != nil {
+		if err := host.Wait(ctx, o.t.sys.Root.StopFuture(pid)); err != nil {
+			return fmt.Errorf("actors: campaign %s does not stop: %w", id, err)
+		}
+	}
+	return o.t.writers.Flush(ctx)
+}
+
+// Left ends what Release began: who acts for the campaign is known again. In
+// between what is asked of it is answered "not_owner".
+func (o Ownership) Left(id engine.CampaignID) {
+	o.t.sys.Root.Send(o.t.campaigns, &campaignactor.HasLeft{Campaign: id})
+}
+
+// OpenDialouts are the calls outside campaigns that have not ended, or of which
+// a leg has not, of all nodes.
+func (o Ownership) OpenDialouts(ctx context.Context) ([]attempt.Attempt, error) {
+	open, err := o.t.store.OpenAttempts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	watched, err := o.t.store.OpenLegs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(append(open, watched...), func(a attempt.Attempt) bool { return a.Campaign != "" }), nil
+}
+
+// CloseDialout closes a call outside campaigns of a node that is gone.
+func (o Ownership) CloseDialout(a attempt.Attempt) {
+	o.t.sys.Root.Send(o.t.dialout, &dialoutactor.Recover{Attempt: a})
+}
+
+// Has says whether the actor of an attempt lives here.
+func (o Ownership) Has(id engine.AttemptID) bool { return o.t.Has(id) }
+
+// LegsGone says that the node is gone that had the legs of these attempts, and
+// sends nothing any more: they are lost, and what may be left of them at the
+// carrier is ended from here.
+func (o Ownership) LegsGone(ids []engine.AttemptID) {
+	for _, id := range ids {
+		of, ok := o.t.calls.Owners.Of(id)
+		m := &call.LegsGone{Contact: of.Contact, Attempt: id}
+		switch {
+		case !ok:
+		case of.Campaign == "":
+			o.t.sys.Root.Send(o.t.dialout, m)
+		default:
+			o.t.sys.Root.Send(o.t.campaigns, toRun(of.Campaign, m))
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	fleetactor "dialler/actors/fleet"
+	numberactor "dialler/actors/number"
+	trunkactor "dialler/actors/trunk"
+	"dialler/engine"
+	"dialler/engine/journal"
+	"dialler/engine/numberpool"
+	"dialler/engine/trunk"
+)
+
+// BotsChanged makes the tree read the configured bots anew.
+func (t *Tree) BotsChanged(ctx context.Context) error {
+	bots, err := t.store.Bots(ctx)
+	if err != nil {
+		return journal.Unavailable(err)
+	}
+	t.botsChanged(bots)
+	return nil
+}
+
+// TrunksChanged makes the tree read the configured trunks anew. put names those
+// that were edited: it ends a hold of theirs.
+func (t *Tree) TrunksChanged(ctx context.Context, put ...engine.TrunkID) error {
+	trunks, err := t.store.Trunks(ctx)
+	if err != nil {
+		return journal.Unavailable(err)
+	}
+	t.sys.Root.Send(t.trunks, &trunkactor.Configured{Trunks: trunks, Put: put})
+	return nil
+}
+
+// TrunkStatuses tells how the trunks stand, those that were deleted while legs
+// of theirs were under way among them.
+func (t *Tree) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]trunk.Status, error) {
+	pids, err := ask[map[engine.TrunkID]*actor.PID](ctx, t, t.trunks, &trunkactor.Actors{})
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[engine.TrunkID]trunk.Status, len(pids))
+	for id, pid := range pids {
+		s, err := ask[trunk.Status](ctx, t, pid, &trunkactor.Status{})
+		if err != nil {
+			return nil, err
+		}
+		all[id] = s
+	}
+	return all, nil
+}
+
+// TrunkHealth takes what the telephony adapter says of a trunk.
+func (t *Tree) TrunkHealth(h engine.TrunkHealth) { t.sys.Root.Send(t.trunks, &h) }
+
+// NumberChanged tells a number's owner of edited caps.
+func (t *Tree) NumberChanged(n engine.NumberSettings) {
+	t.calls.Destinations.Add(n.Number)
+	t.sys.Root.Send(t.numbers, &numberactor.Configured{List: []engine.NumberSettings{n}})
+}
+
+// NumberStatuses tells how the outbound numbers stand, those that are configured
+// and those that were used.
+func (t *Tree) NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numberpool.Status, error) {
+	pids, err := ask[map[engine.PhoneNumber]*actor.PID](ctx, t, t.numbers, &numberactor.Actors{})
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[engine.PhoneNumber]numberpool.Status, len(pids))
+	for no, pid := range pids {
+		s, err := ask[numberpool.Status](ctx, t, pid, &numberactor.Status{})
+		if err != nil {
+			return nil, err
+		}
+		all[no] = s
+	}
+	return all, nil
+}
+
+// BotStatuses tells how the configured bots stand.
+func (t *Tree) BotStatuses(ctx context.Context) (map[engine.BotID]fleetactor.BotStatus, error) {
+	return ask[map[engine.BotID]fleetactor.BotStatus](ctx, t, t.fleet, &fleetactor.Statuses{})
+}

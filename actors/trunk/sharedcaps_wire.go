@@ -1,0 +1,55 @@
+package trunk
+
+import (
+	"time"
+
+	"dialler/actors/cluster/link"
+	"dialler/engine"
+)
+
+// What nodes ask and tell each other of a trunk whose caps they share: one description
+// writes and reads each message.
+
+// legsOf are legs of a trunk: a question for channels and tokens.
+func legsOf(w *link.Wire, legs *[]engine.LegID) {
+	link.List(w, legs, func(l *engine.LegID) { link.Text(w, l) })
+}
+
+// trunkGrant answers it: which of the legs, in their order, how long each INVITE has
+// to wait, and why not the rest.
+type trunkGrant struct {
+	got        []bool
+	wait       []time.Duration // one a leg
+	constraint engine.Constraint
+	retryAt    time.Time
+}
+
+func (g *trunkGrant) fields(w *link.Wire) {
+	link.List(w, &g.got, w.Flag)
+	link.Text(w, &g.constraint)
+	w.Date(&g.retryAt)
+	link.List(w, &g.wait, func(d *time.Duration) { link.Number(w, d) })
+}
+
+func readTrunkGrant(b []byte, legs int) (g trunkGrant, ok bool) {
+	ok = link.Unpack(b, g.fields)
+	return g, ok && len(g.got) == legs && len(g.wait) == legs
+}
+
+// trunkNotice gives legs back, or tells that one was sent, or refused for too many
+// calls.
+type trunkNotice struct {
+	legs      []engine.LegID
+	sent      bool
+	over      bool
+	throttled bool
+	after     time.Duration
+}
+
+func (n *trunkNotice) fields(w *link.Wire) {
+	legsOf(w, &n.legs)
+	w.Flag(&n.over)
+	w.Flag(&n.throttled)
+	link.Number(w, &n.after)
+	w.Flag(&n.sent)
+}

@@ -1,0 +1,142 @@
+package trunk
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/actors/lease"
+	"dialler/engine"
+	"dialler/engine/call"
+	"dialler/engine/quota"
+	"dialler/engine/trunk"
+)
+
+// trunkActor owns one trunk's calls a second and channels.
+type trunkActor struct {
+	d      *Deps
+	t      *trunk.Trunk
+	parent *actor.PID
+	now    time.Time
+	strays lease.Strays[engine.LegID]
+	lost   quota.Strays[engine.LegID] // by the database, where several nodes use the trunk
+	down   bool                       // it is counted so
+}
+
+// expire is when leases are looked at.
+type expire struct{}
+
+func (a *trunkActor) Receive(ctx actor.Context) {
+	a.now = a.d.Clock.Now()
+	a.receive(ctx)
+	a.count()
+}
+
+// count keeps the figure of trunks that are down. One that is tried after a pause
+// is until the trial has succeeded.
+func (a *trunkActor) count() {
+	h := a.t.Health(a.now)
+	down := h != trunk.Up && h != trunk.Off
+	if down == a.down {
+		return
+	}
+	a.down = down
+	if down {
+		a.d.Stats.Down.Add(1)
+	} else {
+		a.d.Stats.Down.Add(-1)
+	}
+}
+
+func (a *trunkActor) receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		a.tell(ctx)
+		a.d.After(a.d.Reconcile, ctx.Self(), &expire{})
+	case *reservation:
+		if lease.Mine(a.d.Shared, a.identity()) {
+			a.grant(ctx, m)
+		} else {
+			a.askKeeper(ctx, m)
+		}
+	case *answered:
+		a.answered(ctx, m)
+	case *lease.Served:
+		a.serve(m)
+	case *lease.Returned:
+		a.undone(m)
+	case *lease.Counted:
+		a.counted(m)
+	case *lease.Dropped:
+		a.dropped()
+	case *call.TrunkEvent:
+		a.tellKeeper(m)
+		if m.Sent {
+			a.t.Sent(a.now, m.Leg)
+			break
+		}
+		if m.Class != nil || !m.Over {
+			a.t.Report(a.now, m.Leg, m.From, m.To, m.Class)
+		}
+		if m.Over {
+			before := a.t.Held()
+			a.t.Release(a.now, m.Leg)
+			a.d.Stats.Leases.Add(int64(a.t.Held() - before))
+		}
+		if m.Class != nil {
+			a.tell(ctx)
+		}
+	case *Status:
+		a.d.Reply(ctx.Sender(), a.t.Status(a.now), nil)
+	case *engine.TrunkHealth:
+		a.t.Options(m.Up)
+		a.tell(ctx)
+	case *engine.TrunkSettings:
+		a.t.Configure(*m)
+		a.tell(ctx)
+	case *expire:
+		if gone := a.t.Expire(a.now); len(gone) > 0 {
+			a.d.Stats.Leases.Add(-int64(len(gone)))
+		}
+		for _, leg := range a.straying() {
+			a.t.Release(a.now, leg)
+			a.d.Stats.Leases.Add(-1)
+			a.d.Log.Warn().Str("trunk", string(a.t.Settings().ID)).Str("leg", string(leg)).
+				Msg("a channel that nobody gave back is taken back")
+		}
+		a.d.After(a.d.Reconcile, ctx.Self(), m)
+	}
+}
+
+// straying are the legs whose channels are to be taken back. Where several nodes
+// use the trunk the database says it (counted).
+func (a *trunkActor) straying() []engine.LegID {
+	if a.d.Shared != nil {
+		return nil
+	}
+	return a.strays.Find(a.now, a.t.Legs(), a.d.Owned)
+}
+
+func (a *trunkActor) tell(ctx actor.Context) {
+	ctx.Send(a.parent, &state{a.t.Candidate(a.now)})
+}
+
+func (a *trunkActor) grant(ctx actor.Context, op *reservation) {
+	s := a.t.Settings()
+	for i, leg := range op.legs {
+		if op.got[i] != "" {
+			continue
+		}
+		ok, c, at := a.t.Acquire(a.now, leg, lease.TTL)
+		if !ok {
+			op.refused(c, at)
+			break
+		}
+		a.d.Stats.Leases.Add(1)
+		op.got[i], op.media[i] = s.ID, &s.Media
+		if from := a.t.From(leg); from.After(a.now) {
+			op.use[i].From = a.d.Clock.Boot().Add(from.Sub(a.now))
+		}
+	}
+	ctx.Send(a.parent, op)
+}

@@ -1,0 +1,219 @@
+package trunk
+
+import (
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/actors/lease"
+	"dialler/engine"
+	"dialler/engine/call"
+	core "dialler/engine/run"
+	"dialler/engine/trunk"
+)
+
+// Messages to the trunks.
+type (
+	// ReserveBatch asks for a channel and a token for each of several
+	// legs; run.TrunksReserved follows.
+	ReserveBatch struct {
+		Round   int
+		Legs    []engine.LegID
+		ReplyTo *actor.PID
+	}
+	// Reserve asks for a channel and a token for one leg; call.TrunkReserved
+	// answers.
+	Reserve struct {
+		Leg     engine.LegID
+		Attempt engine.AttemptID
+		Tried   []engine.TrunkID
+		Only    engine.TrunkID // no other; "" = any
+		ReplyTo *actor.PID
+	}
+	// Configured are all trunks; those of Put were edited, be it to what
+	// they were.
+	Configured struct {
+		Trunks []engine.TrunkSettings
+		Put    []engine.TrunkID
+	}
+	// Candidates asks for the last word of every active trunk.
+	Candidates struct{}
+	// Actors asks for the actors of all trunks, Status a trunk how it stands.
+	Actors struct{}
+	Status struct{}
+	// reservation travels from trunk to trunk until every leg has a channel or no
+	// trunk is left.
+	reservation struct {
+		legs    []engine.LegID
+		got     []engine.TrunkID
+		media   []*engine.MediaProfile // of the trunks in got
+		use     []call.Validity        // of the grants in got
+		tried   []engine.TrunkID
+		refusal trunk.Refusal
+		batch   *ReserveBatch
+		single  *Reserve
+	}
+	state struct{ c trunk.Candidate }
+)
+
+// trunks keeps what the last word of each trunk was, and passes reservations
+// to the trunk that its choice falls on.
+type trunks struct {
+	d       *Deps
+	byID    map[engine.TrunkID]*actor.PID
+	known   map[engine.TrunkID]trunk.Candidate
+	set     []engine.TrunkSettings
+	applied map[engine.TrunkID]engine.TrunkSettings
+}
+
+// New gives the actor that owns the trunks; set are those that there are already.
+func New(d *Deps, set []engine.TrunkSettings) actor.Actor {
+	return &trunks{d: d, byID: map[engine.TrunkID]*actor.PID{}, known: map[engine.TrunkID]trunk.Candidate{},
+		applied: map[engine.TrunkID]engine.TrunkSettings{}, set: set}
+}
+
+func (t *trunks) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		t.configure(ctx, t.set, nil, trunk.Resumed)
+	case *Configured:
+		t.configure(ctx, m.Trunks, m.Put, func(s engine.TrunkSettings, _ time.Time) *trunk.Trunk {
+			return trunk.New(s)
+		})
+	case *ReserveBatch:
+		t.place(ctx, &reservation{legs: m.Legs, got: make([]engine.TrunkID, len(m.Legs)),
+			media: make([]*engine.MediaProfile, len(m.Legs)), use: make([]call.Validity, len(m.Legs)), batch: m})
+	case *Reserve:
+		t.place(ctx, &reservation{legs: []engine.LegID{m.Leg}, got: make([]engine.TrunkID, 1),
+			media: make([]*engine.MediaProfile, 1), use: make([]call.Validity, 1), tried: m.Tried, single: m})
+	case *reservation:
+		t.place(ctx, m)
+	case *state:
+		if _, there := t.known[m.c.ID]; there { // else it was deleted meanwhile
+			t.known[m.c.ID] = m.c
+			t.countDown()
+		}
+	case *call.TrunkEvent:
+		if pid := t.byID[m.Trunk]; pid != nil {
+			ctx.Send(pid, m)
+		}
+	case *engine.TrunkHealth:
+		if pid := t.byID[m.Trunk]; pid != nil {
+			ctx.Send(pid, m)
+		}
+	case *Candidates:
+		t.d.Reply(ctx.Sender(), t.last(), nil)
+	case *Actors:
+		t.d.Reply(ctx.Sender(), maps.Clone(t.byID), nil)
+	case *lease.Served:
+		t.passOn(ctx, m.Of, m)
+	case *lease.Returned:
+		t.passOn(ctx, m.Of, m)
+	case *lease.Dropped:
+		t.passOn(ctx, m.Of, m)
+	case *lease.Counted:
+		t.counted(ctx, m)
+	}
+}
+
+// countDown notes whether every active trunk is down.
+func (t *trunks) countDown() {
+	down, active := 0, 0
+	for _, s := range t.set {
+		if s.Active {
+			active++
+			if c, ok := t.known[s.ID]; ok && c.Down() {
+				down++
+			}
+		}
+	}
+	t.d.Stats.AllDown.Store(active > 0 && down == active)
+}
+
+// configure takes the settings over; a trunk that was not edited keeps its hold.
+// first makes the trunks that are new here:
+// those that were there before the process have a past that nobody knows.
+func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []engine.TrunkID,
+	first func(engine.TrunkSettings, time.Time) *trunk.Trunk) {
+	t.set = set
+	defer t.countDown()
+	gone := maps.Clone(t.byID)
+	for _, s := range set {
+		delete(gone, s.ID)
+		if old := t.applied[s.ID]; t.byID[s.ID] != nil && reflect.DeepEqual(old, s) && !slices.Contains(put, s.ID) {
+			continue
+		}
+		t.applied[s.ID] = s
+		// Until the trunk itself has spoken: it takes calls from this moment on.
+		t.known[s.ID] = trunk.New(s).Candidate(t.d.Clock.Now())
+		if pid := t.byID[s.ID]; pid != nil {
+			ctx.Send(pid, &s)
+			continue
+		}
+		a := &trunkActor{d: t.d, t: first(s, t.d.Clock.Now()), parent: ctx.Self()}
+		pid, err := ctx.SpawnNamed(t.d.Props(func() actor.Actor { return a }), "trunk-"+string(s.ID))
+		if err == nil {
+			t.byID[s.ID] = pid
+		}
+	}
+	for id, pid := range gone {
+		// A deleted trunk grants nothing more; its actor stays for the legs
+		// that are under way, and for a trunk that takes its name again.
+		delete(t.known, id)
+		delete(t.applied, id)
+		ctx.Send(pid, &engine.TrunkSettings{ID: id})
+	}
+}
+
+// place chooses a trunk for the legs that have none yet.
+func (t *trunks) place(ctx actor.Context, op *reservation) {
+	for _, g := range op.got {
+		if g == "" {
+			cands := make([]trunk.Candidate, 0, len(t.known))
+			for _, c := range t.known {
+				if op.single != nil && op.single.Only != "" && op.single.Only != c.ID {
+					continue
+				}
+				c.Available = true // its own word decides; the copy only orders
+				cands = append(cands, c)
+			}
+			id, _, ok := trunk.Choose(cands, op.tried, rand.Uint64()) //nolint:gosec // spreads the load, no secret
+			if !ok {
+				break
+			}
+			op.tried = append(op.tried, id)
+			ctx.Send(t.byID[id], op)
+			return
+		}
+	}
+	t.answer(ctx, op)
+}
+
+func (t *trunks) answer(ctx actor.Context, op *reservation) {
+	c := op.refusal.Constraint
+	if c == "" {
+		c = engine.ConstraintTrunkHealth // there is no trunk at all
+	}
+	if op.single != nil {
+		ctx.Send(op.single.ReplyTo, &call.TrunkReserved{Attempt: op.single.Attempt, Leg: op.single.Leg,
+			Trunk: op.got[0], Media: op.media[0], Validity: op.use[0], Constraint: c, RetryAt: op.refusal.RetryAt})
+		return
+	}
+	ctx.Send(op.batch.ReplyTo, &core.TrunksReserved{Round: op.batch.Round, Legs: op.legs, Trunks: op.got,
+		Media: op.media, Validity: op.use, Constraint: c, RetryAt: op.refusal.RetryAt})
+}
+
+// last gives the last word of every trunk.
+func (t *trunks) last() []trunk.Candidate {
+	list := make([]trunk.Candidate, 0, len(t.set))
+	for _, s := range t.set {
+		if s.Active {
+			list = append(list, t.known[s.ID])
+		}
+	}
+	return list
+}

@@ -1,0 +1,42 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"dialler/actors/host"
+	"dialler/engine"
+)
+
+// Ask sends a request and waits for its answer until ctx ends, or until the database has
+// been away for a while: most answers wait for something to be stored.
+func Ask[T any](ctx context.Context, g *Group, to *actor.PID, msg any) (T, error) {
+	var zero T
+	limit := 10 * time.Second
+	if dl, ok := ctx.Deadline(); ok {
+		limit = time.Until(dl)
+	}
+	f := g.Root.RequestFuture(to, msg, max(limit, time.Millisecond))
+	release := g.Database.bound(f)
+	res, err := f.Result()
+	release()
+	if res == nil && (err == nil || g.Database.Away()) { // given up, or the time ran out meanwhile
+		return zero, errLeftWhileAway
+	}
+	if err != nil {
+		return zero, engine.Unavailable("timeout", "the dialler did not answer in time; whether the command was "+
+			"carried out is not known, try again with the same Idempotency-Key", time.Second)
+	}
+	a, ok := res.(*host.Answer)
+	if !ok {
+		return zero, errors.New("actors: unexpected answer")
+	}
+	if a.Err != nil {
+		return zero, a.Err
+	}
+	v, _ := a.Value.(T)
+	return v, nil
+}
