@@ -261,7 +261,8 @@ func (l *Link) next() (b []byte, wait time.Duration) {
 	idle := l.live == 0 && l.calls == 0 && !asked
 	if !idle && !l.warned && l.stamp == 0 && time.Duration(now-l.heard) > strangeFor {
 		l.warned = true
-		l.of.cfg.Log.Warn().Int32("node", int32(l.peer)).Msg("another node is not heard: it is cut off, or runs a release whose messages are others (docs/upgrade.md)")
+		l.of.cfg.Log.Warn().Int32("node", int32(l.peer)).
+			Msg("another node is not heard: it is cut off, or runs a release whose messages are others (docs/upgrade.md)")
 	}
 	strange := !idle && (l.strange(now) || asked && l.calls == 0)
 	beat := Heartbeat

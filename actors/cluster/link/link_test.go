@@ -55,7 +55,8 @@ func TestEachMessageArrivesOnceAndInOrder(t *testing.T) {
 				case 4, 5:
 					q := &question{n: i, to: life}
 					asked = append(asked, q)
-					a.To(life).Ask(Question{Name: "n", Within: 3 * time.Second, Leave: time.Second, Say: say(i), Then: q.then})
+					a.To(life).Ask(Question{Name: "n", Within: 3 * time.Second, Leave: time.Second,
+						Say: say(i), Then: q.then})
 				case 6:
 					n.set(lose, twice, delay, true)
 				case 7:
@@ -232,7 +233,8 @@ func TestNodesSpeakTheLatestVersionInCommonOrNotAtAll(t *testing.T) {
 			pause(time.Minute)
 			l.Ready()
 			pause(time.Second)
-			if refused := errors.Is(q.err, ErrVersion); refused != c.refused || l.Ready() == c.refused || (len(h.list()) == 0) != c.refused {
+			refused := errors.Is(q.err, ErrVersion)
+			if refused != c.refused || l.Ready() == c.refused || (len(h.list()) == 0) != c.refused {
 				t.Errorf("%d to %d: %v, heard %v", c.since, c.speaks, q.err, h.list())
 			}
 			if a.Waiting(2) != 0 {
