@@ -50,7 +50,8 @@ var (
 	// errUnknown: nobody there takes what has that name.
 	errUnknown = engine.Unavailable("method_unknown",
 		"the node does not know this request, or not yet; try again, and see that all nodes are of one version", time.Second)
-	errTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "request_too_large",
+	// ErrTooLarge: it has more bytes than one message may have.
+	ErrTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "request_too_large",
 		Detail: "what is sent from node to node has at most 4 MiB; send it in parts"}
 )
 
@@ -99,7 +100,7 @@ func (l *Link) Ask(q Question) {
 	case l.full():
 		err = ErrNotSent
 	case len(w.b) > itemCap:
-		err = errTooLarge
+		err = ErrTooLarge
 	}
 	if err != nil {
 		l.mu.Unlock()

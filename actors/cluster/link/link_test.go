@@ -270,6 +270,27 @@ func TestWhatWaitsForANodeIsBoundedAndDroppedOnceItIsGone(t *testing.T) {
 	})
 }
 
+func TestWhatIsTooLargeHoldsNothingUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		a, b := n.join(1, 0), n.join(2, 0)
+		var h heard
+		b.On("n", h.take)
+		large := func(w *Wire) { b := make([]byte, FrameCap); w.Octets(&b) }
+		var q asking
+		if l := a.To(2); !l.Tell("n", 0, true, large) {
+			t.Error("it was taken")
+		}
+		a.To(2).Ask(Question{Name: "n", Within: time.Second, Say: large, Then: q.then})
+		a.To(2).Tell("n", 0, true, say(1))
+		pause(time.Second)
+		if got := h.list(); !slices.Equal(got, []int{1}) || !errors.Is(q.err, ErrTooLarge) {
+			t.Errorf("heard %v, the question: %v", got, q.err)
+		}
+	})
+}
+
 func TestAConnectionThatBrokeIsDoubtedBeforeAnythingIsSaid(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)
