@@ -128,7 +128,7 @@ var importRules = []importRule{
 	{dir: "actors/cluster/link",
 		ours:   []string{"engine/..."},
 		third:  []string{"github.com/rs/zerolog"},
-		remedy: "the link knows neither what is said over it nor what carries its frames: let the caller describe the one and bring the other"},
+		remedy: "the link knows neither what is said nor what carries frames: let the caller describe it and bring that"},
 	{dir: "actors/cluster/placement",
 		ours:   []string{"engine/...", "actors/cluster/link"},
 		remedy: "who carries a call is engine/placement's rule; here nodes only tell each other what they can carry"},

@@ -148,9 +148,13 @@ func (c *capacity) metrics() []prometheus.Collector {
 		counter("dialler_cluster_placed_here_total", "Calls of campaigns that were placed on this node, which acts for them.", func() float64 { return float64(of.Here.Load()) }),
 		counter("dialler_cluster_placed_away_total", "Calls of campaigns that were given to other nodes.", func() float64 { return float64(of.There.Load()) }),
 		counter("dialler_cluster_placements_failed_total", "Calls that another node could not place.", func() float64 { return float64(of.Failures.Load()) }),
-		counter("dialler_cluster_link_repeats_total", "Times that something was sent again to another node.", func() float64 { return float64(links.Repeats.Load()) }),
-		counter("dialler_cluster_link_frames_total", "Frames that were sent to other nodes.", func() float64 { return float64(links.Frames.Load()) }),
-		counter("dialler_cluster_link_unreadable_total", "Frames and messages of other nodes that could not be read, or were for nobody here.", func() float64 { return float64(links.Malformed.Load() + links.Strays.Load()) }),
+		counter("dialler_cluster_link_repeats_total", "Times that something was sent again to another node.",
+			func() float64 { return float64(links.Repeats.Load()) }),
+		counter("dialler_cluster_link_frames_total", "Frames that were sent to other nodes.",
+			func() float64 { return float64(links.Frames.Load()) }),
+		counter("dialler_cluster_link_unreadable_total",
+			"Frames and messages of other nodes that could not be read, or were for nobody here.",
+			func() float64 { return float64(links.Malformed.Load() + links.Strays.Load()) }),
 		counter("dialler_cluster_orphans_total", "Calls that were hung up because the node that owned them was gone and nobody took them over.", func() float64 { return float64(g.Orphans.Load()) }),
 	}
 }

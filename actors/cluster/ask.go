@@ -228,7 +228,8 @@ func (n *Node) served(from engine.Incarnation, left time.Duration, r *request) (
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			n.log.Error().Str("method", r.method).Str("why", fmt.Sprint(p)).Msg("a request of another node was not carried out")
+			n.log.Error().Str("method", r.method).Str("why", fmt.Sprint(p)).
+				Msg("a request of another node was not carried out")
 			err = fmt.Errorf("cluster: %v", p)
 		}
 	}()

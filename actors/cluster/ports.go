@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/ownership"
 )
@@ -51,7 +52,7 @@ var (
 	// ErrBusy: too many requests of other nodes at once.
 	ErrBusy = engine.Unavailable("node_overloaded", "the node that acts for this has too much to do; try again", time.Second)
 	// ErrTooLarge: more than MaxBody.
-	ErrTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "request_too_large", Detail: "what is sent from node to node has at most 4 MiB; send it in parts"}
+	ErrTooLarge = link.ErrTooLarge
 )
 
 // MaxBody bounds a request or answer, in bytes.

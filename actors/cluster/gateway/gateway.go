@@ -184,7 +184,7 @@ func (g *Gateway) mine(node engine.Incarnation) bool { return node == 0 || g.cfg
 // or an error after Patience (never, when that is 0: the node answers or is
 // gone).
 func (g *Gateway) ask(l *link.Link, m *message, patience time.Duration, then func([]engine.LegID, error)) {
-	l.Ask(link.Question{Name: Name, Within: patience, Gather: gather, Gone: errGone, Say: m.say, Then: func(w *link.Wire, err error) {
+	answered := func(w *link.Wire, err error) {
 		var legs []engine.LegID
 		switch {
 		case err == nil:
@@ -193,7 +193,8 @@ func (g *Gateway) ask(l *link.Link, m *message, patience time.Duration, then fun
 			err = errUnreachable
 		}
 		then(legs, err)
-	}})
+	}
+	l.Ask(link.Question{Name: Name, Within: patience, Gather: gather, Gone: errGone, Say: m.say, Then: answered})
 }
 
 // receive deals with one message of another node; the link's order is kept.

@@ -44,10 +44,15 @@ var (
 	// ErrOver: the process that was asked is not that incarnation, or no longer.
 	ErrOver = errors.New("link: that life of the node is over")
 	// ErrVersion: the other node speaks no version that this one does.
-	ErrVersion = engine.Unavailable("node_version", "the node that acts for this runs a program whose messages this one does not understand; it is being replaced, try again", 5*time.Second)
+	ErrVersion = engine.Unavailable("node_version",
+		"the node that acts for this speaks to others in a version that this one does not know; it is being replaced, try again",
+		5*time.Second)
 	// errUnknown: nobody there takes what has that name.
-	errUnknown  = engine.Unavailable("method_unknown", "the node does not know this request, or not yet; try again, and see that all nodes are of one version", time.Second)
-	errTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "request_too_large", Detail: "what is sent from node to node has at most 4 MiB; send it in parts"}
+	errUnknown = engine.Unavailable("method_unknown",
+		"the node does not know this request, or not yet; try again, and see that all nodes are of one version", time.Second)
+	// ErrTooLarge: it has more bytes than one message may have.
+	ErrTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "request_too_large",
+		Detail: "what is sent from node to node has at most 4 MiB; send it in parts"}
 )
 
 // pending is a question without an answer yet.
@@ -95,7 +100,7 @@ func (l *Link) Ask(q Question) {
 	case l.full():
 		err = ErrNotSent
 	case len(w.b) > itemCap:
-		err = errTooLarge
+		err = ErrTooLarge
 	}
 	if err != nil {
 		l.mu.Unlock()
@@ -234,7 +239,8 @@ func failure(err error) *engine.Error {
 	if err == nil || errors.As(err, &e) {
 		return e
 	}
-	return &engine.Error{Kind: engine.KindInternal, Code: "internal", Detail: "the node that acts for this failed; its log says why"}
+	return &engine.Error{Kind: engine.KindInternal, Code: "internal",
+		Detail: "the node that acts for this failed; its log says why"}
 }
 
 func (w *Wire) failure(e *engine.Error) { Value(w, e) }

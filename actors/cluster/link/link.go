@@ -142,6 +142,11 @@ func (l *Link) TellLate(name string, gather time.Duration, must bool, say func(*
 }
 
 func (l *Link) put(p parcel, gather time.Duration, must bool) (full bool) {
+	if len(p.b) > itemCap { // the other side would not take it, nor what comes after it
+		l.of.stats.Malformed.Add(1)
+		l.of.cfg.Log.Error().Int32("node", int32(l.peer)).Int("bytes", len(p.b)).Msg("a message is too large to be sent")
+		return true
+	}
 	l.mu.Lock()
 	full = l.full()
 	wake := (must || !full) && l.queued(p, gather)
@@ -261,7 +266,8 @@ func (l *Link) next() (b []byte, wait time.Duration) {
 	idle := l.live == 0 && l.calls == 0 && !asked
 	if !idle && !l.warned && l.stamp == 0 && time.Duration(now-l.heard) > strangeFor {
 		l.warned = true
-		l.of.cfg.Log.Warn().Int32("node", int32(l.peer)).Msg("another node is not heard: it is cut off, or runs a release whose messages are others (docs/upgrade.md)")
+		l.of.cfg.Log.Warn().Int32("node", int32(l.peer)).
+			Msg("another node is not heard: it is cut off, or runs a release whose messages are others (docs/upgrade.md)")
 	}
 	strange := !idle && (l.strange(now) || asked && l.calls == 0)
 	beat := Heartbeat

@@ -55,7 +55,8 @@ func TestEachMessageArrivesOnceAndInOrder(t *testing.T) {
 				case 4, 5:
 					q := &question{n: i, to: life}
 					asked = append(asked, q)
-					a.To(life).Ask(Question{Name: "n", Within: 3 * time.Second, Leave: time.Second, Say: say(i), Then: q.then})
+					a.To(life).Ask(Question{Name: "n", Within: 3 * time.Second, Leave: time.Second,
+						Say: say(i), Then: q.then})
 				case 6:
 					n.set(lose, twice, delay, true)
 				case 7:
@@ -232,7 +233,8 @@ func TestNodesSpeakTheLatestVersionInCommonOrNotAtAll(t *testing.T) {
 			pause(time.Minute)
 			l.Ready()
 			pause(time.Second)
-			if refused := errors.Is(q.err, ErrVersion); refused != c.refused || l.Ready() == c.refused || (len(h.list()) == 0) != c.refused {
+			refused := errors.Is(q.err, ErrVersion)
+			if refused != c.refused || l.Ready() == c.refused || (len(h.list()) == 0) != c.refused {
 				t.Errorf("%d to %d: %v, heard %v", c.since, c.speaks, q.err, h.list())
 			}
 			if a.Waiting(2) != 0 {
@@ -264,6 +266,27 @@ func TestWhatWaitsForANodeIsBoundedAndDroppedOnceItIsGone(t *testing.T) {
 		pause(time.Minute)
 		if w := a.Waiting(2); w != 0 {
 			t.Errorf("%d bytes wait for who is gone", w)
+		}
+	})
+}
+
+func TestWhatIsTooLargeHoldsNothingUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		a, b := n.join(1, 0), n.join(2, 0)
+		var h heard
+		b.On("n", h.take)
+		large := func(w *Wire) { b := make([]byte, FrameCap); w.Octets(&b) }
+		var q asking
+		if l := a.To(2); !l.Tell("n", 0, true, large) {
+			t.Error("it was taken")
+		}
+		a.To(2).Ask(Question{Name: "n", Within: time.Second, Say: large, Then: q.then})
+		a.To(2).Tell("n", 0, true, say(1))
+		pause(time.Second)
+		if got := h.list(); !slices.Equal(got, []int{1}) || !errors.Is(q.err, ErrTooLarge) {
+			t.Errorf("heard %v, the question: %v", got, q.err)
 		}
 	})
 }

@@ -40,7 +40,8 @@ func (n *notice) fields(w *link.Wire) {
 
 // say has another node told something and hears whether it answers; mu is held, and
 // not taken by then before say returns. What is lost is asked or told again.
-func (k *Keepers) say(to engine.Incarnation, name string, within time.Duration, n notice, then func(*link.Wire, error)) {
+func (k *Keepers) say(to engine.Incarnation, name string, within time.Duration, n notice,
+	then func(*link.Wire, error)) {
 	l := k.links.To(to)
 	if l == nil || k.as() == 0 {
 		return
