@@ -86,7 +86,7 @@ func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 }
 
 func (t *Tree) start(ctx context.Context, cfg Config, p Ports) error {
-	writers := cfg.writers()
+	writers := cfg.Writers
 	writers.OnDatabase = func(bool) {
 		if t.campaigns != nil {
 			t.sys.Root.Send(t.campaigns, &campaignactor.DatabaseState{})
@@ -122,7 +122,7 @@ func (t *Tree) start(ctx context.Context, cfg Config, p Ports) error {
 }
 
 func (t *Tree) newCalls(cfg Config, p Ports) *callactor.Process {
-	calls := &callactor.Process{System: t.sys, Config: cfg.calls(), Store: p.Store, Phone: p.Telephony, Media: p.Media,
+	calls := &callactor.Process{System: t.sys, Config: cfg.Calls, Store: p.Store, Phone: p.Telephony, Media: p.Media,
 		Remote: p.RemoteLegs, Eligibility: p.Eligibility, SharesCaps: p.SharedCaps != nil, Reach: new(fleetactor.Reach),
 		Suppress: t.suppressedBy}
 	if p.Membership != nil {
@@ -159,13 +159,13 @@ func (t *Tree) spawn(cfg Config, p Ports, was *past) (err error) {
 		host.Restarts, host.Restarts); err != nil {
 		return err
 	}
-	tr := &trunkactor.Deps{System: t.sys, Reconcile: cfg.Reconcile, Shared: p.SharedCaps,
+	tr := &trunkactor.Deps{System: t.sys, Reconcile: cfg.Campaigns.Reconcile, Shared: p.SharedCaps,
 		Owned: t.calls.Owners.OwnedLeg, Stats: &t.stats.Trunks}
 	if t.trunks, err = t.sys.Spawn("trunks", func() actor.Actor { return trunkactor.New(tr, was.trunks) },
 		host.Resumes, host.Resumes); err != nil {
 		return err
 	}
-	n := &numberactor.Deps{System: t.sys, Store: p.Store, Timeout: cfg.CommitTimeout, Reconcile: cfg.Reconcile,
+	n := &numberactor.Deps{System: t.sys, Store: p.Store, Timeout: cfg.Calls.Timeout, Reconcile: cfg.Campaigns.Reconcile,
 		Shared: p.SharedCaps, Owned: t.calls.Owners.Owned, Edited: t.numberEdited, Stats: &t.stats.Numbers}
 	if t.numbers, err = t.sys.Spawn("numbers", func() actor.Actor { return numberactor.New(n) },
 		host.Resumes, host.Resumes); err != nil {
@@ -178,7 +178,7 @@ func (t *Tree) spawn(cfg Config, p Ports, was *past) (err error) {
 		host.Resumes, host.Restarts, t.mailboxes.Of("")); err != nil {
 		return err
 	}
-	c := &campaignactor.Deps{Process: t.calls, Config: cfg.campaigns(), Store: p.Store, Configs: p.Configs,
+	c := &campaignactor.Deps{Process: t.calls, Config: cfg.Campaigns, Store: p.Store, Configs: p.Configs,
 		Writers: t.writers, Numbers: t.numbers, Mailboxes: &t.mailboxes, Board: &t.board,
 		TrunksDown: t.stats.Trunks.AllDown.Load}
 	t.campaigns, err = t.sys.Spawn("campaigns", func() actor.Actor { return campaignactor.New(c) },

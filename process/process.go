@@ -31,6 +31,7 @@ import (
 	"dialler/actors/cluster/link"
 	"dialler/actors/cluster/sharedcaps"
 	"dialler/actors/host"
+	"dialler/actors/writer"
 	"dialler/engine"
 	"dialler/engine/run"
 	"dialler/http"
@@ -234,15 +235,16 @@ func (p *Process) open(ctx context.Context, name string) error {
 		ports.SharedCaps = p.keepers
 	}
 	cfg := actors.Config{
-		Writers: writers, ResultBase: base, ResultToken: tokens,
-		OnCommit: func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) },
-		OnStage: func(s callactor.Stage, took time.Duration) {
-			p.stages.WithLabelValues(string(s)).Observe(took.Seconds())
-		},
-		OnInvite:  func(waited time.Duration) { p.delays.Observe(waited.Seconds()) },
-		OnQuality: p.heard, PlacedHere: func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact },
-		DialoutRing: p.tuning.dialoutRing, EligibilityBudget: p.tuning.eligibilityBudget,
-		RecordRun: p.tuning.recordRun, AllowedCountries: flags.AllowedCountries, OptOutDigit: optOut,
+		Writers: writer.Config{Writers: writers,
+			OnCommit: func(_ int, took time.Duration) { p.commits.Observe(took.Seconds()) }},
+		Calls: callactor.Config{ResultBase: base, ResultToken: tokens, OptOutDigit: optOut, OnQuality: p.heard,
+			OnStage: func(s callactor.Stage, took time.Duration) {
+				p.stages.WithLabelValues(string(s)).Observe(took.Seconds())
+			},
+			OnInvite:    func(waited time.Duration) { p.delays.Observe(waited.Seconds()) },
+			PlacedHere:  func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact },
+			DialoutRing: p.tuning.dialoutRing, EligibilityBudget: p.tuning.eligibilityBudget},
+		Campaigns: campaignactor.Config{RecordRun: p.tuning.recordRun}, AllowedCountries: flags.AllowedCountries,
 		CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
 	}
 	if p.tuning.tree != nil {

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -20,17 +21,17 @@ import (
 
 // Config are the settings of calls.
 type Config struct {
-	Timeout time.Duration // of a call of the store
-	// SendByTimeout is how long after its intent an INVITE may still leave.
+	Timeout time.Duration // of a call of the store, that of a commit
+	// SendByTimeout is how long after its intent an INVITE may still leave, 10 s.
 	SendByTimeout time.Duration
 	ResultBase    string // base URL that bots post results to
 	// ResultLinger is how long the actor of a contact whose call has ended waits
-	// for its result before it goes idle. A later result finds the contact by the
+	// for its result before it goes idle, 3 s. A later result finds the contact by the
 	// database.
 	ResultLinger time.Duration
-	RingGrace    time.Duration // for how long a lost leg is watched beyond its ring timeout
-	DialoutRing  time.Duration // ring timeout of a call outside campaigns
-	// EligibilityBudget is what the answer of an eligibility hook may take.
+	RingGrace    time.Duration // for how long a lost leg is watched beyond its ring timeout, 35 s
+	DialoutRing  time.Duration // ring timeout of a call outside campaigns, 30 s
+	// EligibilityBudget is what the answer of an eligibility hook may take, 300 ms.
 	EligibilityBudget time.Duration
 	// OptOutDigit is the key that suppresses the number of somebody who hears the
 	// information message, 0 = none.
@@ -46,8 +47,33 @@ type Config struct {
 	OnQuality func(engine.MediaQuality)
 	OnStage   func(s Stage, took time.Duration)
 	// PlacedHere says whether a leg over a trunk, whose Contact has this address, was
-	// placed at this process's address.
+	// placed at this process's address; nil: none was that is told of.
 	PlacedHere func(trunk engine.TrunkID, contact string) bool
+}
+
+// WithDefaults fills in what is not set.
+func (c Config) WithDefaults() Config {
+	c.SendByTimeout = cmp.Or(c.SendByTimeout, 10*time.Second)
+	c.ResultLinger = cmp.Or(c.ResultLinger, 3*time.Second)
+	c.RingGrace = cmp.Or(c.RingGrace, 35*time.Second)
+	c.DialoutRing = cmp.Or(c.DialoutRing, 30*time.Second)
+	c.EligibilityBudget = cmp.Or(c.EligibilityBudget, eligibility.Budget)
+	if c.OnStage == nil {
+		c.OnStage = func(Stage, time.Duration) {}
+	}
+	if c.OnInvite == nil {
+		c.OnInvite = func(time.Duration) {}
+	}
+	if c.OnQuality == nil {
+		c.OnQuality = func(engine.MediaQuality) {}
+	}
+	if c.PlacedHere == nil {
+		c.PlacedHere = func(engine.TrunkID, string) bool { return false }
+	}
+	if c.ResultToken == nil {
+		c.ResultToken = func(engine.CallID) string { return "" }
+	}
+	return c
 }
 
 // Store is what calls need from the database.

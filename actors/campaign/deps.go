@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -29,17 +30,27 @@ type Deps struct {
 
 // Config are the settings of campaigns.
 type Config struct {
-	// ActivateTimeout bounds the switch of an import; a file of a million rows has
-	// 200 s more.
+	// ActivateTimeout bounds the switch of an import, 10 min; a file of a million
+	// rows has 200 s more.
 	ActivateTimeout time.Duration
-	Tick            time.Duration // how often a run looks at its pace without other cause
-	Reconcile       time.Duration // how often leases, legs and attempts are compared
-	// LookAhead is how many due contacts a run holds in memory: it asks for more
-	// when half of them are dialled.
+	Tick            time.Duration // how often a run looks at its pace without other cause, 500 ms
+	Reconcile       time.Duration // how often leases, legs and attempts are compared, 30 s
+	// LookAhead is how many due contacts a run holds in memory, 2000: it asks
+	// for more when half of them are dialled, a second before the last one at
+	// 1000 dials a second.
 	LookAhead int
 	// RecordRun gives who keeps the inputs of a campaign's run, for each of its
 	// activations; nil: nobody does.
 	RecordRun func(engine.CampaignID, core.Config) RunRecorder
+}
+
+// WithDefaults fills in what is not set.
+func (c Config) WithDefaults() Config {
+	c.ActivateTimeout = cmp.Or(c.ActivateTimeout, 10*time.Minute)
+	c.Tick = cmp.Or(c.Tick, 500*time.Millisecond)
+	c.Reconcile = cmp.Or(c.Reconcile, 30*time.Second)
+	c.LookAhead = cmp.Or(c.LookAhead, 2000)
+	return c
 }
 
 // RunRecorder keeps what a run is told and what comes of it. It must not block.

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -48,18 +49,11 @@ type Config struct {
 
 // WithDefaults fills in what is not set.
 func (c Config) WithDefaults() Config {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	if c.Writers == 0 {
-		c.Writers = 4
-	}
-	set(&c.CommitTimeout, 10*time.Second)
-	set(&c.Gather, 6*time.Millisecond)
-	set(&c.Patience, 25*time.Millisecond)
-	set(&c.SpoolAfter, 400*time.Millisecond)
+	c.Writers = cmp.Or(c.Writers, 4)
+	c.CommitTimeout = cmp.Or(c.CommitTimeout, 10*time.Second)
+	c.Gather = cmp.Or(c.Gather, 6*time.Millisecond)
+	c.Patience = cmp.Or(c.Patience, 25*time.Millisecond)
+	c.SpoolAfter = cmp.Or(c.SpoolAfter, 400*time.Millisecond)
 	if c.OnCommit == nil {
 		c.OnCommit = func(int, time.Duration) {}
 	}
