@@ -36,15 +36,18 @@ type importRule struct {
 }
 
 const (
-	anything      = "*"
-	adapterRemedy = "an adapter speaks only engine's words: take what you need as a parameter or through an interface of your own, and let process connect the two"
+	anything       = "*"
+	adapterRemedy  = "an adapter speaks only engine's words: take what you need as a parameter or through an interface of your own, and let process connect the two"
+	resourceRemedy = "a resource knows what is below it, and others " +
+		"only where the row says so: declare a port, and let package http bring the rest"
+	nounRemedy = "a noun of the database knows the tables and no other noun: what two need belongs in persistence/table, and Store joins them"
 )
 
 var importRules = []importRule{
 	{dir: ".", ours: []string{"command"},
 		remedy: "main only starts command"},
 	{dir: "command/...",
-		ours:   []string{"process", "engine/...", "actors", "http", "media/recording", "media/amd/...", "persistence", "bench/..."},
+		ours:   []string{"process", "engine/...", "actors", "http/access", "media/recording", "persistence", "bench/..."},
 		third:  []string{"github.com/alecthomas/kong", "gopkg.in/yaml.v3", "github.com/rs/zerolog"},
 		remedy: "a command asks process for a running dialler, or for what it needs of one"},
 	{dir: "process/...",
@@ -153,13 +156,38 @@ var importRules = []importRule{
 			"github.com/labstack/echo"}, // of protoactor's automanaged provider, to silence it
 		remedy: "the cluster reaches the database through its port Owners"},
 
-	{dir: "sipstack/...",
+	{dir: "sipstack", // a new package below needs a row of its own
 		ours: []string{"engine", "sipstack/..."},
-		third: []string{"github.com/emiago/sipgo", "github.com/rs/zerolog",
-			"github.com/icholy/digest", // answers to digest challenges, sipgo's own choice
-			"golang.org/x/net",         // a DNS server, in tests
-			"golang.org/x/sys"},        // the boot-time clock
+		third: []string{"github.com/rs/zerolog",
+			"github.com/emiago/sipgo", // far sides, in tests
+			"golang.org/x/net"},       // a DNS server, in tests
 		remedy: adapterRemedy},
+	{dir: "sipstack/message",
+		ours: []string{"engine"}, third: []string{"github.com/emiago/sipgo"},
+		remedy: "the text of messages knows no sockets, trunks or legs: take what is to be written as a parameter"},
+	{dir: "sipstack/timing",
+		ours: []string{"engine"}, third: []string{"golang.org/x/sys"}, // the boot-time clock
+		remedy: "clocks and timer values know nobody that uses them"},
+	{dir: "sipstack/auth",
+		ours: []string{"sipstack/message"},
+		third: []string{"github.com/emiago/sipgo",
+			"github.com/icholy/digest"}, // answers to digest challenges, sipgo's own choice
+		remedy: "credentials answer a challenge for a method and a URI; whose request it is, its sender knows"},
+	{dir: "sipstack/transport",
+		ours: []string{"sipstack/message"}, third: []string{"github.com/emiago/sipgo", "github.com/rs/zerolog"},
+		remedy: "sockets hand every message to a function and ask another one whose an address is: Sockets.Serve"},
+	{dir: "sipstack/trunk",
+		ours:   []string{"engine", "sipstack/auth", "sipstack/message", "sipstack/timing", "sipstack/transport"},
+		third:  []string{"github.com/emiago/sipgo", "github.com/rs/zerolog"},
+		remedy: "a trunk knows no calls: what a leg needs of it is a method of Trunk"},
+	{dir: "sipstack/ladder",
+		ours: []string{"engine", "sipstack/message", "sipstack/timing"}, third: []string{"github.com/emiago/sipgo"},
+		remedy: "the ladder keeps messages; what they mean, the leg knows"},
+	{dir: "sipstack/leg",
+		ours: []string{"engine", "sipstack/auth", "sipstack/ladder", "sipstack/message", "sipstack/timing",
+			"sipstack/transport", "sipstack/trunk"},
+		third:  []string{"github.com/emiago/sipgo", "github.com/rs/zerolog"},
+		remedy: "legs are told who listens and who negotiates media: leg.Config"},
 	{dir: "media/...",
 		ours: []string{"engine", "media/..."},
 		third: []string{"github.com/pion", "github.com/fasthttp/websocket", "github.com/rs/zerolog",
@@ -171,13 +199,102 @@ var importRules = []importRule{
 			"github.com/rs/zerolog", "github.com/golang-jwt/jwt", "github.com/prometheus/client_golang",
 			"golang.org/x/crypto", // argon2id
 			"golang.org/x/time"},  // rate limits of keys
-		remedy: "http reaches the rest through the interfaces of http/ports.go, which it declares itself"},
-	{dir: "persistence/...",
+		remedy: "http reaches the rest through the interfaces that its packages declare themselves, joined in http/ports.go"},
+	{dir: "http/form",
+		ours:   []string{"engine/..."},
+		remedy: "form reads JSON and its fields: it knows no request"},
+	{dir: "http/memory",
+		ours:   []string{"engine"},
+		remedy: "memory remembers what it is given a function for"},
+	{dir: "http/wire",
+		ours:   []string{"engine/...", "http/form"},
+		third:  []string{"github.com/valyala/fasthttp", "github.com/rs/zerolog", "github.com/prometheus/client_golang"},
+		remedy: "wire is what every resource needs of a request: it knows no resource, and not who may send it"},
+	{dir: "http/access",
+		ours: []string{"engine", "http/form", "http/memory", "http/wire"},
+		third: []string{"github.com/rs/zerolog", "github.com/golang-jwt/jwt", "github.com/prometheus/client_golang",
+			"golang.org/x/crypto", // argon2id
+			"golang.org/x/time"},  // rate limits of keys
+		remedy: "access says who sends a request: it knows no other resource"},
+	{dir: "http/idempotency",
+		ours: []string{"engine/...", "http/wire"}, third: []string{"github.com/prometheus/client_golang"},
+		remedy: "idempotency repeats an answer: what a request does is its caller's function"},
+	{dir: "http/download",
+		ours: []string{"engine/...", "http/wire"}, third: []string{"github.com/valyala/fasthttp", "github.com/prometheus/client_golang"},
+		remedy: "download sends rows and archives: what is in them is its caller's function"},
+	{dir: "http/live",
+		ours:   []string{"engine/...", "http/access", "http/campaigns", "http/form", "http/wire"},
+		third:  []string{"github.com/prometheus/client_golang"},
+		remedy: "live shows campaigns as package campaigns writes them: another resource brings a function"},
+	{dir: "http/campaigns",
+		ours:   []string{"engine/...", "http/form", "http/memory", "http/telephony", "http/wire"},
+		third:  []string{"github.com/valyala/fasthttp"},
+		remedy: resourceRemedy},
+	{dir: "http/contacts", // an attempt of a contact's trail looks like a call
+		ours: []string{"engine/...", "http/calls", "http/download", "http/form", "http/idempotency", "http/live",
+			"http/wire"},
+		remedy: resourceRemedy},
+	{dir: "http/exclusions",
+		ours:   []string{"engine/...", "http/download", "http/form", "http/idempotency", "http/wire"},
+		remedy: resourceRemedy},
+	{dir: "http/calls",
+		ours:   []string{"engine/...", "http/access", "http/form", "http/idempotency", "http/wire"},
+		third:  []string{"github.com/valyala/fasthttp"},
+		remedy: resourceRemedy},
+	{dir: "http/amd",
+		ours:   []string{"engine/...", "http/download", "http/form", "http/wire"},
+		remedy: resourceRemedy},
+	{dir: "http/reports",
+		ours:   []string{"engine/...", "http/download", "http/form", "http/wire"},
+		remedy: resourceRemedy},
+	{dir: "http/telephony",
+		ours:   []string{"engine/...", "http/form", "http/wire"},
+		remedy: resourceRemedy},
+	{dir: "http/webhooks",
+		ours:   []string{"engine/...", "http/form", "http/wire"},
+		remedy: resourceRemedy},
+	{dir: "persistence",
 		ours: []string{"engine/...", "persistence/..."},
 		third: []string{"github.com/jackc/pgx", "github.com/pressly/goose", "github.com/riverqueue/river",
-			"github.com/rs/zerolog",
-			"golang.org/x/sys"}, // users and sessions of the private server
+			"github.com/rs/zerolog"},
 		remedy: adapterRemedy},
+	{dir: "persistence/failure",
+		ours: []string{"engine"}, third: []string{"github.com/jackc/pgx"},
+		remedy: "what an error means is known without any of our tables: let the caller add what it was doing"},
+	{dir: "persistence/column",
+		ours: []string{"engine"}, third: []string{"github.com/jackc/pgx"},
+		remedy: "the binary form knows no struct that is stored: its columns belong to persistence/table"},
+	{dir: "persistence/sealed",
+		ours:   []string{"engine", "persistence/failure"},
+		remedy: "keys are kept from the database: who stores what is sealed passes the text"},
+	{dir: "persistence/pool",
+		ours: []string{"engine", "engine/campaign", // the page of a list
+			"persistence/failure", "persistence/migrations", "persistence/sealed"},
+		third:  []string{"github.com/jackc/pgx", "github.com/rs/zerolog"},
+		remedy: "connections know no table: put the statement into the package of its noun"},
+	{dir: "persistence/table",
+		ours:   []string{"engine/...", "persistence/column", "persistence/failure", "persistence/pool", "persistence/sealed"},
+		third:  []string{"github.com/jackc/pgx"},
+		remedy: "the mapping of a struct serves every noun: put the query into the package of its noun"},
+	{dir: "persistence/storetest",
+		ours: []string{"engine/...", "persistence/..."}, third: []string{"github.com/jackc/pgx", "github.com/rs/zerolog"},
+		remedy: "only tests import it: it holds a store against its promises"},
+	{dir: "persistence/contacts",
+		ours: []string{"engine/...", "persistence/column", "persistence/failure", "persistence/pool", "persistence/table",
+			"persistence/commit", "persistence/history"}, // the reply stored with rows; why an erased person is excluded
+		third:  []string{"github.com/jackc/pgx"},
+		remedy: nounRemedy},
+	{dir: "persistence/history",
+		ours: []string{"engine/...", "persistence/column", "persistence/failure", "persistence/pool", "persistence/table",
+			"persistence/recordings"}, // those of an erased person
+		third:  []string{"github.com/jackc/pgx"},
+		remedy: nounRemedy},
+	{dir: "persistence/...", // never persistence itself, nor one noun another
+		ours: []string{"engine/...", "persistence/column", "persistence/failure", "persistence/pool", "persistence/sealed",
+			"persistence/table"},
+		third: []string{"github.com/jackc/pgx", "github.com/riverqueue/river", "github.com/rs/zerolog",
+			"golang.org/x/sys"}, // users and sessions of the private server
+		remedy: nounRemedy},
 
 	{dir: "docs", // the test that draws docs/state-machines.md
 		ours:   []string{"engine/..."},
@@ -185,7 +302,7 @@ var importRules = []importRule{
 	{dir: "deploy", // tests of units, charts and alerts
 		third:  []string{anything},
 		remedy: "deploy holds files of other tools and their tests"},
-	{dir: "bench/...",
+	{dir: "bench/...", // bench/lab is a module of its own, which the dialler cannot import
 		ours: []string{anything}, third: []string{anything},
 		remedy: "nobody imports main: what both need belongs in a package of its own"},
 }
@@ -195,9 +312,11 @@ var importRules = []importRule{
 var (
 	testOurs   = []string{"bench/..."}
 	testOursOf = map[string][]string{
-		"engine":  {"persistence/storetest"},                                                                      // the promises that memstore keeps as PostgreSQL does
-		"actors":  {"persistence/storetest", "actors/actortest", "actors/cluster/gateway", "actors/cluster/link"}, // and the store of the actor tests, made of it; whole trees
-		"process": {"command", "actors/..."},                                                                      // the test binary is the program, when a test asks for that
+		"engine": {"persistence/storetest"}, // the promises that memstore keeps as PostgreSQL does
+		// and the store of the actor tests, made of it; whole trees
+		"actors":      {"persistence/storetest", "actors/actortest", "actors/cluster/gateway", "actors/cluster/link"},
+		"persistence": {"persistence/..."},       // the whole store
+		"process":     {"command", "actors/..."}, // the test binary is the program, when a test asks for that
 	}
 	testThird   = []string{"pgregory.net/rapid", "go.uber.org/goleak"}
 	testThirdOf = map[string][]string{
@@ -492,13 +611,23 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 	f("sipstack/leg.go", importing("dialler/engine", "github.com/emiago/sipgo/sip"))
 	f("sipstack/leg.go", importing("dialler/engine/attempt"), "sipstack may not import dialler/engine/attempt")
 	f("sipstack/leg.go", importing("dialler/media"), "sipstack may not import dialler/media")
+	f("sipstack/stack.go", importing("dialler/sipstack/leg", "dialler/sipstack/trunk"))
+	f("sipstack/leg/leg.go", importing("dialler/sipstack"), "sipstack/leg may not import dialler/sipstack")
+	f("sipstack/trunk/trunk.go", importing("dialler/sipstack/leg"), "sipstack/trunk may not import dialler/sipstack/leg")
+	f("sipstack/dns/dns.go", importing("net"), "folder sipstack/dns has no rule")
 	f("media/amd/frame.go", importing("dialler/media", "github.com/pion/rtp"))
 	f("media/amd/frame.go", importing("dialler/sipstack"), "media/amd may not import dialler/sipstack")
 	f("media/port.go", importing("github.com/emiago/sipgo"), "media may not import github.com/emiago/sipgo")
 	f("http/server.go", importing("net/http", "os", "dialler/engine/campaign", "github.com/valyala/fasthttp", "github.com/golang-jwt/jwt/v5"))
 	f("http/server.go", importing("dialler/actors", "dialler/persistence"), "dialler/actors", "dialler/persistence")
 	f("http/server.go", importing("github.com/jackc/pgx/v5"), "http may not import github.com/jackc/pgx/v5")
+	f("http/server.go", importing("dialler/http/calls", "dialler/http/wire"))
+	f("http/wire/request.go", importing("dialler/http", "dialler/http/access"),
+		"http/wire may not import dialler/http", "http/wire may not import dialler/http/access")
+	f("http/calls/calls.go", importing("dialler/http/campaigns"), "http/calls may not import dialler/http/campaigns")
 	f("persistence/store.go", importing("dialler/engine/journal", "github.com/jackc/pgx/v5/pgxpool"))
+	f("persistence/lists/calls.go", importing("dialler/persistence"), "persistence/lists may not import dialler/persistence")
+	f("persistence/lists/calls.go", importing("dialler/persistence/commit"), "persistence/lists may not import dialler/persistence/commit")
 	f("persistence/private/server.go", importing("dialler/actors"), "persistence/private may not import dialler/actors")
 	f("bench/carrier/carrier.go", importing("dialler/engine", "dialler/bench/draw", "github.com/pion/rtp"))
 	f("actors/run.go", importing("dialler/bench/draw"), "actors may not import dialler/bench/draw")

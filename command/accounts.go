@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/http"
+	"dialler/http/access"
 	"dialler/process"
 )
 
@@ -30,7 +30,7 @@ func (u *userAddCmd) Run(c *cli) error {
 		return err
 	}
 	defer done()
-	password := http.NewPassword()
+	password := access.NewPassword()
 	if err := process.AddUser(ctx, s, u.Email, u.Role, password); err != nil {
 		return err
 	}
@@ -51,15 +51,15 @@ func (u *userResetCmd) Run(c *cli) error {
 		return err
 	}
 	defer done()
-	known, ok, err := s.UserByEmail(ctx, strings.ToLower(u.Email))
+	known, ok, err := s.Accounts.UserByEmail(ctx, strings.ToLower(u.Email))
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return engine.NotFound("user_not_found", "no user has this e-mail address; dialler user add makes one")
 	}
-	password := http.NewPassword()
-	_, err = s.UpdateUser(ctx, known.ID, func(x *engine.User) { x.PasswordHash, x.Active = http.HashPassword(password), true }, engine.Who{Name: "command line"})
+	password := access.NewPassword()
+	_, err = s.Accounts.UpdateUser(ctx, known.ID, func(x *engine.User) { x.PasswordHash, x.Active = access.HashPassword(password), true }, engine.Who{Name: "command line"})
 	if err != nil {
 		return err
 	}
@@ -85,9 +85,9 @@ func (k *keyCreateCmd) Run(c *cli) error {
 		return err
 	}
 	defer done()
-	full, key := http.NewAPIKey(k.Name, time.Now())
+	full, key := access.NewAPIKey(k.Name, time.Now())
 	key.Scopes = k.Scopes
-	if err := s.CreateKey(ctx, key, engine.Who{Name: "command line"}); err != nil {
+	if err := s.Accounts.CreateKey(ctx, key, engine.Who{Name: "command line"}); err != nil {
 		return err
 	}
 	fmt.Println(full)

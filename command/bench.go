@@ -13,7 +13,8 @@ import (
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/bench/load"
-	"dialler/engine/sim"
+	"dialler/engine/callee"
+	"dialler/engine/pacing/trial"
 )
 
 type benchCmd struct {
@@ -22,7 +23,6 @@ type benchCmd struct {
 	Bot      benchBotCmd      `cmd:"" help:"A model bot: a real Media Streams server that posts results."`
 	Campaign benchCampaignCmd `cmd:"" help:"Play a scenario as a real campaign, over SIP, and compare it with what the simulator says."`
 	Cluster  benchClusterCmd  `cmd:"" help:"Run the nodes of a cluster on this machine, with etcd, a PostgreSQL, a model carrier, a model bot and campaigns, to be broken."`
-	Commit   benchCommitCmd   `cmd:"" help:"Measure what it costs to make calls durable: the group commit beside plain COPY, and the spool, on a PostgreSQL of its own."`
 	Console  benchConsoleCmd  `cmd:"" help:"Measure what open consoles cost: 100 of them the engine, and with --browser each page a browser, while 20 campaigns dial."`
 	Load     benchLoadCmd     `cmd:"" help:"Measure what a call costs: answered calls at a steady rate through this program, started anew with a PostgreSQL, a carrier and a bot."`
 	Triggers benchTriggersCmd `cmd:"" help:"Measure what a trigger costs: as many as are accepted, each durable, beside a bare handler, and how long they take at half of that."`
@@ -258,11 +258,25 @@ func (b *benchCampaignCmd) Run(*cli) error {
 	if err != nil {
 		return err
 	}
-	sc := sim.Standard()
-	sc.Workers, sc.Answer, sc.Machines, sc.Contacts = sim.Always(float64(b.Seats)), sim.Always(b.Answer), 0, b.Contacts
+	sc := callee.Standard()
+	sc.Workers, sc.Answer, sc.Machines, sc.Contacts = callee.Always(
+		float64(b.Seats),
+	), callee.Always(
+		b.Answer,
+	), 0, b.Contacts
 	sc.RingMean, sc.RingSD, sc.Timeout, sc.TalkMean, sc.Short, sc.Cap = b.Ring, b.RingSD, b.Timeout, b.Talk, b.Short, b.Cap/100
-	c, err := load.Campaign(ctx, load.CampaignConfig{Binary: self, Scenario: sc, Policy: sim.Policy(b.Mode), Seed: b.Seed, Runs: b.Runs, Keep: b.Keep,
-		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }})
+	c, err := load.Campaign(
+		ctx,
+		load.CampaignConfig{
+			Binary:   self,
+			Scenario: sc,
+			Policy:   trial.Policy(b.Mode),
+			Seed:     b.Seed,
+			Runs:     b.Runs,
+			Keep:     b.Keep,
+			Log:      func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
+		},
+	)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func (r *clusterRun) judge(ctx context.Context) (*clusterSummary, error) {
 	}
 	sum.CallIDsAtCarrier, sum.Overlaps, sum.Duplicates = len(seen), len(calls.Overlaps()), len(calls.DuplicateInvites())
 	for _, id := range r.campaigns {
-		attempts, err := store.CampaignAttempts(ctx, id)
+		attempts, err := store.Lists.CampaignAttempts(ctx, id)
 		if err != nil {
 			return nil, err
 		}

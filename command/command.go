@@ -32,7 +32,6 @@ type cli struct {
 	DB      dbCmd      `cmd:"" name:"db" help:"The database."`
 	Export  exportCmd  `cmd:"" help:"Records for others."`
 	Verify  verifyCmd  `cmd:"" help:"Check what was exported."`
-	AMD     amdCmd     `cmd:"" name:"amd" help:"Answer classification: measure it on recordings, train it."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	args []string // with which the program was started

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,15 +40,5 @@ func TestAListAndAnEmptyValueOfTheFileAreWhatTheyLookLike(t *testing.T) {
 	}
 	if _, err := read("data-dir: {a: b}\n"); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "data-dir") {
 		t.Error(err)
-	}
-}
-
-func TestAPaceOutOfItsBoundsIsRefusedBeforeAnythingIsHeard(t *testing.T) {
-	c := new(cli)
-	for _, pace := range []float64{-1, 0, 1e-6, 0.02, math.NaN()} {
-		train := amdTrainCmd{Dirs: []string{t.TempDir()}, Pace: pace}
-		if err := train.Run(c); err == nil || !strings.Contains(err.Error(), "--pace") {
-			t.Errorf("%v: %v", pace, err)
-		}
 	}
 }

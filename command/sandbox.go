@@ -19,7 +19,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
-	"dialler/http"
+	"dialler/http/access"
 	"dialler/process"
 )
 
@@ -229,8 +229,8 @@ func (s *sandboxCmd) credentials(ctx context.Context, p *process.Process, say fu
 		}
 	}
 	say("administrator %s, password (shown once): %s", process.FirstAdminEmail, password)
-	full, key := http.NewAPIKey("sandbox "+time.Now().Format(time.DateTime), time.Now())
-	if err := p.Store().CreateKey(ctx, key, engine.System); err != nil {
+	full, key := access.NewAPIKey("sandbox "+time.Now().Format(time.DateTime), time.Now())
+	if err := p.Store().Accounts.CreateKey(ctx, key, engine.System); err != nil {
 		return err
 	}
 	say("API key (shown once): %s", full)
@@ -239,15 +239,15 @@ func (s *sandboxCmd) credentials(ctx context.Context, p *process.Process, say fu
 
 // newAdminPassword gives the sandbox's administrator another password.
 func newAdminPassword(ctx context.Context, p *process.Process) (string, error) {
-	admin, ok, err := p.Store().UserByEmail(ctx, process.FirstAdminEmail)
+	admin, ok, err := p.Store().Accounts.UserByEmail(ctx, process.FirstAdminEmail)
 	if err != nil {
 		return "", err
 	}
-	password := http.NewPassword()
+	password := access.NewPassword()
 	if !ok {
 		return password, process.AddUser(ctx, p.Store(), process.FirstAdminEmail, "admin", password)
 	}
-	_, err = p.Store().UpdateUser(ctx, admin.ID, func(u *engine.User) { u.PasswordHash, u.Active = http.HashPassword(password), true }, engine.System)
+	_, err = p.Store().Accounts.UpdateUser(ctx, admin.ID, func(u *engine.User) { u.PasswordHash, u.Active = access.HashPassword(password), true }, engine.System)
 	return password, err
 }
 
@@ -364,7 +364,7 @@ func (s *sandboxCmd) judge(ctx context.Context, p *process.Process, model *carri
 		}
 		break
 	}
-	attempts, err := p.Store().CampaignAttempts(ctx, sum.Campaign)
+	attempts, err := p.Store().Lists.CampaignAttempts(ctx, sum.Campaign)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func specChapters() []chapter {
 
 func keySentences() []sentence {
 	return []sentence{
-		proven("key.form", "A key is vx_ and 32 random characters.", "http.TestAPIKeysAreShownInFullOnce", "http.TestKeysAreDrawnEvenly"),
+		proven("key.form", "A key is vx_ and 32 random characters.", "http.TestAPIKeysAreShownInFullOnce", "http/wire.TestKeysAreDrawnEvenly"),
 		proven("key.shown_once", "The full key is shown once, at its creation; afterwards its masked prefix.", "http.TestAPIKeysAreShownInFullOnce"),
 		proven("key.hash", "Only the SHA-256 of a key is stored.", "persistence.TestStore/API keys are stored, found and changed",
 			"process.TestADeactivatedKeyIsRefusedAtOnce"),
@@ -53,7 +53,7 @@ func campaignFieldSentences() []sentence {
 	return []sentence{
 		proven("campaign.name", "The name is locked after the first run.", "engine/campaign.TestNameAndBotAreLockedAfterTheFirstRun"),
 		proven("campaign.bot", "The bot is locked after the first run.", "engine/campaign.TestNameAndBotAreLockedAfterTheFirstRun"),
-		proven("campaign.id", "A campaign has a short identifier, the one of the APIs.", "persistence.TestIdentifiers", "http.TestCreateACampaign"),
+		proven("campaign.id", "A campaign has a short identifier, the one of the APIs.", "persistence/column.TestIdentifiers", "http.TestCreateACampaign"),
 		proven("campaign.status", "Its status is draft, running, paused, completed or failed.",
 			"engine/campaign.TestEveryStateTakesTheEventsThatTheSpecificationGivesItAndNoOther"),
 		proven("campaign.always_on", "An always-on campaign stays running and takes contacts until it is stopped.",

@@ -3,18 +3,17 @@ package http
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
 	"dialler/engine"
+	"dialler/http/access"
 )
 
 // One 401 body for missing, malformed, unknown, inactive and expired keys.
@@ -23,7 +22,7 @@ func TestEveryBadKeyGetsTheSame401(t *testing.T) {
 	inactive := b.addKey(func(k *engine.APIKey) { k.Active = false })
 	expired := b.addKey(func(k *engine.APIKey) { at := testAt.Add(-time.Second); k.ExpiresAt = &at })
 	expiresNow := b.addKey(func(k *engine.APIKey) { at := testAt; k.ExpiresAt = &at })
-	unknown, _ := NewAPIKey("x", testAt)
+	unknown, _ := access.NewAPIKey("x", testAt)
 	var first map[string]any
 	f := func(fields ...string) {
 		t.Helper()
@@ -94,35 +93,6 @@ func TestDeactivatingAKeyTakesEffectWithItsAnswer(t *testing.T) {
 	b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
 }
 
-// A look-up that was under way while the key was changed must not bring the
-// old key back into memory.
-func TestALookUpUnderWayIsNotRememberedAfterAChange(t *testing.T) {
-	full, key := NewAPIKey("x", testAt)
-	store := &slowKeys{key: key, entered: make(chan struct{}), leave: make(chan struct{})}
-	ring := newKeyring(store, time.Second, func() time.Time { return testAt })
-	var wait sync.WaitGroup
-	wait.Go(func() { _, _ = ring.check(context.Background(), []byte(full)) })
-	<-store.entered
-	ring.forget()
-	close(store.leave)
-	wait.Wait()
-	if len(ring.entries) != 0 {
-		t.Error("the old key is remembered")
-	}
-}
-
-type slowKeys struct {
-	*ports
-	key            engine.APIKey
-	entered, leave chan struct{}
-}
-
-func (s *slowKeys) KeyByHash(context.Context, [32]byte) (engine.APIKey, bool, error) {
-	close(s.entered)
-	<-s.leave
-	return s.key, true, nil
-}
-
 func TestWithSharedKeysADeactivationWaitsForTheOtherNodes(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.SharedKeys, c.KeyCacheTTL = true, 30*time.Millisecond })
 	began := time.Now()
@@ -164,7 +134,7 @@ func TestCredentialsThatWereGoodHoldOnWhileTheDatabaseIsAway(t *testing.T) {
 	fails(errBoom)
 	b.do("GET", path, "", "X-API-Key", key).is(500, "internal") // nothing is known of such an error
 	fails(away)
-	b.clock.advance(sparePeriod)
+	b.clock.advance(15 * time.Minute)
 	all(503, "database_unavailable")
 	fails(nil)
 	all(200, "")
@@ -224,7 +194,7 @@ func TestLastUseOfAKeyIsWrittenInBatches(t *testing.T) {
 	if len(b.ports.used) != 0 {
 		t.Error("written on the hot path")
 	}
-	b.server.keys.flush(context.Background())
+	b.server.gate.Flush(context.Background())
 	if at := b.ports.used[b.ports.keys[0].ID]; !at.Equal(testAt) {
 		t.Errorf("last used %v", at)
 	}
@@ -272,19 +242,6 @@ func TestAPIKeysAreShownInFullOnce(t *testing.T) {
 	b.byKey("GET", "/api/v1/api-keys", "").is(401, "unauthorized")
 }
 
-func TestKeysAreDrawnEvenly(t *testing.T) {
-	count := map[rune]int{}
-	const draws = 62 * 2000
-	for _, c := range randomText(draws) {
-		count[c]++
-	}
-	for _, c := range keyAlphabet {
-		if n := count[c]; n < 1700 || n > 2300 { // over six sigma
-			t.Errorf("%q came %d times", c, n)
-		}
-	}
-}
-
 func TestLogIn(t *testing.T) {
 	b := newBench(t)
 	a := b.do("POST", "/api/v1/auth/token", `{"email":" Oper@Example.org ","password":"`+password+`"}`).is(200, "")
@@ -314,32 +271,32 @@ func TestTokensExpireAndAreSignedWithOneAlgorithm(t *testing.T) {
 	use := func(token string) answer {
 		return b.do("GET", "/api/v1/campaigns", "", "Authorization", "Bearer "+token)
 	}
-	sign := func(m jwt.SigningMethod, key any, change func(*tokenClaims)) string {
-		c := tokenClaims{Role: "admin", RegisteredClaims: jwt.RegisteredClaims{Issuer: tokenIssuer, Subject: "usr_admin",
+	sign := func(m jwt.SigningMethod, key any, change func(*jwtClaims)) string {
+		c := jwtClaims{Role: "admin", RegisteredClaims: jwt.RegisteredClaims{Issuer: jwtIssuer, Subject: "usr_admin",
 			IssuedAt: jwt.NewNumericDate(testAt), ExpiresAt: jwt.NewNumericDate(testAt.Add(time.Hour))}}
 		change(&c)
 		token := jwt.NewWithClaims(m, c)
-		token.Header[keyID] = strconv.FormatInt(periodOf(testAt), 10)
+		token.Header[jwtKeyID] = strconv.FormatInt(jwtPeriodOf(testAt), 10)
 		s, err := token.SignedString(key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	same, key := func(*tokenClaims) {}, logInKey(secret, periodOf(testAt))
+	same, key := func(*jwtClaims) {}, jwtKey(secret, jwtPeriodOf(testAt))
 	use(sign(jwt.SigningMethodHS256, secret, same)).is(401, "unauthorized") // no key is the secret itself
 	use(sign(jwt.SigningMethodHS256, key, same)).is(200, "")
 	use(sign(jwt.SigningMethodHS512, key, same)).is(401, "unauthorized")
 	use(sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, same)).is(401, "unauthorized")
 	use(sign(jwt.SigningMethodHS256, []byte(strings.Repeat("y", 32)), same)).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.ExpiresAt = nil })).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.ExpiresAt = jwt.NewNumericDate(testAt) })).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.IssuedAt = jwt.NewNumericDate(testAt.Add(time.Hour)) })).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.Issuer = "x" })).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.Subject = "usr_none" })).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.Subject = "" })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.ExpiresAt = nil })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.ExpiresAt = jwt.NewNumericDate(testAt) })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.IssuedAt = jwt.NewNumericDate(testAt.Add(time.Hour)) })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.Issuer = "x" })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.Subject = "usr_none" })).is(401, "unauthorized")
+	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.Subject = "" })).is(401, "unauthorized")
 	// What counts is the role of the store, not that of the token.
-	forged := sign(jwt.SigningMethodHS256, key, func(c *tokenClaims) { c.Subject = "usr_view" })
+	forged := sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.Subject = "usr_view" })
 	b.do("POST", "/api/v1/campaigns", `{}`, "Authorization", "Bearer "+forged).is(403, "role_too_low")
 	use(b.admin).is(200, "")
 	b.clock.advance(12 * time.Hour)
@@ -355,7 +312,7 @@ func TestTheKeyOfTokensChangesWithoutAnybodyBeingLoggedOut(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.TokenTTL = 100 * 24 * time.Hour })
 	issue := func(at time.Time) string {
 		t.Helper()
-		token, err := signed(secret, at, tokenClaims{Role: "admin", RegisteredClaims: jwt.RegisteredClaims{Issuer: tokenIssuer, Subject: "usr_admin",
+		token, err := jwtSigned(secret, at, jwtClaims{Role: "admin", RegisteredClaims: jwt.RegisteredClaims{Issuer: jwtIssuer, Subject: "usr_admin",
 			ExpiresAt: jwt.NewNumericDate(testAt.Add(1000 * 24 * time.Hour))}})
 		if err != nil {
 			t.Fatal(err)
@@ -368,23 +325,23 @@ func TestTheKeyOfTokensChangesWithoutAnybodyBeingLoggedOut(t *testing.T) {
 	}
 	old := issue(testAt)
 	use(old, 200, "")
-	use(issue(testAt.Add(keyPeriod)), 200, "") // of a node whose clock is ahead
-	use(issue(testAt.Add(2*keyPeriod)), 401, "unauthorized")
-	b.clock.advance(keyPeriod)
+	use(issue(testAt.Add(jwtPeriod)), 200, "") // of a node whose clock is ahead
+	use(issue(testAt.Add(2*jwtPeriod)), 401, "unauthorized")
+	b.clock.advance(jwtPeriod)
 	use(old, 200, "")
-	if fresh := issue(testAt.Add(keyPeriod)); bytes.Equal(logInKey(secret, periodOf(testAt)), logInKey(secret, periodOf(testAt.Add(keyPeriod)))) {
+	if fresh := issue(testAt.Add(jwtPeriod)); bytes.Equal(jwtKey(secret, jwtPeriodOf(testAt)), jwtKey(secret, jwtPeriodOf(testAt.Add(jwtPeriod)))) {
 		t.Error("the key stays the same")
 	} else {
 		use(fresh, 200, "")
 	}
-	b.clock.advance(keyPeriod)
+	b.clock.advance(jwtPeriod)
 	use(old, 401, "unauthorized") // its key is no more, whatever its expiry says
 	// A token cannot choose a key of its own.
 	for _, kid := range []any{nil, "", "x", "-1", "999999999999999999999", 678.0, []any{"1"}} {
-		token := jwt.NewWithClaims(jwt.SigningMethodHS256, tokenClaims{RegisteredClaims: jwt.RegisteredClaims{Issuer: tokenIssuer, Subject: "usr_admin",
+		token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwtClaims{RegisteredClaims: jwt.RegisteredClaims{Issuer: jwtIssuer, Subject: "usr_admin",
 			ExpiresAt: jwt.NewNumericDate(testAt.Add(1000 * 24 * time.Hour))}})
-		token.Header[keyID] = kid
-		s, err := token.SignedString(logInKey(secret, periodOf(b.clock.Now())))
+		token.Header[jwtKeyID] = kid
+		s, err := token.SignedString(jwtKey(secret, jwtPeriodOf(b.clock.Now())))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -409,41 +366,6 @@ func TestLogInsAreThrottled(t *testing.T) {
 	b.clock.advance(30 * time.Second)
 	b.do("POST", "/api/v1/auth/token", right).is(200, "")
 	b.do("POST", "/api/v1/auth/token", body).is(401, "invalid_credentials")
-}
-
-func TestThrottleIsBounded(t *testing.T) {
-	now := testAt
-	th := newThrottle(func() time.Time { return now })
-	for i := range throttleCap + 100 {
-		th.admit([]subject{{name: string(rune(i)) + "x" + time.Duration(i).String(), every: time.Second, burst: 1}})
-	}
-	if len(th.buckets) > throttleCap {
-		t.Errorf("%d buckets", len(th.buckets))
-	}
-}
-
-func TestPasswordHashes(t *testing.T) {
-	h := HashPassword(password)
-	if !strings.HasPrefix(h, "$argon2id$v=19$m=19456,t=2,p=1$") {
-		t.Errorf("hash %q", h)
-	}
-	if ok, err := VerifyPassword(h, password); !ok || err != nil {
-		t.Error(ok, err)
-	}
-	if ok, err := VerifyPassword(h, password+"x"); ok || err != nil {
-		t.Error(ok, err)
-	}
-	if h == HashPassword(password) {
-		t.Error("the salt repeats")
-	}
-	salt := base64.RawStdEncoding.EncodeToString(make([]byte, 16))
-	for _, bad := range []string{"", "$", "plain", "$argon2i$v=19$m=1,t=1,p=1$x$y", "$argon2id$v=18$m=8,t=1,p=1$" + salt + "$" + salt,
-		"$argon2id$v=19$m=99999999,t=1,p=1$" + salt + "$" + salt, "$argon2id$v=19$m=8,t=0,p=1$" + salt + "$" + salt,
-		"$argon2id$v=19$m=8,t=1,p=1$!$" + salt, "$argon2id$v=19$m=8,t=1,p=1$" + salt + "$x"} {
-		if ok, err := VerifyPassword(bad, password); ok || err == nil {
-			t.Errorf("%q: %v %v", bad, ok, err)
-		}
-	}
 }
 
 // SEMANTICS §10: "optional daily cap per key".

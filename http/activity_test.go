@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/http/campaigns"
 )
 
 func TestTheActivityLogShowsStartPauseResumeAndStopUnlessAskedForMore(t *testing.T) {
@@ -72,11 +73,11 @@ func TestWhatIsConfiguredForAllHasALogOfItsOwn(t *testing.T) {
 
 func TestEveryActionOfTheLogIsInTheContract(t *testing.T) {
 	b := newBench(t)
-	for kind := range actionNames {
+	for kind := range campaigns.ActionNames {
 		b.ports.events = append(b.ports.events, journal.Event{Campaign: "cmp_1", At: testAt, Type: kind})
 	}
 	b.byAdmin("GET", "/api/v1/activity?page_size=100", "").is(200, "") // held against the file
-	if shown := len(b.byAdmin("GET", "/api/v1/activity?page_size=100", "").get("activity").([]any)); shown != len(actionNames) {
-		t.Errorf("%d of %d are shown", shown, len(actionNames))
+	if shown := len(b.byAdmin("GET", "/api/v1/activity?page_size=100", "").get("activity").([]any)); shown != len(campaigns.ActionNames) {
+		t.Errorf("%d of %d are shown", shown, len(campaigns.ActionNames))
 	}
 }

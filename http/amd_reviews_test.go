@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/http/wire"
 )
 
 func TestPeopleHearCallsAndSayWhoAnswered(t *testing.T) {
@@ -23,7 +24,7 @@ func TestPeopleHearCallsAndSayWhoAnswered(t *testing.T) {
 	if q.Campaign != "cmp_1" || q.Trunk != "main" || q.Country != "DE" || q.Verdict != "machine" || q.Labelled == nil || *q.Labelled || b.ports.pages[0].Size != 10 {
 		t.Errorf("asked for %+v", q)
 	}
-	if a := b.byAdmin("GET", one+"/audio", "").is(200, ""); a.header.Get("Content-Type") != contentWAV || string(a.body) != "RIFF" {
+	if a := b.byAdmin("GET", one+"/audio", "").is(200, ""); a.header.Get("Content-Type") != wire.ContentWAV || string(a.body) != "RIFF" {
 		t.Errorf("%s", a.body)
 	}
 	if a := b.byAdmin("PUT", one, `{"label":"screener"}`).is(200, ""); a.get("label") != "screener" || a.get("labelled_by") != "admin@example.org" || a.get("labelled_at") == nil {
@@ -72,15 +73,15 @@ func TestAMessageForMachinesIsKeptHeardAndDeleted(t *testing.T) {
 	wav := func(path, body, contentType string) answer {
 		return b.do("POST", path, body, "Authorization", "Bearer "+b.admin, "Content-Type", contentType)
 	}
-	a := wav(all+"?name=Reminder", "RIFF....", contentWAV).is(201, "")
+	a := wav(all+"?name=Reminder", "RIFF....", wire.ContentWAV).is(201, "")
 	at := all + "/" + a.get("id").(string)
 	if a.get("name") != "Reminder" || a.get("duration_s") != 1.5 || a.get("audio_url") != at+"/audio" || a.get("created_by") != "admin@example.org" {
 		t.Errorf("%s", a.body)
 	}
-	wav(all+"?name=x", "MP3", contentWAV).is(422, "invalid_audio")
+	wav(all+"?name=x", "MP3", wire.ContentWAV).is(422, "invalid_audio")
 	wav(all+"?name=x", "RIFF", "audio/mpeg").is(415, "unsupported_media_type")
-	wav(all, "RIFF", contentWAV).is(422, "validation_failed")
-	wav(all+"?name=x&more=1", "RIFF", contentWAV).is(422, "validation_failed")
+	wav(all, "RIFF", wire.ContentWAV).is(422, "validation_failed")
+	wav(all+"?name=x&more=1", "RIFF", wire.ContentWAV).is(422, "validation_failed")
 	if list := b.byAdmin("GET", all, "").is(200, "").get("voicemails").([]any); len(list) != 1 {
 		t.Errorf("%v", list)
 	}

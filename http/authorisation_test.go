@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/http/wire"
 )
 
 // authorisation says of every route which scope opens it to keys, and which role
@@ -143,7 +144,7 @@ func TestEveryRouteForEverybody(t *testing.T) {
 		"an unknown key":  "vx_" + strings.Repeat("a", 32),
 		"a malformed key": "vx_short",
 	}
-	for _, scope := range scopes {
+	for _, scope := range wire.Scopes {
 		keys[scope] = b.addKey(func(k *engine.APIKey) { k.Scopes = []string{scope} })
 	}
 	tokens := map[string]string{"viewer": b.token("usr_view"), "operator": b.token("usr_oper"), "admin": b.admin}
@@ -198,7 +199,7 @@ func TestEveryRouteForEverybody(t *testing.T) {
 		case "call":
 			ask("nobody", 401)
 			ask("an admin", 401, "Authorization", "Bearer "+tokens["admin"])
-			for _, scope := range scopes {
+			for _, scope := range wire.Scopes {
 				ask("a key of "+scope, 401, "X-API-Key", keys[scope])
 			}
 			continue
@@ -209,7 +210,7 @@ func TestEveryRouteForEverybody(t *testing.T) {
 			switch {
 			case slices.Contains(opens, name):
 				ask("a key of "+name, 0, "X-API-Key", key)
-			case slices.Contains(scopes, name) && opens[0] != "-":
+			case slices.Contains(wire.Scopes, name) && opens[0] != "-":
 				ask("a key of "+name, 403, "X-API-Key", key)
 			default:
 				ask(name, 401, "X-API-Key", key)

@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/http/wire"
 )
 
 func TestCallsAreListedByCursor(t *testing.T) {
@@ -20,7 +21,7 @@ func TestCallsAreListedByCursor(t *testing.T) {
 	if len(list) != 1 || first["call_id"] != string(theCall) || first["to_number"] != mobile || a.get("next_cursor") != cursor {
 		t.Errorf("%s", a.body)
 	}
-	if got := b.ports.asked[0]; got != (attempt.Query{Limit: defaultPageSize}) {
+	if got := b.ports.asked[0]; got != (attempt.Query{Limit: wire.DefaultPageSize}) {
 		t.Errorf("asked %+v", got)
 	}
 

@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/contact"
 )
 
 func TestStateAndOutcomeOfACall(t *testing.T) {
@@ -113,7 +114,7 @@ func TestAFieldOfAResultThatIsNotKnownLosesNothing(t *testing.T) {
 	}
 
 	// What is too large is named, and loses nothing else either.
-	got, a = post(`{"outcome":"interested","long":"` + strings.Repeat("x", maxVariableBytes) + `","` + strings.Repeat("n", 65) + `":1,"":1,
+	got, a = post(`{"outcome":"interested","long":"` + strings.Repeat("x", contact.VariablesCap) + `","` + strings.Repeat("n", 65) + `":1,"":1,
 		"callback.when":1,"callback":{"when":"soon"}}`)
 	if !maps.Equal(got.Unknown, map[string]string{"outcome": "interested", "callback.when": "soon"}) {
 		t.Errorf("stored %v", got.Unknown)
@@ -122,13 +123,13 @@ func TestAFieldOfAResultThatIsNotKnownLosesNothing(t *testing.T) {
 		t.Errorf("the answer is %s", a.body)
 	}
 	many := ""
-	for i := range 2 * maxVariables {
+	for i := range 2 * contact.VariableCountCap {
 		many += fmt.Sprintf(`,"f%d":%d`, i, i)
 	}
-	if got, a = post(`{"disposition":"sold"` + many + `}`); len(got.Unknown) != maxVariables {
+	if got, a = post(`{"disposition":"sold"` + many + `}`); len(got.Unknown) != contact.VariableCountCap {
 		t.Errorf("%d fields stored", len(got.Unknown))
 	}
-	if dropped, _ := a.get("dropped_fields").([]any); len(dropped) != maxVariables {
+	if dropped, _ := a.get("dropped_fields").([]any); len(dropped) != contact.VariableCountCap {
 		t.Errorf("%d fields dropped", len(dropped))
 	}
 

@@ -12,6 +12,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/window"
+	"dialler/http/wire"
 )
 
 const settingsJSON = `{"name":"Spring","bot_id":"bot_1","concurrency":5,
@@ -271,7 +272,7 @@ func TestACloneIsANewDraftAndSaysWhereItIs(t *testing.T) {
 	b.byAdmin("POST", path, `{"name":" ","x":1}`).is(422, "validation_failed", "name required", "x unknown_field")
 	b.byAdmin("POST", path, `{"name":"`+strings.Repeat("x", 201)+`"}`).is(422, "validation_failed", "name too_long")
 	b.do("POST", path, "", "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
-	b.ports.fail = errNoCampaign
+	b.ports.fail = wire.ErrNoCampaign
 	b.byAdmin("POST", path, "").is(404, "campaign_not_found")
 }
 

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -58,7 +59,7 @@ func (p *ports) AMDReview(_ context.Context, id engine.AttemptID) (engine.AMDRev
 			return v, p.fail
 		}
 	}
-	return engine.AMDReview{}, errNoReview
+	return engine.AMDReview{}, notFound("review_not_found")
 }
 
 func (p *ports) LabelAMDReview(_ context.Context, id engine.AttemptID, label engine.Verdict, who engine.Who) error {
@@ -86,7 +87,7 @@ func (p *ports) AMDAudio(context.Context, engine.AttemptID) ([]byte, error) {
 	return []byte("RIFF"), p.fail
 }
 
-func (p *ports) OpenAMDExport(_ context.Context, q engine.AMDReviewQuery) (RecordingFile, error) {
+func (p *ports) OpenAMDExport(_ context.Context, q engine.AMDReviewQuery) (io.ReadSeekCloser, error) {
 	defer p.lock()()
 	p.reviewed = q
 	f, err := os.CreateTemp("", "export")

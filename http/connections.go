@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"dialler/engine"
+	"dialler/http/wire"
 )
 
 // Connections are what a client costs before it has shown who it is: a
@@ -113,6 +114,12 @@ type conn struct {
 	left    bool // it is not counted any more
 }
 
+// Linger has the connection stay open for a while after its answer.
+func (c *conn) Linger() { c.linger.Store(true) }
+
+// NetConn is the connection below.
+func (c *conn) NetConn() net.Conn { return c.Conn }
+
 // waits puts it among those that wait for their client; all.mu is held.
 func (c *conn) waits(now time.Time) {
 	if c.place == nil && !c.left {
@@ -144,8 +151,8 @@ func connState(nc net.Conn, state fasthttp.ConnState) {
 
 // handled says that the connection's request is here as a whole: it stays open
 // until that is answered. It is false when the connection had to make room.
-func (r *request) handled() bool {
-	c, ok := r.rc.Conn().(*conn)
+func handled(nc net.Conn) bool {
+	c, ok := nc.(*conn)
 	if !ok {
 		return true
 	}
@@ -165,7 +172,7 @@ func (c *conn) Close() error {
 	c.once.Do(func() {
 		if c.linger.Load() {
 			if half, ok := c.Conn.(interface{ CloseWrite() error }); !ok || half.CloseWrite() == nil {
-				drain(c.Conn, math.MaxInt)
+				wire.Drain(c.Conn, math.MaxInt)
 			}
 		}
 		c.err = c.Conn.Close()
@@ -263,9 +270,11 @@ func (s *Server) acceptFailed(l *listener, err error) {
 
 // refuse answers a connection for which there is no room.
 func (s *Server) refuse(nc net.Conn) {
-	status, body := problemBody(errTooManyConnections, "", requestID(nil))
-	answer := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nRetry-After: %s\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
-		status, nethttp.StatusText(status), contentProblem, retryAfter(errTooManyConnections.RetryAfter), len(body), body)
+	status, body := wire.ProblemBody(errTooManyConnections, "", wire.RequestID(nil))
+	answer := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nRetry-After: %s\r\nCache-Control: "+
+		"no-store\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+		status, nethttp.StatusText(status), wire.ContentProblem, wire.RetryAfter(errTooManyConnections.RetryAfter),
+		len(body), body)
 	_ = nc.SetDeadline(time.Now().Add(time.Second))
 	if s.conns.lingering.Add(1) > lingerCap {
 		s.conns.lingering.Add(-1)
@@ -277,72 +286,9 @@ func (s *Server) refuse(nc net.Conn) {
 		defer s.conns.lingering.Add(-1)
 		if _, err := nc.Write(answer); err == nil {
 			if half, ok := nc.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-				drain(nc, 64<<10)
+				wire.Drain(nc, 64<<10)
 			}
 		}
 		_ = nc.Close()
 	}()
-}
-
-// hangUpLook is how often a connection is asked whether its client is still there.
-const hangUpLook = 250 * time.Millisecond
-
-// whileConnected calls gone when the client closes its connection before stop is
-// called. What it has sent stays unread: the state of the socket tells.
-func whileConnected(nc net.Conn, gone func()) (stop func()) {
-	socket := socketOf(nc)
-	if socket == nil {
-		return func() {}
-	}
-	done := make(chan struct{})
-	go func() {
-		look := time.NewTicker(hangUpLook)
-		defer look.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-look.C:
-			}
-			if !established(socket) {
-				gone()
-				return
-			}
-		}
-	}()
-	return func() { close(done) }
-}
-
-// socketOf finds the TCP socket below TLS and our own layers; nil when there is none.
-func socketOf(nc net.Conn) syscall.RawConn {
-	for {
-		switch c := nc.(type) {
-		case *conn:
-			nc = c.Conn
-		case interface{ NetConn() net.Conn }:
-			nc = c.NetConn()
-		case *net.TCPConn:
-			raw, err := c.SyscallConn()
-			if err != nil {
-				return nil
-			}
-			return raw
-		default:
-			return nil
-		}
-	}
-}
-
-// established says whether neither side has closed a connection. The state is the
-// first byte of struct tcp_info (linux/tcp.h).
-func established(socket syscall.RawConn) bool {
-	const tcpEstablished = 1
-	var info int
-	var err error
-	if socket.Control(func(fd uintptr) {
-		info, err = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_INFO)
-	}) != nil {
-		return false // it is closed
-	}
-	return err != nil || info&0xff == tcpEstablished
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dialler/engine/campaign"
+	"dialler/http/wire"
 )
 
 // knock opens a connection and sends the beginning of a request.
@@ -63,7 +64,7 @@ func TestTheConnectionThatWaitsLongestMakesRoomForAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		if resp.StatusCode == 503 && (resp.Header.Get("Retry-After") != "1" || resp.Header.Get("Content-Type") != contentProblem || !resp.Close) {
+		if resp.StatusCode == 503 && (resp.Header.Get("Retry-After") != "1" || resp.Header.Get("Content-Type") != wire.ContentProblem || !resp.Close) {
 			t.Errorf("refused with %v", resp.Header)
 		}
 		return resp.StatusCode

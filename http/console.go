@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dialler/engine"
+	"dialler/http/wire"
 )
 
 // The console: pages that are built from console/src into console/dist and are
@@ -59,7 +60,8 @@ var hashedName = regexp.MustCompile(`-[A-Za-z0-9_-]{8}\.[a-z0-9]+$`)
 // contentTypes are of the files that a build makes; another is sent as bytes.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
-	".svg": "image/svg+xml", ".png": "image/png", ".woff2": "font/woff2", ".json": "application/json", ".txt": "text/plain; charset=utf-8",
+	".svg": "image/svg+xml", ".png": "image/png", ".woff2": "font/woff2", ".json": "application/json",
+	".txt": "text/plain; charset=utf-8",
 }
 
 // readConsole reads a build. Without index.html there is none.
@@ -114,8 +116,8 @@ func (c *console) asset(name string) *asset {
 func (s *Server) pages() []*route {
 	var routes []*route
 	for _, method := range []string{nethttp.MethodGet, nethttp.MethodHead} {
-		page := func(template string, h handler) {
-			routes = append(routes, &route{method: method, path: template, access: access{open: true}, handle: h})
+		page := func(template string, h wire.Handler) {
+			routes = append(routes, &route{method: method, path: template, access: wire.Access{Open: true}, handle: h})
 		}
 		page("/", s.toConsole)
 		page("/dashboard", s.consolePage)
@@ -127,64 +129,64 @@ func (s *Server) pages() []*route {
 
 // nowhere answers what no route takes. A catch-all of the router leaves out the
 // empty rest, so "/dashboard/" comes here.
-func (s *Server) nowhere(r *request) error {
-	if string(r.rc.Path()) == "/dashboard/" {
+func (s *Server) nowhere(r *wire.Request) error {
+	if string(r.HTTP.Path()) == "/dashboard/" {
 		return s.toConsole(r)
 	}
 	return engine.NotFound("route_not_found", "There is no such route.")
 }
 
 // toConsole leads from the bare address to the first page.
-func (s *Server) toConsole(r *request) error {
-	r.sendFile("text/plain; charset=utf-8", "no-store", nil)
-	r.rc.Response.SetStatusCode(nethttp.StatusFound)
-	r.rc.Response.Header.Set("Location", consoleHome)
+func (s *Server) toConsole(r *wire.Request) error {
+	sendFile(r, "text/plain; charset=utf-8", "no-store", nil)
+	r.HTTP.Response.SetStatusCode(nethttp.StatusFound)
+	r.HTTP.Response.Header.Set("Location", consoleHome)
 	return nil
 }
 
-func (s *Server) consolePage(r *request) error {
+func (s *Server) consolePage(r *wire.Request) error {
 	if s.console.index == nil {
-		r.sendFile(contentTypes[".html"], "no-store", consoleMissing)
-		r.rc.Response.SetStatusCode(nethttp.StatusNotImplemented)
+		sendFile(r, contentTypes[".html"], "no-store", consoleMissing)
+		r.HTTP.Response.SetStatusCode(nethttp.StatusNotImplemented)
 		return nil
 	}
-	r.sendFile(contentTypes[".html"], "no-store", s.console.index)
+	sendFile(r, contentTypes[".html"], "no-store", s.console.index)
 	return nil
 }
 
-func (s *Server) consoleAsset(r *request) error {
-	a := s.console.assets[r.param("name")]
+func (s *Server) consoleAsset(r *wire.Request) error {
+	a := s.console.assets[r.Param("name")]
 	if a == nil || a.raw.body == nil {
 		return s.nowhere(r)
 	}
 	v, encoding := a.raw, ""
-	accepted := r.rc.Request.Header.Peek("Accept-Encoding")
+	accepted := r.HTTP.Request.Header.Peek("Accept-Encoding")
 	switch {
 	case a.br.body != nil && accepts(accepted, "br"):
 		v, encoding = a.br, "br"
 	case a.gzip.body != nil && accepts(accepted, "gzip"):
 		v, encoding = a.gzip, "gzip"
 	}
-	r.sendFile(a.contentType, a.cache, v.body)
-	h := &r.rc.Response.Header
+	sendFile(r, a.contentType, a.cache, v.body)
+	h := &r.HTTP.Response.Header
 	h.Set("ETag", v.etag)
 	h.Set("Vary", "Accept-Encoding")
 	if encoding != "" {
 		h.Set("Content-Encoding", encoding)
 	}
-	if matches(r.rc.Request.Header.Peek("If-None-Match"), v.etag) {
-		r.rc.Response.ResetBody()
-		r.rc.Response.SetStatusCode(nethttp.StatusNotModified)
+	if matches(r.HTTP.Request.Header.Peek("If-None-Match"), v.etag) {
+		r.HTTP.Response.ResetBody()
+		r.HTTP.Response.SetStatusCode(nethttp.StatusNotModified)
 	}
 	return nil
 }
 
 // sendFile answers 200 with a file and with what keeps a browser from being
 // used against its user.
-func (r *request) sendFile(contentType, cache string, body []byte) {
-	r.send(nethttp.StatusOK, contentType, body)
-	r.rc.Response.SkipBody = r.rc.IsHead()
-	h := &r.rc.Response.Header
+func sendFile(r *wire.Request, contentType, cache string, body []byte) {
+	r.Send(nethttp.StatusOK, contentType, body)
+	r.HTTP.Response.SkipBody = r.HTTP.IsHead()
+	h := &r.HTTP.Response.Header
 	h.Set("Cache-Control", cache)
 	h.Set("Content-Security-Policy", consolePolicy)
 	h.Set("Referrer-Policy", "same-origin")

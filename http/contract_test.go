@@ -16,6 +16,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+
+	"dialler/http/wire"
 )
 
 var update = flag.Bool("update", false, "write openapi.json anew")
@@ -24,8 +26,8 @@ var update = flag.Bool("update", false, "write openapi.json anew")
 // is an error, so that nothing leaves undocumented.
 var contract = sync.OnceValues(func() (*openapi3.T, error) {
 	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
-	openapi3filter.RegisterBodyDecoder(contentWAV, openapi3filter.PlainBodyDecoder)
-	openapi3filter.RegisterBodyDecoder(contentEvents, openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder(wire.ContentWAV, openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder)
 	doc, err := openapi3.NewLoader().LoadFromData(openapiYAML)
 	if err != nil {
 		return nil, err
@@ -84,7 +86,7 @@ func checkContract(t testing.TB, s *Server, req *nethttp.Request, body string, a
 			t.Fatalf("%s %s: %v", req.Method, req.URL.Path, err)
 		}
 		shape := "Problem"
-		if strings.HasPrefix(req.URL.Path, twilioPrefix) {
+		if strings.HasPrefix(req.URL.Path, wire.TwilioPrefix) {
 			shape = "BotError"
 		}
 		if err := doc.Components.Schemas[shape].Value.VisitJSON(v, openapi3.EnableJSONSchema2020()); err != nil {
@@ -204,19 +206,19 @@ func TestAccessInTheOpenAPIFileIsThatOfTheRoutes(t *testing.T) {
 				}
 			}
 		}
-		if rt.access.open {
+		if rt.access.Open {
 			if slices.Contains(schemes, "bearer") {
 				t.Errorf("%s %s: open in the table, not in the file", rt.method, rt.path)
 			}
 			continue
 		}
-		if slices.Contains(schemes, "apiKey") != (rt.access.scope != "") {
+		if slices.Contains(schemes, "apiKey") != (rt.access.Scope != "") {
 			t.Errorf("%s %s: API keys", rt.method, rt.path)
 		}
-		if slices.Contains(schemes, "bearer") != (rt.access.role != roleNone && !rt.access.session) {
+		if slices.Contains(schemes, "bearer") != (rt.access.Role != wire.RoleNone && !rt.access.Session) {
 			t.Errorf("%s %s: log-in tokens", rt.method, rt.path)
 		}
-		if slices.Contains(schemes, "session") != (rt.access.role != roleNone) {
+		if slices.Contains(schemes, "session") != (rt.access.Role != wire.RoleNone) {
 			t.Errorf("%s %s: sessions", rt.method, rt.path)
 		}
 	}

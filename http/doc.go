@@ -5,8 +5,15 @@
 //
 // It owns what only HTTP has: routes, keys and tokens on the wire, JSON,
 // statuses, problem details, idempotent replays, rate limits. It decides
-// nothing about calls: every rule of dialling lies behind the interfaces of
-// ports.go, which are all that it knows of the rest of the dialler.
+// nothing about calls: every rule of dialling lies behind interfaces.
+//
+// This package composes: the table of routes, the server and its connections,
+// overload, figures, health, the console, OpenAPI. What a resource does is in the
+// package of its noun, which declares the ports that it needs itself; ports.go
+// joins them. What all of them need is below them: form reads bodies, wire is a
+// request and its answers, access says who sends it, download sends files, live
+// streams, idempotency repeats answers, memory remembers. None of them knows this
+// package.
 //
 // What it must not know: actors, SQL, SIP, audio.
 //
@@ -15,11 +22,11 @@
 //     a key as soon as the key is known).
 //   - One 401 body, whatever is wrong with a key or token.
 //   - Errors have one shape (RFC 9457) and kinds become statuses in one place,
-//     problem.go.
+//     wire/problem.go.
 //   - No RequestCtx and no byte of it outlives its handler: what goes to a port
 //     is copied.
 //   - A body that was cut off is never taken for a whole one, and what a refused
-//     upload still sends is never taken for a request (upload.go).
+//     upload still sends is never taken for a request (wire/upload.go).
 //   - Neither a body, a phone number, a variable, a key nor a session's token is
 //     logged.
 //   - What a cookie may change needs the CSRF token of its session. A cookie

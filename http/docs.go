@@ -3,6 +3,8 @@ package http
 import (
 	_ "embed"
 	nethttp "net/http"
+
+	"dialler/http/wire"
 )
 
 // openapiYAML is the description of every route, kept by hand; openapiJSON is
@@ -17,20 +19,21 @@ var openapiJSON []byte
 //go:embed docs.html
 var docsHTML []byte
 
-func (s *Server) openapiYAML(r *request) error {
-	r.send(nethttp.StatusOK, "application/yaml", openapiYAML)
+func (s *Server) openapiYAML(r *wire.Request) error {
+	r.Send(nethttp.StatusOK, "application/yaml", openapiYAML)
 	return nil
 }
 
-func (s *Server) openapiJSON(r *request) error {
-	r.send(nethttp.StatusOK, contentJSON, openapiJSON)
+func (s *Server) openapiJSON(r *wire.Request) error {
+	r.Send(nethttp.StatusOK, wire.ContentJSON, openapiJSON)
 	return nil
 }
 
 // docs is one page without foreign hosts: it renders the file above.
-func (s *Server) docs(r *request) error {
-	r.rc.Response.Header.Set("Content-Security-Policy",
-		"default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors 'none'")
-	r.send(nethttp.StatusOK, "text/html; charset=utf-8", docsHTML)
+func (s *Server) docs(r *wire.Request) error {
+	r.HTTP.Response.Header.Set("Content-Security-Policy",
+		"default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors "+
+			"'none'")
+	r.Send(nethttp.StatusOK, "text/html; charset=utf-8", docsHTML)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dialler/engine"
+	"dialler/http/download"
 )
 
 func TestTheRecordOfARunIsForAdmins(t *testing.T) {
@@ -32,21 +33,21 @@ func TestTheRecordOfARunIsForAdmins(t *testing.T) {
 
 func TestOnlySoManyRecordsAreMadeAtATime(t *testing.T) {
 	b := newBench(t)
-	for range archiveCap {
-		b.server.archives <- struct{}{}
+	for range download.ArchiveCap {
+		b.server.files.Archives <- struct{}{}
 	}
 	b.byAdmin("GET", "/api/v1/campaigns/cmp_1/runs/1/evidence", "").is(503, "too_many_reports").has("Retry-After", "10")
-	if n := len(b.server.archives); n != archiveCap {
+	if n := len(b.server.files.Archives); n != download.ArchiveCap {
 		t.Errorf("%d are under way", n)
 	}
 	// Who asks while one ends has its place.
 	waiting := make(chan answer, 1)
 	go func() { waiting <- b.byAdmin("GET", "/api/v1/campaigns/cmp_1/runs/1/evidence", "") }()
 	eventually(t, "the request is being handled", func() bool { return b.figure("dialler_http_requests_in_flight") == 1 })
-	b.server.archives.leave()
+	b.server.files.Archives.Leave()
 	(<-waiting).is(200, "")
-	eventually(t, "its place is free", func() bool { return len(b.server.archives) == archiveCap-1 })
-	b.server.archives.leave()
+	eventually(t, "its place is free", func() bool { return len(b.server.files.Archives) == download.ArchiveCap-1 })
+	b.server.files.Archives.Leave()
 	// One that cannot be made is no answer at all, and leaves its place.
 	b.ports.fail = errors.New("disk full")
 	c := b.connect()
@@ -56,5 +57,5 @@ func TestOnlySoManyRecordsAreMadeAtATime(t *testing.T) {
 	if got, err := io.ReadAll(c); err != nil || len(got) > 0 {
 		t.Errorf("an answer came: %s %v", got, err)
 	}
-	eventually(t, "the place is free", func() bool { return len(b.server.archives) == 0 })
+	eventually(t, "the place is free", func() bool { return len(b.server.files.Archives) == 0 })
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dialler/engine"
+	"dialler/http/wire"
 )
 
 const excludePath = "/api/v1/contacts/exclude"
@@ -63,7 +64,7 @@ func TestExcludeRefusesBodiesThatFailValidation(t *testing.T) {
 
 func TestExcludePassesOnWhatTheCampaignSays(t *testing.T) {
 	b := newBench(t)
-	b.ports.fail = errNoCampaign
+	b.ports.fail = wire.ErrNoCampaign
 	b.byKey("POST", excludePath, `{"campaign_id":"cmp_x","mobile":"`+mobile+`"}`).is(404, "campaign_not_found")
 	b.ports.fail = engine.Unavailable("database", "Away.", 0)
 	b.byKey("POST", excludePath, `{"campaign_id":"cmp_x","mobile":"`+mobile+`"}`).is(503, "database")

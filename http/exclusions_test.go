@@ -15,6 +15,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/http/wire"
 )
 
 const exclusionsPath = "/api/v1/campaigns/cmp_1/exclusions"
@@ -63,7 +64,7 @@ func TestExclusionsAreListedMadeAndLifted(t *testing.T) {
 		b.ports.fail = err
 		b.byAdmin("POST", lift, `{"mobile":"`+mobile+`"}`).is(status, engine.ErrorCode(err))
 	}
-	b.ports.fail = errNoCampaign
+	b.ports.fail = wire.ErrNoCampaign
 	b.byAdmin("GET", exclusionsPath, "").is(404, "campaign_not_found")
 	b.byAdmin("POST", exclusionsPath, `{"mobile":"`+mobile+`"}`).is(404, "campaign_not_found")
 }
@@ -92,7 +93,7 @@ func TestAFileOfNumbersIsExcluded(t *testing.T) {
 	if len(numbers) != 300 {
 		t.Errorf("%d numbers", len(numbers))
 	}
-	b.ports.excludeCap = 300 + 2*excludedAtOnce
+	b.ports.excludeCap = 300 + 2*128
 	b.byAdmin("POST", exclusionsPath+"/imports", file.String(), kind...).is(503, "database_unavailable")
 	if n := b.ports.importedExclusions; len(n) != 2 || n[1].Numbers != 256 {
 		t.Errorf("of a file that breaks off the activity log has %+v", n[1:])
@@ -108,24 +109,24 @@ func TestExclusionsAreDownloadedAsAFile(t *testing.T) {
 	b := newBench(t)
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	b.ports.exclusions = []journal.Exclusion{{Match: map[string]string{"account": "=1", "b": "2"}, Reason: "=HYPERLINK(1)", CreatedAt: at}}
-	for i := range 2 * exclusionsPart {
+	for i := range 2 * 1000 {
 		b.ports.exclusions = append(b.ports.exclusions, journal.Exclusion{Number: engine.PhoneNumber(fmt.Sprintf("+49151%08d", i)), Reason: "asked", CreatedAt: at})
 	}
 	path := exclusionsPath + ".csv"
 	a := b.byKey("GET", path, "").is(200, "")
 	rows, err := csv.NewReader(strings.NewReader(string(a.body))).ReadAll()
-	if err != nil || len(rows) != 2+2*exclusionsPart {
+	if err != nil || len(rows) != 2+2*1000 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
 	const moment = "2026-03-01T12:00:00.000Z"
-	for i, want := range map[int][]string{0: exclusionsFileColumns, 1: {"", `{"account":"=1","b":"2"}`, "'=HYPERLINK(1)", moment},
-		2: {"+4915100000000", "", "asked", moment}, 1 + 2*exclusionsPart: {"+4915100001999", "", "asked", moment}} {
+	for i, want := range map[int][]string{0: {"phone_number", "match", "reason", "created_at"}, 1: {"", `{"account":"=1","b":"2"}`, "'=HYPERLINK(1)", moment},
+		2: {"+4915100000000", "", "asked", moment}, 1 + 2*1000: {"+4915100001999", "", "asked", moment}} {
 		if !slices.Equal(rows[i], want) {
 			t.Errorf("row %d: %q", i, rows[i])
 		}
 	}
 	b.byAdmin("POST", exclusionsPath+"/imports", string(a.body), "Content-Type", "text/csv").is(200, "")
-	if n := len(b.ports.excludes); n != 2*exclusionsPart {
+	if n := len(b.ports.excludes); n != 2*1000 {
 		t.Errorf("%d of its numbers can be imported", n)
 	}
 	zipped := b.page("GET", path, "Accept-Encoding", "gzip", "Authorization", "Bearer "+b.token("usr_view"))
@@ -133,9 +134,9 @@ func TestExclusionsAreDownloadedAsAFile(t *testing.T) {
 		t.Errorf("compressed it is another: %v", err)
 	}
 	b.byKey("GET", path+"?page=2", "").is(422, "validation_failed", "page unknown_field")
-	b.ports.fail = errNoCampaign
+	b.ports.fail = wire.ErrNoCampaign
 	b.byKey("GET", path, "").is(404, "campaign_not_found")
-	eventually(t, "no report is counted", func() bool { return b.server.reports.Load() == 0 })
+	eventually(t, "no report is counted", func() bool { return b.server.files.Sheets.Load() == 0 })
 }
 
 func equalText(in io.Reader, want []byte) bool {

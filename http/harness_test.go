@@ -14,19 +14,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/valyala/fasthttp/fasthttputil"
 	"golang.org/x/crypto/argon2"
 
 	"dialler/engine"
+	"dialler/http/access"
+	"dialler/http/wire"
 )
 
 // cheapHash is of password, and costs next to nothing to verify: with the race
 // detector a log-in takes half a second of a core else.
 var cheapHash = func() string {
-	salt, enc := make([]byte, argonSaltBytes), base64.RawStdEncoding
-	hash := argon2.IDKey([]byte(password), salt, 1, 8, 1, argonHashBytes)
+	salt, enc := make([]byte, 16), base64.RawStdEncoding
+	hash := argon2.IDKey([]byte(password), salt, 1, 8, 1, 32)
 	return fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, enc.EncodeToString(salt), enc.EncodeToString(hash))
 }()
 
@@ -137,7 +140,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 
 // addKey stores a key and gives its full text.
 func (b *bench) addKey(change func(*engine.APIKey)) string {
-	full, key := NewAPIKey("crm", b.clock.Now())
+	full, key := access.NewAPIKey("crm", b.clock.Now())
 	change(&key)
 	b.ports.mu.Lock()
 	defer b.ports.mu.Unlock()
@@ -147,11 +150,20 @@ func (b *bench) addKey(change func(*engine.APIKey)) string {
 
 func (b *bench) token(id engine.UserID) string {
 	b.t.Helper()
-	token, _, err := b.server.tokens.issue(engine.User{ID: id})
+	now := b.clock.Now()
+	token, err := jwtSigned(secret, now, jwtClaims{RegisteredClaims: jwt.RegisteredClaims{Issuer: jwtIssuer, Subject: string(id),
+		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(12 * time.Hour))}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return token
+}
+
+// slowKeys has every key send more than it may.
+func (b *bench) slowKeys() {
+	cfg := b.server.gate.Config
+	cfg.KeyRate, cfg.KeyBurst = 1e-9, 0
+	*b.server.gate = *access.NewGate(cfg, b.server.gate.Stores, b.server.metrics.limited)
 }
 
 type answer struct {
@@ -230,9 +242,9 @@ func (a answer) is(status int, code string, want ...string) answer {
 	return a
 }
 
-func (a answer) problem() problem {
+func (a answer) problem() wire.Problem {
 	a.t.Helper()
-	var p problem
+	var p wire.Problem
 	if err := json.Unmarshal(a.body, &p); err != nil {
 		a.t.Fatalf("not a problem: %v: %s", err, a.body)
 	}

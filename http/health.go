@@ -2,6 +2,8 @@ package http
 
 import (
 	nethttp "net/http"
+
+	"dialler/http/wire"
 )
 
 // INTERFACES §6: /healthz says whether the process works, /readyz whether it
@@ -12,11 +14,11 @@ type aliveView struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-func (s *Server) healthz(r *request) error {
+func (s *Server) healthz(r *wire.Request) error {
 	if err := s.Health.Alive(); err != nil {
-		return r.reply(nethttp.StatusServiceUnavailable, aliveView{Status: "unhealthy", Detail: "the decision loop is stale"})
+		return r.Reply(nethttp.StatusServiceUnavailable, aliveView{Status: "unhealthy", Detail: "the decision loop is stale"})
 	}
-	return r.reply(nethttp.StatusOK, aliveView{Status: "ok"})
+	return r.Reply(nethttp.StatusOK, aliveView{Status: "ok"})
 }
 
 type readyView struct {
@@ -24,20 +26,20 @@ type readyView struct {
 	Checks []Check `json:"checks"`
 }
 
-func (s *Server) readyz(r *request) error {
+func (s *Server) readyz(r *wire.Request) error {
 	v := s.readiness(r)
 	if v.Status != "ready" {
-		return r.reply(nethttp.StatusServiceUnavailable, v)
+		return r.Reply(nethttp.StatusServiceUnavailable, v)
 	}
-	return r.reply(nethttp.StatusOK, v)
+	return r.Reply(nethttp.StatusOK, v)
 }
 
 // showHealth tells a console what readyz tells a machine; that something is
 // wrong is no failure of the request.
-func (s *Server) showHealth(r *request) error { return r.reply(nethttp.StatusOK, s.readiness(r)) }
+func (s *Server) showHealth(r *wire.Request) error { return r.Reply(nethttp.StatusOK, s.readiness(r)) }
 
-func (s *Server) readiness(r *request) readyView {
-	v := readyView{Status: "ready", Checks: s.Health.Checks(r.ctx())}
+func (s *Server) readiness(r *wire.Request) readyView {
+	v := readyView{Status: "ready", Checks: s.Health.Checks(r.Ctx())}
 	if v.Checks == nil {
 		v.Checks = []Check{}
 	}

@@ -135,7 +135,7 @@ func TestAnImportIsCancelledUntilItHasComeToItsEnd(t *testing.T) {
 func TestTheProgressOfAnImportIsStreamedToItsEnd(t *testing.T) {
 	b := newBench(t)
 	b.overTCP()
-	b.server.feeds.interval = time.Millisecond
+	b.server.feeds.Interval = time.Millisecond
 	looks := 0
 	b.ports.theImport = func() campaign.Import { // called with the lock
 		looks++
@@ -166,16 +166,12 @@ func TestTheProgressOfAnImportIsStreamedToItsEnd(t *testing.T) {
 	}
 	b.byAdmin("GET", importsPath+"/"+string(theImport)+"/live?x=1", "").is(422, "validation_failed", "x unknown_field")
 	b.byAdmin("GET", "/api/v1/campaigns/cmp_2/imports/"+string(theImport)+"/live", "").is(404, "import_not_found")
-	eventually(t, "no stream is counted", func() bool {
-		b.server.feeds.mu.Lock()
-		defer b.server.feeds.mu.Unlock()
-		return b.server.feeds.held == 0
-	})
+	eventually(t, "no stream is counted", func() bool { return b.server.feeds.Count() == 0 })
 }
 
 func TestRejectedRowsAreDownloadedAsAFile(t *testing.T) {
 	b := newBench(t)
-	list := make([]campaign.RejectedRow, 2*rejectedPart+3)
+	list := make([]campaign.RejectedRow, 2*1000+3)
 	for i := range list {
 		list[i] = campaign.RejectedRow{Line: i + 2, Number: "+4915112345678", Reason: "duplicate", Message: "the number stands on an earlier line"}
 	}
@@ -191,14 +187,14 @@ func TestRejectedRowsAreDownloadedAsAFile(t *testing.T) {
 	if err != nil || len(rows) != len(list)+1 {
 		t.Fatalf("%d rows of %d, %v", len(rows), len(list)+1, err)
 	}
-	for i, want := range [][]string{rejectedColumns, {"2", "'=HYPERLINK(1)", "duplicate", list[0].Message}, {"3", "'+49 (x)", "duplicate", "'-"},
+	for i, want := range [][]string{{"line", "phone_number", "reason", "message"}, {"2", "'=HYPERLINK(1)", "duplicate", list[0].Message}, {"3", "'+49 (x)", "duplicate", "'-"},
 		{"4", "+4915112345678", "duplicate", list[2].Message}} {
 		if !slices.Equal(rows[i], want) {
 			t.Errorf("row %d: %q", i, rows[i])
 		}
 	}
 	list = nil
-	if a := b.do("GET", path, "", view...).is(200, ""); string(a.body) != strings.Join(rejectedColumns, ",")+"\n" {
+	if a := b.do("GET", path, "", view...).is(200, ""); string(a.body) != "line,phone_number,reason,message\n" {
 		t.Errorf("of none: %q", a.body)
 	}
 	b.do("GET", path+"?page=2", "", view...).is(422, "validation_failed", "page unknown_field")
@@ -207,5 +203,5 @@ func TestRejectedRowsAreDownloadedAsAFile(t *testing.T) {
 		return nil, 0, engine.Unavailable("database_unavailable", "no", time.Second)
 	}
 	b.do("GET", path, "", view...).is(503, "database_unavailable")
-	eventually(t, "no report is counted", func() bool { return b.server.reports.Load() == 0 })
+	eventually(t, "no report is counted", func() bool { return b.server.files.Sheets.Load() == 0 })
 }

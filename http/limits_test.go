@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"dialler/engine/campaign"
+	"dialler/http/form"
 )
 
 func TestTheNameOfAFileMayHave255Bytes(t *testing.T) {
@@ -23,10 +23,10 @@ func TestTheNameOfAFileMayHave255Bytes(t *testing.T) {
 func TestABodyMayBeNested32Deep(t *testing.T) {
 	f := func(depth int, ok bool) {
 		t.Helper()
-		var errs fieldErrors
+		var errs form.Errors
 		src := append(bytes.Repeat([]byte(`{"a":`), depth-1), "{}"...)
 		src = append(src, bytes.Repeat([]byte("}"), depth-1)...)
-		if _, e := parseJSON(src, &errs); (e == nil) != ok {
+		if _, e := form.Parse(src, &errs); (e == nil) != ok {
 			t.Errorf("depth %d: %v", depth, e)
 		}
 	}
@@ -34,47 +34,13 @@ func TestABodyMayBeNested32Deep(t *testing.T) {
 	f(33, false)
 }
 
-func TestUnknownKeysFillNoMoreMemoryThanTheirCap(t *testing.T) {
-	b := newBench(t)
-	k := newKeyring(b.ports, time.Hour, func() time.Time { return testAt })
-	ask := func(n int) {
-		t.Helper()
-		if _, err := k.check(t.Context(), fmt.Appendf(nil, "vx_%032d", n)); err == nil {
-			t.Fatal("an unknown key was taken")
-		}
-	}
-	for n := range 10_000 {
-		ask(n)
-	}
-	if len(k.entries) != 10_000 {
-		t.Errorf("%d remembered of 10,000", len(k.entries))
-	}
-	if ask(10_000); len(k.entries) != 1 {
-		t.Errorf("%d remembered beyond the cap", len(k.entries))
-	}
-}
-
-func TestSubjectsOfGuessesFillNoMoreMemoryThanTheirCap(t *testing.T) {
-	th := newThrottle(func() time.Time { return testAt })
-	guess := func(n int) { th.admit([]subject{{name: fmt.Sprint(n), every: time.Hour, burst: 5}}) }
-	for n := range 50_000 {
-		guess(n)
-	}
-	if len(th.buckets) != 50_000 {
-		t.Errorf("%d remembered of 50,000", len(th.buckets))
-	}
-	if guess(50_000); len(th.buckets) != 45_001 {
-		t.Errorf("%d remembered beyond the cap", len(th.buckets))
-	}
-}
-
 func TestSixteenReportsMayBeWrittenAtTheSameTime(t *testing.T) {
 	b := newBench(t)
 	b.ports.onPart = func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) { return nil, nil }
-	b.server.reports.Store(15)
+	b.server.files.Sheets.Store(15)
 	b.byAdmin("GET", reportPath, "").is(200, "")
-	eventually(t, "the report is counted no longer", func() bool { return b.server.reports.Load() == 15 })
-	b.server.reports.Store(16)
+	eventually(t, "the report is counted no longer", func() bool { return b.server.files.Sheets.Load() == 15 })
+	b.server.files.Sheets.Store(16)
 	b.byAdmin("GET", reportPath, "").is(503, "too_many_reports")
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"dialler/http/form"
 )
 
 // applyPatch is the procedure of RFC 7396, section 2.
@@ -56,7 +58,7 @@ func TestAMergePatchMakesOneObjectIntoTheOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, _ := json.Marshal(object.Draw(t, "before"))
 		after, _ := json.Marshal(object.Draw(t, "after"))
-		patch, err := mergePatch(before, after)
+		patch, err := form.MergePatch(before, after)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,7 @@ func TestAMergePatchMakesOneObjectIntoTheOther(t *testing.T) {
 		if want := withoutNulls(parsed(t, after)); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%s with %s becomes %v, want %v", before, patch, got, want)
 		}
-		if same, _ := mergePatch(after, after); string(same) != "{}" {
+		if same, _ := form.MergePatch(after, after); string(same) != "{}" {
 			t.Fatalf("no change is %s", same)
 		}
 	})
@@ -84,7 +86,7 @@ func anyJSON(depth int) *rapid.Generator[any] {
 func TestMergePatches(t *testing.T) {
 	f := func(before, after, want string) {
 		t.Helper()
-		if got, err := mergePatch([]byte(before), []byte(after)); err != nil || string(got) != want {
+		if got, err := form.MergePatch([]byte(before), []byte(after)); err != nil || string(got) != want {
 			t.Errorf("%s to %s: %s %v, want %s", before, after, got, err, want)
 		}
 	}
@@ -96,7 +98,7 @@ func TestMergePatches(t *testing.T) {
 	f(`{"a":null}`, `{"a":{"b":1}}`, `{"a":{"b":1}}`)
 	f(`{"a":[1,2]}`, `{"a":[1]}`, `{"a":[1]}`)
 	f(`{"a":9007199254740993}`, `{"a":9007199254740992}`, `{"a":9007199254740992}`)
-	if _, err := mergePatch([]byte(`[]`), []byte(`{}`)); err == nil {
+	if _, err := form.MergePatch([]byte(`[]`), []byte(`{}`)); err == nil {
 		t.Error("an array was taken for an object")
 	}
 }
@@ -113,7 +115,7 @@ func FuzzMergePatch(f *testing.F) {
 		}
 		before, _ = json.Marshal(old) // as it is written here
 		after, _ = json.Marshal(now)
-		patch, err := mergePatch(before, after)
+		patch, err := form.MergePatch(before, after)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
+
+	"dialler/http/wire"
 )
 
 // metrics are the API's own figures. Their label sets are closed: templates of
@@ -81,16 +83,19 @@ func newMetrics(reg prometheus.Registerer, conns *connections) (*metrics, error)
 	})
 	m.overloaded = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "dialler_http_overloaded_total",
-		Help: "Requests refused with 503 overloaded because too many were under way: those that add calls, other commands, reads, long bodies.",
+		Help: "Requests refused with 503 overloaded because too many were under way: those that add calls, other commands, " +
+			"reads, long bodies.",
 	}, []string{"intake"})
-	for _, name := range []string{intakeCalls.String(), intakeWords.String(), intakeCommands.String(), intakeLooks.String(), bodiesLabel} {
+	for _, name := range []string{intakeCalls.String(), intakeWords.String(), intakeCommands.String(),
+		intakeLooks.String(), bodiesLabel} {
 		m.overloaded.WithLabelValues(name)
 	}
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "dialler_http_connections",
 		Help: "Connections that are open now, live streams among them.",
 	}, func() float64 { return float64(conns.count()) })
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.panics, m.replayed, m.limited, m.streams, m.dropped, m.cut,
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.panics, m.replayed, m.limited,
+		m.streams, m.dropped, m.cut,
 		m.evicted, m.refused, m.unaccepted, m.overloaded, open} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
@@ -125,10 +130,10 @@ func (m *metrics) answered(rt *route, status int, took time.Duration) {
 }
 
 // exposition serves the registry in the Prometheus text format.
-func exposition(reg *prometheus.Registry) handler {
+func exposition(reg *prometheus.Registry) wire.Handler {
 	h := fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
-	return func(r *request) error {
-		h(r.rc)
+	return func(r *wire.Request) error {
+		h(r.HTTP)
 		return nil
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/http/contacts"
+	"dialler/http/wire"
 )
 
 // More than the dialler can take is refused at once, not queued: an answer that
@@ -50,7 +52,8 @@ const bodiesLabel = "bodies"
 const overloadRetry = time.Second
 
 var errOverloaded = engine.Unavailable("overloaded",
-	"The dialler has as many requests under way as it can serve; nothing was done. Send more slowly, and try again after Retry-After.", overloadRetry)
+	"The dialler has as many requests under way as it can serve; nothing was done. Send more slowly, and try again "+
+		"after Retry-After.", overloadRetry)
 
 // gates bound what is under way.
 type gates struct {
@@ -75,31 +78,33 @@ func (g *gates) leave(i intake) {
 }
 
 // keep counts n bytes more of a body, or refuses them.
-func (g *gates) keep(n int) bool {
+func (g *gates) keep(n int) error {
 	if g.bodies.Add(int64(n)) <= bodiesCap {
-		return true
+		return nil
 	}
 	g.bodies.Add(int64(-n))
-	return false
+	return errOverloaded
 }
 
 // intakeOf says what a route asks of the dialler.
 func intakeOf(rt *route) intake {
 	switch {
-	case rt.streams || !strings.HasPrefix(rt.path, "/api/v1/") && !strings.HasPrefix(rt.path, "/2010-04-01/") || strings.HasSuffix(rt.path, "/live"):
+	case rt.streams || !strings.HasPrefix(rt.path, "/api/v1/") && !strings.HasPrefix(rt.path, "/2010-04-01/") ||
+		strings.HasSuffix(rt.path, "/live"):
 		return intakeNone
 	case rt.method == nethttp.MethodGet || rt.method == nethttp.MethodHead:
 		return intakeLooks
-	case strings.HasSuffix(rt.path, "/sip/dialout"), strings.HasSuffix(rt.path, "/campaigns/trigger"), strings.HasSuffix(rt.path, "/contacts"), strings.HasSuffix(rt.path, batchSuffix):
+	case strings.HasSuffix(rt.path, "/sip/dialout"), strings.HasSuffix(rt.path, "/campaigns/trigger"),
+		strings.HasSuffix(rt.path, "/contacts"), strings.HasSuffix(rt.path, contacts.BatchSuffix):
 		return intakeCalls
-	case rt.access.role != roleNone && rt.access.scope == "":
+	case rt.access.Role != wire.RoleNone && rt.access.Scope == "":
 		return intakeCommands
 	}
 	return intakeWords
 }
 
 // large says whether a body is worth knowing its sender before it is read.
-func (r *request) large() bool {
-	length := r.rc.Request.Header.ContentLength()
-	return r.rc.RequestBodyStream() != nil && (length > bodyKeep || length < 0)
+func large(r *wire.Request) bool {
+	length := r.HTTP.Request.Header.ContentLength()
+	return r.HTTP.RequestBodyStream() != nil && (length > wire.BodyKeep || length < 0)
 }

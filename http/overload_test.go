@@ -94,7 +94,7 @@ func TestAnOperatorIsNotHeldUpByResultsAndTriggers(t *testing.T) {
 func TestLongBodiesHaveABoundTogether(t *testing.T) {
 	b := newBench(t)
 	held := bodiesCap - 100<<10
-	if !b.server.gates.keep(held) {
+	if b.server.gates.keep(held) != nil {
 		t.Fatal("no room")
 	}
 	list := `{"contacts":[` + strings.Repeat(" ", 200<<10) + `{"mobile":"` + mobile + `"}]}`
@@ -132,7 +132,7 @@ func TestEveryRouteIsOfTheIntakeThatItsNameSays(t *testing.T) {
 		switch {
 		case rt.intake == intakeCalls && rt.method != nethttp.MethodPost:
 			t.Errorf("%s %s adds no calls", rt.method, rt.path)
-		case rt.intake == intakeCommands && rt.access.scope != "":
+		case rt.intake == intakeCommands && rt.access.Scope != "":
 			t.Errorf("%s %s is sent by machines too", rt.method, rt.path)
 		case rt.intake == intakeLooks && rt.method != nethttp.MethodGet:
 			t.Errorf("%s %s is no look", rt.method, rt.path)

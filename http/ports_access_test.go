@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/http/access"
 )
 
 func (p *ports) KeyByHash(_ context.Context, hash [32]byte) (engine.APIKey, bool, error) {
@@ -33,7 +34,7 @@ func (p *ports) CreateKey(_ context.Context, key engine.APIKey, _ engine.Who) er
 	return nil
 }
 
-func (p *ports) ChangeKey(_ context.Context, id engine.KeyID, c KeyChange, _ engine.Who) (engine.APIKey, error) {
+func (p *ports) ChangeKey(_ context.Context, id engine.KeyID, c access.KeyChange, _ engine.Who) (engine.APIKey, error) {
 	if err := asText(id); err != nil {
 		return engine.APIKey{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"io"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
@@ -26,7 +27,7 @@ func (p *ports) Dialout(_ context.Context, c campaign.Dialout) (campaign.Dialout
 func (p *ports) Ladder(_ context.Context, id engine.CallID) ([]engine.SIPMessage, error) {
 	defer p.lock()()
 	if id != theCall {
-		return nil, errNoCall
+		return nil, notFound("call_not_found")
 	}
 	return p.ladder, p.fail
 }
@@ -40,7 +41,7 @@ func (p *ports) Calls(_ context.Context, q attempt.Query) ([]attempt.Attempt, en
 func (p *ports) Call(_ context.Context, id engine.CallID) (attempt.Attempt, error) {
 	defer p.lock()()
 	if id != theCall {
-		return attempt.Attempt{}, errNoCall
+		return attempt.Attempt{}, notFound("call_not_found")
 	}
 	return p.attempt, p.fail
 }
@@ -92,11 +93,11 @@ type audioFile struct {
 
 func (f audioFile) Close() error { f.closed(); return nil }
 
-func (p *ports) OpenRecording(_ context.Context, id engine.AttemptID) (RecordingFile, engine.CampaignID, error) {
+func (p *ports) OpenRecording(_ context.Context, id engine.AttemptID) (io.ReadSeekCloser, engine.CampaignID, error) {
 	defer p.lock()()
 	switch {
 	case id != theAttempt:
-		return nil, "", errNoRecording
+		return nil, "", notFound("recording_not_found")
 	case p.audio == nil:
 		return nil, p.owner, engine.NotFound("recording_deleted", "It is kept no longer.")
 	}

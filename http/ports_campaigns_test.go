@@ -3,11 +3,12 @@ package http
 import (
 	"bytes"
 	"context"
+	"io"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
-	"dialler/engine/sim"
+	"dialler/http/wire"
 )
 
 func detail(id engine.CampaignID, s campaign.Settings, state campaign.State) campaign.Detail {
@@ -39,7 +40,7 @@ func (p *ports) Detail(ctx context.Context, id engine.CampaignID) (campaign.Deta
 		return p.onDetail(ctx, id)
 	}
 	if id == "cmp_none" {
-		return campaign.Detail{}, errNoCampaign
+		return campaign.Detail{}, wire.ErrNoCampaign
 	}
 	return detail(id, campaign.Settings{Name: "n", Bot: "bot_1", Concurrency: 2}, campaign.Running), p.fail
 }
@@ -65,7 +66,7 @@ func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) 
 	return detail(c.Campaign, campaign.Settings{Name: "n"}, campaign.Running), p.fail
 }
 
-func (p *ports) Behaviour(context.Context, engine.CampaignID) (sim.Past, error) {
+func (p *ports) Behaviour(context.Context, engine.CampaignID) (campaign.Behaviour, error) {
 	defer p.lock()()
 	return p.past, p.fail
 }
@@ -73,7 +74,7 @@ func (p *ports) Behaviour(context.Context, engine.CampaignID) (sim.Past, error) 
 func (p *ports) Preflight(_ context.Context, id engine.CampaignID) (campaign.Readiness, error) {
 	defer p.lock()()
 	if id == "cmp_none" {
-		return campaign.Readiness{}, errNoCampaign
+		return campaign.Readiness{}, wire.ErrNoCampaign
 	}
 	at := testAt
 	return campaign.Readiness{
@@ -123,7 +124,7 @@ func (p *ports) Runs(_ context.Context, id engine.CampaignID, page campaign.Page
 	defer p.lock()()
 	p.pages = append(p.pages, page)
 	if id == "cmp_none" {
-		return nil, 0, errNoCampaign
+		return nil, 0, wire.ErrNoCampaign
 	}
 	at, who := testAt, engine.Who{Name: "oper@example.org", User: "usr_oper"}
 	return []campaign.RunRecord{
@@ -147,7 +148,7 @@ func (p *ports) RunExists(_ context.Context, id engine.CampaignID, run int) erro
 	return nil
 }
 
-func (p *ports) OpenEvidence(_ context.Context, _ engine.CampaignID, _ int, who engine.Who) (RecordingFile, error) {
+func (p *ports) OpenEvidence(_ context.Context, _ engine.CampaignID, _ int, who engine.Who) (io.ReadSeekCloser, error) {
 	defer p.lock()()
 	if p.fail != nil {
 		return nil, p.fail

@@ -75,7 +75,7 @@ func (p *ports) Imports(_ context.Context, id engine.CampaignID, page campaign.P
 func (p *ports) ImportByID(_ context.Context, id engine.ImportID) (campaign.Import, error) {
 	defer p.lock()()
 	if id != theImport {
-		return campaign.Import{}, errNoImport
+		return campaign.Import{}, notFound("import_not_found")
 	}
 	if p.theImport != nil {
 		return p.theImport(), p.fail

@@ -9,6 +9,7 @@ import (
 	"dialler/engine/fleet"
 	"dialler/engine/numberpool"
 	"dialler/engine/trunk"
+	"dialler/http/telephony"
 )
 
 func (p *ports) Bots(context.Context) ([]engine.Bot, error) {
@@ -16,12 +17,12 @@ func (p *ports) Bots(context.Context) ([]engine.Bot, error) {
 	return append([]engine.Bot(nil), p.bots...), nil
 }
 
-func (p *ports) BotStatuses(context.Context) (map[engine.BotID]BotStatus, error) {
+func (p *ports) BotStatuses(context.Context) (map[engine.BotID]telephony.BotStatus, error) {
 	defer p.lock()()
 	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	out := map[engine.BotID]BotStatus{}
+	out := map[engine.BotID]telephony.BotStatus{}
 	for _, b := range p.bots {
-		s := BotStatus{Health: fleet.Down, Held: 3}
+		s := telephony.BotStatus{Health: fleet.Down, Held: 3}
 		for i, e := range b.Endpoints {
 			st := fleet.EndpointStatus{Endpoint: e, Health: fleet.Unknown}
 			if i == 0 {
@@ -68,11 +69,11 @@ func (p *ports) DeleteTrunk(_ context.Context, id engine.TrunkID, _ engine.Who) 
 	return nil
 }
 
-func (p *ports) TrunkStatuses(context.Context) (map[engine.TrunkID]TrunkStatus, error) {
+func (p *ports) TrunkStatuses(context.Context) (map[engine.TrunkID]telephony.TrunkStatus, error) {
 	defer p.lock()()
 	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	until, retry := at.Add(10*time.Minute), at.Add(time.Minute)
-	return map[engine.TrunkID]TrunkStatus{"t1": {Status: trunk.Status{Health: trunk.Held, Rate: 5, Share: 0.5, Placed: 2.5, Legs: 7, Channels: 30, RetryAt: &retry, Reason: "200 OK"},
+	return map[engine.TrunkID]telephony.TrunkStatus{"t1": {Status: trunk.Status{Health: trunk.Held, Rate: 5, Share: 0.5, Placed: 2.5, Legs: 7, Channels: 30, RetryAt: &retry, Reason: "200 OK"},
 		CheckedAt: &at, RegisteredUntil: &until}}, nil
 }
 
@@ -116,7 +117,7 @@ func (p *ports) DeleteBot(_ context.Context, id engine.BotID, force bool, _ engi
 	defer p.lock()()
 	switch {
 	case id != "bot_1":
-		return errNoBot
+		return notFound("bot_not_found")
 	case !force:
 		e := engine.Conflict("bot_in_use", "It is in use.")
 		e.Fields = []engine.FieldError{{Field: "campaign_id", Code: "running", Message: "cmp_1 is running"}}

@@ -17,7 +17,6 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
-	"dialler/engine/sim"
 )
 
 // ports are the rest of the dialler, faked: what was asked is kept, what is
@@ -73,7 +72,7 @@ type ports struct {
 	forced             []bool // of the bots deleted
 	trunks             []engine.TrunkSettings
 	numbers            []engine.NumberSettings
-	past               sim.Past
+	past               campaign.Behaviour
 	keep               bool
 
 	erasures []string
@@ -180,3 +179,6 @@ func (p *ports) Alive() error { defer p.lock()(); return p.alive }
 func (p *ports) Checks(context.Context) []Check { defer p.lock()(); return p.checks }
 
 var errBoom = errors.New("pq: key (number)=(+4915112345678) is broken")
+
+// notFound is what a port says of what it does not have.
+func notFound(code string) error { return engine.NotFound(code, "There is none.") }

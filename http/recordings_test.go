@@ -79,8 +79,8 @@ func TestAPlayerSeeksInARecording(t *testing.T) {
 	b.byAdmin("GET", path, "", "Range", "bytes=x").is(416, "range_not_satisfiable")
 	b.closedFiles(t)
 
-	eventually(t, "nobody listens", func() bool { return b.server.listening.Load() == 0 })
-	b.server.listening.Store(listenCap)
+	eventually(t, "nobody listens", func() bool { return b.server.calls.Listening.Load() == 0 })
+	b.server.calls.Listening.Store(64)
 	b.byAdmin("GET", path, "").is(503, "too_many_recordings")
 	b.closedFiles(t)
 }

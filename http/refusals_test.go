@@ -11,6 +11,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/http/wire"
 )
 
 // row is one line of what the specification and the rulebook say that a request
@@ -51,7 +52,7 @@ func everyRoute(good string) []row {
 		{says: "key inactive", who: "X-API-Key inactive", status: 401, code: "unauthorized"},
 		{says: "key expired", who: "X-API-Key expired", status: 401, code: "unauthorized"},
 		{says: "key without the scope", who: "X-API-Key read", status: 403, code: "scope_missing"},
-		{says: "faster than the key's limit", given: func(b *bench) { b.server.pace = newPacer(1e-9, 0, b.clock.Now) }, status: 429, code: "rate_limited"},
+		{says: "faster than the key's limit", given: (*bench).slowKeys, status: 429, code: "rate_limited"},
 		{says: "longer than a body may be", body: `{"x":"` + strings.Repeat("x", 1<<20) + `"}`, status: 413, code: "body_too_large"},
 		{says: "not JSON by its type", body: good, more: []string{"Content-Type", "text/plain"}, status: 415, code: "unsupported_media_type"},
 		{says: "not JSON", body: `{"a":`, status: 422, code: "malformed_json"},
@@ -121,8 +122,8 @@ func operations() []operation {
 			{says: "a token of a user", who: "Authorization admin", status: 401, code: "unauthorized"},
 			{says: "key without the campaign", who: "X-API-Key elsewhere", status: 403, code: "campaign_not_allowed"},
 			{says: "that comes before the body", who: "X-API-Key elsewhere", body: `{"campaign_id":"cmp_1","mobile":7}`, status: 403, code: "campaign_not_allowed"},
-			{says: "unknown campaign", given: fails(errNoCampaign), status: 404, code: "campaign_not_found"},
-			{says: "the body comes before that", body: `{"campaign_id":"cmp_1"}`, given: fails(errNoCampaign), status: 422, code: "validation_failed"},
+			{says: "unknown campaign", given: fails(wire.ErrNoCampaign), status: 404, code: "campaign_not_found"},
+			{says: "the body comes before that", body: `{"campaign_id":"cmp_1"}`, given: fails(wire.ErrNoCampaign), status: 422, code: "validation_failed"},
 			{says: "out of hours of a single-day campaign", given: fails(engine.Conflict("outside_window", "Closed.")), status: 409, code: "outside_window"},
 			{says: "draft, completed or failed", given: fails(engine.Conflict("campaign_not_running", "Draft.")), status: 409, code: "campaign_not_running"},
 			{says: "excluded", given: fails(engine.Conflict("contact_excluded", "Excluded.")), status: 409, code: "contact_excluded"},
@@ -137,7 +138,7 @@ func operations() []operation {
 			{says: "by two keys", body: whom(`,"match":[{"key":"a","value":"1"},{"key":"b","value":"2"}]`), status: 200},
 			{says: "a token of a user", who: "Authorization admin", status: 401, code: "unauthorized"},
 			{says: "key without the campaign", who: "X-API-Key elsewhere", status: 403, code: "campaign_not_allowed"},
-			{says: "unknown campaign", given: fails(errNoCampaign), status: 404, code: "campaign_not_found"},
+			{says: "unknown campaign", given: fails(wire.ErrNoCampaign), status: 404, code: "campaign_not_found"},
 			{says: "the same key still runs", given: fails(engine.TemporaryConflict("idempotency_in_progress", "Runs.", time.Second)), status: 409, code: "idempotency_in_progress"},
 			{says: "neither mobile nor match", body: whom(``), status: 422, code: "validation_failed"},
 			{says: "both", body: whom(`,"mobile":"` + mobile + `","match":{"a":"1"}`), status: 422, code: "validation_failed"},
@@ -153,7 +154,7 @@ func operations() []operation {
 			{says: "unknown call", path: none + "/hang-up", status: 404, code: "call_not_found"},
 			{says: "of a campaign that the key may not use", who: "X-API-Key elsewhere", status: 404, code: "call_not_found"},
 			{says: "the call is over", given: func(b *bench) { b.ports.hangFail = engine.NotFound("call_ended", "Over.") }, status: 404, code: "call_ended"},
-			{says: "faster than the key's limit", given: func(b *bench) { b.server.pace = newPacer(1e-9, 0, b.clock.Now) }, status: 429, code: "rate_limited"},
+			{says: "faster than the key's limit", given: (*bench).slowKeys, status: 429, code: "rate_limited"},
 			{says: "the fault is the dialler's", given: fails(errBoom), status: 500, code: "internal"},
 			{says: "the database is away", given: fails(engine.Unavailable("database_unavailable", "Away.", time.Second)), status: 503, code: "database_unavailable"},
 		}},
@@ -247,7 +248,7 @@ func (r *row) ask(b *bench, op *operation) {
 		r.given(b)
 	}
 	a := b.do("POST", path, body, head...)
-	if strings.HasPrefix(path, twilioPrefix) {
+	if strings.HasPrefix(path, wire.TwilioPrefix) {
 		if a.is(r.status, ""); r.code != "" && a.get("code") != asNumber(r.code) {
 			b.t.Errorf("%s", a.body)
 		}

@@ -9,14 +9,17 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/contacts"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // route is one row of the table below.
 type route struct {
 	method string
 	path   string // template; also the label of figures and log lines
-	access access
-	handle handler
+	access wire.Access
+	handle wire.Handler
 	// streams: the handler reads the body itself, as it comes in.
 	streams bool
 
@@ -31,136 +34,155 @@ const noRoute = "none"
 // for both. The contract test holds it against openapi.yaml.
 func (s *Server) table() []*route {
 	const v1 = "/api/v1"
+	const one = v1 + "/campaigns/{campaign_id}"
+	on := func(method, path string, who wire.Access, handle wire.Handler) *route {
+		return &route{method: method, path: path, access: who, handle: handle}
+	}
+	uploads := func(method, path string, who wire.Access, handle wire.Handler) *route {
+		return &route{method: method, path: path, access: who, handle: handle, streams: true}
+	}
+	var (
+		everybody = wire.Access{Open: true}
+		readers   = wire.Access{Scope: wire.ScopeRead, Role: wire.RoleViewer} // and keys that may read
+		viewers   = wire.Access{Role: wire.RoleViewer}
+		operators = wire.Access{Role: wire.RoleOperator}
+		admins    = wire.Access{Role: wire.RoleAdmin}
+		browsers  = wire.Access{Role: wire.RoleViewer, Session: true}
+	)
 	routes := []*route{
 		// For external systems (spec: Endpoints).
-		{method: "POST", path: v1 + "/sip/dialout", access: access{scope: scopeDialout, role: roleAdmin}, handle: s.dialout},
-		{method: "POST", path: v1 + "/campaigns/trigger", access: access{scope: scopeTrigger}, handle: s.trigger},
-		{method: "POST", path: v1 + "/contacts/exclude", access: access{scope: scopeExclude}, handle: s.exclude},
+		on("POST", v1+"/sip/dialout", wire.Access{Scope: wire.ScopeDialout, Role: wire.RoleAdmin}, s.calls.Dial),
+		on("POST", v1+"/campaigns/trigger", wire.Access{Scope: wire.ScopeTrigger}, s.contacts.Trigger),
+		on("POST", v1+"/contacts/exclude", wire.Access{Scope: wire.ScopeExclude}, s.exclusions.Exclude),
 
 		// For bots and post-call analyses. The result's own token and the
 		// bot's account are checked by the handlers.
-		{method: "GET", path: v1 + "/calls", access: access{scope: scopeRead, role: roleViewer}, handle: s.listCalls},
-		{method: "GET", path: v1 + "/calls/{call_id}", access: access{scope: scopeRead, alsoScope: scopeDialout, role: roleViewer}, handle: s.call},
-		{method: "POST", path: v1 + "/calls/{call_id}/hang-up", access: access{scope: scopeDialout, role: roleOperator}, handle: s.hangUp},
-		{method: "GET", path: v1 + "/calls/{call_id}/ladder", access: access{scope: scopeRead, role: roleViewer}, handle: s.ladder},
-		{method: "POST", path: v1 + "/calls/{call_id}/transfer", access: access{open: true}, handle: s.transfer},
-		{method: "GET", path: v1 + "/calls/{call_id}/transfer", access: access{open: true}, handle: s.showTransfer},
-		{method: "POST", path: v1 + "/calls/{call_id}/digits", access: access{open: true}, handle: s.digits},
-		{method: "POST", path: v1 + "/calls/{call_id}/result", access: access{open: true}, handle: s.result},
-		{method: "POST", path: "/2010-04-01/Accounts/{account}/Calls/{call}.json", access: access{open: true}, handle: s.twilioUpdate},
+		on("GET", v1+"/calls", readers, s.calls.List),
+		on("GET", v1+"/calls/{call_id}", wire.Access{Scope: wire.ScopeRead, AlsoScope: wire.ScopeDialout,
+			Role: wire.RoleViewer}, s.calls.Show),
+		on("POST", v1+"/calls/{call_id}/hang-up", wire.Access{Scope: wire.ScopeDialout, Role: wire.RoleOperator},
+			s.calls.HangUp),
+		on("GET", v1+"/calls/{call_id}/ladder", readers, s.calls.ShowLadder),
+		on("POST", v1+"/calls/{call_id}/transfer", everybody, s.calls.Transfer),
+		on("GET", v1+"/calls/{call_id}/transfer", everybody, s.calls.ShowTransfer),
+		on("POST", v1+"/calls/{call_id}/digits", everybody, s.calls.SendDigits),
+		on("POST", v1+"/calls/{call_id}/result", everybody, s.calls.TakeResult),
+		on("POST", "/2010-04-01/Accounts/{account}/Calls/{call}.json", everybody, s.calls.TwilioUpdate),
 
 		// For the console.
-		{method: "POST", path: v1 + "/auth/token", access: access{open: true}, handle: s.login},
-		{method: "POST", path: v1 + "/session", access: access{open: true}, handle: s.openSession},
-		{method: "GET", path: v1 + "/session", access: access{role: roleViewer, session: true}, handle: s.session},
-		{method: "DELETE", path: v1 + "/session", access: access{role: roleViewer, session: true}, handle: s.closeSession},
+		on("POST", v1+"/auth/token", everybody, s.gate.Login),
+		on("POST", v1+"/session", everybody, s.gate.OpenSession),
+		on("GET", v1+"/session", browsers, s.gate.Session),
+		on("DELETE", v1+"/session", browsers, s.gate.CloseSession),
 
-		{method: "GET", path: v1 + "/api-keys", access: access{role: roleAdmin}, handle: s.listKeys},
-		{method: "POST", path: v1 + "/api-keys", access: access{role: roleAdmin}, handle: s.createKey},
-		{method: "PATCH", path: v1 + "/api-keys/{key_id}", access: access{role: roleAdmin}, handle: s.changeKey},
+		on("GET", v1+"/api-keys", admins, s.gate.ListKeys),
+		on("POST", v1+"/api-keys", admins, s.gate.CreateKey),
+		on("PATCH", v1+"/api-keys/{key_id}", admins, s.gate.ChangeKey),
 
-		{method: "GET", path: v1 + "/users", access: access{role: roleAdmin}, handle: s.listUsers},
-		{method: "POST", path: v1 + "/users", access: access{role: roleAdmin}, handle: s.createUser},
-		{method: "PATCH", path: v1 + "/users/{user_id}", access: access{role: roleAdmin}, handle: s.changeUser},
-		{method: "PUT", path: v1 + "/password", access: access{role: roleViewer}, handle: s.changePassword},
+		on("GET", v1+"/users", admins, s.gate.ListUsers),
+		on("POST", v1+"/users", admins, s.gate.CreateUser),
+		on("PATCH", v1+"/users/{user_id}", admins, s.gate.ChangeUser),
+		on("PUT", v1+"/password", viewers, s.gate.ChangePassword),
 
-		{method: "GET", path: v1 + "/campaigns", access: access{role: roleViewer}, handle: s.listCampaigns},
-		{method: "POST", path: v1 + "/campaigns", access: access{role: roleOperator}, handle: s.createCampaign},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}", access: access{scope: scopeRead, role: roleViewer}, handle: s.campaign},
-		{method: "PATCH", path: v1 + "/campaigns/{campaign_id}", access: access{role: roleOperator}, handle: s.editCampaign},
-		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}", access: access{role: roleOperator}, handle: s.deleteCampaign},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/preflight", access: access{scope: scopeRead, role: roleViewer}, handle: s.preflight},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/simulate", access: access{role: roleViewer}, handle: s.simulate},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/live", access: access{scope: scopeRead, role: roleViewer}, handle: s.watchCampaign},
-		{method: "GET", path: v1 + "/live", access: access{role: roleViewer}, handle: s.watchCampaigns},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{scope: scopeRead, role: roleViewer}, handle: s.listContacts},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}", access: access{scope: scopeRead, role: roleViewer}, handle: s.getContact},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/exclude", access: access{role: roleOperator}, handle: s.actOnContact(campaign.ExcludeContact)},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/call-back", access: access{role: roleOperator}, handle: s.actOnContact(campaign.CallBack)},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts/{contact_id}/retry-now", access: access{role: roleOperator}, handle: s.actOnContact(campaign.RetryNow)},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/attempts.csv", access: access{scope: scopeRead, role: roleViewer}, handle: s.report},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/contacts", access: access{role: roleOperator}, handle: s.addContacts},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}" + batchSuffix, access: access{scope: scopeTrigger, role: roleOperator}, handle: s.addBatch},
+		on("GET", v1+"/campaigns", viewers, s.campaigns.List),
+		on("POST", v1+"/campaigns", operators, s.campaigns.Create),
+		on("GET", one, readers, s.campaigns.Show),
+		on("PATCH", one, operators, s.campaigns.Edit),
+		on("DELETE", one, operators, s.campaigns.Delete),
+		on("GET", one+"/preflight", readers, s.campaigns.ShowPreflight),
+		on("POST", one+"/simulate", viewers, s.campaigns.Simulate),
+		on("GET", one+"/live", readers, s.feeds.WatchCampaign),
+		on("GET", v1+"/live", viewers, s.feeds.WatchCampaigns),
+		on("GET", one+"/contacts", readers, s.contacts.List),
+		on("GET", one+"/contacts/{contact_id}", readers, s.contacts.Show),
+		on("POST", one+"/contacts/{contact_id}/exclude", operators, s.contacts.Act(campaign.ExcludeContact)),
+		on("POST", one+"/contacts/{contact_id}/call-back", operators, s.contacts.Act(campaign.CallBack)),
+		on("POST", one+"/contacts/{contact_id}/retry-now", operators, s.contacts.Act(campaign.RetryNow)),
+		on("GET", one+"/attempts.csv", readers, s.reports.SendReport),
+		on("POST", one+"/contacts", operators, s.contacts.Add),
+		on("POST", one+contacts.BatchSuffix, wire.Access{Scope: wire.ScopeTrigger, Role: wire.RoleOperator},
+			s.contacts.AddBatch),
 
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs", access: access{scope: scopeRead, role: roleViewer}, handle: s.listRuns},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/series", access: access{scope: scopeRead, role: roleViewer}, handle: s.series},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/breakdown", access: access{scope: scopeRead, role: roleViewer}, handle: s.breakdown},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/capacity", access: access{scope: scopeRead, role: roleViewer}, handle: s.capacity},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/runs/{run}/evidence", access: access{role: roleAdmin}, handle: s.evidence},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/clone", access: access{role: roleOperator}, handle: s.cloneCampaign},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/activity", access: access{role: roleViewer}, handle: s.activity},
-		{method: "GET", path: v1 + "/activity", access: access{role: roleViewer}, handle: s.configActivity},
+		on("GET", one+"/runs", readers, s.campaigns.ListRuns),
+		on("GET", one+"/series", readers, s.campaigns.ShowSeries),
+		on("GET", one+"/breakdown", readers, s.campaigns.ShowBreakdown),
+		on("GET", one+"/capacity", readers, s.campaigns.ShowCapacity),
+		on("GET", one+"/runs/{run}/evidence", admins, s.reports.SendEvidence),
+		on("POST", one+"/clone", operators, s.campaigns.Clone),
+		on("GET", one+"/activity", viewers, s.campaigns.ShowActivity),
+		on("GET", v1+"/activity", viewers, s.campaigns.ShowConfigActivity),
 
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/exclusions", access: access{scope: scopeRead, role: roleViewer}, handle: s.listExclusions},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/exclusions.csv", access: access{scope: scopeRead, role: roleViewer}, handle: s.exclusionsFile},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions", access: access{role: roleOperator}, handle: s.addExclusion},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/lift", access: access{role: roleOperator}, handle: s.liftExclusion},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/exclusions/imports", access: access{role: roleOperator}, handle: s.importExclusions, streams: true},
+		on("GET", one+"/exclusions", readers, s.exclusions.List),
+		on("GET", one+"/exclusions.csv", readers, s.exclusions.SendFile),
+		on("POST", one+"/exclusions", operators, s.exclusions.Add),
+		on("POST", one+"/exclusions/lift", operators, s.exclusions.Lift),
+		uploads("POST", one+"/exclusions/imports", operators, s.exclusions.Import),
 
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports", access: access{role: roleViewer}, handle: s.listImports},
-		{method: "POST", path: v1 + "/campaigns/{campaign_id}/imports", access: access{role: roleOperator}, handle: s.importContacts, streams: true},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: access{role: roleViewer}, handle: s.oneImport},
-		{method: "DELETE", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}", access: access{role: roleOperator}, handle: s.cancelImport},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/live", access: access{role: roleViewer}, handle: s.watchImport},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected", access: access{role: roleViewer}, handle: s.rejectedRows},
-		{method: "GET", path: v1 + "/campaigns/{campaign_id}/imports/{import_id}/rejected.csv", access: access{role: roleViewer}, handle: s.rejectedFile},
+		on("GET", one+"/imports", viewers, s.contacts.ListImports),
+		uploads("POST", one+"/imports", operators, s.contacts.Import),
+		on("GET", one+"/imports/{import_id}", viewers, s.contacts.ShowImport),
+		on("DELETE", one+"/imports/{import_id}", operators, s.contacts.CancelImport),
+		on("GET", one+"/imports/{import_id}/live", viewers, s.contacts.WatchImport),
+		on("GET", one+"/imports/{import_id}/rejected", viewers, s.contacts.ListRejected),
+		on("GET", one+"/imports/{import_id}/rejected.csv", viewers, s.contacts.SendRejected),
 
-		{method: "GET", path: v1 + "/recordings/{attempt_id}", access: access{scope: scopeRead, role: roleAdmin}, handle: s.recording},
-		{method: "DELETE", path: v1 + "/recordings/{attempt_id}", access: access{role: roleAdmin}, handle: s.deleteRecording},
+		on("GET", v1+"/recordings/{attempt_id}", wire.Access{Scope: wire.ScopeRead, Role: wire.RoleAdmin},
+			s.calls.SendRecording),
+		on("DELETE", v1+"/recordings/{attempt_id}", admins, s.calls.DeleteRecording),
 
-		{method: "GET", path: v1 + "/amd/reviews", access: access{role: roleViewer}, handle: s.listReviews},
-		{method: "GET", path: v1 + "/amd/reviews/{attempt_id}", access: access{role: roleViewer}, handle: s.showReview},
-		{method: "PUT", path: v1 + "/amd/reviews/{attempt_id}", access: access{role: roleAdmin}, handle: s.labelReview},
-		{method: "GET", path: v1 + "/amd/reviews/{attempt_id}/audio", access: access{role: roleAdmin}, handle: s.reviewAudio},
-		{method: "GET", path: v1 + "/amd/confusion", access: access{role: roleViewer}, handle: s.confusion},
-		{method: "GET", path: v1 + "/amd/export.zip", access: access{role: roleAdmin}, handle: s.exportReviews},
-		{method: "GET", path: v1 + "/voicemails", access: access{role: roleViewer}, handle: s.listVoicemails},
-		{method: "POST", path: v1 + "/voicemails", access: access{role: roleOperator}, handle: s.addVoicemail, streams: true},
-		{method: "GET", path: v1 + "/voicemails/{voicemail_id}/audio", access: access{role: roleViewer}, handle: s.voicemailAudio},
-		{method: "DELETE", path: v1 + "/voicemails/{voicemail_id}", access: access{role: roleOperator}, handle: s.deleteVoicemail},
+		on("GET", v1+"/amd/reviews", viewers, s.amd.ListReviews),
+		on("GET", v1+"/amd/reviews/{attempt_id}", viewers, s.amd.ShowReview),
+		on("PUT", v1+"/amd/reviews/{attempt_id}", admins, s.amd.LabelReview),
+		on("GET", v1+"/amd/reviews/{attempt_id}/audio", admins, s.amd.ReviewAudio),
+		on("GET", v1+"/amd/confusion", viewers, s.amd.Confusion),
+		on("GET", v1+"/amd/export.zip", admins, s.amd.ExportReviews),
+		on("GET", v1+"/voicemails", viewers, s.amd.ListVoicemails),
+		uploads("POST", v1+"/voicemails", operators, s.amd.AddVoicemail),
+		on("GET", v1+"/voicemails/{voicemail_id}/audio", viewers, s.amd.VoicemailAudio),
+		on("DELETE", v1+"/voicemails/{voicemail_id}", operators, s.amd.DeleteVoicemail),
 
-		{method: "GET", path: v1 + "/suppressions", access: access{role: roleViewer}, handle: s.listSuppressions},
-		{method: "POST", path: v1 + "/suppressions", access: access{scope: scopeExclude, role: roleOperator}, handle: s.suppress},
-		{method: "POST", path: v1 + "/suppressions/imports", access: access{role: roleOperator}, handle: s.importSuppressions, streams: true},
-		{method: "DELETE", path: v1 + "/suppressions/{number}", access: access{role: roleAdmin}, handle: s.liftSuppression},
+		on("GET", v1+"/suppressions", viewers, s.exclusions.ListSuppressions),
+		on("POST", v1+"/suppressions", wire.Access{Scope: wire.ScopeExclude, Role: wire.RoleOperator}, s.exclusions.Suppress),
+		uploads("POST", v1+"/suppressions/imports", operators, s.exclusions.ImportSuppressions),
+		on("DELETE", v1+"/suppressions/{number}", admins, s.exclusions.LiftSuppression),
 
-		{method: "DELETE", path: v1 + "/persons/{number}", access: access{role: roleAdmin}, handle: s.erasePerson},
+		on("DELETE", v1+"/persons/{number}", admins, s.exclusions.ErasePerson),
 
-		{method: "GET", path: v1 + "/bots", access: access{role: roleViewer}, handle: s.listBots},
-		{method: "PUT", path: v1 + "/bots/{bot_id}", access: access{role: roleAdmin}, handle: s.putBot},
-		{method: "DELETE", path: v1 + "/bots/{bot_id}", access: access{role: roleAdmin}, handle: s.deleteBot},
-		{method: "GET", path: v1 + "/trunks", access: access{role: roleViewer}, handle: s.listTrunks},
-		{method: "GET", path: v1 + "/trunks/{trunk_id}", access: access{role: roleViewer}, handle: s.showTrunk},
-		{method: "DELETE", path: v1 + "/trunks/{trunk_id}", access: access{role: roleAdmin}, handle: s.deleteTrunk},
-		{method: "PUT", path: v1 + "/trunks/{trunk_id}", access: access{role: roleAdmin}, handle: s.putTrunk},
-		{method: "POST", path: v1 + "/trunks/{trunk_id}/test", access: access{role: roleAdmin}, handle: s.testTrunk},
-		{method: "GET", path: v1 + "/numbers", access: access{role: roleViewer}, handle: s.listNumbers},
-		{method: "PUT", path: v1 + "/numbers/{number}", access: access{role: roleAdmin}, handle: s.putNumber},
+		on("GET", v1+"/bots", viewers, s.lines.ListBots),
+		on("PUT", v1+"/bots/{bot_id}", admins, s.lines.PutBot),
+		on("DELETE", v1+"/bots/{bot_id}", admins, s.lines.DeleteBot),
+		on("GET", v1+"/trunks", viewers, s.lines.ListTrunks),
+		on("GET", v1+"/trunks/{trunk_id}", viewers, s.lines.ShowTrunk),
+		on("DELETE", v1+"/trunks/{trunk_id}", admins, s.lines.DeleteTrunk),
+		on("PUT", v1+"/trunks/{trunk_id}", admins, s.lines.PutTrunk),
+		on("POST", v1+"/trunks/{trunk_id}/test", admins, s.lines.TestTrunk),
+		on("GET", v1+"/numbers", viewers, s.lines.ListNumbers),
+		on("PUT", v1+"/numbers/{number}", admins, s.lines.PutNumber),
 
-		{method: "GET", path: v1 + "/webhooks", access: access{role: roleOperator}, handle: s.listWebhooks},
-		{method: "POST", path: v1 + "/webhooks", access: access{role: roleAdmin}, handle: s.createWebhook},
-		{method: "GET", path: v1 + "/webhooks/{webhook_id}", access: access{role: roleOperator}, handle: s.showWebhook},
-		{method: "PATCH", path: v1 + "/webhooks/{webhook_id}", access: access{role: roleAdmin}, handle: s.changeWebhook},
-		{method: "DELETE", path: v1 + "/webhooks/{webhook_id}", access: access{role: roleAdmin}, handle: s.deleteWebhook},
-		{method: "POST", path: v1 + "/webhooks/{webhook_id}/rotate-secret", access: access{role: roleAdmin}, handle: s.rotateWebhookSecret},
-		{method: "POST", path: v1 + "/webhooks/{webhook_id}/test", access: access{role: roleAdmin}, handle: s.testWebhook},
-		{method: "POST", path: v1 + "/webhooks/{webhook_id}/replay", access: access{role: roleAdmin}, handle: s.replayFailed},
-		{method: "GET", path: v1 + "/webhooks/{webhook_id}/deliveries", access: access{role: roleOperator}, handle: s.listDeliveries},
-		{method: "POST", path: v1 + "/webhooks/{webhook_id}/deliveries/{delivery_id}/replay", access: access{role: roleAdmin}, handle: s.replayDelivery},
+		on("GET", v1+"/webhooks", operators, s.webhooks.List),
+		on("POST", v1+"/webhooks", admins, s.webhooks.Create),
+		on("GET", v1+"/webhooks/{webhook_id}", operators, s.webhooks.Show),
+		on("PATCH", v1+"/webhooks/{webhook_id}", admins, s.webhooks.Change),
+		on("DELETE", v1+"/webhooks/{webhook_id}", admins, s.webhooks.Delete),
+		on("POST", v1+"/webhooks/{webhook_id}/rotate-secret", admins, s.webhooks.RotateSecret),
+		on("POST", v1+"/webhooks/{webhook_id}/test", admins, s.webhooks.Test),
+		on("POST", v1+"/webhooks/{webhook_id}/replay", admins, s.webhooks.ReplayFailed),
+		on("GET", v1+"/webhooks/{webhook_id}/deliveries", operators, s.webhooks.ListDeliveries),
+		on("POST", v1+"/webhooks/{webhook_id}/deliveries/{delivery_id}/replay", admins, s.webhooks.ReplayDelivery),
 
-		{method: "GET", path: v1 + "/health", access: access{role: roleViewer}, handle: s.showHealth},
+		on("GET", v1+"/health", viewers, s.showHealth),
 
 		// For machines that watch, and for readers.
-		{method: "GET", path: "/healthz", access: access{open: true}, handle: s.healthz},
-		{method: "GET", path: "/readyz", access: access{open: true}, handle: s.readyz},
-		{method: "GET", path: "/metrics", access: access{open: true}, handle: exposition(s.Registry)},
-		{method: "GET", path: "/api/openapi.yaml", access: access{open: true}, handle: s.openapiYAML},
-		{method: "GET", path: "/api/openapi.json", access: access{open: true}, handle: s.openapiJSON},
-		{method: "GET", path: "/api/docs", access: access{open: true}, handle: s.docs},
+		on("GET", "/healthz", everybody, s.healthz),
+		on("GET", "/readyz", everybody, s.readyz),
+		on("GET", "/metrics", everybody, exposition(s.Registry)),
+		on("GET", "/api/openapi.yaml", everybody, s.openapiYAML),
+		on("GET", "/api/openapi.json", everybody, s.openapiJSON),
+		on("GET", "/api/docs", everybody, s.docs),
 	}
 	for _, a := range actions {
-		routes = append(routes, &route{method: "POST", path: v1 + "/campaigns/{campaign_id}/" + a.name,
-			access: access{role: roleOperator}, handle: s.act(a.action)})
+		routes = append(routes, &route{method: "POST", path: one + "/" + a.name,
+			access: wire.Access{Role: wire.RoleOperator}, handle: s.campaigns.Act(a.action)})
 	}
 	return routes
 }
@@ -171,12 +193,13 @@ func isContactsPath(uri []byte) bool {
 	if i := bytes.IndexByte(uri, '?'); i >= 0 {
 		uri = uri[:i]
 	}
-	return bytes.HasPrefix(uri, []byte("/api/v1/campaigns/")) && (bytes.HasSuffix(uri, []byte("/contacts")) || isBatchPath(uri))
+	return bytes.HasPrefix(uri, []byte("/api/v1/campaigns/")) && (bytes.HasSuffix(uri, []byte("/contacts")) ||
+		contacts.IsBatchPath(uri))
 }
 
 func (s *Server) route() {
 	s.routes = s.table()
-	s.unrouted = &route{method: "other", path: noRoute, access: access{open: true}}
+	s.unrouted = &route{method: "other", path: noRoute, access: wire.Access{Open: true}}
 	s.unrouted.metrics = s.metrics.forRoute(s.unrouted)
 
 	s.router = router.New()
@@ -198,22 +221,35 @@ func (s *Server) route() {
 	s.router.MethodNotAllowed = s.serve(s.with(s.unrouted, methodNotAllowed))
 }
 
-func (s *Server) with(rt *route, h handler) *route {
+func (s *Server) with(rt *route, h wire.Handler) *route {
 	c := *rt
 	c.handle = h
 	return &c
 }
 
-func methodNotAllowed(r *request) error {
+func methodNotAllowed(r *wire.Request) error {
 	// The router always lists OPTIONS, which no route of ours answers.
-	allow := strings.Split(string(r.rc.Response.Header.Peek("Allow")), ", ")
+	allow := strings.Split(string(r.HTTP.Response.Header.Peek("Allow")), ", ")
 	kept := allow[:0]
 	for _, m := range allow {
 		if m != nethttp.MethodOptions {
 			kept = append(kept, m)
 		}
 	}
-	r.rc.Response.Header.Set("Allow", strings.Join(kept, ", "))
-	return &engine.Error{Kind: kindMethod, Code: "method_not_allowed",
-		Detail: "This route does not answer " + clipName(string(r.rc.Method())) + "; see Allow."}
+	r.HTTP.Response.Header.Set("Allow", strings.Join(kept, ", "))
+	return &engine.Error{Kind: wire.KindMethod, Code: "method_not_allowed",
+		Detail: "This route does not answer " + form.ClipName(string(r.HTTP.Method())) + "; see Allow."}
+}
+
+// actions are the lifecycle commands that have a route of their own.
+var actions = []struct {
+	name   string
+	action campaign.Action
+}{
+	{"start", campaign.ActionStart},
+	{"pause", campaign.ActionPause},
+	{"resume", campaign.ActionResume},
+	{"stop", campaign.ActionStop},
+	{"restart", campaign.ActionRestart},
+	{"cancel-restart", campaign.ActionCancelRestart},
 }

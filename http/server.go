@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fasthttp/router"
@@ -15,6 +14,19 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"dialler/engine"
+	"dialler/http/access"
+	"dialler/http/amd"
+	"dialler/http/calls"
+	"dialler/http/campaigns"
+	"dialler/http/contacts"
+	"dialler/http/download"
+	"dialler/http/exclusions"
+	"dialler/http/idempotency"
+	"dialler/http/live"
+	"dialler/http/reports"
+	"dialler/http/telephony"
+	"dialler/http/webhooks"
+	"dialler/http/wire"
 )
 
 // Config is what the process decides of the API. Zero values mean the default
@@ -108,8 +120,8 @@ func (c Config) withDefaults() (Config, error) {
 	or(&c.ReadTimeout, 30*time.Second)
 	or(&c.WriteTimeout, 30*time.Second)
 	or(&c.IdleTimeout, 2*time.Minute)
-	or(&c.StreamPatience, streamPatience)
-	or(&c.ReportPatience, reportPatience)
+	or(&c.StreamPatience, live.StreamPatience)
+	or(&c.ReportPatience, wire.ReportPatience)
 	or(&c.SimulationTime, time.Minute)
 	or(&c.KeyCacheTTL, time.Second)
 	c.KeyCacheTTL = min(c.KeyCacheTTL, time.Second)
@@ -145,27 +157,25 @@ type Server struct {
 	metrics  *metrics
 	requests sync.Pool
 
-	keys     *keyring
-	tokens   *tokens
-	sessions *sessions
-	logins   *throttle
-	claims   claims
-	pace     *pacer
+	gate *access.Gate
 
 	console *console
-	feeds   *feeds
+	host    *wire.Host
+	feeds   *live.Feeds
 	conns   connections
 	gates   gates
 
-	charts   *memory[chartKey, []byte]
-	supplies *memory[struct{}, supplies]
+	files   *download.Files
+	replays *idempotency.Replays
 
-	reports   atomic.Int32 // being written
-	counting  places       // charts
-	archives  places       // being made or sent
-	listening atomic.Int32 // recordings being sent
-
-	simulating simulations
+	campaigns  *campaigns.API
+	calls      *calls.API
+	amd        *amd.API
+	contacts   *contacts.API
+	exclusions *exclusions.API
+	lines      *telephony.API
+	webhooks   *webhooks.API
+	reports    *reports.API
 
 	mu        sync.Mutex
 	listeners []net.Listener
@@ -193,23 +203,40 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.closing, s.close = context.WithCancel(s.base)
+	s.host = &wire.Host{Base: s.base, Closing: s.closing, CommandTimeout: cfg.CommandTimeout, ReadTimeout: cfg.ReadTimeout,
+		UploadRate: cfg.UploadRate, DrainCap: 2 * cfg.ContactsBodyCap, Now: cfg.Now, Log: cfg.Log,
+		Panics: s.metrics.panics, Leisure: wire.NewLeisure(s.base)}
 	s.conns.cap, s.conns.least = cfg.ConnectionCap, waitLeast
-	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeCommands: commandsCap, intakeLooks: looksCap}
-	s.requests.New = func() any { return new(request) }
-	s.counting, s.archives = newPlaces(chartsCap), newPlaces(archiveCap)
-	s.charts = newMemory(chartTTL, chartsKept, cfg.Now, s.loadChart)
-	s.supplies = newMemory(suppliesTTL, 1, cfg.Now, s.loadSupplies)
-	s.keys = newKeyring(deps.Keys, cfg.KeyCacheTTL, cfg.Now)
-	s.tokens = newTokens(cfg.JWTSecret, cfg.TokenTTL, deps.Users, cfg.Now)
-	s.sessions = newSessions(deps.Sessions, cfg.Now)
-	if !cfg.SharedKeys {
-		s.keys.spare, s.tokens.known.spare, s.sessions.known.spare = sparePeriod, sparePeriod, sparePeriod
-	}
-	s.logins = newThrottle(cfg.Now)
-	s.feeds = newFeeds(s.base, cfg.StreamCap, cfg.StreamCapEach, s.panicked)
-	s.feeds.patience = cfg.StreamPatience
-	s.claims.running = make(map[claim]string)
-	s.pace = newPacer(cfg.KeyRate, cfg.KeyBurst, cfg.Now)
+	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeCommands: commandsCap,
+		intakeLooks: looksCap}
+	s.requests.New = func() any { return new(wire.Request) }
+	s.files = download.New(s.host, cfg.ReportPatience, s.metrics.cut)
+	s.gate = access.NewGate(access.Config{JWTSecret: cfg.JWTSecret, TokenTTL: cfg.TokenTTL,
+		SecureCookies: cfg.SecureCookies,
+		KeyCacheTTL:   cfg.KeyCacheTTL, SharedKeys: cfg.SharedKeys, KeyRate: cfg.KeyRate, KeyBurst: cfg.KeyBurst,
+		Log: cfg.Log, Now: cfg.Now}, access.Stores{Keys: deps.Keys, Users: deps.Users, Sessions: deps.Sessions},
+		s.metrics.limited)
+	s.feeds = live.New(s.host, s.gate, deps.Campaigns, cfg.StreamCap, cfg.StreamCapEach,
+		live.Figures{Open: s.metrics.streams, Dropped: s.metrics.dropped})
+	s.feeds.Patience = cfg.StreamPatience
+	s.replays = idempotency.New(deps.Replies, s.metrics.replayed)
+	s.campaigns = campaigns.New(s.host, campaigns.Ports{Campaigns: deps.Campaigns, Activity: deps.Activity,
+		Charts:      deps.Reports,
+		Simulations: deps.Simulations, Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers},
+		campaigns.Limits{SimulationTime: cfg.SimulationTime, Patience: cfg.ReportPatience})
+	s.calls = calls.New(s.host, s.gate, s.replays, calls.Ports{Calls: deps.Calls, Bots: deps.Bots,
+		Destinations: deps.Destinations,
+		Recordings:   deps.Recordings}, calls.Options{ResultToken: cfg.ResultToken, Patience: cfg.ReportPatience})
+	s.amd = amd.New(deps.Classification, s.files)
+	s.contacts = contacts.New(s.host, s.replays, s.feeds, s.files,
+		contacts.Ports{Campaigns: deps.Campaigns, Imports: deps.Imports, Destinations: deps.Destinations}, cfg.ImportBodyCap)
+	s.exclusions = exclusions.New(s.host, s.replays, s.files, exclusions.Ports{Campaigns: deps.Campaigns,
+		Suppressions: deps.Suppressions, Persons: deps.Persons}, cfg.ImportBodyCap)
+	s.lines = telephony.New(s.host, telephony.Ports{Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers,
+		Calls:        deps.Calls,
+		Destinations: deps.Destinations})
+	s.webhooks = webhooks.New(s.host, deps.Webhooks, cfg.PlainWebhooks)
+	s.reports = reports.New(s.host, s.files, deps.Reports, deps.Evidence)
 	site, err := fs.Sub(consoleDist, "console/dist/site")
 	if err != nil {
 		return nil, err
@@ -230,7 +257,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		ConnState:          connState,
 		MaxConnsPerIP:      cfg.ConnsPerIPCap,
 		CloseOnShutdown:    true,
-		StreamRequestBody:  true, // see stream.go
+		StreamRequestBody:  true, // see wire/upload.go
 
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
@@ -287,12 +314,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for _, l := range listeners {
 		err = errors.Join(err, l.Close())
 	}
-	s.feeds.stop(ctx)
+	s.feeds.Stop(ctx)
 	err = errors.Join(err, s.http.ShutdownWithContext(ctx))
 	s.cancel()
 	s.done.Wait()
-	s.keys.flush(ctx)
-	s.sessions.flush(ctx)
+	s.gate.Flush(ctx)
 	return err
 }
 
@@ -309,8 +335,7 @@ func (s *Server) noteUsage() {
 			return
 		case <-tick.C:
 			ctx, cancel := context.WithTimeout(s.base, s.CommandTimeout)
-			s.keys.flush(ctx)
-			s.sessions.flush(ctx)
+			s.gate.Flush(ctx)
 			cancel()
 		}
 	}
@@ -336,7 +361,8 @@ func (s *Server) bodyCap(h *fasthttp.RequestHeader) int {
 }
 
 func takesLists(h *fasthttp.RequestHeader) bool {
-	return h.IsPost() && isContactsPath(h.RequestURI()) && (len(h.Peek("Authorization")) > 0 || len(h.Peek("X-Api-Key")) > 0 || len(h.Cookie(sessionCookie)) > 0)
+	return h.IsPost() && isContactsPath(h.RequestURI()) && (len(h.Peek("Authorization")) > 0 ||
+		len(h.Peek("X-Api-Key")) > 0 || len(h.Cookie(access.SessionCookie)) > 0)
 }
 
 // unreadable answers what never became a request.
@@ -344,8 +370,8 @@ func (s *Server) unreadable(rc *fasthttp.RequestCtx, err error) {
 	rc.Response.Reset()
 	r := s.acquire(rc, s.unrouted)
 	defer s.release(r)
-	r.fail(s.whyUnreadable(rc, err))
-	s.metrics.answered(r.route, rc.Response.StatusCode(), 0)
+	r.Fail(s.whyUnreadable(rc, err))
+	s.metrics.answered(s.unrouted, rc.Response.StatusCode(), 0)
 }
 
 // whyUnreadable says what is wrong with a request that could not be read.
@@ -354,42 +380,18 @@ func (s *Server) whyUnreadable(rc *fasthttp.RequestCtx, err error) *engine.Error
 	var netErr net.Error
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		drain(rc.Conn(), 2*s.ContactsBodyCap)
-		return &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large", Detail: "The body is larger than this route accepts."}
+		wire.Drain(rc.Conn(), 2*s.ContactsBodyCap)
+		return &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large",
+			Detail: "The body is larger than this route accepts."}
 	case errors.Is(err, errOverloaded):
 		s.metrics.overloaded.WithLabelValues(bodiesLabel).Inc()
 		return errOverloaded
 	case errors.As(err, &small):
-		return &engine.Error{Kind: kindHeaders, Code: "headers_too_large", Detail: "The header fields are too large."}
+		return &engine.Error{Kind: wire.KindHeaders, Code: "headers_too_large", Detail: "The header fields are too large."}
 	case errors.As(err, &netErr) && netErr.Timeout():
-		return &engine.Error{Kind: kindTimeout, Code: "request_timeout", Detail: "The request did not arrive in time."}
+		return &engine.Error{Kind: wire.KindTimeout, Code: "request_timeout", Detail: "The request did not arrive in time."}
 	}
-	return &engine.Error{Kind: kindBadRequest, Code: "bad_request", Detail: "The request is not valid HTTP."}
-}
-
-// drain takes what a client is still sending before the connection is closed:
-// otherwise the close resets the connection and the client never reads the
-// answer. It ends when the client pauses, after the limit, or after three
-// seconds. A pause that is noticed late is one of this process, not the client's.
-func drain(c net.Conn, limit int) {
-	if c == nil {
-		return
-	}
-	const idle, all = time.Second, 3 * time.Second
-	end := time.Now().Add(all)
-	var scrap [16 << 10]byte
-	for left := limit; left > 0 && time.Now().Before(end); {
-		began := time.Now()
-		if c.SetReadDeadline(began.Add(idle)) != nil {
-			return
-		}
-		n, err := c.Read(scrap[:])
-		left -= n
-		var timeout interface{ Timeout() bool }
-		if err != nil && (!errors.As(err, &timeout) || !timeout.Timeout() || time.Since(began) < idle+idle/10) {
-			return
-		}
-	}
+	return &engine.Error{Kind: wire.KindBadRequest, Code: "bad_request", Detail: "The request is not valid HTTP."}
 }
 
 // quiet keeps fasthttp's own log lines away: they may quote requests.

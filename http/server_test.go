@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"dialler/engine/campaign"
+	"dialler/http/wire"
 )
 
 func TestUnknownRoutesAndMethods(t *testing.T) {
@@ -99,7 +100,7 @@ func TestWhatIsNotHTTPIsAnsweredWithAProblem(t *testing.T) {
 	f := func(b *bench, bytes string, status int) {
 		t.Helper()
 		resp := raw(t, b, bytes)
-		if resp.StatusCode != status || resp.Header.Get("Content-Type") != contentProblem {
+		if resp.StatusCode != status || resp.Header.Get("Content-Type") != wire.ContentProblem {
 			t.Errorf("%.40q: %d %v", bytes, resp.StatusCode, resp.Header)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	nethttp "net/http"
 	"regexp"
 	"strings"
@@ -50,15 +49,23 @@ func TestLogInWithACookie(t *testing.T) {
 	if !regexp.MustCompile(`^dialler_session=[A-Za-z0-9_-]{43}; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800$`).MatchString(set) {
 		t.Errorf("Set-Cookie %q", set)
 	}
-	var body sessionReply
+	var body struct {
+		User struct {
+			ID    engine.UserID `json:"user_id"`
+			Email string        `json:"email"`
+			Role  string        `json:"role"`
+		} `json:"user"`
+		CSRFToken string    `json:"csrf_token"`
+		ExpiresAt time.Time `json:"expires_at"`
+	}
 	if err := json.Unmarshal(a.body, &body); err != nil {
 		t.Fatal(err)
 	}
-	if body.User != (sessionUser{ID: "usr_oper", Email: "oper@example.org", Role: "operator"}) ||
+	if body.User.ID != "usr_oper" || body.User.Email != "oper@example.org" || body.User.Role != "operator" ||
 		!body.ExpiresAt.Equal(testAt.Add(12*time.Hour)) || len(body.CSRFToken) != 43 {
 		t.Errorf("body %+v", body)
 	}
-	if len(b.ports.logins) != 1 || b.ports.kept != sessionsKept {
+	if len(b.ports.logins) != 1 || b.ports.kept != 20 {
 		t.Errorf("log-ins %v, kept %d", b.ports.logins, b.ports.kept)
 	}
 	token := strings.TrimPrefix(cookieOf(a), "dialler_session=")
@@ -246,7 +253,7 @@ func TestASessionEndsTwelveHoursAfterItsLastUse(t *testing.T) {
 func TestUseOfASessionIsWrittenDownOnceAMinuteAndOffThePath(t *testing.T) {
 	b := newBench(t)
 	s := b.browser("oper@example.org")
-	flush := func() { b.server.sessions.flush(context.Background()) }
+	flush := func() { b.server.gate.Flush(context.Background()) }
 	b.clock.advance(59 * time.Second)
 	s.send("GET", sessionPath, "").is(200, "")
 	flush()
@@ -328,40 +335,4 @@ func TestCookieLogInsAreThrottledWithTheOthers(t *testing.T) {
 		t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
 	}
 	b.browser("view@example.org")
-}
-
-// A look-up that was under way while a session ended must not bring it back
-// into memory.
-func TestALookUpUnderWayIsNotRememberedAfterTheEnd(t *testing.T) {
-	entered, leave := make(chan struct{}), make(chan struct{})
-	m := newMemory(time.Second, 10, func() time.Time { return testAt }, func(context.Context, string) (int, bool, error) {
-		close(entered)
-		<-leave
-		return 1, true, nil
-	})
-	done := make(chan error, 1)
-	go func() {
-		_, _, err := m.get(context.Background(), "k")
-		done <- err
-	}()
-	<-entered
-	m.forget("k")
-	close(leave)
-	if err := <-done; err != nil || len(m.entries) != 0 {
-		t.Errorf("%v, %d remembered", err, len(m.entries))
-	}
-}
-
-func TestMemoryIsBoundedAndRemembersNoFailure(t *testing.T) {
-	now, fail := testAt, errors.New("away")
-	m := newMemory(time.Second, 3, func() time.Time { return now }, func(_ context.Context, k int) (int, bool, error) { return k, true, fail })
-	if _, _, err := m.get(context.Background(), 1); !errors.Is(err, fail) || len(m.entries) != 0 {
-		t.Errorf("%v, %d remembered", err, len(m.entries))
-	}
-	fail = nil
-	for k := range 10 {
-		if v, ok, err := m.get(context.Background(), k); v != k || !ok || err != nil || len(m.entries) > 3 {
-			t.Errorf("%d %v %v, %d remembered", v, ok, err, len(m.entries))
-		}
-	}
 }

@@ -13,8 +13,8 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
-	"dialler/engine/sim"
 	"dialler/engine/window"
+	"dialler/http/wire"
 )
 
 const simulatePath = "/api/v1/campaigns/cmp_1/simulate"
@@ -29,13 +29,13 @@ func simulated(b *bench) {
 	d.Counters.RetriesLeft = 150*3 + 50*2
 	b.ports.onDetail = func(_ context.Context, id engine.CampaignID) (campaign.Detail, error) {
 		if id != "cmp_1" {
-			return campaign.Detail{}, errNoCampaign
+			return campaign.Detail{}, wire.ErrNoCampaign
 		}
 		return d, nil
 	}
 	b.ports.bots = []engine.Bot{{ID: "bot_1", Seats: 5, Active: true}}
 	b.ports.trunks = []engine.TrunkSettings{{ID: "a", Active: true, CPSCap: 20, ChannelCap: 200}, {ID: "b"}}
-	b.ports.past = sim.Past{Dials: 400, Answered: 160, Ring: 9, RingSD: 4, Talks: 150, Short: 30, Talk: 40}
+	b.ports.past = campaign.Behaviour{Dials: 400, Answered: 160, Ring: 9, RingSD: 4, Talks: 150, Short: 30, Talk: 40}
 }
 
 func TestASimulationShowsACampaignAsItIsAndByOtherSettings(t *testing.T) {
@@ -111,7 +111,7 @@ func TestOnlySoManySimulationsAreUnderWay(t *testing.T) {
 	simulated(b)
 	var done []func()
 	for _, who := range []string{"user usr_admin", "user usr_oper"} {
-		end, err := b.server.simulating.take(who)
+		end, err := b.server.campaigns.Running.Take(who)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,11 +177,7 @@ func TestASimulationThatWasPlayedIsUnderWayNoLonger(t *testing.T) {
 }
 
 // underWay is how many simulations are.
-func (b *bench) underWay() int {
-	b.server.simulating.mu.Lock()
-	defer b.server.simulating.mu.Unlock()
-	return len(b.server.simulating.by)
-}
+func (b *bench) underWay() int { return b.server.campaigns.Running.Count() }
 
 func TestASimulationThatTakesTooLongSaysSo(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.SimulationTime = time.Nanosecond })

@@ -14,6 +14,8 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/live"
+	"dialler/http/wire"
 )
 
 // stage is a bench whose streams go by hand: a tick makes the feed look, a beat
@@ -41,7 +43,7 @@ func newStage(t testing.TB, change ...func(*Config)) *stage {
 		}
 		d := s.shows[id]
 		if d == nil {
-			return campaign.Detail{}, errNoCampaign
+			return campaign.Detail{}, wire.ErrNoCampaign
 		}
 		return s.present(d), nil
 	}
@@ -76,8 +78,8 @@ func newStage(t testing.TB, change ...func(*Config)) *stage {
 // byHand replaces the timers of the feeds.
 func (s *stage) byHand() {
 	f := s.server.feeds
-	f.after = func(d time.Duration) (<-chan time.Time, func() bool) {
-		if d == f.interval {
+	f.After = func(d time.Duration) (<-chan time.Time, func() bool) {
+		if d == f.Interval {
 			return s.tick, func() bool { return true }
 		}
 		return s.beat, func() bool { return true }
@@ -133,20 +135,9 @@ func eventually(t testing.TB, what string, ok func() bool) {
 func (s *stage) streams() int { return int(s.figure("dialler_http_streams")) }
 
 // held is how many streams are counted, feed what is watched under a key.
-func (s *stage) held() int {
-	defer s.lockFeeds()()
-	return s.server.feeds.held
-}
+func (s *stage) held() int { return s.server.feeds.Count() }
 
-func (s *stage) feed(key string) *feed {
-	defer s.lockFeeds()()
-	return s.server.feeds.open[key]
-}
-
-func (s *stage) lockFeeds() func() {
-	s.server.feeds.mu.Lock()
-	return s.server.feeds.mu.Unlock
-}
+func (s *stage) feed(key string) *live.Feed { return s.server.feeds.Watched(key) }
 
 func (s *stage) looked() int {
 	defer s.ports.lock()()
@@ -159,7 +150,7 @@ func (s *stage) quiet() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.server.feeds.work.Wait()
+		s.server.host.Leisure.Work.Wait()
 	}()
 	select {
 	case <-done:

@@ -149,7 +149,7 @@ func TestTheListIsKeyedByCampaign(t *testing.T) {
 
 func TestSilenceIsBrokenByHeartbeats(t *testing.T) {
 	s := newStage(t)
-	if 2*s.server.feeds.heartbeat >= 10*time.Second {
+	if 2*s.server.feeds.Heartbeat >= 10*time.Second {
 		t.Error("a silence can last ten seconds")
 	}
 	v := s.watch(livePath)
@@ -222,7 +222,7 @@ func TestAReconnectGoesOnWhereTheClientWas(t *testing.T) {
 	}
 
 	// States that are not known any more, or never were.
-	for n := range feedMemory {
+	for n := range 30 {
 		count(100 + n)
 	}
 	epoch, _, _ := strings.Cut(v.last, "-")
@@ -261,13 +261,13 @@ func TestNothingIsAskedWhileNobodyWatches(t *testing.T) {
 	back.has = viewers[0].has
 	back.gets("delta")
 	back.sees(s.byAdmin("GET", "/api/v1/campaigns/cmp_1", ""))
-	feed.expire() // not while it is watched
+	feed.Expire() // not while it is watched
 	if s.feed("campaign cmp_1") != feed {
 		t.Error("a feed was forgotten under its clients")
 	}
 	_ = back.conn.Close()
 	s.quiet()
-	feed.expire()
+	feed.Expire()
 	if s.feed("campaign cmp_1") != nil {
 		t.Error("a feed without clients is kept")
 	}
@@ -276,7 +276,7 @@ func TestNothingIsAskedWhileNobodyWatches(t *testing.T) {
 
 func TestAFeedThatNobodyComesBackToIsForgotten(t *testing.T) {
 	s := newStage(t)
-	s.server.feeds.linger = time.Millisecond
+	s.server.feeds.Linger = time.Millisecond
 	v := s.watch(livePath)
 	v.gets("snapshot")
 	_ = v.conn.Close()
@@ -353,7 +353,7 @@ func TestAStreamEndsWithItsCredentials(t *testing.T) {
 	}
 	f("log-out", session, func(s *stage, fields []string) {
 		token := strings.TrimPrefix(fields[1], "dialler_session=")
-		s.do("DELETE", sessionPath, "", "Cookie", fields[1], "X-CSRF-Token", csrfToken(token)).is(204, "")
+		s.do("DELETE", sessionPath, "", "Cookie", fields[1], "X-CSRF-Token", csrfOf(token)).is(204, "")
 	})
 	f("session of an inactive user", session, user(func(u *engine.User) { u.Active = false }))
 	f("idle session", session, func(s *stage, _ []string) { s.clock.advance(12 * time.Hour) })
@@ -379,7 +379,7 @@ func TestAStreamOutlivesShortTrouble(t *testing.T) {
 	set(errBoom)
 	s.clock.advance(2 * time.Second)
 	s.beats()
-	for range looksFailed - 1 {
+	for range 10 - 1 {
 		s.ticks()
 	}
 	set(nil)
@@ -390,11 +390,11 @@ func TestAStreamOutlivesShortTrouble(t *testing.T) {
 	// the next trouble begins.
 	eventually(t, "every tick has had its look", func() bool {
 		defer s.ports.lock()()
-		return s.looks == 1+looksFailed // that of the snapshot, and one a tick
+		return s.looks == 1+10 // that of the snapshot, and one a tick
 	})
 	// After a while it ends, and who comes back hears why.
 	set(errBoom)
-	for range looksFailed {
+	for range 10 {
 		s.ticks()
 	}
 	v.ends()

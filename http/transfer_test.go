@@ -18,7 +18,7 @@ func TestABotHasItsCallTransferred(t *testing.T) {
 	if a.get("status") != "calling" || a.get("call_id") != string(theCall) {
 		t.Errorf("%s", a.body)
 	}
-	longest := "sip:" + strings.Repeat("a", transferCap-9) + "@host"
+	longest := "sip:" + strings.Repeat("a", engine.SIPURICap-9) + "@host"
 	b.byKey("POST", path, `{"to":"`+longest+`"}`).is(202, "")
 	if len(b.ports.transfers) != 2 || b.ports.transfers[0] != "+493012345" || b.ports.transfers[1] != longest {
 		t.Errorf("%v", b.ports.transfers)

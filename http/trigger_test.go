@@ -8,6 +8,8 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/http/wire"
 )
 
 const triggerPath = "/api/v1/campaigns/trigger"
@@ -102,7 +104,7 @@ func TestAtMost100MistakesAreListed(t *testing.T) {
 		body.WriteString(`":1`)
 	}
 	p := b.byKey("POST", triggerPath, triggerBody(body.String())).is(422, "validation_failed").problem()
-	if len(p.Errors) != maxFieldErrors || !strings.Contains(p.Detail, "200 further") {
+	if len(p.Errors) != 100 || !strings.Contains(p.Detail, "200 further") {
 		t.Errorf("%d errors: %s", len(p.Errors), p.Detail)
 	}
 }
@@ -148,7 +150,7 @@ func TestTriggerPassesOnWhatTheCampaignSays(t *testing.T) {
 		b.ports.fail = err
 		return b.byKey("POST", triggerPath, triggerBody("")).is(status, code)
 	}
-	f(errNoCampaign, 404, "campaign_not_found")
+	f(wire.ErrNoCampaign, 404, "campaign_not_found")
 	f(engine.Conflict("outside_window", "The window is closed."), 409, "outside_window")
 	f(engine.Conflict("campaign_not_running", "It is a draft."), 409, "campaign_not_running")
 	f(engine.Conflict("contact_excluded", "Excluded."), 409, "contact_excluded")
@@ -211,4 +213,28 @@ func TestNothingPersonalIsLogged(t *testing.T) {
 			t.Errorf("the log lacks %s:\n%s", good, log)
 		}
 	}
+}
+
+// FuzzTriggerBody holds every answer to the trigger against the contract, and
+// every command to the rules.
+func FuzzTriggerBody(f *testing.F) {
+	b := newBench(f)
+	for _, s := range []string{triggerBody(""), triggerBody(`,"metadata":{"a":[1,{}],"b":null}`), `{"campaign_id":1}`, `[]`, `{`, `{"campaign_id":"x","mobile":"+1"}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		b.t = t
+		a := b.directly("POST", triggerPath, body, "X-API-Key", b.key)
+		switch a.status {
+		case 200:
+			got := b.ports.triggers[len(b.ports.triggers)-1]
+			if got.Campaign == "" || got.Number == "" || len(got.Variables) > contact.VariableCountCap {
+				t.Fatalf("%q became %+v", body, got)
+			}
+		case 422:
+		default:
+			t.Fatalf("%q: %d", body, a.status)
+		}
+		b.ports.triggers = nil
+	})
 }

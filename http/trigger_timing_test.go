@@ -9,6 +9,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"dialler/engine/campaign"
+	"dialler/http/access"
+	"dialler/http/form"
+	"dialler/http/wire"
 )
 
 // cheapCampaigns answers at once, so that what is measured is the API.
@@ -24,7 +27,7 @@ func BenchmarkTrigger(b *testing.B) {
 	run := func(name, idempotencyKey string, cfg Config) {
 		b.Run(name, func(b *testing.B) {
 			p := newPorts()
-			full, key := NewAPIKey("crm", testAt)
+			full, key := access.NewAPIKey("crm", testAt)
 			p.keys = append(p.keys, key)
 			cfg.JWTSecret, cfg.Registry, cfg.Log = secret, prometheus.NewRegistry(), zerolog.Nop()
 			s, err := New(cfg, Deps{Campaigns: cheapCampaigns{p}, Calls: p, Keys: p, Users: p, Replies: p, Bots: p, Trunks: p, Numbers: p, Health: p})
@@ -34,7 +37,7 @@ func BenchmarkTrigger(b *testing.B) {
 			var rc fasthttp.RequestCtx
 			rc.Request.Header.SetMethod("POST")
 			rc.Request.SetRequestURI(triggerPath)
-			rc.Request.Header.SetContentType(contentJSON)
+			rc.Request.Header.SetContentType(wire.ContentJSON)
 			rc.Request.Header.Set("X-API-Key", full)
 			if idempotencyKey != "" {
 				rc.Request.Header.Set("Idempotency-Key", idempotencyKey)
@@ -59,8 +62,8 @@ func BenchmarkParseJSON(b *testing.B) {
 	body := []byte(triggerBody(`,"metadata":{"name":"Ada","account":"12345","plan":"gold"}`))
 	b.ReportAllocs()
 	for b.Loop() {
-		var errs fieldErrors
-		if _, err := parseJSON(body, &errs); err != nil {
+		var errs form.Errors
+		if _, err := form.Parse(body, &errs); err != nil {
 			b.Fatal(err)
 		}
 	}

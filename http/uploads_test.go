@@ -18,6 +18,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/http/wire"
 )
 
 // served gives the address of the bench on a real socket.
@@ -82,7 +83,7 @@ func (b *bench) head(path string, fields ...string) string {
 func chunk(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
 
 // response reads one answer; last says that the server ends the connection.
-func response(t testing.TB, r *bufio.Reader) (status int, p problem, last bool) {
+func response(t testing.TB, r *bufio.Reader) (status int, p wire.Problem, last bool) {
 	t.Helper()
 	resp, err := nethttp.ReadResponse(r, nil)
 	if err != nil {

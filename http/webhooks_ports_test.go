@@ -23,7 +23,7 @@ func (p *ports) hook(id webhook.EndpointID) (*webhook.Endpoint, error) {
 			return &p.hooks.endpoints[i], nil
 		}
 	}
-	return nil, errNoWebhook
+	return nil, notFound("webhook_not_found")
 }
 
 func (p *ports) Webhooks(context.Context) ([]webhook.Endpoint, error) {
@@ -131,7 +131,7 @@ func (p *ports) Replay(_ context.Context, id webhook.EndpointID, delivery int64,
 			return *d, nil
 		}
 	}
-	return webhook.Delivery{}, errNoDelivery
+	return webhook.Delivery{}, notFound("delivery_not_found")
 }
 
 func (p *ports) ReplayFailed(_ context.Context, id webhook.EndpointID, since time.Time, _ engine.Who) (int, error) {

@@ -6,7 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/media/amd"
-	"dialler/media/amd/corpus"
+	"dialler/bench/corpus"
 	"dialler/media/g711"
 )
 

@@ -12,7 +12,7 @@ import (
 	"dialler/media/wav"
 )
 
-// TestTheVerdictOfACallIsThatOfItsRecording: what `dialler amd eval` says of a
+// TestTheVerdictOfACallIsThatOfItsRecording: what `lab amd eval` says of a
 // recording is what a call says on which it is played, in either law, and also
 // when some of it is late.
 func TestTheVerdictOfACallIsThatOfItsRecording(t *testing.T) {

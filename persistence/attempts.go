@@ -8,60 +8,21 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/persistence/column"
 )
-
-var (
-	selectAttempt = "SELECT " + names(attemptColumns, "a") + " FROM attempts a "
-	selectLeg     = "SELECT " + names(legColumns, "l") + " FROM legs l "
-)
-
-func scanAttempt(row pgx.CollectableRow) (a attempt.Attempt, err error) {
-	err = row.Scan(targets(attemptColumns, &a, make([]any, 0, len(attemptColumns)))...)
-	return a, err
-}
-
-// attempts reads attempts and their legs.
-func (s *Store) attempts(ctx context.Context, where string, args ...any) ([]attempt.Attempt, error) {
-	rows, _ := s.read.Query(ctx, selectAttempt+where, args...)
-	list, err := pgx.CollectRows(rows, scanAttempt)
-	if err != nil || len(list) == 0 {
-		return nil, s.wrap("attempts not read", err)
-	}
-	ids := make([]string, len(list))
-	at := make(map[string]int, len(list))
-	for i := range list {
-		ids[i], at[string(list[i].ID)] = string(list[i].ID), i
-	}
-	legs, _ := s.read.Query(ctx, selectLeg+"WHERE l.attempt_id = ANY($1::uuid[]) ORDER BY l.attempt_id, l.n", ids)
-	defer legs.Close()
-	for legs.Next() {
-		row := legRow{leg: &attempt.Leg{}}
-		if err := legs.Scan(targets(legColumns, &row, make([]any, 0, len(legColumns)))...); err != nil {
-			return nil, s.wrap("legs not read", err)
-		}
-		row.leg.ID = engine.AttemptID(row.attempt).Leg(row.n)
-		a := &list[at[row.attempt]]
-		if row.far.kind != "" {
-			a.Peers = append(a.Peers, attempt.Peer{Leg: *row.leg, Kind: row.far.kind, State: row.far.state, URI: row.far.uri})
-			continue
-		}
-		a.Legs = append(a.Legs, *row.leg)
-	}
-	return list, s.wrap("legs not read", legs.Err())
-}
 
 // OpenAttempts lists every attempt that has not ended, of campaigns and
 // dialouts, with its legs.
 func (s *Store) OpenAttempts(ctx context.Context) ([]attempt.Attempt, error) {
-	return s.attempts(ctx, "WHERE a.live ORDER BY a.id")
+	return s.db.Attempts(ctx, "WHERE a.live ORDER BY a.id")
 }
 
 // Attempt gives an attempt with its legs; ok is false when there is none.
 func (s *Store) Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error) {
-	if !isID(string(id)) {
+	if !column.IsID(string(id)) {
 		return attempt.Attempt{}, false, nil
 	}
-	list, err := s.attempts(ctx, "WHERE a.id = $1", string(id))
+	list, err := s.db.Attempts(ctx, "WHERE a.id = $1", string(id))
 	if err != nil || len(list) == 0 {
 		return attempt.Attempt{}, false, err
 	}
@@ -71,7 +32,7 @@ func (s *Store) Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Att
 // OpenLegs lists the attempts that ended (lost) while a leg of theirs had no
 // final answer and whose number is still held, so that the leg is watched.
 func (s *Store) OpenLegs(ctx context.Context) ([]attempt.Attempt, error) {
-	return s.attempts(ctx, `WHERE NOT a.live AND a.id IN (
+	return s.db.Attempts(ctx, `WHERE NOT a.live AND a.id IN (
 		SELECT h.attempt_id FROM number_holds h JOIN legs l ON l.attempt_id = h.attempt_id
 		WHERE h.hold_until > now() AND l.ended_at IS NULL) ORDER BY a.id`)
 }
@@ -82,11 +43,12 @@ const longestCall = 7 * 24 * time.Hour
 
 // AbandonedSince says of each number when it was last abandoned, in any
 // campaign and run; numbers that were not are left out.
-func (s *Store) AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error) {
+func (s *Store) AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber,
+	since time.Time) (map[engine.PhoneNumber]time.Time, error) {
 	if len(numbers) != 1 {
 		return s.abandonedSince(ctx, numbers, since)
 	}
-	at, ok, err := s.abandoned.of(ctx, abandonOf{numbers[0], since})
+	at, ok, err := s.abandoned.Of(ctx, abandonOf{numbers[0], since})
 	if !ok {
 		return map[engine.PhoneNumber]time.Time{}, err
 	}
@@ -119,9 +81,11 @@ func (s *Store) abandonedOf(ctx context.Context, keys []abandonOf) (map[abandonO
 	return found, err
 }
 
-func (s *Store) abandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error) {
-	rows, _ := s.read.Query(ctx, `SELECT a.to_number, max(a.ended_at) FROM attempts a
-		WHERE NOT a.live AND a.outcome = 'abandoned' AND a.to_number = ANY($1::text[]) AND a.ended_at >= $2 AND a.reserved_at >= $3 GROUP BY 1`,
+func (s *Store) abandonedSince(ctx context.Context, numbers []engine.PhoneNumber,
+	since time.Time) (map[engine.PhoneNumber]time.Time, error) {
+	rows, _ := s.db.Read.Query(ctx, `SELECT a.to_number, max(a.ended_at) FROM attempts a
+		WHERE NOT a.live AND a.outcome = 'abandoned' AND a.to_number = ANY($1::text[]) AND a.ended_at >= $2
+		AND a.reserved_at >= $3 GROUP BY 1`,
 		numbers, since, since.Add(-longestCall))
 	out := map[engine.PhoneNumber]time.Time{}
 	var n engine.PhoneNumber
@@ -130,10 +94,10 @@ func (s *Store) abandonedSince(ctx context.Context, numbers []engine.PhoneNumber
 		out[n] = at
 		return nil
 	})
-	return out, s.wrap("abandons not read", err)
+	return out, s.db.Wrap("abandons not read", err)
 }
 
 // Dialouts gives the newest calls outside campaigns.
 func (s *Store) Dialouts(ctx context.Context, limit int) ([]attempt.Attempt, error) {
-	return s.attempts(ctx, "WHERE a.campaign_id = '' ORDER BY a.id DESC LIMIT $1", limit)
+	return s.db.Attempts(ctx, "WHERE a.campaign_id = '' ORDER BY a.id DESC LIMIT $1", limit)
 }

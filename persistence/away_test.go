@@ -13,6 +13,7 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/persistence"
+	"dialler/persistence/failure"
 	"dialler/persistence/storetest"
 )
 
@@ -20,19 +21,19 @@ import (
 // what it means for the write.
 var states = []struct {
 	state string
-	why   persistence.Away // "" = these rows can never be stored
+	why   failure.Away // "" = these rows can never be stored
 }{
-	{"08000", persistence.Unreachable}, {"08001", persistence.Unreachable}, {"08003", persistence.Unreachable},
-	{"08004", persistence.Unreachable}, {"08006", persistence.Unreachable}, {"08P01", persistence.Unreachable},
-	{"25006", persistence.ReadOnly}, {"25P03", persistence.Unreachable},
-	{"28000", persistence.Closed}, {"28P01", persistence.Closed}, {"3D000", persistence.Closed},
-	{"40001", persistence.Busy}, {"40002", persistence.Busy}, {"40003", persistence.Busy}, {"40P01", persistence.Busy},
-	{"53000", persistence.Exhausted}, {"53100", persistence.Full}, {"53200", persistence.Exhausted},
-	{"53300", persistence.Exhausted}, {"53400", persistence.Exhausted},
-	{"55000", persistence.Busy}, {"55006", persistence.Busy}, {"55P02", persistence.Busy}, {"55P03", persistence.Busy},
-	{"57014", persistence.Silent}, {"57P01", persistence.Unreachable}, {"57P02", persistence.Unreachable},
-	{"57P03", persistence.Unreachable}, {"57P04", persistence.Closed}, {"57P05", persistence.Unreachable},
-	{"58000", persistence.Failing}, {"58030", persistence.Failing}, {"58P01", persistence.Failing},
+	{"08000", failure.Unreachable}, {"08001", failure.Unreachable}, {"08003", failure.Unreachable},
+	{"08004", failure.Unreachable}, {"08006", failure.Unreachable}, {"08P01", failure.Unreachable},
+	{"25006", failure.ReadOnly}, {"25P03", failure.Unreachable},
+	{"28000", failure.Closed}, {"28P01", failure.Closed}, {"3D000", failure.Closed},
+	{"40001", failure.Busy}, {"40002", failure.Busy}, {"40003", failure.Busy}, {"40P01", failure.Busy},
+	{"53000", failure.Exhausted}, {"53100", failure.Full}, {"53200", failure.Exhausted},
+	{"53300", failure.Exhausted}, {"53400", failure.Exhausted},
+	{"55000", failure.Busy}, {"55006", failure.Busy}, {"55P02", failure.Busy}, {"55P03", failure.Busy},
+	{"57014", failure.Silent}, {"57P01", failure.Unreachable}, {"57P02", failure.Unreachable},
+	{"57P03", failure.Unreachable}, {"57P04", failure.Closed}, {"57P05", failure.Unreachable},
+	{"58000", failure.Failing}, {"58030", failure.Failing}, {"58P01", failure.Failing},
 	{"22001", ""}, {"22021", ""}, {"22P02", ""}, {"23502", ""}, {"23505", ""}, {"23514", ""}, {"21000", ""}, {"54000", ""},
 }
 
@@ -75,7 +76,7 @@ func TestAWriteIsRefusedOnlyForItsOwnRowsAndTriedAgainForAllElse(t *testing.T) {
 		if !errors.As(err, &e) || e.Code != "database_unavailable" || e.Kind != engine.KindUnavailable || e.RetryAfter <= 0 || refused != nil || stored {
 			t.Errorf("%s: refused %v, error %v, its neighbour stored %v", f.state, refused, err, stored)
 		}
-		if got := persistence.Why(err); got != f.why {
+		if got := failure.Why(err); got != f.why {
 			t.Errorf("%s is %q, want %q", f.state, got, f.why)
 		}
 	}
@@ -97,10 +98,10 @@ func TestAReadOnlyDatabaseIsAwayForWritesAndAnswersQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.Ping(t.Context()); engine.ErrorCode(err) != "database_unavailable" || persistence.Why(err) != persistence.ReadOnly {
+	if err := s.Ping(t.Context()); engine.ErrorCode(err) != "database_unavailable" || failure.Why(err) != failure.ReadOnly {
 		t.Errorf("it says %v", err)
 	}
-	if _, err := s.Commit(t.Context(), []journal.Write{{Suppressions: []journal.Suppression{{Number: "+4915112000000", CreatedAt: time.Now()}}}}); persistence.Why(err) != persistence.ReadOnly {
+	if _, err := s.Commit(t.Context(), []journal.Write{{Suppressions: []journal.Suppression{{Number: "+4915112000000", CreatedAt: time.Now()}}}}); failure.Why(err) != failure.ReadOnly {
 		t.Errorf("a commit: %v", err)
 	}
 	if _, err := s.Bots(t.Context()); err != nil {
@@ -124,7 +125,7 @@ func TestQueriesDoNotWaitForADatabaseThatSaysNothing(t *testing.T) {
 	f.Hung() // it was sent
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if err := s.Ping(ctx); persistence.Why(err) != persistence.Silent {
+	if err := s.Ping(ctx); failure.Why(err) != failure.Silent {
 		t.Errorf("the probe: %v", err)
 	}
 	if err := <-waits; engine.ErrorCode(err) != "database_unavailable" {
@@ -143,7 +144,7 @@ func TestQueriesDoNotWaitForADatabaseThatSaysNothing(t *testing.T) {
 }
 
 func TestADatabaseThatAnswersIsNotAway(t *testing.T) {
-	if why := persistence.Why(nil); why != "" {
+	if why := failure.Why(nil); why != "" {
 		t.Errorf("no error says that the database is away: %s", why)
 	}
 }

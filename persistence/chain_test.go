@@ -18,14 +18,15 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/seal"
 	"dialler/persistence"
+	"dialler/persistence/history"
 	"dialler/persistence/storetest"
 )
 
-// history is a campaign with events of every way in which they are written: with
+// writeHistory makes a campaign with events of every way in which they are written: with
 // a group commit, with contacts, by a sweep, between runs, and beside it what
 // belongs to no campaign. It has three contacts, and a second run when it is begun
 // again.
-func history(t *testing.T, s *persistence.Store, id engine.CampaignID, again bool) {
+func writeHistory(t *testing.T, s *persistence.Store, id engine.CampaignID, again bool) {
 	t.Helper()
 	ctx, who := t.Context(), engine.Who{Name: "ada@example.org"}
 	now := time.Now().UTC().Truncate(time.Microsecond)
@@ -139,20 +140,20 @@ func history(t *testing.T, s *persistence.Store, id engine.CampaignID, again boo
 
 // audits are those of all campaigns and of what belongs to none, and all that is
 // wrong in them as text.
-func audits(t *testing.T, s *persistence.Store) (list []persistence.Audit, text string) {
+func audits(t *testing.T, s *persistence.Store) (list []history.Audit, text string) {
 	t.Helper()
 	campaigns, _, err := s.Campaigns(t.Context(), campaign.Page{Number: 1, Size: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range campaigns {
-		a, err := s.Audit(t.Context(), campaigns[i].ID)
+		a, err := s.Records.Audit(t.Context(), campaigns[i].ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, a)
 	}
-	a, err := s.AuditLoose(t.Context())
+	a, err := s.Records.AuditLoose(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func audits(t *testing.T, s *persistence.Store) (list []persistence.Audit, text 
 func TestEveryEventIsInItsChain(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	history(t, s, "cmp_1", true)
+	writeHistory(t, s, "cmp_1", true)
 	list, wrong := audits(t, s)
 	if wrong != "" {
 		t.Error(wrong)
@@ -200,7 +201,7 @@ func TestAHistoryOlderThanTheChainIsNoFault(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
 	s := storetest.OpenAt(t, url, persistence.Config{})
-	history(t, s, "cmp_1", false)
+	writeHistory(t, s, "cmp_1", false)
 	run(t, url, "UPDATE events SET digest = NULL; DELETE FROM event_heads; DELETE FROM event_batches; UPDATE goose_db_version SET tstamp = now() + interval '1 hour'")
 	now := time.Now()
 	c, err := s.AcquireCampaign(t.Context(), "cmp_1")
@@ -275,8 +276,8 @@ func TestTamperingIsFoundAndNamed(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
 	s := storetest.OpenAt(t, url, persistence.Config{})
-	history(t, s, "cmp_1", true)
-	history(t, s, "cmp_2", false)
+	writeHistory(t, s, "cmp_1", true)
+	writeHistory(t, s, "cmp_2", false)
 	if _, wrong := audits(t, s); wrong != "" {
 		t.Fatal(wrong)
 	}
@@ -322,13 +323,13 @@ func TestARecordIsOfARunThatIsStillThere(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
 	s := storetest.OpenAt(t, url, persistence.Config{})
-	history(t, s, "cmp_1", true)
+	writeHistory(t, s, "cmp_1", true)
 	key := seal.NewKey(make([]byte, seal.SeedSize))
 	record := func(run int) (evidence.Verdict, error) {
 		t.Helper()
 		var out bytes.Buffer
 		w := evidence.NewWriter(&out, evidence.Manifest{Run: run}, key)
-		if err := s.Evidence(t.Context(), "cmp_1", run, w); err != nil {
+		if err := s.Records.Evidence(t.Context(), "cmp_1", run, w); err != nil {
 			return evidence.Verdict{}, err
 		}
 		if _, err := w.End(); err != nil {
@@ -351,11 +352,11 @@ func TestARecordIsOfARunThatIsStillThere(t *testing.T) {
 		if _, err := record(n); engine.ErrorCode(err) != code {
 			t.Errorf("run %d: %v, want %s", n, err, code)
 		}
-		if err := s.RecordOf(t.Context(), "cmp_1", n); engine.ErrorCode(err) != code {
+		if err := s.Records.RecordOf(t.Context(), "cmp_1", n); engine.ErrorCode(err) != code {
 			t.Errorf("run %d: %v, want %s", n, err, code)
 		}
 	}
-	if err := s.RecordOf(t.Context(), "cmp_nobody", 1); engine.ErrorCode(err) != "campaign_not_found" {
+	if err := s.Records.RecordOf(t.Context(), "cmp_nobody", 1); engine.ErrorCode(err) != "campaign_not_found" {
 		t.Error(err)
 	}
 }

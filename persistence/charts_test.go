@@ -77,7 +77,7 @@ func TestTheSeriesOfARunCountsItsDialsAndAveragesWhatLives(t *testing.T) {
 	series := func(q campaign.SeriesQuery) campaign.Series {
 		t.Helper()
 		q.Campaign, q.Now = "cmp_1", now
-		out, err := s.Series(t.Context(), q)
+		out, err := s.Lists.Series(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestTheSeriesOfARunCountsItsDialsAndAveragesWhatLives(t *testing.T) {
 func TestTheBreakdownOfARunCountsItsEndedDials(t *testing.T) {
 	t.Parallel()
 	s := charted(t, storetest.URL(t), persistence.Config{})
-	got, err := s.Breakdown(t.Context(), "cmp_1", 1)
+	got, err := s.Lists.Breakdown(t.Context(), "cmp_1", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestTheBreakdownOfARunCountsItsEndedDials(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want\n%+v", got, want)
 	}
-	if got, err = s.Breakdown(t.Context(), "cmp_1", 0); err != nil || got.Run != 2 || got.Dials != 1 || len(got.Causes) != 1 || got.Causes[0].Code != 486 {
+	if got, err = s.Lists.Breakdown(t.Context(), "cmp_1", 0); err != nil || got.Run != 2 || got.Dials != 1 || len(got.Causes) != 1 || got.Causes[0].Code != 486 {
 		t.Errorf("%v %+v", err, got)
 	}
 }
@@ -138,10 +138,10 @@ func TestNoChartIsDrawnOfARunThatIsNotThere(t *testing.T) {
 		run  int
 		code string
 	}{{"cmp_none", 0, "campaign_not_found"}, {"cmp_none", 1, "campaign_not_found"}, {"cmp_1", 3, "run_not_found"}} {
-		if _, err := s.Series(t.Context(), campaign.SeriesQuery{Campaign: c.id, Run: c.run, Now: chartStart, Points: 10}); engine.ErrorCode(err) != c.code {
+		if _, err := s.Lists.Series(t.Context(), campaign.SeriesQuery{Campaign: c.id, Run: c.run, Now: chartStart, Points: 10}); engine.ErrorCode(err) != c.code {
 			t.Errorf("series of run %d of %s: %v", c.run, c.id, err)
 		}
-		if _, err := s.Breakdown(t.Context(), c.id, c.run); engine.ErrorCode(err) != c.code {
+		if _, err := s.Lists.Breakdown(t.Context(), c.id, c.run); engine.ErrorCode(err) != c.code {
 			t.Errorf("breakdown of run %d of %s: %v", c.run, c.id, err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestNoChartIsDrawnOfARunThatIsNotThere(t *testing.T) {
 	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_2", State: campaign.Draft, Run: 1, CreatedAt: chartStart}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.Series(t.Context(), campaign.SeriesQuery{Campaign: "cmp_2", Now: chartStart, Points: 10})
+	got, err := s.Lists.Series(t.Context(), campaign.SeriesQuery{Campaign: "cmp_2", Now: chartStart, Points: 10})
 	if err != nil || len(got.Points) != 1 || got.Points[0] != (campaign.SeriesPoint{}) {
 		t.Errorf("%v %+v", err, got)
 	}
@@ -171,10 +171,10 @@ func TestAChartIsGivenUpWhenItTakesTooLong(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "LOCK TABLE attempts IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Series(t.Context(), campaign.SeriesQuery{Campaign: "cmp_1", Run: 1, Now: chartStart, Points: 10}); engine.ErrorCode(err) != "chart_too_long" {
+	if _, err := s.Lists.Series(t.Context(), campaign.SeriesQuery{Campaign: "cmp_1", Run: 1, Now: chartStart, Points: 10}); engine.ErrorCode(err) != "chart_too_long" {
 		t.Errorf("series: %v", err)
 	}
-	if _, err := s.Breakdown(t.Context(), "cmp_1", 1); engine.ErrorCode(err) != "chart_too_long" {
+	if _, err := s.Lists.Breakdown(t.Context(), "cmp_1", 1); engine.ErrorCode(err) != "chart_too_long" {
 		t.Errorf("breakdown: %v", err)
 	}
 }

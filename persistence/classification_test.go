@@ -53,32 +53,32 @@ func TestVerdictsOnRecordedCallsAreReviewedAndLabelled(t *testing.T) {
 	put(3, func(a *attempt.Attempt) { a.Quality.Recording = nil })
 	put(4, func(a *attempt.Attempt) { a.Verdict = "" })
 	ctx := t.Context()
-	list, total, err := s.AMDReviews(ctx, engine.AMDReviewQuery{Campaign: "cmp_1"}, campaign.Page{Number: 1, Size: 10})
+	list, total, err := s.Recordings.AMDReviews(ctx, engine.AMDReviewQuery{Campaign: "cmp_1"}, campaign.Page{Number: 1, Size: 10})
 	if err != nil || total != 2 || len(list) != 2 || list[0].Trunk != "other" || list[0].Country != "FR" {
 		t.Fatalf("%v, %d of %d: %+v", err, len(list), total, list)
 	}
 	if v := list[1]; v.Attempt != first || v.Country != "DE" || v.Verdict != engine.VerdictMachine || v.RevisedFrom != engine.VerdictUnknown || v.Confidence != 0.75 || v.Took != 2400*time.Millisecond || !v.Audio || v.Label != "" {
 		t.Errorf("%+v", v)
 	}
-	if err := s.LabelAMDReview(ctx, first, engine.VerdictHuman, engine.Who{Name: "ann@example.org"}); err != nil {
+	if err := s.Recordings.LabelAMDReview(ctx, first, engine.VerdictHuman, engine.Who{Name: "ann@example.org"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.RecordingsDeleted(ctx, []engine.AttemptID{first}, time.Now()); err != nil {
+	if err := s.Recordings.RecordingsDeleted(ctx, []engine.AttemptID{first}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	v, err := s.AMDReview(ctx, first)
+	v, err := s.Recordings.AMDReview(ctx, first)
 	if err != nil || v.Label != engine.VerdictHuman || v.LabelledBy != "ann@example.org" || v.LabelledAt == nil || v.Audio {
 		t.Errorf("%v %+v", err, v)
 	}
-	cells, err := s.AMDConfusion(ctx, engine.AMDReviewQuery{Country: "DE"})
+	cells, err := s.Recordings.AMDConfusion(ctx, engine.AMDReviewQuery{Country: "DE"})
 	if want := (engine.AMDConfusion{Trunk: "main", Country: "DE", Label: engine.VerdictHuman, Verdict: engine.VerdictMachine, Count: 1}); err != nil || len(cells) != 1 || cells[0] != want {
 		t.Errorf("%v %+v", err, cells)
 	}
 	no := false
-	if _, n, err := s.AMDReviews(ctx, engine.AMDReviewQuery{Labelled: &no}, campaign.Page{Number: 1, Size: 10}); err != nil || n != 1 {
+	if _, n, err := s.Recordings.AMDReviews(ctx, engine.AMDReviewQuery{Labelled: &no}, campaign.Page{Number: 1, Size: 10}); err != nil || n != 1 {
 		t.Errorf("%v: %d without a label", err, n)
 	}
-	if err := s.LabelAMDReview(ctx, "0123456789abcdef0123456789abcdff", engine.VerdictHuman, engine.Who{}); engine.ErrorCode(err) != "review_not_found" {
+	if err := s.Recordings.LabelAMDReview(ctx, "0123456789abcdef0123456789abcdff", engine.VerdictHuman, engine.Who{}); engine.ErrorCode(err) != "review_not_found" {
 		t.Error(err)
 	}
 }
@@ -92,7 +92,7 @@ func TestOnlyTheCampaignsShareOfVerdictsIsReviewed(t *testing.T) {
 			want++
 		}
 	}
-	_, got, err := s.AMDReviews(t.Context(), engine.AMDReviewQuery{}, campaign.Page{Number: 1, Size: 1})
+	_, got, err := s.Recordings.AMDReviews(t.Context(), engine.AMDReviewQuery{}, campaign.Page{Number: 1, Size: 1})
 	if err != nil || got != want || want < 5 || want > 35 {
 		t.Errorf("%v: %d of 60 are reviewed, want %d", err, got, want)
 	}

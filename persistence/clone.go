@@ -11,6 +11,8 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
+	"dialler/persistence/table"
 )
 
 // A clone is made by the database alone, in one transaction over one snapshot:
@@ -27,14 +29,17 @@ import (
 // has read the whole list for each contact.
 const cloneContacts = `WITH pair AS MATERIALIZED (
 		SELECT c.id AS original, (lpad(to_hex((extract(epoch FROM $4::timestamptz) * 1000)::bigint), 12, '0')
-				|| lpad(to_hex(c.position % 4294967296), 8, '0') || right(replace(gen_random_uuid()::text, '-', ''), 12))::uuid AS copy,
+				|| lpad(to_hex(c.position % 4294967296), 8, '0') || right(replace(gen_random_uuid()::text, '-', ''),
+					12))::uuid AS copy,
 			c.number, c.position, c.source, c.reason, c.state = 'excluded' OR c.exclude_after_call AS excluded
 		FROM contacts c WHERE c.campaign_id = $1 AND NOT starts_with(c.number, '` + engine.ErasedPrefix + `')
 	), copied AS (
-		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, reason, max, due_at, due_class, due_pass,
+		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, reason, max, due_at,
+			due_class, due_pass,
 			created_at, updated_at, version)
 		SELECT copy, $2, number, position, source, 1, CASE WHEN excluded THEN 'excluded' ELSE 'pending' END,
-			CASE WHEN excluded THEN reason ELSE '' END, $3, CASE WHEN excluded THEN NULL ELSE $4::timestamptz END, 2, 1, $4, $4, 1
+			CASE WHEN excluded THEN reason ELSE '' END, $3,
+			CASE WHEN excluded THEN NULL ELSE $4::timestamptz END, 2, 1, $4, $4, 1
 		FROM pair ORDER BY position
 	)
 	INSERT INTO contact_variables (contact_id, hash, variables)
@@ -50,13 +55,14 @@ const cloneExclusions = `INSERT INTO exclusions (campaign_id, number, match, rea
 // pending with no attempts, the excluded stay so. It is recorded on both; on
 // the original beside its sequence, which is its run's alone.
 // ErrCampaignNotFound when there is none.
-func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine.CampaignID, now time.Time) (campaign.Campaign, error) {
+func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine.CampaignID,
+	now time.Time) (campaign.Campaign, error) {
 	var draft campaign.Campaign
-	err := s.inTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "campaign not cloned", func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, selectCampaign+"WHERE c.id = $1", string(cmd.Campaign))
-		original, err := pgx.CollectExactlyOneRow(rows, scanCampaign)
+	err := s.db.InTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "campaign not cloned", func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, table.SelectCampaign+"WHERE c.id = $1", string(cmd.Campaign))
+		original, err := pgx.CollectExactlyOneRow(rows, table.ScanCampaign)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return ErrCampaignNotFound
+			return table.ErrCampaignNotFound
 		}
 		if err != nil {
 			return err
@@ -65,10 +71,12 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 		if err := draft.Settings.CheckCopy(); err != nil {
 			return err
 		}
-		if err := execRows(ctx, tx, insertCampaign, campaignColumns, &s.shapes.Load().campaigns, &draft); err != nil {
+		if err := column.Exec(ctx, tx, table.InsertCampaign, table.CampaignColumns, &s.db.Shapes.Load().Campaigns,
+			&draft); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, cloneContacts, string(cmd.Campaign), string(as), draft.Settings.MaxAttempts, now); err != nil {
+		if _, err := tx.Exec(ctx, cloneContacts, string(cmd.Campaign), string(as), draft.Settings.MaxAttempts,
+			now); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, cloneExclusions, string(cmd.Campaign), string(as)); err != nil {
@@ -78,7 +86,7 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 		if err != nil {
 			return err
 		}
-		return s.tell(ctx, tx, events...)
+		return s.db.Tell(ctx, tx, events...)
 	})
 	if err != nil {
 		return campaign.Campaign{}, err
@@ -88,9 +96,11 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 
 // cloneEvents are what the histories of both say of it: the copy's begins with
 // its contacts, so that its fold is its tables.
-func cloneEvents(ctx context.Context, tx pgx.Tx, original, draft *campaign.Campaign, who engine.Who) ([]journal.Event, error) {
+func cloneEvents(ctx context.Context, tx pgx.Tx, original, draft *campaign.Campaign, who engine.Who) ([]journal.Event,
+	error) {
 	var open, excluded int
-	err := tx.QueryRow(ctx, "SELECT count(*) FILTER (WHERE state = 'pending'), count(*) FILTER (WHERE state = 'excluded') FROM contacts WHERE campaign_id = $1",
+	err := tx.QueryRow(ctx, "SELECT count(*) FILTER (WHERE state = 'pending'), count(*) FILTER (WHERE state = "+
+		"'excluded') FROM contacts WHERE campaign_id = $1",
 		string(draft.ID)).Scan(&open, &excluded)
 	if err != nil {
 		return nil, err
@@ -102,7 +112,8 @@ func cloneEvents(ctx context.Context, tx pgx.Tx, original, draft *campaign.Campa
 	most := draft.Settings.MaxAttempts
 	fresh, out := contact.Fresh(most), contact.Facts{State: contact.Excluded, Max: most}
 	return []journal.Event{
-		{Campaign: original.ID, Run: original.Run, At: at, Type: journal.CampaignCloned, Version: 1, Data: journal.Data{Who: &who, Campaign: draft.ID}},
+		{Campaign: original.ID, Run: original.Run, At: at, Type: journal.CampaignCloned, Version: 1,
+			Data: journal.Data{Who: &who, Campaign: draft.ID}},
 		own(1, journal.CampaignCreated, journal.Data{Who: &who, Campaign: original.ID}),
 		own(2, journal.ContactsAdded, journal.Data{After: &fresh, Count: open}),
 		own(3, journal.ContactsAdded, journal.Data{After: &out, Count: excluded}),

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"dialler/bench/commit"
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -69,13 +68,13 @@ func benchmarkCalls(b *testing.B, size int, told bool) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	calls := make([]commit.Call, b.N)
+	calls := make([]storetest.Call, b.N)
 	for i := range calls {
-		calls[i] = commit.Call{Contact: rows[i], Epoch: c.Epoch}
+		calls[i] = storetest.Call{Contact: rows[i], Epoch: c.Epoch}
 	}
 	if told {
 		e := webhook.Endpoint{ID: "whk_bench", URL: "https://crm.example.org/", Active: true}
-		if err := store.CreateWebhook(ctx, e, hookSecret, engine.System); err != nil {
+		if err := store.Endpoints.CreateWebhook(ctx, e, hookSecret, engine.System); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -102,8 +101,8 @@ func benchmarkCalls(b *testing.B, size int, told bool) {
 	}
 	// A window of calls in flight, so that a group has every step in it and no
 	// call twice.
-	for at := 0; at < len(calls)+commit.Steps*size; at++ {
-		for step := range commit.Steps {
+	for at := 0; at < len(calls)+storetest.CallSteps*size; at++ {
+		for step := range storetest.CallSteps {
 			if i := at - step*size; i >= 0 && i < len(calls) {
 				seq++
 				group = append(group, calls[i].Write(step, seq, now))
@@ -128,7 +127,7 @@ func benchmarkCalls(b *testing.B, size int, told bool) {
 	}
 	client, server = cpuSelf(), cpuOf(reader)
 	for more := true; more; {
-		f, err := store.FollowEvents(ctx)
+		f, err := store.Endpoints.FollowEvents(ctx)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -139,7 +138,7 @@ func benchmarkCalls(b *testing.B, size int, told bool) {
 }
 
 func benchID(now time.Time, i int) string {
-	return fmt.Sprintf("%012x%s", now.UnixMilli()+int64(i), commit.RandomID()[:20])
+	return fmt.Sprintf("%012x%s", now.UnixMilli()+int64(i), storetest.RandomID()[:20])
 }
 
 // backend is the server process of the one writing connection.

@@ -20,7 +20,7 @@
 // a lock that taking ownership (AcquireCampaign) waits for.
 //
 // An identity has one owner an epoch, judged by this server's clock and by
-// nothing else; that a node is gone is never undone (owners.go, claims.go).
+// nothing else; that a node is gone is never undone (package nodes).
 //
 // Everything in a Write may come again, also late and after newer ones:
 // contacts go by version; attempts and legs never go back and an ended one
@@ -29,7 +29,7 @@
 // (attempt, type, leg, time); an intent of an ended attempt holds nothing.
 //
 // The rows of an import become contacts in one transaction, or not at all; it
-// locks nothing that a Commit needs but their numbers (activation.go).
+// locks nothing that a Commit needs but their numbers (package imports).
 //
 // The order of a campaign's events is the sequence that its run gave, never an
 // identity column: commits reorder.
@@ -38,7 +38,7 @@
 // line of this package.
 //
 // The order of a chain of events is that of the locks on its head; whatever writes
-// events ends with chain.go's statement, and nothing of its transaction comes after.
+// events ends with the statement of table/chain.go, and nothing of its transaction comes after.
 //
 // # Who owns what
 //
@@ -47,31 +47,12 @@
 // changes it last; each change leaves an event of no campaign with who did it.
 // migrations owns the schema, private the server process, storetest the tests.
 //
+// Store joins the packages below and has itself what the tree asks beside: campaigns,
+// attempts, suppressions, pacing. What the tree does not need is in fields of its own
+// (Accounts, Recordings, Endpoints, Records, Lists). No package below imports this one.
+//
 // # A field more
 //
-// Each stored struct has one list of columns: contact_columns.go,
-// attempt_columns.go (attempts and legs), campaign_columns.go,
-// event_columns.go. A new field is a line there and an ALTER TABLE in a new
+// Each stored struct has one list of columns in package table. A new field is a line there and an ALTER TABLE in a new
 // migration; storetest fails while a field of a struct has no column.
-//
-// # How Commit works
-//
-// Two round trips. The first asks all that the database may refuse (epochs,
-// suppression, holds, replies) and which contacts' variables changed. When
-// something is refused the transaction is rolled back and begins again without
-// it. The second sends the rows, one statement a table with all rows in one
-// array of the table's row type, and COMMIT. All statements are prepared, rows
-// are encoded straight from the structs, and locks that groups may share are
-// taken in one order. A write that the server can never take (a broken
-// constraint) makes its group commit one by one, so that it is refused alone.
-//
-// Contacts are updated several times a call and are therefore narrow; their
-// variables stand in a table of their own and are sent only when their hash
-// changed. No index of attempts knows a column that changes while the call
-// lives, so that updates stay on their page (HOT).
-//
-// Measured (BenchmarkCalls: PostgreSQL 15, the five writes and five events of
-// an answered call, one writer, shared 2-core machine): server 0.27 ms of CPU a
-// call with groups of 10 writes, 0.17 ms with 50 and more; client 0.12 and
-// 0.06 ms. A commit of a single write costs the server about 0.25 ms.
 package persistence

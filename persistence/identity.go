@@ -54,8 +54,10 @@ type LastUse struct {
 
 // wasRestored is the error of a database that was restored.
 func wasRestored(at time.Time) error {
-	return engine.Conflict("database_restored", "this database was restored from a backup, or moved; what it holds ends at "+
-		at.UTC().Format(time.RFC3339)+". Suppressions, exclusions and calls since then are lost, so that nobody is dialled. "+
+	return engine.Conflict("database_restored", "this database was restored from a backup, or moved; what it holds "+
+		"ends at "+
+		at.UTC().Format(time.RFC3339)+". Suppressions, exclusions and calls since then are lost, so that nobody is "+
+		"dialled. "+
 		"Bring them back (see docs/upgrade.md), or accept that with: dialler db accept-restore")
 }
 
@@ -66,7 +68,8 @@ func readIdentity(ctx context.Context, q interface {
 }) (i identity, err error) {
 	err = q.QueryRow(ctx, `SELECT (SELECT system_identifier FROM pg_control_system()),
 		(SELECT oid::bigint FROM pg_database WHERE datname = current_database()), current_schema(),
-		CASE WHEN NOT pg_is_in_recovery() AND has_function_privilege('pg_walfile_name(pg_lsn)', 'EXECUTE') AND has_function_privilege('pg_current_wal_lsn()', 'EXECUTE')
+		CASE WHEN NOT pg_is_in_recovery() AND has_function_privilege('pg_walfile_name(pg_lsn)', 'EXECUTE')
+			AND has_function_privilege('pg_current_wal_lsn()', 'EXECUTE')
 			THEN ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer ELSE 0 END,
 		clock_timestamp(), pg_current_xact_id()::xid::text::bigint`).
 		Scan(&i.System, &i.Database, &i.schema, &i.Timeline, &i.At, &i.Transaction)
@@ -91,7 +94,8 @@ func (known identity) same(now identity) bool {
 func storedIdentity(ctx context.Context, tx pgx.Tx) (i identity, ok bool, err error) {
 	var raw []byte
 	var writer int64
-	err = tx.QueryRow(ctx, "SELECT value, xmin::text::bigint FROM settings WHERE name = $1 FOR UPDATE", identityName).Scan(&raw, &writer)
+	err = tx.QueryRow(ctx, "SELECT value, xmin::text::bigint FROM settings WHERE name = $1 FOR UPDATE",
+		identityName).Scan(&raw, &writer)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return i, false, nil
 	}
@@ -105,7 +109,8 @@ func storedIdentity(ctx context.Context, tx pgx.Tx) (i identity, ok bool, err er
 // keepIdentity writes the note. Its transaction must have no savepoint: a row
 // that is written behind one has the subtransaction in xmin.
 func keepIdentity(ctx context.Context, tx pgx.Tx, i identity) error {
-	_, err := tx.Exec(ctx, "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value", identityName, i)
+	_, err := tx.Exec(ctx, "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE "+
+		"SET value = excluded.value", identityName, i)
 	return err
 }
 
@@ -113,7 +118,7 @@ func keepIdentity(ctx context.Context, tx pgx.Tx, i identity) error {
 // is a restored one that nobody has accepted yet. last is what it gave before,
 // to this process or to the one before it on the same data folder.
 func (s *Store) InUse(ctx context.Context, last LastUse) (use LastUse, err error) {
-	err = s.inTx(ctx, "use of the database not noted", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "use of the database not noted", func(tx pgx.Tx) error {
 		known, ok, err := storedIdentity(ctx, tx)
 		if err != nil {
 			return err
@@ -138,7 +143,7 @@ func (s *Store) InUse(ctx context.Context, last LastUse) (use LastUse, err error
 // said so. false when the database bears no mark of a restore; a note in a data
 // folder may still tell of one, and is answered by it too.
 func (s *Store) AcceptRestore(ctx context.Context, who engine.Who) (was bool, err error) {
-	err = s.inTx(ctx, "the restored database not accepted", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "the restored database not accepted", func(tx pgx.Tx) error {
 		known, ok, err := storedIdentity(ctx, tx)
 		if err != nil {
 			return err
@@ -151,7 +156,7 @@ func (s *Store) AcceptRestore(ctx context.Context, who engine.Who) (was bool, er
 		if err := keepIdentity(ctx, tx, now); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, journal.RestoreAccepted, known.At.UTC().Format(time.RFC3339), who)
+		return s.db.Note(ctx, tx, journal.RestoreAccepted, known.At.UTC().Format(time.RFC3339), who)
 	})
 	return was, err
 }

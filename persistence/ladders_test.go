@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/persistence"
+	"dialler/persistence/history"
 	"dialler/persistence/storetest"
 )
 
@@ -22,11 +23,11 @@ func TestLaddersAreKeptForTwoWeeks(t *testing.T) {
 		{Attempt: b, Leg: "leg-3", At: now.Add(-13 * 24 * time.Hour), Messages: nil},
 	}
 	for range 2 { // said twice
-		if err := s.SaveLadders(t.Context(), ladders); err != nil {
+		if err := s.Lists.SaveLadders(t.Context(), ladders); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := s.Ladder(t.Context(), a)
+	got, err := s.Lists.Ladder(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestLaddersAreKeptForTwoWeeks(t *testing.T) {
 		at   time.Time
 		want int
 	}{{now, 3}, {now.Add(24*time.Hour - time.Minute), 3}, {now.Add(24 * time.Hour), 2}, {now.Add(15 * 24 * time.Hour), 0}} {
-		if _, err := s.Retain(t.Context(), c.at, persistence.Keep{Ladders: 14 * 24 * time.Hour}); err != nil {
+		if _, err := s.Records.Retain(t.Context(), c.at, history.Keep{Ladders: 14 * 24 * time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		if n := kept(); n != c.want {

@@ -16,26 +16,33 @@ import (
 // take back is none yet; at is when that was
 // known. The times that the index does not know are compared row by row: the
 // ledgers are read once in the life of a campaign's actors.
-const answers = `FROM (SELECT a.served_at IS NOT NULL AND (a.revisable_until IS NULL OR NOT a.live) AS served, x.abandoned, x.abandoned AND x.cause = 'capacity_loss' AS lost,
+const answers = `FROM (SELECT a.served_at IS NOT NULL AND (a.revisable_until IS NULL
+	OR NOT a.live) AS served, x.abandoned, x.abandoned AND x.cause = 'capacity_loss' AS lost,
 			NOT x.abandoned AND a.served_at IS NULL AND a.verdict IN ('machine', 'fax', 'sit') AS machine,
-			CASE WHEN a.served_at IS NOT NULL THEN coalesce(least(a.revisable_until, a.ended_at), a.served_at) WHEN NOT x.abandoned THEN a.verdict_at
+			CASE WHEN a.served_at IS NOT NULL THEN coalesce(least(a.revisable_until, a.ended_at), a.served_at)
+				WHEN NOT x.abandoned THEN a.verdict_at
 				WHEN a.live THEN (a.ending->>'at')::timestamptz ELSE a.ended_at END AS at
-		FROM attempts a, LATERAL (SELECT a.served_at IS NULL AND CASE WHEN a.live THEN a.ending->>'outcome' ELSE a.outcome END = 'abandoned' AS abandoned,
+		FROM attempts a, LATERAL (SELECT a.served_at IS NULL AND CASE WHEN a.live THEN a.ending->>'outcome'
+		ELSE a.outcome END = 'abandoned' AS abandoned,
 			CASE WHEN a.live THEN a.ending->>'cause' ELSE a.cause END AS cause) x
 		WHERE a.campaign_id = $1 AND a.answered_at IS NOT NULL) a WHERE a.at >= $2`
 
-const countAnswers = `count(*) FILTER (WHERE served OR abandoned), count(*) FILTER (WHERE abandoned), count(*) FILTER (WHERE machine), count(*) FILTER (WHERE lost) `
+const countAnswers = `count(*) FILTER (WHERE served OR abandoned), count(*) FILTER (WHERE abandoned),
+	count(*) FILTER (WHERE machine), count(*) FILTER (WHERE lost) `
 
 // AbandonLedger counts the campaign's live answers (served and abandoned), the
 // abandoned among them, and the machines since a time, in all its runs.
 func (s *Store) AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (c pacing.Counts, err error) {
-	err = s.read.QueryRow(ctx, "SELECT "+countAnswers+answers, string(id), since).Scan(&c.Live, &c.Abandoned, &c.Machines, &c.CapacityLoss)
-	return c, s.wrap("abandons not counted", err)
+	err = s.db.Read.QueryRow(ctx, "SELECT "+countAnswers+answers, string(id), since).Scan(&c.Live, &c.Abandoned,
+		&c.Machines, &c.CapacityLoss)
+	return c, s.db.Wrap("abandons not counted", err)
 }
 
 // AbandonHours gives the same by the hour of UTC (pacing.HourOf).
-func (s *Store) AbandonHours(ctx context.Context, id engine.CampaignID, since time.Time) (map[int64]pacing.Counts, error) {
-	rows, _ := s.read.Query(ctx, "SELECT floor(extract(epoch FROM at) / 3600)::bigint, "+countAnswers+answers+" GROUP BY 1", string(id), since)
+func (s *Store) AbandonHours(ctx context.Context, id engine.CampaignID, since time.Time) (map[int64]pacing.Counts,
+	error) {
+	rows, _ := s.db.Read.Query(ctx, "SELECT floor(extract(epoch FROM at) / 3600)::bigint, "+countAnswers+answers+" "+
+		"GROUP BY 1", string(id), since)
 	hours := map[int64]pacing.Counts{}
 	var hour int64
 	var c pacing.Counts
@@ -43,5 +50,5 @@ func (s *Store) AbandonHours(ctx context.Context, id engine.CampaignID, since ti
 		hours[hour] = c
 		return nil
 	})
-	return hours, s.wrap("abandons not counted", err)
+	return hours, s.db.Wrap("abandons not counted", err)
 }

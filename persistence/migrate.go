@@ -15,40 +15,44 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+
+	"dialler/persistence/failure"
+	"dialler/persistence/pool"
 )
 
 // migrate brings the schema up to date. Of several processes that start at
 // the same time one does the work; the others wait at the lock and find it
 // done. The lock is of the schema, not of the server.
-func migrate(ctx context.Context, url string, cfg Config) error {
+func migrate(ctx context.Context, url string, cfg pool.Config) error {
 	cc, err := pgx.ParseConfig(url)
 	if err != nil {
-		return badURL(err)
+		return failure.BadURL(err)
 	}
-	configure(cc, cfg)
+	pool.Configure(cc, cfg)
 	// Those of tables are not: every writer that comes later would wait as well.
-	cc.RuntimeParams["lock_timeout"] = lockPatience
+	cc.RuntimeParams["lock_timeout"] = pool.LockPatience
 	db := stdlib.OpenDB(*cc)
 	defer func() { _ = db.Close() }()
 	db.SetMaxOpenConns(2)
 
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return failure(awayCode, "no connection to the database; is it running, and is DATABASE_URL right?", err)
+		return failure.New(failure.AwayCode, "no connection to the database; is it running, and is DATABASE_URL "+
+			"right?", err)
 	}
 	defer func() { _ = conn.Close() }()
 	// The lock of schema changes is waited for as long as it takes.
 	if _, err := conn.ExecContext(ctx, "SET lock_timeout = 0"); err != nil {
-		return failure("migration_failed", "the lock for schema changes was not given", err)
+		return failure.New("migration_failed", "the lock for schema changes was not given", err)
 	}
 	const lock = "SELECT pg_advisory_lock(hashtext('dialler.migrations'), hashtext(current_schema()))"
 	if _, err := conn.ExecContext(ctx, lock); err != nil {
-		return failure("migration_failed", "the lock for schema changes was not given", err)
+		return failure.New("migration_failed", "the lock for schema changes was not given", err)
 	}
 	// The session's end gives the lock back, also when this process dies.
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.Migrations, goose.WithVerbose(false))
 	if err != nil {
-		return failure("migration_failed", "the schema changes cannot be read", err)
+		return failure.New("migration_failed", "the schema changes cannot be read", err)
 	}
 	for try := 1; ; try++ {
 		var done []*goose.MigrationResult
@@ -63,16 +67,18 @@ func migrate(ctx context.Context, url string, cfg Config) error {
 		for _, r := range done {
 			cfg.Log.Info().Str("migration", fmt.Sprint(r.Source.Version)).Dur("took", r.Duration).Msg("schema changed")
 		}
-		if state, _ := sqlState(err); state == "55P03" && try < migrationTries && sleep(ctx, time.Second) {
+		if state, _ := failure.SQLState(err); state == "55P03" && try < migrationTries && pool.Sleep(ctx, time.Second) {
 			continue
 		}
 		if err != nil {
-			return failure("migration_failed", "the schema could not be brought up to date; nothing was dialled", err)
+			return failure.New("migration_failed", "the schema could not be brought up to date; nothing was dialled",
+				err)
 		}
 		break
 	}
 	if err := migrateJobs(ctx, url, cfg); err != nil {
-		return failure("migration_failed", "the tables of jobs could not be brought up to date; nothing was dialled", err)
+		return failure.New("migration_failed", "the tables of jobs could not be brought up to date; nothing was "+
+			"dialled", err)
 	}
 	return nil
 }
@@ -84,7 +90,8 @@ func migrate(ctx context.Context, url string, cfg Config) error {
 func dropUnfinished(ctx context.Context, db *sql.DB) error {
 	rows, err := db.QueryContext(ctx, `SELECT format('%I.%I', n.nspname, c.relname) FROM pg_index i
 		JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-		WHERE NOT i.indisvalid AND c.relkind = 'i' AND n.nspname = current_schema() AND c.relname !~ '_cc(new|old)[0-9]*$'
+		WHERE NOT i.indisvalid AND c.relkind = 'i' AND n.nspname = current_schema()
+		AND c.relname !~ '_cc(new|old)[0-9]*$'
 			AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)`)
 	if err != nil {
 		return err
@@ -112,19 +119,20 @@ func dropUnfinished(ctx context.Context, db *sql.DB) error {
 
 // migrateJobs brings River's tables up to date, by its own steps, each in a
 // transaction.
-func migrateJobs(ctx context.Context, url string, cfg Config) error {
+func migrateJobs(ctx context.Context, url string, cfg pool.Config) error {
 	pc, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return badURL(err)
+		return failure.BadURL(err)
 	}
 	pc.MaxConns = 1
-	configure(pc.ConnConfig, cfg)
+	pool.Configure(pc.ConnConfig, cfg)
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	m, err := rivermigrate.New(riverpgxv5.New(pool),
+		&rivermigrate.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		return err
 	}
@@ -136,21 +144,10 @@ func migrateJobs(ctx context.Context, url string, cfg Config) error {
 // in vain: for as many seconds.
 const migrationTries = 120
 
-// sleep waits; false when ctx ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
 // Maintain makes the event partitions of the coming months and drops what has
 // served its time: replies older than a day, number holds long expired, sessions
-// that are over, imports that nobody will finish, nodes that left a month ago. Open calls it; a process that runs for long
+// that are over, imports that nobody will finish, nodes that left a month ago. Open calls it; a process that runs for
+// long
 // calls it once in a while. What is kept for days or years is Retain's.
 func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if err := s.makePartitions(ctx, now); err != nil {
@@ -159,28 +156,29 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if _, err := s.PurgeReplies(ctx, now); err != nil {
 		return err
 	}
-	if err := s.purgeSessions(ctx, now); err != nil {
+	if err := s.Accounts.PurgeSessions(ctx, now); err != nil {
 		return err
 	}
 	if _, err := s.CloseOrphanedImports(ctx, now); err != nil {
 		return err
 	}
-	if _, err := s.read.Exec(ctx, "DELETE FROM suppressions WHERE until <= $1", now); err != nil {
-		return s.wrap("suppressions that ran out not dropped", err)
+	if _, err := s.db.Read.Exec(ctx, "DELETE FROM suppressions WHERE until <= $1", now); err != nil {
+		return s.db.Wrap("suppressions that ran out not dropped", err)
 	}
 	if err := s.closeUnwatchedLegs(ctx, now); err != nil {
 		return err
 	}
-	if err := s.purgeWebhooks(ctx, now); err != nil {
+	if err := s.Endpoints.PurgeWebhooks(ctx, now); err != nil {
 		return err
 	}
 	// Calls name the node they were placed on for longer than anybody asks.
-	if _, err := s.read.Exec(ctx, `DELETE FROM nodes n WHERE coalesce(left_at, expires_at) < clock_timestamp() - interval '30 days'
+	if _, err := s.db.Read.Exec(ctx, `DELETE FROM nodes n WHERE coalesce(left_at,
+		expires_at) < clock_timestamp() - interval '30 days'
 		AND NOT EXISTS (SELECT FROM owners w WHERE w.incarnation = n.incarnation)`); err != nil {
-		return s.wrap("nodes of long ago not dropped", err)
+		return s.db.Wrap("nodes of long ago not dropped", err)
 	}
-	_, err := s.read.Exec(ctx, "DELETE FROM number_holds WHERE hold_until < now() - interval '1 hour'")
-	return s.wrap("expired number holds not dropped", err)
+	_, err := s.db.Read.Exec(ctx, "DELETE FROM number_holds WHERE hold_until < now() - interval '1 hour'")
+	return s.db.Wrap("expired number holds not dropped", err)
 }
 
 // unwatchedSince is how far back legs that nobody watches are looked for whose
@@ -194,19 +192,17 @@ func (s *Store) closeUnwatchedLegs(ctx context.Context, now time.Time) error {
 	// Identifiers of attempts begin with their time, in milliseconds.
 	from := fmt.Sprintf("%012x%020x", now.Add(-unwatchedSince).UnixMilli(), 0)
 	// Of a hold that has ended the row is still there, however long it was.
-	if _, err := s.read.Exec(ctx, `UPDATE legs l SET ended_at = $1 FROM attempts a, number_holds h
-		WHERE h.hold_until <= now() AND a.id = h.attempt_id AND NOT a.live AND l.attempt_id = a.id AND l.ended_at IS NULL`, now); err != nil {
-		return s.wrap("legs that nobody watches not closed", err)
+	if _, err := s.db.Read.Exec(ctx, `UPDATE legs l SET ended_at = $1 FROM attempts a, number_holds h
+		WHERE h.hold_until <= now() AND a.id = h.attempt_id AND NOT a.live AND l.attempt_id = a.id
+		AND l.ended_at IS NULL`, now); err != nil {
+		return s.db.Wrap("legs that nobody watches not closed", err)
 	}
-	_, err := s.read.Exec(ctx, `UPDATE legs l SET ended_at = $2 FROM attempts a
+	_, err := s.db.Read.Exec(ctx, `UPDATE legs l SET ended_at = $2 FROM attempts a
 		WHERE l.attempt_id >= $1::uuid AND l.ended_at IS NULL AND a.id = l.attempt_id AND NOT a.live
-			AND NOT EXISTS (SELECT FROM number_holds h WHERE h.attempt_id = l.attempt_id AND (h.hold_until IS NULL OR h.hold_until > now()))`, from, now)
-	return s.wrap("legs that nobody watches not closed", err)
+			AND NOT EXISTS (SELECT FROM number_holds h WHERE h.attempt_id = l.attempt_id AND (h.hold_until IS NULL
+			OR h.hold_until > now()))`, from, now)
+	return s.db.Wrap("legs that nobody watches not closed", err)
 }
-
-// lockPatience is how long a change of the schema waits for its locks: as long
-// writers that come after it wait too.
-const lockPatience = "1s"
 
 // eventMonths is how many months ahead partitions are made.
 const eventMonths = 3
@@ -223,37 +219,26 @@ func (s *Store) makePartitions(ctx context.Context, now time.Time) error {
 		from := first.AddDate(0, i, 0)
 		name := eventPartition(from)
 		var there bool
-		if err := s.read.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", name).Scan(&there); err != nil {
-			return s.wrap("event partitions not read", err)
+		if err := s.db.Read.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", name).Scan(&there); err != nil {
+			return s.db.Wrap("event partitions not read", err)
 		}
 		if there {
 			continue
 		}
-		err := s.changeSchema(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF events FOR VALUES FROM ('%s') TO ('%s')",
+		err := s.db.ChangeSchema(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF events FOR VALUES "+
+			"FROM ('%s') TO ('%s')",
 			pgx.Identifier{name}.Sanitize(), from.Format(time.RFC3339), from.AddDate(0, 1, 0).Format(time.RFC3339)))
-		switch state, _ := sqlState(err); state {
+		switch state, _ := failure.SQLState(err); state {
 		case "42P07", "23505": // another process was faster
 		case "23514": // events of that month are in the default partition already
-			s.cfg.Log.Warn().Str("partition", name).Msg("events of this month stay in the default partition")
+			s.db.Config.Log.Warn().Str("partition", name).Msg("events of this month stay in the default partition")
 		case "55P03": // somebody is busy with the table; it is not needed yet
-			s.cfg.Log.Warn().Str("partition", name).Msg("a partition is not made yet; it is tried again")
+			s.db.Config.Log.Warn().Str("partition", name).Msg("a partition is not made yet; it is tried again")
 		default:
 			if err != nil {
-				return s.wrap("event partition not made", err)
+				return s.db.Wrap("event partition not made", err)
 			}
 		}
 	}
 	return nil
-}
-
-// changeSchema runs one statement that takes tables' locks, in a transaction of
-// its own; 55P03 when it did not get them in time.
-func (s *Store) changeSchema(ctx context.Context, sql string) error {
-	return pgx.BeginFunc(ctx, s.read, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '"+lockPatience+"'"); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, sql)
-		return err
-	})
 }

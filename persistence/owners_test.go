@@ -11,6 +11,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/persistence"
+	"dialler/persistence/nodes"
 	"dialler/persistence/storetest"
 )
 
@@ -38,7 +39,7 @@ func TestWhatANodeWroteIntoItsViaIsKept(t *testing.T) {
 
 // claimed are two nodes, the first of which owns an identity and has had no
 // lease for longer than the margin, and a connection of the test's own.
-func claimed(t *testing.T) (o *persistence.Owners, first, second ownership.Node, id ownership.Identity, c *pgx.Conn) {
+func claimed(t *testing.T) (o *nodes.Owners, first, second ownership.Node, id ownership.Identity, c *pgx.Conn) {
 	t.Helper()
 	url := storetest.URL(t)
 	o, err := storetest.OpenAt(t, url, persistence.Config{}).Owners(t.Context())
@@ -65,7 +66,7 @@ func claimed(t *testing.T) (o *persistence.Owners, first, second ownership.Node,
 
 // blocked begins a claim that has to wait for what tx holds, lets tx go once it
 // does, and gives what the claim came to.
-func blocked(t *testing.T, o *persistence.Owners, id ownership.Identity, by ownership.Node, tx pgx.Tx) ownership.Owner {
+func blocked(t *testing.T, o *nodes.Owners, id ownership.Identity, by ownership.Node, tx pgx.Tx) ownership.Owner {
 	t.Helper()
 	type answer struct {
 		w   ownership.Owner

@@ -12,20 +12,21 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/ownership"
 	"dialler/persistence"
+	"dialler/persistence/nodes"
 	"dialler/persistence/storetest"
 )
 
-func attend(t *testing.T, url, life string, cluster bool) (*persistence.Presence, error) {
+func attend(t *testing.T, url, life string, cluster bool) (*nodes.Presence, error) {
 	t.Helper()
 	me := ownership.Presence{Life: life, Name: "node-" + life, Host: "host-" + life, PID: 4711, Since: time.Now(), Cluster: cluster}
-	p, err := persistence.Attend(t.Context(), url, persistence.Config{}, me)
+	p, err := nodes.Attend(t.Context(), url, persistence.Config{}, me)
 	if err == nil {
 		t.Cleanup(p.Close)
 	}
 	return p, err
 }
 
-func attended(t *testing.T, url, life string, cluster bool) *persistence.Presence {
+func attended(t *testing.T, url, life string, cluster bool) *nodes.Presence {
 	t.Helper()
 	p, err := attend(t, url, life, cluster)
 	if err != nil {
@@ -56,7 +57,7 @@ func TestOneProcessServesADatabaseOrAllOfThemAreACluster(t *testing.T) {
 	}
 	a.Close()
 	b, c := attended(t, url, "b", true), attended(t, url, "c", true)
-	for _, p := range []*persistence.Presence{b, c} {
+	for _, p := range []*nodes.Presence{b, c} {
 		if err := p.Record(t.Context()); err != nil {
 			t.Fatal(err)
 		}

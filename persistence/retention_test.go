@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"dialler/bench/commit"
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/seal"
 	"dialler/engine/tally"
 	"dialler/persistence"
+	"dialler/persistence/history"
 	"dialler/persistence/storetest"
 )
 
@@ -48,7 +48,7 @@ func (w *caller) counters() campaign.Counters {
 
 func (w *caller) audited(when string) {
 	w.t.Helper()
-	a, err := w.store.Audit(w.t.Context(), w.c.ID, keeper.Public())
+	a, err := w.store.Records.Audit(w.t.Context(), w.c.ID, keeper.Public())
 	if err != nil || len(a.Runs) != 1 || a.Wrong() > 0 {
 		w.t.Errorf("audit of %s %s: %+v, %v", w.c.ID, when, a, err)
 	}
@@ -78,7 +78,7 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 	for _, at := range []time.Time{past, now} {
 		if _, err := s.Commit(ctx, []journal.Write{{Events: []journal.Event{
 			{At: at, Type: journal.SuppressionAdded, Version: 1, Data: journal.Data{Who: &engine.System, Count: 1}},
-			{At: at, Type: journal.AttemptEnded, Version: 1, Attempt: engine.AttemptID(commit.RandomID())}}}}); err != nil {
+			{At: at, Type: journal.AttemptEnded, Version: 1, Attempt: engine.AttemptID(storetest.RandomID())}}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,10 +96,10 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 		}
 		return n
 	}
-	keep := persistence.Keep{Attempts: 100 * day, Events: 100 * day, Ladders: 14 * day, Key: &keeper}
+	keep := history.Keep{Attempts: 100 * day, Events: 100 * day, Ladders: 14 * day, Key: &keeper}
 	retain := func(attempts int, partitions ...string) {
 		t.Helper()
-		d, err := s.Retain(ctx, now, keep)
+		d, err := s.Records.Retain(ctx, now, keep)
 		if err != nil || d.Attempts != attempts || !slices.Equal(d.Partitions, partitions) {
 			t.Errorf("dropped %+v, want %d attempts and %v: %v", d, attempts, partitions, err)
 		}
@@ -109,11 +109,11 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 			}
 			w.audited("after")
 		}
-		if a, err := s.AuditLoose(ctx, keeper.Public()); err != nil || a.Wrong() > 0 {
+		if a, err := s.Records.AuditLoose(ctx, keeper.Public()); err != nil || a.Wrong() > 0 {
 			t.Errorf("audit of what belongs to no campaign: %+v, %v", a, err)
 		}
 	}
-	if d, err := s.Retain(ctx, now, persistence.Keep{}); err != nil || d.Attempts+d.Runs+d.Ladders+len(d.Partitions) > 0 {
+	if d, err := s.Records.Retain(ctx, now, history.Keep{}); err != nil || d.Attempts+d.Runs+d.Ladders+len(d.Partitions) > 0 {
 		t.Errorf("what is kept for ever is dropped: %+v, %v", d, err)
 	}
 	month := "events_" + past.Format("200601")
@@ -165,15 +165,15 @@ func TestATamperedCheckpointIsFoundAndNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Commit(ctx, []journal.Write{{Events: []journal.Event{
-		{At: past, Type: journal.AttemptEnded, Version: 1, Attempt: engine.AttemptID(commit.RandomID())}}}}); err != nil {
+		{At: past, Type: journal.AttemptEnded, Version: 1, Attempt: engine.AttemptID(storetest.RandomID())}}}}); err != nil {
 		t.Fatal(err)
 	}
 	w.finish()
-	if _, err := s.Retain(ctx, now, persistence.Keep{Attempts: 100 * day}); engine.ErrorCode(err) != "signing_key_missing" {
+	if _, err := s.Records.Retain(ctx, now, history.Keep{Attempts: 100 * day}); engine.ErrorCode(err) != "signing_key_missing" {
 		t.Errorf("without a key: %v", err)
 	}
-	keep := persistence.Keep{Attempts: 100 * day, Key: &keeper}
-	if d, err := s.Retain(ctx, now, keep); err != nil || d.Attempts != 1 {
+	keep := history.Keep{Attempts: 100 * day, Key: &keeper}
+	if d, err := s.Records.Retain(ctx, now, keep); err != nil || d.Attempts != 1 {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	keep.Events = 100 * day
@@ -184,13 +184,13 @@ func TestATamperedCheckpointIsFoundAndNamed(t *testing.T) {
 		run(t, url, "DELETE FROM run_checkpoints")
 		run(t, url, "INSERT INTO run_checkpoints SELECT * FROM genuine")
 	}
-	findings := func(trusted ...seal.Public) (list []persistence.Finding) {
+	findings := func(trusted ...seal.Public) (list []history.Finding) {
 		t.Helper()
-		a, err := s.Audit(ctx, "cmp_kept", trusted...)
+		a, err := s.Records.Audit(ctx, "cmp_kept", trusted...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		loose, err := s.AuditLoose(ctx, trusted...)
+		loose, err := s.Records.AuditLoose(ctx, trusted...)
 		if err != nil || len(a.Unsigned)+len(loose.Unsigned) > 0 {
 			t.Fatal(a.Unsigned, loose.Unsigned, err)
 		}
@@ -227,8 +227,8 @@ func TestATamperedCheckpointIsFoundAndNamed(t *testing.T) {
 		f("signed_by = repeat('0', 64)"+of, number, "not among those that are trusted")
 		genuine()
 		run(t, url, "UPDATE run_checkpoints SET signature = NULL, signed_by = NULL, at = now() - interval '2 years'"+of)
-		a, err := s.Audit(ctx, engine.CampaignID("cmp_kept"), keeper.Public())
-		loose, err2 := s.AuditLoose(ctx, keeper.Public())
+		a, err := s.Records.Audit(ctx, engine.CampaignID("cmp_kept"), keeper.Public())
+		loose, err2 := s.Records.AuditLoose(ctx, keeper.Public())
 		if got := append(a.Unsigned, loose.Unsigned...); err != nil || err2 != nil || !slices.Equal(got, []int{number}) {
 			t.Errorf("one of before there were signatures: %v %v %v", got, err, err2)
 		}
@@ -240,11 +240,11 @@ func TestATamperedCheckpointIsFoundAndNamed(t *testing.T) {
 	}
 	month := past.Format("200601")
 	run(t, url, "UPDATE run_checkpoints SET counters = counters || '{\"talk_ms\": 1}'")
-	if d, err := s.Retain(ctx, now, keep); err != nil || slices.Contains(d.Partitions, "events_"+month) {
+	if d, err := s.Records.Retain(ctx, now, keep); err != nil || slices.Contains(d.Partitions, "events_"+month) {
 		t.Errorf("the events that a wrong checkpoint would replace: %+v, %v", d, err)
 	}
 	genuine()
-	if d, err := s.Retain(ctx, now, keep); err != nil || !slices.Contains(d.Partitions, "events_"+month) {
+	if d, err := s.Records.Retain(ctx, now, keep); err != nil || !slices.Contains(d.Partitions, "events_"+month) {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	run(t, url, "DROP TABLE genuine")

@@ -11,6 +11,8 @@ import (
 
 	"dialler/engine"
 	"dialler/persistence"
+	"dialler/persistence/sealed"
+	"dialler/persistence/settings"
 	"dialler/persistence/storetest"
 )
 
@@ -23,16 +25,16 @@ func newKey(t *testing.T) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-func keysOf(t *testing.T, text string) *persistence.SecretKeys {
+func keysOf(t *testing.T, text string) *sealed.Keys {
 	t.Helper()
-	k, err := persistence.ParseSecretKeys(text)
+	k, err := sealed.ParseKeys(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return k
 }
 
-func storeWith(t *testing.T, url string, keys *persistence.SecretKeys) *persistence.Store {
+func storeWith(t *testing.T, url string, keys *sealed.Keys) *persistence.Store {
 	t.Helper()
 	s, err := persistence.Open(t.Context(), url, persistence.Config{Log: zerolog.Nop(), Secrets: keys})
 	if err != nil {
@@ -91,7 +93,7 @@ func TestSecretsAreSealedWithTheFirstKeyAndOpenedWithAny(t *testing.T) {
 	if p, b := storedAs(t, url); p != "hunter2" || b != "wonderland" {
 		t.Errorf("without a key: %q, %q", p, b)
 	}
-	if c, err := plain.CheckSecrets(t.Context()); err != nil || c != (persistence.Sealing{Plain: 2}) {
+	if c, err := plain.CheckSecrets(t.Context()); err != nil || c != (settings.Sealing{Plain: 2}) {
 		t.Errorf("%+v %v", c, err)
 	}
 
@@ -120,7 +122,7 @@ func TestSecretsAreSealedWithTheFirstKeyAndOpenedWithAny(t *testing.T) {
 	if p, b := readSecrets(t, both); p != "hunter2" || b != "wonderland" {
 		t.Errorf("after a change of keys: %q, %q", p, b)
 	}
-	if c, err := both.CheckSecrets(t.Context()); err != nil || c != (persistence.Sealing{Old: 2}) {
+	if c, err := both.CheckSecrets(t.Context()); err != nil || c != (settings.Sealing{Old: 2}) {
 		t.Errorf("%+v %v", c, err)
 	}
 	// A secret that stays is not touched; one that is set is sealed anew.
@@ -133,7 +135,7 @@ func TestSecretsAreSealedWithTheFirstKeyAndOpenedWithAny(t *testing.T) {
 	if n, err := both.SealSecrets(t.Context()); n != 2 || err != nil {
 		t.Errorf("%d sealed, %v", n, err)
 	}
-	if c, err := both.CheckSecrets(t.Context()); err != nil || c != (persistence.Sealing{Current: 2}) {
+	if c, err := both.CheckSecrets(t.Context()); err != nil || c != (settings.Sealing{Current: 2}) {
 		t.Errorf("%+v %v", c, err)
 	}
 	if _, err := first.Bots(t.Context()); engine.ErrorCode(err) != "secrets_key_missing" {
@@ -181,7 +183,7 @@ func TestKeysThatCannotBeUsedAreRefusedWithoutNamingThem(t *testing.T) {
 	t.Parallel()
 	good := newKey(t)
 	for _, text := range []string{"", "# only a comment\n", "hunter2", good[:40], good + "\n" + good, strings.Repeat(newKey(t)+"\n", 2)} {
-		_, err := persistence.ParseSecretKeys(text)
+		_, err := sealed.ParseKeys(text)
 		if engine.ErrorCode(err) != "secrets_key_invalid" || strings.Contains(engine.ErrorDetail(err), "hunter2") || strings.Contains(engine.ErrorDetail(err), good[:20]) {
 			t.Errorf("%d bytes: %v", len(text), err)
 		}

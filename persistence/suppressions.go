@@ -9,36 +9,36 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/persistence/pool"
+	"dialler/persistence/table"
 )
-
-func scanSuppression(row pgx.CollectableRow) (x journal.Suppression, err error) {
-	err = row.Scan(&x.Number, &x.Reason, &x.CreatedAt)
-	return x, err
-}
 
 // Suppressed gives those of the numbers that are on the suppression list, as
 // themselves or as an erased person's.
-func (s *Store) Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
+func (s *Store) Suppressed(ctx context.Context,
+	numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
 	if len(numbers) != 1 {
 		return s.suppressedOf(ctx, numbers)
 	}
-	x, ok, err := s.suppressed.of(ctx, numbers[0])
+	x, ok, err := s.suppressed.Of(ctx, numbers[0])
 	if !ok {
 		return map[engine.PhoneNumber]journal.Suppression{}, err
 	}
 	return map[engine.PhoneNumber]journal.Suppression{numbers[0]: x}, err
 }
 
-func (s *Store) suppressedOf(ctx context.Context, numbers []engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
+func (s *Store) suppressedOf(ctx context.Context,
+	numbers []engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
 	known := make(map[engine.PhoneNumber]engine.PhoneNumber, len(numbers))
 	asked := make([]string, 0, 2*len(numbers))
 	for _, n := range numbers {
-		h := s.hashed(n)
+		h := s.db.Hashed(n)
 		known[engine.PhoneNumber(h)] = n
 		asked = append(asked, string(n), h)
 	}
-	rows, _ := s.read.Query(ctx, "SELECT number, reason, created_at FROM suppressions WHERE number = ANY($1::text[])", asked)
-	found, err := pgx.CollectRows(rows, scanSuppression)
+	rows, _ := s.db.Read.Query(ctx, "SELECT number, reason, created_at FROM suppressions "+
+		"WHERE number = ANY($1::text[])", asked)
+	found, err := pgx.CollectRows(rows, table.ScanSuppression)
 	out := make(map[engine.PhoneNumber]journal.Suppression, len(found))
 	for _, x := range found {
 		if n, hashed := known[x.Number]; hashed {
@@ -46,29 +46,33 @@ func (s *Store) suppressedOf(ctx context.Context, numbers []engine.PhoneNumber) 
 		}
 		out[x.Number] = x
 	}
-	return out, s.wrap("suppression list not read", err)
+	return out, s.db.Wrap("suppression list not read", err)
 }
 
 // Suppressions gives one page of the list, newest first, and how many there
 // are: all, or the one of a number.
-func (s *Store) Suppressions(ctx context.Context, n engine.PhoneNumber, page campaign.Page) (list []journal.Suppression, total int, err error) {
+func (s *Store) Suppressions(ctx context.Context, n engine.PhoneNumber,
+	page campaign.Page) (list []journal.Suppression, total int, err error) {
 	const filter = " FROM suppressions WHERE ($1 = '' OR number IN ($1, $2))"
-	hash := s.hashed(n)
-	if err = s.read.QueryRow(ctx, "SELECT count(*)"+filter, n.E164(), hash).Scan(&total); err != nil {
-		return nil, 0, s.wrap("suppression list not counted", err)
+	hash := s.db.Hashed(n)
+	if err = s.db.Read.QueryRow(ctx, "SELECT count(*)"+filter, n.E164(), hash).Scan(&total); err != nil {
+		return nil, 0, s.db.Wrap("suppression list not counted", err)
 	}
-	rows, _ := s.read.Query(ctx, "SELECT number, reason, created_at"+filter+" ORDER BY created_at DESC, number LIMIT $3 OFFSET $4", n.E164(), hash, page.Size, offset(page))
-	list, err = pgx.CollectRows(rows, scanSuppression)
-	return list, total, s.wrap("suppression list not read", err)
+	rows, _ := s.db.Read.Query(ctx, "SELECT number, reason, created_at"+filter+" ORDER BY created_at DESC, number "+
+		"LIMIT $3 OFFSET $4", n.E164(), hash, page.Size, pool.Offset(page))
+	list, err = pgx.CollectRows(rows, table.ScanSuppression)
+	return list, total, s.db.Wrap("suppression list not read", err)
 }
 
 // Suppress puts numbers on the list and says how many were not on it; one that
 // was keeps its reason. The history has one entry for all of them.
-func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (added int, err error) {
+func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (added int,
+	err error) {
 	now := time.Now()
-	err = s.inTx(ctx, "numbers not suppressed", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "numbers not suppressed", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO suppressions (number, reason, created_at)
-			SELECT DISTINCT n, $2, $3::timestamptz FROM unnest($1::text[]) n ON CONFLICT (number) DO NOTHING`, numbers, reason, now)
+			SELECT DISTINCT n, $2, $3::timestamptz FROM unnest($1::text[]) n ON CONFLICT (number) DO NOTHING`, numbers,
+			reason, now)
 		if added = int(tag.RowsAffected()); err != nil || added == 0 {
 			return err
 		}
@@ -76,20 +80,21 @@ func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reas
 		if len(numbers) == 1 {
 			what = numbers[0].String() // masked
 		}
-		e := journal.Event{At: now, Type: journal.SuppressionAdded, Version: 1, Data: journal.Data{Who: &who, Reason: what, Count: added}}
-		return s.tell(ctx, tx, e)
+		e := journal.Event{At: now, Type: journal.SuppressionAdded, Version: 1, Data: journal.Data{Who: &who,
+			Reason: what, Count: added}}
+		return s.db.Tell(ctx, tx, e)
 	})
 	return added, err
 }
 
 // Unsuppress takes a number off the list.
 func (s *Store) Unsuppress(ctx context.Context, n engine.PhoneNumber, who engine.Who) (found bool, err error) {
-	err = s.inTx(ctx, "number not taken off the suppression list", func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, "DELETE FROM suppressions WHERE number IN ($1, $2)", n.E164(), s.hashed(n))
+	err = s.db.InTx(ctx, "number not taken off the suppression list", func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, "DELETE FROM suppressions WHERE number IN ($1, $2)", n.E164(), s.db.Hashed(n))
 		if found = tag.RowsAffected() > 0; err != nil || !found {
 			return err
 		}
-		return s.note(ctx, tx, journal.SuppressionLifted, n.String(), who)
+		return s.db.Note(ctx, tx, journal.SuppressionLifted, n.String(), who)
 	})
 	return found, err
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
-	"dialler/bench/commit"
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -113,7 +112,7 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 	if err != nil || int64(counters.Completed) < written.Load() {
 		t.Errorf("%d of %d calls are stored: %v", counters.Completed, written.Load(), err)
 	}
-	if a, err := old.Audit(t.Context(), w.c.ID); err != nil || len(a.Runs) != 1 || a.Wrong() > 0 {
+	if a, err := old.Records.Audit(t.Context(), w.c.ID); err != nil || len(a.Runs) != 1 || a.Wrong() > 0 {
 		t.Errorf("audit: %+v, %v", a, err)
 	}
 }
@@ -148,7 +147,7 @@ func (w *caller) call() error {
 	ctx := context.Background()
 	w.n++
 	due := w.now
-	k := commit.Call{Epoch: w.c.Epoch, Contact: contact.Contact{ID: engine.ContactID(benchID(w.now, w.n)), Campaign: w.c.ID,
+	k := storetest.Call{Epoch: w.c.Epoch, Contact: contact.Contact{ID: engine.ContactID(benchID(w.now, w.n)), Campaign: w.c.ID,
 		Number: engine.PhoneNumber(fmt.Sprintf("+4915%09d", w.n)), Variables: map[string]string{"n": fmt.Sprint(w.n)}, Position: int64(w.n),
 		Source: "api", Run: 1, State: contact.Pending, Max: 3, DueAt: &due, DueClass: contact.DueFirst, DuePass: 1, CreatedAt: w.now, UpdatedAt: w.now, Version: 1}}
 	facts := k.Contact.Facts()
@@ -156,7 +155,7 @@ func (w *caller) call() error {
 	added := journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, Contacts: []contact.Contact{k.Contact}, Events: []journal.Event{{Campaign: w.c.ID, Seq: w.seq,
 		Run: 1, At: w.now, Type: journal.ContactTriggered, Version: 1, Contact: k.Contact.ID, Data: journal.Data{After: &facts}}}}
 	writes := []journal.Write{added}
-	for step := range commit.Steps {
+	for step := range storetest.CallSteps {
 		w.seq++
 		before := k.Contact.Facts()
 		x := k.Write(step, w.seq, w.now)

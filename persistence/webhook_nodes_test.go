@@ -13,6 +13,7 @@ import (
 	"dialler/engine/webhook"
 	"dialler/persistence"
 	"dialler/persistence/storetest"
+	"dialler/persistence/webhooks"
 )
 
 // Nodes that all follow the history and all deliver send each message of an endpoint
@@ -30,7 +31,7 @@ func TestSeveralNodesDeliverEachMessageOnce(t *testing.T) {
 		stores = append(stores, storetest.OpenAt(t, w.url, persistence.Config{SkipMigrations: true}))
 	}
 	for n, s := range stores {
-		o := s.OpenOutbox(persistence.OutboxConfig{Every: 5e6, PerEndpoint: 2, Log: zerolog.Nop(), Deliver: func(_ context.Context, r *webhook.Request) webhook.Answer {
+		o := s.Endpoints.OpenOutbox(webhooks.OutboxConfig{Every: 5e6, PerEndpoint: 2, Log: zerolog.Nop(), Deliver: func(_ context.Context, r *webhook.Request) webhook.Answer {
 			mu.Lock()
 			defer mu.Unlock()
 			sent[r.URL+" "+r.ID]++

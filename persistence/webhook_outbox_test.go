@@ -8,7 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/journal"
 	"dialler/engine/webhook"
-	"dialler/persistence"
+	"dialler/persistence/webhooks"
 )
 
 func (w *told) requests() []webhook.Request {
@@ -43,7 +43,7 @@ func TestWhatIsToldIsDeliveredSignedAndLogged(t *testing.T) {
 	if r.ID != log[0].Message || r.URL != "https://whk_1.example.org/" || r.Signature != webhook.Sign(r.ID, r.At, r.Body, secret) {
 		t.Errorf("%+v", r)
 	}
-	if e, err := w.Webhook(t.Context(), "whk_1"); err != nil || e.LastDeliveredAt == nil {
+	if e, err := w.Endpoints.Webhook(t.Context(), "whk_1"); err != nil || e.LastDeliveredAt == nil {
 		t.Errorf("%+v %v", e, err)
 	}
 	o.Close()
@@ -57,7 +57,7 @@ func TestAfterARotationBothSecretsSignUntilTheOldOneEnds(t *testing.T) {
 	w := newTold(t)
 	w.endpoint("whk_1")
 	fresh := webhook.WriteSecret([]byte(strings.Repeat("f", webhook.SecretBytes)))
-	if _, err := w.RotateWebhookSecret(t.Context(), "whk_1", fresh, time.Now().Add(time.Hour), engine.System); err != nil {
+	if _, err := w.Endpoints.RotateWebhookSecret(t.Context(), "whk_1", fresh, time.Now().Add(time.Hour), engine.System); err != nil {
 		t.Fatal(err)
 	}
 	w.deliver()
@@ -97,33 +97,33 @@ func TestAnEndpointThatIsGoneIsDisabledAndItsFailuresCanBeReplayed(t *testing.T)
 	w.tell("cmp_1")
 	w.tell("cmp_2")
 	w.follow()
-	w.deliver(func(c *persistence.OutboxConfig) { c.PerEndpoint = 1 })
+	w.deliver(func(c *webhooks.OutboxConfig) { c.PerEndpoint = 1 })
 	log := w.await("whk_gone", "failed", all(2, webhook.Failed))
 	if log[1].Status != 410 || log[0].Problem != webhook.ProblemInactive || log[0].Tries != 0 {
 		t.Errorf("%+v", log)
 	}
 	w.await("whk_good", "delivered", all(2, webhook.Delivered))
-	e, err := w.Webhook(t.Context(), "whk_gone")
+	e, err := w.Endpoints.Webhook(t.Context(), "whk_gone")
 	if err != nil || e.Active || e.Disabled != webhook.DisabledGone || e.DisabledAt == nil {
 		t.Errorf("%+v %v", e, err)
 	}
-	if _, err := w.ReplayFailed(t.Context(), "whk_gone", began, engine.System); engine.ErrorCode(err) != "webhook_inactive" {
+	if _, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", began, engine.System); engine.ErrorCode(err) != "webhook_inactive" {
 		t.Errorf("%v", err)
 	}
-	if _, err := w.ChangeWebhook(t.Context(), "whk_gone", func(e *webhook.Endpoint) { e.URL = "https://moved.example.org/"; e.Enable(true) }, engine.System); err != nil {
+	if _, err := w.Endpoints.ChangeWebhook(t.Context(), "whk_gone", func(e *webhook.Endpoint) { e.URL = "https://moved.example.org/"; e.Enable(true) }, engine.System); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := w.ReplayFailed(t.Context(), "whk_gone", time.Now().Add(time.Minute), engine.System); n != 0 || err != nil {
+	if n, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", time.Now().Add(time.Minute), engine.System); n != 0 || err != nil {
 		t.Errorf("%d %v", n, err)
 	}
-	if n, err := w.ReplayFailed(t.Context(), "whk_gone", began, engine.System); n != 2 || err != nil {
+	if n, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", began, engine.System); n != 2 || err != nil {
 		t.Errorf("%d %v", n, err)
 	}
 	after := w.await("whk_gone", "delivered", all(2, webhook.Delivered))
 	if after[0].Message != log[0].Message || after[1].Message != log[1].Message {
 		t.Error("a replay has another identifier")
 	}
-	if d, err := w.Replay(t.Context(), "whk_gone", after[0].ID, engine.System); err != nil || d.State != webhook.Pending || d.Tries != 0 {
+	if d, err := w.Endpoints.Replay(t.Context(), "whk_gone", after[0].ID, engine.System); err != nil || d.State != webhook.Pending || d.Tries != 0 {
 		t.Errorf("%+v %v", d, err)
 	}
 	w.await("whk_gone", "delivered", all(2, webhook.Delivered))
@@ -136,7 +136,7 @@ func TestAnEndpointThatIsGoneIsDisabledAndItsFailuresCanBeReplayed(t *testing.T)
 	if seen != 2 {
 		t.Errorf("sent %d times, want twice", seen)
 	}
-	if _, err := w.Replay(t.Context(), "whk_good", after[0].ID, engine.System); engine.ErrorCode(err) != "delivery_not_found" {
+	if _, err := w.Endpoints.Replay(t.Context(), "whk_good", after[0].ID, engine.System); engine.ErrorCode(err) != "delivery_not_found" {
 		t.Errorf("another's delivery: %v", err)
 	}
 }
@@ -161,7 +161,7 @@ func TestAServerIsGivenTheTimeThatItAsksFor(t *testing.T) {
 	// After its last try it is disabled: nothing came through all the time.
 	run(t, w.url, "UPDATE webhook_deliveries SET tries = 9; UPDATE river_job SET state = 'available', scheduled_at = now()")
 	w.await("whk_1", "failed", all(1, webhook.Failed))
-	if e, err := w.Webhook(t.Context(), "whk_1"); err != nil || e.Active || e.Disabled != webhook.DisabledFailing {
+	if e, err := w.Endpoints.Webhook(t.Context(), "whk_1"); err != nil || e.Active || e.Disabled != webhook.DisabledFailing {
 		t.Errorf("%+v %v", e, err)
 	}
 }
@@ -184,7 +184,7 @@ func TestAnEndpointThatHangsHoldsUpNobodyElse(t *testing.T) {
 	for seq := int64(1); seq <= n; seq++ {
 		w.commit(happened(&c, seq, journal.CampaignPaused))
 	}
-	w.deliver(func(c *persistence.OutboxConfig) { c.PerEndpoint = 2 })
+	w.deliver(func(c *webhooks.OutboxConfig) { c.PerEndpoint = 2 })
 	t.Cleanup(func() { close(hang) })
 	w.await("whk_fast", "delivered", all(n, webhook.Delivered))
 	slow := 0
@@ -203,12 +203,12 @@ func TestATestMessageGoesToAnInactiveEndpointToo(t *testing.T) {
 	w := newTold(t)
 	w.deliver()
 	w.endpoint("whk_1", func(e *webhook.Endpoint) { e.Active = false })
-	d, err := w.TestWebhook(t.Context(), "whk_1", webhook.PingMessage("whk_1", time.Now(), "once"), engine.System)
+	d, err := w.Endpoints.TestWebhook(t.Context(), "whk_1", webhook.PingMessage("whk_1", time.Now(), "once"), engine.System)
 	if err != nil || d.Type != webhook.Ping || d.State != webhook.Pending {
 		t.Fatalf("%+v %v", d, err)
 	}
 	w.await("whk_1", "delivered", all(1, webhook.Delivered))
-	if _, err := w.TestWebhook(t.Context(), "whk_2", webhook.PingMessage("whk_2", time.Now(), "once"), engine.System); engine.ErrorCode(err) != "webhook_not_found" {
+	if _, err := w.Endpoints.TestWebhook(t.Context(), "whk_2", webhook.PingMessage("whk_2", time.Now(), "once"), engine.System); engine.ErrorCode(err) != "webhook_not_found" {
 		t.Errorf("%v", err)
 	}
 }
@@ -260,7 +260,7 @@ func TestSecretsOfWebhooksAreSealed(t *testing.T) {
 	if n, err := sealed.SealSecrets(t.Context()); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	if _, err := sealed.RotateWebhookSecret(t.Context(), "whk_1", hookSecret, time.Now().Add(time.Hour), engine.System); err != nil {
+	if _, err := sealed.Endpoints.RotateWebhookSecret(t.Context(), "whk_1", hookSecret, time.Now().Add(time.Hour), engine.System); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := sealed.CheckSecrets(t.Context()); err != nil || c.Current != 2 || w.count("webhooks WHERE secret LIKE 'whsec%' OR old_secret LIKE 'whsec%'") != 0 {

@@ -18,7 +18,9 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/webhook"
 	"dialler/persistence"
+	"dialler/persistence/history"
 	"dialler/persistence/storetest"
+	"dialler/persistence/webhooks"
 )
 
 // told is a store with endpoints, campaigns and what was sent.
@@ -45,7 +47,7 @@ func (w *told) endpoint(id webhook.EndpointID, change ...func(*webhook.Endpoint)
 	for _, f := range change {
 		f(&e)
 	}
-	if err := w.CreateWebhook(w.t.Context(), e, hookSecret, engine.System); err != nil {
+	if err := w.Endpoints.CreateWebhook(w.t.Context(), e, hookSecret, engine.System); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -84,7 +86,7 @@ func (w *told) commit(writes ...journal.Write) {
 func (w *told) follow() (n int) {
 	w.t.Helper()
 	for {
-		f, err := w.FollowEvents(w.t.Context())
+		f, err := w.Endpoints.FollowEvents(w.t.Context())
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -108,9 +110,9 @@ func (w *told) count(what string, args ...any) (n int) {
 }
 
 // deliver opens an outbox whose tries answer answers.
-func (w *told) deliver(change ...func(*persistence.OutboxConfig)) *persistence.Outbox {
+func (w *told) deliver(change ...func(*webhooks.OutboxConfig)) *webhooks.Outbox {
 	w.t.Helper()
-	cfg := persistence.OutboxConfig{Alone: true, Every: 20 * time.Millisecond, Log: zerolog.Nop(), Deliver: func(_ context.Context, r *webhook.Request) webhook.Answer {
+	cfg := webhooks.OutboxConfig{Alone: true, Every: 20 * time.Millisecond, Log: zerolog.Nop(), Deliver: func(_ context.Context, r *webhook.Request) webhook.Answer {
 		w.mu.Lock()
 		w.sent = append(w.sent, *r)
 		w.mu.Unlock()
@@ -119,7 +121,7 @@ func (w *told) deliver(change ...func(*persistence.OutboxConfig)) *persistence.O
 	for _, f := range change {
 		f(&cfg)
 	}
-	o := w.OpenOutbox(cfg)
+	o := w.Endpoints.OpenOutbox(cfg)
 	w.t.Cleanup(o.Close)
 	return o
 }
@@ -128,7 +130,7 @@ func (w *told) deliver(change ...func(*persistence.OutboxConfig)) *persistence.O
 func (w *told) await(id webhook.EndpointID, what string, done func([]webhook.Delivery) bool) []webhook.Delivery {
 	w.t.Helper()
 	for until := time.Now().Add(time.Minute); ; {
-		list, err := w.Deliveries(w.t.Context(), id, webhook.DeliveryQuery{Size: 1000})
+		list, err := w.Endpoints.Deliveries(w.t.Context(), id, webhook.DeliveryQuery{Size: 1000})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -176,7 +178,7 @@ func TestWhatIsCommittedIsToldOnceAndWhatIsRefusedNever(t *testing.T) {
 		t.Errorf("%d messages of what was told", n)
 	}
 	for id, want := range map[webhook.EndpointID]string{"whk_all": "campaign.resumed campaign.paused", "whk_some": "campaign.paused", "whk_other": ""} {
-		list, err := w.Deliveries(t.Context(), id, webhook.DeliveryQuery{Size: 10})
+		list, err := w.Endpoints.Deliveries(t.Context(), id, webhook.DeliveryQuery{Size: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +200,7 @@ func TestNothingIsReadWhileNobodyIsToBeTold(t *testing.T) {
 	w := newTold(t)
 	c := w.campaign("cmp_1")
 	w.commit(happened(&c, 1, journal.CampaignStarted))
-	f, err := w.FollowEvents(t.Context())
+	f, err := w.Endpoints.FollowEvents(t.Context())
 	if err != nil || !f.Elsewhere || w.count("webhook_cursors") != 0 {
 		t.Errorf("%+v %v", f, err)
 	}
@@ -209,13 +211,13 @@ func TestNothingIsReadWhileNobodyIsToBeTold(t *testing.T) {
 	}
 	off := func(active bool) {
 		t.Helper()
-		if _, err := w.ChangeWebhook(t.Context(), "whk_1", func(e *webhook.Endpoint) { e.Enable(active) }, engine.System); err != nil {
+		if _, err := w.Endpoints.ChangeWebhook(t.Context(), "whk_1", func(e *webhook.Endpoint) { e.Enable(active) }, engine.System); err != nil {
 			t.Fatal(err)
 		}
 	}
 	off(false)
 	w.commit(happened(&c, 3, journal.CampaignResumed))
-	if f, err = w.FollowEvents(t.Context()); err != nil || !f.Elsewhere || w.count("webhook_cursors") != 0 {
+	if f, err = w.Endpoints.FollowEvents(t.Context()); err != nil || !f.Elsewhere || w.count("webhook_cursors") != 0 {
 		t.Errorf("%+v %v", f, err)
 	}
 	off(true)
@@ -223,7 +225,7 @@ func TestNothingIsReadWhileNobodyIsToBeTold(t *testing.T) {
 	if n := w.follow(); n != 1 || w.count("webhook_messages WHERE type = 'campaign.completed'") != 1 {
 		t.Errorf("%d messages: what happened meanwhile is told", n)
 	}
-	if err := w.DeleteWebhook(t.Context(), "whk_1", engine.System); err != nil {
+	if err := w.Endpoints.DeleteWebhook(t.Context(), "whk_1", engine.System); err != nil {
 		t.Fatal(err)
 	}
 	if w.count("river_job")+w.count("webhook_deliveries")+w.count("webhook_cursors") != 0 {
@@ -243,7 +245,7 @@ func TestNoEventIsMissedWhileManyCommitAtOnceAndTwoRead(t *testing.T) {
 	for range 2 {
 		readers.Go(func() {
 			for ctx.Err() == nil {
-				if _, err := w.FollowEvents(ctx); err != nil && ctx.Err() == nil {
+				if _, err := w.Endpoints.FollowEvents(ctx); err != nil && ctx.Err() == nil {
 					t.Error(err)
 				}
 			}
@@ -277,7 +279,7 @@ func TestNoEventIsMissedWhileManyCommitAtOnceAndTwoRead(t *testing.T) {
 	readers.Wait()
 	// A reader that was cut off has its lock until the server notices.
 	for until := time.Now().Add(time.Minute); ; {
-		f, err := w.FollowEvents(t.Context())
+		f, err := w.Endpoints.FollowEvents(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -334,7 +336,7 @@ func TestAContactsMessageHoldsWhatItsRowsSay(t *testing.T) {
 	}
 	// Erased, nothing of the person is left to be sent.
 	number := engine.PhoneNumber("+4915112345678")
-	if _, err := w.ErasePerson(t.Context(), persistence.Erasure{Number: number, Tombstone: engine.PhoneNumber(engine.ErasedPrefix + "1"), Who: engine.System, At: time.Now()}); err != nil {
+	if _, err := w.Records.ErasePerson(t.Context(), history.Erasure{Number: number, Tombstone: engine.PhoneNumber(engine.ErasedPrefix + "1"), Who: engine.System, At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	if w.count("webhook_messages")+w.count("webhook_deliveries") != 0 {

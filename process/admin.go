@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/http"
+	"dialler/http/access"
 	"dialler/persistence"
 )
 
@@ -16,7 +16,7 @@ const FirstAdminEmail = "admin@dialler.local"
 
 // AddUser stores somebody who may log in.
 func AddUser(ctx context.Context, s *persistence.Store, email, role, password string) error {
-	return s.CreateUser(ctx, http.NewUser(email, role, password, time.Now()), engine.System)
+	return s.Accounts.CreateUser(ctx, access.NewUser(email, role, password, time.Now()), engine.System)
 }
 
 // adminRetry is how long the first administrator waits for a database that is
@@ -27,8 +27,8 @@ const adminRetry = 500 * time.Millisecond
 // the password is "" when there is one already. While the database is away it
 // waits, until ctx ends: whoever dials by then goes on.
 func (p *Process) FirstAdmin(ctx context.Context) (password string, err error) {
-	password = http.NewPassword()
-	first := http.NewUser(FirstAdminEmail, "admin", password, time.Now())
+	password = access.NewPassword()
+	first := access.NewUser(FirstAdminEmail, "admin", password, time.Now())
 	// What has begun is not left half-way: the password would be lost.
 	work := context.WithoutCancel(ctx)
 	for waited := false; ; waited = true {
@@ -57,12 +57,12 @@ func (p *Process) FirstAdmin(ctx context.Context) (password string, err error) {
 // makeFirst stores the first user. It may be called again when it is not known
 // whether that was done.
 func (p *Process) makeFirst(ctx context.Context, first engine.User) (made bool, err error) {
-	users, err := p.store.Users(ctx)
+	users, err := p.store.Accounts.Users(ctx)
 	if err != nil {
 		return false, err
 	}
 	if len(users) > 0 {
 		return len(users) == 1 && users[0].ID == first.ID, nil
 	}
-	return true, p.store.CreateUser(ctx, first, engine.System)
+	return true, p.store.Accounts.CreateUser(ctx, first, engine.System)
 }

@@ -11,6 +11,7 @@ import (
 	"dialler/engine/ownership"
 	"dialler/http"
 	"dialler/persistence"
+	"dialler/persistence/nodes"
 )
 
 // presenceEvery is how often the process says that it is there, and how soon it
@@ -26,7 +27,7 @@ func (p *Process) attend(ctx context.Context, url string) (err error) {
 		name = p.name
 	}
 	me := ownership.Presence{Life: rand.Text(), Name: name, Host: host, PID: os.Getpid(), Since: p.started, Cluster: p.flags.Cluster != ""}
-	if p.presence, err = persistence.Attend(ctx, url, persistence.Config{Log: p.log, Dial: p.tuning.toDatabase}, me); err != nil {
+	if p.presence, err = nodes.Attend(ctx, url, persistence.Config{Log: p.log, Dial: p.tuning.toDatabase}, me); err != nil {
 		if engine.ErrorCode(err) == "database_in_use" {
 			return err
 		}

@@ -10,9 +10,10 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/seal"
 	"dialler/persistence"
+	"dialler/persistence/history"
 )
 
-func auditText(out io.Writer, a *persistence.Audit) {
+func auditText(out io.Writer, a *history.Audit) {
 	name := string(a.Campaign)
 	if name == "" {
 		name = "of no campaign"
@@ -49,7 +50,7 @@ func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out 
 		}
 	}
 	events, wrong := 0, 0
-	add := func(a persistence.Audit) {
+	add := func(a history.Audit) {
 		events += a.Events
 		wrong += a.Wrong()
 		if asJSON {
@@ -59,14 +60,14 @@ func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out 
 		}
 	}
 	for _, id := range ids {
-		a, err := s.Audit(ctx, id, trusted...)
+		a, err := s.Records.Audit(ctx, id, trusted...)
 		if err != nil {
 			return fmt.Errorf("campaign %s: %w", id, err)
 		}
 		add(a)
 	}
 	if id == "" {
-		a, err := s.AuditLoose(ctx, trusted...)
+		a, err := s.Records.AuditLoose(ctx, trusted...)
 		if err != nil {
 			return err
 		}

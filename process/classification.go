@@ -13,7 +13,6 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
-	"dialler/http"
 	"dialler/media"
 )
 
@@ -97,10 +96,10 @@ func monoWAV(audio []byte) []byte {
 // exportCap bounds how many calls an export has.
 const exportCap = 2000
 
-// OpenAMDExport implements http.Classification: a folder as `dialler amd eval` and
-// `dialler amd train` take it, in a file without a name. A call whose recording is
+// OpenAMDExport implements http.Classification: a folder as `lab amd eval` and
+// `lab amd train` take it, in a file without a name. A call whose recording is
 // kept no longer, or not here, is left out.
-func (f *Front) OpenAMDExport(ctx context.Context, q engine.AMDReviewQuery) (http.RecordingFile, error) {
+func (f *Front) OpenAMDExport(ctx context.Context, q engine.AMDReviewQuery) (io.ReadSeekCloser, error) {
 	file, err := os.CreateTemp("", "dialler-amd") // 0600
 	if err == nil {
 		err = os.Remove(file.Name())
@@ -126,7 +125,7 @@ func (f *Front) writeAMDExport(ctx context.Context, q engine.AMDReviewQuery, out
 	q.Labelled = &yes
 	const size = 100
 	for page := 1; page <= exportCap/size; page++ {
-		list, _, err := f.Store.AMDReviews(ctx, q, campaign.Page{Number: page, Size: size})
+		list, _, err := f.Store.Recordings.AMDReviews(ctx, q, campaign.Page{Number: page, Size: size})
 		if err != nil {
 			return err
 		}

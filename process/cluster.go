@@ -21,13 +21,13 @@ import (
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/http"
-	"dialler/persistence"
+	"dialler/persistence/nodes"
 )
 
 // several is this process as one node of a cluster: keeper acts for the campaigns
 // that it owns.
 type several struct {
-	owners *persistence.Owners
+	owners *nodes.Owners
 	node   *cluster.Node
 	router *routing.Router
 	keeper *tenure.Keeper
@@ -38,8 +38,8 @@ type several struct {
 // may not.
 type lease struct {
 	node    atomic.Pointer[cluster.Node]
-	owners  atomic.Pointer[persistence.Owners] // likewise
-	several atomic.Pointer[several]            // likewise
+	owners  atomic.Pointer[nodes.Owners] // likewise
+	several atomic.Pointer[several]      // likewise
 }
 
 // LeaseEnds implements actors.Membership.
@@ -282,7 +282,7 @@ var (
 	_ commands              = (*actors.Tree)(nil)
 	_ commands              = (*routing.Router)(nil)
 	_ actors.Membership     = (*lease)(nil)
-	_ cluster.Owners        = (*persistence.Owners)(nil)
+	_ cluster.Owners        = (*nodes.Owners)(nil)
 	_ sharedcaps.Node       = (*cluster.Node)(nil)
 	_ sharedcaps.Tree       = actors.SharedCounts{}
 	_ actorlease.SharedCaps = (*sharedcaps.Keepers)(nil)

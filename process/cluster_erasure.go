@@ -8,7 +8,7 @@ import (
 	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/ownership"
-	"dialler/persistence"
+	"dialler/persistence/history"
 )
 
 // A person is erased on every node: each has actors that know the number, perhaps
@@ -47,9 +47,9 @@ func (p *Process) eraseHere(ctx context.Context, s erasureStep) error {
 		if err := inProgress(p.recorder, s.Recordings); err != nil {
 			return err
 		}
-		return p.tree.BeginErasure(ctx, n, s.Campaigns, nil, persistence.ErasedReason)
+		return p.tree.BeginErasure(ctx, n, s.Campaigns, nil, history.ErasedReason)
 	case "open":
-		return p.tree.BeginErasure(ctx, n, s.Campaigns, s.Campaigns, persistence.ErasedReason)
+		return p.tree.BeginErasure(ctx, n, s.Campaigns, s.Campaigns, history.ErasedReason)
 	case "files":
 		return removeFiles(p.recorder, s.Recordings)
 	case "end":
@@ -121,7 +121,7 @@ func unanswered(err error) bool {
 type clusterErasure struct{ p *Process }
 
 // Begin implements erasing.
-func (e clusterErasure) Begin(ctx context.Context, n engine.PhoneNumber, found *persistence.Traces) error {
+func (e clusterErasure) Begin(ctx context.Context, n engine.PhoneNumber, found *history.Traces) error {
 	err := e.p.eraseEverywhere(ctx, erasureStep{Step: "begin", Number: n, Campaigns: found.Campaigns, Recordings: places(found)})
 	if err != nil {
 		return err
@@ -136,11 +136,11 @@ func (e clusterErasure) Begin(ctx context.Context, n engine.PhoneNumber, found *
 }
 
 // RemoveFiles implements erasing.
-func (e clusterErasure) RemoveFiles(ctx context.Context, found *persistence.Traces) error {
+func (e clusterErasure) RemoveFiles(ctx context.Context, found *history.Traces) error {
 	return e.p.eraseEverywhere(ctx, erasureStep{Step: "files", Recordings: places(found)})
 }
 
 // End implements erasing.
-func (e clusterErasure) End(ctx context.Context, n, tombstone engine.PhoneNumber, _ *persistence.Traces, matches map[engine.CampaignID][]map[string]string) error {
+func (e clusterErasure) End(ctx context.Context, n, tombstone engine.PhoneNumber, _ *history.Traces, matches map[engine.CampaignID][]map[string]string) error {
 	return e.p.eraseEverywhere(ctx, erasureStep{Step: "end", Number: n, Tombstone: tombstone, Matches: matches})
 }

@@ -18,6 +18,7 @@ import (
 	"dialler/engine/ownership"
 	"dialler/http"
 	"dialler/persistence"
+	"dialler/persistence/nodes"
 	"dialler/persistence/storetest"
 )
 
@@ -219,7 +220,7 @@ func TestADiallerWhosePlaceAnotherTookIsNotReady(t *testing.T) {
 	me := ownership.Presence{Life: "other", Name: "web-2", Host: "h", PID: 4711, Since: time.Now()}
 	eventually(t, "another is faster", func() bool {
 		w.exec(end)
-		other, err := persistence.Attend(t.Context(), w.url, persistence.Config{}, me)
+		other, err := nodes.Attend(t.Context(), w.url, persistence.Config{}, me)
 		if err != nil {
 			return false
 		}

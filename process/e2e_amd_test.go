@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"maps"
 	"math"
@@ -18,6 +17,7 @@ import (
 
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
+	"dialler/bench/corpus"
 	"dialler/bench/draw"
 	"dialler/bench/voice"
 	"dialler/engine"
@@ -341,8 +341,8 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 	t.Run("labelled calls are a folder to measure", func(t *testing.T) { w.under(t).exported(t, all, callees, model) })
 }
 
-// exported labels the calls of a campaign, exports them, and has `dialler amd eval`
-// measure the export.
+// exported labels the calls of a campaign, exports them, and classifies what the
+// export says, as `lab amd eval` does.
 func (w *world) exported(t *testing.T, id engine.CampaignID, callees []*callee, model *carrier.Carrier) {
 	type review struct {
 		ID       engine.AttemptID `json:"attempt_id"`
@@ -386,27 +386,33 @@ func (w *world) exported(t *testing.T, id engine.CampaignID, callees []*callee, 
 		}
 		_ = r.Close()
 	}
-	out, err := program(t, "", "amd", "eval", dir, "--json").Output()
+	folder, err := corpus.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var report struct {
-		Files []struct {
-			File, Label string
-			Verdict     engine.Verdict
-		}
+	if len(folder.Recordings) != len(callees) {
+		t.Fatalf("%d files, want %d", len(folder.Recordings), len(callees))
 	}
-	if err := json.Unmarshal(out, &report); err != nil || len(report.Files) != len(callees) {
-		t.Fatalf("%d files, %v", len(report.Files), err)
-	}
-	for _, f := range report.Files {
+	for _, f := range folder.Recordings {
 		if f.Label != labels[f.File] {
 			t.Errorf("%s is labelled %q, want %q", f.File, f.Label, labels[f.File])
 		}
 		// A recording is kept in real time: where audio was late it has a pause, which
 		// the call's verdict does not know.
-		if !slices.Contains(engine.Verdicts, f.Verdict) {
-			t.Errorf("%s is %q", f.File, f.Verdict)
+		if d := decided(f.Samples); !slices.Contains(engine.Verdicts, d.Verdict) {
+			t.Errorf("%s is %q", f.File, d.Verdict)
+		}
+	}
+}
+
+// decided is what the classifier says of a recording and the silence after it.
+func decided(pcm []int16) amd.Decision {
+	d := amd.New(amd.Config{})
+	for frame := make([]int16, amd.FrameSamples); ; {
+		clear(frame)
+		pcm = pcm[copy(frame, pcm):]
+		if decision, ok := d.Feed(frame); ok {
+			return decision
 		}
 	}
 }

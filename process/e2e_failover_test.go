@@ -62,7 +62,7 @@ func TestACallThatGoesOverWaitsForTheNextTrunksRate(t *testing.T) {
 	if most := perSecond(spans); most > cps {
 		t.Errorf("%d INVITEs in a second on a trunk of %d", most, cps)
 	}
-	attempts, err := w.p.store.CampaignAttempts(context.Background(), id)
+	attempts, err := w.p.store.Lists.CampaignAttempts(context.Background(), id)
 	if err != nil || len(attempts) != people {
 		t.Fatalf("%d attempts, %v", len(attempts), err)
 	}

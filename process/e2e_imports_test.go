@@ -184,7 +184,7 @@ func TestAFileIsImportedWhileItsCampaignDials(t *testing.T) {
 	if list := w.imports(id); len(list) != 2 || list[0].ID != imp.ID {
 		t.Errorf("imports %+v", list)
 	}
-	log, _, err := w.p.store.Activity(context.Background(), id, []journal.Type{journal.ContactsAdded}, campaign.Page{Number: 1, Size: 10})
+	log, _, err := w.p.store.Lists.Activity(context.Background(), id, []journal.Type{journal.ContactsAdded}, campaign.Page{Number: 1, Size: 10})
 	if err != nil || len(log) != 2 || log[0].Data.Import != imp.ID || log[0].Data.Count != 28 || log[0].Data.Who.Name != FirstAdminEmail {
 		t.Errorf("activity %+v, %v", log, err)
 	}
@@ -210,7 +210,7 @@ func TestAFileIsImportedWhileItsCampaignDials(t *testing.T) {
 func (w *world) sameLedgers(model *carrier.Carrier, id engine.CampaignID, want int) {
 	w.t.Helper()
 	rows := w.report(id, "")
-	attempts, err := w.p.store.CampaignAttempts(context.Background(), id)
+	attempts, err := w.p.store.Lists.CampaignAttempts(context.Background(), id)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -271,11 +271,11 @@ func TestACampaignIsSteeredFromABrowserAndFollowedLive(t *testing.T) {
 	other := w.browser("bob@example.org", "viewer")
 	stream := other.follow(path+"/live", "")
 	other.post(path + "/start").expect(403)
-	user, _, err := w.p.store.UserByEmail(context.Background(), "bob@example.org")
+	user, _, err := w.p.store.Accounts.UserByEmail(context.Background(), "bob@example.org")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.p.store.UpdateUser(context.Background(), user.ID, func(u *engine.User) { u.Active = false }, engine.System); err != nil {
+	if _, err := w.p.store.Accounts.UpdateUser(context.Background(), user.ID, func(u *engine.User) { u.Active = false }, engine.System); err != nil {
 		t.Fatal(err)
 	}
 	for stream.next() {

@@ -2,6 +2,7 @@ package process
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,8 @@ func TestALateResultCompletesTheContact(t *testing.T) {
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	w.silently(300 * time.Millisecond)
+	crm := newIntegrator(t)
+	w.hook(crm.URL, nil)
 	id := w.running(map[string]any{"result_timeout_s": 1, "retry_on_system": []string{}})
 	to := newNumber()
 	var rep campaign.TriggerReply
@@ -118,6 +121,21 @@ func TestALateResultCompletesTheContact(t *testing.T) {
 	}
 	if d := w.detail(id); d.Counters.Completed != 1 || d.Counters.Failed != 0 {
 		t.Errorf("counters %+v", d.Counters)
+	}
+	// An integrator who goes by sequence hears of the outcome when it is final.
+	var sequence int64
+	for _, m := range []struct{ kind, says string }{
+		{"attempt.ended", `"outcome":null,"awaiting_result":true`},
+		{"result.timed_out", `"last_outcome":"connected_no_result"`},
+		{"result.stored", `"outcome":"completed"`},
+	} {
+		var told *toldOf
+		eventually(t, m.kind+" is told", func() bool { told = crm.first(m.kind, string(id)); return told != nil })
+		var body struct{ Data struct{ Sequence int64 } }
+		if err := json.Unmarshal(told.Body, &body); err != nil || !strings.Contains(string(told.Body), m.says) || body.Data.Sequence <= sequence {
+			t.Errorf("%s after %d: %s", m.kind, sequence, told.Body)
+		}
+		sequence = body.Data.Sequence
 	}
 }
 

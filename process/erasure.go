@@ -10,6 +10,7 @@ import (
 	"dialler/engine"
 	"dialler/media/recording"
 	"dialler/persistence"
+	"dialler/persistence/history"
 )
 
 // holdForErasure bounds how long a number is held while its person is erased,
@@ -55,14 +56,14 @@ type Eraser struct {
 type erasing interface {
 	// Begin takes the person out of campaigns and keeps triggers of the number
 	// away; it fails while a recording of the person is being written.
-	Begin(ctx context.Context, n engine.PhoneNumber, found *persistence.Traces) error
-	RemoveFiles(ctx context.Context, found *persistence.Traces) error
+	Begin(ctx context.Context, n engine.PhoneNumber, found *history.Traces) error
+	RemoveFiles(ctx context.Context, found *history.Traces) error
 	// End makes everybody forget the person.
-	End(ctx context.Context, n, tombstone engine.PhoneNumber, found *persistence.Traces, matches map[engine.CampaignID][]map[string]string) error
+	End(ctx context.Context, n, tombstone engine.PhoneNumber, found *history.Traces, matches map[engine.CampaignID][]map[string]string) error
 }
 
 // places are those of the recordings.
-func places(found *persistence.Traces) []string {
+func places(found *history.Traces) []string {
 	ids := make([]string, len(found.Recordings))
 	for i, r := range found.Recordings {
 		ids[i] = r.ID
@@ -102,20 +103,20 @@ type erasure struct {
 }
 
 // Begin implements erasing.
-func (e erasure) Begin(ctx context.Context, n engine.PhoneNumber, found *persistence.Traces) error {
+func (e erasure) Begin(ctx context.Context, n engine.PhoneNumber, found *history.Traces) error {
 	if err := inProgress(e.files, places(found)); err != nil || e.tree == nil {
 		return err
 	}
-	return e.tree.BeginErasure(ctx, n, found.Campaigns, found.Open, persistence.ErasedReason)
+	return e.tree.BeginErasure(ctx, n, found.Campaigns, found.Open, history.ErasedReason)
 }
 
 // RemoveFiles implements erasing.
-func (e erasure) RemoveFiles(_ context.Context, found *persistence.Traces) error {
+func (e erasure) RemoveFiles(_ context.Context, found *history.Traces) error {
 	return removeFiles(e.files, places(found))
 }
 
 // End implements erasing.
-func (e erasure) End(ctx context.Context, n, tombstone engine.PhoneNumber, found *persistence.Traces, matches map[engine.CampaignID][]map[string]string) error {
+func (e erasure) End(ctx context.Context, n, tombstone engine.PhoneNumber, found *history.Traces, matches map[engine.CampaignID][]map[string]string) error {
 	if e.tree == nil {
 		return nil
 	}
@@ -129,18 +130,18 @@ func (e *Eraser) Erase(ctx context.Context, n engine.PhoneNumber, suppress *bool
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	hold := engine.AttemptID(hex.EncodeToString(id[:]))
-	if err := e.Store.HoldPerson(ctx, n, hold, holdForErasure); err != nil {
+	if err := e.Store.Records.HoldPerson(ctx, n, hold, holdForErasure); err != nil {
 		return engine.ErasedPerson{}, err
 	}
 	out, err := e.held(ctx, n, suppress, who)
-	if releaseErr := e.Store.ReleasePerson(context.WithoutCancel(ctx), n, hold); err == nil {
+	if releaseErr := e.Store.Records.ReleasePerson(context.WithoutCancel(ctx), n, hold); err == nil {
 		err = releaseErr
 	}
 	return out, err
 }
 
 func (e *Eraser) held(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson, error) {
-	found, err := e.Store.Traces(ctx, n)
+	found, err := e.Store.Records.Traces(ctx, n)
 	if err != nil {
 		return engine.ErasedPerson{}, err
 	}
@@ -149,7 +150,7 @@ func (e *Eraser) held(ctx context.Context, n engine.PhoneNumber, suppress *bool,
 	}
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
-	gone := persistence.Erasure{Number: n, Tombstone: engine.ErasedNumber(random), Suppress: *suppress, CalleePeriod: e.CalleePeriod, Who: who, At: time.Now()}
+	gone := history.Erasure{Number: n, Tombstone: engine.ErasedNumber(random), Suppress: *suppress, CalleePeriod: e.CalleePeriod, Who: who, At: time.Now()}
 	running := e.running
 	if running == nil {
 		running = erasure{files: e.Files}
@@ -161,7 +162,7 @@ func (e *Eraser) held(ctx context.Context, n engine.PhoneNumber, suppress *bool,
 	if err := running.RemoveFiles(ctx, &found); err != nil {
 		return engine.ErasedPerson{}, err
 	}
-	done, err := e.Store.ErasePerson(ctx, gone)
+	done, err := e.Store.Records.ErasePerson(ctx, gone)
 	if err == nil {
 		err = running.End(ctx, n, gone.Tombstone, &found, done.Matches)
 	}

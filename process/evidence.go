@@ -13,7 +13,6 @@ import (
 	"dialler/engine"
 	"dialler/engine/evidence"
 	"dialler/engine/seal"
-	"dialler/http"
 	"dialler/persistence"
 )
 
@@ -40,7 +39,7 @@ func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id e
 		run = c.Run
 	}
 	w := evidence.NewWriter(out, evidence.Manifest{Run: run, MadeAt: time.Now().UTC().Truncate(time.Second), MadeBy: by, Program: programVersion()}, key)
-	if err := s.Evidence(ctx, id, run, w); err != nil {
+	if err := s.Records.Evidence(ctx, id, run, w); err != nil {
 		return evidence.Manifest{}, err
 	}
 	return w.End()
@@ -56,12 +55,12 @@ func programVersion() string {
 
 // RunExists implements http.Evidence.
 func (f *Front) RunExists(ctx context.Context, id engine.CampaignID, run int) error {
-	return f.Store.RecordOf(ctx, id, run)
+	return f.Store.Records.RecordOf(ctx, id, run)
 }
 
 // OpenEvidence implements http.Evidence. The file has no name any more: nothing
 // of it stays, whatever becomes of this process. It lies in the folder of TMPDIR.
-func (f *Front) OpenEvidence(ctx context.Context, id engine.CampaignID, run int, who engine.Who) (http.RecordingFile, error) {
+func (f *Front) OpenEvidence(ctx context.Context, id engine.CampaignID, run int, who engine.Who) (io.ReadSeekCloser, error) {
 	key, err := f.p.signingKey()
 	if err != nil {
 		return nil, err

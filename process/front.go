@@ -13,13 +13,26 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/numberpool"
 	"dialler/http"
+	"dialler/http/access"
+	"dialler/http/telephony"
 	"dialler/persistence"
+	accounts "dialler/persistence/access"
+	"dialler/persistence/failure"
+	"dialler/persistence/history"
+	"dialler/persistence/lists"
+	"dialler/persistence/recordings"
+	"dialler/persistence/webhooks"
 )
 
 // Front is what the API knows of the dialler: commands go to the campaign
 // tree, lists come from the store.
 type Front struct {
 	*persistence.Store
+	*accounts.Accounts
+	*history.Records
+	*lists.Lists
+	*recordings.Recordings
+	*webhooks.Endpoints
 	tree *actors.Tree
 	p    *Process
 
@@ -29,9 +42,9 @@ type Front struct {
 	pages   map[campaign.Page]listedPage
 }
 
-// ChangeKey implements http.Keys.
-func (f *Front) ChangeKey(ctx context.Context, id engine.KeyID, change http.KeyChange, who engine.Who) (engine.APIKey, error) {
-	return f.Store.UpdateKey(ctx, id, func(k *engine.APIKey) {
+// ChangeKey implements access.Keys.
+func (f *Front) ChangeKey(ctx context.Context, id engine.KeyID, change access.KeyChange, who engine.Who) (engine.APIKey, error) {
+	return f.Store.Accounts.UpdateKey(ctx, id, func(k *engine.APIKey) {
 		if change.Name != nil {
 			k.Name = *change.Name
 		}
@@ -64,14 +77,14 @@ func (f *Front) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reas
 }
 
 // BotStatuses implements http.Bots.
-func (f *Front) BotStatuses(ctx context.Context) (map[engine.BotID]http.BotStatus, error) {
+func (f *Front) BotStatuses(ctx context.Context) (map[engine.BotID]telephony.BotStatus, error) {
 	owned, err := f.tree.BotStatuses(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[engine.BotID]http.BotStatus, len(owned))
+	out := make(map[engine.BotID]telephony.BotStatus, len(owned))
 	for id, s := range owned {
-		out[id] = http.BotStatus(s)
+		out[id] = telephony.BotStatus(s)
 	}
 	return out, nil
 }
@@ -150,7 +163,7 @@ func (f *Front) Checks(ctx context.Context) []http.Check {
 	// A warning: the request that adds the first trunk must reach us.
 	trunks := http.Check{Name: "trunks", OK: true}
 	switch list, err := f.Store.Trunks(ctx); {
-	case persistence.Why(err) != "": // nothing is wrong with them that is known
+	case failure.Why(err) != "": // nothing is wrong with them that is known
 	case err != nil:
 		trunks.OK, trunks.Detail = false, "the trunks cannot be read; see the log"
 		f.p.log.Warn().Err(err).Msg("the check of the trunks cannot read them")

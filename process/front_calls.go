@@ -22,7 +22,7 @@ func (f *Front) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, er
 
 // Calls implements http.Calls: live ones as their owners know them.
 func (f *Front) Calls(ctx context.Context, q attempt.Query) ([]attempt.Attempt, engine.AttemptID, error) {
-	list, next, err := f.Store.Calls(ctx, q)
+	list, next, err := f.Store.Lists.Calls(ctx, q)
 	if err != nil {
 		return nil, "", err
 	}
@@ -43,7 +43,7 @@ func (f *Front) Ladder(ctx context.Context, id engine.CallID) ([]engine.SIPMessa
 	if !ok {
 		return nil, engine.NotFound("call_not_found", "no call has this identifier")
 	}
-	kept, err := f.Store.Ladder(ctx, a)
+	kept, err := f.Store.Lists.Ladder(ctx, a)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/number"
-	"dialler/persistence"
+	"dialler/persistence/failure"
 )
 
 // listedPage is what a page of the list of campaigns held when the database last
@@ -105,7 +105,7 @@ func (f *Front) rows(ctx context.Context, page campaign.Page) ([]campaign.Campai
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err != nil {
-		if last, ok := f.pages[page]; ok && persistence.Why(err) != "" {
+		if last, ok := f.pages[page]; ok && failure.Why(err) != "" {
 			return slices.Clone(last.rows), last.total, nil
 		}
 		return nil, 0, err
@@ -161,7 +161,7 @@ func (f *Front) counters(ctx context.Context, row *campaign.Campaign) (campaign.
 		return c.counters, nil
 	}
 	counters, err := f.Store.Counters(ctx, row.ID, row.Run)
-	if ok && persistence.Why(err) != "" {
+	if ok && failure.Why(err) != "" {
 		return c.counters, nil // as they were before the database went away
 	}
 	if err != nil {
@@ -183,7 +183,7 @@ func (f *Front) Runs(ctx context.Context, id engine.CampaignID, page campaign.Pa
 	if err != nil {
 		return nil, 0, err
 	}
-	events, err := f.Store.RunEvents(ctx, id)
+	events, err := f.Store.Lists.RunEvents(ctx, id)
 	if err != nil {
 		return nil, 0, err
 	}

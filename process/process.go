@@ -38,6 +38,8 @@ import (
 	"dialler/media"
 	"dialler/media/recording"
 	"dialler/persistence"
+	"dialler/persistence/failure"
+	"dialler/persistence/nodes"
 	"dialler/persistence/private"
 	"dialler/persistence/spool"
 	"dialler/sipstack"
@@ -53,7 +55,7 @@ type Process struct {
 	clock  host.Clock
 
 	pg       *private.Server
-	presence *persistence.Presence
+	presence *nodes.Presence
 	replaced atomic.Pointer[string] // why another process serves the database, nil: none does
 	store    *persistence.Store
 	// spool is nil when nothing is kept on disk.
@@ -276,7 +278,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if err := registerMetrics(registry, p); err != nil {
 		return err
 	}
-	front := &Front{Store: p.store, tree: p.tree, p: p}
+	front := &Front{Store: p.store, Accounts: p.store.Accounts, Records: p.store.Records, Lists: p.store.Lists,
+		Recordings: p.store.Recordings, Endpoints: p.store.Endpoints,
+		tree: p.tree, p: p}
 	p.front = front
 	p.api, err = http.New(http.Config{Refuses: p.refusesRequests, JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
 		StrictTransport: strings.HasPrefix(strings.ToLower(base), "https://") && !flags.TLSOwn,
@@ -350,7 +354,7 @@ func optOutDigit(s string) (byte, error) {
 // doubt notes that a change of what is configured may have been stored though
 // nobody was told.
 func (p *Process) doubt(err error) {
-	if persistence.Why(err) != "" {
+	if failure.Why(err) != "" {
 		p.unsettled.Store(true)
 	}
 }

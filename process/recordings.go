@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -10,9 +11,9 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
-	"dialler/http"
 	"dialler/media/recording"
 	"dialler/persistence"
+	"dialler/persistence/recordings"
 )
 
 const (
@@ -30,12 +31,22 @@ const (
 
 // recordingRows is what the database knows of recordings.
 type recordingRows interface {
-	ExpiredRecordings(ctx context.Context, now time.Time, after persistence.KeptRecording, limit int) ([]persistence.KeptRecording, error)
+	ExpiredRecordings(ctx context.Context, now time.Time, after recordings.KeptRecording, limit int) ([]recordings.KeptRecording, error)
 	RecordingsDeleted(ctx context.Context, attempts []engine.AttemptID, at time.Time) error
 	RecordingsIncomplete(ctx context.Context, attempts []engine.AttemptID) error
 	AddRecording(ctx context.Context, id engine.AttemptID, rec engine.Recording) (bool, error)
 	UnknownRecordings(ctx context.Context, attempts []engine.AttemptID) ([]engine.AttemptID, error)
 	Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error)
+}
+
+// storedRecordings implements recordingRows.
+type storedRecordings struct {
+	*recordings.Recordings
+	calls *persistence.Store
+}
+
+func (s storedRecordings) Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error) {
+	return s.calls.Attempt(ctx, id)
 }
 
 // recordingKeeper keeps files and rows of recordings in step, and neither for
@@ -53,7 +64,7 @@ type recordingKeeper struct {
 // sweep deletes the recordings whose time is over.
 func (k *recordingKeeper) sweep(ctx context.Context) (deleted int, err error) {
 	now := k.now()
-	var last persistence.KeptRecording
+	var last recordings.KeptRecording
 	for {
 		list, err := k.rows.ExpiredRecordings(ctx, now, last, retentionBatch)
 		if err != nil || len(list) == 0 {
@@ -211,7 +222,7 @@ func (p *Process) openRecorder(name string) error {
 func (p *Process) keepRecordings() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	k := &recordingKeeper{rows: p.store, files: p.recorder, now: p.clock.Now, log: p.log, several: p.several != nil}
+	k := &recordingKeeper{rows: storedRecordings{p.store.Recordings, p.store}, files: p.recorder, now: p.clock.Now, log: p.log, several: p.several != nil}
 	go func() {
 		defer close(done)
 		k.run(ctx)
@@ -220,8 +231,8 @@ func (p *Process) keepRecordings() {
 }
 
 // OpenRecording implements http.Recordings.
-func (f *Front) OpenRecording(ctx context.Context, id engine.AttemptID) (http.RecordingFile, engine.CampaignID, error) {
-	place, owner, err := f.Store.Recording(ctx, id)
+func (f *Front) OpenRecording(ctx context.Context, id engine.AttemptID) (io.ReadSeekCloser, engine.CampaignID, error) {
+	place, owner, err := f.Store.Recordings.Recording(ctx, id)
 	if err != nil {
 		return nil, owner, err
 	}
@@ -234,7 +245,7 @@ func (f *Front) OpenRecording(ctx context.Context, id engine.AttemptID) (http.Re
 
 // DeleteRecording implements http.Recordings.
 func (f *Front) DeleteRecording(ctx context.Context, id engine.AttemptID, who engine.Who) error {
-	place, _, err := f.Store.Recording(ctx, id)
+	place, _, err := f.Store.Recordings.Recording(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -246,5 +257,5 @@ func (f *Front) DeleteRecording(ctx context.Context, id engine.AttemptID, who en
 	if err != nil {
 		return err
 	}
-	return f.Store.NoteRecordingDeleted(ctx, id, who)
+	return f.Store.Recordings.NoteRecordingDeleted(ctx, id, who)
 }

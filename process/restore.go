@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/persistence"
+	"dialler/persistence/failure"
 )
 
 // inUseEvery is how often it is noted that the database is in use, and how long
@@ -95,7 +96,7 @@ func (p *Process) noteUse(file string, last persistence.LastUse) {
 				case err == nil:
 					last = next
 					p.keepLastUse(file, last)
-				case persistence.Why(err) != "": // it is away again, perhaps before anybody else has noticed
+				case failure.Why(err) != "": // it is away again, perhaps before anybody else has noticed
 					outages = -1
 				case engine.ErrorCode(err) == "database_restored":
 					p.log.Error().Err(err).Msg("the database lost what was written last, by a recovery or a standby that took over; the next start will ask for a word on that")

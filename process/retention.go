@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"dialler/persistence"
+	"dialler/persistence/history"
 )
 
 const day = 24 * time.Hour
@@ -20,8 +20,8 @@ func checkKeep(f *Flags) error {
 		days  int
 		least int
 	}{
-		{"keep-ladders", f.KeepLadders, 0}, {"keep-attempts", f.KeepAttempts, int(persistence.LeastKept / day)},
-		{"keep-events", f.KeepEvents, int(persistence.LeastKept / day)},
+		{"keep-ladders", f.KeepLadders, 0}, {"keep-attempts", f.KeepAttempts, int(history.LeastKept / day)},
+		{"keep-events", f.KeepEvents, int(history.LeastKept / day)},
 	} {
 		if k.days != 0 && (k.days < k.least || k.days > keepCap || k.days < 0) {
 			return fmt.Errorf("--%s must be 0 (for ever) or %d to %d days; got %d", k.name, max(1, k.least), keepCap, k.days)
@@ -54,7 +54,7 @@ func (p *Process) keepTime() {
 func (p *Process) retain(ctx context.Context, now time.Time) {
 	days := func(n int) time.Duration { return time.Duration(n) * day }
 	f := p.settings()
-	keep := persistence.Keep{Attempts: days(f.KeepAttempts), Events: days(f.KeepEvents), Ladders: days(f.KeepLadders)}
+	keep := history.Keep{Attempts: days(f.KeepAttempts), Events: days(f.KeepEvents), Ladders: days(f.KeepLadders)}
 	if keep.Attempts > 0 || keep.Events > 0 {
 		key, err := p.signingKey()
 		if err != nil {
@@ -63,7 +63,7 @@ func (p *Process) retain(ctx context.Context, now time.Time) {
 		}
 		keep.Key = &key
 	}
-	d, err := p.store.Retain(ctx, now, keep)
+	d, err := p.store.Records.Retain(ctx, now, keep)
 	if err != nil && ctx.Err() == nil {
 		p.log.Error().Err(err).Msg("what has served its time is not all dropped; it is tried again")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dialler/persistence"
+	"dialler/persistence/sealed"
 )
 
 // secretsKeysEnv has the keys of --secrets-key-file where there is no file,
@@ -18,7 +19,7 @@ const secretsFileCap = 64 << 10
 
 // SecretKeys reads the keys that secrets are sealed with: from a file, else from
 // the environment; nil when there are none.
-func SecretKeys(file string) (*persistence.SecretKeys, error) {
+func SecretKeys(file string) (*sealed.Keys, error) {
 	// A variable has one line: commas part its keys.
 	from, text := secretsKeysEnv, strings.ReplaceAll(os.Getenv(secretsKeysEnv), ",", "\n")
 	if file != "" {
@@ -38,7 +39,7 @@ func SecretKeys(file string) (*persistence.SecretKeys, error) {
 	if file == "" && text == "" {
 		return nil, nil
 	}
-	keys, err := persistence.ParseSecretKeys(text)
+	keys, err := sealed.ParseKeys(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}

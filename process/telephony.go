@@ -18,7 +18,7 @@ import (
 func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) (err error) {
 	var over func(engine.LegEvent, bool, func() []engine.SIPMessage)
 	if p.flags.SIPLadders != "none" {
-		p.ladders = newLadderKeeper(p.store, p.flags.SIPLadders == "all", p.log)
+		p.ladders = newLadderKeeper(p.store.Lists, p.flags.SIPLadders == "all", p.log)
 		p.closing = append(p.closing, p.ladders.close)
 		over = p.ladders.legOver
 	}

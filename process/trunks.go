@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/http"
+	"dialler/http/telephony"
 	"dialler/sipstack"
 )
 
@@ -109,14 +109,14 @@ func (f *Front) DeleteTrunk(ctx context.Context, id engine.TrunkID, who engine.W
 
 // TrunkStatuses implements http.Trunks: what the tree grants, with what the
 // telephony adapter last heard.
-func (f *Front) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]http.TrunkStatus, error) {
+func (f *Front) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]telephony.TrunkStatus, error) {
 	owned, err := f.tree.TrunkStatuses(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[engine.TrunkID]http.TrunkStatus, len(owned))
+	out := make(map[engine.TrunkID]telephony.TrunkStatus, len(owned))
 	for id, s := range owned {
-		out[id] = http.TrunkStatus{Status: s}
+		out[id] = telephony.TrunkStatus{Status: s}
 	}
 	for _, h := range f.p.sip.Health() {
 		if s, ok := out[h.Trunk]; ok {

@@ -11,7 +11,7 @@ import (
 
 	"dialler/engine/webhook"
 	"dialler/http/egress"
-	"dialler/persistence"
+	"dialler/persistence/webhooks"
 )
 
 // webhookTimeout bounds one try with the answer's body.
@@ -64,14 +64,14 @@ func (p *Process) openOutbox() {
 	}
 	post := newPostman(p.flags.WebhookAllowPrivate, timeout, p.clock.Now)
 	p.hooks = newWebhookMetrics()
-	p.hooks.outbox = p.store.OpenOutbox(persistence.OutboxConfig{Deliver: post.Deliver, OnTry: p.hooks.tried, Alone: p.flags.Cluster == "",
+	p.hooks.outbox = p.store.Endpoints.OpenOutbox(webhooks.OutboxConfig{Deliver: post.Deliver, OnTry: p.hooks.tried, Alone: p.flags.Cluster == "",
 		Every: p.tuning.webhookEvery, Log: p.log})
 	p.closing = append(p.closing, post.client.CloseIdleConnections, p.hooks.outbox.Close)
 }
 
 // webhookMetrics say what became of messages and what waits.
 type webhookMetrics struct {
-	outbox    *persistence.Outbox
+	outbox    *webhooks.Outbox
 	tries     *prometheus.CounterVec
 	took      prometheus.Histogram
 	endpoints *prometheus.Desc

@@ -1,12 +1,12 @@
 package sipstack
 
 import (
-	"net/netip"
-	"reflect"
-	"strings"
-	"time"
-
 	"dialler/engine"
+	"dialler/sipstack/leg"
+	"dialler/sipstack/message"
+	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
+	"dialler/sipstack/trunk"
 
 	"github.com/rs/zerolog"
 )
@@ -45,157 +45,33 @@ type Config struct {
 	Transfers bool
 }
 
-// Negotiator knows the media of answered legs: sipstack moves SDP as bytes.
-// Its methods are called with the leg locked: they must not block, nor call
-// the Stack, nor take a lock that is held while the Stack is called.
-type Negotiator interface {
-	// AnsweredFrom says where the 2xx of a leg came from, before the leg's owner
-	// hears of the answer.
-	AnsweredFrom(a engine.AttemptID, leg engine.LegID, host netip.Addr)
-	// Reoffer answers an offer of the far side (RFC 3264 §8) and changes the
-	// media accordingly. An error refuses the offer with 488 and leaves
-	// everything as it was.
-	Reoffer(a engine.AttemptID, leg engine.LegID, offer []byte) (answer []byte, err error)
-	// Offer is what we offer when the far side asks for an offer (re-INVITE
-	// without SDP): the leg's first one with the version that it gets now;
-	// Reanswer takes the answer to it.
-	Offer(a engine.AttemptID, leg engine.LegID, first []byte) ([]byte, error)
-	Reanswer(a engine.AttemptID, leg engine.LegID, answer []byte)
-}
+// The words of the configuration; each is explained in its own package.
+type (
+	Timers     = timing.Timers
+	Transport  = message.Transport
+	Listener   = transport.Listener
+	Resolver   = transport.Resolver
+	Negotiator = leg.Negotiator
 
-// Timers are the timer values of RFC 3261 §17 and table 4; zero fields take
-// the default. Timers B, D, F and J are 64*T1.
-type Timers struct {
-	T1 time.Duration // round-trip estimate, default 500 ms
-	T2 time.Duration // longest interval between retransmissions, default 4 s
-	// Keep is how long a leg whose end was reported, but not forgotten, can
-	// still be attached to; default 10 min.
-	Keep time.Duration
-	// Flow is the interval of pings on connections that we opened; default 95 s
-	// (RFC 5626 §4.4.1: 80% of two minutes).
-	Flow time.Duration
-	// RegisterRetry is the first pause after a registration that failed; it
-	// doubles up to 4 times as much where the registrar is away, and to 60 times
-	// as much where it refuses. Default 30 s (RFC 5626 §4.5).
-	RegisterRetry time.Duration
-}
-
-func (t *Timers) setDefaults() {
-	if t.T1 <= 0 {
-		t.T1 = 500 * time.Millisecond
-	}
-	if t.T2 <= 0 {
-		t.T2 = 4 * time.Second
-	}
-	if t.Keep <= 0 {
-		t.Keep = 10 * time.Minute
-	}
-	if t.Flow <= 0 {
-		t.Flow = 95 * time.Second
-	}
-	if t.RegisterRetry <= 0 {
-		t.RegisterRetry = 30 * time.Second
-	}
-}
-
-// transaction is the time after which a transaction is given up (timers B, D,
-// F, H and J for an unreliable transport).
-func (t *Timers) transaction() time.Duration { return 64 * t.T1 }
-
-// NumberFormat says how a number is written into the user part of a URI.
-type NumberFormat string
-
-const (
-	NumberE164       NumberFormat = "e164"         // with the plus; the default
-	NumberE164NoPlus NumberFormat = "e164_no_plus" // digits only
-	// These two need Config.WriteNumber.
-	NumberInternational NumberFormat = "international" // 00 and the digits
-	NumberNational      NumberFormat = "national"      // as within TrunkConfig.NumberCountry
+	TrunkConfig    = trunk.Config
+	CallerIDHeader = trunk.CallerIDHeader
+	NumberFormat   = trunk.NumberFormat
+	Header         = trunk.Header
+	Registration   = trunk.Registration
+	LegStatus      = leg.Status
 )
 
-// Transport is the transport of a trunk.
-type Transport string
-
+// Their values.
 const (
-	UDP Transport = "udp" // the default
-	TCP Transport = "tcp"
-	TLS Transport = "tls" // over TCP
+	UDP = message.UDP // the default
+	TCP = message.TCP
+	TLS = message.TLS // over TCP
+
+	CallerIDNone        = trunk.CallerIDNone
+	CallerIDAsserted    = trunk.CallerIDAsserted
+	CallerIDPreferred   = trunk.CallerIDPreferred
+	NumberE164          = trunk.NumberE164
+	NumberE164NoPlus    = trunk.NumberE164NoPlus
+	NumberInternational = trunk.NumberInternational
+	NumberNational      = trunk.NumberNational
 )
-
-func (t Transport) reliable() bool { return t == TCP || t == TLS }
-
-// via is the transport as a Via header names it (RFC 3261 §20.42).
-func (t Transport) via() string {
-	switch t {
-	case TCP:
-		return "TCP"
-	case TLS:
-		return "TLS"
-	case UDP:
-	}
-	return "UDP"
-}
-
-// transportOf reads a transport's name as URIs and Via headers have it; ok is
-// false when it is none of ours.
-func transportOf(name string) (t Transport, ok bool) {
-	t = Transport(strings.ToLower(name))
-	return t, t == UDP || t == TCP || t == TLS
-}
-
-// TrunkConfig is one carrier connection as this package needs to know it.
-type TrunkConfig struct {
-	ID        engine.TrunkID
-	Host      string // IP address or domain name
-	Port      int    // 0: 5060, or what the SRV records of Host say
-	Transport Transport
-	// Username and Password answer digest challenges; without a username a
-	// challenge is a refusal.
-	Username, Password string
-	// FromDomain is the host part of From; empty for our own address, with a
-	// registered trunk for Host. FromUser takes the place of the caller ID in
-	// From; CallerIDHeader then is the one that carries it.
-	FromDomain, FromUser string
-	CallerIDHeader       CallerIDHeader
-	// Privacy is the header of that name (RFC 3323), empty for none. With "id"
-	// From is anonymous.
-	Privacy       string
-	NumberFormat  NumberFormat
-	NumberCountry string // ISO 3166, for NumberNational
-	UserAgent     string // empty for that of Config
-	// Inbound is the status that refuses a call from the trunk's addresses: 480,
-	// 486 or 603; 0 = 403.
-	Inbound int
-	// OptionsInterval between keepalives; 0 for 30 s, negative for none.
-	OptionsInterval time.Duration
-	ExtraHeaders    []Header // added to every INVITE
-
-	// Kind: a registered trunk sends REGISTER and is up only while it is
-	// registered; RegisterSec is the lifetime that it asks for, 0 = 600.
-	Kind        engine.TrunkKind
-	RegisterSec int
-	// OutboundProxy is the host[:port] that requests are sent to in place of
-	// Host, which stays in the Request-URI.
-	OutboundProxy string
-	// Listener is the name of the listener that the trunk uses; empty for the
-	// first. ExternalHost takes the place of the listener's.
-	Listener, ExternalHost string
-	// TLSServerName is the name that the certificate must bear, empty for
-	// Host; TLSRoots are the roots to trust as PEM, empty for the system's;
-	// TLSInsecure checks neither.
-	TLSServerName, TLSRoots string
-	TLSInsecure             bool
-
-	// ReliableProvisionals (RFC 3262): supported (also when empty), required, off.
-	ReliableProvisionals string
-	// SessionSec is the Session-Expires of RFC 4028 in seconds; 0 = 1800,
-	// negative = no session timer, at least 90 otherwise.
-	SessionSec int
-	// Redirects is how many 3xx answers one leg follows; 0 = none.
-	Redirects int
-}
-
-// Header is one extra header of an INVITE.
-type Header struct{ Name, Value string }
-
-func (c *TrunkConfig) equal(o *TrunkConfig) bool { return reflect.DeepEqual(c, o) }

@@ -50,22 +50,25 @@
 //     named itself; requests outside of dialogs at a bounded rate. A response is
 //     known by the branch of our own request, wherever it comes from.
 //
-// # Files
+// # Packages
 //
-// stack.go holds the commands, leg.go a leg's state and its events, invite.go
-// the INVITE client transaction, redirect.go where it goes after a 3xx, prack.go
-// reliable provisional responses and their early dialogs, dialog.go what follows
-// a 2xx, clienttx.go and request.go our other transactions, timer.go session
-// timers, inbound.go requests of the far side, reinvite.go its offers and how
-// answers to it are repeated, refer.go transfers, info.go keys, guard.go who
-// may send them, ladder.go what is kept of a leg's messages, recover.go
-// legs of an earlier life, trunk.go trunks, keepalive.go their OPTIONS,
-// register.go their registration, resolve.go the DNS cache, marks.go addresses
-// that failed lately, failover.go and bulky.go other ways for an INVITE,
-// listener.go where we are reached, socket.go what is written, stream.go
-// connections and what is read, tls.go whom they trust, receive.go the way of a
-// message to its leg, message.go the bytes, header.go, auth.go and sdp.go what
-// is read from messages.
+// This package opens, connects and closes the others; its own files are the
+// configuration, the commands and the statistics.
+//
+//   - message: the text of messages, read and written.
+//   - timing: timer values and clocks.
+//   - auth: answers to digest challenges.
+//   - transport: sockets, connections, DNS, addresses that failed lately.
+//   - trunk: trunks, their OPTIONS and registration, who may ask us something.
+//   - ladder: what is kept of a leg's messages.
+//   - leg: calls. table.go holds all of them and its commands, receive.go the way
+//     of a message to its leg, outside.go requests of no leg, leftover.go legs of
+//     an earlier life; leg.go a leg's state and its events, invite.go the INVITE
+//     client transaction, redirect.go where it goes after a 3xx or a 503, bulky.go
+//     one that is too long for UDP, prack.go reliable provisional responses,
+//     established.go what follows a 2xx, request.go our other transactions,
+//     inbound.go requests of the far side, session.go its offers, refresh.go
+//     session timers, refer.go transfers, recover.go a leg of an earlier life.
 //
 // # Decisions
 //

@@ -21,6 +21,7 @@ import (
 	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/sipstack"
+	"dialler/sipstack/timing"
 
 	"github.com/emiago/sipgo/sip"
 	"github.com/rs/zerolog"
@@ -184,7 +185,7 @@ func newLeg() (engine.AttemptID, engine.LegID) {
 func placeCommand(a engine.AttemptID, leg engine.LegID) engine.PlaceLeg {
 	return engine.PlaceLeg{
 		Attempt: a, Leg: leg, Trunk: trunkID, From: "+493012345678", To: "+4915112345678",
-		SendBy: sipstack.BootNow().Add(time.Minute), RingTimeout: 30 * time.Second, Offer: testOffer,
+		SendBy: timing.BootNow().Add(time.Minute), RingTimeout: 30 * time.Second, Offer: testOffer,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack"
+	"dialler/sipstack/timing"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -127,10 +128,10 @@ func TestNoRedirectIsFollowedAfterTheSendByTimeOrACancel(t *testing.T) {
 	l := listen(t, nil)
 	a, leg := newLeg()
 	cmd := placeCommand(a, leg)
-	cmd.SendBy = sipstack.BootNow().Add(50 * time.Millisecond)
+	cmd.SendBy = timing.BootNow().Add(50 * time.Millisecond)
 	s.PlaceLeg(cmd, l.sink)
 	invite := u.request(sip.INVITE, 1)
-	eventually(t, "the send-by time has passed", func() bool { return sipstack.BootNow() > cmd.SendBy })
+	eventually(t, "the send-by time has passed", func() bool { return timing.BootNow() > cmd.SendBy })
 	moved := response(invite, "302 Moved Temporarily", "a", fmt.Sprintf("Contact: <sip:x@127.0.0.1:%d>\r\n", u.port()), "")
 	u.send(addr(s), moved)
 	l.expect(leg, "sent refused(302)")

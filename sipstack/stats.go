@@ -1,7 +1,5 @@
 package sipstack
 
-import "sync/atomic"
-
 // Stats is a snapshot of what the stack did since it started.
 type Stats struct {
 	InvitesSent     uint64         // first transmissions, answers to challenges included
@@ -27,49 +25,47 @@ type Stats struct {
 	KnownLegs       int            // legs with state here, ended ones included
 }
 
-type counters struct {
-	invites, notSent, retransmissions, acks, cancels, byes, remoteByes                     atomic.Uint64
-	strays, unmatched, malformed, duplicates, writeErrors, refusedConns, strangers, floods atomic.Uint64
-	live                                                                                   atomic.Int64
-	byStatus                                                                               [700]atomic.Uint64
-	pracks, refreshes, redirects                                                           atomic.Uint64
-}
-
 // Stats gives a snapshot; its figures are not taken at one instant.
 func (s *Stack) Stats() Stats {
-	c := &s.count
+	c, n, k := &s.legs.Count, &s.net.Counts, &s.trunks.Counts
 	st := Stats{
-		InvitesSent:     c.invites.Load(),
-		LegsNotSent:     c.notSent.Load(),
+		InvitesSent:     c.Invites.Load(),
+		LegsNotSent:     c.NotSent.Load(),
 		Responses:       map[int]uint64{},
-		Retransmissions: c.retransmissions.Load(),
-		Acks:            c.acks.Load(),
-		Cancels:         c.cancels.Load(),
-		Byes:            c.byes.Load(),
-		Pracks:          c.pracks.Load(),
-		Refreshes:       c.refreshes.Load(),
-		Redirects:       c.redirects.Load(),
-		RemoteByes:      c.remoteByes.Load(),
-		StrayAnswers:    c.strays.Load(),
-		Unmatched:       c.unmatched.Load(),
-		Malformed:       c.malformed.Load(),
-		Strangers:       c.strangers.Load(),
-		Floods:          c.floods.Load(),
-		Duplicates:      c.duplicates.Load(),
-		WriteErrors:     c.writeErrors.Load(),
-		RefusedConns:    c.refusedConns.Load(),
-		LiveLegs:        int(c.live.Load()),
+		Retransmissions: c.Retransmissions.Load() + k.Retransmissions.Load(),
+		Acks:            c.Acks.Load(),
+		Cancels:         c.Cancels.Load(),
+		Byes:            c.Byes.Load(),
+		Pracks:          c.Pracks.Load(),
+		Refreshes:       c.Refreshes.Load(),
+		Redirects:       c.Redirects.Load(),
+		RemoteByes:      c.RemoteByes.Load(),
+		StrayAnswers:    c.Strays.Load(),
+		Unmatched:       c.Unmatched.Load(),
+		Malformed:       n.Malformed.Load(),
+		Strangers:       n.Strangers.Load(),
+		Floods:          k.Floods.Load(),
+		Duplicates:      c.Duplicates.Load(),
+		WriteErrors:     n.WriteErrors.Load(),
+		RefusedConns:    n.RefusedConns.Load(),
+		LiveLegs:        int(c.Live.Load()),
+		KnownLegs:       s.legs.Known(),
 	}
-	for code := range c.byStatus {
-		if n := c.byStatus[code].Load(); n > 0 {
+	for code := range c.ByStatus {
+		if n := c.ByStatus[code].Load(); n > 0 {
 			st.Responses[code] = n
 		}
 	}
-	for i := range s.shards {
-		sh := &s.shards[i]
-		sh.mu.RLock()
-		st.KnownLegs += len(sh.legs)
-		sh.mu.RUnlock()
-	}
 	return st
 }
+
+// Addr is the host:port that the first listener is bound to.
+func (s *Stack) Addr() string { return s.net.Addr() }
+
+// ListenerAddr is the host:port at which a listener serves a transport; empty
+// when it does not.
+func (s *Stack) ListenerAddr(name string, t Transport) string { return s.net.ListenerAddr(name, t) }
+
+// OpenConnections counts the TCP and TLS connections that are open now, ours
+// and those of far sides.
+func (s *Stack) OpenConnections() int { return s.net.OpenConnections() }

@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack"
+	"dialler/sipstack/timing"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -92,7 +93,7 @@ func TestNothingIsRetransmittedAfterTheSendByTime(t *testing.T) {
 	a, leg := newLeg()
 	cmd := placeCommand(a, leg)
 	// Timer A fires at 20, 60, 140, 300, 620 and 1260 ms.
-	cmd.SendBy = sipstack.BootNow().Add(250 * time.Millisecond)
+	cmd.SendBy = timing.BootNow().Add(250 * time.Millisecond)
 	s.PlaceLeg(cmd, l.sink)
 	l.kind(leg, engine.LegSilent)
 	if n := len(u.copies(sip.INVITE)); n < 1 || n > 4 {
@@ -356,7 +357,7 @@ func TestNotSent(t *testing.T) {
 			t.Fatal("it was sent")
 		}
 	}
-	f(engine.NotSentExpired, nil, func(p *engine.PlaceLeg) { p.SendBy = sipstack.BootNow() - 1 })
+	f(engine.NotSentExpired, nil, func(p *engine.PlaceLeg) { p.SendBy = timing.BootNow() - 1 })
 	f(engine.NotSentTrunk, nil, func(p *engine.PlaceLeg) { p.Trunk = "unknown" })
 	// Nobody listens on the TCP port.
 	f(engine.NotSentNoRoute, func(c *sipstack.TrunkConfig) { c.Transport, c.Port = sipstack.TCP, 1 }, nil)

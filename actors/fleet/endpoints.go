@@ -120,15 +120,15 @@ func (f *fleetActor) answered(ctx actor.Context, m *botAnswered, now time.Time) 
 // order in which calls try them, and the next questions.
 func (f *fleetActor) judge(ctx actor.Context, id engine.BotID, now time.Time) {
 	b, e := f.bots[id], f.ends[id]
-	seats := 0
+	seats, proved := 0, 0
 	if e != nil && e.conf.Active {
-		seats = e.ends.Seats(e.conf.Seats)
+		seats, proved = e.conf.Seats, e.ends.Seats(e.conf.Seats)
 		f.d.Reach.put(id, e.ends.Order())
 		f.ask(ctx, e, now)
 		f.log(e, now)
 	}
 	b.SetLost(f.lost[id])
-	for _, g := range b.SetSeats(now, seats) {
+	for _, g := range append(b.SetSeats(now, seats), b.SetProved(now, proved)...) {
 		f.tell(ctx, id, g)
 	}
 	f.countDown()

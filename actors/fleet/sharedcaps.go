@@ -72,12 +72,6 @@ func seatBytes(m *core.SeatsAllotted) []byte {
 // until the holder wants none.
 func (f *fleetActor) askKeeper(ctx actor.Context, m *Demand) {
 	of := heldFrom{m.Holder, m.Bot}
-	if o := f.outage(m.Bot); o != nil && m.Want > 0 { // as this node sees it
-		ctx.Send(m.ReplyTo, &core.SeatsAllotted{Bot: m.Bot, N: m.N, Outage: o})
-		q := *m
-		q.Want, q.ReplyTo = 0, nil
-		m = &q
-	}
 	if m.Want <= 0 {
 		delete(f.demands, of)
 	}
@@ -103,6 +97,9 @@ func (f *fleetActor) keeperAnswered(ctx actor.Context, m *seatsAnswered) {
 	}
 	a := m.got
 	a.Bot, a.N, a.Until = m.of.bot, m.m.N, quota.SeatsUntil(m.asked)
+	if o := f.outage(m.of.bot); o != nil { // as this node sees it: lines in flight keep their seats
+		a.Target, a.Outage = 0, o
+	}
 	ctx.Send(m.m.ReplyTo, &a)
 }
 

@@ -17,7 +17,7 @@ import (
 	"dialler/bench/voice"
 	"dialler/engine"
 	"dialler/media/amd"
-	"dialler/media/amd/corpus"
+	"dialler/bench/corpus"
 	"dialler/media/wav"
 )
 
@@ -25,7 +25,7 @@ import (
 // the default in parentheses.
 type AMDConfig struct {
 	Binary string // the program to measure; required
-	Dir    string // recordings, as `dialler amd eval` takes them; required
+	Dir    string // recordings, as `lab amd eval` takes them; required
 	Repeat int    // calls of each recording in each mode (1)
 	Rate   int    // calls a second in all (5)
 	Keep   bool   // keep data and logs

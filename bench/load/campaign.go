@@ -11,18 +11,19 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"dialler/engine/sim"
+	"dialler/engine/callee"
+	"dialler/engine/pacing/trial"
 )
 
 // CampaignConfig is a scenario that is played as a real campaign, over SIP, and
 // in the simulator.
 type CampaignConfig struct {
-	Binary   string       // the program to judge; required
-	Scenario sim.Scenario // with an end of its list; workers and answers do not change in time
-	Policy   sim.Policy   // strict, hybrid or progressive
-	Seed     uint64       // of the people called, in the real campaign
-	Runs     int          // of the simulator, with the seeds from Seed on (20)
-	Keep     bool         // keep data and logs
+	Binary   string          // the program to judge; required
+	Scenario callee.Scenario // with an end of its list; workers and answers do not change in time
+	Policy   trial.Policy    // strict, hybrid or progressive
+	Seed     uint64          // of the people called, in the real campaign
+	Runs     int             // of the simulator, with the seeds from Seed on (20)
+	Keep     bool            // keep data and logs
 	Log      func(format string, args ...any)
 }
 
@@ -43,13 +44,13 @@ type Outcome struct {
 
 // Comparison sets a real campaign beside what the simulator says of it.
 type Comparison struct {
-	Policy    sim.Policy `json:"policy"`
-	Seats     int        `json:"seats"`
-	Contacts  int        `json:"contacts"`
-	CapPct    float64    `json:"cap_pct"`
-	Real      Outcome    `json:"real"`
-	Simulated []Outcome  `json:"simulated"`
-	Mean      Outcome    `json:"mean"` // of the simulated
+	Policy    trial.Policy `json:"policy"`
+	Seats     int          `json:"seats"`
+	Contacts  int          `json:"contacts"`
+	CapPct    float64      `json:"cap_pct"`
+	Real      Outcome      `json:"real"`
+	Simulated []Outcome    `json:"simulated"`
+	Mean      Outcome      `json:"mean"` // of the simulated
 	// Least and Most are the bounds of the simulated abandon rates, per cent.
 	Least    float64  `json:"least_abandon_pct"`
 	Most     float64  `json:"most_abandon_pct"`
@@ -136,7 +137,7 @@ func Campaign(ctx context.Context, cfg CampaignConfig) (*Comparison, error) {
 func (c *CampaignConfig) script() map[string]any {
 	script := make(map[string]any, c.Scenario.Contacts)
 	for i := range c.Scenario.Contacts {
-		f := sim.FateOf(&c.Scenario, c.Seed, uint64(i)+1, 0)
+		f := callee.FateOf(&c.Scenario, c.Seed, uint64(i)+1, 0)
 		b := map[string]any{"kind": "no_answer"}
 		switch {
 		case f.Answered:
@@ -231,7 +232,7 @@ func (c *CampaignConfig) simulate(into []Outcome) {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for i := range next {
-				r := sim.Run(&c.Scenario, c.Policy, 0, c.Seed+uint64(i)) //nolint:gosec // not negative
+				r := trial.Run(&c.Scenario, c.Policy, 0, c.Seed+uint64(i)) //nolint:gosec // not negative
 				l := &r.Listed
 				o := Outcome{Seconds: r.Length.Seconds(), Dialling: l.Length.Seconds(), Dials: r.Dials, Connects: r.Connects(),
 					Abandoned: r.Counts.Abandoned, Within: !r.OverEnd,

@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"dialler/engine/sim"
+	"dialler/engine/callee"
+	"dialler/engine/pacing/trial"
 )
 
 // short is a scenario of half a minute: as many seats as contacts.
-func short() sim.Scenario {
-	sc := sim.Standard()
-	sc.Workers, sc.Answer, sc.Machines, sc.Contacts = sim.Always(40), sim.Always(0.5), 0, 40
+func short() callee.Scenario {
+	sc := callee.Standard()
+	sc.Workers, sc.Answer, sc.Machines, sc.Contacts = callee.Always(40), callee.Always(0.5), 0, 40
 	sc.RingMean, sc.RingSD, sc.Timeout, sc.TalkMean = 3*time.Second, time.Second, 15*time.Second, 6*time.Second
 	return sc
 }
@@ -21,13 +22,16 @@ func short() sim.Scenario {
 func TestARealCampaignMeetsThePeopleOfItsSimulation(t *testing.T) {
 	t.Parallel()
 	sc := short()
-	c, err := Campaign(t.Context(), CampaignConfig{Binary: program(t), Scenario: sc, Policy: sim.Progressive, Seed: 7, Runs: 2, Log: t.Logf})
+	c, err := Campaign(
+		t.Context(),
+		CampaignConfig{Binary: program(t), Scenario: sc, Policy: trial.Progressive, Seed: 7, Runs: 2, Log: t.Logf},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	answered := 0
 	for i := range uint64(40) {
-		if f := sim.FateOf(&sc, 7, i+1, 0); f.Answered {
+		if f := callee.FateOf(&sc, 7, i+1, 0); f.Answered {
 			answered++
 		}
 	}
@@ -49,7 +53,10 @@ func TestARealCampaignMeetsThePeopleOfItsSimulation(t *testing.T) {
 }
 
 func TestAComparisonNamesWhatIsApart(t *testing.T) {
-	sim := []Outcome{{Busy: 80, PerHour: 1000, Abandon: 1, Within: true}, {Busy: 84, PerHour: 1040, Abandon: 2, Within: true}}
+	sim := []Outcome{
+		{Busy: 80, PerHour: 1000, Abandon: 1, Within: true},
+		{Busy: 84, PerHour: 1040, Abandon: 2, Within: true},
+	}
 	f := func(wants int, r Outcome) {
 		t.Helper()
 		c := Comparison{Contacts: 10, CapPct: 3, Simulated: sim, Real: r}
@@ -78,12 +85,12 @@ func TestAComparisonRefusesWhatItCannotPlay(t *testing.T) {
 		"machines":     func(c *CampaignConfig) { c.Scenario.Machines = 0.2 },
 		"ring timeout": func(c *CampaignConfig) { c.Scenario.Timeout = 14 * time.Second },
 		"in time": func(c *CampaignConfig) {
-			c.Scenario.Answer = sim.Schedule{Steps: []sim.Step{{Value: 0.1}, {At: time.Hour, Value: 0.2}}}
+			c.Scenario.Answer = callee.Schedule{Steps: []callee.Step{{Value: 0.1}, {At: time.Hour, Value: 0.2}}}
 		},
 		"--runs": func(c *CampaignConfig) { c.Runs = 1 },
-		"N":      func(c *CampaignConfig) { c.Scenario.Workers = sim.Always(-1) },
+		"N":      func(c *CampaignConfig) { c.Scenario.Workers = callee.Always(-1) },
 	} {
-		c := CampaignConfig{Binary: "x", Scenario: short(), Policy: sim.Hybrid}
+		c := CampaignConfig{Binary: "x", Scenario: short(), Policy: trial.Hybrid}
 		change(&c)
 		if _, err := Campaign(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
@@ -109,11 +116,17 @@ func TestMidnightIsFarWhereTheCampaignIsDialled(t *testing.T) {
 
 func TestAListIsImportedDialledStoppedAndMeasured(t *testing.T) {
 	t.Parallel()
-	f, err := List(t.Context(), Config{Binary: program(t), Rate: 20, Duration: 4 * time.Second, Talk: time.Second, Log: t.Logf}, 5000)
+	f, err := List(
+		t.Context(),
+		Config{Binary: program(t), Rate: 20, Duration: 4 * time.Second, Talk: time.Second, Log: t.Logf},
+		5000,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Calls == 0 || f.Calls+f.PutAway > 5000 || f.PutAway < 4000 || f.Started <= 0 || f.Peak < f.Imported || f.Imported < f.Started/2 || !f.WithinMiB {
+	if f.Calls == 0 || f.Calls+f.PutAway > 5000 || f.PutAway < 4000 || f.Started <= 0 || f.Peak < f.Imported ||
+		f.Imported < f.Started/2 ||
+		!f.WithinMiB {
 		t.Errorf("%+v", f)
 	}
 	f.Print(io.Discard)

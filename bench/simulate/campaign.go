@@ -14,6 +14,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/pacing/trial"
 	"dialler/engine/sim"
 	"dialler/engine/window"
 )
@@ -37,7 +38,7 @@ type campaignSection struct {
 
 // Installation is the world in which the plan's campaign is dialled by a policy;
 // ok is false for a policy that no campaign has.
-func (p *Plan) installation(by sim.Policy) (in sim.Installation, ok bool, err error) {
+func (p *Plan) installation(by trial.Policy) (in sim.Installation, ok bool, err error) {
 	s := campaignSection{Settings: campaign.Defaults()}
 	s.Name, s.Bot, s.Numbers = p.Name, "bot", []engine.PhoneNumber{"+493012345678"}
 	s.Concurrency = int(math.Round(p.Scenario.Workers.At(0)))
@@ -54,7 +55,7 @@ func (p *Plan) installation(by sim.Policy) (in sim.Installation, ok bool, err er
 		s.FalsePositivePPM = int(math.Round(*s.Share * 1e6))
 	}
 	switch by {
-	case sim.Strict, sim.Hybrid, sim.Progressive:
+	case trial.Strict, trial.Hybrid, trial.Progressive:
 		s.PacingMode = string(by)
 	default: // no campaign is dialled so
 		return in, false, nil
@@ -155,7 +156,7 @@ func PlayCampaigns(ctx context.Context, p *Plan) ([]CampaignRow, error) {
 	return list, nil
 }
 
-func campaignRow(by sim.Policy, seed uint64, r *sim.CampaignsResult) CampaignRow {
+func campaignRow(by trial.Policy, seed uint64, r *sim.CampaignsResult) CampaignRow {
 	c := &r.Campaigns[0]
 	row := CampaignRow{Policy: string(by), Seed: seed, State: string(c.State), Reason: string(c.CompletionReason),
 		DurationSeconds: round((c.Ended - c.Started).Seconds(), 1), DiallingSeconds: round(c.Dialling.Seconds(), 1),

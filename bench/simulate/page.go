@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"dialler/engine/sim"
+	"dialler/engine/callee"
+	"dialler/engine/pacing/trial"
 )
 
 // Plots: places in the drawing, and a colour for each policy, told apart by
@@ -20,8 +21,8 @@ const (
 	plotTop, plotBottom   = 12.0, 30.0
 )
 
-var colours = map[sim.Policy]string{
-	sim.Progressive: "#0072b2", sim.Ratio: "#cc79a7", sim.Strict: "#009e73", sim.Hybrid: "#d55e00", sim.Clairvoyant: "#555555",
+var colours = map[trial.Policy]string{
+	trial.Progressive: "#0072b2", trial.Ratio: "#cc79a7", trial.Strict: "#009e73", trial.Hybrid: "#d55e00", trial.Clairvoyant: "#555555",
 }
 
 // plot is one drawing: a curve for each policy, over time.
@@ -65,8 +66,16 @@ func nice(most float64, n int) float64 {
 
 // draw makes a plot of one value of the courses.
 func draw(title string, length time.Duration, limit float64, outcomes []Outcome, value func(*moment) float64) plot {
-	p := plot{Title: title, Cap: limit, Left: plotLeft, Right: plotWidth - plotRight, Top: plotTop, Bottom: plotHeight - plotBottom,
-		Width: plotWidth, Height: plotHeight}
+	p := plot{
+		Title:  title,
+		Cap:    limit,
+		Left:   plotLeft,
+		Right:  plotWidth - plotRight,
+		Top:    plotTop,
+		Bottom: plotHeight - plotBottom,
+		Width:  plotWidth,
+		Height: plotHeight,
+	}
 	most := max(limit, 0)
 	courses := make([][]moment, len(outcomes))
 	for i := range outcomes {
@@ -92,7 +101,10 @@ func draw(title string, length time.Duration, limit float64, outcomes []Outcome,
 			fmt.Fprintf(&b, "%s,%s ", point(x(m.until)), point(y(value(m))))
 		}
 		row := RowOf(&outcomes[i].Summary)
-		p.Lines = append(p.Lines, curve{row.label(), colours[outcomes[i].Summary.Policy], strings.TrimSpace(b.String())})
+		p.Lines = append(
+			p.Lines,
+			curve{row.label(), colours[outcomes[i].Summary.Policy], strings.TrimSpace(b.String())},
+		)
 	}
 	for k := 0; float64(k)*step <= most*1.0001; k++ {
 		v := float64(k) * step
@@ -106,7 +118,10 @@ func draw(title string, length time.Duration, limit float64, outcomes []Outcome,
 	every := nice(total, 8)
 	for k := 0; float64(k)*every <= total*1.0001; k++ {
 		v := float64(k) * every
-		p.X = append(p.X, mark{point(x(time.Duration(v * float64(unit)))), strconv.FormatFloat(round(v, 6), 'g', 6, 64) + " " + name})
+		p.X = append(
+			p.X,
+			mark{point(x(time.Duration(v * float64(unit)))), strconv.FormatFloat(round(v, 6), 'g', 6, 64) + " " + name},
+		)
 	}
 	if limit >= 0 {
 		p.CapY = point(y(limit))
@@ -119,8 +134,14 @@ func parameters(p *Plan) [][2]string {
 	s := &p.Scenario
 	n := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	list := [][2]string{
-		{"N", course(&s.Workers)}, {"p", course(&s.Answer)}, {"R", s.RingMean.String()}, {"S", s.RingSD.String()}, {"timeout", s.Timeout.String()},
-		{"m", n(s.Machines)}, {"M", s.TalkMean.String()}, {"s", n(s.Short)}, {"a", s.Hold.String()}, {"W", s.Wait.String()},
+		{
+			"N",
+			course(&s.Workers),
+		}, {"p", course(&s.Answer)}, {"R", s.RingMean.String()}, {"S", s.RingSD.String()}, {"timeout", s.Timeout.String()},
+		{
+			"m",
+			n(s.Machines),
+		}, {"M", s.TalkMean.String()}, {"s", n(s.Short)}, {"a", s.Hold.String()}, {"W", s.Wait.String()},
 		{"c", n(s.Cap)}, {"T", s.Length.String()}, {"talk_factor", course(&s.TalkFactor)},
 	}
 	if s.Contacts > 0 {
@@ -134,7 +155,7 @@ func parameters(p *Plan) [][2]string {
 }
 
 // course tells a value over time.
-func course(s *sim.Schedule) string {
+func course(s *callee.Schedule) string {
 	low, high := s.Range()
 	if low == high {
 		return strconv.FormatFloat(low, 'g', -1, 64)
@@ -146,7 +167,12 @@ func course(s *sim.Schedule) string {
 	case len(s.Pieces) > 0:
 		kind = "pieces of " + s.Period.String()
 	}
-	return fmt.Sprintf("%s from %s to %s", kind, strconv.FormatFloat(round(low, 6), 'g', -1, 64), strconv.FormatFloat(round(high, 6), 'g', -1, 64))
+	return fmt.Sprintf(
+		"%s from %s to %s",
+		kind,
+		strconv.FormatFloat(round(low, 6), 'g', -1, 64),
+		strconv.FormatFloat(round(high, 6), 'g', -1, 64),
+	)
 }
 
 func writePage(w io.Writer, p *Plan, outcomes []Outcome) error {
@@ -163,7 +189,13 @@ func writePage(w io.Writer, p *Plan, outcomes []Outcome) error {
 	length := p.Scenario.Length
 	data.Plots = []plot{
 		draw("Workers busy, %", length, -1, outcomes, func(m *moment) float64 { return 100 * m.busy }),
-		draw("Abandoned of the live answers so far, %, and the cap", length, 100*p.Scenario.Cap, outcomes, func(m *moment) float64 { return 100 * m.abandon }),
+		draw(
+			"Abandoned of the live answers so far, %, and the cap",
+			length,
+			100*p.Scenario.Cap,
+			outcomes,
+			func(m *moment) float64 { return 100 * m.abandon },
+		),
 		draw("Dials a second", length, -1, outcomes, func(m *moment) float64 { return m.dials }),
 	}
 	return page.Execute(w, data)

@@ -11,15 +11,16 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"dialler/engine"
-	"dialler/engine/sim"
+	"dialler/engine/callee"
+	"dialler/engine/pacing/trial"
 )
 
 // Plan is a scenario, and how it is to be played.
 type Plan struct {
 	Name     string
-	Scenario sim.Scenario
+	Scenario callee.Scenario
 	Seeds    []uint64
-	Policies []sim.Policy
+	Policies []trial.Policy
 	Ratio    float64 // of the policy of that name
 	// Campaign is the section of that name as it stands in the file, nil when
 	// there is none: it tries the whole core and not pacing alone.
@@ -38,8 +39,8 @@ const (
 // Standard is what is played without a file.
 func Standard() Plan {
 	return Plan{
-		Name: "standard", Scenario: sim.Standard(), Seeds: seedsUpTo(5),
-		Policies: []sim.Policy{sim.Progressive, sim.Strict, sim.Hybrid, sim.Clairvoyant}, Ratio: ratioUsual,
+		Name: "standard", Scenario: callee.Standard(), Seeds: seedsUpTo(5),
+		Policies: []trial.Policy{trial.Progressive, trial.Strict, trial.Hybrid, trial.Clairvoyant}, Ratio: ratioUsual,
 	}
 }
 
@@ -237,13 +238,13 @@ func (d *document) seeds(n *yaml.Node, seeds *[]uint64) error {
 	})
 }
 
-func (d *document) policies(n *yaml.Node, policies *[]sim.Policy) error {
+func (d *document) policies(n *yaml.Node, policies *[]trial.Policy) error {
 	*policies = nil
-	return d.list(n, "policies", len(sim.Policies), func(n *yaml.Node) error {
-		p := sim.Policy(resolve(n).Value)
-		if !slices.Contains(sim.Policies, p) {
-			known := make([]string, len(sim.Policies))
-			for i, k := range sim.Policies {
+	return d.list(n, "policies", len(trial.Policies), func(n *yaml.Node) error {
+		p := trial.Policy(resolve(n).Value)
+		if !slices.Contains(trial.Policies, p) {
+			known := make([]string, len(trial.Policies))
+			for i, k := range trial.Policies {
 				known[i] = string(k)
 			}
 			return d.wrong(n.Line, "policies", strconv.Quote(string(p))+" is none; known are "+strings.Join(known, ", "))

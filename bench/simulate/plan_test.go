@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/engine/sim"
+	"dialler/engine/callee"
+	"dialler/engine/pacing/trial"
 )
 
 func read(text string) (Plan, error) { return Read("x.yaml", strings.NewReader(text)) }
@@ -38,13 +39,17 @@ ratio: 2.5
 		t.Fatal(err)
 	}
 	want := Plan{
-		Name: "everything", Seeds: []uint64{3, 1}, Policies: []sim.Policy{sim.Hybrid, sim.Ratio, sim.Clairvoyant}, Ratio: 2.5,
-		Scenario: sim.Scenario{
-			Workers: sim.Schedule{Steps: []sim.Step{{At: 0, Value: 60}, {At: 20 * time.Minute, Value: 30}}},
-			Answer: sim.Schedule{Base: 0.3, Sines: []sim.Sine{{Amplitude: 0.1, Period: 2 * time.Hour, Phase: 1.5},
+		Name: "everything", Seeds: []uint64{3, 1}, Policies: []trial.Policy{trial.Hybrid, trial.Ratio, trial.Clairvoyant}, Ratio: 2.5,
+		Scenario: callee.Scenario{
+			Workers: callee.Schedule{Steps: []callee.Step{{At: 0, Value: 60}, {At: 20 * time.Minute, Value: 30}}},
+			Answer: callee.Schedule{Base: 0.3, Sines: []callee.Sine{{Amplitude: 0.1, Period: 2 * time.Hour, Phase: 1.5},
 				{Amplitude: 0.05, Period: 10 * time.Minute}}},
-			TalkFactor: sim.Schedule{Base: 1, Period: time.Hour, Pieces: []sim.Piece{{Start: 0, End: 10 * time.Minute, Value: 2}}},
-			RingMean:   10 * time.Second, RingSD: 5 * time.Second, Timeout: 30 * time.Second, Machines: 0.1, TalkMean: 90 * time.Second,
+			TalkFactor: callee.Schedule{
+				Base:   1,
+				Period: time.Hour,
+				Pieces: []callee.Piece{{Start: 0, End: 10 * time.Minute, Value: 2}},
+			},
+			RingMean: 10 * time.Second, RingSD: 5 * time.Second, Timeout: 30 * time.Second, Machines: 0.1, TalkMean: 90 * time.Second,
 			Short: 0.2, Hold: 2500 * time.Millisecond, Wait: 1500 * time.Millisecond, Cap: 0.03, Length: 2 * time.Hour, Contacts: 5000,
 		},
 	}
@@ -59,7 +64,7 @@ func TestWhatAScenarioFileLeavesOutIsUsual(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Standard()
-	want.Name, want.Scenario.Workers, want.Seeds = "x.yaml", sim.Always(12), []uint64{1, 2, 3}
+	want.Name, want.Scenario.Workers, want.Seeds = "x.yaml", callee.Always(12), []uint64{1, 2, 3}
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("got  %+v\nwant %+v", p, want)
 	}
@@ -96,7 +101,10 @@ func TestAWrongScenarioFileIsRefusedWithLineAndKey(t *testing.T) {
 	f("p: {base: 0.3, sines: [{amp: 0.2}]}\n", "p.sines", "period is missing")
 	f("p: {base: 0.3, sines: [{amp: 0.2, period: 0}]}\n", "x.yaml:1: p.sines.period", "more than 0")
 	f("p: {base: 0.3, sines: []}\n", "p.sines", "1 to")
-	f("p: {base: 0.3, sines: [{amp: 0.1, period: 60}], repeat: {period: 1h, pieces: [{start: 0, end: 1, value: 0}]}}\n", "exclude")
+	f(
+		"p: {base: 0.3, sines: [{amp: 0.1, period: 60}], repeat: {period: 1h, pieces: [{start: 0, end: 1, value: 0}]}}\n",
+		"exclude",
+	)
 	f("p: {base: 0.3, steps: [{at: 0, value: 0.1}]}\n", "x.yaml:1: p:", "alone")
 	f("p:\n  steps:\n  - {at: 0, value: 0.1}\n  - {at: 5m, worth: 0.2}\n", "x.yaml:4: p.steps.worth", "at, value")
 	f("p: {steps: [{at: 5m, value: 0.1}, {at: 1m, value: 0.2}]}\n", "p.steps", "order")

@@ -5,14 +5,14 @@ import (
 	"runtime"
 	"sync"
 
-	"dialler/engine/sim"
+	"dialler/engine/pacing/trial"
 )
 
 // Outcome is what a policy came to: its summary, and its runs in the order of
 // the seeds (none of the clairvoyant one, which is worked out).
 type Outcome struct {
-	Summary sim.Summary
-	Runs    []sim.Result
+	Summary trial.Summary
+	Runs    []trial.Result
 }
 
 // Play plays every policy with every seed, as many runs at a time as there are
@@ -30,9 +30,9 @@ func Play(ctx context.Context, p *Plan) ([]Outcome, error) {
 func PlayAll(ctx context.Context, plans []Plan) ([][]Outcome, error) {
 	type job struct {
 		plan *Plan
-		by   sim.Policy
+		by   trial.Policy
 		seed uint64
-		into *sim.Result
+		into *trial.Result
 	}
 	var jobs []job
 	all := make([][]Outcome, len(plans))
@@ -40,11 +40,11 @@ func PlayAll(ctx context.Context, plans []Plan) ([][]Outcome, error) {
 		p := &plans[i]
 		all[i] = make([]Outcome, len(p.Policies))
 		for j, by := range p.Policies {
-			if by == sim.Clairvoyant {
-				all[i][j].Summary = sim.Bound(&p.Scenario)
+			if by == trial.Clairvoyant {
+				all[i][j].Summary = trial.Bound(&p.Scenario)
 				continue
 			}
-			all[i][j].Runs = make([]sim.Result, len(p.Seeds))
+			all[i][j].Runs = make([]trial.Result, len(p.Seeds))
 			for k, seed := range p.Seeds {
 				jobs = append(jobs, job{p, by, seed, &all[i][j].Runs[k]})
 			}
@@ -55,7 +55,7 @@ func PlayAll(ctx context.Context, plans []Plan) ([][]Outcome, error) {
 	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
 		players.Go(func() {
 			for j := range next {
-				*j.into = sim.Run(&j.plan.Scenario, j.by, j.plan.Ratio, j.seed)
+				*j.into = trial.Run(&j.plan.Scenario, j.by, j.plan.Ratio, j.seed)
 			}
 		})
 	}
@@ -74,8 +74,8 @@ func PlayAll(ctx context.Context, plans []Plan) ([][]Outcome, error) {
 		p := &plans[i]
 		for j := range all[i] {
 			if o := &all[i][j]; len(o.Runs) > 0 {
-				o.Summary = sim.Summarise(&p.Scenario, o.Runs)
-				if o.Summary.Policy == sim.Ratio {
+				o.Summary = trial.Summarise(&p.Scenario, o.Runs)
+				if o.Summary.Policy == trial.Ratio {
 					o.Summary.Ratio = p.Ratio
 				}
 			}

@@ -15,14 +15,15 @@ import (
 	"testing"
 	"time"
 
-	"dialler/engine/sim"
+	"dialler/engine/callee"
+	"dialler/engine/pacing/trial"
 )
 
 // brief is a plan that is played in no time.
 func brief() Plan {
 	p := Standard()
 	p.Name, p.Scenario.Length, p.Seeds = "brief <one>", 5*time.Minute, []uint64{5, 4}
-	p.Policies = slices.Clone(sim.Policies)
+	p.Policies = slices.Clone(trial.Policies)
 	return p
 }
 
@@ -86,7 +87,7 @@ func TestWhatIsWrittenFollowsFromTheFileAndNotFromTheCores(t *testing.T) {
 			t.Errorf("row %d: %v, %q", i, row["policy"], lines[i+1])
 		}
 	}
-	for name, want := range map[string]int{"outcome.csv": 1 + len(p.Policies), "runs.csv": 1 + 2*4, "course.csv": 1 + 4*sim.SeriesBins} {
+	for name, want := range map[string]int{"outcome.csv": 1 + len(p.Policies), "runs.csv": 1 + 2*4, "course.csv": 1 + 4*trial.SeriesBins} {
 		if got, err := csv.NewReader(strings.NewReader(one[name])).ReadAll(); err != nil || len(got) != want {
 			t.Errorf("%s: %d lines, %v; want %d", name, len(got), err, want)
 		}
@@ -122,7 +123,7 @@ func TestThePageStandsAloneAndHasThreePlots(t *testing.T) {
 			t.Errorf("plot %d has %d curves", i, len(drawing.Curves))
 		}
 		for _, c := range drawing.Curves {
-			if n := len(strings.Fields(c.Points)); n != sim.SeriesBins || strings.Contains(c.Points, "NaN") {
+			if n := len(strings.Fields(c.Points)); n != trial.SeriesBins || strings.Contains(c.Points, "NaN") {
 				t.Errorf("plot %d: a curve of %d points", i, n)
 			}
 		}
@@ -134,7 +135,7 @@ func TestThePageStandsAloneAndHasThreePlots(t *testing.T) {
 
 func TestAComparisonPlaysEveryCombination(t *testing.T) {
 	p := brief()
-	p.Scenario.Length, p.Policies, p.Seeds = 2*time.Minute, []sim.Policy{sim.Strict, sim.Clairvoyant}, []uint64{1}
+	p.Scenario.Length, p.Policies, p.Seeds = 2*time.Minute, []trial.Policy{trial.Strict, trial.Clairvoyant}, []uint64{1}
 	changes, err := ParseChanges([]string{"cap=1%,3% N=5,8", "M=60s"})
 	if err != nil {
 		t.Fatal(err)
@@ -151,13 +152,22 @@ func TestAComparisonPlaysEveryCombination(t *testing.T) {
 	for _, l := range strings.Split(strings.TrimSpace(b.String()), "\n") {
 		got = append(got, strings.Join(strings.Fields(l)[:4], " "))
 	}
-	want := []string{"cap seats M policy", "1% 5 60s strict", "1% 5 60s clairvoyant", "1% 8 60s strict", "1% 8 60s clairvoyant",
-		"3% 5 60s strict", "3% 5 60s clairvoyant", "3% 8 60s strict", "3% 8 60s clairvoyant"}
+	want := []string{
+		"cap seats M policy",
+		"1% 5 60s strict",
+		"1% 5 60s clairvoyant",
+		"1% 8 60s strict",
+		"1% 8 60s clairvoyant",
+		"3% 5 60s strict",
+		"3% 5 60s clairvoyant",
+		"3% 8 60s strict",
+		"3% 8 60s clairvoyant",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	// A combination is what the scenario with those values comes to.
-	p.Scenario.Cap, p.Scenario.Workers, p.Scenario.TalkMean = 0.03, sim.Always(5), time.Minute
+	p.Scenario.Cap, p.Scenario.Workers, p.Scenario.TalkMean = 0.03, callee.Always(5), time.Minute
 	alone, err := Play(context.Background(), &p)
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +176,8 @@ func TestAComparisonPlaysEveryCombination(t *testing.T) {
 		t.Errorf("%+v alone, %+v compared", alone[0].Summary, list[2].Outcomes[0].Summary)
 	}
 	b.Reset()
-	if err := WriteComparisonJSON(&b, changes, list); err != nil || !json.Valid(b.Bytes()) || !strings.Contains(b.String(), `"cap": "3%"`) {
+	if err := WriteComparisonJSON(&b, changes, list); err != nil || !json.Valid(b.Bytes()) ||
+		!strings.Contains(b.String(), `"cap": "3%"`) {
 		t.Errorf("%v: %s", err, b.String())
 	}
 

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"dialler/engine/sim"
+	"dialler/engine/pacing/trial"
 )
 
 // WriteReport writes into a folder, which it makes: outcome.csv (a row for each
@@ -63,7 +63,7 @@ func writeRuns(w io.Writer, p *Plan, outcomes []Outcome) error {
 	for i := range outcomes {
 		for j := range outcomes[i].Runs {
 			r := &outcomes[i].Runs[j]
-			one := sim.Summarise(&p.Scenario, outcomes[i].Runs[j:j+1])
+			one := trial.Summarise(&p.Scenario, outcomes[i].Runs[j:j+1])
 			row := RowOf(&one)
 			lines = append(lines, []string{string(r.Policy), strconv.FormatUint(r.Seed, 10), cell(r.Length.Seconds()), strconv.Itoa(r.Dials),
 				strconv.Itoa(r.Counts.Live), strconv.Itoa(r.Counts.Abandoned), strconv.Itoa(r.Counts.Machines), cell(row.BusyPct),
@@ -83,7 +83,7 @@ type moment struct {
 }
 
 // courseOf is the mean course of the runs that went on at each time.
-func courseOf(runs []sim.Result) []moment {
+func courseOf(runs []trial.Result) []moment {
 	var course []moment
 	for k := 0; ; k++ {
 		var m moment

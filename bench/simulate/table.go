@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"text/tabwriter"
 
-	"dialler/engine/sim"
+	"dialler/engine/pacing/trial"
 )
 
 // Row is one policy's outcome as it is printed. Shares are per cent.
@@ -31,7 +31,7 @@ type Row struct {
 }
 
 // RowOf rounds a summary for print.
-func RowOf(s *sim.Summary) Row {
+func RowOf(s *trial.Summary) Row {
 	return Row{
 		Policy: string(s.Policy), BusyPct: percent(s.Busy), ConnectsPerHour: round(s.Connects, 1),
 		ClairvoyantPct: percent(s.Clairvoyant), AbandonPct: percent(s.Abandon), P95Pct: percent(s.P95), MaxPct: percent(s.Max),
@@ -70,7 +70,7 @@ var headings = []string{"policy", "busy %", "connects/h", "% of clairvoyant", "a
 func (r *Row) cells() []string {
 	f := func(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
 	of := func(n int) string { return fmt.Sprintf("%d/%d", n, r.Runs) }
-	if r.Policy == string(sim.Clairvoyant) {
+	if r.Policy == string(trial.Clairvoyant) {
 		of = func(int) string { return "0" } // it is worked out, not played
 	}
 	return []string{r.label(), f(r.BusyPct, 1), f(r.ConnectsPerHour, 1), f(r.ClairvoyantPct, 1), f(r.AbandonPct, 2), f(r.P95Pct, 2),

@@ -9,7 +9,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"dialler/engine/sim"
+	"dialler/engine/callee"
 )
 
 // parseNumber reads 0.03, or 3 % as "3%".
@@ -106,10 +106,10 @@ func (d *document) duration(key string, into *time.Duration) func(*yaml.Node) er
 
 // schedule reads a value over time: a number, {steps}, {base, sines} or {base,
 // repeat}.
-func (d *document) schedule(key string, into *sim.Schedule) func(*yaml.Node) error {
+func (d *document) schedule(key string, into *callee.Schedule) func(*yaml.Node) error {
 	return func(n *yaml.Node) error {
 		n = resolve(n)
-		*into = sim.Schedule{}
+		*into = callee.Schedule{}
 		if n.Kind == yaml.ScalarNode {
 			return d.number(key, &into.Base)(n)
 		}
@@ -155,18 +155,18 @@ func (d *document) all(n *yaml.Node, what string, optional string, fields ...fie
 	return nil
 }
 
-func (d *document) steps(n *yaml.Node, key string, into *sim.Schedule) error {
+func (d *document) steps(n *yaml.Node, key string, into *callee.Schedule) error {
 	return d.list(n, key, pieceMost, func(n *yaml.Node) error {
-		var s sim.Step
+		var s callee.Step
 		err := d.all(n, key, "", field{"at", d.duration(key+".at", &s.At)}, field{"value", d.number(key+".value", &s.Value)})
 		into.Steps = append(into.Steps, s)
 		return err
 	})
 }
 
-func (d *document) sines(n *yaml.Node, key string, into *sim.Schedule) error {
+func (d *document) sines(n *yaml.Node, key string, into *callee.Schedule) error {
 	return d.list(n, key, pieceMost, func(n *yaml.Node) error {
-		var s sim.Sine
+		var s callee.Sine
 		err := d.all(n, key, "phase", field{"amp", d.number(key+".amp", &s.Amplitude)},
 			field{"period", d.duration(key+".period", &s.Period)}, field{"phase", d.number(key+".phase", &s.Phase)})
 		into.Sines = append(into.Sines, s)
@@ -174,11 +174,11 @@ func (d *document) sines(n *yaml.Node, key string, into *sim.Schedule) error {
 	})
 }
 
-func (d *document) repeat(n *yaml.Node, key string, into *sim.Schedule) error {
+func (d *document) repeat(n *yaml.Node, key string, into *callee.Schedule) error {
 	return d.all(n, key, "", field{"period", d.duration(key+".period", &into.Period)}, field{"pieces", func(n *yaml.Node) error {
 		what := key + ".pieces"
 		return d.list(n, what, pieceMost, func(n *yaml.Node) error {
-			var p sim.Piece
+			var p callee.Piece
 			err := d.all(n, what, "", field{"start", d.duration(what+".start", &p.Start)},
 				field{"end", d.duration(what+".end", &p.End)}, field{"value", d.number(what+".value", &p.Value)})
 			into.Pieces = append(into.Pieces, p)

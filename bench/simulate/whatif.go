@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/engine/sim"
+	"dialler/engine/callee"
 )
 
 // Change is one key of a scenario and the values that are compared.
@@ -33,8 +33,8 @@ var changeable = []struct {
 	set       func(*Plan, string) bool
 }{
 	{"cap", "c", share(func(p *Plan) *float64 { return &p.Scenario.Cap })},
-	{"seats", "N", always(func(p *Plan) *sim.Schedule { return &p.Scenario.Workers })},
-	{"p", "answer", always(func(p *Plan) *sim.Schedule { return &p.Scenario.Answer })},
+	{"seats", "N", always(func(p *Plan) *callee.Schedule { return &p.Scenario.Workers })},
+	{"p", "answer", always(func(p *Plan) *callee.Schedule { return &p.Scenario.Answer })},
 	{"m", "machines", share(func(p *Plan) *float64 { return &p.Scenario.Machines })},
 	{"s", "short", share(func(p *Plan) *float64 { return &p.Scenario.Short })},
 	{"ratio", "", share(func(p *Plan) *float64 { return &p.Ratio })},
@@ -54,10 +54,10 @@ func share(of func(*Plan) *float64) func(*Plan, string) bool {
 	}
 }
 
-func always(of func(*Plan) *sim.Schedule) func(*Plan, string) bool {
+func always(of func(*Plan) *callee.Schedule) func(*Plan, string) bool {
 	return func(p *Plan, s string) bool {
 		v, ok := parseNumber(s)
-		*of(p) = sim.Always(v)
+		*of(p) = callee.Always(v)
 		return ok
 	}
 }

@@ -66,9 +66,12 @@ type Machine struct {
 	notBefore time.Time
 	// unproven: a leg to the callee ended without a proof that it is over.
 	unproven bool
-	out      []Effect
-	class    *disposition.Result // of the refusal being handled
+	out      []Effect            `snapshot:"-"`
+	class    *disposition.Result `snapshot:"-"` // of the refusal being handled
 }
+
+// Parts implements snapshot.Parts.
+func (m *Machine) Parts() []any { return []any{&m.epochs, &m.stood, &m.notBefore, &m.unproven} }
 
 // timerSlots is how many timers there are.
 const timerSlots = 7

@@ -69,10 +69,10 @@ type Call struct {
 	Later  []Effect
 
 	// Of the Apply under way.
-	in    Input
-	out   []Effect
-	owner policy
-	steps []attempt.Effect
+	in    Input            `snapshot:"-"`
+	out   []Effect         `snapshot:"-"`
+	owner policy           `snapshot:"-"`
+	steps []attempt.Effect `snapshot:"-"`
 }
 
 // Gated is an effect that waits for a durable step.

@@ -323,7 +323,7 @@ func (c *Contact) resultTimeout() {
 		return
 	}
 	if before, after, ok := c.change(contact.Event{Kind: contact.ResultTimedOut}); ok {
-		d := journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Reason: "result_timeout"}
+		d := journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Reason: journal.ReasonResultTimeout}
 		c.write(journal.ContactChanged, d, Then{})
 	}
 }

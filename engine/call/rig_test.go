@@ -134,6 +134,7 @@ func (r *rig) apply(event any) {
 
 func (r *rig) one(event any) {
 	r.t.Helper()
+	r.writtenDown()
 	in := Input{Now: r.now, Boot: r.boot, Event: event, Process: r.p}
 	var effects []Effect
 	if r.contact != nil {

@@ -22,14 +22,14 @@ type Rules struct {
 
 	Attempt attempt.Config
 	Policy  contact.Policy
-	Paused  bool // no INVITE leaves, of a call that waits for another trunk either
-	// zoned is the campaign, when contacts are called by their own clocks.
-	zoned *campaign.Campaign
+	Paused  bool               // no INVITE leaves, of a call that waits for another trunk either
+	of      *campaign.Campaign // that they are the rules of
 }
 
 // RulesOf works out the rules of a campaign as it stands; its bot and the opt-out
 // digit are the caller's to add.
 func RulesOf(c campaign.Campaign) Rules {
+	c.Seq = 0 // it goes on without them
 	s := &c.Settings
 	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	rl := Rules{
@@ -46,9 +46,7 @@ func RulesOf(c campaign.Campaign) Rules {
 			ResultTimeout: sec(s.ResultTimeoutSec), Callbacks: s.CallbackDetection,
 			Clip: campaign.Clip(&c, nil), Ends: c.WindowEndsAt,
 		},
-	}
-	if s.Window.ContactZone {
-		rl.zoned = &c
+		of: &c,
 	}
 	switch {
 	case c.State == campaign.Completed && c.CompletionReason == campaign.ReasonWindowEnded:
@@ -63,8 +61,8 @@ func RulesOf(c campaign.Campaign) Rules {
 // zones of a number (engine/number).
 func (rl *Rules) PolicyFor(n engine.PhoneNumber, zones func(engine.PhoneNumber) []string) contact.Policy {
 	p := rl.Policy
-	if rl.zoned != nil {
-		p.Clip = campaign.Clip(rl.zoned, zones(n))
+	if rl.of != nil && rl.of.Settings.Window.ContactZone {
+		p.Clip = campaign.Clip(rl.of, zones(n))
 	}
 	return p
 }

@@ -95,7 +95,7 @@ func (Remove) effect()          {}
 // Machine drives one campaign. C is its whole state.
 type Machine struct {
 	C   Campaign
-	out []Effect
+	out []Effect `snapshot:"-"` // of the Apply under way
 }
 
 // Apply takes one event and appends the effects to dst. A refused command

@@ -108,8 +108,8 @@ type Event struct {
 type Machine struct {
 	C Contact
 
-	fate    fate // of the event being applied, judged once
-	changed bool // an action ran
+	fate    fate `snapshot:"-"` // of the event being applied, judged once
+	changed bool `snapshot:"-"` // an action ran
 }
 
 // Apply takes one event. An error means that it is illegal in the present

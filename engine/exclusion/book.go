@@ -157,3 +157,10 @@ func Concerns(number engine.PhoneNumber, of map[string]string, n engine.PhoneNum
 	}
 	return Matches(vars, of)
 }
+
+// Parts implements snapshot.Parts.
+func (b *Book) Parts() []any { return []any{&b.numbers, &b.matches} }
+
+func (m *match) Parts() []any { return []any{&m.of, &m.reason} }
+
+func (v *variable) Parts() []any { return []any{&v.name, &v.value} }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -19,6 +20,7 @@ const Dialout Holder = "dialout"
 type Fleet struct {
 	bot     engine.BotID
 	seats   int
+	proved  int // that may be dialled for, at most
 	reserve int
 	lost    int // in use by nobody who asks
 	granted int // Σ over holders
@@ -46,7 +48,7 @@ type Grant struct {
 // New gives a fleet with all seats free. dialoutReserve seats are kept for
 // dialout.
 func New(bot engine.BotID, seats, dialoutReserve int) *Fleet {
-	return &Fleet{bot: bot, seats: max(seats, 0), reserve: max(dialoutReserve, 0), holders: make(map[Holder]*allotment)}
+	return &Fleet{bot: bot, seats: max(seats, 0), proved: math.MaxInt, reserve: max(dialoutReserve, 0), holders: make(map[Holder]*allotment)}
 }
 
 // Bot names the fleet's bot.
@@ -171,13 +173,33 @@ func (f *Fleet) SetSeats(now time.Time, seats int) []Grant {
 	return changed
 }
 
+// SetProved says for how many of the seats somebody may be dialled: none while the bot
+// takes no call. Fair shares are of them. Nothing that is granted is cut, since lines in
+// flight rely on it; their holders give back what none does. The grants whose targets
+// changed are given, so that their holders can be told.
+func (f *Fleet) SetProved(now time.Time, seats int) (changed []Grant) {
+	if max(seats, 0) == f.proved {
+		return nil
+	}
+	before := f.targets(now)
+	f.proved = max(seats, 0)
+	after := f.targets(now)
+	for _, h := range f.names() {
+		if a := f.holders[h]; before[h] != after[h] {
+			changed = append(changed, Grant{Holder: h, Granted: a.granted, Target: after[h], Until: a.until})
+		}
+	}
+	return changed
+}
+
 // SetLost says how many seats are in use by calls that no holder knows any more.
 // They are not there to be granted until they are free. What is granted stays:
 // calls rely on it, and holders above their targets give back what they do not use.
 func (f *Fleet) SetLost(n int) { f.lost = max(n, 0) }
 
-// room is how many seats holders may have.
-func (f *Fleet) room() int { return max(f.seats-f.lost, 0) }
+// room is how many seats holders may have, share how many of them are divided.
+func (f *Fleet) room() int  { return max(f.seats-f.lost, 0) }
+func (f *Fleet) share() int { return min(f.room(), f.proved) }
 
 // Over lists the holders above their target while another wants more than it
 // has: they should hear of their target now, not at the next renewal.

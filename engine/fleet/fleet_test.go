@@ -168,6 +168,27 @@ func TestLostSeatsAreCutFromThoseFarthestAboveTheirShare(t *testing.T) {
 	}
 }
 
+func TestABotWhoseHealthFallsTakesNoSeatFromLinesInFlight(t *testing.T) {
+	fl := New("bot", 10, 0)
+	fl.Request(start, "a", 6, 1, ttl)
+	fl.Request(start, "b", 4, 1, ttl)
+	if told := fl.SetProved(start, 0); len(told) != 2 || told[0].Granted != 6 || told[0].Target != 0 {
+		t.Fatalf("%+v", told)
+	}
+	if g := fl.Request(start, "a", 6, 1, ttl); g.Granted != 6 || g.Target != 0 {
+		t.Errorf("%+v: it renews what its lines rely on", g)
+	}
+	if fl.Release("a", 2); fl.Request(start, "a", 6, 1, ttl).Granted != 4 {
+		t.Error("what is given back is granted again, though no call was taken")
+	}
+	if told := fl.SetProved(start, 10); len(told) != 2 || told[0].Target != 6 {
+		t.Errorf("%+v", told)
+	}
+	if g := fl.Request(start, "a", 6, 1, ttl); g.Granted != 6 {
+		t.Errorf("%+v", g)
+	}
+}
+
 func TestSeatsAreConservedWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fl := New("bot", rapid.IntRange(0, 30).Draw(t, "seats"), rapid.IntRange(0, 5).Draw(t, "reserve"))
@@ -176,7 +197,7 @@ func TestSeatsAreConservedWhateverHappens(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "s")) * time.Second)
 			h := holder.Draw(t, "holder")
-			switch rapid.IntRange(0, 6).Draw(t, "what") {
+			switch rapid.IntRange(0, 7).Draw(t, "what") {
 			case 0, 1, 2:
 				g := fl.Request(now, h, rapid.IntRange(-1, 30).Draw(t, "want"), rapid.IntRange(0, 4).Draw(t, "weight"), ttl)
 				if g.Granted != fl.holders[h].granted {
@@ -190,6 +211,12 @@ func TestSeatsAreConservedWhateverHappens(t *testing.T) {
 				fl.Expire(now)
 			case 6:
 				fl.SetSeats(now, rapid.IntRange(0, 40).Draw(t, "seats"))
+			case 7:
+				before := fl.granted
+				fl.SetProved(now, rapid.IntRange(-1, 40).Draw(t, "proved"))
+				if fl.granted != before {
+					t.Fatalf("%d granted, were %d: lines in flight rely on them", fl.granted, before)
+				}
 			}
 			fl.check(t)
 			sum, wants := 0, 0
@@ -200,8 +227,8 @@ func TestSeatsAreConservedWhateverHappens(t *testing.T) {
 				sum += n
 				wants += fl.holders[h].want
 			}
-			if sum > fl.seats || fl.reserve == 0 && sum != min(wants, fl.seats) {
-				t.Fatalf("Σ targets %d of %d seats, wanted %d", sum, fl.seats, wants)
+			if most := min(fl.seats, fl.proved); sum > most || fl.reserve == 0 && sum != min(wants, most) {
+				t.Fatalf("Σ targets %d of %d seats, %d proved, wanted %d", sum, fl.seats, fl.proved, wants)
 			}
 		}
 	})

@@ -87,6 +87,9 @@ type Event struct {
 	Data     Data
 }
 
+// ReasonResultTimeout is the Reason of a ContactChanged when no result came in time.
+const ReasonResultTimeout = "result_timeout"
+
 // Data is the payload of an event, stored as JSON. Only the fields that its
 // type needs are set.
 type Data struct {

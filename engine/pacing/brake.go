@@ -77,3 +77,6 @@ func (b *Brake) String() string {
 	return fmt.Sprintf("%s are %d ms late, %d ms may be; no call is placed until they are below %d ms, calls in progress go on",
 		b.what, b.late.Milliseconds(), b.bound.Milliseconds(), (b.bound / letGo).Milliseconds())
 }
+
+// Parts implements snapshot.Parts.
+func (b *Brake) Parts() []any { return []any{&b.on, &b.what, &b.late, &b.bound, &b.lastOn} }

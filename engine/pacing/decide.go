@@ -45,6 +45,8 @@ type Input struct {
 	Waiting     int // w: answered calls that wait for a worker
 	// Held are ringing lines that hold a worker already: of Busy, not of Ringing.
 	Held int
+	// Proof is what the bot has shown lately; the zero one trusts every seat.
+	Proof Proof
 
 	// The abandon cap.
 	CapPPM  int      // c, parts per million
@@ -84,9 +86,11 @@ type Decision struct {
 
 // Explanation are the numbers behind a decision.
 type Explanation struct {
-	Workers  int `json:"workers"` // N = min(concurrency, seats)
-	Busy     int `json:"busy"`
-	Free     int `json:"free"`    // f, negative after seats were taken away
+	Workers int `json:"workers"` // N = min(concurrency, seats)
+	Busy    int `json:"busy"`
+	Free    int `json:"free"` // f, negative after seats were taken away
+	// Unproven are free workers that count for no dial: their bot missed answers lately.
+	Unproven int `json:"unproven,omitempty"`
 	Ringing  int `json:"ringing"` // r
 	Waiting  int `json:"waiting"` // w
 	Credit   int `json:"credit"`  // ⌊B⌋ of the strictest ledger
@@ -125,6 +129,7 @@ func Decide(in *Input) Decision {
 	} else if in.Mode == Strict || in.Mode == Hybrid {
 		w.Overdial = min(w.Credit, w.Workers)
 	}
+	covered -= w.Unproven
 	limit, why := covered+w.Overdial, gateConstraint(in, w)
 	// "Nobody is due" is the plainest answer: it wins a tie at nothing.
 	if others < limit || in.DueContacts <= 0 && limit >= 0 {
@@ -193,6 +198,9 @@ func resources(in *Input) (limit int, why engine.Constraint) {
 	return limit, why
 }
 
+// Parts implements snapshot.Parts.
+func (e *Explanation) Parts() []any { return []any{&e.surplus} }
+
 // count works out free workers and credit.
 func count(in *Input) Explanation {
 	w := Explanation{
@@ -208,13 +216,17 @@ func count(in *Input) Explanation {
 			w.Period, w.Live, w.Abandoned = l.Period, l.Live, l.Abandoned
 		}
 	}
+	w.Unproven = w.Free - in.Proof.free(w.Free, w.surplus < 0)
 	return w
 }
 
 // gateConstraint names what the gate is short of: workers of the campaign's own
-// limit or of the fleet, or, when dialling beyond them is wanted, credit; a
+// limit or of the fleet, or of proof, or, when dialling beyond them is wanted, credit; a
 // forecast that forbids more speaks for the credit that is not to be wasted.
 func gateConstraint(in *Input, w *Explanation) engine.Constraint {
+	if w.Unproven > 0 {
+		return engine.ConstraintSeats
+	}
 	if (in.Mode == Strict || in.Mode == Hybrid) && w.CapPPM > 0 && w.Workers > 0 && (in.Model != nil || w.Overdial == w.Credit) {
 		return engine.ConstraintAbandonCredit
 	}
@@ -238,6 +250,9 @@ func (e Explanation) Held() int { return max(e.Ringing+e.Waiting-max(e.Free, 0),
 func (e Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d workers free, %d lines ringing, %d answered calls waiting", e.Free, e.Workers, e.Ringing, e.Waiting)
+	if e.Unproven > 0 {
+		fmt.Fprintf(&b, "; %d free workers are not dialled for, since the bot missed answers lately", e.Unproven)
+	}
 	if e.CapPPM > 0 {
 		fmt.Fprintf(&b, "; abandon credit %d", e.Credit)
 		if e.Period != "" {

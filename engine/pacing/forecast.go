@@ -203,3 +203,10 @@ func tail(x float64) float64 {
 	}
 	return 0.5 * math.Erfc(x*(math.Sqrt2/2))
 }
+
+func (f *forecast) Parts() []any {
+	return []any{&f.ahead, &f.occ, &f.ans, &f.ever, &f.work, &f.pa, &f.pe, &f.calls, &f.rings, &f.pend, &f.lineTime,
+		&f.answer, &f.lines, &f.notice}
+}
+
+func (m *moments) Parts() []any { return []any{&m.mean, &m.variance} }

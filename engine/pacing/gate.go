@@ -189,3 +189,11 @@ func first(lo, hi int, ok func(int) bool) int {
 	}
 	return bad
 }
+
+func (q *question) Parts() []any {
+	return []any{&q.mode, &q.workers, &q.busy, &q.ringing, &q.waiting, &q.others, &q.surplus, &q.seconds, &q.dials}
+}
+
+func (r *reply) Parts() []any {
+	return []any{&r.question, &r.overdial, &r.forecast, &r.risk, &r.theta}
+}

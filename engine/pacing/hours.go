@@ -54,3 +54,6 @@ func (h *Hours) Over(now time.Time, span time.Duration) (sum Counts) {
 	}
 	return sum
 }
+
+// Parts implements snapshot.Parts.
+func (h *Hours) Parts() []any { return []any{&h.hours, &h.begun} }

@@ -50,7 +50,7 @@ type AnswerStats struct {
 // lines: in a cold start with many lines quick failures come before the
 // answers, and a share would be wrong for as long as lines ring.
 type lines struct {
-	st      *AnswerStats
+	st      AnswerStats
 	seconds int     // how long a line may ring
 	bins    []int32 // lines by the bin of their dial
 	first   int64   // the oldest bin
@@ -62,7 +62,7 @@ type lines struct {
 	seen            float64   // answers that the shape rests on
 }
 
-func newLines(st *AnswerStats, ring time.Duration) lines {
+func newLines(st AnswerStats, ring time.Duration) lines {
 	n := max(int((ring+time.Second-1)/time.Second), 1)
 	st.Exposure, st.Answers, st.Failures = resize(st.Exposure, n), resize(st.Answers, n), resize(st.Failures, n)
 	return lines{st: st, seconds: n, bins: make([]int32, 2*n+16), answer: make([]float64, n), failure: make([]float64, n), trust: make([]float64, n)}
@@ -135,7 +135,7 @@ func (l *lines) second(age time.Duration) int {
 
 // observe lets dt seconds pass.
 func (l *lines) observe(now int64, dt float64) {
-	st := l.st
+	st := &l.st
 	fade := math.Exp2(-dt / shapeHalfLife)
 	for a := range st.Exposure {
 		st.Exposure[a] *= fade
@@ -158,7 +158,7 @@ func (l *lines) observe(now int64, dt float64) {
 
 // estimate works hazards and level out anew.
 func (l *lines) estimate() {
-	st := l.st
+	st := &l.st
 	l.seen = 0
 	for a := range l.answer {
 		l.seen += st.Answers[a]
@@ -193,4 +193,8 @@ func (l *lines) next(a int) (answer, end float64) {
 	la, lf := l.answer[a]*l.level, l.failure[a]
 	end = -math.Expm1(-(la + lf))
 	return end * la / (la + lf), end
+}
+
+func (l *lines) Parts() []any {
+	return []any{&l.st, &l.seconds, &l.bins, &l.first, &l.known, &l.answer, &l.failure, &l.trust, &l.level, &l.seen}
 }

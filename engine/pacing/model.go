@@ -42,7 +42,7 @@ type State struct {
 // It forecasts for the moment at which an answered call must have a worker at
 // the latest, so it has to know how long a call may wait.
 type Model struct {
-	state State
+	state State // but Answers and Talk, which lines and talk have
 	base  time.Time
 	ring  time.Duration
 	wait  int // half-seconds
@@ -84,8 +84,8 @@ func NewModel(now time.Time, ring, wait time.Duration, state *State) *Model {
 	if state != nil {
 		m.state = *state
 	}
-	m.lines = newLines(&m.state.Answers, m.ring)
-	m.talk = newTalk(&m.state.Talk)
+	m.lines, m.talk = newLines(m.state.Answers, m.ring), newTalk(m.state.Talk)
+	m.state.Answers, m.state.Talk = AnswerStats{}, TalkStats{}
 	m.f = newForecast(m.lines.seconds)
 	m.estimate()
 	return m
@@ -94,6 +94,7 @@ func NewModel(now time.Time, ring, wait time.Duration, state *State) *Model {
 // State is a copy of what the model has learnt.
 func (m *Model) State() State {
 	s := m.state
+	s.Answers, s.Talk = m.lines.st, m.talk.st
 	n := m.lines.seconds
 	s.Answers.Exposure, s.Answers.Answers, s.Answers.Failures =
 		resize(s.Answers.Exposure, n), resize(s.Answers.Answers, n), resize(s.Answers.Failures, n)
@@ -213,7 +214,7 @@ func (m *Model) prepare(strangers int) {
 		m.f.tabulate(&m.lines, &m.talk, m.wait)
 		m.f.countCalls(&m.talk, m.now, m.wait)
 		m.tabled, m.counted = true, false
-		if o := m.state.Answers.Observed; o > peakLeast {
+		if o := m.lines.st.Observed; o > peakLeast {
 			// A lower bound of the answer probability: the peak must not be one
 			// of luck.
 			m.state.Peak = max(m.state.Peak, m.f.answer*(o-math.Sqrt(o))/(o+levelPrior))
@@ -227,3 +228,13 @@ func (m *Model) prepare(strangers int) {
 
 // peakLeast is how many answers a level must rest on to count as a peak.
 const peakLeast = 4.0
+
+// Parts implements snapshot.Parts, as those below do of what a Model is made of.
+func (m *Model) Parts() []any {
+	return []any{&m.state, &m.base, &m.ring, &m.wait, &m.lines, &m.talk, &m.f, &m.now, &m.ticked, &m.estimated,
+		&m.tabled, &m.counted, &m.asked, &m.strangers, &m.at, &m.last, &m.news}
+}
+
+func (s *situation) Parts() []any {
+	return []any{&s.mode, &s.workers, &s.cap, &s.surplus, &s.live, &s.left, &s.dials}
+}

@@ -30,7 +30,7 @@ type TalkStats struct {
 
 // talk are the calls that hold a worker now, and how long such calls last.
 type talk struct {
-	st    *TalkStats
+	st    TalkStats
 	bins  []int32 // calls by the bin of their start
 	first int64   // the oldest bin
 	old   int     // calls older than that
@@ -40,7 +40,7 @@ type talk struct {
 	mean     float64   // s
 }
 
-func newTalk(st *TalkStats) talk {
+func newTalk(st TalkStats) talk {
 	return talk{st: st, bins: make([]int32, talkBins), survival: make([]float64, talkBins+talkAhead)}
 }
 
@@ -173,4 +173,8 @@ func (t *talk) stays(age, later int) float64 {
 		return 0
 	}
 	return t.survival[min(age+later, len(t.survival)-1)] / s
+}
+
+func (t *talk) Parts() []any {
+	return []any{&t.st, &t.bins, &t.first, &t.old, &t.known, &t.survival, &t.mean}
 }

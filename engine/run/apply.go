@@ -94,7 +94,7 @@ func (s *State) receive(event any, from engine.Request) error {
 			return nil
 		}
 	case *answersDue:
-		if e.n == s.HandOvers {
+		if e.N == s.HandOvers {
 			s.sayLastWord(true)
 		}
 		return nil
@@ -118,21 +118,21 @@ func (s *State) receive(event any, from engine.Request) error {
 type (
 	tick          struct{}
 	woken         struct{}
-	roundLate     struct{ n int }
+	roundLate     struct{ N int }
 	loadAgain     struct{}
 	rosterLate    struct{}
-	answersDue    struct{ n int } // of the hand-over that was asked for then
+	answersDue    struct{ N int } // of the hand-over that was asked for then
 	restLate      struct{}
-	activationDue struct{ id engine.ImportID }
+	activationDue struct{ Import engine.ImportID }
 	parkedLate    struct{}
-	findAgain     struct{ op int }
-	readmitLater  struct{ list []campaign.NewContact }
+	findAgain     struct{ Op int }
+	readmitLater  struct{ List []campaign.NewContact }
 	suppressAgain struct {
-		numbers []engine.PhoneNumber
-		after   engine.ContactID
+		Numbers []engine.PhoneNumber
+		After   engine.ContactID
 	}
-	readBulkAgain struct{ seq int64 }
-	prepareAgain  struct{ effect campaign.Effect }
+	readBulkAgain struct{ Seq int64 }
+	prepareAgain  struct{ Effect campaign.Effect }
 )
 
 func (s *State) handle(event any, from engine.Request) error {
@@ -189,7 +189,7 @@ func (s *State) handle(event any, from engine.Request) error {
 	case *SuppressedRead:
 		s.suppressedRead(e)
 	case *suppressAgain:
-		s.findSuppressed(e.numbers, e.after)
+		s.findSuppressed(e.Numbers, e.After)
 	case *BeginErasure:
 		s.beginErasure(e, from)
 	case *EndErasure:
@@ -210,7 +210,7 @@ func (s *State) handle(event any, from engine.Request) error {
 		s.excludedRead(e)
 	case *readmitLater:
 		s.Readmission.Running = max(s.Readmission.Running, 1) // an earlier life may have begun it
-		s.lookUpExcluded(e.list)
+		s.lookUpExcluded(e.List)
 	case *RowsAdded:
 		s.rowsAdded(e)
 	case *MayImport, *BeginActivation, *activationDue, *ActivationGoesOn, *CloseGate, *ActivationEnded, *call.Stored,
@@ -229,7 +229,7 @@ func (s *State) handle(event any, from engine.Request) error {
 	case *ContactsFound:
 		s.contactsFound(e)
 	case *findAgain:
-		s.findContacts(e.op)
+		s.findContacts(e.Op)
 	case *call.Excluded:
 		s.excludeDone(e)
 	case *ExclusionsImported:
@@ -268,11 +268,11 @@ func (s *State) handle(event any, from engine.Request) error {
 	case *BulkRead:
 		s.bulkRead(e)
 	case *readBulkAgain:
-		s.emit(ReadBulk{e.seq, s.M.C.Epoch})
+		s.emit(ReadBulk{e.Seq, s.M.C.Epoch})
 	case *restLate:
 		s.nowAtRest()
 	case *prepareAgain:
-		s.prepare(e.effect)
+		s.prepare(e.Effect)
 	case *Prepared:
 		s.prepared(e)
 	case *BotsChanged:

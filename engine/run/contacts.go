@@ -92,7 +92,7 @@ func (s *State) contactRead(m *ContactRead) {
 
 func (s *State) newLine(id engine.ContactID, n engine.PhoneNumber) *Line {
 	l := &Line{ID: id, Number: n, Phase: attempt.PhaseOver}
-	s.Lines[id], s.ByNumber[n] = l, l
+	s.Lines[id], s.ByNumber[n] = l, id
 	s.Phases[phaseIndex(attempt.PhaseOver)]++
 	return l
 }
@@ -105,7 +105,7 @@ func (s *State) removeLine(l *Line) {
 	if len(s.Reads) > 0 {
 		s.StoppedSince[l.ID] = s.LastRead
 	}
-	if s.ByNumber[l.Number] == l {
+	if s.ByNumber[l.Number] == l.ID {
 		delete(s.ByNumber, l.Number)
 	}
 	s.settled(l.Number)

@@ -18,6 +18,7 @@
 //   - A lease that was granted is used by a line or given back, once.
 //   - A request is answered once.
 //   - The same inputs give the same effects, byte for byte.
+//   - A State is data: what is read back of one that was written down goes on the same.
 //
 // Who owns what: the run owns the campaign's lifecycle, its sequence of events, its
 // counters and ledgers, and who is dialled. A contact owns its attempt (package call);

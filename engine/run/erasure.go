@@ -18,7 +18,7 @@ func (s *State) beginErasure(m *BeginErasure, from engine.Request) {
 		return
 	}
 	s.Erasing[m.Number] = s.now.Add(erasureTime)
-	if l := s.ByNumber[m.Number]; l != nil {
+	if l := s.lineOf(m.Number); l != nil {
 		s.send(l, &call.Rest{})
 	}
 	s.afterWrites(Continuation{Do: thenReply, Request: from})
@@ -30,10 +30,10 @@ func (s *State) endErasure(m *EndErasure, from engine.Request) {
 	for _, gone := range m.Matches {
 		s.Excluded.DropMatch(gone)
 	}
-	if l := s.ByNumber[m.Number]; l != nil {
+	if l := s.lineOf(m.Number); l != nil {
 		delete(s.ByNumber, m.Number)
 		l.Number, l.Variables = m.Tombstone, nil
-		s.ByNumber[l.Number] = l
+		s.ByNumber[l.Number] = l.ID
 		s.send(l, &call.Forget{Tombstone: m.Tombstone})
 	}
 	s.reply(from, nil, nil)

@@ -298,7 +298,7 @@ func TestANumberIsErasedOnceNothingOfItIsUnderWay(t *testing.T) {
 	r = w.ask(&EndErasure{Number: phone("c1"), Tombstone: "+000001"})
 	w.answer(r)
 	eq(w, "forgotten", string(told[*call.Forget](w, "c1")[0].Tombstone), "+000001")
-	eq(w, "line", []any{w.s.ByNumber["+000001"] == w.s.Lines["c1"], w.s.ByNumber[phone("c1")] == nil}, "[true true]")
+	eq(w, "line", []any{w.s.lineOf("+000001") == w.s.Lines["c1"], w.s.lineOf(phone("c1")) == nil}, "[true true]")
 }
 
 func TestAnErasureThatNobodyEndsKeepsTriggersAwayForAMinute(t *testing.T) {

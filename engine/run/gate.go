@@ -67,7 +67,7 @@ func (s *State) importing(event any, from engine.Request) error {
 	case *BeginActivation:
 		s.beginActivation(e, from)
 	case *activationDue:
-		if a := s.Activation; a != nil && a.Import == e.id {
+		if a := s.Activation; a != nil && a.Import == e.Import {
 			s.drained()
 		}
 	case *ActivationGoesOn:

@@ -263,7 +263,7 @@ func (s *State) putAway() {
 		s.Queue.Clear()
 	}
 	if len(s.Lines) == 0 {
-		s.Lines, s.ByNumber = map[engine.ContactID]*Line{}, map[engine.PhoneNumber]*Line{}
+		s.Lines, s.ByNumber = map[engine.ContactID]*Line{}, map[engine.PhoneNumber]engine.ContactID{}
 	}
 	if len(s.Loads) == 0 {
 		s.Loads = map[engine.ContactID][]any{}
@@ -330,11 +330,11 @@ func (s *State) setBot(bots []engine.Bot) {
 			s.Bot = b
 		}
 	}
+	s.makeRules()
 }
 
 func (s *State) botsChanged(m *BotsChanged) {
 	s.setBot(m.Bots)
-	s.makeRules()
 	s.broadcast(s.rules)
 	s.missBot()
 }

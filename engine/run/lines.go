@@ -110,6 +110,7 @@ func (s *State) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) 
 	}
 	l.Counted = true
 	s.modelAnswer(abandoned)
+	s.proveBot(abandoned, cause)
 	if abandoned {
 		c := pacing.Counts{Live: 1, Abandoned: 1}
 		if cause == engine.AbandonCapacityLoss {
@@ -126,8 +127,18 @@ func (s *State) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) 
 	s.Pace.Hours.Count(s.now, pacing.Counts{Live: 1})
 }
 
+// proveBot notes whether an answer with a seat found its bot.
+func (s *State) proveBot(abandoned bool, cause engine.AbandonCause) {
+	switch {
+	case !abandoned:
+		s.Pace.Proof.Taken(s.seatCap())
+	case cause != engine.AbandonNoSeat:
+		s.Pace.Proof.NotTaken()
+	}
+}
+
 func (s *State) enqueueWaiting(l *Line) {
-	if slices.Contains(s.Waiting, l) {
+	if slices.Contains(s.Waiting, l.ID) {
 		return
 	}
 	if l.Seated {
@@ -135,7 +146,7 @@ func (s *State) enqueueWaiting(l *Line) {
 		s.send(l, &call.SeatGranted{Attempt: l.Attempt})
 		return
 	}
-	s.Waiting = append(s.Waiting, l)
+	s.Waiting = append(s.Waiting, l.ID)
 }
 
 // dropLine: the line's attempt is over.
@@ -157,6 +168,9 @@ func phaseIndex(p attempt.Phase) int {
 	}
 	return len(phaseOrder) - 1 // a line without an attempt is over
 }
+
+// lineOf is the line to a number, nil when there is none.
+func (s *State) lineOf(n engine.PhoneNumber) *Line { return s.Lines[s.ByNumber[n]] }
 
 // setPhase moves a line and keeps the count.
 func (s *State) setPhase(l *Line, p attempt.Phase) {

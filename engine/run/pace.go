@@ -26,6 +26,7 @@ type Pace struct {
 	Learnt  *pacing.State
 	KeptAt  time.Time
 	Brake   pacing.Brake
+	Proof   pacing.Proof // of the bot
 	Binding pacing.Binding
 	// ToldAt is since when what bound is told, ToldSince the same by the wall clock.
 	ToldAt    engine.BootTime
@@ -35,7 +36,7 @@ type Pace struct {
 	// to give is a few tokens at a time.
 	Batch int
 
-	ledgers []pacing.Ledger // room for those of a decision
+	ledgers []pacing.Ledger `snapshot:"-"` // room for those of a decision
 }
 
 // Ledgers are what the attempts of earlier lives say.
@@ -167,7 +168,7 @@ func (s *State) decide() pacing.Decision {
 		Waiting: len(s.Waiting),
 		CapPPM:  c.AbandonCapPPM, PhiPPM: c.FalsePositivePPM, Ledgers: p.ledgers, LineCap: c.MaxLines,
 		TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited,
-		Held: s.Held, DueContacts: s.Queue.Len() + len(s.Triggers), SeatedOnly: s.Queue.Aside(),
+		Held: s.Held, Proof: p.Proof, DueContacts: s.Queue.Len() + len(s.Triggers), SeatedOnly: s.Queue.Aside(),
 		Model: s.forecaster(), DialsLeft: s.Tally.C.RetriesLeft + len(s.Triggers),
 	}
 	in.Left = s.left() // after windowOpen, which finds the window's end

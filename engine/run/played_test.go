@@ -28,7 +28,7 @@ type played struct {
 	number   map[engine.AttemptID]string
 	open     map[engine.Request]string // what was asked, and what nobody has answered
 	excluded map[engine.PhoneNumber]bool
-	twin     *State // is fed with the same
+	twin     *State // is fed with the same, and is written down and read back now and then
 	calm     bool   // nobody refuses any more
 }
 
@@ -38,7 +38,11 @@ func newPlayed(rt *rapid.T, contacts int, change ...func(*Loaded)) *played {
 		actors: map[engine.ContactID]*actor{}, trunk: map[engine.LegID]string{}, number: map[engine.AttemptID]string{},
 		open: map[engine.Request]string{}, excluded: map[engine.PhoneNumber]bool{}}
 	p.twin = New("cmp", p.s.Config)
+	every := rapid.IntRange(1, 20).Draw(rt, "written down every")
 	p.onApply = func(in Input, effects []Effect) {
+		if p.given%every == 0 {
+			p.twin = readBack(rt, p.twin)
+		}
 		twin, err := p.twin.Apply(in, nil)
 		if a, b := dump(effects), dump(twin); a != b || err != nil {
 			rt.Fatalf("%T: the same input has other effects: %v\n%s\n%s", in.Event, err, a, b)

@@ -2,9 +2,11 @@ package run
 
 import (
 	"container/heap"
+	"sync"
 
 	"dialler/engine"
 	"dialler/engine/contact"
+	"dialler/engine/snapshot"
 )
 
 // Queue is the run's look-ahead: due contacts in dialling order. Those that
@@ -132,6 +134,40 @@ func (q *Queue) Take(id engine.ContactID) (contact.Contact, bool) {
 
 // Clear forgets all.
 func (q *Queue) Clear() { *q = NewQueue() }
+
+// queueImage is a look-ahead that is written down: its contacts, in the order of their
+// heaps, which pushing them in that order builds again.
+type queueImage struct{ Rows, Aside []contact.Contact }
+
+var queueCodec = sync.OnceValue(func() *snapshot.Codec { return snapshot.Of(queueImage{}) })
+
+// MarshalBinary writes the look-ahead down.
+func (q *Queue) MarshalBinary() ([]byte, error) {
+	var image queueImage
+	for _, e := range q.rows.list {
+		image.Rows = append(image.Rows, e.row)
+	}
+	for _, e := range q.aside.list {
+		image.Aside = append(image.Aside, e.row)
+	}
+	return queueCodec().Write(&image)
+}
+
+// UnmarshalBinary reads it back.
+func (q *Queue) UnmarshalBinary(b []byte) error {
+	var image queueImage
+	if err := queueCodec().Read(b, &image); err != nil {
+		return err
+	}
+	q.Clear()
+	for i := range image.Rows {
+		q.Push(image.Rows[i])
+	}
+	for i := range image.Aside {
+		q.SetAside(image.Aside[i])
+	}
+	return nil
+}
 
 // queueHeap implements heap.Interface.
 type queueHeap struct {

@@ -95,3 +95,10 @@ func (l *Rates) Show(v *campaign.Live, now time.Time) {
 		v.AvgRingSeconds = &mean
 	}
 }
+
+// Parts implements snapshot.Parts.
+func (l *Rates) Parts() []any { return []any{&l.buckets, &l.lastDial, &l.since} }
+
+func (s *second) Parts() []any {
+	return []any{&s.unix, &s.dials, &s.connected, &s.rings, &s.ringTime}
+}

@@ -54,7 +54,6 @@ func (s *State) loaded(m *Loaded) {
 	s.Excluded = exclusion.NewBook(m.Exclusions)
 	s.Pace.restore(&m.Ledgers, m.Learnt, s.now)
 	s.setBot(m.Bots)
-	s.makeRules()
 	s.setPool()
 	s.openAttempts(m.Open)
 	s.Unwanted = m.Suppressed

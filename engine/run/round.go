@@ -203,7 +203,7 @@ func (s *State) endRound() {
 }
 
 func (s *State) roundLate(m *roundLate) {
-	if s.Round == nil || s.Round.N != m.n {
+	if s.Round == nil || s.Round.N != m.N {
 		return
 	}
 	s.emit(RoundLost{})

@@ -20,14 +20,14 @@ type SeatState struct {
 	// SeatsUntil, nor while that node does not answer.
 	SeatsUntil engine.BootTime
 	SeatsAway  bool
-	Asked      int       // seats last asked for
-	Demands    int       // number of the last demand
-	DemandOpen int       // the demand that the fleet has not answered yet, 0 when none
-	Answered   int       // the newest demand that it has answered
-	FewerSince time.Time // since when fewer seats would be enough
-	Waiting    []*Line   // answered, without a seat
-	Busy       int       // seats held by lines, and for those being reserved
-	Held       int       // of them, for lines that ring
+	Asked      int                // seats last asked for
+	Demands    int                // number of the last demand
+	DemandOpen int                // the demand that the fleet has not answered yet, 0 when none
+	Answered   int                // the newest demand that it has answered
+	FewerSince time.Time          // since when fewer seats would be enough
+	Waiting    []engine.ContactID // answered, without a seat
+	Busy       int                // seats held by lines, and for those being reserved
+	Held       int                // of them, for lines that ring
 	// InFlightCap is the concurrency from before an edit lowered it, or 0: lines that
 	// were in flight then keep the right to its seats.
 	InFlightCap int
@@ -37,8 +37,8 @@ type SeatState struct {
 // grantSeats serves the waiting answers, first come first served.
 func (s *State) grantSeats() {
 	for len(s.Waiting) > 0 && s.Busy < s.seatCap() {
-		l := s.Waiting[0]
-		s.Waiting = slices.Delete(s.Waiting, 0, 1) // and holds the line no more
+		l := s.Lines[s.Waiting[0]]
+		s.Waiting = slices.Delete(s.Waiting, 0, 1)
 		s.takeSeat(l)
 		s.send(l, &call.SeatGranted{Attempt: l.Attempt})
 	}
@@ -54,7 +54,7 @@ func (s *State) freeSeat(l *Line) {
 		}
 		s.modelSeat(l, false)
 	}
-	if i := slices.Index(s.Waiting, l); i >= 0 {
+	if i := slices.Index(s.Waiting, l.ID); i >= 0 {
 		s.Waiting = slices.Delete(s.Waiting, i, i+1)
 	}
 }

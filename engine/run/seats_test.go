@@ -230,3 +230,30 @@ func TestLinesThatAreDialledAfterALowerConcurrencyHaveNoRightToTheOldOne(t *test
 	w.do(&DatabaseChanged{})
 	eq(w, "of four lines two are of before", w.s.InFlightCap, 2)
 }
+
+// SEMANTICS §6: "A bot whose health falls loses new dials, never the right of lines in
+// flight to try it."
+func TestABotWhoseHealthFallsIsStillTriedByLinesInFlight(t *testing.T) {
+	w := dialling(t, 4)
+	w.forget()
+	w.do(&SeatsAllotted{Bot: "bot", Seats: w.s.Seats, Target: 0, Outage: &fleet.Outage{Since: w.now, Reason: "refused"}})
+	w.pass(time.Second)
+	none[ReserveTrunks](w)
+	eq(w, "kept", []any{w.s.Seats, w.s.Asked}, []any{4, w.s.Asked})
+	for _, id := range []engine.ContactID{"c1", "c2", "c3", "c4"} {
+		w.moved(id, attempt.PhaseWaiting)
+	}
+	eq(w, "all try the bot", []any{w.s.Busy, len(w.s.Waiting)}, "[4 0]")
+}
+
+func TestAnAnswerThatFoundNoBotLeavesOneProvedSeat(t *testing.T) {
+	w := dialling(t, 4)
+	w.moved("c1", attempt.PhaseAbandoned, cause(engine.AbandonNoSeat))
+	eq(w, "no seat was free", w.s.Pace.Proof.Window, 0)
+	w.moved("c2", attempt.PhaseAbandoned, cause(engine.AbandonLateConnect))
+	eq(w, "the bot came late", w.s.Pace.Proof.Window, 1)
+	w.moved("c3", attempt.PhaseServed)
+	eq(w, "the bot came", w.s.Pace.Proof.Window, 2)
+	w.moved("c4", attempt.PhaseAbandoned, cause(engine.AbandonCapacityLoss))
+	eq(w, "the bot was lost", w.s.Pace.Proof.Window, 1)
+}

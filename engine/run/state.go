@@ -43,12 +43,12 @@ type State struct {
 	M     campaign.Machine
 	Tally *tally.Tally
 	Bot   engine.Bot
-	rules *call.Rules // follow from M and Bot
+	rules *call.Rules `snapshot:"-"` // follow from M and Bot
 
 	// Contacts.
 	Queue    Queue
 	Lines    map[engine.ContactID]*Line
-	ByNumber map[engine.PhoneNumber]*Line
+	ByNumber map[engine.PhoneNumber]engine.ContactID // of the lines
 	// Loads are the commands that wait for a contact's row.
 	Loads            map[engine.ContactID][]any
 	Reading          bool // due contacts are being read
@@ -123,10 +123,11 @@ type State struct {
 	Seed  [32]byte
 	Draws uint64 // identifiers given
 
-	now  time.Time
-	boot engine.BootTime
-	proc Process
-	out  []Effect
+	// Of the Apply under way.
+	now  time.Time       `snapshot:"-"`
+	boot engine.BootTime `snapshot:"-"`
+	proc Process         `snapshot:"-"`
+	out  []Effect        `snapshot:"-"`
 }
 
 // Deferred is an event that waits, with who asked for it.
@@ -138,7 +139,7 @@ type Deferred struct {
 // New gives the run of a campaign that is not loaded yet.
 func New(id engine.CampaignID, cfg Config) *State {
 	return &State{ID: id, Config: cfg, Queue: NewQueue(), Lines: map[engine.ContactID]*Line{},
-		ByNumber: map[engine.PhoneNumber]*Line{},
+		ByNumber: map[engine.PhoneNumber]engine.ContactID{},
 		Loads:    map[engine.ContactID][]any{}, LiveWhileReading: map[engine.ContactID]struct{}{}, Reads: map[Read]struct{}{},
 		StoppedSince: map[engine.ContactID]Read{}, TriggersOf: map[engine.PhoneNumber]struct{}{},
 		Pending: map[int64]Continuation{},

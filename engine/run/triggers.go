@@ -44,7 +44,7 @@ func (s *State) trigger(m *Trigger, from engine.Request) {
 		s.owe(20*time.Millisecond, m, from)
 		return
 	}
-	l := s.ByNumber[m.Command.Number]
+	l := s.lineOf(m.Command.Number)
 	_, lifts := s.Excluded.Reason(m.Command.Number, nil)
 	switch {
 	case l != nil && m.Command.Idempotency.Present() && !m.Unanswered:
@@ -126,7 +126,7 @@ func (s *State) triggerFound(m *TriggerFound) {
 		}
 		return
 	}
-	if l := s.ByNumber[m.Command.Number]; l != nil { // came up while the database was asked
+	if l := s.lineOf(m.Command.Number); l != nil { // came up while the database was asked
 		s.touch(l.ID, &call.Reopen{Trigger: t})
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/pacing"
 )
@@ -20,7 +21,7 @@ type Installation struct {
 	Length time.Duration // the world ends then, whatever still goes on
 	// People answer, talk and fail by it; its workers, cap, wait and length say
 	// nothing here.
-	People    Scenario
+	People    callee.Scenario
 	Seats     int // of the one bot
 	Trunks    []TrunkPlan
 	Numbers   []engine.NumberSettings // every number of every pool
@@ -50,6 +51,9 @@ type Installation struct {
 	// by the steps of the wall clock; else durations change with a step.
 	Clock func(wall time.Time, monotonic time.Duration) time.Time
 }
+
+// start is that of an installation that says none.
+var start = time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
 
 const haltEvery = 512
 
@@ -163,7 +167,7 @@ func (in Installation) WithDefaults() Installation {
 	}
 	in.Length = cmp.Or(in.Length, 24*time.Hour)
 	if in.People.Answer.Base == 0 && len(in.People.Answer.Steps) == 0 {
-		in.People = Standard()
+		in.People = callee.Standard()
 	}
 	if in.Seats == 0 {
 		for i := range in.Campaigns {

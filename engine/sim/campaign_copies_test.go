@@ -23,7 +23,6 @@ var ownedByTheCores = map[string]bool{
 var mayKeep = map[string]string{
 	"CampaignPlan.Settings": "what a user asks to be simulated",
 	"Question.Settings":     "what a user asks to be simulated",
-	"modelled.Model":        "Run tries pacing alone, without a run",
 	"runner.contacts":       "where messages to contacts go: each is a call.Contact",
 	"process.owned":         "answers run.Process.Owned",
 	"process.port":          "legs that the process can be asked for",

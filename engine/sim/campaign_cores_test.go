@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -60,8 +61,8 @@ func TestASecondRunBeginsItsLedgerAnewAndKeepsTheCap(t *testing.T) {
 // further.
 func TestTheCapHoldsAfterEveryAnswerOfALongRun(t *testing.T) {
 	in := plain(1500)
-	in.People = Standard()
-	in.People.Answer = Always(0.6)
+	in.People = callee.Standard()
+	in.People.Answer = callee.Always(0.6)
 	w := played(t, in, 1)
 	if c := w.result().Campaigns[0].Counts; c.Abandoned < 5 || !c.Within(30_000, 0) {
 		t.Errorf("%+v", c)
@@ -126,8 +127,8 @@ func TestWhoIsExcludedWhileARoundIsUnderWayIsNotDialled(t *testing.T) {
 func TestWhatACrashCostsIsBookedApart(t *testing.T) {
 	in := plain(400)
 	in.Campaigns[0].Settings.AMD = engine.AMDSequential
-	in.People = Standard()
-	in.People.Answer = Always(0.9)
+	in.People = callee.Standard()
+	in.People.Answer = callee.Always(0.9)
 	for i := range 6 {
 		in.Faults = append(in.Faults, Fault{Kind: FaultCrash, At: time.Duration(5+5*i) * time.Minute,
 			Length: 10 * time.Second})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/redial"
 	win "dialler/engine/window"
@@ -12,13 +13,13 @@ import (
 
 // dice draw the parts of an installation, one after the other.
 type dice struct {
-	c chance
+	c callee.Chance
 	k uint64
 }
 
 func (d *dice) u() float64 {
 	d.k++
-	return d.c.at(d.k)
+	return d.c.At(d.k)
 }
 
 func (d *dice) in(low, high int) int { return low + int(d.u()*float64(high-low+1)) }
@@ -42,14 +43,14 @@ func pick[T any](d *dice, list ...T) T { return list[d.in(0, len(list)-1)] }
 // DrawInstallation draws an installation with one or two campaigns of random
 // settings, and what goes wrong with it, from a seed.
 func DrawInstallation(seed uint64) Installation {
-	d := &dice{c: chanceOf(mix(seed^0x5eed), 1)}
+	d := &dice{c: callee.ChanceOf(callee.Mix(seed^0x5eed), 1)}
 	in := Installation{
 		Start:  time.Date(2030, 1+time.Month(d.in(0, 11)), d.in(1, 28), d.in(6, 22), d.in(0, 59), 0, 0, time.UTC),
 		Length: d.span(6*time.Hour, 4*24*time.Hour),
 		Seats:  d.in(1, 30), Commit: time.Duration(d.in(1, 40)) * time.Millisecond,
 	}
-	p := Standard()
-	p.Answer = Always(pick(d, 0.05, 0.3, 0.6, 0.95))
+	p := callee.Standard()
+	p.Answer = callee.Always(pick(d, 0.05, 0.3, 0.6, 0.95))
 	p.RingMean, p.RingSD = d.span(2*time.Second, 18*time.Second), d.span(time.Second, 8*time.Second)
 	p.TalkMean = d.span(12*time.Second, 2*time.Minute)
 	p.Machines, p.Short, p.Hold = pick(d, 0, 0.2, 0.8), pick(d, 0, 0.3, 0.9), d.span(time.Second, 20*time.Second)

@@ -27,7 +27,7 @@ func (w *campaignWorld) push(d time.Duration, e simEvent) {
 	if e.idle = e.idle || w.idling; !e.idle {
 		w.busy++
 	}
-	w.queue.push(w.now+max(d, 0), e)
+	w.queue.Push(w.now+max(d, 0), e)
 }
 
 // later lets something happen in the world.

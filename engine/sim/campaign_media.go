@@ -6,6 +6,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/call"
+	"dialler/engine/callee"
 	"dialler/engine/run"
 )
 
@@ -17,7 +18,7 @@ type mediaPath struct {
 	of      *campaignRecord
 	sink    *contactActor
 	events  []engine.MediaEvent
-	chance  chance
+	chance  callee.Chance
 	leg     *leg
 	session int // counts the bot's sessions; events of an older one are dropped
 	served  bool
@@ -64,11 +65,11 @@ func (p *process) openMedia(a *contactActor, e *call.OpenMedia) *call.MediaOpene
 	id := e.Open.Attempt
 	m := p.media[id]
 	if m == nil {
-		m = &mediaPath{p: p, attempt: id, of: a.r.c, chance: chanceOf(p.w.seed, hashOf(e.Leg))}
+		m = &mediaPath{p: p, attempt: id, of: a.r.c, chance: callee.ChanceOf(p.w.seed, hashOf(e.Leg))}
 		p.media[id] = m
 	}
 	m.sink = a
-	if m.chance.at(drawNoMedia) < p.w.in.Bot.NoMedia {
+	if m.chance.At(drawNoMedia) < p.w.in.Bot.NoMedia {
 		return &call.MediaOpened{Leg: e.Leg, Err: engine.Unavailable("no_port", "no port is free", time.Second)}
 	}
 	return &call.MediaOpened{Leg: e.Leg, Offer: []byte("v=0")}
@@ -131,14 +132,14 @@ func (m *mediaPath) listen(a *attempt.Attempt, cfg *attempt.Config) {
 		return
 	}
 	m.chance = m.leg.chance
-	if cfg.AMD == engine.AMDOff || m.chance.at(drawVerdictNever) < b.VerdictNever {
+	if cfg.AMD == engine.AMDOff || m.chance.At(drawVerdictNever) < b.VerdictNever {
 		return
 	}
-	machine := m.leg.people.Machine != (m.chance.at(drawVerdictWrong) < b.VerdictWrong)
-	took := 600*time.Millisecond + time.Duration(m.chance.at(drawVerdictTime)*float64(3*time.Second))
+	machine := m.leg.people.Machine != (m.chance.At(drawVerdictWrong) < b.VerdictWrong)
+	took := 600*time.Millisecond + time.Duration(m.chance.At(drawVerdictTime)*float64(3*time.Second))
 	e := engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: engine.VerdictHuman, AMDTook: took,
 		GreetingEnd: w.wall().Add(took - 300*time.Millisecond)}
-	k := m.chance.at(drawVerdictKind)
+	k := m.chance.At(drawVerdictKind)
 	switch {
 	case machine && k < 0.05:
 		e.Verdict = engine.VerdictFax
@@ -150,8 +151,8 @@ func (m *mediaPath) listen(a *attempt.Attempt, cfg *attempt.Config) {
 		e.Verdict, e.GreetingEnd = engine.VerdictSilence, time.Time{}
 	}
 	m.happens(took, e)
-	if limit := cfg.Listen.Revise; !machine && limit > took && m.chance.at(drawRevised) < b.Revised { // a beep after all
-		beep := took + time.Duration(m.chance.at(drawRevisedTime)*float64(limit-took))
+	if limit := cfg.Listen.Revise; !machine && limit > took && m.chance.At(drawRevised) < b.Revised { // a beep after all
+		beep := took + time.Duration(m.chance.At(drawRevisedTime)*float64(limit-took))
 		m.happens(beep, engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: engine.VerdictMachine, AMDTook: beep})
 	}
 }
@@ -167,11 +168,11 @@ func (m *mediaPath) attachBot(a *attempt.Attempt, e engine.AttachBot) {
 	failed := func(in time.Duration, why string) {
 		m.inSession(in, func() { m.happens(0, engine.MediaEvent{Kind: engine.MediaBotFailed, Error: why}) })
 	}
-	took := time.Duration((0.5 + m.chance.at(drawBotTime)) * float64(b.Connect))
+	took := time.Duration((0.5 + m.chance.At(drawBotTime)) * float64(b.Connect))
 	switch {
-	case m.chance.at(drawBotFails) < b.Fails:
+	case m.chance.At(drawBotFails) < b.Fails:
 		failed(min(within, 500*time.Millisecond), "refused")
-	case m.chance.at(drawBotLate) < b.Late:
+	case m.chance.At(drawBotLate) < b.Late:
 		failed(within+time.Millisecond, "deadline")
 	case took >= within: // as the link does: all tries together end at the deadline
 		failed(within, "deadline")
@@ -188,7 +189,7 @@ func (m *mediaPath) playMessage() {
 	if m == nil {
 		return
 	}
-	if m.chance.at(drawOptsOut) < m.p.w.in.Bot.OptsOut {
+	if m.chance.At(drawOptsOut) < m.p.w.in.Bot.OptsOut {
 		m.happens(2*time.Second, engine.MediaEvent{Kind: engine.MediaDigit, Digit: optOut})
 	}
 	m.happens(4*time.Second, engine.MediaEvent{Kind: engine.MediaPlayed})
@@ -201,16 +202,16 @@ func (m *mediaPath) converse(a *attempt.Attempt) {
 		return
 	}
 	talk := max(x.people.Talk, 100*time.Millisecond)
-	if m.chance.at(drawLasts) < b.LastsTooLong {
+	if m.chance.At(drawLasts) < b.LastsTooLong {
 		talk = 100 * time.Hour
 	}
-	if m.chance.at(drawEndsCall) < b.EndsCall {
+	if m.chance.At(drawEndsCall) < b.EndsCall {
 		m.inSession(talk, func() { m.happens(0, engine.MediaEvent{Kind: engine.MediaBotClosed}) })
 	} else {
 		w.later(talk, func() { w.farEnds(x) })
 	}
-	u := m.chance.at(drawResult)
-	at := talk + time.Duration(m.chance.at(drawResultTime)*float64(20*time.Second))
+	u := m.chance.At(drawResult)
+	at := talk + time.Duration(m.chance.At(drawResultTime)*float64(20*time.Second))
 	limit := time.Duration(w.row(m.of).Settings.ResultTimeoutSec) * time.Second
 	switch {
 	case u < b.ResultNever:
@@ -218,26 +219,26 @@ func (m *mediaPath) converse(a *attempt.Attempt) {
 	case u < b.ResultNever+b.ResultInCall:
 		at = time.Duration(0.8 * float64(min(talk, time.Hour)))
 	case u < b.ResultNever+b.ResultInCall+b.ResultLate:
-		at = talk + limit + time.Duration(m.chance.at(drawResultTime)*float64(2*limit))
+		at = talk + limit + time.Duration(m.chance.At(drawResultTime)*float64(2*limit))
 	}
 	w.report(m.of, m.attempt, a.Contact, m.chance, at, 0)
-	if m.chance.at(drawResultTwice) < b.ResultTwice {
+	if m.chance.At(drawResultTwice) < b.ResultTwice {
 		w.report(m.of, m.attempt, a.Contact, m.chance, at+time.Minute, 1)
 	}
 }
 
 // report lets a bot post its result, again and again until somebody takes it.
-func (w *campaignWorld) report(c *campaignRecord, id engine.AttemptID, to engine.ContactID, u chance,
+func (w *campaignWorld) report(c *campaignRecord, id engine.AttemptID, to engine.ContactID, u callee.Chance,
 	in time.Duration, again uint64) {
 	b := &w.in.Bot
 	w.later(in, func() {
 		x := attempt.Result{ReceivedAt: w.wall()}
 		n := len(b.Dispositions)
-		x.Disposition = b.Dispositions[min(int((u.at(drawDisposition+100*again))*float64(n)), n-1)]
-		x.DoNotCall = u.at(drawDoNotCall+100*again) < b.DoNotCall
-		if u.at(drawCallback+100*again) < b.Callback {
+		x.Disposition = b.Dispositions[min(int((u.At(drawDisposition+100*again))*float64(n)), n-1)]
+		x.DoNotCall = u.At(drawDoNotCall+100*again) < b.DoNotCall
+		if u.At(drawCallback+100*again) < b.Callback {
 			x.Callback = &attempt.Callback{Requested: true}
-			if t := u.at(drawCallbackTime + 100*again); t < 0.8 {
+			if t := u.At(drawCallbackTime + 100*again); t < 0.8 {
 				at := w.wall().Add(time.Duration(t * t * float64(6*time.Hour))).Round(0)
 				x.Callback.At = &at
 			}

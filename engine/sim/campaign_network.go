@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/callee"
 )
 
 // leg is one call as the network sees it: it goes on when our process dies.
@@ -17,8 +18,8 @@ type leg struct {
 	events   []engine.LegEvent // for whoever takes the leg over …
 	before   int               // … behind so many that only an earlier process knew
 	sink     *contactActor     // nil: nobody of ours knows of it
-	chance   chance
-	people   Fate
+	chance   callee.Chance
+	people   callee.Fate
 	progress bool // a response came
 	answered bool
 	over     bool
@@ -66,7 +67,7 @@ func (w *campaignWorld) place(a *contactActor, e *engine.PlaceLeg) {
 	thing := uint64(c.i)<<56 | uint64(row.Run&0xff)<<48 | uint64(row.Used&0xff)<<40 | //nolint:gosec // mixed anyway
 		uint64(row.Unconsumed&0xf)<<36 | placeOf(e.To)&(1<<36-1)
 	x := &leg{id: e.Leg, attempt: e.Attempt, of: c, trunk: i, from: e.From, to: e.To, sink: a,
-		chance: chanceOf(w.seed, thing)}
+		chance: callee.ChanceOf(w.seed, thing)}
 	a.r.p.port[e.Attempt] = append(a.r.p.port[e.Attempt], x)
 	switch {
 	case w.bootTime() > e.SendBy:
@@ -85,8 +86,8 @@ func (w *campaignWorld) place(a *contactActor, e *engine.PlaceLeg) {
 	}
 	sc := w.in.People
 	sc.Timeout = e.RingTimeout + 4*time.Second
-	people := newCallees(&sc, uint64(x.chance))
-	x.people = people.dial(uint64(n), w.now) //nolint:gosec // a count
+	people := callee.New(&sc, uint64(x.chance))
+	x.people = people.Dial(uint64(n), w.now) //nolint:gosec // a count
 	w.tells(x, engine.LegEvent{Kind: engine.LegSent})
 	if w.down[i] > 0 {
 		w.later(32*time.Second, func() {
@@ -139,14 +140,14 @@ func (w *campaignWorld) progress(x *leg) {
 			return
 		}
 	}
-	if x.chance.at(drawNetwork+uint64(len(x.events))*7+uint64(len(x.id))) < p.Refuses {
+	if x.chance.At(drawNetwork+uint64(len(x.events))*7+uint64(len(x.id))) < p.Refuses {
 		refuse(300*time.Millisecond, engine.LegEvent{Code: 503, Reason: "Service Unavailable"})
 		return
 	}
 	w.tells(x, engine.LegEvent{Kind: engine.LegProvisional, Code: 100})
 	ends := max(f.Ring-40*time.Millisecond, time.Millisecond)
-	if !f.Answered && f.Ring < failMost+time.Millisecond {
-		refuse(ends, refusalOf(x.chance.at(drawCode)))
+	if !f.Answered && f.Ring < callee.FastFailMost+time.Millisecond {
+		refuse(ends, refusalOf(x.chance.At(drawCode)))
 		return
 	}
 	rings := min(time.Second, ends/2)
@@ -180,8 +181,8 @@ func (w *campaignWorld) answer(x *leg) {
 	} else {
 		w.later(x.people.Talk+30*time.Minute, func() { w.farEnds(x) }) // nor does anybody listen to silence
 	}
-	if x.chance.at(drawHangsUp) < w.in.Bot.HangsUpEarly {
-		w.later(time.Duration(x.chance.at(drawHangsUpTime)*float64(2*time.Second)), func() { w.farEnds(x) })
+	if x.chance.At(drawHangsUp) < w.in.Bot.HangsUpEarly {
+		w.later(time.Duration(x.chance.At(drawHangsUpTime)*float64(2*time.Second)), func() { w.farEnds(x) })
 	}
 }
 
@@ -222,12 +223,12 @@ func (w *campaignWorld) cancel(id engine.LegID) {
 		return
 	}
 	x.ending = true
-	u := chanceOf(w.seed, mix(uint64(len(id)))+hashOf(id))
-	if u.at(drawCross) < w.in.Bot.CrossedCancel {
+	u := callee.ChanceOf(w.seed, callee.Mix(uint64(len(id)))+hashOf(id))
+	if u.At(drawCross) < w.in.Bot.CrossedCancel {
 		w.later(20*time.Millisecond, func() {
 			w.tells(x, accepted())
 			x.ending = false
-			if u.at(drawCross2) < 0.5 { // our side ends it by itself, or waits to be told
+			if u.At(drawCross2) < 0.5 { // our side ends it by itself, or waits to be told
 				w.hangUp(id)
 			} else {
 				w.later(time.Second, func() { w.hangUp(id) })
@@ -235,7 +236,7 @@ func (w *campaignWorld) cancel(id engine.LegID) {
 		})
 		return
 	}
-	w.later(time.Duration(20+u.at(drawProgress)*300)*time.Millisecond, func() {
+	w.later(time.Duration(20+u.At(drawProgress)*300)*time.Millisecond, func() {
 		switch {
 		case x.over:
 		case w.down[x.trunk] > 0 && !x.progress:
@@ -254,7 +255,7 @@ func hashOf(id engine.LegID) uint64 {
 	for i := range len(id) {
 		h = h*1099511628211 + uint64(id[i])
 	}
-	return mix(h)
+	return callee.Mix(h)
 }
 
 // hangUp ends an answered leg with BYE.

@@ -23,6 +23,7 @@ import (
 
 // Times of the process, as the shipped one has them.
 const (
+	tick         = 500 * time.Millisecond
 	leaseTTL     = 30 * time.Second
 	channelTTL   = 5 * time.Hour
 	sendBy       = 10 * time.Second
@@ -174,8 +175,7 @@ func (r *runner) receive(event any, from engine.Request) {
 // apply takes an event through the core and carries out what it says.
 func (r *runner) apply(event any, from engine.Request) {
 	w := r.p.w
-	effects, err := r.state.Apply(run.Input{Now: w.wall(), Boot: w.bootTime(), From: from, Event: event, Process: r.p},
-		r.effects[:0])
+	effects, err := w.applied(r, run.Input{Now: w.wall(), Boot: w.bootTime(), From: from, Event: event, Process: r.p})
 	if err != nil {
 		w.check.broke(r.c, "%v", err)
 	}

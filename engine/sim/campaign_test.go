@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"dialler/engine"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/tally"
 	win "dialler/engine/window"
@@ -102,7 +103,7 @@ func TestDrawnCampaignsWithFaultsBreakNoInvariant(t *testing.T) {
 func TestStormsOfCrashesBreakNoInvariant(t *testing.T) {
 	for i := range (*campaigns + 2) / 3 {
 		seed := *seedFrom + uint64(i)
-		in, d := drawn(seed), &dice{c: chanceOf(seed, 99)}
+		in, d := drawn(seed), &dice{c: callee.ChanceOf(seed, 99)}
 		for range 40 {
 			f := Fault{At: time.Duration(d.u() * float64(20*time.Minute)), Length: d.span(100*time.Millisecond, 20*time.Second),
 				Campaign: d.in(0, 1)}

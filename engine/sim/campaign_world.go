@@ -7,11 +7,14 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/engine/memstore"
 	"dialler/engine/pacing"
+	"dialler/engine/run"
+	"dialler/engine/timeline"
 )
 
 // campaignWorld is an installation and all around it: what is durable, the process
@@ -21,7 +24,7 @@ type campaignWorld struct {
 	seed   uint64
 	now    time.Duration // by the monotonic clock
 	offset time.Duration // of the wall clock, by steps
-	queue  queue[simEvent]
+	queue  timeline.Queue[simEvent]
 	busy   int  // events of the queue that are not idle
 	idling bool // what happens now is idle, and nothing else is left
 	events int
@@ -50,7 +53,12 @@ type campaignWorld struct {
 
 	requests int
 	check    checker
+
+	// applied has a run take an input: a test looks at what comes of it.
+	applied func(*runner, run.Input) ([]run.Effect, error)
 }
+
+func applied(r *runner, in run.Input) ([]run.Effect, error) { return r.state.Apply(in, r.effects[:0]) }
 
 // campaignRecord is what the world knows of one campaign.
 type campaignRecord struct {
@@ -70,7 +78,7 @@ func newCampaignWorld(in Installation, seed uint64) *campaignWorld {
 		legs: map[engine.LegID]*leg{}, byNumber: map[engine.PhoneNumber]*leg{},
 		calls:   map[engine.PhoneNumber][]time.Duration{},
 		carrier: make([][]time.Duration, len(in.Trunks)), seats: in.Seats, commit: in.Commit,
-		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), stepped: -1}
+		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), stepped: -1, applied: applied}
 	w.store = memstore.New(memstore.Options{Now: w.wall, KeepEvents: !in.Large, KeepEnded: !in.Large})
 	w.check.begin(w)
 	for i := range in.Campaigns {
@@ -209,7 +217,7 @@ func (w *campaignWorld) onWall(t time.Time) time.Time {
 // draw gives the next of the world's random numbers.
 func (w *campaignWorld) draw() uint64 {
 	w.draws++
-	return mix(mix(w.seed) + w.draws)
+	return callee.Mix(callee.Mix(w.seed) + w.draws)
 }
 
 // delay draws one of up to most.
@@ -225,11 +233,11 @@ const settles = 12 * time.Minute
 func (w *campaignWorld) play() {
 	quiet := time.Duration(-1) // since when nothing but idle events is left
 	for w.check.broken == nil {
-		at, ok := w.queue.next()
+		at, ok := w.queue.Next()
 		if !ok {
 			break
 		}
-		e := w.queue.pop().what
+		e := w.queue.Pop().What
 		if !e.idle {
 			w.busy--
 		}

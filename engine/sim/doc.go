@@ -1,11 +1,6 @@
-// Package sim is a seeded world in which pacing and whole campaigns are tried
-// on a virtual clock, at some thousand times the speed of a real one.
-//
-// Run tries a way of pacing: a list without end, workers, and callees who
-// answer, or do not, by the laws of a Scenario. The pacing of the modes strict,
-// hybrid and progressive is engine/pacing itself, fed as the run actor feeds
-// it. Dial number i has an outcome that follows from the seed, i and the
-// time of the dial alone, so that all ways of pacing meet the same people.
+// Package sim is a seeded world in which whole campaigns are played on a virtual clock,
+// at some thousand times the speed of a real one. Ways of pacing alone are tried by
+// engine/pacing/trial; both take their people from engine/callee.
 //
 // RunCampaigns plays whole campaigns. It has no rule of its own: it drives
 // engine/run.State, engine/call.Contact and engine/memstore.Store, as the actors

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/pacing"
 )
@@ -19,7 +20,7 @@ type Question struct {
 	Channels int // simultaneous legs, of all trunks
 	Contacts int // not final
 	Used     int // attempts that they have used, together
-	People   People
+	People   callee.People
 	// PeopleRing is the ring timeout with which the people were measured.
 	PeopleRing time.Duration
 	Numbers    []engine.NumberSettings // caps of outbound numbers; of others there are none
@@ -123,7 +124,7 @@ func (q *Question) installation(played int) Installation {
 		share := min(float64(q.Used)/float64(q.Contacts), float64(s.MaxAttempts-1))
 		used = int(share * float64(played))
 	}
-	people := q.People.scenario(q.PeopleRing)
+	people := q.People.Scenario(q.PeopleRing)
 	people.Timeout = time.Duration(s.RingTimeoutSec) * time.Second
 	return Installation{
 		Start: q.Start, Length: Horizon, People: people, Seats: max(q.Seats, 1), Large: true, EventsMost: EventsMost, Course: true,

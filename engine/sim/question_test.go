@@ -3,10 +3,10 @@ package sim
 import (
 	"encoding/json"
 	"math"
-	"reflect"
 	"testing"
 	"time"
 
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	win "dialler/engine/window"
 )
@@ -16,7 +16,17 @@ func asked(change func(*Question)) *Question {
 	s := campaign.Defaults()
 	s.Name, s.Concurrency, s.RetryDelaySec, s.RingTimeoutSec = "asked", 10, 600, 30
 	s.Window = win.Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60}
-	q := &Question{Settings: s, Start: start, Seats: 10, CPS: 50, Channels: 1000, Contacts: 300, People: Assumed(), PeopleRing: 30 * time.Second, Seed: 1}
+	q := &Question{
+		Settings:   s,
+		Start:      start,
+		Seats:      10,
+		CPS:        50,
+		Channels:   1000,
+		Contacts:   300,
+		People:     callee.Assumed(),
+		PeopleRing: 30 * time.Second,
+		Seed:       1,
+	}
 	if change != nil {
 		change(q)
 	}
@@ -52,10 +62,15 @@ func TestTheSameQuestionHasTheSameAnswer(t *testing.T) {
 func TestTheCourseOfAnAnswerEndsWithItsFigures(t *testing.T) {
 	a, s := answerOf(t, asked(nil))
 	n := len(s.At)
-	if a.Ended != EndedListDone || a.ContactsLeft != 0 || a.ListSec == nil || *a.ListSec != a.DiallingSec || a.Dials < 300 || a.Connected == 0 || a.Machines != 0 {
+	if a.Ended != EndedListDone || a.ContactsLeft != 0 || a.ListSec == nil || *a.ListSec != a.DiallingSec ||
+		a.Dials < 300 ||
+		a.Connected == 0 ||
+		a.Machines != 0 {
 		t.Fatalf("%+v", a)
 	}
-	if n < 2 || n > courseMost || len(s.BusyPct) != n || len(s.DialsPerS) != n || len(s.Connected) != n || len(s.AbandonPct) != n || len(s.Left) != n {
+	if n < 2 || n > courseMost || len(s.BusyPct) != n || len(s.DialsPerS) != n || len(s.Connected) != n ||
+		len(s.AbandonPct) != n ||
+		len(s.Left) != n {
 		t.Fatalf("%+v", s)
 	}
 	dials, before := 0.0, 0.0
@@ -66,8 +81,16 @@ func TestTheCourseOfAnAnswerEndsWithItsFigures(t *testing.T) {
 			t.Errorf("piece %d: %d connected, %d left", i, s.Connected[i], s.Left[i])
 		}
 	}
-	if s.Left[0] == 0 || s.Left[n-1] != 0 || s.Connected[n-1] != a.Connected || math.Abs(before-a.DurationSec) > 1 || math.Abs(dials-float64(a.Dials)) > 0.02*dials {
-		t.Errorf("%d left, %d connected, %.0f s, %.1f dials; the figures are %+v", s.Left[n-1], s.Connected[n-1], before, dials, a)
+	if s.Left[0] == 0 || s.Left[n-1] != 0 || s.Connected[n-1] != a.Connected || math.Abs(before-a.DurationSec) > 1 ||
+		math.Abs(dials-float64(a.Dials)) > 0.02*dials {
+		t.Errorf(
+			"%d left, %d connected, %.0f s, %.1f dials; the figures are %+v",
+			s.Left[n-1],
+			s.Connected[n-1],
+			before,
+			dials,
+			a,
+		)
 	}
 }
 
@@ -91,14 +114,18 @@ func TestMoreSeatsFinishTheListSoonerAndACapOfZeroAbandonsNobody(t *testing.T) {
 func TestAnAnswerSaysWhatIsLeftWhenTheWindowCloses(t *testing.T) {
 	short := func(q *Question) { q.Settings.Window.End, q.Settings.SingleDay = 9*60+10, true }
 	a, s := answerOf(t, asked(short))
-	if a.Ended != EndedWindow || a.LeftAtClose == nil || *a.LeftAtClose == 0 || a.ContactsLeft != *a.LeftAtClose || a.ListSec == nil || *a.ListSec <= a.DiallingSec {
+	if a.Ended != EndedWindow || a.LeftAtClose == nil || *a.LeftAtClose == 0 || a.ContactsLeft != *a.LeftAtClose ||
+		a.ListSec == nil ||
+		*a.ListSec <= a.DiallingSec {
 		t.Fatalf("%+v", a)
 	}
 	if math.Abs(a.DiallingSec-600) > 1 || s.Left[0] <= 0 {
 		t.Errorf("%+v", a)
 	}
 	several, _ := answerOf(t, asked(func(q *Question) { short(q); q.Settings.SingleDay = false }))
-	if several.Ended != EndedListDone || several.LeftAtClose == nil || *several.LeftAtClose == 0 || several.ContactsLeft != 0 || several.DurationSec < 24*3600 {
+	if several.Ended != EndedListDone || several.LeftAtClose == nil || *several.LeftAtClose == 0 ||
+		several.ContactsLeft != 0 ||
+		several.DurationSec < 24*3600 {
 		t.Errorf("of several days: %+v", several)
 	}
 }
@@ -127,7 +154,9 @@ func TestAPlayIsBoundedByItsEventsAndHalted(t *testing.T) {
 	if !r.Spent || r.Halted || r.Events != 5000 || r.Broken != nil {
 		t.Fatalf("%+v", r)
 	}
-	if a := q.answer(&r, &r.Campaigns[0], 1000); a.Ended != EndedBudget || a.ContactsLeft == 0 || a.ContactsLeft == 1000 || *a.ListSec <= a.DiallingSec {
+	if a := q.answer(&r, &r.Campaigns[0], 1000); a.Ended != EndedBudget || a.ContactsLeft == 0 ||
+		a.ContactsLeft == 1000 ||
+		*a.ListSec <= a.DiallingSec {
 		t.Errorf("%+v", a)
 	}
 	if a := q.answer(&r, &r.Campaigns[0], 400); a.ContactsLeft != r.Campaigns[0].Open+600 {
@@ -136,61 +165,5 @@ func TestAPlayIsBoundedByItsEventsAndHalted(t *testing.T) {
 	asked := 0
 	if _, _, ok, err := Ask(q, func() bool { asked++; return asked == 3 }); ok || err != nil || asked != 3 {
 		t.Errorf("ok %v after %d, %v", ok, asked, err)
-	}
-}
-
-// The share of answers that was measured is the one that is dialled with, machines
-// and the ring timeout considered.
-func TestMeasuredPeopleAnswerAsOftenAsTheyDid(t *testing.T) {
-	for _, p := range []Past{
-		{Dials: 1000, Answered: 180, Machines: 60, Ring: 14, RingSD: 7, Talks: 100, Short: 30, Talk: 75},
-		{Dials: 400, Answered: 380, Ring: 2, RingSD: 0, Talks: 380, Short: 380, Talk: 3},
-		{Dials: 100, Answered: 21, Machines: 21, Ring: 25, RingSD: 20, Talks: 0},
-	} {
-		m, ok := p.People(true)
-		if !ok {
-			t.Fatalf("%+v says nothing", p)
-		}
-		sc := m.scenario(30 * time.Second)
-		if err := sc.Validate(); err != nil {
-			t.Fatalf("%+v: %v", p, err)
-		}
-		const n = 100_000
-		answered, machines, talks, talk := 0, 0, 0, 0.0
-		for i := range uint64(n) {
-			f := FateOf(&sc, 3, i+1, 0)
-			switch {
-			case !f.Answered:
-				continue
-			case f.Machine:
-				machines++
-			default:
-				talks++
-				talk += f.Talk.Seconds()
-			}
-			answered++
-		}
-		if want := float64(p.Answered) / float64(p.Dials); math.Abs(float64(answered)/n-want) > 0.02 {
-			t.Errorf("%+v: %.3f answer", p, float64(answered)/n)
-		}
-		if share := float64(machines) / float64(answered); math.Abs(share-m.Machines) > 0.1 {
-			t.Errorf("%+v: %.3f of the answers are machines", p, share)
-		}
-		if talks > 5000 && math.Abs(talk/float64(talks)-m.Talk) > 0.05*m.Talk {
-			t.Errorf("%+v: they talk for %.1f s", p, talk/float64(talks))
-		}
-	}
-}
-
-func TestPeopleAreAssumedWhereLittleWasMeasured(t *testing.T) {
-	m, ok := (&Past{Dials: 49, Answered: 49, Ring: 3, Talks: 49, Talk: 5}).People(true)
-	if ok || m != Assumed() {
-		t.Errorf("%+v", m)
-	}
-	m, ok = (&Past{Dials: 50, Answered: 10, Ring: 3, Talks: 10, Talk: 5}).People(false)
-	want := Assumed()
-	want.Answer, want.Machines = 0.2, 0
-	if !ok || !reflect.DeepEqual(m, want) {
-		t.Errorf("%+v", m)
 	}
 }

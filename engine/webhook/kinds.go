@@ -47,6 +47,7 @@ var Kinds = []Kind{
 	{Name: "dialout.ended", From: []journal.Type{journal.AttemptEnded}, when: ofNone, data: attemptShape},
 	{Name: "abandon.recorded", From: []journal.Type{journal.AttemptAbandoned}, data: attemptShape},
 	{Name: "result.stored", From: []journal.Type{journal.ResultStored}, data: resultShape},
+	{Name: "result.timed_out", From: []journal.Type{journal.ContactChanged}, when: timedOut, data: contactShape},
 
 	{Name: "contact.completed", From: contactEvents, when: became(contact.Completed), data: contactShape},
 	{Name: "contact.failed", From: contactEvents, when: became(contact.Failed), data: contactShape},
@@ -111,6 +112,9 @@ func became(s contact.State) func(*Fact) bool {
 		return f.Contact != "" && after != nil && after.State == s && (before == nil || before.State != s)
 	}
 }
+
+// timedOut: no result came within the result timeout.
+func timedOut(f *Fact) bool { return f.Contact != "" && f.Data.Reason == journal.ReasonResultTimeout }
 
 // callbackSet: a callback was scheduled, or another took its place.
 func callbackSet(f *Fact) bool {

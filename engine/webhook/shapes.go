@@ -140,6 +140,7 @@ func clipped(s string, limit int) string {
 }
 
 type campaignData struct {
+	Sequence int64             `json:"sequence,omitempty"`
 	Campaign engine.CampaignID `json:"campaign_id"`
 	Run      int               `json:"run"`
 	Reason   string            `json:"reason,omitempty"`
@@ -147,7 +148,7 @@ type campaignData struct {
 }
 
 func campaignShape(f *Fact) shape {
-	d := &campaignData{Campaign: f.Campaign, Run: f.Run, Reason: clipped(f.Data.Reason, textCap)}
+	d := &campaignData{Sequence: f.Seq, Campaign: f.Campaign, Run: f.Run, Reason: clipped(f.Data.Reason, textCap)}
 	if w := f.Data.Who; w != nil {
 		d.By = clipped(w.Name, textCap)
 	}
@@ -155,6 +156,7 @@ func campaignShape(f *Fact) shape {
 }
 
 type contactsData struct {
+	Sequence int64             `json:"sequence,omitempty"`
 	Campaign engine.CampaignID `json:"campaign_id"`
 	Run      int               `json:"run"`
 	Count    int               `json:"count"`
@@ -163,7 +165,7 @@ type contactsData struct {
 }
 
 func contactsShape(f *Fact) shape {
-	d := &contactsData{Campaign: f.Campaign, Run: f.Run, Count: f.Data.Count, Import: f.Data.Import}
+	d := &contactsData{Sequence: f.Seq, Campaign: f.Campaign, Run: f.Run, Count: f.Data.Count, Import: f.Data.Import}
 	for _, m := range f.Data.Moves {
 		if m.After == nil {
 			continue
@@ -178,35 +180,39 @@ func contactsShape(f *Fact) shape {
 }
 
 type attemptData struct {
-	Attempt   engine.AttemptID    `json:"attempt_id"`
-	Call      engine.CallID       `json:"call_id"`
-	Campaign  engine.CampaignID   `json:"campaign_id,omitempty"`
-	Contact   engine.ContactID    `json:"contact_id,omitempty"`
-	Run       int                 `json:"run,omitempty"`
-	Pass      int                 `json:"pass,omitempty"`
-	Number    int                 `json:"attempt_number,omitempty"`
-	Bot       engine.BotID        `json:"bot_id,omitempty"`
-	To        string              `json:"to_number,omitempty"`
-	From      string              `json:"from_number,omitempty"`
-	Trunk     engine.TrunkID      `json:"trunk,omitempty"`
-	Callback  bool                `json:"callback"`
-	Outcome   engine.Outcome      `json:"outcome,omitempty"`
-	Cause     engine.AbandonCause `json:"abandon_cause,omitempty"`
-	Consumed  bool                `json:"consumed"`
-	Answered  bool                `json:"answered"`
-	Connected bool                `json:"connected"`
-	SIPCode   int                 `json:"sip_code,omitempty"`
-	SIPReason string              `json:"sip_reason,omitempty"`
-	HungUpBy  engine.Party        `json:"hung_up_by,omitempty"`
-	Verdict   engine.Verdict      `json:"amd_verdict,omitempty"`
-	Session   engine.SessionID    `json:"session_id,omitempty"`
-	RingMS    int64               `json:"ring_ms"`
-	TalkMS    int64               `json:"talk_ms"`
-	Reserved  *time.Time          `json:"reserved_at,omitempty"`
-	Invited   *time.Time          `json:"invite_at,omitempty"`
-	AnswerAt  *time.Time          `json:"answered_at,omitempty"`
-	BotAt     *time.Time          `json:"bot_connected_at,omitempty"`
-	Ended     *time.Time          `json:"ended_at,omitempty"`
+	Sequence int64             `json:"sequence,omitempty"`
+	Attempt  engine.AttemptID  `json:"attempt_id"`
+	Call     engine.CallID     `json:"call_id"`
+	Campaign engine.CampaignID `json:"campaign_id,omitempty"`
+	Contact  engine.ContactID  `json:"contact_id,omitempty"`
+	Run      int               `json:"run,omitempty"`
+	Pass     int               `json:"pass,omitempty"`
+	Number   int               `json:"attempt_number,omitempty"`
+	Bot      engine.BotID      `json:"bot_id,omitempty"`
+	To       string            `json:"to_number,omitempty"`
+	From     string            `json:"from_number,omitempty"`
+	Trunk    engine.TrunkID    `json:"trunk,omitempty"`
+	Callback bool              `json:"callback"`
+	// Outcome is nil while it is not final: AwaitingResult says so of an attempt that has
+	// ended, and result.stored or result.timed_out tells it.
+	Outcome        *engine.Outcome     `json:"outcome"`
+	AwaitingResult bool                `json:"awaiting_result"`
+	Cause          engine.AbandonCause `json:"abandon_cause,omitempty"`
+	Consumed       bool                `json:"consumed"`
+	Answered       bool                `json:"answered"`
+	Connected      bool                `json:"connected"`
+	SIPCode        int                 `json:"sip_code,omitempty"`
+	SIPReason      string              `json:"sip_reason,omitempty"`
+	HungUpBy       engine.Party        `json:"hung_up_by,omitempty"`
+	Verdict        engine.Verdict      `json:"amd_verdict,omitempty"`
+	Session        engine.SessionID    `json:"session_id,omitempty"`
+	RingMS         int64               `json:"ring_ms"`
+	TalkMS         int64               `json:"talk_ms"`
+	Reserved       *time.Time          `json:"reserved_at,omitempty"`
+	Invited        *time.Time          `json:"invite_at,omitempty"`
+	AnswerAt       *time.Time          `json:"answered_at,omitempty"`
+	BotAt          *time.Time          `json:"bot_connected_at,omitempty"`
+	Ended          *time.Time          `json:"ended_at,omitempty"`
 	// NextDialAt is when the contact is dialled again, when it is.
 	NextDialAt *time.Time `json:"next_dial_at,omitempty"`
 	variables
@@ -214,9 +220,15 @@ type attemptData struct {
 
 func attemptShape(f *Fact) shape {
 	e := &f.Data
-	d := &attemptData{Attempt: f.Attempt, Call: f.Attempt.Call(), Campaign: f.Campaign, Contact: f.Contact, Run: f.Run, Pass: e.Pass, Number: e.Number,
-		Outcome: e.Outcome, Cause: e.Cause, Consumed: e.Consumed, Answered: e.Answered, Connected: e.Connected, Trunk: e.Trunk, SIPCode: e.SIPCode,
+	d := &attemptData{Sequence: f.Seq, Attempt: f.Attempt, Call: f.Attempt.Call(), Campaign: f.Campaign, Contact: f.Contact, Run: f.Run, Pass: e.Pass, Number: e.Number,
+		Cause: e.Cause, Consumed: e.Consumed, Answered: e.Answered, Connected: e.Connected, Trunk: e.Trunk, SIPCode: e.SIPCode,
 		Verdict: e.Verdict, RingMS: e.RingMS, TalkMS: e.TalkMS, Reserved: e.ReservedAt, NextDialAt: e.DueAt}
+	switch {
+	case e.Outcome == engine.OutcomeConnectedNoResult: // so far
+		d.AwaitingResult = true
+	case e.Outcome != "":
+		d.Outcome = &e.Outcome
+	}
 	var own map[string]string
 	if a := f.Call; a != nil {
 		d.Bot, d.To, d.From, d.Callback, d.HungUpBy, d.Session = a.Bot, shown(a.To), shown(a.From), a.Callback, a.HungUpBy, a.Session
@@ -236,6 +248,7 @@ func attemptShape(f *Fact) shape {
 }
 
 type resultData struct {
+	Sequence       int64             `json:"sequence,omitempty"`
 	Attempt        engine.AttemptID  `json:"attempt_id"`
 	Call           engine.CallID     `json:"call_id"`
 	Campaign       engine.CampaignID `json:"campaign_id,omitempty"`
@@ -253,7 +266,7 @@ type resultData struct {
 }
 
 func resultShape(f *Fact) shape {
-	d := &resultData{Attempt: f.Attempt, Call: f.Attempt.Call(), Campaign: f.Campaign, Contact: f.Contact, Run: f.Run, Outcome: f.Data.Outcome,
+	d := &resultData{Sequence: f.Seq, Attempt: f.Attempt, Call: f.Attempt.Call(), Campaign: f.Campaign, Contact: f.Contact, Run: f.Run, Outcome: f.Data.Outcome,
 		Disposition: clipped(f.Data.Disposition, textCap), variables: told(nil)}
 	if a := f.Call; a != nil {
 		d.To = shown(a.To)
@@ -267,6 +280,7 @@ func resultShape(f *Fact) shape {
 }
 
 type contactData struct {
+	Sequence    int64             `json:"sequence,omitempty"`
 	Contact     engine.ContactID  `json:"contact_id"`
 	Campaign    engine.CampaignID `json:"campaign_id"`
 	Run         int               `json:"run"`
@@ -283,7 +297,7 @@ type contactData struct {
 }
 
 func contactShape(f *Fact) shape {
-	d := &contactData{Contact: f.Contact, Campaign: f.Campaign, Run: f.Run, Reason: clipped(f.Data.Reason, textCap), Attempt: f.Attempt,
+	d := &contactData{Sequence: f.Seq, Contact: f.Contact, Campaign: f.Campaign, Run: f.Run, Reason: clipped(f.Data.Reason, textCap), Attempt: f.Attempt,
 		Outcome: f.Data.Outcome, Disposition: clipped(f.Data.Disposition, textCap)}
 	if a := f.Data.After; a != nil {
 		d.State, d.Attempts, d.MaxAttempts = a.State, a.Used, a.Max

@@ -119,6 +119,50 @@ func TestWhoeverReadsAnEventMakesTheSameMessages(t *testing.T) {
 	}
 }
 
+// SEMANTICS §3: "connected until a result is stored, then completed"; nobody says
+// connected_no_result before the result timeout.
+func TestAnOutcomeIsToldWhenItIsFinal(t *testing.T) {
+	told := func(e journal.Event) (d struct {
+		Sequence int64
+		Outcome  *string
+		Awaiting *bool  `json:"awaiting_result"`
+		Last     string `json:"last_outcome"`
+	}, kinds []string) {
+		t.Helper()
+		for _, m := range Messages(&Fact{Event: e}) {
+			kinds = append(kinds, m.Type)
+			var body struct{ Data json.RawMessage }
+			if err := json.Unmarshal(m.Body, &body); err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(body.Data, &d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return d, kinds
+	}
+	e := journal.Event{Campaign: "cmp_1", Contact: "c1", Attempt: "a1", Seq: 7, Type: journal.AttemptEnded,
+		Data: journal.Data{Outcome: engine.OutcomeConnectedNoResult}}
+	if d, _ := told(e); d.Outcome != nil || d.Awaiting == nil || !*d.Awaiting || d.Sequence != 7 {
+		t.Errorf("its result has not come: %+v", d)
+	}
+	e.Data.Outcome = engine.OutcomeBusy
+	if d, _ := told(e); d.Outcome == nil || *d.Outcome != "busy" || *d.Awaiting {
+		t.Errorf("busy is final: %+v", d)
+	}
+	e = journal.Event{Campaign: "cmp_1", Contact: "c1", Attempt: "a1", Seq: 8, Type: journal.ResultStored,
+		Data: journal.Data{Outcome: engine.OutcomeCompleted}}
+	if d, kinds := told(e); *d.Outcome != "completed" || d.Sequence != 8 || !slices.Equal(kinds, []string{"result.stored"}) {
+		t.Errorf("%q: %+v", kinds, d)
+	}
+	e = journal.Event{Campaign: "cmp_1", Contact: "c1", Seq: 9, Type: journal.ContactChanged,
+		Data: journal.Data{Reason: journal.ReasonResultTimeout, Outcome: engine.OutcomeConnectedNoResult,
+			Before: &contact.Facts{State: contact.Connected}, After: &contact.Facts{State: contact.Failed}}}
+	if d, kinds := told(e); d.Last != "connected_no_result" || !slices.Equal(kinds, []string{"result.timed_out", "contact.failed"}) {
+		t.Errorf("%q: %+v", kinds, d)
+	}
+}
+
 func TestTypesAreMadeOfWhatTheyAreAbout(t *testing.T) {
 	f := func(e journal.Event, want ...string) {
 		t.Helper()

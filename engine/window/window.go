@@ -148,3 +148,6 @@ func (w Window) Location() *time.Location {
 // Day is the calendar day of t in the campaign's zone: the key of daily
 // figures. An unknown zone counts as UTC.
 func (w Window) Day(t time.Time) Date { return dateOf(t.In(w.Location())) }
+
+// Parts implements snapshot.Parts.
+func (w *Window) Parts() []any { return []any{&w.contact} }

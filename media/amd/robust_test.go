@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/media/amd/corpus"
+	"dialler/bench/corpus"
 )
 
 // signal is one tone recording and what must be heard of it.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dialler/engine"
-	"dialler/media/amd/corpus"
+	"dialler/bench/corpus"
 )
 
 // kinds gives the greetings of some kinds.

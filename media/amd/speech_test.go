@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"dialler/engine"
-	"dialler/media/amd/corpus"
+	"dialler/bench/corpus"
 )
 
 // greetings are synthesised people and machines that the model was not

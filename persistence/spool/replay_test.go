@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"dialler/bench/commit"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
@@ -42,7 +41,7 @@ func TestReplayedWritesMakeTheRowsThatCommittedOnesMake(t *testing.T) {
 	add := journal.ContactInsert{Campaign: "cmp_1", Epoch: owned.Epoch, Run: 1, Source: "csv", Max: 3, At: now, DueClass: contact.DueFirst,
 		Event: journal.Event{Campaign: "cmp_1", Seq: 1, Run: 1, At: now, Type: journal.ContactsAdded, Version: 1}}
 	for i := range 2 {
-		add.Contacts = append(add.Contacts, journal.IdentifiedContact{ID: engine.ContactID(commit.RandomID()),
+		add.Contacts = append(add.Contacts, journal.IdentifiedContact{ID: engine.ContactID(storetest.RandomID()),
 			NewContact: campaign.NewContact{Number: engine.PhoneNumber(fmt.Sprintf("+491511234567%d", i)), Variables: map[string]string{"name": "Ada"}}})
 	}
 	if _, err := store.AddContacts(ctx, add); err != nil {
@@ -52,11 +51,11 @@ func TestReplayedWritesMakeTheRowsThatCommittedOnesMake(t *testing.T) {
 	if err != nil || len(rows) != 2 {
 		t.Fatal(len(rows), err)
 	}
-	calls := []*commit.Call{{Contact: rows[0], Epoch: owned.Epoch}, {Contact: rows[1], Epoch: owned.Epoch}}
+	calls := []*storetest.Call{{Contact: rows[0], Epoch: owned.Epoch}, {Contact: rows[1], Epoch: owned.Epoch}}
 	seq := int64(1)
 	steps := make([][]journal.Write, 2)
 	for i, k := range calls {
-		for step := range commit.Steps {
+		for step := range storetest.CallSteps {
 			seq++
 			steps[i] = append(steps[i], k.Write(step, seq, now))
 		}

@@ -58,7 +58,7 @@ func callsByCursor(t *testing.T, w *world) {
 			}
 		}
 		for q.Limit = 3; ; {
-			list, next, err := w.pg.Calls(t.Context(), q)
+			list, next, err := w.pg.Lists.Calls(t.Context(), q)
 			must(t, err)
 			for i := range list {
 				got = append(got, list[i].ID)
@@ -89,12 +89,12 @@ func callsByCursor(t *testing.T, w *world) {
 	f("of a campaign and a time", attempt.Query{Campaign: w.c.ID, From: from, Until: until}, func(a *attempt.Attempt) bool { return a.Campaign == w.c.ID && between(a) })
 
 	for _, q := range []attempt.Query{{Contact: "x", Limit: 1}, {State: attempt.Ringing, Limit: 1}, {Campaign: "cmp_none", Limit: 1}} {
-		if list, next, err := w.pg.Calls(t.Context(), q); len(list) > 0 || next != "" || err != nil {
+		if list, next, err := w.pg.Lists.Calls(t.Context(), q); len(list) > 0 || next != "" || err != nil {
 			t.Errorf("%+v: %v %q %v", q, list, next, err)
 		}
 	}
 	for _, before := range []engine.AttemptID{"x", engine.AttemptID(id())} {
-		if _, _, err := w.pg.Calls(t.Context(), attempt.Query{Before: before, Limit: 1}); code(err) != "cursor_not_found" {
+		if _, _, err := w.pg.Lists.Calls(t.Context(), attempt.Query{Before: before, Limit: 1}); code(err) != "cursor_not_found" {
 			t.Errorf("behind %s: %v", before, err)
 		}
 	}

@@ -94,12 +94,12 @@ func cloned(t *testing.T, w *world) {
 	}
 
 	first := campaign.Page{Number: 1, Size: 10}
-	log, _, err := w.pg.Activity(t.Context(), as, nil, first)
+	log, _, err := w.pg.Lists.Activity(t.Context(), as, nil, first)
 	must(t, err)
 	if len(log) != 1 || log[0].Type != journal.CampaignCreated || log[0].Data.Campaign != w.c.ID || *log[0].Data.Who != admin {
 		t.Errorf("activity of the copy %+v", log)
 	}
-	log, _, err = w.pg.Activity(t.Context(), w.c.ID, nil, first)
+	log, _, err = w.pg.Lists.Activity(t.Context(), w.c.ID, nil, first)
 	must(t, err)
 	if len(log) != 1 || log[0].Type != journal.CampaignCloned || log[0].Data.Campaign != as {
 		t.Errorf("activity of the original %+v", log)

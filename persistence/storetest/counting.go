@@ -278,7 +278,7 @@ func counters(t *testing.T, w *world) {
 		if w.pg == nil {
 			return
 		}
-		a, err := w.pg.Audit(t.Context(), w.c.ID)
+		a, err := w.pg.Records.Audit(t.Context(), w.c.ID)
 		must(t, err)
 		if len(a.Runs) != 1 || a.Runs[0].Run != 1 || len(a.Runs[0].Differences) != want || a.Events == 0 {
 			t.Errorf("the audit says %+v, want %d differences", a, want)
@@ -286,7 +286,7 @@ func counters(t *testing.T, w *world) {
 	}
 	audited(0)
 	if w.pg == nil {
-	} else if _, err := w.pg.Audit(t.Context(), "cmp_nobody"); code(err) != "campaign_not_found" {
+	} else if _, err := w.pg.Records.Audit(t.Context(), "cmp_nobody"); code(err) != "campaign_not_found" {
 		t.Errorf("of no campaign: %v", err)
 	}
 

@@ -108,22 +108,22 @@ func activity(t *testing.T, w *world) {
 		}
 		w.commit(w.write(func(x *journal.Write) { x.Events = []journal.Event{e} }))
 	}
-	list, total, err := w.pg.Activity(t.Context(), w.c.ID, nil, campaign.Page{Number: 1, Size: 2})
+	list, total, err := w.pg.Lists.Activity(t.Context(), w.c.ID, nil, campaign.Page{Number: 1, Size: 2})
 	must(t, err)
 	if len(list) != 2 || total != 3 || list[0].Type != journal.CampaignResumed || *list[0].Data.Who != *who {
 		t.Errorf("activity %+v", list)
 	}
-	list, _, err = w.pg.Activity(t.Context(), w.c.ID, nil, campaign.Page{Number: 2, Size: 2})
+	list, _, err = w.pg.Lists.Activity(t.Context(), w.c.ID, nil, campaign.Page{Number: 2, Size: 2})
 	must(t, err)
 	if len(list) != 1 || list[0].Type != journal.CampaignStarted {
 		t.Errorf("second page %+v", list)
 	}
-	list, total, err = w.pg.Activity(t.Context(), w.c.ID, []journal.Type{journal.CampaignStarted}, campaign.Page{Number: 1, Size: 10})
+	list, total, err = w.pg.Lists.Activity(t.Context(), w.c.ID, []journal.Type{journal.CampaignStarted}, campaign.Page{Number: 1, Size: 10})
 	must(t, err)
 	if len(list) != 1 || total != 1 || list[0].Type != journal.CampaignStarted {
 		t.Errorf("filtered activity %+v", list)
 	}
-	runs, err := w.pg.RunEvents(t.Context(), w.c.ID)
+	runs, err := w.pg.Lists.RunEvents(t.Context(), w.c.ID)
 	must(t, err)
 	if len(runs) != 1 || runs[0].Type != journal.CampaignStarted {
 		t.Errorf("of the runs %+v", runs)

@@ -256,7 +256,7 @@ func cappedNumber(t *testing.T, w *world) {
 func cappedKey(t *testing.T, w *world) {
 	k := engine.APIKey{ID: engine.KeyID("key_" + id()[:12]), Name: "CRM", Hash: sha256.Sum256([]byte(id())), Active: true, DialoutsPerDay: 3, CreatedAt: w.now}
 	if w.pg != nil {
-		must(t, w.pg.CreateKey(t.Context(), k, admin))
+		must(t, w.pg.Accounts.CreateKey(t.Context(), k, admin))
 	}
 	dialout := func(ago time.Duration) journal.Write {
 		c := w.contact()
@@ -302,7 +302,7 @@ func cappedKey(t *testing.T, w *world) {
 	// no refusal.
 	k.ID, k.Hash = engine.KeyID("key_"+id()[:12]), sha256.Sum256([]byte(id()))
 	if w.pg != nil {
-		must(t, w.pg.CreateKey(t.Context(), k, admin))
+		must(t, w.pg.Accounts.CreateKey(t.Context(), k, admin))
 	}
 	group := []journal.Write{dialout(0), dialout(0), dialout(0), dialout(0)}
 	for range 2 {

@@ -83,33 +83,33 @@ var admin = engine.Who{User: "u1", Name: "ada@example.org"}
 func keys(t *testing.T, w *world) {
 	k := engine.APIKey{ID: "key_1", Name: "CRM", Hash: sha256.Sum256([]byte("vx_secret")), Masked: "vx_secr…", Active: true,
 		Scopes: []string{"trigger"}, Campaigns: []engine.CampaignID{w.c.ID}, DialoutsPerDay: 40, CreatedAt: w.now, CreatedBy: admin.Name}
-	must(t, w.pg.CreateKey(t.Context(), k, admin))
-	got, ok, err := w.pg.KeyByHash(t.Context(), k.Hash)
+	must(t, w.pg.Accounts.CreateKey(t.Context(), k, admin))
+	got, ok, err := w.pg.Accounts.KeyByHash(t.Context(), k.Hash)
 	must(t, err)
 	if !ok || !reflect.DeepEqual(got, k) {
 		t.Errorf("key %+v, want %+v", got, k)
 	}
-	if _, ok, err := w.pg.KeyByHash(t.Context(), [32]byte{1}); ok || err != nil {
+	if _, ok, err := w.pg.Accounts.KeyByHash(t.Context(), [32]byte{1}); ok || err != nil {
 		t.Errorf("unknown key: %v %v", ok, err)
 	}
 	until := w.now.Add(time.Hour)
-	got, err = w.pg.UpdateKey(t.Context(), k.ID, func(k *engine.APIKey) { k.Active, k.ExpiresAt, k.Scopes, k.DialoutsPerDay = false, &until, nil, 0 }, admin)
+	got, err = w.pg.Accounts.UpdateKey(t.Context(), k.ID, func(k *engine.APIKey) { k.Active, k.ExpiresAt, k.Scopes, k.DialoutsPerDay = false, &until, nil, 0 }, admin)
 	must(t, err)
 	if got.DialoutsPerDay != 0 || got.Active || !got.ExpiresAt.Equal(until) {
 		t.Errorf("changed key %+v", got)
 	}
-	if _, err := w.pg.UpdateKey(t.Context(), "key_2", func(*engine.APIKey) {}, admin); code(err) != "key_not_found" {
+	if _, err := w.pg.Accounts.UpdateKey(t.Context(), "key_2", func(*engine.APIKey) {}, admin); code(err) != "key_not_found" {
 		t.Errorf("unknown key: %v", err)
 	}
-	must(t, w.pg.KeysUsed(t.Context(), map[engine.KeyID]time.Time{k.ID: w.now, "key_2": w.now}))
-	must(t, w.pg.KeysUsed(t.Context(), map[engine.KeyID]time.Time{k.ID: w.now.Add(-time.Hour)}))
-	must(t, w.pg.KeysUsed(t.Context(), nil))
-	list, err := w.pg.Keys(t.Context())
+	must(t, w.pg.Accounts.KeysUsed(t.Context(), map[engine.KeyID]time.Time{k.ID: w.now, "key_2": w.now}))
+	must(t, w.pg.Accounts.KeysUsed(t.Context(), map[engine.KeyID]time.Time{k.ID: w.now.Add(-time.Hour)}))
+	must(t, w.pg.Accounts.KeysUsed(t.Context(), nil))
+	list, err := w.pg.Accounts.Keys(t.Context())
 	must(t, err)
 	if len(list) != 1 || list[0].LastUsedAt == nil || !list[0].LastUsedAt.Equal(w.now) || len(list[0].Scopes) != 0 {
 		t.Errorf("keys %+v", list)
 	}
-	log, _, err := w.pg.Activity(t.Context(), "", nil, campaign.Page{Number: 1, Size: 10})
+	log, _, err := w.pg.Lists.Activity(t.Context(), "", nil, campaign.Page{Number: 1, Size: 10})
 	must(t, err)
 	if len(log) != 2 || log[0].Type != "key.changed" || log[0].Data.Who.Name != admin.Name {
 		t.Errorf("activity %+v", log)
@@ -118,32 +118,32 @@ func keys(t *testing.T, w *world) {
 
 func users(t *testing.T, w *world) {
 	u := engine.User{ID: "u1", Email: "ada@example.org", Role: "admin", PasswordHash: "$argon2id$", Active: true, CreatedAt: w.now}
-	must(t, w.pg.CreateUser(t.Context(), u, admin))
+	must(t, w.pg.Accounts.CreateUser(t.Context(), u, admin))
 	double := u
 	double.ID = "u2"
-	if err := w.pg.CreateUser(t.Context(), double, admin); code(err) != "user_exists" {
+	if err := w.pg.Accounts.CreateUser(t.Context(), double, admin); code(err) != "user_exists" {
 		t.Errorf("same address twice: %v", err)
 	}
-	got, ok, err := w.pg.UserByEmail(t.Context(), u.Email)
+	got, ok, err := w.pg.Accounts.UserByEmail(t.Context(), u.Email)
 	must(t, err)
 	if !ok || !reflect.DeepEqual(got, u) {
 		t.Errorf("user %+v", got)
 	}
-	if _, ok, _ := w.pg.User(t.Context(), "u9"); ok {
+	if _, ok, _ := w.pg.Accounts.User(t.Context(), "u9"); ok {
 		t.Error("a user that is not there was found")
 	}
-	_, err = w.pg.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.PasswordHash = "new" }, admin)
+	_, err = w.pg.Accounts.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.PasswordHash = "new" }, admin)
 	must(t, err)
-	must(t, w.pg.LoggedIn(t.Context(), u.ID, w.now))
-	got, _, _ = w.pg.User(t.Context(), u.ID)
+	must(t, w.pg.Accounts.LoggedIn(t.Context(), u.ID, w.now))
+	got, _, _ = w.pg.Accounts.User(t.Context(), u.ID)
 	if got.PasswordHash != "new" || got.LastLoginAt == nil {
 		t.Errorf("user %+v", got)
 	}
 	lockOut(t, w, &u, admin)
-	if _, err := w.pg.UpdateUser(t.Context(), "u9", func(*engine.User) {}, admin); code(err) != "user_not_found" {
+	if _, err := w.pg.Accounts.UpdateUser(t.Context(), "u9", func(*engine.User) {}, admin); code(err) != "user_not_found" {
 		t.Errorf("unknown user: %v", err)
 	}
-	if list, _ := w.pg.Users(t.Context()); len(list) != 1 {
+	if list, _ := w.pg.Accounts.Users(t.Context()); len(list) != 1 {
 		t.Errorf("%d users", len(list))
 	}
 	if got.TokenGeneration != 1 {
@@ -153,10 +153,10 @@ func users(t *testing.T, w *world) {
 
 func lastAdmin(t *testing.T, w *world) {
 	for _, id := range []engine.UserID{"u1", "u2"} {
-		must(t, w.pg.CreateUser(t.Context(), engine.User{ID: id, Email: string(id) + "@example.org", Role: "admin", PasswordHash: "$argon2id$", Active: true, CreatedAt: w.now}, admin))
+		must(t, w.pg.Accounts.CreateUser(t.Context(), engine.User{ID: id, Email: string(id) + "@example.org", Role: "admin", PasswordHash: "$argon2id$", Active: true, CreatedAt: w.now}, admin))
 	}
 	change := func(id engine.UserID, f func(*engine.User)) error {
-		_, err := w.pg.UpdateUser(t.Context(), id, f, admin)
+		_, err := w.pg.Accounts.UpdateUser(t.Context(), id, f, admin)
 		return err
 	}
 	operator := func(u *engine.User) { u.Role = "operator" }
@@ -293,7 +293,7 @@ func deletedBots(t *testing.T, w *world) {
 	if err := w.pg.DeleteBot(t.Context(), b.ID, false, admin); code(err) != "bot_not_found" {
 		t.Errorf("again: %v", err)
 	}
-	log, _, err := w.pg.Activity(t.Context(), "", []journal.Type{"bot.deleted"}, campaign.Page{Number: 1, Size: 1})
+	log, _, err := w.pg.Lists.Activity(t.Context(), "", []journal.Type{"bot.deleted"}, campaign.Page{Number: 1, Size: 1})
 	must(t, err)
 	if len(log) != 1 || log[0].Data.Reason != string(b.ID) || *log[0].Data.Who != admin {
 		t.Errorf("activity %+v", log)
@@ -310,21 +310,21 @@ func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
 				t.Fatal("locked too soon")
 			}
 			var err error
-			locked, err = w.pg.LogInFailed(t.Context(), u.Email, at, from)
+			locked, err = w.pg.Accounts.LogInFailed(t.Context(), u.Email, at, from)
 			must(t, err)
 		}
 		return locked
 	}
 	until := func() *time.Time {
 		t.Helper()
-		got, _, err := w.pg.User(t.Context(), u.ID)
+		got, _, err := w.pg.Accounts.User(t.Context(), u.ID)
 		must(t, err)
 		return got.LockedUntil
 	}
 	if fail(w.now, engine.LogInFailures-1) || until() != nil {
 		t.Error("locked before its time")
 	}
-	must(t, w.pg.LoggedIn(t.Context(), u.ID, w.now))
+	must(t, w.pg.Accounts.LoggedIn(t.Context(), u.ID, w.now))
 	if !fail(w.now, engine.LogInFailures) || until() == nil || !until().Equal(w.now.Add(engine.LogInLock)) {
 		t.Errorf("locked until %v", until())
 	}
@@ -338,16 +338,16 @@ func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
 	if !fail(over, engine.LogInFailures-1) {
 		t.Error("not locked again")
 	}
-	if _, err := w.pg.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.LockedUntil = nil }, admin); err != nil || until() != nil {
+	if _, err := w.pg.Accounts.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.LockedUntil = nil }, admin); err != nil || until() != nil {
 		t.Errorf("unlocked: %v, %v", until(), err)
 	}
 	if fail(over, 1) {
 		t.Error("what was before the unlocking counts")
 	}
-	if locked, err := w.pg.LogInFailed(t.Context(), "nobody@example.org", w.now, from); locked || err != nil {
+	if locked, err := w.pg.Accounts.LogInFailed(t.Context(), "nobody@example.org", w.now, from); locked || err != nil {
 		t.Errorf("nobody: %v %v", locked, err)
 	}
-	events, n, err := w.pg.Activity(w.ctx, "", []journal.Type{journal.UserLocked, journal.UserUnlocked}, campaign.Page{Number: 1, Size: 9})
+	events, n, err := w.pg.Lists.Activity(w.ctx, "", []journal.Type{journal.UserLocked, journal.UserUnlocked}, campaign.Page{Number: 1, Size: 9})
 	must(t, err)
 	if n != 3 || events[0].Type != journal.UserUnlocked || *events[0].Data.Who != admin || events[1].Type != journal.UserLocked || *events[1].Data.Who != from || events[1].Data.Reason != string(u.ID) {
 		t.Errorf("%d entries: %+v", n, events)

@@ -10,7 +10,6 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
-	"dialler/engine/sim"
 )
 
 // outlook: every contact is ahead or skipped for one reason.
@@ -71,9 +70,9 @@ func outlook(t *testing.T, w *world) {
 	if w.pg == nil {
 		return
 	}
-	past, err := w.pg.Behaviour(w.ctx, w.c.ID)
+	past, err := w.pg.Lists.Behaviour(w.ctx, w.c.ID)
 	must(t, err)
-	if want := (sim.Past{Dials: 2, Answered: 1, Ring: 10, Talks: 1, Talk: 30}); past != want {
+	if want := (campaign.Behaviour{Dials: 2, Answered: 1, Ring: 10, Talks: 1, Talk: 30}); past != want {
 		t.Errorf("\n got %+v\nwant %+v", past, want)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/ownership"
-	"dialler/persistence"
+	"dialler/persistence/nodes"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 	leaseMargin = time.Hour // so does what is left of it
 )
 
-func (w *world) owners() *persistence.Owners {
+func (w *world) owners() *nodes.Owners {
 	w.t.Helper()
 	o, err := w.pg.Owners(w.ctx)
 	must(w.t, err)
@@ -26,7 +26,7 @@ func (w *world) owners() *persistence.Owners {
 	return o
 }
 
-func join(t *testing.T, o *persistence.Owners, name string) engine.Incarnation {
+func join(t *testing.T, o *nodes.Owners, name string) engine.Incarnation {
 	t.Helper()
 	n, err := o.Join(t.Context(), ownership.Node{Name: name, Address: name + ":7070", API: "http://" + name}, leaseTTL)
 	must(t, err)
@@ -40,7 +40,7 @@ func (w *world) over(id engine.Incarnation, ago time.Duration) {
 		" microseconds' WHERE incarnation = "+strconv.Itoa(int(id))+" RETURNING incarnation", new(int)))
 }
 
-func claim(t *testing.T, o *persistence.Owners, id ownership.Identity, by engine.Incarnation) ownership.Owner {
+func claim(t *testing.T, o *nodes.Owners, id ownership.Identity, by engine.Incarnation) ownership.Owner {
 	t.Helper()
 	owner, err := o.Claim(t.Context(), id, by, leaseMargin)
 	must(t, err)
@@ -49,7 +49,7 @@ func claim(t *testing.T, o *persistence.Owners, id ownership.Identity, by engine
 
 var cmp1 = ownership.Identity{Kind: ownership.Campaign, ID: "cmp_1"}
 
-func nodes(t *testing.T, w *world) {
+func nodeLife(t *testing.T, w *world) {
 	o := w.owners()
 	before := time.Now()
 	a, err := o.Join(t.Context(), ownership.Node{Name: "a", Address: "a:1", API: "http://a"}, time.Minute)

@@ -9,7 +9,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
-	"dialler/persistence"
+	"dialler/persistence/recordings"
 )
 
 // recorded stores an ended attempt with a recording that began so long ago.
@@ -37,9 +37,9 @@ func (w *world) kept(a engine.AttemptID) *engine.Recording {
 	return got.Quality.Recording
 }
 
-func recordings(t *testing.T, w *world) {
+func recordingsFound(t *testing.T, w *world) {
 	a := w.recorded(time.Hour)
-	place, owner, err := w.pg.Recording(w.ctx, a.ID)
+	place, owner, err := w.pg.Recordings.Recording(w.ctx, a.ID)
 	must(t, err)
 	if rec := w.kept(a.ID); place != rec.ID || owner != w.c.ID || rec.Duration != time.Minute || rec.Bytes != 960_058 || rec.Incomplete || !rec.StartedAt.Equal(w.now.Add(-time.Hour)) {
 		t.Fatalf("%q of %q, %+v", place, owner, rec)
@@ -48,11 +48,11 @@ func recordings(t *testing.T, w *world) {
 	write, b := w.intent(&c)
 	w.commit(write)
 	for _, other := range []engine.AttemptID{b.ID, "x", engine.AttemptID(id())} {
-		if _, _, err := w.pg.Recording(w.ctx, other); engine.ErrorCode(err) != "recording_not_found" {
+		if _, _, err := w.pg.Recordings.Recording(w.ctx, other); engine.ErrorCode(err) != "recording_not_found" {
 			t.Fatal(err)
 		}
 	}
-	unknown, err := w.pg.UnknownRecordings(w.ctx, []engine.AttemptID{a.ID, b.ID, "x"})
+	unknown, err := w.pg.Recordings.UnknownRecordings(w.ctx, []engine.AttemptID{a.ID, b.ID, "x"})
 	must(t, err)
 	if !slices.Equal(unknown, []engine.AttemptID{b.ID}) {
 		t.Fatalf("%v", unknown)
@@ -60,7 +60,7 @@ func recordings(t *testing.T, w *world) {
 
 	// What a crash left behind is found by its attempt, once.
 	for range 2 {
-		ok, err := w.pg.AddRecording(w.ctx, b.ID, engine.Recording{ID: "2026/11/21/" + string(b.ID), StartedAt: w.now, Duration: time.Second, Incomplete: true})
+		ok, err := w.pg.Recordings.AddRecording(w.ctx, b.ID, engine.Recording{ID: "2026/11/21/" + string(b.ID), StartedAt: w.now, Duration: time.Second, Incomplete: true})
 		if must(t, err); !ok {
 			t.Fatal("an attempt is not there")
 		}
@@ -68,21 +68,21 @@ func recordings(t *testing.T, w *world) {
 	if rec := w.kept(b.ID); rec.Duration != time.Second || !rec.Incomplete {
 		t.Fatalf("%+v", rec)
 	}
-	if ok, err := w.pg.AddRecording(w.ctx, engine.AttemptID(id()), engine.Recording{ID: "2026/11/21/x"}); ok || err != nil {
+	if ok, err := w.pg.Recordings.AddRecording(w.ctx, engine.AttemptID(id()), engine.Recording{ID: "2026/11/21/x"}); ok || err != nil {
 		t.Fatalf("a recording of no attempt was taken: %v", err)
 	}
 
 	// Notes stay when the attempt's row comes late once more.
-	must(t, w.pg.RecordingsIncomplete(w.ctx, []engine.AttemptID{a.ID}))
-	must(t, w.pg.NoteRecordingDeleted(w.ctx, a.ID, admin))
+	must(t, w.pg.Recordings.RecordingsIncomplete(w.ctx, []engine.AttemptID{a.ID}))
+	must(t, w.pg.Recordings.NoteRecordingDeleted(w.ctx, a.ID, admin))
 	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, Attempts: []attempt.Attempt{a}})
 	if rec := w.kept(a.ID); !rec.Incomplete || rec.DeletedAt == nil {
 		t.Fatalf("%+v", rec)
 	}
-	if _, _, err := w.pg.Recording(w.ctx, a.ID); engine.ErrorCode(err) != "recording_deleted" {
+	if _, _, err := w.pg.Recordings.Recording(w.ctx, a.ID); engine.ErrorCode(err) != "recording_deleted" {
 		t.Fatal(err)
 	}
-	events, _, err := w.pg.Activity(w.ctx, "", []journal.Type{journal.RecordingDeleted}, campaign.Page{Number: 1, Size: 1})
+	events, _, err := w.pg.Lists.Activity(w.ctx, "", []journal.Type{journal.RecordingDeleted}, campaign.Page{Number: 1, Size: 1})
 	must(t, err)
 	if len(events) != 1 || events[0].Data.Reason != string(a.ID) || *events[0].Data.Who != admin {
 		t.Fatalf("%+v", events)
@@ -102,9 +102,9 @@ func recordingsExpire(t *testing.T, w *world) {
 	standard, older := kept(0, 29*day), kept(0, 31*day)
 	expired := func(now time.Time) (ids []engine.AttemptID) {
 		t.Helper()
-		var last persistence.KeptRecording
+		var last recordings.KeptRecording
 		for { // one at a time
-			list, err := w.pg.ExpiredRecordings(w.ctx, now, last, 1)
+			list, err := w.pg.Recordings.ExpiredRecordings(w.ctx, now, last, 1)
 			must(t, err)
 			if len(list) == 0 {
 				return ids
@@ -117,7 +117,7 @@ func recordingsExpire(t *testing.T, w *world) {
 	if got := expired(w.now); !slices.Equal(got, []engine.AttemptID{older.ID, old.ID}) {
 		t.Fatalf("%v have expired, want %v", got, []engine.AttemptID{older.ID, old.ID})
 	}
-	must(t, w.pg.RecordingsDeleted(w.ctx, []engine.AttemptID{older.ID, old.ID}, w.now))
+	must(t, w.pg.Recordings.RecordingsDeleted(w.ctx, []engine.AttemptID{older.ID, old.ID}, w.now))
 	if at := w.kept(old.ID).DeletedAt; at == nil || !at.Equal(w.now) {
 		t.Fatalf("deleted at %v", at)
 	}

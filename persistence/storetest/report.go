@@ -34,7 +34,7 @@ func attemptsReport(t *testing.T, w *world) {
 	read := func(q campaign.AttemptsQuery) (got []engine.AttemptID) {
 		t.Helper()
 		for {
-			page, err := w.pg.AttemptsPage(t.Context(), q)
+			page, err := w.pg.Lists.AttemptsPage(t.Context(), q)
 			must(t, err)
 			for _, r := range page {
 				got = append(got, r.ID)
@@ -59,12 +59,12 @@ func attemptsReport(t *testing.T, w *world) {
 	}
 	for _, id := range []engine.AttemptID{"x", engine.AttemptID(strings.Repeat("ab", 16))} {
 		behind.After.ID = id
-		if _, err := w.pg.AttemptsPage(t.Context(), behind); code(err) != "cursor_not_found" {
+		if _, err := w.pg.Lists.AttemptsPage(t.Context(), behind); code(err) != "cursor_not_found" {
 			t.Errorf("behind none: %v", err)
 		}
 	}
 	behind.Campaign = "cmp_none"
-	if _, err := w.pg.AttemptsPage(t.Context(), behind); code(err) != "campaign_not_found" {
+	if _, err := w.pg.Lists.AttemptsPage(t.Context(), behind); code(err) != "campaign_not_found" {
 		t.Errorf("%v", err)
 	}
 	q.Until = w.now.Add(4 * time.Second)
@@ -76,7 +76,7 @@ func attemptsReport(t *testing.T, w *world) {
 		t.Errorf("%d attempts of run 2", len(got))
 	}
 	q.Campaign = "cmp_none"
-	if _, err := w.pg.AttemptsPage(t.Context(), q); code(err) != "campaign_not_found" {
+	if _, err := w.pg.Lists.AttemptsPage(t.Context(), q); code(err) != "campaign_not_found" {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,14 +13,14 @@ import (
 func (w *world) user(id engine.UserID) {
 	w.t.Helper()
 	u := engine.User{ID: id, Email: string(id) + "@example.org", Role: "operator", PasswordHash: "$argon2id$", Active: true, CreatedAt: w.now}
-	must(w.t, w.pg.CreateUser(w.ctx, u, admin))
+	must(w.t, w.pg.Accounts.CreateUser(w.ctx, u, admin))
 }
 
 // session opens one that was created so long after the present of the test.
 func (w *world) session(user engine.UserID, after time.Duration) engine.UserSession {
 	w.t.Helper()
 	s := w.newSession(user, after)
-	must(w.t, w.pg.CreateSession(w.ctx, s, 3))
+	must(w.t, w.pg.Accounts.CreateSession(w.ctx, s, 3))
 	return s
 }
 
@@ -33,7 +33,7 @@ func (w *world) newSession(user engine.UserID, after time.Duration) engine.UserS
 
 func (w *world) hasSession(s engine.UserSession) bool {
 	w.t.Helper()
-	_, ok, err := w.pg.SessionByHash(w.ctx, s.Hash)
+	_, ok, err := w.pg.Accounts.SessionByHash(w.ctx, s.Hash)
 	must(w.t, err)
 	return ok
 }
@@ -41,7 +41,7 @@ func (w *world) hasSession(s engine.UserSession) bool {
 func sessions(t *testing.T, w *world) {
 	w.user("u1")
 	s := w.session("u1", 0)
-	got, ok, err := w.pg.SessionByHash(t.Context(), s.Hash)
+	got, ok, err := w.pg.Accounts.SessionByHash(t.Context(), s.Hash)
 	must(t, err)
 	if !ok || !reflect.DeepEqual(got, s) {
 		t.Errorf("session %v %+v, want %+v", ok, got, s)
@@ -49,7 +49,7 @@ func sessions(t *testing.T, w *world) {
 	if w.hasSession(engine.UserSession{}) {
 		t.Error("a session that is not there was found")
 	}
-	if err := w.pg.CreateSession(t.Context(), w.newSession("u9", 0), 3); code(err) != "user_not_found" {
+	if err := w.pg.Accounts.CreateSession(t.Context(), w.newSession("u9", 0), 3); code(err) != "user_not_found" {
 		t.Errorf("a session of nobody: %v", err)
 	}
 
@@ -57,17 +57,17 @@ func sessions(t *testing.T, w *world) {
 	used := s
 	used.SeenAt, used.ExpiresAt = s.SeenAt.Add(time.Hour), s.ExpiresAt.Add(time.Hour)
 	gone := w.newSession("u1", 0)
-	must(t, w.pg.SessionsSeen(t.Context(), []engine.UserSession{used, gone}))
-	must(t, w.pg.SessionsSeen(t.Context(), []engine.UserSession{s}))
-	if got, _, _ = w.pg.SessionByHash(t.Context(), s.Hash); !reflect.DeepEqual(got, used) {
+	must(t, w.pg.Accounts.SessionsSeen(t.Context(), []engine.UserSession{used, gone}))
+	must(t, w.pg.Accounts.SessionsSeen(t.Context(), []engine.UserSession{s}))
+	if got, _, _ = w.pg.Accounts.SessionByHash(t.Context(), s.Hash); !reflect.DeepEqual(got, used) {
 		t.Errorf("after use %+v, want %+v", got, used)
 	}
 	if w.hasSession(gone) {
 		t.Error("use brought a session back that is not there")
 	}
 
-	must(t, w.pg.EndSession(t.Context(), s.Hash))
-	must(t, w.pg.EndSession(t.Context(), s.Hash))
+	must(t, w.pg.Accounts.EndSession(t.Context(), s.Hash))
+	must(t, w.pg.Accounts.EndSession(t.Context(), s.Hash))
 	if w.hasSession(s) {
 		t.Error("an ended session is still there")
 	}
@@ -93,7 +93,7 @@ func sessionsKept(t *testing.T, w *world) {
 	for i := range 8 {
 		s := w.newSession("u1", time.Duration(10+i)*time.Second)
 		wg.Go(func() {
-			if err := w.pg.CreateSession(t.Context(), s, 3); err != nil {
+			if err := w.pg.Accounts.CreateSession(t.Context(), s, 3); err != nil {
 				t.Error(err)
 			}
 		})
@@ -109,7 +109,7 @@ func sessionsEnd(t *testing.T, w *world) {
 	w.user("u2")
 	change := func(f func(*engine.User)) {
 		t.Helper()
-		_, err := w.pg.UpdateUser(t.Context(), "u1", f, admin)
+		_, err := w.pg.Accounts.UpdateUser(t.Context(), "u1", f, admin)
 		must(t, err)
 	}
 	other, s := w.session("u2", 0), w.session("u1", 0)
@@ -126,7 +126,7 @@ func sessionsEnd(t *testing.T, w *world) {
 	if w.hasSession(s) {
 		t.Error("a session outlived the deactivation of its user")
 	}
-	if err := w.pg.CreateSession(t.Context(), w.newSession("u1", 0), 3); code(err) != "user_not_found" {
+	if err := w.pg.Accounts.CreateSession(t.Context(), w.newSession("u1", 0), 3); code(err) != "user_not_found" {
 		t.Errorf("a session of an inactive user: %v", err)
 	}
 

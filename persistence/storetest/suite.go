@@ -123,12 +123,12 @@ var ownCases = []testCase{
 	{"the dials of capped numbers are counted, and a quarantine is kept", numberDials},
 
 	// Nodes of a cluster.
-	{"a node joins, renews its lease and leaves", nodes},
+	{"a node joins, renews its lease and leaves", nodeLife},
 	{"a lease that is over does not come back", leaseOver},
 	{"an identity is claimed when nobody owns it, its owner left, or has had no lease for the margin", claims},
 	{"of nodes that claim at once one gets the identity", claimRace},
 	{"in a cluster a campaign is taken over only by its owner", ownedCampaign},
-	{"recordings are found by their attempt, and what is noted of them stays", recordings},
+	{"recordings are found by their attempt, and what is noted of them stays", recordingsFound},
 	{"recordings expire as their campaign wants", recordingsExpire},
 }
 

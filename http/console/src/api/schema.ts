@@ -1666,7 +1666,7 @@ export interface paths {
         };
         /**
          * Labelled calls as a folder to measure and train on
-         * @description A ZIP file with the folder `amd`: a WAV file a call and `labels.csv`, as `dialler amd eval` and `dialler amd train` take it; at
+         * @description A ZIP file with the folder `amd`: a WAV file a call and `labels.csv`, as `lab amd eval` and `lab amd train` take it; at
          *     most the newest 2000, those whose recording is kept. Role `admin`.
          */
         get: operations["exportReviews"];
@@ -2528,6 +2528,23 @@ export interface webhooks {
         put?: never;
         /** The result of a conversation came, or came again. */
         post: operations["onResultStored"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "result.timed_out": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** No result came for a conversation within the result time-out: what was `awaiting_result` is final now, `connected_no_result`. */
+        post: operations["onResultTimedOut"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4767,7 +4784,7 @@ export interface components {
             }[];
         };
         /** @enum {string} */
-        WebhookType: "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.stopped" | "campaign.completed" | "campaign.failed" | "campaign.restarted" | "attempt.ended" | "dialout.ended" | "abandon.recorded" | "result.stored" | "contact.completed" | "contact.failed" | "contact.abandoned" | "contact.machine_detected" | "contact.window_closed" | "contact.manually_stopped" | "contact.excluded" | "callback.scheduled" | "callback.cancelled" | "contacts.added" | "contacts.closed";
+        WebhookType: "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.stopped" | "campaign.completed" | "campaign.failed" | "campaign.restarted" | "attempt.ended" | "dialout.ended" | "abandon.recorded" | "result.stored" | "result.timed_out" | "contact.completed" | "contact.failed" | "contact.abandoned" | "contact.machine_detected" | "contact.window_closed" | "contact.manually_stopped" | "contact.excluded" | "callback.scheduled" | "callback.cancelled" | "contacts.added" | "contacts.closed";
         Webhook: {
             id: string;
             url: string;
@@ -4824,6 +4841,8 @@ export interface components {
             next_attempt_at: string | null;
         };
         CampaignEvent: {
+            /** @description Of the event within its campaign: what is larger came later. Absent of dialouts. */
+            sequence?: number;
             campaign_id: string;
             run: number;
             reason?: string;
@@ -4831,6 +4850,8 @@ export interface components {
             by?: string;
         };
         ContactsEvent: {
+            /** @description Of the event within its campaign: what is larger came later. Absent of dialouts. */
+            sequence?: number;
             campaign_id: string;
             run: number;
             count: number;
@@ -4840,6 +4861,8 @@ export interface components {
             };
         };
         AttemptEvent: {
+            /** @description Of the event within its campaign: what is larger came later. Absent of dialouts. */
+            sequence?: number;
             attempt_id: string;
             call_id: string;
             campaign_id?: string;
@@ -4854,8 +4877,10 @@ export interface components {
             trunk?: string;
             /** @description It was placed for a callback. */
             callback: boolean;
-            /** @description Absent in abandon.recorded. */
-            outcome?: string;
+            /** @description null while it is not final, and in abandon.recorded. */
+            outcome: string | null;
+            /** @description The conversation is over and its result has not come: result.stored or result.timed_out tells the outcome. */
+            awaiting_result: boolean;
             /** @description no_seat, late_connect or capacity_loss. */
             abandon_cause?: string;
             /** @description It counts against Max Attempts. */
@@ -4893,6 +4918,8 @@ export interface components {
             variables_omitted?: number;
         };
         ResultEvent: {
+            /** @description Of the event within its campaign: what is larger came later. Absent of dialouts. */
+            sequence?: number;
             attempt_id: string;
             call_id: string;
             campaign_id?: string;
@@ -4915,6 +4942,8 @@ export interface components {
             variables_omitted?: number;
         };
         ContactEvent: {
+            /** @description Of the event within its campaign: what is larger came later. Absent of dialouts. */
+            sequence?: number;
             contact_id: string;
             campaign_id: string;
             run: number;
@@ -9897,6 +9926,44 @@ export interface operations {
                      */
                     timestamp: string;
                     data: components["schemas"]["ResultEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onResultTimedOut: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "result.timed_out";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ContactEvent"];
                 };
             };
         };

@@ -5,7 +5,7 @@ import type { Tone } from './states';
 /** The events that an endpoint can be told of. */
 export const webhookTypes: WebhookType[] = [
   'campaign.started', 'campaign.paused', 'campaign.resumed', 'campaign.stopped', 'campaign.completed', 'campaign.failed', 'campaign.restarted', 'attempt.ended', 'dialout.ended', 'abandon.recorded',
-  'result.stored', 'contact.completed', 'contact.failed', 'contact.abandoned', 'contact.machine_detected', 'contact.window_closed', 'contact.manually_stopped', 'contact.excluded',
+  'result.stored', 'result.timed_out', 'contact.completed', 'contact.failed', 'contact.abandoned', 'contact.machine_detected', 'contact.window_closed', 'contact.manually_stopped', 'contact.excluded',
   'callback.scheduled', 'callback.cancelled', 'contacts.added', 'contacts.closed',
 ];
 

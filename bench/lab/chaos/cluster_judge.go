@@ -1,0 +1,224 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"dialler/bench/carrier"
+	"dialler/bench/lab/owners"
+	"dialler/bench/site"
+	"dialler/engine"
+	"dialler/engine/attempt"
+)
+
+// judge compares the ledgers once the campaigns have ended.
+func (k *cluster) judge(ctx context.Context) error {
+	if err := k.idle(ctx); err != nil {
+		return err
+	}
+	if err := k.unwatched(ctx); err != nil {
+		return fmt.Errorf("legs of lost calls: %w", err)
+	}
+	calls := k.carrier.Ledger().Calls()
+	k.whole.judgeCarrier(calls)
+	var all []attempt.Attempt
+	for _, r := range k.runs {
+		mine, err := k.store.Lists.CampaignAttempts(ctx, r.id)
+		if err != nil {
+			return err
+		}
+		if err := k.judgeRun(ctx, r, mine, callsOf(mine, calls)); err != nil {
+			return err
+		}
+		all = append(all, mine...)
+	}
+	outs, err := k.store.Dialouts(ctx, 10_000)
+	if err != nil {
+		return err
+	}
+	all = append(all, outs...)
+	k.whole.judgeLegs(calls, all)
+	k.whole.judgeBot(all)
+	if err := k.judgeOwners(ctx, calls, all); err != nil {
+		return err
+	}
+	k.judgeCaps(calls, all)
+	if n := len(k.carrier.Ledger().Calls()); n != len(calls) {
+		k.rep.fail("%d calls were placed after the campaigns' end", n-len(calls))
+	}
+	return k.audit(ctx)
+}
+
+// unwatched waits until every leg of a lost call has its end: with each change of
+// the campaign's owner it is watched anew.
+func (k *cluster) unwatched(ctx context.Context) error {
+	if k.whole.brief {
+		return nil
+	}
+	limit, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	return site.Poll(limit, 500*time.Millisecond, func() (bool, error) {
+		for _, r := range k.runs {
+			attempts, err := k.store.Lists.CampaignAttempts(limit, r.id)
+			if err != nil {
+				return false, err
+			}
+			if slices.ContainsFunc(attempts, func(a attempt.Attempt) bool { return a.OpenLeg() }) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+// judgeRun: one campaign by itself.
+func (k *cluster) judgeRun(ctx context.Context, r *run, attempts []attempt.Attempt, calls carrier.Rows) error {
+	r.judgeTries(calls)
+	if err := errors.Join(r.judgeCounters(ctx), r.judgeCRM(ctx, calls), r.judgeEvents(ctx)); err != nil {
+		return err
+	}
+	var free []attempt.Attempt // of what the loss of a node costs
+	for i := range attempts {
+		if attempts[i].Cause != engine.AbandonCapacityLoss {
+			free = append(free, attempts[i])
+		}
+	}
+	peak := site.PeakAbandons(free) * 100
+	if k.rep.PeakAbandons = max(k.rep.PeakAbandons, peak); peak > abandonCap {
+		r.rep.fail("abandons reached %.2f %% of the live answers, capacity_loss aside; %v %% are allowed", peak, abandonCap)
+	}
+	k.rep.take(r)
+	return nil
+}
+
+// abandonCap is a campaign's, in per cent, unless it says otherwise.
+const abandonCap = 3.0
+
+// callsOf are the calls of a campaign.
+func callsOf(attempts []attempt.Attempt, calls carrier.Rows) (mine carrier.Rows) {
+	of := map[string]bool{}
+	for i := range attempts {
+		of[string(attempts[i].ID)] = true
+	}
+	for i := range calls {
+		if id, _, ok := strings.Cut(calls[i].CallID, "."); ok && of[id] {
+			mine = append(mine, calls[i])
+		}
+	}
+	return mine
+}
+
+// idle waits until no node holds anything any more, and no call is at the carrier.
+func (k *cluster) idle(ctx context.Context) error {
+	limit, cancel := context.WithTimeout(ctx, 2*leaseLimit)
+	defer cancel()
+	held := []string{"dialler_live_calls", "dialler_seats_held"}
+	if !k.whole.brief { // else those of lost calls are still in use
+		held = append(held, "dialler_trunk_channels_held", "dialler_number_slots_held", "dialler_sip_legs_live")
+	}
+	wrong := []string{"dialler_illegal_events_total", "dialler_actor_restarts_total"}
+	for _, n := range k.site.Nodes {
+		api := site.NewAPI(1, n.HTTP)
+		var figures map[string]float64
+		err := site.Poll(limit, 100*time.Millisecond, func() (bool, error) {
+			var err error
+			if figures, err = api.Figures(limit); err != nil {
+				return false, err
+			}
+			return !slices.ContainsFunc(held, func(name string) bool { return figures[name] != 0 }) && len(k.carrier.Ledger().Live()) == 0, nil
+		})
+		api.Close()
+		if err != nil && (!errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil) {
+			return err
+		}
+		for _, name := range append(held, wrong...) {
+			if figures[name] != 0 {
+				k.rep.fail("%s of node %s is %v after the end", name, n.Name, figures[name])
+			}
+		}
+	}
+	for _, c := range k.carrier.Ledger().Live() {
+		k.rep.fail("call %s is still %s at the carrier", c.CallID, c.State)
+	}
+	return nil
+}
+
+// judgeOwners: who dialled for what, and when, by the epochs and the leases.
+func (k *cluster) judgeOwners(ctx context.Context, calls carrier.Rows, attempts []attempt.Attempt) error {
+	epochs, err := k.history.epochs(ctx)
+	if err != nil {
+		return err
+	}
+	writers, err := k.history.writers(ctx)
+	if err != nil {
+		return err
+	}
+	lives, err := k.history.lives(ctx)
+	if err != nil {
+		return err
+	}
+	type term struct {
+		of    engine.CampaignID
+		epoch int64
+	}
+	acquirer := map[term]string{}
+	for _, e := range epochs {
+		t := term{e.campaign, e.epoch}
+		if by, twice := acquirer[t]; twice {
+			k.rep.fail("epoch %d of campaign %s was acquired by %s and by %s", e.epoch, e.campaign, by, e.node)
+		}
+		acquirer[t] = e.node
+	}
+	k.rep.Epochs = len(epochs)
+	byID := map[string]*attempt.Attempt{}
+	for i := range attempts {
+		a := &attempts[i]
+		byID[string(a.ID)] = a
+		if by := acquirer[term{a.Campaign, a.Epoch}]; a.Campaign != "" && by != writers[a.ID] {
+			k.rep.fail("attempt %s of epoch %d was stored by %s, and %s had acquired the epoch", a.ID, a.Epoch, writers[a.ID], by)
+		}
+	}
+	var acts []owners.Act
+	for i := range calls {
+		id, _, _ := strings.Cut(calls[i].CallID, ".")
+		a := byID[id]
+		if a == nil {
+			continue // judgeLegs says so
+		}
+		at := leftAt(&calls[i])
+		if a.Campaign != "" {
+			acts = append(acts, owners.Act{At: at.UnixNano(), Identity: string(a.Campaign), Epoch: a.Epoch, By: writers[a.ID]})
+		}
+		switch l, ok := lives[a.Node]; {
+		case !ok:
+			k.rep.fail("call %s was placed by incarnation %d, which there never was", calls[i].CallID, a.Node)
+		case at.Sub(l.expires) > clockGrain:
+			k.rep.fail("the INVITE of call %s left %v after the lease of node %s was over", calls[i].CallID, at.Sub(l.expires), l.name)
+		case l.left != nil && at.Sub(*l.left) > clockGrain:
+			k.rep.fail("the INVITE of call %s left %v after node %s had left", calls[i].CallID, at.Sub(*l.left), l.name)
+		}
+		k.rep.ByNode[lives[a.Node].name]++
+	}
+	for _, w := range owners.Judge(acts) {
+		k.rep.fail("%s", w)
+	}
+	return nil
+}
+
+// audit has the program itself compare events, tables and the chain.
+func (k *cluster) audit(ctx context.Context) error {
+	n := k.site.Nodes[0]
+	out, err := exec.CommandContext(ctx, n.Binary, "db", "audit", "--database-url", k.site.DatabaseURL(), "--data-dir", filepath.Join(n.Dir, "data")).CombinedOutput() //nolint:gosec // our own binary
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		k.rep.fail("dialler db audit: %s", out)
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,145 @@
+package callee
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Schedule is a value over time: a number; steps; sine waves around a base; or
+// a base with pieces that come again in every period.
+type Schedule struct {
+	Base   float64
+	Steps  []Step
+	Sines  []Sine
+	Period time.Duration
+	Pieces []Piece
+}
+
+// Step: from At on, the value is Value. Before the first step it is the first
+// step's.
+type Step struct {
+	At    time.Duration
+	Value float64
+}
+
+// Sine adds Amplitude·sin(2πt/Period + Phase).
+type Sine struct {
+	Amplitude float64
+	Period    time.Duration
+	Phase     float64 // radians
+}
+
+// Piece: from Start to End of each period the value is Value.
+type Piece struct {
+	Start, End time.Duration
+	Value      float64
+}
+
+// Always is the same value for ever.
+func Always(v float64) Schedule { return Schedule{Base: v} }
+
+// At gives the value at a time since the start.
+func (s *Schedule) At(t time.Duration) float64 {
+	switch {
+	case len(s.Steps) > 0:
+		v := s.Steps[0].Value
+		for _, p := range s.Steps {
+			if p.At > t {
+				break
+			}
+			v = p.Value
+		}
+		return v
+	case s.Period > 0:
+		in := t % s.Period
+		for _, p := range s.Pieces {
+			if in >= p.Start && in < p.End {
+				return p.Value
+			}
+		}
+	}
+	v := s.Base
+	for _, w := range s.Sines {
+		v += w.Amplitude * math.Sin(2*math.Pi*t.Seconds()/w.Period.Seconds()+w.Phase)
+	}
+	return v
+}
+
+// Next gives the first instant after t at which the value jumps; ok is false
+// when it never does again. Sines do not jump.
+func (s *Schedule) Next(t time.Duration) (at time.Duration, ok bool) {
+	consider := func(x time.Duration) {
+		if x > t && (!ok || x < at) {
+			at, ok = x, true
+		}
+	}
+	for _, p := range s.Steps {
+		consider(p.At)
+	}
+	if len(s.Steps) == 0 && s.Period > 0 {
+		start := t - t%s.Period
+		for _, p := range s.Pieces {
+			for _, x := range []time.Duration{p.Start, p.End} {
+				consider(start + x)
+				consider(start + s.Period + x)
+			}
+		}
+	}
+	return at, ok
+}
+
+// Range gives bounds of the value over all times.
+func (s *Schedule) Range() (low, high float64) {
+	if len(s.Steps) > 0 {
+		low, high = s.Steps[0].Value, s.Steps[0].Value
+		for _, p := range s.Steps {
+			low, high = min(low, p.Value), max(high, p.Value)
+		}
+		return low, high
+	}
+	low, high = s.Base, s.Base
+	for _, w := range s.Sines {
+		low, high = low-math.Abs(w.Amplitude), high+math.Abs(w.Amplitude)
+	}
+	for _, p := range s.Pieces {
+		low, high = min(low, p.Value), max(high, p.Value)
+	}
+	return low, high
+}
+
+// validate names what cannot be meant.
+func (s *Schedule) validate(field string, low, high float64) error {
+	kinds := 0
+	for _, given := range []bool{len(s.Steps) > 0, len(s.Sines) > 0, s.Period > 0 || len(s.Pieces) > 0} {
+		if given {
+			kinds++
+		}
+	}
+	if kinds > 1 {
+		return wrong(field, "steps, sines and repeat exclude one another")
+	}
+	if !slices.IsSortedFunc(s.Steps, func(a, b Step) int { return int(a.At - b.At) }) {
+		return wrong(field+".steps", "must be in the order of their times")
+	}
+	for _, w := range s.Sines {
+		if w.Period <= 0 {
+			return wrong(field+".sines.period", "must be more than 0")
+		}
+	}
+	if len(s.Pieces) > 0 && s.Period <= 0 {
+		return wrong(field+".repeat.period", "must be more than 0")
+	}
+	for i, p := range s.Pieces {
+		if p.Start < 0 || p.End <= p.Start || p.End > s.Period {
+			return wrong(field+".repeat.pieces", "start and end must follow each other within the period")
+		}
+		if i > 0 && p.Start < s.Pieces[i-1].End {
+			return wrong(field+".repeat.pieces", "must be in order and must not overlap")
+		}
+	}
+	if l, h := s.Range(); !(l >= low) || !(h <= high) {
+		return wrong(field, "must stay from "+number(low)+" to "+number(high)+"; it reaches from "+number(l)+" to "+number(h))
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package run
+
+import (
+	"sync"
+
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/snapshot"
+)
+
+// codec knows all that a State may hold: the events that wait, the commands that contacts
+// wait for, and the answers that wait for the database.
+var codec = sync.OnceValue(func() *snapshot.Codec {
+	return snapshot.Of(State{},
+		// Events, from outside and of the run's own.
+		&TimerFired{}, &Started{}, &Durable{}, &Written{}, &Loaded{}, &RosterCalled{}, &Recovered{}, &OpenListed{},
+		&Reported{}, &LastWord{}, &FenceFor{}, &WriteRefused{}, &ContactRead{}, &DueRead{}, &TrunksReserved{},
+		&NumbersReserved{}, &SeatsAllotted{}, &Pulse{}, &DatabaseChanged{}, &NotSaved{}, &Act{}, &Suppressed{},
+		&NumberChanged{}, &SuppressedRead{}, &BeginErasure{}, &EndErasure{}, &Preflight{}, &PreflightReady{}, &ActReady{},
+		&Detail{}, &AddRows{}, &ExcludedRead{}, &RowsAdded{}, &MayImport{}, &BeginActivation{}, &ActivationGoesOn{},
+		&CloseGate{}, &ActivationEnded{}, &Trigger{}, &TriggerFound{}, &Exclude{}, &Operate{}, &OperateFound{},
+		&ContactsFound{}, &ExclusionsImported{}, &Lift{}, &SubmitResult{}, &DialNoMore{}, &Keys{}, &Transfer{},
+		&OverdueRead{}, &BulkRead{}, &Prepared{}, &BotsChanged{},
+		&tick{}, &woken{}, &roundLate{}, &loadAgain{}, &rosterLate{}, &answersDue{}, &restLate{}, &activationDue{},
+		&parkedLate{}, &findAgain{}, &readmitLater{}, &suppressAgain{}, &readBulkAgain{}, &prepareAgain{},
+		// What contacts say.
+		&call.Persist{}, &call.LineMoved{}, &call.AnswerStands{}, &call.InviteLeft{}, &call.Up{}, &call.Idle{},
+		&call.Stopped{}, &call.NotIdle{}, &call.MayDial{}, &call.Stored{}, &call.Excluded{}, &call.Lifted{}, &call.Show{},
+		&call.LegsGone{},
+		// What they are told.
+		&call.Rules{}, &call.Dial{}, &call.SeatGranted{}, &call.Exclude{}, &call.Reopen{}, &call.Operate{},
+		&call.StoreResult{}, &call.ResultTimeout{}, &call.Rest{}, &call.End{}, &call.Keys{}, &call.Transfer{},
+		&call.RunEnded{}, &call.Readmit{}, &call.Forget{}, &call.Reattached{}, &call.Stop{},
+		// Answers, and changes of all contacts.
+		campaign.TriggerReply{}, campaign.ExcludeReply{}, campaign.ResetContacts{}, campaign.RestoreContacts{},
+		campaign.Remove{})
+})
+
+// MarshalBinary writes the run down: read back it goes on as this one would.
+func (s *State) MarshalBinary() ([]byte, error) { return codec().Write(s) }
+
+// UnmarshalBinary reads a run back; what follows from the rest is worked out again.
+func (s *State) UnmarshalBinary(b []byte) error {
+	var read State
+	if err := codec().Read(b, &read); err != nil {
+		return err
+	}
+	read.makeRules()
+	*s = read
+	return nil
+}

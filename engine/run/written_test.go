@@ -1,0 +1,173 @@
+package run
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"dialler/engine"
+	"dialler/engine/enginetest"
+)
+
+func TestEverythingInTheStateOfARunCanBeWrittenDown(t *testing.T) {
+	if err := codec().Problem(); err != nil {
+		t.Error(err)
+	}
+}
+
+// keeps are the methods by which a run keeps an event or a command for later.
+var keeps = []string{"send", "touch", "touchRow", "touchFound", "broadcast", "later", "owe"}
+
+// Whatever a run takes may wait in its state, and whatever it sends to a contact that is not up.
+func TestEveryEventAndCommandOfARunCanBeWrittenDown(t *testing.T) {
+	known, found := codec().Variants(), 0
+	set := token.NewFileSet()
+	need := func(e ast.Expr) {
+		name := types.ExprString(e)
+		if found++; !strings.Contains(name, ".") {
+			name = "run." + name
+		}
+		name = strings.Replace(name, "run.SeatsAllotted", "fleet.Allotted", 1) // another name for it
+		if !slices.Contains(known, "*"+name) {
+			t.Errorf("%s: a *%s waits in a run and is none of the codec's variants", set.Position(e.Pos()), name)
+		}
+	}
+	made := func(e ast.Expr) {
+		if p, ok := e.(*ast.UnaryExpr); ok {
+			if v, ok := p.X.(*ast.CompositeLit); ok {
+				need(v.Type)
+			}
+		}
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CaseClause:
+				for _, e := range n.List {
+					if p, ok := e.(*ast.StarExpr); ok {
+						need(p.X)
+					}
+				}
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains(keeps, f.Sel.Name) {
+					for _, arg := range n.Args {
+						made(arg)
+					}
+				}
+			case *ast.KeyValueExpr:
+				if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Event" {
+					made(n.Value)
+				}
+			}
+			return true
+		})
+	}
+	if found < 80 {
+		t.Errorf("only %d were looked at", found)
+	}
+}
+
+func TestEveryFieldOfARunIsReadBack(t *testing.T) {
+	s, n := New("cmp", Config{}), 0
+	var open func(reflect.Type) bool // it holds what may be of several types
+	open = func(t reflect.Type) bool {
+		switch t.Kind() {
+		case reflect.Interface:
+			return true
+		case reflect.Map, reflect.Slice, reflect.Pointer:
+			return open(t.Elem())
+		}
+		return false
+	}
+	enginetest.Fill(reflect.ValueOf(s).Elem(), &n, func(f reflect.StructField) bool { return !open(f.Type) })
+	if n < 500 {
+		t.Fatalf("only %d fields were filled", n)
+	}
+	read := readBack(t, s)
+	read.rules = nil
+	if a, b := dump(s), dump(read); a != b {
+		t.Errorf("\n%s\nbecomes\n%s", a, b)
+	}
+}
+
+func TestTheLookAheadIsReadBackInItsOrder(t *testing.T) {
+	w := empty(t)
+	rows := w.rows(20)
+	q := NewQueue()
+	for i, row := range rows {
+		if i%5 == 0 {
+			q.SetAside(row)
+			continue
+		}
+		q.Push(row)
+	}
+	b, err := q.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Queue
+	if err := read.UnmarshalBinary(b); err != nil {
+		t.Fatal(err)
+	}
+	if q.Len() != read.Len() || q.Aside() != read.Aside() {
+		t.Fatalf("%d and %d aside, were %d and %d", read.Len(), read.Aside(), q.Len(), q.Aside())
+	}
+	for seat := false; q.Len() > 0; seat = !seat {
+		a, _ := q.Pop(w.s.order(), seat)
+		b, _ := read.Pop(w.s.order(), seat)
+		if a.ID != b.ID {
+			t.Fatalf("%s in place of %s", b.ID, a.ID)
+		}
+	}
+}
+
+func TestBytesThatAreNoRunLeaveTheRunAsItIs(t *testing.T) {
+	s := New("cmp", Config{})
+	b, err := s.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := New("another", Config{})
+	if other.UnmarshalBinary(b[:len(b)-1]) == nil || other.ID != engine.CampaignID("another") {
+		t.Errorf("the campaign is %s", other.ID)
+	}
+}
+
+// readBack gives what is read of a run that is written down. It leads to the same bytes, and
+// its rules are the same.
+func readBack(t tester, s *State) *State {
+	t.Helper()
+	b, err := s.MarshalBinary()
+	if err != nil {
+		t.Fatalf("the run cannot be written down: %v", err)
+	}
+	var read State
+	if err := read.UnmarshalBinary(b); err != nil {
+		t.Fatalf("the run cannot be read back: %v", err)
+	}
+	if again, err := read.MarshalBinary(); err != nil || !bytes.Equal(again, b) {
+		t.Fatalf("%d bytes become %d, %v", len(b), len(again), err)
+	}
+	if a, b := dump(s.rules), dump(read.rules); a != b && s.rules != nil {
+		t.Fatalf("the rules are worked out as\n%s\nafter\n%s", b, a)
+	}
+	return &read
+}

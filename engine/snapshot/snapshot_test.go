@@ -1,0 +1,188 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"dialler/engine"
+)
+
+type (
+	sample struct {
+		On      bool
+		Small   int8
+		Big     uint64
+		Share   float64
+		Text    string
+		At      time.Time
+		Until   *time.Time
+		List    []string
+		Bytes   []byte
+		Seed    [4]byte
+		ByName  map[string]*leaf
+		ByPlace map[place]struct{}
+		Any     any
+		Err     error
+		hidden
+		cache map[string]int `snapshot:"-"`
+	}
+	leaf   struct{ N int }
+	empty  struct{}
+	place  struct{ x, y int }
+	hidden struct{ words []string }
+)
+
+func (s *sample) Parts() []any { return []any{&s.hidden} }
+func (h *hidden) Parts() []any { return []any{&h.words} }
+func (p *place) Parts() []any  { return []any{&p.x, &p.y} }
+
+func full() *sample {
+	at := time.Date(2030, 5, 6, 7, 8, 9, 123456789, time.UTC)
+	return &sample{On: true, Small: -3, Big: math.MaxUint64, Share: math.Nextafter(1, 2), Text: "ä\x00b",
+		At: at, Until: &at, List: []string{"a", ""}, Bytes: []byte{0, 255}, Seed: [4]byte{1, 2, 3, 4},
+		ByName:  map[string]*leaf{"one": {1}, "none": nil, "two": {2}, "": {3}},
+		ByPlace: map[place]struct{}{{1, 2}: {}, {-1, 0}: {}}, Any: &leaf{7},
+		Err: engine.Conflict("held", "it is held"), hidden: hidden{[]string{"x"}}}
+}
+
+func samples() *Codec { return Of(sample{}, &leaf{}, &empty{}, leaf{}) }
+
+func written(t *testing.T, v *sample) []byte {
+	t.Helper()
+	b, err := samples().Write(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestWhatIsWrittenIsReadBack(t *testing.T) {
+	for name, change := range map[string]func(*sample){
+		"full":                   func(*sample) {},
+		"nothing":                func(s *sample) { *s = sample{} },
+		"empty is not nil":       func(s *sample) { s.List, s.ByName, s.Bytes = []string{}, map[string]*leaf{}, []byte{} },
+		"a value of a variant":   func(s *sample) { s.Any = leaf{8} },
+		"a type without fields":  func(s *sample) { s.Any = &empty{} },
+		"a pointer that is nil":  func(s *sample) { s.Any = (*leaf)(nil) },
+		"a pointer to the zero":  func(s *sample) { s.Until = &time.Time{} },
+		"a share that is no one": func(s *sample) { s.Share = math.Inf(-1) },
+	} {
+		v := full()
+		change(v)
+		got := full() // nothing of it stays
+		if err := samples().Read(written(t, v), got); err != nil || !reflect.DeepEqual(v, got) {
+			t.Errorf("%s: %v\n%+v\n%+v", name, err, v, got)
+		}
+	}
+}
+
+func TestWhatIsOnlyOfUseDuringACallIsNotWritten(t *testing.T) {
+	v := full()
+	b := written(t, v)
+	v.cache = map[string]int{"a": 1}
+	if string(written(t, v)) != string(b) {
+		t.Error("it changes the bytes")
+	}
+	if err := samples().Read(b, v); err != nil || v.cache["a"] != 1 {
+		t.Errorf("%v, %v", v.cache, err)
+	}
+}
+
+func TestTheSameValueGivesTheSameBytes(t *testing.T) {
+	b := written(t, full())
+	for range 50 {
+		if string(written(t, full())) != string(b) {
+			t.Fatal("they differ")
+		}
+	}
+}
+
+func TestAnErrorIsReadBackWithItsTextAndItsCode(t *testing.T) {
+	cause := engine.NotFound("gone", "it is gone")
+	for _, err := range []error{cause, fmt.Errorf("read: %w", cause), errors.New("no route")} {
+		var got sample
+		if err := samples().Read(written(t, &sample{Err: err}), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Err.Error() != err.Error() || errors.Is(got.Err, cause) != errors.Is(err, cause) ||
+			engine.ErrorCode(got.Err) != engine.ErrorCode(err) {
+			t.Errorf("%v becomes %v", err, got.Err)
+		}
+	}
+}
+
+type (
+	private struct{ n int }
+	forgets struct{ a, b int }
+	doubles struct{ a, b int }
+	calls   struct{ F func() }
+	sends   struct{ C []chan int }
+	deep    struct{ M map[string][]*private }
+	oneWay  struct{ N int }
+)
+
+func (f *forgets) Parts() []any               { return []any{&f.a} }
+func (d *doubles) Parts() []any               { return []any{&d.a, &d.a} }
+func (oneWay) MarshalBinary() ([]byte, error) { return nil, nil }
+
+func TestATypeThatCannotBeWrittenWholeIsRefused(t *testing.T) {
+	for _, v := range []any{private{}, forgets{}, doubles{}, calls{}, sends{}, deep{}, struct{ O oneWay }{}} {
+		c := Of(v)
+		p := reflect.New(reflect.TypeOf(v))
+		if _, err := c.Write(p.Interface()); c.Problem() == nil || err == nil || c.Read(nil, p.Interface()) == nil {
+			t.Errorf("%T is written", v)
+		}
+	}
+	if c := Of(sample{}, &calls{}); c.Problem() == nil {
+		t.Error("a variant with a function is written")
+	}
+	if c := Of(sample{}, &leaf{}, &leaf{}); c.Problem() == nil {
+		t.Error("a variant is there twice")
+	}
+}
+
+func TestWhatIsNoneOfTheVariantsIsRefused(t *testing.T) {
+	if _, err := samples().Write(&sample{Any: 5}); err == nil || !strings.Contains(err.Error(), "int") {
+		t.Error(err)
+	}
+	if _, err := samples().Write(leaf{}); err == nil {
+		t.Error("another type is written")
+	}
+	if err := samples().Read(written(t, full()), &leaf{}); err == nil {
+		t.Error("another type is read")
+	}
+}
+
+func TestBytesOfOtherTypesAreRefused(t *testing.T) {
+	if err := Of(sample{}, &leaf{}).Read(written(t, full()), &sample{}); !errors.Is(err, errOther) {
+		t.Error(err)
+	}
+}
+
+func TestBytesThatAreNotWholeAreRefused(t *testing.T) {
+	b := written(t, full())
+	for n := range b {
+		if samples().Read(b[:n], &sample{}) == nil {
+			t.Errorf("%d of %d bytes are enough", n, len(b))
+		}
+	}
+	if samples().Read(append(b, 0), &sample{}) == nil {
+		t.Error("one byte too many is none")
+	}
+}
+
+func TestBytesThatWereChangedAreReadOrRefusedWithoutAPanic(t *testing.T) {
+	b := written(t, full())
+	for i := range b {
+		for _, x := range []byte{0, 1, 127, 255} {
+			changed := append([]byte(nil), b...)
+			changed[i] = x
+			_ = samples().Read(changed, &sample{})
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dialler/engine"
+	"dialler/http/memory"
+	"dialler/http/wire"
+)
+
+// spec: "the prefix vx_ followed by 32 random characters".
+const (
+	keyPrefix   = "vx_"
+	keyLength   = len(keyPrefix) + 32
+	maskedChars = 4
+)
+
+// NewAPIKey makes a key: the full text, shown once, and what is stored of it.
+func NewAPIKey(name string, now time.Time) (full string, key engine.APIKey) {
+	full = keyPrefix + wire.RandomText(32)
+	return full, engine.APIKey{
+		ID: engine.KeyID("key_" + wire.RandomText(16)), Name: name,
+		Hash: sha256.Sum256([]byte(full)), Masked: full[:len(keyPrefix)+maskedChars] + "…",
+		Active: true, CreatedAt: now,
+	}
+}
+
+func wellFormedKey(k []byte) bool {
+	if len(k) != keyLength || string(k[:len(keyPrefix)]) != keyPrefix {
+		return false
+	}
+	for _, c := range k[len(keyPrefix):] {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+// keyring checks keys. It remembers what the store said for at most a second
+// and forgets it at once when a key changes here; whether a key is active and
+// not expired is judged on every request.
+type keyring struct {
+	store Keys
+	ttl   time.Duration
+	now   func() time.Time
+	spare time.Duration // as in memory
+
+	mu         sync.RWMutex
+	entries    map[[32]byte]*keyEntry
+	generation uint64 // grows with every forget, so that a look-up under way is not kept
+
+	usedMu sync.Mutex
+	used   map[engine.KeyID]time.Time
+}
+
+type keyEntry struct {
+	key     engine.APIKey
+	found   bool
+	at      time.Time
+	notedAt atomic.Int64 // unix seconds of the last use noted
+}
+
+// keyringCap bounds what unknown keys can fill.
+const keyringCap = 10_000
+
+func newKeyring(store Keys, ttl time.Duration, now func() time.Time) *keyring {
+	return &keyring{store: store, ttl: ttl, now: now,
+		entries: make(map[[32]byte]*keyEntry), used: make(map[engine.KeyID]time.Time)}
+}
+
+// check gives the key behind the text that was sent, errUnauthorized for
+// whatever is wrong with it.
+func (k *keyring) check(ctx context.Context, given []byte) (*engine.APIKey, error) {
+	if !wellFormedKey(given) {
+		return nil, wire.ErrUnauthorized
+	}
+	hash := sha256.Sum256(given)
+	now := k.now()
+	entry, err := k.lookup(ctx, hash, now)
+	if err != nil {
+		return nil, err
+	}
+	if !entry.found || subtle.ConstantTimeCompare(entry.key.Hash[:], hash[:]) != 1 ||
+		!entry.key.Active || entry.key.ExpiresAt != nil && !now.Before(*entry.key.ExpiresAt) {
+		return nil, wire.ErrUnauthorized
+	}
+	if sec := now.Unix(); entry.notedAt.Swap(sec) != sec {
+		k.usedMu.Lock()
+		k.used[entry.key.ID] = now
+		k.usedMu.Unlock()
+	}
+	return &entry.key, nil
+}
+
+func (k *keyring) lookup(ctx context.Context, hash [32]byte, now time.Time) (*keyEntry, error) {
+	k.mu.RLock()
+	entry, generation := k.entries[hash], k.generation
+	k.mu.RUnlock()
+	if entry != nil && now.Sub(entry.at) < k.ttl && !now.Before(entry.at) {
+		return entry, nil
+	}
+	key, found, err := k.store.KeyByHash(ctx, hash)
+	if err != nil {
+		if entry != nil && memory.Away(err) && now.Sub(entry.at) < k.spare && !now.Before(entry.at) {
+			return entry, nil
+		}
+		return nil, err
+	}
+	entry = &keyEntry{key: key, found: found, at: now}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.generation == generation {
+		if len(k.entries) >= keyringCap {
+			clear(k.entries)
+		}
+		k.entries[hash] = entry
+	}
+	return entry, nil
+}
+
+// forget drops everything remembered: the next request asks the store.
+func (k *keyring) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.generation++
+	clear(k.entries)
+}
+
+// flush writes down when keys were last used.
+func (k *keyring) flush(ctx context.Context) {
+	k.usedMu.Lock()
+	used := k.used
+	k.used = make(map[engine.KeyID]time.Time)
+	k.usedMu.Unlock()
+	if len(used) == 0 {
+		return
+	}
+	if err := k.store.KeysUsed(ctx, used); err == nil {
+		return
+	}
+	// Kept for the next time, unless something newer came in between.
+	k.usedMu.Lock()
+	defer k.usedMu.Unlock()
+	for id, at := range used {
+		if _, newer := k.used[id]; !newer {
+			k.used[id] = at
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package access
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	nethttp "net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"dialler/engine"
+	"dialler/http/form"
+	"dialler/http/memory"
+	"dialler/http/wire"
+)
+
+// tokens issues and checks log-in tokens (JWT, HS256 and nothing else). A
+// token only says who; whether that person may still log in, and as what, is
+// asked of the store at most a second late: deactivating a user, changing the
+// role or the password takes effect without waiting for the expiry.
+//
+// The key that signs is another one every keyPeriod, made of the secret, so that
+// all nodes have it; the token names its period. That of the period before still
+// verifies, and that of the next one, for a node whose clock is ahead.
+type tokens struct {
+	secret []byte
+	ttl    time.Duration
+	now    func() time.Time
+	parser *jwt.Parser
+	known  *memory.Memory[engine.UserID, engine.User]
+}
+
+type tokenClaims struct {
+	Role       string `json:"role"`
+	Generation int    `json:"gen,omitempty"`
+	jwt.RegisteredClaims
+}
+
+const (
+	tokenIssuer = "dialler"
+	userTrust   = time.Second
+	usersCap    = 10_000
+)
+
+func newTokens(secret []byte, ttl time.Duration, users Users, now func() time.Time) *tokens {
+	return &tokens{
+		secret: secret, ttl: ttl, now: now,
+		known: memory.New(userTrust, usersCap, now, func(ctx context.Context, id engine.UserID) (engine.User, bool, error) {
+			return users.User(ctx, id)
+		}),
+		parser: jwt.NewParser(
+			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+			jwt.WithIssuer(tokenIssuer), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithTimeFunc(now)),
+	}
+}
+
+// keyPeriod is how long a key signs.
+const keyPeriod = 30 * 24 * time.Hour
+
+// periodOf numbers the periods, since 1970.
+func periodOf(at time.Time) int64 { return at.Unix() / int64(keyPeriod/time.Second) }
+
+// logInKey is the key of a period; who has one learns neither the secret nor
+// another key.
+func logInKey(secret []byte, period int64) []byte {
+	m := hmac.New(sha256.New, secret)
+	m.Write([]byte("log-in of period " + strconv.FormatInt(period, 10)))
+	return m.Sum(nil)
+}
+
+// keyID is the header in which a token names its period (RFC 7515 §4.1.4).
+const keyID = "kid"
+
+// signed makes a token of claims with the key of a moment.
+func signed(secret []byte, at time.Time, claims jwt.Claims) (string, error) {
+	period := periodOf(at)
+	t := jwt.NewWithClaims(jwt.SigningMethodHS256, claims)
+	t.Header[keyID] = strconv.FormatInt(period, 10)
+	return t.SignedString(logInKey(secret, period))
+}
+
+// key finds the key of a token.
+func (t *tokens) key(token *jwt.Token) (any, error) {
+	id, _ := token.Header[keyID].(string)
+	period, err := strconv.ParseInt(id, 10, 64)
+	if now := periodOf(t.now()); err != nil || period < now-1 || period > now+1 {
+		return nil, wire.ErrUnauthorized
+	}
+	return logInKey(t.secret, period), nil
+}
+
+// issue signs a token for a user.
+func (t *tokens) issue(user engine.User) (token string, expires time.Time, err error) {
+	now := t.now()
+	expires = now.Add(t.ttl)
+	token, err = signed(t.secret, now, tokenClaims{
+		Role: user.Role, Generation: user.TokenGeneration,
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer: tokenIssuer, Subject: string(user.ID), ID: wire.RandomText(16),
+			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(expires),
+		},
+	})
+	return token, expires, err
+}
+
+// verify gives the user of a token, errUnauthorized when it is not good.
+func (t *tokens) verify(ctx context.Context, token string) (engine.User, error) {
+	var claims tokenClaims
+	_, err := t.parser.ParseWithClaims(token, &claims, t.key)
+	if err != nil || claims.Subject == "" {
+		return engine.User{}, wire.ErrUnauthorized
+	}
+	user, err := t.active(ctx, engine.UserID(claims.Subject))
+	if err == nil && user.TokenGeneration != claims.Generation {
+		return engine.User{}, wire.ErrUnauthorized // of before the password was changed
+	}
+	return user, err
+}
+
+// active gives a user who may log in, errUnauthorized for any other.
+func (t *tokens) active(ctx context.Context, id engine.UserID) (engine.User, error) {
+	user, found, err := t.known.Get(ctx, id)
+	if err != nil {
+		return engine.User{}, err
+	}
+	if !found || !user.Active {
+		return engine.User{}, wire.ErrUnauthorized
+	}
+	return user, nil
+}
+
+// errCredentials is the same for an unknown address, a wrong password, an inactive
+// user and a locked account.
+var errCredentials = &engine.Error{
+	Kind: engine.KindUnauthenticated, Code: "invalid_credentials",
+	Detail: "The e-mail address or the password is wrong.",
+}
+
+// nobody is what the password of an unknown user is checked against, so that
+// the answer takes as long as for a known one.
+var nobody = sync.OnceValue(func() string { return HashPassword(wire.RandomText(32)) })
+
+type tokenReply struct {
+	Token     string    `json:"token"`
+	TokenType string    `json:"token_type"`
+	ExpiresAt time.Time `json:"expires_at"`
+	User      userView  `json:"user"`
+}
+
+type userView struct {
+	ID    engine.UserID `json:"id"`
+	Email string        `json:"email"`
+	Role  string        `json:"role"`
+}
+
+// logIn gives the user of the e-mail and password in the body.
+func (s *Gate) logIn(r *wire.Request) (engine.User, error) {
+	f, err := r.Body()
+	if err != nil {
+		return engine.User{}, err
+	}
+	email := strings.ToLower(strings.TrimSpace(f.Text("email", form.Required, 254)))
+	password := f.Text("password", form.Required, 1024)
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
+		return engine.User{}, err
+	}
+
+	// SEMANTICS §12, log-in throttling: per account and address. An account
+	// alone has a wide bucket, so that guessing at it from many addresses is
+	// slow, yet its owner is not locked out by one of them.
+	from := r.From()
+	pair := subject{name: "pair " + from + " " + email, every: 30 * time.Second, burst: 5}
+	address := subject{name: "address " + from, every: 3 * time.Second, burst: 30}
+	account := subject{name: "account " + email, every: 5 * time.Second, burst: 50}
+	if wait, ok := s.logins.admit([]subject{pair, address, account}); !ok {
+		s.limited.Inc()
+		return engine.User{}, &engine.Error{Kind: engine.KindTooMany, Code: "too_many_logins",
+			Detail: "Too many log-ins were tried; wait for Retry-After.", RetryAfter: wait}
+	}
+
+	user, found, err := s.Users.UserByEmail(r.Ctx(), email)
+	if err != nil {
+		return engine.User{}, err
+	}
+	hash := user.PasswordHash
+	if !found {
+		hash = nobody()
+	}
+	good, err := checkPassword(r.Ctx(), hash, password)
+	if err != nil {
+		return engine.User{}, err
+	}
+	if user.Locked(s.Now()) { // and nobody hears whether the password was right
+		return engine.User{}, errCredentials
+	}
+	if !good || !found || !user.Active {
+		locked, err := s.Users.LogInFailed(r.Ctx(), email, s.Now(), engine.Who{Name: "log-in", From: from})
+		if err != nil {
+			return engine.User{}, err
+		}
+		if locked {
+			s.Log.Warn().Str("user_id", string(user.ID)).Str("from",
+				from).Msg("too many log-ins failed: the account is locked for a while")
+		}
+		return engine.User{}, errCredentials
+	}
+	s.logins.succeeded([]subject{pair})
+	return user, s.Users.LoggedIn(r.Ctx(), user.ID, s.Now())
+}
+
+// Login exchanges e-mail and password for a token.
+func (s *Gate) Login(r *wire.Request) error {
+	user, err := s.logIn(r)
+	if err != nil {
+		return err
+	}
+	token, expires, err := s.tokens.issue(user)
+	if err != nil {
+		return err
+	}
+	return r.Reply(nethttp.StatusOK, tokenReply{
+		Token: token, TokenType: "Bearer", ExpiresAt: expires.UTC(),
+		User: userView{ID: user.ID, Email: user.Email, Role: user.Role},
+	})
+}

@@ -1,0 +1,321 @@
+package calls
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	nethttp "net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/http/access"
+	"dialler/http/form"
+	"dialler/http/idempotency"
+	"dialler/http/wire"
+)
+
+// API serves calls: placing them, what became of them, and what is done with
+// one that is live.
+type API struct {
+	*wire.Host
+	gate    *access.Gate
+	replays *idempotency.Replays
+	Ports
+	Options
+
+	Listening atomic.Int32 // recordings being sent
+}
+
+// Ports are what it needs of the rest of the dialler.
+type Ports struct {
+	Calls        Calls
+	Bots         Bots
+	Destinations wire.Destinations
+	Recordings   Recordings
+}
+
+// Options are what the process decides of it.
+type Options struct {
+	// ResultToken gives the bearer token with which a call's bot may post its
+	// result; nil when only the hash that is stored with the call is known.
+	ResultToken func(engine.CallID) string
+	// Patience is how long a reader of a recording may take.
+	Patience time.Duration
+}
+
+// New makes the resource of what it needs.
+func New(h *wire.Host, gate *access.Gate, kept *idempotency.Replays, p Ports, o Options) *API {
+	return &API{Host: h, gate: gate, replays: kept, Ports: p, Options: o}
+}
+
+// callView is an attempt as API callers see it. The fields of the attempt
+// trail (spec: Attempt) have the same names in contactView's trail.
+type callView struct {
+	CallID     engine.CallID     `json:"call_id"`
+	CampaignID engine.CampaignID `json:"campaign_id,omitempty"`
+	ContactID  engine.ContactID  `json:"contact_id,omitempty"`
+	BotID      engine.BotID      `json:"bot_id"`
+	ToNumber   string            `json:"to_number"`
+	AttemptView
+	Result *resultView `json:"result,omitempty"`
+}
+
+// AttemptView is one entry of the attempt trail.
+type AttemptView struct {
+	AttemptID engine.AttemptID `json:"attempt_id"`
+	// ShortID is what operators see: spec, "the last 8 characters are displayed".
+	ShortID    string         `json:"short_id"`
+	Run        int            `json:"run,omitempty"`
+	Pass       int            `json:"pass,omitempty"`
+	Number     int            `json:"number,omitempty"` // absent while unconsumed
+	State      attempt.State  `json:"state"`
+	Outcome    engine.Outcome `json:"outcome,omitempty"`
+	Cause      string         `json:"abandon_cause,omitempty"`
+	FromNumber string         `json:"from_number"`
+	Trunk      engine.TrunkID `json:"trunk,omitempty"`
+	StartedAt  *time.Time     `json:"started_at"` // INVITE, or the reservation before it
+	RingingAt  *time.Time     `json:"ringing_at,omitempty"`
+	AnsweredAt *time.Time     `json:"answered_at,omitempty"`
+	Connected  *time.Time     `json:"connected_at,omitempty"`
+	EndedAt    *time.Time     `json:"ended_at"` // null: still open
+	SessionID  string         `json:"session_id,omitempty"`
+	SIPReason  string         `json:"sip_reason,omitempty"`
+	SIPCode    int            `json:"sip_code,omitempty"` // only when no friendly reason is known
+	Verdict    engine.Verdict `json:"amd_verdict,omitempty"`
+	AMD        *amdView       `json:"amd,omitempty"`
+	HungUpBy   engine.Party   `json:"hung_up_by,omitempty"`
+	Disp       string         `json:"disposition,omitempty"`
+	Callback   bool           `json:"callback,omitempty"`
+	TalkSec    *float64       `json:"talk_s,omitempty"`
+	Recording  *recordingView `json:"recording,omitempty"`
+	Quality    *qualityView   `json:"quality,omitempty"`
+	// Attestation is what the network said of our caller ID.
+	Attestation string        `json:"attestation,omitempty"`
+	Transfer    *transferView `json:"transfer,omitempty"`
+}
+
+type resultView struct {
+	Disposition    string            `json:"disposition,omitempty"`
+	SubDisposition string            `json:"sub_disposition,omitempty"`
+	Summary        string            `json:"summary,omitempty"`
+	Variables      map[string]string `json:"variables,omitempty"`
+	DoNotCall      bool              `json:"do_not_call"`
+	TranscriptURL  string            `json:"transcript_url,omitempty"`
+	RecordingURL   string            `json:"recording_url,omitempty"`
+	Unknown        map[string]string `json:"unknown_fields,omitempty"`
+	ReceivedAt     time.Time         `json:"received_at"`
+}
+
+// ViewAttempt shows an attempt as the trail does.
+func ViewAttempt(a *attempt.Attempt) AttemptView {
+	v := AttemptView{
+		AttemptID: a.ID, ShortID: a.ID.Short(), Run: a.Run, Pass: a.Pass, Number: a.Number, State: a.State,
+		Outcome: a.Outcome, Cause: string(a.Cause), FromNumber: a.From.E164(), Trunk: a.Trunk,
+		StartedAt: a.InviteAt, RingingAt: a.RingingAt, AnsweredAt: a.AnsweredAt, Connected: a.BotConnectedAt,
+		EndedAt: a.EndedAt, SessionID: string(a.Session), SIPReason: a.Friendly, Verdict: a.Verdict, AMD: viewAMD(a),
+		HungUpBy: a.HungUpBy, Callback: a.Callback, Quality: viewQuality(a.Quality),
+		Attestation: a.Attestation,
+		Recording:   viewRecording(a),
+		Transfer:    viewTransfer(a.Transfer),
+	}
+	if v.StartedAt == nil {
+		v.StartedAt = a.ReservedAt
+	}
+	// spec: "The raw SIP error code is displayed when the failure is not one
+	// of the mapped friendly reasons."
+	if a.Friendly == "" {
+		v.SIPReason, v.SIPCode = a.SIPReason, a.SIPCode
+	}
+	if a.Result != nil {
+		v.Disp = a.Result.Disposition
+	}
+	if a.BotConnectedAt != nil && a.EndedAt != nil {
+		talk := a.EndedAt.Sub(*a.BotConnectedAt).Seconds()
+		v.TalkSec = &talk
+	}
+	return v
+}
+
+func viewCall(a *attempt.Attempt) callView {
+	v := callView{
+		CallID: a.ID.Call(), CampaignID: a.Campaign, ContactID: a.Contact, BotID: a.Bot,
+		ToNumber: a.To.E164(), AttemptView: ViewAttempt(a),
+	}
+	if res := a.Result; res != nil {
+		v.Result = &resultView{
+			Disposition: res.Disposition, SubDisposition: res.SubDisposition, Summary: res.Summary,
+			Variables: res.Variables, DoNotCall: res.DoNotCall, TranscriptURL: res.TranscriptURL,
+			RecordingURL: res.RecordingURL, Unknown: res.Unknown, ReceivedAt: res.ReceivedAt,
+		}
+	}
+	return v
+}
+
+var errNoCall = engine.NotFound("call_not_found", "There is no such call.")
+
+// visibleCall finds the call of the path; one that the key may not see is
+// absent to it.
+func (s *API) visibleCall(r *wire.Request) (attempt.Attempt, error) {
+	id := engine.CallID(r.Param("call_id"))
+	if _, ok := id.Attempt(); !ok {
+		return attempt.Attempt{}, errNoCall
+	}
+	a, err := s.Calls.Call(r.Ctx(), id)
+	if err != nil {
+		return attempt.Attempt{}, err
+	}
+	if a.Campaign != "" && !r.MayUse(a.Campaign) {
+		return attempt.Attempt{}, errNoCall
+	}
+	return a, nil
+}
+
+// Show shows state and outcome (SEMANTICS §10).
+func (s *API) Show(r *wire.Request) error {
+	a, err := s.visibleCall(r)
+	if err != nil {
+		return err
+	}
+	return r.Reply(nethttp.StatusOK, viewCall(&a))
+}
+
+// HangUp ends a live call; one that is not answered yet is called off.
+func (s *API) HangUp(r *wire.Request) error {
+	a, err := s.visibleCall(r)
+	if err != nil {
+		return err
+	}
+	if err := s.Calls.HangUp(r.Ctx(), a.ID.Call()); err != nil {
+		return err
+	}
+	return r.Reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: a.ID.Call()})
+}
+
+type resultReply struct {
+	Status string        `json:"status"`
+	CallID engine.CallID `json:"call_id"`
+}
+
+// digitsCap is how many keys one request may send.
+const digitsCap = 32
+
+// SendDigits sends keys to the callee of a live call, for a bot that has to get
+// through a menu.
+func (s *API) SendDigits(r *wire.Request) error {
+	id, err := s.callAccess(r, wire.ScopeDialout)
+	if err != nil {
+		return err
+	}
+	f, err := r.Body()
+	if err != nil {
+		return err
+	}
+	keys := f.Text("digits", form.Required, digitsCap)
+	if strings.Trim(keys, "0123456789*#ABCD") != "" {
+		f.Fail("digits", "invalid_format", "must be keys: 0-9, *, #, A-D")
+	}
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
+		return err
+	}
+	if err := s.Calls.SendDigits(r.Ctx(), id, keys); err != nil {
+		return err
+	}
+	return r.Reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: id})
+}
+
+// storedReply names the fields that the API does not know. A bot posts once,
+// when the conversation is over: refusing them would lose all the rest.
+type storedReply struct {
+	resultReply
+	Unknown []string `json:"unknown_fields,omitempty"` // stored
+	Dropped []string `json:"dropped_fields,omitempty"` // too large or too many to be stored
+}
+
+// TakeResult takes what a bot or a post-call analysis says of a conversation
+// (INTERFACES §3): an idempotent upsert, accepted late.
+func (s *API) TakeResult(r *wire.Request) error {
+	id, err := s.resultAccess(r)
+	if err != nil {
+		return err
+	}
+	f, err := r.Body()
+	if err != nil {
+		return err
+	}
+	res := attempt.Result{
+		Disposition:    f.Text("disposition", form.Optional, 255),
+		SubDisposition: f.Text("sub_disposition", form.Optional, 255),
+		Summary:        f.Text("summary", form.Optional, 16<<10),
+		Variables:      f.Variables("variables", true),
+		DoNotCall:      f.Flag("do_not_call", false),
+		TranscriptURL:  f.Link("transcript_url"),
+		RecordingURL:   f.Link("recording_url"),
+		ReceivedAt:     s.Now(),
+	}
+	var rest form.Leftovers
+	if cb, ok := f.Object("callback"); ok {
+		res.Callback = &attempt.Callback{
+			Requested: cb.Flag("requested", false), At: cb.When("at"), Reason: cb.Text("reason", form.Optional, 500),
+		}
+		rest.Take(cb)
+	}
+	rest.Take(f)
+	res.Unknown = rest.Kept
+	if err := f.Errs.Err(); err != nil {
+		return err
+	}
+	if err := s.Calls.SubmitResult(r.Ctx(), campaign.SubmitResult{Call: id, Result: res}); err != nil {
+		return err
+	}
+	reply := storedReply{resultReply: resultReply{Status: "ok", CallID: id}, Unknown: rest.Names, Dropped: rest.Dropped}
+	return r.Reply(nethttp.StatusOK, reply)
+}
+
+// resultAccess is callAccess for what belongs to results.
+func (s *API) resultAccess(r *wire.Request) (engine.CallID, error) {
+	return s.callAccess(r, wire.ScopeResults)
+}
+
+// callAccess lets in an API key with the scope, or the call's own token, and
+// gives the call.
+func (s *API) callAccess(r *wire.Request, scope string) (engine.CallID, error) {
+	id := engine.CallID(r.Param("call_id"))
+	if given := r.HTTP.Request.Header.PeekAll("X-Api-Key"); len(given) > 0 {
+		if len(given) > 1 {
+			return "", wire.ErrUnauthorized
+		}
+		if err := s.gate.AuthenticateKey(r, given[0], scope); err != nil {
+			return "", err
+		}
+		_, err := s.visibleCall(r)
+		return id, err
+	}
+	token, ok := access.Bearer(r)
+	if !ok {
+		return "", wire.ErrUnauthorized
+	}
+	if _, ok := id.Attempt(); ok && s.ResultToken != nil {
+		if subtle.ConstantTimeCompare([]byte(s.ResultToken(id)), []byte(token)) == 1 {
+			return id, nil // the bot of this call, without asking who owns it
+		}
+	}
+	// A token of an earlier secret: its hash is stored with the call.
+	a, err := s.visibleCall(r)
+	var e *engine.Error
+	if err != nil && (!errors.As(err, &e) || e.Kind != engine.KindNotFound) {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(token))
+	given := hex.EncodeToString(sum[:])
+	// An unknown call and a wrong token look alike to whoever has neither.
+	if subtle.ConstantTimeCompare([]byte(a.ResultToken), []byte(given)) != 1 || err != nil {
+		return "", wire.ErrUnauthorized
+	}
+	return id, nil
+}

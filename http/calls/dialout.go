@@ -1,0 +1,67 @@
+package calls
+
+import (
+	nethttp "net/http"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/http/form"
+	"dialler/http/wire"
+)
+
+// Dial places one call outside campaigns (spec: Dialout; SEMANTICS §10).
+func (s *API) Dial(r *wire.Request) error {
+	return s.replays.Once(r, "dialout", nethttp.StatusCreated, func(id engine.Idempotency) (any, error) {
+		f, err := r.Body()
+		if err != nil {
+			return nil, err
+		}
+		to := f.Callee("to_number")
+		cmd := campaign.Dialout{
+			Bot:         engine.BotID(f.Text("bot_id", form.Required, 64)),
+			To:          to.Number,
+			From:        f.Phone("from_number"),
+			Who:         r.Who(),
+			DayCap:      dialoutsPerDay(r),
+			Idempotency: id,
+			Deadline:    r.Deadline(),
+		}
+		// spec: "variables and connected_event must not both be sent in one
+		// request"; either is the other's alias.
+		cmd.Variables = f.Variables("variables", false)
+		if f.Has("variables") && f.Has("connected_event") {
+			const why = "must not be sent together with its alias; send only one of variables and connected_event"
+			f.Fail("variables", "mutually_exclusive", why)
+			f.Fail("connected_event", "mutually_exclusive", why)
+		} else if f.Has("connected_event") {
+			cmd.Variables = f.Variables("connected_event", false)
+		}
+		cmd.Transfers = attempt.TransferRules{Allowed: f.Words("transfer_targets", attempt.TransferTargetsCap),
+			Limit: f.Whole("transfer_limit", 1)}
+		f.Done()
+		if wrong := campaign.ValidateTransfers(cmd.Transfers); len(wrong) > 0 {
+			f.Errs.Merge(engine.Invalid("validation_failed", "", wrong...))
+		}
+		if err := f.Errs.Err(); err != nil {
+			return nil, err
+		}
+		if err := wire.MayCall(s.Destinations, "to_number", to); err != nil {
+			return nil, err
+		}
+		reply, err := s.Calls.Dialout(r.Ctx(), cmd)
+		if err != nil {
+			return nil, err
+		}
+		r.HTTP.Response.Header.Set("Location", "/api/v1/calls/"+string(reply.CallID))
+		return reply, nil
+	})
+}
+
+// dialoutsPerDay is the cap of the key that asks; people have none.
+func dialoutsPerDay(r *wire.Request) int {
+	if r.Key == nil {
+		return 0
+	}
+	return r.Key.DialoutsPerDay
+}

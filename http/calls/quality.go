@@ -1,0 +1,46 @@
+package calls
+
+import (
+	"math"
+	"time"
+
+	"dialler/engine"
+)
+
+// qualityView is what was measured of a call's audio; both sides of it are ours
+// to show, the callee's as it reported them (RTCP).
+type qualityView struct {
+	Codec    string   `json:"codec"`
+	Received uint64   `json:"packets_received"`
+	Sent     uint64   `json:"packets_sent"`
+	Lost     uint64   `json:"packets_lost"`
+	Late     uint64   `json:"packets_late"`
+	JitterMS float64  `json:"jitter_ms"`
+	MOS      *float64 `json:"mos,omitempty"`
+	FarLost  *uint64  `json:"far_packets_lost,omitempty"`
+	FarJitMS *float64 `json:"far_jitter_ms,omitempty"`
+	FarMOS   *float64 `json:"far_mos,omitempty"`
+	RTTMS    *float64 `json:"round_trip_ms,omitempty"`
+}
+
+// viewQuality is nil for a call without audio.
+func viewQuality(q *engine.MediaQuality) *qualityView {
+	if q == nil || q.Codec == "" {
+		return nil
+	}
+	ms := func(d time.Duration) float64 { return math.Round(float64(d)/float64(100*time.Microsecond)) / 10 }
+	v := &qualityView{Codec: q.Codec, Received: q.PacketsReceived, Sent: q.PacketsSent, Lost: q.PacketsLost,
+		Late: q.PacketsLate, JitterMS: ms(q.Jitter)}
+	if q.MOS > 0 {
+		v.MOS = &q.MOS
+	}
+	if q.FarReports > 0 {
+		jitter := ms(q.FarJitter)
+		v.FarLost, v.FarJitMS, v.FarMOS = &q.FarLost, &jitter, &q.FarMOS
+	}
+	if q.RoundTrip > 0 {
+		rtt := ms(q.RoundTrip)
+		v.RTTMS = &rtt
+	}
+	return v
+}

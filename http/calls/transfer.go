@@ -1,0 +1,74 @@
+package calls
+
+import (
+	nethttp "net/http"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/http/form"
+	"dialler/http/wire"
+)
+
+// transferView is what became of handing a call over.
+type transferView struct {
+	Kind        string                 `json:"kind"`
+	To          string                 `json:"to"`
+	RequestedBy string                 `json:"requested_by"`
+	Result      attempt.TransferResult `json:"result"`
+	SIPCode     int                    `json:"sip_code,omitempty"`
+	RequestedAt time.Time              `json:"requested_at"`
+	AnsweredAt  *time.Time             `json:"answered_at"`
+	EndedAt     *time.Time             `json:"ended_at"`
+}
+
+func viewTransfer(t *attempt.Transfer) *transferView {
+	if t == nil {
+		return nil
+	}
+	return &transferView{Kind: t.Kind, To: t.To, RequestedBy: t.By, Result: t.Result, SIPCode: t.SIPCode,
+		RequestedAt: t.RequestedAt, AnsweredAt: t.AnsweredAt, EndedAt: t.EndedAt}
+}
+
+// transferCap is the longest target that is read, in bytes.
+const transferCap = engine.SIPURICap
+
+// Transfer asks for a call to be handed over. Who asks is told that the target
+// is called; showTransfer says how it went.
+func (s *API) Transfer(r *wire.Request) error {
+	id, err := s.resultAccess(r)
+	if err != nil {
+		return err
+	}
+	f, err := r.Body()
+	if err != nil {
+		return err
+	}
+	to := f.Text("to", form.Required, transferCap)
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
+		return err
+	}
+	if err := s.Calls.Transfer(r.Ctx(), id, to); err != nil {
+		return err
+	}
+	return r.Reply(nethttp.StatusAccepted, resultReply{Status: "calling", CallID: id})
+}
+
+var errNoTransfer = engine.NotFound("no_transfer", "The call was not transferred.")
+
+// ShowTransfer is how the latest transfer of a call stands.
+func (s *API) ShowTransfer(r *wire.Request) error {
+	id, err := s.resultAccess(r)
+	if err != nil {
+		return err
+	}
+	a, err := s.Calls.Call(r.Ctx(), id)
+	if err != nil {
+		return err
+	}
+	if a.Transfer == nil {
+		return errNoTransfer
+	}
+	return r.Reply(nethttp.StatusOK, viewTransfer(a.Transfer))
+}

@@ -1,0 +1,291 @@
+package campaigns
+
+import (
+	nethttp "net/http"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/http/memory"
+	"dialler/http/wire"
+)
+
+// Campaigns (SEMANTICS §2): create, look at, delete, and the operator's
+// lifecycle commands. Their rules live behind the port; here is only the wire.
+
+// API serves campaigns and what is asked of one: runs, charts, capacity,
+// history, simulations.
+type API struct {
+	*wire.Host
+	Ports
+	limits Limits
+
+	charts   *memory.Memory[chartKey, []byte]
+	supplies *memory.Memory[struct{}, supplies]
+	counting wire.Places // charts
+	Running  UnderWay
+}
+
+// Ports are what it needs of the rest of the dialler.
+type Ports struct {
+	Campaigns   Campaigns
+	Activity    Activity
+	Charts      Charts
+	Simulations Simulations
+	Bots        Bots
+	Trunks      Trunks
+	Numbers     Numbers
+}
+
+// Limits bound simulations.
+type Limits struct {
+	SimulationTime time.Duration // that one may take
+	Patience       time.Duration // with a reader
+}
+
+// New makes the resource of what it needs.
+func New(h *wire.Host, p Ports, l Limits) *API {
+	s := &API{Host: h, Ports: p, limits: l, counting: wire.NewPlaces(chartsCap)}
+	s.charts = memory.New(chartTTL, chartsKept, h.Now, s.loadChart)
+	s.supplies = memory.New(suppliesTTL, 1, h.Now, s.loadSupplies)
+	return s
+}
+
+// CampaignView is a campaign as the API shows it.
+type CampaignView struct {
+	ID       engine.CampaignID `json:"campaign_id"`
+	Status   campaign.State    `json:"status"`
+	Settings settingsView      `json:"settings"`
+	Version  int64             `json:"version"`
+	Run      int               `json:"run"` // 1 is the original
+	EverRun  bool              `json:"ever_run"`
+	Prepared bool              `json:"prepared_restart"`
+	Notice   *preparedView     `json:"prepared"` // null unless a restart is prepared
+	Draining bool              `json:"draining"`
+
+	CompletionReason campaign.CompletionReason `json:"completion_reason,omitempty"`
+	FailureReason    string                    `json:"failure_reason,omitempty"`
+	// External is what the Config URL set for the run; read-only.
+	External *campaign.External `json:"external_config"`
+
+	CreatedAt    time.Time   `json:"created_at"`
+	CreatedBy    engine.Who  `json:"created_by"`
+	StartedAt    *time.Time  `json:"started_at"` // of the current run
+	RestartedAt  *time.Time  `json:"restarted_at"`
+	RestartedBy  *engine.Who `json:"restarted_by"`
+	CompletedAt  *time.Time  `json:"completed_at"`
+	WindowEndsAt *time.Time  `json:"window_ends_at"`
+
+	Counters campaign.Counters `json:"counters"`
+	Passes   []campaign.Pass   `json:"passes"`
+	// Callbacks is null while callback detection is off.
+	Callbacks *campaign.Callbacks `json:"callbacks"`
+	// Totals is null until the run has ended.
+	Totals *campaign.Totals `json:"totals"`
+	Live   *campaign.Live   `json:"live"` // null while nothing is dialled
+}
+
+// preparedView is the notice of a prepared restart (spec: "names the run number,
+// who restarted and when").
+type preparedView struct {
+	Run           int         `json:"run"`
+	At            *time.Time  `json:"at"`
+	By            *engine.Who `json:"by"`
+	OnlyUnreached bool        `json:"only_unreached"`
+}
+
+func viewPrepared(c *campaign.Campaign) *preparedView {
+	if !c.Prepared {
+		return nil
+	}
+	return &preparedView{Run: c.Run, At: c.RestartedAt, By: c.RestartedBy, OnlyUnreached: c.Previous != nil &&
+		c.Previous.Unreached}
+}
+
+// View shows a campaign as the API does.
+func View(d *campaign.Detail) CampaignView {
+	c := &d.Campaign
+	if d.Counters.States == nil {
+		d.Counters.States = map[contact.State]int{}
+	}
+	v := CampaignView{
+		ID: c.ID, Status: c.State, Settings: viewSettings(&c.Settings), Version: c.Version, Run: c.Run,
+		EverRun: c.EverRun, Prepared: c.Prepared, Notice: viewPrepared(c), Draining: d.Draining,
+		CompletionReason: c.CompletionReason, FailureReason: c.FailureReason, External: c.External,
+		CreatedAt: c.CreatedAt, CreatedBy: c.CreatedBy, StartedAt: c.StartedAt, RestartedAt: c.RestartedAt,
+		RestartedBy: c.RestartedBy, CompletedAt: c.CompletedAt, WindowEndsAt: c.WindowEndsAt,
+		Counters: d.Counters, Passes: d.Counters.Passes, Live: d.Live,
+	}
+	v.Totals = campaign.TotalsOf(c, &d.Counters)
+	if v.Passes == nil {
+		v.Passes = []campaign.Pass{}
+	}
+	if l := d.Live; l != nil {
+		live := *l
+		if live.Ledgers == nil {
+			live.Ledgers = []campaign.LedgerView{}
+		}
+		if live.Indicator == "" {
+			live.Indicator = campaign.IndicatorNone
+		}
+		v.Live = &live
+	}
+	if c.Settings.CallbackDetection {
+		v.Callbacks = &d.Counters.Callbacks
+	}
+	return v
+}
+
+type campaignList struct {
+	Campaigns []CampaignView `json:"campaigns"`
+	Page      int            `json:"page"`
+	PageSize  int            `json:"page_size"`
+	Total     int            `json:"total"`
+}
+
+func (s *API) List(r *wire.Request) error {
+	number, size, filter, err := r.Page(wire.Names(campaign.States))
+	if err != nil {
+		return err
+	}
+	list, total, err := s.Campaigns.List(r.Ctx(), campaign.Page{Number: number, Size: size, Filter: filter})
+	if err != nil {
+		return err
+	}
+	out := campaignList{Campaigns: make([]CampaignView, len(list)), Page: number, PageSize: size, Total: total}
+	for i := range list {
+		out.Campaigns[i] = View(&list[i])
+	}
+	return r.Reply(nethttp.StatusOK, out)
+}
+
+func (s *API) Create(r *wire.Request) error {
+	f, err := r.Body()
+	if err != nil {
+		return err
+	}
+	settings := readSettings(f)
+	f.Done()
+	// One answer names every mistake: those of the JSON and those of the rules.
+	f.Errs.Merge(settings.Validate())
+	if err := f.Errs.Err(); err != nil {
+		return err
+	}
+	d, err := s.Campaigns.Create(r.Ctx(), campaign.Create{Settings: settings, Who: r.Who()})
+	if err != nil {
+		return err
+	}
+	r.HTTP.Response.Header.Set("Location", "/api/v1/campaigns/"+string(d.Campaign.ID))
+	return r.Reply(nethttp.StatusCreated, View(&d))
+}
+
+// detailOf gives the campaign of the path.
+func (s *API) detailOf(r *wire.Request) (campaign.Detail, error) {
+	id, err := r.CampaignOf()
+	if err != nil {
+		return campaign.Detail{}, err
+	}
+	return s.Campaigns.Detail(r.Ctx(), id)
+}
+
+func (s *API) Show(r *wire.Request) error {
+	d, err := s.detailOf(r)
+	if err != nil {
+		return err
+	}
+	return r.Reply(nethttp.StatusOK, View(&d))
+}
+
+// ShowPreflight asks what Start would, without starting.
+func (s *API) ShowPreflight(r *wire.Request) error {
+	id, err := r.CampaignOf()
+	if err != nil {
+		return err
+	}
+	ready, err := s.Campaigns.Preflight(r.Ctx(), id)
+	if err != nil {
+		return err
+	}
+	return r.Reply(nethttp.StatusOK, ready)
+}
+
+// Act carries out one lifecycle command. Spec: "One per start, pause, resume
+// and stop action: the action, the user who did it"; so users only, no keys.
+func (s *API) Act(action campaign.Action) wire.Handler {
+	return func(r *wire.Request) error {
+		id, err := r.CampaignOf()
+		if err != nil {
+			return err
+		}
+		cmd := campaign.Act{Campaign: id, Action: action, Who: r.Who()}
+		if err := actOptions(r, &cmd); err != nil {
+			return err
+		}
+		d, err := s.Campaigns.Act(r.Ctx(), cmd)
+		if err != nil {
+			return err
+		}
+		return r.Reply(nethttp.StatusOK, View(&d))
+	}
+}
+
+// actOptions reads the body of a lifecycle command, which may be empty: an option
+// that is not understood must not be dropped silently.
+func actOptions(r *wire.Request, cmd *campaign.Act) error {
+	if len(r.HTTP.PostBody()) == 0 {
+		return nil
+	}
+	f, err := r.Body()
+	if err != nil {
+		return err
+	}
+	if cmd.Action == campaign.ActionRestart {
+		cmd.Unreached = f.Flag("only_unreached", false)
+	}
+	f.Done()
+	return f.Errs.Err()
+}
+
+func (s *API) Delete(r *wire.Request) error {
+	id, err := r.CampaignOf()
+	if err != nil {
+		return err
+	}
+	if _, err := s.Campaigns.Act(r.Ctx(), campaign.Act{Campaign: id, Action: campaign.ActionDelete,
+		Who: r.Who()}); err != nil {
+		return err
+	}
+	r.Send(nethttp.StatusNoContent, "", nil)
+	return nil
+}
+
+type runList struct {
+	Runs     []campaign.RunRecord `json:"runs"`
+	Page     int                  `json:"page"`
+	PageSize int                  `json:"page_size"`
+	Total    int                  `json:"total"`
+}
+
+// ListRuns is the history of a campaign's runs.
+func (s *API) ListRuns(r *wire.Request) error {
+	id, err := r.CampaignOf()
+	if err != nil {
+		return err
+	}
+	number, size, _, err := r.Page(nil)
+	if err != nil {
+		return err
+	}
+	list, total, err := s.Campaigns.Runs(r.Ctx(), id, campaign.Page{Number: number, Size: size})
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if list[i].Counters.States == nil {
+			list[i].Counters.States = map[contact.State]int{}
+		}
+	}
+	return r.Reply(nethttp.StatusOK, runList{Runs: append([]campaign.RunRecord{}, list...), Page: number, PageSize: size,
+		Total: total})
+}

@@ -1,0 +1,124 @@
+package campaigns
+
+import (
+	"encoding/json"
+	"errors"
+	nethttp "net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/http/form"
+	"dialler/http/wire"
+)
+
+// Edit (SEMANTICS §2): a JSON Merge Patch (RFC 7396) of a campaign's settings.
+// The version that was edited is required, as the member version of the body
+// or as If-Match: an edit of settings that others changed meanwhile is refused
+// with the ones that hold now.
+
+// editedNow is what a refused edit shows of the campaign.
+type editedNow struct {
+	Version  int64        `json:"version"`
+	Settings settingsView `json:"settings"`
+}
+
+func (s *API) Edit(r *wire.Request) error {
+	id, err := r.CampaignOf()
+	if err != nil {
+		return err
+	}
+	f, err := readPatch(r)
+	if err != nil {
+		return err
+	}
+	version := editedVersion(r, f)
+	if err := f.Errs.Err(); err != nil {
+		return err
+	}
+	d, err := s.Campaigns.Detail(r.Ctx(), id)
+	if err != nil {
+		return err
+	}
+	merged, err := mergeSettings(&d.Campaign.Settings, f)
+	if err != nil {
+		return err
+	}
+	settings := readSettings(merged)
+	merged.Done()
+	f.Errs.Merge(settings.Validate())
+	if err := f.Errs.Err(); err != nil {
+		return err
+	}
+	d, err = s.Campaigns.Act(r.Ctx(), campaign.Act{Campaign: id, Action: campaign.ActionEdit, Settings: &settings,
+		Version: version, Who: r.Who()})
+	if err != nil {
+		return conflicting(err)
+	}
+	return r.Reply(nethttp.StatusOK, View(&d))
+}
+
+// conflicting shows the campaign of a version conflict as people read it.
+func conflicting(err error) error {
+	var e *engine.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	c, ok := e.Current.(campaign.Campaign)
+	if !ok {
+		return err
+	}
+	shown := *e
+	shown.Current = editedNow{Version: c.Version, Settings: viewSettings(&c.Settings)}
+	return &shown
+}
+
+// readPatch reads a body that is a merge patch; plain JSON is taken for one too.
+func readPatch(r *wire.Request) (form.Form, error) {
+	const mergePatchType = "application/merge-patch+json"
+	if ct := r.HTTP.Request.Header.ContentType(); strings.EqualFold(string(ct), mergePatchType) {
+		r.HTTP.Request.Header.SetContentType(wire.ContentJSON)
+	}
+	return r.Body()
+}
+
+// editedVersion is that of the settings that were edited; the form keeps the error.
+func editedVersion(r *wire.Request, f form.Form) int64 {
+	inBody := int64(f.Whole("version", 0))
+	f.Value.Members = slices.DeleteFunc(f.Value.Members, func(m form.Member) bool { return m.Name == "version" })
+	given := string(r.HTTP.Request.Header.Peek("If-Match"))
+	if given == "" {
+		switch {
+		case len(f.Errs.List) > 0:
+		case inBody < 1:
+			f.Fail("version", "required", "is required, in the body or as If-Match: the version of the settings that were "+
+				"edited")
+		}
+		return inBody
+	}
+	n, err := strconv.ParseInt(strings.Trim(given, `"`), 10, 64)
+	switch {
+	case err != nil || n < 1:
+		f.Fail("If-Match", "invalid_format", `must be a version, for example "3"`)
+	case inBody != 0 && inBody != n:
+		f.Fail("version", "mismatch", "must be the one in If-Match")
+	}
+	return n
+}
+
+// mergeSettings gives the form of the settings with the patch applied; what is
+// wrong with it goes to the patch's errors.
+func mergeSettings(now *campaign.Settings, patch form.Form) (form.Form, error) {
+	raw, err := json.Marshal(viewSettings(now))
+	if err != nil {
+		return form.Form{}, err
+	}
+	base, e := form.Parse(raw, patch.Errs)
+	if e != nil {
+		return form.Form{}, e
+	}
+	merged := form.MergeValues(base, *patch.Value)
+	return form.Form{Value: &merged, Errs: patch.Errs}, nil
+}

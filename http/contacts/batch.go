@@ -1,0 +1,78 @@
+package contacts
+
+import (
+	"bytes"
+	"errors"
+	nethttp "net/http"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/http/form"
+	"dialler/http/wire"
+)
+
+// batchErrors is how many mistakes of one item are named.
+const batchErrors = 8
+
+// AddBatch takes a list of contacts of which each is judged by itself. Those
+// that can be added are, by the rules of lists and files and all in one
+// transaction with the reply; a mistake in one stops none of the others.
+func (s *API) AddBatch(r *wire.Request) error {
+	id, err := r.CampaignOf()
+	if err != nil {
+		return err
+	}
+	return s.replays.Once(r, "contacts:batch "+string(id), nethttp.StatusOK, func(key engine.Idempotency) (any, error) {
+		f, err := r.Body()
+		if err != nil {
+			return nil, err
+		}
+		items := f.Items("contacts", maxContactsPerRequest)
+		f.Done()
+		if err := f.Errs.Err(); err != nil {
+			return nil, err
+		}
+		cmd := campaign.AddBatch{Idempotency: key, Results: make([]campaign.BatchResult, len(items)),
+			AddContacts: campaign.AddContacts{Campaign: id, Source: "api", Who: r.Who()}}
+		for i := range items {
+			c, problem := s.batchItem(&items[i])
+			if problem != nil {
+				cmd.Results[i] = campaign.BatchResult{Status: campaign.RowInvalid, Problem: problem}
+				continue
+			}
+			cmd.Contacts = append(cmd.Contacts, c)
+		}
+		return s.Campaigns.AddBatch(r.Ctx(), cmd)
+	})
+}
+
+// batchItem reads one item, or says what is wrong with it.
+func (s *API) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProblem) {
+	if v.Kind != form.Object {
+		return campaign.NewContact{}, &campaign.RowProblem{Code: "validation_failed", Detail: "An item must be " +
+			form.Object.String() + ", not " + v.Kind.String() + "."}
+	}
+	var errs form.Errors
+	f := form.Form{Value: v, Errs: &errs}
+	to := f.Callee("mobile")
+	c := campaign.NewContact{Number: to.Number, Variables: f.Variables("metadata", true)}
+	f.Done()
+	var e *engine.Error
+	switch {
+	case len(errs.List) > 0:
+		return c, &campaign.RowProblem{Code: "validation_failed", Detail: "The item failed validation; see errors.",
+			Errors: errs.List[:min(len(errs.List), batchErrors)]}
+	case errors.As(s.Destinations.Destination(to), &e):
+		return c, &campaign.RowProblem{Code: e.Code, Detail: e.Detail}
+	}
+	return c, nil
+}
+
+// BatchSuffix ends the path of the batch route.
+const BatchSuffix = "/contacts:batch"
+
+// IsBatchPath says whether an address is that of the batch route.
+func IsBatchPath(uri []byte) bool {
+	return bytes.HasSuffix(uri, []byte(BatchSuffix)) || bytes.HasSuffix(uri, []byte("/contacts%3Abatch")) ||
+		bytes.HasSuffix(uri, []byte("/contacts%3abatch"))
+}

@@ -1,0 +1,325 @@
+package contacts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	nethttp "net/http"
+	"strconv"
+	"strings"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/http/download"
+	"dialler/http/form"
+	"dialler/http/idempotency"
+	"dialler/http/live"
+	"dialler/http/wire"
+)
+
+// Files of contacts (SEMANTICS §2, Add contacts): the body of the request is
+// the file. What becomes of its rows is decided behind the port.
+
+type importList struct {
+	Imports  []campaign.Import `json:"imports"`
+	Page     int               `json:"page"`
+	PageSize int               `json:"page_size"`
+	Total    int               `json:"total"`
+}
+
+type rejectedList struct {
+	Rows     []campaign.RejectedRow `json:"rows"`
+	Page     int                    `json:"page"`
+	PageSize int                    `json:"page_size"`
+	Total    int                    `json:"total"`
+}
+
+// Import reads a file. Whoever sends it, and whether the campaign takes
+// it, is checked before its first byte is looked at.
+func (s *API) Import(r *wire.Request) error {
+	id, err := r.CampaignOf()
+	if err != nil {
+		return err
+	}
+	cmd := campaign.ImportContacts{Campaign: id, Who: r.Who(), Wait: true}
+	if err := importQuery(r, &cmd); err != nil {
+		return err
+	}
+	if err := r.WantCSV(); err != nil {
+		return err
+	}
+	if done, err := s.importedBefore(r, &cmd); done || err != nil {
+		return err
+	}
+	file, err := r.Upload(s.bodyCap)
+	if err != nil {
+		return err
+	}
+	imp, err := s.Imports.Import(s.Closing, cmd, file)
+	if err != nil {
+		return err
+	}
+	return replyImport(r, &imp, cmd.Wait)
+}
+
+func replyImport(r *wire.Request, imp *campaign.Import, waited bool) error {
+	r.HTTP.Response.Header.Set("Location", "/api/v1/campaigns/"+string(imp.Campaign)+"/imports/"+string(imp.ID))
+	if !waited {
+		return r.Reply(nethttp.StatusAccepted, imp)
+	}
+	return r.Reply(nethttp.StatusCreated, imp)
+}
+
+// importedBefore answers a request whose Idempotency-Key has brought a file in
+// before, without a look at its body. The import itself is what is kept of the
+// key: one that failed makes room for the next try, which begins anew.
+func (s *API) importedBefore(r *wire.Request, cmd *campaign.ImportContacts) (done bool, err error) {
+	token, present, err := idempotency.Key(r.HTTP.Request.Header.PeekAll("Idempotency-Key"))
+	if err != nil || !present {
+		return false, err
+	}
+	// Of a file as long as this one nothing is kept: what the key stands for are
+	// the parameters.
+	params, err := json.Marshal(struct {
+		Filename string
+		DryRun   bool
+		Mapping  map[string]string
+	}{cmd.Filename, cmd.DryRun, cmd.Mapping})
+	if err != nil {
+		return false, err
+	}
+	sum := sha256.Sum256(params)
+	cmd.Idempotency = engine.Idempotency{Key: r.Sender(), Route: "imports", Token: token,
+		BodyHash: hex.EncodeToString(sum[:])}
+	imp, ok, err := s.Imports.ImportByRequest(r.Ctx(), cmd.Campaign, cmd.Idempotency)
+	switch {
+	case err != nil || !ok:
+		return false, err
+	case imp.Idempotency.BodyHash != cmd.Idempotency.BodyHash:
+		return false, errImportMismatch
+	case imp.State == campaign.ImportStaging, imp.Open() && cmd.Wait:
+		return false, journal.ErrImportRequest
+	}
+	s.replays.MarkReplay(r)
+	return true, replyImport(r, &imp, cmd.Wait)
+}
+
+var errImportMismatch = engine.Invalid("idempotency_mismatch",
+	"This Idempotency-Key was used with other parameters; use a new key for a new file.")
+
+var errImportFinished = engine.Conflict("import_finished",
+	"The import has come to its end; nothing of it can be cancelled.")
+
+// CancelImport ends an import before its rows are contacts.
+func (s *API) CancelImport(r *wire.Request) error {
+	imp, err := s.importOf(r)
+	if err != nil {
+		return err
+	}
+	if imp.Open() {
+		if imp, err = s.Imports.CancelImport(r.Ctx(), imp.ID); err != nil {
+			return err
+		}
+	}
+	if imp.State != campaign.ImportFailed {
+		return errImportFinished
+	}
+	return r.Reply(nethttp.StatusOK, imp)
+}
+
+// filenameCap bounds the name of a file, in bytes.
+const filenameCap = 255
+
+func importQuery(r *wire.Request, cmd *campaign.ImportContacts) error {
+	var errs form.Errors
+	for k, v := range r.HTTP.QueryArgs().All() {
+		switch key, val := string(k), string(v); key {
+		case "filename":
+			if !form.Printable(val) {
+				errs.Add("filename", "invalid_format", "must be printable text in UTF-8")
+				continue
+			}
+			val = val[strings.LastIndexAny(val, `/\`)+1:] // some send the whole path
+			if len(val) > filenameCap {
+				errs.Add("filename", "too_long", "must have at most 255 bytes")
+				continue
+			}
+			cmd.Filename = val
+		case "wait":
+			if val != "true" && val != "false" {
+				errs.Add("wait", "unknown_value", "must be true or false")
+				continue
+			}
+			cmd.Wait = val == "true"
+		case "dry_run":
+			if val != "true" && val != "false" {
+				errs.Add("dry_run", "unknown_value", "must be true or false")
+				continue
+			}
+			cmd.DryRun = val == "true"
+		case "mapping":
+			cmd.Mapping = columnMapping(val, &errs)
+		default:
+			errs.UnknownParameter(key)
+		}
+	}
+	return errs.Err()
+}
+
+const (
+	// mappedCap bounds the columns that a mapping names, mappedNameCap the names
+	// that files have for them, in bytes.
+	mappedCap     = 128
+	mappedNameCap = 256
+)
+
+// columnMapping reads a JSON object of the file's columns and what they become.
+func columnMapping(val string, errs *form.Errors) map[string]string {
+	var broken form.Errors
+	v, err := form.Parse([]byte(val), &broken)
+	if err != nil || broken.Err() != nil || v.Kind != form.Object || len(v.Members) > mappedCap {
+		errs.Add("mapping", "invalid_format", "must be a JSON object of at most "+
+			""+strconv.Itoa(mappedCap)+` columns, such as {"Mobile":"phone_number","Notes":""}`)
+		return nil
+	}
+	out := make(map[string]string, len(v.Members))
+	for i := range v.Members {
+		m := &v.Members[i]
+		from, to := strings.TrimSpace(m.Name), strings.TrimSpace(m.Value.Text)
+		switch {
+		case m.Value.Kind != form.String:
+			errs.Add("mapping", "wrong_type", "must have texts as values")
+		case from == "" || len(from) > mappedNameCap || len(to) > contact.VariableNameCap || !form.Printable(from) ||
+			!form.Printable(to):
+			errs.Add("mapping", "invalid_format", "must have printable names, of at most "+strconv.Itoa(mappedNameCap)+" "+
+				"bytes in the file and "+strconv.Itoa(contact.VariableNameCap)+" as variables")
+		case out[from] != "":
+			errs.Add("mapping", "invalid_format", "must name a column once")
+		default:
+			out[from] = to
+		}
+	}
+	return out
+}
+
+func (s *API) ListImports(r *wire.Request) error {
+	id, err := r.CampaignOf()
+	if err != nil {
+		return err
+	}
+	number, size, _, err := r.Page(nil)
+	if err != nil {
+		return err
+	}
+	list, total, err := s.Imports.Imports(r.Ctx(), id, campaign.Page{Number: number, Size: size})
+	if err != nil {
+		return err
+	}
+	if total == 0 {
+		if _, err := s.Campaigns.Detail(r.Ctx(), id); err != nil {
+			return err
+		}
+	}
+	return r.Reply(nethttp.StatusOK, importList{Imports: append([]campaign.Import{}, list...), Page: number,
+		PageSize: size, Total: total})
+}
+
+var errNoImport = engine.NotFound("import_not_found", "This campaign has no such import.")
+
+// importOf reads the import of the path.
+func (s *API) importOf(r *wire.Request) (campaign.Import, error) {
+	id, err := r.CampaignOf()
+	if err != nil {
+		return campaign.Import{}, err
+	}
+	name := r.Param("import_id")
+	if !form.ValidIdentifier(name) {
+		return campaign.Import{}, errNoImport
+	}
+	imp, err := s.Imports.ImportByID(r.Ctx(), engine.ImportID(name))
+	if err == nil && imp.Campaign != id {
+		err = errNoImport
+	}
+	return imp, err
+}
+
+func (s *API) ShowImport(r *wire.Request) error {
+	imp, err := s.importOf(r)
+	if err != nil {
+		return err
+	}
+	return r.Reply(nethttp.StatusOK, imp)
+}
+
+func (s *API) ListRejected(r *wire.Request) error {
+	imp, err := s.importOf(r)
+	if err != nil {
+		return err
+	}
+	number, size, _, err := r.Page(nil)
+	if err != nil {
+		return err
+	}
+	list, total, err := s.Imports.RejectedRows(r.Ctx(), imp.ID, campaign.Page{Number: number, Size: size})
+	if err != nil {
+		return err
+	}
+	return r.Reply(nethttp.StatusOK, rejectedList{Rows: append([]campaign.RejectedRow{}, list...), Page: number,
+		PageSize: size, Total: total})
+}
+
+// SendRejected answers with the rows of an import that did not become contacts.
+func (s *API) SendRejected(r *wire.Request) error {
+	imp, err := s.importOf(r)
+	if err != nil {
+		return err
+	}
+	if err := r.NoQuery(); err != nil {
+		return err
+	}
+	page := campaign.Page{Number: 0, Size: rejectedPart}
+	return download.SendSheet(s.files, r, &download.Sheet{Campaign: imp.Campaign, Columns: rejectedColumns},
+		"rejected-"+string(imp.ID)+".csv", rejectedPart,
+		func(ctx context.Context) ([]campaign.RejectedRow, error) {
+			page.Number++
+			list, _, err := s.Imports.RejectedRows(ctx, imp.ID, page)
+			return list, err
+		}, func(row *campaign.RejectedRow) []string {
+			return []string{strconv.Itoa(row.Line), givenNumber(row.Number), row.Reason, engine.SpreadsheetText(row.Message)}
+		})
+}
+
+// rejectedPart is how many rejected rows are read at a time.
+const rejectedPart = 1000
+
+// rejectedColumns are those of the file of rejected rows.
+var rejectedColumns = []string{"line", "phone_number", "reason", "message"}
+
+// givenNumber is a number as a file had it: free text unless it is one.
+func givenNumber(s string) string {
+	if digits, plus := strings.CutPrefix(s, "+"); plus && digits != "" && strings.Trim(digits, "0123456789") == "" {
+		return s
+	}
+	return engine.SpreadsheetText(s)
+}
+
+// WatchImport streams how an import comes on. Imports are few and short: each
+// stream looks for itself.
+func (s *API) WatchImport(r *wire.Request) error {
+	imp, err := s.importOf(r)
+	if err != nil {
+		return err
+	}
+	if err := r.NoQuery(); err != nil {
+		return err
+	}
+	id := imp.ID
+	return s.feeds.Follow(r, live.Followed{Event: "import", Now: &imp, Over: !imp.Open(),
+		Look: func(ctx context.Context) (any, bool, error) {
+			imp, err := s.Imports.ImportByID(ctx, id)
+			return &imp, !imp.Open(), err
+		}})
+}

@@ -1,0 +1,43 @@
+package contacts
+
+import (
+	nethttp "net/http"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/http/form"
+	"dialler/http/wire"
+)
+
+// Trigger adds one contact to a campaign and dials or queues it (spec:
+// Trigger; SEMANTICS §11).
+func (s *API) Trigger(r *wire.Request) error {
+	return s.replays.OnceWritten(r, "trigger", nethttp.StatusOK, func(id engine.Idempotency) (any, error) {
+		f, err := r.Body()
+		if err != nil {
+			return nil, err
+		}
+		to := f.Callee("mobile")
+		cmd := campaign.Trigger{
+			Campaign:    engine.CampaignID(f.Text("campaign_id", form.Required, 64)),
+			Number:      to.Number,
+			Variables:   f.Variables("metadata", true),
+			Who:         r.Who(),
+			Idempotency: id,
+			Deadline:    r.Deadline(),
+		}
+		f.Done()
+		// 403 comes before 422: whoever may not use the campaign does not
+		// learn what else is wrong.
+		if cmd.Campaign != "" && !r.MayUse(cmd.Campaign) {
+			return nil, wire.ErrCampaignForbidden
+		}
+		if err := f.Errs.Err(); err != nil {
+			return nil, err
+		}
+		if err := wire.MayCall(s.Destinations, "mobile", to); err != nil {
+			return nil, err
+		}
+		return s.Campaigns.Trigger(r.Ctx(), cmd)
+	})
+}

@@ -1,0 +1,5 @@
+// Package idempotency makes a repeated request harmless: the answer to a request with
+// an Idempotency-Key is kept, and the same request gets it again.
+//
+// It must not know: what a request does.
+package idempotency

@@ -1,0 +1,91 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"time"
+
+	"dialler/engine"
+	"dialler/http/wire"
+)
+
+// Followed is something small and short that one client follows: its stream looks
+// for itself.
+type Followed struct {
+	Event string // that shows how it stands
+	Now   any    // as it stands
+	Over  bool   // nothing more comes
+	// Look asks how it stands. NotFound ends the stream.
+	Look func(ctx context.Context) (now any, over bool, err error)
+}
+
+// Follow streams how something comes on: it as it stands, again whenever that
+// changes, and an end once it has come to its own.
+func (f *Feeds) Follow(r *wire.Request, what Followed) error {
+	st := stream{feeds: f, who: r.Subject(), allowed: f.gate.StillAllowed(r)}
+	if err := f.hold(st.who); err != nil {
+		return err
+	}
+	st.begin(r, func(ctx context.Context, conn net.Conn) { what.run(ctx, conn, &st) })
+	return nil
+}
+
+func (w *Followed) run(ctx context.Context, conn net.Conn, st *stream) {
+	f := st.feeds
+	ctx, stopReading := st.whileRead(ctx, conn)
+	defer stopReading()
+	if st.write(ctx, conn, st.head, []byte(streamRetry)) != nil {
+		return
+	}
+	var shown []byte
+	quiet, failed := time.Duration(0), 0
+	for {
+		now, err := json.Marshal(w.Now)
+		if err != nil {
+			return
+		}
+		if !bytes.Equal(now, shown) {
+			if st.write(ctx, conn, []byte("event: "+w.Event+"\ndata: "), now, []byte("\n\n")) != nil {
+				return
+			}
+			shown, quiet = now, 0
+		}
+		if w.Over {
+			_ = st.write(ctx, conn, []byte("event: end\ndata: {}\n\n"))
+			return
+		}
+		tick, stop := f.After(f.Interval)
+		select {
+		case <-ctx.Done():
+			stop()
+			return
+		case <-tick:
+		}
+		if quiet += f.Interval; quiet >= f.Heartbeat {
+			if st.revoked(ctx) || st.write(ctx, conn, []byte(streamBeat)) != nil {
+				return
+			}
+			quiet = 0
+		}
+		if failed = w.lookAgain(ctx, failed); failed >= looksFailed {
+			return
+		}
+	}
+}
+
+// lookAgain asks how it stands, and counts how often that failed in a row.
+func (w *Followed) lookAgain(ctx context.Context, failed int) int {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	now, over, err := w.Look(ctx)
+	switch {
+	case err == nil:
+		w.Now, w.Over = now, over
+		return 0
+	case wire.AsError(err).Kind == engine.KindNotFound:
+		return looksFailed
+	}
+	return failed + 1
+}

@@ -1,0 +1,198 @@
+package telephony
+
+import (
+	nethttp "net/http"
+	"strconv"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+	"dialler/http/form"
+	"dialler/http/wire"
+)
+
+// Bots: configured voice bots. The token that signs upgrade requests is
+// write-only.
+
+// API serves what calls are made with: bots, trunks, numbers.
+type API struct {
+	*wire.Host
+	Ports
+}
+
+// Ports are what it needs of the rest of the dialler.
+type Ports struct {
+	Bots         Bots
+	Trunks       Trunks
+	Numbers      Numbers
+	Calls        Calls
+	Destinations wire.Destinations
+}
+
+// New makes the resource of what it needs.
+func New(h *wire.Host, p Ports) *API { return &API{Host: h, Ports: p} }
+
+type botView struct {
+	ID        engine.BotID `json:"id"`
+	Name      string       `json:"name"`
+	Active    bool         `json:"active"`
+	Seats     int          `json:"seats"`
+	Endpoints []string     `json:"endpoints"`
+	Account   string       `json:"account"`
+	HasToken  bool         `json:"has_auth_token"`
+	Required  []string     `json:"required_variables"`
+	CreatedAt time.Time    `json:"created_at"`
+	Status    *botStatus   `json:"status,omitempty"`
+}
+
+// botStatus is how a bot stands at this moment.
+type botStatus struct {
+	Health    string           `json:"health"`
+	SeatsHeld int              `json:"seats_held"`
+	Endpoints []endpointStatus `json:"endpoints"`
+}
+
+type endpointStatus struct {
+	Endpoint     string     `json:"endpoint"`
+	Health       string     `json:"health"`
+	Since        *time.Time `json:"since"`
+	Reason       string     `json:"reason,omitempty"`
+	AskedAgainAt *time.Time `json:"asked_again_at"`
+}
+
+func viewBotStatus(s BotStatus) *botStatus {
+	v := &botStatus{Health: string(s.Health), SeatsHeld: s.Held, Endpoints: make([]endpointStatus, len(s.Endpoints))}
+	for i, e := range s.Endpoints {
+		v.Endpoints[i] = endpointStatus{Endpoint: e.Endpoint, Health: string(e.Health), Reason: e.Reason,
+			AskedAgainAt: e.AskedAgainAt}
+		if !e.Since.IsZero() {
+			v.Endpoints[i].Since = &e.Since
+		}
+	}
+	return v
+}
+
+func viewBot(b *engine.Bot) botView {
+	v := botView{
+		ID: b.ID, Name: b.Name, Active: b.Active, Seats: b.Seats, Endpoints: b.Endpoints, Account: b.Account,
+		HasToken: b.AuthToken != "", Required: b.Variables, CreatedAt: b.CreatedAt,
+	}
+	if v.Endpoints == nil {
+		v.Endpoints = []string{}
+	}
+	if v.Required == nil {
+		v.Required = []string{}
+	}
+	return v
+}
+
+type botList struct {
+	Bots  []botView `json:"bots"`
+	Total int       `json:"total"`
+}
+
+func (s *API) ListBots(r *wire.Request) error {
+	bots, err := s.Bots.Bots(r.Ctx())
+	if err != nil {
+		return err
+	}
+	statuses, err := s.Bots.BotStatuses(r.Ctx())
+	if err != nil {
+		return err
+	}
+	out := botList{Bots: make([]botView, len(bots)), Total: len(bots)}
+	for i := range bots {
+		out.Bots[i] = viewBot(&bots[i])
+		if status, ok := statuses[bots[i].ID]; ok {
+			if !bots[i].Active {
+				status.Health = "off"
+			}
+			out.Bots[i].Status = viewBotStatus(status)
+		}
+	}
+	return r.Reply(nethttp.StatusOK, out)
+}
+
+func (s *API) PutBot(r *wire.Request) error {
+	f, err := r.Body()
+	if err != nil {
+		return err
+	}
+	bot := engine.Bot{
+		ID:        engine.BotID(wire.PathID(f, r, "bot_id")),
+		Name:      f.Text("name", form.Required, 100),
+		Active:    f.Flag("active", true),
+		Seats:     f.Within("seats", 1, 1, 100_000),
+		Endpoints: f.Words("endpoints", engine.EndpointsCap),
+		AuthToken: f.Text("auth_token", form.Optional, 255),
+		Account:   f.Text("account", form.Optional, 34),
+		Variables: f.Words("required_variables", contact.VariableCountCap),
+		CreatedAt: s.Now(),
+	}
+	if wrong := len(f.Errs.List) > 0; !wrong || len(bot.Endpoints) > 0 {
+		for _, e := range engine.CheckEndpoints(bot.Endpoints) {
+			f.Fail(e.Field, e.Code, e.Message)
+		}
+	}
+	for i, v := range bot.Variables {
+		if v == "" || len(v) > contact.VariableNameCap {
+			f.Fail("required_variables["+strconv.Itoa(i)+"]", "invalid_format", "must be a name of 1 to 64 bytes")
+		}
+	}
+	// INTERFACES §1: ids are AC + 32 hex.
+	if bot.Account != "" && !validAccount(bot.Account) {
+		f.Fail("account", "invalid_format", "must be AC and 32 hex digits")
+	}
+	keep := !f.Sent("auth_token")
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
+		return err
+	}
+	stored, created, err := s.Bots.PutBot(r.Ctx(), bot, keep, r.Who())
+	if err != nil {
+		return err
+	}
+	return r.Reply(wire.PutStatus(created), viewBot(&stored))
+}
+
+// DeleteBot needs force=true while campaigns that run or are paused use the bot.
+func (s *API) DeleteBot(r *wire.Request) error {
+	id := r.Param("bot_id")
+	if !form.ValidIdentifier(id) {
+		return errNoBot
+	}
+	force := false
+	var errs form.Errors
+	for k, v := range r.HTTP.QueryArgs().All() {
+		switch {
+		case string(k) != "force":
+			errs.UnknownParameter(string(k))
+		case string(v) != "true" && string(v) != "false":
+			errs.Add("force", "unknown_value", "must be true or false")
+		default:
+			force = string(v) == "true"
+		}
+	}
+	if err := errs.Err(); err != nil {
+		return err
+	}
+	if err := s.Bots.DeleteBot(r.Ctx(), engine.BotID(id), force, r.Who()); err != nil {
+		return err
+	}
+	r.Send(nethttp.StatusNoContent, "", nil)
+	return nil
+}
+
+var errNoBot = engine.NotFound("bot_not_found", "There is no such bot.")
+
+func validAccount(s string) bool {
+	if len(s) != 34 || s[:2] != "AC" {
+		return false
+	}
+	for _, c := range s[2:] {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

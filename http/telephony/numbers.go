@@ -1,0 +1,90 @@
+package telephony
+
+import (
+	nethttp "net/http"
+
+	"dialler/engine"
+	"dialler/engine/numberpool"
+	"dialler/http/form"
+	"dialler/http/wire"
+)
+
+// Numbers: outbound caller IDs and their caps. They are ours, not personal
+// data, but they are still kept out of the log.
+
+type numberList struct {
+	Numbers []numberView `json:"numbers"`
+	Total   int          `json:"total"`
+}
+
+// numberView is a number's caps and how it stands; its state is that of the
+// moment: resting, too.
+type numberView struct {
+	engine.NumberSettings
+	numberpool.Status
+	AnswerRate *float64 `json:"answer_rate"`
+}
+
+func viewNumber(n engine.NumberSettings, s numberpool.Status, known bool) numberView {
+	if known {
+		n.State = string(s.State)
+	}
+	if s.Alarm == "" {
+		s.Alarm = numberpool.AlarmNone
+	}
+	v := numberView{NumberSettings: n, Status: s}
+	if s.Ended > 0 {
+		rate := float64(s.Answered) / float64(s.Ended)
+		v.AnswerRate = &rate
+	}
+	return v
+}
+
+func (s *API) ListNumbers(r *wire.Request) error {
+	numbers, err := s.Numbers.Numbers(r.Ctx())
+	if err != nil {
+		return err
+	}
+	statuses, err := s.Numbers.NumberStatuses(r.Ctx())
+	if err != nil {
+		return err
+	}
+	views := make([]numberView, len(numbers))
+	for i, n := range numbers {
+		status, known := statuses[n.Number]
+		views[i] = viewNumber(n, status, known)
+	}
+	return r.Reply(nethttp.StatusOK, numberList{Numbers: views, Total: len(views)})
+}
+
+func (s *API) PutNumber(r *wire.Request) error {
+	f, err := r.Body()
+	if err != nil {
+		return err
+	}
+	n := f.ParsePhone("number", r.Param("number"))
+	if in := f.Text("number", form.Optional, 32); in != "" && n != "" && in != n.E164() {
+		f.Fail("number", "mismatch", "must be the one in the path")
+	}
+	const most = 1_000_000
+	settings := engine.NumberSettings{
+		Number:        n,
+		ConcurrentCap: f.Within("concurrent_cap", 0, 0, most),
+		HourCap:       f.Within("hour_cap", 0, 0, most),
+		DayCap:        f.Within("day_cap", 0, 0, most),
+		RestSec:       f.Within("rest_s", 0, 0, 86_400),
+		AnswerFloor:   f.Within("answer_floor_pct", 0, 0, 100),
+		// resting is what the dialler makes of an active number after use; it
+		// is not chosen.
+		State: f.OneOf("state", "active", "active", "quarantined", "retired"),
+	}
+	f.Done()
+	if err := f.Errs.Err(); err != nil {
+		return err
+	}
+	created, err := s.Numbers.PutNumber(r.Ctx(), settings, r.Who())
+	if err != nil {
+		return err
+	}
+	return r.Reply(wire.PutStatus(created), settings)
+}

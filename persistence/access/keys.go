@@ -1,0 +1,95 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/persistence/table"
+)
+
+const keyColumns = "id, name, hash, masked, active, expires_at, scopes, campaigns, created_at, created_by, " +
+	"last_used_at, dialouts_per_day"
+
+func scanKey(row pgx.CollectableRow) (k engine.APIKey, err error) {
+	var hash []byte
+	err = row.Scan(&k.ID, &k.Name, &hash, &k.Masked, &k.Active, &k.ExpiresAt, &k.Scopes, &k.Campaigns, &k.CreatedAt,
+		&k.CreatedBy, &k.LastUsedAt, &k.DialoutsPerDay)
+	copy(k.Hash[:], hash)
+	return k, err
+}
+
+// ErrKeyNotFound: no API key has this identifier.
+var ErrKeyNotFound = engine.NotFound("key_not_found", "no API key has this identifier")
+
+// KeyByHash gives the key with that SHA-256; ok is false when there is none.
+func (s *Accounts) KeyByHash(ctx context.Context, hash [32]byte) (key engine.APIKey, ok bool, err error) {
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE hash = $1", hash[:])
+	key, err = pgx.CollectExactlyOneRow(rows, scanKey)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return engine.APIKey{}, false, nil
+	}
+	return key, err == nil, s.db.Wrap("API key not read", err)
+}
+
+// Keys lists every key, newest first.
+func (s *Accounts) Keys(ctx context.Context) ([]engine.APIKey, error) {
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+keyColumns+" FROM api_keys ORDER BY created_at DESC, id")
+	list, err := pgx.CollectRows(rows, scanKey)
+	return list, s.db.Wrap("API keys not read", err)
+}
+
+// CreateKey stores a new key.
+func (s *Accounts) CreateKey(ctx context.Context, k engine.APIKey, who engine.Who) error {
+	return s.db.InTx(ctx, "API key not stored", func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "INSERT INTO api_keys ("+keyColumns+") "+
+			"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+			string(k.ID), k.Name, k.Hash[:], k.Masked, k.Active, k.ExpiresAt, table.List(k.Scopes),
+			table.List(k.Campaigns), table.OrNow(k.CreatedAt),
+			k.CreatedBy, k.LastUsedAt, k.DialoutsPerDay)
+		if err != nil {
+			return err
+		}
+		return s.db.Note(ctx, tx, "key.created", string(k.ID), who)
+	})
+}
+
+// UpdateKey changes a key: change gets it as stored, under a lock, and what it
+// leaves in name, active, expiry, scopes, campaigns and cap is stored.
+// ErrKeyNotFound when there is none.
+func (s *Accounts) UpdateKey(ctx context.Context, id engine.KeyID, change func(*engine.APIKey),
+	who engine.Who) (k engine.APIKey, err error) {
+	err = s.db.InTx(ctx, "API key not changed", func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE id = $1 FOR UPDATE", string(id))
+		if k, err = pgx.CollectExactlyOneRow(rows, scanKey); err != nil {
+			if errors.Is(err, pgx.ErrNoRows) {
+				return ErrKeyNotFound
+			}
+			return err
+		}
+		change(&k)
+		_, err := tx.Exec(ctx, "UPDATE api_keys SET name = $2, active = $3, expires_at = $4, scopes = $5, campaigns "+
+			"= $6, dialouts_per_day = $7 WHERE id = $1",
+			string(id), k.Name, k.Active, k.ExpiresAt, table.List(k.Scopes), table.List(k.Campaigns), k.DialoutsPerDay)
+		if err != nil {
+			return err
+		}
+		return s.db.Note(ctx, tx, "key.changed", string(id), who)
+	})
+	return k, err
+}
+
+// KeysUsed notes when keys were last used.
+func (s *Accounts) KeysUsed(ctx context.Context, used map[engine.KeyID]time.Time) error {
+	ids, times := make([]string, 0, len(used)), make([]time.Time, 0, len(used))
+	for id, at := range used {
+		ids, times = append(ids, string(id)), append(times, at)
+	}
+	_, err := s.db.Read.Exec(ctx, `UPDATE api_keys k SET last_used_at = u.at FROM unnest($1::text[], $2::timestamptz[])
+		AS u(id, at)
+		WHERE k.id = u.id AND (k.last_used_at IS NULL OR k.last_used_at < u.at)`, ids, times)
+	return s.db.Wrap("use of API keys not noted", err)
+}

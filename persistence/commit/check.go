@@ -1,0 +1,392 @@
+package commit
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+	"dialler/persistence/column"
+	"dialler/persistence/table"
+)
+
+// check begins the transaction and asks the database everything on which it
+// may refuse a write. more says that it refused one: then the transaction must
+// begin again without it.
+func (t *commit) check() (more bool, err error) {
+	t.queue("begin", nil, nothing)
+	c := checks{t: t}
+	c.epochs()
+	c.suppressions()
+	c.replies()
+	c.known()
+	c.holds()
+	c.caps()
+	c.keyCaps()
+	t.variables()
+	if err := t.send(); err != nil {
+		return false, err
+	}
+	return c.refused, nil
+}
+
+type checks struct {
+	t       *commit
+	refused bool
+}
+
+func (c *checks) refuse(i int, err error) {
+	if c.t.refused[i] == nil {
+		c.t.refused[i] = err
+		c.refused = true
+	}
+}
+
+// each calls f with every write that is not refused.
+func (c *checks) each(f func(i int, w *journal.Write)) {
+	for _, i := range c.t.g.rows.order {
+		f(i, &c.t.writes[i])
+	}
+}
+
+func (t *commit) texts(n int) *column.Array {
+	a := &t.g.arrays[n]
+	a.Reset(pgtype.TextOID)
+	return a
+}
+
+func (t *commit) arrayOf(n int, oid uint32) *column.Array {
+	a := &t.g.arrays[n]
+	a.Reset(oid)
+	return a
+}
+
+func (c *checks) epochs() {
+	asked := map[engine.CampaignID]int64{}
+	ids := c.t.texts(0)
+	c.each(func(_ int, w *journal.Write) {
+		if w.Campaign == "" {
+			return
+		}
+		if _, seen := asked[w.Campaign]; !seen {
+			asked[w.Campaign] = -1 // no such campaign
+			ids.Text(string(w.Campaign))
+		}
+	})
+	if len(asked) == 0 {
+		return
+	}
+	c.t.queue("epochs", [][]byte{ids.Param()}, func(rows [][][]byte) error {
+		for _, r := range rows {
+			epoch := binary.BigEndian.Uint64(r[1])
+			asked[engine.CampaignID(r[0])] = int64(epoch) //nolint:gosec // two's complement is the wire form
+		}
+		c.each(func(i int, w *journal.Write) {
+			if w.Campaign != "" && asked[w.Campaign] != w.Epoch {
+				c.refuse(i, c.t.staleEpoch(w.Campaign, asked[w.Campaign]))
+			}
+		})
+		return nil
+	})
+}
+
+func (c *checks) suppressions() {
+	numbers := c.t.texts(0)
+	c.each(func(i int, w *journal.Write) {
+		if w.Intent != nil && w.Intent.Refused != nil {
+			c.refuse(i, w.Intent.Refused)
+		}
+		if n := unsuppressed(w); n != "" {
+			numbers.Text(string(n))
+			numbers.Text(c.t.hashed(n))
+		}
+	})
+	if numbers.Empty() {
+		return
+	}
+	c.t.queue("suppressed", [][]byte{numbers.Param()}, func(rows [][][]byte) error {
+		if len(rows) == 0 {
+			return nil
+		}
+		found := map[string]struct{}{}
+		for _, r := range rows {
+			found[string(r[0])] = struct{}{}
+		}
+		c.each(func(i int, w *journal.Write) {
+			n := unsuppressed(w)
+			if n == "" {
+				return
+			}
+			_, plain := found[string(n)]
+			if !plain {
+				_, plain = found[c.t.hashed(n)]
+			}
+			if plain {
+				c.refuse(i, journal.ErrSuppressed)
+			}
+		})
+		return nil
+	})
+}
+
+// unsuppressed is the number that must not be on the list, "" when there is none.
+func unsuppressed(w *journal.Write) engine.PhoneNumber {
+	switch {
+	case w.Intent != nil:
+		return w.Intent.Number
+	case w.Fresh:
+		return w.Contacts[0].Number
+	}
+	return ""
+}
+
+// known asks for the numbers of new contacts. Of two in one group the first is new.
+func (c *checks) known() {
+	var first map[table.NumberOf]engine.ContactID
+	var asked map[engine.ContactID]int
+	campaigns, numbers, ids := c.t.texts(0), c.t.texts(1), c.t.arrayOf(2, pgtype.UUIDOID)
+	c.each(func(i int, w *journal.Write) {
+		if !w.Fresh {
+			return
+		}
+		if first == nil {
+			first, asked = map[table.NumberOf]engine.ContactID{}, map[engine.ContactID]int{}
+		}
+		n := &w.Contacts[0]
+		k := table.NumberOf{Campaign: n.Campaign, Number: n.Number}
+		if id, seen := first[k]; seen {
+			if id != n.ID {
+				c.refuse(i, journal.ErrContactExists)
+			}
+			return
+		}
+		first[k], asked[n.ID] = n.ID, i
+		campaigns.Text(string(n.Campaign))
+		numbers.Text(string(n.Number))
+		ids.ID(string(n.ID))
+	})
+	if first == nil {
+		return
+	}
+	c.t.queue("known", [][]byte{campaigns.Param(), numbers.Param(), ids.Param()}, func(rows [][][]byte) error {
+		for _, r := range rows {
+			if i, ok := asked[engine.ContactID(column.IDOf(r[0]))]; ok {
+				c.refuse(i, journal.ErrContactExists)
+			}
+		}
+		return nil
+	})
+}
+
+// replies stores the answers to requests with an Idempotency-Key. Of two in
+// one group the first wins.
+func (c *checks) replies() {
+	var first map[replyKey]int
+	a := &c.t.g.arrays
+	c.each(func(i int, w *journal.Write) {
+		if w.Reply == nil {
+			return
+		}
+		if first == nil {
+			first = map[replyKey]int{}
+			for n := range 4 {
+				a[n].Reset(pgtype.TextOID)
+			}
+			a[4].Reset(pgtype.Int4OID)
+			a[5].Reset(pgtype.ByteaOID)
+			c.t.g.instants.Reset(pgtype.TimestamptzOID)
+		}
+		r := w.Reply
+		if _, seen := first[keyOf(r)]; seen {
+			c.refuse(i, journal.ErrReplyExists)
+			return
+		}
+		first[keyOf(r)] = i
+		a[0].Text(string(r.Key))
+		a[1].Text(r.Route)
+		a[2].Text(r.Token)
+		a[3].Text(r.BodyHash)
+		a[4].Int4(int64(r.Status))
+		a[5].Bytea(r.Body)
+		c.t.g.instants.Instant(r.At)
+	})
+	if first == nil {
+		return
+	}
+	params := [][]byte{a[0].Param(), a[1].Param(), a[2].Param(), a[3].Param(), a[4].Param(), a[5].Param(),
+		c.t.g.instants.Param()}
+	c.t.queue("replies", params, func(rows [][][]byte) error {
+		for _, r := range rows {
+			delete(first, replyKey{string(r[0]), string(r[1]), string(r[2])})
+		}
+		for _, i := range first {
+			c.refuse(i, journal.ErrReplyExists)
+		}
+		return nil
+	})
+}
+
+// holds takes the number of every intent. Of two intents for one number in one
+// group the first wins: the second is refused even when the first is released
+// in the same group, and comes again.
+func (c *checks) holds() {
+	var first map[engine.PhoneNumber]int
+	numbers, attempts, left := c.t.texts(0), c.t.arrayOf(1, pgtype.UUIDOID), c.t.arrayOf(2, pgtype.Int8OID)
+	c.each(func(i int, w *journal.Write) {
+		if w.Intent == nil {
+			return
+		}
+		if first == nil {
+			first = map[engine.PhoneNumber]int{}
+		}
+		if at, seen := first[w.Intent.Number]; seen {
+			if c.t.writes[at].Intent.Attempt != w.Intent.Attempt {
+				c.refuse(i, journal.ErrNumberHeld)
+			}
+			return
+		}
+		first[w.Intent.Number] = i
+		numbers.Text(string(w.Intent.Number))
+		attempts.ID(string(w.Intent.Attempt))
+		left.Int8(w.Intent.Bound.Sub(c.t.now).Microseconds())
+	})
+	if first == nil {
+		return
+	}
+	c.t.queue("holds", [][]byte{numbers.Param(), attempts.Param(), left.Param()}, func(rows [][][]byte) error {
+		held := make(map[engine.AttemptID]struct{}, len(rows))
+		for _, r := range rows {
+			held[engine.AttemptID(column.IDOf(r[0]))] = struct{}{}
+		}
+		for _, i := range first {
+			if _, ok := held[c.t.writes[i].Intent.Attempt]; !ok {
+				c.refuse(i, journal.ErrNumberHeld)
+			}
+		}
+		return nil
+	})
+}
+
+// caps asks which numbers were called as often as is allowed. It comes behind
+// holds: of two attempts to one number the later begins when the other's hold is
+// over, and finds it counted.
+func (c *checks) caps() {
+	a := &c.t.g.arrays
+	since := &c.t.g.instants
+	asked := map[engine.AttemptID]int{}
+	c.each(func(i int, w *journal.Write) {
+		if w.Intent == nil || w.Intent.Cap == nil {
+			return
+		}
+		if len(asked) == 0 {
+			a[0].Reset(pgtype.TextOID)
+			a[1].Reset(pgtype.UUIDOID)
+			a[2].Reset(pgtype.Int4OID)
+			since.Reset(pgtype.TimestamptzOID)
+		}
+		n := w.Intent
+		asked[n.Attempt] = i
+		a[0].Text(string(n.Number))
+		a[1].ID(string(n.Attempt))
+		a[2].Int4(int64(n.Cap.Attempts))
+		since.Instant(n.Cap.Now.Add(-n.Cap.Period))
+	})
+	if len(asked) == 0 {
+		return
+	}
+	c.t.queue("capped", [][]byte{a[0].Param(), a[1].Param(), a[2].Param(), since.Param()}, func(rows [][][]byte) error {
+		for _, r := range rows {
+			i, ok := asked[engine.AttemptID(column.IDOf(r[0]))]
+			if !ok {
+				continue
+			}
+			c.refuse(i, c.t.writes[i].Intent.Cap.Refusal(column.InstantOf(r[1])))
+		}
+		return nil
+	})
+}
+
+// keyCaps asks which API keys have placed as many dialouts as they may. Of those
+// in the group the first come first.
+func (c *checks) keyCaps() {
+	a := &c.t.g.arrays
+	since := &c.t.g.instants
+	asked := map[engine.KeyID][]int{}
+	c.each(func(i int, w *journal.Write) {
+		if w.Intent == nil || w.Intent.KeyCap == nil {
+			return
+		}
+		if len(asked) == 0 {
+			a[0].Reset(pgtype.TextOID)
+			a[1].Reset(pgtype.Int4OID)
+			a[2].Reset(pgtype.UUIDOID)
+			since.Reset(pgtype.TimestamptzOID)
+		}
+		n := w.Intent.KeyCap
+		if asked[n.Key] == nil {
+			a[0].Text(string(n.Key))
+			a[1].Int4(int64(n.Calls))
+			since.Instant(n.Now.Add(-journal.KeyCapPeriod))
+		}
+		a[2].ID(string(w.Intent.Attempt))
+		asked[n.Key] = append(asked[n.Key], i)
+	})
+	if len(asked) == 0 {
+		return
+	}
+	c.t.queue("keylock", [][]byte{a[0].Param()}, nothing)
+	c.t.queue("keycalls", [][]byte{a[0].Param(), a[1].Param(), since.Param(), a[2].Param()},
+		func(rows [][][]byte) error {
+			placed, oldest := map[engine.KeyID]int64{}, map[engine.KeyID]time.Time{}
+			for _, r := range rows {
+				k := engine.KeyID(r[0])
+				placed[k], oldest[k] = int64(binary.BigEndian.Uint64(r[1])),
+					column.InstantOf(r[2]) //nolint:gosec // a count
+			}
+			for k, list := range asked {
+				for _, i := range list {
+					n := c.t.writes[i].Intent.KeyCap
+					if c.t.refused[i] != nil {
+						continue
+					}
+					if placed[k] < int64(n.Calls) {
+						placed[k]++
+						continue
+					}
+					nth, ok := oldest[k]
+					if !ok {
+						nth = n.Now // all of them are of this moment
+					}
+					c.refuse(i, n.Refusal(nth))
+				}
+			}
+			return nil
+		})
+}
+
+// variables asks which contacts' variables are not stored as they are now:
+// they hardly ever change, and are sent only then.
+func (t *commit) variables() {
+	t.stale = nil
+	ids, hashes := t.arrayOf(0, pgtype.UUIDOID), t.arrayOf(1, pgtype.Int8OID)
+	for _, c := range t.g.rows.contacts {
+		if len(c.Variables) > 0 {
+			ids.ID(string(c.ID))
+			hashes.Int8(table.VariablesHash(c.Variables))
+		}
+	}
+	if ids.Empty() {
+		return
+	}
+	t.queue("stalevars", [][]byte{ids.Param(), hashes.Param()}, func(rows [][][]byte) error {
+		for _, r := range rows {
+			if t.stale == nil {
+				t.stale = map[engine.ContactID]struct{}{}
+			}
+			t.stale[engine.ContactID(column.IDOf(r[0]))] = struct{}{}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,187 @@
+package commit
+
+import (
+	"cmp"
+	"slices"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/persistence/column"
+	"dialler/persistence/table"
+)
+
+// group is the working space of one group commit, used again and again.
+type group struct {
+	contacts  column.Batch[table.ContactRow]
+	attempts  column.Batch[table.AttemptRow]
+	legs      column.Batch[table.LegRow]
+	events    column.Batch[table.EventRow]
+	campaigns column.Batch[table.CampaignRow]
+	rows      gathered
+	arrays    [10]column.Array // parameters of the smaller statements
+	instants  column.Array
+	text      []byte // of an event, to be hashed
+	links     []link
+	sent      []sentLeg
+	shapes    *table.Layouts
+}
+
+// gathered are the rows of the writes that are still accepted, each once: of
+// two states of one row the last in the order of the group is written.
+type gathered struct {
+	order        []int // which writes
+	contacts     []*contact.Contact
+	attempts     []*attempt.Attempt
+	campaigns    []*campaign.Campaign
+	events       []*journal.Event
+	released     []journal.HoldRelease // at once
+	lost         []journal.HoldRelease // at a time
+	exclusions   []*journal.Exclusion
+	suppressions []*journal.Suppression
+	bulks        []bulkOf
+	retunes      []retuneOf
+
+	contactAt  map[engine.ContactID]int
+	attemptAt  map[engine.AttemptID]int
+	campaignAt map[engine.CampaignID]int
+}
+
+type bulkOf struct {
+	campaign engine.CampaignID
+	*journal.Bulk
+}
+
+type retuneOf struct {
+	campaign engine.CampaignID
+	*journal.Retune
+}
+
+func newGroup() *group {
+	return &group{rows: gathered{
+		contactAt: map[engine.ContactID]int{}, attemptAt: map[engine.AttemptID]int{},
+		campaignAt: map[engine.CampaignID]int{},
+	}}
+}
+
+func (g *gathered) reset() {
+	g.order = g.order[:0]
+	clear(g.contacts)
+	clear(g.attempts)
+	clear(g.campaigns)
+	clear(g.events)
+	clear(g.exclusions)
+	clear(g.suppressions)
+	clear(g.bulks)
+	clear(g.retunes)
+	g.contacts, g.attempts, g.campaigns = g.contacts[:0], g.attempts[:0], g.campaigns[:0]
+	g.events, g.released, g.lost = g.events[:0], g.released[:0], g.lost[:0]
+	g.exclusions, g.suppressions, g.bulks = g.exclusions[:0], g.suppressions[:0], g.bulks[:0]
+	g.retunes = g.retunes[:0]
+	clear(g.contactAt)
+	clear(g.attemptAt)
+	clear(g.campaignAt)
+}
+
+func (g *gathered) add(w *journal.Write) {
+	for i := range w.Contacts {
+		c := &w.Contacts[i]
+		at, seen := g.contactAt[c.ID]
+		switch {
+		case !seen:
+			g.contactAt[c.ID] = len(g.contacts)
+			g.contacts = append(g.contacts, c)
+		case c.Version >= g.contacts[at].Version:
+			g.contacts[at] = c
+		}
+	}
+	for i := range w.Attempts {
+		a := &w.Attempts[i]
+		at, seen := g.attemptAt[a.ID]
+		switch {
+		case !seen:
+			g.attemptAt[a.ID] = len(g.attempts)
+			g.attempts = append(g.attempts, a)
+		case g.attempts[at].Live() || !a.Live():
+			g.attempts[at] = a
+		}
+	}
+	if c := w.CampaignRow; c != nil {
+		if at, seen := g.campaignAt[c.ID]; seen {
+			g.campaigns[at] = c
+		} else {
+			g.campaignAt[c.ID] = len(g.campaigns)
+			g.campaigns = append(g.campaigns, c)
+		}
+	}
+	for i := range w.Events {
+		g.events = append(g.events, &w.Events[i])
+	}
+	for _, h := range w.Holds {
+		if h.Until.IsZero() {
+			g.released = append(g.released, h)
+		} else {
+			g.lost = append(g.lost, h)
+		}
+	}
+	for i := range w.Exclusions {
+		g.exclusions = append(g.exclusions, &w.Exclusions[i])
+	}
+	for i := range w.Suppressions {
+		g.suppressions = append(g.suppressions, &w.Suppressions[i])
+	}
+	if w.Bulk != nil {
+		g.bulks = append(g.bulks, bulkOf{w.Campaign, w.Bulk})
+	}
+	if w.Retune != nil {
+		g.retunes = append(g.retunes, retuneOf{w.Campaign, w.Retune})
+	}
+}
+
+// sort gives all group commits one order in which they lock what they may
+// share, so that they wait for each other instead of dying in a deadlock.
+func (g *gathered) sort() {
+	slices.SortFunc(g.contacts, func(a, b *contact.Contact) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(g.attempts, func(a, b *attempt.Attempt) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(g.campaigns, func(a, b *campaign.Campaign) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(g.released, byNumber)
+	slices.SortFunc(g.lost, byNumber)
+	// One statement touches a row once.
+	g.exclusions = lastOf(g.exclusions, func(x *journal.Exclusion) string {
+		return string(x.Campaign) + "\x00" + string(x.Number) + "\x00" + matchKey(x.Match)
+	})
+	g.suppressions = lastOf(g.suppressions, func(x *journal.Suppression) string { return string(x.Number) })
+}
+
+func byNumber(a, b journal.HoldRelease) int { return cmp.Compare(a.Number, b.Number) }
+
+// lastOf keeps the last of those with the same key, in the order of keys.
+func lastOf[T any](list []*T, key func(*T) string) []*T {
+	slices.SortStableFunc(list, func(a, b *T) int { return cmp.Compare(key(a), key(b)) })
+	out := list[:0]
+	for i, x := range list {
+		if i+1 < len(list) && key(list[i+1]) == key(x) {
+			continue
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func matchKey(m map[string]string) string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	var b []byte
+	for _, k := range keys {
+		b = append(b, k...)
+		b = append(b, 0)
+		b = append(b, m[k]...)
+		b = append(b, 0)
+	}
+	return string(b)
+}

@@ -1,0 +1,62 @@
+package commit
+
+import (
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/persistence/column"
+	"dialler/persistence/table"
+)
+
+func TestALegIsRememberedOnceItsCommitIsConfirmed(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	leg := func(i int, seq int) sentLeg {
+		a := engine.AttemptID(numberedID(i))
+		s, ok := sentLegOf(&table.LegRow{Attempt: string(a), N: 1, Leg: &attempt.Leg{ID: a.Leg(1), SentAt: &at,
+			Seq: seq}})
+		if !ok {
+			t.Fatal("not one that is remembered")
+		}
+		return s
+	}
+	var m legMarks
+	a, later := leg(1, 1), leg(1, 2)
+	if m.stored(&a) {
+		t.Error("nothing was written")
+	}
+	m.put(m.of(), []sentLeg{a})
+	if !m.stored(&a) || m.stored(&later) {
+		t.Errorf("as it was written %v, moved on %v", m.stored(&a), m.stored(&later))
+	}
+	m.put(m.of(), []sentLeg{later})
+	if m.stored(&a) || !m.stored(&later) {
+		t.Error("the last that was written counts")
+	}
+	// Those of many calls push it out, and no more than so many are kept.
+	for i := range 3 * markedLegs {
+		m.put(m.of(), []sentLeg{leg(i+2, 1)})
+		if n := len(m.now) + len(m.before); n > 2*markedLegs {
+			t.Fatalf("%d are remembered", n)
+		}
+	}
+	if m.stored(&later) {
+		t.Error("it is remembered for ever")
+	}
+	// Of another server nothing is known, not even what the one before confirms late.
+	server := m.of()
+	m.put(server, []sentLeg{a})
+	m.forget()
+	m.put(server, []sentLeg{later})
+	if m.stored(&a) || m.stored(&later) {
+		t.Error("what another server stored is taken for stored")
+	}
+	if _, ok := sentLegOf(&table.LegRow{Attempt: numberedID(1), N: 2, Leg: &attempt.Leg{},
+		Far: table.FarLeg{Kind: attempt.PeerBot}}); ok {
+		t.Error("a far leg is remembered")
+	}
+}
+
+func numberedID(i int) string { return column.FormatID([16]byte{byte(i >> 16), byte(i >> 8), byte(i)}) }

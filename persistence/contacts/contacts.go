@@ -1,0 +1,239 @@
+// Package contacts keeps the contacts of campaigns.
+package contacts
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/pacing"
+	"dialler/persistence/column"
+	"dialler/persistence/pool"
+	"dialler/persistence/table"
+)
+
+// Roster are the contacts of campaigns: who they are, who is due, what holds them
+// back, and how they are added and prepared for a run.
+type Roster struct {
+	db       *table.DB
+	byNumber pool.Together[table.NumberOf, contact.Contact]
+}
+
+// NewRoster reads and writes them in db.
+func NewRoster(db *table.DB) *Roster {
+	r := &Roster{db: db}
+	r.byNumber.Ask = r.contactsByNumber
+	return r
+}
+
+func (s *Roster) oneContact(ctx context.Context, where string, args ...any) (c contact.Contact, ok bool, err error) {
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+where, args...)
+	c, err = pgx.CollectExactlyOneRow(rows, table.ScanContact)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return contact.Contact{}, false, nil
+	}
+	return c, err == nil, s.db.Wrap("contact not read", err)
+}
+
+// ContactByNumber: ok is false when the campaign has no such contact.
+func (s *Roster) ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact,
+	ok bool, err error) {
+	c, ok, err = s.byNumber.Of(ctx, table.NumberOf{Campaign: id, Number: n})
+	c.Variables = maps.Clone(c.Variables) // somebody else may have got the same
+	return c, ok, err
+}
+
+func (s *Roster) contactsByNumber(ctx context.Context, keys []table.NumberOf) (map[table.NumberOf]contact.Contact,
+	error) {
+	campaigns, numbers := make([]string, len(keys)), make([]string, len(keys))
+	for i, k := range keys {
+		campaigns[i], numbers[i] = string(k.Campaign), string(k.Number)
+	}
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+column.Names(table.ContactColumns,
+		"c")+`, v.variables FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) u(campaign_id, number)) u
+		JOIN contacts c ON c.campaign_id = u.campaign_id AND c.number = u.number
+		LEFT JOIN contact_variables v ON v.contact_id = c.id`, pool.PlannedEachTime, campaigns, numbers)
+	list, err := pgx.CollectRows(rows, table.ScanContact)
+	found := make(map[table.NumberOf]contact.Contact, len(list))
+	for i := range list {
+		found[table.NumberOf{Campaign: list[i].Campaign, Number: list[i].Number}] = list[i]
+	}
+	return found, s.db.Wrap("contact not read", err)
+}
+
+// ContactByID: ok is false when there is none.
+func (s *Roster) ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error) {
+	if !column.IsID(string(id)) {
+		return contact.Contact{}, false, nil
+	}
+	return s.oneContact(ctx, "WHERE c.id = $1", string(id))
+}
+
+// ContactsMatching lists contacts whose variables contain all pairs, in list
+// order. No pairs match nobody.
+func (s *Roster) ContactsMatching(ctx context.Context, id engine.CampaignID,
+	match map[string]string) ([]contact.Contact, error) {
+	if len(match) == 0 {
+		return nil, nil
+	}
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+column.Names(table.ContactColumns, "c")+`, v.variables
+		FROM contact_variables v JOIN contacts c ON c.id = v.contact_id
+		WHERE v.variables @> $2 AND c.campaign_id = $1 ORDER BY c.position`, string(id), match)
+	list, err := pgx.CollectRows(rows, table.ScanContact)
+	return list, s.db.Wrap("contacts not read", err)
+}
+
+// ExcludedContacts lists the contacts with one of the numbers that are excluded
+// from the campaign.
+func (s *Roster) ExcludedContacts(ctx context.Context, id engine.CampaignID,
+	numbers []engine.PhoneNumber) ([]contact.Contact, error) {
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.campaign_id = $1 AND c.number = ANY($2::text[]) "+
+		"AND c.state = 'excluded'", string(id), numbers)
+	list, err := pgx.CollectRows(rows, table.ScanContact)
+	return list, s.db.Wrap("excluded contacts not read", err)
+}
+
+// SuppressedContacts gives, by their identifiers, up to limit contacts behind after
+// that wait for a dial in the run and whose number is on the suppression list: of
+// these numbers, or of all when there are none. One that only an erased person's
+// entry covers is left to its intent.
+func (s *Roster) SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
+	after engine.ContactID, limit int) ([]contact.Contact, error) {
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+`WHERE c.campaign_id = $1 AND c.run = $2
+		AND c.due_at IS NOT NULL AND c.attempt_id IS NULL
+		AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[])) AND ($4 = '' OR c.id > $4::uuid)
+		AND EXISTS (SELECT FROM suppressions s WHERE s.number = c.number)
+		ORDER BY c.id LIMIT $5`, string(id), run, numbers, string(after), limit)
+	list, err := pgx.CollectRows(rows, table.ScanContact)
+	return list, s.db.Wrap("suppressed contacts not read", err)
+}
+
+// ResultsOverdue lists contacts whose result time-out has passed, the longest
+// overdue first.
+func (s *Roster) ResultsOverdue(ctx context.Context, id engine.CampaignID, now time.Time,
+	limit int) ([]contact.Contact, error) {
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.campaign_id = $1 AND c.result_due_at <= $2 "+
+		"ORDER BY c.result_due_at LIMIT $3",
+		string(id), now, limit)
+	list, err := pgx.CollectRows(rows, table.ScanContact)
+	return list, s.db.Wrap("overdue results not read", err)
+}
+
+// Contacts gives one page of a campaign's contacts in list order, each with
+// its attempts of all runs, and how many there are. The filter is a contact
+// state or ""; a page may be of one number, or of those whom the callbacks panel
+// counts under a word.
+func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (list campaign.ContactList,
+	err error) {
+	where, args := "WHERE c.campaign_id = $1", []any{string(id)}
+	only := func(condition, value string) {
+		if value != "" {
+			args = append(args, value)
+			where += " AND " + condition + " = $" + strconv.Itoa(len(args))
+		}
+	}
+	only("c.state", page.Filter)
+	only("c.number", page.Phone.E164())
+	if page.Callback != "" {
+		args = append(args, page.Callback.Among())
+		// the index knows no other
+		where += " AND c.callback = ANY($" + strconv.Itoa(len(args)) + "::text[]) AND c.callback <> ''"
+	}
+	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM contacts c "+where, args...).Scan(&list.Total); err != nil {
+		return list, s.db.Wrap("contacts not counted", err)
+	}
+	n := len(args)
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+where+" ORDER BY c.position, c.id "+
+		"LIMIT $"+strconv.Itoa(n+1)+" OFFSET $"+strconv.Itoa(n+2),
+		append(args, page.Size, pool.Offset(page))...)
+	found, err := pgx.CollectRows(rows, table.ScanContact)
+	if err != nil {
+		return list, s.db.Wrap("contacts not read", err)
+	}
+	ids := make([]string, len(found))
+	at := make(map[engine.ContactID]int, len(found))
+	list.Contacts = make([]campaign.ContactView, len(found))
+	for i := range found {
+		ids[i], at[found[i].ID] = string(found[i].ID), i
+		list.Contacts[i].Contact = found[i]
+	}
+	attempts, err := s.db.Attempts(ctx, "WHERE a.campaign_id = $1 AND a.contact_id = ANY($2::uuid[]) ORDER BY a.id",
+		string(id), ids)
+	for i := range attempts {
+		v := &list.Contacts[at[attempts[i].Contact]]
+		v.Attempts = append(v.Attempts, attempts[i])
+	}
+	return list, err
+}
+
+// ContactView gives one contact of a campaign with its attempts of all runs; ok
+// is false when the campaign has no such contact.
+func (s *Roster) ContactView(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (v campaign.ContactView,
+	ok bool, err error) {
+	if v.Contact, ok, err = s.ContactByID(ctx, cid); err != nil || !ok || v.Contact.Campaign != id {
+		return campaign.ContactView{}, false, err
+	}
+	v.Attempts, err = s.db.Attempts(ctx, "WHERE a.campaign_id = $1 AND a.contact_id = $2 ORDER BY a.id", string(id),
+		string(cid))
+	return v, err == nil, err
+}
+
+// ContactFacts tells what holds a contact back that its row does not say.
+func (s *Roster) ContactFacts(ctx context.Context, c *contact.Contact, order contact.Order) (f campaign.ContactFacts,
+	err error) {
+	err = s.db.Read.QueryRow(ctx, `SELECT
+			EXISTS (SELECT FROM suppressions WHERE number IN ($1, $5)),
+			EXISTS (SELECT FROM exclusions WHERE campaign_id = $2 AND number = $1 AND match = '{}' AND NOT lifted),
+			EXISTS (SELECT FROM number_holds WHERE number = $1 AND (hold_until IS NULL OR hold_until > $3)),
+			(SELECT hold_until FROM number_holds WHERE number = $1),
+			(SELECT max(ended_at) FROM attempts WHERE NOT live AND outcome = 'abandoned' AND to_number = $1
+				AND ended_at > $3 - $4::interval)`,
+		c.Number.E164(), string(c.Campaign), order.Now, pacing.SeatedAfterAbandon, s.db.Hashed(c.Number)).
+		Scan(&f.Suppressed, &f.Excluded, &f.Held, &f.HeldUntil, &f.AbandonedAt)
+	if err != nil {
+		return f, s.db.Wrap("contact not explained", err)
+	}
+	if c.DueAt == nil || c.Attempt != "" || c.DueAt.After(order.Now) {
+		return f, nil
+	}
+	f.Ahead, err = s.ahead(ctx, c, order)
+	return f, s.db.Wrap("contact not explained", err)
+}
+
+// promotedBy6 is promoted, with the Retry Delay as $6.
+var promotedBy6 = strings.ReplaceAll(promoted, "$5", "$6")
+
+// ahead counts the due contacts that go before one: those of a lower class, and
+// those of its own that come first. Every part stops at the cap.
+func (s *Roster) ahead(ctx context.Context, c *contact.Contact, order contact.Order) (n int, err error) {
+	var overdue *time.Duration
+	if order.Overdue > 0 {
+		overdue = &order.Overdue
+	}
+	const due = " FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.attempt_id IS NULL " +
+		"AND c.due_at <= $3 AND "
+	class, at := c.DueClass, *c.DueAt
+	if order.Promoted(c) {
+		class, at = contact.DueTrigger, at.Add(order.Overdue)
+	}
+	err = s.db.Read.QueryRow(ctx, `SELECT least($4::integer, (SELECT count(*) FROM (
+			(SELECT 1`+due+`c.due_class < $5 AND c.due_class < 3 LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 > 1 AND `+promotedBy6+` LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 < 2 AND c.due_class = $5 AND (c.due_at, c.position) < ($7, $8) LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 = 1 AND `+promotedBy6+` AND (c.due_at + $6::interval, c.position) < ($7, $8)
+			LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 = 2 AND c.due_class = 2 AND c.position < $8 LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 = 3 AND c.due_class = 3 AND NOT coalesce(`+promotedBy6+`, false)
+				AND (`+dueGroup+`, c.due_at, c.position) < ($9, $7, $8) LIMIT $4)
+		) o))`,
+		string(c.Campaign), c.Run, order.Now, campaign.AheadCap, int(class), overdue, at, c.Position, c.Used).Scan(&n)
+	return n, err
+}

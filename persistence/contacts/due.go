@@ -1,0 +1,143 @@
+package contacts
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+	"dialler/persistence/column"
+	"dialler/persistence/table"
+)
+
+// The order in which contacts are dialled is package contact's (Order); here
+// it stands as SQL, and a test holds the one against the other.
+
+// dueGroup is the attempt number for retries, which go by it, else nothing. It
+// is written as in the index contacts_due_time.
+const dueGroup = "(CASE WHEN c.due_class = 3 THEN c.used ELSE 0 END)"
+
+// dueGroups walks the index from one (class, group) to the next: a handful of
+// steps whatever the number of contacts.
+const dueGroups = `WITH RECURSIVE g AS (
+		(SELECT c.due_class AS class, ` + dueGroup + ` AS grp FROM contacts c
+			WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL ORDER BY c.due_class, ` + dueGroup + `
+			LIMIT 1)
+		UNION ALL
+		SELECT n.class, n.grp FROM g, LATERAL (
+			SELECT c.due_class AS class, ` + dueGroup + ` AS grp FROM contacts c
+			WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL
+			AND (c.due_class, ` + dueGroup + `) > (g.class, g.grp)
+			ORDER BY c.due_class, ` + dueGroup + ` LIMIT 1) n
+	)`
+
+// callable leaves out who has a live attempt and whose number another call
+// holds. A suppressed number is not left out: its intent is refused, which
+// makes the contact final; left out, it would wait for ever.
+const callable = ` AND c.attempt_id IS NULL
+	AND NOT EXISTS (SELECT FROM number_holds h WHERE h.number = c.number AND (h.hold_until IS NULL
+	OR h.hold_until > now()))`
+
+// promoted says of a retry that it is overdue by $5, the Retry Delay of an
+// always-on campaign, and goes with the triggers; $5 is null in any other.
+const promoted = "(c.due_class = 3 AND c.due_at + $5::interval <= $3)"
+
+var dueContacts = dueGroups + `, due AS (
+		SELECT d.id FROM g, LATERAL (
+			SELECT c.id, c.due_at, c.position FROM contacts c
+			WHERE g.class <> 2 AND c.campaign_id = $1 AND c.run = $2 AND c.due_class = g.class
+			AND ` + dueGroup + ` = g.grp
+				AND c.due_at <= $3` + callable + `
+			ORDER BY c.due_at, c.position LIMIT $4) d
+		UNION ALL
+		(SELECT c.id FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_class = 2
+			AND c.due_at <= $3` + callable + `
+			ORDER BY c.position LIMIT $4)
+	), ranked AS (
+		SELECT c.*, CASE WHEN ` + promoted + ` THEN 1 ELSE c.due_class END AS rank_class,
+			CASE WHEN ` + promoted + ` THEN 0 ELSE ` + dueGroup + ` END AS rank_group,
+			CASE WHEN c.due_class = 2 THEN NULL WHEN ` + promoted + ` THEN c.due_at + $5::interval
+				ELSE c.due_at END AS rank_at
+		FROM due JOIN contacts c ON c.id = due.id
+	)
+	SELECT ` + column.Names(table.ContactColumns, "c") + `, v.variables FROM ranked c
+	LEFT JOIN contact_variables v ON v.contact_id = c.id
+	ORDER BY c.rank_class, c.rank_group, c.rank_at, c.position LIMIT $4`
+
+// DueContacts gives up to limit contacts that are due at order.Now, in that
+// order, those in except left out. Contacts with a live
+// attempt, and numbers that are held, are left out too.
+func (s *Roster) DueContacts(ctx context.Context, id engine.CampaignID, run int, order contact.Order, limit int,
+	except []engine.ContactID) ([]contact.Contact, error) {
+	skip := make(map[engine.ContactID]struct{}, len(except))
+	for _, x := range except {
+		skip[x] = struct{}{}
+	}
+	// Those of except that are due stand among the first: with as many more
+	// rows the page is full without telling the server of each.
+	var overdue *time.Duration
+	if order.Overdue > 0 {
+		overdue = &order.Overdue
+	}
+	rows, _ := s.db.Read.Query(ctx, dueContacts, string(id), run, order.Now, limit+len(skip), overdue)
+	list, err := pgx.CollectRows(rows, table.ScanContact)
+	if err != nil {
+		return nil, s.db.Wrap("due contacts not read", err)
+	}
+	out := list[:0]
+	for _, c := range list {
+		if _, ok := skip[c.ID]; !ok && len(out) < limit {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// openCap bounds how far NextDue counts.
+const openCap = 10_000
+
+// NextDue is the earliest due time of any waiting contact of the run, nil when
+// none waits for a dial. open counts the contacts that are not final: those
+// that wait for a dial, have a live attempt, or are owed a result; it is exact
+// up to 10 000 and at least that beyond.
+func (s *Roster) NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error) {
+	err = s.db.Read.QueryRow(ctx, dueGroups+`
+		SELECT (SELECT min(d.due_at) FROM g, LATERAL (
+				SELECT c.due_at FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL
+					AND c.due_class = g.class AND `+dueGroup+` = g.grp ORDER BY c.due_at LIMIT 1) d),
+			(SELECT count(*) FROM (
+				SELECT id FROM (
+					(SELECT c.id FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL
+						AND c.state IN ('pending', 'unanswered', 'connected') LIMIT $3)
+					UNION
+					(SELECT c.id FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.result_due_at IS NOT NULL
+						AND c.state IN ('pending', 'unanswered', 'connected') LIMIT $3)
+					UNION
+					(SELECT c.id FROM attempts a JOIN contacts c ON c.id = a.contact_id
+						WHERE a.live AND a.campaign_id = $1 AND c.run = $2
+						AND c.state IN ('pending', 'unanswered', 'connected') LIMIT $3)
+				) o LIMIT $3) n)`, string(id), run, openCap).Scan(&next, &open)
+	return next, open, s.db.Wrap("next due time not read", err)
+}
+
+// Callable says whether a contact of the run waits for a dial that no suppression
+// forbids, or has a call or a result under way.
+func (s *Roster) Callable(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {
+	err = s.db.Read.QueryRow(ctx, `SELECT EXISTS (SELECT FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2
+			AND c.state IN ('pending', 'unanswered', 'connected') AND (c.attempt_id IS NOT NULL
+			OR c.result_due_at IS NOT NULL
+				OR c.due_at IS NOT NULL AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = c.number)))`,
+		string(id), run).Scan(&some)
+	return some, s.db.Wrap("contacts not read", err)
+}
+
+// Exhausted says whether a contact of the run failed because it had used up its
+// attempts. It is asked when a run is about to end.
+func (s *Roster) Exhausted(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {
+	err = s.db.Read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM contacts WHERE campaign_id = $1 AND run = $2 "+
+		"AND state = $3 AND reason = $4)",
+		string(id), run, string(contact.Failed), contact.ReasonExhausted).Scan(&some)
+	return some, s.db.Wrap("contacts not read", err)
+}

@@ -1,0 +1,71 @@
+package contacts
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+)
+
+// countAhead goes through the contacts once. Suppression is asked only for
+// those that wait for a dial.
+const countAhead = `SELECT c.reason, count(*), coalesce(sum(c.attempts), 0)::bigint FROM (
+		SELECT CASE
+			WHEN k.state = 'excluded' THEN 'excluded'
+			WHEN k.state NOT IN ('pending', 'unanswered', 'connected') THEN 'processed'
+			WHEN k.attempt_id IS NOT NULL OR k.due_at IS NULL THEN 'in_progress'
+			WHEN s.number IS NOT NULL THEN 'suppressed'
+			ELSE '' END AS reason,
+			greatest(k.max - k.used, 1) AS attempts
+		FROM contacts k LEFT JOIN suppressions s ON s.number = k.number
+		WHERE k.campaign_id = $1 AND k.run = $2) c
+	GROUP BY 1 ORDER BY 1`
+
+const latestAttempts = `SELECT count(*), count(a.answered_at), count(a.served_at),
+		count(*) FILTER (WHERE a.outcome = 'abandoned'),
+		coalesce(sum(extract(epoch FROM a.ended_at - a.bot_connected_at)) FILTER (WHERE a.served_at IS NOT NULL),
+			0)::float8,
+		coalesce(sum(extract(epoch FROM coalesce(a.answered_at, a.ended_at) - a.invite_at)), 0)::float8
+	FROM (SELECT answered_at, served_at, outcome, ended_at, bot_connected_at, invite_at FROM attempts
+		WHERE campaign_id = $1 AND NOT live AND consumed AND invite_at IS NOT NULL ORDER BY reserved_at DESC, id DESC
+		LIMIT $2) a`
+
+const waitingNumbers = `SELECT min(k.number), count(*) FROM contacts k
+	WHERE k.campaign_id = $1 AND k.run = $2 AND k.state IN ('pending', 'unanswered', 'connected')
+	AND k.attempt_id IS NULL AND k.due_at IS NOT NULL
+		AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = k.number)
+	GROUP BY left(k.number, $3) ORDER BY 2 DESC LIMIT $4`
+
+// WaitingNumbers groups the numbers that Outlook calls waiting by their first
+// digits, the largest groups first: one of each group, and how many it has.
+func (s *Roster) WaitingNumbers(ctx context.Context, id engine.CampaignID, run int) ([]campaign.NumberGroup, error) {
+	rows, _ := s.db.Read.Query(ctx, waitingNumbers, string(id), run, campaign.GroupDigits, campaign.GroupCap)
+	groups, err := pgx.CollectRows(rows, pgx.RowToStructByPos[campaign.NumberGroup])
+	return groups, s.db.Wrap("numbers not counted", err)
+}
+
+// Outlook counts the contacts of a campaign by whether, and why not, they are
+// dialled in the run, and what its latest attempts came to.
+func (s *Roster) Outlook(ctx context.Context, id engine.CampaignID, run int) (o campaign.Outlook, err error) {
+	rows, _ := s.db.Read.Query(ctx, countAhead, string(id), run)
+	var reason string
+	var n, attempts int
+	_, err = pgx.ForEachRow(rows, []any{&reason, &n, &attempts}, func() error {
+		o.Total += n
+		if reason == "" {
+			o.Waiting, o.Attempts = n, attempts
+			return nil
+		}
+		o.Skipped = append(o.Skipped, campaign.SkipReason{Reason: reason, Count: n})
+		return nil
+	})
+	if err != nil {
+		return campaign.Outlook{}, s.db.Wrap("contacts not counted", err)
+	}
+	p := &o.Past
+	err = s.db.Read.QueryRow(ctx, latestAttempts, string(id), campaign.PastCap).
+		Scan(&p.Dials, &p.Answered, &p.Connected, &p.Abandoned, &p.TalkSeconds, &p.RingSeconds)
+	return o, s.db.Wrap("attempts not counted", err)
+}

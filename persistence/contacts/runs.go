@@ -1,0 +1,147 @@
+package contacts
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+	"dialler/persistence/history"
+	"dialler/persistence/table"
+)
+
+// Between runs: what package contact's machine does to one contact (RunReset),
+// done to all of a campaign in one statement; a test holds the one against the
+// other.
+
+var errRunMoved = engine.Conflict("run_moved", "the campaign is in another run by now; nothing was changed")
+
+// leaveOut takes the contacts that were connected before along into a run for
+// the unreached, as final.
+const leaveOut = `UPDATE contacts SET run = $2, due_pass = 0, due_at = NULL, result_due_at = NULL,
+	exclude_after_call = false,
+		state = CASE WHEN state NOT IN ('pending', 'unanswered', 'connected') THEN state
+			WHEN has_result THEN 'completed' ELSE 'failed' END,
+		reason = CASE WHEN state NOT IN ('pending', 'unanswered', 'connected') THEN reason WHEN has_result THEN ''
+			ELSE 'connected_no_result' END,
+		callback = CASE WHEN callback IN ('requested', 'pending') THEN 'cancelled'
+			ELSE callback END, callback_extra = false,
+		attempt_id = NULL, updated_at = $3, version = version + 1
+	WHERE campaign_id = $1 AND run < $2 AND connected_once AND state <> 'excluded'
+	AND NOT starts_with(number, '` + engine.ErasedPrefix + `')`
+
+// outOfRuns: nobody dials an erased person, who has no number; in the next run
+// such a contact counts among the excluded.
+const outOfRuns = "(c.state = 'excluded' OR starts_with(c.number, '" + engine.ErasedPrefix + "'))"
+
+// ResetContacts prepares the contacts for a run: 0 attempts, pending and due
+// at now, the excluded and the erased left out; with unreached also those that were connected
+// before. What the contacts were in the run before is
+// kept for RestoreContacts and for its counters. The campaign's row is in that
+// run already. ev is a contacts.reset, which tells what the contacts begin with. Given
+// again, it changes nothing more.
+func (s *Roster) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time,
+	ev journal.Event) error {
+	return s.db.InTx(ctx, "contacts not prepared for the next run", func(tx pgx.Tx) error {
+		if err := inRun(ctx, tx, id, run); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "INSERT INTO contact_runs SELECT * FROM contacts WHERE campaign_id = $1 AND run < $2 "+
+			"ON CONFLICT DO NOTHING",
+			string(id), run)
+		if err != nil {
+			return err
+		}
+		if unreached {
+			if _, err := tx.Exec(ctx, leaveOut, string(id), run, now); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec(ctx, `UPDATE contacts c SET run = $2, used = 0, unconsumed = 0,
+				max = coalesce((k.settings->>'max_attempts')::integer, c.max),
+				last_outcome = '', last_disposition = '', last_talk = 0, longest_talk = 0, connected_once = false,
+					has_result = false, rang_unanswered = false,
+				due_pass = 1, callback = '', callback_at = NULL, callback_extra = false, result_due_at = NULL,
+					exclude_after_call = false,
+				reason = CASE WHEN c.state = 'excluded' THEN c.reason
+					WHEN `+outOfRuns+` THEN '`+history.ErasedReason+`' ELSE '' END,
+				due_at = CASE WHEN `+outOfRuns+` THEN NULL ELSE $3::timestamptz END,
+				due_class = CASE WHEN `+outOfRuns+` THEN c.due_class ELSE 2 END,
+				state = CASE WHEN `+outOfRuns+` THEN 'excluded' ELSE 'pending' END,
+				attempt_id = NULL, updated_at = $3, version = c.version + 1
+			FROM campaigns k WHERE k.id = $1 AND c.campaign_id = $1 AND c.run < $2`, string(id), run, now)
+		if err != nil {
+			return err
+		}
+		return table.TellReset(ctx, tx, id, run, &ev)
+	})
+}
+
+// inRun takes the campaign's row, which must be in the given run.
+func inRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) error {
+	rows, _ := tx.Query(ctx, "SELECT run FROM campaigns WHERE id = $1 FOR NO KEY UPDATE", string(id))
+	stored, err := pgx.CollectOneRow(rows, pgx.RowTo[int])
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return table.ErrCampaignNotFound
+	case err == nil && stored != run:
+		return errRunMoved
+	}
+	return err
+}
+
+// RunOfContacts is the run that the campaign's contacts are in, all of them; 0
+// when there are none.
+func (s *Roster) RunOfContacts(ctx context.Context, id engine.CampaignID) (run int, err error) {
+	err = s.db.Read.QueryRow(ctx, "SELECT coalesce((SELECT run FROM contacts WHERE campaign_id = $1 "+
+		"ORDER BY position LIMIT 1), 0)", string(id)).Scan(&run)
+	return run, s.db.Wrap("run of the contacts not read", err)
+}
+
+// restored are the columns that go back to what the run before left; an
+// exclusion that came meanwhile stays.
+var restored = func() string {
+	var b strings.Builder
+	for _, c := range table.ContactColumns {
+		switch c.Name {
+		case "id", "campaign_id", "number", "position", "created_at", "version":
+			continue
+		case "state":
+			b.WriteString("state = CASE WHEN c.state = 'excluded' THEN c.state ELSE r.state END, ")
+		case "due_at":
+			b.WriteString("due_at = CASE WHEN c.state = 'excluded' THEN NULL ELSE r.due_at END, ")
+		case "reason":
+			b.WriteString("reason = CASE WHEN c.state = 'excluded' AND r.state <> 'excluded' THEN c.reason " +
+				"ELSE r.reason END, ")
+		default:
+			b.WriteString(c.Name + " = r." + c.Name + ", ")
+		}
+	}
+	return b.String() + "version = greatest(c.version, r.version) + 1"
+}()
+
+// RestoreContacts brings back the contacts as they were in the given run, when
+// the one prepared after it is cancelled. The campaign's row is in the given
+// run again. ev is a contacts.restored: it will tell who was excluded since.
+// Given again, it changes nothing more.
+func (s *Roster) RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error {
+	return s.db.InTx(ctx, "contacts of the run before not brought back", func(tx pgx.Tx) error {
+		if err := inRun(ctx, tx, id, run); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "UPDATE contacts c SET "+restored+` FROM contact_runs r
+			WHERE r.campaign_id = $1 AND r.run = $2 AND c.id = r.id AND c.run > $2`, string(id), run)
+		if err == nil {
+			err = table.TellRestored(ctx, tx, id, run, &ev)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "DELETE FROM contact_runs WHERE campaign_id = $1 AND run >= $2", string(id), run)
+		return err
+	})
+}

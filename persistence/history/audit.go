@@ -1,0 +1,326 @@
+// Package history keeps the history of campaigns for those who judge it: the audit
+// of the chains, the record of a run, checkpoints of what is dropped, and erasure.
+package history
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/chain"
+	"dialler/engine/seal"
+	"dialler/engine/tally"
+	"dialler/persistence/table"
+)
+
+// Records are the history of campaigns for those who judge it, and its end: what it says
+// beside the tables, what is kept of it and for how long, and whom it forgets.
+type Records struct{ db *table.DB }
+
+// NewRecords reads and writes them in db.
+func NewRecords(db *table.DB) *Records { return &Records{db: db} }
+
+// Audit is what the history of a campaign says beside its tables.
+type Audit struct {
+	Campaign engine.CampaignID `json:"campaign_id"` // "" of what belongs to none
+	Events   int               `json:"events"`
+	// Unchained are the events that were there before histories were chained.
+	Unchained int `json:"unchained"`
+	// Unsigned are the runs whose checkpoints were there before checkpoints were
+	// signed; nothing vouches for them.
+	Unsigned []int `json:"unsigned,omitempty"`
+	Batches  int   `json:"batches"`
+	// in ascending order; runs that were prepared and discarded are left out
+	Runs  []RunAudit `json:"runs"`
+	Heads []Head     `json:"heads,omitempty"` // of every run
+	// Findings are the rows that are not as they were written, the first of them.
+	Findings []Finding `json:"findings"`
+	More     bool      `json:"more,omitempty"` // there are more than are listed
+}
+
+// RunAudit are the figures of one run in which the fold of the events (A) and
+// the tables (B) differ.
+type RunAudit struct {
+	Run         int                `json:"run"`
+	Differences []tally.Difference `json:"differences"`
+}
+
+// Head is where the chain of a run ends: who notes it elsewhere can tell later
+// that nothing before it was changed.
+type Head struct {
+	Run   int    `json:"run"`
+	Batch int64  `json:"batch"`
+	Hash  string `json:"hash"` // 64 hex digits
+}
+
+// Finding is a row that was tampered with, as far as can be told.
+type Finding struct {
+	Run     int              `json:"run"`
+	Batch   int64            `json:"batch,omitempty"`
+	Seq     int64            `json:"seq,omitempty"`
+	Contact engine.ContactID `json:"contact_id,omitempty"`
+	Attempt engine.AttemptID `json:"attempt_id,omitempty"`
+	What    string           `json:"what"`
+}
+
+// String is one line.
+func (f Finding) String() string {
+	s := fmt.Sprintf("run %d", f.Run)
+	if f.Batch != 0 {
+		s += fmt.Sprintf(" batch %d", f.Batch)
+	}
+	if f.Seq != 0 {
+		s += fmt.Sprintf(" seq %d", f.Seq)
+	}
+	if f.Contact != "" {
+		s += " contact " + string(f.Contact)
+	}
+	if f.Attempt != "" {
+		s += " attempt " + string(f.Attempt)
+	}
+	return s + ": " + f.What
+}
+
+// Wrong is how much differs, figures and rows.
+func (a *Audit) Wrong() (n int) {
+	for i := range a.Runs {
+		n += len(a.Runs[i].Differences)
+	}
+	return n + len(a.Findings)
+}
+
+const (
+	// auditPage is how many events or batches are read at a time: what an audit
+	// holds of a campaign is that and its counters, however long its history.
+	auditPage = 5000
+	// findingsCap bounds how many rows are listed of a campaign.
+	findingsCap = 200
+)
+
+// auditor audits one campaign, or what belongs to none, in one snapshot.
+type auditor struct {
+	*Audit
+	ctx     context.Context
+	tx      pgx.Tx
+	id      engine.CampaignID
+	chained int64 // events that have a digest
+	inBatch int64 // events that batches name
+}
+
+func (a *auditor) found(f Finding) {
+	if len(a.Findings) == findingsCap {
+		a.More = true
+		return
+	}
+	a.Findings = append(a.Findings, f)
+}
+
+// Audit folds the events of a campaign in their order and compares what comes
+// of it with the tables, and follows the chain of their digests, in one snapshot
+// of the database: the campaign may run meanwhile. What was kept of runs whose
+// calls or events are gone must be signed with a trusted key. ErrCampaignNotFound
+// when there is none.
+func (s *Records) Audit(ctx context.Context, id engine.CampaignID, trusted ...seal.Public) (out Audit, err error) {
+	out.Campaign = id
+	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+		func(tx pgx.Tx) error {
+			a := &auditor{Audit: &out, ctx: ctx, tx: tx, id: id}
+			var present int
+			err := tx.QueryRow(ctx, "SELECT run FROM campaigns WHERE id = $1", string(id)).Scan(&present)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return table.ErrCampaignNotFound
+			}
+			if err != nil {
+				return err
+			}
+			fold := tally.Runs{}
+			if err := fromCheckpoints(ctx, tx, id, fold); err != nil {
+				return err
+			}
+			if err = a.events(fold); err == nil {
+				err = a.chains()
+			}
+			if err == nil {
+				err = a.checkpoints(trusted)
+			}
+			if err == nil {
+				err = a.strays()
+			}
+			if err == nil {
+				err = a.rows()
+			}
+			if err != nil {
+				return err
+			}
+			for run := range fold {
+				if run > present {
+					continue
+				}
+				tables, err := countRun(ctx, tx, id, run)
+				if err != nil {
+					return err
+				}
+				out.Runs = append(out.Runs, RunAudit{run, tally.Compare(fold.Counters(run), tables)})
+			}
+			return nil
+		})
+	slices.SortFunc(out.Runs, func(x, y RunAudit) int { return x.Run - y.Run })
+	slices.SortStableFunc(out.Findings, func(x, y Finding) int {
+		return cmp.Or(x.Run-y.Run, cmp.Compare(x.Batch, y.Batch), cmp.Compare(x.Seq, y.Seq))
+	})
+	var e *engine.Error
+	if err == nil || errors.As(err, &e) {
+		return out, err
+	}
+	return out, s.db.Wrap("campaign not audited", err)
+}
+
+// events folds all events and holds each against its digest.
+func (a *auditor) events(fold tally.Runs) error {
+	var begun *int64 // the first number in a batch
+	err := a.tx.QueryRow(a.ctx, "SELECT min(seqs[1]) FROM event_batches WHERE campaign_id = $1",
+		string(a.id)).Scan(&begun)
+	if err != nil {
+		return err
+	}
+	from := eventPlace{}
+	for {
+		list, err := a.page(from)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			e := &list[i]
+			fold.Apply(&e.Event)
+			switch {
+			case e.digest == nil && (begun == nil || e.Seq < *begun):
+				a.Unchained++
+			case e.digest == nil:
+				a.found(Finding{Run: e.Run, Seq: e.Seq, What: "an event that is in no batch: it was added, or its " +
+					"digest was removed"})
+			default:
+				a.chained++
+				if !e.whole() {
+					a.found(Finding{Run: e.Run, Batch: a.batchOf(e.Seq), Seq: e.Seq, Contact: e.Contact,
+						Attempt: e.Attempt,
+						What:    "the event is not as it was written (" + string(e.Type) + ")"})
+				}
+			}
+		}
+		a.Events += len(list)
+		if len(list) < auditPage {
+			return nil
+		}
+		from = list[len(list)-1].place()
+	}
+}
+
+// batchOf is the batch that an event is in, 0 when none.
+func (a *auditor) batchOf(seq int64) (n int64) {
+	if len(a.Findings) < findingsCap {
+		_ = a.tx.QueryRow(a.ctx, "SELECT coalesce(min(n), 0) FROM event_batches WHERE campaign_id = $1 "+
+			"AND $2 = ANY(seqs)", string(a.id), seq).Scan(&n)
+	}
+	return n
+}
+
+// chains follows the chain of every run.
+func (a *auditor) chains() error {
+	var run int
+	var n int64
+	heads, err := a.heads()
+	if err != nil {
+		return err
+	}
+	chains := map[int]*chain.Verifier{}
+	for {
+		list, err := a.batches(run, n)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			b := &list[i]
+			if chains[b.run] == nil {
+				chains[b.run] = &chain.Verifier{}
+			}
+			a.inBatch += int64(len(b.seqs))
+			wrong := chains[b.run].Batch(b.n, b.digests, b.hash)
+			if a.missing(b) || wrong == "" {
+				continue
+			}
+			f := Finding{Run: b.run, Batch: b.n, What: wrong}
+			if len(b.seqs) > 0 {
+				f.Seq = b.seqs[0]
+				f.What += fmt.Sprintf(" (events %d to %d)", b.seqs[0], b.seqs[len(b.seqs)-1])
+			}
+			a.found(f)
+		}
+		a.Batches += len(list)
+		if len(list) < auditPage {
+			break
+		}
+		run, n = list[len(list)-1].run, list[len(list)-1].n
+	}
+	for run, h := range heads {
+		if chains[run] == nil {
+			chains[run] = &chain.Verifier{}
+		}
+		if wrong := chains[run].Head(h.N, h.Hash); wrong != "" {
+			a.found(Finding{Run: run, Batch: h.N, What: wrong})
+		}
+	}
+	for run, v := range chains {
+		if _, ok := heads[run]; !ok {
+			a.found(Finding{Run: run, Batch: v.N, What: "the chain has no head"})
+		}
+		a.Heads = append(a.Heads, Head{run, v.N, v.Hash.String()})
+	}
+	slices.SortFunc(a.Heads, func(x, y Head) int { return x.Run - y.Run })
+	return nil
+}
+
+// missing compares the events that a batch names with those that are there.
+func (a *auditor) missing(b *batchRow) (found bool) {
+	if slices.Equal(b.seqs, b.present) {
+		return false
+	}
+	there := map[int64]int{}
+	for _, seq := range b.present {
+		there[seq]++
+	}
+	for _, seq := range b.seqs {
+		if there[seq]--; there[seq] < 0 {
+			found = true
+			a.found(Finding{Run: b.run, Batch: b.n, Seq: seq, What: "the event was removed, or its digest"})
+		}
+	}
+	for seq, more := range there {
+		if more > 0 {
+			found = true
+			a.found(Finding{Run: b.run, Batch: b.n, Seq: seq, What: "the event is there more than once: one was added"})
+		}
+	}
+	return found
+}
+
+// strays finds events with a digest that are in no batch. The counts tell
+// whether there is need to look.
+func (a *auditor) strays() error {
+	if a.chained == a.inBatch && len(a.Findings) == 0 {
+		return nil
+	}
+	rows, _ := a.tx.Query(a.ctx, `SELECT run, seq FROM events WHERE campaign_id = $1 AND seq > 0 AND digest IS NOT NULL
+		EXCEPT ALL SELECT b.run, unnest(b.seqs) FROM event_batches b WHERE b.campaign_id = $1 ORDER BY 1, 2 LIMIT $2`,
+		string(a.id), findingsCap)
+	f := Finding{What: "an event that is in no batch of its run: it was added"}
+	_, err := pgx.ForEachRow(rows, []any{&f.Run, &f.Seq}, func() error {
+		a.found(f)
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,100 @@
+package history
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine/seal"
+)
+
+// AuditLoose follows the chains of what belongs to no campaign: calls outside
+// campaigns, and what was done to the installation. It goes through the whole
+// history once. What was kept of months whose events are gone must be signed with a
+// trusted key.
+func (s *Records) AuditLoose(ctx context.Context, trusted ...seal.Public) (out Audit, err error) {
+	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+		func(tx pgx.Tx) error {
+			a := &auditor{Audit: &out, ctx: ctx, tx: tx}
+			kept := func() error { return a.checkpoints(trusted) }
+			for _, step := range []func() error{a.looseEvents, a.chains, kept, a.looseStrays, a.looseRemoved} {
+				if err := step(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	return out, s.db.Wrap("history of no campaign not audited", err)
+}
+
+// looseEvents holds every event against its digest. They stream: there is no
+// index by which they could be read in pages.
+func (a *auditor) looseEvents() error {
+	// Since when events are chained: what has no digest is older.
+	var since time.Time
+	err := a.tx.QueryRow(a.ctx, "SELECT max(tstamp)::timestamp AT TIME ZONE 'UTC' FROM goose_db_version "+
+		"WHERE version_id = $1", chainMigration).Scan(&since)
+	if err != nil {
+		return err
+	}
+	rows, err := a.tx.Query(a.ctx, selectStored+"WHERE e.seq <= 0")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		e, err := scanStored(rows)
+		if err != nil {
+			return err
+		}
+		a.Events++
+		switch {
+		case e.digest == nil && e.At.Before(since):
+			a.Unchained++
+		case e.digest == nil:
+			a.found(looseFinding(&e, "an event that is in no batch: it was added, or its digest was removed"))
+		case !e.whole():
+			a.found(looseFinding(&e, "the event is not as it was written"))
+		}
+	}
+	return rows.Err()
+}
+
+func looseFinding(e *storedEvent, what string) Finding {
+	return Finding{Attempt: e.Attempt, Seq: e.Seq, What: what + " (" + string(e.Type) + " at " +
+		e.At.UTC().Format(time.RFC3339Nano) + ")"}
+}
+
+const (
+	chainMigration = 20
+
+	looseDigests = "SELECT e.digest FROM events e WHERE e.seq <= 0 AND e.digest IS NOT NULL"
+	batchDigests = `SELECT substr(b.digests, 1 + 32 * i, 32) AS digest
+		FROM event_batches b, generate_series(0, length(b.digests) / 32 - 1) i
+		WHERE b.campaign_id = ''`
+)
+
+// looseStrays finds events whose digest no batch has.
+func (a *auditor) looseStrays() error {
+	rows, _ := a.tx.Query(a.ctx, "WITH stray AS ("+looseDigests+" EXCEPT ALL "+batchDigests+") "+selectStored+
+		"WHERE e.seq <= 0 AND e.digest IN (SELECT digest FROM stray) LIMIT $1", findingsCap)
+	list, err := pgx.CollectRows(rows, scanStored)
+	for i := range list {
+		a.found(looseFinding(&list[i], "an event that is in no batch: it was added"))
+	}
+	return err
+}
+
+// looseRemoved finds digests in batches whose event is not there any more.
+func (a *auditor) looseRemoved() error {
+	rows, _ := a.tx.Query(a.ctx, "WITH gone AS ("+batchDigests+" EXCEPT ALL "+looseDigests+`)
+		SELECT b.run, b.n FROM event_batches b, gone g WHERE b.campaign_id = '' AND position(g.digest IN b.digests) > 0
+		ORDER BY 1, 2 LIMIT $1`, findingsCap)
+	f := Finding{What: "an event of the batch was removed, or its digest"}
+	_, err := pgx.ForEachRow(rows, []any{&f.Run, &f.Batch}, func() error {
+		a.found(f)
+		return nil
+	})
+	return err
+}

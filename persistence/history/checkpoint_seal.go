@@ -1,0 +1,188 @@
+package history
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/chain"
+	"dialler/engine/seal"
+)
+
+// What a run came to is all that is left of it once its events are gone: no chain
+// tells any more when it is changed. So checkpoints are signed, with a key that
+// whoever can write the database does not have.
+
+// sealMigration is the one since which checkpoints are signed.
+const sealMigration = 24
+
+// sealedCheckpoint is a checkpoint as it is stored, with its signature.
+type sealedCheckpoint struct {
+	Campaign     string          `json:"campaign_id"`
+	Run          int             `json:"run"`
+	Counters     json.RawMessage `json:"counters"`
+	AttemptsGone bool            `json:"attempts_gone"`
+	EventsGone   bool            `json:"events_gone"`
+	Seq          int64           `json:"seq"`
+	Batches      int64           `json:"batches"`
+	Hash         string          `json:"hash"`
+	At           string          `json:"at"`
+
+	at        time.Time
+	signedBy  string
+	signature []byte
+}
+
+const selectSealed = `SELECT campaign_id, run, counters::text, attempts_gone, events_gone, seq, batches, hash, at,
+	coalesce(signed_by, ''), signature
+	FROM run_checkpoints WHERE campaign_id = $1`
+
+func scanSealed(row pgx.CollectableRow) (c sealedCheckpoint, err error) {
+	var counters string
+	var hash []byte
+	err = row.Scan(&c.Campaign, &c.Run, &counters, &c.AttemptsGone, &c.EventsGone, &c.Seq, &c.Batches, &hash, &c.at,
+		&c.signedBy, &c.signature)
+	c.Counters, c.Hash, c.At = json.RawMessage(counters), hex.EncodeToString(hash),
+		c.at.UTC().Format("2006-01-02T15:04:05.000000Z")
+	return c, err
+}
+
+// text is what is signed: what it is, and the row in canonical JSON.
+func (c *sealedCheckpoint) text() ([]byte, error) {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	return chain.AppendCanonical([]byte("dialler checkpoint 1\n"), raw)
+}
+
+// wrong says what speaks against the signature, "" when nothing does; with older,
+// the row has none and is from before there were any.
+func (c *sealedCheckpoint) wrong(since time.Time, trusted []seal.Public) (what string, older bool) {
+	of := "what was kept of the run"
+	if c.Campaign == "" {
+		of = fmt.Sprintf("what was kept of the month %04d-%02d", c.Run/100, c.Run%100)
+	}
+	if c.signature == nil {
+		if c.at.Before(since) {
+			return "", true
+		}
+		return "the checkpoint has no signature: " + of + " was changed or added", false
+	}
+	text, err := c.text()
+	if err != nil {
+		return "the checkpoint cannot be read: " + of + " was changed", false
+	}
+	for _, k := range trusted {
+		if k.Fingerprint() != c.signedBy {
+			continue
+		}
+		if k.Verify(text, c.signature) {
+			return "", false
+		}
+		return "the checkpoint is not as it was signed: " + of + " was changed", false
+	}
+	return "the checkpoint is signed with the key " + c.signedBy +
+			", which is not among those that are trusted: name its public half with --key if it is the installation's",
+		false
+}
+
+// sealedSince is when checkpoints began to be signed.
+func sealedSince(ctx context.Context, tx pgx.Tx) (at time.Time, err error) {
+	err = tx.QueryRow(ctx, "SELECT max(tstamp)::timestamp AT TIME ZONE 'UTC' FROM goose_db_version "+
+		"WHERE version_id = $1", sealMigration).Scan(&at)
+	return at, err
+}
+
+// checkpointBefore judges the checkpoint that a run or month has already: one that
+// was tampered with must not be signed anew. With older it has no signature and
+// gets none: nobody knows what it was.
+func checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, key seal.Key) (older bool,
+	err error) {
+	since, err := sealedSince(ctx, tx)
+	if err != nil {
+		return false, err
+	}
+	rows, _ := tx.Query(ctx, selectSealed+" AND run = $2 FOR UPDATE", string(id), run)
+	c, err := pgx.CollectExactlyOneRow(rows, scanSealed)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	what, older := c.wrong(since, []seal.Public{key.Public()})
+	if what == "" {
+		return older, nil
+	}
+	name := string(id)
+	if id == "" {
+		name = "no campaign"
+	}
+	return false, engine.Conflict("checkpoint_not_ours", fmt.Sprintf("%s run %d: %s; nothing of it is dropped: see "+
+		"dialler db audit, and start with the former --signing-key if the key was changed", name, run, what))
+}
+
+// signCheckpoint signs a checkpoint as it is stored.
+func signCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, key seal.Key) error {
+	rows, _ := tx.Query(ctx, selectSealed+" AND run = $2", string(id), run)
+	c, err := pgx.CollectExactlyOneRow(rows, scanSealed)
+	if err != nil {
+		return err
+	}
+	text, err := c.text()
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, "UPDATE run_checkpoints SET signed_by = $3, signature = $4 WHERE campaign_id = $1 "+
+		"AND run = $2",
+		string(id), run, key.Public().Fingerprint(), key.Sign(text))
+	return err
+}
+
+// keepMonth keeps what the chains of no campaign came to in a month: how many
+// events, how many batches, and the SHA-256 of the chains' heads in their order.
+func keepMonth(ctx context.Context, tx pgx.Tx, table string, month int, at time.Time, key seal.Key) error {
+	if _, err := checkpointBefore(ctx, tx, "", month, key); err != nil {
+		return err
+	}
+	tag, err := tx.Exec(ctx, `INSERT INTO run_checkpoints (campaign_id, run, counters, events_gone, seq, batches, hash,
+		at)
+		SELECT '', $1, '{}', true, (SELECT count(*) FROM `+table+`
+		WHERE seq <= 0), sum(n), sha256(string_agg(hash, ''::bytea ORDER BY run)), $2
+		FROM event_heads WHERE campaign_id = '' AND run BETWEEN $1 * 100 AND $1 * 100 + 99 HAVING count(*) > 0
+		ON CONFLICT DO NOTHING`, month, at)
+	if err != nil || tag.RowsAffected() == 0 {
+		return err
+	}
+	return signCheckpoint(ctx, tx, "", month, key)
+}
+
+// checkpoints verifies the signatures of what was kept.
+func (a *auditor) checkpoints(trusted []seal.Public) error {
+	since, err := sealedSince(a.ctx, a.tx)
+	if err != nil {
+		return err
+	}
+	rows, _ := a.tx.Query(a.ctx, selectSealed+" ORDER BY run", string(a.id))
+	list, err := pgx.CollectRows(rows, scanSealed)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		what, older := list[i].wrong(since, trusted)
+		switch {
+		case older:
+			a.Unsigned = append(a.Unsigned, list[i].Run)
+		case what != "":
+			a.found(Finding{Run: list[i].Run, What: what})
+		}
+	}
+	return nil
+}

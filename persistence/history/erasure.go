@@ -1,0 +1,315 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+	"dialler/engine/pacing"
+	"dialler/persistence/recordings"
+)
+
+// Erasure of a person: number and variables go from every table, and a
+// tombstone stands in their place, the same in all rows of the person, so that
+// rows, counters, the history and its fold stay what they are. The history
+// itself holds neither numbers nor variables.
+//
+// The number is held meanwhile, as for a call: nobody dials it until
+// everything that knew it has forgotten it.
+
+// ErasedReason is why contacts and exclusions of an erased person are what
+// they are.
+const ErasedReason = "person_erased"
+
+var (
+	errPersonInCall = engine.Conflict("person_in_call",
+		"a call with this person is not over yet, or its number is still held after one; end it (POST "+
+			"/api/v1/calls/{call_id}/hang-up) or wait, then erase again")
+	errPersonImported = engine.Conflict("person_in_import",
+		"a file with this number is being imported; erase again when the import is over")
+	errPersonOpen = engine.Conflict("person_open",
+		"the person is still to be called in a campaign; erase through the API of the running dialler (DELETE "+
+			"/api/v1/persons/{number}), which takes the contact out of it first")
+)
+
+// Traces are where a person is known.
+type Traces struct {
+	Campaigns []engine.CampaignID // with the number as a contact or an exclusion
+	Open      []engine.CampaignID // those in which the contact may still be called
+	// Asked: the person is on the suppression list, or excluded from a campaign.
+	Asked      bool
+	Recordings []recordings.KeptRecording
+}
+
+// Traces finds a person. Campaigns are gone through, contacts are not.
+func (s *Records) Traces(ctx context.Context, n engine.PhoneNumber) (t Traces, err error) {
+	rows, _ := s.db.Read.Query(ctx, `SELECT c.id, coalesce(k.open, false) FROM campaigns c
+		LEFT JOIN LATERAL (SELECT k.state IN ('pending', 'unanswered', 'connected') AS open FROM contacts k
+		WHERE k.campaign_id = c.id AND k.number = $1) k ON true
+		WHERE k.open IS NOT NULL OR EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = c.id AND x.number = $1)`,
+		n.E164())
+	var id engine.CampaignID
+	var open bool
+	if _, err = pgx.ForEachRow(rows, []any{&id, &open}, func() error {
+		t.Campaigns = append(t.Campaigns, id)
+		if open {
+			t.Open = append(t.Open, id)
+		}
+		return nil
+	}); err != nil {
+		return t, s.db.Wrap("campaigns of a person not read", err)
+	}
+	err = s.db.Read.QueryRow(ctx, `SELECT EXISTS (SELECT FROM suppressions WHERE number IN ($1, $2) AND until IS NULL)
+		OR EXISTS (SELECT FROM campaigns c, LATERAL (SELECT FROM exclusions x WHERE x.campaign_id = c.id
+		AND x.number = $1 AND NOT x.lifted AND x.reason <> $3) x)`,
+		n.E164(), s.db.Hashed(n), ErasedReason).Scan(&t.Asked)
+	if err != nil {
+		return t, s.db.Wrap("exclusions of a person not read", err)
+	}
+	kept, _ := s.db.Read.Query(ctx, `SELECT r.attempt_id, r.place, r.started_at FROM attempts a
+		JOIN recordings r ON r.attempt_id = a.id
+		WHERE a.to_number = $1 AND r.deleted_at IS NULL`, n.E164())
+	t.Recordings, err = pgx.CollectRows(kept, recordings.ScanKept)
+	return t, s.db.Wrap("recordings of a person not read", err)
+}
+
+// HoldPerson keeps every dial of the number away for a time, at most.
+// Conflict "person_in_call" while a call holds it.
+func (s *Records) HoldPerson(ctx context.Context, n engine.PhoneNumber, as engine.AttemptID, most time.Duration) error {
+	tag, err := s.db.Read.Exec(ctx, `INSERT INTO number_holds AS h (number, attempt_id, hold_until)
+		VALUES ($1, $2, now() + $3::interval)
+		ON CONFLICT (number) DO UPDATE SET attempt_id = excluded.attempt_id, hold_until = excluded.hold_until
+		WHERE h.hold_until <= now()`,
+		n.E164(), string(as), most)
+	if err == nil && tag.RowsAffected() == 0 {
+		return errPersonInCall
+	}
+	return s.db.Wrap("number not held", err)
+}
+
+// ReleasePerson ends a hold of HoldPerson.
+func (s *Records) ReleasePerson(ctx context.Context, n engine.PhoneNumber, as engine.AttemptID) error {
+	_, err := s.db.Read.Exec(ctx, "DELETE FROM number_holds WHERE number = $1 AND attempt_id = $2", n.E164(),
+		string(as))
+	return s.db.Wrap("number not released", err)
+}
+
+// Erasure says whom to erase.
+type Erasure struct {
+	Number    engine.PhoneNumber
+	Tombstone engine.PhoneNumber // engine.ErasedNumber
+	// Suppress: the person is not called again, as a hash on the suppression
+	// list.
+	Suppress bool
+	// CalleePeriod is the period of the cap on calls to one number, 0 when there
+	// is none: without the number its calls are not counted, so that it rests for
+	// as long.
+	CalleePeriod time.Duration
+	Who          engine.Who
+	At           time.Time
+}
+
+// Erased says what was found of a person.
+type Erased struct {
+	engine.ErasedPerson
+	// Matches are exclusions by variables that were this person's alone.
+	Matches map[engine.CampaignID][]map[string]string
+}
+
+// erase are the statements that put the tombstone ($2) in the place of the
+// number ($1), in order; $3 are the number's last digits.
+var erase = []struct {
+	what string
+	sql  string
+}{
+	// What was not delivered yet is not delivered any more.
+	{"webhooks", `DELETE FROM webhook_messages m WHERE m.subject IN (SELECT a.id FROM attempts a WHERE a.to_number = $1
+		UNION SELECT k.id FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = $1)`},
+	{"ladders", "DELETE FROM sip_ladders l USING attempts a WHERE a.to_number = $1 AND l.attempt_id = a.id"},
+	{"recordings", `, gone AS (
+			UPDATE recordings r SET deleted_at = now() FROM attempts a WHERE a.to_number = $1 AND r.attempt_id = a.id
+				AND r.deleted_at IS NULL RETURNING r.attempt_id
+		) UPDATE attempts a SET quality = jsonb_set(a.quality, '{recording,deleted_at}', to_jsonb(now())) FROM gone
+			WHERE a.id = gone.attempt_id AND a.quality ? 'recording'`},
+	// A row of a leg that is still on its way changes nothing any more.
+	{"legs", `UPDATE legs l SET dialog = NULL, seq = 2147483647,
+			sip_reason = CASE WHEN ` + tells("l.sip_reason") + ` THEN '' ELSE l.sip_reason END, uri = CASE
+				WHEN ` + tells("l.uri") + ` THEN '' ELSE l.uri END
+		FROM attempts a WHERE a.to_number = $1 AND l.attempt_id = a.id`},
+	{"replies", `UPDATE idempotency i SET body = convert_to(replace(convert_from(i.body, 'UTF8'), $1, $2), 'UTF8')
+		FROM attempts a
+		WHERE a.to_number = $1 AND a.campaign_id = '' AND i.at BETWEEN a.reserved_at - interval '1 minute'
+		AND a.reserved_at + interval '1 minute'
+			AND position(convert_to($1, 'UTF8') IN i.body) > 0`},
+	{"attempts", `UPDATE attempts SET to_number = $2, variables = NULL, transfer = NULL,
+			result = (result - '{summary,variables,transcript_url,recording_url,unknown_fields}'::text[]) #-
+			'{callback,reason}',
+			sip_reason = CASE WHEN ` + tells("sip_reason") + ` THEN '' ELSE sip_reason END,
+			attestation = CASE WHEN ` + tells("attestation") + ` THEN '' ELSE attestation END
+		WHERE to_number = $1`},
+	{"variables", "UPDATE contact_variables v SET variables = '{}', hash = 0 FROM campaigns c, contacts k " +
+		"WHERE k.campaign_id = c.id AND k.number = $1 AND v.contact_id = k.id"},
+	{"contacts of runs before", `UPDATE contact_runs r SET number = $2, reason = CASE
+		WHEN r.state = 'excluded' THEN '` + ErasedReason + `' ELSE r.reason END
+		FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = $1
+			AND r.campaign_id = k.campaign_id AND r.id = k.id`},
+	{"contacts", `UPDATE contacts k SET number = $2, reason = CASE WHEN k.state = 'excluded' THEN '` + ErasedReason +
+		`' ELSE k.reason END
+		FROM campaigns c WHERE k.campaign_id = c.id AND k.number = $1`},
+	{"exclusions", "UPDATE exclusions x SET number = $2, reason = '" + ErasedReason +
+		"' FROM campaigns c WHERE x.campaign_id = c.id AND x.number = $1"},
+	{"rejected rows", `UPDATE import_rejected SET number = $2, message = 'the person was erased'
+		WHERE right(regexp_replace(number, '\D', '', 'g'), length($3)) = $3`},
+}
+
+// tells says in SQL whether a text has the number's last digits in it, however
+// they are grouped.
+func tells(column string) string {
+	return `position($3 IN regexp_replace(` + column + `, '\D', '', 'g')) > 0`
+}
+
+// lastDigits are how many digits of a number are looked for in text that others
+// wrote: they may have written it without its country.
+const lastDigits = 7
+
+// ErasePerson erases in one transaction. Whoever calls it holds the number
+// (HoldPerson) and has taken it out of the campaigns in which it is open.
+// Recordings' files are the caller's. A person of whom nothing is known is no
+// error.
+func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err error) {
+	err = s.db.InTx(ctx, "person not erased", func(tx pgx.Tx) error {
+		out = Erased{}
+		if err := erasable(ctx, tx, e.Number); err != nil {
+			return err
+		}
+		if err := s.eraseSuppression(ctx, tx, &e, &out); err != nil {
+			return err
+		}
+		if out.Matches, err = eraseMatches(ctx, tx, &e); err != nil {
+			return err
+		}
+		n := e.Number.E164()
+		digits := n[max(0, len(n)-lastDigits):]
+		for _, x := range erase {
+			// A statement has to name every parameter that it is given.
+			tag, err := tx.Exec(ctx, "WITH p AS (SELECT $1::text, $2::text, $3::text) "+x.sql, n, e.Tombstone.E164(),
+				digits)
+			if err != nil {
+				return err
+			}
+			switch x.what {
+			case "contacts":
+				out.Contacts = int(tag.RowsAffected())
+			case "attempts":
+				out.Attempts = int(tag.RowsAffected())
+			case "recordings":
+				out.Recordings = int(tag.RowsAffected())
+			}
+		}
+		ev := journal.Event{At: e.At, Type: journal.PersonErased, Version: 1, Data: journal.Data{Who: &e.Who,
+			Count: out.Contacts + out.Attempts}}
+		return s.db.Tell(ctx, tx, ev)
+	})
+	return out, err
+}
+
+// erasable refuses a person with whom something is under way.
+func erasable(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) error {
+	var live, importing, open bool
+	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM attempts WHERE to_number = $1 AND live),
+		EXISTS (SELECT FROM import_rows r JOIN imports i ON i.id = r.import_id
+		WHERE i.state IN ('staging', 'activating') AND r.number = $1),
+		EXISTS (SELECT FROM campaigns c, LATERAL (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.number = $1
+			AND k.state IN ('pending', 'unanswered', 'connected')) k)`, n.E164()).Scan(&live, &importing, &open)
+	switch {
+	case err != nil:
+		return err
+	case live:
+		return errPersonInCall
+	case importing:
+		return errPersonImported
+	case open:
+		return errPersonOpen
+	}
+	return nil
+}
+
+// eraseSuppression puts the hash in the place of the number, for ever or for as
+// long as calls before bind us.
+func (s *Records) eraseSuppression(ctx context.Context, tx pgx.Tx, e *Erasure, out *Erased) error {
+	hash := s.db.Hashed(e.Number)
+	var reason string
+	err := tx.QueryRow(ctx, `SELECT reason FROM suppressions WHERE number IN ($1, $2) AND until IS NULL
+		AND reason IN ('do_not_call', 'opt_out', 'manual', 'import') LIMIT 1`, e.Number.E164(), hash).Scan(&reason)
+	if errors.Is(err, pgx.ErrNoRows) {
+		reason, err = ErasedReason, nil
+	}
+	if err != nil {
+		return err
+	}
+	if !e.Suppress {
+		var abandoned, called *time.Time
+		err := tx.QueryRow(ctx, `SELECT (SELECT max(ended_at) FROM attempts WHERE NOT live AND outcome = 'abandoned'
+			AND to_number = $1),
+			(SELECT max(reserved_at) FROM attempts WHERE to_number = $1 AND consumed)`,
+			e.Number.E164()).Scan(&abandoned, &called)
+		if err != nil {
+			return err
+		}
+		later := func(t *time.Time, by time.Duration) {
+			if t == nil {
+				return
+			}
+			if until := t.Add(by); until.After(e.At) && (out.RestsUntil == nil || until.After(*out.RestsUntil)) {
+				out.RestsUntil = &until
+			}
+		}
+		later(abandoned, pacing.SeatedAfterAbandon)
+		if e.CalleePeriod > 0 {
+			later(called, e.CalleePeriod)
+		}
+	}
+	// What an earlier erasure let rest goes on resting.
+	if _, err := tx.Exec(ctx, "DELETE FROM suppressions WHERE number = $1 OR (number = $2 AND until IS NULL "+
+		"AND NOT $3)", e.Number.E164(), hash, e.Suppress); err != nil {
+		return err
+	}
+	out.Suppressed = e.Suppress
+	if !e.Suppress && out.RestsUntil == nil {
+		return nil
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO suppressions AS s (number, reason, created_at, until) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (number) DO UPDATE SET until = CASE WHEN excluded.until IS NULL OR s.until IS NULL THEN NULL
+		ELSE greatest(s.until, excluded.until) END`,
+		hash, reason, e.At, out.RestsUntil)
+	return err
+}
+
+// eraseMatches takes the person's variables out of exclusions by variables that
+// cover nobody else.
+func eraseMatches(ctx context.Context, tx pgx.Tx, e *Erasure) (map[engine.CampaignID][]map[string]string, error) {
+	rows, _ := tx.Query(ctx, `WITH own AS (
+			SELECT x.campaign_id, x.match FROM campaigns c JOIN contacts k ON k.campaign_id = c.id AND k.number = $1
+			JOIN contact_variables v ON v.contact_id = k.id
+			JOIN exclusions x ON x.campaign_id = c.id AND x.number = '' AND x.match <> '{}' AND v.variables @> x.match
+			WHERE NOT EXISTS (SELECT FROM contact_variables ov JOIN contacts o ON o.id = ov.contact_id
+				WHERE ov.variables @> x.match AND o.campaign_id = c.id AND o.id <> k.id)
+		)
+		UPDATE exclusions x SET match = jsonb_build_object('erased', left(md5(own.match::text || random()::text), 16)),
+			reason = $2
+		FROM own WHERE x.campaign_id = own.campaign_id AND x.number = '' AND x.match = own.match
+		RETURNING own.campaign_id, own.match`, e.Number.E164(), ErasedReason)
+	out := map[engine.CampaignID][]map[string]string{}
+	var id engine.CampaignID
+	var match map[string]string
+	_, err := pgx.ForEachRow(rows, []any{&id, &match}, func() error {
+		out[id] = append(out[id], match)
+		match = nil
+		return nil
+	})
+	return out, err
+}

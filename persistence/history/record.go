@@ -1,0 +1,203 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/chain"
+	"dialler/engine/journal"
+	"dialler/persistence/column"
+	"dialler/persistence/table"
+)
+
+// EvidenceWriter takes the record of a run, in this order (evidence.Writer).
+type EvidenceWriter interface {
+	// Begin tells of the campaign, and its events of rulesOf, of all runs up to
+	// this one.
+	Begin(c *campaign.Campaign, changes []journal.Event) error
+	Attempt(a *attempt.Attempt) error
+	Exclusion(x journal.Exclusion) error
+	Suppression(x journal.Suppression) error
+	Event(text []byte, chained bool) error
+	Batch(n int64, events int, hash chain.Hash) error
+}
+
+// rulesCap bounds how many changes of a campaign's rules are told: the newest.
+const rulesCap = 10_000
+
+// ErrRecordDropped: the record of the run cannot be complete any more.
+var ErrRecordDropped = engine.Conflict("record_dropped", "the calls or events of this run were dropped when their "+
+	"time was over (--keep-attempts, --keep-events); what the run came to is in its counters")
+
+// RecordOf says whether the record of a run can be made: nil,
+// ErrCampaignNotFound, ErrRunNotFound or ErrRecordDropped.
+func (s *Records) RecordOf(ctx context.Context, id engine.CampaignID, run int) error {
+	rows, _ := s.db.Read.Query(ctx, recordOf, string(id), run)
+	return s.recordOf(run, rows)
+}
+
+const recordOf = `SELECT c.run, EXISTS (SELECT FROM run_checkpoints k WHERE k.campaign_id = $1 AND k.run = $2
+	AND (k.attempts_gone OR k.events_gone))
+	FROM campaigns c WHERE c.id = $1`
+
+func (s *Records) recordOf(run int, rows pgx.Rows) error {
+	var present int
+	var dropped bool
+	tag, err := pgx.ForEachRow(rows, []any{&present, &dropped}, func() error { return nil })
+	switch {
+	case err != nil:
+		return s.db.Wrap("run not read", err)
+	case tag.RowsAffected() == 0:
+		return table.ErrCampaignNotFound
+	case run < 1 || run > present:
+		return table.ErrRunNotFound
+	case dropped:
+		return ErrRecordDropped
+	}
+	return nil
+}
+
+// Evidence gives the record of one run to w, in one snapshot of the database,
+// part by part: it is never held as a whole.
+// Errors are those of RecordOf.
+func (s *Records) Evidence(ctx context.Context, id engine.CampaignID, run int, w EvidenceWriter) error {
+	err := pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+		func(tx pgx.Tx) error {
+			rows, _ := tx.Query(ctx, table.SelectCampaign+"WHERE c.id = $1", string(id))
+			c, err := pgx.CollectExactlyOneRow(rows, table.ScanCampaign)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return table.ErrCampaignNotFound
+			}
+			if err != nil {
+				return err
+			}
+			rows, _ = tx.Query(ctx, recordOf, string(id), run)
+			if err := s.recordOf(run, rows); err != nil {
+				return err
+			}
+			e := evidenceReader{ctx: ctx, tx: tx, id: string(id), run: run, w: w}
+			for _, part := range []func() error{
+				func() error { return e.rules(&c) }, e.attempts, e.exclusions, e.suppressions, e.unchained, e.events,
+				e.batches,
+			} {
+				if err := part(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	var known *engine.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return s.db.Wrap("evidence not read", err)
+}
+
+type evidenceReader struct {
+	ctx context.Context
+	tx  pgx.Tx
+	id  string
+	run int
+	w   EvidenceWriter
+}
+
+func (e *evidenceReader) rules(c *campaign.Campaign) error {
+	rows, _ := e.tx.Query(e.ctx, "SELECT * FROM ("+table.SelectEvent+`WHERE e.campaign_id = $1 AND e.seq > 0
+		AND e.run <= $2 AND e.type = ANY ($3)
+		ORDER BY e.seq DESC LIMIT $4) e ORDER BY seq`, e.id, e.run, []journal.Type{journal.CampaignCreated,
+		journal.CampaignEdited, journal.CampaignStarted, journal.CampaignPaused,
+		journal.CampaignResumed, journal.CampaignStopped, journal.CampaignCompleted, journal.CampaignFailed,
+		journal.CampaignRestarted, journal.CampaignRestartCancelled}, rulesCap)
+	changes, err := pgx.CollectRows(rows, table.ScanEvent)
+	if err != nil {
+		return err
+	}
+	return e.w.Begin(c, changes)
+}
+
+// each gives every row of a query to f as it comes.
+func each[T any](rows pgx.Rows, err error, scan func(pgx.CollectableRow) (T, error), f func(*T) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		row, err := scan(rows)
+		if err != nil {
+			return err
+		}
+		if err := f(&row); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (e *evidenceReader) attempts() error {
+	rows, err := e.tx.Query(e.ctx, table.SelectAttempt+"WHERE a.campaign_id = $1 AND a.run = $2 "+
+		"ORDER BY a.reserved_at, a.id", e.id, e.run)
+	return each(rows, err, table.ScanAttempt, e.w.Attempt)
+}
+
+func (e *evidenceReader) exclusions() error {
+	rows, err := e.tx.Query(e.ctx, "SELECT number, match, reason, lifted, created_at FROM exclusions "+
+		"WHERE campaign_id = $1 ORDER BY created_at, number", e.id)
+	return each(rows, err, func(row pgx.CollectableRow) (x journal.Exclusion, err error) {
+		err = row.Scan(&x.Number, &x.Match, &x.Reason, &x.Lifted, &x.CreatedAt)
+		return x, err
+	}, func(x *journal.Exclusion) error { return e.w.Exclusion(*x) })
+}
+
+func (e *evidenceReader) suppressions() error {
+	rows, err := e.tx.Query(e.ctx, `SELECT s.number, s.reason, s.created_at FROM suppressions s
+		JOIN contacts c ON c.number = s.number
+		WHERE c.campaign_id = $1 ORDER BY s.created_at, s.number`, e.id)
+	return each(rows, err, table.ScanSuppression, func(x *journal.Suppression) error { return e.w.Suppression(*x) })
+}
+
+func (e *evidenceReader) tell(x *storedEvent) error {
+	r := x.record()
+	text, err := r.AppendText(nil)
+	if err != nil {
+		return fmt.Errorf("event %d: %w", x.Seq, err)
+	}
+	return e.w.Event(text, x.digest != nil)
+}
+
+func (e *evidenceReader) unchained() error {
+	rows, err := e.tx.Query(e.ctx, selectStored+"WHERE e.campaign_id = $1 AND e.seq > 0 AND e.run = $2 "+
+		"AND e.digest IS NULL ORDER BY e.seq, e.at", e.id, e.run)
+	return each(rows, err, scanStored, e.tell)
+}
+
+// events come in the order of their batches, as they are hashed.
+func (e *evidenceReader) events() error {
+	const part = 500 // batches
+	for from := int64(0); ; from += part {
+		n := 0
+		rows, err := e.tx.Query(e.ctx, "SELECT "+column.Names(table.EventColumns,
+			"e")+`, e.leg, e.activity, e.data::text, e.digest FROM event_batches b
+			JOIN events e ON e.campaign_id = b.campaign_id AND e.run = b.run AND e.seq > 0 AND e.seq = ANY (b.seqs)
+			AND e.digest IS NOT NULL
+			WHERE b.campaign_id = $1 AND b.run = $2 AND b.n > $3 AND b.n <= $4 ORDER BY b.n, e.seq, e.at, e.digest`,
+			e.id, e.run, from, from+part)
+		if err := each(rows, err, scanStored, func(x *storedEvent) error { n++; return e.tell(x) }); err != nil {
+			return err
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+func (e *evidenceReader) batches() error {
+	rows, err := e.tx.Query(e.ctx, "SELECT 0, n, hash, seqs, NULL::bigint[], NULL::bytea FROM event_batches "+
+		"WHERE campaign_id = $1 AND run = $2 ORDER BY n", e.id, e.run)
+	return each(rows, err, scanBatch, func(b *batchRow) error { return e.w.Batch(b.n, len(b.seqs), b.hash) })
+}

@@ -1,0 +1,274 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/seal"
+	"dialler/persistence/failure"
+	"dialler/persistence/pool"
+	"dialler/persistence/table"
+)
+
+// Retention drops what is kept for longer than the installation wants, whole
+// runs at a time: a run that is open, or that ended a moment ago, keeps all of
+// its calls and events, however old they are. Events go by the partition. Calls
+// are deleted in batches: to lie in partitions would cost every call more than
+// a tenth of the database's time, see docs/adr/0023-erasure-and-retention.md.
+
+// Keep says for how long; 0 is for ever.
+type Keep struct {
+	Attempts time.Duration // calls, with legs and ladders
+	Events   time.Duration
+	Ladders  time.Duration
+	// Key signs what is kept of runs; needed where Attempts or Events are given.
+	Key *seal.Key
+}
+
+var errNoKey = engine.Invalid("signing_key_missing", "calls and events are dropped only with a key that signs what "+
+	"is kept of them (--signing-key)")
+
+// LeastKept is the least that calls and events are kept for: abandons bind us
+// for 72 hours and over 30 days, a cap on calls to a number over 90 days.
+const LeastKept = 90 * 24 * time.Hour
+
+// Dropped says what a retention dropped.
+type Dropped struct {
+	Attempts, Runs, Ladders int
+	Partitions              []string // of events
+}
+
+// retainBatch is how many attempts are deleted at a time.
+const retainBatch = 2000
+
+// closedRun says in SQL whether a run is over for good.
+const closedRun = `(r.run < c.run OR (r.run = c.run AND c.state IN ('completed', 'failed')
+	AND NOT EXISTS (SELECT FROM attempts l WHERE l.campaign_id = c.id AND l.live)
+	AND NOT EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.result_due_at IS NOT NULL)))`
+
+// Retain drops what has served its time at now.
+func (s *Records) Retain(ctx context.Context, now time.Time, keep Keep) (d Dropped, err error) {
+	if keep.Ladders > 0 {
+		if d.Ladders, err = s.dropLadders(ctx, now.Add(-keep.Ladders)); err != nil {
+			return d, err
+		}
+	}
+	if keep.Attempts <= 0 && keep.Events <= 0 {
+		return d, nil
+	}
+	if keep.Key == nil {
+		return d, errNoKey
+	}
+	if keep.Attempts > 0 {
+		if err = s.dropAttempts(ctx, now, now.Add(-keep.Attempts), *keep.Key, &d); err != nil {
+			return d, err
+		}
+	}
+	if keep.Events > 0 {
+		err = s.dropEvents(ctx, now, now.Add(-keep.Events), *keep.Key, &d)
+	}
+	return d, err
+}
+
+// dropLadders deletes SIP ladders in batches, over their index by time.
+func (s *Records) dropLadders(ctx context.Context, before time.Time) (n int, err error) {
+	for {
+		tag, err := s.db.Read.Exec(ctx, `DELETE FROM sip_ladders WHERE ctid = ANY (ARRAY(SELECT ctid FROM sip_ladders
+			WHERE at <= $1 LIMIT $2))`, before, retainBatch)
+		if err != nil {
+			return n, s.db.Wrap("old SIP ladders not dropped", err)
+		}
+		if n += int(tag.RowsAffected()); tag.RowsAffected() < retainBatch {
+			return n, nil
+		}
+	}
+}
+
+type runOf struct {
+	campaign engine.CampaignID
+	run      int
+}
+
+// dropAttempts deletes the calls of runs whose last one began before a time,
+// and of dialouts before it.
+func (s *Records) dropAttempts(ctx context.Context, now, before time.Time, key seal.Key, d *Dropped) error {
+	rows, _ := s.db.Read.Query(ctx, `SELECT c.id, r.run FROM campaigns c
+		CROSS JOIN LATERAL (SELECT a.reserved_at FROM attempts a WHERE a.campaign_id = c.id ORDER BY a.reserved_at
+		LIMIT 1) oldest
+		CROSS JOIN LATERAL (SELECT a.run FROM attempts a WHERE a.campaign_id = c.id
+		GROUP BY a.run HAVING max(coalesce(a.ended_at, a.reserved_at)) < $1) r
+		WHERE oldest.reserved_at < $1 AND `+closedRun, before)
+	runs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r runOf, err error) {
+		err = row.Scan(&r.campaign, &r.run)
+		return r, err
+	})
+	if err != nil {
+		return s.db.Wrap("old runs not read", err)
+	}
+	for _, r := range runs {
+		err := s.db.InTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "what a run came to not kept",
+			func(tx pgx.Tx) error {
+				return makeCheckpoint(ctx, tx, r.campaign, r.run, now, attemptsGone, key)
+			})
+		if s.notOurs(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		n, err := s.deleteAttempts(ctx, "campaign_id = $1 AND run = $3", string(r.campaign), retainBatch, r.run)
+		d.Attempts += n
+		if err != nil {
+			return err
+		}
+		d.Runs++
+	}
+	n, err := s.deleteAttempts(ctx, "campaign_id = $1 AND reserved_at < $3 AND NOT live", "", retainBatch, before)
+	d.Attempts += n
+	return err
+}
+
+// notOurs says whether a checkpoint is not as it was signed, and logs it: what it
+// stands for is kept, the rest of the retention goes on.
+func (s *Records) notOurs(err error) bool {
+	var e *engine.Error
+	if !errors.As(err, &e) || e.Code != "checkpoint_not_ours" {
+		return false
+	}
+	s.db.Config.Log.Error().Err(err).Msg("what has served its time is kept: the checkpoint of its run is not as it " +
+		"was signed")
+	return true
+}
+
+// deleteAttempts deletes attempts with what hangs on them, in batches.
+func (s *Records) deleteAttempts(ctx context.Context, which string, args ...any) (n int, err error) {
+	for {
+		tag, err := s.db.Read.Exec(ctx, `WITH old AS MATERIALIZED (SELECT id FROM attempts WHERE `+which+` LIMIT $2),
+			l AS (DELETE FROM legs WHERE attempt_id IN (SELECT id FROM old)),
+			s AS (DELETE FROM sip_ladders WHERE attempt_id IN (SELECT id FROM old)),
+			r AS (DELETE FROM recordings WHERE attempt_id IN (SELECT id FROM old) AND deleted_at IS NOT NULL)
+			DELETE FROM attempts WHERE id IN (SELECT id FROM old)`, args...)
+		if err != nil {
+			return n, s.db.Wrap("old attempts not dropped", err)
+		}
+		if n += int(tag.RowsAffected()); tag.RowsAffected() < retainBatch {
+			return n, nil
+		}
+	}
+}
+
+// dropEvents drops the partitions of events that ended before a time and whose
+// runs are over for good, with the last of their events. What somebody did stays:
+// it is little, and tells of runs.
+func (s *Records) dropEvents(ctx context.Context, now, before time.Time, key seal.Key, d *Dropped) error {
+	rows, _ := s.db.Read.Query(ctx, `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+		WHERE i.inhparent = 'events'::regclass AND c.relname ~ '^events_[0-9]{6}$' ORDER BY 1`)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return s.db.Wrap("event partitions not read", err)
+	}
+	for _, name := range names {
+		month, err := time.Parse("200601", strings.TrimPrefix(name, "events_"))
+		if err != nil || month.AddDate(0, 1, 0).After(before) {
+			continue
+		}
+		var open bool
+		err = s.db.Read.QueryRow(ctx, fmt.Sprintf(`SELECT EXISTS (
+			SELECT FROM (SELECT DISTINCT campaign_id, run FROM %s WHERE seq > 0) r
+			JOIN campaigns c ON c.id = r.campaign_id
+			WHERE NOT %s OR EXISTS (SELECT FROM events e WHERE e.campaign_id = r.campaign_id AND e.run = r.run
+			AND e.seq > 0 AND e.at >= $1 AND NOT e.activity))`,
+			pgx.Identifier{name}.Sanitize(), closedRun), before).Scan(&open)
+		if err != nil {
+			return s.db.Wrap("runs of a partition not read", err)
+		}
+		if open {
+			s.db.Config.Log.Info().Str("partition", name).Msg("old events are kept: a run that they belong to is not " +
+				"over, or not for long")
+			continue
+		}
+		dropped, err := s.dropPartition(ctx, name, month, now, key)
+		if err != nil {
+			return err
+		}
+		if !dropped {
+			continue
+		}
+		d.Partitions = append(d.Partitions, name)
+	}
+	return nil
+}
+
+func (s *Records) dropPartition(ctx context.Context, name string, month, now time.Time, key seal.Key) (dropped bool,
+	err error) {
+	partition := pgx.Identifier{name}.Sanitize()
+	rows, _ := s.db.Read.Query(ctx, "SELECT DISTINCT r.campaign_id, r.run FROM "+partition+" r "+
+		"JOIN campaigns c ON c.id = r.campaign_id WHERE r.seq > 0")
+	runs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r runOf, err error) {
+		err = row.Scan(&r.campaign, &r.run)
+		return r, err
+	})
+	if err != nil {
+		return false, s.db.Wrap("runs of a partition not read", err)
+	}
+	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+		for _, r := range runs {
+			if err := makeCheckpoint(ctx, tx, r.campaign, r.run, now, eventsGone, key); err != nil {
+				return err
+			}
+			for _, sql := range []string{
+				"DELETE FROM event_batches WHERE campaign_id = $1 AND run = $2",
+				"DELETE FROM event_heads WHERE campaign_id = $1 AND run = $2",
+				"DELETE FROM webhook_cursors WHERE campaign_id = $1 AND run = $2",
+			} {
+				if _, err := tx.Exec(ctx, sql, string(r.campaign), r.run); err != nil {
+					return err
+				}
+			}
+		}
+		// The chains of what is no part of a campaign's sequence are numbered by
+		// their month (chain.go).
+		first, _ := strconv.Atoi(month.Format("200601"))
+		if err := keepMonth(ctx, tx, partition, first, now, key); err != nil {
+			return err
+		}
+		for _, t := range []string{"event_batches", "event_heads", "webhook_cursors"} {
+			if _, err := tx.Exec(ctx, "DELETE FROM "+t+" WHERE campaign_id = '' AND run BETWEEN $1 AND $2", first*100,
+				first*100+99); err != nil {
+				return err
+			}
+		}
+		for _, sql := range []string{
+			"SET LOCAL lock_timeout = '" + pool.LockPatience + "'",
+			"CREATE TEMPORARY TABLE kept ON COMMIT DROP AS SELECT * FROM " + partition + " WHERE activity",
+			"DROP TABLE " + partition,
+			// What a run's events say of figures is in its checkpoint; their chain is
+			// gone. The others begin theirs anew.
+			"UPDATE kept SET digest = NULL, data = data - '{before,after,moves}'::text[] WHERE seq > 0",
+			"INSERT INTO events SELECT * FROM kept WHERE digest IS NULL",
+			"WITH told AS (INSERT INTO events AS t SELECT * FROM kept WHERE digest IS NOT NULL" +
+				table.Told(table.ChanceSlot) + ")" + table.Chained,
+		} {
+			if _, err := tx.Exec(ctx, sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if state, _ := failure.SQLState(err); state == "55P03" {
+		s.db.Config.Log.Warn().Str("partition", name).Msg("a partition is in use and was not dropped; it is tried " +
+			"again")
+		return false, nil
+	}
+	if s.notOurs(err) {
+		return false, nil
+	}
+	return err == nil, s.db.Wrap("old events not dropped", err)
+}

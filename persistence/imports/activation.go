@@ -1,0 +1,431 @@
+package imports
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/persistence/pool"
+	"dialler/persistence/table"
+)
+
+// ActivateImport makes the staged rows of an import contacts, in one
+// transaction with its event and its report: ascending positions behind those
+// that are there, the first row of a number wins, excluded and suppressed rows
+// are left out and listed.
+//
+// The rows are inserted first, which may take a while and locks nothing but
+// their numbers. Then gate is called, and what it gives decides: from its
+// answer to the end of this call the caller lets no exclusion, no end of the
+// run and no other addition of contacts through. What came until then is
+// applied to the inserted rows; the owner's epoch is checked; and all commits.
+// gate may be called again when the transaction has to be repeated.
+//
+// After an error nothing is known to be active; whether it is says Import.
+func (s *Files) ActivateImport(ctx context.Context, a journal.Activation, gate func(context.Context) (journal.Gate,
+	error)) (out journal.Activated, err error) {
+	err = s.inImport(a.Import, "import not activated", func(session *importSession) error {
+		tag, err := session.conn.Exec(ctx, "UPDATE imports SET state = 'activating' WHERE id = $1 "+
+			"AND state IN ('staging', 'activating')", string(a.Import))
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return journal.ErrImportGone
+		}
+		for try := 1; ; try++ {
+			err := pgx.BeginFunc(ctx, session.conn, func(tx pgx.Tx) error {
+				t := activation{store: s, ctx: ctx, tx: tx, Activation: a, listed: session.rejected}
+				out, err = t.run(gate)
+				return err
+			})
+			if pool.Yielded(err) && try < pool.TxTries {
+				continue
+			}
+			return err
+		}
+	})
+	return out, err
+}
+
+// CheckImport counts and lists what would become of the staged rows of an import
+// if it were activated now, and ends it.
+func (s *Files) CheckImport(ctx context.Context, k journal.Check) (imp campaign.Import, err error) {
+	err = s.inImport(k.Import, "import not checked", func(session *importSession) error {
+		tag, err := session.conn.Exec(ctx, "UPDATE imports SET state = 'activating' WHERE id = $1 "+
+			"AND state IN ('staging', 'activating')", string(k.Import))
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return journal.ErrImportGone
+		}
+		for try := 1; ; try++ {
+			err := pgx.BeginFunc(ctx, session.conn, func(tx pgx.Tx) error {
+				t := activation{store: s, ctx: ctx, tx: tx, listed: session.rejected,
+					Activation: journal.Activation{Import: k.Import, Campaign: k.Campaign, Staged: k.Staged,
+						Sticky: k.Sticky, Since: k.Since}}
+				imp, err = t.check(k.At)
+				return err
+			})
+			if pool.Yielded(err) && try < pool.TxTries {
+				continue
+			}
+			return err
+		}
+	})
+	return imp, err
+}
+
+// activation is one try in one transaction.
+type activation struct {
+	journal.Activation
+	store  *Files
+	ctx    context.Context
+	tx     pgx.Tx
+	passes int
+	listed int // rejected rows that are listed
+	lifted []engine.PhoneNumber
+}
+
+func (t *activation) exec(sql string, args ...any) (int, error) {
+	tag, err := t.tx.Exec(t.ctx, sql, args...)
+	return int(tag.RowsAffected()), err
+}
+
+func (t *activation) id() string { return string(t.Import) }
+
+func (t *activation) run(gate func(context.Context) (journal.Gate, error)) (out journal.Activated, err error) {
+	staged := t.Staged
+	suppressed, refused, err := t.refuse()
+	if err != nil {
+		return out, err
+	}
+	added, err := t.insert()
+	if err != nil {
+		return out, err
+	}
+	duplicates := staged - suppressed - refused - added
+	if err := t.listDuplicates(duplicates); err != nil {
+		return out, err
+	}
+	// What came while the rows were inserted is dealt with before anybody has
+	// to wait.
+	withdrawn, inserted, err := t.withdraw()
+	if err != nil {
+		return out, err
+	}
+	if err := t.listRefused(); err != nil {
+		return out, err
+	}
+
+	g, err := gate(t.ctx)
+	if err != nil {
+		return out, err
+	}
+	late, lateInserted, err := t.withdraw()
+	if err != nil {
+		return out, err
+	}
+	if late > 0 {
+		if err := t.listRefused(); err != nil {
+			return out, err
+		}
+	}
+	// A withdrawn row that had not been inserted was counted as a duplicate.
+	counts := campaign.Import{
+		Added:     added - inserted - lateInserted,
+		Duplicate: duplicates - (withdrawn - inserted) - (late - lateInserted),
+		Excluded:  suppressed + refused + withdrawn + late,
+	}
+	if err := t.lift(g); err != nil {
+		return out, err
+	}
+	if err := t.checkEpoch(g.Epoch); err != nil {
+		return out, err
+	}
+	out.Lifted = t.lifted
+	if out.Readmit, err = t.readmit(); err != nil {
+		return out, err
+	}
+	out.Import, err = t.finish(g, counts)
+	return out, err
+}
+
+// refuse marks the rows that the suppression list or an exclusion refuses.
+func (t *activation) refuse() (suppressed, excluded int, err error) {
+	// The rows are sorted once and joined twice; the default is for small queries.
+	if _, err := t.exec("SET LOCAL work_mem = '64MB'"); err != nil {
+		return 0, 0, err
+	}
+	var staged int
+	if err := t.tx.QueryRow(t.ctx, "SELECT count(*) FROM import_rows WHERE import_id = $1",
+		t.id()).Scan(&staged); err != nil {
+		return 0, 0, err
+	}
+	if staged != t.Staged {
+		return 0, 0, journal.ErrImportLost
+	}
+	suppressed, err = t.exec(`UPDATE import_rows r SET outcome = 'suppressed' FROM suppressions x
+		WHERE r.import_id = $1 AND x.number = r.number`, t.id())
+	if err != nil {
+		return 0, 0, err
+	}
+	erased, err := t.refuseErased()
+	if err != nil {
+		return 0, 0, err
+	}
+	excluded, err = t.exclude("excluded")
+	return suppressed + erased, excluded, err
+}
+
+// check is run without the contacts.
+func (t *activation) check(at time.Time) (imp campaign.Import, err error) {
+	suppressed, refused, err := t.refuse()
+	if err != nil {
+		return imp, err
+	}
+	if err := t.listRefused(); err != nil {
+		return imp, err
+	}
+	duplicates, err := t.exec(`UPDATE import_rows r SET outcome = 'duplicate' FROM (
+			SELECT d.line, row_number() OVER (PARTITION BY d.number ORDER BY d.line) > 1
+				OR EXISTS (SELECT FROM contacts c WHERE c.campaign_id = $2 AND c.number = d.number) AS known
+			FROM import_rows d WHERE d.import_id = $1 AND d.outcome IS NULL
+		) k WHERE r.import_id = $1 AND r.line = k.line AND k.known`, t.id(), string(t.Campaign))
+	if err != nil {
+		return imp, err
+	}
+	if left := campaign.RejectedCap - t.listed; left > 0 {
+		if _, err := t.exec(listDuplicates+`WHERE r.import_id = $1 AND r.outcome = 'duplicate' ORDER BY r.line
+			LIMIT $3`,
+			t.id(), campaign.RejectedDuplicate, left); err != nil {
+			return imp, err
+		}
+	}
+	return t.report(campaign.ImportChecked, at, campaign.Import{
+		Added: t.Staged - suppressed - refused - duplicates, Duplicate: duplicates, Excluded: suppressed + refused})
+}
+
+// refuseErased marks the rows of erased persons who are not to be called.
+func (t *activation) refuseErased() (rows int, err error) {
+	var some bool
+	err = t.tx.QueryRow(t.ctx, "SELECT EXISTS (SELECT FROM suppressions WHERE starts_with(number, $1))",
+		table.HashPrefix).Scan(&some)
+	if err != nil || !some {
+		return 0, err
+	}
+	inner, outer := t.store.db.HashPads()
+	return t.exec("UPDATE import_rows r SET outcome = 'suppressed' FROM suppressions x WHERE r.import_id = $1 "+
+		"AND r.outcome IS NULL AND x.number = "+
+		table.HashInSQL("r.number", "$2", "$3"), t.id(), inner, outer)
+}
+
+// exclude marks the rows that an exclusion covers which no pass has applied
+// yet, and says how many those are.
+func (t *activation) exclude(outcome string) (rows int, err error) {
+	t.passes++
+	fresh, err := t.exec(`INSERT INTO import_exclusions (import_id, pass, number, match)
+		SELECT $1, $2, x.number, x.match FROM exclusions x
+		WHERE x.campaign_id = $3 AND NOT x.lifted AND ($4 OR x.created_at >= $5)
+			AND NOT EXISTS (SELECT FROM import_exclusions a WHERE a.import_id = $1 AND a.number = x.number
+			AND a.match = x.match)`,
+		t.id(), t.passes, string(t.Campaign), t.Sticky, t.Since)
+	if err != nil || fresh == 0 {
+		return 0, err
+	}
+	byNumber, err := t.exec(`UPDATE import_rows r SET outcome = $3 FROM import_exclusions x
+		WHERE r.import_id = $1 AND r.outcome IS NULL AND x.import_id = $1 AND x.pass = $2 AND x.number <> ''
+		AND x.number = r.number`, t.id(), t.passes, outcome)
+	if err != nil {
+		return byNumber, err
+	}
+	var matches bool
+	err = t.tx.QueryRow(t.ctx, `SELECT EXISTS (SELECT FROM import_exclusions x
+		WHERE x.import_id = $1 AND x.pass = $2 AND x.number = '' AND x.match <> '{}')`, t.id(), t.passes).Scan(&matches)
+	if err != nil || !matches {
+		return byNumber, err
+	}
+	// There may be thousands of them: rows and exclusions meet by the first
+	// pair of each exclusion, and the whole is compared only then. Nobody knows how
+	// many rows there are: left to itself the planner held each row against each.
+	if _, err := t.exec("SET LOCAL enable_nestloop = off"); err != nil {
+		return byNumber, err
+	}
+	byMatch, err := t.exec(`WITH wanted AS MATERIALIZED (
+			SELECT x.match, p.key, p.value FROM import_exclusions x,
+				LATERAL (SELECT e.key, e.value FROM jsonb_each_text(x.match) e ORDER BY e.key LIMIT 1) p
+			WHERE x.import_id = $1 AND x.pass = $2 AND x.number = '' AND x.match <> '{}'
+		), hit AS MATERIALIZED (
+			SELECT DISTINCT r.line FROM import_rows r, LATERAL jsonb_each_text(r.variables) v, wanted w
+			WHERE r.import_id = $1 AND r.outcome IS NULL AND w.key = v.key AND w.value = v.value
+			AND r.variables @> w.match
+		)
+		UPDATE import_rows r SET outcome = $3 FROM hit WHERE r.import_id = $1 AND r.line = hit.line`, t.id(), t.passes,
+		outcome)
+	if err == nil {
+		_, err = t.exec("SET LOCAL enable_nestloop = on")
+	}
+	return byNumber + byMatch, err
+}
+
+// insert makes contacts of the rows that nothing refuses. No statement joins what
+// it makes itself: the rows have no statistics yet, and such a join was planned
+// for a few of them, each with each.
+func (t *activation) insert() (added int, err error) {
+	added, err = t.exec(`WITH base AS MATERIALIZED (
+			SELECT coalesce(max(position), 0) AS position FROM contacts WHERE campaign_id = $2
+		)
+		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at,
+			updated_at, version)
+			SELECT r.id, $2, r.number, base.position + r.line, $3, $4,
+			'`+string(contact.Pending)+`', $5, $6, $7, $6, $6, 1
+			FROM import_rows r, base WHERE r.import_id = $1 AND r.outcome IS NULL ORDER BY r.line
+			ON CONFLICT (campaign_id, number) DO NOTHING`, t.id(), string(t.Campaign), t.Source, t.Run, t.Max, t.At,
+		int(t.DueClass))
+	if err != nil {
+		return 0, err
+	}
+	_, err = t.exec(`INSERT INTO contact_variables (contact_id, hash, variables)
+		SELECT r.id, r.hash, r.variables FROM import_rows r WHERE r.import_id = $1 AND r.outcome IS NULL
+		AND r.variables IS NOT NULL
+			AND (SELECT true FROM contacts c WHERE c.id = r.id)`, t.id())
+	return added, err
+}
+
+// withdraw takes back rows that were inserted and that an exclusion covers by
+// now: of the rows covered, inserted had become contacts.
+func (t *activation) withdraw() (rows, inserted int, err error) {
+	if rows, err = t.exclude("withdrawn"); err != nil || rows == 0 {
+		return rows, 0, err
+	}
+	const mine = "USING import_rows r WHERE r.import_id = $1 AND r.outcome = 'withdrawn' AND "
+	if _, err = t.exec("DELETE FROM contact_variables v "+mine+"v.contact_id = r.id", t.id()); err != nil {
+		return rows, 0, err
+	}
+	inserted, err = t.exec("DELETE FROM contacts c "+mine+"c.id = r.id", t.id())
+	return rows, inserted, err
+}
+
+const listDuplicates = `INSERT INTO import_rejected (import_id, line, number, reason, message)
+		SELECT $1, r.line, r.number, $2, CASE WHEN EXISTS (SELECT FROM import_rows e
+				WHERE e.import_id = $1 AND e.number = r.number AND e.line < r.line)
+			THEN 'the number stands on an earlier line of the file'
+				ELSE 'the campaign has a contact with this number' END
+		FROM import_rows r `
+
+func (t *activation) listDuplicates(n int) error {
+	if n <= 0 || t.listed >= campaign.RejectedCap {
+		return nil
+	}
+	listed, err := t.exec(listDuplicates+`LEFT JOIN contacts c ON c.id = r.id
+		WHERE r.import_id = $1 AND r.outcome IS NULL AND c.id IS NULL ORDER BY r.line LIMIT $3`,
+		t.id(), campaign.RejectedDuplicate, campaign.RejectedCap-t.listed)
+	t.listed += listed
+	return err
+}
+
+// listRefused lists the rows that exclusions or the suppression list refuse. A
+// row that is withdrawn may be listed as a duplicate already.
+func (t *activation) listRefused() error {
+	if t.listed >= campaign.RejectedCap {
+		return nil
+	}
+	listed, err := t.exec(`INSERT INTO import_rejected (import_id, line, number, reason, message)
+		SELECT $1, r.line, r.number, CASE r.outcome WHEN 'suppressed' THEN $2 ELSE $3 END,
+			CASE r.outcome WHEN 'suppressed' THEN 'the number is on the suppression list'
+				ELSE 'the contact is excluded from this campaign' END
+		FROM import_rows r WHERE r.import_id = $1 AND r.outcome IS NOT NULL AND (r.outcome = 'withdrawn'
+			OR NOT EXISTS (SELECT FROM import_rejected e WHERE e.import_id = $1 AND e.line = r.line))
+		ORDER BY r.line LIMIT $4
+		ON CONFLICT (import_id, line) DO UPDATE SET reason = excluded.reason, message = excluded.message`,
+		t.id(), campaign.RejectedSuppressed, campaign.RejectedExcluded, campaign.RejectedCap-t.listed)
+	t.listed += listed
+	return err
+}
+
+// lift undoes, where Sticky Exclusion is off, the earlier exclusions of the
+// numbers that were added on purpose.
+func (t *activation) lift(g journal.Gate) error {
+	if t.Sticky {
+		return nil
+	}
+	rows, _ := t.tx.Query(t.ctx, `UPDATE exclusions x SET lifted = true, created_at = $3 FROM import_rows r, contacts c
+		WHERE x.campaign_id = $2 AND NOT x.lifted AND x.number <> '' AND r.import_id = $1 AND r.outcome IS NULL
+		AND r.number = x.number
+			AND c.campaign_id = $2 AND c.number = r.number AND (c.id = r.id OR c.state = 'excluded')
+		RETURNING x.number`, t.id(), string(t.Campaign), g.Event.At)
+	var err error
+	t.lifted, err = pgx.CollectRows(rows, pgx.RowTo[engine.PhoneNumber])
+	return err
+}
+
+// readmit lists the rows of contacts that were excluded before the import began
+// and are added again on purpose.
+func (t *activation) readmit() ([]campaign.NewContact, error) {
+	if t.Sticky {
+		return nil, nil
+	}
+	rows, _ := t.tx.Query(t.ctx, `SELECT DISTINCT ON (r.number) r.number, r.variables FROM import_rows r
+		JOIN contacts c ON c.campaign_id = $2 AND c.number = r.number
+		WHERE r.import_id = $1 AND r.outcome IS NULL AND c.id <> r.id AND c.state = 'excluded' AND c.updated_at < $3
+		ORDER BY r.number, r.line LIMIT $4`, t.id(), string(t.Campaign), t.Since, journal.ReadmitCap)
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c campaign.NewContact, err error) {
+		err = row.Scan(&c.Number, &c.Variables)
+		return c, err
+	})
+}
+
+// checkEpoch makes sure that the gate's owner still owns the campaign, until
+// the commit: taking over waits for this lock.
+func (t *activation) checkEpoch(epoch int64) error {
+	rows, _ := t.tx.Query(t.ctx, "SELECT epoch FROM campaigns WHERE id = $1 FOR KEY SHARE", string(t.Campaign))
+	stored, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	switch {
+	case err != nil:
+		return err
+	case len(stored) == 0:
+		return table.ErrCampaignNotFound
+	case stored[0] != epoch:
+		return t.store.db.Epochs.Stale(t.Campaign, stored[0])
+	}
+	return nil
+}
+
+// finish writes the event and the report.
+func (t *activation) finish(g journal.Gate, counts campaign.Import) (imp campaign.Import, err error) {
+	if imp, err = t.report(campaign.ImportActive, g.Event.At, counts); err != nil {
+		return imp, err
+	}
+	if counts.Added > 0 { // last: it takes the head of the campaign's chain
+		ev := g.Event
+		ev.Data.Count = counts.Added
+		err = t.store.db.Tell(t.ctx, t.tx, ev)
+	}
+	return imp, err
+}
+
+// report ends the import.
+func (t *activation) report(state campaign.ImportState, at time.Time, counts campaign.Import) (imp campaign.Import,
+	err error) {
+	if _, err := t.exec("DELETE FROM import_exclusions WHERE import_id = $1", t.id()); err != nil {
+		return imp, err
+	}
+	rows, _ := t.tx.Query(t.ctx, `WITH i AS (UPDATE imports SET state = $6, added = $2, duplicate = $3, excluded = $4,
+		finished_at = $5
+		WHERE id = $1 AND state = 'activating' RETURNING *)
+		SELECT `+importColumns+" FROM i", t.id(), counts.Added, counts.Duplicate, counts.Excluded, at, string(state))
+	list, err := pgx.CollectRows(rows, scanImport)
+	if err == nil && len(list) == 0 {
+		return imp, journal.ErrImportGone
+	}
+	if err != nil {
+		return imp, err
+	}
+	return list[0], nil
+}

@@ -1,0 +1,176 @@
+// Package lists reads what the console and the reports show.
+package lists
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/persistence/column"
+	"dialler/persistence/table"
+)
+
+const (
+	// callsSeen is how many attempts one query looks at for those with a trunk,
+	// state or outcome, which no index knows: an answer may be short, or empty, and
+	// lead on all the same.
+	callsSeen = 20_000
+	// idSlack is by how much the time in an attempt's identifier, which the node
+	// that made it took from its clock, may differ from that of its reservation.
+	idSlack = time.Minute
+)
+
+// Lists are what the console shows: calls, activity, charts, reports.
+type Lists struct{ db *table.DB }
+
+// NewLists reads and writes them in db.
+func NewLists(db *table.DB) *Lists { return &Lists{db: db} }
+
+// Calls gives attempts, without their legs, newest first, and the cursor that
+// leads on to older ones, "" at the end. ErrNoCursor when Before is no attempt
+// (any more).
+//
+// The attempts of a campaign are in the order of their reservation, others in the
+// order of their identifiers, which begin with the time: both are in an index.
+func (s *Lists) Calls(ctx context.Context, q attempt.Query) (list []attempt.Attempt, next engine.AttemptID, err error) {
+	c, err := s.callsWhere(ctx, &q)
+	if err != nil {
+		return nil, "", err
+	}
+	inner := "SELECT a.* FROM attempts a " + c.where + c.order
+	sql := inner
+	if q.Narrow() {
+		narrow, args := c.narrow(&q)
+		sql = fmt.Sprintf("SELECT a.* FROM (%s LIMIT %d) a %s%s", inner, callsSeen, narrow, c.order)
+		c.args = args
+	}
+	sql = fmt.Sprintf("SELECT %s FROM (%s LIMIT %d) a%s", column.Names(table.AttemptColumns, "a"), sql, q.Limit+1,
+		c.order)
+	rows, _ := s.db.Read.Query(ctx, sql, c.args...)
+	list, err = pgx.CollectRows(rows, table.ScanAttempt)
+	switch {
+	case err != nil:
+		return nil, "", s.db.Wrap("calls not read", err)
+	case len(list) > q.Limit:
+		list = list[:q.Limit]
+		return list, list[q.Limit-1].ID, nil
+	case !q.Narrow():
+		return list, "", nil
+	}
+	// The last one that was looked at, if there may be more behind it.
+	err = s.db.Read.QueryRow(ctx, fmt.Sprintf("SELECT a.id FROM attempts a %s%s LIMIT 1 OFFSET %d", c.where, c.order,
+		callsSeen-1), c.args[:c.own]...).
+		Scan(column.Hex(&next))
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return list, next, s.db.Wrap("calls not read", err)
+}
+
+// callsQuery is a query of calls in SQL.
+type callsQuery struct {
+	where, order string
+	args         []any
+	own          int // arguments of where
+}
+
+func (s *Lists) callsWhere(ctx context.Context, q *attempt.Query) (c callsQuery, err error) {
+	var conditions []string
+	add := func(condition string, args ...any) {
+		for i := range args {
+			condition = strings.ReplaceAll(condition, fmt.Sprintf("{%d}", i), fmt.Sprintf("$%d", len(c.args)+i+1))
+		}
+		conditions, c.args = append(conditions, condition), append(c.args, args...)
+	}
+	c.order = " ORDER BY a.id DESC"
+	if q.Campaign != "" && q.Contact == "" && q.To == "" {
+		c.order = " ORDER BY a.reserved_at DESC, a.id DESC"
+	}
+	byID := c.order == " ORDER BY a.id DESC"
+	if q.Before != "" {
+		at, err := s.cursorAt(ctx, q.Before)
+		if err != nil {
+			return c, err
+		}
+		if byID {
+			add("a.id < {0}::uuid", string(q.Before))
+		} else {
+			add("(a.reserved_at, a.id) < ({0}, {1}::uuid)", at, string(q.Before))
+		}
+	}
+	if q.Campaign != "" {
+		add("a.campaign_id = {0}", string(q.Campaign))
+	}
+	if q.Contact != "" {
+		if !column.IsID(string(q.Contact)) {
+			add("false")
+		} else { // the index begins with the campaign
+			add("a.campaign_id = (SELECT c.campaign_id FROM contacts c WHERE c.id = {0}::uuid) "+
+				"AND a.contact_id = {0}::uuid", string(q.Contact))
+		}
+	}
+	if q.To != "" {
+		add("a.to_number = {0}", q.To.E164())
+	}
+	if !q.From.IsZero() {
+		add("a.reserved_at >= {0}", q.From)
+		if byID {
+			add("a.id >= {0}::uuid", idAt(q.From.Add(-idSlack)))
+		}
+	}
+	if !q.Until.IsZero() {
+		add("a.reserved_at < {0}", q.Until)
+		if byID {
+			add("a.id < {0}::uuid", idAt(q.Until.Add(idSlack)))
+		}
+	}
+	if len(conditions) > 0 {
+		c.where = "WHERE " + strings.Join(conditions, " AND ")
+	}
+	c.own = len(c.args)
+	return c, nil
+}
+
+// narrow is what no index knows.
+func (c *callsQuery) narrow(q *attempt.Query) (where string, args []any) {
+	args = c.args[:c.own:c.own]
+	var conditions []string
+	for _, x := range []struct{ column, value string }{{"trunk", string(q.Trunk)}, {"state", string(q.State)},
+		{"outcome", string(q.Outcome)}} {
+		if x.value != "" {
+			args = append(args, x.value)
+			conditions = append(conditions, fmt.Sprintf("a.%s = $%d", x.column, len(args)))
+		}
+	}
+	return "WHERE " + strings.Join(conditions, " AND "), args
+}
+
+// ErrNoCursor: a list is to go on behind a call that is not there.
+var ErrNoCursor = engine.NotFound("cursor_not_found", "the call behind which the list is to go on is not there (any "+
+	"more); take the list from its beginning")
+
+func (s *Lists) cursorAt(ctx context.Context, id engine.AttemptID) (at *time.Time, err error) {
+	if !column.IsID(string(id)) {
+		return nil, ErrNoCursor
+	}
+	err = s.db.Read.QueryRow(ctx, "SELECT reserved_at FROM attempts WHERE id = $1", string(id)).Scan(&at)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, ErrNoCursor
+	}
+	return at, s.db.Wrap("call not read", err)
+}
+
+// idAt is the lowest identifier that can be made at a time.
+func idAt(at time.Time) string {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(max(0, at.UnixMilli()))<<16)
+	return hex.EncodeToString(b[:])
+}

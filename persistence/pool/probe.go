@@ -1,0 +1,175 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"dialler/persistence/failure"
+)
+
+// probe asks the database how it is, over a connection of its own: group
+// commits and long queries that hold the others say nothing about that.
+//
+// While the last probe found nobody, queries are refused at once: each would
+// otherwise wait out its own time, and a console with ten of them would hang.
+// Commits are tried all the same, so that nothing depends on the probe alone.
+type probe struct {
+	one  sync.Mutex
+	conn *pgx.Conn
+	away atomic.Pointer[failure.Error] // what the last probe found, nil: it answered
+
+	mu    sync.Mutex
+	conns map[*readConn]struct{} // of the pool of queries
+}
+
+// Ping says whether the database takes commits: nil when it does. One that says
+// nothing until ctx ends is asked once more, for a second. Whoever uses the store
+// asks again and again: queries are refused between a Ping that found nobody and
+// the next that does.
+func (p *Pool) Ping(ctx context.Context) error {
+	q := &p.probe
+	q.one.Lock()
+	defer q.one.Unlock()
+	stood := q.conn != nil && !q.conn.IsClosed()
+	readOnly, err := q.ask(ctx, p.Single)
+	if err != nil && stood && ctx.Err() == nil {
+		// A connection that broke says nothing of the server that is there now: it
+		// may have been restarted between two questions.
+		readOnly, err = q.ask(ctx, p.Single)
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		// Were we ourselves without a processor for so long?
+		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), secondLook)
+		readOnly, err = q.ask(again, p.Single)
+		cancel()
+	}
+	if err == nil && readOnly {
+		q.away.Store(nil)
+		p.lost(failure.ReadOnly)
+		return failure.OfAway(failure.ReadOnly, errReadOnly)
+	}
+	if err == nil {
+		q.away.Store(nil)
+		return nil
+	}
+	v, why := failure.Judge(err)
+	if v != failure.AwayNow {
+		q.away.Store(nil)
+		return failure.New("database_error", "the database does not say how it is", err)
+	}
+	p.lost(why)
+	e := failure.OfAway(why, err)
+	if why == failure.Unreachable || why == failure.Silent {
+		q.away.Store(e.(*failure.Error)) //nolint:errorlint // it is made so
+	} else {
+		q.away.Store(nil)
+	}
+	if why == failure.Silent {
+		q.cut()
+		p.reset() // nobody knows what those will say
+	}
+	return e
+}
+
+// secondLook is how long a database that said nothing may take to the second
+// question.
+const secondLook = time.Second
+
+var errReadOnly = errors.New("transactions are read-only")
+
+func (p *probe) ask(ctx context.Context, to *pgx.ConnConfig) (readOnly bool, err error) {
+	if p.conn == nil || p.conn.IsClosed() {
+		if p.conn, err = pgx.ConnectConfig(ctx, to.Copy()); err != nil {
+			p.conn = nil
+			return false, err
+		}
+	}
+	err = p.conn.QueryRow(ctx, "SELECT pg_is_in_recovery() OR "+
+		"current_setting('transaction_read_only')::boolean").Scan(&readOnly)
+	if err != nil || readOnly { // another server may be the primary by now
+		p.hangUp()
+	}
+	return readOnly, err
+}
+
+func (p *probe) hangUp() {
+	if p.conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		_ = p.conn.Close(ctx)
+		p.conn = nil
+	}
+}
+
+func (p *probe) close() {
+	p.one.Lock()
+	defer p.one.Unlock()
+	p.hangUp()
+}
+
+// idleCheck is how long a connection may have been idle before it is asked
+// whether it still stands, as the pool does by itself.
+const idleCheck = time.Second
+
+// guard has the pool of queries refuse them while the database is away.
+func (p *probe) guard(c *pgxpool.Config) {
+	refuse := func() error {
+		if e := p.away.Load(); e != nil {
+			return e
+		}
+		return nil
+	}
+	c.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return refuse() }
+	c.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return true, refuse() }
+	c.ShouldPing = func(_ context.Context, q pgxpool.ShouldPingParams) bool {
+		return p.away.Load() == nil && q.IdleDuration > idleCheck
+	}
+	c.ConnConfig.DialFunc = p.watch(c.ConnConfig.DialFunc)
+}
+
+// cut ends the queries that wait for a server that says nothing.
+func (p *probe) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		_ = c.Conn.Close() // the pool hears of it and closes the rest
+	}
+}
+
+// watch keeps the connections that dial makes.
+func (p *probe) watch(d pgconn.DialFunc) pgconn.DialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := d(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		r := &readConn{Conn: c, of: p}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.conns == nil {
+			p.conns = map[*readConn]struct{}{}
+		}
+		p.conns[r] = struct{}{}
+		return r, nil
+	}
+}
+
+type readConn struct {
+	net.Conn
+	of *probe
+}
+
+func (c *readConn) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.conns, c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}

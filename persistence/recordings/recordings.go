@@ -1,0 +1,157 @@
+// Package recordings keeps where the recordings of calls are, and what people say of
+// the verdicts on them.
+package recordings
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+	"dialler/persistence/column"
+	"dialler/persistence/table"
+)
+
+// Recordings are those of calls, and what people say of the verdicts on them.
+type Recordings struct{ db *table.DB }
+
+// NewRecordings reads and writes them in db.
+func NewRecordings(db *table.DB) *Recordings { return &Recordings{db: db} }
+
+// KeptRecording is a recording as the retention looks at it.
+type KeptRecording struct {
+	Attempt   engine.AttemptID
+	ID        string // where it is kept
+	StartedAt time.Time
+}
+
+// ExpiredRecordings gives, in order of their time, at most limit recordings that
+// are kept for longer than their campaign wants at now, or whose campaign is no
+// more; those after the last one that was given before.
+func (s *Recordings) ExpiredRecordings(ctx context.Context, now time.Time, after KeptRecording,
+	limit int) ([]KeptRecording, error) {
+	last := string(after.Attempt)
+	if last == "" {
+		last = "00000000000000000000000000000000"
+	}
+	rows, _ := s.db.Read.Query(ctx, `SELECT r.attempt_id, r.place, r.started_at FROM recordings r
+		LEFT JOIN campaigns c ON c.id = r.campaign_id
+		WHERE r.deleted_at IS NULL AND (r.started_at, r.attempt_id) > ($2, $3::uuid) AND r.started_at <= $1
+		AND (c.id IS NULL OR r.started_at <= $1 - make_interval(days =>
+		coalesce(nullif((c.settings->>'recording_retention_days')::integer, 0), 30)))
+		ORDER BY r.started_at, r.attempt_id LIMIT $4`, now, after.StartedAt, last, limit)
+	list, err := pgx.CollectRows(rows, ScanKept)
+	return list, s.db.Wrap("expired recordings not read", err)
+}
+
+func ScanKept(row pgx.CollectableRow) (k KeptRecording, err error) {
+	var id [16]byte
+	err = row.Scan(&id, &k.ID, &k.StartedAt)
+	k.Attempt = engine.AttemptID(column.FormatID(id))
+	return k, err
+}
+
+const recordingGone = `WITH gone AS (
+		UPDATE recordings SET deleted_at = $2 WHERE attempt_id = ANY($1::uuid[]) AND deleted_at IS NULL
+			RETURNING attempt_id
+	) UPDATE attempts a SET quality = jsonb_set(a.quality, '{recording,deleted_at}', to_jsonb($2::timestamptz))
+	FROM gone WHERE a.id = gone.attempt_id AND a.quality ? 'recording'`
+
+// RecordingsDeleted notes that recordings are kept no longer.
+func (s *Recordings) RecordingsDeleted(ctx context.Context, attempts []engine.AttemptID, at time.Time) error {
+	_, err := s.db.Read.Exec(ctx, recordingGone, attemptIDs(attempts), at)
+	return s.db.Wrap("deleted recordings not noted", err)
+}
+
+// NoteRecordingDeleted notes that somebody deleted a recording.
+func (s *Recordings) NoteRecordingDeleted(ctx context.Context, id engine.AttemptID, who engine.Who) error {
+	return s.db.InTx(ctx, "deletion of a recording not noted", func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, recordingGone, attemptIDs([]engine.AttemptID{id}), time.Now()); err != nil {
+			return err
+		}
+		return s.db.Note(ctx, tx, journal.RecordingDeleted, string(id), who)
+	})
+}
+
+// RecordingsIncomplete notes of recordings that some of them is missing.
+func (s *Recordings) RecordingsIncomplete(ctx context.Context, attempts []engine.AttemptID) error {
+	_, err := s.db.Read.Exec(ctx, `UPDATE attempts SET quality = jsonb_set(quality, '{recording,incomplete}', 'true')
+		WHERE id = ANY($1::uuid[]) AND quality ? 'recording'`, attemptIDs(attempts))
+	return s.db.Wrap("incomplete recordings not noted", err)
+}
+
+// AddRecording stores a recording of which the end of its attempt did not tell;
+// false when there is no such attempt.
+func (s *Recordings) AddRecording(ctx context.Context, id engine.AttemptID, rec engine.Recording) (ok bool, err error) {
+	b, err := json.Marshal(map[string]engine.Recording{"recording": rec})
+	if err != nil {
+		return false, fmt.Errorf("recording not encoded: %w", err)
+	}
+	err = s.db.InTx(ctx, "recording not stored", func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `INSERT INTO recordings (attempt_id, campaign_id, place, started_at)
+			SELECT a.id, a.campaign_id, $2, $3 FROM attempts a WHERE a.id = $1 ON CONFLICT (attempt_id) DO UPDATE
+			SET place = recordings.place`,
+			string(id), rec.ID, rec.StartedAt)
+		if ok = err == nil && tag.RowsAffected() > 0; !ok {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE attempts SET quality = coalesce(quality, '{}') || $2::jsonb
+			WHERE id = $1 AND (quality IS NULL OR NOT quality ? 'recording')`, string(id), string(b))
+		return err
+	})
+	return ok, err
+}
+
+// UnknownRecordings gives those of the attempts of whose recording nothing is
+// stored.
+func (s *Recordings) UnknownRecordings(ctx context.Context, attempts []engine.AttemptID) ([]engine.AttemptID, error) {
+	rows, _ := s.db.Read.Query(ctx, `SELECT u.id FROM unnest($1::uuid[]) AS u(id)
+		WHERE NOT EXISTS (SELECT FROM recordings r WHERE r.attempt_id = u.id)`, attemptIDs(attempts))
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (engine.AttemptID, error) {
+		var id [16]byte
+		err := row.Scan(&id)
+		return engine.AttemptID(column.FormatID(id)), err
+	})
+	return list, s.db.Wrap("unknown recordings not read", err)
+}
+
+// Recording gives where an attempt's recording is kept, and its campaign.
+// NotFound "recording_not_found" when there was none, "recording_deleted" when
+// it is kept no longer.
+func (s *Recordings) Recording(ctx context.Context, id engine.AttemptID) (place string, campaign engine.CampaignID,
+	err error) {
+	if !column.IsID(string(id)) {
+		return "", "", errNoRecording
+	}
+	var deleted *time.Time
+	err = s.db.Read.QueryRow(ctx, "SELECT place, campaign_id, deleted_at FROM recordings WHERE attempt_id = $1",
+		string(id)).
+		Scan(&place, &campaign, &deleted)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return "", "", errNoRecording
+	case err != nil:
+		return "", "", s.db.Wrap("recording not read", err)
+	case deleted != nil:
+		return "", campaign, engine.NotFound("recording_deleted", "The recording of this call is kept no longer.")
+	}
+	return place, campaign, nil
+}
+
+var errNoRecording = engine.NotFound("recording_not_found", "There is no recording of this call.")
+
+// attemptIDs leaves out what is no identifier of ours.
+func attemptIDs(list []engine.AttemptID) []string {
+	out := make([]string, 0, len(list))
+	for _, id := range list {
+		if column.IsID(string(id)) {
+			out = append(out, string(id))
+		}
+	}
+	return out
+}

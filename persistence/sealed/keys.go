@@ -1,0 +1,145 @@
+// Package sealed seals what must not stand in a dump of the database.
+package sealed
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"dialler/engine"
+	"dialler/persistence/failure"
+)
+
+// Passwords of trunks, tokens of bots and secrets of webhooks are sealed before they are stored, when
+// there is a key: AES-256-GCM, bound to the row that they belong to, as
+//
+//	sealed:1:<id of the key>:<nonce and ciphertext, base64>
+//
+// The key is none of the database's: a dump alone gives nothing away. Without a
+// key they are stored as they are.
+const Prefix = "sealed:1:"
+
+// secretKeyBytes is the length of a key.
+const secretKeyBytes = 32
+
+// secretKeysCap bounds how many keys may be known at the same time.
+const secretKeysCap = 16
+
+// SecretKeys are what secrets are sealed with: the first seals, any opens. A nil
+// *SecretKeys has none.
+type Keys struct {
+	ids  []string
+	aead map[string]cipher.AEAD
+}
+
+// ParseSecretKeys reads keys, one a line: 32 bytes as base64. Empty lines and
+// those that begin with # are left out. The text of the error has nothing of a
+// key. Invalid "secrets_key_invalid".
+func ParseKeys(text string) (*Keys, error) {
+	k := &Keys{aead: map[string]cipher.AEAD{}}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		key, err := base64.StdEncoding.DecodeString(line)
+		if err != nil || len(key) != secretKeyBytes {
+			return nil, engine.Invalid("secrets_key_invalid",
+				fmt.Sprintf("line %d must be a key of 32 bytes as base64; make one with: openssl rand -base64 32", n))
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, err
+		}
+		aead, err := cipher.NewGCM(block)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(append([]byte("dialler key "), key...))
+		id := hex.EncodeToString(sum[:4])
+		if k.aead[id] != nil {
+			return nil, engine.Invalid("secrets_key_invalid", fmt.Sprintf("line %d is a key that is there already", n))
+		}
+		k.ids, k.aead[id] = append(k.ids, id), aead
+	}
+	switch {
+	case len(k.ids) == 0:
+		return nil, engine.Invalid("secrets_key_invalid", "there is no key: 32 bytes as base64, on a line of its own")
+	case len(k.ids) > secretKeysCap:
+		return nil, engine.Invalid("secrets_key_invalid", fmt.Sprintf("%d keys; %d may be known at the same time",
+			len(k.ids), secretKeysCap))
+	}
+	return k, nil
+}
+
+// Seal gives what is stored of a secret of a place; an empty one stays empty.
+func (k *Keys) Seal(place, secret string) (string, error) {
+	switch {
+	case secret == "":
+		return "", nil
+	case k == nil && strings.HasPrefix(secret, Prefix):
+		return "", engine.Invalid("secret_looks_sealed", "a password or token may not begin with "+Prefix)
+	case k == nil:
+		return secret, nil
+	}
+	aead := k.aead[k.ids[0]]
+	nonce := make([]byte, aead.NonceSize())
+	_, _ = rand.Read(nonce) // never fails
+	return Prefix + k.ids[0] + ":" + base64.RawStdEncoding.EncodeToString(aead.Seal(nonce, nonce, []byte(secret),
+		[]byte(place))), nil
+}
+
+// Open gives the secret of what is stored, Unavailable "secrets_key_missing" when
+// no key opens it.
+func (k *Keys) Open(place, stored string) (string, error) {
+	rest, sealed := strings.CutPrefix(stored, Prefix)
+	if !sealed {
+		return stored, nil
+	}
+	id, text, _ := strings.Cut(rest, ":")
+	var aead cipher.AEAD
+	if k != nil {
+		aead = k.aead[id]
+	}
+	if aead == nil {
+		return "", failure.New("secrets_key_missing", place+" is sealed with a key that is not known here (give the "+
+			"key with --secrets-key-file)", errors.New("key "+id))
+	}
+	b, err := base64.RawStdEncoding.DecodeString(text)
+	if err == nil && len(b) < aead.NonceSize() {
+		err = errors.New("too short")
+	}
+	var secret []byte
+	if err == nil {
+		secret, err = aead.Open(nil, b[:aead.NonceSize()], b[aead.NonceSize():], []byte(place))
+	}
+	if err != nil {
+		return "", failure.New("secret_damaged", place+" cannot be opened: it was changed, or belongs to another "+
+			"row; set it anew", err)
+	}
+	return string(secret), nil
+}
+
+// Current says whether what is stored needs no sealing: it is empty, or sealed
+// with the key that seals.
+func (k *Keys) Current(stored string) bool {
+	return stored == "" || k != nil && strings.HasPrefix(stored, Prefix+k.ids[0]+":")
+}
+
+// Tables are where secrets are.
+var Tables = []struct{ Table, Column string }{{"trunks", "password"}, {"bots", "auth_token"}, {"webhooks", "secret"},
+	{"webhooks", "old_secret"}}
+
+// PlaceOf names the row of a secret; a sealed secret opens in its place only.
+func PlaceOf(table, column, id string) string { return table + "." + column + " of " + id }
+
+func TrunkPlace(id engine.TrunkID) string { return PlaceOf("trunks", "password", string(id)) }
+func BotPlace(id engine.BotID) string     { return PlaceOf("bots", "auth_token", string(id)) }

@@ -1,0 +1,118 @@
+// Package settings keeps what operators set up for all campaigns.
+package settings
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/persistence/sealed"
+	"dialler/persistence/table"
+)
+
+// Configuration is what operators set up: bots, trunks, caller IDs, messages for machines.
+type Configuration struct{ db *table.DB }
+
+// NewConfiguration reads and writes them in db.
+func NewConfiguration(db *table.DB) *Configuration { return &Configuration{db: db} }
+
+const botColumns = "id, name, active, seats, endpoints, auth_token, account, variables, created_at"
+
+func scanBot(row pgx.CollectableRow) (b engine.Bot, err error) {
+	err = row.Scan(&b.ID, &b.Name, &b.Active, &b.Seats, &b.Endpoints, &b.AuthToken, &b.Account, &b.Variables,
+		&b.CreatedAt)
+	return b, err
+}
+
+// Bots lists every bot, oldest first.
+func (s *Configuration) Bots(ctx context.Context) ([]engine.Bot, error) {
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+botColumns+" FROM bots ORDER BY created_at, id")
+	list, err := pgx.CollectRows(rows, scanBot)
+	if err != nil {
+		return nil, s.db.Wrap("bots not read", err)
+	}
+	for i := range list {
+		if list[i].AuthToken, err = s.db.Config.Secrets.Open(sealed.BotPlace(list[i].ID),
+			list[i].AuthToken); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// PutBot creates or replaces a bot by its identifier, CreatedAt aside. With
+// keepSecret the stored AuthToken stays. It gives the bot as stored.
+func (s *Configuration) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool,
+	who engine.Who) (stored engine.Bot, created bool, err error) {
+	if bot.AuthToken, err = s.db.Config.Secrets.Seal(sealed.BotPlace(bot.ID), bot.AuthToken); err != nil {
+		return stored, false, err
+	}
+	err = s.db.InTx(ctx, "bot not stored", func(tx pgx.Tx) error {
+		if created, err = table.Absent(ctx, tx, "bots", "id", string(bot.ID)); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, `INSERT INTO bots AS t (`+botColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+			ON CONFLICT (id) DO UPDATE SET name = excluded.name, active = excluded.active, seats = excluded.seats,
+			endpoints = excluded.endpoints, auth_token = CASE WHEN $10 THEN t.auth_token ELSE excluded.auth_token END,
+			account = excluded.account, variables = excluded.variables RETURNING `+botColumns,
+			string(bot.ID), bot.Name, bot.Active, bot.Seats, table.List(bot.Endpoints), bot.AuthToken, bot.Account,
+			table.List(bot.Variables),
+			table.OrNow(bot.CreatedAt), keepSecret)
+		if stored, err = pgx.CollectExactlyOneRow(rows, scanBot); err != nil {
+			return err
+		}
+		if stored.AuthToken, err = s.db.Config.Secrets.Open(sealed.BotPlace(stored.ID), stored.AuthToken); err != nil {
+			return err
+		}
+		return s.db.Note(ctx, tx, table.Verb("bot", created), string(bot.ID), who)
+	})
+	return stored, created, err
+}
+
+// DeleteBot removes a bot. While campaigns that run or are paused use it that
+// needs force: they fail without it. NotFound "bot_not_found".
+func (s *Configuration) DeleteBot(ctx context.Context, id engine.BotID, force bool, who engine.Who) error {
+	return s.db.InTx(ctx, "bot not deleted", func(tx pgx.Tx) error {
+		gone, err := table.Absent(ctx, tx, "bots", "id", string(id))
+		if err != nil {
+			return err
+		}
+		if gone {
+			return engine.NotFound("bot_not_found", "no bot has this identifier")
+		}
+		if !force {
+			if err := unused(ctx, tx, id); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, "DELETE FROM bots WHERE id = $1", string(id)); err != nil {
+			return err
+		}
+		return s.db.Note(ctx, tx, "bot.deleted", string(id), who)
+	})
+}
+
+// usersCap is how many campaigns a refusal names.
+const usersCap = 20
+
+// unused refuses when campaigns that run or are paused use the bot.
+func unused(ctx context.Context, tx pgx.Tx, id engine.BotID) error {
+	rows, _ := tx.Query(ctx, "SELECT id, name, state FROM campaigns WHERE bot_id = $1 "+
+		"AND state IN ('running', 'paused') ORDER BY created_at, id LIMIT $2",
+		string(id), usersCap)
+	users, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (f engine.FieldError, err error) {
+		f.Field = "campaign_id"
+		var campaign, name string
+		err = row.Scan(&campaign, &name, &f.Code)
+		f.Message = campaign + " (" + name + ") is " + f.Code
+		return f, err
+	})
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	e := engine.Conflict("bot_in_use", "campaigns that are running or paused use this bot and would fail; stop them, "+
+		"or delete it with force=true")
+	e.Fields = users
+	return e
+}

@@ -1,0 +1,94 @@
+package settings
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/disposition"
+	"dialler/persistence/table"
+)
+
+// Numbers lists every outbound number.
+func (s *Configuration) Numbers(ctx context.Context) ([]engine.NumberSettings, error) {
+	rows, _ := s.db.Read.Query(ctx, "SELECT number, concurrent_cap, hour_cap, day_cap, rest_s, state, answer_floor "+
+		"FROM numbers ORDER BY number")
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (n engine.NumberSettings, err error) {
+		err = row.Scan(&n.Number, &n.ConcurrentCap, &n.HourCap, &n.DayCap, &n.RestSec, &n.State, &n.AnswerFloor)
+		return n, err
+	})
+	return list, s.db.Wrap("numbers not read", err)
+}
+
+// NumberDials counts the dials since a time from the numbers whose dials are
+// capped, by the minute. A dial that certainly never left is none.
+func (s *Configuration) NumberDials(ctx context.Context, since time.Time) ([]engine.NumberDials, error) {
+	rows, _ := s.db.Read.Query(ctx, `SELECT n.number, d.at, d.count FROM numbers n, LATERAL (
+			SELECT date_trunc('minute', a.reserved_at) AS at, count(*)::integer AS count FROM attempts a
+			WHERE a.from_number = n.number AND a.reserved_at >= $1 AND (a.live OR a.invite_at IS NOT NULL) GROUP BY 1) d
+		WHERE n.hour_cap > 0 OR n.day_cap > 0 ORDER BY 1, 2`, since)
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d engine.NumberDials, err error) {
+		err = row.Scan(&d.Number, &d.At, &d.Count)
+		return d, err
+	})
+	return list, s.db.Wrap("dials of numbers not read", err)
+}
+
+// NumberEnds tells how the last calls of every number ended, at most so many of
+// each and none before a time, the oldest first. Strikes of before an operator
+// ended the number's quarantine are forgiven.
+func (s *Configuration) NumberEnds(ctx context.Context, since time.Time, most int) ([]engine.NumberEnd, error) {
+	rows, _ := s.db.Read.Query(ctx, `SELECT n.number, e.ended_at, e.answered_at IS NOT NULL, e.outcome, e.sip_code,
+		e.ended_at > n.strikes_since
+		FROM numbers n CROSS JOIN LATERAL (
+			SELECT ended_at, answered_at, outcome, sip_code FROM attempts a
+			WHERE a.from_number = n.number AND a.reserved_at >= $1 AND NOT a.live AND a.invite_at IS NOT NULL
+			AND a.ended_at IS NOT NULL
+			ORDER BY a.reserved_at DESC LIMIT $2
+		) e ORDER BY n.number, e.ended_at`, since, most)
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e engine.NumberEnd, err error) {
+		var outcome engine.Outcome
+		var code int
+		var counts bool
+		err = row.Scan(&e.Number, &e.At, &e.Answered, &outcome, &code, &counts)
+		e.Struck = counts && disposition.Struck(outcome, code)
+		return e, err
+	})
+	return list, s.db.Wrap("ended calls of numbers not read", err)
+}
+
+// QuarantineNumber takes a number out of use until an operator ends that; one
+// that is not configured becomes so, without caps.
+func (s *Configuration) QuarantineNumber(ctx context.Context, n engine.PhoneNumber) error {
+	return s.db.InTx(ctx, "quarantine not stored", func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO numbers (number, concurrent_cap, hour_cap, day_cap, rest_s, state)
+			VALUES ($1, 0, 0, 0, 0, 'quarantined')
+			ON CONFLICT (number) DO UPDATE SET state = 'quarantined' WHERE numbers.state <> 'retired'`, n.E164())
+		return err
+	})
+}
+
+// PutNumber creates or replaces an outbound number.
+func (s *Configuration) PutNumber(ctx context.Context, n engine.NumberSettings, who engine.Who) (created bool,
+	err error) {
+	err = s.db.InTx(ctx, "number not stored", func(tx pgx.Tx) error {
+		if created, err = table.Absent(ctx, tx, "numbers", "number", n.Number.E164()); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO numbers (number, concurrent_cap, hour_cap, day_cap, rest_s, state,
+			answer_floor) VALUES ($1, $2, $3, $4, $5, $6, $7)
+			ON CONFLICT (number) DO UPDATE SET concurrent_cap = excluded.concurrent_cap, hour_cap = excluded.hour_cap,
+			day_cap = excluded.day_cap, rest_s = excluded.rest_s, state = excluded.state,
+				answer_floor = excluded.answer_floor,
+			strikes_since = CASE WHEN numbers.state = 'quarantined' AND excluded.state = 'active' THEN $8
+				ELSE numbers.strikes_since END`,
+			n.Number.E164(), n.ConcurrentCap, n.HourCap, n.DayCap, n.RestSec, n.State, n.AnswerFloor, time.Now())
+		if err != nil {
+			return err
+		}
+		return s.db.Note(ctx, tx, table.Verb("number", created), n.Number.String(), who)
+	})
+	return created, err
+}

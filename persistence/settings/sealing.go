@@ -1,0 +1,88 @@
+package settings
+
+import (
+	"context"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/persistence/sealed"
+)
+
+// Sealing counts the stored secrets.
+type Sealing struct {
+	Plain   int // stored as they are
+	Old     int // sealed with a key that does not seal any more
+	Current int // sealed with the key that seals
+}
+
+type storedSecret struct{ ID, Stored string }
+
+// CheckSecrets opens every stored secret and counts how they are stored.
+// Unavailable "secrets_key_missing" when the key of one is not known,
+// "secret_damaged" when one is not what was stored.
+func (s *Configuration) CheckSecrets(ctx context.Context) (c Sealing, err error) {
+	for _, t := range sealed.Tables {
+		rows, _ := s.db.Read.Query(ctx, "SELECT id, "+t.Column+" FROM "+t.Table+" WHERE "+t.Column+" <> ''")
+		list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[storedSecret])
+		if err != nil {
+			return c, s.db.Wrap("secrets not read", err)
+		}
+		for _, r := range list {
+			if _, err := s.db.Config.Secrets.Open(sealed.PlaceOf(t.Table, t.Column, r.ID), r.Stored); err != nil {
+				return c, err
+			}
+			switch {
+			case s.db.Config.Secrets.Current(r.Stored):
+				c.Current++
+			case strings.HasPrefix(r.Stored, sealed.Prefix):
+				c.Old++
+			default:
+				c.Plain++
+			}
+		}
+	}
+	return c, nil
+}
+
+// SealSecrets seals every stored secret with the key that seals, those that are
+// stored as they are and those of old keys, in one transaction. It gives how many
+// it rewrote. Invalid "secrets_key_invalid" without a key.
+func (s *Configuration) SealSecrets(ctx context.Context) (n int, err error) {
+	if s.db.Config.Secrets == nil {
+		return 0, engine.Invalid("secrets_key_invalid", "there is no key to seal with; give --secrets-key-file")
+	}
+	err = s.db.InTx(ctx, "secrets not sealed", func(tx pgx.Tx) error {
+		n = 0
+		for _, t := range sealed.Tables {
+			rows, _ := tx.Query(ctx, "SELECT id, "+t.Column+" FROM "+t.Table+" WHERE "+t.Column+" <> '' "+
+				"ORDER BY id FOR UPDATE")
+			list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[storedSecret])
+			if err != nil {
+				return err
+			}
+			for _, r := range list {
+				if s.db.Config.Secrets.Current(r.Stored) {
+					continue
+				}
+				place := sealed.PlaceOf(t.Table, t.Column, r.ID)
+				secret, err := s.db.Config.Secrets.Open(place, r.Stored)
+				if err != nil {
+					return err
+				}
+				sealed, err := s.db.Config.Secrets.Seal(place, secret)
+				if err != nil {
+					return err
+				}
+				if _, err := tx.Exec(ctx, "UPDATE "+t.Table+" SET "+t.Column+" = $2 WHERE id = $1", r.ID,
+					sealed); err != nil {
+					return err
+				}
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
+}

@@ -1,0 +1,52 @@
+package table
+
+import (
+	"context"
+	"dialler/engine"
+	"dialler/engine/attempt"
+
+	"dialler/persistence/column"
+
+	"github.com/jackc/pgx/v5"
+)
+
+var (
+	SelectAttempt = "SELECT " + column.Names(AttemptColumns, "a") + " FROM attempts a "
+	selectLeg     = "SELECT " + column.Names(LegColumns, "l") + " FROM legs l "
+)
+
+func ScanAttempt(row pgx.CollectableRow) (a attempt.Attempt, err error) {
+	err = row.Scan(column.Targets(AttemptColumns, &a, make([]any, 0, len(AttemptColumns)))...)
+	return a, err
+}
+
+// Attempts reads attempts and their legs.
+func (d *DB) Attempts(ctx context.Context, where string, args ...any) ([]attempt.Attempt, error) {
+	rows, _ := d.Read.Query(ctx, SelectAttempt+where, args...)
+	list, err := pgx.CollectRows(rows, ScanAttempt)
+	if err != nil || len(list) == 0 {
+		return nil, d.Wrap("attempts not read", err)
+	}
+	ids := make([]string, len(list))
+	at := make(map[string]int, len(list))
+	for i := range list {
+		ids[i], at[string(list[i].ID)] = string(list[i].ID), i
+	}
+	legs, _ := d.Read.Query(ctx, selectLeg+"WHERE l.attempt_id = ANY($1::uuid[]) ORDER BY l.attempt_id, l.n", ids)
+	defer legs.Close()
+	for legs.Next() {
+		row := LegRow{Leg: &attempt.Leg{}}
+		if err := legs.Scan(column.Targets(LegColumns, &row, make([]any, 0, len(LegColumns)))...); err != nil {
+			return nil, d.Wrap("legs not read", err)
+		}
+		row.Leg.ID = engine.AttemptID(row.Attempt).Leg(row.N)
+		a := &list[at[row.Attempt]]
+		if row.Far.Kind != "" {
+			a.Peers = append(a.Peers, attempt.Peer{Leg: *row.Leg, Kind: row.Far.Kind, State: row.Far.State,
+				URI: row.Far.URI})
+			continue
+		}
+		a.Legs = append(a.Legs, *row.Leg)
+	}
+	return list, d.Wrap("legs not read", legs.Err())
+}

@@ -1,0 +1,42 @@
+package table
+
+import (
+	"context"
+	"dialler/engine/journal"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Absent says whether there is no row with this key, and holds off others who
+// want to make it, by the key's advisory lock.
+func Absent(ctx context.Context, tx pgx.Tx, table, column, key string) (bool, error) {
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))", table, key); err != nil {
+		return false, err
+	}
+	var there bool
+	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+table+" WHERE "+column+" = $1)", key).Scan(&there)
+	return !there, err
+}
+
+func Verb(noun string, created bool) journal.Type {
+	if created {
+		return journal.Type(noun + ".created")
+	}
+	return journal.Type(noun + ".changed")
+}
+
+// List makes a nil slice an empty one: the columns know no null.
+func List[T any](v []T) []T {
+	if v == nil {
+		return []T{}
+	}
+	return v
+}
+
+func OrNow(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Now()
+	}
+	return t
+}

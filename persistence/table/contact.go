@@ -1,0 +1,85 @@
+package table
+
+import (
+	"math/bits"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/contact"
+
+	"dialler/persistence/column"
+
+	"github.com/jackc/pgx/v5"
+)
+
+type ContactRow = contact.Contact
+
+// ContactColumns is the one mapping of a contact. Its variables stand in
+// contact_variables.
+var ContactColumns = []column.Of[ContactRow]{
+	column.Identifier("id", func(c *ContactRow) *string { return (*string)(&c.ID) }),
+	column.Immutable(column.Text("campaign_id", func(c *ContactRow) *string { return (*string)(&c.Campaign) })),
+	column.Immutable(column.Text("number", func(c *ContactRow) *string { return (*string)(&c.Number) })),
+	column.Bigint("position", func(c *ContactRow) *int64 { return &c.Position }),
+	column.Text("source", func(c *ContactRow) *string { return &c.Source }),
+	column.Integer("run", func(c *ContactRow) *int { return &c.Run }),
+	column.Text("state", func(c *ContactRow) *contact.State { return &c.State }),
+	column.Text("reason", func(c *ContactRow) *string { return &c.Reason }),
+	column.Integer("used", func(c *ContactRow) *int { return &c.Used }),
+	column.Integer("unconsumed", func(c *ContactRow) *int { return &c.Unconsumed }),
+	column.Integer("max", func(c *ContactRow) *int { return &c.Max }),
+	column.Text("last_outcome", func(c *ContactRow) *string { return (*string)(&c.LastOutcome) }),
+	column.Text("last_disposition", func(c *ContactRow) *string { return &c.LastDisposition }),
+	column.Bigint("last_talk", func(c *ContactRow) *time.Duration { return &c.LastTalk }),
+	column.Bigint("longest_talk", func(c *ContactRow) *time.Duration { return &c.LongestTalk }),
+	column.Boolean("connected_once", func(c *ContactRow) *bool { return &c.ConnectedOnce }),
+	column.Boolean("has_result", func(c *ContactRow) *bool { return &c.HasResult }),
+	column.Boolean("rang_unanswered", func(c *ContactRow) *bool { return &c.RangUnanswered }),
+	column.Moment("due_at", func(c *ContactRow) **time.Time { return &c.DueAt }),
+	column.Integer("due_class", func(c *ContactRow) *contact.DueClass { return &c.DueClass }),
+	column.Integer("due_pass", func(c *ContactRow) *int { return &c.DuePass }),
+	column.Identifier("attempt_id", func(c *ContactRow) *string { return (*string)(&c.Attempt) }),
+	column.Moment("result_due_at", func(c *ContactRow) **time.Time { return &c.ResultDueAt }),
+	column.Text("callback", func(c *ContactRow) *contact.CallbackState { return &c.Callback }),
+	column.Moment("callback_at", func(c *ContactRow) **time.Time { return &c.CallbackAt }),
+	column.Boolean("callback_extra", func(c *ContactRow) *bool { return &c.CallbackExtra }),
+	column.Boolean("exclude_after_call", func(c *ContactRow) *bool { return &c.ExcludeAfterCall }),
+	column.Text("called_from", func(c *ContactRow) *string { return (*string)(&c.CalledFrom) }),
+	column.Moment("abandoned_at", func(c *ContactRow) **time.Time { return &c.AbandonedAt }),
+	column.Immutable(column.Instant("created_at", func(c *ContactRow) *time.Time { return &c.CreatedAt })),
+	column.Instant("updated_at", func(c *ContactRow) *time.Time { return &c.UpdatedAt }),
+	column.Bigint("version", func(c *ContactRow) *int64 { return &c.Version }),
+}
+
+// VariablesHash tells whether variables changed, whatever the order of the
+// map: they are sent to the database only when the stored hash differs.
+func VariablesHash(v map[string]string) int64 {
+	var sum uint64
+	for k, s := range v {
+		h := uint64(14695981039346656037)
+		for i := 0; i < len(k); i++ {
+			h = (h ^ uint64(k[i])) * 1099511628211
+		}
+		h = (h ^ 0xff) * 1099511628211
+		for i := 0; i < len(s); i++ {
+			h = (h ^ uint64(s[i])) * 1099511628211
+		}
+		sum += bits.RotateLeft64(h, 31) * 0x9e3779b97f4a7c15
+	}
+	return int64(sum)
+}
+
+const fromContacts = " FROM contacts c LEFT JOIN contact_variables v ON v.contact_id = c.id "
+
+var SelectContact = "SELECT " + column.Names(ContactColumns, "c") + ", v.variables" + fromContacts
+
+func ScanContact(row pgx.CollectableRow) (c contact.Contact, err error) {
+	err = row.Scan(append(column.Targets(ContactColumns, &c, make([]any, 0, len(ContactColumns)+1)), &c.Variables)...)
+	return c, err
+}
+
+// NumberOf is a number in a campaign.
+type NumberOf struct {
+	Campaign engine.CampaignID
+	Number   engine.PhoneNumber
+}

@@ -1,0 +1,65 @@
+// Package table has the tables: the one mapping of each stored struct, the
+// statements that write events into their chains, and the little that every change
+// shares.
+package table
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/persistence/column"
+	"dialler/persistence/pool"
+)
+
+// DB is the database with its tables: their rows as this program and the server
+// know them, and the history that every change ends with.
+type DB struct {
+	*pool.Pool
+	Shapes atomic.Pointer[Layouts]
+	key    []byte // under which the numbers of erased persons are hashed
+	Epochs epochs
+}
+
+type Layouts struct {
+	Contacts, Attempts, Legs, Events, Campaigns column.Layout
+}
+
+// OpenDB reads what the server knows of the tables.
+func Open(ctx context.Context, pool *pool.Pool) (*DB, error) {
+	d := &DB{Pool: pool}
+	if err := d.loadShapes(ctx); err != nil {
+		return nil, err
+	}
+	return d, d.loadKey(ctx)
+}
+
+func (d *DB) loadShapes(ctx context.Context) error {
+	var l Layouts
+	err := d.InTx(ctx, "row types not read", func(tx pgx.Tx) error {
+		if err := column.ReadLayout(ctx, tx, &l.Contacts, "contacts", ContactColumns); err != nil {
+			return err
+		}
+		if err := column.ReadLayout(ctx, tx, &l.Attempts, "attempts", AttemptColumns); err != nil {
+			return err
+		}
+		if err := column.ReadLayout(ctx, tx, &l.Legs, "legs", LegColumns); err != nil {
+			return err
+		}
+		if err := column.ReadLayout(ctx, tx, &l.Events, "events", EventColumns); err != nil {
+			return err
+		}
+		return column.ReadLayout(ctx, tx, &l.Campaigns, "campaigns", CampaignColumns)
+	})
+	if err == nil {
+		d.Shapes.Store(&l)
+	}
+	return err
+}
+
+// Reshape reads the row types anew and lets every connection prepare anew.
+func (d *DB) Reshape(ctx context.Context) error {
+	d.Write.Reset()
+	return d.loadShapes(ctx)
+}

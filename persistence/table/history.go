@@ -1,0 +1,37 @@
+package table
+
+import (
+	"context"
+	"dialler/engine"
+	"dialler/engine/journal"
+	"time"
+
+	"dialler/persistence/column"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Tell writes events outside a group commit, in the order of their sequence. It
+// is the last that a transaction does: the head of the chain is locked from here
+// on.
+func (d *DB) Tell(ctx context.Context, tx pgx.Tx, events ...journal.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	rows := make([]*EventRow, len(events))
+	for i := range events {
+		row, _, err := NewEventRow(&events[i], nil)
+		if err != nil {
+			return err
+		}
+		rows[i] = &row
+	}
+	return column.Exec(ctx, tx, tellApart, EventColumns, &d.Shapes.Load().Events, rows...)
+}
+
+// Note writes a change of something configured into the history: who, when,
+// and what, named by its identifier.
+func (d *DB) Note(ctx context.Context, tx pgx.Tx, t journal.Type, id string, who engine.Who) error {
+	e := journal.Event{At: time.Now(), Type: t, Version: 1, Data: journal.Data{Who: &who, Reason: id}}
+	return d.Tell(ctx, tx, e)
+}

@@ -1,0 +1,120 @@
+package table
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+)
+
+// What happens to all contacts of a campaign at once is told by one event,
+// whose moves are counted where the rows change. The facts in it are those of
+// contact.Facts, as JSON.
+
+// factsOf gives a row's facts; the alias must have the columns of contacts.
+func factsOf(alias, open string) string {
+	return "jsonb_build_object('state', " + alias + ".state, 'used', " + alias + ".used, 'max', " + alias +
+		".max, 'open', " + open +
+		", 'connected', " + alias + ".connected_once, 'result', " + alias + ".has_result, 'unanswered', " + alias +
+		".rang_unanswered" +
+		", 'live', " + alias + ".attempt_id IS NOT NULL, 'awaits', " + Awaits(alias) + ", 'callback', " + alias +
+		".callback)"
+}
+
+// Awaits is the pass that a contact is in line for, 0 when none.
+func Awaits(alias string) string {
+	return "CASE WHEN " + alias + ".due_pass = " + alias + ".used + 1 AND " + alias + ".attempt_id IS NULL AND " +
+		alias +
+		".state <> 'excluded' THEN " + alias + ".due_pass ELSE 0 END"
+}
+
+// kind are the columns of which a contact's facts are made: rows are grouped by
+// them before anything is made of it.
+const kind = "state, used, max, connected_once, has_result, rang_unanswered, attempt_id, due_pass, callback"
+
+// sweep changes the contacts of a run at rest that where names and tells it by
+// one event; what change says of state and callback, and after of the facts
+// beside, is told. The rows are found by their keys in an array: how many a join
+// would expect, the planner cannot know, and it would read the whole table for a
+// part of it.
+func sweep(where, change string, t journal.Type, after string) string {
+	return `WITH found AS MATERIALIZED (
+		SELECT id, ` + kind + ` FROM contacts c
+		WHERE campaign_id = $1 AND run = $5::integer AND attempt_id IS NULL AND ` + whatOpen("c") + ` AND ` + where + `
+			AND id <> ALL ($6::uuid[]) AND NOT EXISTS (SELECT FROM events e WHERE e.campaign_id = $1
+			AND e.seq = $4::bigint AND e.at = $3)
+		LIMIT nullif($7::integer, 0)
+	), changed AS (
+		UPDATE contacts c SET updated_at = $3, version = c.version + 1, ` + change + `
+		WHERE c.id = ANY (ARRAY(SELECT id FROM found)) RETURNING c.id, c.state AS to_state, c.callback AS to_callback
+	), kinds AS (
+		SELECT ` + kind + `, to_state, to_callback, count(*) AS n FROM changed JOIN found USING (id)
+		GROUP BY ` + kind + `, to_state, to_callback
+	), moves AS (
+		SELECT ` + factsOf("k", "true") + ` AS before, jsonb_build_object('state', k.to_state, 'callback',
+		k.to_callback,
+			'open', k.to_state IN ('pending', 'unanswered', 'connected')` + after + `) AS change, k.n FROM kinds k
+	)
+	, moved AS (
+		SELECT $1::text AS campaign_id, $4::bigint AS seq, $5::integer AS run, $3::timestamptz AS at,
+		jsonb_build_object('moves',
+			(SELECT coalesce(jsonb_agg(jsonb_build_object('before', before, 'after', before || change, 'count', n)),
+				'[]') FROM moves)) AS data
+	)` + tellMoved(quoted(t))
+}
+
+// CloseWaiting does what the machine of a contact does at the end of a run, for
+// the contacts that wait for a dial; the others have an actor or an owed result.
+var CloseWaiting = sweep("due_at IS NOT NULL", `state = $2, due_at = NULL, result_due_at = NULL,
+	callback = CASE WHEN c.callback IN ('requested', 'pending') THEN 'cancelled'
+		ELSE c.callback END, callback_extra = false`, journal.ContactsClosed, "")
+
+// Retune does what the machine of a contact does when Max Attempts is edited.
+var Retune = sweep("max <> $2::text::integer", `max = $2::text::integer,
+	state = CASE WHEN NOT `+usedUp+` OR `+owed+` THEN c.state WHEN `+heard+` THEN 'completed' ELSE 'failed' END,
+	reason = CASE WHEN NOT `+usedUp+` OR `+owed+` THEN reason WHEN `+heard+` THEN '' ELSE 'attempts_exhausted' END,
+	due_at = CASE WHEN `+usedUp+` THEN NULL ELSE due_at END,
+	callback = CASE WHEN `+usedUp+` AND c.callback = 'requested' THEN 'cancelled' ELSE c.callback END,
+	callback_extra = c.callback = 'pending' AND c.used >= $2::text::integer`, journal.ContactsRetuned,
+	", 'max', $2::text::integer")
+
+// usedUp: the contact waits for an attempt that it does not have any more;
+// owed: one after a short conversation, whose result is awaited; heard: one that
+// its result asked for.
+const (
+	owed   = "(c.result_due_at IS NOT NULL)"
+	usedUp = "(c.due_at IS NOT NULL AND c.used >= $2::text::integer AND c.callback <> 'pending')"
+	heard  = "(c.state = 'connected' AND c.has_result)"
+)
+
+// whatOpen is contact.Open of a row.
+func whatOpen(alias string) string { return alias + ".state IN ('pending', 'unanswered', 'connected')" }
+
+// TellReset writes what the contacts of a run begin with.
+func TellReset(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, ev *journal.Event) error {
+	return tellMoves(ctx, tx, ev, "SELECT NULL::jsonb AS before, "+factsOf("k", whatOpen("k"))+` AS after, k.n FROM (
+			SELECT `+kind+`, count(*) AS n FROM contacts WHERE campaign_id = $6 AND run = $7 GROUP BY `+kind+`) k`,
+		string(id), run)
+}
+
+// TellRestored writes which contacts are not as the run left them: those that
+// were excluded since.
+func TellRestored(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, ev *journal.Event) error {
+	return tellMoves(ctx, tx, ev, `SELECT `+factsOf("r", whatOpen("r"))+` AS before, `+factsOf("c",
+		whatOpen("c"))+` AS after, count(*) AS n
+		FROM contact_runs r JOIN contacts c ON c.id = r.id WHERE r.campaign_id = $6 AND r.run = $7 AND c.run = $7
+			AND c.state = 'excluded' AND r.state <> 'excluded' GROUP BY 1, 2`, string(id), run)
+}
+
+func tellMoves(ctx context.Context, tx pgx.Tx, ev *journal.Event, moves string, args ...any) error {
+	_, err := tx.Exec(ctx, `WITH moved AS (
+			SELECT $1::text AS campaign_id, $2::bigint AS seq, $3::integer AS run, $4::timestamptz AS at,
+				jsonb_build_object('moves', (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(
+					jsonb_build_object('before', m.before, 'after', m.after, 'count', m.n))), '[]')
+						FROM (`+moves+`) m)) AS data
+		)`+tellMoved("$5::text"), append([]any{string(ev.Campaign), ev.Seq, ev.Run, ev.At, string(ev.Type)},
+		args...)...)
+	return err
+}

@@ -1,0 +1,214 @@
+// Package webhooks keeps who is told of events, follows the history behind the
+// writers, and has what it finds delivered.
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/webhook"
+	"dialler/persistence/sealed"
+	"dialler/persistence/table"
+)
+
+// Endpoints of webhooks. Their secrets are stored as those of trunks are; the
+// one before the present one stays until the end of its overlap.
+
+const webhookColumns = "id, url, types, campaigns, description, active, disabled, disabled_at, old_secret_until, " +
+	"last_delivered_at, created_at, created_by"
+
+func scanWebhook(row pgx.CollectableRow) (e webhook.Endpoint, err error) {
+	err = row.Scan(&e.ID, &e.URL, &e.Types, &e.Campaigns, &e.Description, &e.Active, &e.Disabled, &e.DisabledAt,
+		&e.OldSecretUntil,
+		&e.LastDeliveredAt, &e.CreatedAt, &e.CreatedBy)
+	return e, err
+}
+
+var (
+	// ErrWebhookNotFound: no endpoint has this identifier.
+	ErrWebhookNotFound = engine.NotFound("webhook_not_found", "There is no such webhook.")
+	errTooManyWebhooks = engine.Conflict("too_many_webhooks",
+		"There are as many webhooks as an installation may have; delete one first.")
+)
+
+func webhookPlace(column string, id webhook.EndpointID) string {
+	return sealed.PlaceOf("webhooks", column, string(id))
+}
+
+// Webhooks lists every endpoint, oldest first.
+func (s *Endpoints) Webhooks(ctx context.Context) ([]webhook.Endpoint, error) {
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+webhookColumns+" FROM webhooks ORDER BY created_at, id")
+	list, err := pgx.CollectRows(rows, scanWebhook)
+	return list, s.db.Wrap("webhooks not read", err)
+}
+
+// Webhook gives an endpoint; ErrWebhookNotFound.
+func (s *Endpoints) Webhook(ctx context.Context, id webhook.EndpointID) (webhook.Endpoint, error) {
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE id = $1", string(id))
+	e, err := pgx.CollectExactlyOneRow(rows, scanWebhook)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return e, ErrWebhookNotFound
+	}
+	return e, s.db.Wrap("webhook not read", err)
+}
+
+// CreateWebhook stores a new endpoint with its secret; Conflict
+// "too_many_webhooks". What is committed from its return on is told to it; it may
+// also be told of what was committed shortly before.
+func (s *Endpoints) CreateWebhook(ctx context.Context, e webhook.Endpoint, secret string, who engine.Who) error {
+	sealed, err := s.db.Config.Secrets.Seal(webhookPlace("secret", e.ID), secret)
+	if err != nil {
+		return err
+	}
+	err = s.db.InTx(ctx, "webhook not stored", func(tx pgx.Tx) error {
+		if err := lockFollower(ctx, tx); err != nil {
+			return err
+		}
+		var n int
+		if err := tx.QueryRow(ctx, "SELECT count(*) FROM webhooks").Scan(&n); err != nil {
+			return err
+		}
+		if n >= webhook.EndpointCap {
+			return errTooManyWebhooks
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO webhooks (id, url, types, campaigns, description, active, secret,
+			created_at, created_by)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, string(e.ID), e.URL, table.List(e.Types),
+			table.List(e.Campaigns), e.Description, e.Active, sealed,
+			table.OrNow(e.CreatedAt), e.CreatedBy); err != nil {
+			return err
+		}
+		if err := follow(ctx, tx); err != nil {
+			return err
+		}
+		return s.db.Note(ctx, tx, "webhook.created", string(e.ID), who)
+	})
+	s.wakeOutbox()
+	return err
+}
+
+// ChangeWebhook changes an endpoint: change gets it as stored, under a lock, and
+// what it leaves in URL, types, campaigns, description and active is stored.
+// ErrWebhookNotFound.
+func (s *Endpoints) ChangeWebhook(ctx context.Context, id webhook.EndpointID, change func(*webhook.Endpoint),
+	who engine.Who) (e webhook.Endpoint, err error) {
+	err = s.db.InTx(ctx, "webhook not changed", func(tx pgx.Tx) error {
+		if err := lockFollower(ctx, tx); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE id = $1 FOR UPDATE", string(id))
+		if e, err = pgx.CollectExactlyOneRow(rows, scanWebhook); errors.Is(err, pgx.ErrNoRows) {
+			return ErrWebhookNotFound
+		} else if err != nil {
+			return err
+		}
+		change(&e)
+		if _, err := tx.Exec(ctx, `UPDATE webhooks SET url = $2, types = $3, campaigns = $4, description = $5,
+			active = $6, disabled = $7, disabled_at = $8
+			WHERE id = $1`, string(id), e.URL, table.List(e.Types), table.List(e.Campaigns), e.Description, e.Active,
+			e.Disabled, e.DisabledAt); err != nil {
+			return err
+		}
+		if err := follow(ctx, tx); err != nil {
+			return err
+		}
+		return s.db.Note(ctx, tx, "webhook.changed", string(id), who)
+	})
+	s.wakeOutbox()
+	return e, err
+}
+
+// DeleteWebhook removes an endpoint, its log, and what is still to be sent to it.
+// ErrWebhookNotFound.
+func (s *Endpoints) DeleteWebhook(ctx context.Context, id webhook.EndpointID, who engine.Who) error {
+	err := s.db.InTx(ctx, "webhook not deleted", func(tx pgx.Tx) error {
+		if err := lockFollower(ctx, tx); err != nil {
+			return err
+		}
+		done, err := tx.Exec(ctx, "DELETE FROM webhooks WHERE id = $1", string(id))
+		if err != nil {
+			return err
+		}
+		if done.RowsAffected() == 0 {
+			return ErrWebhookNotFound
+		}
+		// A running one finds no delivery any more.
+		if _, err := tx.Exec(ctx, "DELETE FROM river_job WHERE queue = $1 AND state <> 'running'",
+			queueOf(id)); err != nil {
+			return err
+		}
+		if err := follow(ctx, tx); err != nil {
+			return err
+		}
+		return s.db.Note(ctx, tx, "webhook.deleted", string(id), who)
+	})
+	s.wakeOutbox()
+	return err
+}
+
+// RotateWebhookSecret puts a new secret in the place of the present one, which
+// signs too until then. ErrWebhookNotFound.
+func (s *Endpoints) RotateWebhookSecret(ctx context.Context, id webhook.EndpointID, secret string, until time.Time,
+	who engine.Who) (e webhook.Endpoint, err error) {
+	err = s.db.InTx(ctx, "webhook's secret not changed", func(tx pgx.Tx) error {
+		var stored string
+		if err := tx.QueryRow(ctx, "SELECT secret FROM webhooks WHERE id = $1 FOR UPDATE",
+			string(id)).Scan(&stored); errors.Is(err, pgx.ErrNoRows) {
+			return ErrWebhookNotFound
+		} else if err != nil {
+			return err
+		}
+		old, err := s.db.Config.Secrets.Open(webhookPlace("secret", id), stored)
+		if err != nil {
+			return err
+		}
+		if old, err = s.db.Config.Secrets.Seal(webhookPlace("old_secret", id), old); err != nil {
+			return err
+		}
+		fresh, err := s.db.Config.Secrets.Seal(webhookPlace("secret", id), secret)
+		if err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, "UPDATE webhooks SET secret = $2, old_secret = $3, old_secret_until = $4 "+
+			"WHERE id = $1 RETURNING "+webhookColumns,
+			string(id), fresh, old, until)
+		if e, err = pgx.CollectExactlyOneRow(rows, scanWebhook); err != nil {
+			return err
+		}
+		return s.db.Note(ctx, tx, "webhook.secret_rotated", string(id), who)
+	})
+	return e, err
+}
+
+// lockFollower is taken before anything else of these tables: the history is not
+// read meanwhile.
+func lockFollower(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, "SELECT FROM webhook_follower FOR UPDATE")
+	return err
+}
+
+// follow has the history read from now on when somebody is to be told and nobody
+// was, and read no more when nobody is.
+func follow(ctx context.Context, tx pgx.Tx) error {
+	var following, wanted bool
+	err := tx.QueryRow(ctx, "SELECT following, EXISTS (SELECT FROM webhooks WHERE active) "+
+		"FROM webhook_follower").Scan(&following, &wanted)
+	if err != nil || following == wanted {
+		return err
+	}
+	for _, sql := range []string{
+		"UPDATE webhook_follower SET following = NOT following",
+		"DELETE FROM webhook_cursors",
+		"INSERT INTO webhook_cursors (campaign_id, run, n) SELECT campaign_id, run, n FROM event_heads " +
+			"WHERE (SELECT following FROM webhook_follower)",
+	} {
+		if _, err := tx.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"dialler/engine"
+	"dialler/engine/webhook"
+	"dialler/persistence/column"
+	"dialler/persistence/table"
+)
+
+// A delivery is a job of River's: each endpoint has a queue of its own, so that
+// one that is slow keeps no other waiting. The row of the delivery says what
+// became of it; the job says only when it is its turn.
+
+// deliverArgs name a delivery; Generation is that of the row, else the job is one
+// of before a replay.
+type deliverArgs struct {
+	Delivery   int64 `json:"delivery"`
+	Generation int   `json:"generation"`
+}
+
+// Kind implements river.JobArgs.
+func (deliverArgs) Kind() string { return "webhook_delivery" }
+
+type queuedJob struct {
+	endpoint webhook.EndpointID
+	deliverArgs
+}
+
+// queueOf is the queue of an endpoint.
+func queueOf(id webhook.EndpointID) string { return string(id) }
+
+// jobAttempts is what River may count: that of its rescues. Tries are counted in
+// the row.
+const jobAttempts = 10_000
+
+// Endpoints are who is told of events: their settings, what was sent to them and
+// what is still to be sent.
+type Endpoints struct {
+	db     *table.DB
+	jobs   *river.Client[pgx.Tx] // puts jobs into queues
+	outbox atomic.Pointer[Outbox]
+}
+
+// NewEndpoints reads and writes them in db.
+func NewEndpoints(db *table.DB) (*Endpoints, error) {
+	jobs, err := newEnqueuer()
+	return &Endpoints{db: db, jobs: jobs}, err
+}
+
+// newEnqueuer makes what puts jobs into queues within transactions of ours.
+func newEnqueuer() (*river.Client[pgx.Tx], error) {
+	return river.NewClient(riverpgxv5.New(nil), &river.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+}
+
+func (s *Endpoints) enqueue(ctx context.Context, tx pgx.Tx, jobs []queuedJob) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	params := make([]river.InsertManyParams, len(jobs))
+	for i := range jobs {
+		params[i] = river.InsertManyParams{Args: jobs[i].deliverArgs,
+			InsertOpts: &river.InsertOpts{Queue: queueOf(jobs[i].endpoint), MaxAttempts: jobAttempts}}
+	}
+	_, err := s.jobs.InsertManyFastTx(ctx, tx, params)
+	return err
+}
+
+// worker delivers.
+type worker struct {
+	river.WorkerDefaults[deliverArgs]
+	store *Endpoints
+	cfg   *OutboxConfig
+}
+
+// NextRetry implements river.Worker, of a job that went wrong on our side.
+func (w *worker) NextRetry(*river.Job[deliverArgs]) time.Time { return time.Now().Add(5 * time.Second) }
+
+// Work implements river.Worker.
+func (w *worker) Work(ctx context.Context, job *river.Job[deliverArgs]) error {
+	t, err := w.store.take(ctx, job.Args)
+	if err != nil || t == nil {
+		return err
+	}
+	if !t.active && t.kind != webhook.Ping {
+		return w.store.record(ctx, t, &webhook.Answer{Problem: webhook.ProblemInactive},
+			webhook.Verdict{State: webhook.Failed}, t.tries)
+	}
+	answer := w.cfg.Deliver(ctx, webhook.NewRequest(t.url, t.message, t.body, w.store.db.Config.Now(), t.secrets...))
+	if ctx.Err() != nil && answer.Status == 0 {
+		return river.JobSnooze(0) // this process ends; another delivers it
+	}
+	verdict := webhook.Judge(&answer, t.tries+1, t.worked, rand.Float64()) //nolint:gosec // jitter
+	if w.cfg.OnTry != nil {
+		w.cfg.OnTry(verdict, answer.Took)
+	}
+	if err := w.store.record(context.WithoutCancel(ctx), t, &answer, verdict, t.tries+1); err != nil {
+		return err
+	}
+	if verdict.State == webhook.Pending {
+		return river.JobSnooze(verdict.Wait)
+	}
+	return nil
+}
+
+// taken is a delivery whose turn it is.
+type taken struct {
+	deliverArgs
+	endpoint webhook.EndpointID
+	url      string
+	active   bool
+	worked   bool
+	kind     string
+	message  string
+	body     []byte
+	tries    int
+	secrets  [][]byte
+}
+
+// take reads a delivery; nil when there is nothing to do any more.
+func (s *Endpoints) take(ctx context.Context, args deliverArgs) (*taken, error) {
+	t := &taken{deliverArgs: args}
+	var secret, old string
+	err := s.db.Read.QueryRow(ctx, `SELECT w.id, w.url, w.active, coalesce(w.last_delivered_at > d.created_at, false),
+		m.type, m.id, m.body, d.tries,
+			w.secret, CASE WHEN w.old_secret_until > $3 THEN w.old_secret ELSE '' END
+		FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN webhook_messages m ON m.id = d.message_id
+		WHERE d.id = $1 AND d.generation = $2 AND d.state = 'pending'`, args.Delivery, args.Generation,
+		s.db.Config.Now()).
+		Scan(&t.endpoint, &t.url, &t.active, &t.worked, &t.kind, &t.message, &t.body, &t.tries, &secret, &old)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.db.Wrap("delivery not read", err)
+	}
+	for _, stored := range []struct{ column, text string }{{"secret", secret}, {"old_secret", old}} {
+		if stored.text == "" {
+			continue
+		}
+		text, err := s.db.Config.Secrets.Open(webhookPlace(stored.column, t.endpoint), stored.text)
+		if err != nil {
+			return nil, err
+		}
+		b, err := webhook.ReadSecret(text)
+		if err != nil {
+			return nil, err
+		}
+		t.secrets = append(t.secrets, b)
+	}
+	return t, nil
+}
+
+// workedEvery is how exactly it is noted when something was last delivered.
+const workedEvery = time.Second
+
+// record keeps what became of a try.
+func (s *Endpoints) record(ctx context.Context, t *taken, a *webhook.Answer, v webhook.Verdict, tries int) error {
+	now := s.db.Config.Now()
+	var next *time.Time
+	if v.State == webhook.Pending {
+		at := now.Add(v.Wait)
+		next = &at
+	}
+	return s.db.InTx(ctx, "delivery not recorded", func(tx pgx.Tx) error {
+		if v.Disable != "" {
+			if err := lockFollower(ctx, tx); err != nil {
+				return err
+			}
+		}
+		done, err := tx.Exec(ctx, `UPDATE webhook_deliveries
+			SET state = $3, tries = $4, status = $5, problem = $6, excerpt = $7, tried_at = $8, next_at = $9
+			WHERE id = $1 AND generation = $2`, t.Delivery, t.Generation, string(v.State), tries, a.Status, a.Problem,
+			column.Clean(a.Body), now, next)
+		if err != nil || done.RowsAffected() == 0 {
+			return err
+		}
+		switch {
+		case v.State == webhook.Delivered:
+			_, err = tx.Exec(ctx, "UPDATE webhooks SET last_delivered_at = $2 WHERE id = $1 "+
+				"AND (last_delivered_at IS NULL OR last_delivered_at < $3)",
+				string(t.endpoint), now, now.Add(-workedEvery))
+		case v.Disable != "":
+			err = s.disable(ctx, tx, t.endpoint, v.Disable, now)
+		}
+		return err
+	})
+}
+
+// disable makes an endpoint inactive, for a reason.
+func (s *Endpoints) disable(ctx context.Context, tx pgx.Tx, id webhook.EndpointID, why string, now time.Time) error {
+	done, err := tx.Exec(ctx, "UPDATE webhooks SET active = false, disabled = $2, disabled_at = $3 WHERE id = $1 "+
+		"AND active", string(id), why, now)
+	if err != nil || done.RowsAffected() == 0 {
+		return err
+	}
+	s.db.Config.Log.Warn().Str("webhook_id", string(id)).Str("reason",
+		why).Msg("webhook disabled; its messages are not delivered until somebody makes it active again")
+	if err := follow(ctx, tx); err != nil {
+		return err
+	}
+	return s.db.Note(ctx, tx, "webhook.disabled", string(id), engine.System)
+}

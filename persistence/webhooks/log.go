@@ -1,0 +1,192 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/webhook"
+	"dialler/persistence/column"
+)
+
+// The log of deliveries, and what somebody sends again.
+
+const deliveryColumns = "d.id, d.message_id, m.type, m.campaign_id, d.state, d.tries, d.status, d.problem, " +
+	"d.excerpt, d.created_at, d.tried_at, d.next_at"
+
+const fromDeliveries = " FROM webhook_deliveries d JOIN webhook_messages m ON m.id = d.message_id "
+
+func scanDelivery(row pgx.CollectableRow) (d webhook.Delivery, err error) {
+	err = row.Scan(&d.ID, &d.Message, &d.Type, &d.Campaign, &d.State, &d.Tries, &d.Status, &d.Problem, &d.Excerpt,
+		&d.CreatedAt, &d.TriedAt, &d.NextAt)
+	return d, err
+}
+
+var errDeliveryNotFound = engine.NotFound("delivery_not_found",
+	"The webhook has no such delivery; it may have been dropped in its time, or its person was erased.")
+
+// ReplayCap bounds how many deliveries one request sends again.
+const ReplayCap = 10_000
+
+// Deliveries gives a part of an endpoint's log, newest first. ErrWebhookNotFound.
+func (s *Endpoints) Deliveries(ctx context.Context, id webhook.EndpointID,
+	q webhook.DeliveryQuery) ([]webhook.Delivery, error) {
+	if _, err := s.Webhook(ctx, id); err != nil {
+		return nil, err
+	}
+	sql, args := "SELECT "+deliveryColumns+fromDeliveries+"WHERE d.webhook_id = $1", []any{string(id)}
+	if q.Before > 0 {
+		args = append(args, q.Before)
+		sql += " AND d.id < $2"
+	}
+	if q.State != "" {
+		args = append(args, string(q.State))
+		sql += " AND d.state = $" + strconv.Itoa(len(args))
+	}
+	args = append(args, q.Size)
+	rows, _ := s.db.Read.Query(ctx, sql+" ORDER BY d.id DESC LIMIT $"+strconv.Itoa(len(args)), args...)
+	list, err := pgx.CollectRows(rows, scanDelivery)
+	return list, s.db.Wrap("deliveries not read", err)
+}
+
+// Replay sends one message to its endpoint again, with all its tries, also when
+// it was delivered. ErrWebhookNotFound, NotFound "delivery_not_found", Conflict
+// "webhook_inactive".
+func (s *Endpoints) Replay(ctx context.Context, id webhook.EndpointID, delivery int64,
+	who engine.Who) (d webhook.Delivery, err error) {
+	err = s.db.InTx(ctx, "delivery not replayed", func(tx pgx.Tx) error {
+		if err := replayable(ctx, tx, id); err != nil {
+			return err
+		}
+		again, err := s.again(ctx, tx, id, "AND id = $2", delivery)
+		if err != nil {
+			return err
+		}
+		if again == 0 {
+			return errDeliveryNotFound
+		}
+		rows, _ := tx.Query(ctx, "SELECT "+deliveryColumns+fromDeliveries+"WHERE d.id = $1", delivery)
+		if d, err = pgx.CollectExactlyOneRow(rows, scanDelivery); err != nil {
+			return err
+		}
+		return s.db.Note(ctx, tx, "webhook.replayed", string(id), who)
+	})
+	return d, err
+}
+
+// ReplayFailed sends again what failed and was made since, the oldest first, at
+// most ReplayCap. ErrWebhookNotFound, Conflict "webhook_inactive".
+func (s *Endpoints) ReplayFailed(ctx context.Context, id webhook.EndpointID, since time.Time, who engine.Who) (n int,
+	err error) {
+	err = s.db.InTx(ctx, "deliveries not replayed", func(tx pgx.Tx) error {
+		if err := replayable(ctx, tx, id); err != nil {
+			return err
+		}
+		if n, err = s.again(ctx, tx, id, `AND id IN (SELECT id FROM webhook_deliveries WHERE webhook_id = $1
+			AND state = 'failed' AND created_at >= $2
+			ORDER BY created_at, id LIMIT `+strconv.Itoa(ReplayCap)+")", since); err != nil || n == 0 {
+			return err
+		}
+		return s.db.Note(ctx, tx, "webhook.replayed", string(id), who)
+	})
+	return n, err
+}
+
+func replayable(ctx context.Context, tx pgx.Tx, id webhook.EndpointID) error {
+	var active bool
+	err := tx.QueryRow(ctx, "SELECT active FROM webhooks WHERE id = $1 FOR SHARE", string(id)).Scan(&active)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return ErrWebhookNotFound
+	case err == nil && !active:
+		return engine.Conflict("webhook_inactive", "The webhook is inactive; make it active first (PATCH with active "+
+			"true), then replay.")
+	}
+	return err
+}
+
+// again begins deliveries anew; where may name $2.
+func (s *Endpoints) again(ctx context.Context, tx pgx.Tx, id webhook.EndpointID, where string, arg any) (int, error) {
+	rows, _ := tx.Query(ctx, `UPDATE webhook_deliveries SET state = 'pending', generation = generation + 1, tries = 0,
+		status = 0, problem = '', excerpt = '', next_at = now()
+		WHERE webhook_id = $1 `+where+" RETURNING id, generation", string(id), arg)
+	jobs, err := pgx.CollectRows(rows, pgx.RowToStructByPos[deliverArgs])
+	if err != nil {
+		return 0, err
+	}
+	queued := make([]queuedJob, len(jobs))
+	for i := range jobs {
+		queued[i] = queuedJob{endpoint: id, deliverArgs: jobs[i]}
+	}
+	return len(queued), s.enqueue(ctx, tx, queued)
+}
+
+// TestWebhook sends a message to an endpoint, active or not. ErrWebhookNotFound.
+func (s *Endpoints) TestWebhook(ctx context.Context, id webhook.EndpointID, m webhook.Message,
+	who engine.Who) (d webhook.Delivery, err error) {
+	err = s.db.InTx(ctx, "test message not stored", func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, "SELECT FROM webhooks WHERE id = $1 FOR SHARE", string(id)).Scan(); errors.Is(err,
+			pgx.ErrNoRows) {
+			return ErrWebhookNotFound
+		} else if err != nil {
+			return err
+		}
+		queued, err := putMessages(ctx, tx, []webhook.Message{m}, []addressed{{endpoint: id, message: m.ID}}, m.At)
+		if err != nil {
+			return err
+		}
+		if err := s.enqueue(ctx, tx, queued); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, "SELECT "+deliveryColumns+fromDeliveries+"WHERE d.message_id = $1", m.ID)
+		if d, err = pgx.CollectExactlyOneRow(rows, scanDelivery); err != nil {
+			return err
+		}
+		return s.db.Note(ctx, tx, "webhook.tested", string(id), who)
+	})
+	return d, err
+}
+
+// addressed is one message for one endpoint.
+type addressed struct {
+	endpoint webhook.EndpointID
+	message  string
+}
+
+// putMessages stores messages and to whom they go, and gives what is to be sent;
+// what is stored already is neither stored nor sent again.
+func putMessages(ctx context.Context, tx pgx.Tx, messages []webhook.Message, to []addressed,
+	at time.Time) ([]queuedJob, error) {
+	n := len(messages)
+	ids, kinds, campaigns, subjects, bodies := make([]string, n), make([]string, n), make([]string, n), make([]*string,
+		n), make([]string, n)
+	for i := range messages {
+		m := &messages[i]
+		ids[i], kinds[i], campaigns[i], bodies[i] = m.ID, m.Type, string(m.Campaign), string(m.Body)
+		if column.IsID(m.Subject) {
+			subjects[i] = &m.Subject
+		}
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO webhook_messages (id, type, campaign_id, subject, body, created_at)
+		SELECT u.*, $6 FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[]) u ON CONFLICT
+		DO NOTHING`,
+		ids, kinds, campaigns, subjects, bodies, at); err != nil {
+		return nil, err
+	}
+	endpoints, named := make([]string, len(to)), make([]string, len(to))
+	for i := range to {
+		endpoints[i], named[i] = string(to[i].endpoint), to[i].message
+	}
+	rows, _ := tx.Query(ctx, `INSERT INTO webhook_deliveries (webhook_id, message_id, created_at, next_at)
+		SELECT u.webhook, u.message, $3, $3 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY
+		AS u(webhook, message, n) ORDER BY u.n
+		ON CONFLICT DO NOTHING RETURNING webhook_id, id`, endpoints, named, at)
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (q queuedJob, err error) {
+		err = row.Scan(&q.endpoint, &q.Delivery)
+		return q, err
+	})
+}

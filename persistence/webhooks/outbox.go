@@ -1,0 +1,368 @@
+package webhooks
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/rs/zerolog"
+
+	"dialler/engine/webhook"
+	"dialler/persistence/failure"
+	"dialler/persistence/pool"
+)
+
+// OutboxConfig is what an Outbox needs of the rest.
+type OutboxConfig struct {
+	// Deliver makes one try; it ends by itself, well within Timeout.
+	Deliver func(ctx context.Context, r *webhook.Request) webhook.Answer
+	// OnTry hears what became of each.
+	OnTry func(v webhook.Verdict, took time.Duration)
+	// Alone: no other process delivers, so that what was under way when this one
+	// started is nobody's.
+	Alone bool
+	// Every is how often the history is looked at, 500 ms.
+	Every time.Duration
+	// PerEndpoint is how many messages one endpoint is sent at the same time, 4.
+	PerEndpoint int
+	// Timeout bounds one try with its bookkeeping, 30 s.
+	Timeout time.Duration
+	Log     zerolog.Logger
+}
+
+const (
+	// idleEvery is how often it is asked whether there are endpoints, while there
+	// are none.
+	idleEvery = 2 * time.Second
+	// loadShare: looking at the history takes at most one part in so many of the
+	// time.
+	loadShare = 20
+	// standingEvery is how often what waits is counted.
+	standingEvery = 10 * time.Second
+	// outboxConns are for fetching jobs and one that listens.
+	outboxConns = 6
+)
+
+// Outbox follows the history and delivers messages while there are endpoints;
+// while there are none it asks for them now and then, and does nothing else.
+type Outbox struct {
+	store *Endpoints
+	cfg   OutboxConfig
+	wake  chan struct{}
+	stop  context.CancelFunc
+	done  chan struct{}
+
+	pool   *pgxpool.Pool // nil: nothing is delivered
+	client *river.Client[pgx.Tx]
+	queues []string
+
+	followedAt atomic.Int64 // Unix nanoseconds; 0: nothing is to be followed
+	standing   atomic.Pointer[OutboxStanding]
+	once       sync.Once
+}
+
+// OutboxStanding is how deliveries stand.
+type OutboxStanding struct {
+	Endpoints int
+	Disabled  int           // by the dialler
+	Pending   int           // at most pendingCounted
+	Oldest    time.Duration // age of the oldest that was never tried
+	Lag       time.Duration // since the history was last looked at
+}
+
+const pendingCounted = 100_000
+
+// OpenOutbox starts one; Close ends it.
+func (s *Endpoints) OpenOutbox(cfg OutboxConfig) *Outbox {
+	if cfg.Every <= 0 {
+		cfg.Every = 500 * time.Millisecond
+	}
+	if cfg.PerEndpoint <= 0 {
+		cfg.PerEndpoint = 4
+	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = 30 * time.Second
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &Outbox{store: s, cfg: cfg, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{})}
+	o.standing.Store(&OutboxStanding{})
+	s.outbox.Store(o)
+	go o.run(ctx)
+	return o
+}
+
+// Close lets what is being sent end for a moment and stops.
+func (o *Outbox) Close() {
+	o.once.Do(func() {
+		o.store.outbox.CompareAndSwap(o, nil)
+		o.stop()
+		<-o.done
+	})
+}
+
+// Standing tells how deliveries stand; what waits is counted now and then.
+func (o *Outbox) Standing() OutboxStanding {
+	st := *o.standing.Load()
+	if at := o.followedAt.Load(); at != 0 {
+		st.Lag = time.Since(time.Unix(0, at))
+	}
+	return st
+}
+
+// wakeOutbox has what changed of endpoints noticed at once.
+func (s *Endpoints) wakeOutbox() {
+	if o := s.outbox.Load(); o != nil {
+		select {
+		case o.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (o *Outbox) run(ctx context.Context) {
+	defer close(o.done)
+	defer o.deliverNothing()
+	var counted time.Time
+	for ctx.Err() == nil {
+		wait := idleEvery
+		endpoints, err := o.store.Webhooks(ctx)
+		switch {
+		case err != nil: // the database is away, and others say so
+		case len(endpoints) == 0:
+			o.followedAt.Store(0)
+			o.standing.Store(&OutboxStanding{})
+			o.deliverNothing()
+		default:
+			if err := o.deliver(ctx, endpoints); err != nil && ctx.Err() == nil {
+				o.cfg.Log.Warn().Err(err).Msg("webhooks are not delivered; it is tried again")
+			}
+			wait = o.follow(ctx)
+			if now := time.Now(); now.Sub(counted) >= standingEvery {
+				counted = now
+				o.count(ctx, endpoints)
+			}
+		}
+		if wait > 0 {
+			o.pause(ctx, wait)
+		}
+	}
+}
+
+func (o *Outbox) pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	case <-o.wake:
+	}
+}
+
+// follow takes one step and says how long to wait for the next.
+func (o *Outbox) follow(ctx context.Context) time.Duration {
+	began := time.Now()
+	f, err := o.store.FollowEvents(ctx)
+	took := time.Since(began)
+	switch {
+	case err != nil:
+		if ctx.Err() == nil && failure.Why(err) == "" {
+			o.cfg.Log.Error().Err(err).Msg("events for webhooks not read; it is tried again")
+		}
+		return idleEvery
+	case f.More && !f.Elsewhere:
+		o.followedAt.CompareAndSwap(0, began.UnixNano())
+		return 0
+	}
+	o.followedAt.Store(time.Now().UnixNano())
+	return max(o.cfg.Every, loadShare*took)
+}
+
+// deliver has the queues of these endpoints worked, and no others.
+func (o *Outbox) deliver(ctx context.Context, endpoints []webhook.Endpoint) error {
+	queues := make([]string, len(endpoints))
+	for i := range endpoints {
+		queues[i] = queueOf(endpoints[i].ID)
+	}
+	if o.client == nil {
+		return o.start(ctx, queues)
+	}
+	for _, q := range queues {
+		if !slices.Contains(o.queues, q) {
+			if err := o.client.Queues().Add(q, o.queueConfig()); err != nil {
+				return err
+			}
+			o.queues = append(o.queues, q)
+		}
+	}
+	for i := 0; i < len(o.queues); {
+		if q := o.queues[i]; !slices.Contains(queues, q) {
+			// It waits for what is being sent; that ends by itself.
+			c, cancel := context.WithTimeout(ctx, o.cfg.Timeout)
+			err := o.client.Queues().Remove(c, q)
+			cancel()
+			if err != nil {
+				return err
+			}
+			o.queues = slices.Delete(o.queues, i, i+1)
+			continue
+		}
+		i++
+	}
+	return nil
+}
+
+func (o *Outbox) queueConfig() river.QueueConfig {
+	return river.QueueConfig{MaxWorkers: o.cfg.PerEndpoint}
+}
+
+func (o *Outbox) start(ctx context.Context, queues []string) error {
+	pc, err := pgxpool.ParseConfig(o.store.db.URL)
+	if err != nil {
+		return failure.BadURL(err)
+	}
+	pc.MaxConns = outboxConns
+	pool.Configure(pc.ConnConfig, o.store.db.Config)
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return err
+	}
+	if o.cfg.Alone {
+		if _, err := pool.Exec(ctx, "UPDATE river_job SET state = 'available', scheduled_at = now() "+
+			"WHERE state = 'running' AND kind = $1", deliverArgs{}.Kind()); err != nil {
+			pool.Close()
+			return err
+		}
+	}
+	workers := river.NewWorkers()
+	if err := river.AddWorkerSafely(workers, &worker{store: o.store, cfg: &o.cfg}); err != nil {
+		pool.Close()
+		return err
+	}
+	cfg := &river.Config{
+		Workers: workers, Queues: map[string]river.QueueConfig{}, JobTimeout: o.cfg.Timeout,
+		RescueStuckJobsAfter: 2 * o.cfg.Timeout,
+		SoftStopTimeout:      softStop, Logger: slog.New(quietly{o.cfg.Log}),
+		CompletedJobRetentionPeriod: time.Hour, CancelledJobRetentionPeriod: time.Hour,
+		DiscardedJobRetentionPeriod: time.Hour,
+	}
+	for _, q := range queues {
+		cfg.Queues[q] = o.queueConfig()
+	}
+	client, err := river.NewClient(riverpgxv5.New(pool), cfg)
+	if err == nil {
+		err = client.Start(context.WithoutCancel(ctx))
+	}
+	if err != nil {
+		pool.Close()
+		return err
+	}
+	o.pool, o.client, o.queues = pool, client, queues
+	return nil
+}
+
+// softStop is how long what is being sent may take when the process ends.
+const softStop = 2 * time.Second
+
+func (o *Outbox) deliverNothing() {
+	if o.client == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), softStop+o.cfg.Timeout)
+	defer cancel()
+	if err := o.client.Stop(ctx); err != nil {
+		o.cfg.Log.Warn().Err(err).Msg("deliveries of webhooks did not end in time")
+	}
+	o.pool.Close()
+	o.pool, o.client, o.queues = nil, nil, nil
+}
+
+func (o *Outbox) count(ctx context.Context, endpoints []webhook.Endpoint) {
+	st := OutboxStanding{Endpoints: len(endpoints)}
+	for i := range endpoints {
+		if endpoints[i].Disabled != "" {
+			st.Disabled++
+		}
+	}
+	var oldest *time.Time
+	err := o.store.db.Read.QueryRow(ctx, `SELECT count(*), min(p.created_at) FILTER (WHERE p.tries = 0)
+		FROM (SELECT created_at, tries FROM webhook_deliveries WHERE state = 'pending' LIMIT $1) p`,
+		pendingCounted).Scan(&st.Pending, &oldest)
+	if err != nil {
+		return
+	}
+	if oldest != nil {
+		st.Oldest = max(0, o.store.db.Config.Now().Sub(*oldest))
+	}
+	o.standing.Store(&st)
+}
+
+// quietly passes River's errors to our log, and nothing else of it.
+type quietly struct{ log zerolog.Logger }
+
+// Enabled implements slog.Handler.
+func (quietly) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
+
+// Handle implements slog.Handler.
+func (q quietly) Handle(_ context.Context, r slog.Record) error {
+	e := q.log.Warn()
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "error" || a.Key == "err" {
+			e = e.Str("error", a.Value.String())
+		}
+		return true
+	})
+	e.Str("component", "river").Msg(r.Message)
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (q quietly) WithAttrs([]slog.Attr) slog.Handler { return q }
+
+// WithGroup implements slog.Handler.
+func (q quietly) WithGroup(string) slog.Handler { return q }
+
+// How long the log of deliveries is kept.
+const (
+	keepDelivered   = 3 * 24 * time.Hour
+	keepUndelivered = 14 * 24 * time.Hour
+	purgedAtOnce    = 20_000 // rows
+)
+
+// PurgeWebhooks drops what has served its time.
+func (s *Endpoints) PurgeWebhooks(ctx context.Context, now time.Time) error {
+	for _, x := range []struct {
+		sql  string
+		keep time.Duration
+	}{
+		{"DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries " +
+			"WHERE created_at < $1 AND state = 'delivered' LIMIT $2))", keepDelivered},
+		{`DELETE FROM webhook_messages WHERE id = ANY (ARRAY(SELECT id FROM webhook_messages m WHERE created_at < $1
+			AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.message_id = m.id) LIMIT $2))`, keepDelivered},
+		{"DELETE FROM webhook_messages WHERE id = ANY (ARRAY(SELECT id FROM webhook_messages WHERE created_at < $1 " +
+			"LIMIT $2))", keepUndelivered},
+	} {
+		for {
+			done, err := s.db.Read.Exec(ctx, x.sql, now.Add(-x.keep), purgedAtOnce)
+			if err != nil {
+				return s.db.Wrap("old deliveries not dropped", err)
+			}
+			if done.RowsAffected() < purgedAtOnce {
+				break
+			}
+		}
+	}
+	if _, err := s.db.Read.Exec(ctx, "DELETE FROM webhook_cursors c WHERE NOT EXISTS (SELECT FROM event_heads h "+
+		"WHERE h.campaign_id = c.campaign_id AND h.run = c.run)"); err != nil {
+		return s.db.Wrap("old cursors not dropped", err)
+	}
+	_, err := s.db.Read.Exec(ctx, "UPDATE webhooks SET old_secret = '', old_secret_until = NULL "+
+		"WHERE old_secret_until < $1", now)
+	return s.db.Wrap("old secrets not dropped", err)
+}

@@ -1,0 +1,89 @@
+package leg
+
+import (
+	"net/netip"
+	"strings"
+	"sync"
+
+	"dialler/engine"
+	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
+	"dialler/sipstack/trunk"
+)
+
+// maxEarly bounds the early dialogs of one INVITE.
+const maxEarly = 16
+
+// dialog is what in-dialog requests need (RFC 3261 §12.1.2).
+type dialog struct {
+	toTag    string
+	target   string   // Contact URI of the far side
+	routeSet []string // in the order of Route headers
+	source   netip.AddrPort
+	invite   uint32 // CSeq of the INVITE that its ACK repeats
+	seq      uint32 // CSeq of our last request
+	remote   uint32 // highest CSeq of the far side's requests
+	acked    bool
+	rseq     uint32 // RSeq of the last reliable provisional response, 0 = none
+	// remoteSDP is what the far side answered in this dialog before the 2xx.
+	remoteSDP []byte
+	// updates: the far side takes UPDATE (RFC 3311 §4).
+	updates bool
+
+	// Derived by route: what goes into a request and where it is sent.
+	requestURI string
+	routes     []string
+	hop        transport.Target
+}
+
+// route applies the route set (RFC 3261 §12.2.1.1). toURI is who was called and
+// to where the INVITE went: they serve when the far side names no usable target.
+func (d *dialog) route(t *trunk.Trunk, toURI string, to transport.Target) {
+	d.requestURI, d.routes = d.target, d.routeSet
+	next := d.target
+	if len(d.routeSet) > 0 {
+		next = message.AddrSpec(d.routeSet[0])
+		if !strings.Contains(strings.ToLower(next), ";lr") {
+			// A strict router wants itself in the Request-URI and the target
+			// as the last Route.
+			d.requestURI = next
+			d.routes = append(append([]string{}, d.routeSet[1:]...), "<"+d.target+">")
+		}
+	}
+	if d.requestURI == "" {
+		d.requestURI = toURI // a 2xx without Contact breaks §12.1.1; try what is known
+	}
+	d.hop = t.NextHop(next, to.At(d.source))
+}
+
+// earlyDialogs are those that the present INVITE has made.
+type earlyDialogs []*dialog
+
+func (ds earlyDialogs) find(toTag string) *dialog {
+	for _, d := range ds {
+		if d.toTag == toTag {
+			return d
+		}
+	}
+	return nil
+}
+
+// state is what has to be durable before the ACK leaves.
+func (d *dialog) state(over message.Transport, sentBy string) *engine.DialogState {
+	return &engine.DialogState{
+		ToTag: d.toTag, RemoteTarget: d.target, RouteSet: d.routeSet, CSeq: d.invite,
+		RemoteAddr: d.source.String(), Transport: string(over), LocalAddr: sentBy,
+	}
+}
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+
+// getBuffer lends a buffer for a message that is not kept; putBuffer takes it
+// back.
+func getBuffer() *[]byte  { return buffers.Get().(*[]byte) }
+func putBuffer(b *[]byte) { buffers.Put(b) }
+
+// branch is that of a request inside the dialog.
+func (d *dialog) branch(callID string, cseq uint32, method string) string {
+	return message.DeriveBranch(callID+"/"+d.toTag, cseq, method)
+}

@@ -1,0 +1,176 @@
+package leg
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"dialler/engine"
+	"dialler/sipstack/auth"
+	"dialler/sipstack/message"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// newDialog reads the dialog that a 2xx or a reliable 1xx makes. An early one
+// takes over what the 2xx says and goes on with its CSeqs (RFC 3261 §13.2.2.4).
+func (l *leg) newDialog(r *sip.Response, seq uint32, src netip.AddrPort) *dialog {
+	d := l.early.find(message.ToTag(r))
+	if d == nil {
+		d = &dialog{toTag: strings.Clone(message.ToTag(r)), seq: seq}
+	}
+	d.source, d.invite = src, seq
+	// Copies: a part of the message would keep all of it.
+	if uris := message.ContactURIs(r); len(uris) > 0 {
+		d.target = strings.Clone(uris[0])
+	}
+	d.routeSet = message.RecordRoutes(r)
+	for i, uri := range d.routeSet {
+		d.routeSet[i] = strings.Clone(uri)
+	}
+	slices.Reverse(d.routeSet)
+	d.route(l.trunk, l.parties.toURI, l.inv.to)
+	return d
+}
+
+// onSuccess takes a 2xx. Retransmissions reach us here for as long as the far
+// side has no ACK (RFC 6026 §7.2).
+func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
+	if l.dlg != nil && l.dlg.toTag == message.ToTag(r) {
+		if l.dlg.acked {
+			l.ack(l.dlg)
+		}
+		return
+	}
+	switch l.phase {
+	case phaseCalling, phaseProceeding, phaseSilent:
+		unwanted := l.cancelWanted || l.phase == phaseSilent
+		l.inv.resendAt, l.deadline, l.inv.data = 0, 0, nil
+		l.txs.dropCancels()
+		l.dlg = l.newDialog(r, seq, src)
+		l.dlg.updates = message.Lists(r, "allow", "UPDATE")
+		l.session.remoteSDP = message.SDPOf(r)
+		if l.session.remoteSDP == nil {
+			l.session.remoteSDP = l.dlg.remoteSDP // the answer came in a reliable 1xx (RFC 3262 §5)
+		}
+		if l.session.localSDP == nil { // else changed by an UPDATE before the 2xx
+			l.session.localSDP = l.inv.offer
+		}
+		l.session.start(r)
+		if m := l.s.conf.Media; m != nil {
+			m.AnsweredFrom(l.attempt, l.id, src.Addr())
+		}
+		l.emit(engine.LegEvent{
+			Kind: engine.LegAnswered, Code: r.StatusCode, Reason: r.Reason, Attestation: message.Attestation(r),
+			SDP: l.session.remoteSDP, Dialog: l.dlg.state(l.inv.to.Transport, l.inv.sentBy),
+		})
+		l.enter(phaseAnswered)
+		if unwanted {
+			l.hangUp(engine.HangUpCause{Q850: 16, Text: "answered too late"})
+		}
+	case phaseWatch:
+		l.deadline = 0
+		l.txs.dropCancels()
+		l.dlg = l.newDialog(r, seq, src)
+		l.enter(phaseAnswered)
+		l.hangUp(engine.HangUpCause{Q850: 16, Text: "answered too late"})
+	case phaseAnswered, phaseConfirmed, phaseClosing, phaseOver:
+		l.endStray(l.newDialog(r, seq, src))
+	case phaseQueued, phaseGone:
+	}
+}
+
+// endStray ends the dialog of another fork, or of a 2xx that came after the
+// end: ACK, then BYE (RFC 3261 §13.2.2.4).
+func (l *leg) endStray(d *dialog) {
+	l.ack(d)
+	for _, tx := range l.txs {
+		if tx.dlg != nil && tx.dlg.toTag == d.toTag {
+			return // a repeated 2xx; the BYE is on its way
+		}
+	}
+	l.s.Count.Strays.Add(1)
+	l.bye(d, engine.HangUpCause{Q850: 16, Text: "another fork answered"}, true)
+}
+
+// ack sends the ACK of a 2xx: a request of its own with the credentials of the
+// INVITE (RFC 3261 §13.2.2.4).
+func (l *leg) ack(d *dialog) {
+	l.ackAs(d, d.invite, &l.inv.auth)
+	d.acked = true
+}
+
+func (l *leg) ackAs(d *dialog, cseq uint32, auth *auth.Credentials) {
+	b := getBuffer()
+	*b = l.appendInDialog((*b)[:0], d, "ACK", cseq, d.branch(string(l.id), cseq, "ACK"))
+	if auth != nil {
+		*b = auth.AppendTo(*b)
+	}
+	*b = append(*b, "Content-Length: 0\r\n\r\n"...)
+	if l.write(d.hop, *b) == nil {
+		l.s.Count.Acks.Add(1)
+	}
+	putBuffer(b)
+}
+
+// confirm is ConfirmLeg.
+func (l *leg) confirm() {
+	if l.dlg == nil || l.dlg.acked {
+		return
+	}
+	l.ack(l.dlg)
+	if l.phase == phaseAnswered {
+		l.enter(phaseConfirmed)
+	}
+}
+
+// hangUp is HangUpLeg of an answered leg.
+func (l *leg) hangUp(cause engine.HangUpCause) {
+	if l.phase != phaseAnswered && l.phase != phaseConfirmed {
+		return
+	}
+	// The ACK first: a UAS may refuse a BYE while its 2xx is unacknowledged,
+	// and would go on repeating it.
+	l.confirm()
+	// The session ends: only what a transfer reports still matters.
+	l.txs.drop(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
+	l.waiting = slices.DeleteFunc(l.waiting, func(tx *clientTx) bool { return tx.method != sip.NOTIFY })
+	l.session.watch = nil
+	l.enter(phaseClosing)
+	l.bye(l.dlg, cause, false)
+}
+
+// bye begins a BYE transaction.
+func (l *leg) bye(d *dialog, cause engine.HangUpCause, stray bool) {
+	l.s.Count.Byes.Add(1)
+	l.send(&clientTx{method: sip.BYE, dlg: d, stray: stray, cause: cause})
+}
+
+// byeEnded: any final response ends the dialog (RFC 3261 §15.1.1). So does
+// timer F: there is nobody left to tell. Only a 2xx and a 481 prove that the far
+// side has ended it.
+func (l *leg) byeEnded(tx *clientTx, r *sip.Response) {
+	if tx.stray {
+		return
+	}
+	e := engine.LegEvent{Kind: engine.LegClosed, Reason: "BYE not answered"}
+	if r != nil {
+		e.Code, e.Reason = r.StatusCode, r.Reason
+		if r.StatusCode/100 == 2 || r.StatusCode == 481 {
+			e.Proof = engine.ProofBye
+		}
+	}
+	if l.lost != "" {
+		e.Reason = l.lost
+	}
+	l.finish(e)
+}
+
+// dialogLost ends an answered leg that the far side has lost or left
+// (RFC 3261 §12.2.1.2, RFC 5057).
+func (l *leg) dialogLost(why string) {
+	if l.phase == phaseAnswered || l.phase == phaseConfirmed {
+		l.lost = why
+		l.hangUp(engine.HangUpCause{Q850: 102, Text: why}) // 102: recovery on timer expiry
+	}
+}

@@ -1,0 +1,283 @@
+package leg
+
+import (
+	"sync"
+	"time"
+
+	"dialler/engine"
+	"dialler/sipstack/ladder"
+	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
+	"dialler/sipstack/trunk"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// phase is where a leg stands on the wire.
+type phase uint8
+
+const (
+	phaseQueued     phase = iota // the INVITE is not written yet
+	phaseCalling                 // INVITE written (or being written), no response
+	phaseProceeding              // a provisional response came
+	phaseAnswered                // a 2xx came, its ACK is owed
+	phaseConfirmed               // ACK sent
+	phaseClosing                 // our BYE is on its way
+	phaseSilent                  // no final response in time; still owned (see onDeadline)
+	phaseWatch                   // of an earlier life, not known to be answered; being cancelled
+	phaseOver                    // the final event was given; state kept to answer retransmissions
+	phaseGone                    // removed from the maps
+)
+
+var phaseNames = [...]string{
+	"queued", "calling", "proceeding", "answered", "confirmed", "closing", "silent", "watched", "over", "gone",
+}
+
+func (p phase) String() string { return phaseNames[p] }
+
+// maxEvents bounds the events that are kept of one leg: beyond it repeated
+// provisional responses and digits are dropped.
+const maxEvents = 2000
+
+// env is what all legs share.
+type env struct {
+	conf   Config
+	clock  timing.Clock
+	net    *transport.Sockets
+	trunks *trunk.Set
+	Count  Counters
+	gone   func(*leg) // takes a leg that is over out of the table
+}
+
+// leg is one SIP call. All fields below mu are guarded by it; times are of
+// the stack's monotonic clock.
+type leg struct {
+	s       *env
+	id      engine.LegID
+	attempt engine.AttemptID
+	trunk   *trunk.Trunk
+	// recovered: of an earlier process life; only its end is reported.
+	recovered bool
+
+	mu             sync.Mutex
+	phase          phase
+	parties        parties
+	inv            invitation
+	cancelWanted   bool
+	cancels        uint8 // CANCEL transactions begun …
+	cancelsUnknown uint8 // … and answered with 481
+	dlg            *dialog
+	early          earlyDialogs // that the present INVITE has made and we must know
+	session        session
+	refer          *referral   // the last REFER of the far side
+	waiting        []*clientTx // INFO and NOTIFY that go out one at a time
+	answers        answers     // of the far side's last requests
+	lost           string      // why we ended the dialog by ourselves
+	txs            clientTxs
+	ladder         ladder.Ladder
+
+	timer    *time.Timer
+	deadline time.Duration // meaning depends on the phase (see onDeadline), 0 = none
+	since    time.Time     // of the phase
+	overAt   time.Duration
+
+	sink       func(engine.LegEvent)
+	events     []engine.LegEvent
+	seq        int
+	delivered  int // events given to the present sink
+	delivering bool
+	forgotten  bool
+}
+
+func (l *leg) enter(p phase) {
+	l.phase = p
+	l.since = time.Now()
+}
+
+// emit records an event; unlock gives it to the sink.
+func (l *leg) emit(e engine.LegEvent) {
+	if l.phase >= phaseOver {
+		return
+	}
+	if len(l.events) >= maxEvents && (e.Kind == engine.LegProvisional || e.Kind == engine.LegDigit) {
+		return
+	}
+	l.seq++
+	e.Attempt, e.Leg, e.Trunk, e.Seq, e.At = l.attempt, l.id, l.trunk.Conf.ID, l.seq, time.Now()
+	if l.events == nil {
+		l.events = make([]engine.LegEvent, 0, plainEvents)
+	}
+	l.events = append(l.events, e)
+}
+
+// plainEvents are those of a call without surprises: sent, 100, 180, answered,
+// closed.
+const plainEvents = 5
+
+// finish emits the leg's final event. What is needed to answer retransmissions
+// (RFC 3261 timers D, J) stays for 64*T1, the events until they are forgotten.
+func (l *leg) finish(e engine.LegEvent) {
+	if l.phase >= phaseOver {
+		return
+	}
+	l.emit(e)
+	l.enter(phaseOver)
+	l.overAt = l.s.clock.Now()
+	l.inv.resendAt, l.inv.data, l.inv.offer, l.session.localSDP, l.session.remoteSDP = 0, nil, nil, nil, nil
+	l.session.watch = nil
+	l.txs.drop(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
+	l.setPurge()
+	l.s.Count.Live.Add(-1)
+	if over := l.s.conf.OnLegOver; over != nil && !l.recovered {
+		over(l.events[len(l.events)-1], l.dlg != nil, func() []engine.SIPMessage {
+			return l.ladder.Messages(l.s.clock, l.id)
+		})
+	}
+	if e.Kind == engine.LegNotSent {
+		l.s.Count.NotSent.Add(1)
+	}
+}
+
+// setPurge plans the removal of a leg that is over.
+func (l *leg) setPurge() {
+	keep := l.s.conf.Timers.Transaction()
+	if !l.forgotten {
+		keep = max(keep, l.s.conf.Timers.Keep)
+	}
+	l.deadline = l.overAt + keep
+}
+
+func (l *leg) notSent(why engine.NotSentReason, text string) {
+	l.finish(engine.LegEvent{Kind: engine.LegNotSent, NotSent: why, Reason: text})
+}
+
+// unlock arms the timer, gives undelivered events to the sink without the
+// lock, one goroutine at a time, and releases the leg. A sink that calls back
+// into the stack finds the leg unlocked; what it causes is delivered after it
+// returns.
+func (l *leg) unlock() {
+	l.arm()
+	if l.delivering {
+		l.mu.Unlock()
+		return
+	}
+	l.delivering = true
+	for l.sink != nil && l.delivered < len(l.events) {
+		sink, e := l.sink, l.events[l.delivered]
+		l.delivered++
+		l.mu.Unlock()
+		sink(e)
+		l.mu.Lock()
+	}
+	l.delivering = false
+	if l.forgotten && l.phase >= phaseOver {
+		l.events, l.delivered, l.sink = nil, 0, nil
+		l.inv.headers, l.inv.spare = nil, nil
+	}
+	l.mu.Unlock()
+}
+
+// arm sets the timer to the earliest of what the leg waits for.
+func (l *leg) arm() {
+	next := timing.Earliest(l.inv.resendAt, l.deadline)
+	for _, tx := range l.txs {
+		next = timing.Earliest(next, tx.endAt)
+		next = timing.Earliest(next, tx.resendAt)
+	}
+	if l.session.watch != nil {
+		next = timing.Earliest(next, l.session.watch.next())
+	}
+	for i := range l.answers {
+		next = timing.Earliest(next, timing.Earliest(l.answers[i].resendAt, l.answers[i].endAt))
+	}
+	if l.refer != nil {
+		next = timing.Earliest(next, l.refer.declineAt)
+	}
+	switch {
+	case next == 0 || l.phase == phaseGone || l.s.net.IsClosed():
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+	case l.timer == nil:
+		l.timer = time.AfterFunc(max(next-l.s.clock.Now(), 0), l.onTimer)
+	default:
+		l.timer.Reset(max(next-l.s.clock.Now(), 0))
+	}
+}
+
+func (l *leg) onTimer() {
+	if l.s.net.IsClosed() {
+		return
+	}
+	l.mu.Lock()
+	now := l.s.clock.Now()
+	if l.inv.resendAt != 0 && now >= l.inv.resendAt {
+		l.inv.resend(now)
+	}
+	l.resendTxs(now)
+	l.resendAnswers(now)
+	l.session.tick(now)
+	l.refer.tick(now)
+	if l.deadline != 0 && now >= l.deadline {
+		l.deadline = 0
+		l.onDeadline(now)
+	}
+	gone := l.phase == phaseGone
+	l.unlock()
+	if gone {
+		l.s.gone(l)
+	}
+}
+
+// onDeadline is what the phase's time-out means.
+func (l *leg) onDeadline(now time.Duration) {
+	switch l.phase {
+	case phaseCalling:
+		// Timer B. The far side may have the INVITE all the same: the leg stays
+		// ours for as long again, to end what still comes of it.
+		l.inv.ensureSent()
+		l.emit(engine.LegEvent{Kind: engine.LegSilent, Reason: "no response to INVITE"})
+		l.inv.resendAt, l.inv.data = 0, nil
+		l.enter(phaseSilent)
+		l.deadline = now + l.s.conf.Timers.Transaction()
+	case phaseProceeding:
+		// Only a CANCEL sets a deadline here (RFC 3261 §9.1, last paragraph).
+		l.emit(engine.LegEvent{Kind: engine.LegSilent, Reason: "no final response after CANCEL"})
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "no final response after CANCEL",
+			Proof: engine.ProofWord})
+	case phaseSilent:
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "no final response", Proof: engine.ProofWord})
+	case phaseWatch:
+		reason := "no final response"
+		if l.cancels > 0 && l.cancels == l.cancelsUnknown {
+			reason = "the far side does not know the call"
+		}
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: reason})
+	case phaseOver:
+		if len(l.txs) > 0 { // a stray dialog is still being ended
+			l.deadline = now + l.s.conf.Timers.Transaction()
+			return
+		}
+		l.phase = phaseGone
+	case phaseQueued, phaseAnswered, phaseConfirmed, phaseClosing, phaseGone:
+	}
+}
+
+// write sends a message of the leg and notes it. The leg is locked.
+func (l *leg) write(to transport.Target, b []byte) error {
+	err := l.s.net.Write(to, b)
+	if err == nil {
+		l.ladder.Sent(l.s.clock.Now(), b, to.Addr)
+	}
+	return err
+}
+
+// respond answers a request of the far side in the leg's dialog. The leg is
+// locked.
+func (l *leg) respond(
+	r *sip.Request, src transport.Target, code int, phrase, headers string, sdp []byte,
+) (data []byte, to transport.Target) {
+	data, to = l.s.net.Respond(r, src, code, phrase, headers, sdp)
+	l.ladder.Answered(l.s.clock.Now(), r, src.Addr, code, phrase, len(sdp) > 0)
+	return data, to
+}

@@ -1,0 +1,166 @@
+package leg
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"dialler/sipstack/message"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// start reads what a 2xx to the INVITE says of a session timer. Without
+// Session-Expires there is none (§7.2); without refresher it is us, so that it
+// is somebody.
+func (n *session) start(r *sip.Response) {
+	l := n.leg
+	if sec, refresher := message.SessionExpires(r); sec > 0 && l.trunk.SessionSec > 0 {
+		n.watch = &sessionTimer{}
+		n.watch.agreed(l.s.clock.Now(), sec, refresher != "uas")
+	}
+}
+
+func (n *session) tick(now time.Duration) {
+	l := n.leg
+	t := n.watch
+	switch {
+	case t == nil || t.next() == 0:
+	case l.phase != phaseAnswered && l.phase != phaseConfirmed:
+		n.watch = nil
+	case t.refreshAt != 0 && now >= t.refreshAt: // late or not
+		t.refreshAt = 0
+		n.refresh(now)
+	case now >= t.endAt:
+		n.watch = nil
+		l.dialogLost("session timer expired")
+	}
+}
+
+// refresh sends UPDATE without SDP where the far side takes it, else a
+// re-INVITE with the SDP that is in force (§7.4).
+func (n *session) refresh(now time.Duration) {
+	l := n.leg
+	t := n.watch
+	for _, tx := range l.txs {
+		if tx.method == sip.UPDATE || tx.method == sip.INVITE {
+			return
+		}
+	}
+	if l.phase != phaseConfirmed || l.answers.unacked() != nil {
+		t.refreshAt = now + l.s.conf.Timers.T1 // an INVITE is under way (RFC 3261 §14.1)
+		return
+	}
+	headers := string(l.inv.appendContact(nil)) + message.AllowLine + l.trunk.SupportedInDialog() +
+		"Session-Expires: " + strconv.Itoa(int(t.sec)) + ";refresher=uac\r\n"
+	if l.inv.minSE > 0 {
+		headers += "Min-SE: " + strconv.Itoa(int(l.inv.minSE)) + "\r\n"
+	}
+	l.s.Count.Refreshes.Add(1)
+	if l.dlg.updates && !t.noUpdate {
+		l.send(&clientTx{method: sip.UPDATE, dlg: l.dlg, headers: headers})
+		return
+	}
+	headers += "Content-Type: application/sdp\r\n"
+	l.send(&clientTx{method: sip.INVITE, dlg: l.dlg, headers: headers, body: n.localSDP})
+}
+
+// refreshEnded takes the final response to a refresh; nil when none came.
+func (n *session) refreshEnded(tx *clientTx, r *sip.Response) {
+	l := n.leg
+	if l.phase != phaseConfirmed {
+		return
+	}
+	if r == nil || r.StatusCode == 408 || r.StatusCode == 481 {
+		l.dialogLost("the far side does not know the call") // RFC 3261 §12.2.1.2, RFC 5057
+		return
+	}
+	if r.StatusCode < 300 {
+		n.refreshed(r)
+		return
+	}
+	t := n.watch
+	if t == nil {
+		return
+	}
+	now := l.s.clock.Now()
+	after := message.ParseRetryAfter(message.HeaderValue(r, "retry-after"))
+	switch least := message.MinSEOf(r); {
+	case r.StatusCode == 422 && least > t.sec && t.tries < maxLengthened:
+		t.tries++
+		t.sec, l.inv.minSE = least, max(least, l.inv.minSE)
+		t.refreshAt = now
+	case tx.method == sip.UPDATE && (r.StatusCode == 405 || r.StatusCode == 501 || r.StatusCode == 420):
+		t.noUpdate = true
+		t.refreshAt = now
+	case r.StatusCode == 491:
+		t.refreshAt = now + l.s.conf.Timers.Glare()
+	case after > 0:
+		t.refreshAt = now + after
+	default: // the session stays as it is; try once more before it expires
+		t.refreshAt = now + max((t.endAt-now)/2, l.s.conf.Timers.T1)
+	}
+}
+
+// refreshed takes the 2xx of our refresh, which is a target refresh too.
+func (n *session) refreshed(r *sip.Response) {
+	l := n.leg
+	n.refreshTarget(r)
+	if sdp := message.SDPOf(r); sdp != nil && string(r.CSeq().MethodName) == "INVITE" &&
+		!bytes.Equal(sdp, n.remoteSDP) {
+		n.remoteSDP = sdp
+		if m := l.s.conf.Media; m != nil {
+			m.Reanswer(l.attempt, l.id, sdp)
+		}
+	}
+	sec, refresher := message.SessionExpires(r)
+	if sec == 0 || n.watch == nil {
+		n.watch = nil // §7.2: no session timer any more
+		return
+	}
+	n.watch.agreed(l.s.clock.Now(), sec, refresher != "uas")
+}
+
+// onRefresh reads the session interval of a re-INVITE or UPDATE (§9). ok is
+// false when it is too small.
+func (n *session) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
+	if n.leg.trunk.SessionSec == 0 {
+		return a, true
+	}
+	sec, refresher := message.SessionExpires(r)
+	supports := message.Lists(r, "supported", "timer") || message.Lists(r, "k", "timer")
+	switch {
+	case sec == 0 && (n.watch == nil || (!n.watch.ours && !supports)):
+		return a, true
+	case sec == 0:
+		sec = n.watch.sec
+	case sec < message.MinSessionSec && supports:
+		return a, false
+	}
+	switch {
+	case !supports:
+		refresher = "uas"
+	case refresher == "" && n.watch != nil && n.watch.ours:
+		refresher = "uas"
+	case refresher == "":
+		refresher = "uac"
+	}
+	a.sec, a.ours = max(sec, message.MinSessionSec), refresher == "uas"
+	a.lines = "Session-Expires: " + strconv.Itoa(int(a.sec)) + ";refresher=" + refresher + "\r\n"
+	if supports {
+		a.lines = "Require: timer\r\n" + a.lines
+	}
+	return a, true
+}
+
+// apply restarts the session timer when the refresh was accepted.
+func (n *session) apply(a refreshAnswer) {
+	if a.sec == 0 {
+		n.watch = nil
+		return
+	}
+	if n.watch == nil {
+		n.watch = &sessionTimer{}
+	}
+	n.watch.agreed(n.leg.s.clock.Now(), a.sec, a.ours)
+}

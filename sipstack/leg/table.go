@@ -1,0 +1,382 @@
+package leg
+
+import (
+	"hash/maphash"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"dialler/engine"
+	"dialler/sipstack/auth"
+	"dialler/sipstack/message"
+	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
+	"dialler/sipstack/trunk"
+
+	"github.com/emiago/sipgo/sip"
+	"github.com/rs/zerolog"
+)
+
+const shardCount = 64
+
+// Table is all legs that are known here. Its methods are safe for concurrent
+// use and do not wait for the network.
+type Table struct {
+	env
+	log      zerolog.Logger
+	seed     maphash.Seed
+	shards   [shardCount]shard
+	attempts [shardCount]attemptShard
+	refused  refusedCalls
+}
+
+type shard struct {
+	mu   sync.RWMutex
+	legs map[engine.LegID]*leg
+}
+
+type attemptShard struct {
+	mu   sync.Mutex
+	legs map[engine.AttemptID][]*leg
+}
+
+// NewTable makes a table without legs.
+func NewTable(c Config, clock timing.Clock, net *transport.Sockets, trunks *trunk.Set) *Table {
+	k := &Table{
+		env: env{conf: c, clock: clock, net: net, trunks: trunks}, log: c.Log, seed: maphash.MakeSeed(),
+	}
+	k.gone = k.remove
+	for i := range k.shards {
+		k.shards[i].legs = map[engine.LegID]*leg{}
+		k.attempts[i].legs = map[engine.AttemptID][]*leg{}
+	}
+	return k
+}
+
+// Close stops the timers of all legs.
+func (k *Table) Close() {
+	k.each(func(l *leg) {
+		l.mu.Lock()
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+		l.mu.Unlock()
+	})
+}
+
+// Known counts the legs with state here, ended ones included.
+func (k *Table) Known() (n int) {
+	for i := range k.shards {
+		sh := &k.shards[i]
+		sh.mu.RLock()
+		n += len(sh.legs)
+		sh.mu.RUnlock()
+	}
+	return n
+}
+
+// Place sends the INVITE of a leg; the events say how it went, the first
+// one being LegSent or LegNotSent. It may call sink before it returns. A leg
+// that is known already, ended or not, is left as it is, and sink is not
+// called.
+func (k *Table) Place(p engine.PlaceLeg, sink func(engine.LegEvent)) {
+	t := k.trunks.ForLeg(p.Trunk, p.URI, p.Password)
+	l := k.newLeg(p.Leg, p.Attempt, t, sink)
+	l.inv.sendBy, l.inv.offer, l.inv.cseq, l.inv.headers = p.SendBy, p.Offer, 1, p.Headers
+	l.parties.set(l.trunk, l.s.net.First().External, p.From, p.To, p.URI)
+	if k.add(l) != nil {
+		k.Count.Duplicates.Add(1)
+		k.log.Error().Str("attempt_id", string(p.Attempt)).Str("leg", string(p.Leg)).
+			Msg("leg placed twice; the second is ignored")
+		return
+	}
+	if why := t.Unusable(); why != "" {
+		l.mu.Lock()
+		l.notSent(engine.NotSentTrunk, why)
+		l.unlock()
+		return
+	}
+	k.withTargets(t, func(to []transport.Target) {
+		l.mu.Lock()
+		l.inv.begin(to)
+		l.unlock()
+	})
+}
+
+// Confirm sends the ACK of the leg's 2xx: call it when the dialog state of
+// LegAnswered is durable. From then on a repeated 2xx is acknowledged again.
+func (k *Table) Confirm(id engine.LegID) {
+	if l := k.leg(id); l != nil {
+		l.mu.Lock()
+		l.confirm()
+		l.unlock()
+	}
+}
+
+// Cancel stops a leg that is not answered. CancelNotSent: no INVITE left
+// and none will. CancelOwed: CANCEL was sent, or goes out after the first
+// provisional response; what comes of the leg follows as events. A 2xx that
+// crosses the CANCEL is reported as LegAnswered and ended with ACK and BYE
+// without being asked; LegClosed follows.
+func (k *Table) Cancel(id engine.LegID) engine.CancelOutcome {
+	l := k.leg(id)
+	if l == nil {
+		return engine.CancelUnknown
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	return l.cancel()
+}
+
+// HangUp ends an answered leg with BYE, after its ACK if ConfirmLeg was not
+// called; LegClosed follows when the BYE is answered or given up. A leg that
+// is not answered is cancelled instead; on an ended one it does nothing.
+func (k *Table) HangUp(id engine.LegID, cause engine.HangUpCause) {
+	l := k.leg(id)
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	switch l.phase {
+	case phaseAnswered, phaseConfirmed:
+		l.hangUp(cause)
+	case phaseQueued, phaseCalling, phaseProceeding:
+		l.cancel()
+	case phaseClosing, phaseSilent, phaseWatch, phaseOver, phaseGone:
+	}
+}
+
+// Attach gives the legs of an attempt a new owner: sink gets all their
+// events from Seq 1 and those to come. It lists the legs that are known here.
+func (k *Table) Attach(a engine.AttemptID, sink func(engine.LegEvent)) []engine.LegID {
+	legs := k.ofAttempt(a)
+	ids := make([]engine.LegID, 0, len(legs))
+	for _, l := range legs {
+		l.mu.Lock()
+		if l.phase < phaseOver || (l.phase == phaseOver && !l.forgotten) {
+			ids = append(ids, l.id)
+			l.sink, l.delivered = sink, 0
+		}
+		l.unlock()
+	}
+	return ids
+}
+
+// Detach takes the owner away from an attempt's legs; they go on, and
+// their events wait for AttachLeg.
+func (k *Table) Detach(a engine.AttemptID) {
+	for _, l := range k.ofAttempt(a) {
+		l.mu.Lock()
+		l.sink = nil
+		l.unlock()
+	}
+}
+
+// Forget says that the end of the attempt is durable: the events of its
+// legs need not be kept. A leg that still lives is kept until its end.
+func (k *Table) Forget(a engine.AttemptID) {
+	for _, l := range k.ofAttempt(a) {
+		l.mu.Lock()
+		l.forgotten = true
+		if l.phase == phaseOver {
+			l.setPurge()
+		}
+		l.unlock()
+	}
+}
+
+// Status is one leg of the inventory.
+type Status struct {
+	Leg      engine.LegID
+	Attempt  engine.AttemptID
+	Trunk    engine.TrunkID
+	State    string    // queued, calling, proceeding, answered, confirmed, closing, silent, watched, over
+	Since    time.Time // of the state
+	Final    bool      // its last event was emitted
+	Attached bool      // a sink listens
+	Seq      int       // of its last event
+}
+
+// List lists the legs that are known here, ended ones that nobody has
+// forgotten included, for reconciliation.
+func (k *Table) List() []Status {
+	var out []Status
+	k.each(func(l *leg) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.phase == phaseGone || (l.phase == phaseOver && l.forgotten) {
+			return
+		}
+		out = append(out, Status{
+			Leg: l.id, Attempt: l.attempt, Trunk: l.trunk.Conf.ID, State: l.phase.String(), Since: l.since,
+			Final: l.phase == phaseOver, Attached: l.sink != nil, Seq: l.seq,
+		})
+	})
+	return out
+}
+
+// Ladder lists the messages of an attempt's legs that are still known here, in
+// the order in which they crossed the socket.
+func (k *Table) Ladder(a engine.AttemptID) []engine.SIPMessage {
+	var out []engine.SIPMessage
+	for _, l := range k.ofAttempt(a) {
+		l.mu.Lock()
+		out = append(out, l.ladder.Messages(l.s.clock, l.id)...)
+		l.mu.Unlock()
+	}
+	return out
+}
+
+// SendDigit sends one key (0-9, *, #, A-D) of an answered leg in an INFO
+// (application/dtmf-relay), after those that were given before it. It is false
+// when the leg is not answered, the key is none, or too many keys wait.
+func (k *Table) SendDigit(id engine.LegID, key byte, duration time.Duration) bool {
+	l := k.leg(id)
+	if l == nil || message.Digit(string(key)) == 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	if l.phase != phaseConfirmed {
+		return false
+	}
+	ms := min(max(duration.Milliseconds(), 40), 8000)
+	return l.sendInTurn(&clientTx{method: sip.INFO, dlg: l.dlg, headers: "Content-Type: application/dtmf-relay\r\n",
+		body: []byte("Signal=" + strings.ToUpper(string(key)) + "\r\nDuration=" + strconv.FormatInt(ms, 10) + "\r\n")})
+}
+
+// AnswerRefer answers the REFER that LegReferred told of: 202 with the NOTIFY
+// that RFC 3515 §2.4.4 wants at once, or 603. It is false when none waits for
+// an answer: it was answered before, or declined because nobody answered in
+// 16*T1.
+func (k *Table) AnswerRefer(id engine.LegID, accept bool) bool {
+	l := k.leg(id)
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	return l.refer.answer(accept && l.phase == phaseConfirmed)
+}
+
+// NotifyRefer tells the far side how the transfer goes that it asked for: the
+// status code of the transferred call and its reason phrase (RFC 3515 §2.4.5).
+// A final one (200 and above) ends the implicit subscription. It works beyond
+// the end of the leg while the stack still knows it.
+func (k *Table) NotifyRefer(id engine.LegID, code int, reason string) {
+	l := k.leg(id)
+	if l == nil || code < 100 || code > 699 {
+		return
+	}
+	l.mu.Lock()
+	defer l.unlock()
+	l.refer.notify(code, reason)
+}
+
+// withTargets calls f with the trunk's addresses: at once when they are known,
+// else from a goroutine when its name is resolved.
+func (k *Table) withTargets(t *trunk.Trunk, f func([]transport.Target)) {
+	if t.Conf.Host == "" {
+		f(nil)
+		return
+	}
+	if to := t.Targets(); len(to) > 0 {
+		f(to)
+		return
+	}
+	go func() {
+		to, _ := t.Resolved()
+		f(to)
+	}()
+}
+
+func (k *Table) newLeg(id engine.LegID, a engine.AttemptID, t *trunk.Trunk, sink func(engine.LegEvent)) *leg {
+	l := &leg{
+		s: &k.env, id: id, attempt: a, trunk: t, sink: sink, since: time.Now(),
+		parties: parties{fromTag: message.DeriveTag(string(id))},
+	}
+	l.inv = invitation{leg: l, auth: auth.Of(t.Conf.Username, t.Conf.Password)}
+	l.session.leg = l
+	return l
+}
+
+func (k *Table) hash(id string) uint64 { return maphash.String(k.seed, id) % shardCount }
+
+func (k *Table) leg(id engine.LegID) *leg {
+	sh := &k.shards[k.hash(string(id))]
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	return sh.legs[id]
+}
+
+// enlist enters a leg, or gives the one that has its id. Its attempt does not
+// know it.
+func (k *Table) enlist(l *leg) (known *leg) {
+	sh := &k.shards[k.hash(string(l.id))]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if known = sh.legs[l.id]; known != nil {
+		return known
+	}
+	sh.legs[l.id] = l
+	k.Count.Live.Add(1)
+	return nil
+}
+
+// add enters a leg among those of its attempt, or gives the one that has its id.
+func (k *Table) add(l *leg) (known *leg) {
+	if known = k.enlist(l); known != nil {
+		return known
+	}
+	as := &k.attempts[k.hash(string(l.attempt))]
+	as.mu.Lock()
+	as.legs[l.attempt] = append(as.legs[l.attempt], l)
+	as.mu.Unlock()
+	return nil
+}
+
+// remove drops a leg that is gone.
+func (k *Table) remove(l *leg) {
+	sh := &k.shards[k.hash(string(l.id))]
+	sh.mu.Lock()
+	delete(sh.legs, l.id)
+	sh.mu.Unlock()
+	as := &k.attempts[k.hash(string(l.attempt))]
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	var rest []*leg
+	for _, x := range as.legs[l.attempt] {
+		if x != l {
+			rest = append(rest, x)
+		}
+	}
+	if len(rest) == 0 {
+		delete(as.legs, l.attempt)
+	} else {
+		as.legs[l.attempt] = rest
+	}
+}
+
+func (k *Table) ofAttempt(a engine.AttemptID) []*leg {
+	as := &k.attempts[k.hash(string(a))]
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	return append([]*leg(nil), as.legs[a]...)
+}
+
+func (k *Table) each(f func(*leg)) {
+	for i := range k.shards {
+		sh := &k.shards[i]
+		sh.mu.RLock()
+		legs := make([]*leg, 0, len(sh.legs))
+		for _, l := range sh.legs {
+			legs = append(legs, l)
+		}
+		sh.mu.RUnlock()
+		for _, l := range legs {
+			f(l)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package transport
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"dialler/sipstack/message"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// Respond answers a request to where it came from (RFC 3261 §18.2.2, RFC 3581
+// §4). headers are whole lines.
+func (n *Sockets) Respond(
+	r *sip.Request, src Target, code int, phrase, headers string, sdp []byte,
+) (data []byte, to Target) {
+	b := make([]byte, 0, 768+len(sdp))
+	b = append(b, "SIP/2.0 "...)
+	b = strconv.AppendInt(b, int64(code), 10)
+	b = append(b, ' ')
+	b = append(b, phrase...)
+	b = append(b, "\r\n"...)
+	to = src
+	for i, h := range r.GetHeaders("via") {
+		b = append(b, "Via: "...)
+		if via, ok := h.(*sip.ViaHeader); ok && i == 0 {
+			b, to = appendTopVia(b, via, src)
+		} else {
+			b = append(b, h.Value()...)
+		}
+		b = append(b, "\r\n"...)
+	}
+	b = append(b, "From: "...)
+	b = append(b, message.HeaderValue(r, "from", "f")...)
+	b = append(b, "\r\nTo: "...)
+	b = append(b, message.HeaderValue(r, "to", "t")...)
+	if message.ToTag(r) == "" {
+		// The same tag for a retransmission (§8.2.7).
+		branch, _ := r.Via().Params.Get("branch")
+		b = append(b, ";tag="+message.Derive("to", r.CallID().Value()+branch, 6)...)
+	}
+	b = append(b, "\r\n"...)
+	b = message.AppendCallID(b, r.CallID().Value(), r.CSeq().SeqNo, string(r.CSeq().MethodName))
+	b = append(b, headers...)
+	b = message.AppendBody(b, sdp)
+	_ = n.Write(to, b) // a lost response is asked for again
+	return b, to
+}
+
+// appendTopVia writes the top Via with received and rport and says where the
+// response goes.
+func appendTopVia(b []byte, via *sip.ViaHeader, src Target) ([]byte, Target) {
+	to := src
+	v := *via
+	v.Params = via.Params.Clone()
+	_, rport := v.Params.Get("rport")
+	if rport {
+		v.Params.Add("rport", strconv.Itoa(int(src.Addr.Port())))
+	}
+	if ip, err := netip.ParseAddr(strings.Trim(v.Host, "[]")); rport || err != nil || ip.Unmap() != src.Addr.Addr() {
+		v.Params.Add("received", src.Addr.Addr().String())
+	}
+	if !rport && !src.Reliable() {
+		port := v.Port
+		if port <= 0 || port > 65535 {
+			port = 5060
+		}
+		to.Addr = netip.AddrPortFrom(src.Addr.Addr(), uint16(port))
+	}
+	return append(b, v.Value()...), to
+}

@@ -1,0 +1,215 @@
+package trunk
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// keepalive asks a trunk with OPTIONS whether it lives (RFC 3261 §11). Any
+// final response says yes, a 4xx too.
+type keepalive struct {
+	trunk *Trunk
+
+	mu       sync.Mutex
+	stopped  bool
+	timer    *time.Timer
+	cseq     uint32
+	callID   string // of the running OPTIONS; empty between two
+	data     []byte
+	to       transport.Target
+	interval time.Duration // to the next retransmission
+	next     time.Duration // of the stack's clock: the next retransmission
+	end      time.Duration // when the running OPTIONS counts as unanswered
+	known    bool
+	up       bool
+	reason   string
+
+	// A round asks one address of the trunk after the other.
+	rest  []transport.Target
+	alive bool // one has answered in this round
+}
+
+func (k *keepalive) start() {
+	if k.trunk.Conf.OptionsInterval < 0 {
+		// A trunk without keepalive still wants its name resolved early.
+		k.trunk.Targets()
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.timer = time.AfterFunc(0, k.tick)
+}
+
+func (k *keepalive) stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stopped = true
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+	if k.callID != "" {
+		k.trunk.set.probes.Delete(k.callID)
+	}
+}
+
+// tick begins an OPTIONS, retransmits it, or gives it up.
+func (k *keepalive) tick() {
+	s := k.trunk.set
+	if k.callID0() == "" {
+		if k.trunk.fault != "" {
+			k.result(0, false, k.trunk.fault)
+			return
+		}
+		// Outside of the lock: the first look-up of a name may take seconds.
+		to, err := k.trunk.Resolved()
+		if err != nil || len(to) == 0 {
+			k.result(0, false, "host name not resolved")
+			return
+		}
+		k.round(to)
+		return
+	}
+	k.mu.Lock()
+	now := s.clock.Now()
+	switch {
+	case k.stopped || k.callID == "":
+	case now >= k.end:
+		seq := k.cseq
+		k.mu.Unlock()
+		k.result(seq, false, "no reply to OPTIONS")
+		return
+	case !k.to.Reliable() && now >= k.next:
+		if s.net.Write(k.to, k.data) == nil {
+			s.Counts.Retransmissions.Add(1)
+		}
+		k.interval = min(2*k.interval, s.timers.T2) // timer E
+		k.next = now + k.interval
+		fallthrough
+	default:
+		k.timer.Reset(max(min(k.next, k.end)-now, 0))
+	}
+	k.mu.Unlock()
+}
+
+func (k *keepalive) callID0() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.callID
+}
+
+func (k *keepalive) send(to transport.Target) {
+	s, t := k.trunk.set, k.trunk
+	k.mu.Lock()
+	if k.stopped {
+		k.mu.Unlock()
+		return
+	}
+	k.cseq++
+	callID := s.nonce + "-options-" + string(t.Conf.ID)
+	k.callID = callID
+	s.probes.Store(callID, k)
+	k.to = to
+	local := t.SentBy(to)
+	branch := message.DeriveBranch(callID, k.cseq, "OPTIONS")
+	uri := "sip:" + t.HostPort + t.Params
+	b := message.AppendStart(nil, "OPTIONS", uri, to.Transport, local, branch)
+	b = append(b, t.RouteLine...)
+	b = append(b, "From: <sip:"+local+">;tag="+message.DeriveTag(callID)+"\r\nTo: <"+uri+">\r\n"...)
+	b = message.AppendCallID(b, callID, k.cseq, "OPTIONS")
+	b = append(b, "Contact: <sip:"+local+t.Params+">\r\nAccept: application/sdp\r\n"...)
+	b = append(b, t.AgentLines...)
+	b = append(b, "Content-Length: 0\r\n\r\n"...)
+	k.data = b
+	now := s.clock.Now()
+	k.interval = s.timers.T1
+	k.next = now + k.interval
+	k.end = now + min(s.timers.Transaction(), t.Conf.OptionsInterval)
+	if to.Reliable() {
+		k.next = k.end
+	}
+	k.timer.Reset(min(k.next, k.end) - now)
+	seq := k.cseq
+	k.mu.Unlock()
+
+	var err error
+	if to.Reliable() {
+		err = s.net.Push(to, transport.Queued{Data: b, After: func(left bool, err error) {
+			if err != nil {
+				k.result(seq, false, "not sent: "+err.Error())
+			}
+		}})
+	} else {
+		err = s.net.Write(to, b)
+	}
+	if err != nil {
+		k.result(seq, false, "not sent: "+err.Error())
+	}
+}
+
+// onResponse takes a response to the running OPTIONS.
+func (k *keepalive) onResponse(r *sip.Response, seq uint32) {
+	k.mu.Lock()
+	mine := seq == k.cseq && k.callID != ""
+	if mine && r.StatusCode < 200 {
+		// Proceeding: retransmit at T2 (RFC 3261 §17.1.2.2).
+		k.interval = k.trunk.set.timers.T2
+		mine = false
+	}
+	k.mu.Unlock()
+	if mine {
+		k.result(seq, true, strconv.Itoa(r.StatusCode)+" "+r.Reason)
+	}
+}
+
+// round asks all addresses, best first.
+func (k *keepalive) round(to []transport.Target) {
+	k.mu.Lock()
+	k.rest, k.alive = slices.Clone(to[1:]), false
+	k.mu.Unlock()
+	k.send(to[0])
+}
+
+// result ends the running OPTIONS and goes on with the next address, or plans
+// the next round. The trunk is up as soon as one address answers, and down when
+// none has; one that does not is put behind the others for as long as it takes
+// to ask it again. seq is the CSeq of the OPTIONS, 0 when none was sent.
+func (k *keepalive) result(seq uint32, up bool, reason string) {
+	s, every := k.trunk.set, k.trunk.Conf.OptionsInterval
+	k.mu.Lock()
+	if k.stopped || (seq != 0 && (k.callID == "" || seq != k.cseq)) {
+		k.mu.Unlock()
+		return // of an OPTIONS that has ended
+	}
+	if k.callID != "" {
+		s.probes.Delete(k.callID)
+		k.callID, k.data = "", nil
+		if up {
+			s.net.Marks.Clear(k.to)
+		} else {
+			s.net.Marks.Fail(k.to, 2*(every+s.timers.Transaction()))
+		}
+	}
+	more := len(k.rest) > 0
+	if up || (!more && !k.alive) {
+		k.known, k.up, k.reason = true, up, reason
+	}
+	k.alive = k.alive || up
+	var next transport.Target
+	if more {
+		next, k.rest = k.rest[0], k.rest[1:]
+	} else {
+		k.timer.Reset(every)
+	}
+	k.mu.Unlock()
+	k.trunk.report()
+	if more {
+		k.send(next)
+	}
+}
