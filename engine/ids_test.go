@@ -91,3 +91,14 @@ func TestMachineFaxAndSITAreTornDownAndAllElseGoesToTheBot(t *testing.T) {
 		}
 	}
 }
+
+func TestOutcomesAndVerdictsAreThoseOfTheRulebook(t *testing.T) {
+	outcomes := fmt.Sprint(Outcomes)
+	if want := "[completed connected_no_result abandoned machine fax no_answer busy rejected invalid_number blocked congestion " +
+		"throttled trunk_error media_error caller_hung_up cancelled excluded lost system_error]"; outcomes != want {
+		t.Errorf("outcomes %s", outcomes)
+	}
+	if verdicts := fmt.Sprint(Verdicts); verdicts != "[human machine fax sit silence unknown screener]" {
+		t.Errorf("verdicts %s", verdicts)
+	}
+}

@@ -80,6 +80,12 @@ func TestAKeyIsCheckedOnEveryRequest(t *testing.T) {
 	b.byKey("POST", triggerPath, triggerBody("")).is(401, "unauthorized")
 }
 
+func TestAKeyWithoutAnExpiryNeverExpires(t *testing.T) {
+	b := newBench(t)
+	b.clock.advance(100 * 365 * 24 * time.Hour)
+	b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
+}
+
 func TestDeactivatingAKeyTakesEffectWithItsAnswer(t *testing.T) {
 	b := newBench(t)
 	id := string(b.ports.keys[0].ID)

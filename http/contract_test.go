@@ -185,6 +185,17 @@ func TestEveryRouteIsInTheOpenAPIFileAndTheReverse(t *testing.T) {
 	}
 }
 
+func TestEveryEndpointIsBelowAPIV1(t *testing.T) {
+	// What watches the process, the documentation, and the route of Twilio's own libraries stand outside.
+	outside := []string{"/healthz", "/readyz", "/metrics", "/api/openapi.yaml", "/api/openapi.json", "/api/docs",
+		"/2010-04-01/Accounts/{account}/Calls/{call}.json"}
+	for _, rt := range newBench(t).server.routes {
+		if !strings.HasPrefix(rt.path, "/api/v1/") && !slices.Contains(outside, rt.path) {
+			t.Errorf("%s %s", rt.method, rt.path)
+		}
+	}
+}
+
 // Who may use a route stands in the table and in the file; both must agree.
 func TestAccessInTheOpenAPIFileIsThatOfTheRoutes(t *testing.T) {
 	b := newBench(t)

@@ -93,6 +93,26 @@ func TestTriggerRefusesBodiesThatFailValidation(t *testing.T) {
 	}
 }
 
+func TestAProblemHasTheMembersOfRFC9457AndACode(t *testing.T) {
+	b := newBench(t)
+	a := b.byKey("POST", triggerPath, `{"campaign_id":"cmp_1"}`).is(422, "validation_failed")
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		t.Errorf("Content-Type %q", got)
+	}
+	for _, member := range []string{"type", "title", "detail", "instance"} {
+		if s, _ := a.get(member).(string); s == "" {
+			t.Errorf("no %s in %s", member, a.body)
+		}
+	}
+	if a.get("status") != 422.0 || a.get("request_id") != a.header.Get("X-Request-Id") || a.get("request_id") == "" {
+		t.Errorf("%s, X-Request-ID %q", a.body, a.header.Get("X-Request-Id"))
+	}
+	first, _ := a.get("errors").([]any)[0].(map[string]any)
+	if first["field"] != "mobile" || first["code"] != "required" || first["message"] == "" || len(first) != 3 {
+		t.Errorf("%v", first)
+	}
+}
+
 func TestAtMost100MistakesAreListed(t *testing.T) {
 	b := newBench(t)
 	var body strings.Builder

@@ -33,7 +33,7 @@ func (e *Ended) concerns(name string) bool {
 
 // Look notes which of them there are now.
 func (e *Ended) Look() {
-	for _, bucket := range e.f.system.ProcessRegistry.LocalPIDs.LocalPIDs {
+	for _, bucket := range e.f.of().ProcessRegistry.LocalPIDs.LocalPIDs {
 		for name, p := range bucket.Items() {
 			if p, ok := p.(*actor.ActorProcess); ok && e.concerns(name) {
 				e.seen[name] = weak.Make(p)

@@ -71,10 +71,15 @@ func (f *Faults) Crash(target string, id engine.CampaignID, c engine.ContactID) 
 
 // Send sends a message to an actor by its name.
 func (f *Faults) Send(name string, msg any) {
-	f.mu.Lock()
-	system := f.system
-	f.mu.Unlock()
+	system := f.of()
 	system.Root.Send(actor.NewPID(system.Address(), name), msg)
+}
+
+// of is the system of the tree's actors.
+func (f *Faults) of() *actor.ActorSystem {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.system
 }
 
 func name(target string, id engine.CampaignID, c engine.ContactID) string {

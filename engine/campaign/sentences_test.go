@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,6 +150,23 @@ func TestNameAndBotAreLockedAfterTheFirstRun(t *testing.T) {
 	w.must(ev(Stop), ev(Restart)) // prepared for the next run: still locked
 	w.refused(edit(w, func(s *Settings) { s.Name = "newer" }), "field_locked")
 	w.must(edit(w, func(s *Settings) { s.MaxAttempts = 5 }))
+}
+
+func TestTheNumberPoolMayBeRotatedBeforeEveryStart(t *testing.T) {
+	rotated := func(w *world, pool ...engine.PhoneNumber) {
+		t.Helper()
+		s := w.m.C.Settings
+		s.Numbers = pool
+		w.must(Event{Kind: Edit, Settings: &s, Version: w.m.C.Version})
+		if !slices.Equal(w.m.C.Settings.Numbers, pool) {
+			t.Errorf("run %d: %v", w.m.C.Run, w.m.C.Settings.Numbers)
+		}
+	}
+	w := newWorld(t)
+	rotated(w, "+4930123456")
+	w.must(ev(Start), ev(Stop), ev(Restart))
+	rotated(w, "+4930123457", "+4930123458")
+	w.must(ev(Start))
 }
 
 func TestEditsCarryAVersionAndAConflictShowsTheCurrentOne(t *testing.T) {

@@ -17,6 +17,19 @@ func listed(outcomes ...engine.Outcome) func(*Policy) {
 	return func(p *Policy) { p.RetryOnSystem = outcomes }
 }
 
+func TestEveryStateOfAContactIsNamedAndFinalAsTheSpecificationSays(t *testing.T) {
+	final := map[State]bool{"pending": false, "unanswered": false, "connected": false, "completed": true, "failed": true,
+		"abandoned": true, "machine_detected": true, "window_closed": true, "manually_stopped": true, "excluded": false}
+	for _, s := range States {
+		if is, ok := final[s]; !ok || s.Processed() != is {
+			t.Errorf("%s: final %v", s, s.Processed())
+		}
+	}
+	if len(States) != len(final) {
+		t.Errorf("%d states, want %d", len(States), len(final))
+	}
+}
+
 // --- retries -------------------------------------------------------------------
 
 func TestRetryOnSystemRedialsListedOutcomesOnly(t *testing.T) {

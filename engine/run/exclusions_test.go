@@ -46,6 +46,22 @@ func TestAnExclusionIsAnsweredOnceItIsDurableAndEveryContactHasConfirmed(t *test
 	eq(w, "reply", granted[campaign.ExcludeReply](w, r).Matched, 0)
 }
 
+func TestAnExclusionHoldsInEveryStateOfTheCampaign(t *testing.T) {
+	for _, state := range campaign.States {
+		w := ready(t, in(state))
+		r := w.ask(excludes("c1"))
+		eq(w, "stored", string(one[Write](w).Write.Exclusions[0].Number), string(phone("c1")))
+		w.durable()
+		w.found(w.rows(1)...)
+		for range sent[ReadContact](w) { // of a run that is over the row is read again
+			w.do(&ContactRead{Contact: "c1", Row: w.row("c1"), OK: true})
+		}
+		e := told[*call.Exclude](w, "c1")[0]
+		w.do(&call.Excluded{Op: e.Op, Excluded: true})
+		eq(w, string(state), granted[campaign.ExcludeReply](w, r), "{Matched:1 Excluded:1 CancelledRinging:0 InCall:0}")
+	}
+}
+
 func TestAnExclusionsReplyIsStoredWithItsKey(t *testing.T) {
 	w := ready(t)
 	x := excludes("c1")

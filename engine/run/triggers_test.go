@@ -108,6 +108,13 @@ func TestATriggerIsDialledAtOnceOrQueued(t *testing.T) {
 	}
 }
 
+func TestATriggerRunsNoPreflight(t *testing.T) {
+	w := ready(t, set(func(s *campaign.Settings) { s.Numbers = nil })) // which refuses Start
+	r := w.ask(triggers("c1"))
+	none[CheckStart](w)
+	w.waits(r)
+}
+
 func oneLine(w *world) engine.ContactID { return w.s.linesInOrder()[0].ID }
 
 func TestWhyATriggerIsQueuedAtOnce(t *testing.T) {
