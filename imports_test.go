@@ -95,15 +95,15 @@ var importRules = []importRule{
 		third:  []string{"github.com/asynkron/protoactor-go", "github.com/rs/zerolog"},
 		remedy: "a writer does not know who writes: the answer goes to the sender that the message names"},
 	{dir: "actors/number",
-		ours:   []string{"engine/...", "actors/host", "actors/lease"},
+		ours:   []string{"engine/...", "actors/cluster/link", "actors/host", "actors/lease"},
 		third:  []string{"github.com/asynkron/protoactor-go"},
 		remedy: "who owns a number does not know who calls from it: take a function or a PID in Deps"},
 	{dir: "actors/trunk",
-		ours:   []string{"engine/...", "actors/host", "actors/lease"},
+		ours:   []string{"engine/...", "actors/cluster/link", "actors/host", "actors/lease"},
 		third:  []string{"github.com/asynkron/protoactor-go"},
 		remedy: "who owns a trunk does not know who calls over it: take a function or a PID in Deps"},
 	{dir: "actors/fleet",
-		ours:   []string{"engine/...", "actors/host", "actors/lease"},
+		ours:   []string{"engine/...", "actors/cluster/link", "actors/host", "actors/lease"},
 		third:  []string{"github.com/asynkron/protoactor-go"},
 		remedy: "who owns the seats does not know who takes them: take a function or a PID in Deps"},
 	{dir: "actors/call",
@@ -124,20 +124,31 @@ var importRules = []importRule{
 		ours:   []string{"engine/...", "actors/..."},
 		third:  []string{"github.com/asynkron/protoactor-go"},
 		remedy: "only tests import it: it is the world around a tree, and what makes its actors fault"},
-	{dir: "actors/gateway",
-		ours:   []string{"engine/...", "actors/ports", "actors/host"},
+	{dir: "actors/cluster/gateway",
+		ours:   []string{"engine/...", "actors/ports", "actors/host", "actors/cluster/link"},
 		third:  []string{"github.com/rs/zerolog"},
 		remedy: "the gateway stands in front of the ports of calls: it knows them and no actor"},
-	{dir: "actors/routing",
+	{dir: "actors/cluster/link",
 		ours:   []string{"engine/..."},
-		third:  []string{"github.com/rs/zerolog", "github.com/vmihailenco/msgpack"},
+		third:  []string{"github.com/rs/zerolog"},
+		remedy: "the link knows neither what is said nor what carries frames: let the caller describe it and bring that"},
+	{dir: "actors/cluster/placement",
+		ours:   []string{"engine/...", "actors/cluster/link"},
+		remedy: "who carries a call is engine/placement's rule; here nodes only tell each other what they can carry"},
+	{dir: "actors/cluster/sharedcaps",
+		ours:   []string{"engine/...", "actors/cluster/link"},
+		third:  []string{"github.com/rs/zerolog"},
+		remedy: "who keeps a count does not know what is counted: the tree has that"},
+	{dir: "actors/cluster/routing",
+		ours:   []string{"engine/...", "actors/cluster/link"},
+		third:  []string{"github.com/rs/zerolog"},
 		remedy: "routing knows the tree and the nodes by the interfaces that it declares"},
 	{dir: "actors/...",
 		ours:   []string{"engine/..."},
 		third:  []string{"github.com/asynkron/protoactor-go", "github.com/rs/zerolog"},
 		remedy: "what belongs to the cluster knows the tree by interfaces of its own: process connects the two"},
 
-	{dir: "actors/cluster/...",
+	{dir: "actors/cluster",
 		ours: []string{"engine/...", "actors/..."},
 		third: []string{"github.com/asynkron/protoactor-go", "github.com/rs/zerolog",
 			"google.golang.org/grpc", "google.golang.org/protobuf", // settings of protoactor's remote, and its messages
@@ -301,10 +312,11 @@ var importRules = []importRule{
 var (
 	testOurs   = []string{"bench/..."}
 	testOursOf = map[string][]string{
-		"engine":      {"persistence/storetest"},                                       // the promises that memstore keeps as PostgreSQL does
-		"actors":      {"persistence/storetest", "actors/actortest", "actors/gateway"}, // and the store of the actor tests, made of it
-		"persistence": {"persistence/..."},                                             // the whole store
-		"process":     {"command", "actors/..."},                                       // the test binary is the program, when a test asks for that
+		"engine": {"persistence/storetest"}, // the promises that memstore keeps as PostgreSQL does
+		// and the store of the actor tests, made of it; whole trees
+		"actors":      {"persistence/storetest", "actors/actortest", "actors/cluster/gateway", "actors/cluster/link"},
+		"persistence": {"persistence/..."},       // the whole store
+		"process":     {"command", "actors/..."}, // the test binary is the program, when a test asks for that
 	}
 	testThird   = []string{"pgregory.net/rapid", "go.uber.org/goleak"}
 	testThirdOf = map[string][]string{
@@ -593,6 +605,8 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 	f("actors/cluster/lookup.go", importing("dialler/actors", "github.com/asynkron/protoactor-go/cluster"))
 	f("actors/cluster/lookup.go", importing("dialler/persistence"), "actors/cluster may not import dialler/persistence")
 	f("actors/cluster/wire.go", importing("google.golang.org/grpc/keepalive", "go.etcd.io/etcd/client/v3"))
+	f("actors/cluster/link/link.go", importing("dialler/actors"), "actors/cluster/link may not import dialler/actors")
+	f("actors/cluster/gateway/route.go", importing("google.golang.org/grpc"), "actors/cluster/gateway may not import google.golang.org/grpc")
 	f("actors/run.go", importing("google.golang.org/grpc"), "actors may not import google.golang.org/grpc")
 	f("sipstack/leg.go", importing("dialler/engine", "github.com/emiago/sipgo/sip"))
 	f("sipstack/leg.go", importing("dialler/engine/attempt"), "sipstack may not import dialler/engine/attempt")

@@ -16,7 +16,8 @@ import (
 
 	"dialler/actors"
 	"dialler/actors/actortest"
-	"dialler/actors/gateway"
+	"dialler/actors/cluster/gateway"
+	"dialler/actors/cluster/link"
 	"dialler/actors/host"
 	"dialler/engine"
 	"dialler/engine/attempt"
@@ -36,13 +37,19 @@ var elsewhere = flag.Bool("elsewhere", false, "carry every call on another node"
 type farNodes struct {
 	mu    sync.Mutex
 	rand  *rand.Rand
-	nodes map[engine.Incarnation]*gateway.Gateway
+	nodes map[engine.Incarnation]*farNode
 	first *gateway.Gateway
 	lives engine.Incarnation
 	// carrier places the calls, 2 unless a test says otherwise.
 	carrier engine.Incarnation
 	// epochs are those with which calls were adopted.
 	epochs []int64
+}
+
+// farNode is one of them.
+type farNode struct {
+	*gateway.Gateway
+	links *link.Links
 }
 
 // farPort is a node's way to the other.
@@ -59,19 +66,21 @@ func (p farPort) Send(to engine.Incarnation, payload []byte) {
 		if p.n.rand.IntN(100) < 3 || dest == nil || p.n.nodes[p.self] == nil {
 			continue
 		}
-		time.AfterFunc(time.Duration(p.n.rand.IntN(8_000))*time.Microsecond, func() { dest.Receive(payload) })
+		time.AfterFunc(time.Duration(p.n.rand.IntN(8_000))*time.Microsecond, func() { dest.links.Receive(payload) })
 	}
 }
 
 func (n *farNodes) join(id engine.Incarnation, world *actortest.World, clock host.Clock) *gateway.Gateway {
-	g := gateway.New(gateway.Config{Telephony: world, Media: world, Transport: farPort{n, id}, Log: zerolog.Nop(), Clock: clock,
+	links := link.New(link.Config{Clock: clock, Log: zerolog.Nop()})
+	links.Through(farPort{n, id}.Send)
+	g := gateway.New(gateway.Config{Telephony: world, Media: world, Links: links, Log: zerolog.Nop(), Clock: clock,
 		SentBy: func(_ context.Context, node engine.Incarnation, trunk engine.TrunkID) string {
 			return fmt.Sprintf("%d.%s", node, trunk)
 		}})
 	g.Join(id)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.nodes[id] = g
+	n.nodes[id] = &farNode{g, links}
 	return g
 }
 
@@ -96,6 +105,7 @@ func (n *farNodes) leave(id engine.Incarnation) {
 	delete(n.nodes, id)
 	n.mu.Unlock()
 	if g != nil {
+		g.links.Close()
 		g.Close()
 	}
 }
@@ -106,7 +116,7 @@ func (n *farNodes) leave(id engine.Incarnation) {
 func (r *rig) goFar(p *actors.Ports) {
 	n := r.nodes
 	if n == nil {
-		n = &farNodes{rand: rand.New(rand.NewPCG(1, 2)), nodes: map[engine.Incarnation]*gateway.Gateway{}, lives: 1, carrier: 2}
+		n = &farNodes{rand: rand.New(rand.NewPCG(1, 2)), nodes: map[engine.Incarnation]*farNode{}, lives: 1, carrier: 2}
 		r.nodes = n
 		n.join(2, r.world, p.Clock)
 	} else {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"dialler/actors/carriers"
-	"dialler/actors/gateway"
+	"dialler/actors/cluster/link"
+	carriers "dialler/actors/cluster/placement"
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/engine/placement"
@@ -31,8 +31,6 @@ type capacity struct {
 }
 
 const (
-	// toldCapacity is the name under which nodes tell what they can carry.
-	toldCapacity = "capacity"
 	// otherFiles are descriptors that are neither a call's nor the API's.
 	otherFiles = 512
 	// rtpPortsMost bounds the RTP ports.
@@ -66,8 +64,8 @@ func newCapacity(p *Process) *capacity {
 	if p.flags.Placement == "even" {
 		policy.OwnShare = 0
 	}
-	c.carriers = carriers.New(carriers.Config{Policy: policy, Version: gateway.Version, Boot: p.clock.Boot,
-		Own: c.report, Tell: func(to engine.Incarnation, body []byte) { p.lease.tell(to, toldCapacity, body) },
+	c.carriers = carriers.New(carriers.Config{Policy: policy, Boot: p.clock.Boot,
+		Own: c.report, Tell: c.tell,
 		Ready: func(id engine.Incarnation) bool { return p.gateway.Ready(id) }})
 	return c
 }
@@ -113,9 +111,20 @@ func (c *capacity) seen(all []ownership.Node) {
 	c.carriers.Know(others)
 }
 
+// tell tells another node, if this one has its lease.
+func (c *capacity) tell(to engine.Incarnation, say func(*link.Wire)) {
+	s := c.p.lease.several.Load()
+	if s == nil || s.node.Incarnation() == 0 {
+		return
+	}
+	if l := c.p.links.To(to); l != nil {
+		l.Tell(carriers.Name, 0, false, say)
+	}
+}
+
 // begin takes what other nodes tell, and tells them.
 func (c *capacity) begin(s *several) {
-	s.node.Receive(toldCapacity, c.carriers.Heard)
+	c.p.links.On(carriers.Name, func(said *link.Said) { c.carriers.Heard(said.Link.Peer(), said.Wire) })
 	s.router.Carrier = c.carriers.Choose
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -128,7 +137,7 @@ func (c *capacity) begin(s *several) {
 
 // metrics are the node's figures.
 func (c *capacity) metrics() []prometheus.Collector {
-	of, g := c.carriers, c.p.gateway
+	of, g, links := c.carriers, c.p.gateway, c.p.links.Stats()
 	return []prometheus.Collector{
 		gauge("dialler_cluster_capacity_calls", "Calls that this node can carry.", func() float64 { return float64(c.room) }),
 		gauge("dialler_cluster_calls_carried", "Calls that this node carries, for its own campaigns and for other nodes.", func() float64 { return float64(of.Own().Calls) }),
@@ -139,7 +148,13 @@ func (c *capacity) metrics() []prometheus.Collector {
 		counter("dialler_cluster_placed_here_total", "Calls of campaigns that were placed on this node, which acts for them.", func() float64 { return float64(of.Here.Load()) }),
 		counter("dialler_cluster_placed_away_total", "Calls of campaigns that were given to other nodes.", func() float64 { return float64(of.There.Load()) }),
 		counter("dialler_cluster_placements_failed_total", "Calls that another node could not place.", func() float64 { return float64(of.Failures.Load()) }),
-		counter("dialler_cluster_link_repeats_total", "Times that something was sent again to another node about a call.", func() float64 { return float64(g.Repeats.Load()) }),
+		counter("dialler_cluster_link_repeats_total", "Times that something was sent again to another node.",
+			func() float64 { return float64(links.Repeats.Load()) }),
+		counter("dialler_cluster_link_frames_total", "Frames that were sent to other nodes.",
+			func() float64 { return float64(links.Frames.Load()) }),
+		counter("dialler_cluster_link_unreadable_total",
+			"Frames and messages of other nodes that could not be read, or were for nobody here.",
+			func() float64 { return float64(links.Malformed.Load() + links.Strays.Load()) }),
 		counter("dialler_cluster_orphans_total", "Calls that were hung up because the node that owned them was gone and nobody took them over.", func() float64 { return float64(g.Orphans.Load()) }),
 	}
 }

@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"sync"
@@ -14,10 +13,11 @@ import (
 
 	"dialler/actors"
 	"dialler/actors/cluster"
-	"dialler/actors/keepers"
+	"dialler/actors/cluster/link"
+	tenure "dialler/actors/cluster/ownership"
+	"dialler/actors/cluster/routing"
+	"dialler/actors/cluster/sharedcaps"
 	actorlease "dialler/actors/lease"
-	"dialler/actors/routing"
-	"dialler/actors/tenure"
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/http"
@@ -42,16 +42,6 @@ type lease struct {
 	several atomic.Pointer[several]      // likewise
 }
 
-// Send implements gateway.Transport.
-func (l *lease) Send(to engine.Incarnation, payload []byte) { l.tell(to, toldGateway, payload) }
-
-// tell sends another node something; what does not arrive is sent again.
-func (l *lease) tell(to engine.Incarnation, name string, payload []byte) {
-	if n := l.node.Load(); n != nil {
-		_ = n.Tell(to, name, payload)
-	}
-}
-
 // LeaseEnds implements actors.Membership.
 func (l *lease) LeaseEnds() engine.BootTime {
 	if n := l.node.Load(); n != nil {
@@ -69,11 +59,8 @@ func (l *lease) Suppressed(ctx context.Context, numbers []engine.PhoneNumber) er
 	const part = 10_000
 	for len(numbers) > 0 {
 		n := min(part, len(numbers))
-		b, err := json.Marshal(plain(numbers[:n]))
-		if err == nil {
-			err = s.suppressed(ctx, b)
-		}
-		if err != nil {
+		part := numbers[:n]
+		if err := s.suppressed(ctx, link.Encode(&part)); err != nil {
 			return err
 		}
 		numbers = numbers[n:]
@@ -90,7 +77,6 @@ const (
 	// What nodes tell each other.
 	toldConfigured = "configured"
 	toldSuppressed = "suppressed"
-	toldGateway    = "gateway" // calls whose legs are on one node and whose campaign is on another
 )
 
 // nodeName is what people call this node.
@@ -123,7 +109,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	})}
 	s.node, err = cluster.Start(ctx, cluster.Config{
 		Membership: p.flags.Cluster, Name: name, Listen: p.flags.ClusterListen, Advertise: p.flags.ClusterAdvertise, API: api,
-		Secret: string(secret), Begin: s.keeper.Begin, Fence: s.keeper.Fence, Log: p.log,
+		Secret: string(secret), Links: p.links, Begin: s.keeper.Begin, Fence: s.keeper.Fence, Log: p.log,
 	}, joiner{owners, owners.PutSentBy, p.sip.SentBy}, p.clock)
 	if err != nil {
 		return fmt.Errorf("the node cannot join the cluster (see --cluster, --cluster-listen, --cluster-advertise): %w", err)
@@ -132,7 +118,6 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.lease.several.Store(s)
 	s.keeper.Attach(s.node)
 	s.router = routing.New(p.tree, s.node, p.store, p.gateway, p.log)
-	s.node.Receive(toldGateway, func(_ engine.Incarnation, body []byte) { p.gateway.Receive(body) })
 	// Who changed something is answered when every node goes by it.
 	s.node.Handle(toldConfigured, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, _ []byte) ([]byte, error) {
 		p.unsettled.Store(true)
@@ -141,15 +126,14 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	})
 	s.node.Handle(toldSuppressed, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
 		var numbers []engine.PhoneNumber
-		if err := json.Unmarshal(body, &numbers); err != nil {
+		if err := link.Decode(body, &numbers); err != nil {
 			return nil, err
 		}
 		return nil, p.tree.SuppressedHere(ctx, numbers)
 	})
 	p.serveErasure(s)
 	p.capacity.begin(s)
-	s.node.Receive(keepers.Name, p.keepers.Receive)
-	p.keepers.Start(s.node, owners, p.tree.SharedCounts())
+	p.keepers.Start(s.node, p.links, owners, p.tree.SharedCounts())
 	p.several = s
 	p.unsettled.Store(true) // what was changed since it was read, and before others could tell
 	c, cancel := context.WithCancel(context.Background())
@@ -253,7 +237,7 @@ func (s *several) check() http.Check {
 }
 
 // metrics are the node's figures.
-func (s *several) metrics(counts *keepers.Stats) []prometheus.Collector {
+func (s *several) metrics(counts *sharedcaps.Stats) []prometheus.Collector {
 	st := s.node.Stats()
 	return []prometheus.Collector{
 		gauge("dialler_cluster_joined", "1 while the node has its lease, 0 while it is fenced or was never let in.", func() float64 {
@@ -276,7 +260,6 @@ func (s *several) metrics(counts *keepers.Stats) []prometheus.Collector {
 		counter("dialler_cluster_count_questions_total", "Questions for channels, seats and numbers to nodes that keep their count.", func() float64 { return float64(counts.Asked.Load()) }),
 		counter("dialler_cluster_count_questions_unanswered_total", "Of them, and of those for which there was nobody to ask, how many nobody answered in time.", func() float64 { return float64(counts.Unanswered.Load()) }),
 		counter("dialler_cluster_count_questions_served_total", "Questions of other nodes for channels, seats and numbers that this node decided.", func() float64 { return float64(counts.Served.Load()) }),
-		counter("dialler_cluster_count_frames_total", "Frames with such questions, answers and releases that were sent.", func() float64 { return float64(counts.Frames.Load()) }),
 		counter("dialler_cluster_requests_total", "Requests to other nodes.", func() float64 { return float64(st.Asked.Load()) }),
 		counter("dialler_cluster_requests_unanswered_total", "Requests to other nodes without an answer in time.", func() float64 { return float64(st.Unanswered.Load()) }),
 		counter("dialler_cluster_requests_served_total", "Requests of other nodes that were carried out.", func() float64 { return float64(st.Answered.Load()) }),
@@ -291,16 +274,6 @@ func (f *Front) configured(ctx context.Context) {
 	}
 }
 
-// plain are numbers as they are, for other nodes: a PhoneNumber's own text may
-// be masked.
-func plain(numbers []engine.PhoneNumber) []string {
-	out := make([]string, len(numbers))
-	for i, n := range numbers {
-		out[i] = string(n)
-	}
-	return out
-}
-
 // commands are what the owner of a campaign carries out: this node's tree, or
 // in a cluster any node's.
 type commands = routing.Tree
@@ -310,9 +283,9 @@ var (
 	_ commands              = (*routing.Router)(nil)
 	_ actors.Membership     = (*lease)(nil)
 	_ cluster.Owners        = (*nodes.Owners)(nil)
-	_ keepers.Node          = (*cluster.Node)(nil)
-	_ keepers.Tree          = actors.SharedCounts{}
-	_ actorlease.SharedCaps = (*keepers.Keepers)(nil)
+	_ sharedcaps.Node       = (*cluster.Node)(nil)
+	_ sharedcaps.Tree       = actors.SharedCounts{}
+	_ actorlease.SharedCaps = (*sharedcaps.Keepers)(nil)
 )
 
 // owner carries out what is asked of campaigns and calls.

@@ -2,10 +2,10 @@ package process
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/persistence/history"
@@ -26,20 +26,19 @@ const (
 // errNodeSilent: who does not answer may know the person.
 var errNodeSilent = engine.Unavailable("node_unreachable", "a node of the cluster does not answer and may still know the person; see that it runs or is gone for a minute, then erase again", 5*time.Second)
 
-// erasureStep is one step of an erasure, for one node. Numbers are plain: a
-// PhoneNumber's own text may be masked.
+// erasureStep is one step of an erasure, for one node.
 type erasureStep struct {
-	Step       string                                    `json:"step"` // begin, open, files, end
-	Number     string                                    `json:"number,omitempty"`
-	Tombstone  string                                    `json:"tombstone,omitempty"`
-	Campaigns  []engine.CampaignID                       `json:"campaigns,omitempty"`
-	Recordings []string                                  `json:"recordings,omitempty"`
-	Matches    map[engine.CampaignID][]map[string]string `json:"matches,omitempty"`
+	Step       string // begin, open, files, end
+	Number     engine.PhoneNumber
+	Tombstone  engine.PhoneNumber
+	Campaigns  []engine.CampaignID
+	Recordings []string
+	Matches    map[engine.CampaignID][]map[string]string
 }
 
 // eraseHere carries out a step on this node. A step that comes again does no harm.
 func (p *Process) eraseHere(ctx context.Context, s erasureStep) error {
-	n := engine.PhoneNumber(s.Number)
+	n := s.Number
 	switch s.Step {
 	case "begin":
 		if p.spool != nil && p.spool.Stats().Records > 0 {
@@ -58,7 +57,7 @@ func (p *Process) eraseHere(ctx context.Context, s erasureStep) error {
 		if err != nil {
 			return err
 		}
-		return p.tree.EndErasure(ctx, n, engine.PhoneNumber(s.Tombstone), up, s.Matches)
+		return p.tree.EndErasure(ctx, n, s.Tombstone, up, s.Matches)
 	}
 	return engine.Invalid("request_unreadable", "another node asks for what this one does not know; are all of one version?")
 }
@@ -67,7 +66,7 @@ func (p *Process) eraseHere(ctx context.Context, s erasureStep) error {
 func (p *Process) serveErasure(s *several) {
 	s.node.Handle(askedErasure, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
 		var step erasureStep
-		if err := json.Unmarshal(body, &step); err != nil {
+		if err := link.Decode(body, &step); err != nil {
 			return nil, engine.Invalid("request_unreadable", "another node sent what this one does not understand; are all of one version?")
 		}
 		return nil, p.eraseHere(ctx, step)
@@ -79,11 +78,7 @@ func (p *Process) eraseEverywhere(ctx context.Context, step erasureStep) error {
 	if err := p.eraseHere(ctx, step); err != nil {
 		return err
 	}
-	body, err := json.Marshal(step)
-	if err != nil {
-		return err
-	}
-	return p.several.all(ctx, askedErasure, body)
+	return p.several.all(ctx, askedErasure, link.Encode(&step))
 }
 
 // all has every other node carry out a method and gives the first error. A node
@@ -127,15 +122,12 @@ type clusterErasure struct{ p *Process }
 
 // Begin implements erasing.
 func (e clusterErasure) Begin(ctx context.Context, n engine.PhoneNumber, found *history.Traces) error {
-	err := e.p.eraseEverywhere(ctx, erasureStep{Step: "begin", Number: string(n), Campaigns: found.Campaigns, Recordings: places(found)})
+	err := e.p.eraseEverywhere(ctx, erasureStep{Step: "begin", Number: n, Campaigns: found.Campaigns, Recordings: places(found)})
 	if err != nil {
 		return err
 	}
 	for _, id := range found.Open { // its owner takes the person out
-		body, err := json.Marshal(erasureStep{Step: "open", Number: string(n), Campaigns: []engine.CampaignID{id}})
-		if err != nil {
-			return err
-		}
+		body := link.Encode(&erasureStep{Step: "open", Number: n, Campaigns: []engine.CampaignID{id}})
 		if _, err := e.p.several.node.Ask(ctx, ownership.Identity{Kind: ownership.Campaign, ID: string(id)}, askedErasure, body); err != nil {
 			return err
 		}
@@ -150,5 +142,5 @@ func (e clusterErasure) RemoveFiles(ctx context.Context, found *history.Traces) 
 
 // End implements erasing.
 func (e clusterErasure) End(ctx context.Context, n, tombstone engine.PhoneNumber, _ *history.Traces, matches map[engine.CampaignID][]map[string]string) error {
-	return e.p.eraseEverywhere(ctx, erasureStep{Step: "end", Number: string(n), Tombstone: string(tombstone), Matches: matches})
+	return e.p.eraseEverywhere(ctx, erasureStep{Step: "end", Number: n, Tombstone: tombstone, Matches: matches})
 }

@@ -27,9 +27,10 @@ import (
 	"dialler/actors"
 	callactor "dialler/actors/call"
 	campaignactor "dialler/actors/campaign"
-	"dialler/actors/gateway"
+	"dialler/actors/cluster/gateway"
+	"dialler/actors/cluster/link"
+	"dialler/actors/cluster/sharedcaps"
 	"dialler/actors/host"
-	"dialler/actors/keepers"
 	"dialler/actors/writer"
 	"dialler/engine"
 	"dialler/engine/run"
@@ -67,12 +68,13 @@ type Process struct {
 	tree     *actors.Tree
 	lease    *lease   // nil: not of a cluster
 	several  *several // nil: as above
+	links    *link.Links
 	gateway  *gateway.Gateway
 	capacity *capacity // nil: as above
 	hooks    *webhookMetrics
 	// eligibility asks before a dial, where the installation or the campaign wants it.
 	eligibility *eligibilityHook
-	keepers     *keepers.Keepers
+	keepers     *sharedcaps.Keepers
 	api         *http.Server
 	front       *Front
 
@@ -225,11 +227,13 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if flags.Cluster != "" {
 		p.lease = new(lease)
 		p.capacity = newCapacity(p)
-		p.gateway = gateway.New(gateway.Config{Telephony: p.sip, Media: p.media, Clock: p.clock, Transport: p.lease, LeaseEnd: p.lease.LeaseEnds,
+		p.links = link.New(link.Config{Clock: p.clock, Log: log})
+		p.closing = append(p.closing, p.links.Close)
+		p.gateway = gateway.New(gateway.Config{Telephony: p.sip, Media: p.media, Clock: p.clock, Links: p.links, LeaseEnd: p.lease.LeaseEnds,
 			Carrier: p.capacity.carriers.Choose, Failed: p.capacity.carriers.Failed, SentBy: p.lease.SentBy, Log: log})
 		p.closing = append(p.closing, p.gateway.Close)
 		ports.Membership, ports.Telephony, ports.Media, ports.RemoteLegs = p.lease, p.gateway, p.gateway, p.gateway
-		p.keepers = keepers.New(p.clock, log)
+		p.keepers = sharedcaps.New(p.clock, log)
 		ports.SharedCaps = p.keepers
 	}
 	cfg := actors.Config{

@@ -2,41 +2,31 @@ package cluster
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
-	"slices"
-	"strconv"
+	"fmt"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-	"google.golang.org/protobuf/types/known/wrapperspb"
-
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/ownership"
 )
 
-// newRun is what no other process, nor this one in another life, has in the ids
-// of its requests.
-func newRun() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
-}
+// requests is the name under which nodes ask each other (package link).
+const requests = "request"
 
-// Handle says who carries out a method's requests, Receive who takes what is
-// sent under a name. Both are said before others know of this node's claims.
+const (
+	// ownerLeave is how long an owner may not be heard before it is looked for again,
+	// nodeLeave before a node is given up.
+	ownerLeave = 500 * time.Millisecond
+	nodeLeave  = 2 * time.Second
+)
+
+// Handle says who carries out a method's requests, before others know of this node's
+// claims.
 func (n *Node) Handle(method string, h Handler) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.handlers[method] = h
-}
-
-// Receive says who takes what other nodes send under a name.
-func (n *Node) Receive(name string, r Receiver) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.tells[name] = r
 }
 
 // Ask has the owner of an identity carry out a method and gives its answer; when
@@ -86,7 +76,7 @@ func (n *Node) askOwner(ctx context.Context, w ownership.Owner, method string, b
 	if w.Incarnation == engine.Incarnation(n.acting.Load()) {
 		return n.carryOut(ctx, w.Incarnation, w.Identity, method, body)
 	}
-	return n.askAt(ctx, w.Incarnation, w.Address, w.Identity, method, body)
+	return n.askAt(ctx, w.Incarnation, ownerLeave, request{w.Identity, method, body})
 }
 
 // AskNode has a node, also one that has lost its lease, carry out a method.
@@ -96,54 +86,36 @@ func (n *Node) AskNode(ctx context.Context, to engine.Incarnation, method string
 	if n.Was(to) {
 		return n.carryOut(ctx, to, ownership.Identity{}, method, body)
 	}
-	address, err := n.addressOf(ctx, to)
-	if err != nil {
+	if _, err := n.addressOf(ctx, to); err != nil {
 		return nil, err
 	}
-	return n.askAt(ctx, to, address, ownership.Identity{}, method, body)
+	return n.askAt(ctx, to, nodeLeave, request{method: method, body: body})
 }
 
-// Tell sends a node, also one that has lost its lease, what it takes under a
-// name, and does not wait for anything. That it went out says nothing of its
-// arrival; what arrives does so in order, and once. ErrOwnerAway when it is not
-// known yet where the node is: that is found out meanwhile.
-func (n *Node) Tell(to engine.Incarnation, name string, body []byte) error {
-	if n.Was(to) {
-		n.mu.Lock()
-		r := n.tells[name]
-		n.mu.Unlock()
-		if r != nil {
-			r(to, body)
-		}
-		return nil
-	}
+// carry brings a frame to another node (link.Transport); where that is is found out
+// first.
+func (n *Node) carry(to engine.Incarnation, frame []byte) {
 	n.mu.Lock()
 	address, ok := n.addrs[to]
 	asking := n.finding[to]
-	if !ok && !asking {
+	if !ok && !asking && n.ctx.Err() == nil {
 		n.finding[to] = true
+		n.wg.Go(func() { n.find(to, frame) })
 	}
 	n.mu.Unlock()
-	switch {
-	case ok:
-	case asking:
-		return ErrOwnerAway
-	default:
-		n.wg.Go(func() { n.find(to) })
-		return ErrOwnerAway
+	if ok {
+		n.wire.send(address, frame)
 	}
-	m, err := pack(&header{Type: typeTell, From: engine.Incarnation(n.acting.Load()), To: to, Method: name}, body)
-	if err != nil {
-		return err
-	}
-	return n.wire.send(actor.NewPID(address, inbox), m)
 }
 
-// find asks the database where a node is.
-func (n *Node) find(id engine.Incarnation) {
+// find asks the database where a node is, for what is to be sent there.
+func (n *Node) find(id engine.Incarnation, frame []byte) {
 	ctx, cancel := context.WithTimeout(n.ctx, n.patience())
 	defer cancel()
-	if _, err := n.addressOf(ctx, id); err != nil {
+	address, err := n.addressOf(ctx, id)
+	if err == nil {
+		n.wire.send(address, frame)
+	} else {
 		n.log.Info().Int32("incarnation", int32(id)).Str("code", engine.ErrorCode(err)).Msg("it is not known where another node is")
 	}
 	n.mu.Lock()
@@ -158,37 +130,115 @@ func (n *Node) bounded(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, n.cfg.AskTimeout)
 }
 
+// request is what a node is asked: the node itself when identity is empty.
+type request struct {
+	of     ownership.Identity
+	method string
+	body   []byte
+}
+
+func (r *request) fields(w *link.Wire) {
+	link.Text(w, &r.of.Kind)
+	link.Text(w, &r.of.ID)
+	link.Text(w, &r.method)
+	w.Octets(&r.body)
+}
+
+// reply is what becomes of one.
+type reply struct {
+	body []byte
+	err  error
+}
+
 // askAt sends one request and waits for its answer.
-func (n *Node) askAt(ctx context.Context, to engine.Incarnation, address string, id ownership.Identity, method string, body []byte) ([]byte, error) {
+func (n *Node) askAt(ctx context.Context, to engine.Incarnation, leave time.Duration, r request) ([]byte, error) {
+	l := n.links.To(to)
+	if l == nil {
+		return nil, ErrNotJoined
+	}
+	if len(r.body) > MaxBody {
+		return nil, ErrTooLarge
+	}
 	by, _ := ctx.Deadline()
 	left := time.Until(by)
-	if left <= 0 {
+	if left <= 0 || ctx.Err() != nil {
 		return nil, ErrOwnerAway
-	}
-	h := header{Type: typeAsk, ID: n.run + "-" + strconv.FormatUint(n.seq.Add(1), 36), From: engine.Incarnation(n.acting.Load()), To: to,
-		Method: method, Kind: id.Kind, Of: id.ID, Left: left.Milliseconds(), By: by.UnixMilli()}
-	m, err := pack(&h, body)
-	if err != nil {
-		return nil, err
 	}
 	n.stats.Asked.Add(1)
-	answer, err := n.wire.ask(ctx, actor.NewPID(address, inbox), m, left)
+	got := make(chan reply, 1)
+	l.Ask(link.Question{Name: requests, Within: left, Leave: leave, Say: r.fields, Then: func(w *link.Wire, err error) {
+		a := reply{err: err}
+		if err == nil {
+			w.Octets(&a.body)
+		}
+		got <- a
+	}})
+	a := reply{err: link.ErrSilent}
+	select {
+	case a = <-got:
+	case <-ctx.Done():
+	}
+	var told *engine.Error
 	switch {
-	case errors.Is(err, actor.ErrDeadLetter): // it did not leave, or nobody was there to take it
+	case a.err == nil:
+		return a.body, nil
+	case errors.Is(a.err, link.ErrOver) && r.of == (ownership.Identity{}):
+		return nil, engine.NotFound("node_not_found", "the node that this was for is not here any more")
+	case errors.Is(a.err, link.ErrNotSent), errors.Is(a.err, link.ErrOver):
 		return nil, ErrOwnerAway
-	case err != nil:
-		n.stats.Unanswered.Add(1)
-		return nil, ErrUnanswered
+	case errors.As(a.err, &told):
+		return nil, told
 	}
-	a, answered, err := unpack(answer)
-	if err != nil || a.Type != typeAnswer || a.ID != h.ID { // of an earlier life's question
-		n.stats.Unanswered.Add(1)
-		return nil, ErrUnanswered
+	n.stats.Unanswered.Add(1)
+	return nil, ErrUnanswered
+}
+
+// asked takes a request of another node and has it carried out.
+func (n *Node) asked(s *link.Said) {
+	var r request
+	r.fields(s.Wire)
+	if !s.Whole() || !s.Asked() {
+		return
 	}
-	if a.Error != nil {
-		return nil, a.Error
+	left := time.Duration(s.Until - n.clock.Boot())
+	select {
+	case n.slots <- struct{}{}:
+	default:
+		n.stats.Refused.Add(1)
+		s.Answer(ErrBusy, 0, nil)
+		return
 	}
-	return slices.Clone(answered), nil
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ctx.Err() != nil || left <= 0 {
+		n.stats.Refused.Add(1)
+		<-n.slots
+		return // nobody waits for it, or asks again
+	}
+	n.running.Go(func() {
+		answer, err := n.served(s.Link.Peer(), left, &r)
+		<-n.slots // before who asked knows, and asks again
+		s.Answer(err, 0, func(w *link.Wire) { w.Octets(&answer) })
+	})
+}
+
+// served carries a request of another node out.
+func (n *Node) served(from engine.Incarnation, left time.Duration, r *request) (answer []byte, err error) {
+	ctx, cancel := context.WithTimeout(n.ctx, left)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			n.log.Error().Str("method", r.method).Str("why", fmt.Sprint(p)).
+				Msg("a request of another node was not carried out")
+			err = fmt.Errorf("cluster: %v", p)
+		}
+	}()
+	answer, err = n.carryOut(ctx, from, r.of, r.method, r.body)
+	n.stats.Answered.Add(1)
+	if len(answer) > MaxBody {
+		return nil, ErrTooLarge
+	}
+	return answer, err
 }
 
 // errMethodUnknown: the request itself may be right.
@@ -234,18 +284,4 @@ func (n *Node) mine(ctx context.Context, id ownership.Identity) (ownership.Owner
 		return w, ownership.ErrNotOwner
 	}
 	return w, nil
-}
-
-// answerTo makes the answer to a request.
-func answerTo(h *header, body []byte, err error) *wrapperspb.BytesValue {
-	a := header{Type: typeAnswer, ID: h.ID}
-	if err != nil {
-		a.Error, body = told(err), nil
-	}
-	m, err := pack(&a, body)
-	if err != nil {
-		a.Error = told(err)
-		m, _ = pack(&header{Type: typeAnswer, ID: h.ID, Error: ErrTooLarge}, nil) // never too large
-	}
-	return m
 }

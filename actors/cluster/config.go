@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/ownership"
 )
@@ -32,6 +33,8 @@ type Config struct {
 	// one after the other, never at the same time. They must not block for long.
 	Begin func(engine.Incarnation)
 	Fence func(id engine.Incarnation, why string)
+	// Links are those of the process; nil: the node makes its own.
+	Links *link.Links
 	// Requests is how many requests of others are carried out at the same time,
 	// 256; what comes on top is refused.
 	Requests int

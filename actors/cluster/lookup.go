@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"hash/fnv"
 	"maps"
@@ -114,8 +113,9 @@ func (n *Node) place(ctx context.Context, id ownership.Identity, was ownership.O
 	me := n.Incarnation()
 	if ok && best.Incarnation != me && best.Address != n.Address() {
 		// What it says is only a hint: the database is asked again.
+		n.located(best.Incarnation, best.Address)
 		brief, cancel := context.WithTimeout(ctx, n.patience())
-		_, err := n.askAt(brief, best.Incarnation, best.Address, id, methodClaim, nil)
+		_, err := n.askAt(brief, best.Incarnation, ownerLeave, request{of: id, method: methodClaim})
 		cancel()
 		if err == nil {
 			if w, err := n.store.Owner(ctx, id); err != nil || w.Live {
@@ -199,11 +199,10 @@ func (n *Node) HandTo(ctx context.Context, id ownership.Identity, to engine.Inca
 	if err := n.Release(ctx, id); err != nil {
 		return err
 	}
-	address, err := n.addressOf(ctx, to)
-	if err != nil {
+	if _, err := n.addressOf(ctx, to); err != nil {
 		return err
 	}
-	_, err = n.askAt(ctx, to, address, id, methodClaim, nil)
+	_, err := n.askAt(ctx, to, nodeLeave, request{of: id, method: methodClaim})
 	return err
 }
 
@@ -212,11 +211,8 @@ func (n *Node) claimFor(ctx context.Context, _ engine.Incarnation, asked ownersh
 	if n.State() != ownership.Member {
 		return nil, ErrNotJoined
 	}
-	w, err := n.Claim(ctx, asked.Identity)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(w.Incarnation)
+	_, err := n.Claim(ctx, asked.Identity)
+	return nil, err
 }
 
 // remember keeps what the database said to a question that was asked at a moment.
@@ -269,6 +265,7 @@ func (n *Node) forget(id ownership.Identity) {
 // memberLeft drops what is known of the owners at an address.
 func (n *Node) memberLeft(address string) {
 	n.stats.MembersLeft.Add(1)
+	n.broken(address)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for id, c := range n.cache {
@@ -294,13 +291,27 @@ func (n *Node) addressOf(ctx context.Context, id engine.Incarnation) (string, er
 	if !ok {
 		return "", engine.NotFound("node_not_found", "no node was ever this incarnation")
 	}
+	n.located(id, node.Address)
+	return node.Address, nil
+}
+
+// located keeps where a node is.
+func (n *Node) located(id engine.Incarnation, address string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.addrs) >= cacheMax {
 		clear(n.addrs)
 	}
-	n.addrs[id] = node.Address
-	return node.Address, nil
+	n.addrs[id] = address
+}
+
+// broken: a connection to an address broke.
+func (n *Node) broken(address string) {
+	n.links.Broken(func(id engine.Incarnation) bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.addrs[id] == address
+	})
 }
 
 // Live says whether an incarnation has its lease.
@@ -310,11 +321,7 @@ func (n *Node) Live(ctx context.Context, id engine.Incarnation) (bool, error) {
 }
 
 // Was says whether this process is or was an incarnation.
-func (n *Node) Was(id engine.Incarnation) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.lives[id]
-}
+func (n *Node) Was(id engine.Incarnation) bool { return n.links.Was(id) }
 
 // lookup is protoactor's way to ask who acts for an identity.
 type lookup struct{ n *Node }

@@ -10,22 +10,25 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/ownership"
 )
 
 // Node is this process as a member of its cluster.
 type Node struct {
-	cfg    Config
-	store  Owners
-	clock  Clock
-	log    zerolog.Logger
-	ctx    context.Context
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-	wire   transport
-	desk   *desk
-	stats  Stats
+	cfg     Config
+	store   Owners
+	clock   Clock
+	log     zerolog.Logger
+	ctx     context.Context
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+	wire    transport
+	links   *link.Links
+	slots   chan struct{} // of requests that are carried out
+	running sync.WaitGroup
+	stats   Stats
 
 	until  atomic.Int64 // engine.BootTime
 	acting atomic.Int32 // incarnation that Begin told, 0: fenced
@@ -35,17 +38,13 @@ type Node struct {
 	left   chan struct{} // closed once the lease's loop is over
 
 	mu       sync.Mutex
-	lives    map[engine.Incarnation]bool // all that this process was
 	owned    map[ownership.Identity]ownership.Owner
 	cache    map[ownership.Identity]cached
 	released map[ownership.Identity]engine.BootTime // when this node gave it up
 	addrs    map[engine.Incarnation]string
 	finding  map[engine.Incarnation]bool // whose address is asked for
 	handlers map[string]Handler
-	tells    map[string]Receiver
 	once     sync.Once
-	seq      atomic.Uint64
-	run      string // distinguishes the requests of this process
 }
 
 // Stats are a node's figures for /metrics.
@@ -57,7 +56,6 @@ type Stats struct {
 	Claims       atomic.Int64 // identities claimed
 	Asked        atomic.Int64 // requests to other nodes
 	Answered     atomic.Int64 // requests of other nodes carried out
-	Repeated     atomic.Int64 // requests of other nodes that had come before
 	Refused      atomic.Int64 // requests of other nodes refused: late, too many, not the owner
 	Unanswered   atomic.Int64 // requests to other nodes without an answer in time
 	MembersLeft  atomic.Int64 // members that membership said are gone
@@ -79,12 +77,16 @@ func Start(ctx context.Context, cfg Config, store Owners, clock Clock) (*Node, e
 	}
 	n := &Node{cfg: cfg, store: store, clock: clock, log: cfg.Log,
 		events: make(chan ownership.Event, 16), left: make(chan struct{}),
-		lives: map[engine.Incarnation]bool{}, owned: map[ownership.Identity]ownership.Owner{}, cache: map[ownership.Identity]cached{}, released: map[ownership.Identity]engine.BootTime{},
-		addrs: map[engine.Incarnation]string{}, finding: map[engine.Incarnation]bool{}, handlers: map[string]Handler{}, tells: map[string]Receiver{}, run: newRun()}
+		owned: map[ownership.Identity]ownership.Owner{}, cache: map[ownership.Identity]cached{}, released: map[ownership.Identity]engine.BootTime{},
+		addrs: map[engine.Incarnation]string{}, finding: map[engine.Incarnation]bool{}, handlers: map[string]Handler{}}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	n.state.Store(ownership.Absent)
 	n.handlers[methodClaim] = n.claimFor
-	n.desk = newDesk(n)
+	n.slots = make(chan struct{}, cfg.Requests)
+	if n.links = cfg.Links; n.links == nil {
+		n.links = link.New(link.Config{Clock: clocks{clock}, Log: cfg.Log})
+	}
+	n.links.On(requests, n.asked)
 	if cfg.carry == nil {
 		cfg.carry = func(n *Node, m membership) (transport, error) { return newWire(n, m) }
 	}
@@ -92,6 +94,7 @@ func Start(ctx context.Context, cfg Config, store Owners, clock Clock) (*Node, e
 		n.cancel()
 		return nil, err
 	}
+	n.links.Through(n.carry)
 	n.wg.Go(n.keep)
 	return n, nil
 }
@@ -142,8 +145,11 @@ func (n *Node) Close() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		n.Leave(ctx)
-		n.cancel()
-		n.desk.running.Wait() // their context has ended
+		n.mu.Lock()
+		n.cancel() // nothing begins any more
+		n.mu.Unlock()
+		n.running.Wait() // their context has ended
+		n.links.Close()
 		n.wire.close()
 		n.wg.Wait()
 	})
@@ -206,10 +212,10 @@ func (n *Node) execute(e ownership.Effect, timer *time.Timer, in ownership.State
 	case ownership.Begin:
 		n.stats.Joins.Add(1)
 		n.mu.Lock()
-		n.lives[e.Incarnation] = true
 		clear(n.owned)
 		clear(n.cache)
 		n.mu.Unlock()
+		n.links.Join(e.Incarnation)
 		n.acting.Store(int32(e.Incarnation))
 		n.log.Info().Int32("incarnation", int32(e.Incarnation)).Str("name", n.cfg.Name).Str("address", n.Address()).Msg("the node has joined the cluster")
 		n.cfg.Begin(e.Incarnation)
@@ -279,3 +285,9 @@ func (n *Node) tellStore(what string, f func(context.Context) error) {
 		n.log.Warn().Str("what", what).Str("code", engine.ErrorCode(err)).Msg("the database was not told; the lease ends by itself")
 	}
 }
+
+// clocks add the wall clock.
+type clocks struct{ Clock }
+
+// Now reads it.
+func (clocks) Now() time.Time { return time.Now() }

@@ -7,13 +7,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
 
-	"dialler/actors/routing"
+	"dialler/actors/cluster/link"
+	"dialler/actors/cluster/routing"
 	"dialler/engine"
 	"dialler/engine/ownership"
 )
@@ -212,29 +213,23 @@ func TestWhatIsToldArrivesInOrder(t *testing.T) {
 	nodes := start(t, newDatabase(), 2, nil)
 	const count = 2000
 	var mu sync.Mutex
-	var got []byte
+	var got []int
 	var from engine.Incarnation
-	nodes[1].Receive("n", func(f engine.Incarnation, body []byte) {
+	nodes[1].links.On("n", func(s *link.Said) {
 		mu.Lock()
 		defer mu.Unlock()
-		from, got = f, append(got, body...)
+		var n int
+		link.Number(s.Wire, &n)
+		from, got = s.Link.Peer(), append(got, n)
 	})
-	var want []byte
-	for i := range count {
-		b := []byte{byte(i), byte(i >> 8)}
-		want = append(want, b...)
-		if i == 0 { // it has to be found out where it is
-			await(t, "the first is sent", func() bool { return nodes[0].Tell(nodes[1].Incarnation(), "n", b) == nil })
-		} else if err := nodes[0].Tell(nodes[1].Incarnation(), "n", b); err != nil {
-			t.Fatal(err)
-		}
+	var want []int
+	for i := range count { // where it is has to be found out
+		nodes[0].links.To(nodes[1].Incarnation()).Tell("n", time.Millisecond, true, func(w *link.Wire) { link.Number(w, &i) })
+		want = append(want, i)
 	}
-	await(t, "all arrived", func() bool { mu.Lock(); defer mu.Unlock(); return len(got) == len(want) })
-	if !bytes.Equal(got, want) || from != nodes[0].Incarnation() {
+	await(t, "all arrived", func() bool { mu.Lock(); defer mu.Unlock(); return len(got) >= len(want) })
+	if !slices.Equal(got, want) || from != nodes[0].Incarnation() {
 		t.Errorf("out of order, or from %d", from)
-	}
-	if err := nodes[0].Tell(99, "n", nil); !errors.Is(err, ErrOwnerAway) {
-		t.Errorf("told to nobody: %v", err)
 	}
 }
 
@@ -305,47 +300,43 @@ func TestErrorsOfTheOwnerReachWhoAsks(t *testing.T) {
 	}
 }
 
+// Though every frame comes twice.
 func TestARequestThatComesTwiceIsCarriedOutOnce(t *testing.T) {
 	t.Parallel()
 	nodes := start(t, newDatabase(), 2, nil)
+	nodes[1].links.Through(func(to engine.Incarnation, frame []byte) {
+		nodes[1].carry(to, frame)
+		nodes[1].carry(to, frame)
+	})
 	id, n := campaign(1), nodes[0]
 	if _, err := n.Claim(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	var mu sync.Mutex
-	calls := 0
-	gate := make(chan struct{})
+	var calls atomic.Int64
 	n.Handle("count", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) {
-		<-gate
-		mu.Lock()
-		defer mu.Unlock()
-		calls++
-		return []byte{byte(calls)}, nil
+		return []byte{byte(calls.Add(1))}, nil
 	})
-	h := header{Type: typeAsk, ID: "x-1", Method: "count", Kind: id.Kind, Of: id.ID, Left: 60_000, By: time.Now().Add(time.Minute).UnixMilli()}
-	m, err := pack(&h, nil)
-	if err != nil {
-		t.Fatal(err)
+	for i := range byte(20) {
+		if a, err := nodes[1].Ask(t.Context(), id, "count", nil); err != nil || !bytes.Equal(a, []byte{i + 1}) {
+			t.Fatalf("answer %v, %v to request %d", a, err, i+1)
+		}
 	}
-	ask := func() <-chan []byte {
-		got := make(chan []byte, 1)
-		to := actor.NewPID(n.Address(), inbox)
-		go func() {
-			a, err := nodes[1].wire.ask(t.Context(), to, m, time.Minute)
-			if err != nil {
-				t.Error(err)
-			}
-			_, body, _ := unpack(a)
-			got <- body
-		}()
-		return got
+	if calls.Load() != 20 {
+		t.Errorf("20 requests were carried out %d times", calls.Load())
 	}
-	a := ask()
-	b := ask()
-	await(t, "the second came", func() bool { return n.stats.Repeated.Load() == 1 })
-	close(gate)
-	if x, y, z := <-a, <-b, <-ask(); !bytes.Equal(x, []byte{1}) || !bytes.Equal(y, x) || !bytes.Equal(z, x) || calls != 1 {
-		t.Errorf("answers %v %v %v, carried out %d times", x, y, z, calls)
+}
+
+func TestARequestOfALifeThatIsOverIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	db := newDatabase()
+	nodes := start(t, db, 2, nil)
+	db.mu.Lock()
+	db.last++
+	before := db.last
+	db.nodes[before] = &ownership.Node{Incarnation: before, Address: nodes[1].Address()}
+	db.mu.Unlock()
+	if _, err := nodes[0].AskNode(t.Context(), before, "who", nil); engine.ErrorCode(err) != "node_not_found" {
+		t.Errorf("asked who it was: %v", err)
 	}
 }
 

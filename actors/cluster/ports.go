@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/ownership"
 )
@@ -40,10 +41,6 @@ type Clock interface {
 // internal. It runs on a goroutine of its own.
 type Handler = func(ctx context.Context, from engine.Incarnation, owned ownership.Owner, body []byte) ([]byte, error)
 
-// Receiver takes what another node sent without wanting an answer, in the order
-// in which that node sent it. It must not block, nor keep body.
-type Receiver = func(from engine.Incarnation, body []byte)
-
 // Errors of requests.
 var (
 	// ErrNotJoined: the node has no lease.
@@ -55,7 +52,7 @@ var (
 	// ErrBusy: too many requests of other nodes at once.
 	ErrBusy = engine.Unavailable("node_overloaded", "the node that acts for this has too much to do; try again", time.Second)
 	// ErrTooLarge: more than MaxBody.
-	ErrTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "request_too_large", Detail: "what is sent from node to node has at most 4 MiB; send it in parts"}
+	ErrTooLarge = link.ErrTooLarge
 )
 
 // MaxBody bounds a request or answer, in bytes.

@@ -24,21 +24,21 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"dialler/actors/cluster/link"
 	"dialler/engine"
 )
 
-// transport carries messages between nodes.
+// transport carries frames between nodes.
 type transport interface {
 	address() string
 	// send does not say whether it arrived.
-	send(to *actor.PID, m *wrapperspb.BytesValue) error
-	// ask: actor.ErrDeadLetter when it certainly did not arrive.
-	ask(ctx context.Context, to *actor.PID, m *wrapperspb.BytesValue, within time.Duration) (*wrapperspb.BytesValue, error)
+	send(address string, frame []byte)
 	close()
 }
 
-// inbox is the name of the actor that takes a node's messages.
-const inbox = "dialler"
+// inbox is the name of the actor that takes a node's frames. The programs before the
+// link called theirs otherwise: the two do not hear each other.
+const inbox = "link"
 
 // clusterName is what the library calls the cluster.
 const clusterName = "dialler"
@@ -89,6 +89,11 @@ func newWire(n *Node, m membership) (w *wire, err error) {
 	if w.inbox, err = w.system.Root.SpawnNamed(actor.PropsFromFunc(w.receive), inbox); err != nil {
 		return nil, fmt.Errorf("cluster: spawn %s: %w", inbox, err)
 	}
+	w.system.EventStream.Subscribe(func(event any) {
+		if e, ok := event.(*remote.EndpointTerminatedEvent); ok {
+			n.broken(e.Address)
+		}
+	})
 	config := cluster.Configure(clusterName, w.provider, lookup{n}, w.remoteConfig(host, port))
 	config.GossipInterval = gossipEvery
 	w.cluster = cluster.New(w.system, config)
@@ -135,7 +140,7 @@ func (w *wire) remoteConfig(host string, port int) *remote.Config {
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second, PermitWithoutStream: true}),
 			grpc.WithStreamInterceptor(w.show)),
 		remote.WithServerOptions(
-			grpc.MaxRecvMsgSize(writerBatch*(MaxBody+maxHeader+1024)),
+			grpc.MaxRecvMsgSize(writerBatch*(link.FrameCap+1024)),
 			grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
 			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 			grpc.StreamInterceptor(w.admit),
@@ -192,78 +197,17 @@ func (w *wire) knows(address string) bool {
 	return !w.closed
 }
 
-func (w *wire) send(to *actor.PID, m *wrapperspb.BytesValue) error {
-	if !w.knows(to.Address) {
-		return ErrOwnerAway
-	}
-	w.system.Root.Send(to, m)
-	return nil
-}
-
-func (w *wire) ask(ctx context.Context, to *actor.PID, m *wrapperspb.BytesValue, within time.Duration) (*wrapperspb.BytesValue, error) {
-	if !w.knows(to.Address) {
-		return nil, actor.ErrDeadLetter
-	}
-	r := make(reply, 1)
-	registry := w.system.ProcessRegistry
-	sender, ok := registry.Add(r, "ask"+registry.NextId())
-	if !ok {
-		return nil, errEnvelope // never: the library counts them
-	}
-	defer registry.Remove(sender)
-	w.system.Root.RequestWithCustomSender(to, m, sender)
-	timer := time.NewTimer(within)
-	defer timer.Stop()
-	select {
-	case a := <-r:
-		switch a := a.(type) {
-		case *wrapperspb.BytesValue:
-			return a, nil
-		case *actor.DeadLetterResponse:
-			return nil, actor.ErrDeadLetter
-		}
-		return nil, errEnvelope
-	case <-timer.C:
-		return nil, context.DeadlineExceeded
-	case <-ctx.Done():
-		return nil, ctx.Err()
+func (w *wire) send(address string, frame []byte) {
+	if w.knows(address) {
+		w.system.Root.Send(actor.NewPID(address, inbox), wrapperspb.Bytes(frame))
 	}
 }
 
-// reply is where the answer to one request goes: the first that comes. The
-// library's future takes a second one as well, while the first is read.
-type reply chan any
-
-// SendUserMessage implements actor.Process.
-func (r reply) SendUserMessage(_ *actor.PID, message any) {
-	_, m, _ := actor.UnwrapEnvelope(message)
-	select {
-	case r <- m:
-	default:
-	}
-}
-
-// SendSystemMessage implements actor.Process.
-func (reply) SendSystemMessage(*actor.PID, any) {}
-
-// Stop implements actor.Process.
-func (reply) Stop(*actor.PID) {}
-
-// receive takes what other nodes, and this one, send.
+// receive takes what other nodes send.
 func (w *wire) receive(c actor.Context) {
-	m, ok := c.Message().(*wrapperspb.BytesValue)
-	if !ok {
-		return
+	if m, ok := c.Message().(*wrapperspb.BytesValue); ok {
+		w.n.links.Receive(m.GetValue())
 	}
-	sender := c.Sender()
-	if sender != nil && !w.knows(sender.Address) {
-		return
-	}
-	w.n.desk.take(m, func(a *wrapperspb.BytesValue) {
-		if sender != nil {
-			w.system.Root.Send(sender, a)
-		}
-	})
 }
 
 func (w *wire) close() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"dialler/actors/cluster/link"
 	"dialler/actors/lease"
 	"dialler/engine"
 	"dialler/engine/fleet"
@@ -42,36 +43,29 @@ type (
 
 // The question is a demand; SeatsAllotted answers.
 
-func (m *Demand) bytes() []byte {
-	b := lease.PutText(nil, m.Holder)
-	for _, v := range [...]int64{m.Epoch, int64(m.Want), int64(m.Weight), int64(m.GiveUp), int64(m.N)} {
-		b = lease.PutInt(b, v)
+func (m *Demand) fields(w *link.Wire) {
+	link.Text(w, &m.Holder)
+	link.Number(w, &m.Epoch)
+	for _, v := range [...]*int{&m.Want, &m.Weight, &m.GiveUp, &m.N} {
+		link.Number(w, v)
 	}
-	return b
 }
 
-func readDemand(b []byte) (m *Demand, ok bool) {
-	w := lease.Reader{B: b}
-	m = &Demand{Holder: fleet.Holder(w.Text()), Epoch: w.Int()}
-	m.Want, m.Weight, m.GiveUp, m.N = int(w.Int()), int(w.Int()), int(w.Int()), int(w.Int())
-	return m, !w.Bad
+func seats(w *link.Wire, m *core.SeatsAllotted) {
+	link.Number(w, &m.Seats)
+	link.Number(w, &m.Target)
+	link.Number(w, &m.N)
+	link.Optional(w, &m.Outage, func(o *fleet.Outage) {
+		w.Date(&o.Since)
+		link.Text(w, &o.Reason)
+	})
+	if m.Seats < 0 {
+		w.Fail()
+	}
 }
 
 func seatBytes(m *core.SeatsAllotted) []byte {
-	b := lease.PutInt(lease.PutInt(lease.PutInt(nil, m.Seats), m.Target), m.N)
-	if b = lease.PutFlag(b, m.Outage != nil); m.Outage != nil {
-		b = lease.PutText(lease.PutTime(b, m.Outage.Since), m.Outage.Reason)
-	}
-	return b
-}
-
-func readSeats(m *core.SeatsAllotted, b []byte) (ok bool) {
-	w := lease.Reader{B: b}
-	m.Seats, m.Target, m.N = int(w.Int()), int(w.Int()), int(w.Int())
-	if w.Flag() {
-		m.Outage = &fleet.Outage{Since: w.Time(), Reason: w.Text()}
-	}
-	return !w.Bad && m.Seats >= 0
+	return link.Pack(func(w *link.Wire) { seats(w, m) })
 }
 
 // askKeeper passes a demand on to the node that keeps the count. It is repeated
@@ -82,9 +76,9 @@ func (f *fleetActor) askKeeper(ctx actor.Context, m *Demand) {
 		delete(f.demands, of)
 	}
 	d, self := f.d, ctx.Self()
-	d.Shared.Ask(quota.Seats(m.Bot), m.bytes(), nil, func(b []byte, asked engine.BootTime, err error) {
+	d.Shared.Ask(quota.Seats(m.Bot), link.Pack(m.fields), nil, func(b []byte, asked engine.BootTime, err error) {
 		a := &seatsAnswered{of: of, m: m, asked: asked}
-		a.ok = err == nil && readSeats(&a.got, b)
+		a.ok = err == nil && link.Unpack(b, func(w *link.Wire) { seats(w, &a.got) })
 		d.Root.Send(self, a)
 	})
 }
@@ -140,8 +134,8 @@ func (f *fleetActor) renew(ctx actor.Context, now time.Time) {
 
 // serve decides for another node.
 func (f *fleetActor) serve(ctx actor.Context, s *lease.Served, now time.Time) {
-	m, ok := readDemand(s.Body)
-	if !ok || !f.d.Shared.Mine(s.Of) {
+	m := &Demand{}
+	if !link.Unpack(s.Body, m.fields) || !f.d.Shared.Mine(s.Of) {
 		return
 	}
 	m.Bot = engine.BotID(s.Of.ID)

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"dialler/engine"
@@ -112,7 +113,7 @@ func HolderAt(h fleet.Holder, at, me engine.Incarnation) fleet.Holder {
 	if at == me || at == 0 {
 		return fleet.Dialout
 	}
-	return fleet.Dialout + "/" + fleet.Holder(string(PutInt(nil, int64(at))))
+	return fleet.Dialout + "/" + fleet.Holder(strconv.Itoa(int(at)))
 }
 
 // Messages about counts that are kept for other nodes.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"dialler/actors/cluster/link"
 	"dialler/actors/lease"
 	"dialler/engine"
 	"dialler/engine/call"
@@ -37,7 +38,7 @@ func (a *numberActor) Receive(ctx actor.Context) {
 		a.d.Stats.Leases.Add(int64(a.slot.Held() - before))
 		l := &leased{Attempt: m.Attempt, Number: a.no, OK: ok, C: a.candidate(now)}
 		if m.answer != nil {
-			m.answer(l.bytes())
+			m.answer(link.Pack(l.fields))
 			return
 		}
 		ctx.Send(m.ReplyTo, l)

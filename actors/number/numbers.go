@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"dialler/actors/cluster/link"
 	"dialler/actors/lease"
 	"dialler/engine"
 	"dialler/engine/call"
@@ -184,7 +185,7 @@ func (n *numbers) pass(ctx actor.Context, msg any) {
 		if lease.Mine(n.d.Shared, quota.Shard(m.Number)) {
 			ctx.Send(n.number(ctx, m.Number), m)
 		} else {
-			n.d.Shared.Owe(quota.Shard(m.Number), numberNotice(m))
+			n.d.Shared.Owe(quota.Shard(m.Number), link.Pack(func(w *link.Wire) { notice(w, m) }))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"dialler/actors/cluster/link"
 	"dialler/actors/lease"
 	"dialler/engine"
 	"dialler/engine/call"
@@ -18,46 +19,39 @@ import (
 
 // The question for a number names it and the attempt; leased answers.
 
-func numberQuestion(m *leaseOne) []byte {
-	return lease.PutText(lease.PutText(nil, m.Number), m.Attempt)
+func question(w *link.Wire, m *leaseOne) {
+	link.Text(w, &m.Number)
+	link.Text(w, &m.Attempt)
 }
 
-func (l *leased) bytes() []byte {
-	b := lease.PutFlag(lease.PutFlag(nil, l.OK), l.C.Available)
-	return lease.PutTime(lease.PutTime(lease.PutText(b, l.C.Refusal.Cap), l.C.Refusal.NextAt), l.C.UsedAt)
-}
-
-func (l *leased) read(b []byte) (ok bool) {
-	w := lease.Reader{B: b}
-	l.OK, l.C.Available = w.Flag(), w.Flag()
-	l.C.Refusal.Cap = numberpool.Cap(w.Text())
-	l.C.Refusal.NextAt, l.C.UsedAt = w.Time(), w.Time()
-	return !w.Bad
+func (l *leased) fields(w *link.Wire) {
+	w.Flag(&l.OK)
+	w.Flag(&l.C.Available)
+	link.Text(w, &l.C.Refusal.Cap)
+	w.Date(&l.C.Refusal.NextAt)
+	w.Date(&l.C.UsedAt)
 }
 
 // The notice is a call.ReleaseNumber.
 
-func numberNotice(m *call.ReleaseNumber) []byte {
-	b := lease.PutText(lease.PutText(nil, m.Number), m.Attempt)
-	return lease.PutFlag(lease.PutFlag(lease.PutFlag(b, m.End.NotDialled), m.End.Strike), m.End.Answered)
-}
-
-func readNumberNotice(b []byte) (m *call.ReleaseNumber, ok bool) {
-	w := lease.Reader{B: b}
-	m = &call.ReleaseNumber{Number: engine.PhoneNumber(w.Text()), Attempt: engine.AttemptID(w.Text())}
-	m.End = numberpool.End{NotDialled: w.Flag(), Strike: w.Flag(), Answered: w.Flag()}
-	return m, !w.Bad
+func notice(w *link.Wire, m *call.ReleaseNumber) {
+	link.Text(w, &m.Number)
+	link.Text(w, &m.Attempt)
+	w.Flag(&m.End.NotDialled)
+	w.Flag(&m.End.Strike)
+	w.Flag(&m.End.Answered)
 }
 
 // askKeeper passes a question on to the node that keeps the number's count.
 func (n *numbers) askKeeper(m *leaseOne) {
 	d := n.d
-	undo := numberNotice(&call.ReleaseNumber{Attempt: m.Attempt, Number: m.Number,
-		End: numberpool.End{NotDialled: true}})
-	d.Shared.Ask(quota.Shard(m.Number), numberQuestion(m), undo, func(b []byte, asked engine.BootTime, err error) {
+	back := call.ReleaseNumber{Attempt: m.Attempt, Number: m.Number, End: numberpool.End{NotDialled: true}}
+	undo := link.Pack(func(w *link.Wire) { notice(w, &back) })
+	asks := link.Pack(func(w *link.Wire) { question(w, m) })
+	d.Shared.Ask(quota.Shard(m.Number), asks, undo, func(b []byte, asked engine.BootTime, err error) {
 		l := &leased{Attempt: m.Attempt, Number: m.Number, UseBy: quota.UseBy(asked),
 			C: numberpool.Candidate{Number: m.Number}}
-		if err != nil || !l.read(b) {
+		if err != nil || !link.Unpack(b, l.fields) {
 			l.OK, l.C.Available = false, false
 			l.C.Refusal = numberpool.Refusal{Cap: numberpool.CapAway, NextAt: d.Clock.Now().Add(quota.RetryAfter)}
 		}
@@ -67,19 +61,19 @@ func (n *numbers) askKeeper(m *leaseOne) {
 
 // serve decides for another node.
 func (n *numbers) serve(ctx actor.Context, m *lease.Served) {
-	w := lease.Reader{B: m.Body}
-	no, id := engine.PhoneNumber(w.Text()), engine.AttemptID(w.Text())
-	if w.Bad || quota.Shard(no) != m.Of || !n.d.Shared.Mine(m.Of) {
+	one := leaseOne{answer: m.Answer}
+	whole := link.Unpack(m.Body, func(w *link.Wire) { question(w, &one) })
+	if !whole || quota.Shard(one.Number) != m.Of || !n.d.Shared.Mine(m.Of) {
 		return
 	}
-	ctx.Send(n.number(ctx, no), &leaseOne{Attempt: id, Number: no, answer: m.Answer})
+	ctx.Send(n.number(ctx, one.Number), &one)
 }
 
 // undone takes back what another node has given back. What is not held was given
 // back before, or the count has been begun anew since.
 func (n *numbers) undone(ctx actor.Context, m *lease.Returned) {
-	r, ok := readNumberNotice(m.Body)
-	if !ok || quota.Shard(r.Number) != m.Of {
+	r := &call.ReleaseNumber{}
+	if !link.Unpack(m.Body, func(w *link.Wire) { notice(w, r) }) || quota.Shard(r.Number) != m.Of {
 		return
 	}
 	r.IfHeld = true

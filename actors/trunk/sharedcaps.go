@@ -5,6 +5,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"dialler/actors/cluster/link"
 	"dialler/actors/lease"
 	"dialler/engine"
 	"dialler/engine/call"
@@ -55,7 +56,8 @@ func (a *trunkActor) askKeeper(ctx actor.Context, op *reservation) {
 	}
 	d, self := a.d, ctx.Self()
 	undo := trunkNotice{legs: legs, over: true}
-	d.Shared.Ask(a.identity(), putLegs(nil, legs), undo.bytes(), func(b []byte, asked engine.BootTime, err error) {
+	question := link.Pack(func(w *link.Wire) { legsOf(w, &legs) })
+	d.Shared.Ask(a.identity(), question, link.Pack(undo.fields), func(b []byte, asked engine.BootTime, err error) {
 		m := &answered{op: op, legs: legs, asked: asked}
 		if err == nil {
 			m.grant, m.ok = readTrunkGrant(b, len(legs))
@@ -102,15 +104,14 @@ func (a *trunkActor) tellKeeper(m *call.TrunkEvent) {
 		n.throttled, n.after = true, m.Class.TrunkRetryAfter
 	}
 	if a.d.Shared != nil && (n.over || n.throttled || n.sent) && !a.d.Shared.Mine(a.identity()) {
-		a.d.Shared.Owe(a.identity(), n.bytes())
+		a.d.Shared.Owe(a.identity(), link.Pack(n.fields))
 	}
 }
 
 // serve decides for another node.
 func (a *trunkActor) serve(m *lease.Served) {
-	w := lease.Reader{B: m.Body}
-	legs := readLegs(&w)
-	if w.Bad || !a.d.Shared.Mine(m.Of) {
+	var legs []engine.LegID
+	if !link.Unpack(m.Body, func(w *link.Wire) { legsOf(w, &legs) }) || !a.d.Shared.Mine(m.Of) {
 		return
 	}
 	g := trunkGrant{got: make([]bool, len(legs)), wait: make([]time.Duration, len(legs))}
@@ -123,13 +124,13 @@ func (a *trunkActor) serve(m *lease.Served) {
 		g.wait[i] = max(0, a.t.From(leg).Sub(a.now))
 		a.d.Stats.Leases.Add(int64(a.t.Held() - before))
 	}
-	m.Answer(g.bytes())
+	m.Answer(link.Pack(g.fields))
 }
 
 // undone takes back what another node has given back.
 func (a *trunkActor) undone(m *lease.Returned) {
-	n, ok := readTrunkNotice(m.Body)
-	if !ok {
+	var n trunkNotice
+	if !link.Unpack(m.Body, n.fields) {
 		return
 	}
 	before := a.t.Held()

@@ -133,30 +133,3 @@ func (o *Owed[T]) Confirmed(id uint64) { delete(o.open, id) }
 
 // Len is how many debts there are.
 func (o *Owed[T]) Len() int { return len(o.open) }
-
-// Order says of each node's frames whether they come in their order. The zero
-// value has seen none.
-type Order struct{ last map[engine.Incarnation]uint64 }
-
-// orderMost bounds the lives of nodes that are remembered.
-const orderMost = 1000
-
-// Next says whether a frame is newer than all that were taken of that node, and
-// takes it if so.
-func (o *Order) Next(from engine.Incarnation, n uint64) bool {
-	if o.last == nil {
-		o.last = map[engine.Incarnation]uint64{}
-	}
-	if n <= o.last[from] {
-		return false
-	}
-	if _, known := o.last[from]; !known && len(o.last) >= orderMost {
-		oldest := from
-		for id := range o.last {
-			oldest = min(oldest, id)
-		}
-		delete(o.last, oldest)
-	}
-	o.last[from] = n
-	return true
-}

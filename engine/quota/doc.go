@@ -20,6 +20,6 @@
 //     may have been granted is given back. What is given back is told until the
 //     keeper has confirmed it. What was lost all the same is found by comparing
 //     the book with the database (Strays).
-//   - Frames of a node are taken in the order in which it sent them, or dropped: a
-//     question that comes late does not undo what was given back after it.
+//   - What a node says is taken in the order in which it says it, or not at all (package
+//     link): a question that comes late does not undo what was given back after it.
 package quota

@@ -108,25 +108,6 @@ func TestWhatIsOwedIsToldUntilItIsConfirmed(t *testing.T) {
 	}
 }
 
-func TestFramesOfANodeAreTakenInTheirOrder(t *testing.T) {
-	var o Order
-	for _, f := range []struct {
-		from engine.Incarnation
-		n    uint64
-		want bool
-	}{{1, 1, true}, {1, 1, false}, {1, 5, true}, {1, 4, false}, {2, 1, true}, {1, 6, true}} {
-		if got := o.Next(f.from, f.n); got != f.want {
-			t.Errorf("frame %d of %d: %v", f.n, f.from, got)
-		}
-	}
-	for i := range engine.Incarnation(2 * orderMost) {
-		o.Next(i+1, 10)
-	}
-	if len(o.last) > orderMost {
-		t.Errorf("%d lives of nodes are remembered", len(o.last))
-	}
-}
-
 func TestTheBookFollowsTheDatabase(t *testing.T) {
 	var s Strays[string]
 	open := func(k ...string) map[string]struct{} {

@@ -50,7 +50,7 @@ type node struct {
 	leaving engine.BootTime // when a count that is being given up is free, 0: it is not
 	asks    Asks[string]
 	owed    Owed[string]
-	order   Order
+	order   order
 	sent    map[*node]uint64
 	unused  map[string]engine.BootTime // grants and by when they are used
 }
@@ -475,4 +475,19 @@ func TestTheLastGrantOfAKeeperIsNotUsedBesideItsSuccessors(t *testing.T) {
 			t.Fatal("nobody is granted anything")
 		}
 	})
+}
+
+// order says of each node's frames whether they come in their order: what does not is
+// dropped, as package link drops what comes late.
+type order map[engine.Incarnation]uint64
+
+func (o *order) Next(from engine.Incarnation, n uint64) bool {
+	if *o == nil {
+		*o = order{}
+	}
+	if n <= (*o)[from] {
+		return false
+	}
+	(*o)[from] = n
+	return true
 }

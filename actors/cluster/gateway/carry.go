@@ -1,0 +1,163 @@
+package gateway
+
+import (
+	"errors"
+
+	"dialler/actors/cluster/link"
+	"dialler/engine"
+)
+
+// carryOut gives a command of another node to the ports.
+func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
+	result := func(legs []engine.LegID, err error) {
+		said.Answer(refused(err), gather, func(w *link.Wire) { wire{w}.legIDs(&legs) })
+	}
+	h := g.host(m.attempt)
+	switch {
+	case m.kind == kOpen && h == nil && !l.Gone():
+		h = g.addHost(m.attempt)
+		h.own(l, m.open.Epoch)
+	case m.kind == kAdopt:
+		g.adopted(l, m, result)
+		return
+	}
+	if h == nil {
+		g.Strays.Add(1)
+		g.refuse(m, result)
+		return
+	}
+	owner, turn := h.owner()
+	if owner != l {
+		g.Strays.Add(1)
+		g.refuse(m, result)
+		return
+	}
+	phone, media := g.cfg.Telephony, g.cfg.Media
+	switch m.kind {
+	case kOpen:
+		m.open.Node = 0
+		path := prepared{err: errDraining}
+		if !g.draining.Load() {
+			path.offer, path.err = media.Open(*m.open, h.mediaSink(g, turn))
+		}
+		h.mu.Lock()
+		h.offer = path
+		h.mu.Unlock()
+	case kPlace:
+		g.place(h, turn, m.place)
+	case kConfirm:
+		phone.ConfirmLeg(m.leg)
+	case kCancel:
+		phone.CancelLeg(m.leg)
+	case kHangUp:
+		phone.HangUpLeg(m.leg, m.cause)
+	case kSendDigit:
+		phone.SendDigit(m.leg, byte(m.code), m.span) //nolint:gosec // was a byte
+	case kAnswerRefer:
+		phone.AnswerRefer(m.leg, m.yes)
+	case kNotifyRefer:
+		phone.NotifyRefer(m.leg, m.code, m.text)
+	case kAttachLegs, kAttachMedia:
+		g.attach(h, m)
+	case kForget:
+		g.closeHosted(h)
+		phone.ForgetLegs(m.attempt)
+		g.dropHost(h)
+	case kRecover:
+		h.mu.Lock()
+		h.legSeq[m.recover.Leg] = recovered
+		h.mu.Unlock()
+		phone.RecoverLeg(*m.recover, h.legSink(g, turn))
+	case kAnswer:
+		media.Answer(m.attempt, m.sdp, m.at)
+	case kAttachBot:
+		media.AttachBot(*m.bot)
+	case kDetachBot:
+		media.DetachBot(m.attempt)
+	case kPlay:
+		media.PlayMessage(m.attempt)
+	case kLeaveVoicemail:
+		media.LeaveVoicemail(engine.LeaveVoicemail{Attempt: m.attempt, Message: engine.VoicemailID(m.text)})
+	case kHearDigit:
+		if leg := media.HearDigit(m.attempt, byte(m.code)); leg != "" { //nolint:gosec // was a byte
+			phone.SendDigit(leg, byte(m.code), engine.KeyDuration) //nolint:gosec // was a byte
+		}
+	case kCloseMedia:
+		g.closeHosted(h)
+	case kOpenPeer:
+		offer, err := media.OpenPeer(m.attempt, m.leg, m.profile)
+		h.mu.Lock()
+		h.peers[m.leg] = prepared{offer, err}
+		h.mu.Unlock()
+	case kClosePeer:
+		media.ClosePeer(m.attempt, m.leg)
+	case kJoinPeer:
+		result(nil, media.JoinPeer(m.attempt, m.leg, m.sdp))
+	case kSendDigits:
+		result(nil, g.sendDigits(m.attempt, m.leg, m.text))
+	case kSettle:
+		result(nil, nil)
+	case kAdopt, kLegEvent, kMediaEvent: // dealt with before
+	}
+}
+
+// refuse answers a request about a call that is not here, or not the asker's.
+// What such a node told of it before is settled: it was dropped.
+func (g *Gateway) refuse(m *message, result func([]engine.LegID, error)) {
+	switch m.kind {
+	case kSettle:
+		result(nil, nil)
+	case kJoinPeer, kSendDigits:
+		result(nil, errNotTheirs)
+	default:
+	}
+}
+
+// place sends the INVITE of a call that another node owns.
+func (g *Gateway) place(h *hosted, turn int, cmd *engine.PlaceLeg) {
+	h.mu.Lock()
+	path, far := h.peers[cmd.Leg]
+	if !far {
+		path = h.offer
+	}
+	h.mu.Unlock()
+	if path.err != nil {
+		g.cfg.Log.Warn().Err(path.err).Str("attempt_id", string(cmd.Attempt)).Msg("no media path; the call of another node is not placed")
+		e := engine.LegEvent{Attempt: cmd.Attempt, Leg: cmd.Leg, Trunk: cmd.Trunk, Seq: 1, At: g.cfg.Clock.Now(),
+			Kind: engine.LegNotSent, NotSent: engine.NotSentMedia}
+		h.mu.Lock()
+		h.unplaced = append(h.unplaced, e)
+		h.mu.Unlock()
+		h.legSink(g, turn)(e)
+		return
+	}
+	cmd.Offer = path.offer
+	cmd.SendBy = min(cmd.SendBy, g.cfg.LeaseEnd())
+	g.cfg.Telephony.PlaceLeg(*cmd, h.legSink(g, turn))
+}
+
+var errDigits = errors.New("gateway: the keys cannot be sent by INFO")
+
+// sendDigits sends keys on the media path, or by signalling where the far side
+// wants that.
+func (g *Gateway) sendDigits(a engine.AttemptID, leg engine.LegID, digits string) error {
+	bySIP, err := g.cfg.Media.SendDigits(a, digits)
+	if err != nil {
+		return err
+	}
+	for i := 0; bySIP && i < len(digits); i++ {
+		if !g.cfg.Telephony.SendDigit(leg, digits[i], engine.KeyDuration) {
+			return errDigits
+		}
+	}
+	return nil
+}
+
+// refused is why a port did not do what another node asked.
+func refused(err error) error {
+	var e *engine.Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return &engine.Error{Kind: engine.KindInternal, Code: "refused_there", Detail: err.Error()}
+}

@@ -1,0 +1,393 @@
+package gateway
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"dialler/actors/cluster/link"
+	"dialler/engine"
+)
+
+// hosted is a call whose legs are here and whose attempt another node owns.
+type hosted struct {
+	id engine.AttemptID
+
+	// mu is never held while a port is called: its sinks take it.
+	mu    sync.Mutex
+	link  *link.Link // to the owner; nil: nobody is
+	epoch int64      // the owner's
+	// turn tells the present sinks from those that were replaced.
+	turn                   int
+	legSerial, mediaSerial uint64 // what the owner calls its sinks
+	stalled                bool   // events wait in the ports until the link has room
+	// The last event of each that the owner's sinks were sent: a replay after a
+	// stall goes on from there.
+	legSeq   map[engine.LegID]int
+	mediaSeq int
+	offer    prepared
+	peers    map[engine.LegID]prepared // far legs
+	answered map[engine.LegID]struct{}
+	unplaced []engine.LegEvent   // legs that the ports never saw
+	media    []engine.MediaEvent // for an owner that comes when the path is closed
+	quality  *engine.MediaQuality
+	ended    engine.BootTime // when it was hung up for want of an owner
+	alone    engine.BootTime // since when nobody is the owner
+}
+
+// recovered stands for the last event of a leg that is being recovered: its
+// numbers begin again.
+const recovered = -1
+
+// prepared is what became of opening a path.
+type prepared struct {
+	offer []byte
+	err   error
+}
+
+type hostShard struct {
+	mu sync.RWMutex
+	m  map[engine.AttemptID]*hosted
+}
+
+func (g *Gateway) host(a engine.AttemptID) *hosted {
+	s := &g.hosts[shardOf(a)]
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.m[a]
+}
+
+func (g *Gateway) addHost(a engine.AttemptID) *hosted {
+	s := &g.hosts[shardOf(a)]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.m[a]
+	if h == nil {
+		g.hosted.Add(1)
+		h = &hosted{id: a, legSerial: 1, mediaSerial: 1, peers: map[engine.LegID]prepared{}, answered: map[engine.LegID]struct{}{}, legSeq: map[engine.LegID]int{}}
+		s.m[a] = h
+	}
+	return h
+}
+
+// dropHost forgets a call: its sinks are silent from then on.
+func (g *Gateway) dropHost(h *hosted) {
+	s := &g.hosts[shardOf(h.id)]
+	s.mu.Lock()
+	if s.m[h.id] == h {
+		delete(s.m, h.id)
+		g.hosted.Add(-1)
+	}
+	s.mu.Unlock()
+	h.mu.Lock()
+	h.turn++
+	l := h.link
+	h.link = nil
+	h.mu.Unlock()
+	if l != nil {
+		l.Use(-1)
+	}
+}
+
+// Hosted counts the calls that this node carries for other owners, or for none.
+func (g *Gateway) Hosted() int { return int(g.hosted.Load()) }
+
+// OwnerOf is the node that acts for a call whose legs are here; ok is false when
+// no other one does.
+func (g *Gateway) OwnerOf(a engine.AttemptID) (node engine.Incarnation, ok bool) {
+	h := g.host(a)
+	if h == nil {
+		return 0, false
+	}
+	l, _ := h.owner()
+	if l == nil {
+		return 0, false
+	}
+	return l.Peer(), true
+}
+
+// takeBack: this node owns the attempt itself from now on.
+func (g *Gateway) takeBack(a engine.AttemptID) {
+	if h := g.host(a); h != nil {
+		g.dropHost(h)
+	}
+}
+
+// Leave says that this node owns an attempt no more whose legs are here: unless
+// another node adopts it within OrphanAfter, its legs are hung up. peers are its
+// far legs.
+func (g *Gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
+	if r := g.to(a); r != nil {
+		g.dropRoute(r)
+		return
+	}
+	h := g.addHost(a)
+	h.mu.Lock()
+	if h.link == nil {
+		h.epoch = max(h.epoch, epoch)
+		h.alone = g.cfg.Clock.Boot()
+		h.turn++
+	}
+	for _, p := range peers {
+		h.peers[p] = prepared{}
+	}
+	turn, taken := h.turn, h.link != nil
+	h.mu.Unlock()
+	if !taken {
+		// From here on what happens is kept by the ports for who comes.
+		g.cfg.Telephony.AttachLeg(a, h.legSink(g, turn))
+		g.cfg.Media.AttachMedia(a, h.mediaSink(g, turn))
+	}
+}
+
+// own says whether the link's node is the owner of the call, or becomes it.
+func (h *hosted) own(l *link.Link, epoch int64) bool {
+	h.mu.Lock()
+	old := h.link
+	ok := old == l || epoch > h.epoch || epoch == h.epoch && (old == nil || old.Gone() || l.Peer() > old.Peer())
+	if ok && old != l {
+		h.link, h.epoch, h.alone = l, epoch, 0
+		h.turn++
+	}
+	h.mu.Unlock()
+	if ok && old != l {
+		l.Use(1)
+		if old != nil {
+			old.Use(-1)
+		}
+	}
+	return ok
+}
+
+func (h *hosted) owner() (*link.Link, int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.link, h.turn
+}
+
+// legSink passes events on to the owner of the turn.
+func (h *hosted) legSink(g *Gateway, turn int) func(engine.LegEvent) {
+	return func(e engine.LegEvent) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.turn != turn {
+			return
+		}
+		if e.Kind == engine.LegAnswered {
+			h.answered[e.Leg] = struct{}{}
+		}
+		last := h.legSeq[e.Leg]
+		if h.link == nil || h.stalled || last != recovered && e.Seq <= last {
+			return
+		}
+		m := &message{kind: kLegEvent, attempt: h.id, serial: h.legSerial, onLeg: &e}
+		if h.tell(g, m) {
+			h.stall(g)
+			return
+		}
+		if last != recovered {
+			h.legSeq[e.Leg] = e.Seq
+		}
+	}
+}
+
+// tell sends the event, with the call's quality if it is the last one: when the
+// callee's leg is over, nobody is left to hear anything. mu is held; the media
+// path is closed later, by the link, outside of all locks of the ports.
+func (h *hosted) tell(g *Gateway, m *message) (full bool) {
+	_, answered := h.answered[m.onLeg.Leg]
+	_, far := h.peers[m.onLeg.Leg]
+	if !m.onLeg.Kind.Final() || !answered || far {
+		return h.link.Tell(Name, gather, false, m.say)
+	}
+	return h.link.TellLate(Name, gather, false, func(w *link.Wire) {
+		q := g.closeHosted(h)
+		m.quality = &q
+		m.say(w)
+	})
+}
+
+func (h *hosted) mediaSink(g *Gateway, turn int) func(engine.MediaEvent) {
+	return func(e engine.MediaEvent) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.turn != turn {
+			return
+		}
+		if e.Seq == len(h.media)+1 {
+			h.media = append(h.media, e)
+		}
+		h.heard(g, e)
+	}
+}
+
+// heard passes a media event on; mu is held.
+func (h *hosted) heard(g *Gateway, e engine.MediaEvent) {
+	if h.link == nil || h.stalled || e.Seq <= h.mediaSeq {
+		return
+	}
+	m := message{kind: kMediaEvent, attempt: h.id, serial: h.mediaSerial, onMedia: &e}
+	if h.link.Tell(Name, gather, false, m.say) {
+		h.stall(g)
+		return
+	}
+	h.mediaSeq = e.Seq
+}
+
+// stall leaves the events where they are, until there is room; mu is held.
+func (h *hosted) stall(g *Gateway) {
+	h.stalled = true
+	h.turn++
+	g.Stalls.Add(1)
+}
+
+// closeHosted closes the media path, once.
+func (g *Gateway) closeHosted(h *hosted) engine.MediaQuality {
+	h.mu.Lock()
+	if h.quality != nil {
+		defer h.mu.Unlock()
+		return *h.quality
+	}
+	h.mu.Unlock()
+	q := g.cfg.Media.CloseMedia(h.id)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.quality == nil {
+		h.quality = &q
+	}
+	return *h.quality
+}
+
+// attachLegs and attachMedia begin the replay to the present owner.
+func (g *Gateway) attachLegs(h *hosted, turn int) {
+	sink := h.legSink(g, turn)
+	g.cfg.Telephony.AttachLeg(h.id, sink)
+	h.mu.Lock()
+	unplaced := slices.Clone(h.unplaced)
+	h.mu.Unlock()
+	for _, e := range unplaced {
+		sink(e)
+	}
+}
+
+func (g *Gateway) attachMedia(h *hosted, turn int) {
+	if g.cfg.Media.AttachMedia(h.id, h.mediaSink(g, turn)) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.media {
+		if h.turn != turn {
+			return
+		}
+		h.heard(g, e)
+	}
+}
+
+// attach gives the owner's new sink all that has happened.
+func (g *Gateway) attach(h *hosted, m *message) {
+	h.mu.Lock()
+	if m.kind == kAttachLegs {
+		h.legSerial = m.serial
+		clear(h.legSeq)
+	} else {
+		h.mediaSerial, h.mediaSeq = m.serial, 0
+	}
+	turn := h.turn
+	h.mu.Unlock()
+	if m.kind == kAttachLegs {
+		g.attachLegs(h, turn)
+	} else {
+		g.attachMedia(h, turn)
+	}
+}
+
+// adopted makes another node the owner of a call and lists its legs.
+func (g *Gateway) adopted(l *link.Link, m *message, result func([]engine.LegID, error)) {
+	// A call that this node left itself has no command of an earlier owner under way.
+	left := true
+	if h := g.host(m.attempt); h != nil {
+		before, _ := h.owner()
+		left = before == nil
+	}
+	h := g.addHost(m.attempt)
+	if !h.own(l, m.epoch) {
+		result(nil, errNotTheirs)
+		return
+	}
+	h.mu.Lock()
+	h.turn++ // what was under way to an earlier sink of the same node is void
+	h.legSerial, h.mediaSerial, h.stalled, h.mediaSeq = 0, 0, false, 0
+	clear(h.legSeq)
+	for _, p := range m.legs {
+		if _, ok := h.peers[p]; !ok {
+			h.peers[p] = prepared{}
+		}
+	}
+	h.mu.Unlock()
+	// Nobody listens until the owner attaches: then everything is replayed.
+	legs := g.cfg.Telephony.AttachLeg(m.attempt, func(engine.LegEvent) {})
+	h.mu.Lock()
+	for _, e := range h.unplaced {
+		legs = append(legs, e.Leg)
+	}
+	h.mu.Unlock()
+	if len(legs) == 0 && left { // the owner takes it for lost and gives no further command
+		g.closeHosted(h)
+		g.dropHost(h)
+	}
+	result(legs, nil)
+}
+
+// lookAfter ends calls that nobody owns, and goes on with those that waited.
+func (g *Gateway) lookAfter(now engine.BootTime) {
+	for i := range g.hosts {
+		s := &g.hosts[i]
+		s.mu.RLock()
+		all := make([]*hosted, 0, len(s.m))
+		for _, h := range s.m {
+			all = append(all, h)
+		}
+		s.mu.RUnlock()
+		for _, h := range all {
+			g.lookAt(h, now)
+		}
+	}
+}
+
+func (g *Gateway) lookAt(h *hosted, now engine.BootTime) {
+	h.mu.Lock()
+	link, alone, ended := h.link, time.Duration(0), h.ended
+	switch {
+	case link != nil:
+		alone = link.SilentFor()
+	case h.alone != 0:
+		alone = time.Duration(now - h.alone)
+	}
+	again := h.stalled && link != nil && link.Room()
+	if again {
+		h.stalled = false
+	}
+	turn := h.turn
+	if alone >= g.cfg.OrphanAfter && ended == 0 {
+		h.ended = now
+	}
+	h.mu.Unlock()
+	switch {
+	case again:
+		g.attachLegs(h, turn)
+		g.attachMedia(h, turn)
+	case alone < g.cfg.OrphanAfter:
+	case ended == 0:
+		g.Orphans.Add(1)
+		g.cfg.Log.Warn().Str("attempt_id", string(h.id)).Msg("the owner of a call is gone and nobody has taken it over; it is hung up")
+		for _, leg := range g.cfg.Telephony.AttachLeg(h.id, h.legSink(g, turn)) {
+			g.cfg.Telephony.HangUpLeg(leg, engine.HangUpCause{Q850: 41, Text: "owner lost"})
+		}
+		g.cfg.Media.DetachBot(h.id)
+	case time.Duration(now-ended) >= g.cfg.Keep:
+		g.closeHosted(h)
+		g.cfg.Telephony.ForgetLegs(h.id)
+		g.dropHost(h)
+	}
+}

@@ -1,0 +1,482 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"dialler/actors/cluster/link"
+	"dialler/engine"
+)
+
+// route leads to a call whose legs are on another node, for the node that owns
+// its attempt.
+type route struct {
+	id   engine.AttemptID
+	link *link.Link
+
+	mu      sync.Mutex
+	legs    []engine.LegID // that were placed there
+	onLeg   func(engine.LegEvent)
+	onMedia func(engine.MediaEvent)
+	// Events of another serial are for an earlier sink.
+	legSerial, mediaSerial uint64
+	quality                engine.MediaQuality
+	closed                 bool // the media path
+}
+
+type routeShard struct {
+	mu sync.RWMutex
+	m  map[engine.AttemptID]*route
+}
+
+func shardOf(a engine.AttemptID) int {
+	h := uint32(2166136261)
+	for i := max(len(a)-8, 0); i < len(a); i++ { // its end differs from call to call
+		h = (h ^ uint32(a[i])) * 16777619
+	}
+	return int(h % shards)
+}
+
+// to gives the route of a call, nil when its legs are here.
+func (g *Gateway) to(a engine.AttemptID) *route {
+	if g.away.Load() == 0 {
+		return nil
+	}
+	s := &g.routes[shardOf(a)]
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.m[a]
+}
+
+// toLeg gives the route of the call that a leg belongs to.
+func (g *Gateway) toLeg(leg engine.LegID) *route {
+	if g.away.Load() == 0 {
+		return nil
+	}
+	a, _, _ := leg.Attempt()
+	return g.to(a)
+}
+
+func (g *Gateway) addRoute(a engine.AttemptID, l *link.Link, legs []engine.LegID) *route {
+	r := &route{id: a, link: l, legs: legs, legSerial: 1, mediaSerial: 1}
+	s := &g.routes[shardOf(a)]
+	s.mu.Lock()
+	old := s.m[a]
+	s.m[a] = r
+	s.mu.Unlock()
+	l.Use(1)
+	if old != nil {
+		old.link.Use(-1)
+	} else {
+		g.away.Add(1)
+	}
+	return r
+}
+
+func (g *Gateway) dropRoute(r *route) {
+	s := &g.routes[shardOf(r.id)]
+	s.mu.Lock()
+	there := s.m[r.id] == r
+	if there {
+		delete(s.m, r.id)
+		g.away.Add(-1)
+	}
+	s.mu.Unlock()
+	if there {
+		r.link.Use(-1)
+	}
+}
+
+func (r *route) tell(m message) {
+	m.attempt = r.id
+	r.link.Tell(Name, gather, true, m.say)
+}
+
+// Away says that the legs of an attempt are on another node.
+func (g *Gateway) Away(a engine.AttemptID) bool { return g.to(a) != nil }
+
+// unheardAfter is how long nothing may come of a node with calls before it may be
+// dead: it beats every second. Less than a live answer may wait for its bot.
+const unheardAfter = link.Heartbeat + link.Heartbeat/2
+
+// Unheard says that the legs of an attempt are on another node of which nothing has
+// come for longer than its heart takes to beat.
+func (g *Gateway) Unheard(a engine.AttemptID) bool {
+	r := g.to(a)
+	return r != nil && (r.link.Gone() || r.link.SilentFor() > unheardAfter)
+}
+
+// happened gives an event of another node to whom it concerns.
+func (g *Gateway) happened(l *link.Link, m *message) {
+	r := g.to(m.attempt)
+	if r == nil || r.link != l {
+		g.Strays.Add(1)
+		return
+	}
+	if m.kind == kMediaEvent {
+		if sink := r.mediaNews(m); sink != nil {
+			sink(*m.onMedia)
+		}
+		return
+	}
+	if e := m.onLeg; e.Kind == engine.LegNotSent && e.NotSent != engine.NotSentCancelled {
+		g.cfg.Failed(l.Peer())
+	}
+	if sink := r.legNews(m); sink != nil {
+		sink(*m.onLeg)
+	}
+}
+
+// legNews gives the sink for an event of a leg, nil when it is none of its.
+func (r *route) legNews(m *message) func(engine.LegEvent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m.quality != nil {
+		r.quality, r.closed = *m.quality, true
+	}
+	if m.serial != r.legSerial {
+		return nil
+	}
+	return r.onLeg
+}
+
+func (r *route) mediaNews(m *message) func(engine.MediaEvent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m.serial != r.mediaSerial {
+		return nil
+	}
+	return r.onMedia
+}
+
+// PlaceLeg implements ports.Telephony. All legs of an attempt that is elsewhere
+// have the same sink: the last one that was given.
+func (g *Gateway) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
+	r := g.to(cmd.Attempt)
+	if r == nil {
+		g.cfg.Telephony.PlaceLeg(cmd, sink)
+		return
+	}
+	r.mu.Lock()
+	r.onLeg = sink
+	r.legs = append(r.legs, cmd.Leg)
+	r.mu.Unlock()
+	there := cmd // the command itself stays off the heap for a call that is here
+	r.tell(message{kind: kPlace, place: &there})
+}
+
+// ConfirmLeg implements ports.Telephony.
+func (g *Gateway) ConfirmLeg(leg engine.LegID) {
+	if r := g.toLeg(leg); r != nil {
+		r.tell(message{kind: kConfirm, leg: leg})
+		return
+	}
+	g.cfg.Telephony.ConfirmLeg(leg)
+}
+
+// CancelLeg implements ports.Telephony. Of a leg elsewhere it says CancelTold:
+// Settled tells when it was carried out.
+func (g *Gateway) CancelLeg(leg engine.LegID) engine.CancelOutcome {
+	if r := g.toLeg(leg); r != nil {
+		r.tell(message{kind: kCancel, leg: leg})
+		return engine.CancelTold
+	}
+	return g.cfg.Telephony.CancelLeg(leg)
+}
+
+// HangUpLeg implements ports.Telephony.
+func (g *Gateway) HangUpLeg(leg engine.LegID, cause engine.HangUpCause) {
+	if r := g.toLeg(leg); r != nil {
+		r.tell(message{kind: kHangUp, leg: leg, cause: cause})
+		return
+	}
+	g.cfg.Telephony.HangUpLeg(leg, cause)
+}
+
+// SendDigit implements ports.Telephony. Of a leg elsewhere true says that it was
+// told there.
+func (g *Gateway) SendDigit(leg engine.LegID, key byte, duration time.Duration) bool {
+	if r := g.toLeg(leg); r != nil {
+		r.tell(message{kind: kSendDigit, leg: leg, code: int(key), span: duration})
+		return true
+	}
+	return g.cfg.Telephony.SendDigit(leg, key, duration)
+}
+
+// AnswerRefer implements ports.Telephony. Of a leg elsewhere true says that it
+// was told there.
+func (g *Gateway) AnswerRefer(leg engine.LegID, accept bool) bool {
+	if r := g.toLeg(leg); r != nil {
+		r.tell(message{kind: kAnswerRefer, leg: leg, yes: accept})
+		return true
+	}
+	return g.cfg.Telephony.AnswerRefer(leg, accept)
+}
+
+// NotifyRefer implements ports.Telephony.
+func (g *Gateway) NotifyRefer(leg engine.LegID, code int, reason string) {
+	if r := g.toLeg(leg); r != nil {
+		r.tell(message{kind: kNotifyRefer, leg: leg, code: code, text: reason})
+		return
+	}
+	g.cfg.Telephony.NotifyRefer(leg, code, reason)
+}
+
+// AttachLeg implements ports.Telephony. Of an attempt elsewhere it lists the
+// legs that were placed there or that AdoptLegs found; their events follow from
+// the first.
+func (g *Gateway) AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []engine.LegID {
+	r := g.to(a)
+	if r == nil {
+		return g.cfg.Telephony.AttachLeg(a, sink)
+	}
+	r.mu.Lock()
+	r.onLeg = sink
+	r.legSerial++
+	legs, n := slices.Clone(r.legs), r.legSerial
+	r.mu.Unlock()
+	r.tell(message{kind: kAttachLegs, serial: n})
+	return legs
+}
+
+// ForgetLegs implements ports.Telephony.
+func (g *Gateway) ForgetLegs(a engine.AttemptID) {
+	if r := g.to(a); r != nil {
+		r.tell(message{kind: kForget})
+		g.dropRoute(r)
+		return
+	}
+	g.cfg.Telephony.ForgetLegs(a)
+}
+
+// RecoverLeg implements ports.Telephony: the leg is ended by the node that its
+// call is known to be on, else by this one.
+func (g *Gateway) RecoverLeg(leg engine.RecoveredLeg, sink func(engine.LegEvent)) {
+	r := g.to(leg.Attempt)
+	if r == nil {
+		g.recoverHere(leg, sink)
+		return
+	}
+	r.mu.Lock()
+	r.onLeg = sink
+	r.mu.Unlock()
+	there := leg
+	r.tell(message{kind: kRecover, recover: &there})
+}
+
+// sentByFor bounds the question what another node wrote into its Via.
+const sentByFor = 2 * time.Second
+
+// recoverHere ends a leg from this node. What another one placed and nobody has
+// answered is cancelled with what that node wrote into its Via.
+func (g *Gateway) recoverHere(leg engine.RecoveredLeg, sink func(engine.LegEvent)) {
+	if leg.Dialog != nil || g.cfg.SentBy == nil || g.mine(leg.Node) {
+		g.cfg.Telephony.RecoverLeg(leg, sink)
+		return
+	}
+	go func() { // it ends in time, and needs nothing of the gateway
+		ctx, cancel := context.WithTimeout(context.Background(), sentByFor)
+		defer cancel()
+		leg.SentBy = g.cfg.SentBy(ctx, leg.Node, leg.Trunk)
+		g.cfg.Telephony.RecoverLeg(leg, sink)
+	}()
+}
+
+// Ask implements ports.Telephony: it is this node that asks.
+func (g *Gateway) Ask(ctx context.Context, uri string) error { return g.cfg.Telephony.Ask(ctx, uri) }
+
+// AskBot implements ports.Media: it is this node that asks.
+func (g *Gateway) AskBot(ctx context.Context, cmd engine.AskBot) error {
+	return g.cfg.Media.AskBot(ctx, cmd)
+}
+
+// Open implements ports.Media: with cmd.Node the call is to be carried by that
+// node from now on. The offer is empty then, and filled in there. The error says
+// that the node is not to be reached, or has too much waiting.
+func (g *Gateway) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer []byte, err error) {
+	r := g.to(cmd.Attempt)
+	if r == nil {
+		if g.mine(cmd.Node) {
+			return g.cfg.Media.Open(cmd, sink)
+		}
+		l := g.leads(cmd.Node)
+		switch {
+		case l == nil:
+			return nil, errGone
+		case !l.Room():
+			g.cfg.Failed(cmd.Node)
+			return nil, errNodeBusy
+		}
+		r = g.addRoute(cmd.Attempt, l, nil)
+	}
+	r.mu.Lock()
+	r.onMedia = sink
+	r.mu.Unlock()
+	there := cmd
+	r.tell(message{kind: kOpen, open: &there})
+	return nil, nil
+}
+
+// Answer implements ports.Media.
+func (g *Gateway) Answer(a engine.AttemptID, sdp []byte, at time.Time) {
+	if r := g.to(a); r != nil {
+		r.tell(message{kind: kAnswer, sdp: sdp, at: at})
+		return
+	}
+	g.cfg.Media.Answer(a, sdp, at)
+}
+
+// AttachBot implements ports.Media.
+func (g *Gateway) AttachBot(cmd engine.AttachBot) {
+	if r := g.to(cmd.Attempt); r != nil {
+		there := cmd
+		r.tell(message{kind: kAttachBot, bot: &there})
+		return
+	}
+	g.cfg.Media.AttachBot(cmd)
+}
+
+// DetachBot implements ports.Media.
+func (g *Gateway) DetachBot(a engine.AttemptID) {
+	if r := g.to(a); r != nil {
+		r.tell(message{kind: kDetachBot})
+		return
+	}
+	g.cfg.Media.DetachBot(a)
+}
+
+// PlayMessage implements ports.Media.
+func (g *Gateway) PlayMessage(a engine.AttemptID) {
+	if r := g.to(a); r != nil {
+		r.tell(message{kind: kPlay})
+		return
+	}
+	g.cfg.Media.PlayMessage(a)
+}
+
+// LeaveVoicemail implements ports.Media.
+func (g *Gateway) LeaveVoicemail(cmd engine.LeaveVoicemail) {
+	if r := g.to(cmd.Attempt); r != nil {
+		r.tell(message{kind: kLeaveVoicemail, text: string(cmd.Message)})
+		return
+	}
+	g.cfg.Media.LeaveVoicemail(cmd)
+}
+
+// HearDigit implements ports.Media. Of a call elsewhere it gives no leg: the
+// digit is sent on there.
+func (g *Gateway) HearDigit(a engine.AttemptID, digit byte) (by engine.LegID) {
+	if r := g.to(a); r != nil {
+		r.tell(message{kind: kHearDigit, code: int(digit)})
+		return ""
+	}
+	return g.cfg.Media.HearDigit(a, digit)
+}
+
+// CloseMedia implements ports.Media. Of a call elsewhere it gives what came with
+// the last event of its leg.
+func (g *Gateway) CloseMedia(a engine.AttemptID) engine.MediaQuality {
+	r := g.to(a)
+	if r == nil {
+		return g.cfg.Media.CloseMedia(a)
+	}
+	r.mu.Lock()
+	q, closed := r.quality, r.closed
+	r.mu.Unlock()
+	if !closed {
+		r.tell(message{kind: kCloseMedia})
+	}
+	return q
+}
+
+// AttachMedia implements ports.Media. Of a call elsewhere true says that it was
+// told there.
+func (g *Gateway) AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) bool {
+	r := g.to(a)
+	if r == nil {
+		return g.cfg.Media.AttachMedia(a, sink)
+	}
+	r.mu.Lock()
+	r.onMedia = sink
+	r.mediaSerial++
+	n := r.mediaSerial
+	r.mu.Unlock()
+	r.tell(message{kind: kAttachMedia, serial: n})
+	return true
+}
+
+// OpenPeer implements ports.Media; the offer of a call elsewhere is filled in
+// there.
+func (g *Gateway) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.MediaProfile) (offer []byte, err error) {
+	if r := g.to(a); r != nil {
+		r.tell(message{kind: kOpenPeer, leg: leg, profile: profile})
+		return nil, nil
+	}
+	return g.cfg.Media.OpenPeer(a, leg, profile)
+}
+
+// JoinPeer implements ports.Media; for a call elsewhere use JoinPeerThen.
+func (g *Gateway) JoinPeer(a engine.AttemptID, leg engine.LegID, sdp []byte) error {
+	if g.Away(a) {
+		return errUnreachable
+	}
+	return g.cfg.Media.JoinPeer(a, leg, sdp)
+}
+
+// JoinPeerThen is JoinPeer of a call that may be elsewhere: then is called once,
+// from any goroutine.
+func (g *Gateway) JoinPeerThen(a engine.AttemptID, leg engine.LegID, sdp []byte, then func(error)) {
+	r := g.to(a)
+	if r == nil {
+		then(g.cfg.Media.JoinPeer(a, leg, sdp))
+		return
+	}
+	g.ask(r.link, &message{kind: kJoinPeer, attempt: a, leg: leg, sdp: sdp}, g.cfg.Patience, only(then))
+}
+
+// SendDigits implements ports.Media; for a call elsewhere use SendDigitsThen.
+func (g *Gateway) SendDigits(a engine.AttemptID, digits string) (bySIP bool, err error) {
+	if g.Away(a) {
+		return false, errUnreachable
+	}
+	return g.cfg.Media.SendDigits(a, digits)
+}
+
+// SendDigitsThen sends keys to the callee of a call that may be elsewhere, on the
+// media path or else by INFO of the leg. then is called once, from any goroutine.
+func (g *Gateway) SendDigitsThen(a engine.AttemptID, leg engine.LegID, digits string, then func(error)) {
+	r := g.to(a)
+	if r == nil {
+		then(g.sendDigits(a, leg, digits))
+		return
+	}
+	g.ask(r.link, &message{kind: kSendDigits, attempt: a, leg: leg, text: digits}, g.cfg.Patience, only(then))
+}
+
+// ClosePeer implements ports.Media.
+func (g *Gateway) ClosePeer(a engine.AttemptID, leg engine.LegID) {
+	if r := g.to(a); r != nil {
+		r.tell(message{kind: kClosePeer, leg: leg})
+		return
+	}
+	g.cfg.Media.ClosePeer(a, leg)
+}
+
+// Settled calls then, once and from any goroutine, when all that was told so far
+// of an attempt was carried out: at once when its legs are here. It waits for
+// as long as the other node lives; one that is gone sends nothing any more, and
+// that settles it too.
+func (g *Gateway) Settled(a engine.AttemptID, then func()) {
+	r := g.to(a)
+	if r == nil {
+		then()
+		return
+	}
+	g.ask(r.link, &message{kind: kSettle, attempt: a}, 0, func([]engine.LegID, error) { then() })
+}
+
+func only(then func(error)) func([]engine.LegID, error) {
+	return func(_ []engine.LegID, err error) { then(err) }
+}

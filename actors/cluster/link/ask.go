@@ -1,0 +1,338 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"dialler/engine"
+)
+
+// What an item is.
+const (
+	itemTold = 1 + iota
+	itemAsked
+	itemAnswer
+)
+
+// Question is what another node is asked.
+type Question struct {
+	Name string // of the receiver
+	// Within bounds the wait for the answer; 0: for as long as both processes live.
+	Within time.Duration
+	// Leave bounds how long the question may wait to leave, because the other node is
+	// not heard; 0: Within does.
+	Leave time.Duration
+	// Gather is how long it waits for what else is to be said.
+	Gather time.Duration
+	// Gone is what a question is answered with once the other's lease is over; nil: it
+	// is waited for all the same.
+	Gone error
+	Say  func(*Wire)
+	// Then is called once, from any goroutine: with the answer, which is to be read before
+	// it returns, or with an error: one of those below, or an *engine.Error of the other node.
+	Then func(*Wire, error)
+}
+
+// Errors of questions.
+var (
+	// ErrNotSent: it certainly was not carried out; the other node is not heard, or too
+	// much waits for it.
+	ErrNotSent = errors.New("link: the question did not leave")
+	// ErrSilent: it may have been carried out.
+	ErrSilent = errors.New("link: no answer in time")
+	// ErrOver: the process that was asked is not that incarnation, or no longer.
+	ErrOver = errors.New("link: that life of the node is over")
+	// ErrVersion: the other node speaks no version that this one does.
+	ErrVersion = engine.Unavailable("node_version",
+		"the node that acts for this speaks to others in a version that this one does not know; it is being replaced, try again",
+		5*time.Second)
+	// errUnknown: nobody there takes what has that name.
+	errUnknown = engine.Unavailable("method_unknown",
+		"the node does not know this request, or not yet; try again, and see that all nodes are of one version", time.Second)
+	// ErrTooLarge: it has more bytes than one message may have.
+	ErrTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "request_too_large",
+		Detail: "what is sent from node to node has at most 4 MiB; send it in parts"}
+)
+
+// pending is a question without an answer yet.
+type pending struct {
+	item  uint64 // its number
+	by    engine.BootTime
+	gone  error
+	then  func(*Wire, error)
+	timer *time.Timer
+}
+
+// unanswered are questions that end without an answer.
+type unanswered []*pending
+
+func (all unanswered) end(w *Wire, err error) {
+	for _, p := range all {
+		if p.timer != nil {
+			p.timer.Stop()
+		}
+		p.then(w, err)
+	}
+}
+
+// Ask puts a question.
+func (l *Link) Ask(q Question) {
+	w := l.writer()
+	kind, by := uint8(itemAsked), engine.BootTime(0)
+	if q.Within > 0 {
+		by = w.clock.Boot.Add(q.Within)
+	}
+	id := l.serial.Add(1)
+	Number(&w, &kind)
+	Text(&w, &q.Name)
+	w.Unsigned(&id)
+	w.SendBy(&by)
+	q.Say(&w)
+	p := &pending{by: by, gone: q.Gone, then: q.Then}
+	l.mu.Lock()
+	var err error
+	switch {
+	case l.foreign:
+		err = ErrVersion
+	case q.Gone != nil && l.Gone():
+		err = q.Gone
+	case l.full():
+		err = ErrNotSent
+	case len(w.b) > itemCap:
+		err = ErrTooLarge
+	}
+	if err != nil {
+		l.mu.Unlock()
+		q.Then(nil, err)
+		return
+	}
+	p.item = l.base + uint64(len(l.queue))
+	l.pending[id] = p
+	if first := q.Within; first > 0 {
+		if q.Leave > 0 {
+			first = min(first, q.Leave)
+		}
+		p.timer = time.AfterFunc(first, func() { l.late(id, p) })
+	}
+	wake := l.queued(parcel{b: w.b}, q.Gather)
+	l.mu.Unlock()
+	if wake {
+		l.poke()
+	}
+}
+
+// late ends a question whose time is over. It does not leave any more, nor again.
+func (l *Link) late(id uint64, p *pending) {
+	l.mu.Lock()
+	if l.pending[id] != p {
+		l.mu.Unlock()
+		return
+	}
+	left := p.item <= l.reached
+	if rest := time.Duration(p.by - l.of.cfg.Clock.Boot()); left && rest > 0 {
+		p.timer.Reset(rest)
+		l.mu.Unlock()
+		return
+	}
+	delete(l.pending, id)
+	l.withdraw(p.item)
+	l.mu.Unlock()
+	err := ErrSilent
+	if !left {
+		err = ErrNotSent
+	}
+	p.then(nil, err)
+}
+
+// withdraw makes nothing of an item that is not acknowledged; mu is held.
+func (l *Link) withdraw(item uint64) {
+	if item < l.base {
+		return
+	}
+	i := int(item - l.base) //nolint:gosec // no longer than the queue
+	if !l.queue[i].empty() {
+		l.live--
+	}
+	l.waiting -= len(l.queue[i].b)
+	if i < l.sent {
+		l.flying -= len(l.queue[i].b)
+	}
+	l.queue[i] = parcel{}
+}
+
+// withdrawAll makes nothing of all of them; mu is held.
+func (l *Link) withdrawAll() {
+	for i := range l.queue {
+		l.withdraw(l.base + uint64(i)) //nolint:gosec // not negative
+	}
+}
+
+// takeAll gives all questions that are open, which are so no more; mu is held.
+func (l *Link) takeAll() (all unanswered) {
+	for id, p := range l.pending {
+		all = append(all, p)
+		if !l.closed {
+			l.withdraw(p.item)
+		}
+		delete(l.pending, id)
+	}
+	return all
+}
+
+// lost: the process at the other end is not the incarnation that was asked.
+func (l *Link) lost() {
+	l.mu.Lock()
+	l.doubt = true
+	failed := l.takeAll()
+	l.mu.Unlock()
+	failed.end(nil, ErrOver)
+}
+
+// leave: the lease of the other is over.
+func (l *Link) leave() {
+	l.gone.Store(true)
+	l.mu.Lock()
+	var failed unanswered
+	for id, p := range l.pending {
+		if p.gone != nil {
+			failed = append(failed, p)
+			delete(l.pending, id)
+		}
+	}
+	l.mu.Unlock()
+	for _, p := range failed {
+		unanswered{p}.end(nil, p.gone)
+	}
+}
+
+// Said is what another node said to a receiver.
+type Said struct {
+	*Wire
+	Link *Link
+	// Until is when the answer comes too late, on this node's clock, 0: never.
+	Until engine.BootTime
+	ask   uint64
+}
+
+// Asked says that an answer is expected.
+func (s *Said) Asked() bool { return s.ask != 0 }
+
+// Answer answers a question, once, now or later, from any goroutine: with an error, or
+// with what say writes, nil: nothing.
+func (s *Said) Answer(err error, gather time.Duration, say func(*Wire)) {
+	w := s.Link.writer()
+	kind := uint8(itemAnswer)
+	Number(&w, &kind)
+	w.Unsigned(&s.ask)
+	e := failure(err)
+	Optional(&w, &e, w.failure)
+	if e == nil && say != nil {
+		say(&w)
+	}
+	s.Link.put(parcel{b: w.b}, gather, true)
+}
+
+// failure is an error as it crosses the wire.
+func failure(err error) *engine.Error {
+	var e *engine.Error
+	if err == nil || errors.As(err, &e) {
+		return e
+	}
+	return &engine.Error{Kind: engine.KindInternal, Code: "internal",
+		Detail: "the node that acts for this failed; its log says why"}
+}
+
+func (w *Wire) failure(e *engine.Error) { Value(w, e) }
+
+// writer begins an item.
+func (l *Link) writer() Wire {
+	v := max(l.version.Load(), Oldest)
+	w := Wire{b: make([]byte, 0, 192), clock: l.of.moment(), version: v}
+	w.Unsigned(&v)
+	return w
+}
+
+// tell is an item that is told.
+func (l *Link) tell(name string, say func(*Wire)) []byte {
+	w := l.writer()
+	kind := uint8(itemTold)
+	Number(&w, &kind)
+	Text(&w, &name)
+	say(&w)
+	return w.b
+}
+
+// deal has one item of the other node dealt with; the link's order is kept.
+func (l *Link) deal(b []byte, at Moment) {
+	if len(b) == 0 { // it was withdrawn
+		return
+	}
+	w := &Wire{b: b, reading: true, clock: at}
+	var kind uint8
+	w.Unsigned(&w.version)
+	Number(w, &kind)
+	defer func() {
+		r := recover()
+		if r == nil && w.Whole() {
+			return
+		}
+		why := ErrMalformed.Error()
+		if r != nil {
+			why = fmt.Sprint(r)
+		}
+		l.of.stats.Malformed.Add(1)
+		l.of.cfg.Log.Error().Str("why", why).Int32("node", int32(l.peer)).Msg("a message of another node is dropped")
+	}()
+	switch kind {
+	case itemTold, itemAsked:
+		l.receive(w, kind == itemAsked)
+	case itemAnswer:
+		l.answered(w)
+	default:
+		w.Fail()
+	}
+}
+
+func (l *Link) receive(w *Wire, asked bool) {
+	var name string
+	Text(w, &name)
+	s := Said{Wire: w, Link: l}
+	if asked {
+		w.Unsigned(&s.ask)
+		w.SendBy(&s.Until)
+	}
+	take := l.of.receiver(name)
+	switch {
+	case w.bad:
+	case take != nil:
+		take(&s)
+	default:
+		w.Skip()
+		l.of.stats.Strays.Add(1)
+		if asked {
+			s.Answer(errUnknown, 0, nil)
+		}
+	}
+}
+
+func (l *Link) answered(w *Wire) {
+	var id uint64
+	var e *engine.Error
+	w.Unsigned(&id)
+	Optional(w, &e, w.failure)
+	l.mu.Lock()
+	p := l.pending[id]
+	delete(l.pending, id)
+	l.mu.Unlock()
+	switch {
+	case p == nil: // it came too late
+		w.Skip()
+	case w.bad:
+		unanswered{p}.end(nil, ErrMalformed)
+	case e != nil:
+		unanswered{p}.end(nil, e)
+	default:
+		unanswered{p}.end(w, nil)
+	}
+}

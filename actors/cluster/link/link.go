@@ -1,0 +1,473 @@
+package link
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dialler/engine"
+)
+
+// Times of a link.
+const (
+	// ackDelay is how long an acknowledgement waits for something to go with.
+	ackDelay = 40 * time.Millisecond
+	// resendFirst is how long the first acknowledgement may take, resendMost the
+	// longest of the intervals that double from there.
+	resendFirst = 250 * time.Millisecond
+	resendMost  = 2 * time.Second
+	// backGap is the least time between two repeats that the other side asks for.
+	backGap = 20 * time.Millisecond
+	// Heartbeat is sent while calls are carried for each other.
+	Heartbeat = time.Second
+	// doubtAfter is how long nothing may have come of the other side: after it the
+	// other is asked whether it is there before it is told anything.
+	doubtAfter = Heartbeat + Heartbeat/2
+	// strangeFor is how long a node that was never heard may be silent before it is in
+	// the log.
+	strangeFor = 5 * time.Second
+	// goneFor is how long a node whose lease is over may be silent before what waits for
+	// it is dropped.
+	goneFor = 30 * time.Second
+	// idleFor is how long nothing may be due before the goroutine of a link ends, until
+	// something is.
+	idleFor = time.Minute
+	// acquainted is how long a node that carries nothing is asked for signs of life
+	// after the last question whether it is ready.
+	acquainted = time.Minute
+)
+
+// Bounds of what is under way and not acknowledged.
+const (
+	windowItems = 1024
+	windowBytes = 512 << 10
+	ackItems    = 256
+	// gatherMost is how many messages do not wait for more.
+	gatherMost = 128
+)
+
+// parcel is an encoded message, or one that is encoded when it is sent.
+type parcel struct {
+	b    []byte
+	late func() []byte
+}
+
+// empty: it was withdrawn, and only its number is left.
+func (p *parcel) empty() bool { return p.b == nil && p.late == nil }
+
+// Link is the way to one other node, between an incarnation of each, which are never
+// used again. It numbers what is said over it, keeps it until the other side has dealt
+// with it, sends again what got lost, and drops what comes twice.
+type Link struct {
+	of        *Links
+	own, peer engine.Incarnation
+	gone      atomic.Bool
+	version   atomic.Uint64 // that both speak, 0: not known yet
+
+	// dealing is held while what came is dealt with, in order.
+	dealing sync.Mutex
+
+	mu       sync.Mutex
+	closed   bool
+	running  bool
+	queue    []parcel // not acknowledged, oldest first
+	base     uint64   // number of the first of them
+	live     int      // how many of them were not withdrawn
+	sent     int      // how many of them are under way
+	reached  uint64   // number of the last one that was ever sent
+	flying   int      // their bytes
+	waiting  int      // bytes of the queue
+	got      uint64   // number of the last item that was dealt with
+	told     uint64   // the last of them that was acknowledged
+	stamp    engine.BootTime
+	stampAt  engine.BootTime
+	offset   offset
+	heard    engine.BootTime // when something came, or the link began
+	doubt    bool            // the connection broke since
+	foreign  bool            // the other speaks other versions
+	warned   bool            // it is in the log that the other is not heard
+	wrote    engine.BootTime
+	resendIn time.Duration
+	// Times at which something is due, 0 = nothing is.
+	ackAt, resendAt engine.BootTime
+	gatherAt        engine.BootTime // when what was queued is sent
+	backAt          engine.BootTime // when the last repeat began
+	answerHello     bool
+	missing         bool
+	asked           engine.BootTime // when Ready was, 0: never
+	calls           int             // that are carried over it, either way
+	serial          atomic.Uint64   // of the last question
+	pending         map[uint64]*pending
+
+	wake chan struct{}
+}
+
+func newLink(of *Links, own, peer engine.Incarnation) *Link {
+	return &Link{of: of, own: own, peer: peer, base: 1, resendIn: resendFirst, heard: of.cfg.Clock.Boot(),
+		pending: map[uint64]*pending{}, wake: make(chan struct{}, 1)}
+}
+
+// Peer is the node at the other end.
+func (l *Link) Peer() engine.Incarnation { return l.peer }
+
+// Gone says that the other's lease is over. What it has begun goes on; nothing begins.
+func (l *Link) Gone() bool { return l.gone.Load() }
+
+// poke has the link look what is due.
+func (l *Link) poke() {
+	l.mu.Lock()
+	idle := !l.running && !l.closed
+	l.running = l.running || idle
+	l.mu.Unlock()
+	if idle {
+		l.of.begin(l.run)
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Tell says something to the receiver of that name there, in the order of the calls and
+// once. It waits for at most gather for what else is to be said: under load a frame
+// costs ten times what a message in it does. full says that there was no room; with
+// must it is said all the same.
+func (l *Link) Tell(name string, gather time.Duration, must bool, say func(*Wire)) (full bool) {
+	return l.put(parcel{b: l.tell(name, say)}, gather, must)
+}
+
+// TellLate is Tell of what is written only when it is sent.
+func (l *Link) TellLate(name string, gather time.Duration, must bool, say func(*Wire)) (full bool) {
+	return l.put(parcel{late: func() []byte { return l.tell(name, say) }}, gather, must)
+}
+
+func (l *Link) put(p parcel, gather time.Duration, must bool) (full bool) {
+	if len(p.b) > itemCap { // the other side would not take it, nor what comes after it
+		l.of.stats.Malformed.Add(1)
+		l.of.cfg.Log.Error().Int32("node", int32(l.peer)).Int("bytes", len(p.b)).Msg("a message is too large to be sent")
+		return true
+	}
+	l.mu.Lock()
+	full = l.full()
+	wake := (must || !full) && l.queued(p, gather)
+	l.mu.Unlock()
+	if wake {
+		l.poke()
+	}
+	return full
+}
+
+func (l *Link) full() bool { return l.closed || l.foreign || l.waiting > l.of.cfg.QueueCap }
+
+// queued adds a parcel and says whether that is to be looked at; mu is held.
+func (l *Link) queued(p parcel, gather time.Duration) (wake bool) {
+	if l.closed || l.foreign {
+		return false
+	}
+	l.queue = append(l.queue, p)
+	l.live++
+	l.waiting += len(p.b)
+	at := l.of.cfg.Clock.Boot().Add(gather)
+	// It may rest although something is due, if all of that was withdrawn.
+	wake = l.live == 1 || l.gatherAt == 0 || at < l.gatherAt || len(l.queue)-l.sent == gatherMost
+	if l.gatherAt == 0 || at < l.gatherAt {
+		l.gatherAt = at
+	}
+	return wake
+}
+
+// Room says whether more than what has to be may be sent.
+func (l *Link) Room() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.closed && l.waiting <= l.of.cfg.QueueCap/2
+}
+
+// SilentFor is how long nothing has come.
+func (l *Link) SilentFor() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Duration(l.of.cfg.Clock.Boot() - l.heard)
+}
+
+// Ready says whether the other side was heard within three heartbeats, and takes what
+// it is sent. The question makes the acquaintance, which lasts for a minute after the
+// last one.
+func (l *Link) Ready() bool {
+	l.mu.Lock()
+	now := l.of.cfg.Clock.Boot()
+	first := l.asked == 0 || time.Duration(now-l.asked) >= acquainted
+	l.asked = now
+	ready := !l.full() && l.offset.known && time.Duration(now-l.heard) <= 3*Heartbeat
+	l.mu.Unlock()
+	if first {
+		l.poke()
+	}
+	return ready
+}
+
+// Use counts the calls that the link carries: while there are some, it beats.
+func (l *Link) Use(n int) {
+	l.mu.Lock()
+	l.calls += n
+	l.mu.Unlock()
+	l.poke()
+}
+
+// run sends what is due, until nothing has been for a while. It is the only one that
+// does.
+func (l *Link) run() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		b, wait := l.next()
+		if b != nil {
+			l.of.send(l.peer, b)
+			continue
+		}
+		timer.Reset(min(wait, idleFor))
+		select {
+		case <-l.wake:
+		case <-timer.C:
+			if wait >= idleFor && l.rest() {
+				return
+			}
+		case <-l.of.stop:
+			return
+		}
+	}
+}
+
+// rest ends the goroutine if nothing has become due meanwhile.
+func (l *Link) rest() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = len(l.wake) > 0 || l.live > 0
+	return !l.running
+}
+
+// next gives the frame that is due, or how long nothing is.
+func (l *Link) next() (b []byte, wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, time.Hour
+	}
+	now := l.of.cfg.Clock.Boot()
+	if l.resendAt != 0 && now >= l.resendAt {
+		l.back(now)
+		l.resendIn = min(2*l.resendIn, resendMost)
+	}
+	f := frame{from: l.own, to: l.peer, speaks: Version, since: Oldest}
+	asked := l.asked != 0 && time.Duration(now-l.asked) < acquainted
+	if l.gone.Load() && l.calls == 0 && time.Duration(now-l.heard) > goneFor {
+		l.withdrawAll()
+	}
+	idle := l.live == 0 && l.calls == 0 && !asked
+	if !idle && !l.warned && l.stamp == 0 && time.Duration(now-l.heard) > strangeFor {
+		l.warned = true
+		l.of.cfg.Log.Warn().Int32("node", int32(l.peer)).
+			Msg("another node is not heard: it is cut off, or runs a release whose messages are others (docs/upgrade.md)")
+	}
+	strange := !idle && (l.strange(now) || asked && l.calls == 0)
+	beat := Heartbeat
+	if strange && (l.doubt || time.Duration(now-l.heard) > Heartbeat) {
+		beat = resendFirst
+	}
+	due := l.answerHello || l.missing || (l.ackAt != 0 && now >= l.ackAt) || l.got-l.told >= ackItems ||
+		(!idle && (l.wrote == 0 || time.Duration(now-l.wrote) >= beat))
+	if due || l.gatherAt != 0 && now >= l.gatherAt || len(l.queue)-l.sent >= gatherMost {
+		l.fill(&f)
+	}
+	if due || len(f.items) > 0 {
+		now = l.of.cfg.Clock.Boot() // what was encoded just now may have taken its time
+		f.stamp, f.echo, f.ack, f.hello, f.missing = now, l.stamp, l.got, strange, l.missing
+		if l.stamp != 0 {
+			f.held = time.Duration(now - l.stampAt)
+		}
+		l.ackAt, l.answerHello, l.missing, l.told, l.wrote = 0, false, false, l.got, now
+		if len(f.items) > 0 && l.resendAt == 0 {
+			l.resendAt = now.Add(l.resendIn)
+		}
+		return f.encode(), 0
+	}
+	wait = time.Hour
+	until := func(t engine.BootTime) {
+		if t != 0 {
+			wait = min(wait, max(time.Duration(t-now), time.Millisecond))
+		}
+	}
+	until(l.ackAt)
+	until(l.resendAt)
+	if now < l.gatherAt { // later it is the other side that is waited for
+		until(l.gatherAt)
+	}
+	if !idle {
+		until(l.wrote.Add(beat))
+	}
+	return nil, wait
+}
+
+// strange says that it is not known whether the other side is there; mu is held.
+func (l *Link) strange(now engine.BootTime) bool {
+	return l.stamp == 0 || l.doubt || l.foreign || time.Duration(now-l.heard) > doubtAfter
+}
+
+// fill takes what is to be sent into the frame, if the other side is known to be
+// there; mu is held, and let go for what is encoded late.
+func (l *Link) fill(f *frame) {
+	if l.strange(l.of.cfg.Clock.Boot()) {
+		return
+	}
+	size := 0
+	f.first = l.base + uint64(l.sent) //nolint:gosec // not negative
+	for l.sent < len(l.queue) && l.sent < windowItems && l.flying < windowBytes && size < frameFill {
+		i := l.sent
+		if late := l.queue[i].late; late != nil {
+			at := l.base + uint64(i) //nolint:gosec // not negative
+			l.mu.Unlock()
+			b := late()
+			l.mu.Lock()
+			if l.closed || l.base+uint64(l.sent) != at || l.sent >= len(l.queue) { //nolint:gosec // not negative
+				// Somebody asked for a repeat meanwhile: begin again.
+				f.items, size = nil, 0
+				f.first = l.base + uint64(l.sent) //nolint:gosec // not negative
+				continue
+			}
+			i = l.sent
+			l.queue[i] = parcel{b: b}
+			l.waiting += len(b)
+		}
+		b := l.queue[i].b
+		f.items = append(f.items, b)
+		size += len(b)
+		l.flying += len(b)
+		l.sent++
+		l.reached = max(l.reached, l.base+uint64(i)) //nolint:gosec // not negative
+	}
+	if l.sent == len(l.queue) {
+		l.gatherAt = 0
+	}
+}
+
+// back lets what is not acknowledged be sent again; mu is held.
+func (l *Link) back(now engine.BootTime) {
+	l.sent, l.flying, l.resendAt, l.backAt, l.gatherAt = 0, 0, 0, now, now
+	l.of.stats.Repeats.Add(1)
+}
+
+// take deals with a frame of the other side.
+func (l *Link) take(f *frame) {
+	l.dealing.Lock()
+	defer l.dealing.Unlock()
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return
+	}
+	now := l.of.cfg.Clock.Boot()
+	if f.echo > now { // of no stamp that we sent
+		f.echo = 0
+	}
+	l.heard, l.doubt = now, false
+	if f.common() == 0 {
+		l.foreign = true
+		due := time.Duration(now-l.wrote) >= Heartbeat // it is to know as well
+		l.answerHello = l.answerHello || due
+		failed := l.takeAll()
+		l.withdrawAll()
+		l.mu.Unlock()
+		failed.end(nil, ErrVersion)
+		l.poke()
+		return
+	}
+	l.version.Store(f.common())
+	if l.stamp == 0 || f.stamp > l.stamp {
+		l.stamp, l.stampAt = f.stamp, now
+	}
+	l.offset.observe(now, f.stamp, f.echo, f.held)
+	l.acknowledged(f, now)
+	if f.hello {
+		l.answerHello = true
+	}
+	known := l.offset.known
+	at := l.offset.read(l.of.cfg.Clock.Now(), now)
+	next := l.got + 1
+	l.mu.Unlock()
+
+	repeat := false
+	for i, b := range f.items {
+		n := f.first + uint64(i)
+		if n < next {
+			repeat = true
+			continue
+		}
+		if n > next || !known {
+			l.mu.Lock()
+			l.missing = true
+			l.mu.Unlock()
+			break
+		}
+		l.deal(b, at)
+		l.mu.Lock()
+		l.got = n
+		if l.ackAt == 0 {
+			l.ackAt = now.Add(ackDelay)
+		}
+		l.mu.Unlock()
+		next++
+	}
+	if repeat { // our acknowledgement got lost
+		l.mu.Lock()
+		l.ackAt = now
+		l.mu.Unlock()
+	}
+	l.poke()
+}
+
+// acknowledged drops what the other side has dealt with; mu is held.
+func (l *Link) acknowledged(f *frame, now engine.BootTime) {
+	if f.ack >= l.base && f.ack-l.base < uint64(len(l.queue)) {
+		n := int(f.ack - l.base + 1) //nolint:gosec // no longer than the queue
+		for i := range n {
+			if !l.queue[i].empty() {
+				l.live--
+			}
+			size := len(l.queue[i].b)
+			l.waiting -= size
+			if i < l.sent {
+				l.flying -= size
+			}
+			l.queue[i] = parcel{}
+		}
+		l.queue = l.queue[n:]
+		if len(l.queue) == 0 {
+			l.queue = nil
+		}
+		l.base += uint64(n) //nolint:gosec // positive
+		l.sent = max(l.sent-n, 0)
+		l.resendIn, l.resendAt = resendFirst, 0
+		if l.sent > 0 {
+			l.resendAt = now.Add(l.resendIn)
+		}
+	}
+	if f.missing && f.ack+1 == l.base && l.sent > 0 && time.Duration(now-l.backAt) >= backGap {
+		l.back(now)
+	}
+}
+
+// Unused says that the link carries no call.
+func (l *Link) Unused() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls == 0
+}
+
+// close ends the link; what waits is dropped, and who waits is told.
+func (l *Link) close() {
+	l.mu.Lock()
+	l.closed, l.queue, l.waiting, l.live, l.sent, l.flying = true, nil, 0, 0, 0, 0
+	failed := l.takeAll()
+	l.mu.Unlock()
+	failed.end(nil, ErrNotSent)
+}

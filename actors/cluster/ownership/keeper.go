@@ -1,0 +1,334 @@
+package ownership
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/engine"
+	"dialler/engine/ownership"
+)
+
+const (
+	// lookEvery is how often campaigns without an owner are looked for: a node
+	// that died is replaced within its lease, its margin and this.
+	lookEvery = time.Second
+	// askFor bounds how long the database may take to say which nodes there are,
+	// stopFor how long the actors of one campaign may take to stop.
+	askFor  = 2 * time.Second
+	stopFor = 10 * time.Second
+)
+
+// Keeper acts for the campaigns that this node owns. Begin and Fence are told by
+// the node; Attach is called once it is there, and Keep runs after that.
+type Keeper struct {
+	cfg  Config
+	node Node
+	log  zerolog.Logger
+
+	acts  atomic.Int64  // campaigns whose actors are up here
+	given atomic.Int64  // campaigns that went to a node with fewer
+	begun chan struct{} // has an element when as has changed
+
+	looking sync.Mutex // held for a round
+	roll    ownership.Roll
+	nodes   []ownership.Node // as the roll was called last
+	balance ownership.Balance
+	was     engine.Incarnation // as whom the last round acted
+
+	mu      sync.Mutex
+	as      engine.Incarnation // 0: fenced
+	drained bool               // campaigns are handed over, none is adopted any more
+}
+
+// New makes the keeper of a node that has no lease yet.
+func New(cfg Config) *Keeper {
+	return &Keeper{cfg: cfg, log: cfg.Log, begun: make(chan struct{}, 1), roll: ownership.Roll{Margin: cfg.Terms.WithDefaults().Margin}, balance: ownership.Balance{}.WithDefaults()}
+}
+
+// Campaigns is how many campaigns' actors were up here in the last round.
+func (k *Keeper) Campaigns() int64 { return k.acts.Load() }
+
+// Given is how many campaigns went from here to a node that acted for fewer.
+func (k *Keeper) Given() int64 { return k.given.Load() }
+
+// Begin says that the node may act, as another incarnation than before.
+func (k *Keeper) Begin(id engine.Incarnation) {
+	k.cfg.Calls.Join(id)
+	k.become(id)
+}
+
+// Fence says that others may act for what this node owns. Live calls go on;
+// nothing is begun, by the lease that the tree looks at.
+func (k *Keeper) Fence(engine.Incarnation, string) { k.become(0) }
+
+func (k *Keeper) become(id engine.Incarnation) {
+	k.cfg.Store.ActAs(id)
+	k.mu.Lock()
+	k.as = id
+	k.mu.Unlock()
+	if k.cfg.Begun != nil {
+		k.cfg.Begun(id)
+	}
+	select {
+	case k.begun <- struct{}{}:
+	default:
+	}
+}
+
+// Attach says which node this is.
+func (k *Keeper) Attach(node Node) { k.node = node }
+
+// Keep takes over what nobody acts for, and lets go of what this node acted for
+// as another incarnation, until ctx ends.
+func (k *Keeper) Keep(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.begun:
+		case <-tick.C:
+		}
+		k.round(ctx)
+	}
+}
+
+// round looks once.
+func (k *Keeper) round(ctx context.Context) {
+	k.looking.Lock()
+	defer k.looking.Unlock()
+	k.mu.Lock()
+	as, drained := k.as, k.drained
+	k.mu.Unlock()
+	if as == 0 {
+		return
+	}
+	gone, ok := k.bury(ctx)
+	if !ok {
+		return // the database is away
+	}
+	if gone || as != k.was {
+		k.closeDialouts(ctx)
+	}
+	switch {
+	case drained: // what did not stop before
+		k.letGo(ctx, func(engine.CampaignID) bool { return true }, k.giveUp)
+	case as != k.was:
+		k.letGo(ctx, func(engine.CampaignID) bool { return true }, nil)
+		k.look(ctx)
+	default:
+		k.look(ctx)
+	}
+	k.was = as
+}
+
+// bury notes which nodes are gone: the legs that they had are lost. ok is false
+// when it could not be asked which nodes there are.
+func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	all, err := k.cfg.Nodes.Nodes(ctx)
+	if err != nil {
+		return false, false
+	}
+	if k.cfg.Seen != nil {
+		k.cfg.Seen(all)
+	}
+	k.nodes = all
+	gone := k.roll.Call(k.cfg.Clock.Boot(), all)
+	for _, id := range gone {
+		k.balance.Disturbed(k.cfg.Clock.Boot())
+		if lost := k.cfg.Calls.Gone(id); len(lost) > 0 {
+			k.log.Warn().Int32("incarnation", int32(id)).Int("calls", len(lost)).Msg("the node that carried calls is gone")
+			k.cfg.Tree.LegsGone(lost)
+		}
+		if k.cfg.Gone != nil {
+			k.cfg.Gone(id)
+		}
+	}
+	return len(gone) > 0, true
+}
+
+// closeDialouts closes the calls outside campaigns of nodes that are gone. One
+// node does it for each of them.
+func (k *Keeper) closeDialouts(ctx context.Context) {
+	open, err := k.cfg.Tree.OpenDialouts(ctx)
+	if err != nil {
+		return // they are asked for again when a node is gone, or this one joins
+	}
+	mine := map[engine.Incarnation]bool{}
+	for i := range open {
+		id := open[i].Node
+		take, asked := mine[id]
+		if !asked && !k.roll.There(id) {
+			of := ownership.Identity{Kind: ownership.Dialouts, ID: strconv.Itoa(int(id))}
+			if _, err := k.node.Claim(ctx, of); err == nil {
+				_, take = k.node.Owned(of)
+			}
+			mine[id] = take
+		}
+		if take && !k.cfg.Tree.Has(open[i].ID) { // this process may have been that node
+			k.cfg.Tree.CloseDialout(open[i])
+		}
+	}
+}
+
+func campaignOf(id engine.CampaignID) ownership.Identity {
+	return ownership.Identity{Kind: ownership.Campaign, ID: string(id)}
+}
+
+// look adopts what this node owns, claims what nobody does, and hands a campaign
+// to a node that acts for fewer.
+func (k *Keeper) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, stopFor)
+	defer cancel()
+	active, err := k.cfg.Tree.ActiveCampaigns(ctx)
+	if err != nil {
+		return // the database is away; others say so
+	}
+	names := make([]string, len(active))
+	for i, id := range active {
+		names[i] = string(id)
+	}
+	owners, err := k.node.OwnersOf(ctx, ownership.Campaign, names)
+	if err != nil {
+		return
+	}
+	owned, waiting := map[engine.Incarnation]int{}, 0
+	var ours []engine.CampaignID
+	for i, id := range active {
+		if owners[i].Live {
+			owned[owners[i].Incarnation]++
+		} else {
+			waiting++
+			if _, err := k.node.Owner(ctx, campaignOf(id)); err != nil {
+				continue // it is tried again
+			}
+		}
+		if _, mine := k.node.Owned(campaignOf(id)); mine {
+			k.cfg.Tree.Adopt(id)
+			ours = append(ours, id)
+		}
+	}
+	// What somebody else acts for now stops here.
+	k.letGo(ctx, func(id engine.CampaignID) bool {
+		_, mine := k.node.Owned(campaignOf(id))
+		return !mine && k.node.May() // a fenced node's calls go on until somebody takes them
+	}, nil)
+	k.level(ctx, ours, owned, waiting)
+}
+
+// level hands the campaign with the fewest calls to a node that acts for fewer
+// campaigns than this one, if it is time for that.
+func (k *Keeper) level(ctx context.Context, ours []engine.CampaignID, owned map[engine.Incarnation]int, waiting int) {
+	loads := make([]ownership.Load, len(k.nodes))
+	for i, n := range k.nodes {
+		loads[i] = ownership.Load{Node: n, Owned: owned[n.Incarnation]}
+	}
+	k.mu.Lock()
+	as := k.as
+	k.mu.Unlock()
+	to, give := k.balance.Look(k.cfg.Clock.Boot(), as, loads, waiting)
+	if !give {
+		return
+	}
+	id, ok := ownership.Lightest(k.cfg.Tree.CallsOf(ours))
+	if !ok {
+		return
+	}
+	defer k.cfg.Tree.Left(id)
+	err := k.stop(ctx, id)
+	if err == nil {
+		err = k.node.HandTo(ctx, campaignOf(id), to)
+	}
+	if err != nil {
+		k.balance.Disturbed(k.cfg.Clock.Boot())
+		k.log.Warn().Err(err).Str("campaign_id", string(id)).Int32("to", int32(to)).Msg("a campaign did not go to a node that acts for fewer; it is tried again later")
+		return
+	}
+	k.given.Add(1)
+	k.log.Info().Str("campaign_id", string(id)).Int32("to", int32(to)).Msg("a campaign went to a node that acts for fewer; its live calls go on here")
+}
+
+// letGo stops the actors of campaigns; then is called for each of which none is
+// left.
+func (k *Keeper) letGo(ctx context.Context, which func(engine.CampaignID) bool, then func(context.Context, engine.CampaignID)) {
+	ids, err := k.cfg.Tree.Up(ctx)
+	if err != nil {
+		k.log.Warn().Str("code", engine.ErrorCode(err)).Msg("which campaigns are up is not known; it is asked again")
+		return
+	}
+	stopped := 0
+	for _, id := range ids {
+		if !which(id) {
+			continue
+		}
+		err := k.stop(ctx, id)
+		switch {
+		case err != nil:
+			k.log.Warn().Err(err).Str("campaign_id", string(id)).Msg("the actors of a campaign did not stop; it is tried again")
+		case then != nil:
+			then(ctx, id)
+			stopped++
+		default:
+			stopped++
+		}
+		k.cfg.Tree.Left(id)
+	}
+	k.acts.Store(int64(len(ids) - stopped))
+}
+
+// stop stops the actors of one campaign and has its live calls wait for its next
+// owner.
+func (k *Keeper) stop(ctx context.Context, id engine.CampaignID) error {
+	ctx, cancel := context.WithTimeout(ctx, stopFor)
+	defer cancel()
+	if err := k.cfg.Tree.Release(ctx, id); err != nil {
+		return err
+	}
+	row, err := k.cfg.Store.Campaign(ctx, id)
+	if err != nil {
+		return err
+	}
+	open, err := k.cfg.Store.OpenAttempts(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range open {
+		a := &open[i]
+		if a.Campaign != id {
+			continue
+		}
+		peers := make([]engine.LegID, len(a.Peers))
+		for j := range a.Peers {
+			peers[j] = a.Peers[j].ID
+		}
+		k.cfg.Calls.Leave(a.ID, row.Epoch, peers)
+	}
+	return nil
+}
+
+// HandOver gives every campaign up for others to take at once, and takes none any
+// more; their live calls go on here.
+func (k *Keeper) HandOver(ctx context.Context) {
+	k.mu.Lock()
+	k.drained = true
+	k.mu.Unlock()
+	k.node.Drain()
+	k.looking.Lock() // what is being adopted is up
+	defer k.looking.Unlock()
+	k.letGo(ctx, func(engine.CampaignID) bool { return true }, k.giveUp)
+}
+
+// giveUp makes a campaign free whose actors have stopped.
+func (k *Keeper) giveUp(ctx context.Context, id engine.CampaignID) {
+	if err := k.node.Release(ctx, campaignOf(id)); err != nil {
+		k.log.Warn().Err(err).Str("campaign_id", string(id)).Msg("a campaign was not given up; it is taken over when this node has left")
+	}
+}

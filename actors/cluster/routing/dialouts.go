@@ -1,0 +1,129 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+)
+
+// A call outside campaigns has no owner in the database: its actor stays on the
+// node that was asked for it, also when that loses its lease. Its row says which
+// node placed it, and that node knows who acts for it when it is another one.
+
+const (
+	atNode = "dialout" // whether the node has the actor itself is asked there
+	// goneFor bounds how long a node without a lease is waited for.
+	goneFor = 2 * time.Second
+)
+
+// errBeingClosed answers a result of a call whose node is gone.
+var errBeingClosed = engine.Unavailable("call_being_closed", "the node that had the call is gone and the call is being closed; send the result again", 2*time.Second)
+
+// dialoutAsked is what is asked of a call outside campaigns at its node.
+type dialoutAsked struct {
+	Call    engine.CallID
+	Node    engine.Incarnation // who placed it
+	Passed  bool               // by the node that placed it: it goes no further
+	Show    bool
+	Control *control
+	Result  *campaign.SubmitResult
+}
+
+// dialoutReply is the answer; Call is that of Show.
+type dialoutReply struct{ Call *attempt.Attempt }
+
+// ofDialout has what is asked carried out where the actor of the call is. A node
+// that is gone is answered for as a dialler that was started again would answer.
+func (r *Router) ofDialout(ctx context.Context, ask dialoutAsked, row *attempt.Attempt) (out dialoutReply, err error) {
+	id, _ := ask.Call.Attempt()
+	to, there := r.dialoutAt(id, row.Node)
+	if !there {
+		return r.dialoutHere(ctx, ask)
+	}
+	live := false
+	if !ask.Show { // what is shown is not worth the wait
+		if live, err = r.nodes.Live(ctx, to); err != nil {
+			return out, err
+		}
+	}
+	brief, cancel := ctx, func() {}
+	if !live { // its calls may go on all the same
+		brief, cancel = context.WithTimeout(ctx, goneFor)
+	}
+	out, err = askNode[dialoutReply](brief, r, to, atNode, &ask)
+	cancel()
+	switch {
+	case err == nil:
+		return out, nil
+	case live && engine.ErrorCode(err) != lifeOver || !unreachable(err):
+		return out, err
+	case ask.Result != nil && row.State != attempt.Ended:
+		return out, errBeingClosed
+	}
+	return r.dialoutHere(ctx, ask)
+}
+
+// lifeOver is what a process answers that was started again where the node was: its
+// lease may still go on.
+const lifeOver = "node_not_found"
+
+// unreachable says that an error is not the word of whoever has the call.
+func unreachable(err error) bool {
+	var e *engine.Error
+	return !errors.As(err, &e) || e.Kind == engine.KindUnavailable || e.Code == lifeOver
+}
+
+// dialoutAt is the node to ask about a call outside campaigns that node placed;
+// elsewhere is false when it is this one.
+func (r *Router) dialoutAt(id engine.AttemptID, node engine.Incarnation) (to engine.Incarnation, elsewhere bool) {
+	if r.tree.Has(id) || node == 0 {
+		return 0, false
+	}
+	if !r.nodes.Was(node) {
+		return node, true
+	}
+	owner, ok := r.calls.OwnerOf(id)
+	return owner, ok && !r.nodes.Was(owner)
+}
+
+// dialoutAsked carries out what another node was asked.
+func (r *Router) dialoutAsked(ctx context.Context, ask dialoutAsked) (dialoutReply, error) {
+	id, _ := ask.Call.Attempt()
+	to, elsewhere := r.dialoutAt(id, ask.Node)
+	if !elsewhere || ask.Passed || to == ask.Node {
+		return r.dialoutHere(ctx, ask)
+	}
+	ask.Passed = true
+	return askNode[dialoutReply](ctx, r, to, atNode, &ask)
+}
+
+func (r *Router) dialoutHere(ctx context.Context, ask dialoutAsked) (out dialoutReply, err error) {
+	switch {
+	case ask.Control != nil:
+		_, err = r.controlHere(ctx, *ask.Control)
+	case ask.Result != nil:
+		err = r.tree.SubmitResult(ctx, *ask.Result)
+	case ask.Show:
+		var a attempt.Attempt
+		if a, err = r.tree.Call(ctx, ask.Call); err == nil {
+			out.Call = &a
+		}
+	default:
+		err = errUnknown
+	}
+	return out, err
+}
+
+// errUnknown answers what a node of another version asks.
+var errUnknown = engine.Invalid("request_unreadable", "another node asks for what this one does not know; are all of one version?")
+
+// Calls are those whose legs are here; package gateway has it.
+type Calls interface {
+	// OwnerOf is the node that acts for a call whose legs are here; ok is false when
+	// no other one does.
+	OwnerOf(id engine.AttemptID) (node engine.Incarnation, ok bool)
+}

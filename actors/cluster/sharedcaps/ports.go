@@ -1,0 +1,45 @@
+package sharedcaps
+
+import (
+	"context"
+
+	"dialler/engine"
+	"dialler/engine/ownership"
+)
+
+// Node is this process as a member of its cluster.
+type Node interface {
+	Incarnation() engine.Incarnation // 0 without a lease
+	State() ownership.State
+	Acting(ctx context.Context, of ownership.Identity) (w ownership.Owner, ok bool, err error)
+	Claim(ctx context.Context, of ownership.Identity) (ownership.Owner, error)
+	Release(ctx context.Context, of ownership.Identity) error
+}
+
+// Store is what the database knows of nodes.
+type Store interface {
+	Node(ctx context.Context, id engine.Incarnation) (n ownership.Node, ok bool, err error)
+}
+
+// Tree counts, grants and takes back. Only Count blocks; none calls back before
+// it returns.
+type Tree interface {
+	// Count compares the identities' books with the database; anew: the books are
+	// empty.
+	Count(ctx context.Context, of []ownership.Identity, anew bool) error
+	// Serve decides a question of a node; answer is called once, or never when
+	// this node keeps the count no more.
+	Serve(of ownership.Identity, from engine.Incarnation, question []byte, answer func([]byte))
+	// Take takes something back.
+	Take(of ownership.Identity, notice []byte)
+	// Drop forgets the book: others keep the count.
+	Drop(of ownership.Identity)
+}
+
+// Clock is the boot-time clock.
+type Clock interface {
+	Boot() engine.BootTime
+}
+
+// ErrAway: nobody has decided; it is asked again.
+var ErrAway = engine.Unavailable("keeper_away", "the node that keeps the count of a trunk, bot or number does not answer or is being replaced; try again", 0)
