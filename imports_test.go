@@ -47,7 +47,15 @@ var importRules = []importRule{
 	{dir: ".", ours: []string{"command"},
 		remedy: "main only starts command"},
 	{dir: "command/...",
-		ours:   []string{"process", "engine/...", "actors", "http/access", "media/recording", "persistence", "bench/..."},
+		ours: []string{
+			"process",
+			"engine/...",
+			"actors",
+			"http/access",
+			"media/recording",
+			"persistence",
+			"bench/...",
+		},
 		third:  []string{"github.com/alecthomas/kong", "gopkg.in/yaml.v3", "github.com/rs/zerolog"},
 		remedy: "a command asks process for a running dialler, or for what it needs of one"},
 	{dir: "process/...",
@@ -220,7 +228,10 @@ var importRules = []importRule{
 		ours: []string{"engine/...", "http/wire"}, third: []string{"github.com/prometheus/client_golang"},
 		remedy: "idempotency repeats an answer: what a request does is its caller's function"},
 	{dir: "http/download",
-		ours: []string{"engine/...", "http/wire"}, third: []string{"github.com/valyala/fasthttp", "github.com/prometheus/client_golang"},
+		ours: []string{
+			"engine/...",
+			"http/wire",
+		}, third: []string{"github.com/valyala/fasthttp", "github.com/prometheus/client_golang"},
 		remedy: "download sends rows and archives: what is in them is its caller's function"},
 	{dir: "http/live",
 		ours:   []string{"engine/...", "http/access", "http/campaigns", "http/form", "http/wire"},
@@ -273,25 +284,53 @@ var importRules = []importRule{
 		third:  []string{"github.com/jackc/pgx", "github.com/rs/zerolog"},
 		remedy: "connections know no table: put the statement into the package of its noun"},
 	{dir: "persistence/table",
-		ours:   []string{"engine/...", "persistence/column", "persistence/failure", "persistence/pool", "persistence/sealed"},
+		ours: []string{
+			"engine/...",
+			"persistence/column",
+			"persistence/failure",
+			"persistence/pool",
+			"persistence/sealed",
+		},
 		third:  []string{"github.com/jackc/pgx"},
 		remedy: "the mapping of a struct serves every noun: put the query into the package of its noun"},
 	{dir: "persistence/storetest",
-		ours: []string{"engine/...", "persistence/..."}, third: []string{"github.com/jackc/pgx", "github.com/rs/zerolog"},
+		ours: []string{
+			"engine/...",
+			"persistence/...",
+		}, third: []string{"github.com/jackc/pgx", "github.com/rs/zerolog"},
 		remedy: "only tests import it: it holds a store against its promises"},
 	{dir: "persistence/contacts",
-		ours: []string{"engine/...", "persistence/column", "persistence/failure", "persistence/pool", "persistence/table",
-			"persistence/commit", "persistence/history"}, // the reply stored with rows; why an erased person is excluded
+		ours: []string{
+			"engine/...",
+			"persistence/column",
+			"persistence/failure",
+			"persistence/pool",
+			"persistence/table",
+			"persistence/commit",
+			"persistence/history",
+		}, // the reply stored with rows; why an erased person is excluded
 		third:  []string{"github.com/jackc/pgx"},
 		remedy: nounRemedy},
 	{dir: "persistence/history",
-		ours: []string{"engine/...", "persistence/column", "persistence/failure", "persistence/pool", "persistence/table",
-			"persistence/recordings"}, // those of an erased person
+		ours: []string{
+			"engine/...",
+			"persistence/column",
+			"persistence/failure",
+			"persistence/pool",
+			"persistence/table",
+			"persistence/recordings",
+		}, // those of an erased person
 		third:  []string{"github.com/jackc/pgx"},
 		remedy: nounRemedy},
 	{dir: "persistence/...", // never persistence itself, nor one noun another
-		ours: []string{"engine/...", "persistence/column", "persistence/failure", "persistence/pool", "persistence/sealed",
-			"persistence/table"},
+		ours: []string{
+			"engine/...",
+			"persistence/column",
+			"persistence/failure",
+			"persistence/pool",
+			"persistence/sealed",
+			"persistence/table",
+		},
 		third: []string{"github.com/jackc/pgx", "github.com/riverqueue/river", "github.com/rs/zerolog",
 			"golang.org/x/sys"}, // users and sessions of the private server
 		remedy: nounRemedy},
@@ -320,9 +359,19 @@ var (
 	}
 	testThird   = []string{"pgregory.net/rapid", "go.uber.org/goleak"}
 	testThirdOf = map[string][]string{
-		"actors":  {"google.golang.org/protobuf", "github.com/asynkron/protoactor-go"},                                                                          // messages of protoactor's remote
-		"http":    {"github.com/getkin/kin-openapi"},                                                                                                            // answers against openapi.yaml
-		"process": {"github.com/getkin/kin-openapi", "github.com/jackc/pgx", "github.com/fasthttp/websocket", "github.com/standard-webhooks/standard-webhooks"}, // rows behind the dialler's back; a bot of the test's own
+		"actors": {
+			"google.golang.org/protobuf",
+			"github.com/asynkron/protoactor-go",
+		}, // messages of protoactor's remote
+		"http": {
+			"github.com/getkin/kin-openapi",
+		}, // answers against openapi.yaml
+		"process": {
+			"github.com/getkin/kin-openapi",
+			"github.com/jackc/pgx",
+			"github.com/fasthttp/websocket",
+			"github.com/standard-webhooks/standard-webhooks",
+		}, // rows behind the dialler's back; a bot of the test's own
 	}
 )
 
@@ -595,25 +644,51 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 	f("engine/contact/machine.go", importing("dialler/actors"), "engine/contact may not import dialler/actors")
 	f("engine/contact/machine.go", importing("github.com/nyaruka/phonenumbers"), "engine/contact may not import github.com/nyaruka/phonenumbers")
 	f("engine/number/parse.go", importing("github.com/nyaruka/phonenumbers", "dialler/engine"))
-	f("engine/number/parse.go", importing("github.com/rs/zerolog"), "engine/number may not import github.com/rs/zerolog")
-	f("actors/tree.go", importing("dialler/actors/campaign", "github.com/asynkron/protoactor-go/actor", "github.com/rs/zerolog"))
+	f(
+		"engine/number/parse.go",
+		importing("github.com/rs/zerolog"),
+		"engine/number may not import github.com/rs/zerolog",
+	)
+	f(
+		"actors/tree.go",
+		importing("dialler/actors/campaign", "github.com/asynkron/protoactor-go/actor", "github.com/rs/zerolog"),
+	)
 	f("actors/tree.go", importing("dialler/sipstack"), "actors may not import dialler/sipstack")
-	f("actors/campaign/run.go", importing("dialler/engine/run", "dialler/actors/trunk", "github.com/asynkron/protoactor-go/actor"))
+	f(
+		"actors/campaign/run.go",
+		importing("dialler/engine/run", "dialler/actors/trunk", "github.com/asynkron/protoactor-go/actor"),
+	)
 	f("actors/campaign/run.go", importing("dialler/actors"), "actors/campaign may not import dialler/actors")
-	f("actors/campaign/run.go", importing("dialler/actors/dialout"), "actors/campaign may not import dialler/actors/dialout")
-	f("actors/number/pool.go", importing("dialler/actors/campaign"), "actors/number may not import dialler/actors/campaign")
+	f(
+		"actors/campaign/run.go",
+		importing("dialler/actors/dialout"),
+		"actors/campaign may not import dialler/actors/dialout",
+	)
+	f(
+		"actors/number/pool.go",
+		importing("dialler/actors/campaign"),
+		"actors/number may not import dialler/actors/campaign",
+	)
 	f("actors/cluster/lookup.go", importing("dialler/actors", "github.com/asynkron/protoactor-go/cluster"))
 	f("actors/cluster/lookup.go", importing("dialler/persistence"), "actors/cluster may not import dialler/persistence")
 	f("actors/cluster/wire.go", importing("google.golang.org/grpc/keepalive", "go.etcd.io/etcd/client/v3"))
 	f("actors/cluster/link/link.go", importing("dialler/actors"), "actors/cluster/link may not import dialler/actors")
-	f("actors/cluster/gateway/route.go", importing("google.golang.org/grpc"), "actors/cluster/gateway may not import google.golang.org/grpc")
+	f(
+		"actors/cluster/gateway/route.go",
+		importing("google.golang.org/grpc"),
+		"actors/cluster/gateway may not import google.golang.org/grpc",
+	)
 	f("actors/run.go", importing("google.golang.org/grpc"), "actors may not import google.golang.org/grpc")
 	f("sipstack/leg.go", importing("dialler/engine", "github.com/emiago/sipgo/sip"))
 	f("sipstack/leg.go", importing("dialler/engine/attempt"), "sipstack may not import dialler/engine/attempt")
 	f("sipstack/leg.go", importing("dialler/media"), "sipstack may not import dialler/media")
 	f("sipstack/stack.go", importing("dialler/sipstack/leg", "dialler/sipstack/trunk"))
 	f("sipstack/leg/leg.go", importing("dialler/sipstack"), "sipstack/leg may not import dialler/sipstack")
-	f("sipstack/trunk/trunk.go", importing("dialler/sipstack/leg"), "sipstack/trunk may not import dialler/sipstack/leg")
+	f(
+		"sipstack/trunk/trunk.go",
+		importing("dialler/sipstack/leg"),
+		"sipstack/trunk may not import dialler/sipstack/leg",
+	)
 	f("sipstack/dns/dns.go", importing("net"), "folder sipstack/dns has no rule")
 	f("media/amd/frame.go", importing("dialler/media", "github.com/pion/rtp"))
 	f("media/amd/frame.go", importing("dialler/sipstack"), "media/amd may not import dialler/sipstack")
@@ -626,8 +701,16 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 		"http/wire may not import dialler/http", "http/wire may not import dialler/http/access")
 	f("http/calls/calls.go", importing("dialler/http/campaigns"), "http/calls may not import dialler/http/campaigns")
 	f("persistence/store.go", importing("dialler/engine/journal", "github.com/jackc/pgx/v5/pgxpool"))
-	f("persistence/lists/calls.go", importing("dialler/persistence"), "persistence/lists may not import dialler/persistence")
-	f("persistence/lists/calls.go", importing("dialler/persistence/commit"), "persistence/lists may not import dialler/persistence/commit")
+	f(
+		"persistence/lists/calls.go",
+		importing("dialler/persistence"),
+		"persistence/lists may not import dialler/persistence",
+	)
+	f(
+		"persistence/lists/calls.go",
+		importing("dialler/persistence/commit"),
+		"persistence/lists may not import dialler/persistence/commit",
+	)
 	f("persistence/private/server.go", importing("dialler/actors"), "persistence/private may not import dialler/actors")
 	f("bench/carrier/carrier.go", importing("dialler/engine", "dialler/bench/draw", "github.com/pion/rtp"))
 	f("actors/run.go", importing("dialler/bench/draw"), "actors may not import dialler/bench/draw")

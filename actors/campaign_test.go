@@ -157,7 +157,9 @@ func (r *rig) start() {
 	}
 	tree, err := actors.Start(context.Background(), actors.Config{
 		Campaigns: campaignactor.Config{RecordRun: replayed(r.t), Tick: r.tick},
-		Calls:     call.Config{OptOutDigit: r.optOut}, Actors: r.faults.Options(), CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap,
+		Calls: call.Config{
+			OptOutDigit: r.optOut,
+		}, Actors: r.faults.Options(), CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap,
 		Log: zerolog.New(zerolog.MultiLevelWriter(zerolog.NewTestWriter(r.t), r.log)).Level(zerolog.WarnLevel)}, ports)
 	if err != nil {
 		r.t.Fatal(err)

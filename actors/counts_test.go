@@ -106,8 +106,18 @@ func newKeptRig(t *testing.T, channels, seats int, edit func(*campaign.Settings)
 		r.store.TrunkList[0].ChannelCap, r.store.BotList[0].Seats = channels, seats
 	})
 	clock := bubbleClock{time.Now().Add(-time.Hour), &r.step}
-	bank, err := actors.Start(t.Context(), actors.Config{Log: zerolog.Nop()},
-		actors.Ports{Store: r.store, Telephony: r.near, Media: r.near, Clock: clock, Membership: newLease(), SharedCaps: teller{}})
+	bank, err := actors.Start(
+		t.Context(),
+		actors.Config{Log: zerolog.Nop()},
+		actors.Ports{
+			Store:      r.store,
+			Telephony:  r.near,
+			Media:      r.near,
+			Clock:      clock,
+			Membership: newLease(),
+			SharedCaps: teller{},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +173,14 @@ func TestACampaignIsDialledByCountsOfAnotherNode(t *testing.T) {
 		r.check()
 		time.Sleep(3 * time.Minute) // virtual: what was lost is found by the database
 		synctest.Wait()
-		if st := a.bank.Stats(); st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 || st.Fleet.SeatsHeld.Load() != 0 {
-			t.Errorf("held in the end: %d channels, %d numbers, %d seats", st.Trunks.Leases.Load(), st.Numbers.Leases.Load(), st.Fleet.SeatsHeld.Load())
+		if st := a.bank.Stats(); st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 ||
+			st.Fleet.SeatsHeld.Load() != 0 {
+			t.Errorf(
+				"held in the end: %d channels, %d numbers, %d seats",
+				st.Trunks.Leases.Load(),
+				st.Numbers.Leases.Load(),
+				st.Fleet.SeatsHeld.Load(),
+			)
 		}
 	})
 }

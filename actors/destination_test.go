@@ -87,8 +87,14 @@ func TestADialoutAbroadIsRefusedAtTheIntent(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second) // virtual
 		st := r.tree.Stats()
-		if st.Fleet.SeatsHeld.Load() != 0 || st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 || r.tree.LiveCalls() != 0 {
-			t.Errorf("held: %d seats, %d channels, %d numbers", st.Fleet.SeatsHeld.Load(), st.Trunks.Leases.Load(), st.Numbers.Leases.Load())
+		if st.Fleet.SeatsHeld.Load() != 0 || st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 ||
+			r.tree.LiveCalls() != 0 {
+			t.Errorf(
+				"held: %d seats, %d channels, %d numbers",
+				st.Fleet.SeatsHeld.Load(),
+				st.Trunks.Leases.Load(),
+				st.Numbers.Leases.Load(),
+			)
 		}
 	})
 }

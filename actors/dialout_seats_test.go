@@ -93,8 +93,14 @@ func TestDialoutsAreAnsweredWhileTheKeeperOfSeatsComesAndGoes(t *testing.T) {
 				t.Errorf("%d faults", n)
 			}
 			time.Sleep(5 * time.Minute) // virtual: the books are compared
-			if st := a.bank.Stats(); st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 || st.Fleet.SeatsHeld.Load() != 0 {
-				t.Errorf("held in the end: %d channels, %d numbers, %d seats", st.Trunks.Leases.Load(), st.Numbers.Leases.Load(), st.Fleet.SeatsHeld.Load())
+			if st := a.bank.Stats(); st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 ||
+				st.Fleet.SeatsHeld.Load() != 0 {
+				t.Errorf(
+					"held in the end: %d channels, %d numbers, %d seats",
+					st.Trunks.Leases.Load(),
+					st.Numbers.Leases.Load(),
+					st.Fleet.SeatsHeld.Load(),
+				)
 			}
 		})
 	}

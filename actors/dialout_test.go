@@ -25,7 +25,12 @@ func TestADialoutThatIsRefusedGivesItsSeatBackAtOnce(t *testing.T) {
 		synctest.Wait()
 		st := r.tree.Stats()
 		if st.Fleet.SeatsHeld.Load() != 0 || st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 {
-			t.Errorf("held: %d seats, %d channels, %d numbers", st.Fleet.SeatsHeld.Load(), st.Trunks.Leases.Load(), st.Numbers.Leases.Load())
+			t.Errorf(
+				"held: %d seats, %d channels, %d numbers",
+				st.Fleet.SeatsHeld.Load(),
+				st.Trunks.Leases.Load(),
+				st.Numbers.Leases.Load(),
+			)
 		}
 	})
 }
@@ -178,7 +183,12 @@ func TestAResultThatComesWhileADialoutRingsIsKeptOnce(t *testing.T) {
 		}
 		st := r.tree.Stats()
 		if st.Actors.Restarts.Load() != 0 || st.Calls.Results.Load() != 1 || st.Fleet.SeatsHeld.Load() != 0 {
-			t.Errorf("%d restarts, %d results, %d seats held; want 0, 1, 0", st.Actors.Restarts.Load(), st.Calls.Results.Load(), st.Fleet.SeatsHeld.Load())
+			t.Errorf(
+				"%d restarts, %d results, %d seats held; want 0, 1, 0",
+				st.Actors.Restarts.Load(),
+				st.Calls.Results.Load(),
+				st.Fleet.SeatsHeld.Load(),
+			)
 		}
 		r.peersOver()
 	})

@@ -25,7 +25,8 @@ func (r *rig) leases() {
 	time.Sleep(time.Minute) // virtual: seats go back
 	synctest.Wait()
 	st := r.tree.Stats()
-	if s, c, n := st.Fleet.SeatsHeld.Load(), st.Trunks.Leases.Load(), st.Numbers.Leases.Load(); s+c+n != 0 || st.Calls.Illegal.Load() != 0 {
+	if s, c, n := st.Fleet.SeatsHeld.Load(), st.Trunks.Leases.Load(), st.Numbers.Leases.Load(); s+c+n != 0 ||
+		st.Calls.Illegal.Load() != 0 {
 		r.t.Errorf("held: %d seats, %d channels, %d numbers; %d illegal events", s, c, n, st.Calls.Illegal.Load())
 	}
 	r.store.View(func() {
@@ -72,7 +73,12 @@ func TestACampaignWhoseBotTakesNoCallsDialsNobodyAndSaysWhyAndGoesOnByItself(t *
 		}
 		st := r.tree.Stats()
 		if st.Fleet.BotsDown.Load() != 1 || st.Fleet.EndpointsDown.Load() != 1 || st.Fleet.SeatsHeld.Load() != 0 {
-			t.Errorf("%d bots, %d endpoints down, %d seats held", st.Fleet.BotsDown.Load(), st.Fleet.EndpointsDown.Load(), st.Fleet.SeatsHeld.Load())
+			t.Errorf(
+				"%d bots, %d endpoints down, %d seats held",
+				st.Fleet.BotsDown.Load(),
+				st.Fleet.EndpointsDown.Load(),
+				st.Fleet.SeatsHeld.Load(),
+			)
 		}
 		if n := r.world.Questions(); n < 20 || n > 40 {
 			t.Errorf("asked %d times in ten minutes", n)
@@ -156,7 +162,9 @@ func TestAnEndpointThatTakesNoCallsIsLeftOutUntilItDoes(t *testing.T) {
 		r.world.BreakBot("ws://a", "connection refused")
 		r.until(time.Minute, "the first one is left out", func() bool { got := r.world.Attached(); return slices.Equal(got[len(got)-1], []string{"ws://b"}) })
 		s := r.bot()
-		if s.Health != fleet.Up || s.Endpoints[0].Health != fleet.Down || s.Endpoints[1].Health != fleet.Up || r.tree.Stats().Fleet.BotsDown.Load() != 0 || r.tree.Stats().Fleet.EndpointsDown.Load() != 1 {
+		if s.Health != fleet.Up || s.Endpoints[0].Health != fleet.Down || s.Endpoints[1].Health != fleet.Up ||
+			r.tree.Stats().Fleet.BotsDown.Load() != 0 ||
+			r.tree.Stats().Fleet.EndpointsDown.Load() != 1 {
 			t.Errorf("%+v", s)
 		}
 		r.world.MendBot("ws://a")

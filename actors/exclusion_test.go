@@ -23,7 +23,11 @@ func TestACampaignOutsideItsWindowHoldsNoSeats(t *testing.T) {
 		r.results()
 		r.add(5)
 		r.act(campaign.ActionStart)
-		r.until(time.Minute, "no seat is held for a window that is closed", func() bool { return r.tree.Stats().Fleet.SeatsHeld.Load() == 0 })
+		r.until(
+			time.Minute,
+			"no seat is held for a window that is closed",
+			func() bool { return r.tree.Stats().Fleet.SeatsHeld.Load() == 0 },
+		)
 		if r.world.Invites != 0 {
 			t.Errorf("%d INVITEs outside the window", r.world.Invites)
 		}

@@ -119,7 +119,11 @@ func TestARunThatCrashedGivesTheSeatsOfTheLifeBeforeBack(t *testing.T) {
 		r.until(time.Second, "seats again", func() bool { return r.tree.Stats().Fleet.SeatsHeld.Load() > 0 })
 		r.faults.Crash("run", r.id, "")
 		r.act(campaign.ActionStop)
-		r.until(20*time.Second, "every seat is back before its lease ends", func() bool { return r.tree.Stats().Fleet.SeatsHeld.Load() == 0 })
+		r.until(
+			20*time.Second,
+			"every seat is back before its lease ends",
+			func() bool { return r.tree.Stats().Fleet.SeatsHeld.Load() == 0 },
+		)
 	})
 }
 
@@ -427,7 +431,12 @@ func TestDialoutHoldsASeatFirst(t *testing.T) {
 		synctest.Wait()
 		st := r.tree.Stats()
 		if st.Fleet.SeatsHeld.Load() != 0 || st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 {
-			t.Errorf("leases held: %d seats, %d channels, %d numbers", st.Fleet.SeatsHeld.Load(), st.Trunks.Leases.Load(), st.Numbers.Leases.Load())
+			t.Errorf(
+				"leases held: %d seats, %d channels, %d numbers",
+				st.Fleet.SeatsHeld.Load(),
+				st.Trunks.Leases.Load(),
+				st.Numbers.Leases.Load(),
+			)
 		}
 	})
 }

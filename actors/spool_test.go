@@ -210,7 +210,8 @@ func TestAnAnswerDoesNotWaitForACommitThatTakesLong(t *testing.T) {
 		synctest.Wait()
 		r.store.View(func() { r.store.Delay = 4 * time.Second })
 		r.until(2*time.Second, "every answer is confirmed", func() bool { return r.world.Acked() == 10 })
-		if c := r.detail().Live.Constraint; c == engine.ConstraintDatabase || r.tree.Stats().Writers.Failures.Load() > 0 {
+		if c := r.detail().Live.Constraint; c == engine.ConstraintDatabase ||
+			r.tree.Stats().Writers.Failures.Load() > 0 {
 			t.Errorf("a slow database is called away: %s", c)
 		}
 		r.until(time.Hour, "campaign completed", r.completed)

@@ -34,8 +34,17 @@ func TestAFaultAnywhereInTheTreeLosesNoCallAndNoLease(t *testing.T) {
 					if faults++; st.Actors.Restarts.Load() != faults {
 						t.Fatalf("%d faults counted, want %d", st.Actors.Restarts.Load(), faults)
 					}
-					if r.world.LiveCalls() < before || r.world.HungUp() != byes || st.Trunks.Leases.Load() < channels || st.Numbers.Leases.Load() < numbers {
-						t.Errorf("%d of %d calls, %d of %d channels, %d of %d numbers", r.world.LiveCalls(), before, st.Trunks.Leases.Load(), channels, st.Numbers.Leases.Load(), numbers)
+					if r.world.LiveCalls() < before || r.world.HungUp() != byes || st.Trunks.Leases.Load() < channels ||
+						st.Numbers.Leases.Load() < numbers {
+						t.Errorf(
+							"%d of %d calls, %d of %d channels, %d of %d numbers",
+							r.world.LiveCalls(),
+							before,
+							st.Trunks.Leases.Load(),
+							channels,
+							st.Numbers.Leases.Load(),
+							numbers,
+						)
 					}
 					// Nothing is granted twice that is still in use.
 					if held := st.Trunks.Leases.Load(); held > 12 {
@@ -139,7 +148,12 @@ func TestARunThatFaultsAgainAndAgainHangsUpNobody(t *testing.T) {
 		time.Sleep(20 * time.Second) // virtual
 		st := r.tree.Stats()
 		if st.Actors.Failing.Load() != 1 || r.world.LiveCalls() < 10 || r.world.HungUp() != byes {
-			t.Errorf("%d wait, %d calls live, %d BYEs", st.Actors.Failing.Load(), r.world.LiveCalls(), r.world.HungUp()-byes)
+			t.Errorf(
+				"%d wait, %d calls live, %d BYEs",
+				st.Actors.Failing.Load(),
+				r.world.LiveCalls(),
+				r.world.HungUp()-byes,
+			)
 		}
 		if err := r.tree.Alive(); err != nil {
 			t.Errorf("the tree: %v", err)
@@ -171,9 +185,17 @@ func TestALeaseThatNobodyGaveBackIsTakenBack(t *testing.T) {
 		r.until(time.Minute, "campaign completed", r.completed)
 		st := r.tree.Stats()
 		if st.Trunks.Leases.Load() != 5 || st.Numbers.Leases.Load() != 5 {
-			t.Fatalf("%d channels, %d numbers held: nothing was lost", st.Trunks.Leases.Load(), st.Numbers.Leases.Load())
+			t.Fatalf(
+				"%d channels, %d numbers held: nothing was lost",
+				st.Trunks.Leases.Load(),
+				st.Numbers.Leases.Load(),
+			)
 		}
-		r.until(15*time.Minute, "they are back", func() bool { return st.Trunks.Leases.Load() == 0 && st.Numbers.Leases.Load() == 0 })
+		r.until(
+			15*time.Minute,
+			"they are back",
+			func() bool { return st.Trunks.Leases.Load() == 0 && st.Numbers.Leases.Load() == 0 },
+		)
 		r.check()
 	})
 }

@@ -66,7 +66,12 @@ func (r *rig) ends(id engine.AttemptID, by engine.Party) {
 	synctest.Wait()
 	st := r.tree.Stats()
 	if n := st.Trunks.Leases.Load() + st.Numbers.Leases.Load() + st.Calls.Illegal.Load(); n != 0 {
-		r.t.Errorf("%d channels, %d numbers held, %d events refused", st.Trunks.Leases.Load(), st.Numbers.Leases.Load(), st.Calls.Illegal.Load())
+		r.t.Errorf(
+			"%d channels, %d numbers held, %d events refused",
+			st.Trunks.Leases.Load(),
+			st.Numbers.Leases.Load(),
+			st.Calls.Illegal.Load(),
+		)
 	}
 	r.peersOver()
 }

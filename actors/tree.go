@@ -165,8 +165,16 @@ func (t *Tree) spawn(cfg Config, p Ports, was *past) (err error) {
 		host.Resumes, host.Resumes); err != nil {
 		return err
 	}
-	n := &numberactor.Deps{System: t.sys, Store: p.Store, Timeout: cfg.Calls.Timeout, Reconcile: cfg.Campaigns.Reconcile,
-		Shared: p.SharedCaps, Owned: t.calls.Owners.Owned, Edited: t.numberEdited, Stats: &t.stats.Numbers}
+	n := &numberactor.Deps{
+		System:    t.sys,
+		Store:     p.Store,
+		Timeout:   cfg.Calls.Timeout,
+		Reconcile: cfg.Campaigns.Reconcile,
+		Shared:    p.SharedCaps,
+		Owned:     t.calls.Owners.Owned,
+		Edited:    t.numberEdited,
+		Stats:     &t.stats.Numbers,
+	}
 	if t.numbers, err = t.sys.Spawn("numbers", func() actor.Actor { return numberactor.New(n) },
 		host.Resumes, host.Resumes); err != nil {
 		return err

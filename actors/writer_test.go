@@ -50,7 +50,8 @@ func TestAWriterThatFaultsOnTheResultOfItsCommitGoesOn(t *testing.T) {
 				}
 				r.until(5*time.Minute, "campaign completed", r.completed)
 				r.check()
-				if n := r.detail().Counters; n.Completed != 30 || n.Attempts != 30 || r.world.Invited() != 30 || st.Writers.Waiting.Load() != 0 {
+				if n := r.detail().Counters; n.Completed != 30 || n.Attempts != 30 || r.world.Invited() != 30 ||
+					st.Writers.Waiting.Load() != 0 {
 					t.Errorf("%d INVITEs, %d writes wait, %+v", r.world.Invited(), st.Writers.Waiting.Load(), n)
 				}
 			})
@@ -85,8 +86,17 @@ func TestAWriterThatFaultsOnAResultOfTheSpoolLosesNothingOfIt(t *testing.T) {
 					r.until(time.Hour, "campaign completed", r.completed)
 					r.check()
 					st := r.tree.Stats()
-					if n := r.detail().Counters; st.Actors.Restarts.Load() != 1 || n.Abandoned != 0 || n.Attempts != 30 || r.world.Invited() != 30 || st.Writers.Waiting.Load() != 0 {
-						t.Errorf("%d faults, %d INVITEs, %d writes wait, %+v", st.Actors.Restarts.Load(), r.world.Invited(), st.Writers.Waiting.Load(), n)
+					if n := r.detail().Counters; st.Actors.Restarts.Load() != 1 || n.Abandoned != 0 ||
+						n.Attempts != 30 ||
+						r.world.Invited() != 30 ||
+						st.Writers.Waiting.Load() != 0 {
+						t.Errorf(
+							"%d faults, %d INVITEs, %d writes wait, %+v",
+							st.Actors.Restarts.Load(),
+							r.world.Invited(),
+							st.Writers.Waiting.Load(),
+							n,
+						)
 					}
 				})
 			})

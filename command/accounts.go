@@ -59,7 +59,12 @@ func (u *userResetCmd) Run(c *cli) error {
 		return engine.NotFound("user_not_found", "no user has this e-mail address; dialler user add makes one")
 	}
 	password := access.NewPassword()
-	_, err = s.Accounts.UpdateUser(ctx, known.ID, func(x *engine.User) { x.PasswordHash, x.Active = access.HashPassword(password), true }, engine.Who{Name: "command line"})
+	_, err = s.Accounts.UpdateUser(
+		ctx,
+		known.ID,
+		func(x *engine.User) { x.PasswordHash, x.Active = access.HashPassword(password), true },
+		engine.Who{Name: "command line"},
+	)
 	if err != nil {
 		return err
 	}

@@ -247,7 +247,12 @@ func newAdminPassword(ctx context.Context, p *process.Process) (string, error) {
 	if !ok {
 		return password, process.AddUser(ctx, p.Store(), process.FirstAdminEmail, "admin", password)
 	}
-	_, err = p.Store().Accounts.UpdateUser(ctx, admin.ID, func(u *engine.User) { u.PasswordHash, u.Active = access.HashPassword(password), true }, engine.System)
+	_, err = p.Store().Accounts.UpdateUser(
+		ctx,
+		admin.ID,
+		func(u *engine.User) { u.PasswordHash, u.Active = access.HashPassword(password), true },
+		engine.System,
+	)
 	return password, err
 }
 

@@ -61,7 +61,12 @@ func TestEverySentenceOfTheLawNamesTheTestsThatProveIt(t *testing.T) {
 		c.title = l.title
 		switch n := c.count("unproven"); {
 		case n > l.unproven:
-			t.Errorf("docs/%s: %d sentences are unproven, %d were: write the tests that prove them", l.entries, n, l.unproven)
+			t.Errorf(
+				"docs/%s: %d sentences are unproven, %d were: write the tests that prove them",
+				l.entries,
+				n,
+				l.unproven,
+			)
 		case n < l.unproven:
 			t.Errorf("docs/%s: %d sentences are unproven, %d were: write the lower number into docs/coverage_test.go",
 				l.entries, n, l.unproven)
@@ -87,7 +92,10 @@ func judge(law, list string, lacks func(test string) string) (c coverage, wrong 
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	head, list, _ := strings.Cut(list, "\n")
 	if want := fmt.Sprintf("sha256 %x", sha256.Sum256([]byte(law))); head != want {
-		say("the law is another text than was covered: mend the entries below, then write into the first line: %s", want)
+		say(
+			"the law is another text than was covered: mend the entries below, then write into the first line: %s",
+			want,
+		)
 	}
 	var order []string
 	for block := range strings.SplitSeq(list, "\n\n") {
@@ -139,8 +147,11 @@ func judge(law, list string, lacks func(test string) string) (c coverage, wrong 
 	}
 	for _, id := range order {
 		if !known[id] {
-			say("%s is no sentence of the law any more: remove it, or give its tests to the sentence that took its place: %q",
-				id, c.entries[id].words)
+			say(
+				"%s is no sentence of the law any more: remove it, or give its tests to the sentence that took its place: %q",
+				id,
+				c.entries[id].words,
+			)
 		}
 	}
 	return c, wrong
@@ -163,7 +174,11 @@ func readEntry(block string) (e entry, wrong string) {
 		case strings.Contains(line, "Test"), strings.Contains(line, "Fuzz"), strings.HasPrefix(line, "console: "):
 			e.tests = append(e.tests, line)
 		default:
-			wrong = fmt.Sprintf("%s: %q is no test, and neither explains:, owner: nor unproven: with a reason", e.id, line)
+			wrong = fmt.Sprintf(
+				"%s: %q is no test, and neither explains:, owner: nor unproven: with a reason",
+				e.id,
+				line,
+			)
 		}
 	}
 	return e, wrong
@@ -232,7 +247,13 @@ there, is not run by ` + "`make test`" + ` or can be skipped. Tests of the conso
 			if e.word != "" {
 				by = append(by, "*"+e.word+": "+e.why+"*")
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.id, strings.ReplaceAll(s.words, "|", "\\|"), strings.Join(by, "<br>"))
+			fmt.Fprintf(
+				&b,
+				"| `%s` | %s | %s |\n",
+				s.id,
+				strings.ReplaceAll(s.words, "|", "\\|"),
+				strings.Join(by, "<br>"),
+			)
 		}
 	}
 	return b.String()

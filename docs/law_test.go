@@ -58,7 +58,8 @@ func cut(page string) []sentence {
 			}
 		case strings.HasPrefix(line, "|"):
 			flush()
-			if header := i+1 < len(lines) && rule.MatchString(strings.TrimSpace(lines[i+1])); header || rule.MatchString(line) {
+			if header := i+1 < len(lines) && rule.MatchString(strings.TrimSpace(lines[i+1])); header ||
+				rule.MatchString(line) {
 				continue
 			}
 			cells := cellsOf(line)

@@ -296,8 +296,16 @@ func TestTokensExpireAndAreSignedWithOneAlgorithm(t *testing.T) {
 	use(sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, same)).is(401, "unauthorized")
 	use(sign(jwt.SigningMethodHS256, []byte(strings.Repeat("y", 32)), same)).is(401, "unauthorized")
 	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.ExpiresAt = nil })).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.ExpiresAt = jwt.NewNumericDate(testAt) })).is(401, "unauthorized")
-	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.IssuedAt = jwt.NewNumericDate(testAt.Add(time.Hour)) })).is(401, "unauthorized")
+	use(
+		sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.ExpiresAt = jwt.NewNumericDate(testAt) }),
+	).is(401, "unauthorized")
+	use(
+		sign(
+			jwt.SigningMethodHS256,
+			key,
+			func(c *jwtClaims) { c.IssuedAt = jwt.NewNumericDate(testAt.Add(time.Hour)) },
+		),
+	).is(401, "unauthorized")
 	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.Issuer = "x" })).is(401, "unauthorized")
 	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.Subject = "usr_none" })).is(401, "unauthorized")
 	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.Subject = "" })).is(401, "unauthorized")
@@ -318,8 +326,12 @@ func TestTheKeyOfTokensChangesWithoutAnybodyBeingLoggedOut(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.TokenTTL = 100 * 24 * time.Hour })
 	issue := func(at time.Time) string {
 		t.Helper()
-		token, err := jwtSigned(secret, at, jwtClaims{Role: "admin", RegisteredClaims: jwt.RegisteredClaims{Issuer: jwtIssuer, Subject: "usr_admin",
-			ExpiresAt: jwt.NewNumericDate(testAt.Add(1000 * 24 * time.Hour))}})
+		token, err := jwtSigned(
+			secret,
+			at,
+			jwtClaims{Role: "admin", RegisteredClaims: jwt.RegisteredClaims{Issuer: jwtIssuer, Subject: "usr_admin",
+				ExpiresAt: jwt.NewNumericDate(testAt.Add(1000 * 24 * time.Hour))}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,7 +347,10 @@ func TestTheKeyOfTokensChangesWithoutAnybodyBeingLoggedOut(t *testing.T) {
 	use(issue(testAt.Add(2*jwtPeriod)), 401, "unauthorized")
 	b.clock.advance(jwtPeriod)
 	use(old, 200, "")
-	if fresh := issue(testAt.Add(jwtPeriod)); bytes.Equal(jwtKey(secret, jwtPeriodOf(testAt)), jwtKey(secret, jwtPeriodOf(testAt.Add(jwtPeriod)))) {
+	if fresh := issue(testAt.Add(jwtPeriod)); bytes.Equal(
+		jwtKey(secret, jwtPeriodOf(testAt)),
+		jwtKey(secret, jwtPeriodOf(testAt.Add(jwtPeriod))),
+	) {
 		t.Error("the key stays the same")
 	} else {
 		use(fresh, 200, "")
@@ -344,8 +359,11 @@ func TestTheKeyOfTokensChangesWithoutAnybodyBeingLoggedOut(t *testing.T) {
 	use(old, 401, "unauthorized") // its key is no more, whatever its expiry says
 	// A token cannot choose a key of its own.
 	for _, kid := range []any{nil, "", "x", "-1", "999999999999999999999", 678.0, []any{"1"}} {
-		token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwtClaims{RegisteredClaims: jwt.RegisteredClaims{Issuer: jwtIssuer, Subject: "usr_admin",
-			ExpiresAt: jwt.NewNumericDate(testAt.Add(1000 * 24 * time.Hour))}})
+		token := jwt.NewWithClaims(
+			jwt.SigningMethodHS256,
+			jwtClaims{RegisteredClaims: jwt.RegisteredClaims{Issuer: jwtIssuer, Subject: "usr_admin",
+				ExpiresAt: jwt.NewNumericDate(testAt.Add(1000 * 24 * time.Hour))}},
+		)
 		token.Header[jwtKeyID] = kid
 		s, err := token.SignedString(jwtKey(secret, jwtPeriodOf(b.clock.Now())))
 		if err != nil {

@@ -77,7 +77,9 @@ func TestEveryActionOfTheLogIsInTheContract(t *testing.T) {
 		b.ports.events = append(b.ports.events, journal.Event{Campaign: "cmp_1", At: testAt, Type: kind})
 	}
 	b.byAdmin("GET", "/api/v1/activity?page_size=100", "").is(200, "") // held against the file
-	if shown := len(b.byAdmin("GET", "/api/v1/activity?page_size=100", "").get("activity").([]any)); shown != len(campaigns.ActionNames) {
+	if shown := len(b.byAdmin("GET", "/api/v1/activity?page_size=100", "").get("activity").([]any)); shown != len(
+		campaigns.ActionNames,
+	) {
 		t.Errorf("%d of %d are shown", shown, len(campaigns.ActionNames))
 	}
 }

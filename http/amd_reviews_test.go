@@ -24,7 +24,8 @@ func TestPeopleHearCallsAndSayWhoAnswered(t *testing.T) {
 	if q.Campaign != "cmp_1" || q.Trunk != "main" || q.Country != "DE" || q.Verdict != "machine" || q.Labelled == nil || *q.Labelled || b.ports.pages[0].Size != 10 {
 		t.Errorf("asked for %+v", q)
 	}
-	if a := b.byAdmin("GET", one+"/audio", "").is(200, ""); a.header.Get("Content-Type") != wire.ContentWAV || string(a.body) != "RIFF" {
+	if a := b.byAdmin("GET", one+"/audio", "").is(200, ""); a.header.Get("Content-Type") != wire.ContentWAV ||
+		string(a.body) != "RIFF" {
 		t.Errorf("%s", a.body)
 	}
 	if a := b.byAdmin("PUT", one, `{"label":"screener"}`).is(200, ""); a.get("label") != "screener" || a.get("labelled_by") != "admin@example.org" || a.get("labelled_at") == nil {

@@ -114,8 +114,16 @@ func TestAFieldOfAResultThatIsNotKnownLosesNothing(t *testing.T) {
 	}
 
 	// What is too large is named, and loses nothing else either.
-	got, a = post(`{"outcome":"interested","long":"` + strings.Repeat("x", contact.VariablesCap) + `","` + strings.Repeat("n", 65) + `":1,"":1,
-		"callback.when":1,"callback":{"when":"soon"}}`)
+	got, a = post(
+		`{"outcome":"interested","long":"` + strings.Repeat(
+			"x",
+			contact.VariablesCap,
+		) + `","` + strings.Repeat(
+			"n",
+			65,
+		) + `":1,"":1,
+		"callback.when":1,"callback":{"when":"soon"}}`,
+	)
 	if !maps.Equal(got.Unknown, map[string]string{"outcome": "interested", "callback.when": "soon"}) {
 		t.Errorf("stored %v", got.Unknown)
 	}

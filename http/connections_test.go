@@ -64,7 +64,8 @@ func TestTheConnectionThatWaitsLongestMakesRoomForAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		if resp.StatusCode == 503 && (resp.Header.Get("Retry-After") != "1" || resp.Header.Get("Content-Type") != wire.ContentProblem || !resp.Close) {
+		if resp.StatusCode == 503 &&
+			(resp.Header.Get("Retry-After") != "1" || resp.Header.Get("Content-Type") != wire.ContentProblem || !resp.Close) {
 			t.Errorf("refused with %v", resp.Header)
 		}
 		return resp.StatusCode

@@ -151,8 +151,12 @@ func (b *bench) addKey(change func(*engine.APIKey)) string {
 func (b *bench) token(id engine.UserID) string {
 	b.t.Helper()
 	now := b.clock.Now()
-	token, err := jwtSigned(secret, now, jwtClaims{RegisteredClaims: jwt.RegisteredClaims{Issuer: jwtIssuer, Subject: string(id),
-		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(12 * time.Hour))}})
+	token, err := jwtSigned(
+		secret,
+		now,
+		jwtClaims{RegisteredClaims: jwt.RegisteredClaims{Issuer: jwtIssuer, Subject: string(id),
+			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(12 * time.Hour))}},
+	)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -16,7 +16,10 @@ type aliveView struct {
 
 func (s *Server) healthz(r *wire.Request) error {
 	if err := s.Health.Alive(); err != nil {
-		return r.Reply(nethttp.StatusServiceUnavailable, aliveView{Status: "unhealthy", Detail: "the decision loop is stale"})
+		return r.Reply(
+			nethttp.StatusServiceUnavailable,
+			aliveView{Status: "unhealthy", Detail: "the decision loop is stale"},
+		)
 	}
 	return r.Reply(nethttp.StatusOK, aliveView{Status: "ok"})
 }

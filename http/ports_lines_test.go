@@ -73,8 +73,22 @@ func (p *ports) TrunkStatuses(context.Context) (map[engine.TrunkID]telephony.Tru
 	defer p.lock()()
 	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	until, retry := at.Add(10*time.Minute), at.Add(time.Minute)
-	return map[engine.TrunkID]telephony.TrunkStatus{"t1": {Status: trunk.Status{Health: trunk.Held, Rate: 5, Share: 0.5, Placed: 2.5, Legs: 7, Channels: 30, RetryAt: &retry, Reason: "200 OK"},
-		CheckedAt: &at, RegisteredUntil: &until}}, nil
+	return map[engine.TrunkID]telephony.TrunkStatus{
+		"t1": {
+			Status: trunk.Status{
+				Health:   trunk.Held,
+				Rate:     5,
+				Share:    0.5,
+				Placed:   2.5,
+				Legs:     7,
+				Channels: 30,
+				RetryAt:  &retry,
+				Reason:   "200 OK",
+			},
+			CheckedAt:       &at,
+			RegisteredUntil: &until,
+		},
+	}, nil
 }
 
 func (p *ports) PutTrunk(_ context.Context, t engine.TrunkSettings, keep bool, _ engine.Who) (bool, error) {

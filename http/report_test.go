@@ -182,7 +182,8 @@ func TestAReportGoesOnBehindTheLastRowThatArrived(t *testing.T) {
 			t.Fatal(err)
 		}
 		columns := resp.Header.Get("X-Report-Columns")
-		if got := resp.Trailer; got.Get("X-Report-Rows") != strconv.Itoa(len(list)-1) || got.Get("X-Report-Cursor") != string(list[len(list)-1].ID) {
+		if got := resp.Trailer; got.Get("X-Report-Rows") != strconv.Itoa(len(list)-1) ||
+			got.Get("X-Report-Cursor") != string(list[len(list)-1].ID) {
 			t.Errorf("trailers %v", got)
 		}
 		b.ports.onPart = func(q campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) {
@@ -215,7 +216,8 @@ func TestAReportGoesOnBehindTheLastRowThatArrived(t *testing.T) {
 		}
 		// Behind the last row there is nothing yet, and the cursor stays.
 		resp = b.raw(reportPath+"?after="+string(list[len(list)-1].ID), gzip)
-		if rest, err := unpacked(resp); err != nil || len(rest) > 0 || resp.Trailer.Get("X-Report-Cursor") != string(list[len(list)-1].ID) {
+		if rest, err := unpacked(resp); err != nil || len(rest) > 0 ||
+			resp.Trailer.Get("X-Report-Cursor") != string(list[len(list)-1].ID) {
 			t.Errorf("%q behind the end, %v, %v", rest, err, resp.Trailer)
 		}
 	}

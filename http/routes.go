@@ -142,7 +142,12 @@ func (s *Server) table() []*route {
 		on("DELETE", v1+"/voicemails/{voicemail_id}", operators, s.amd.DeleteVoicemail),
 
 		on("GET", v1+"/suppressions", viewers, s.exclusions.ListSuppressions),
-		on("POST", v1+"/suppressions", wire.Access{Scope: wire.ScopeExclude, Role: wire.RoleOperator}, s.exclusions.Suppress),
+		on(
+			"POST",
+			v1+"/suppressions",
+			wire.Access{Scope: wire.ScopeExclude, Role: wire.RoleOperator},
+			s.exclusions.Suppress,
+		),
 		uploads("POST", v1+"/suppressions/imports", operators, s.exclusions.ImportSuppressions),
 		on("DELETE", v1+"/suppressions/{number}", admins, s.exclusions.LiftSuppression),
 

@@ -203,9 +203,18 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.closing, s.close = context.WithCancel(s.base)
-	s.host = &wire.Host{Base: s.base, Closing: s.closing, CommandTimeout: cfg.CommandTimeout, ReadTimeout: cfg.ReadTimeout,
-		UploadRate: cfg.UploadRate, DrainCap: 2 * cfg.ContactsBodyCap, Now: cfg.Now, Log: cfg.Log,
-		Panics: s.metrics.panics, Leisure: wire.NewLeisure(s.base)}
+	s.host = &wire.Host{
+		Base:           s.base,
+		Closing:        s.closing,
+		CommandTimeout: cfg.CommandTimeout,
+		ReadTimeout:    cfg.ReadTimeout,
+		UploadRate:     cfg.UploadRate,
+		DrainCap:       2 * cfg.ContactsBodyCap,
+		Now:            cfg.Now,
+		Log:            cfg.Log,
+		Panics:         s.metrics.panics,
+		Leisure:        wire.NewLeisure(s.base),
+	}
 	s.conns.cap, s.conns.least = cfg.ConnectionCap, waitLeast
 	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeCommands: commandsCap,
 		intakeLooks: looksCap}
@@ -228,8 +237,18 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		Destinations: deps.Destinations,
 		Recordings:   deps.Recordings}, calls.Options{ResultToken: cfg.ResultToken, Patience: cfg.ReportPatience})
 	s.amd = amd.New(deps.Classification, s.files)
-	s.contacts = contacts.New(s.host, s.replays, s.feeds, s.files,
-		contacts.Ports{Campaigns: deps.Campaigns, Imports: deps.Imports, Destinations: deps.Destinations}, cfg.ImportBodyCap)
+	s.contacts = contacts.New(
+		s.host,
+		s.replays,
+		s.feeds,
+		s.files,
+		contacts.Ports{
+			Campaigns:    deps.Campaigns,
+			Imports:      deps.Imports,
+			Destinations: deps.Destinations,
+		},
+		cfg.ImportBodyCap,
+	)
 	s.exclusions = exclusions.New(s.host, s.replays, s.files, exclusions.Ports{Campaigns: deps.Campaigns,
 		Suppressions: deps.Suppressions, Persons: deps.Persons}, cfg.ImportBodyCap)
 	s.lines = telephony.New(s.host, telephony.Ports{Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers,
@@ -387,9 +406,17 @@ func (s *Server) whyUnreadable(rc *fasthttp.RequestCtx, err error) *engine.Error
 		s.metrics.overloaded.WithLabelValues(bodiesLabel).Inc()
 		return errOverloaded
 	case errors.As(err, &small):
-		return &engine.Error{Kind: wire.KindHeaders, Code: "headers_too_large", Detail: "The header fields are too large."}
+		return &engine.Error{
+			Kind:   wire.KindHeaders,
+			Code:   "headers_too_large",
+			Detail: "The header fields are too large.",
+		}
 	case errors.As(err, &netErr) && netErr.Timeout():
-		return &engine.Error{Kind: wire.KindTimeout, Code: "request_timeout", Detail: "The request did not arrive in time."}
+		return &engine.Error{
+			Kind:   wire.KindTimeout,
+			Code:   "request_timeout",
+			Detail: "The request did not arrive in time.",
+		}
 	}
 	return &engine.Error{Kind: wire.KindBadRequest, Code: "bad_request", Detail: "The request is not valid HTTP."}
 }

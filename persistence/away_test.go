@@ -98,10 +98,13 @@ func TestAReadOnlyDatabaseIsAwayForWritesAndAnswersQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.Ping(t.Context()); engine.ErrorCode(err) != "database_unavailable" || failure.Why(err) != failure.ReadOnly {
+	if err := s.Ping(t.Context()); engine.ErrorCode(err) != "database_unavailable" ||
+		failure.Why(err) != failure.ReadOnly {
 		t.Errorf("it says %v", err)
 	}
-	if _, err := s.Commit(t.Context(), []journal.Write{{Suppressions: []journal.Suppression{{Number: "+4915112000000", CreatedAt: time.Now()}}}}); failure.Why(err) != failure.ReadOnly {
+	if _, err := s.Commit(t.Context(), []journal.Write{{Suppressions: []journal.Suppression{{Number: "+4915112000000", CreatedAt: time.Now()}}}}); failure.Why(
+		err,
+	) != failure.ReadOnly {
 		t.Errorf("a commit: %v", err)
 	}
 	if _, err := s.Bots(t.Context()); err != nil {

@@ -125,7 +125,9 @@ func TestTheBreakdownOfARunCountsItsEndedDials(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want\n%+v", got, want)
 	}
-	if got, err = s.Lists.Breakdown(t.Context(), "cmp_1", 0); err != nil || got.Run != 2 || got.Dials != 1 || len(got.Causes) != 1 || got.Causes[0].Code != 486 {
+	if got, err = s.Lists.Breakdown(t.Context(), "cmp_1", 0); err != nil || got.Run != 2 || got.Dials != 1 ||
+		len(got.Causes) != 1 ||
+		got.Causes[0].Code != 486 {
 		t.Errorf("%v %+v", err, got)
 	}
 }
@@ -138,7 +140,9 @@ func TestNoChartIsDrawnOfARunThatIsNotThere(t *testing.T) {
 		run  int
 		code string
 	}{{"cmp_none", 0, "campaign_not_found"}, {"cmp_none", 1, "campaign_not_found"}, {"cmp_1", 3, "run_not_found"}} {
-		if _, err := s.Lists.Series(t.Context(), campaign.SeriesQuery{Campaign: c.id, Run: c.run, Now: chartStart, Points: 10}); engine.ErrorCode(err) != c.code {
+		if _, err := s.Lists.Series(t.Context(), campaign.SeriesQuery{Campaign: c.id, Run: c.run, Now: chartStart, Points: 10}); engine.ErrorCode(
+			err,
+		) != c.code {
 			t.Errorf("series of run %d of %s: %v", c.run, c.id, err)
 		}
 		if _, err := s.Lists.Breakdown(t.Context(), c.id, c.run); engine.ErrorCode(err) != c.code {
@@ -171,7 +175,9 @@ func TestAChartIsGivenUpWhenItTakesTooLong(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "LOCK TABLE attempts IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Lists.Series(t.Context(), campaign.SeriesQuery{Campaign: "cmp_1", Run: 1, Now: chartStart, Points: 10}); engine.ErrorCode(err) != "chart_too_long" {
+	if _, err := s.Lists.Series(t.Context(), campaign.SeriesQuery{Campaign: "cmp_1", Run: 1, Now: chartStart, Points: 10}); engine.ErrorCode(
+		err,
+	) != "chart_too_long" {
 		t.Errorf("series: %v", err)
 	}
 	if _, err := s.Lists.Breakdown(t.Context(), "cmp_1", 1); engine.ErrorCode(err) != "chart_too_long" {

@@ -53,7 +53,11 @@ func TestVerdictsOnRecordedCallsAreReviewedAndLabelled(t *testing.T) {
 	put(3, func(a *attempt.Attempt) { a.Quality.Recording = nil })
 	put(4, func(a *attempt.Attempt) { a.Verdict = "" })
 	ctx := t.Context()
-	list, total, err := s.Recordings.AMDReviews(ctx, engine.AMDReviewQuery{Campaign: "cmp_1"}, campaign.Page{Number: 1, Size: 10})
+	list, total, err := s.Recordings.AMDReviews(
+		ctx,
+		engine.AMDReviewQuery{Campaign: "cmp_1"},
+		campaign.Page{Number: 1, Size: 10},
+	)
 	if err != nil || total != 2 || len(list) != 2 || list[0].Trunk != "other" || list[0].Country != "FR" {
 		t.Fatalf("%v, %d of %d: %+v", err, len(list), total, list)
 	}
@@ -75,10 +79,13 @@ func TestVerdictsOnRecordedCallsAreReviewedAndLabelled(t *testing.T) {
 		t.Errorf("%v %+v", err, cells)
 	}
 	no := false
-	if _, n, err := s.Recordings.AMDReviews(ctx, engine.AMDReviewQuery{Labelled: &no}, campaign.Page{Number: 1, Size: 10}); err != nil || n != 1 {
+	if _, n, err := s.Recordings.AMDReviews(ctx, engine.AMDReviewQuery{Labelled: &no}, campaign.Page{Number: 1, Size: 10}); err != nil ||
+		n != 1 {
 		t.Errorf("%v: %d without a label", err, n)
 	}
-	if err := s.Recordings.LabelAMDReview(ctx, "0123456789abcdef0123456789abcdff", engine.VerdictHuman, engine.Who{}); engine.ErrorCode(err) != "review_not_found" {
+	if err := s.Recordings.LabelAMDReview(ctx, "0123456789abcdef0123456789abcdff", engine.VerdictHuman, engine.Who{}); engine.ErrorCode(
+		err,
+	) != "review_not_found" {
 		t.Error(err)
 	}
 }

@@ -113,7 +113,8 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 			t.Errorf("audit of what belongs to no campaign: %+v, %v", a, err)
 		}
 	}
-	if d, err := s.Records.Retain(ctx, now, history.Keep{}); err != nil || d.Attempts+d.Runs+d.Ladders+len(d.Partitions) > 0 {
+	if d, err := s.Records.Retain(ctx, now, history.Keep{}); err != nil ||
+		d.Attempts+d.Runs+d.Ladders+len(d.Partitions) > 0 {
 		t.Errorf("what is kept for ever is dropped: %+v, %v", d, err)
 	}
 	month := "events_" + past.Format("200601")
@@ -169,7 +170,9 @@ func TestATamperedCheckpointIsFoundAndNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.finish()
-	if _, err := s.Records.Retain(ctx, now, history.Keep{Attempts: 100 * day}); engine.ErrorCode(err) != "signing_key_missing" {
+	if _, err := s.Records.Retain(ctx, now, history.Keep{Attempts: 100 * day}); engine.ErrorCode(
+		err,
+	) != "signing_key_missing" {
 		t.Errorf("without a key: %v", err)
 	}
 	keep := history.Keep{Attempts: 100 * day, Key: &keeper}

@@ -147,9 +147,14 @@ func (w *caller) call() error {
 	ctx := context.Background()
 	w.n++
 	due := w.now
-	k := storetest.Call{Epoch: w.c.Epoch, Contact: contact.Contact{ID: engine.ContactID(benchID(w.now, w.n)), Campaign: w.c.ID,
-		Number: engine.PhoneNumber(fmt.Sprintf("+4915%09d", w.n)), Variables: map[string]string{"n": fmt.Sprint(w.n)}, Position: int64(w.n),
-		Source: "api", Run: 1, State: contact.Pending, Max: 3, DueAt: &due, DueClass: contact.DueFirst, DuePass: 1, CreatedAt: w.now, UpdatedAt: w.now, Version: 1}}
+	k := storetest.Call{
+		Epoch: w.c.Epoch,
+		Contact: contact.Contact{ID: engine.ContactID(benchID(w.now, w.n)), Campaign: w.c.ID,
+			Number: engine.PhoneNumber(
+				fmt.Sprintf("+4915%09d", w.n),
+			), Variables: map[string]string{"n": fmt.Sprint(w.n)}, Position: int64(w.n),
+			Source: "api", Run: 1, State: contact.Pending, Max: 3, DueAt: &due, DueClass: contact.DueFirst, DuePass: 1, CreatedAt: w.now, UpdatedAt: w.now, Version: 1},
+	}
 	facts := k.Contact.Facts()
 	w.seq++
 	added := journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, Contacts: []contact.Contact{k.Contact}, Events: []journal.Event{{Campaign: w.c.ID, Seq: w.seq,

@@ -31,13 +31,20 @@ func TestSeveralNodesDeliverEachMessageOnce(t *testing.T) {
 		stores = append(stores, storetest.OpenAt(t, w.url, persistence.Config{SkipMigrations: true}))
 	}
 	for n, s := range stores {
-		o := s.Endpoints.OpenOutbox(webhooks.OutboxConfig{Every: 5e6, PerEndpoint: 2, Log: zerolog.Nop(), Deliver: func(_ context.Context, r *webhook.Request) webhook.Answer {
-			mu.Lock()
-			defer mu.Unlock()
-			sent[r.URL+" "+r.ID]++
-			by[n]++
-			return webhook.Answer{Status: 204}
-		}})
+		o := s.Endpoints.OpenOutbox(
+			webhooks.OutboxConfig{
+				Every:       5e6,
+				PerEndpoint: 2,
+				Log:         zerolog.Nop(),
+				Deliver: func(_ context.Context, r *webhook.Request) webhook.Answer {
+					mu.Lock()
+					defer mu.Unlock()
+					sent[r.URL+" "+r.ID]++
+					by[n]++
+					return webhook.Answer{Status: 204}
+				},
+			},
+		)
 		t.Cleanup(o.Close)
 	}
 	for i := range events {

@@ -107,13 +107,16 @@ func TestAnEndpointThatIsGoneIsDisabledAndItsFailuresCanBeReplayed(t *testing.T)
 	if err != nil || e.Active || e.Disabled != webhook.DisabledGone || e.DisabledAt == nil {
 		t.Errorf("%+v %v", e, err)
 	}
-	if _, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", began, engine.System); engine.ErrorCode(err) != "webhook_inactive" {
+	if _, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", began, engine.System); engine.ErrorCode(
+		err,
+	) != "webhook_inactive" {
 		t.Errorf("%v", err)
 	}
 	if _, err := w.Endpoints.ChangeWebhook(t.Context(), "whk_gone", func(e *webhook.Endpoint) { e.URL = "https://moved.example.org/"; e.Enable(true) }, engine.System); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", time.Now().Add(time.Minute), engine.System); n != 0 || err != nil {
+	if n, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", time.Now().Add(time.Minute), engine.System); n != 0 ||
+		err != nil {
 		t.Errorf("%d %v", n, err)
 	}
 	if n, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", began, engine.System); n != 2 || err != nil {
@@ -123,7 +126,9 @@ func TestAnEndpointThatIsGoneIsDisabledAndItsFailuresCanBeReplayed(t *testing.T)
 	if after[0].Message != log[0].Message || after[1].Message != log[1].Message {
 		t.Error("a replay has another identifier")
 	}
-	if d, err := w.Endpoints.Replay(t.Context(), "whk_gone", after[0].ID, engine.System); err != nil || d.State != webhook.Pending || d.Tries != 0 {
+	if d, err := w.Endpoints.Replay(t.Context(), "whk_gone", after[0].ID, engine.System); err != nil ||
+		d.State != webhook.Pending ||
+		d.Tries != 0 {
 		t.Errorf("%+v %v", d, err)
 	}
 	w.await("whk_gone", "delivered", all(2, webhook.Delivered))
@@ -136,7 +141,9 @@ func TestAnEndpointThatIsGoneIsDisabledAndItsFailuresCanBeReplayed(t *testing.T)
 	if seen != 2 {
 		t.Errorf("sent %d times, want twice", seen)
 	}
-	if _, err := w.Endpoints.Replay(t.Context(), "whk_good", after[0].ID, engine.System); engine.ErrorCode(err) != "delivery_not_found" {
+	if _, err := w.Endpoints.Replay(t.Context(), "whk_good", after[0].ID, engine.System); engine.ErrorCode(
+		err,
+	) != "delivery_not_found" {
 		t.Errorf("another's delivery: %v", err)
 	}
 }
@@ -161,7 +168,8 @@ func TestAServerIsGivenTheTimeThatItAsksFor(t *testing.T) {
 	// After its last try it is disabled: nothing came through all the time.
 	run(t, w.url, "UPDATE webhook_deliveries SET tries = 9; UPDATE river_job SET state = 'available', scheduled_at = now()")
 	w.await("whk_1", "failed", all(1, webhook.Failed))
-	if e, err := w.Endpoints.Webhook(t.Context(), "whk_1"); err != nil || e.Active || e.Disabled != webhook.DisabledFailing {
+	if e, err := w.Endpoints.Webhook(t.Context(), "whk_1"); err != nil || e.Active ||
+		e.Disabled != webhook.DisabledFailing {
 		t.Errorf("%+v %v", e, err)
 	}
 }
@@ -203,12 +211,19 @@ func TestATestMessageGoesToAnInactiveEndpointToo(t *testing.T) {
 	w := newTold(t)
 	w.deliver()
 	w.endpoint("whk_1", func(e *webhook.Endpoint) { e.Active = false })
-	d, err := w.Endpoints.TestWebhook(t.Context(), "whk_1", webhook.PingMessage("whk_1", time.Now(), "once"), engine.System)
+	d, err := w.Endpoints.TestWebhook(
+		t.Context(),
+		"whk_1",
+		webhook.PingMessage("whk_1", time.Now(), "once"),
+		engine.System,
+	)
 	if err != nil || d.Type != webhook.Ping || d.State != webhook.Pending {
 		t.Fatalf("%+v %v", d, err)
 	}
 	w.await("whk_1", "delivered", all(1, webhook.Delivered))
-	if _, err := w.Endpoints.TestWebhook(t.Context(), "whk_2", webhook.PingMessage("whk_2", time.Now(), "once"), engine.System); engine.ErrorCode(err) != "webhook_not_found" {
+	if _, err := w.Endpoints.TestWebhook(t.Context(), "whk_2", webhook.PingMessage("whk_2", time.Now(), "once"), engine.System); engine.ErrorCode(
+		err,
+	) != "webhook_not_found" {
 		t.Errorf("%v", err)
 	}
 }

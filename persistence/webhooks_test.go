@@ -112,12 +112,17 @@ func (w *told) count(what string, args ...any) (n int) {
 // deliver opens an outbox whose tries answer answers.
 func (w *told) deliver(change ...func(*webhooks.OutboxConfig)) *webhooks.Outbox {
 	w.t.Helper()
-	cfg := webhooks.OutboxConfig{Alone: true, Every: 20 * time.Millisecond, Log: zerolog.Nop(), Deliver: func(_ context.Context, r *webhook.Request) webhook.Answer {
-		w.mu.Lock()
-		w.sent = append(w.sent, *r)
-		w.mu.Unlock()
-		return w.answer(r)
-	}}
+	cfg := webhooks.OutboxConfig{
+		Alone: true,
+		Every: 20 * time.Millisecond,
+		Log:   zerolog.Nop(),
+		Deliver: func(_ context.Context, r *webhook.Request) webhook.Answer {
+			w.mu.Lock()
+			w.sent = append(w.sent, *r)
+			w.mu.Unlock()
+			return w.answer(r)
+		},
+	}
 	for _, f := range change {
 		f(&cfg)
 	}

@@ -28,7 +28,8 @@ func TestTheFirstAdministratorIsMadeOnceTheDatabaseAnswers(t *testing.T) {
 	if s := <-password; s == "" {
 		t.Error("no password")
 	}
-	if u, ok, err := p.store.Accounts.UserByEmail(t.Context(), FirstAdminEmail); err != nil || !ok || u.Role != "admin" {
+	if u, ok, err := p.store.Accounts.UserByEmail(t.Context(), FirstAdminEmail); err != nil || !ok ||
+		u.Role != "admin" {
 		t.Errorf("%+v %v %v", u, ok, err)
 	}
 	if s, err := p.FirstAdmin(t.Context()); s != "" || err != nil {

@@ -122,7 +122,10 @@ type clusterErasure struct{ p *Process }
 
 // Begin implements erasing.
 func (e clusterErasure) Begin(ctx context.Context, n engine.PhoneNumber, found *history.Traces) error {
-	err := e.p.eraseEverywhere(ctx, erasureStep{Step: "begin", Number: n, Campaigns: found.Campaigns, Recordings: places(found)})
+	err := e.p.eraseEverywhere(
+		ctx,
+		erasureStep{Step: "begin", Number: n, Campaigns: found.Campaigns, Recordings: places(found)},
+	)
 	if err != nil {
 		return err
 	}
@@ -141,6 +144,11 @@ func (e clusterErasure) RemoveFiles(ctx context.Context, found *history.Traces) 
 }
 
 // End implements erasing.
-func (e clusterErasure) End(ctx context.Context, n, tombstone engine.PhoneNumber, _ *history.Traces, matches map[engine.CampaignID][]map[string]string) error {
+func (e clusterErasure) End(
+	ctx context.Context,
+	n, tombstone engine.PhoneNumber,
+	_ *history.Traces,
+	matches map[engine.CampaignID][]map[string]string,
+) error {
 	return e.p.eraseEverywhere(ctx, erasureStep{Step: "end", Number: n, Tombstone: tombstone, Matches: matches})
 }

@@ -184,8 +184,14 @@ func TestAFileIsImportedWhileItsCampaignDials(t *testing.T) {
 	if list := w.imports(id); len(list) != 2 || list[0].ID != imp.ID {
 		t.Errorf("imports %+v", list)
 	}
-	log, _, err := w.p.store.Lists.Activity(context.Background(), id, []journal.Type{journal.ContactsAdded}, campaign.Page{Number: 1, Size: 10})
-	if err != nil || len(log) != 2 || log[0].Data.Import != imp.ID || log[0].Data.Count != 28 || log[0].Data.Who.Name != FirstAdminEmail {
+	log, _, err := w.p.store.Lists.Activity(
+		context.Background(),
+		id,
+		[]journal.Type{journal.ContactsAdded},
+		campaign.Page{Number: 1, Size: 10},
+	)
+	if err != nil || len(log) != 2 || log[0].Data.Import != imp.ID || log[0].Data.Count != 28 ||
+		log[0].Data.Who.Name != FirstAdminEmail {
 		t.Errorf("activity %+v, %v", log, err)
 	}
 	w.upload(id, file).expect(409) // completed

@@ -85,7 +85,12 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 	w.exec(`DELETE FROM recordings`)
 	w.exec(`UPDATE attempts SET quality = NULL`)
 	now := time.Now()
-	keeper := &recordingKeeper{rows: storedRecordings{w.p.store.Recordings, w.p.store}, files: w.p.recorder, now: func() time.Time { return now }, log: zerolog.Nop()}
+	keeper := &recordingKeeper{
+		rows:  storedRecordings{w.p.store.Recordings, w.p.store},
+		files: w.p.recorder,
+		now:   func() time.Time { return now },
+		log:   zerolog.Nop(),
+	}
 	ctx := context.Background()
 	if err := keeper.reconcile(ctx); err != nil {
 		t.Fatal(err)
@@ -119,7 +124,9 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 	if got := w.metric("dialler_recordings_bytes"); got != 0 {
 		t.Errorf("%v bytes are left", got)
 	}
-	if _, _, err := w.p.store.Recordings.Recording(ctx, engine.AttemptID("none")); engine.ErrorCode(err) != "recording_not_found" {
+	if _, _, err := w.p.store.Recordings.Recording(ctx, engine.AttemptID("none")); engine.ErrorCode(
+		err,
+	) != "recording_not_found" {
 		t.Error(err)
 	}
 }

@@ -132,7 +132,8 @@ func TestALateResultCompletesTheContact(t *testing.T) {
 		var told *toldOf
 		eventually(t, m.kind+" is told", func() bool { told = crm.first(m.kind, string(id)); return told != nil })
 		var body struct{ Data struct{ Sequence int64 } }
-		if err := json.Unmarshal(told.Body, &body); err != nil || !strings.Contains(string(told.Body), m.says) || body.Data.Sequence <= sequence {
+		if err := json.Unmarshal(told.Body, &body); err != nil || !strings.Contains(string(told.Body), m.says) ||
+			body.Data.Sequence <= sequence {
 			t.Errorf("%s after %d: %s", m.kind, sequence, told.Body)
 		}
 		sequence = body.Data.Sequence

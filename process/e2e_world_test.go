@@ -540,10 +540,17 @@ func (w *world) quiet() {
 	st := w.p.tree.Stats()
 	defer func() {
 		if w.t.Failed() {
-			w.t.Logf("%d live calls, leases: %d seats, %d channels, %d numbers", w.p.tree.LiveCalls(), st.Fleet.SeatsHeld.Load(), st.Trunks.Leases.Load(), st.Numbers.Leases.Load())
+			w.t.Logf(
+				"%d live calls, leases: %d seats, %d channels, %d numbers",
+				w.p.tree.LiveCalls(),
+				st.Fleet.SeatsHeld.Load(),
+				st.Trunks.Leases.Load(),
+				st.Numbers.Leases.Load(),
+			)
 		}
 	}()
 	eventually(w.t, "every lease is back", func() bool {
-		return w.p.tree.LiveCalls() == 0 && st.Fleet.SeatsHeld.Load() == 0 && st.Trunks.Leases.Load() == 0 && st.Numbers.Leases.Load() == 0
+		return w.p.tree.LiveCalls() == 0 && st.Fleet.SeatsHeld.Load() == 0 && st.Trunks.Leases.Load() == 0 &&
+			st.Numbers.Leases.Load() == 0
 	})
 }

@@ -59,7 +59,12 @@ type erasing interface {
 	Begin(ctx context.Context, n engine.PhoneNumber, found *history.Traces) error
 	RemoveFiles(ctx context.Context, found *history.Traces) error
 	// End makes everybody forget the person.
-	End(ctx context.Context, n, tombstone engine.PhoneNumber, found *history.Traces, matches map[engine.CampaignID][]map[string]string) error
+	End(
+		ctx context.Context,
+		n, tombstone engine.PhoneNumber,
+		found *history.Traces,
+		matches map[engine.CampaignID][]map[string]string,
+	) error
 }
 
 // places are those of the recordings.
@@ -116,7 +121,12 @@ func (e erasure) RemoveFiles(_ context.Context, found *history.Traces) error {
 }
 
 // End implements erasing.
-func (e erasure) End(ctx context.Context, n, tombstone engine.PhoneNumber, found *history.Traces, matches map[engine.CampaignID][]map[string]string) error {
+func (e erasure) End(
+	ctx context.Context,
+	n, tombstone engine.PhoneNumber,
+	found *history.Traces,
+	matches map[engine.CampaignID][]map[string]string,
+) error {
 	if e.tree == nil {
 		return nil
 	}
@@ -150,7 +160,14 @@ func (e *Eraser) held(ctx context.Context, n engine.PhoneNumber, suppress *bool,
 	}
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
-	gone := history.Erasure{Number: n, Tombstone: engine.ErasedNumber(random), Suppress: *suppress, CalleePeriod: e.CalleePeriod, Who: who, At: time.Now()}
+	gone := history.Erasure{
+		Number:       n,
+		Tombstone:    engine.ErasedNumber(random),
+		Suppress:     *suppress,
+		CalleePeriod: e.CalleePeriod,
+		Who:          who,
+		At:           time.Now(),
+	}
 	running := e.running
 	if running == nil {
 		running = erasure{files: e.Files}

@@ -60,7 +60,12 @@ func (f *Front) RunExists(ctx context.Context, id engine.CampaignID, run int) er
 
 // OpenEvidence implements http.Evidence. The file has no name any more: nothing
 // of it stays, whatever becomes of this process. It lies in the folder of TMPDIR.
-func (f *Front) OpenEvidence(ctx context.Context, id engine.CampaignID, run int, who engine.Who) (io.ReadSeekCloser, error) {
+func (f *Front) OpenEvidence(
+	ctx context.Context,
+	id engine.CampaignID,
+	run int,
+	who engine.Who,
+) (io.ReadSeekCloser, error) {
 	key, err := f.p.signingKey()
 	if err != nil {
 		return nil, err

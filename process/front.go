@@ -43,7 +43,12 @@ type Front struct {
 }
 
 // ChangeKey implements access.Keys.
-func (f *Front) ChangeKey(ctx context.Context, id engine.KeyID, change access.KeyChange, who engine.Who) (engine.APIKey, error) {
+func (f *Front) ChangeKey(
+	ctx context.Context,
+	id engine.KeyID,
+	change access.KeyChange,
+	who engine.Who,
+) (engine.APIKey, error) {
 	return f.Store.Accounts.UpdateKey(ctx, id, func(k *engine.APIKey) {
 		if change.Name != nil {
 			k.Name = *change.Name

@@ -229,8 +229,19 @@ func (p *Process) open(ctx context.Context, name string) error {
 		p.capacity = newCapacity(p)
 		p.links = link.New(link.Config{Clock: p.clock, Log: log})
 		p.closing = append(p.closing, p.links.Close)
-		p.gateway = gateway.New(gateway.Config{Telephony: p.sip, Media: p.media, Clock: p.clock, Links: p.links, LeaseEnd: p.lease.LeaseEnds,
-			Carrier: p.capacity.carriers.Choose, Failed: p.capacity.carriers.Failed, SentBy: p.lease.SentBy, Log: log})
+		p.gateway = gateway.New(
+			gateway.Config{
+				Telephony: p.sip,
+				Media:     p.media,
+				Clock:     p.clock,
+				Links:     p.links,
+				LeaseEnd:  p.lease.LeaseEnds,
+				Carrier:   p.capacity.carriers.Choose,
+				Failed:    p.capacity.carriers.Failed,
+				SentBy:    p.lease.SentBy,
+				Log:       log,
+			},
+		)
 		p.closing = append(p.closing, p.gateway.Close)
 		ports.Membership, ports.Telephony, ports.Media, ports.RemoteLegs = p.lease, p.gateway, p.gateway, p.gateway
 		p.keepers = sharedcaps.New(p.clock, log)

@@ -31,7 +31,12 @@ const (
 
 // recordingRows is what the database knows of recordings.
 type recordingRows interface {
-	ExpiredRecordings(ctx context.Context, now time.Time, after recordings.KeptRecording, limit int) ([]recordings.KeptRecording, error)
+	ExpiredRecordings(
+		ctx context.Context,
+		now time.Time,
+		after recordings.KeptRecording,
+		limit int,
+	) ([]recordings.KeptRecording, error)
 	RecordingsDeleted(ctx context.Context, attempts []engine.AttemptID, at time.Time) error
 	RecordingsIncomplete(ctx context.Context, attempts []engine.AttemptID) error
 	AddRecording(ctx context.Context, id engine.AttemptID, rec engine.Recording) (bool, error)
@@ -222,7 +227,13 @@ func (p *Process) openRecorder(name string) error {
 func (p *Process) keepRecordings() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	k := &recordingKeeper{rows: storedRecordings{p.store.Recordings, p.store}, files: p.recorder, now: p.clock.Now, log: p.log, several: p.several != nil}
+	k := &recordingKeeper{
+		rows:    storedRecordings{p.store.Recordings, p.store},
+		files:   p.recorder,
+		now:     p.clock.Now,
+		log:     p.log,
+		several: p.several != nil,
+	}
 	go func() {
 		defer close(done)
 		k.run(ctx)

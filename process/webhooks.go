@@ -64,8 +64,10 @@ func (p *Process) openOutbox() {
 	}
 	post := newPostman(p.flags.WebhookAllowPrivate, timeout, p.clock.Now)
 	p.hooks = newWebhookMetrics()
-	p.hooks.outbox = p.store.Endpoints.OpenOutbox(webhooks.OutboxConfig{Deliver: post.Deliver, OnTry: p.hooks.tried, Alone: p.flags.Cluster == "",
-		Every: p.tuning.webhookEvery, Log: p.log})
+	p.hooks.outbox = p.store.Endpoints.OpenOutbox(
+		webhooks.OutboxConfig{Deliver: post.Deliver, OnTry: p.hooks.tried, Alone: p.flags.Cluster == "",
+			Every: p.tuning.webhookEvery, Log: p.log},
+	)
 	p.closing = append(p.closing, post.client.CloseIdleConnections, p.hooks.outbox.Close)
 }
 

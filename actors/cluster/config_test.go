@@ -60,7 +60,10 @@ func TestARequestCrossesTheWire(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := request{method: rapid.String().Draw(t, "method"), body: rapid.SliceOf(rapid.Byte()).Draw(t, "body"),
-			of: ownership.Identity{Kind: ownership.Kind(rapid.String().Draw(t, "kind")), ID: rapid.String().Draw(t, "of")}}
+			of: ownership.Identity{
+				Kind: ownership.Kind(rapid.String().Draw(t, "kind")),
+				ID:   rapid.String().Draw(t, "of"),
+			}}
 		b := link.Write(link.Moment{}, in.fields)
 		var out request
 		if r := link.Reader(b, link.Moment{}); !read(r, &out) || !reflect.DeepEqual(in, out) {

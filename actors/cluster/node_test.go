@@ -224,7 +224,8 @@ func TestWhatIsToldArrivesInOrder(t *testing.T) {
 	})
 	var want []int
 	for i := range count { // where it is has to be found out
-		nodes[0].links.To(nodes[1].Incarnation()).Tell("n", time.Millisecond, true, func(w *link.Wire) { link.Number(w, &i) })
+		nodes[0].links.To(nodes[1].Incarnation()).
+			Tell("n", time.Millisecond, true, func(w *link.Wire) { link.Number(w, &i) })
 		want = append(want, i)
 	}
 	await(t, "all arrived", func() bool { mu.Lock(); defer mu.Unlock(); return len(got) >= len(want) })

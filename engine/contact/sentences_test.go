@@ -18,8 +18,18 @@ func listed(outcomes ...engine.Outcome) func(*Policy) {
 }
 
 func TestEveryStateOfAContactIsNamedAndFinalAsTheSpecificationSays(t *testing.T) {
-	final := map[State]bool{"pending": false, "unanswered": false, "connected": false, "completed": true, "failed": true,
-		"abandoned": true, "machine_detected": true, "window_closed": true, "manually_stopped": true, "excluded": false}
+	final := map[State]bool{
+		"pending":          false,
+		"unanswered":       false,
+		"connected":        false,
+		"completed":        true,
+		"failed":           true,
+		"abandoned":        true,
+		"machine_detected": true,
+		"window_closed":    true,
+		"manually_stopped": true,
+		"excluded":         false,
+	}
 	for _, s := range States {
 		if is, ok := final[s]; !ok || s.Processed() != is {
 			t.Errorf("%s: final %v", s, s.Processed())

@@ -48,7 +48,13 @@ type Grant struct {
 // New gives a fleet with all seats free. dialoutReserve seats are kept for
 // dialout.
 func New(bot engine.BotID, seats, dialoutReserve int) *Fleet {
-	return &Fleet{bot: bot, seats: max(seats, 0), proved: math.MaxInt, reserve: max(dialoutReserve, 0), holders: make(map[Holder]*allotment)}
+	return &Fleet{
+		bot:     bot,
+		seats:   max(seats, 0),
+		proved:  math.MaxInt,
+		reserve: max(dialoutReserve, 0),
+		holders: make(map[Holder]*allotment),
+	}
 }
 
 // Bot names the fleet's bot.

@@ -69,7 +69,8 @@ func TestNoMoreLinesThanProvedSeatsAndCredit(t *testing.T) {
 	in := Input{Mode: Strict, Concurrency: 20, Seats: 20, Busy: 5, CapPPM: 30_000, DueContacts: 100,
 		TrunkTokens: Unlimited, NumberSlots: Unlimited, Proof: Proof{Window: 4},
 		Ledgers: []Ledger{{Period: PeriodRun, Counts: Counts{Live: 100}}}}
-	if d := Decide(&in); d.Dials != 4+3 || d.Seated != 4 || d.Why.Unproven != 11 || d.Constraint != engine.ConstraintSeats {
+	if d := Decide(&in); d.Dials != 4+3 || d.Seated != 4 || d.Why.Unproven != 11 ||
+		d.Constraint != engine.ConstraintSeats {
 		t.Errorf("%+v", d)
 	}
 	in.Ringing = 5

@@ -236,7 +236,9 @@ func TestLinesThatAreDialledAfterALowerConcurrencyHaveNoRightToTheOldOne(t *test
 func TestABotWhoseHealthFallsIsStillTriedByLinesInFlight(t *testing.T) {
 	w := dialling(t, 4)
 	w.forget()
-	w.do(&SeatsAllotted{Bot: "bot", Seats: w.s.Seats, Target: 0, Outage: &fleet.Outage{Since: w.now, Reason: "refused"}})
+	w.do(
+		&SeatsAllotted{Bot: "bot", Seats: w.s.Seats, Target: 0, Outage: &fleet.Outage{Since: w.now, Reason: "refused"}},
+	)
 	w.pass(time.Second)
 	none[ReserveTrunks](w)
 	eq(w, "kept", []any{w.s.Seats, w.s.Asked}, []any{4, w.s.Asked})

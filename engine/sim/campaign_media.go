@@ -151,7 +151,8 @@ func (m *mediaPath) listen(a *attempt.Attempt, cfg *attempt.Config) {
 		e.Verdict, e.GreetingEnd = engine.VerdictSilence, time.Time{}
 	}
 	m.happens(took, e)
-	if limit := cfg.Listen.Revise; !machine && limit > took && m.chance.At(drawRevised) < b.Revised { // a beep after all
+	if limit := cfg.Listen.Revise; !machine && limit > took &&
+		m.chance.At(drawRevised) < b.Revised { // a beep after all
 		beep := took + time.Duration(m.chance.At(drawRevisedTime)*float64(limit-took))
 		m.happens(beep, engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: engine.VerdictMachine, AMDTook: beep})
 	}

@@ -100,8 +100,13 @@ func TestARunThatIsWrittenDownGoesOnTheSame(t *testing.T) {
 		in, dice := DrawInstallation(seed), &dice{c: callee.ChanceOf(seed, 98)}
 		in.EventsMost = 15_000
 		for range 5 * (seed % 4) {
-			in.Faults = append(in.Faults, Fault{Kind: pick(dice, FaultRunCrash, FaultContactCrash, FaultHandOver, FaultDatabase),
-				At: time.Duration(dice.in(0, 600)) * time.Second, Length: dice.span(100*time.Millisecond, 20*time.Second)})
+			in.Faults = append(
+				in.Faults,
+				Fault{Kind: pick(dice, FaultRunCrash, FaultContactCrash, FaultHandOver, FaultDatabase),
+					At: time.Duration(
+						dice.in(0, 600),
+					) * time.Second, Length: dice.span(100*time.Millisecond, 20*time.Second)},
+			)
 		}
 		never := writtenDown{show: -1}
 		want := never.play(t, in, seed)

@@ -220,9 +220,27 @@ type attemptData struct {
 
 func attemptShape(f *Fact) shape {
 	e := &f.Data
-	d := &attemptData{Sequence: f.Seq, Attempt: f.Attempt, Call: f.Attempt.Call(), Campaign: f.Campaign, Contact: f.Contact, Run: f.Run, Pass: e.Pass, Number: e.Number,
-		Cause: e.Cause, Consumed: e.Consumed, Answered: e.Answered, Connected: e.Connected, Trunk: e.Trunk, SIPCode: e.SIPCode,
-		Verdict: e.Verdict, RingMS: e.RingMS, TalkMS: e.TalkMS, Reserved: e.ReservedAt, NextDialAt: e.DueAt}
+	d := &attemptData{
+		Sequence:   f.Seq,
+		Attempt:    f.Attempt,
+		Call:       f.Attempt.Call(),
+		Campaign:   f.Campaign,
+		Contact:    f.Contact,
+		Run:        f.Run,
+		Pass:       e.Pass,
+		Number:     e.Number,
+		Cause:      e.Cause,
+		Consumed:   e.Consumed,
+		Answered:   e.Answered,
+		Connected:  e.Connected,
+		Trunk:      e.Trunk,
+		SIPCode:    e.SIPCode,
+		Verdict:    e.Verdict,
+		RingMS:     e.RingMS,
+		TalkMS:     e.TalkMS,
+		Reserved:   e.ReservedAt,
+		NextDialAt: e.DueAt,
+	}
 	switch {
 	case e.Outcome == engine.OutcomeConnectedNoResult: // so far
 		d.AwaitingResult = true
@@ -266,8 +284,17 @@ type resultData struct {
 }
 
 func resultShape(f *Fact) shape {
-	d := &resultData{Sequence: f.Seq, Attempt: f.Attempt, Call: f.Attempt.Call(), Campaign: f.Campaign, Contact: f.Contact, Run: f.Run, Outcome: f.Data.Outcome,
-		Disposition: clipped(f.Data.Disposition, textCap), variables: told(nil)}
+	d := &resultData{
+		Sequence:    f.Seq,
+		Attempt:     f.Attempt,
+		Call:        f.Attempt.Call(),
+		Campaign:    f.Campaign,
+		Contact:     f.Contact,
+		Run:         f.Run,
+		Outcome:     f.Data.Outcome,
+		Disposition: clipped(f.Data.Disposition, textCap),
+		variables:   told(nil),
+	}
 	if a := f.Call; a != nil {
 		d.To = shown(a.To)
 		if r := a.Result; r != nil {
@@ -297,8 +324,16 @@ type contactData struct {
 }
 
 func contactShape(f *Fact) shape {
-	d := &contactData{Sequence: f.Seq, Contact: f.Contact, Campaign: f.Campaign, Run: f.Run, Reason: clipped(f.Data.Reason, textCap), Attempt: f.Attempt,
-		Outcome: f.Data.Outcome, Disposition: clipped(f.Data.Disposition, textCap)}
+	d := &contactData{
+		Sequence:    f.Seq,
+		Contact:     f.Contact,
+		Campaign:    f.Campaign,
+		Run:         f.Run,
+		Reason:      clipped(f.Data.Reason, textCap),
+		Attempt:     f.Attempt,
+		Outcome:     f.Data.Outcome,
+		Disposition: clipped(f.Data.Disposition, textCap),
+	}
 	if a := f.Data.After; a != nil {
 		d.State, d.Attempts, d.MaxAttempts = a.State, a.Used, a.Max
 		if a.Callback == contact.CallbackPending {

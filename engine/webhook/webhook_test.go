@@ -152,13 +152,15 @@ func TestAnOutcomeIsToldWhenItIsFinal(t *testing.T) {
 	}
 	e = journal.Event{Campaign: "cmp_1", Contact: "c1", Attempt: "a1", Seq: 8, Type: journal.ResultStored,
 		Data: journal.Data{Outcome: engine.OutcomeCompleted}}
-	if d, kinds := told(e); *d.Outcome != "completed" || d.Sequence != 8 || !slices.Equal(kinds, []string{"result.stored"}) {
+	if d, kinds := told(e); *d.Outcome != "completed" || d.Sequence != 8 ||
+		!slices.Equal(kinds, []string{"result.stored"}) {
 		t.Errorf("%q: %+v", kinds, d)
 	}
 	e = journal.Event{Campaign: "cmp_1", Contact: "c1", Seq: 9, Type: journal.ContactChanged,
 		Data: journal.Data{Reason: journal.ReasonResultTimeout, Outcome: engine.OutcomeConnectedNoResult,
 			Before: &contact.Facts{State: contact.Connected}, After: &contact.Facts{State: contact.Failed}}}
-	if d, kinds := told(e); d.Last != "connected_no_result" || !slices.Equal(kinds, []string{"result.timed_out", "contact.failed"}) {
+	if d, kinds := told(e); d.Last != "connected_no_result" ||
+		!slices.Equal(kinds, []string{"result.timed_out", "contact.failed"}) {
 		t.Errorf("%q: %+v", kinds, d)
 	}
 }

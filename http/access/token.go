@@ -49,9 +49,14 @@ const (
 func newTokens(secret []byte, ttl time.Duration, users Users, now func() time.Time) *tokens {
 	return &tokens{
 		secret: secret, ttl: ttl, now: now,
-		known: memory.New(userTrust, usersCap, now, func(ctx context.Context, id engine.UserID) (engine.User, bool, error) {
-			return users.User(ctx, id)
-		}),
+		known: memory.New(
+			userTrust,
+			usersCap,
+			now,
+			func(ctx context.Context, id engine.UserID) (engine.User, bool, error) {
+				return users.User(ctx, id)
+			},
+		),
 		parser: jwt.NewParser(
 			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 			jwt.WithIssuer(tokenIssuer), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithTimeFunc(now)),

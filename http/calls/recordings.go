@@ -83,7 +83,11 @@ func (s *API) SendRecording(r *wire.Request) error {
 		if err != nil || first > last { // bytes=-0 selects nothing (§14.1.1)
 			_ = f.Close()
 			r.HTTP.Response.Header.Set("Content-Range", "bytes */"+strconv.FormatInt(size, 10))
-			return &engine.Error{Kind: wire.KindRange, Code: "range_not_satisfiable", Detail: "The recording has no such range."}
+			return &engine.Error{
+				Kind:   wire.KindRange,
+				Code:   "range_not_satisfiable",
+				Detail: "The recording has no such range.",
+			}
 		}
 		from, until, status = int64(first), int64(last)+1, nethttp.StatusPartialContent
 	}
@@ -94,8 +98,11 @@ func (s *API) SendRecording(r *wire.Request) error {
 	if s.Listening.Add(1) > listenCap {
 		s.Listening.Add(-1)
 		_ = f.Close()
-		return engine.Unavailable("too_many_recordings", "Many recordings are being sent; try again when one has ended.",
-			5*time.Second)
+		return engine.Unavailable(
+			"too_many_recordings",
+			"Many recordings are being sent; try again when one has ended.",
+			5*time.Second,
+		)
 	}
 	r.Send(status, wire.ContentWAV, nil)
 	h := &r.HTTP.Response.Header

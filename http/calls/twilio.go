@@ -60,7 +60,12 @@ func (s *API) TwilioUpdate(r *wire.Request) error {
 	switch status := string(r.HTTP.PostArgs().Peek("Status")); status {
 	case "completed", "canceled":
 	default:
-		return twilioFail(r, nethttp.StatusBadRequest, 20001, "Status must be completed; calls cannot be changed otherwise")
+		return twilioFail(
+			r,
+			nethttp.StatusBadRequest,
+			20001,
+			"Status must be completed; calls cannot be changed otherwise",
+		)
 	}
 	gone := func() error {
 		return twilioFail(r, nethttp.StatusNotFound, 20404, "The requested call was not found or has ended")

@@ -286,6 +286,9 @@ func (s *API) ListRuns(r *wire.Request) error {
 			list[i].Counters.States = map[contact.State]int{}
 		}
 	}
-	return r.Reply(nethttp.StatusOK, runList{Runs: append([]campaign.RunRecord{}, list...), Page: number, PageSize: size,
-		Total: total})
+	return r.Reply(
+		nethttp.StatusOK,
+		runList{Runs: append([]campaign.RunRecord{}, list...), Page: number, PageSize: size,
+			Total: total},
+	)
 }

@@ -12,8 +12,11 @@ import (
 )
 
 func TestTheCapacityOfACampaignIsWhatCanBeUsedNow(t *testing.T) {
-	d := campaign.Detail{Campaign: campaign.Campaign{Settings: campaign.Settings{Name: "n", Bot: "bot_1", Concurrency: 8,
-		Numbers: []engine.PhoneNumber{"+493023125000", "+493023125001"}}}, Live: &campaign.Live{Seats: 6, FreeSeats: 2}}
+	d := campaign.Detail{
+		Campaign: campaign.Campaign{Settings: campaign.Settings{Name: "n", Bot: "bot_1", Concurrency: 8,
+			Numbers: []engine.PhoneNumber{"+493023125000", "+493023125001"}}},
+		Live: &campaign.Live{Seats: 6, FreeSeats: 2},
+	}
 	have := supplies{
 		trunks: []engine.TrunkSettings{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "new"}},
 		stand:  map[engine.TrunkID]telephony.TrunkStatus{},
@@ -39,7 +42,8 @@ func TestTheCapacityOfACampaignIsWhatCanBeUsedNow(t *testing.T) {
 	}
 	// While nothing is dialled its own limit is what it could use.
 	d.Live = nil
-	if s := viewCapacity(&d, &have, time.Date(2030, 3, 1, 12, 0, 0, 0, time.UTC)).Resources[0]; s.Used != 0 || s.Of != 8 {
+	if s := viewCapacity(&d, &have, time.Date(2030, 3, 1, 12, 0, 0, 0, time.UTC)).Resources[0]; s.Used != 0 ||
+		s.Of != 8 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -122,7 +122,11 @@ func (s *API) ShowSeries(r *wire.Request) error {
 		case "points":
 			n, err := strconv.Atoi(val)
 			if err != nil || n < 1 || n > campaign.SeriesPointsCap {
-				errs.Add("points", "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(campaign.SeriesPointsCap))
+				errs.Add(
+					"points",
+					"out_of_range",
+					"must be a whole number from 1 to "+strconv.Itoa(campaign.SeriesPointsCap),
+				)
 			}
 			key.points = n
 		default:

@@ -93,8 +93,12 @@ func editedVersion(r *wire.Request, f form.Form) int64 {
 		switch {
 		case len(f.Errs.List) > 0:
 		case inBody < 1:
-			f.Fail("version", "required", "is required, in the body or as If-Match: the version of the settings that were "+
-				"edited")
+			f.Fail(
+				"version",
+				"required",
+				"is required, in the body or as If-Match: the version of the settings that were "+
+					"edited",
+			)
 		}
 		return inBody
 	}

@@ -128,7 +128,11 @@ func (s *API) List(r *wire.Request) error {
 			case "callback":
 				page.Callback = contact.CallbackState(val)
 				if !slices.Contains(contact.CallbackStates, page.Callback) {
-					errs.Add("callback", "unknown_value", "must be one of "+strings.Join(wire.Names(contact.CallbackStates), ", "))
+					errs.Add(
+						"callback",
+						"unknown_value",
+						"must be one of "+strings.Join(wire.Names(contact.CallbackStates), ", "),
+					)
 				}
 			default:
 				return false

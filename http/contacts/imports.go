@@ -194,8 +194,12 @@ func columnMapping(val string, errs *form.Errors) map[string]string {
 			errs.Add("mapping", "wrong_type", "must have texts as values")
 		case from == "" || len(from) > mappedNameCap || len(to) > contact.VariableNameCap || !form.Printable(from) ||
 			!form.Printable(to):
-			errs.Add("mapping", "invalid_format", "must have printable names, of at most "+strconv.Itoa(mappedNameCap)+" "+
-				"bytes in the file and "+strconv.Itoa(contact.VariableNameCap)+" as variables")
+			errs.Add(
+				"mapping",
+				"invalid_format",
+				"must have printable names, of at most "+strconv.Itoa(mappedNameCap)+" "+
+					"bytes in the file and "+strconv.Itoa(contact.VariableNameCap)+" as variables",
+			)
 		case out[from] != "":
 			errs.Add("mapping", "invalid_format", "must name a column once")
 		default:
@@ -288,7 +292,12 @@ func (s *API) SendRejected(r *wire.Request) error {
 			list, _, err := s.Imports.RejectedRows(ctx, imp.ID, page)
 			return list, err
 		}, func(row *campaign.RejectedRow) []string {
-			return []string{strconv.Itoa(row.Line), givenNumber(row.Number), row.Reason, engine.SpreadsheetText(row.Message)}
+			return []string{
+				strconv.Itoa(row.Line),
+				givenNumber(row.Number),
+				row.Reason,
+				engine.SpreadsheetText(row.Message),
+			}
 		})
 }
 

@@ -42,7 +42,11 @@ type Imports interface {
 	Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error)
 	// ImportByRequest gives the import that a request with an Idempotency-Key
 	// began and that did not fail; ok is false when there is none.
-	ImportByRequest(ctx context.Context, id engine.CampaignID, request engine.Idempotency) (imp campaign.Import, ok bool,
+	ImportByRequest(
+		ctx context.Context,
+		id engine.CampaignID,
+		request engine.Idempotency,
+	) (imp campaign.Import, ok bool,
 		err error)
 	// CancelImport ends an import that has not come to its end, whichever process
 	// has it; of it no row is in the campaign then. It gives it as it stands.

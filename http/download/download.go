@@ -208,8 +208,11 @@ const SheetCap = 16
 func (s *Files) Take() (release func(), err error) {
 	if s.Sheets.Add(1) > SheetCap {
 		s.Sheets.Add(-1)
-		return nil, engine.Unavailable("too_many_reports", "Many reports are being written; try again when one has ended.",
-			10*time.Second)
+		return nil, engine.Unavailable(
+			"too_many_reports",
+			"Many reports are being written; try again when one has ended.",
+			10*time.Second,
+		)
 	}
 	return func() { s.Sheets.Add(-1) }, nil
 }

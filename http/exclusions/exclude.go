@@ -70,7 +70,11 @@ func variableMatch(f form.Form, field string) map[string]string {
 	add := func(at, key string, val *form.Value) {
 		switch {
 		case key == "" || len(key) > contact.VariableNameCap:
-			f.Fail(at, "invalid_format", "must name a metadata key of 1 to "+strconv.Itoa(contact.VariableNameCap)+" bytes")
+			f.Fail(
+				at,
+				"invalid_format",
+				"must name a metadata key of 1 to "+strconv.Itoa(contact.VariableNameCap)+" bytes",
+			)
 		case val.Kind == form.Null || val.Kind == form.Array || val.Kind == form.Object:
 			f.Fail(at, "wrong_type", "must be compared with a string, a number or a boolean, not "+val.Kind.String())
 		default:

@@ -43,8 +43,11 @@ func readNumbers(file io.Reader, atOnce int, take func([]engine.PhoneNumber) err
 		if row.Reason != "" {
 			out.Invalid++
 			if len(out.Rejected) < rejectedSample {
-				out.Rejected = append(out.Rejected, campaign.RejectedRow{Line: row.Line, Number: row.Given, Reason: row.Reason,
-					Message: row.Message})
+				out.Rejected = append(
+					out.Rejected,
+					campaign.RejectedRow{Line: row.Line, Number: row.Given, Reason: row.Reason,
+						Message: row.Message},
+				)
 			}
 			continue
 		}

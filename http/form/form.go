@@ -275,7 +275,11 @@ func (f Form) Variables(field string, scalars bool) map[string]string {
 			f.Fail(field, "invalid_format", "must not have an empty key")
 			continue
 		case len(m.Name) > contact.VariableNameCap:
-			f.Fail(field+"."+ClipName(m.Name), "too_long", "keys have at most "+strconv.Itoa(contact.VariableNameCap)+" bytes")
+			f.Fail(
+				field+"."+ClipName(m.Name),
+				"too_long",
+				"keys have at most "+strconv.Itoa(contact.VariableNameCap)+" bytes",
+			)
 			continue
 		case m.Value.Kind != String && !scalars:
 			f.WrongType(field+"."+m.Name, String, m.Value.Kind)
@@ -283,9 +287,14 @@ func (f Form) Variables(field string, scalars bool) map[string]string {
 		}
 		s := m.Value.AsText()
 		if m.Name == engine.IdentityVariable && !engine.ValidIdentity(s) {
-			f.Fail(field+"."+m.Name, "invalid_identity",
-				"must be the value of one Identity header (RFC 8224): one line of at most "+strconv.Itoa(engine.IdentityCap)+" "+
-					"bytes")
+			f.Fail(
+				field+"."+m.Name,
+				"invalid_identity",
+				"must be the value of one Identity header (RFC 8224): one line of at most "+strconv.Itoa(
+					engine.IdentityCap,
+				)+" "+
+					"bytes",
+			)
 			continue
 		}
 		total += len(m.Name) + len(s)

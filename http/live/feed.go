@@ -97,7 +97,11 @@ func (f *Feeds) hold(who string) error {
 		return &engine.Error{Kind: engine.KindTooMany, Code: "too_many_streams", RetryAfter: f.Heartbeat,
 			Detail: "You have too many streams open; close some, or wait for Retry-After."}
 	case f.held >= f.cap:
-		return engine.Unavailable("too_many_streams", "The server has too many streams open; try again later.", f.Heartbeat)
+		return engine.Unavailable(
+			"too_many_streams",
+			"The server has too many streams open; try again later.",
+			f.Heartbeat,
+		)
 	}
 	f.held++
 	f.heldBy[who]++

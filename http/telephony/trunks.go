@@ -109,9 +109,12 @@ func (s *API) DeleteTrunk(r *wire.Request) error {
 	case !found:
 		return errNoTrunk
 	case old.Origin == engine.TrunkOfFile:
-		return engine.Conflict("trunk_of_file", "this trunk stands in the configuration file and would be back at the next "+
-			"start; "+
-			"take it out there and restart the dialler or send it SIGHUP, then delete it; or make it inactive")
+		return engine.Conflict(
+			"trunk_of_file",
+			"this trunk stands in the configuration file and would be back at the next "+
+				"start; "+
+				"take it out there and restart the dialler or send it SIGHUP, then delete it; or make it inactive",
+		)
 	}
 	if err := s.Trunks.DeleteTrunk(r.Ctx(), id, r.Who()); err != nil {
 		return err

@@ -255,7 +255,11 @@ func (s *API) ListDeliveries(r *wire.Request) error {
 		case "page_size":
 			n, e := strconv.Atoi(val)
 			if e != nil || n < 1 || n > wire.MaxPageSize {
-				errs.Add("page_size", "out_of_range", "must be a whole number from 1 to "+strconv.Itoa(wire.MaxPageSize))
+				errs.Add(
+					"page_size",
+					"out_of_range",
+					"must be a whole number from 1 to "+strconv.Itoa(wire.MaxPageSize),
+				)
 				continue
 			}
 			q.Size = n

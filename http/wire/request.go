@@ -153,7 +153,10 @@ func (r *Request) Body() (form.Form, error) {
 		return form.Form{}, e
 	}
 	if v.Kind != form.Object {
-		return form.Form{}, engine.Invalid("validation_failed", "The body must be a JSON object, not "+v.Kind.String()+".")
+		return form.Form{}, engine.Invalid(
+			"validation_failed",
+			"The body must be a JSON object, not "+v.Kind.String()+".",
+		)
 	}
 	return form.Form{Value: &v, Errs: &errs}, nil
 }

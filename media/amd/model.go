@@ -73,15 +73,28 @@ type Model struct {
 // Check refuses a model of other features.
 func (m *Model) Check() error {
 	if len(m.Features) != FeatureCount {
-		return fmt.Errorf("model_features: the model knows %d features, this program %d: train it anew (lab amd train)", len(m.Features), FeatureCount)
+		return fmt.Errorf(
+			"model_features: the model knows %d features, this program %d: train it anew (lab amd train)",
+			len(m.Features),
+			FeatureCount,
+		)
 	}
 	for i, name := range m.Features {
 		if name != FeatureNames[i] {
-			return fmt.Errorf("model_features: feature %d of the model is %q, of this program %q: train it anew (lab amd train)", i, name, FeatureNames[i])
+			return fmt.Errorf(
+				"model_features: feature %d of the model is %q, of this program %q: train it anew (lab amd train)",
+				i,
+				name,
+				FeatureNames[i],
+			)
 		}
 	}
 	if len(m.Nets) == 0 || len(m.Nets) > MostNets || slices.Contains(m.Nets, nil) {
-		return fmt.Errorf("model_net: the model has %d nets, this program wants 1 to %d: train it anew (lab amd train)", len(m.Nets), MostNets)
+		return fmt.Errorf(
+			"model_net: the model has %d nets, this program wants 1 to %d: train it anew (lab amd train)",
+			len(m.Nets),
+			MostNets,
+		)
 	}
 	for i := range m.Music.Trees {
 		for _, f := range m.Music.Trees[i].Feature {

@@ -46,14 +46,28 @@ var first = Shape{Features: 64, Units: []int{128}}
 func (s Shape) Check() error {
 	fits := func(n, most int) bool { return n > 0 && n <= most && n%Grain == 0 }
 	if !fits(s.Features, MostFeatures) {
-		return fmt.Errorf("model_net: the net has %d features, this program wants a multiple of %d up to %d: train it anew (lab amd train)", s.Features, Grain, MostFeatures)
+		return fmt.Errorf(
+			"model_net: the net has %d features, this program wants a multiple of %d up to %d: train it anew (lab amd train)",
+			s.Features,
+			Grain,
+			MostFeatures,
+		)
 	}
 	if len(s.Units) < 1 || len(s.Units) > MostLayers {
-		return fmt.Errorf("model_net: the net has %d layers, this program wants 1 to %d: train it anew (lab amd train)", len(s.Units), MostLayers)
+		return fmt.Errorf(
+			"model_net: the net has %d layers, this program wants 1 to %d: train it anew (lab amd train)",
+			len(s.Units),
+			MostLayers,
+		)
 	}
 	for _, n := range s.Units {
 		if !fits(n, MostUnits) {
-			return fmt.Errorf("model_net: a layer of the net has %d units, this program wants a multiple of %d up to %d: train it anew (lab amd train)", n, Grain, MostUnits)
+			return fmt.Errorf(
+				"model_net: a layer of the net has %d units, this program wants a multiple of %d up to %d: train it anew (lab amd train)",
+				n,
+				Grain,
+				MostUnits,
+			)
 		}
 	}
 	return nil
@@ -287,7 +301,11 @@ func (n *Net) UnmarshalJSON(text []byte) error {
 		size += 4 + 2*len(row)
 	}
 	if len(b) != size {
-		return fmt.Errorf("model_net: the net has %d bytes, this program wants %d: train it anew (lab amd train)", len(b), size)
+		return fmt.Errorf(
+			"model_net: the net has %d bytes, this program wants %d: train it anew (lab amd train)",
+			len(b),
+			size,
+		)
 	}
 	for _, row := range read.parts() {
 		top := math.Float32frombits(binary.LittleEndian.Uint32(b))

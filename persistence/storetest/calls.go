@@ -94,7 +94,9 @@ func callsByCursor(t *testing.T, w *world) {
 		}
 	}
 	for _, before := range []engine.AttemptID{"x", engine.AttemptID(id())} {
-		if _, _, err := w.pg.Lists.Calls(t.Context(), attempt.Query{Before: before, Limit: 1}); code(err) != "cursor_not_found" {
+		if _, _, err := w.pg.Lists.Calls(t.Context(), attempt.Query{Before: before, Limit: 1}); code(
+			err,
+		) != "cursor_not_found" {
 			t.Errorf("behind %s: %v", before, err)
 		}
 	}

@@ -118,7 +118,12 @@ func activity(t *testing.T, w *world) {
 	if len(list) != 1 || list[0].Type != journal.CampaignStarted {
 		t.Errorf("second page %+v", list)
 	}
-	list, total, err = w.pg.Lists.Activity(t.Context(), w.c.ID, []journal.Type{journal.CampaignStarted}, campaign.Page{Number: 1, Size: 10})
+	list, total, err = w.pg.Lists.Activity(
+		t.Context(),
+		w.c.ID,
+		[]journal.Type{journal.CampaignStarted},
+		campaign.Page{Number: 1, Size: 10},
+	)
 	must(t, err)
 	if len(list) != 1 || total != 1 || list[0].Type != journal.CampaignStarted {
 		t.Errorf("filtered activity %+v", list)

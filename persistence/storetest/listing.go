@@ -93,12 +93,19 @@ func keys(t *testing.T, w *world) {
 		t.Errorf("unknown key: %v %v", ok, err)
 	}
 	until := w.now.Add(time.Hour)
-	got, err = w.pg.Accounts.UpdateKey(t.Context(), k.ID, func(k *engine.APIKey) { k.Active, k.ExpiresAt, k.Scopes, k.DialoutsPerDay = false, &until, nil, 0 }, admin)
+	got, err = w.pg.Accounts.UpdateKey(
+		t.Context(),
+		k.ID,
+		func(k *engine.APIKey) { k.Active, k.ExpiresAt, k.Scopes, k.DialoutsPerDay = false, &until, nil, 0 },
+		admin,
+	)
 	must(t, err)
 	if got.DialoutsPerDay != 0 || got.Active || !got.ExpiresAt.Equal(until) {
 		t.Errorf("changed key %+v", got)
 	}
-	if _, err := w.pg.Accounts.UpdateKey(t.Context(), "key_2", func(*engine.APIKey) {}, admin); code(err) != "key_not_found" {
+	if _, err := w.pg.Accounts.UpdateKey(t.Context(), "key_2", func(*engine.APIKey) {}, admin); code(
+		err,
+	) != "key_not_found" {
 		t.Errorf("unknown key: %v", err)
 	}
 	must(t, w.pg.Accounts.KeysUsed(t.Context(), map[engine.KeyID]time.Time{k.ID: w.now, "key_2": w.now}))
@@ -140,7 +147,9 @@ func users(t *testing.T, w *world) {
 		t.Errorf("user %+v", got)
 	}
 	lockOut(t, w, &u, admin)
-	if _, err := w.pg.Accounts.UpdateUser(t.Context(), "u9", func(*engine.User) {}, admin); code(err) != "user_not_found" {
+	if _, err := w.pg.Accounts.UpdateUser(t.Context(), "u9", func(*engine.User) {}, admin); code(
+		err,
+	) != "user_not_found" {
 		t.Errorf("unknown user: %v", err)
 	}
 	if list, _ := w.pg.Accounts.Users(t.Context()); len(list) != 1 {
@@ -153,7 +162,21 @@ func users(t *testing.T, w *world) {
 
 func lastAdmin(t *testing.T, w *world) {
 	for _, id := range []engine.UserID{"u1", "u2"} {
-		must(t, w.pg.Accounts.CreateUser(t.Context(), engine.User{ID: id, Email: string(id) + "@example.org", Role: "admin", PasswordHash: "$argon2id$", Active: true, CreatedAt: w.now}, admin))
+		must(
+			t,
+			w.pg.Accounts.CreateUser(
+				t.Context(),
+				engine.User{
+					ID:           id,
+					Email:        string(id) + "@example.org",
+					Role:         "admin",
+					PasswordHash: "$argon2id$",
+					Active:       true,
+					CreatedAt:    w.now,
+				},
+				admin,
+			),
+		)
 	}
 	change := func(id engine.UserID, f func(*engine.User)) error {
 		_, err := w.pg.Accounts.UpdateUser(t.Context(), id, f, admin)
@@ -293,7 +316,12 @@ func deletedBots(t *testing.T, w *world) {
 	if err := w.pg.DeleteBot(t.Context(), b.ID, false, admin); code(err) != "bot_not_found" {
 		t.Errorf("again: %v", err)
 	}
-	log, _, err := w.pg.Lists.Activity(t.Context(), "", []journal.Type{"bot.deleted"}, campaign.Page{Number: 1, Size: 1})
+	log, _, err := w.pg.Lists.Activity(
+		t.Context(),
+		"",
+		[]journal.Type{"bot.deleted"},
+		campaign.Page{Number: 1, Size: 1},
+	)
 	must(t, err)
 	if len(log) != 1 || log[0].Data.Reason != string(b.ID) || *log[0].Data.Who != admin {
 		t.Errorf("activity %+v", log)
@@ -338,7 +366,8 @@ func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
 	if !fail(over, engine.LogInFailures-1) {
 		t.Error("not locked again")
 	}
-	if _, err := w.pg.Accounts.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.LockedUntil = nil }, admin); err != nil || until() != nil {
+	if _, err := w.pg.Accounts.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.LockedUntil = nil }, admin); err != nil ||
+		until() != nil {
 		t.Errorf("unlocked: %v, %v", until(), err)
 	}
 	if fail(over, 1) {
@@ -347,9 +376,17 @@ func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
 	if locked, err := w.pg.Accounts.LogInFailed(t.Context(), "nobody@example.org", w.now, from); locked || err != nil {
 		t.Errorf("nobody: %v %v", locked, err)
 	}
-	events, n, err := w.pg.Lists.Activity(w.ctx, "", []journal.Type{journal.UserLocked, journal.UserUnlocked}, campaign.Page{Number: 1, Size: 9})
+	events, n, err := w.pg.Lists.Activity(
+		w.ctx,
+		"",
+		[]journal.Type{journal.UserLocked, journal.UserUnlocked},
+		campaign.Page{Number: 1, Size: 9},
+	)
 	must(t, err)
-	if n != 3 || events[0].Type != journal.UserUnlocked || *events[0].Data.Who != admin || events[1].Type != journal.UserLocked || *events[1].Data.Who != from || events[1].Data.Reason != string(u.ID) {
+	if n != 3 || events[0].Type != journal.UserUnlocked || *events[0].Data.Who != admin ||
+		events[1].Type != journal.UserLocked ||
+		*events[1].Data.Who != from ||
+		events[1].Data.Reason != string(u.ID) {
 		t.Errorf("%d entries: %+v", n, events)
 	}
 }

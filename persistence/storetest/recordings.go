@@ -60,7 +60,16 @@ func recordingsFound(t *testing.T, w *world) {
 
 	// What a crash left behind is found by its attempt, once.
 	for range 2 {
-		ok, err := w.pg.Recordings.AddRecording(w.ctx, b.ID, engine.Recording{ID: "2026/11/21/" + string(b.ID), StartedAt: w.now, Duration: time.Second, Incomplete: true})
+		ok, err := w.pg.Recordings.AddRecording(
+			w.ctx,
+			b.ID,
+			engine.Recording{
+				ID:         "2026/11/21/" + string(b.ID),
+				StartedAt:  w.now,
+				Duration:   time.Second,
+				Incomplete: true,
+			},
+		)
 		if must(t, err); !ok {
 			t.Fatal("an attempt is not there")
 		}
@@ -68,7 +77,8 @@ func recordingsFound(t *testing.T, w *world) {
 	if rec := w.kept(b.ID); rec.Duration != time.Second || !rec.Incomplete {
 		t.Fatalf("%+v", rec)
 	}
-	if ok, err := w.pg.Recordings.AddRecording(w.ctx, engine.AttemptID(id()), engine.Recording{ID: "2026/11/21/x"}); ok || err != nil {
+	if ok, err := w.pg.Recordings.AddRecording(w.ctx, engine.AttemptID(id()), engine.Recording{ID: "2026/11/21/x"}); ok ||
+		err != nil {
 		t.Fatalf("a recording of no attempt was taken: %v", err)
 	}
 
@@ -82,7 +92,12 @@ func recordingsFound(t *testing.T, w *world) {
 	if _, _, err := w.pg.Recordings.Recording(w.ctx, a.ID); engine.ErrorCode(err) != "recording_deleted" {
 		t.Fatal(err)
 	}
-	events, _, err := w.pg.Lists.Activity(w.ctx, "", []journal.Type{journal.RecordingDeleted}, campaign.Page{Number: 1, Size: 1})
+	events, _, err := w.pg.Lists.Activity(
+		w.ctx,
+		"",
+		[]journal.Type{journal.RecordingDeleted},
+		campaign.Page{Number: 1, Size: 1},
+	)
 	must(t, err)
 	if len(events) != 1 || events[0].Data.Reason != string(a.ID) || *events[0].Data.Who != admin {
 		t.Fatalf("%+v", events)

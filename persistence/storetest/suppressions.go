@@ -79,7 +79,12 @@ func suppressions(t *testing.T, w *world) {
 	if _, ok := found[b]; !ok || len(found) != 1 {
 		t.Errorf("%d found", len(found))
 	}
-	events, n, err := w.pg.Lists.Activity(w.ctx, "", []journal.Type{journal.SuppressionAdded, journal.SuppressionLifted}, campaign.Page{Number: 1, Size: 10})
+	events, n, err := w.pg.Lists.Activity(
+		w.ctx,
+		"",
+		[]journal.Type{journal.SuppressionAdded, journal.SuppressionLifted},
+		campaign.Page{Number: 1, Size: 10},
+	)
 	must(t, err)
 	if n != 3 || events[0].Type != journal.SuppressionLifted || events[1].Data.Count != 2 || events[2].Data.Count != 1 || *events[2].Data.Who != who {
 		t.Fatalf("%d events: %+v", n, events)

@@ -149,7 +149,15 @@ func BenchmarkCallWithoutAGateway(b *testing.B) {
 
 func BenchmarkCallOfThisNode(b *testing.B) {
 	s, c := newScript(), clock{start: time.Now(), boot: 1e9}
-	g := gateway.New(gateway.Config{Telephony: s, Media: s, Clock: c, Links: links(c, 0, port{newNetwork(1), 1}.Send), Log: zerolog.Nop()})
+	g := gateway.New(
+		gateway.Config{
+			Telephony: s,
+			Media:     s,
+			Clock:     c,
+			Links:     links(c, 0, port{newNetwork(1), 1}.Send),
+			Log:       zerolog.Nop(),
+		},
+	)
 	defer g.Close()
 	g.Join(1)
 	carry(b, g, g, 1, c)

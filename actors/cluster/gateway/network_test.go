@@ -39,7 +39,11 @@ func links(c link.Clock, room int, t link.Transport) *link.Links {
 }
 
 func newNetwork(seed uint64) *network {
-	return &network{nodes: map[engine.Incarnation]*node{}, rand: rand.New(rand.NewPCG(seed, 7)), cut: map[engine.Incarnation]bool{}}
+	return &network{
+		nodes: map[engine.Incarnation]*node{},
+		rand:  rand.New(rand.NewPCG(seed, 7)),
+		cut:   map[engine.Incarnation]bool{},
+	}
 }
 
 func (n *network) set(lose, twice int, delay time.Duration) {

@@ -48,8 +48,11 @@ var (
 		"the node that acts for this speaks to others in a version that this one does not know; it is being replaced, try again",
 		5*time.Second)
 	// errUnknown: nobody there takes what has that name.
-	errUnknown = engine.Unavailable("method_unknown",
-		"the node does not know this request, or not yet; try again, and see that all nodes are of one version", time.Second)
+	errUnknown = engine.Unavailable(
+		"method_unknown",
+		"the node does not know this request, or not yet; try again, and see that all nodes are of one version",
+		time.Second,
+	)
 	// ErrTooLarge: it has more bytes than one message may have.
 	ErrTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "request_too_large",
 		Detail: "what is sent from node to node has at most 4 MiB; send it in parts"}

@@ -144,7 +144,10 @@ func (l *Link) TellLate(name string, gather time.Duration, must bool, say func(*
 func (l *Link) put(p parcel, gather time.Duration, must bool) (full bool) {
 	if len(p.b) > itemCap { // the other side would not take it, nor what comes after it
 		l.of.stats.Malformed.Add(1)
-		l.of.cfg.Log.Error().Int32("node", int32(l.peer)).Int("bytes", len(p.b)).Msg("a message is too large to be sent")
+		l.of.cfg.Log.Error().
+			Int32("node", int32(l.peer)).
+			Int("bytes", len(p.b)).
+			Msg("a message is too large to be sent")
 		return true
 	}
 	l.mu.Lock()

@@ -10,8 +10,15 @@ import (
 )
 
 func TestAnErrorCrossesTheWireWithWhatHoldsNow(t *testing.T) {
-	in := engine.Error{Kind: engine.KindConflict, Code: "c", Detail: "d", RetryAfter: time.Second, Until: time.Unix(5, 0).UTC(),
-		Fields: []engine.FieldError{{Field: "f", Code: "c", Message: "m"}}, Current: map[string]any{"name": "x"}}
+	in := engine.Error{
+		Kind:       engine.KindConflict,
+		Code:       "c",
+		Detail:     "d",
+		RetryAfter: time.Second,
+		Until:      time.Unix(5, 0).UTC(),
+		Fields:     []engine.FieldError{{Field: "f", Code: "c", Message: "m"}},
+		Current:    map[string]any{"name": "x"},
+	}
 	var out engine.Error
 	if err := Decode(Encode(&in), &out); err != nil || !reflect.DeepEqual(in, out) {
 		t.Errorf("sent %+v, got %+v (%v)", in, out, err)
@@ -32,7 +39,8 @@ func TestAFieldThatOneNodeDoesNotKnowIsPassedOver(t *testing.T) {
 	}
 	b := Encode(&later{Known: "k", New: map[string]part{"a": {1, 2}}, Parts: []part{{3, 4}}})
 	var out earlier
-	if err := Decode(b, &out); err != nil || !reflect.DeepEqual(out, earlier{Known: "k", Parts: []struct{ X int }{{3}}}) {
+	if err := Decode(b, &out); err != nil ||
+		!reflect.DeepEqual(out, earlier{Known: "k", Parts: []struct{ X int }{{3}}}) {
 		t.Errorf("got %+v (%v)", out, err)
 	}
 }

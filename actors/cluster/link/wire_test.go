@@ -25,7 +25,11 @@ func TestAClaimedLengthTakesNoMemory(t *testing.T) {
 		read[name] = func() { f(&Wire{b: b, reading: true}) }
 	}
 	bare := hostile(func(*Wire) {})
-	add("list", bare, func(w *Wire) { List(w, new([]engine.SIPHeader), func(h *engine.SIPHeader) { Text(w, &h.Name) }) })
+	add(
+		"list",
+		bare,
+		func(w *Wire) { List(w, new([]engine.SIPHeader), func(h *engine.SIPHeader) { Text(w, &h.Name) }) },
+	)
 	add("table", bare, func(w *Wire) { Table(w, new(map[string]string), func(s *string) { Text(w, s) }) })
 	head := frame{from: 3, to: 4, speaks: Version, since: Oldest}
 	body := head.encode()
@@ -54,7 +58,20 @@ func TestAFrameHasNoMoreItemsThanAreEverUnderWay(t *testing.T) {
 }
 
 func TestAFrameIsWhatWasSentOrNothing(t *testing.T) {
-	f := frame{from: 3, to: 4, speaks: Version, since: Oldest, stamp: 5, echo: 6, held: 7, hello: true, missing: true, ack: 8, first: 9, items: [][]byte{{1, 2}, {}, {3}}}
+	f := frame{
+		from:    3,
+		to:      4,
+		speaks:  Version,
+		since:   Oldest,
+		stamp:   5,
+		echo:    6,
+		held:    7,
+		hello:   true,
+		missing: true,
+		ack:     8,
+		first:   9,
+		items:   [][]byte{{1, 2}, {}, {3}},
+	}
 	b := f.encode()
 	got, err := decodeFrame(b)
 	if err != nil || !reflect.DeepEqual(got, f) {
@@ -113,8 +130,21 @@ func TestNoBytesBreakTheReader(t *testing.T) {
 
 // What a node makes of a frame, it can say again.
 func FuzzFrame(f *testing.F) {
-	whole := frame{from: 3, to: 4, speaks: Version, since: Oldest, stamp: 5, echo: 6, held: 7, hello: true, missing: true, over: true, ack: 8, first: 9,
-		items: [][]byte{{1, 2}, {}, {3}}}
+	whole := frame{
+		from:    3,
+		to:      4,
+		speaks:  Version,
+		since:   Oldest,
+		stamp:   5,
+		echo:    6,
+		held:    7,
+		hello:   true,
+		missing: true,
+		over:    true,
+		ack:     8,
+		first:   9,
+		items:   [][]byte{{1, 2}, {}, {3}},
+	}
 	f.Add(whole.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := decodeFrame(b)

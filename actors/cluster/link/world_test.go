@@ -72,7 +72,9 @@ func (c clock) Boot() engine.BootTime { return c.boot.Add(time.Since(c.start)) }
 
 // join makes a process that is an incarnation, or another one under the address of it.
 func (n *network) join(id engine.Incarnation, cap int) *Links {
-	ls := New(Config{Clock: clock{start: time.Now(), boot: engine.BootTime(id) * 7e12}, Log: zerolog.Nop(), QueueCap: cap})
+	ls := New(
+		Config{Clock: clock{start: time.Now(), boot: engine.BootTime(id) * 7e12}, Log: zerolog.Nop(), QueueCap: cap},
+	)
 	ls.Through(n.carry)
 	ls.Join(id)
 	n.mu.Lock()

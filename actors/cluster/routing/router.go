@@ -156,7 +156,13 @@ func carry[C, R any](ctx context.Context, r *Router, id engine.CampaignID, metho
 }
 
 // askNode has a node carry out a method.
-func askNode[R, C any](ctx context.Context, r *Router, to engine.Incarnation, method string, cmd *C) (out R, err error) {
+func askNode[R, C any](
+	ctx context.Context,
+	r *Router,
+	to engine.Incarnation,
+	method string,
+	cmd *C,
+) (out R, err error) {
 	answer, err := r.nodes.AskNode(ctx, to, method, link.Encode(cmd))
 	if err != nil {
 		return out, err

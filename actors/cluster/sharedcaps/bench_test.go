@@ -70,5 +70,8 @@ func BenchmarkALegOfAnotherNode(b *testing.B) {
 		b.Errorf("%d of %d questions were not answered", n, 2*b.N)
 	}
 	b.ReportMetric(float64((cpu()-before).Microseconds())/float64(b.N), "cpu-µs/leg")
-	b.ReportMetric(float64(keeper.links.Stats().Frames.Load()+other.links.Stats().Frames.Load()-frames)/float64(b.N), "frames/leg")
+	b.ReportMetric(
+		float64(keeper.links.Stats().Frames.Load()+other.links.Stats().Frames.Load()-frames)/float64(b.N),
+		"frames/leg",
+	)
 }

@@ -479,7 +479,8 @@ func TestANoticeCrossesTheWire(t *testing.T) {
 			var out notice
 			w := link.Reader(b[:cut], link.Moment{})
 			out.fields(w)
-			if whole := w.Whole(); whole != (cut == len(b)) || whole && (out.of != in.of || !bytes.Equal(out.body, in.body)) {
+			if whole := w.Whole(); whole != (cut == len(b)) ||
+				whole && (out.of != in.of || !bytes.Equal(out.body, in.body)) {
 				t.Fatalf("%+v became %+v of %d of %d bytes", in, out, cut, len(b))
 			}
 		}

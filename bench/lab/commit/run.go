@@ -148,10 +148,21 @@ func (l *lab) people(ctx context.Context) error {
 			add := journal.ContactInsert{Campaign: c.ID, Epoch: c.Epoch, Run: 1, Source: "csv", Max: 3, At: l.at, DueClass: contact.DueFirst,
 				Event: journal.Event{Campaign: c.ID, Seq: int64(from + 1), Run: 1, At: l.at, Type: journal.ContactsAdded, Version: 1}}
 			for i := from; i < min(each, from+10_000); i++ {
-				add.Contacts = append(add.Contacts, journal.IdentifiedContact{ID: engine.ContactID(storetest.RandomID()), NewContact: campaign.NewContact{
-					Number:    engine.PhoneNumber(fmt.Sprintf("+49151%02d%07d", n, i)),
-					Variables: map[string]string{"name": "Ada Lovelace", "plan": "gold", "account": fmt.Sprint(i), "language": "en"},
-				}})
+				add.Contacts = append(
+					add.Contacts,
+					journal.IdentifiedContact{
+						ID: engine.ContactID(storetest.RandomID()),
+						NewContact: campaign.NewContact{
+							Number: engine.PhoneNumber(fmt.Sprintf("+49151%02d%07d", n, i)),
+							Variables: map[string]string{
+								"name":     "Ada Lovelace",
+								"plan":     "gold",
+								"account":  fmt.Sprint(i),
+								"language": "en",
+							},
+						},
+					},
+				)
 			}
 			if _, err := l.store.AddContacts(ctx, add); err != nil {
 				return err
@@ -303,7 +314,13 @@ func (l *lab) spool(dir string) (rows []BatchRow, err error) {
 		l.cfg.Log("spool: %d writes at a time", size)
 		group := make([]journal.Write, 0, size)
 		for len(group) < size {
-			k := storetest.Call{Contact: contact.Contact{ID: engine.ContactID(storetest.RandomID()), Campaign: "cmp_1", Number: "+4915112345678"}}
+			k := storetest.Call{
+				Contact: contact.Contact{
+					ID:       engine.ContactID(storetest.RandomID()),
+					Campaign: "cmp_1",
+					Number:   "+4915112345678",
+				},
+			}
 			k.Write(0, 1, l.at)
 			for step := 1; step < 4 && len(group) < size; step++ { // those of a call under way
 				group = append(group, k.Write(step, 1, l.at))

@@ -65,7 +65,15 @@ func measure(ctx context.Context, cases []kase, fresh uint64, change func(*simul
 			}
 		}
 		m.judge()
-		tell(fmt.Sprintf("%-22s hybrid %5.1f  strict %5.1f  %v", m.name, 100*m.by[trial.Hybrid].Clairvoyant, 100*m.by[trial.Strict].Clairvoyant, m.misses))
+		tell(
+			fmt.Sprintf(
+				"%-22s hybrid %5.1f  strict %5.1f  %v",
+				m.name,
+				100*m.by[trial.Hybrid].Clairvoyant,
+				100*m.by[trial.Strict].Clairvoyant,
+				m.misses,
+			),
+		)
 		all = append(all, m)
 	}
 	return all, nil

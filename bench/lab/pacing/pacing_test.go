@@ -61,8 +61,15 @@ func TestASmallBenchmarkKeepsTheCapAndBeatsProgressive(t *testing.T) {
 		for _, miss := range m.misses {
 			t.Errorf("%s: %s", m.name, miss)
 		}
-		if p, h, s := m.by[trial.Progressive], m.by[trial.Hybrid], m.by[trial.Strict]; !m.none && (h.Clairvoyant < p.Clairvoyant-0.01 || s.Clairvoyant < p.Clairvoyant-0.01) {
-			t.Errorf("%s: progressive %.3f, hybrid %.3f, strict %.3f", m.name, p.Clairvoyant, h.Clairvoyant, s.Clairvoyant)
+		if p, h, s := m.by[trial.Progressive], m.by[trial.Hybrid], m.by[trial.Strict]; !m.none &&
+			(h.Clairvoyant < p.Clairvoyant-0.01 || s.Clairvoyant < p.Clairvoyant-0.01) {
+			t.Errorf(
+				"%s: progressive %.3f, hybrid %.3f, strict %.3f",
+				m.name,
+				p.Clairvoyant,
+				h.Clairvoyant,
+				s.Clairvoyant,
+			)
 		}
 	}
 }
@@ -76,18 +83,38 @@ func TestAMissedTargetIsSaid(t *testing.T) {
 		}
 	}
 	with := func(k kase, hybrid, strict, progressive trial.Summary, abandoned int) measured {
-		return measured{kase: k, by: map[trial.Policy]trial.Summary{trial.Hybrid: hybrid, trial.Strict: strict, trial.Progressive: progressive},
-			abandon: map[trial.Policy]int{trial.Progressive: abandoned, trial.Hybrid: abandoned, trial.Strict: abandoned}}
+		return measured{
+			kase: k,
+			by: map[trial.Policy]trial.Summary{
+				trial.Hybrid:      hybrid,
+				trial.Strict:      strict,
+				trial.Progressive: progressive,
+			},
+			abandon: map[trial.Policy]int{
+				trial.Progressive: abandoned,
+				trial.Hybrid:      abandoned,
+				trial.Strict:      abandoned,
+			},
+		}
 	}
 	good, ask := trial.Summary{Clairvoyant: 0.9}, kase{hybrid: 88, strict: 86}
 	f("", with(ask, good, good, trial.Summary{}, 0))
 	f("hybrid reaches 80.0, not 88.0", with(ask, trial.Summary{Clairvoyant: 0.8}, good, trial.Summary{}, 0))
 	f("strict reaches 80.0", with(ask, good, trial.Summary{Clairvoyant: 0.8}, trial.Summary{}, 0))
 	f("", with(ask, trial.Summary{Clairvoyant: 0.9, OverEver: 1}, good, trial.Summary{}, 0))
-	f("hybrid is over the cap at the end", with(ask, trial.Summary{Clairvoyant: 0.9, OverEnd: 1}, good, trial.Summary{}, 0))
-	f("strict is over the cap at some moment", with(ask, good, trial.Summary{Clairvoyant: 0.9, OverEver: 1}, trial.Summary{}, 0))
+	f(
+		"hybrid is over the cap at the end",
+		with(ask, trial.Summary{Clairvoyant: 0.9, OverEnd: 1}, good, trial.Summary{}, 0),
+	)
+	f(
+		"strict is over the cap at some moment",
+		with(ask, good, trial.Summary{Clairvoyant: 0.9, OverEver: 1}, trial.Summary{}, 0),
+	)
 	f("", with(kase{cuts: true}, good, trial.Summary{OverEver: 1}, trial.Summary{}, 3))
-	f("strict is over the cap at the end", with(kase{cuts: true}, good, trial.Summary{OverEver: 1, OverEnd: 1}, trial.Summary{}, 0))
+	f(
+		"strict is over the cap at the end",
+		with(kase{cuts: true}, good, trial.Summary{OverEver: 1, OverEnd: 1}, trial.Summary{}, 0),
+	)
 	f("progressive abandons 1", with(ask, good, good, trial.Summary{}, 1))
 	f("not as progressive", with(kase{none: true}, good, trial.Summary{}, trial.Summary{}, 0))
 }

@@ -31,8 +31,19 @@ func write(date string, blocks []block, progressive, hybrid float64, notes strin
 			if len(m.misses) > 0 {
 				verdict = strings.Join(m.misses, "; ")
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", m.name, result(m, trial.Progressive), result(m, trial.Hybrid), target(m, m.hybrid),
-				plain(m.before), result(m, trial.Strict), target(m, m.strict), plain(m.beforeStrict), verdict)
+			fmt.Fprintf(
+				&b,
+				"| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n",
+				m.name,
+				result(m, trial.Progressive),
+				result(m, trial.Hybrid),
+				target(m, m.hybrid),
+				plain(m.before),
+				result(m, trial.Strict),
+				target(m, m.strict),
+				plain(m.beforeStrict),
+				verdict,
+			)
 		}
 		if k.mean {
 			h, s, misses := means(k.rows)
