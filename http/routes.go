@@ -38,8 +38,8 @@ func (s *Server) table() []*route {
 	on := func(method, path string, who wire.Access, handle wire.Handler) *route {
 		return &route{method: method, path: path, access: who, handle: handle}
 	}
-	uploads := func(method, path string, who wire.Access, handle wire.Handler) *route {
-		return &route{method: method, path: path, access: who, handle: handle, streams: true}
+	uploads := func(path string, who wire.Access, handle wire.Handler) *route {
+		return &route{method: "POST", path: path, access: who, handle: handle, streams: true}
 	}
 	var (
 		everybody = wire.Access{Open: true}
@@ -116,10 +116,10 @@ func (s *Server) table() []*route {
 		on("GET", one+"/exclusions.csv", readers, s.exclusions.SendFile),
 		on("POST", one+"/exclusions", operators, s.exclusions.Add),
 		on("POST", one+"/exclusions/lift", operators, s.exclusions.Lift),
-		uploads("POST", one+"/exclusions/imports", operators, s.exclusions.Import),
+		uploads(one+"/exclusions/imports", operators, s.exclusions.Import),
 
 		on("GET", one+"/imports", viewers, s.contacts.ListImports),
-		uploads("POST", one+"/imports", operators, s.contacts.Import),
+		uploads(one+"/imports", operators, s.contacts.Import),
 		on("GET", one+"/imports/{import_id}", viewers, s.contacts.ShowImport),
 		on("DELETE", one+"/imports/{import_id}", operators, s.contacts.CancelImport),
 		on("GET", one+"/imports/{import_id}/live", viewers, s.contacts.WatchImport),
@@ -137,7 +137,7 @@ func (s *Server) table() []*route {
 		on("GET", v1+"/amd/confusion", viewers, s.amd.Confusion),
 		on("GET", v1+"/amd/export.zip", admins, s.amd.ExportReviews),
 		on("GET", v1+"/voicemails", viewers, s.amd.ListVoicemails),
-		uploads("POST", v1+"/voicemails", operators, s.amd.AddVoicemail),
+		uploads(v1+"/voicemails", operators, s.amd.AddVoicemail),
 		on("GET", v1+"/voicemails/{voicemail_id}/audio", viewers, s.amd.VoicemailAudio),
 		on("DELETE", v1+"/voicemails/{voicemail_id}", operators, s.amd.DeleteVoicemail),
 
@@ -148,7 +148,7 @@ func (s *Server) table() []*route {
 			wire.Access{Scope: wire.ScopeExclude, Role: wire.RoleOperator},
 			s.exclusions.Suppress,
 		),
-		uploads("POST", v1+"/suppressions/imports", operators, s.exclusions.ImportSuppressions),
+		uploads(v1+"/suppressions/imports", operators, s.exclusions.ImportSuppressions),
 		on("DELETE", v1+"/suppressions/{number}", admins, s.exclusions.LiftSuppression),
 
 		on("DELETE", v1+"/persons/{number}", admins, s.exclusions.ErasePerson),

@@ -4,9 +4,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dialler/bench/corpus"
 	"dialler/engine"
 	"dialler/media/amd"
-	"dialler/bench/corpus"
 	"dialler/media/g711"
 )
 

@@ -14,10 +14,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"dialler/bench/corpus"
 	"dialler/bench/voice"
 	"dialler/engine"
 	"dialler/media/amd"
-	"dialler/bench/corpus"
 	"dialler/media/wav"
 )
 

@@ -36,7 +36,6 @@ type form struct {
 var (
 	marshaler   = reflect.TypeFor[encoding.BinaryMarshaler]()
 	unmarshaler = reflect.TypeFor[encoding.BinaryUnmarshaler]()
-	hasParts    = reflect.TypeFor[Parts]()
 )
 
 const tag = "snapshot"

@@ -74,8 +74,8 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	} {
 		v := full()
 		change(v)
-		got := full() // nothing of it stays
-		if err := samples().Read(written(t, v), got); err != nil || !reflect.DeepEqual(v, got) {
+		got := full()                                                                            // nothing of it stays
+		if err := samples().Read(written(t, v), got); err != nil || !reflect.DeepEqual(v, got) { //nolint:govet // an error of the sample is a value
 			t.Errorf("%s: %v\n%+v\n%+v", name, err, v, got)
 		}
 	}
@@ -117,9 +117,9 @@ func TestAnErrorIsReadBackWithItsTextAndItsCode(t *testing.T) {
 }
 
 type (
-	private struct{ n int }
-	forgets struct{ a, b int }
-	doubles struct{ a, b int }
+	private struct{ n int }    //nolint:unused // refused for it
+	forgets struct{ a, b int } //nolint:unused // likewise
+	doubles struct{ a, b int } //nolint:unused // likewise
 	calls   struct{ F func() }
 	sends   struct{ C []chan int }
 	deep    struct{ M map[string][]*private }

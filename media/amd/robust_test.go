@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"dialler/engine"
 	"dialler/bench/corpus"
+	"dialler/engine"
 )
 
 // signal is one tone recording and what must be heard of it.

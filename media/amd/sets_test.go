@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"dialler/engine"
 	"dialler/bench/corpus"
+	"dialler/engine"
 )
 
 // kinds gives the greetings of some kinds.

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"dialler/engine"
 	"dialler/bench/corpus"
+	"dialler/engine"
 )
 
 // greetings are synthesised people and machines that the model was not

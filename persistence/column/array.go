@@ -120,8 +120,8 @@ const microsecondsToY2K = 946684800 * 1000000
 
 // InstantOf reads what instant writes.
 func InstantOf(b []byte) time.Time {
-	return time.UnixMicro(int64(binary.BigEndian.Uint64(b)) +
-		microsecondsToY2K).UTC() //nolint:gosec // two's complement is the wire form
+	since := int64(binary.BigEndian.Uint64(b)) //nolint:gosec // two's complement is the wire form
+	return time.UnixMicro(since + microsecondsToY2K).UTC()
 }
 
 func (a *Array) Instant(t time.Time) {

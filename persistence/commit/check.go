@@ -342,8 +342,8 @@ func (c *checks) keyCaps() {
 			placed, oldest := map[engine.KeyID]int64{}, map[engine.KeyID]time.Time{}
 			for _, r := range rows {
 				k := engine.KeyID(r[0])
-				placed[k], oldest[k] = int64(binary.BigEndian.Uint64(r[1])),
-					column.InstantOf(r[2]) //nolint:gosec // a count
+				placed[k] = int64(binary.BigEndian.Uint64(r[1])) //nolint:gosec // a count
+				oldest[k] = column.InstantOf(r[2])
 			}
 			for k, list := range asked {
 				for _, i := range list {

@@ -42,8 +42,10 @@ func EscapeUser(s string) string {
 // CleanHost keeps what a host may be made of: a name or an address.
 func CleanHost(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < 0x80 && (userChar(byte(r)) || r == ':' || r == '[' || r == ']') &&
-			!strings.ContainsRune("!~*'()&=+$,;?/", r) { //nolint:gosec // ASCII
+		if r >= 0x80 || strings.ContainsRune("!~*'()&=+$,;?/", r) {
+			return -1
+		}
+		if userChar(byte(r)) || r == ':' || r == '[' || r == ']' { //nolint:gosec // ASCII
 			return r
 		}
 		return -1

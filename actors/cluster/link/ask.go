@@ -167,7 +167,7 @@ func (l *Link) withdraw(item uint64) {
 // withdrawAll makes nothing of all of them; mu is held.
 func (l *Link) withdrawAll() {
 	for i := range l.queue {
-		l.withdraw(l.base + uint64(i)) //nolint:gosec // not negative
+		l.withdraw(l.base + uint64(i))
 	}
 }
 
