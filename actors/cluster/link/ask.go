@@ -25,6 +25,8 @@ type Question struct {
 	Leave time.Duration
 	// Gather is how long it waits for what else is to be said.
 	Gather time.Duration
+	// Must: it is asked although too much waits for the other node.
+	Must bool
 	// Gone is what a question is answered with once the other's lease is over; nil: it
 	// is waited for all the same.
 	Gone error
@@ -61,6 +63,7 @@ var (
 // pending is a question without an answer yet.
 type pending struct {
 	item  uint64 // its number
+	left  bool   // of one that was taken: it may have been carried out
 	by    engine.BootTime
 	gone  error
 	then  func(*Wire, error)
@@ -76,6 +79,17 @@ func (all unanswered) end(w *Wire, err error) {
 			p.timer.Stop()
 		}
 		p.then(w, err)
+	}
+}
+
+// fail ends those that never left with the error. What left may have been carried out.
+func (all unanswered) fail(err error) {
+	for _, p := range all {
+		if p.left {
+			unanswered{p}.end(nil, ErrSilent)
+		} else {
+			unanswered{p}.end(nil, err)
+		}
 	}
 }
 
@@ -100,7 +114,7 @@ func (l *Link) Ask(q Question) {
 		err = ErrVersion
 	case q.Gone != nil && l.Gone():
 		err = q.Gone
-	case l.full():
+	case l.closed, !q.Must && l.full():
 		err = ErrNotSent
 	case len(w.b) > itemCap:
 		err = ErrTooLarge
@@ -174,6 +188,7 @@ func (l *Link) withdrawAll() {
 // takeAll gives all questions that are open, which are so no more; mu is held.
 func (l *Link) takeAll() (all unanswered) {
 	for id, p := range l.pending {
+		p.left = p.item <= l.reached
 		all = append(all, p)
 		if !l.closed {
 			l.withdraw(p.item)
@@ -189,7 +204,7 @@ func (l *Link) lost() {
 	l.doubt = true
 	failed := l.takeAll()
 	l.mu.Unlock()
-	failed.end(nil, ErrOver)
+	failed.fail(ErrOver)
 }
 
 // leave: the lease of the other is over.
@@ -199,6 +214,9 @@ func (l *Link) leave() {
 	var failed unanswered
 	for id, p := range l.pending {
 		if p.gone != nil {
+			if !l.closed {
+				l.withdraw(p.item) // nor is it carried out later
+			}
 			failed = append(failed, p)
 			delete(l.pending, id)
 		}

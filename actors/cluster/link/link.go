@@ -42,6 +42,8 @@ const (
 	windowItems = 1024
 	windowBytes = 512 << 10
 	ackItems    = 256
+	// queueItems is how many messages may wait, those that were withdrawn among them.
+	queueItems = 1 << 16
 	// gatherMost is how many messages do not wait for more.
 	gatherMost = 128
 )
@@ -93,6 +95,7 @@ type Link struct {
 	gatherAt        engine.BootTime // when what was queued is sent
 	backAt          engine.BootTime // when the last repeat began
 	answerHello     bool
+	helloAt         engine.BootTime // when the last hello was sent
 	missing         bool
 	asked           engine.BootTime // when Ready was, 0: never
 	calls           int             // that are carried over it, either way
@@ -118,13 +121,13 @@ func (l *Link) poke() {
 	l.mu.Lock()
 	idle := !l.running && !l.closed
 	l.running = l.running || idle
+	select { // before rest may look
+	case l.wake <- struct{}{}:
+	default:
+	}
 	l.mu.Unlock()
 	if idle {
 		l.of.begin(l.run)
-	}
-	select {
-	case l.wake <- struct{}{}:
-	default:
 	}
 }
 
@@ -160,7 +163,11 @@ func (l *Link) put(p parcel, gather time.Duration, must bool) (full bool) {
 	return full
 }
 
-func (l *Link) full() bool { return l.closed || l.foreign || l.waiting > l.of.cfg.QueueCap }
+// full says that nothing more is to be said but what must be; mu is held. What was
+// withdrawn has no bytes, and its place is waited for all the same.
+func (l *Link) full() bool {
+	return l.closed || l.foreign || l.waiting > l.of.cfg.QueueCap || len(l.queue) > queueItems
+}
 
 // queued adds a parcel and says whether that is to be looked at; mu is held.
 func (l *Link) queued(p parcel, gather time.Duration) (wake bool) {
@@ -284,7 +291,10 @@ func (l *Link) next() (b []byte, wait time.Duration) {
 	}
 	if due || len(f.items) > 0 {
 		now = l.of.cfg.Clock.Boot() // what was encoded just now may have taken its time
-		f.stamp, f.echo, f.ack, f.hello, f.missing = now, l.stamp, l.got, strange, l.missing
+		f.stamp, f.echo, f.ack, f.missing = now, l.stamp, l.got, l.missing
+		if f.hello = strange && (l.helloAt == 0 || time.Duration(now-l.helloAt) >= beat); f.hello {
+			l.helloAt = now // two that greet each other would not stop
+		}
 		if l.stamp != 0 {
 			f.held = time.Duration(now - l.stampAt)
 		}
@@ -380,7 +390,7 @@ func (l *Link) take(f *frame) {
 		failed := l.takeAll()
 		l.withdrawAll()
 		l.mu.Unlock()
-		failed.end(nil, ErrVersion)
+		failed.fail(ErrVersion)
 		l.poke()
 		return
 	}
@@ -472,5 +482,5 @@ func (l *Link) close() {
 	l.closed, l.queue, l.waiting, l.live, l.sent, l.flying = true, nil, 0, 0, 0, 0
 	failed := l.takeAll()
 	l.mu.Unlock()
-	failed.end(nil, ErrNotSent)
+	failed.fail(ErrNotSent)
 }

@@ -310,3 +310,84 @@ func TestAConnectionThatBrokeIsDoubtedBeforeAnythingIsSaid(t *testing.T) {
 		}
 	})
 }
+
+// A process that came back at the address of the one that was asked says that it is
+// another: what had left may have been carried out all the same.
+func TestAQuestionThatLeftForALifeThatIsOverMayHaveBeenCarriedOut(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		a, b := n.join(1, 0), n.join(2, 0)
+		var h heard
+		b.On("deaf", func(s *Said) { s.Skip(); h.take(s) })
+		var left, waits asking
+		a.To(2).Ask(Question{Name: "deaf", Within: time.Minute, Say: say(1), Then: left.then})
+		pause(time.Second)
+		n.nodes[2] = n.join(3, 0)
+		a.Broken(func(id engine.Incarnation) bool { return id == 2 })
+		a.To(2).Ask(Question{Name: "deaf", Within: time.Minute, Say: say(2), Then: waits.then})
+		pause(2 * time.Minute)
+		if !errors.Is(left.err, ErrSilent) || !errors.Is(waits.err, ErrOver) {
+			t.Errorf("what left: %v, what did not: %v", left.err, waits.err)
+		}
+	})
+}
+
+func TestAQuestionThatMustBeAskedWaitsThoughTheLinkIsFull(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		a, b := n.join(1, 1000), n.join(2, 0)
+		b.On("n", func(s *Said) { s.Skip(); s.Answer(nil, 0, nil) })
+		n.set(0, 0, 0, true)
+		l := a.To(2)
+		for !l.Tell("n", 0, false, say(1)) {
+		}
+		var q asking
+		l.Ask(Question{Name: "n", Within: time.Minute, Must: true, Say: say(1), Then: q.then})
+		pause(time.Second)
+		n.set(0, 0, 0, false)
+		pause(30 * time.Second)
+		if q.err != nil || q.at.IsZero() {
+			t.Errorf("%v", q.err)
+		}
+	})
+}
+
+func TestAQuestionThatEndedWithTheLeaseIsNotCarriedOutLater(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		a, b := n.join(1, 0), n.join(2, 0)
+		var h heard
+		b.On("n", h.take)
+		n.set(0, 0, 0, true)
+		gone := errors.New("gone")
+		var q asking
+		a.To(2).Use(1)
+		a.To(2).Ask(Question{Name: "n", Gone: gone, Say: say(1), Then: q.then})
+		pause(time.Second)
+		a.Gone(2)
+		n.set(0, 0, 0, false)
+		pause(time.Minute)
+		if !errors.Is(q.err, gone) || len(h.list()) != 0 {
+			t.Errorf("%v, heard %v", q.err, h.list())
+		}
+	})
+}
+
+func TestTwoThatGreetEachOtherDoSoOncePerBeat(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		a, b := n.join(1, 0), n.join(2, 0)
+		frames := 0
+		n.edit = func(sent []byte) []byte { frames++; return sent }
+		a.To(2).Ready()
+		b.To(1).Ready()
+		pause(30 * time.Second)
+		if frames > 30*2*6 {
+			t.Errorf("%d frames in 30 s, and nothing is said", frames)
+		}
+	})
+}
