@@ -293,7 +293,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 		Recordings: p.store.Recordings, Endpoints: p.store.Endpoints,
 		tree: p.tree, p: p}
 	p.front = front
-	p.api, err = http.New(http.Config{Refuses: p.refusesRequests, JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
+	p.api, err = http.New(http.Config{Refuses: p.refusesRequests, SharedKeys: flags.Cluster != "", JWTSecret: derive(secret, "log-in"), SecureCookies: strings.HasPrefix(strings.ToLower(base), "https://"),
 		StrictTransport: strings.HasPrefix(strings.ToLower(base), "https://") && !flags.TLSOwn,
 		ResultToken:     tokens, KeyRate: flags.KeyRate, PlainWebhooks: flags.WebhookAllowPrivate, ConnectionCap: p.connectionCap(), IntakeCap: flags.IntakeCap, StreamPatience: p.tuning.streamPatience, ReportPatience: p.tuning.reportPatience, Log: log, Registry: registry, Now: p.clock.Now},
 		http.Deps{Campaigns: front, Imports: front, Calls: front, Reports: front, Activity: front, Keys: front, Users: front, Sessions: front, Replies: front, Bots: front, Trunks: front, Numbers: front, Health: front, Destinations: p.tree, Suppressions: front, Recordings: front, Classification: front, Evidence: front, Persons: front, Webhooks: front, Simulations: front})

@@ -42,6 +42,9 @@ const (
 	// connectLost is when a connect tells nothing any more: its call was abandoned by
 	// then, or its actor is gone.
 	connectLost = attempt.BridgeBudget + time.Second
+	// connectsLeast is how many connects have to be under way, begun after the last that
+	// stood: one that hangs alone is the bot's doing, and no sign of being behind.
+	connectsLeast = 3
 	// connectLook is how often those under way are looked through.
 	connectLook = 10 * time.Millisecond
 )
@@ -82,13 +85,19 @@ func (b *botConnects) late(now engine.BootTime) time.Duration {
 	}
 	if time.Duration(now-b.looked) >= connectLook {
 		b.looked, b.oldest = now, 0
+		n := 0
 		for a, from := range b.under {
 			switch {
 			case time.Duration(now-from) > connectLost:
 				delete(b.under, a)
-			case from > b.done && (b.oldest == 0 || from < b.oldest):
-				b.oldest = from
+			case from > b.done:
+				if n++; b.oldest == 0 || from < b.oldest {
+					b.oldest = from
+				}
 			}
+		}
+		if n < connectsLeast {
+			b.oldest = 0
 		}
 	}
 	if b.oldest == 0 {

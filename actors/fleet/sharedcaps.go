@@ -25,8 +25,9 @@ type heldFrom struct {
 // demanded is a holder's last demand, and when it came.
 type demanded struct {
 	*Demand
-	at   time.Time
-	away bool // nobody has answered it
+	at      time.Time
+	granted int  // by the last answer
+	away    bool // nobody has answered it
 }
 
 type (
@@ -75,6 +76,11 @@ func (f *fleetActor) askKeeper(ctx actor.Context, m *Demand) {
 	if m.Want <= 0 {
 		delete(f.demands, of)
 	}
+	if m.Want > 0 && f.outage(m.Bot) != nil { // no more than lines in flight rely on, as this node sees it
+		q := *m
+		q.Want = min(q.Want, max(f.demands[of].granted-q.GiveUp, 0))
+		m = &q
+	}
 	d, self := f.d, ctx.Self()
 	d.Shared.Ask(quota.Seats(m.Bot), link.Pack(m.fields), nil, func(b []byte, asked engine.BootTime, err error) {
 		a := &seatsAnswered{of: of, m: m, asked: asked}
@@ -96,6 +102,10 @@ func (f *fleetActor) keeperAnswered(ctx actor.Context, m *seatsAnswered) {
 		return
 	}
 	a := m.got
+	if d, ok := f.demands[m.of]; ok {
+		d.granted = a.Seats
+		f.demands[m.of] = d
+	}
 	a.Bot, a.N, a.Until = m.of.bot, m.m.N, quota.SeatsUntil(m.asked)
 	if o := f.outage(m.of.bot); o != nil { // as this node sees it: lines in flight keep their seats
 		a.Target, a.Outage = 0, o
@@ -106,7 +116,7 @@ func (f *fleetActor) keeperAnswered(ctx actor.Context, m *seatsAnswered) {
 // note keeps a demand.
 func (f *fleetActor) note(m *Demand, now time.Time) {
 	if of := (heldFrom{m.Holder, m.Bot}); m.Want > 0 {
-		f.demands[of] = demanded{Demand: m, at: now}
+		f.demands[of] = demanded{Demand: m, at: now, granted: f.demands[of].granted}
 	} else {
 		delete(f.demands, of)
 	}

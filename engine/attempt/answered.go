@@ -199,6 +199,8 @@ func (m *Machine) firstAudio(ev Event) {
 // is played at once, then the call ends.
 func (m *Machine) abandon(ev Event, cause engine.AbandonCause) {
 	m.decide(ev.At, engine.OutcomeAbandoned, cause, engine.PartySystem)
+	missed := cause == engine.AbandonLateConnect || ev.Kind == BotFailed || ev.Kind == BotClosed
+	m.emit(Line{Phase: PhaseAbandoned, Cause: cause, BotMissed: missed})
 	m.arm(TimerCall, ev.At.Add(MessageLimit))
 	m.emit(recordAbandoned)
 	m.emit(effectPlayMessage)

@@ -21,11 +21,9 @@ func (m *Machine) decide(now time.Time, o engine.Outcome, cause engine.AbandonCa
 		m.dropPeers(now)
 	}
 	m.A.Seated = false
-	if o == engine.OutcomeAbandoned {
-		m.emit(Line{Phase: PhaseAbandoned, Cause: cause})
-		return
+	if o != engine.OutcomeAbandoned { // whose line tells more
+		m.emit(lineReleased)
 	}
-	m.emit(lineReleased)
 }
 
 func (m *Machine) hangUp(c engine.HangUpCause) {

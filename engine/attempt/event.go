@@ -281,6 +281,9 @@ type (
 	Line struct {
 		Phase Phase
 		Cause engine.AbandonCause
+		// BotMissed: abandoned because the bot did not take it, and not because it was
+		// lost or ended on our side.
+		BotMissed bool
 		// Tentative: served, but a beep may take that back; CountLive says when it
 		// no longer can.
 		Tentative bool

@@ -323,7 +323,8 @@ func (c *Contact) resultTimeout() {
 		return
 	}
 	if before, after, ok := c.change(contact.Event{Kind: contact.ResultTimedOut}); ok {
-		d := journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Reason: journal.ReasonResultTimeout}
+		d := journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt,
+			Outcome: engine.OutcomeConnectedNoResult, Reason: journal.ReasonResultTimeout}
 		c.write(journal.ContactChanged, d, Then{})
 	}
 }
@@ -491,7 +492,7 @@ func (c *Contact) line(l attempt.Line, now time.Time) { c.lineOf(c.Call.Machine.
 
 func (c *Contact) lineOf(id engine.AttemptID, l attempt.Line, now time.Time) {
 	m := &LineMoved{Contact: c.Machine.C.ID, Attempt: id, At: now,
-		Phase: l.Phase, Cause: l.Cause, Tentative: l.Tentative}
+		Phase: l.Phase, Cause: l.Cause, BotMissed: l.BotMissed, Tentative: l.Tentative}
 	if a := &c.Call.Machine.A; a.ID == id {
 		m.Machine = a.Verdict != "" && !a.Verdict.Live()
 	}

@@ -159,7 +159,9 @@ type (
 		Attempt engine.AttemptID
 		Phase   attempt.Phase
 		Cause   engine.AbandonCause
-		Machine bool // classification took it for no person
+		// BotMissed: it was abandoned because the bot did not take it.
+		BotMissed bool
+		Machine   bool // classification took it for no person
 		// Tentative: served, but not to be counted yet; AnswerStands follows.
 		Tentative bool
 		At        time.Time

@@ -283,12 +283,14 @@ func (s *State) allotted(m *fleet.Allotted) {
 	default: // it does not know what was given back since
 		seats.Granted, seats.Until = min(seats.Granted, m.Seats), m.Until
 	}
-	s.serve(m.Bot)
+	if m.Outage == nil {
+		s.serve(m.Bot)
+	}
 	switch {
 	case len(seats.Queue) == 0:
 	case m.Away:
 		s.failAll(seats, errSeatsUnknown)
-	case seats.Granted > seats.Used || m.N != seats.Demands: // not the answer to all who wait
+	case m.Outage == nil && seats.Granted > seats.Used || m.N != seats.Demands: // not the answer to all who wait
 	case m.Outage != nil:
 		s.failAll(seats, engine.Unavailable("bot_unavailable",
 			"the bot takes no calls now ("+m.Outage.Reason+"); try again once it does", 5*time.Second))

@@ -45,8 +45,10 @@ type Input struct {
 	Waiting     int // w: answered calls that wait for a worker
 	// Held are ringing lines that hold a worker already: of Busy, not of Ringing.
 	Held int
-	// Proof is what the bot has shown lately; the zero one trusts every seat.
-	Proof Proof
+	// Proof is what the bot has shown lately; the zero one trusts every seat. Unserved
+	// are workers of Busy whose answered call has no bot yet.
+	Proof    Proof
+	Unserved int
 
 	// The abandon cap.
 	CapPPM  int      // c, parts per million
@@ -89,7 +91,7 @@ type Explanation struct {
 	Workers int `json:"workers"` // N = min(concurrency, seats)
 	Busy    int `json:"busy"`
 	Free    int `json:"free"` // f, negative after seats were taken away
-	// Unproven are free workers that count for no dial: their bot missed answers lately.
+	// Unproven workers count for no dial: their bot missed answers lately.
 	Unproven int `json:"unproven,omitempty"`
 	Ringing  int `json:"ringing"` // r
 	Waiting  int `json:"waiting"` // w
@@ -216,7 +218,8 @@ func count(in *Input) Explanation {
 			w.Period, w.Live, w.Abandoned = l.Period, l.Live, l.Abandoned
 		}
 	}
-	w.Unproven = w.Free - in.Proof.free(w.Free, w.surplus < 0)
+	trying := w.Free + in.Held + in.Unserved // those that ring or wait with a worker use up proof as well
+	w.Unproven = trying - in.Proof.free(trying, w.surplus < 0)
 	return w
 }
 
@@ -251,7 +254,7 @@ func (e Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d workers free, %d lines ringing, %d answered calls waiting", e.Free, e.Workers, e.Ringing, e.Waiting)
 	if e.Unproven > 0 {
-		fmt.Fprintf(&b, "; %d free workers are not dialled for, since the bot missed answers lately", e.Unproven)
+		fmt.Fprintf(&b, "; %d workers are not dialled for, since the bot missed answers lately", e.Unproven)
 	}
 	if e.CapPPM > 0 {
 		fmt.Fprintf(&b, "; abandon credit %d", e.Credit)

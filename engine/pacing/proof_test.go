@@ -77,7 +77,11 @@ func TestNoMoreLinesThanProvedSeatsAndCredit(t *testing.T) {
 	if d := Decide(&in); d.Dials != 2 || d.Seated != 0 {
 		t.Errorf("%+v", d)
 	}
-	in.Ringing, in.Ledgers[0].Abandoned = 0, 4 // over the cap
+	in.Ringing, in.Held, in.Unserved = 0, 3, 1 // with a worker of their own, of Busy
+	if d := Decide(&in); d.Dials != 3 || d.Seated != 0 {
+		t.Errorf("lines with a worker use up proof as well: %+v", d)
+	}
+	in.Held, in.Unserved, in.Ledgers[0].Abandoned = 0, 0, 4 // over the cap
 	if d := Decide(&in); d.Dials != 1 {
 		t.Errorf("%+v", d)
 	}

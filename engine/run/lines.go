@@ -81,6 +81,9 @@ func (s *State) lineMoved(m *call.LineMoved) {
 			s.countAnswer(l, false, m.Cause)
 		}
 	case attempt.PhaseAbandoned:
+		if m.BotMissed && !l.Counted {
+			s.Pace.Proof.NotTaken()
+		}
 		s.countAnswer(l, true, m.Cause)
 		s.freeSeat(l)
 	case attempt.PhaseReleased:
@@ -110,7 +113,6 @@ func (s *State) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) 
 	}
 	l.Counted = true
 	s.modelAnswer(abandoned)
-	s.proveBot(abandoned, cause)
 	if abandoned {
 		c := pacing.Counts{Live: 1, Abandoned: 1}
 		if cause == engine.AbandonCapacityLoss {
@@ -123,18 +125,9 @@ func (s *State) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) 
 		s.emit(Abandoned{l.Number, cause})
 		return
 	}
+	s.Pace.Proof.Taken(s.concurrency())
 	s.Pace.Books.Served()
 	s.Pace.Hours.Count(s.now, pacing.Counts{Live: 1})
-}
-
-// proveBot notes whether an answer with a seat found its bot.
-func (s *State) proveBot(abandoned bool, cause engine.AbandonCause) {
-	switch {
-	case !abandoned:
-		s.Pace.Proof.Taken(s.seatCap())
-	case cause != engine.AbandonNoSeat:
-		s.Pace.Proof.NotTaken()
-	}
 }
 
 func (s *State) enqueueWaiting(l *Line) {

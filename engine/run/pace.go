@@ -168,7 +168,7 @@ func (s *State) decide() pacing.Decision {
 		Waiting: len(s.Waiting),
 		CapPPM:  c.AbandonCapPPM, PhiPPM: c.FalsePositivePPM, Ledgers: p.ledgers, LineCap: c.MaxLines,
 		TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited,
-		Held: s.Held, Proof: p.Proof, DueContacts: s.Queue.Len() + len(s.Triggers), SeatedOnly: s.Queue.Aside(),
+		Held: s.Held, Proof: p.Proof, Unserved: s.Phases[phaseIndex(attempt.PhaseWaiting)] - len(s.Waiting), DueContacts: s.Queue.Len() + len(s.Triggers), SeatedOnly: s.Queue.Aside(),
 		Model: s.forecaster(), DialsLeft: s.Tally.C.RetriesLeft + len(s.Triggers),
 	}
 	in.Left = s.left() // after windowOpen, which finds the window's end

@@ -249,13 +249,15 @@ func TestABotWhoseHealthFallsIsStillTriedByLinesInFlight(t *testing.T) {
 }
 
 func TestAnAnswerThatFoundNoBotLeavesOneProvedSeat(t *testing.T) {
-	w := dialling(t, 4)
+	w := dialling(t, 5)
+	missed := func(m *call.LineMoved) { m.Cause, m.BotMissed = engine.AbandonLateConnect, true }
 	w.moved("c1", attempt.PhaseAbandoned, cause(engine.AbandonNoSeat))
-	eq(w, "no seat was free", w.s.Pace.Proof.Window, 0)
-	w.moved("c2", attempt.PhaseAbandoned, cause(engine.AbandonLateConnect))
-	eq(w, "the bot came late", w.s.Pace.Proof.Window, 1)
-	w.moved("c3", attempt.PhaseServed)
+	w.moved("c2", attempt.PhaseAbandoned, cause(engine.AbandonCapacityLoss))
+	eq(w, "no seat was free, and a node was lost", w.s.Pace.Proof.Window, 0)
+	w.moved("c3", attempt.PhaseAbandoned, missed)
+	w.moved("c3", attempt.PhaseAbandoned, missed)
+	eq(w, "the bot came late", []any{w.s.Pace.Proof.Window, w.s.Pace.Proof.Missed}, "[1 1]")
+	w.s.Seats = 1 // the fleet tries the bot with one call
+	w.moved("c4", attempt.PhaseServed)
 	eq(w, "the bot came", w.s.Pace.Proof.Window, 2)
-	w.moved("c4", attempt.PhaseAbandoned, cause(engine.AbandonCapacityLoss))
-	eq(w, "the bot was lost", w.s.Pace.Proof.Window, 1)
 }

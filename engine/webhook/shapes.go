@@ -242,7 +242,7 @@ func attemptShape(f *Fact) shape {
 		NextDialAt: e.DueAt,
 	}
 	switch {
-	case e.Outcome == engine.OutcomeConnectedNoResult: // so far
+	case e.Outcome == engine.OutcomeConnectedNoResult && f.Campaign != "": // so far; nobody waits for a dialout's
 		d.AwaitingResult = true
 	case e.Outcome != "":
 		d.Outcome = &e.Outcome
