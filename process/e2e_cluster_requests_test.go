@@ -187,6 +187,27 @@ func TestASuppressionIsConfirmedByEveryNode(t *testing.T) {
 
 // A node that comes later gets its share of the campaigns; the calls that are
 // under way stay where they are, and no one is called twice.
+// SEMANTICS §12: "the deactivation's answer comes after every live node dropped the key".
+func TestADeactivatedKeyIsRefusedByEveryNodeFromTheAnswerOn(t *testing.T) {
+	t.Parallel()
+	if hasItsOwnProcess(t) {
+		return
+	}
+	w, other := newClusterWorld(t, 0)
+	two := w.at(other.api)
+	for range 5 {
+		var key struct{ ID, Key string }
+		w.operator("POST", "/api/v1/api-keys", map[string]any{"name": "crm", "scopes": []string{"read"}}).expect(201).into(&key)
+		read := func(status int) {
+			t.Helper()
+			two.send("GET", "/api/v1/calls", nil, "X-API-Key", key.Key).expect(status)
+		}
+		read(200) // it is remembered there
+		w.operator("PATCH", "/api/v1/api-keys/"+key.ID, map[string]any{"is_active": false}).expect(200)
+		read(401)
+	}
+}
+
 func TestANodeThatJoinsLaterGetsCampaigns(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnProcess(t) {
