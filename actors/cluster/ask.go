@@ -170,6 +170,9 @@ func (n *Node) askAt(ctx context.Context, to engine.Incarnation, leave time.Dura
 		a := reply{err: err}
 		if err == nil {
 			w.Octets(&a.body)
+			if !w.Whole() { // it was carried out, and what came of it cannot be read
+				a.err = link.ErrSilent
+			}
 		}
 		got <- a
 	}})
