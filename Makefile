@@ -23,24 +23,19 @@ SIM_CHECKS    ?= 20000
 SIM_CAMPAIGNS ?= 2000
 FUZZTIME      ?= 10s
 
-CONSOLE       := http/console
-CONSOLE_INDEX := $(CONSOLE)/dist/site/index.html
-# What npm writes last when it has installed everything.
-CONSOLE_LIBRARIES := $(CONSOLE)/node_modules/.package-lock.json
-SCHEMA := ../../deps/node node_modules/openapi-typescript/bin/cli.js ../openapi.yaml --default-non-nullable=false --output src/api/schema.ts
-
 # The tree is two modules, the dialler and the lab: both runs go in each of them.
 both = status=0; for module in . bench/lab; do $(GO) -C $$module $(1) || status=1; done; exit $$status
 # test_dirs prints the folders whose test files match a pattern.
 test_dirs = grep -rl --include='*_test.go' --exclude-dir=node_modules '$(1)' . | sed 's,/[^/]*$$,,' | sort -u
 
 .DEFAULT_GOAL := help
-.PHONY: $(shell sed -nE 's/^([a-z][a-z-]*):( .*|)$$/\1/p' $(firstword $(MAKEFILE_LIST)))
+include http/console/console.mk
+.PHONY: $(shell sed -nE 's/^([a-z][a-z-]*):( .*|)$$/\1/p' $(MAKEFILE_LIST))
 
 help: ## Print this list.
 	@awk 'BEGIN { FS = ":[^#]*## " } /^[a-z][a-z-]*:.*## / { printf "  %-14s %s\n", $$1, $$2 } \
 		/^[a-z][a-z-]*:.*#: / { split($$0, a, ":"); more = more " " a[1] } END { print "\nMore, explained in the Makefile:"; print more }' \
-		$(firstword $(MAKEFILE_LIST)) | fold -s -w 110
+		$(MAKEFILE_LIST) | fold -s -w 110
 	@echo; echo '  ARGS="…" is passed to the program by run, serve, cluster, load and soak: make run ARGS="--exit --json"'
 
 ## What the machine needs beside Go
@@ -135,43 +130,12 @@ CHAOS_SEED    ?= $(shell date +%s)
 CHAOS_MINUTES ?= $(if $(filter chaos-long,$@),60,5)
 chaos = CHAOS_SEED=$(CHAOS_SEED) CHAOS_MINUTES=$(CHAOS_MINUTES) $(GO) -C bench/lab test -race -count=1 -v -timeout $$(($(CHAOS_MINUTES) + 60))m $(1) ./chaos
 CLUSTER_TEST  := ^TestNodesOfACluster
-chaos: deps ## Kill -9 the engine and its database for 5 minutes: CHAOS_SEED, CHAOS_REPORT=FILE, CHAOS_RACE=1.
+chaos: deps ## Kill -9 the engine and its database for 5 minutes: CHAOS_SEED, CHAOS_REPORT=FILE.
 	$(call chaos,-skip '$(CLUSTER_TEST)')
 chaos-long: deps #: The same for CHAOS_MINUTES, 60.
 	$(call chaos,-skip '$(CLUSTER_TEST)')
 chaos-cluster: deps #: Kill, stop, drain, upgrade and cut off the nodes of a cluster for 5 minutes; likewise.
 	$(call chaos,-tags cluster -run '$(CLUSTER_TEST)')
-
-## Console
-
-console: $(CONSOLE_INDEX) #: Build the console into http/console/dist, when its sources are newer.
-
-$(CONSOLE_LIBRARIES): $(addprefix $(CONSOLE)/,package.json package-lock.json .npmrc)
-	@echo "make console: fetching its libraries" >&2; cd $(CONSOLE) && ../../deps/npm ci --loglevel=error >&2
-	@touch $@
-
-$(CONSOLE_INDEX): $(CONSOLE_LIBRARIES) $(addprefix $(CONSOLE)/,index.html vite.config.ts tsconfig.json) $(shell find $(CONSOLE)/src -type f -not -name '*.test.ts' 2>/dev/null)
-	@echo "make console: building" >&2; cd $(CONSOLE) && ../../deps/node node_modules/vite/bin/vite.js build --logLevel warn >&2
-
-# The console knows the API by types made from openapi.yaml; they are compared with it in seconds.
-console-schema: $(CONSOLE_LIBRARIES)
-	@cd $(CONSOLE); $(SCHEMA) --check >&2 || \
-		{ echo "$(CONSOLE)/src/api/schema.ts is not what http/openapi.yaml says: make docs writes it anew" >&2; exit 1; }
-
-console-check: $(CONSOLE_LIBRARIES) console-schema #: Check the console: types, linters, the tests of its logic.
-	@cd $(CONSOLE); set -ex; for tool in 'typescript/bin/tsc --noEmit' 'eslint/bin/eslint.js .' 'vitest/vitest.mjs run'; do \
-		../../deps/node node_modules/$$tool; done
-
-console-picture: build #: Take the pictures of README.md and docs/console.md (docs/console*.png) in a model world.
-	@deps/node $(CONSOLE)/e2e/shots.mjs $(BIN) docs --pictures
-
-SHOTS ?= bin/shots
-console-shots: build #: Screenshots of every page and dialog into SHOTS, each judged by axe; SHOTS_ONLY=REGEXP takes some.
-	@deps/node $(CONSOLE)/e2e/shots.mjs $(BIN) $(SHOTS) $(if $(SHOTS_ONLY),'--only=$(value SHOTS_ONLY)')
-
-console-cost: build #: Measure what 100 open consoles cost the engine, and a page the browser; ARGS="--rounds 2", --json.
-	@CHROMIUM="$${CHROMIUM:-$$(command -v chromium || command -v chromium-browser || command -v google-chrome)}" \
-		$(BIN) bench console --browser "$(CURDIR)/deps/node" --browser $(CURDIR)/$(CONSOLE)/e2e/cost.mjs $(ARGS)
 
 ## Generate
 
