@@ -12,14 +12,15 @@ const coveragePath = "spec_coverage.md"
 
 // laws are the texts that bind the dialler, as they were given to us: the
 // specification, and the rulebook that says what it means (SEMANTICS). And how
-// many of their sentences no test proves. That number only falls: who proves
+// many of their sentences no test proves. It falls as tests are written, and grows only
+// when a reading finds that a test proves less: who proves
 // one lowers it here.
 var laws = []struct {
 	title, text, entries string
 	unproven             int
 }{
 	{"The specification", "testdata/spec.md", "testdata/spec_tests.txt", 0},
-	{"The rulebook", "testdata/semantics.md", "testdata/semantics_tests.txt", 20},
+	{"The rulebook", "testdata/semantics.md", "testdata/semantics_tests.txt", 18},
 }
 
 // entry says what proves a sentence. What no test proves has a word that says

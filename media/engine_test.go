@@ -221,6 +221,12 @@ func TestSilentAfterTheRTPTimeout(t *testing.T) {
 	ev.none()
 }
 
+func TestACallIsSilentAfter30SecondsUnlessToldOtherwise(t *testing.T) {
+	if e := start(t, func(c *Config) { c.RTPTimeout = 0 }); e.cfg.RTPTimeout != 30*time.Second {
+		t.Errorf("%s", e.cfg.RTPTimeout)
+	}
+}
+
 func TestATrunkWithDTXMayBeSilent(t *testing.T) {
 	e := start(t, func(c *Config) { c.RTPTimeout = 100 * time.Millisecond })
 	ev, p := record(t), newPhone(t, 1)

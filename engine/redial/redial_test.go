@@ -44,6 +44,8 @@ func TestWhoIsDialledAgain(t *testing.T) {
 	f("one before it in the run stops too", long, with(Attempt{Outcome: engine.OutcomeBusy}, func(a *Attempt) { a.Longest = 30 * s }), false)
 	f("a longest conversation that was shorter does not", long, with(Attempt{Outcome: engine.OutcomeBusy}, func(a *Attempt) { a.Longest = 29 * s }), true)
 	f("stop wins", both, talk(30*s), false)
+	f("stop wins over a short one after it", both, with(talk(5*s), func(a *Attempt) { a.Longest = 30 * s }), false)
+	f("stop wins where both speak", Rule{OnlyUnder: 30 * s, StopAfter: 20 * s}, talk(25*s), false)
 	f("under both it is short", both, talk(29*s), true)
 	f("no rule is no short conversation", Rule{}, talk(0), false)
 }
