@@ -216,7 +216,7 @@ type amdGreetingsCmd struct {
 }
 
 // Run writes the recordings.
-func (g *amdGreetingsCmd) Run(c *cli) error {
+func (g *amdGreetingsCmd) Run(*cli) error {
 	ctx, cancel := signals()
 	defer cancel()
 	done, err := greetings.Write(ctx, greetings.Config{Dir: g.Dir, Seed: g.Seed, Count: g.Count, Kinds: g.Kinds, Engines: g.Engines, Unseen: g.Unseen})
