@@ -77,7 +77,8 @@ func Start(ctx context.Context, cfg Config, store Owners, clock Clock) (*Node, e
 	}
 	n := &Node{cfg: cfg, store: store, clock: clock, log: cfg.Log,
 		events: make(chan ownership.Event, 16), left: make(chan struct{}),
-		owned: map[ownership.Identity]ownership.Owner{}, cache: map[ownership.Identity]cached{}, released: map[ownership.Identity]engine.BootTime{},
+		owned: map[ownership.Identity]ownership.Owner{}, cache: map[ownership.Identity]cached{},
+		released: map[ownership.Identity]engine.BootTime{},
 		addrs: map[engine.Incarnation]string{}, finding: map[engine.Incarnation]bool{}, handlers: map[string]Handler{}}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	n.state.Store(ownership.Absent)

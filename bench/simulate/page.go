@@ -22,7 +22,8 @@ const (
 )
 
 var colours = map[trial.Policy]string{
-	trial.Progressive: "#0072b2", trial.Ratio: "#cc79a7", trial.Strict: "#009e73", trial.Hybrid: "#d55e00", trial.Clairvoyant: "#555555",
+	trial.Progressive: "#0072b2", trial.Ratio: "#cc79a7", trial.Strict: "#009e73",
+	trial.Hybrid: "#d55e00", trial.Clairvoyant: "#555555",
 }
 
 // plot is one drawing: a curve for each policy, over time.

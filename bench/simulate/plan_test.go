@@ -39,7 +39,8 @@ ratio: 2.5
 		t.Fatal(err)
 	}
 	want := Plan{
-		Name: "everything", Seeds: []uint64{3, 1}, Policies: []trial.Policy{trial.Hybrid, trial.Ratio, trial.Clairvoyant}, Ratio: 2.5,
+		Name: "everything", Seeds: []uint64{3, 1},
+		Policies: []trial.Policy{trial.Hybrid, trial.Ratio, trial.Clairvoyant}, Ratio: 2.5,
 		Scenario: callee.Scenario{
 			Workers: callee.Schedule{Steps: []callee.Step{{At: 0, Value: 60}, {At: 20 * time.Minute, Value: 30}}},
 			Answer: callee.Schedule{Base: 0.3, Sines: []callee.Sine{{Amplitude: 0.1, Period: 2 * time.Hour, Phase: 1.5},
@@ -49,7 +50,8 @@ ratio: 2.5
 				Period: time.Hour,
 				Pieces: []callee.Piece{{Start: 0, End: 10 * time.Minute, Value: 2}},
 			},
-			RingMean: 10 * time.Second, RingSD: 5 * time.Second, Timeout: 30 * time.Second, Machines: 0.1, TalkMean: 90 * time.Second,
+			RingMean: 10 * time.Second, RingSD: 5 * time.Second, Timeout: 30 * time.Second,
+			Machines: 0.1, TalkMean: 90 * time.Second,
 			Short: 0.2, Hold: 2500 * time.Millisecond, Wait: 1500 * time.Millisecond, Cap: 0.03, Length: 2 * time.Hour, Contacts: 5000,
 		},
 	}

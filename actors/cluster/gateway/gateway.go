@@ -194,7 +194,8 @@ func (g *Gateway) ask(l *link.Link, m *message, patience time.Duration, then fun
 		}
 		then(legs, err)
 	}
-	l.Ask(link.Question{Name: Name, Within: patience, Gather: gather, Must: true, Gone: errGone, Say: m.say, Then: answered})
+	l.Ask(link.Question{Name: Name, Within: patience, Gather: gather, Must: true, Gone: errGone,
+		Say: m.say, Then: answered})
 }
 
 // receive deals with one message of another node; the link's order is kept.

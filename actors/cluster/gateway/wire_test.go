@@ -68,7 +68,8 @@ func FuzzMessage(f *testing.F) {
 	place, event := enginetest.Filled[engine.PlaceLeg](), enginetest.Filled[engine.LegEvent]()
 	bot, heard := enginetest.Filled[engine.AttachBot](), enginetest.Filled[engine.MediaEvent]()
 	for _, m := range []*message{
-		{kind: kPlace, place: &place}, {kind: kLegEvent, onLeg: &event}, {kind: kAttachBot, bot: &bot}, {kind: kMediaEvent, onMedia: &heard},
+		{kind: kPlace, place: &place}, {kind: kLegEvent, onLeg: &event}, {kind: kAttachBot, bot: &bot},
+		{kind: kMediaEvent, onMedia: &heard},
 		{kind: kSendDigits, text: "12#"}, {kind: kAdopt, epoch: 3, legs: []engine.LegID{"a.1"}}, {kind: kForget},
 	} {
 		f.Add(link.Write(at, m.say))

@@ -47,7 +47,8 @@ var (
 	ErrOver = errors.New("link: that life of the node is over")
 	// ErrVersion: the other node speaks no version that this one does.
 	ErrVersion = engine.Unavailable("node_version",
-		"the node that acts for this speaks to others in a version that this one does not know; it is being replaced, try again",
+		"the node that acts for this speaks to others in a version that this one does not know; "+
+			"it is being replaced, try again",
 		5*time.Second)
 	// errUnknown: nobody there takes what has that name.
 	errUnknown = engine.Unavailable(

@@ -473,7 +473,9 @@ func TestAnIdleCountIsGivenUp(t *testing.T) {
 }
 
 func TestANoticeCrossesTheWire(t *testing.T) {
-	for _, in := range []notice{{theTrunk, []byte("question")}, {quota.Seats("anna"), nil}, {quota.Shard("+4930"), bytes.Repeat([]byte{7}, 5000)}} {
+	for _, in := range []notice{
+		{theTrunk, []byte("question")}, {quota.Seats("anna"), nil}, {quota.Shard("+4930"), bytes.Repeat([]byte{7}, 5000)},
+	} {
 		b := link.Write(link.Moment{}, in.fields)
 		for cut := range len(b) + 1 {
 			var out notice
