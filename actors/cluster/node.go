@@ -79,7 +79,7 @@ func Start(ctx context.Context, cfg Config, store Owners, clock Clock) (*Node, e
 		events: make(chan ownership.Event, 16), left: make(chan struct{}),
 		owned: map[ownership.Identity]ownership.Owner{}, cache: map[ownership.Identity]cached{},
 		released: map[ownership.Identity]engine.BootTime{},
-		addrs: map[engine.Incarnation]string{}, finding: map[engine.Incarnation]bool{}, handlers: map[string]Handler{}}
+		addrs:    map[engine.Incarnation]string{}, finding: map[engine.Incarnation]bool{}, handlers: map[string]Handler{}}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	n.state.Store(ownership.Absent)
 	n.handlers[methodClaim] = n.claimFor
