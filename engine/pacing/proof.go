@@ -29,7 +29,7 @@ func (p *Proof) NotTaken() { p.Missed, p.Window = p.Missed<<1|1, 1 }
 // free is how many of the free seats count. While more was abandoned than the cap
 // allows, a bot that missed one of the last answers is tried by one line at a time.
 func (p Proof) free(free int, over bool) int {
-	if free <= 1 || p == (Proof{}) {
+	if free <= 0 || p == (Proof{}) {
 		return free
 	}
 	if over {

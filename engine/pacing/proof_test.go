@@ -31,10 +31,24 @@ func TestSeatsAreProvedByOneTwoFourAnswersAfterAMiss(t *testing.T) {
 	}
 }
 
+func TestAllSeatsAreProvedOnceAsManyAnswersWereTaken(t *testing.T) {
+	p := Proof{Window: 8, Missed: 1}
+	if p.Taken(16); p.Window != 0 {
+		t.Errorf("%d of 16 seats count", p.Window)
+	}
+	p = Proof{Window: 8, Missed: 1}
+	if p.Taken(17); p.Window != 16 {
+		t.Errorf("%d of 17 seats count", p.Window)
+	}
+}
+
 func TestTheShareOfMissesIsTakenFromTheProvedSeats(t *testing.T) {
 	p := Proof{Missed: 0b1010101010101010}
 	if n := p.free(20, false); n != 10 {
 		t.Errorf("%d of 20", n)
+	}
+	if n := (Proof{Missed: 1}).free(15, false); n != 15 {
+		t.Errorf("%d of 15: a sixteenth of them is no whole seat", n)
 	}
 	if n := p.free(20, true); n != 1 {
 		t.Errorf("%d are tried at a time while the cap is passed", n)
@@ -81,7 +95,11 @@ func TestNoMoreLinesThanProvedSeatsAndCredit(t *testing.T) {
 	if d := Decide(&in); d.Dials != 3 || d.Seated != 0 {
 		t.Errorf("lines with a worker use up proof as well: %+v", d)
 	}
-	in.Held, in.Unserved, in.Ledgers[0].Abandoned = 0, 0, 4 // over the cap
+	in.Held, in.Unserved, in.Ledgers[0].Abandoned = 0, 0, 3 // as many as the cap allows
+	if d := Decide(&in); d.Dials != 4 {
+		t.Errorf("%+v", d)
+	}
+	in.Ledgers[0].Abandoned = 4 // over the cap
 	if d := Decide(&in); d.Dials != 1 {
 		t.Errorf("%+v", d)
 	}
