@@ -9,26 +9,39 @@ import (
 	"dialler/engine"
 	"dialler/media/amd"
 	"dialler/media/botlink"
+	"dialler/media/codec"
+	"dialler/media/conceal"
+	"dialler/media/demux"
+	"dialler/media/jitter"
 	"dialler/media/recording"
+	"dialler/media/sdp"
+	"dialler/media/srtp"
 )
 
 const (
 	// fillAfter: without audio for this long, silence takes its place, so that
 	// the bot and the classifier hear time pass (a far side with DTX, an event
 	// in place of audio, a loss without end).
-	fillAfter = 60 * millis
+	fillAfter = 60 * ms
 	// lateAfter is how much longer audio may be late before the classifier hears
 	// silence in its place, all of it at once: a person is never decided on after
 	// less. What comes late is heard as it was sent, without a hole. lateTicks of
 	// the pacer must have passed too: who was held up as a whole, has packets to
 	// read first.
-	lateAfter = 400 * millis
+	lateAfter = 400 * ms
 	lateTicks = 15
 	// concealCap is the longest gap that is filled when audio goes on: 500 ms.
 	concealCap = 25
 	// clockRate of G.711.
 	clockRate = 8000
 )
+
+// written is the SDP that a call has sent last: its version goes up when the
+// rest changes (RFC 3264 §8).
+type written struct {
+	version uint64
+	sum     uint64 // of everything but o=; 0 before the first re-offer
+}
 
 // maxDigits bounds the events of a call that a far side can cause at will: they
 // are kept for an owner that attaches again.
@@ -41,9 +54,10 @@ type call struct {
 	amd engine.AMDMode
 	// listen is how it is classified.
 	listen engine.AMDRules
+	begun  engine.NodeLease // of the node when it was opened; nil: there are no leases
 	sock   *socket
-	peer   peer   // guarded by sock.mu
-	sdp    uint64 // session id of the offer
+	peer   demux.Peer // guarded by sock.mu
+	sdp    uint64     // session id of the offer
 	// written is guarded by mu.
 	written written
 	// callee is the call that this path of a far leg belongs to, leg which one;
@@ -57,9 +71,9 @@ type call struct {
 	closed     bool
 	answered   bool
 	answeredAt time.Time // the 200 OK
-	ans        answer
+	ans        sdp.Answer
 	dest       netip.AddrPort
-	secure     *security // nil: plain RTP
+	secure     *srtp.Session // nil: plain RTP
 	// symmetric and networks are the trunk's, signalled is where its 2xx came from.
 	symmetric string
 	networks  []netip.Prefix
@@ -68,10 +82,10 @@ type call struct {
 	tape      *recording.Recording // nil: not recorded; of a far leg its call's
 	openedAt  time.Time
 
-	clock int64 // of the packet or tick at hand
+	clock int64 // of the current packet or tick
 
 	// Receiving.
-	in          reorder
+	in          jitter.Buffer
 	events      dtmf
 	lastSign    int64 // RTP or RTCP came
 	silent      bool  // MediaSilent was told
@@ -82,11 +96,11 @@ type call struct {
 	audioTick   int // ticks at lastAudio
 	filled      int // frames filled in since the last audio, for the bot and the recording
 	waited      int // and for the classifier
-	past        past
-	resync      bool             // another source: its timestamps say nothing about a gap
-	part        [frameBytes]byte // of a packet that is no multiple of 20 ms
+	past        conceal.Past
+	resync      bool                   // another source: its timestamps say nothing about a gap
+	part        [codec.FrameBytes]byte // of a packet that is no multiple of 20 ms
 	partBytes   int
-	partLaw     codec
+	partLaw     codec.Codec
 	jitter      float64 // RFC 3550 §6.4.1, timestamp units
 	lastTransit int64
 	transitSet  bool
@@ -122,10 +136,10 @@ type call struct {
 	keys  keys
 	// byINFO: the trunk's profile wants keys by SIP INFO.
 	byINFO bool
-	dtx    bool      // it sends nothing while nobody speaks: silence is no sign of death
-	pack   *pack     // of packets that are no 20 ms
-	wb     *wideband // of G.722; nil until it is needed
-	wbOut  *wideband // the decoder of what is relayed
+	dtx    bool            // it sends nothing while nobody speaks: silence is no sign of death
+	pack   *pack           // of packets that are no 20 ms
+	wb     *codec.Wideband // of G.722; nil until it is needed
+	wbOut  *codec.Wideband // the decoder of what is relayed
 
 	// Events. told is how many the sink has had.
 	history    []engine.MediaEvent
@@ -172,8 +186,8 @@ func (c *call) attach(sink func(engine.MediaEvent)) {
 }
 
 // answer starts audio both ways.
-func (c *call) answer(sdp []byte, at time.Time) {
-	a, err := parseAnswer(sdp)
+func (c *call) answer(text []byte, at time.Time) {
+	a, err := sdp.Parse(text)
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -182,7 +196,7 @@ func (c *call) answer(sdp []byte, at time.Time) {
 	if err == nil {
 		err = c.protect(&a)
 	}
-	if errors.Is(err, errRefused) && c.answered { // the stream is switched off, the call goes on
+	if errors.Is(err, sdp.ErrRefused) && c.answered { // the stream is switched off, the call goes on
 		c.hold()
 		c.mu.Unlock()
 		return
@@ -198,7 +212,7 @@ func (c *call) answer(sdp []byte, at time.Time) {
 	if c.answered {
 		c.move(&a)
 	} else {
-		c.dest, c.ans, c.lastSign = a.remote, a, now
+		c.dest, c.ans, c.lastSign = a.Remote, a, now
 		c.answered, c.answeredAt, c.lastAudio = true, at, now
 		c.nextReport = now + untilReport()/2 // the first one comes early (§6.2)
 		if c.record && c.e.cfg.Recorder != nil {
@@ -214,9 +228,24 @@ func (c *call) answer(sdp []byte, at time.Time) {
 	c.sock.answer(c, &a)
 }
 
+// move sends the audio to where an offer wants it; mu is held. On hold in the
+// old style the address is zero: the far side stays where it was.
+func (c *call) move(a *sdp.Answer) {
+	if a.Remote.Addr().IsUnspecified() {
+		a.Remote = netip.AddrPortFrom(c.ans.Remote.Addr(), c.ans.Remote.Port())
+	} else if a.Remote != c.ans.Remote { // else it stays where it may have been latched
+		c.dest = a.Remote
+	}
+	c.ans = *a
+	c.lastSign = c.e.now()
+}
+
+// hold: neither side sends until the next description; mu is held.
+func (c *call) hold() { c.ans.HeSends, c.ans.HeListens = false, false }
+
 // offer prepares an unanswered call for the trunk that is tried: with SRTP it
 // has keys, the same ones when it is offered again.
-func (c *call) offer(p engine.MediaProfile) *security {
+func (c *call) offer(p engine.MediaProfile) *srtp.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.byINFO, c.dtx = p.DTMF == engine.DTMFByINFO, p.DTX
@@ -231,35 +260,35 @@ func (c *call) offer(p engine.MediaProfile) *security {
 	if want := p.SRTP == engine.SRTPRequired; !c.answered && want != (c.secure != nil) {
 		c.secure = nil
 		if want {
-			c.secure = newSecurity()
+			c.secure = srtp.New()
 		}
 	}
 	return c.secure
 }
 
 // latching is whom the call may hear beside the address of its SDP.
-func (c *call) latching(a *answer) latch {
+func (c *call) latching(a *sdp.Answer) demux.Latch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return latch{
-		off: c.symmetric == engine.SymmetricOff, open: mayLatch(c.symmetric, a.remote.Addr(), c.e.own),
-		named: a.remote.Addr(), signalled: c.signalled, networks: c.networks,
-		until: c.e.now() + latchWithin, audio: audioTypes(&a.codecs),
+	return demux.Latch{
+		Off: c.symmetric == engine.SymmetricOff, Open: demux.MayLatch(c.symmetric, a.Remote.Addr(), c.e.own),
+		Named: a.Remote.Addr(), Signalled: c.signalled, Networks: c.networks,
+		Until: c.e.now() + demux.LatchWithin, Audio: demux.Types(&a.Codecs),
 	}
 }
 
 // protect takes the keys of the SDP answer; mu is held. What was offered with
 // SRTP is never answered without (RFC 4568 §5.1.2), nor the reverse.
-func (c *call) protect(a *answer) error {
+func (c *call) protect(a *sdp.Answer) error {
 	switch {
-	case c.secure == nil && a.secure:
-		return errProtocol
+	case c.secure == nil && a.Secure:
+		return sdp.ErrProtocol
 	case c.secure == nil:
 		return nil
-	case !a.secure:
-		return errInsecure
+	case !a.Secure:
+		return sdp.ErrInsecure
 	}
-	return c.secure.answered(a.crypto, !c.answered)
+	return c.secure.Answered(a.Crypto, !c.answered)
 }
 
 // attachBot opens the bot's socket.
@@ -275,10 +304,16 @@ func (c *call) attachBot(cmd engine.AttachBot) {
 		}
 		c.link.Stop()
 	}
+	if c.begun != nil && engine.FencedOff(c.e.cfg.Fence.Boot(), c.begun) {
+		c.link = nil
+		c.emit(engine.MediaEvent{Kind: engine.MediaBotFailed, At: time.Now(), Session: cmd.Session, Error: "lease lost"})
+		return
+	}
 	c.firstAudio = false
 	c.link = c.e.bots.Connect(botlink.Request{
 		Endpoints: cmd.Endpoints, AuthToken: cmd.AuthToken, Account: cmd.Account, Session: cmd.Session,
 		Call: cmd.Call, Parameters: cmd.Parameters, Deadline: cmd.Deadline,
+		Socket: cmd.Socket,
 	}, c)
 }
 
@@ -344,7 +379,7 @@ func (c *call) hearDigit(digit byte) (by engine.LegID) {
 	defer o.mu.Unlock()
 	switch {
 	case o.closed || !o.answered || len(o.keys.queue) >= keysCap:
-	case o.byINFO || o.ans.events < 0:
+	case o.byINFO || o.ans.Events < 0:
 		return o.leg
 	default:
 		o.keys.queue += string(rune(digit))
@@ -362,11 +397,11 @@ func (c *call) close(now int64) engine.MediaQuality {
 		c.link = nil
 	}
 	c.det = nil
-	c.in.reset()
+	c.in.Reset()
 	peers := c.takePeers()
 	q := c.quality()
 	bye, to := c.reporting(now, true)
-	mux := c.ans.mux
+	mux := c.ans.Mux
 	if c.tape != nil && c.callee == nil {
 		q.Recording = c.tape.End()
 	}
@@ -379,6 +414,25 @@ func (c *call) close(now int64) engine.MediaQuality {
 	c.sock.remove(c, now)
 	for _, p := range peers {
 		p.close(now)
+	}
+	return q
+}
+
+// quality sums a call up; mu is held.
+func (c *call) quality() engine.MediaQuality {
+	unit := time.Second / clockRate
+	q := engine.MediaQuality{
+		PacketsReceived: c.in.Received, PacketsSent: c.sent, PacketsLost: c.in.Lost, PacketsLate: c.in.Late,
+		Jitter: time.Duration(c.jitter * float64(unit)), Codec: c.ans.Send.String(),
+		FarReports: c.far.reports, RoundTrip: c.far.roundTrip,
+	}
+	if n := q.PacketsReceived + q.PacketsLost; q.PacketsReceived > 0 {
+		q.MOS = opinion(c.ans.Send, float64(q.PacketsLost)/float64(n), q.RoundTrip, q.Jitter)
+	}
+	if q.FarReports > 0 {
+		q.FarLost = uint64(max(c.far.lost, 0))
+		q.FarJitter = time.Duration(c.far.jitter) * unit
+		q.FarMOS = opinion(c.ans.Send, float64(q.FarLost)/float64(max(c.sent, 1)), q.RoundTrip, q.FarJitter)
 	}
 	return q
 }

@@ -17,6 +17,10 @@
 // hears all events from the first. Sockets, readers and pacers are shared by
 // all calls. Package botlink owns the bot's socket, package amd the verdict.
 //
+// What knows no call stands below: codec, conceal and jitter have the sound, sdp
+// and srtp the descriptions and their keys, demux whose a packet is, datagram the
+// batches of system calls.
+//
 // # Invariants
 //
 //   - No command blocks, and no sink is called under a lock.
@@ -25,7 +29,7 @@
 //     200 OK: early media matches no call and is dropped.
 //   - No packet allocates. Per call there is no goroutine here; an attached bot
 //     has one.
-//   - Audio of one call never reaches another one; see below.
+//   - Audio of one call never reaches another one; see package demux.
 //   - μ-law reaches the bot as it came, except for 4 ms after a loss; A-law goes
 //     through one table, G.722 through the lower band of its codec.
 //   - What the bot and the classifier hear has no holes: after 60 ms without
@@ -35,38 +39,15 @@
 //     audio that is up to 400 ms late changes no verdict. After that it hears
 //     silence, up to the present.
 //
-// # Decision: shared sockets, and how packets find their call
+// # Decision: shared sockets
 //
 // A socket per call costs half as much processor time again as a few shared
-// ones with batched system calls. So a pool of sockets (default 32)
-// carries all calls, and a packet must be told apart by where it comes from:
-//
-//  1. The remote address and port of the SDP answer belong to the call that
-//     named them. The first packet from there binds its SSRC to the call.
-//  2. When two live calls of one socket name the same address, only the SSRC
-//     decides: an SSRC from the SDP (RFC 5576), one bound before the other call
-//     was even opened, or one proven by elimination: a single call is without a
-//     source, and every other one goes on being heard with its own while the
-//     stranger speaks. From then on the far side's IP address is known to share
-//     ports, and a first packet from there is no proof any more while another
-//     call of the socket is still ringing: it may be that one's early media.
-//  3. A packet from an address that no call named latches to a call (a far side
-//     behind a NAT) only where the trunk and the SDP's address allow it, from the
-//     hosts of the far side, by five packets in a row, and when no other call can
-//     be meant (latch.go; docs/adr/0039). The SDP's address wins over a latch
-//     whenever it speaks.
-//  4. Packets of an ended call are recognised for two seconds.
-//  5. Whatever is left could belong to more than one call, or to none: it is
-//     dropped and counted by reason, never guessed.
-//
-// What is taken on trust is rule 1: a call that names an address which nobody
-// else is known to share, and is itself silent, hears what comes from there,
-// even if that is the early media of a later call that will name it too.
-// Carriers give every live call its own port. For rule 3 a call that may be
-// latched is opened on a socket on which no other one is unheard, and the pool
-// grows with their number (pool.go). Far sides with one port for all calls pay
-// the price of rule 5; it is kept small by opening a call on the socket with the
-// fewest calls without a source, then the fewest calls.
+// ones with batched system calls. So a pool of sockets (default 32) carries all
+// calls; package demux tells by where a packet comes from whose it is, and drops
+// what could be more than one call's. A call that may be latched is opened on a
+// socket on which no other one is unheard, and the pool grows with their number
+// (pool.go). A call is opened on the socket with the fewest calls without a source,
+// then the fewest calls.
 //
 // # Decision: silence is sent once the callee was heard
 //

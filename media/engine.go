@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -15,7 +17,10 @@ import (
 	"dialler/engine"
 	"dialler/media/amd"
 	"dialler/media/botlink"
+	"dialler/media/codec"
+	"dialler/media/datagram"
 	"dialler/media/recording"
+	"dialler/media/sdp"
 )
 
 // Config says where media runs and what it may cost.
@@ -51,7 +56,10 @@ type Config struct {
 	Bot       botlink.Config
 	// Recorder keeps the recordings of calls that ask for one; nil: none are made.
 	Recorder *recording.Recorder
-	Log      zerolog.Logger
+	// Fence is the lease of this node: behind it no bot is attached, and no audio leaves
+	// once nobody has the call. nil: it needs none.
+	Fence engine.Fence
+	Log   zerolog.Logger
 }
 
 // Engine carries the audio of all calls of a process. Its methods are safe
@@ -70,11 +78,11 @@ type Engine struct {
 
 	mu      sync.RWMutex
 	sockets []*socket // more are added, none is taken away
-	pacers  []*pacer
+	groups  []*group
 	calls   map[engine.AttemptID]*call
 	closed  bool
 	done    recent
-	// voicemails are the messages at hand.
+	// voicemails are the messages in memory.
 	voicemails map[engine.VoicemailID]*voicemail
 
 	counters counters
@@ -131,7 +139,7 @@ func New(cfg Config) (*Engine, error) {
 		cname: strconv.FormatUint(rand.Uint64(), 36) + "@dialler", //nolint:gosec // an identifier
 	}
 	for range cfg.Sockets {
-		s, err := e.newSocket(bind, e.pool.ports, batchSize)
+		s, err := e.newSocket(bind, e.pool.ports, datagram.BatchSize)
 		if err != nil {
 			// A range smaller than the wish is used as far as it goes.
 			if cfg.PortMax != 0 && len(e.sockets) > 0 {
@@ -149,13 +157,13 @@ func New(cfg Config) (*Engine, error) {
 	e.bots = botlink.New(cfg.Bot)
 	n := min(cfg.Pacers, len(e.sockets))
 	for i := range n {
-		p := &pacer{e: e, offset: frameTime * time.Duration(i) / time.Duration(n), wake: make(chan struct{}, 1)}
+		g := &group{e: e, pacer: pacer{offset: frameTime * time.Duration(i) / time.Duration(n), wake: make(chan struct{}, 1),
+			skipped: &e.counters.ticksSkipped}}
 		for j := i; j < len(e.sockets); j += n {
-			p.serve(e.sockets[j])
+			g.serve(e.sockets[j])
 		}
-		e.pacers = append(e.pacers, p)
-		e.tasks.Add(1)
-		go p.run()
+		e.groups = append(e.groups, g)
+		e.tasks.Go(func() { g.pacer.run(e.stop, g.tick) })
 	}
 	for _, s := range e.sockets {
 		s.start()
@@ -164,6 +172,9 @@ func New(cfg Config) (*Engine, error) {
 	go e.tend()
 	return e, nil
 }
+
+// ms is a millisecond of now.
+const ms = int64(time.Millisecond)
 
 // now is nanoseconds on the monotonic clock since New.
 func (e *Engine) now() int64 { return int64(time.Since(e.started)) }
@@ -212,8 +223,11 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 			sdp:  rand.Uint64() >> 1,                                                //nolint:gosec // an identifier
 			ssrc: rand.Uint32(), seq: uint16(rand.Uint32()) >> 1, ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
 		}
-		c.peer.call, c.peer.alone = c, e.latches(cmd.Profile)
-		c.sock = e.choose(c.peer.alone)
+		if f := e.cfg.Fence; f != nil {
+			c.begun = f.Lease()
+		}
+		c.peer.Owner, c.peer.Alone = c, e.latches(cmd.Profile)
+		c.sock = e.choose(c.peer.Alone)
 		e.calls[cmd.Attempt] = c
 		c.sock.open(c, e.now())
 		e.done.forget(cmd.Attempt)
@@ -224,13 +238,34 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	if ok {
 		c.attach(sink)
 	}
-	return appendOffer(make([]byte, 0, 512), e.cfg.Host, c.sock.port, c.sdp, keys, codecsOf(cmd.Profile)...), nil
+	return sdp.AppendOffer(make([]byte, 0, 512), e.cfg.Host, c.sock.port, c.sdp, keys.Own(), codec.Of(cmd.Profile)...), nil
 }
 
 func (e *Engine) call(a engine.AttemptID) *call {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.calls[a]
+}
+
+// path is the call of a leg: a far leg's, or the callee's.
+func (e *Engine) path(a engine.AttemptID, leg engine.LegID) *call {
+	c := e.call(a)
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.peers[leg]; p != nil {
+		return p
+	}
+	return c
+}
+
+// Calls lists the attempts that have an open path.
+func (e *Engine) Calls() []engine.AttemptID {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return slices.Collect(maps.Keys(e.calls))
 }
 
 // AnsweredFrom says where the 2xx of a leg came from: whom the call may hear
@@ -265,6 +300,18 @@ func (e *Engine) AttachBot(cmd engine.AttachBot) {
 func (e *Engine) AskBot(ctx context.Context, cmd engine.AskBot) error {
 	return e.bots.Ask(ctx, cmd.Endpoint, cmd.AuthToken)
 }
+
+// OpenSocket opens a bot's socket ahead of its call and returns at once. sink is called
+// from the engine's goroutines and must not block.
+func (e *Engine) OpenSocket(cmd engine.OpenSocket, sink func(engine.SocketEvent)) {
+	e.bots.OpenAhead(cmd, sink)
+}
+
+// CloseSocket closes one that no call has taken, CloseSockets all of a campaign.
+func (e *Engine) CloseSocket(id engine.SocketID, _ engine.Incarnation) { e.bots.CloseAhead(id) }
+
+// CloseSockets: see CloseSocket.
+func (e *Engine) CloseSockets(of engine.CampaignID) { e.bots.CloseAllAhead(string(of) + "/") }
 
 // DetachBot takes the bot off: stop frame, close. No event follows.
 func (e *Engine) DetachBot(a engine.AttemptID) {

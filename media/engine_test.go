@@ -12,6 +12,8 @@ import (
 	"github.com/pion/rtp"
 
 	"dialler/engine"
+	"dialler/media/codec"
+	"dialler/media/conceal"
 	"dialler/media/g711"
 )
 
@@ -68,9 +70,17 @@ func TestAudioPassesBothWaysSampleBySample(t *testing.T) {
 			return out
 		}
 	}
-	f("ulaw untouched", "0 101", 0, ulawSilence, same, same)
-	f("alaw by table", "8 0 101", 8, ulawToAlaw[ulawSilence],
-		each(func(b byte) byte { return g711.ToUlaw(g711.FromAlaw(b)) }), each(func(b byte) byte { return g711.ToAlaw(g711.FromUlaw(b)) }))
+	f("ulaw untouched", "0 101", 0, codec.UlawSilence, same, same)
+	f(
+		"alaw by table",
+		"8 0 101",
+		8,
+		codec.UlawToAlaw[codec.UlawSilence],
+		each(
+			func(b byte) byte { return g711.ToUlaw(g711.FromAlaw(b)) },
+		),
+		each(func(b byte) byte { return g711.ToAlaw(g711.FromUlaw(b)) }),
+	)
 }
 
 func TestSentRTPIsContinuous(t *testing.T) {
@@ -86,7 +96,9 @@ func TestSentRTPIsContinuous(t *testing.T) {
 	first = p.streams(e, 1)
 	for i := 1; i < 20; i++ {
 		got := p.hear()
-		if got.SequenceNumber != first.SequenceNumber+uint16(i) || got.Timestamp != first.Timestamp+uint32(160*i) || got.SSRC != first.SSRC || got.Marker {
+		if got.SequenceNumber != first.SequenceNumber+uint16(i) || got.Timestamp != first.Timestamp+uint32(160*i) ||
+			got.SSRC != first.SSRC ||
+			got.Marker {
 			t.Fatalf("packet %d does not follow: %+v after %+v", i, got.Header, first.Header)
 		}
 	}
@@ -103,7 +115,8 @@ func TestSilenceToACalleeWhoIsNotHeardOnlyKeepsThePathOpen(t *testing.T) {
 		p.hear()
 	}
 	next := p.hear()
-	if step := next.Timestamp - first.Timestamp; step != openingEvery*160 || !next.Marker || next.SequenceNumber-first.SequenceNumber != openingFirst {
+	if step := next.Timestamp - first.Timestamp; step != openingEvery*160 || !next.Marker ||
+		next.SequenceNumber-first.SequenceNumber != openingFirst {
 		t.Fatalf("keep-alive after %d ticks, marker %v", step/160, next.Marker)
 	}
 	p.say(0, speech(160, 1))
@@ -122,7 +135,10 @@ func TestReorderedLostAndDuplicatedPackets(t *testing.T) {
 	p, s, _ := connected(t, e, 1, "0")
 	said := speech(160*10, 9)
 	send := func(i int) {
-		p.send(rtp.Header{Version: 2, SequenceNumber: 65530 + uint16(i), Timestamp: 4294967000 + uint32(160*i), SSRC: 1}, said[160*i:160*i+160])
+		p.send(
+			rtp.Header{Version: 2, SequenceNumber: 65530 + uint16(i), Timestamp: 4294967000 + uint32(160*i), SSRC: 1},
+			said[160*i:160*i+160],
+		)
 	}
 	p.together(e, 1, func() {
 		for _, i := range []int{0, 2, 1, 1, 3, 5, 6, 7, 8, 9} { // 1 and 2 swapped, 1 twice, 4 lost
@@ -131,7 +147,8 @@ func TestReorderedLostAndDuplicatedPackets(t *testing.T) {
 	})
 	// What is made up for packet 4 passes into the first samples of packet 5.
 	got := s.hearUntil(len(said) - 32)
-	if !bytes.HasPrefix(got, said[:4*160]) || !bytes.Contains(got, said[5*160+joinSamples:9*160]) || bytes.Contains(got, said[3*160:5*160]) {
+	if !bytes.HasPrefix(got, said[:4*160]) || !bytes.Contains(got, said[5*160+conceal.JoinSamples:9*160]) ||
+		bytes.Contains(got, said[3*160:5*160]) {
 		t.Fatal("wrong order or concealment")
 	}
 	if q := e.CloseMedia(attempt(1)); q.PacketsLost != 1 || q.PacketsLate != 1 || q.PacketsReceived != 10 {
@@ -157,7 +174,8 @@ func TestTheBotHearsTimePassOnceTheCalleeWasHeard(t *testing.T) {
 	p.say(0, speech(160, 1))
 	for i := 1; i <= 5; i++ {
 		f := s.until("media")
-		if f.Media.Chunk != strconv.Itoa(i) || f.Media.Timestamp != strconv.Itoa(20*(i-1)) || f.Sequence != strconv.Itoa(i+1) {
+		if f.Media.Chunk != strconv.Itoa(i) || f.Media.Timestamp != strconv.Itoa(20*(i-1)) ||
+			f.Sequence != strconv.Itoa(i+1) {
 			t.Fatalf("wrong media frame %+v", f)
 		}
 	}
@@ -176,7 +194,17 @@ func TestDigitsAreToldOnce(t *testing.T) {
 			if i >= 3 {
 				payload[1] |= 0x80
 			}
-			p.send(rtp.Header{Version: 2, PayloadType: 96, SequenceNumber: p.seq, Timestamp: ts, SSRC: p.ssrc, Marker: i == 0}, payload)
+			p.send(
+				rtp.Header{
+					Version:        2,
+					PayloadType:    96,
+					SequenceNumber: p.seq,
+					Timestamp:      ts,
+					SSRC:           p.ssrc,
+					Marker:         i == 0,
+				},
+				payload,
+			)
 			p.seq++
 		}
 		ts += 2000
@@ -296,7 +324,7 @@ func TestEventsAreReplayedToANewOwner(t *testing.T) {
 	e.AttachBot(attach(id, b.url()))
 	s := b.session()
 	s.say(speech(1600, 1))
-	p.hearUntil(1600, ulawSilence)
+	p.hearUntil(1600, codec.UlawSilence)
 	for range 2 {
 		ev := record(t)
 		if !e.AttachMedia(id, ev.sink) {
@@ -341,7 +369,7 @@ func TestTheSinkMayCallTheEngine(t *testing.T) {
 	e.Answer(id, p.called(offer, "0 101"), time.Now())
 	p.say(101, []byte{5, 10, 0, 160})
 	ev.next(engine.MediaDigit)
-	if got := p.hearUntil(7000, ulawSilence); len(got) == 0 {
+	if got := p.hearUntil(7000, codec.UlawSilence); len(got) == 0 {
 		t.Fatal("no message was heard")
 	}
 	ev.next(engine.MediaPlayed)
@@ -427,7 +455,10 @@ func TestPortLatch(t *testing.T) {
 	b, ev := newBot(t), record(t)
 	named, real := newPhone(t, 1), newPhone(t, 2)
 	id := attempt(1)
-	offer, _ := e.Open(engine.OpenMedia{Attempt: id, Profile: engine.MediaProfile{Symmetric: engine.SymmetricOn}}, ev.sink)
+	offer, _ := e.Open(
+		engine.OpenMedia{Attempt: id, Profile: engine.MediaProfile{Symmetric: engine.SymmetricOn}},
+		ev.sink,
+	)
 	e.Answer(id, named.called(offer, "0"), time.Now())
 	real.called(offer, "0")
 	e.AttachBot(attach(id, b.url()))
@@ -499,7 +530,7 @@ func TestManyCallsAtATime(t *testing.T) {
 		s.say(said(i + 100))
 	}
 	for i, p := range phones {
-		if got := p.hearUntil(1600, ulawSilence); !bytes.Equal(got, said(i+100)) {
+		if got := p.hearUntil(1600, codec.UlawSilence); !bytes.Equal(got, said(i+100)) {
 			t.Fatalf("call %d: wrong audio at its phone", i)
 		}
 	}
@@ -546,7 +577,8 @@ func TestABrokenSocketTakesNoNewCalls(t *testing.T) {
 	}
 	e.sockets[0].broken.Store(true)
 	for i := range 5 {
-		if _, err := e.Open(engine.OpenMedia{Attempt: attempt(i + 1)}, nil); err != nil || e.call(attempt(i+1)).sock != e.sockets[1] {
+		if _, err := e.Open(engine.OpenMedia{Attempt: attempt(i + 1)}, nil); err != nil ||
+			e.call(attempt(i+1)).sock != e.sockets[1] {
 			t.Fatalf("call %d: %v", i+1, err)
 		}
 	}

@@ -1,21 +1,26 @@
 package media
 
-import "testing"
+import (
+	"testing"
+
+	"dialler/media/codec"
+	"dialler/media/datagram"
+)
 
 // BenchmarkFrame is what 20 ms of a call cost, both ways, without sockets and
 // without a bot: a packet that is heard and one that is sent.
 func BenchmarkFrame(b *testing.B) {
-	f := func(name string, law codec, secure bool) {
+	f := func(name string, law codec.Codec, secure bool) {
 		b.Run(name, func(b *testing.B) {
 			c := benchCall(b)
-			c.ans.send, c.ans.sendPT = law, law.payloadType()
-			c.ans.codecs[law.payloadType()] = law
-			in, w := newIncoming(), newWriter(batchSize)
-			in.buf[1] = law.payloadType()
-			copy(in.buf[rtpHeaderBytes:], speech(frameBytes, 1))
+			c.ans.Send, c.ans.SendPT = law, law.PayloadType()
+			c.ans.Codecs[law.PayloadType()] = law
+			in, w := newIncoming(), datagram.NewWriter(datagram.BatchSize)
+			in.buf[1] = law.PayloadType()
+			copy(in.buf[rtpHeaderBytes:], speech(codec.FrameBytes, 1))
 			seal := func(p []byte) []byte { return p }
 			if secure {
-				far, buf := benchSecurity(b, c), make([]byte, 0, sendCap)
+				far, buf := benchSecurity(b, c), make([]byte, 0, datagram.SendCap)
 				seal = func(p []byte) []byte {
 					sealed, err := far.EncryptRTP(buf, p, nil) // counted too: the far side's share
 					if err != nil {
@@ -27,18 +32,18 @@ func BenchmarkFrame(b *testing.B) {
 			heard := uint64(0)
 			b.ReportAllocs()
 			for b.Loop() {
-				w.n = 0
+				w.N = 0
 				c.receive(seal(in.next()), &in.pkt, netipNone, false, nil, in.now)
 				c.tick(w, in.now)
 				heard++
 			}
-			if c.in.received != heard || c.sent != heard {
-				b.Fatalf("%d heard, %d sent of %d", c.in.received, c.sent, heard)
+			if c.in.Received != heard || c.sent != heard {
+				b.Fatalf("%d heard, %d sent of %d", c.in.Received, c.sent, heard)
 			}
 		})
 	}
-	f("PCMU", codecUlaw, false)
-	f("PCMA", codecAlaw, false)
-	f("G722", codecG722, false)
-	f("PCMU-SRTP", codecUlaw, true)
+	f("PCMU", codec.Ulaw, false)
+	f("PCMA", codec.Alaw, false)
+	f("G722", codec.G722, false)
+	f("PCMU-SRTP", codec.Ulaw, true)
 }

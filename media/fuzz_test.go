@@ -2,40 +2,15 @@ package media
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/binary"
 	"strings"
 	"testing"
 
+	"dialler/media/sdp"
+	"dialler/media/srtp"
+
 	"github.com/pion/rtp"
 )
-
-// FuzzCrypto: what is accepted of an a=crypto line stands in it, and what we
-// write of a key is read as that key.
-func FuzzCrypto(f *testing.F) {
-	key := base64.StdEncoding.EncodeToString(speech(30, 1))
-	for _, s := range []string{"1 AES_CM_128_HMAC_SHA1_80 inline:" + key, "2 AES_CM_128_HMAC_SHA1_32 inline:" + key + "|2^20|1:4 WSH=64 -X",
-		"1 AES_CM_128_HMAC_SHA1_80 inline:" + key + "|1:128", "9 F8 inline:", "1 AES_CM_128_HMAC_SHA1_80 inline:" + key + ";inline:" + key} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		c, ok := parseCrypto(b)
-		if !ok {
-			return
-		}
-		text := base64.StdEncoding.EncodeToString(c.key[:])
-		if c.tag < 0 || c.tag > 99999 || len(c.mki) > 128 || !bytes.Contains(b, []byte(cryptoSuites[c.suite].name+" ")) && !bytes.Contains(b, []byte(cryptoSuites[c.suite].name+"\t")) {
-			t.Fatalf("%q is tag %d, suite %d, an MKI of %d bytes", b, c.tag, c.suite, len(c.mki))
-		}
-		keys := [len(cryptoSuites)]master{c.key, c.key}
-		for i, line := range strings.Split(strings.TrimSpace(string(appendCrypto(nil, &keys))), "\r\n") {
-			again, ok := parseCrypto([]byte(strings.TrimPrefix(line, "a=crypto:")))
-			if !ok || again.tag != i+1 || again.suite != i || again.key != c.key || again.mki != "" || !strings.HasSuffix(line, "inline:"+text) {
-				t.Fatalf("our own line is read as tag %d, suite %d", again.tag, again.suite)
-			}
-		}
-	})
-}
 
 // FuzzSRTP: whatever is received under the far side's keys, nothing is taken
 // that was not sealed with them, nor anything twice, and what is genuine is
@@ -45,22 +20,22 @@ func FuzzSRTP(f *testing.F) {
 	f.Add(make([]byte, 40), uint16(3), uint8(1))
 	f.Add([]byte{0x80, 200, 0, 1, 0, 0, 0, 7, 0x80, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, uint16(1), uint8(2))
 	f.Fuzz(func(t *testing.T, b []byte, seq uint16, at uint8) {
-		k := newSecurity()
+		k := srtp.New()
 		suite := int(at & 1)
-		theirs := crypto{tag: suite + 1, suite: suite, key: master{9}}
-		if err := k.answered([]crypto{theirs}, true); err != nil {
+		theirs := sdp.Crypto{Tag: suite + 1, Suite: suite, Key: sdp.Master{9}}
+		if err := k.Answered([]sdp.Crypto{theirs}, true); err != nil {
 			t.Fatal(err)
 		}
-		far := srtpContext(t, theirs.key, suite)
+		far := srtpContext(t, theirs.Key, suite)
 		ssrc := uint32(7)
 		if len(b) >= rtpHeaderBytes { // the forger knows the source
 			ssrc = binary.BigEndian.Uint32(b[8:])
 		}
 		forge := func() {
-			if plain, err := k.open(bytes.Clone(b)); err == nil {
+			if plain, err := k.Open(bytes.Clone(b)); err == nil {
 				t.Fatalf("a forged packet became %x", plain)
 			}
-			if plain, err := k.openReport(bytes.Clone(b)); err == nil {
+			if plain, err := k.OpenReport(bytes.Clone(b)); err == nil {
 				t.Fatalf("a forged report became %x", plain)
 			}
 		}
@@ -76,15 +51,15 @@ func FuzzSRTP(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := k.open(bytes.Clone(sealed))
+			got, err := k.Open(bytes.Clone(sealed))
 			if err != nil || !bytes.Equal(got, plain) {
 				t.Fatalf("genuine packet %d: %v", i, err)
 			}
-			if _, err := k.open(bytes.Clone(sealed)); err == nil {
+			if _, err := k.Open(bytes.Clone(sealed)); err == nil {
 				t.Fatal("a packet was taken twice")
 			}
 			sealed[int(at)%len(sealed)] ^= 1 << (at & 7)
-			if _, err := k.open(sealed); err == nil {
+			if _, err := k.Open(sealed); err == nil {
 				t.Fatalf("a packet with byte %d changed was taken", int(at)%len(sealed))
 			}
 		}
@@ -117,58 +92,6 @@ func FuzzTelephoneEvent(f *testing.F) {
 		if key, ok := d.packet(ts, program); ok && len(program) < 4 {
 			t.Fatalf("%x is the digit %q", program, key)
 		}
-	})
-}
-
-// FuzzReorder: packets come out in the order of their numbers, each at most
-// once, with what they held; few are held back, and after a flush none.
-func FuzzReorder(f *testing.F) {
-	f.Add([]byte{1, 1, 1, 3, 255, 1, 1, 200, 2, 254}, uint16(65530))
-	f.Add([]byte{1, 250, 250, 250, 1, 128, 1, 128, 1}, uint16(3))
-	f.Fuzz(func(t *testing.T, steps []byte, seq uint16) {
-		var r reorder
-		last, began := uint16(0), false
-		out, in := 0, 0
-		deliver := func(ts uint32, _ uint8, payload []byte) {
-			got := uint16(ts)
-			if len(payload) != int(got%7) || len(payload) > 0 && payload[0] != byte(got) {
-				t.Fatalf("packet %d holds %x", got, payload)
-			}
-			// Backwards only after a restart, which is a jump from the next one.
-			if step := int16(got - last); began && step <= 0 && step > -restartGap {
-				t.Fatalf("packet %d after %d", got, last)
-			}
-			last, began = got, true
-			out++
-		}
-		for i, step := range steps {
-			switch {
-			case step == 0:
-				r.flush(deliver)
-				continue
-			case step == 128: // a restart of the far side
-				seq += 1000
-			default:
-				seq += uint16(int16(int8(step)))
-			}
-			r.most = i % (reorderMost + 1)
-			in++
-			r.put(seq, uint32(seq), 0, bytes.Repeat([]byte{byte(seq)}, int(seq%7)), deliver)
-			held := 0
-			for _, p := range r.held {
-				if p != nil {
-					held++
-				}
-			}
-			if held != r.holding || held > reorderMost {
-				t.Fatalf("%d packets are held, %d counted", held, r.holding)
-			}
-		}
-		r.flush(deliver)
-		if r.holding != 0 || out > in || r.received != uint64(in) {
-			t.Fatalf("%d in, %d out, %d held", in, out, r.holding)
-		}
-		r.reset()
 	})
 }
 

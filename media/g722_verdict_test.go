@@ -7,6 +7,7 @@ import (
 	"dialler/bench/corpus"
 	"dialler/engine"
 	"dialler/media/amd"
+	"dialler/media/codec"
 	"dialler/media/g711"
 )
 
@@ -18,10 +19,10 @@ func TestAVerdictIsTheSameOverG722(t *testing.T) {
 	}
 	verdict := func(law []byte) engine.Verdict {
 		d := amd.New(amd.Config{})
-		for at := 0; at+frameBytes <= len(law); at += frameBytes {
-			var heard [frameBytes]int16
+		for at := 0; at+codec.FrameBytes <= len(law); at += codec.FrameBytes {
+			var heard [codec.FrameBytes]int16
 			for i := range heard {
-				heard[i] = ulawToPCM[law[at+i]]
+				heard[i] = codec.UlawToPCM[law[at+i]]
 			}
 			if dec, ok := d.Feed(heard[:]); ok {
 				return dec.Verdict
@@ -31,16 +32,16 @@ func TestAVerdictIsTheSameOverG722(t *testing.T) {
 	}
 	same := 0
 	for _, rec := range folder.Recordings {
-		narrow := make([]byte, len(rec.Samples)/frameBytes*frameBytes)
+		narrow := make([]byte, len(rec.Samples)/codec.FrameBytes*codec.FrameBytes)
 		for i := range narrow {
 			narrow[i] = g711.ToUlaw(rec.Samples[i])
 		}
-		over, ours := newWideband(), newWideband()
+		over, ours := codec.NewWideband(), codec.NewWideband()
 		var wide []byte
-		for at := 0; at < len(narrow); at += frameBytes {
-			b := append([]byte(nil), narrow[at:at+frameBytes]...)
-			over.encode(b)
-			wide = append(wide, ours.decode(b)...)
+		for at := 0; at < len(narrow); at += codec.FrameBytes {
+			b := append([]byte(nil), narrow[at:at+codec.FrameBytes]...)
+			over.Encode(b)
+			wide = append(wide, ours.Decode(b)...)
 		}
 		if verdict(narrow) == verdict(wide) {
 			same++

@@ -8,6 +8,8 @@ import (
 	"github.com/pion/rtp"
 
 	"dialler/engine"
+	"dialler/media/codec"
+	"dialler/media/datagram"
 )
 
 // Keys that are sent to the callee (RFC 4733 §2.5.1), in ticks of 20 ms: a tone
@@ -48,7 +50,7 @@ func (e *Engine) SendDigits(a engine.AttemptID, sent string) (bySIP bool, err er
 		return false, errLeftover
 	case !c.answered:
 		return false, errUnheard
-	case c.byINFO || c.ans.events < 0:
+	case c.byINFO || c.ans.Events < 0:
 		return true, nil
 	}
 	c.keys.queue += sent
@@ -56,13 +58,13 @@ func (e *Engine) SendDigits(a engine.AttemptID, sent string) (bySIP bool, err er
 }
 
 // key writes the event of this tick; false when none is to be sent. mu is held.
-func (c *call) key(b *[sendCap]byte) (n int, ok bool) {
+func (c *call) key(b *[datagram.SendCap]byte) (n int, ok bool) {
 	k := &c.keys
 	if k.queue == "" {
 		return 0, false
 	}
-	if c.ans.events < 0 || !c.ans.heListens { // a later answer
-		if !c.ans.heListens && k.tick == 0 {
+	if c.ans.Events < 0 || !c.ans.HeListens { // a later answer
+		if !c.ans.HeListens && k.tick == 0 {
 			return 0, false // on hold they wait
 		}
 		*k = keys{}
@@ -79,7 +81,7 @@ func (c *call) key(b *[sendCap]byte) (n int, ok bool) {
 		return 0, false // the pause: audio goes on
 	}
 	h := rtp.Header{
-		Version: 2, Marker: tick == 0, PayloadType: uint8(c.ans.events), //nolint:gosec // a payload type
+		Version: 2, Marker: tick == 0, PayloadType: uint8(c.ans.Events), //nolint:gosec // a payload type
 		SequenceNumber: c.seq, Timestamp: k.ts, SSRC: c.ssrc,
 	}
 	_, _ = h.MarshalTo(b[:rtpHeaderBytes]) // cannot fail: the room is there
@@ -88,7 +90,7 @@ func (c *call) key(b *[sendCap]byte) (n int, ok bool) {
 	if tick >= toneTicks-1 {
 		p[1] |= 0x80
 	}
-	binary.BigEndian.PutUint16(p[2:], uint16(min(tick+1, toneTicks)*frameBytes)) //nolint:gosec // 800 at most
+	binary.BigEndian.PutUint16(p[2:], uint16(min(tick+1, toneTicks)*codec.FrameBytes)) //nolint:gosec // 800 at most
 	c.seq++
 	c.talking = false // audio after it begins anew
 	return rtpHeaderBytes + 4, true

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/media/codec"
 )
 
 func TestKeysAreSentAsRFC4733Says(t *testing.T) {
@@ -44,7 +45,7 @@ func TestKeysAreSentAsRFC4733Says(t *testing.T) {
 			if !pkt.Marker || pkt.Timestamp == ts {
 				t.Errorf("the first packet of %q has marker %v, timestamp %d after %d", digit, pkt.Marker, pkt.Timestamp, ts)
 			}
-			if ts != 0 && pkt.Timestamp-ts != keyTicks*frameBytes {
+			if ts != 0 && pkt.Timestamp-ts != keyTicks*codec.FrameBytes {
 				t.Errorf("%d from tone to tone", pkt.Timestamp-ts)
 			}
 			ts, duration = pkt.Timestamp, 0
@@ -53,7 +54,7 @@ func TestKeysAreSentAsRFC4733Says(t *testing.T) {
 		}
 		d := binary.BigEndian.Uint16(pkt.Payload[2:])
 		if pkt.Payload[1]&0x80 != 0 {
-			if ends++; d != toneTicks*frameBytes {
+			if ends++; d != toneTicks*codec.FrameBytes {
 				t.Errorf("the end says %d", d)
 			}
 		} else if d <= duration {

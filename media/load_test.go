@@ -20,9 +20,10 @@ import (
 	"time"
 
 	"github.com/fasthttp/websocket"
-	"github.com/pion/srtp/v3"
+	pionsrtp "github.com/pion/srtp/v3"
 
 	"dialler/engine"
+	"dialler/media/sdp"
 )
 
 // TestLoad measures what n two-way calls cost this process; the far sides run
@@ -47,7 +48,7 @@ func TestLoad(t *testing.T) {
 		formats, pt, profile.Codecs = "9 101", "9", []string{"G722"}
 	case "srtp":
 		pt, profile.SRTP = "s", engine.SRTPRequired
-		crypto = []string{"a=crypto:1 " + cryptoSuites[0].name + " inline:" + base64.StdEncoding.EncodeToString(loadKey[:])}
+		crypto = []string{"a=crypto:1 " + sdp.Suites[0].Name + " inline:" + base64.StdEncoding.EncodeToString(loadKey[:])}
 	}
 	cfg := Config{Host: "127.0.0.1"}
 	cfg.Sockets, _ = strconv.Atoi(os.Getenv("MEDIA_LOAD_SOCKETS"))
@@ -122,7 +123,7 @@ func TestLoad(t *testing.T) {
 }
 
 // loadKey is that of all far sides with SRTP.
-var loadKey = master{9}
+var loadKey = sdp.Master{9}
 
 func cpu() time.Duration {
 	var u syscall.Rusage
@@ -185,10 +186,10 @@ func farSides() {
 			b[1] = 9
 		}
 		copy(b[12:], speech(160, byte(port)))
-		var sealed *srtp.Context
+		var sealed *pionsrtp.Context
 		buf := make([]byte, 0, 300)
 		if kind == "s" {
-			sealed, _ = srtp.CreateContext(loadKey[:16], loadKey[16:], cryptoSuites[0].profile)
+			sealed, _ = pionsrtp.CreateContext(loadKey[:16], loadKey[16:], sdp.Suites[0].Profile)
 		}
 		binary.BigEndian.PutUint32(b[8:], uint32(conn.LocalAddr().(*net.UDPAddr).Port))
 		var seq uint16

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 
+	"dialler/media/codec"
 	"dialler/media/g711"
 )
 
@@ -42,7 +43,7 @@ func toneMessage() []byte {
 			out = append(out, g711.ToUlaw(int16(level*math.Sin(2*math.Pi*hz*float64(i)/rate))))
 		}
 		for range gap {
-			out = append(out, ulawSilence)
+			out = append(out, codec.UlawSilence)
 		}
 	}
 	return out
@@ -92,7 +93,7 @@ func wavAudio(body []byte, format, channels, bits uint16, rate uint32) ([]byte, 
 		out = append(out, body...)
 	case format == alaw && bits == 8:
 		out = append(out, body...)
-		transcode(out, &alawToUlaw)
+		codec.Transcode(out, &codec.AlawToUlaw)
 	default:
 		return nil, fmt.Errorf("WAV format %d with %d bits; convert it to 16-bit PCM", format, bits)
 	}

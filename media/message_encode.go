@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"dialler/media/codec"
 	"dialler/media/g711"
 	"dialler/media/wav"
 )
@@ -22,7 +23,7 @@ func EncodeMessage(file []byte) ([]byte, error) {
 	if len(x) > VoicemailMost*wav.Rate {
 		return nil, fmt.Errorf("it is longer than %d s: shorten it", VoicemailMost)
 	}
-	if len(x) < frameBytes {
+	if len(x) < codec.FrameBytes {
 		return nil, errors.New("it is shorter than 20 ms: record it anew")
 	}
 	out := make([]byte, len(x))

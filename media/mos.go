@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"dialler/engine"
+	"dialler/media/codec"
 )
 
 // The mean opinion score of what one side heard, by a shortened E-model (ITU-T
@@ -20,9 +20,9 @@ import (
 // a round trip that part is left out. G.711 with concealment has Ie 0 and Bpl
 // 25.1 (G.113 appendix I). G.722 has no such row for a listener of 8 kHz: Ie 4,
 // for coding twice, and Bpl 15 are ours.
-func opinion(c codec, loss float64, roundTrip, jitter time.Duration) float64 {
+func opinion(c codec.Codec, loss float64, roundTrip, jitter time.Duration) float64 {
 	ie, bpl := 0.0, 25.1
-	if c == codecG722 {
+	if c == codec.G722 {
 		ie, bpl = 4, 15
 	}
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -31,23 +31,4 @@ func opinion(c codec, loss float64, roundTrip, jitter time.Duration) float64 {
 	r := 93.2 - 0.024*d - 0.11*max(d-177.3, 0) - ie - (95-ie)*ppl/(ppl+bpl)
 	mos := 1 + 0.035*r + 7e-6*r*(r-60)*(100-r)
 	return math.Round(100*min(max(mos, 1), 4.5)) / 100
-}
-
-// quality sums a call up; mu is held.
-func (c *call) quality() engine.MediaQuality {
-	unit := time.Second / clockRate
-	q := engine.MediaQuality{
-		PacketsReceived: c.in.received, PacketsSent: c.sent, PacketsLost: c.in.lost, PacketsLate: c.in.late,
-		Jitter: time.Duration(c.jitter * float64(unit)), Codec: c.ans.send.String(),
-		FarReports: c.far.reports, RoundTrip: c.far.roundTrip,
-	}
-	if n := q.PacketsReceived + q.PacketsLost; q.PacketsReceived > 0 {
-		q.MOS = opinion(c.ans.send, float64(q.PacketsLost)/float64(n), q.RoundTrip, q.Jitter)
-	}
-	if q.FarReports > 0 {
-		q.FarLost = uint64(max(c.far.lost, 0))
-		q.FarJitter = time.Duration(c.far.jitter) * unit
-		q.FarMOS = opinion(c.ans.send, float64(q.FarLost)/float64(max(c.sent, 1)), q.RoundTrip, q.FarJitter)
-	}
-	return q
 }

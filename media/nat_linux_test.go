@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"dialler/engine"
+	"dialler/media/codec"
 )
 
 // home are three network namespaces: d with us at 203.0.113.10, c with a far
@@ -181,7 +182,7 @@ func behind(t *testing.T, h home, onePort bool) {
 				}
 				b, err := (&rtp.Packet{
 					Header:  rtp.Header{Version: 2, SequenceNumber: c.seq, Timestamp: c.ts, SSRC: c.ssrc},
-					Payload: speech(frameBytes, byte(n)),
+					Payload: speech(codec.FrameBytes, byte(n)),
 				}).Marshal()
 				if err != nil {
 					return err
@@ -190,7 +191,7 @@ func behind(t *testing.T, h home, onePort bool) {
 					return err
 				}
 				c.seq++
-				c.ts += frameBytes
+				c.ts += codec.FrameBytes
 			}
 		}
 		if onePort {

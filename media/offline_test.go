@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/media/amd"
+	"dialler/media/codec"
 	"dialler/media/g711"
 	"dialler/media/wav"
 )
@@ -17,16 +18,16 @@ import (
 // when some of it is late.
 func TestTheVerdictOfACallIsThatOfItsRecording(t *testing.T) {
 	for _, name := range []string{"human_short_de", "human_name_en", "machine_unavailable_de", "sit_nc2", "fax_ansam"} {
-		f := func(how string, law codec, late time.Duration) {
+		f := func(how string, law codec.Codec, late time.Duration) {
 			t.Run(name+" "+how, func(t *testing.T) { sameVerdict(t, name, law, late) })
 		}
-		f("in μ-law", codecUlaw, 0)
-		f("in A-law", codecAlaw, 0)
-		f("late", codecUlaw, 350*time.Millisecond)
+		f("in μ-law", codec.Ulaw, 0)
+		f("in A-law", codec.Alaw, 0)
+		f("late", codec.Ulaw, 350*time.Millisecond)
 	}
 }
 
-func sameVerdict(t *testing.T, name string, law codec, late time.Duration) {
+func sameVerdict(t *testing.T, name string, law codec.Codec, late time.Duration) {
 	x, err := wav.Read(filepath.Join("amd", "testdata", name+".wav"))
 	if err != nil {
 		t.Fatal(err)
@@ -34,23 +35,23 @@ func sameVerdict(t *testing.T, name string, law codec, late time.Duration) {
 	x = append(x, make([]int16, 2*wav.Rate)...)
 	e, p, ev := start(t, nil), newPhone(t, 1), record(t)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1), AMD: engine.AMDParallel}, ev.sink)
-	formats, encode, table := "0", g711.ToUlaw, &ulawToPCM
-	if law == codecAlaw {
-		formats, encode, table = "8", g711.ToAlaw, &alawToPCM
+	formats, encode, table := "0", g711.ToUlaw, &codec.UlawToPCM
+	if law == codec.Alaw {
+		formats, encode, table = "8", g711.ToAlaw, &codec.AlawToPCM
 	}
 	e.Answer(attempt(1), p.called(offer, formats), time.Now())
 	d, said := amd.New(amd.Config{}), p.paced(e)
 	var want amd.Decision
-	for at := 0; at+frameBytes <= len(x); at += frameBytes {
-		b := make([]byte, frameBytes)
-		var heard [frameBytes]int16
+	for at := 0; at+codec.FrameBytes <= len(x); at += codec.FrameBytes {
+		b := make([]byte, codec.FrameBytes)
+		var heard [codec.FrameBytes]int16
 		for i := range b {
 			b[i] = encode(x[at+i])
 			heard[i] = table[b[i]]
 		}
-		p.say(law.payloadType(), b)
+		p.say(law.PayloadType(), b)
 		said()
-		if at/frameBytes%32 == 31 && late > 0 {
+		if at/codec.FrameBytes%32 == 31 && late > 0 {
 			c := e.call(attempt(1))
 			c.mu.Lock()
 			passes(c, late)
@@ -89,7 +90,7 @@ func TestTimeWithoutAudioIsSilenceToTheClassifier(t *testing.T) {
 	defer c.mu.Unlock()
 	says := func(ts uint32) {
 		c.clock = e.now()
-		c.deliver(ts, 0, speech(frameBytes, 1))
+		c.deliver(ts, 0, speech(codec.FrameBytes, 1))
 	}
 	says(0)
 	begun := c.det.Heard()
@@ -103,9 +104,9 @@ func TestTimeWithoutAudioIsSilenceToTheClassifier(t *testing.T) {
 	heard(0)
 	passes(c, 460*time.Millisecond)
 	heard(20)
-	says(26 * frameBytes) // it left half a second out
+	says(26 * codec.FrameBytes) // it left half a second out
 	heard(26)
-	says(27 * frameBytes)
+	says(27 * codec.FrameBytes)
 	heard(27)
 	c.wait(c.lastAudio + int64(time.Second)) // held up as a whole: packets wait to be read
 	heard(27)

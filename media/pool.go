@@ -18,7 +18,7 @@ type pool struct {
 }
 
 // poolPause is how long no port is asked for after there was none.
-const poolPause = 1000 * millis
+const poolPause = 1000 * ms
 
 // ownNetworks are those that this host is in.
 func ownNetworks() (list []netip.Prefix) {
@@ -127,7 +127,7 @@ func (e *Engine) grow(now int64) *socket {
 		}
 		return nil
 	}
-	e.pacers[len(e.sockets)%len(e.pacers)].serve(s)
+	e.groups[len(e.sockets)%len(e.groups)].serve(s)
 	e.sockets = append(e.sockets, s)
 	s.start()
 	return s

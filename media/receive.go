@@ -9,6 +9,11 @@ import (
 
 	"dialler/engine"
 	"dialler/media/amd"
+	"dialler/media/codec"
+	"dialler/media/conceal"
+	"dialler/media/datagram"
+	"dialler/media/jitter"
+	"dialler/media/srtp"
 )
 
 // report takes an RTCP packet of this call: a sign of life. b is changed.
@@ -17,7 +22,7 @@ func (c *call) report(b []byte, now int64) {
 	defer c.mu.Unlock()
 	if c.secure != nil {
 		var err error
-		if b, err = c.secure.openReport(b); err != nil {
+		if b, err = c.secure.OpenReport(b); err != nil {
 			c.e.unauthentic(err)
 			return
 		}
@@ -29,7 +34,14 @@ func (c *call) report(b []byte, now int64) {
 // receive takes an RTP packet of this call; pkt is scratch, b is changed. What
 // is relayed is added to the batch. False: it was none, or sealed with another
 // key than the call's.
-func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved bool, w *writer, now int64) (genuine bool) {
+func (c *call) receive(
+	b []byte,
+	pkt *rtp.Packet,
+	from netip.AddrPort,
+	moved bool,
+	w *datagram.Writer,
+	now int64,
+) (genuine bool) {
 	c.mu.Lock()
 	if c.closed || !c.answered {
 		c.mu.Unlock()
@@ -37,7 +49,7 @@ func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved boo
 	}
 	var err error
 	if c.secure != nil {
-		if b, err = c.secure.open(b); err != nil {
+		if b, err = c.secure.Open(b); err != nil {
 			c.e.unauthentic(err)
 			c.mu.Unlock()
 			return false
@@ -60,13 +72,13 @@ func (c *call) receive(b []byte, pkt *rtp.Packet, from netip.AddrPort, moved boo
 		c.anotherSource()
 	}
 	c.heard.count(pkt.SSRC, pkt.SequenceNumber)
-	if c.ans.codecs[pkt.PayloadType] != codecNone {
-		c.in.most = min(max(pastBytes/max(len(pkt.Payload), 1), 1), reorderMost)
+	if c.ans.Codecs[pkt.PayloadType] != codec.None {
+		c.in.Window = min(max(conceal.Bytes/max(len(pkt.Payload), 1), 1), jitter.WindowCap)
 		c.measure(pkt.Timestamp, now)
 	}
 	// The packet goes through the sequence whatever it carries: comfort noise
 	// (RFC 3389) and unknown types are no losses.
-	c.in.put(pkt.SequenceNumber, pkt.Timestamp, pkt.PayloadType, pkt.Payload, c.deliver)
+	c.in.Put(pkt.SequenceNumber, pkt.Timestamp, pkt.PayloadType, pkt.Payload, c.deliver)
 	c.unlock()
 	return true
 }
@@ -86,7 +98,7 @@ func (c *call) measure(ts uint32, now int64) {
 
 // deliver takes packets in order; mu is held.
 func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
-	if c.ans.event(pt) {
+	if c.ans.Event(pt) {
 		if digit, ok := c.events.packet(ts, payload); ok {
 			c.emit(engine.MediaEvent{Kind: engine.MediaDigit, Digit: digit})
 			if c.link != nil {
@@ -95,32 +107,32 @@ func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
 		}
 		return
 	}
-	law := c.ans.codecs[pt&0x7F]
-	if law == codecNone || len(payload) == 0 {
+	law := c.ans.Codecs[pt&0x7F]
+	if law == codec.None || len(payload) == 0 {
 		return
 	}
 	c.conceal(ts)
-	if law == codecG722 { // a byte is as long as in G.711
-		payload, law = c.wide().decode(payload), codecUlaw
+	if law == codec.G722 { // a byte is as long as in G.711
+		payload, law = c.wide().Decode(payload), codec.Ulaw
 	}
 	c.tsKnown, c.nextTS = true, ts+uint32(len(payload)) //nolint:gosec // a datagram
 	c.lastAudio, c.audioTick = c.clock, c.ticks
 	if law != c.partLaw {
 		c.partBytes, c.partLaw = 0, law
 	}
-	c.past.join(payload, law)
+	c.past.Join(payload, law)
 	for len(payload) > 0 {
-		if c.partBytes == 0 && len(payload) >= frameBytes {
-			c.past.keep(payload[:frameBytes], law)
-			c.frame(payload[:frameBytes], law)
-			payload = payload[frameBytes:]
+		if c.partBytes == 0 && len(payload) >= codec.FrameBytes {
+			c.past.Keep(payload[:codec.FrameBytes], law)
+			c.frame(payload[:codec.FrameBytes], law)
+			payload = payload[codec.FrameBytes:]
 			continue
 		}
 		n := copy(c.part[c.partBytes:], payload)
 		payload = payload[n:]
-		if c.partBytes += n; c.partBytes == frameBytes {
+		if c.partBytes += n; c.partBytes == codec.FrameBytes {
 			c.partBytes = 0
-			c.past.keep(c.part[:], law)
+			c.past.Keep(c.part[:], law)
 			c.frame(c.part[:], law)
 		}
 	}
@@ -129,8 +141,8 @@ func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
 // anotherSource: what comes now is another stream, with numbers and times of
 // its own.
 func (c *call) anotherSource() {
-	c.in.flush(c.deliver)
-	c.in.restarted()
+	c.in.Flush(c.deliver)
+	c.in.Restarted()
 	c.events = dtmf{}
 	c.resync, c.transitSet = true, false
 }
@@ -138,10 +150,10 @@ func (c *call) anotherSource() {
 // conceal fills a gap in the timestamps: after a loss by what was heard before
 // it, for 60 ms, the rest is silence.
 func (c *call) conceal(ts uint32) {
-	lost := c.in.lost != c.lostBefore
-	c.lostBefore = c.in.lost
+	lost := c.in.Lost != c.lostBefore
+	c.lostBefore = c.in.Lost
 	gap := int32(ts - c.nextTS) //nolint:gosec // RFC 1982 arithmetic
-	missing, filled, waited := int(gap)/frameBytes, c.filled, c.waited
+	missing, filled, waited := int(gap)/codec.FrameBytes, c.filled, c.waited
 	c.filled, c.waited = 0, 0
 	if c.resync {
 		c.resync = false
@@ -151,12 +163,12 @@ func (c *call) conceal(ts uint32) {
 		return
 	}
 	made := 0
-	for filled+waited == 0 && lost && made < min(missing, pastFrames) {
-		var frame [frameBytes]byte
-		if !c.past.lose(frame[:]) {
+	for filled+waited == 0 && lost && made < min(missing, conceal.Frames) {
+		var frame [codec.FrameBytes]byte
+		if !c.past.Lose(frame[:]) {
 			break
 		}
-		c.frame(frame[:], codecUlaw)
+		c.frame(frame[:], codec.Ulaw)
 		made++
 	}
 	for range min(missing-filled, concealCap) - made {
@@ -168,9 +180,9 @@ func (c *call) conceal(ts uint32) {
 }
 
 // silence is a frame of it in μ-law.
-func silence() (frame [frameBytes]byte) {
+func silence() (frame [codec.FrameBytes]byte) {
 	for i := range frame {
-		frame[i] = ulawSilence
+		frame[i] = codec.UlawSilence
 	}
 	return frame
 }
@@ -179,14 +191,14 @@ func silence() (frame [frameBytes]byte) {
 // callee was heard at all there is no stream with a gap in it.
 func (c *call) quiet() {
 	frame := silence()
-	c.hand(frame[:], codecUlaw)
+	c.hand(frame[:], codec.Ulaw)
 }
 
 // still gives the classifier a frame of silence.
 func (c *call) still() {
 	if c.det != nil {
 		frame := silence()
-		c.classify(frame[:], codecUlaw)
+		c.classify(frame[:], codec.Ulaw)
 	}
 }
 
@@ -206,7 +218,7 @@ func (c *call) without(now int64) int {
 }
 
 // frame is 20 ms of what the callee says; mu is held and b may be changed.
-func (c *call) frame(b []byte, law codec) {
+func (c *call) frame(b []byte, law codec.Codec) {
 	if c.det != nil {
 		c.classify(b, law)
 	}
@@ -214,12 +226,12 @@ func (c *call) frame(b []byte, law codec) {
 }
 
 // hand gives 20 ms to the bot and the recording.
-func (c *call) hand(b []byte, law codec) {
+func (c *call) hand(b []byte, law codec.Codec) {
 	if (c.link == nil && c.tape == nil) || !c.tsKnown {
 		return
 	}
-	if law == codecAlaw {
-		transcode(b, &alawToUlaw)
+	if law == codec.Alaw {
+		codec.Transcode(b, &codec.AlawToUlaw)
 	}
 	if c.link != nil {
 		c.link.WriteFrame(b)
@@ -233,11 +245,11 @@ func (c *call) hand(b []byte, law codec) {
 	}
 }
 
-func (c *call) classify(b []byte, law codec) {
-	var pcm [frameBytes]int16
-	table := &ulawToPCM
-	if law == codecAlaw {
-		table = &alawToPCM
+func (c *call) classify(b []byte, law codec.Codec) {
+	var pcm [codec.FrameBytes]int16
+	table := &codec.UlawToPCM
+	if law == codec.Alaw {
+		table = &codec.AlawToPCM
 	}
 	for i, v := range b {
 		pcm[i] = table[v]
@@ -278,4 +290,13 @@ func (c *call) judge(d amd.Decision) {
 		c.det = nil
 	}
 	c.emit(ev)
+}
+
+// unauthentic counts a packet that was dropped for err.
+func (e *Engine) unauthentic(err error) {
+	if srtp.Forged(err) {
+		e.counters.srtpForged.Add(1)
+		return
+	}
+	e.counters.srtpReplayed.Add(1)
 }

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"dialler/engine"
+	"dialler/media/codec"
+	"dialler/media/datagram"
 	"dialler/media/recording"
 )
 
@@ -58,7 +60,7 @@ func sides(t testing.TB, r *recording.Recorder, id string) (callee, bot []byte) 
 }
 
 // words is a side without silence.
-func words(b []byte) []byte { return bytes.ReplaceAll(b, []byte{ulawSilence}, nil) }
+func words(b []byte) []byte { return bytes.ReplaceAll(b, []byte{codec.UlawSilence}, nil) }
 
 func TestACallIsRecordedSampleForSample(t *testing.T) {
 	f := func(name, formats string, pt uint8, silence byte, asHeard func([]byte) []byte) {
@@ -76,7 +78,8 @@ func TestACallIsRecordedSampleForSample(t *testing.T) {
 			s.say(reply)
 			p.hearUntil(len(reply), silence)
 			q := e.CloseMedia(attempt(1))
-			if q.Recording == nil || q.Recording.Incomplete || !q.Recording.StartedAt.Equal(at) || q.Recording.Duration < 80*frameTime-20*frameTime {
+			if q.Recording == nil || q.Recording.Incomplete || !q.Recording.StartedAt.Equal(at) ||
+				q.Recording.Duration < 80*frameTime-20*frameTime {
 				t.Fatalf("%+v", q.Recording)
 			}
 			callee, bot := sides(t, r, q.Recording.ID)
@@ -89,10 +92,10 @@ func TestACallIsRecordedSampleForSample(t *testing.T) {
 			}
 		})
 	}
-	f("ulaw", "0 101", 0, ulawSilence, func(b []byte) []byte { return b })
-	f("alaw", "8 101", 8, ulawToAlaw[ulawSilence], func(b []byte) []byte {
+	f("ulaw", "0 101", 0, codec.UlawSilence, func(b []byte) []byte { return b })
+	f("alaw", "8 101", 8, codec.UlawToAlaw[codec.UlawSilence], func(b []byte) []byte {
 		out := bytes.Clone(b)
-		transcode(out, &alawToUlaw)
+		codec.Transcode(out, &codec.AlawToUlaw)
 		return out
 	})
 }
@@ -140,7 +143,8 @@ func TestADiskThatStandsStillDoesNotHoldUpAudio(t *testing.T) {
 		reply := speech(160*50, byte(i+1))
 		s.say(reply)
 		s2.say(reply)
-		if !bytes.Equal(p.hearUntil(len(reply), ulawSilence), reply) || !bytes.Equal(p2.hearUntil(len(reply), ulawSilence), reply) {
+		if !bytes.Equal(p.hearUntil(len(reply), codec.UlawSilence), reply) ||
+			!bytes.Equal(p2.hearUntil(len(reply), codec.UlawSilence), reply) {
 			t.Fatal("the callee heard something else")
 		}
 	}
@@ -167,10 +171,10 @@ func TestRecordedPacketsDoNotAllocate(t *testing.T) {
 	c := benchCall(t)
 	r := recorder(t, t.TempDir())
 	c.tape = r.Start(attempt(1), time.Now())
-	w, in := newWriter(batchSize), newIncoming()
+	w, in := datagram.NewWriter(datagram.BatchSize), newIncoming()
 	packet := func() {
 		c.receive(in.next(), &in.pkt, netipNone, false, w, in.now)
-		w.n = 0
+		w.N = 0
 		c.tick(w, in.now)
 	}
 	for range 500 {
@@ -187,7 +191,14 @@ func TestRecordedPacketsDoNotAllocate(t *testing.T) {
 func TestWhatAFarLegSaysIsRecordedInTheBotsPlace(t *testing.T) {
 	r := recorder(t, t.TempDir())
 	e := start(t, func(c *Config) { c.Recorder = r })
-	b := &bridged{e: e, id: attempt(1), leg: attempt(1).Leg(2), events: record(t), callee: newPhone(t, 11), peer: newPhone(t, 22)}
+	b := &bridged{
+		e:      e,
+		id:     attempt(1),
+		leg:    attempt(1).Leg(2),
+		events: record(t),
+		callee: newPhone(t, 11),
+		peer:   newPhone(t, 22),
+	}
 	offer, err := e.Open(engine.OpenMedia{Attempt: b.id, Record: true}, b.events.sink)
 	if err != nil {
 		t.Fatal(err)
@@ -196,12 +207,12 @@ func TestWhatAFarLegSaysIsRecordedInTheBotsPlace(t *testing.T) {
 	b.join(t, b.leg, b.peer, "8")
 	var said, answered []byte
 	for i := range 15 {
-		word, reply := speech(frameBytes, byte(i)), speech(frameBytes, byte(100+i))
+		word, reply := speech(codec.FrameBytes, byte(i)), speech(codec.FrameBytes, byte(100+i))
 		b.callee.say(0, word)
 		b.peer.say(8, reply)
-		b.peer.hears(ulawToAlaw[ulawSilence])
-		b.callee.hears(ulawSilence)
-		transcode(reply, &alawToUlaw)
+		b.peer.hears(codec.UlawToAlaw[codec.UlawSilence])
+		b.callee.hears(codec.UlawSilence)
+		codec.Transcode(reply, &codec.AlawToUlaw)
 		said, answered = append(said, word...), append(answered, reply...)
 	}
 	q := e.CloseMedia(b.id)
@@ -217,20 +228,22 @@ func TestAPauseOfAFarLegDoesNotCoverWhatItSaidBefore(t *testing.T) {
 	callee.other, far.other, far.callee = far, callee, callee
 	callee.tape = r.Start(attempt(1), time.Now())
 	far.tape = callee.tape
-	w, pkt, now := newWriter(batchSize), rtp.Packet{}, int64(0)
+	w, pkt, now := datagram.NewWriter(datagram.BatchSize), rtp.Packet{}, int64(0)
 	tick := func() {
-		now += 20 * millis
-		w.n = 0
+		now += 20 * ms
+		w.N = 0
 		callee.lastAudio, callee.lastSign, callee.tsKnown = now, now, true
 		callee.tick(w, now)
 	}
 	for range 3 {
 		tick()
 	}
-	said := speech(5*frameBytes, 1)
+	said := speech(5*codec.FrameBytes, 1)
 	for i := range 5 { // at once: four of them run ahead of the time
-		b := append([]byte{0x80, 0, 0, byte(i), 0, 0, byte(i * frameBytes >> 8), byte(i * frameBytes), 0, 0, 0, 9}, said[i*frameBytes:(i+1)*frameBytes]...)
-		w.n = 0
+		b := append(
+			[]byte{0x80, 0, 0, byte(i), 0, 0, byte(i * codec.FrameBytes >> 8), byte(i * codec.FrameBytes), 0, 0, 0, 9},
+			said[i*codec.FrameBytes:(i+1)*codec.FrameBytes]...)
+		w.N = 0
 		far.receive(b, &pkt, netipNone, false, w, now)
 	}
 	for range 10 { // then nothing for 200 ms

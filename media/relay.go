@@ -8,11 +8,14 @@ import (
 	"github.com/pion/rtp"
 
 	"dialler/engine"
+	"dialler/media/codec"
+	"dialler/media/datagram"
+	"dialler/media/sdp"
 )
 
 // relayGap: when nothing was relayed for this long, silence takes its place
 // until the other side goes on.
-const relayGap = 60 * millis
+const relayGap = 60 * ms
 
 var (
 	errNoCall   = errors.New("media: no such call")
@@ -53,11 +56,11 @@ func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.M
 		err = errCrowded
 	case p == nil:
 		p = &call{
-			e: e, id: a, callee: c, leg: leg, amd: engine.AMDOff, sock: c.sock, openedAt: time.Now(),
+			e: e, id: a, callee: c, leg: leg, begun: c.begun, amd: engine.AMDOff, sock: c.sock, openedAt: time.Now(),
 			sdp:  rand.Uint64() >> 1,                                                //nolint:gosec // an identifier
 			ssrc: rand.Uint32(), seq: uint16(rand.Uint32()) >> 1, ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
 		}
-		p.peer.call, p.peer.alone = p, e.latches(profile)
+		p.peer.Owner, p.peer.Alone = p, e.latches(profile)
 		if c.peers == nil {
 			c.peers = map[engine.LegID]*call{}
 		}
@@ -69,18 +72,18 @@ func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.M
 		return nil, err
 	}
 	keys := p.offer(profile)
-	return appendOffer(make([]byte, 0, 288), e.cfg.Host, p.sock.port, p.sdp, keys, codecsOf(profile)...), nil
+	return sdp.AppendOffer(make([]byte, 0, 288), e.cfg.Host, p.sock.port, p.sdp, keys.Own(), codec.Of(profile)...), nil
 }
 
 // JoinPeer takes the SDP answer of a far leg and connects the callee with it,
 // in place of any other: what one of the two sends goes to the other as it
 // comes. An error says why the answer cannot be used; nothing has changed then.
-func (e *Engine) JoinPeer(a engine.AttemptID, leg engine.LegID, sdp []byte) error {
+func (e *Engine) JoinPeer(a engine.AttemptID, leg engine.LegID, text []byte) error {
 	c := e.call(a)
 	if c == nil {
 		return errNoCall
 	}
-	ans, err := parseAnswer(sdp)
+	ans, err := sdp.Parse(text)
 	if err != nil {
 		return err
 	}
@@ -108,7 +111,7 @@ func (e *Engine) JoinPeer(a engine.AttemptID, leg engine.LegID, sdp []byte) erro
 	if !there {
 		return errNoPeer
 	}
-	p.answer(sdp, time.Now())
+	p.answer(text, time.Now())
 	p.mu.Lock()
 	p.other, p.tape = c, tape
 	p.mu.Unlock()
@@ -155,21 +158,21 @@ func (c *call) takePeers() []*call {
 // relay sends a packet on to the other side before anything else is done with
 // it: nothing is held back for it. mu is held, and let go meanwhile;
 // open says that the call is not over since.
-func (c *call) relay(pkt *rtp.Packet, w *writer, now int64) (open bool) {
+func (c *call) relay(pkt *rtp.Packet, w *datagram.Writer, now int64) (open bool) {
 	o := c.other
-	law, event := c.ans.codecs[pkt.PayloadType&0x7F], c.ans.event(pkt.PayloadType)
+	law, event := c.ans.Codecs[pkt.PayloadType&0x7F], c.ans.Event(pkt.PayloadType)
 	if event {
-		law = codecNone
+		law = codec.None
 	}
 	payload := pkt.Payload
-	if len(pkt.Payload) == 0 || (law == codecNone && !event) {
+	if len(pkt.Payload) == 0 || (law == codec.None && !event) {
 		return true
 	}
-	if law == codecG722 { // in order or not: what comes late is not worth waiting for
+	if law == codec.G722 { // in order or not: what comes late is not worth waiting for
 		if c.wbOut == nil {
-			c.wbOut = newWideband()
+			c.wbOut = codec.NewWideband()
 		}
-		payload, law = c.wbOut.decode(payload), codecUlaw
+		payload, law = c.wbOut.Decode(payload), codec.Ulaw
 	}
 	c.mu.Unlock()
 	o.mu.Lock()
@@ -179,20 +182,20 @@ func (c *call) relay(pkt *rtp.Packet, w *writer, now int64) (open bool) {
 	return !c.closed
 }
 
-// pass sends what the other side said; mu is held. law is codecNone for a
+// pass sends what the other side said; mu is held. law is codec.None for a
 // telephone-event.
-func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec, w *writer, now int64) {
-	if c.closed || !c.answered || c.playing || c.keys.queue != "" || !c.ans.heListens || c.other != from {
+func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec.Codec, w *datagram.Writer, now int64) {
+	if c.closed || !c.answered || c.playing || c.keys.queue != "" || !c.ans.HeListens || c.other != from {
 		return
 	}
-	pt := c.ans.sendPT
-	if law == codecNone {
-		if c.ans.events < 0 {
+	pt := c.ans.SendPT
+	if law == codec.None {
+		if c.ans.Events < 0 {
 			return // the far side takes no telephone-event
 		}
-		pt = uint8(c.ans.events) //nolint:gosec // a payload type
+		pt = uint8(c.ans.Events) //nolint:gosec // a payload type
 	}
-	slot := w.slot()
+	slot := w.Slot()
 	if len(payload) > relayedCap {
 		return
 	}
@@ -210,7 +213,7 @@ func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec, w *w
 		c.seq = seq + 1
 	}
 	next := ts
-	if law != codecNone {
+	if law != codec.None {
 		next += uint32(len(payload)) //nolint:gosec // a datagram
 	}
 	if int32(next-c.ts) > 0 { //nolint:gosec // RFC 1982 arithmetic
@@ -219,35 +222,35 @@ func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec, w *w
 	h := rtp.Header{Version: 2, Marker: pkt.Marker || begins, PayloadType: pt, SequenceNumber: seq, Timestamp: ts, SSRC: c.ssrc}
 	_, _ = h.MarshalTo(slot[:rtpHeaderBytes]) // cannot fail: the room is there
 	n := copy(slot[rtpHeaderBytes:], payload)
-	if law != codecNone && law != c.ans.send {
+	if law != codec.None && law != c.ans.Send {
 		c.recode(slot[rtpHeaderBytes:rtpHeaderBytes+n], law)
 	}
 	n += rtpHeaderBytes
 	if c.secure != nil {
-		if n = c.secure.seal(slot[:], n); n == 0 {
+		if n = c.secure.Seal(slot[:], n); n == 0 {
 			return
 		}
 	}
-	w.commit(c.dest, n)
+	w.Commit(c.dest, n)
 	c.sent++
 	c.octets += uint64(len(payload))
-	if c.callee == nil && !c.firstAudio && law != codecNone {
+	if c.callee == nil && !c.firstAudio && law != codec.None {
 		c.firstAudio = true
 		c.emit(engine.MediaEvent{Kind: engine.MediaBotFirstAudio, Session: engine.SessionID(from.leg)})
 	}
 }
 
 // recode turns audio of another codec into that of the far side, in place.
-func (c *call) recode(b []byte, law codec) {
-	if law == codecAlaw {
-		transcode(b, &alawToUlaw)
+func (c *call) recode(b []byte, law codec.Codec) {
+	if law == codec.Alaw {
+		codec.Transcode(b, &codec.AlawToUlaw)
 	}
-	switch c.ans.send {
-	case codecAlaw:
-		transcode(b, &ulawToAlaw)
-	case codecG722:
-		c.wide().encode(b)
-	case codecUlaw, codecNone:
+	switch c.ans.Send {
+	case codec.Alaw:
+		codec.Transcode(b, &codec.UlawToAlaw)
+	case codec.G722:
+		c.wide().Encode(b)
+	case codec.Ulaw, codec.None:
 	}
 }
 
@@ -263,7 +266,7 @@ func (c *call) passing(now int64) bool {
 		return true
 	}
 	c.out.on = false
-	c.ts += uint32(gap/int64(frameTime)) * frameBytes //nolint:gosec // a few frames
+	c.ts += uint32(gap/int64(frameTime)) * codec.FrameBytes //nolint:gosec // a few frames
 	c.talking = false
 	return false
 }

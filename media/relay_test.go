@@ -11,6 +11,8 @@ import (
 	"github.com/pion/rtp"
 
 	"dialler/engine"
+	"dialler/media/codec"
+	"dialler/media/sdp"
 )
 
 // bridged is an answered call that is joined with a far leg: two phones.
@@ -55,7 +57,8 @@ func (b *bridged) join(t *testing.T, leg engine.LegID, p *phone, formats string)
 func (p *phone) hears(silence byte) *rtp.Packet {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		if pkt := p.hear(); len(pkt.Payload) < frameBytes || bytes.Count(pkt.Payload, []byte{silence}) < len(pkt.Payload) {
+		if pkt := p.hear(); len(pkt.Payload) < codec.FrameBytes ||
+			bytes.Count(pkt.Payload, []byte{silence}) < len(pkt.Payload) {
 			return pkt
 		}
 	}
@@ -66,13 +69,13 @@ func (p *phone) hears(silence byte) *rtp.Packet {
 func TestTheAudioOfCalleeAndBotGoesBothWaysAsItComes(t *testing.T) {
 	b := bridge(t, "0 101", "0 101")
 	for i := range 20 {
-		said, answer := speech(frameBytes, byte(i)), speech(frameBytes, byte(100+i))
+		said, answer := speech(codec.FrameBytes, byte(i)), speech(codec.FrameBytes, byte(100+i))
 		b.callee.say(0, said)
-		if got := b.peer.hears(ulawSilence); !bytes.Equal(got.Payload, said) || got.PayloadType != 0 {
+		if got := b.peer.hears(codec.UlawSilence); !bytes.Equal(got.Payload, said) || got.PayloadType != 0 {
 			t.Fatalf("packet %d is not what the callee said", i)
 		}
 		b.peer.say(0, answer)
-		if got := b.callee.hears(ulawSilence); !bytes.Equal(got.Payload, answer) {
+		if got := b.callee.hears(codec.UlawSilence); !bytes.Equal(got.Payload, answer) {
 			t.Fatalf("packet %d is not what the bot said", i)
 		}
 	}
@@ -84,17 +87,17 @@ func TestTheAudioOfCalleeAndBotGoesBothWaysAsItComes(t *testing.T) {
 
 func TestLawsAreTranslatedBetweenCalleeAndBot(t *testing.T) {
 	b := bridge(t, "8", "0")
-	said := speech(frameBytes, 1)
+	said := speech(codec.FrameBytes, 1)
 	b.callee.say(8, said)
 	want := slices.Clone(said)
-	transcode(want, &alawToUlaw)
-	if got := b.peer.hears(ulawSilence); got.PayloadType != 0 || !bytes.Equal(got.Payload, want) {
+	codec.Transcode(want, &codec.AlawToUlaw)
+	if got := b.peer.hears(codec.UlawSilence); got.PayloadType != 0 || !bytes.Equal(got.Payload, want) {
 		t.Fatal("A-law was not made μ-law")
 	}
 	b.peer.say(0, said)
 	want = slices.Clone(said)
-	transcode(want, &ulawToAlaw)
-	if got := b.callee.hears(alawSilence); got.PayloadType != 8 || !bytes.Equal(got.Payload, want) {
+	codec.Transcode(want, &codec.UlawToAlaw)
+	if got := b.callee.hears(codec.AlawSilence); got.PayloadType != 8 || !bytes.Equal(got.Payload, want) {
 		t.Fatal("μ-law was not made A-law")
 	}
 }
@@ -111,13 +114,25 @@ func TestKeysAreRelayedUnderTheOtherSidesPayloadType(t *testing.T) {
 	}
 	key := []byte{5, 0x80 | 10, 3, 0x20} // digit 5, end, 800 samples
 	b.callee.together(b.e, 1, func() {
-		b.callee.say(0, speech(frameBytes, 1))
-		b.callee.send(rtp.Header{Version: 2, PayloadType: 101, SequenceNumber: b.callee.seq, Timestamp: b.callee.ts, SSRC: b.callee.ssrc, Marker: true}, key)
+		b.callee.say(0, speech(codec.FrameBytes, 1))
+		b.callee.send(
+			rtp.Header{
+				Version:        2,
+				PayloadType:    101,
+				SequenceNumber: b.callee.seq,
+				Timestamp:      b.callee.ts,
+				SSRC:           b.callee.ssrc,
+				Marker:         true,
+			},
+			key,
+		)
 		b.callee.seq++
 	})
-	first := b.peer.hears(ulawSilence)
-	got := b.peer.hears(ulawSilence)
-	if got.PayloadType != 96 || !bytes.Equal(got.Payload, key) || !got.Marker || got.SequenceNumber != first.SequenceNumber+1 || got.Timestamp != first.Timestamp+frameBytes {
+	first := b.peer.hears(codec.UlawSilence)
+	got := b.peer.hears(codec.UlawSilence)
+	if got.PayloadType != 96 || !bytes.Equal(got.Payload, key) || !got.Marker ||
+		got.SequenceNumber != first.SequenceNumber+1 ||
+		got.Timestamp != first.Timestamp+codec.FrameBytes {
 		t.Fatalf("%+v after %+v", got.Header, first.Header)
 	}
 	if ev := b.events.next(engine.MediaDigit); ev.Digit != '5' {
@@ -127,15 +142,25 @@ func TestKeysAreRelayedUnderTheOtherSidesPayloadType(t *testing.T) {
 
 func TestAKeyIsNotSentToAFarSideThatTakesNone(t *testing.T) {
 	b := bridge(t, "0 101", "0")
-	said := speech(frameBytes, 2)
+	said := speech(codec.FrameBytes, 2)
 	b.callee.together(b.e, 1, func() {
-		b.callee.say(0, speech(frameBytes, 1))
-		b.callee.send(rtp.Header{Version: 2, PayloadType: 101, SequenceNumber: b.callee.seq, Timestamp: b.callee.ts, SSRC: b.callee.ssrc}, []byte{5, 0x8A, 3, 0x20})
+		b.callee.say(0, speech(codec.FrameBytes, 1))
+		b.callee.send(
+			rtp.Header{
+				Version:        2,
+				PayloadType:    101,
+				SequenceNumber: b.callee.seq,
+				Timestamp:      b.callee.ts,
+				SSRC:           b.callee.ssrc,
+			},
+			[]byte{5, 0x8A, 3, 0x20},
+		)
 		b.callee.seq++
 		b.callee.say(0, said)
 	})
-	first := b.peer.hears(ulawSilence)
-	if got := b.peer.hears(ulawSilence); !bytes.Equal(got.Payload, said) || got.SequenceNumber != first.SequenceNumber+2 {
+	first := b.peer.hears(codec.UlawSilence)
+	if got := b.peer.hears(codec.UlawSilence); !bytes.Equal(got.Payload, said) ||
+		got.SequenceNumber != first.SequenceNumber+2 {
 		t.Fatalf("%+v", got.Header)
 	}
 }
@@ -143,38 +168,42 @@ func TestAKeyIsNotSentToAFarSideThatTakesNone(t *testing.T) {
 func TestWhatOneSideLosesTheOtherSideSeesAsLost(t *testing.T) {
 	b := bridge(t, "0", "0")
 	b.callee.together(b.e, 1, func() {
-		b.callee.say(0, speech(frameBytes, 1))
+		b.callee.say(0, speech(codec.FrameBytes, 1))
 		b.callee.seq += 3
-		b.callee.ts += 3 * frameBytes
-		b.callee.say(0, speech(frameBytes, 2))
+		b.callee.ts += 3 * codec.FrameBytes
+		b.callee.say(0, speech(codec.FrameBytes, 2))
 	})
-	first := b.peer.hears(ulawSilence)
-	got := b.peer.hears(ulawSilence)
-	if got.SequenceNumber != first.SequenceNumber+4 || got.Timestamp != first.Timestamp+4*frameBytes || got.SSRC != first.SSRC {
+	first := b.peer.hears(codec.UlawSilence)
+	got := b.peer.hears(codec.UlawSilence)
+	if got.SequenceNumber != first.SequenceNumber+4 || got.Timestamp != first.Timestamp+4*codec.FrameBytes ||
+		got.SSRC != first.SSRC {
 		t.Fatalf("%+v after %+v", got.Header, first.Header)
 	}
 }
 
 func TestSilenceTakesThePlaceOfASideThatStopsAndTheStreamGoesOn(t *testing.T) {
 	b := bridge(t, "0", "0")
-	b.callee.say(0, speech(frameBytes, 1)) // who was heard hears silence
-	b.peer.hears(ulawSilence)
-	b.peer.say(0, speech(frameBytes, 2))
-	last := b.callee.hears(ulawSilence)
+	b.callee.say(0, speech(codec.FrameBytes, 1)) // who was heard hears silence
+	b.peer.hears(codec.UlawSilence)
+	b.peer.say(0, speech(codec.FrameBytes, 2))
+	last := b.callee.hears(codec.UlawSilence)
 	for range 3 { // nothing more of the bot: our silence
 		got := b.callee.hear()
-		if bytes.Count(got.Payload, []byte{ulawSilence}) != frameBytes || got.SequenceNumber != last.SequenceNumber+1 || int32(got.Timestamp-last.Timestamp) <= 0 {
+		if bytes.Count(got.Payload, []byte{codec.UlawSilence}) != codec.FrameBytes ||
+			got.SequenceNumber != last.SequenceNumber+1 ||
+			int32(got.Timestamp-last.Timestamp) <= 0 {
 			t.Fatalf("%+v after %+v", got.Header, last.Header)
 		}
 		last = got
 	}
-	b.peer.say(0, speech(frameBytes, 3))
+	b.peer.say(0, speech(codec.FrameBytes, 3))
 	for {
 		got := b.callee.hear()
-		if got.SequenceNumber != last.SequenceNumber+1 || int32(got.Timestamp-last.Timestamp) <= 0 || got.SSRC != last.SSRC {
+		if got.SequenceNumber != last.SequenceNumber+1 || int32(got.Timestamp-last.Timestamp) <= 0 ||
+			got.SSRC != last.SSRC {
 			t.Fatalf("%+v after %+v", got.Header, last.Header)
 		}
-		if last = got; bytes.Count(got.Payload, []byte{ulawSilence}) < frameBytes {
+		if last = got; bytes.Count(got.Payload, []byte{codec.UlawSilence}) < codec.FrameBytes {
 			if !got.Marker {
 				t.Error("sound begins without a marker")
 			}
@@ -185,38 +214,38 @@ func TestSilenceTakesThePlaceOfASideThatStopsAndTheStreamGoesOn(t *testing.T) {
 
 func TestADetachedBotIsNotHeardAnyMore(t *testing.T) {
 	b := bridge(t, "0", "0")
-	b.callee.say(0, speech(frameBytes, 1))
-	b.peer.hears(ulawSilence)
-	b.peer.say(0, speech(frameBytes, 2))
-	b.callee.hears(ulawSilence)
+	b.callee.say(0, speech(codec.FrameBytes, 1))
+	b.peer.hears(codec.UlawSilence)
+	b.peer.say(0, speech(codec.FrameBytes, 2))
+	b.callee.hears(codec.UlawSilence)
 	b.e.ClosePeer(b.id, b.leg)
 	for i := range 3 {
-		b.peer.say(0, speech(frameBytes, byte(3+i)))
+		b.peer.say(0, speech(codec.FrameBytes, byte(3+i)))
 	}
 	b.e.PlayMessage(b.id)
 	b.events.next(engine.MediaBotFirstAudio)
-	got := b.callee.hearUntil(4*frameBytes, ulawSilence)
-	message := bytes.ReplaceAll(b.e.message, []byte{ulawSilence}, nil)
-	if !bytes.HasPrefix(message, got[:4*frameBytes]) {
+	got := b.callee.hearUntil(4*codec.FrameBytes, codec.UlawSilence)
+	message := bytes.ReplaceAll(b.e.message, []byte{codec.UlawSilence}, nil)
+	if !bytes.HasPrefix(message, got[:4*codec.FrameBytes]) {
 		t.Fatal("something else than the message is heard")
 	}
 }
 
 func TestTheCalleeIsTakenFromOneFarLegToAnother(t *testing.T) {
 	b := bridge(t, "0", "0")
-	b.callee.say(0, speech(frameBytes, 1))
-	b.peer.hears(ulawSilence)
+	b.callee.say(0, speech(codec.FrameBytes, 1))
+	b.peer.hears(codec.UlawSilence)
 	person := newPhone(t, 33)
 	b.join(t, b.id.Leg(3), person, "0")
-	said := speech(frameBytes, 4)
+	said := speech(codec.FrameBytes, 4)
 	b.callee.say(0, said)
-	if got := person.hears(ulawSilence); !bytes.Equal(got.Payload, said) {
+	if got := person.hears(codec.UlawSilence); !bytes.Equal(got.Payload, said) {
 		t.Fatal("the person does not hear the callee")
 	}
-	b.peer.say(0, speech(frameBytes, 5)) // nobody is to hear this
-	answer := speech(frameBytes, 6)
+	b.peer.say(0, speech(codec.FrameBytes, 5)) // nobody is to hear this
+	answer := speech(codec.FrameBytes, 6)
 	person.say(0, answer)
-	if got := b.callee.hears(ulawSilence); !bytes.Equal(got.Payload, answer) {
+	if got := b.callee.hears(codec.UlawSilence); !bytes.Equal(got.Payload, answer) {
 		t.Fatal("the callee hears somebody else")
 	}
 }
@@ -284,7 +313,7 @@ func TestAPacketTooLongForUsIsNotRelayed(t *testing.T) {
 	longest := speech(relayedCap, 1)
 	b.callee.say(0, append(longest, 1))
 	b.callee.say(0, longest)
-	if got := b.peer.hears(ulawSilence); !bytes.Equal(got.Payload, longest) {
+	if got := b.peer.hears(codec.UlawSilence); !bytes.Equal(got.Payload, longest) {
 		t.Fatalf("%d bytes", len(got.Payload))
 	}
 }
@@ -293,9 +322,9 @@ func TestAPacketTooLongForUsIsNotRelayed(t *testing.T) {
 // telephone-event, or is told by INFO where it takes none.
 func TestAKeyBySignallingGoesOnToTheFarLeg(t *testing.T) {
 	b := bridge(t, "0", "0 101")
-	b.callee.say(0, speech(frameBytes, 1))
-	b.peer.say(0, speech(frameBytes, 3)) // from then on it hears every tick
-	b.peer.hears(ulawSilence)
+	b.callee.say(0, speech(codec.FrameBytes, 1))
+	b.peer.say(0, speech(codec.FrameBytes, 3)) // from then on it hears every tick
+	b.peer.hears(codec.UlawSilence)
 	if by := b.e.HearDigit(b.id, '#'); by != "" {
 		t.Fatalf("it has to go by INFO of %q", by)
 	}
@@ -311,7 +340,7 @@ func TestAKeyBySignallingGoesOnToTheFarLeg(t *testing.T) {
 	if last.Payload[0] != 11 || last.Payload[1]&0x80 == 0 {
 		t.Fatalf("event %x", last.Payload)
 	}
-	word := speech(frameBytes, 2)
+	word := speech(codec.FrameBytes, 2)
 	for heard := false; !heard; heard = bytes.Equal(b.peer.hear().Payload, word) { // after a pause the voice goes on
 		b.callee.say(0, word)
 	}
@@ -340,19 +369,19 @@ func TestAFarLegThroughATrunkWithSRTPIsEncrypted(t *testing.T) {
 	copy(person.key[:], speech(len(person.key), 7))
 	person.encrypt, person.decrypt = srtpContext(t, person.key, 0), srtpContext(t, offeredKeys(t, offer)[0], 0)
 	person.to = &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(e.call(attempt(1)).sock.port)}
-	if err := e.JoinPeer(attempt(1), leg, sdpAnswer(person.port(), "0 101")); !errors.Is(err, errInsecure) {
+	if err := e.JoinPeer(attempt(1), leg, sdpAnswer(person.port(), "0 101")); !errors.Is(err, sdp.ErrInsecure) {
 		t.Fatalf("an answer without SRTP: %v", err)
 	}
 	if err := e.JoinPeer(attempt(1), leg, person.answer()); err != nil {
 		t.Fatal(err)
 	}
-	word, reply := speech(frameBytes, 1), speech(frameBytes, 2)
+	word, reply := speech(codec.FrameBytes, 1), speech(codec.FrameBytes, 2)
 	callee.say(0, word)
-	if got := person.hearUntil(frameBytes); !bytes.Equal(got, word) {
+	if got := person.hearUntil(codec.FrameBytes); !bytes.Equal(got, word) {
 		t.Fatalf("the person hears %x", got)
 	}
 	person.say(reply)
-	if got := callee.hears(ulawSilence); !bytes.Equal(got.Payload, reply) {
+	if got := callee.hears(codec.UlawSilence); !bytes.Equal(got.Payload, reply) {
 		t.Fatalf("the callee hears %x", got.Payload)
 	}
 }
@@ -360,7 +389,7 @@ func TestAFarLegThroughATrunkWithSRTPIsEncrypted(t *testing.T) {
 // A bot that is gone without a BYE must not leave the callee on a dead line.
 func TestAFarLegThatSendsNothingMoreIsTold(t *testing.T) {
 	b := bridgeOn(t, start(t, func(c *Config) { c.RTPTimeout = patience }), "0", "0")
-	b.peer.say(0, speech(frameBytes, 1))
+	b.peer.say(0, speech(codec.FrameBytes, 1))
 	if got := b.events.next(engine.MediaBotFirstAudio); got.Session != engine.SessionID(b.leg) {
 		t.Errorf("%+v", got)
 	}
@@ -371,7 +400,7 @@ func TestAFarLegThatSendsNothingMoreIsTold(t *testing.T) {
 	wait(t, func() bool {
 		far.mu.Lock()
 		defer far.mu.Unlock()
-		return far.in.received == 1
+		return far.in.Received == 1
 	}, nil)
 	quietFor(far, patience)
 	got := b.events.next(engine.MediaPeerSilent)

@@ -2,51 +2,30 @@ package media
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"hash/fnv"
-	"net/netip"
 	"strconv"
 	"time"
 
 	"dialler/engine"
+	"dialler/media/codec"
+	"dialler/media/sdp"
 )
 
 // maxSections bounds the m= lines of an offer.
 const maxSections = 16
 
-// written is the SDP that a call has sent last: its version goes up when the
-// rest changes (RFC 3264 §8).
-type written struct {
-	version uint64
-	sum     uint64 // of everything but o=; 0 before the first re-offer
-}
-
-// path is the call of a leg: a far leg's, or the callee's.
-func (e *Engine) path(a engine.AttemptID, leg engine.LegID) *call {
-	c := e.call(a)
-	if c == nil {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.peers[leg]; p != nil {
-		return p
-	}
-	return c
-}
-
 // Reoffer answers an offer of the far side that changes the call: hold,
 // another address, other codecs (RFC 3264 §8). The audio follows at once. An
 // error says why the offer cannot be accepted; nothing has changed then. A
 // call without an answer yet is only answered for: Answer starts it.
-func (e *Engine) Reoffer(a engine.AttemptID, leg engine.LegID, offer []byte) (sdp []byte, err error) {
+func (e *Engine) Reoffer(a engine.AttemptID, leg engine.LegID, offer []byte) (text []byte, err error) {
 	c := e.path(a, leg)
 	if c == nil {
 		return nil, errNoCall
 	}
-	ans, err := parseAnswer(offer)
-	if errors.Is(err, errRefused) {
+	ans, err := sdp.Parse(offer)
+	if errors.Is(err, sdp.ErrRefused) {
 		return c.switchedOff(offer)
 	}
 	if err != nil {
@@ -61,7 +40,7 @@ func (e *Engine) Reoffer(a engine.AttemptID, leg engine.LegID, offer []byte) (sd
 		c.mu.Unlock()
 		return nil, err
 	}
-	sdp = c.appendAnswer(make([]byte, 0, 384), offer, &ans)
+	text = c.appendAnswer(make([]byte, 0, 384), offer, &ans)
 	answered := c.answered
 	if answered {
 		c.move(&ans)
@@ -70,17 +49,17 @@ func (e *Engine) Reoffer(a engine.AttemptID, leg engine.LegID, offer []byte) (sd
 	if answered {
 		c.sock.answer(c, &ans)
 	}
-	return sdp, nil
+	return text, nil
 }
 
 // Reanswer takes the far side's answer to an offer of ours after the first.
-func (e *Engine) Reanswer(a engine.AttemptID, leg engine.LegID, sdp []byte) {
+func (e *Engine) Reanswer(a engine.AttemptID, leg engine.LegID, text []byte) {
 	if c := e.path(a, leg); c != nil {
 		c.mu.Lock()
 		answered := c.answered
 		c.mu.Unlock()
 		if answered {
-			c.answer(sdp, time.Now())
+			c.answer(text, time.Now())
 		}
 	}
 }
@@ -105,23 +84,11 @@ func (e *Engine) Offer(a engine.AttemptID, leg engine.LegID, first []byte) ([]by
 }
 
 // protectAgain takes the keys of an offer; mu is held. Its tags are its own.
-func (c *call) protectAgain(a *answer) error {
-	if c.secure != nil && a.secure {
-		return c.secure.answered(a.crypto, false)
+func (c *call) protectAgain(a *sdp.Answer) error {
+	if c.secure != nil && a.Secure {
+		return c.secure.Answered(a.Crypto, false)
 	}
 	return c.protect(a)
-}
-
-// move sends the audio to where an offer wants it; mu is held. On hold in the
-// old style the address is zero: the far side stays where it was.
-func (c *call) move(a *answer) {
-	if a.remote.Addr().IsUnspecified() {
-		a.remote = netip.AddrPortFrom(c.ans.remote.Addr(), c.ans.remote.Port())
-	} else if a.remote != c.ans.remote { // else it stays where it may have been latched
-		c.dest = a.remote
-	}
-	c.ans = *a
-	c.lastSign = c.e.now()
 }
 
 // switchedOff answers an offer with port 0: the far side wants no audio for
@@ -136,24 +103,21 @@ func (c *call) switchedOff(offer []byte) ([]byte, error) {
 	return c.appendAnswer(make([]byte, 0, 256), offer, nil), nil
 }
 
-// hold: neither side sends until the next description; mu is held.
-func (c *call) hold() { c.ans.heSends, c.ans.heListens = false, false }
-
 // section is an m= line of an offer.
 type section struct {
 	kind, protocol, formats string
 }
 
-func sectionsOf(sdp []byte) []section {
+func sectionsOf(text []byte) []section {
 	var out []section
-	for line := range bytes.SplitSeq(sdp, []byte("\n")) {
+	for line := range bytes.SplitSeq(text, []byte("\n")) {
 		value, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r \t"), []byte("m="))
 		if !ok || len(out) == maxSections {
 			continue
 		}
-		kind, rest := word(value)
-		_, rest = word(rest)
-		protocol, formats := word(rest)
+		kind, rest := sdp.Word(value)
+		_, rest = sdp.Word(rest)
+		protocol, formats := sdp.Word(rest)
 		out = append(out, section{string(kind), string(protocol), string(formats)})
 	}
 	return out
@@ -162,7 +126,7 @@ func sectionsOf(sdp []byte) []section {
 // appendAnswer writes the answer to an offer: as many m= lines, the first
 // audio as ours with what both sides can do under the offer's payload types,
 // the others refused with port 0 (RFC 3264 §6); all of them without a.
-func (c *call) appendAnswer(b, offer []byte, a *answer) []byte {
+func (c *call) appendAnswer(b, offer []byte, a *sdp.Answer) []byte {
 	body := append([]byte("c=IN IP4 "), c.e.cfg.Host...)
 	body = append(body, "\r\nt=0 0\r\n"...)
 	taken := a == nil
@@ -181,18 +145,18 @@ func (c *call) appendAnswer(b, offer []byte, a *answer) []byte {
 }
 
 // appendFormats writes the payload types of our m= line and what they are.
-func (c *call) appendFormats(b, formats []byte, a *answer) []byte {
+func (c *call) appendFormats(b, formats []byte, a *sdp.Answer) []byte {
 	var lines []byte
 	for len(formats) > 0 {
 		var f []byte
-		f, formats = word(formats)
-		pt, ok := number(f, 127)
+		f, formats = sdp.Word(formats)
+		pt, ok := sdp.Number(f, 127)
 		name := ""
 		switch {
 		case !ok:
-		case a.codecs[pt] != codecNone:
-			name = a.codecs[pt].String() + "/8000"
-		case int16(pt) == a.events: //nolint:gosec // at most 127
+		case a.Codecs[pt] != codec.None:
+			name = a.Codecs[pt].String() + "/8000"
+		case int16(pt) == a.Events: //nolint:gosec // at most 127
 			name = "telephone-event/8000\r\na=fmtp:" + strconv.Itoa(pt) + " 0-15"
 		}
 		if name != "" {
@@ -202,33 +166,28 @@ func (c *call) appendFormats(b, formats []byte, a *answer) []byte {
 	}
 	b = append(b, "\r\n"...)
 	b = append(b, lines...)
-	if a.mux {
+	if a.Mux {
 		b = append(b, "a=rtcp-mux\r\n"...)
 	}
 	b = append(b, "a=ptime:20\r\na="...)
 	b = append(b, mirrored(a)...)
 	b = append(b, "\r\n"...)
 	if c.secure != nil {
-		chosen := &c.secure.chosen
-		b = append(b, "a=crypto:"...)
-		b = strconv.AppendInt(b, int64(chosen.tag), 10)
-		b = append(b, " "+cryptoSuites[chosen.suite].name+" inline:"...)
-		b = base64.StdEncoding.AppendEncode(b, c.secure.offered[chosen.suite][:])
-		b = append(b, "\r\n"...)
+		b = c.secure.AppendChosen(b)
 	}
 	return b
 }
 
 // mirrored is our direction for the far side's (RFC 3264 §6.1).
-func mirrored(a *answer) string {
+func mirrored(a *sdp.Answer) string {
 	switch {
-	case a.heSends && a.heListens:
+	case a.HeSends && a.HeListens:
 		return "sendrecv"
-	case a.heSends:
+	case a.HeSends:
 		return "recvonly"
-	case a.heListens:
+	case a.HeListens:
 		return "sendonly"
-	case a.remote.Addr().IsUnspecified(): // it may still send, music for example
+	case a.Remote.Addr().IsUnspecified(): // it may still send, music for example
 		return "recvonly"
 	}
 	return "inactive"

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/media/codec"
+	"dialler/media/sdp"
 )
 
 // lines gives an SDP without its CRs, the port of ours as PORT and the session
@@ -85,7 +87,7 @@ func TestAudioFollowsAReoffer(t *testing.T) {
 	}
 	moved.say(8, speech(160, 1))
 	s.say(speech(1600, 1))
-	moved.hearUntil(1600, ulawToAlaw[ulawSilence])
+	moved.hearUntil(1600, codec.UlawToAlaw[codec.UlawSilence])
 	if _, err := e.Reoffer(attempt(1), attempt(1).Leg(1), moved.called(offer, "8", "a=inactive")); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,7 @@ func TestAReofferOfSRTPIsAnsweredWithItsTag(t *testing.T) {
 	e, ev := start(t, nil), record(t)
 	p, _ := securely(t, e, 1, 0, ev)
 	c := e.call(attempt(1))
-	p.key = master{9}
+	p.key = sdp.Master{9}
 	key := base64.StdEncoding.EncodeToString(p.key[:])
 	offer := sdpAnswer(p.port(), "0", "a=crypto:7 AES_CM_128_HMAC_SHA1_80 inline:"+key)
 	offer = []byte(strings.Replace(string(offer), "RTP/AVP", "RTP/SAVP", 1))
@@ -130,7 +132,7 @@ func TestAReofferOfSRTPIsAnsweredWithItsTag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "a=crypto:7 AES_CM_128_HMAC_SHA1_80 inline:" + base64.StdEncoding.EncodeToString(c.secure.offered[0][:]) + "\r\n"
+	want := "a=crypto:7 AES_CM_128_HMAC_SHA1_80 inline:" + base64.StdEncoding.EncodeToString(c.secure.Own()[0][:]) + "\r\n"
 	if !strings.Contains(string(sdp), want) || !strings.Contains(string(sdp), "RTP/SAVP 0\r\n") {
 		t.Fatalf("%s", sdp)
 	}
@@ -148,16 +150,16 @@ func FuzzReoffer(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, offer string) {
-		sdp, err := e.Reoffer(attempt(1), "", []byte(offer))
+		text, err := e.Reoffer(attempt(1), "", []byte(offer))
 		if err != nil {
 			return
 		}
-		a, err := parseAnswer(sdp)
-		if !errors.Is(err, errRefused) && (err != nil || a.send == codecNone) {
-			t.Fatalf("%v: %q answered with %q", err, offer, sdp)
+		a, err := sdp.Parse(text)
+		if !errors.Is(err, sdp.ErrRefused) && (err != nil || a.Send == codec.None) {
+			t.Fatalf("%v: %q answered with %q", err, offer, text)
 		}
-		if got, want := len(sectionsOf(sdp)), len(sectionsOf([]byte(offer))); got != want {
-			t.Fatalf("%d m= lines for %d: %q", got, want, sdp)
+		if got, want := len(sectionsOf(text)), len(sectionsOf([]byte(offer))); got != want {
+			t.Fatalf("%d m= lines for %d: %q", got, want, text)
 		}
 	})
 }

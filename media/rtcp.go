@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"time"
+
+	"dialler/media/jitter"
 )
 
 // RTCP (RFC 3550 §6): what is told to the far side and what it tells.
@@ -38,7 +40,7 @@ type heard struct {
 // count takes a packet in.
 func (h *heard) count(ssrc uint32, seq uint16) {
 	step := int16(seq - uint16(h.newest)) //nolint:gosec // RFC 1982 arithmetic
-	if !h.known || ssrc != h.ssrc || step > restartGap || step < -restartGap {
+	if !h.known || ssrc != h.ssrc || step > jitter.RestartGap || step < -jitter.RestartGap {
 		*h = heard{known: true, ssrc: ssrc, first: 1<<16 | uint32(seq), newest: 1<<16 | uint32(seq), received: 1, sr: h.sr, srAt: h.srAt}
 		return
 	}
@@ -187,27 +189,27 @@ func sized(b []byte, first int) []byte {
 
 // reporting gives the report that is due and where it goes; nil: none. mu is held.
 func (c *call) reporting(now int64, bye bool) (b []byte, to netip.AddrPort) {
-	if !c.answered || !c.ans.rtcp.IsValid() || c.ans.rtcp.Addr().IsUnspecified() {
+	if !c.answered || !c.ans.RTCP.IsValid() || c.ans.RTCP.Addr().IsUnspecified() {
 		return nil, to
 	}
 	b = c.appendReport(make([]byte, 0, reportRoom), time.Now(), now, bye)
 	if c.secure != nil {
-		b = c.secure.sealReport(b)
+		b = c.secure.SealReport(b)
 	}
 	switch {
-	case c.ans.mux:
+	case c.ans.Mux:
 		return b, c.dest
-	case c.dest != c.ans.remote && c.dest.Port() < 65535: // latched
+	case c.dest != c.ans.Remote && c.dest.Port() < 65535: // latched
 		return b, netip.AddrPortFrom(c.dest.Addr(), c.dest.Port()+1)
 	}
-	return b, c.ans.rtcp
+	return b, c.ans.RTCP
 }
 
 // reportDue sends a report at a tick; mu is held and let go meanwhile.
 func (c *call) reportDue(now int64) {
 	c.nextReport = now + untilReport()
 	b, to := c.reporting(now, false)
-	mux := c.ans.mux
+	mux := c.ans.Mux
 	c.mu.Unlock()
 	c.sock.report(b, to, mux)
 	c.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"github.com/pion/rtp"
 
 	"dialler/engine"
+	"dialler/media/codec"
 )
 
 // pair gives a phone on an even port, and the socket for reports above it.
@@ -67,22 +68,29 @@ func TestReportsAreSentAndByeAtTheEnd(t *testing.T) {
 		e.Answer(attempt(1), p.called(offer, "0 101", extra...), time.Now())
 		ours := p.hear()
 		for _, seq := range []uint16{0, 1, 3} { // one is lost
-			p.send(rtp.Header{Version: 2, SequenceNumber: 65535 + seq, Timestamp: uint32(seq) * 160, SSRC: p.ssrc}, speech(160, 1))
+			p.send(
+				rtp.Header{Version: 2, SequenceNumber: 65535 + seq, Timestamp: uint32(seq) * 160, SSRC: p.ssrc},
+				speech(160, 1),
+			)
 		}
 		wait(t, func() bool { return e.Stats().PacketsReceived == 3 }, nil)
 		hasten(e, attempt(1))
 		list := nextReport(t, reports)
 		sr, ok := list[0].(*rtcp.SenderReport)
-		if !ok || sr.SSRC != ours.SSRC || sr.PacketCount == 0 || sr.OctetCount != 160*sr.PacketCount || len(sr.Reports) != 1 {
+		if !ok || sr.SSRC != ours.SSRC || sr.PacketCount == 0 || sr.OctetCount != 160*sr.PacketCount ||
+			len(sr.Reports) != 1 {
 			t.Fatalf("%v", list[0])
 		}
 		if age := time.Since(time.Unix(int64(sr.NTPTime>>32)-ntpEpoch, 0)); age < 0 || age > time.Minute {
 			t.Errorf("the report is of %v ago", age)
 		}
-		if b := sr.Reports[0]; b.SSRC != 99 || b.TotalLost != 1 || b.FractionLost != 64 || b.LastSequenceNumber != 1<<16+2 {
+		if b := sr.Reports[0]; b.SSRC != 99 || b.TotalLost != 1 || b.FractionLost != 64 ||
+			b.LastSequenceNumber != 1<<16+2 {
 			t.Errorf("%+v", b)
 		}
-		if sdes, ok := list[1].(*rtcp.SourceDescription); !ok || sdes.Chunks[0].Source != ours.SSRC || sdes.Chunks[0].Items[0].Type != rtcp.SDESCNAME || sdes.Chunks[0].Items[0].Text == "" {
+		if sdes, ok := list[1].(*rtcp.SourceDescription); !ok || sdes.Chunks[0].Source != ours.SSRC ||
+			sdes.Chunks[0].Items[0].Type != rtcp.SDESCNAME ||
+			sdes.Chunks[0].Items[0].Text == "" {
 			t.Errorf("%v", list[1])
 		}
 		e.CloseMedia(attempt(1))
@@ -121,7 +129,9 @@ func TestTheFarSidesReportsMakeTheQualityOfTheCall(t *testing.T) {
 	}
 	wait(t, func() bool { return e.Stats().RTCPReceived == 1 && e.Stats().PacketsReceived == 1 }, nil)
 	q := e.CloseMedia(attempt(1))
-	if q.FarReports != 1 || q.FarLost != 1 || q.FarJitter != 10*time.Millisecond || q.RoundTrip < 250*time.Millisecond || q.RoundTrip > roundTripMost {
+	if q.FarReports != 1 || q.FarLost != 1 || q.FarJitter != 10*time.Millisecond ||
+		q.RoundTrip < 250*time.Millisecond ||
+		q.RoundTrip > roundTripMost {
 		t.Errorf("%+v", q)
 	}
 	if q.MOS < 4 || q.FarMOS >= q.MOS || q.FarMOS < 1 {
@@ -132,26 +142,26 @@ func TestTheFarSidesReportsMakeTheQualityOfTheCall(t *testing.T) {
 // Values of the E-model that are published: G.711 without impairment has 4.4,
 // and R of 80, 70, 60 are 4.03, 3.60, 3.10 (G.107 annex B).
 func TestTheOpinionScoreFollowsLossDelayAndCodec(t *testing.T) {
-	if m := opinion(codecUlaw, 0, 0, 0); m < 4.38 || m > 4.42 {
+	if m := opinion(codec.Ulaw, 0, 0, 0); m < 4.38 || m > 4.42 {
 		t.Errorf("at its best %v", m)
 	}
 	last := 5.0
 	for _, loss := range []float64{0, 0.01, 0.03, 0.1, 0.3, 1} {
-		m := opinion(codecAlaw, loss, 100*time.Millisecond, 5*time.Millisecond)
+		m := opinion(codec.Alaw, loss, 100*time.Millisecond, 5*time.Millisecond)
 		if m >= last || m < 1 {
 			t.Errorf("%v at a loss of %v, %v with less", m, loss, last)
 		}
 		last = m
 	}
-	if near, far := opinion(codecUlaw, 0, 100*time.Millisecond, 0), opinion(codecUlaw, 0, 800*time.Millisecond, 0); far > near-0.4 {
+	if near, far := opinion(codec.Ulaw, 0, 100*time.Millisecond, 0), opinion(codec.Ulaw, 0, 800*time.Millisecond, 0); far > near-0.4 {
 		t.Errorf("%v at 400 ms one way, %v at 50 ms", far, near)
 	}
-	if opinion(codecG722, 0, 0, 0) >= opinion(codecUlaw, 0, 0, 0) {
+	if opinion(codec.G722, 0, 0, 0) >= opinion(codec.Ulaw, 0, 0, 0) {
 		t.Error("coded twice is no worse")
 	}
 	// R = 80 is a loss of x per cent with 95·x/(x+25.1) = 93.2 − 0.48 − 80.
 	x := 25.1 * 12.72 / (95 - 12.72)
-	if m := opinion(codecUlaw, x/100, 0, 0); math.Abs(m-4.03) > 0.011 {
+	if m := opinion(codec.Ulaw, x/100, 0, 0); math.Abs(m-4.03) > 0.011 {
 		t.Errorf("R 80 is %v, want 4.03", m)
 	}
 }
@@ -186,7 +196,12 @@ func TestReportsAreSpreadAroundFiveSeconds(t *testing.T) {
 }
 
 func FuzzReports(f *testing.F) {
-	good, _ := rtcp.Marshal([]rtcp.Packet{&rtcp.SenderReport{SSRC: 1, Reports: []rtcp.ReceptionReport{{SSRC: 2, LastSenderReport: 1}}}, &rtcp.Goodbye{Sources: []uint32{1}}})
+	good, _ := rtcp.Marshal(
+		[]rtcp.Packet{
+			&rtcp.SenderReport{SSRC: 1, Reports: []rtcp.ReceptionReport{{SSRC: 2, LastSenderReport: 1}}},
+			&rtcp.Goodbye{Sources: []uint32{1}},
+		},
+	)
 	f.Add(good)
 	f.Add([]byte{0x9F, 201, 0, 1, 0, 0, 0, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -4,11 +4,13 @@ import (
 	"github.com/pion/rtp"
 
 	"dialler/engine"
+	"dialler/media/codec"
+	"dialler/media/datagram"
 )
 
 // tick is called every 20 ms of an answered call; it may add two datagrams
 // to the batch.
-func (c *call) tick(w *writer, now int64) {
+func (c *call) tick(w *datagram.Writer, now int64) {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -21,15 +23,15 @@ func (c *call) tick(w *writer, now int64) {
 			return
 		}
 	}
-	if c.in.holding > 0 && now-c.lastAudio > fillAfter {
-		c.in.flush(c.deliver)
+	if c.in.Holding > 0 && now-c.lastAudio > fillAfter {
+		c.in.Flush(c.deliver)
 	}
 	if now-c.lastAudio > fillAfter {
 		c.quiet()
 		c.filled++
 	}
 	c.wait(now)
-	if timeout := int64(c.e.cfg.RTPTimeout); !c.silent && !c.dtx && c.ans.heSends && now-c.lastSign > timeout {
+	if timeout := int64(c.e.cfg.RTPTimeout); !c.silent && !c.dtx && c.ans.HeSends && now-c.lastSign > timeout {
 		c.silent = true
 		if c.callee != nil {
 			go c.callee.peerSilent(c.leg) // not under this lock
@@ -41,27 +43,27 @@ func (c *call) tick(w *writer, now int64) {
 		c.unlock()
 		return
 	}
-	slot := w.slot()
+	slot := w.Slot()
 	if n, ok := c.key(slot); ok {
 		c.pack.drop()
 		c.post(w, slot, n)
-	} else if c.ans.ptime != 0 {
+	} else if c.ans.PTime != 0 {
 		c.packed(w)
-	} else if c.next(slot[rtpHeaderBytes:sendBytes]) && c.ans.heListens {
+	} else if c.next(slot[rtpHeaderBytes:sendBytes]) && c.ans.HeListens {
 		c.head(slot, c.ts)
 		c.post(w, slot, sendBytes)
 	} else {
 		c.talking = false
 	}
-	c.ts += frameBytes
+	c.ts += codec.FrameBytes
 	c.ticked(now)
 	c.unlock()
 }
 
 // wide gives the call's G.722; mu is held.
-func (c *call) wide() *wideband {
+func (c *call) wide() *codec.Wideband {
 	if c.wb == nil {
-		c.wb = newWideband()
+		c.wb = codec.NewWideband()
 	}
 	return c.wb
 }
@@ -94,19 +96,19 @@ func (c *call) next(dst []byte) bool {
 		return false
 	}
 	for i := n; i < len(dst); i++ {
-		dst[i] = ulawSilence
+		dst[i] = codec.UlawSilence
 	}
 	// What a far leg says is recorded as it comes; silence that fills its pauses
 	// would cover what ran ahead.
-	if c.tape != nil && c.callee == nil && c.ans.heListens && (c.other == nil || c.playing) {
+	if c.tape != nil && c.callee == nil && c.ans.HeListens && (c.other == nil || c.playing) {
 		c.tape.Bot(dst)
 	}
-	switch c.ans.send {
-	case codecAlaw:
-		transcode(dst, &ulawToAlaw)
-	case codecG722:
-		c.wide().encode(dst)
-	case codecUlaw, codecNone:
+	switch c.ans.Send {
+	case codec.Alaw:
+		codec.Transcode(dst, &codec.UlawToAlaw)
+	case codec.G722:
+		c.wide().Encode(dst)
+	case codec.Ulaw, codec.None:
 	}
 	return true
 }
@@ -126,9 +128,9 @@ func (c *call) mute() bool {
 
 // head writes the RTP header (RFC 3550 §5.1) before the frame. The marker
 // says that sound begins after a pause (RFC 3551 §4.1).
-func (c *call) head(b *[sendCap]byte, ts uint32) {
+func (c *call) head(b *[datagram.SendCap]byte, ts uint32) {
 	h := rtp.Header{
-		Version: 2, Marker: !c.talking, PayloadType: c.ans.sendPT,
+		Version: 2, Marker: !c.talking, PayloadType: c.ans.SendPT,
 		SequenceNumber: c.seq, Timestamp: ts, SSRC: c.ssrc,
 	}
 	_, _ = h.MarshalTo(b[:rtpHeaderBytes]) // cannot fail: the room is there
@@ -138,14 +140,14 @@ func (c *call) head(b *[sendCap]byte, ts uint32) {
 
 // post adds the n bytes of an RTP packet in the slot to the batch, encrypted
 // where the call is.
-func (c *call) post(w *writer, b *[sendCap]byte, n int) {
+func (c *call) post(w *datagram.Writer, b *[datagram.SendCap]byte, n int) {
 	octets := n - rtpHeaderBytes
 	if c.secure != nil {
-		if n = c.secure.seal(b[:], n); n == 0 {
+		if n = c.secure.Seal(b[:], n); n == 0 {
 			return
 		}
 	}
-	w.commit(c.dest, n)
+	w.Commit(c.dest, n)
 	c.sent++
 	c.octets += uint64(octets) //nolint:gosec // not negative
 }
@@ -154,11 +156,11 @@ func (c *call) post(w *writer, b *[sendCap]byte, n int) {
 type pack struct {
 	n   int
 	ts  uint32 // of the first byte
-	buf [packetMost + frameBytes]byte
+	buf [packetMost + codec.FrameBytes]byte
 }
 
 // packetMost is the longest packet of our own audio: 60 ms.
-const packetMost = 3 * frameBytes
+const packetMost = 3 * codec.FrameBytes
 
 func (p *pack) drop() {
 	if p != nil {
@@ -168,12 +170,12 @@ func (p *pack) drop() {
 
 // packed sends at a tick what makes whole packets of the length that the far
 // side asks for; mu is held.
-func (c *call) packed(w *writer) {
+func (c *call) packed(w *datagram.Writer) {
 	if c.pack == nil {
 		c.pack = new(pack)
 	}
 	p := c.pack
-	if !c.next(p.buf[p.n:p.n+frameBytes]) || !c.ans.heListens {
+	if !c.next(p.buf[p.n:p.n+codec.FrameBytes]) || !c.ans.HeListens {
 		p.drop()
 		c.talking = false
 		return
@@ -181,9 +183,9 @@ func (c *call) packed(w *writer) {
 	if p.n == 0 {
 		p.ts = c.ts
 	}
-	p.n += frameBytes
-	for size := c.ans.ptime * frameBytes / 20; p.n >= size; {
-		slot := w.slot()
+	p.n += codec.FrameBytes
+	for size := c.ans.PTime * codec.FrameBytes / 20; p.n >= size; {
+		slot := w.Slot()
 		c.head(slot, p.ts)
 		copy(slot[rtpHeaderBytes:], p.buf[:size])
 		c.post(w, slot, rtpHeaderBytes+size)

@@ -12,12 +12,12 @@ import (
 	"syscall"
 	"time"
 
+	"dialler/media/datagram"
+	"dialler/media/demux"
+	"dialler/media/sdp"
+
 	"github.com/pion/rtp"
 )
-
-// receiveBuffer is asked for on every RTP socket (SO_RCVBUF): at 50 calls a
-// socket it holds about a second of audio while the reader is held up.
-const receiveBuffer = 1 << 20
 
 // socket is one shared UDP port pair: RTP on the even port, RTCP on the odd
 // one (RFC 3550 §11).
@@ -29,7 +29,7 @@ type socket struct {
 	rtp, rtcp atomic.Pointer[line]
 
 	mu     sync.Mutex
-	demux  *demux
+	demux  *demux.Table
 	closed bool
 
 	// calls are the answered ones, for the pacer; replaced on every change.
@@ -42,9 +42,60 @@ type socket struct {
 	live    atomic.Int32
 	// batch is how many datagrams its reader takes at once.
 	batch int
-	pacer *pacer
+	group *group // whose pacer serves it
 	// broken: it cannot be read; new calls take another one.
 	broken atomic.Bool
+}
+
+// group is the sockets to whose calls one pacer gives a frame every 20 ms.
+type group struct {
+	e       *Engine
+	pacer   pacer
+	sockets atomic.Pointer[[]*socket] // replaced when one is added
+}
+
+// tick says whether there was a call.
+func (g *group) tick(w *datagram.Writer) (served bool) {
+	now, limboOver := g.e.now(), g.e.limboOver()
+	for _, s := range *g.sockets.Load() {
+		list := s.calls.Load()
+		if list == nil || len(*list) == 0 {
+			continue
+		}
+		served = true
+		for _, c := range *list {
+			if limboOver && c.ended() {
+				continue
+			}
+			c.tick(w, now)
+			if w.Full() {
+				s.flush(w)
+			}
+		}
+		s.flush(w)
+	}
+	return served
+}
+
+// serve adds a socket.
+func (g *group) serve(s *socket) {
+	var list []*socket
+	if old := g.sockets.Load(); old != nil {
+		list = slices.Clone(*old)
+	}
+	list = append(list, s)
+	s.group = g
+	g.sockets.Store(&list)
+}
+
+// flush sends what was gathered for the socket.
+func (s *socket) flush(w *datagram.Writer) {
+	if w.N == 0 {
+		return
+	}
+	sent, failed := w.Flush(s.rtp.Load().raw)
+	s.e.counters.sent.Add(uint64(sent))         //nolint:gosec // not negative
+	s.e.counters.sendErrors.Add(uint64(failed)) //nolint:gosec // not negative
 }
 
 // bindPair finds an even port and the odd one above it.
@@ -105,7 +156,7 @@ func (e *Engine) newSocket(ip netip.Addr, ports *portRange, batch int) (*socket,
 		return nil, errors.Join(err, a.Close())
 	}
 	rtpLine.widen()
-	s := &socket{e: e, bind: ip, demux: newDemux(), port: rtpLine.port, batch: batch}
+	s := &socket{e: e, bind: ip, demux: demux.New(), port: rtpLine.port, batch: batch}
 	s.rtp.Store(rtpLine)
 	s.rtcp.Store(rtcpLine)
 	return s, nil
@@ -121,44 +172,44 @@ func (s *socket) close() {
 
 // publish refreshes what others read without the lock; it is held.
 func (s *socket) publish() {
-	s.waiting.Store(int32(s.demux.waiting)) //nolint:gosec // small
-	s.alone.Store(int32(s.demux.alone))     //nolint:gosec // small
-	s.live.Store(int32(len(s.demux.peers))) //nolint:gosec // small
-	s.ghosts.Store(s.demux.ghosts)
+	s.waiting.Store(int32(s.demux.Waiting)) //nolint:gosec // small
+	s.alone.Store(int32(s.demux.Alone))     //nolint:gosec // small
+	s.live.Store(int32(len(s.demux.Peers))) //nolint:gosec // small
+	s.ghosts.Store(s.demux.Ghosts)
 }
 
 func (s *socket) open(c *call, now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.demux.open(&c.peer, now)
+	s.demux.Open(&c.peer, now)
 	s.publish()
 }
 
 // answer makes the call known by its remote address, and by whom else it may hear.
-func (s *socket) answer(c *call, a *answer) {
+func (s *socket) answer(c *call, a *sdp.Answer) {
 	l := c.latching(a)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.demux.peers[&c.peer]; !ok {
+	if _, ok := s.demux.Peers[&c.peer]; !ok {
 		return // closed meanwhile
 	}
-	first := !c.peer.answered
-	c.peer.sealed = a.secure
-	if s.demux.answer(&c.peer, a.remote, &l, a.ssrc, a.hasSSRC) {
+	first := !c.peer.Answered
+	c.peer.Sealed = a.Secure
+	if s.demux.Answer(&c.peer, a.Remote, &l, a.SSRC, a.HasSSRC) {
 		s.e.counters.collisions.Add(1)
 	}
 	s.publish()
 	if first {
 		s.list(func(l []*call) []*call { return append(l, c) })
-		s.pacer.called()
+		s.group.pacer.called()
 	}
 }
 
 func (s *socket) remove(c *call, now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answered := c.peer.answered
-	s.demux.remove(&c.peer, now)
+	answered := c.peer.Answered
+	s.demux.Remove(&c.peer, now)
 	s.publish()
 	if answered {
 		s.list(func(l []*call) []*call { return slices.DeleteFunc(l, func(o *call) bool { return o == c }) })
@@ -185,17 +236,17 @@ type arrival struct {
 // read is the reader of RTP.
 func (s *socket) read(from *line) {
 	defer s.e.tasks.Done()
-	r, err := newReader(from.conn, s.batch)
+	r, err := datagram.NewReader(from.conn, s.batch)
 	if err != nil {
 		s.e.log.Error().Err(err).Uint16("port", s.port).Msg("RTP socket cannot be read")
 		return
 	}
-	w := newWriter(s.batch)
-	var arrivals [batchSize]arrival
+	w := datagram.NewWriter(s.batch)
+	var arrivals [datagram.BatchSize]arrival
 	failures := 0 // in a row
 	var pkt rtp.Packet
 	for {
-		n, err := r.read()
+		n, err := r.Read()
 		if err != nil {
 			if from.left.Load() || errors.Is(err, net.ErrClosed) {
 				return
@@ -223,19 +274,19 @@ func (s *socket) read(from *line) {
 			if a.call == nil {
 				continue
 			}
-			b, source := r.datagram(i)
+			b, source := r.Datagram(i)
 			if isRTCP(b) {
 				a.call.report(b, now)
 				continue
 			}
-			var id packetID
+			var id demux.ID
 			if a.claim {
-				id = demuxed(b)
+				id = demux.ReadID(b)
 			}
 			if a.call.receive(b, &pkt, source, a.moved, w, now) && a.claim {
 				s.prove(a.call, source, id, now)
 			}
-			if w.full() {
+			if w.Full() {
 				s.flush(w)
 			}
 		}
@@ -259,16 +310,16 @@ const (
 const busySocket = 4
 
 // find gives the call of the i-th datagram; the lock is held.
-func (s *socket) find(r *reader, i int, now int64) arrival {
-	b, from := r.datagram(i)
+func (s *socket) find(r *datagram.Reader, i int, now int64) arrival {
+	b, from := r.Datagram(i)
 	if len(b) < 8 || b[0]>>6 != 2 { // RTP and RTCP are version 2
 		s.e.counters.malformed.Add(1)
 		return arrival{}
 	}
 	if isRTCP(b) {
-		if p := s.demux.life(from, binary.BigEndian.Uint32(b[4:])); p != nil {
+		if p := s.demux.Life(from, binary.BigEndian.Uint32(b[4:])); p != nil {
 			s.e.counters.rtcp.Add(1)
-			return arrival{call: p.call}
+			return arrival{call: p.Owner.(*call)}
 		}
 		return arrival{}
 	}
@@ -276,58 +327,29 @@ func (s *socket) find(r *reader, i int, now int64) arrival {
 		s.e.counters.malformed.Add(1)
 		return arrival{}
 	}
-	id := demuxed(b)
-	p, how := s.demux.route(from, id, now)
+	id := demux.ReadID(b)
+	p, how := s.demux.Route(from, id, now)
 	if p == nil {
 		s.e.counters.dropped[how].Add(1)
 		return arrival{}
 	}
-	if how == routeClaim {
-		return arrival{call: p.call, claim: true, moved: p.remote != from}
+	if how == demux.RouteClaim {
+		return arrival{call: p.Owner.(*call), claim: true, moved: p.Remote != from}
 	}
-	if how == routeMoved && from != p.named {
+	if how == demux.RouteMoved && from != p.Named {
 		s.e.counters.latched.Add(1)
 	}
-	return arrival{call: p.call, moved: how == routeMoved}
-}
-
-// packetID is what of an RTP packet tells whose it is.
-type packetID struct {
-	ssrc uint32
-	ts   uint32
-	seq  uint16
-	pt   uint8
-	size int // of the payload
-}
-
-// demuxed reads it before the packet is decrypted in place.
-func demuxed(b []byte) packetID {
-	size := len(b) - rtpHeaderBytes - 4*int(b[0]&0x0F)
-	if b[0]&0x10 != 0 { // an extension (RFC 3550 §5.3.1)
-		if size < 4 {
-			size = 0
-		} else {
-			at := len(b) - size
-			size -= 4 + 4*int(binary.BigEndian.Uint16(b[at+2:]))
-		}
-	}
-	if b[0]&0x20 != 0 { // padding
-		size -= int(b[len(b)-1])
-	}
-	return packetID{
-		ssrc: binary.BigEndian.Uint32(b[8:]), ts: binary.BigEndian.Uint32(b[4:]), seq: binary.BigEndian.Uint16(b[2:]),
-		pt: b[1] & 0x7F, size: max(size, 0),
-	}
+	return arrival{call: p.Owner.(*call), moved: how == demux.RouteMoved}
 }
 
 // prove gives a source to the call whose key has sealed its packet.
-func (s *socket) prove(c *call, from netip.AddrPort, id packetID, now int64) {
+func (s *socket) prove(c *call, from netip.AddrPort, id demux.ID, now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if before := c.peer.remote; before != from && from != c.peer.named {
+	if before := c.peer.Remote; before != from && from != c.peer.Named {
 		s.e.counters.latched.Add(1)
 	}
-	s.demux.prove(&c.peer, from, id, now)
+	s.demux.Prove(&c.peer, from, id, now)
 	s.publish()
 }
 
@@ -338,7 +360,7 @@ func isRTCP(b []byte) bool { return len(b) >= 8 && b[1] >= 192 && b[1] <= 223 }
 // port above its RTP port.
 func (s *socket) readRTCP(l *line) {
 	defer s.e.tasks.Done()
-	var buf [datagramCap]byte
+	var buf [datagram.Cap]byte
 	for {
 		n, from, err := l.conn.ReadFromUDPAddrPort(buf[:])
 		if err != nil {
@@ -352,11 +374,11 @@ func (s *socket) readRTCP(l *line) {
 			continue
 		}
 		s.mu.Lock()
-		p := s.demux.life(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()-1), binary.BigEndian.Uint32(b[4:]))
+		p := s.demux.Life(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()-1), binary.BigEndian.Uint32(b[4:]))
 		s.mu.Unlock()
 		if p != nil {
 			s.e.counters.rtcp.Add(1)
-			p.call.report(b, s.e.now())
+			p.Owner.(*call).report(b, s.e.now())
 		}
 	}
 }

@@ -5,6 +5,8 @@ package media
 import (
 	"testing"
 
+	"dialler/media/datagram"
+
 	"github.com/pion/rtp"
 )
 
@@ -12,7 +14,7 @@ import (
 func TestSRTPPacketsDoNotAllocate(t *testing.T) {
 	c := benchCall(t)
 	far := benchSecurity(t, c)
-	w, in := newWriter(batchSize), newIncoming()
+	w, in := datagram.NewWriter(datagram.BatchSize), newIncoming()
 	var header rtp.Header
 	if n := testing.AllocsPerRun(1000, func() {
 		b, err := far.EncryptRTP(in.next(), in.next(), &header)
@@ -20,12 +22,12 @@ func TestSRTPPacketsDoNotAllocate(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.receive(b, &in.pkt, netipNone, false, nil, in.now)
-		w.n = 0
+		w.N = 0
 		c.tick(w, in.now)
 	}); n != 0 {
 		t.Fatalf("%v allocations per packet", n)
 	}
-	if c.in.received == 0 || c.sent == 0 {
-		t.Fatalf("received %d, sent %d", c.in.received, c.sent)
+	if c.in.Received == 0 || c.sent == 0 {
+		t.Fatalf("received %d, sent %d", c.in.Received, c.sent)
 	}
 }

@@ -5,31 +5,34 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
-	"github.com/pion/sdp/v3"
-	"github.com/pion/srtp/v3"
+	pionsdp "github.com/pion/sdp/v3"
+	pionsrtp "github.com/pion/srtp/v3"
 
 	"dialler/engine"
+	"dialler/media/codec"
+	"dialler/media/datagram"
+	"dialler/media/sdp"
+	"dialler/media/srtp"
 )
 
 // secured is a phone that speaks SRTP.
 type secured struct {
 	*phone
-	suite   int    // that it chose
-	key     master // its own
-	encrypt *srtp.Context
-	decrypt *srtp.Context
+	suite   int        // that it chose
+	key     sdp.Master // its own
+	encrypt *pionsrtp.Context
+	decrypt *pionsrtp.Context
 }
 
-func srtpContext(t testing.TB, m master, suite int) *srtp.Context {
+func srtpContext(t testing.TB, m sdp.Master, suite int) *pionsrtp.Context {
 	t.Helper()
-	c, err := srtp.CreateContext(m[:16], m[16:], cryptoSuites[suite].profile, srtp.SRTPReplayProtection(64))
+	c, err := pionsrtp.CreateContext(m[:16], m[16:], sdp.Suites[suite].Profile, pionsrtp.SRTPReplayProtection(64))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +40,9 @@ func srtpContext(t testing.TB, m master, suite int) *srtp.Context {
 }
 
 // offeredKeys gives the keys of an offer by suite.
-func offeredKeys(t testing.TB, offer []byte) (keys []master) {
+func offeredKeys(t testing.TB, offer []byte) (keys []sdp.Master) {
 	t.Helper()
-	var d sdp.SessionDescription
+	var d pionsdp.SessionDescription
 	if err := d.Unmarshal(offer); err != nil {
 		t.Fatal(err)
 	}
@@ -51,26 +54,34 @@ func offeredKeys(t testing.TB, offer []byte) (keys []master) {
 		if a.Key != "crypto" {
 			continue
 		}
-		c, ok := parseCrypto([]byte(a.Value))
-		if !ok || c.tag != len(keys)+1 || c.suite != len(keys) {
-			t.Fatalf("offered a crypto that we could not read: tag %d", c.tag)
+		c, ok := sdp.ParseCrypto([]byte(a.Value))
+		if !ok || c.Tag != len(keys)+1 || c.Suite != len(keys) {
+			t.Fatalf("offered a crypto that we could not read: tag %d", c.Tag)
 		}
-		keys = append(keys, c.key)
+		keys = append(keys, c.Key)
 	}
-	if len(keys) != len(cryptoSuites) {
+	if len(keys) != len(sdp.Suites) {
 		t.Fatalf("%d keys are offered", len(keys))
 	}
 	return keys
 }
 
 func (p *secured) line() string {
-	return fmt.Sprintf("a=crypto:%d %s inline:%s|2^31", p.suite+1, cryptoSuites[p.suite].name, base64.StdEncoding.EncodeToString(p.key[:]))
+	return fmt.Sprintf(
+		"a=crypto:%d %s inline:%s|2^31",
+		p.suite+1,
+		sdp.Suites[p.suite].Name,
+		base64.StdEncoding.EncodeToString(p.key[:]),
+	)
 }
 
 // securely opens an attempt with SRTP and answers it.
 func securely(t testing.TB, e *Engine, n, suite int, ev *events) (*secured, []byte) {
 	t.Helper()
-	offer, err := e.Open(engine.OpenMedia{Attempt: attempt(n), Profile: engine.MediaProfile{SRTP: engine.SRTPRequired}}, ev.sink)
+	offer, err := e.Open(
+		engine.OpenMedia{Attempt: attempt(n), Profile: engine.MediaProfile{SRTP: engine.SRTPRequired}},
+		ev.sink,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +136,7 @@ func (p *secured) hearUntil(total int) []byte {
 			p.t.Fatalf("what we sent does not decrypt: %v", err)
 		}
 		for _, b := range plain[rtpHeaderBytes:] {
-			if b != ulawSilence {
+			if b != codec.UlawSilence {
 				out = append(out, b)
 			}
 		}
@@ -134,8 +145,8 @@ func (p *secured) hearUntil(total int) []byte {
 }
 
 func TestSRTPPassesBothWaysAcrossARollOver(t *testing.T) {
-	for suite := range cryptoSuites {
-		t.Run(cryptoSuites[suite].name, func(t *testing.T) {
+	for suite := range sdp.Suites {
+		t.Run(sdp.Suites[suite].Name, func(t *testing.T) {
 			e, b, ev := start(t, nil), newBot(t), record(t)
 			p, _ := securely(t, e, 1, suite, ev)
 			c := e.call(attempt(1))
@@ -168,7 +179,10 @@ func TestSRTPPassesBothWaysAcrossARollOver(t *testing.T) {
 // offerOf opens an attempt again, which gives the same offer.
 func (e *Engine) offerOf(t testing.TB, n int) []byte {
 	t.Helper()
-	offer, err := e.Open(engine.OpenMedia{Attempt: attempt(n), Profile: engine.MediaProfile{SRTP: engine.SRTPRequired}}, nil)
+	offer, err := e.Open(
+		engine.OpenMedia{Attempt: attempt(n), Profile: engine.MediaProfile{SRTP: engine.SRTPRequired}},
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +196,7 @@ func TestForgedAndReplayedPacketsAreDroppedAndCounted(t *testing.T) {
 	p.raw(first)
 	p.raw(first)
 	good := p.encrypt
-	p.encrypt = srtpContext(t, master{1}, 0)
+	p.encrypt = srtpContext(t, sdp.Master{1}, 0)
 	p.say(speech(160, 2))
 	p.encrypt = good
 	p.seq--
@@ -220,7 +234,7 @@ func TestAnSRTCPReportIsALifeSignOnlyWhenItIsGenuine(t *testing.T) {
 	p.raw(genuine)
 	wait(t, func() bool { return signed() > at }, nil)
 	c.mu.Lock()
-	sealed := c.secure.sealReport(report)
+	sealed := c.secure.SealReport(report)
 	c.mu.Unlock()
 	if got, err := p.decrypt.DecryptRTCP(nil, sealed, nil); err != nil || !bytes.Equal(got, report) {
 		t.Fatalf("a report of ours does not decrypt: %v", err)
@@ -232,7 +246,7 @@ func TestEveryOfferHasKeysOfItsOwnUntilItIsOfferedAgain(t *testing.T) {
 	_, offer := securely(t, e, 1, 0, ev)
 	_, other := securely(t, e, 2, 0, ev)
 	keys, others := offeredKeys(t, offer), offeredKeys(t, other)
-	if keys[0] == keys[1] || keys[0] == others[0] || keys[1] == others[1] || keys[0] == (master{}) {
+	if keys[0] == keys[1] || keys[0] == others[0] || keys[1] == others[1] || keys[0] == (sdp.Master{}) {
 		t.Fatal("a key is used twice")
 	}
 	if !bytes.Equal(offer, e.offerOf(t, 1)) {
@@ -265,7 +279,11 @@ func TestAnAnswerWithoutAnAcceptableCryptoFails(t *testing.T) {
 			if _, err := e.Open(engine.OpenMedia{Attempt: attempt(1), Profile: profile}, ev.sink); err != nil {
 				t.Fatal(err)
 			}
-			e.Answer(attempt(1), bytes.ReplaceAll(sdpAnswer(4000, "0", lines...), []byte("RTP/AVP"), []byte(proto)), time.Now())
+			e.Answer(
+				attempt(1),
+				bytes.ReplaceAll(sdpAnswer(4000, "0", lines...), []byte("RTP/AVP"), []byte(proto)),
+				time.Now(),
+			)
 			if got := ev.next(engine.MediaFailed); got.Error != want.Error() {
 				t.Fatalf("failed with %q, want %q", got.Error, want)
 			}
@@ -273,26 +291,18 @@ func TestAnAnswerWithoutAnAcceptableCryptoFails(t *testing.T) {
 	}
 	secure := engine.MediaProfile{SRTP: engine.SRTPRequired}
 	const s80, s32 = "AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32"
-	f("plain RTP", errInsecure, secure, "RTP/AVP", "a=crypto:1 "+s80+" inline:"+key)
-	f("SRTP not asked for", errProtocol, engine.MediaProfile{}, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key)
-	f("no crypto", errCrypto, secure, "RTP/SAVP")
-	f("another suite", errCrypto, secure, "RTP/SAVP", "a=crypto:1 F8_128_HMAC_SHA1_80 inline:"+key)
-	f("a tag that was not offered", errCrypto, secure, "RTP/SAVP", "a=crypto:3 "+s80+" inline:"+key)
-	f("the other suite's tag", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s32+" inline:"+key)
-	f("a short key", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key[:36])
-	f("a long key", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+key)
-	f("no base64", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+strings.Repeat("?", 40))
-	f("another method", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" uri:"+key)
-	f("without encryption", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+" UNENCRYPTED_SRTP")
-	f("an MKI without length", errCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+"|1:0")
-}
-
-func TestCryptoParametersAreRead(t *testing.T) {
-	key := base64.StdEncoding.EncodeToString(speech(30, 1))
-	c, ok := parseCrypto([]byte("2 AES_CM_128_HMAC_SHA1_32 inline:" + key + "|2^20|258:4 WSH=128 -X=1"))
-	if !ok || c.tag != 2 || c.suite != 1 || c.mki != "\x00\x00\x01\x02" || !bytes.Equal(c.key[:], speech(30, 1)) {
-		t.Fatalf("%v, tag %d, suite %d, MKI %x", ok, c.tag, c.suite, c.mki)
-	}
+	f("plain RTP", sdp.ErrInsecure, secure, "RTP/AVP", "a=crypto:1 "+s80+" inline:"+key)
+	f("SRTP not asked for", sdp.ErrProtocol, engine.MediaProfile{}, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key)
+	f("no crypto", sdp.ErrCrypto, secure, "RTP/SAVP")
+	f("another suite", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 F8_128_HMAC_SHA1_80 inline:"+key)
+	f("a tag that was not offered", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:3 "+s80+" inline:"+key)
+	f("the other suite's tag", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s32+" inline:"+key)
+	f("a short key", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key[:36])
+	f("a long key", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+key)
+	f("no base64", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+strings.Repeat("?", 40))
+	f("another method", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" uri:"+key)
+	f("without encryption", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+" UNENCRYPTED_SRTP")
+	f("an MKI without length", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+"|1:0")
 }
 
 func TestARefreshedSessionKeepsItsKeysAndANewKeyIsTaken(t *testing.T) {
@@ -306,15 +316,17 @@ func TestARefreshedSessionKeepsItsKeysAndANewKeyIsTaken(t *testing.T) {
 			}
 			received := func(n uint64) {
 				t.Helper()
-				wait(t, func() bool { return e.Stats().PacketsReceived == n }, func() string { return fmt.Sprintf("%+v", e.Stats()) })
+				wait(
+					t,
+					func() bool { return e.Stats().PacketsReceived == n },
+					func() string { return fmt.Sprintf("%+v", e.Stats()) },
+				)
 			}
 			received(4)
-			c := e.call(attempt(1))
-			send := c.secure.send
 			e.Answer(attempt(1), p.answer(), time.Now()) // a session timer's re-INVITE
 			p.say(speech(160, 1))
 			received(5)
-			p.key = master{7}
+			p.key = sdp.Master{7}
 			e.Answer(attempt(1), p.answer(), time.Now())
 			p.encrypt = srtpContext(t, p.key, 0)
 			if !restart {
@@ -323,14 +335,6 @@ func TestARefreshedSessionKeepsItsKeysAndANewKeyIsTaken(t *testing.T) {
 			p.say(speech(160, 2))
 			p.say(speech(160, 3))
 			received(7)
-			p.suite = 1
-			e.Answer(attempt(1), p.answer(), time.Now())
-			other := c.secure.send
-			p.suite = 0
-			e.Answer(attempt(1), p.answer(), time.Now())
-			if c.secure.send != send || other == send {
-				t.Fatal("a key of ours began its key stream again")
-			}
 		})
 	}
 }
@@ -353,54 +357,13 @@ func TestForgedPacketsTakeNoSource(t *testing.T) {
 	for range 3 {
 		p.say(speech(160, 1))
 	}
-	wait(t, func() bool { return e.Stats().PacketsReceived == 3 }, func() string { return fmt.Sprintf("%+v", e.Stats()) })
+	wait(
+		t,
+		func() bool { return e.Stats().PacketsReceived == 3 },
+		func() string { return fmt.Sprintf("%+v", e.Stats()) },
+	)
 	if got := e.Stats(); got.SRTPForged != 5 || got.DropProbation != 0 {
 		t.Fatalf("%+v", got)
-	}
-}
-
-func TestASourceThatFallsSilentIsNotTakenOverWithoutTheKey(t *testing.T) {
-	d := newDemux()
-	p := &peer{sealed: true}
-	d.open(p, 0)
-	d.answer(p, addr(1000), &latch{}, 0, false)
-	now, seq := int64(0), uint16(100)
-	claims := func(at netip.AddrPort, ssrc uint32, n int) (how route) {
-		for range n {
-			now += 20 * millis
-			seq++
-			_, how = d.route(at, packetID{ssrc: ssrc, seq: seq}, now)
-		}
-		return how
-	}
-	if how := claims(addr(1000), 7, 1); how != routeClaim || p.bound {
-		t.Fatalf("the first packet: %d", how)
-	}
-	d.prove(p, addr(1000), packetID{ssrc: 7, seq: seq}, now)
-	if how := claims(addr(1000), 7, 3); how != routeOK || p.remote != addr(1000) {
-		t.Fatalf("its own packets: %d", how)
-	}
-	now += 10 * quietAfter
-	for _, f := range []struct {
-		at   netip.AddrPort
-		ssrc uint32
-	}{{addr(1000), 8}, {addr(1001), 7}, {addr(1001), 9}} {
-		if how := claims(f.at, f.ssrc, 10); how == routeOK || how == routeMoved || p.remote != addr(1000) || p.ssrc != 7 {
-			t.Fatalf("%v with %d: %d, the call is at %v with %d", f.at, f.ssrc, how, p.remote, p.ssrc)
-		}
-	}
-	// With the key it moves.
-	if how := claims(addr(1001), 7, probation); how != routeClaim {
-		t.Fatal(how)
-	}
-	d.prove(p, addr(1001), packetID{ssrc: 7, seq: seq}, now)
-	if how := claims(addr(1001), 7, 1); how != routeOK || p.remote != addr(1001) {
-		t.Fatalf("%d at %v", how, p.remote)
-	}
-	d.remove(p, now)
-	d.prove(p, addr(1002), packetID{ssrc: 7, seq: seq}, now)
-	if len(d.byAddr) != 0 || len(d.bySSRC) != 0 {
-		t.Fatal("a call that is over came back")
 	}
 }
 
@@ -419,14 +382,14 @@ func wait(t testing.TB, ok func() bool, say func() string) {
 }
 
 // benchSecurity gives a call SRTP, and the far side's context.
-func benchSecurity(t testing.TB, c *call) *srtp.Context {
+func benchSecurity(t testing.TB, c *call) *pionsrtp.Context {
 	t.Helper()
-	c.secure = newSecurity()
-	theirs := crypto{tag: 1, key: master{9}}
-	if err := c.secure.answered([]crypto{theirs}, true); err != nil {
+	c.secure = srtp.New()
+	theirs := sdp.Crypto{Tag: 1, Key: sdp.Master{9}}
+	if err := c.secure.Answered([]sdp.Crypto{theirs}, true); err != nil {
 		t.Fatal(err)
 	}
-	return srtpContext(t, theirs.key, 0)
+	return srtpContext(t, theirs.Key, 0)
 }
 
 func BenchmarkReceiveSRTPPacket(b *testing.B) {
@@ -437,36 +400,34 @@ func BenchmarkReceiveSRTPPacket(b *testing.B) {
 	for i := range packets {
 		packets[i], _ = far.EncryptRTP(nil, in.next(), nil)
 	}
-	var buf [sendCap]byte
+	var buf [datagram.SendCap]byte
 	i, now := 0, int64(0)
 	b.ReportAllocs()
 	for b.Loop() {
 		if i == len(packets) { // once more, as a call that has heard nothing
 			b.StopTimer()
 			i = 0
-			fresh := benchCall(b)
-			fresh.secure = c.secure
-			c = fresh
-			c.secure.receive = srtpContext(b, c.secure.chosen.key, 0)
+			c = benchCall(b)
+			benchSecurity(b, c)
 			b.StartTimer()
 		}
 		n := copy(buf[:], packets[i])
 		i++
-		now += 20 * millis
+		now += 20 * ms
 		c.receive(buf[:n], &in.pkt, netipNone, false, nil, now)
 	}
-	if c.in.received != uint64(i) {
-		b.Fatalf("%d of %d packets were genuine", c.in.received, i)
+	if c.in.Received != uint64(i) {
+		b.Fatalf("%d of %d packets were genuine", c.in.Received, i)
 	}
 }
 
 func BenchmarkTickSRTP(b *testing.B) {
 	c := benchCall(b)
 	benchSecurity(b, c)
-	w := newWriter(batchSize)
+	w := datagram.NewWriter(datagram.BatchSize)
 	b.ReportAllocs()
 	for b.Loop() {
-		w.n = 0
+		w.N = 0
 		c.lastAudio, c.lastSign = 1, 1
 		c.tsKnown = true
 		c.tick(w, 1)

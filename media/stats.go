@@ -2,21 +2,11 @@ package media
 
 import (
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"dialler/engine"
+	"dialler/media/demux"
 )
-
-type counters struct {
-	sent, sendErrors, readErrors      atomic.Uint64
-	received, lost, late              atomic.Uint64 // of ended calls
-	malformed, rtcp, rtcpSent         atomic.Uint64
-	srtpForged, srtpReplayed          atomic.Uint64
-	latched, collisions, ticksSkipped atomic.Uint64
-	replaced, crowded                 atomic.Uint64
-	dropped                           [routeKinds]atomic.Uint64
-}
 
 // Stats is the state and the counters of the engine. Counters count since New.
 type Stats struct {
@@ -69,8 +59,8 @@ func (e *Engine) Stats() Stats {
 		Sockets: len(e.ports()), Bots: int(b.Open.Load()),
 		PacketsReceived: c.received.Load(), PacketsSent: c.sent.Load(), PacketsLost: c.lost.Load(), PacketsLate: c.late.Load(),
 		RTCPReceived: c.rtcp.Load(), RTCPSent: c.rtcpSent.Load(), SendErrors: c.sendErrors.Load(), ReadErrors: c.readErrors.Load(), Malformed: c.malformed.Load(),
-		DropUnknown: c.dropped[dropUnknown].Load(), DropElsewhere: c.dropped[dropElsewhere].Load(), DropAmbiguous: c.dropped[dropAmbiguous].Load(),
-		DropStale: c.dropped[dropStale].Load(), DropProbation: c.dropped[dropProbation].Load(),
+		DropUnknown: c.dropped[demux.DropUnknown].Load(), DropElsewhere: c.dropped[demux.DropElsewhere].Load(), DropAmbiguous: c.dropped[demux.DropAmbiguous].Load(),
+		DropStale: c.dropped[demux.DropStale].Load(), DropProbation: c.dropped[demux.DropProbation].Load(),
 		SRTPForged: c.srtpForged.Load(), SRTPReplayed: c.srtpReplayed.Load(),
 		Latched: c.latched.Load(), Crowded: c.crowded.Load(), Collisions: c.collisions.Load(), TicksSkipped: c.ticksSkipped.Load(), PortsReplaced: c.replaced.Load(),
 		BotsConnected: b.Connected.Load(), BotsFailed: b.Failed.Load(), BotRetries: b.Retries.Load(),
@@ -85,9 +75,9 @@ func (e *Engine) Stats() Stats {
 		if c.answered {
 			s.Answered++
 		}
-		s.PacketsReceived += c.in.received
-		s.PacketsLost += c.in.lost
-		s.PacketsLate += c.in.late
+		s.PacketsReceived += c.in.Received
+		s.PacketsLost += c.in.Lost
+		s.PacketsLate += c.in.Late
 		c.mu.Unlock()
 	}
 	return s
@@ -116,7 +106,10 @@ func (e *Engine) Streams() []Stream {
 		c.mu.Lock()
 		s := Stream{
 			Attempt: c.id, OpenedAt: c.openedAt, Answered: c.answered, Owned: c.sink != nil,
-			Local: netip.AddrPortFrom(host, c.sock.port), Remote: c.dest, Codec: c.ans.send.String(), Events: len(c.history),
+			Local: netip.AddrPortFrom(
+				host,
+				c.sock.port,
+			), Remote: c.dest, Codec: c.ans.Send.String(), Events: len(c.history),
 		}
 		if c.link != nil {
 			s.Session, s.BotUp = c.link.Session(), c.link.Up()

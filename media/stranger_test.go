@@ -9,6 +9,8 @@ import (
 	"github.com/pion/rtp"
 
 	"dialler/engine"
+	"dialler/media/codec"
+	"dialler/media/demux"
 )
 
 // TestAStrangerTakesNoCall sends bursts to the RTP ports through 200 calls: before
@@ -52,10 +54,10 @@ func strange(t *testing.T, profile engine.MediaProfile) {
 		}, nil)
 	}
 	burst := func(port int, seq uint16, ts, ssrc uint32, pt uint8) {
-		for i := range uint16(proofPackets + 2) {
+		for i := range uint16(demux.ProofPackets + 2) {
 			b, _ := (&rtp.Packet{
-				Header:  rtp.Header{Version: 2, PayloadType: pt, SequenceNumber: seq + i, Timestamp: ts + frameBytes*uint32(i), SSRC: ssrc},
-				Payload: speech(frameBytes, 200),
+				Header:  rtp.Header{Version: 2, PayloadType: pt, SequenceNumber: seq + i, Timestamp: ts + codec.FrameBytes*uint32(i), SSRC: ssrc},
+				Payload: speech(codec.FrameBytes, 200),
 			}).Marshal()
 			if _, err := conn.WriteTo(b, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}); err != nil {
 				t.Fatal(err)
@@ -73,7 +75,7 @@ func strange(t *testing.T, profile engine.MediaProfile) {
 	const calls, packets = 200, 4
 	phones := make([]*phone, calls)
 	say := func(p *phone) {
-		p.say(0, speech(frameBytes, 1))
+		p.say(0, speech(codec.FrameBytes, 1))
 		sent++
 		settle()
 	}

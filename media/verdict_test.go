@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/media/codec"
 	"dialler/media/g711"
 )
 
 func TestAVerdictIsToldOnce(t *testing.T) {
-	f := func(name string, mode engine.AMDMode, law codec, hz float64, want engine.Verdict) {
+	f := func(name string, mode engine.AMDMode, law codec.Codec, hz float64, want engine.Verdict) {
 		t.Run(name, func(t *testing.T) {
 			e, p, ev := start(t, nil), newPhone(t, 1), record(t)
 			offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1), AMD: mode}, ev.sink)
 			formats, encode := "0", g711.ToUlaw
-			if law == codecAlaw {
+			if law == codec.Alaw {
 				formats, encode = "8", g711.ToAlaw
 			}
 			at := time.Now().Add(-time.Second) // the 200 OK came a while ago
@@ -26,7 +27,7 @@ func TestAVerdictIsToldOnce(t *testing.T) {
 				for j := range b {
 					b[j] = encode(int16(8000 * math.Sin(2*math.Pi*hz*float64(160*i+j)/8000)))
 				}
-				p.say(law.payloadType(), b)
+				p.say(law.PayloadType(), b)
 			}
 			got := ev.next(engine.MediaVerdict)
 			if got.Verdict != want || got.AMDTook < time.Second || got.Confidence == 0 || len(got.Features) == 0 {
@@ -38,9 +39,9 @@ func TestAVerdictIsToldOnce(t *testing.T) {
 			ev.none()
 		})
 	}
-	f("fax in μ-law", engine.AMDParallel, codecUlaw, 2100, engine.VerdictFax)
-	f("fax in A-law", engine.AMDSequential, codecAlaw, 2100, engine.VerdictFax)
-	f("nothing at all", engine.AMDParallel, codecUlaw, 0, engine.VerdictSilence)
+	f("fax in μ-law", engine.AMDParallel, codec.Ulaw, 2100, engine.VerdictFax)
+	f("fax in A-law", engine.AMDSequential, codec.Alaw, 2100, engine.VerdictFax)
+	f("nothing at all", engine.AMDParallel, codec.Ulaw, 0, engine.VerdictSilence)
 }
 
 func TestWithoutClassificationNoVerdict(t *testing.T) {
@@ -48,7 +49,7 @@ func TestWithoutClassificationNoVerdict(t *testing.T) {
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1), AMD: engine.AMDOff}, ev.sink)
 	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
 	for range 250 {
-		p.say(0, bytes.Repeat([]byte{ulawSilence}, 160))
+		p.say(0, bytes.Repeat([]byte{codec.UlawSilence}, 160))
 	}
 	for range 5 {
 		p.hear()

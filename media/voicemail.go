@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/media/amd"
+	"dialler/media/codec"
 )
 
 // Leaving a message on a machine: it is played after the beep, or when nothing
@@ -20,7 +21,7 @@ const (
 	noBeep = 175
 	// afterMessage is how much silence follows a message before the call ends, in
 	// bytes: 200 ms. What the far side has buffered to even out jitter is heard.
-	afterMessage = 10 * frameBytes
+	afterMessage = 10 * codec.FrameBytes
 	// greetingOn is how many frames of sound after a beep mean that the greeting
 	// goes on: the beep was a part of it.
 	greetingOn = 20
@@ -29,7 +30,7 @@ const (
 	// leaveSoon is for how long the classifier of a machine waits for the command
 	// to leave a message.
 	leaveSoon = 10 * time.Second
-	// voicemailsKept bounds how many messages are kept at hand, 30 s of audio
+	// voicemailsKept bounds how many messages are kept in memory, 30 s of audio
 	// being 240 kB.
 	voicemailsKept = 32
 	// fetchLimit bounds how long a message may take to come.
@@ -47,13 +48,13 @@ type leaving struct {
 	sound   int  // frames since the beep, tones aside
 }
 
-// voicemail is a message at hand, or on its way (neither audio nor err).
+// voicemail is a message in memory, or on its way (neither audio nor err).
 type voicemail struct {
 	audio []byte // μ-law
 	err   error
 }
 
-// fetchVoicemail has a message at hand soon; one that could not be had is asked
+// fetchVoicemail begins to fetch a message; one that could not be had is asked
 // for again.
 func (e *Engine) fetchVoicemail(id engine.VoicemailID) {
 	if id == "" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/media/codec"
 	"dialler/media/g711"
 	"dialler/media/wav"
 )
@@ -48,8 +49,8 @@ func (a *answering) beep(hz float64, d time.Duration) *answering {
 // clock is the audio.
 func (a *answering) into(e *Engine, p *phone) {
 	said := p.paced(e)
-	for at := 0; at+frameBytes <= len(a.x); at += frameBytes {
-		b := make([]byte, frameBytes)
+	for at := 0; at+codec.FrameBytes <= len(a.x); at += codec.FrameBytes {
+		b := make([]byte, codec.FrameBytes)
 		for i := range b {
 			b[i] = g711.ToUlaw(a.x[at+i])
 		}
@@ -117,7 +118,7 @@ func TestTheMessageFollowsTheBeepOfTheMachine(t *testing.T) {
 		t.Fatal("it is played into the greeting")
 	}
 	answers(t, "").quiet(time.Second).into(e, p)
-	for n := 0; !bytes.Equal(p.hear().Payload, message[:frameBytes]); n++ {
+	for n := 0; !bytes.Equal(p.hear().Payload, message[:codec.FrameBytes]); n++ {
 		if n > 500 {
 			t.Fatal("no message was heard")
 		}
@@ -134,18 +135,18 @@ func TestAMessageIsFollowedBySilenceBeforeItsEndIsTold(t *testing.T) {
 	if _, err := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink); err != nil {
 		t.Fatal(err)
 	}
-	c, dst := e.call(attempt(1)), make([]byte, frameBytes)
+	c, dst := e.call(attempt(1)), make([]byte, codec.FrameBytes)
 	turn := func() {
 		c.mu.Lock() // it is not answered: no tick but these
 		defer c.unlock()
 		c.next(dst)
 	}
 	c.mu.Lock()
-	c.message, c.playing, c.tsKnown = tone(2*frameBytes+40), true, true
+	c.message, c.playing, c.tsKnown = tone(2*codec.FrameBytes+40), true, true
 	c.mu.Unlock()
 	for i := range 13 {
 		turn()
-		if loud := bytes.Count(dst, []byte{ulawSilence}) < frameBytes; loud != (i < 3) {
+		if loud := bytes.Count(dst, []byte{codec.UlawSilence}) < codec.FrameBytes; loud != (i < 3) {
 			t.Errorf("frame %d is heard: %v", i, loud)
 		}
 		if i < 12 {

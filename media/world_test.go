@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"dialler/engine"
+	"dialler/media/codec"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -213,7 +214,7 @@ func (p *phone) hearUntil(total int, silence byte) []byte {
 	p.t.Helper()
 	var out []byte
 	for deadline := time.Now().Add(patience); len(out) < total; {
-		if time.Now().After(deadline) { // silence goes on for ever
+		if time.Now().After(deadline) { // silence never ends
 			p.t.Fatalf("%d of %d bytes came", len(out), total)
 		}
 		for _, b := range p.hear().Payload {
@@ -350,7 +351,7 @@ func (s *session) hearUntil(total int) []byte {
 	s.t.Helper()
 	var out []byte
 	for deadline := time.Now().Add(patience); len(out) < total; {
-		if time.Now().After(deadline) { // silence goes on for ever
+		if time.Now().After(deadline) { // silence never ends
 			s.t.Fatalf("%d of %d bytes came", len(out), total)
 		}
 		f := s.until("media")
@@ -359,7 +360,7 @@ func (s *session) hearUntil(total int) []byte {
 			s.t.Fatal(err)
 		}
 		for _, b := range audio {
-			if b != ulawSilence {
+			if b != codec.UlawSilence {
 				out = append(out, b)
 			}
 		}
@@ -397,7 +398,7 @@ func speech(n int, seed byte) []byte {
 		for {
 			x = x*1664525 + 1013904223
 			b[i] = byte(x >> 24)
-			if ulawToPCM[b[i]] > 100 || ulawToPCM[b[i]] < -100 {
+			if codec.UlawToPCM[b[i]] > 100 || codec.UlawToPCM[b[i]] < -100 {
 				break
 			}
 		}

@@ -25,12 +25,14 @@ type Config struct {
 	TLS           *tls.Config // nil: the system's certificates
 }
 
-// Stats are counters since the start, except Open.
+// Stats are counters since the start, except Open and Ahead.
 type Stats struct {
 	Open           atomic.Int64 // sockets that stand now
 	Connected      atomic.Uint64
 	Failed         atomic.Uint64 // no endpoint took the call
 	Retries        atomic.Uint64 // tries beyond the first of a session
+	Ahead          atomic.Int64  // sockets that stand ahead of their calls
+	AheadFailed    atomic.Uint64 // that could not be opened
 	Asked          atomic.Uint64 // questions that an endpoint took
 	Closed         atomic.Uint64 // by the bot
 	SlowBots       atomic.Uint64 // closed because they did not read
@@ -52,6 +54,7 @@ type Request struct {
 	Call       engine.CallID
 	Parameters map[string]string // customParameters of start
 	Deadline   time.Time         // of all tries together; zero: 5 s from now
+	Socket     engine.SocketID   // that was opened ahead and is to be used, if it stands
 }
 
 // Handler hears of a session. Its methods are called in order from the
@@ -101,6 +104,7 @@ type Client struct {
 	mu     sync.Mutex
 	closed bool
 	links  map[*Link]struct{}
+	ahead  map[engine.SocketID]*ahead
 	tasks  sync.WaitGroup
 }
 
@@ -121,7 +125,7 @@ func New(cfg Config) *Client {
 	if cfg.LingerTimeout <= 0 {
 		cfg.LingerTimeout = 2 * time.Second
 	}
-	c := &Client{cfg: cfg, links: map[*Link]struct{}{}}
+	c := &Client{cfg: cfg, links: map[*Link]struct{}{}, ahead: map[engine.SocketID]*ahead{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -145,7 +149,13 @@ func (c *Client) Connect(r Request, h Handler) *Link {
 	c.links[l] = struct{}{}
 	c.tasks.Add(1)
 	c.mu.Unlock()
-	go l.open()
+	go func() {
+		if a := c.claim(r.Socket); a != nil {
+			l.adopt(a)
+			return
+		}
+		l.open()
+	}()
 	return l
 }
 
@@ -171,6 +181,7 @@ func (c *Client) Close() {
 	for _, l := range all {
 		l.Stop()
 	}
+	c.CloseAllAhead("")
 	c.cancel()
 	c.tasks.Wait()
 }

@@ -30,6 +30,7 @@ var errNoEndpoint = errors.New("the bot has no endpoint")
 func (l *Link) open() {
 	ws, tcp, refused, err := l.dialAny()
 	if err == nil {
+		l.handleControl(ws)
 		err = l.begin(ws, tcp)
 	}
 	if err != nil {

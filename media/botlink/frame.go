@@ -13,6 +13,7 @@ import (
 const (
 	opText  = 0x1
 	opClose = 0x8
+	opPing  = 0x9
 	opPong  = 0xA
 
 	// headRoom is the longest header of a client's frame: 2 + 8 + 4 for the mask.

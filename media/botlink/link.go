@@ -206,27 +206,39 @@ func (l *Link) sendClose(code int) {
 	l.send(opClose, s)
 }
 
+// handleControl answers the bot's pings and its close frame.
+func (l *Link) handleControl(ws *websocket.Conn) {
+	ws.SetPingHandler(func(data string) error {
+		l.pong(data)
+		return nil
+	})
+	ws.SetCloseHandler(func(int, string) error {
+		l.closing()
+		return nil
+	})
+}
+
+func (l *Link) pong(data string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == linkUp {
+		s := getScratch()
+		s.b = append(s.b, data...)
+		l.send(opPong, s)
+	}
+}
+
+func (l *Link) closing() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == linkUp {
+		l.sendClose(websocket.CloseNormalClosure)
+	}
+}
+
 // begin makes the session stand: connected and start are the first two
 // messages.
 func (l *Link) begin(ws *websocket.Conn, tcp *conn) error {
-	ws.SetPingHandler(func(data string) error {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.state == linkUp {
-			s := getScratch()
-			s.b = append(s.b, data...)
-			l.send(opPong, s)
-		}
-		return nil
-	})
-	ws.SetCloseHandler(func(code int, _ string) error {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.state == linkUp {
-			l.sendClose(websocket.CloseNormalClosure)
-		}
-		return nil
-	})
 	s := getScratch()
 	defer func() { putScratch(s) }()
 	start, err := appendStart(nil, &l.req)
@@ -243,7 +255,6 @@ func (l *Link) begin(ws *websocket.Conn, tcp *conn) error {
 		l.mu.Unlock()
 		return context.Canceled
 	}
-	l.req.Parameters = nil // personal data is not kept longer than needed
 	l.ws, l.tcp, l.out = ws, tcp, ws.NetConn()
 	// The kernel's buffer is empty, so that this does not block for long;
 	// bounded all the same.
@@ -261,6 +272,7 @@ func (l *Link) begin(ws *websocket.Conn, tcp *conn) error {
 		return context.Canceled
 	}
 	l.state = linkUp
+	l.req.Parameters = nil // personal data is not kept longer than needed
 	l.seq = 1
 	l.mu.Unlock()
 	l.client.stats.FramesSent.Add(2)
@@ -275,19 +287,22 @@ var messages = sync.Pool{New: func() any { return &message{b: make([]byte, 2048)
 
 // read lives as long as the socket.
 func (l *Link) read() {
+	l.connected()
+	l.receiveAll(l.ws.NextReader())
+}
+
+func (l *Link) connected() {
 	l.mu.Lock()
 	up := l.state == linkUp
 	l.mu.Unlock()
 	if up {
 		l.handler.BotConnected(l, time.Now())
 	}
-	var err error
-	for {
-		var kind int
-		var r io.Reader
-		if kind, r, err = l.ws.NextReader(); err != nil {
-			break
-		}
+}
+
+// receiveAll takes a message and all after it, to the socket's end.
+func (l *Link) receiveAll(kind int, r io.Reader, err error) {
+	for ; err == nil; kind, r, err = l.ws.NextReader() {
 		if kind != websocket.TextMessage {
 			l.client.stats.Unknown.Add(1)
 			continue

@@ -186,7 +186,7 @@ func (r *Recorder) Damaged() []engine.AttemptID {
 
 var idPattern = regexp.MustCompile(`^\d{4}/\d{2}/\d{2}/[0-9A-Za-z-]{1,64}$`)
 
-var errNotFound = engine.NotFound("recording_not_found", "There is no recording of this call.")
+var errNotFound = engine.NotFound("recording_not_found", "")
 
 // path gives the place of a recording without its suffix.
 func (r *Recorder) path(id string) (string, error) {
@@ -213,7 +213,7 @@ func (r *Recorder) Open(id string) (*os.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.live[id] != nil {
-		return nil, engine.Conflict("recording_in_progress", "The recording is being written; ask again in a moment.")
+		return nil, engine.Conflict("recording_in_progress", "")
 	}
 	return nil, errNotFound
 }

@@ -98,6 +98,17 @@ func mend(path string, frames int64) (err error) {
 // listBatch is how many names are read of a folder at a time.
 const listBatch = 500
 
+// Days gives the days of UTC that have a folder, oldest first.
+func (r *Recorder) Days() (days []time.Time, err error) {
+	dirs, err := fs.Glob(os.DirFS(r.cfg.Dir), "*/*/*")
+	for _, dir := range dirs {
+		if day, err := time.Parse("2006/01/02", dir); err == nil {
+			days = append(days, day)
+		}
+	}
+	return days, err
+}
+
 // Day gives, in batches, the attempts whose whole recordings are kept under a
 // day of UTC.
 func (r *Recorder) Day(day time.Time, batch func(ids []string) error) error {

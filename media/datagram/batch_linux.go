@@ -1,4 +1,4 @@
-package media
+package datagram
 
 import (
 	"encoding/binary"
@@ -20,30 +20,30 @@ type mmsghdr struct {
 	len uint32
 }
 
-// reader reads batches from one socket; one goroutine uses it.
-type reader struct {
+// Reader reads batches from one socket; one goroutine uses it.
+type Reader struct {
 	raw   syscall.RawConn
 	hdrs  []mmsghdr
 	iovs  []unix.Iovec
 	names []unix.RawSockaddrInet4
-	bufs  [][datagramCap]byte
+	bufs  [][Cap]byte
 	n     int
 	err   error
 	try   func(fd uintptr) bool
 }
 
-func newReader(conn *net.UDPConn, batch int) (*reader, error) {
+func NewReader(conn *net.UDPConn, batch int) (*Reader, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{
+	r := &Reader{
 		raw: raw, hdrs: make([]mmsghdr, batch), iovs: make([]unix.Iovec, batch),
-		names: make([]unix.RawSockaddrInet4, batch), bufs: make([][datagramCap]byte, batch),
+		names: make([]unix.RawSockaddrInet4, batch), bufs: make([][Cap]byte, batch),
 	}
 	for i := range r.hdrs {
 		r.iovs[i].Base = &r.bufs[i][0]
-		r.iovs[i].SetLen(datagramCap)
+		r.iovs[i].SetLen(Cap)
 		h := &r.hdrs[i].hdr
 		h.Name = (*byte)(unsafe.Pointer(&r.names[i])) //nolint:gosec // the kernel's interface
 		h.Iov = &r.iovs[i]
@@ -52,7 +52,8 @@ func newReader(conn *net.UDPConn, batch int) (*reader, error) {
 	r.try = func(fd uintptr) bool {
 		for {
 			n, _, e := unix.Syscall6(unix.SYS_RECVMMSG, fd,
-				uintptr(unsafe.Pointer(&r.hdrs[0])), uintptr(batch), unix.MSG_DONTWAIT, 0, 0) //nolint:gosec // the kernel's interface
+				uintptr(unsafe.Pointer(&r.hdrs[0])), uintptr(batch), //nolint:gosec // the kernel's interface
+				unix.MSG_DONTWAIT, 0, 0)
 			switch {
 			case e == 0:
 				r.n, r.err = int(n), nil
@@ -69,8 +70,8 @@ func newReader(conn *net.UDPConn, batch int) (*reader, error) {
 	return r, nil
 }
 
-// read waits for datagrams and gives their number.
-func (r *reader) read() (int, error) {
+// Read waits for datagrams and gives their number.
+func (r *Reader) Read() (int, error) {
 	for i := range r.n { // only these were written to
 		r.hdrs[i].hdr.Namelen = unix.SizeofSockaddrInet4
 	}
@@ -85,31 +86,31 @@ func (r *reader) read() (int, error) {
 	return r.n, r.err
 }
 
-// datagram gives the i-th datagram of the last batch; it is valid until the
+// Datagram gives the i-th datagram of the last batch; it is valid until the
 // next read.
-func (r *reader) datagram(i int) ([]byte, netip.AddrPort) {
+func (r *Reader) Datagram(i int) ([]byte, netip.AddrPort) {
 	name := &r.names[i]
 	port := (*[2]byte)(unsafe.Pointer(&name.Port)) //nolint:gosec // network byte order
 	return r.bufs[i][:r.hdrs[i].len], netip.AddrPortFrom(netip.AddrFrom4(name.Addr), binary.BigEndian.Uint16(port[:]))
 }
 
-// writer writes batches to any socket; one goroutine uses it.
-type writer struct {
+// Writer writes batches to any socket; one goroutine uses it.
+type Writer struct {
 	hdrs  []mmsghdr
 	iovs  []unix.Iovec
 	names []unix.RawSockaddrInet4
-	bufs  [][sendCap]byte
-	n     int // datagrams filled
+	bufs  [][SendCap]byte
+	N     int // datagrams filled
 	from  int // first one of the current call
 	done  int
 	err   error
 	try   func(fd uintptr) bool
 }
 
-func newWriter(batch int) *writer {
-	w := &writer{
+func NewWriter(batch int) *Writer {
+	w := &Writer{
 		hdrs: make([]mmsghdr, batch), iovs: make([]unix.Iovec, batch),
-		names: make([]unix.RawSockaddrInet4, batch), bufs: make([][sendCap]byte, batch),
+		names: make([]unix.RawSockaddrInet4, batch), bufs: make([][SendCap]byte, batch),
 	}
 	for i := range w.hdrs {
 		w.iovs[i].Base = &w.bufs[i][0]
@@ -123,7 +124,8 @@ func newWriter(batch int) *writer {
 	w.try = func(fd uintptr) bool {
 		for {
 			n, _, e := unix.Syscall6(unix.SYS_SENDMMSG, fd,
-				uintptr(unsafe.Pointer(&w.hdrs[w.from])), uintptr(w.n-w.from), unix.MSG_DONTWAIT, 0, 0) //nolint:gosec // the kernel's interface
+				uintptr(unsafe.Pointer(&w.hdrs[w.from])), uintptr(w.N-w.from), //nolint:gosec // the kernel's interface
+				unix.MSG_DONTWAIT, 0, 0)
 			if e == 0 {
 				w.done, w.err = int(n), nil
 				return true
@@ -137,27 +139,30 @@ func newWriter(batch int) *writer {
 	return w
 }
 
-// slot gives the buffer of the next datagram; commit adds its first n bytes to
+// Slot gives the buffer of the next datagram; Commit adds its first n bytes to
 // the batch.
-func (w *writer) slot() *[sendCap]byte { return &w.bufs[w.n] }
+func (w *Writer) Slot() *[SendCap]byte { return &w.bufs[w.N] }
 
-func (w *writer) commit(to netip.AddrPort, n int) {
-	w.iovs[w.n].SetLen(n)
-	name := &w.names[w.n]
+func (w *Writer) Commit(to netip.AddrPort, n int) {
+	w.iovs[w.N].SetLen(n)
+	name := &w.names[w.N]
 	name.Addr = to.Addr().As4()
 	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(&name.Port))[:], to.Port()) //nolint:gosec // network byte order
-	w.n++
+	w.N++
 }
 
-// full: two more, the most that one tick of a call may add, have no room.
-func (w *writer) full() bool { return w.n >= len(w.hdrs)-1 }
+// Datagram gives the i-th datagram that was gathered.
+func (w *Writer) Datagram(i int) []byte { return w.bufs[i][:w.iovs[i].Len] }
 
-// flush sends the batch and gives how many datagrams the kernel took and
+// Full: two more, the most that one tick of a call may add, have no room.
+func (w *Writer) Full() bool { return w.N >= len(w.hdrs)-1 }
+
+// Flush sends the batch and gives how many datagrams the kernel took and
 // refused.
-func (w *writer) flush(raw syscall.RawConn) (sent, failed int) {
-	for w.from = 0; w.from < w.n; {
+func (w *Writer) Flush(raw syscall.RawConn) (sent, failed int) {
+	for w.from = 0; w.from < w.N; {
 		if err := raw.Write(w.try); err != nil { // closed
-			failed += w.n - w.from
+			failed += w.N - w.from
 			break
 		}
 		if w.err != nil { // of the first datagram: an address without route, a full queue
@@ -168,6 +173,6 @@ func (w *writer) flush(raw syscall.RawConn) (sent, failed int) {
 		sent += w.done
 		w.from += w.done
 	}
-	w.n = 0
+	w.N = 0
 	return sent, failed
 }

@@ -1,4 +1,4 @@
-package media
+package codec
 
 // g722 is a whole codec, with both bands and the filter that splits and joins
 // them (qmf): what the far side has, and what the recommendation's figures hold
@@ -23,7 +23,7 @@ var (
 const (
 	qmfTaps  = 24
 	qmfPast  = qmfTaps - 2
-	g722Part = frameBytes
+	g722Part = FrameBytes
 )
 
 func newG722() g722 { return g722{low: newLower(), high: subband{det: 8}} }
@@ -37,7 +37,7 @@ func joined(x *[qmfTaps]int32) (older, newer int32) {
 	return older, newer
 }
 
-// encode codes pairs of 16 kHz samples, one byte a pair; dst has room for half
+// Encode codes pairs of 16 kHz samples, one byte a pair; dst has room for half
 // as many bytes as there are samples.
 func (g *g722) encode(dst []byte, pcm []int16) int {
 	n := len(pcm) / 2
@@ -88,7 +88,7 @@ func (s *subband) upper(code byte) (d int32) {
 	return d
 }
 
-// decode gives two samples of 16 kHz for every byte; dst has room for them.
+// Decode gives two samples of 16 kHz for every byte; dst has room for them.
 func (g *g722) decode(dst []int16, src []byte) int {
 	n := 2 * len(src)
 	for len(src) > g722Part {

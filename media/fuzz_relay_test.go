@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"dialler/media/codec"
+	"dialler/media/datagram"
+
 	"github.com/pion/rtp"
 )
 
@@ -18,27 +21,27 @@ func FuzzRelay(f *testing.F) {
 	f.Fuzz(func(t *testing.T, program []byte, laws uint8) {
 		callee, far := benchCall(t), benchCall(t)
 		agreed := [...]struct {
-			c  codec
+			c  codec.Codec
 			pt uint8
-		}{{codecUlaw, 0}, {codecAlaw, 8}, {codecG722, 9}}
+		}{{codec.Ulaw, 0}, {codec.Alaw, 8}, {codec.G722, 9}}
 		far.callee, far.dest = callee, addr(4001)
 		for i, c := range []*call{callee, far} {
 			a := agreed[int(laws>>(4*i))%len(agreed)]
-			c.ans.send, c.ans.sendPT = a.c, a.pt
+			c.ans.Send, c.ans.SendPT = a.c, a.pt
 			for _, a := range agreed {
-				c.ans.codecs[a.pt] = a.c
+				c.ans.Codecs[a.pt] = a.c
 			}
 			c.ssrc, c.lastSign = uint32(100+i), 1
 		}
 		callee.other, far.other = far, callee
-		now, w := int64(0), newWriter(batchSize)
+		now, w := int64(0), datagram.NewWriter(datagram.BatchSize)
 		seqs, pkt := [2]uint16{}, rtp.Packet{}
 		for ; len(program) >= 4; program = program[4:] {
 			op, step, pt, size := program[0], program[1], program[2], program[3]
-			now += int64(step%64) * millis
+			now += int64(step%64) * ms
 			i := int(op & 1)
 			from := []*call{callee, far}[i]
-			w.n = 0
+			w.N = 0
 			switch op % 5 {
 			case 0, 1, 2:
 				seqs[i] += uint16(int16(int8(step)))
@@ -59,17 +62,19 @@ func FuzzRelay(f *testing.F) {
 			case 4:
 				from.keys.queue = "5"
 			}
-			for k := range w.n {
-				b := w.bufs[k][:w.iovs[k].Len]
+			for k := range w.N {
+				b := w.Datagram(k)
 				var out rtp.Packet
-				if err := out.Unmarshal(b); err != nil || len(b) > sendCap {
+				if err := out.Unmarshal(b); err != nil || len(b) > datagram.SendCap {
 					t.Fatalf("%d bytes went out: %v", len(b), err)
 				}
 				to := callee
 				if out.SSRC == far.ssrc {
 					to = far
 				}
-				if out.SSRC != to.ssrc || out.PayloadType != to.ans.sendPT && !to.ans.event(out.PayloadType) || out.Padding || len(out.CSRC) > 0 || out.Extension {
+				if out.SSRC != to.ssrc || out.PayloadType != to.ans.SendPT && !to.ans.Event(out.PayloadType) || out.Padding ||
+					len(out.CSRC) > 0 ||
+					out.Extension {
 					t.Fatalf("%+v went out", out.Header)
 				}
 			}

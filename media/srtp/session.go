@@ -1,4 +1,4 @@
-package media
+package srtp
 
 import (
 	"crypto/rand"
@@ -6,31 +6,35 @@ import (
 	"errors"
 	"fmt"
 
+	"dialler/media/sdp"
+
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 	"github.com/pion/srtp/v3"
 )
 
 const (
-	// srtpTrailCap is how much longer than its RTP packet an SRTP packet of
+	// headerBytes is the length of an RTP header without anything optional.
+	headerBytes = 12
+	// TrailCap is how much longer than its RTP packet an SRTP packet of
 	// ours is at most: the tag of HMAC_SHA1_80. We use no MKI.
-	srtpTrailCap = 10
+	TrailCap = 10
 	// replayWindow is how many packets back a repeated one is recognised; RFC
 	// 3711 §3.3.2 asks for at least 64.
 	replayWindow = 128
 )
 
-// security is the SRTP of a call (RFC 3711) with keys from SDP (RFC 4568). The
+// Session is the SRTP of a call (RFC 3711) with keys from SDP (RFC 4568). The
 // call's lock guards it.
-type security struct {
-	offered [len(cryptoSuites)]master // ours, one a suite
+type Session struct {
+	offered sdp.Keys // ours
 	// out are the contexts of our keys, made when the far side first chose the
 	// suite and then kept: a second one with the same key would use its key
 	// stream again.
-	out  [len(cryptoSuites)]*srtp.Context
+	out  [len(sdp.Suites)]*srtp.Context
 	send *srtp.Context // of out; nil before the answer
 
-	chosen  crypto // the far side's key
+	chosen  sdp.Crypto // the far side's key
 	receive *srtp.Context
 	// A far side that changed its key counts its packets' roll-overs on (RFC
 	// 3711 §3.3.1) or starts again; which of them, its first packet shows.
@@ -41,55 +45,69 @@ type security struct {
 	report rtcp.Header
 }
 
-// newSecurity makes the keys of an offer.
-func newSecurity() *security {
-	k := &security{}
+// New makes the keys of an offer.
+func New() *Session {
+	k := &Session{}
 	for i := range k.offered {
 		_, _ = rand.Read(k.offered[i][:]) // never fails
 	}
 	return k
 }
 
+// Own are the keys of our offer; nil without SRTP.
+func (k *Session) Own() *sdp.Keys {
+	if k == nil {
+		return nil
+	}
+	return &k.offered
+}
+
+// AppendChosen writes the a=crypto line of an answer: the tag and the suite of the
+// far side's key, with ours.
+func (k *Session) AppendChosen(b []byte) []byte {
+	return sdp.AppendCrypto(b, k.chosen.Tag, k.chosen.Suite, &k.offered[k.chosen.Suite])
+}
+
 // ssrcCap bounds how many sources of one call are remembered.
 const ssrcCap = 16
 
-// answered takes the far side's a=crypto lines. first: they answer our offer,
+// Answered takes the far side's a=crypto lines. first: they answer our offer,
 // so that the tag must be ours too.
-func (k *security) answered(lines []crypto, first bool) error {
+func (k *Session) Answered(lines []sdp.Crypto, first bool) error {
 	for _, c := range lines {
-		if first && c.tag != c.suite+1 {
+		if first && c.Tag != c.Suite+1 {
 			continue
 		}
-		if k.receive == nil || c.suite != k.chosen.suite || c.key != k.chosen.key || c.mki != k.chosen.mki {
-			receive, err := newContext(c.key, c.suite, c.mki)
+		if k.receive == nil || c.Suite != k.chosen.Suite || c.Key != k.chosen.Key || c.MKI != k.chosen.MKI {
+			receive, err := newContext(c.Key, c.Suite, c.MKI)
 			if err != nil {
 				return fmt.Errorf("SRTP: %w", err)
 			}
 			k.rekey(receive)
 		}
 		k.chosen = c // a new offer may give the same key another tag
-		if k.out[c.suite] == nil {
-			out, err := newContext(k.offered[c.suite], c.suite, "")
+		if k.out[c.Suite] == nil {
+			out, err := newContext(k.offered[c.Suite], c.Suite, "")
 			if err != nil {
 				return fmt.Errorf("SRTP: %w", err)
 			}
-			k.out[c.suite] = out
+			k.out[c.Suite] = out
 		}
-		k.send = k.out[c.suite]
+		k.send = k.out[c.Suite]
 		return nil
 	}
-	return errCrypto
+	return sdp.ErrCrypto
 }
 
-func newContext(m master, suite int, mki string) (*srtp.Context, error) {
+func newContext(m sdp.Master, suite int, mki string) (*srtp.Context, error) {
 	opts := []srtp.ContextOption{srtp.SRTPReplayProtection(replayWindow), srtp.SRTCPReplayProtection(replayWindow)}
 	if mki != "" {
 		opts = append(opts, srtp.MasterKeyIndicator([]byte(mki)))
 	}
-	return srtp.CreateContext(m[:masterKeyBytes], m[masterKeyBytes:], cryptoSuites[suite].profile, opts...)
+	return srtp.CreateContext(m[:sdp.MasterKeyBytes], m[sdp.MasterKeyBytes:], sdp.Suites[suite].Profile, opts...)
 }
 
-func (k *security) rekey(receive *srtp.Context) {
+func (k *Session) rekey(receive *srtp.Context) {
 	k.rolled = nil
 	for _, ssrc := range k.ssrcs {
 		if roc, ok := k.receive.ROC(ssrc); ok && roc > 0 {
@@ -103,10 +121,10 @@ func (k *security) rekey(receive *srtp.Context) {
 	k.receive = receive
 }
 
-// open checks and decrypts an SRTP packet in place; what it gives is the RTP
+// Open checks and decrypts an SRTP packet in place; what it gives is the RTP
 // packet.
-func (k *security) open(b []byte) ([]byte, error) {
-	if k.receive == nil || len(b) < rtpHeaderBytes {
+func (k *Session) Open(b []byte) ([]byte, error) {
+	if k.receive == nil || len(b) < headerBytes {
 		return nil, srtp.ErrFailedToVerifyAuthTag
 	}
 	plain, err := k.receive.DecryptRTP(b, b, &k.header)
@@ -129,7 +147,7 @@ func (k *security) open(b []byte) ([]byte, error) {
 	return plain, nil
 }
 
-func (k *security) heard(ssrc uint32) {
+func (k *Session) heard(ssrc uint32) {
 	for _, s := range k.ssrcs {
 		if s == ssrc {
 			return
@@ -144,17 +162,17 @@ func (k *security) heard(ssrc uint32) {
 // index, and the tag, which has 80 bits with either suite.
 const srtcpLeast = 8 + 4 + 10
 
-// openReport checks and decrypts an SRTCP packet in place.
-func (k *security) openReport(b []byte) ([]byte, error) {
+// OpenReport checks and decrypts an SRTCP packet in place.
+func (k *Session) OpenReport(b []byte) ([]byte, error) {
 	if k.receive == nil || len(b) < srtcpLeast {
 		return nil, srtp.ErrFailedToVerifyAuthTag
 	}
 	return k.receive.DecryptRTCP(b, b, &k.report)
 }
 
-// seal encrypts the n bytes of an RTP packet in place and gives the length of
-// the SRTP packet; b has srtpTrailCap bytes to spare. 0: it must not be sent.
-func (k *security) seal(b []byte, n int) int {
+// Seal encrypts the n bytes of an RTP packet in place and gives the length of
+// the SRTP packet; b has TrailCap bytes to spare. 0: it must not be sent.
+func (k *Session) Seal(b []byte, n int) int {
 	if k.send == nil {
 		return 0
 	}
@@ -165,8 +183,8 @@ func (k *security) seal(b []byte, n int) int {
 	return len(out)
 }
 
-// sealReport gives the SRTCP packet of a report; nil: it must not be sent.
-func (k *security) sealReport(b []byte) []byte {
+// SealReport gives the SRTCP packet of a report; nil: it must not be sent.
+func (k *Session) SealReport(b []byte) []byte {
 	if k.send == nil {
 		return nil
 	}
@@ -177,12 +195,8 @@ func (k *security) sealReport(b []byte) []byte {
 	return out
 }
 
-// unauthentic counts a packet that was dropped for err.
-func (e *Engine) unauthentic(err error) {
-	if errors.Is(err, srtp.ErrFailedToVerifyAuthTag) || errors.Is(err, srtp.ErrMKINotFound) {
-		e.counters.srtpForged.Add(1)
-		return
-	}
-	// Too short, or seen already; pion has no name for the latter.
-	e.counters.srtpReplayed.Add(1)
+// Forged says whether a packet was refused because no key of the far side has
+// sealed it; else it was too short, or seen already: pion has no name for that.
+func Forged(err error) bool {
+	return errors.Is(err, srtp.ErrFailedToVerifyAuthTag) || errors.Is(err, srtp.ErrMKINotFound)
 }

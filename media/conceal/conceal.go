@@ -1,63 +1,64 @@
-package media
+package conceal
 
 import (
 	"math"
 
+	"dialler/media/codec"
 	"dialler/media/g711"
 )
 
 const (
-	// pastFrames is how much of what was heard is kept for concealment: 60 ms.
-	pastFrames = 3
-	pastBytes  = pastFrames * frameBytes
+	// Frames is how much of what was heard is kept for concealment: 60 ms.
+	Frames = 3
+	Bytes  = Frames * codec.FrameBytes
 	// Pitch of speech: 50 to 200 Hz.
 	pitchLeast, pitchMost = 40, 160
 	// A loss is concealed for 60 ms: the first 10 ms at full level, then fading.
 	fadeFrom, fadeTo = 80, 480
-	// joinSamples is over how many samples what was made up passes into what
+	// JoinSamples is over how many samples what was made up passes into what
 	// is heard again: 4 ms.
-	joinSamples = 32
+	JoinSamples = 32
 )
 
-// past is what was heard last, as it came, and what is made of it after a loss:
+// Past is what was heard last, as it came, and what is made of it after a loss:
 // its last period of pitch again and again, fading. It costs a copy a frame as
 // long as nothing is lost.
-type past struct {
-	law   codec
+type Past struct {
+	law   codec.Codec
 	valid int // bytes at the end of heard
-	heard [pastBytes]byte
+	heard [Bytes]byte
 
 	made   int // samples made up since the loss began; 0: none
 	pitch  int
 	level  float64 // the step at the seam, which is smoothed out
-	source [pastBytes]int16
+	source [Bytes]int16
 }
 
-// keep takes a frame that was heard.
-func (p *past) keep(frame []byte, law codec) {
+// Keep takes a frame that was heard.
+func (p *Past) Keep(frame []byte, law codec.Codec) {
 	if law != p.law {
 		p.law, p.valid = law, 0
 	}
-	copy(p.heard[:], p.heard[frameBytes:])
-	copy(p.heard[pastBytes-frameBytes:], frame)
-	p.valid = min(p.valid+frameBytes, pastBytes)
+	copy(p.heard[:], p.heard[codec.FrameBytes:])
+	copy(p.heard[Bytes-codec.FrameBytes:], frame)
+	p.valid = min(p.valid+codec.FrameBytes, Bytes)
 }
 
-func (p *past) table() *[256]int16 {
-	if p.law == codecAlaw {
-		return &alawToPCM
+func (p *Past) table() *[256]int16 {
+	if p.law == codec.Alaw {
+		return &codec.AlawToPCM
 	}
-	return &ulawToPCM
+	return &codec.UlawToPCM
 }
 
 // begin finds the pitch of what was heard last.
-func (p *past) begin() {
+func (p *Past) begin() {
 	table := p.table()
 	for i, b := range p.heard {
 		p.source[i] = table[b]
 	}
-	clear(p.source[:pastBytes-p.valid])
-	const end, window = pastBytes, 160
+	clear(p.source[:Bytes-p.valid])
+	const end, window = Bytes, 160
 	best := 0.0
 	p.pitch = pitchLeast
 	at := func(lag, step int) (c, e float64) {
@@ -90,13 +91,13 @@ func (p *past) begin() {
 }
 
 // sample makes up the next sample.
-func (p *past) sample() int16 {
+func (p *Past) sample() int16 {
 	i := p.made
 	p.made++
 	if i >= fadeTo {
 		return 0
 	}
-	v := float64(p.source[pastBytes-p.pitch+i%p.pitch])
+	v := float64(p.source[Bytes-p.pitch+i%p.pitch])
 	if i < 16 {
 		v += p.level * (1 - float64(i)/16)
 	}
@@ -106,9 +107,9 @@ func (p *past) sample() int16 {
 	return int16(min(max(v, -32768), 32767))
 }
 
-// lose makes up a frame in μ-law; false: it would be silence.
-func (p *past) lose(frame []byte) bool {
-	if p.valid < 2*frameBytes || p.made >= fadeTo {
+// Lose makes up a frame in μ-law; false: it would be silence.
+func (p *Past) Lose(frame []byte) bool {
+	if p.valid < 2*codec.FrameBytes || p.made >= fadeTo {
 		return false
 	}
 	if p.made == 0 {
@@ -120,18 +121,18 @@ func (p *past) lose(frame []byte) bool {
 	return true
 }
 
-// join lets the first samples that are heard again begin as what was made up
+// Join lets the first samples that are heard again begin as what was made up
 // would go on.
-func (p *past) join(b []byte, law codec) {
+func (p *Past) Join(b []byte, law codec.Codec) {
 	if p.made == 0 {
 		return
 	}
-	table, encode := &ulawToPCM, g711.ToUlaw
-	if law == codecAlaw {
-		table, encode = &alawToPCM, g711.ToAlaw
+	table, encode := &codec.UlawToPCM, g711.ToUlaw
+	if law == codec.Alaw {
+		table, encode = &codec.AlawToPCM, g711.ToAlaw
 	}
-	for i := range min(joinSamples, len(b)) {
-		w := float64(i+1) / (joinSamples + 1)
+	for i := range min(JoinSamples, len(b)) {
+		w := float64(i+1) / (JoinSamples + 1)
 		b[i] = encode(int16(w*float64(table[b[i]]) + (1-w)*float64(p.sample())))
 	}
 	p.made = 0

@@ -1,9 +1,10 @@
-package media
+package conceal
 
 import (
 	"math"
 	"testing"
 
+	"dialler/media/codec"
 	"dialler/media/g711"
 )
 
@@ -19,14 +20,14 @@ func vowel(n, period int) []byte {
 
 func TestALostVowelGoesOnAtItsPitchAndFades(t *testing.T) {
 	for _, period := range []int{45, 64, 80, 133} {
-		said := vowel(8*frameBytes, period)
-		var p past
+		said := vowel(8*codec.FrameBytes, period)
+		var p Past
 		for i := range 4 {
-			p.keep(said[i*frameBytes:(i+1)*frameBytes], codecUlaw)
+			p.Keep(said[i*codec.FrameBytes:(i+1)*codec.FrameBytes], codec.Ulaw)
 		}
-		var made [5][frameBytes]byte
+		var made [5][codec.FrameBytes]byte
 		for i := range made {
-			if ok := p.lose(made[i][:]); ok != (i < pastFrames) {
+			if ok := p.Lose(made[i][:]); ok != (i < Frames) {
 				t.Fatalf("frame %d of the loss is made up: %v", i+1, ok)
 			}
 		}
@@ -35,7 +36,7 @@ func TestALostVowelGoesOnAtItsPitchAndFades(t *testing.T) {
 		}
 		var s, e float64
 		for i := range fadeFrom { // at full level what would have come
-			x, y := float64(ulawToPCM[said[4*frameBytes+i]]), float64(ulawToPCM[made[0][i]])
+			x, y := float64(codec.UlawToPCM[said[4*codec.FrameBytes+i]]), float64(codec.UlawToPCM[made[0][i]])
 			s, e = s+x*x, e+(x-y)*(x-y)
 		}
 		if snr := 10 * math.Log10(s/e); snr < 20 {
@@ -43,7 +44,7 @@ func TestALostVowelGoesOnAtItsPitchAndFades(t *testing.T) {
 		}
 		power := func(b []byte) (sum float64) {
 			for _, u := range b {
-				sum += math.Pow(float64(ulawToPCM[u]), 2)
+				sum += math.Pow(float64(codec.UlawToPCM[u]), 2)
 			}
 			return sum
 		}
@@ -54,63 +55,65 @@ func TestALostVowelGoesOnAtItsPitchAndFades(t *testing.T) {
 }
 
 func TestWhatIsHeardAgainBeginsWithoutAStep(t *testing.T) {
-	var p past
-	said := vowel(6*frameBytes, 64)
+	var p Past
+	said := vowel(6*codec.FrameBytes, 64)
 	for i := range 3 {
-		p.keep(said[i*frameBytes:(i+1)*frameBytes], codecUlaw)
+		p.Keep(said[i*codec.FrameBytes:(i+1)*codec.FrameBytes], codec.Ulaw)
 	}
-	var made [frameBytes]byte
-	p.lose(made[:])
-	again := vowel(frameBytes, 50) // elsewhere in its period
+	var made [codec.FrameBytes]byte
+	p.Lose(made[:])
+	again := vowel(codec.FrameBytes, 50) // elsewhere in its period
 	first := again[0]
-	p.join(again, codecUlaw)
-	last, now := int(ulawToPCM[made[frameBytes-1]]), int(ulawToPCM[again[0]])
-	if step := abs(now - last); step > 3000 {
-		t.Errorf("a step of %d, from %d to %d where %d came", step, last, now, ulawToPCM[first])
+	p.Join(again, codec.Ulaw)
+	last, now := int(codec.UlawToPCM[made[codec.FrameBytes-1]]), int(codec.UlawToPCM[again[0]])
+	if step := size(now - last); step > 3000 {
+		t.Errorf("a step of %d, from %d to %d where %d came", step, last, now, codec.UlawToPCM[first])
 	}
 	if b := append([]byte(nil), again...); p.made != 0 {
 		t.Errorf("the loss is not over: %v", b[0])
 	}
 	untouched := append([]byte(nil), again...)
-	if p.join(again, codecUlaw); string(untouched) != string(again) {
+	if p.Join(again, codec.Ulaw); string(untouched) != string(again) {
 		t.Error("without a loss audio is changed")
 	}
 }
 
 func TestAfterNothingHeardALossIsSilence(t *testing.T) {
-	var p past
-	var frame [frameBytes]byte
-	if p.lose(frame[:]) {
+	var p Past
+	var frame [codec.FrameBytes]byte
+	if p.Lose(frame[:]) {
 		t.Error("something was made of nothing")
 	}
-	p.keep(frame[:], codecUlaw)
-	p.keep(frame[:], codecAlaw) // the other law begins anew
-	if p.lose(frame[:]) {
+	p.Keep(frame[:], codec.Ulaw)
+	p.Keep(frame[:], codec.Alaw) // the other law begins anew
+	if p.Lose(frame[:]) {
 		t.Error("20 ms are no period of a pitch")
 	}
 }
 
 func TestConcealmentDoesNotAllocate(t *testing.T) {
-	var p past
-	frame := vowel(frameBytes, 64)
-	var made [frameBytes]byte
+	var p Past
+	frame := vowel(codec.FrameBytes, 64)
+	var made [codec.FrameBytes]byte
 	if n := testing.AllocsPerRun(100, func() {
-		p.keep(frame, codecUlaw)
-		p.keep(frame, codecUlaw)
-		p.lose(made[:])
-		p.join(made[:], codecUlaw)
+		p.Keep(frame, codec.Ulaw)
+		p.Keep(frame, codec.Ulaw)
+		p.Lose(made[:])
+		p.Join(made[:], codec.Ulaw)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
 func BenchmarkConceal(b *testing.B) {
-	var p past
-	frame := vowel(frameBytes, 64)
-	p.keep(frame, codecUlaw)
-	p.keep(frame, codecUlaw)
+	var p Past
+	frame := vowel(codec.FrameBytes, 64)
+	p.Keep(frame, codec.Ulaw)
+	p.Keep(frame, codec.Ulaw)
 	for b.Loop() {
 		p.made = 0
-		p.lose(frame)
+		p.Lose(frame)
 	}
 }
+
+func size(i int) int { return max(i, -i) }

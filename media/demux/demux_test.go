@@ -1,26 +1,25 @@
-package media
+package demux
 
 import (
-	"bytes"
-	"encoding/binary"
 	"net/netip"
 	"testing"
 
-	"github.com/pion/rtp"
+	"dialler/media/codec"
+
 	"pgregory.net/rapid"
 )
 
 // world is a model of calls that share one socket: every packet has a true
 // owner, and the demux must give it to that one or drop it.
 type world struct {
-	d     *demux
+	d     *Table
 	now   int64
 	calls []*truth
 }
 
 // truth is a call and the source that its far side really uses.
 type truth struct {
-	peer
+	Peer
 	src      source
 	at       netip.AddrPort // in its SDP
 	seq      uint16
@@ -31,62 +30,67 @@ type truth struct {
 
 func (w *world) open(ssrc uint32, real, named netip.AddrPort) *truth {
 	c := &truth{src: source{real, ssrc}, at: named, seq: uint16(ssrc)}
-	w.d.open(&c.peer, w.now)
+	w.d.Open(&c.Peer, w.now)
 	w.calls = append(w.calls, c)
 	return c
 }
 
-func (w *world) answer(c *truth) { w.d.answer(&c.peer, c.at, w.anywhere(c.at), 0, false) }
+func (w *world) answer(c *truth) { w.d.Answer(&c.Peer, c.at, w.anywhere(c.at), 0, false) }
 
 // anywhere is the latch of a call that may be heard from every port of its host.
-func (w *world) anywhere(named netip.AddrPort) *latch {
-	return &latch{open: true, named: named.Addr(), until: w.now + latchWithin, audio: [2]uint64{1, 0}}
+func (w *world) anywhere(named netip.AddrPort) *Latch {
+	return &Latch{Open: true, Named: named.Addr(), Until: w.now + LatchWithin, Audio: [2]uint64{1, 0}}
 }
 
 // say sends a packet of the call and gives who got it.
-func (w *world) say(c *truth) (*peer, route) {
+func (w *world) say(c *truth) (*Peer, route) {
 	c.seq++
-	c.ts += frameBytes
+	c.ts += codec.FrameBytes
 	w.now += millis
-	p, how := w.d.route(c.src.addr, packetID{ssrc: c.src.ssrc, seq: c.seq, ts: c.ts, size: frameBytes}, w.now)
-	if p == &c.peer {
+	p, how := w.d.Route(c.src.addr, ID{SSRC: c.src.ssrc, seq: c.seq, ts: c.ts, size: codec.FrameBytes}, w.now)
+	if p == &c.Peer {
 		c.received++
 	}
 	return p, how
 }
 
-func newWorld() *world { return &world{d: newDemux(), now: millis} }
+// host is an address of this machine.
+func host(port int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port))
+}
+
+func newWorld() *world { return &world{d: New(), now: millis} }
 
 func TestPacketsFollowTheAddress(t *testing.T) {
 	w := newWorld()
-	a, b := w.open(1, addr(1000), addr(1000)), w.open(2, addr(2000), addr(2000))
+	a, b := w.open(1, host(1000), host(1000)), w.open(2, host(2000), host(2000))
 	w.answer(a)
 	w.answer(b)
 	for range 5 {
 		for _, c := range []*truth{a, b} {
-			if p, how := w.say(c); p != &c.peer || how != routeOK {
+			if p, how := w.say(c); p != &c.Peer || how != routeOK {
 				t.Fatalf("route %d", how)
 			}
 		}
 	}
-	if w.d.waiting != 0 {
-		t.Fatalf("%d waiting", w.d.waiting)
+	if w.d.Waiting != 0 {
+		t.Fatalf("%d waiting", w.d.Waiting)
 	}
 }
 
 func TestTheSecondCallFromOneAddressIsToldApartBySSRC(t *testing.T) {
 	w := newWorld()
-	a := w.open(1, addr(1000), addr(1000))
+	a := w.open(1, host(1000), host(1000))
 	w.answer(a)
 	w.say(a)
-	b := w.open(2, addr(1000), addr(1000)) // opened after a was bound
+	b := w.open(2, host(1000), host(1000)) // opened after a was bound
 	w.answer(b)
 	for i := range 100 {
 		w.now += 20 * millis
-		if p, _ := w.say(a); p != &a.peer {
+		if p, _ := w.say(a); p != &a.Peer {
 			t.Fatalf("a lost its source at %d", i)
 		}
-		if p, how := w.say(b); p == &a.peer || p == nil && how != dropProbation {
+		if p, how := w.say(b); p == &a.Peer || p == nil && how != DropProbation {
 			t.Fatalf("b at %d: route %d", i, how)
 		}
 	}
@@ -97,12 +101,12 @@ func TestTheSecondCallFromOneAddressIsToldApartBySSRC(t *testing.T) {
 
 func TestTwoUnprovenCallsFromOneAddressAreDropped(t *testing.T) {
 	w := newWorld()
-	a, b := w.open(1, addr(1000), addr(1000)), w.open(2, addr(1000), addr(1000))
+	a, b := w.open(1, host(1000), host(1000)), w.open(2, host(1000), host(1000))
 	w.answer(a)
 	w.answer(b)
 	for range 50 {
 		for _, c := range []*truth{a, b} {
-			if p, how := w.say(c); p != nil || how != dropAmbiguous && how != dropProbation {
+			if p, how := w.say(c); p != nil || how != DropAmbiguous && how != DropProbation {
 				t.Fatal("a guess was made")
 			}
 		}
@@ -111,10 +115,10 @@ func TestTwoUnprovenCallsFromOneAddressAreDropped(t *testing.T) {
 
 func TestABindingFromTheTimeBothRangIsGivenUp(t *testing.T) {
 	w := newWorld()
-	a := w.open(1, addr(1000), addr(1000))
-	b := w.open(2, addr(1000), addr(1000))
+	a := w.open(1, host(1000), host(1000))
+	b := w.open(2, host(1000), host(1000))
 	w.answer(a)
-	if p, _ := w.say(b); p != &a.peer { // b's early media, taken on trust
+	if p, _ := w.say(b); p != &a.Peer { // b's early media, taken on trust
 		t.Fatal("rule 1 does not hold")
 	}
 	w.answer(b)
@@ -127,11 +131,11 @@ func TestABindingFromTheTimeBothRangIsGivenUp(t *testing.T) {
 
 func TestSSRCFromTheSDPDecides(t *testing.T) {
 	w := newWorld()
-	a, b := w.open(1, addr(1000), addr(1000)), w.open(2, addr(1000), addr(1000))
-	w.d.answer(&a.peer, a.at, w.anywhere(a.at), 1, true)
-	w.d.answer(&b.peer, b.at, w.anywhere(b.at), 2, true)
+	a, b := w.open(1, host(1000), host(1000)), w.open(2, host(1000), host(1000))
+	w.d.Answer(&a.Peer, a.at, w.anywhere(a.at), 1, true)
+	w.d.Answer(&b.Peer, b.at, w.anywhere(b.at), 2, true)
 	for _, c := range []*truth{a, b} {
-		if p, _ := w.say(c); p != &c.peer {
+		if p, _ := w.say(c); p != &c.Peer {
 			t.Fatal("not told apart")
 		}
 	}
@@ -139,12 +143,12 @@ func TestSSRCFromTheSDPDecides(t *testing.T) {
 
 func TestTheSourceMayChangeWithinACall(t *testing.T) {
 	w := newWorld()
-	a := w.open(1, addr(1000), addr(1000))
+	a := w.open(1, host(1000), host(1000))
 	w.answer(a)
 	for range 10 {
 		w.say(a)
 	}
-	w.open(9, addr(9000), addr(9000)) // another call rings
+	w.open(9, host(9000), host(9000)) // another call rings
 	a.src.ssrc = 77                   // taken from the announcement server to the phone
 	for range 20 {
 		w.now += 19 * millis
@@ -153,19 +157,19 @@ func TestTheSourceMayChangeWithinACall(t *testing.T) {
 	if a.received < 10+8 {
 		t.Fatalf("received %d", a.received)
 	}
-	a.src.addr = addr(1002) // and a NAT gives it another port
+	a.src.addr = host(1002) // and a NAT gives it another port
 	for range 150 {
 		w.now += 19 * millis
 		w.say(a)
 	}
-	if a.received < 18+45 || a.received > 18+60 || a.remote != addr(1002) { // silent for two seconds
-		t.Fatalf("received %d at %v", a.received, a.remote)
+	if a.received < 18+45 || a.received > 18+60 || a.Remote != host(1002) { // silent for two seconds
+		t.Fatalf("received %d at %v", a.received, a.Remote)
 	}
-	a.src.addr = a.named // the SDP's address wins at once
-	if p, how := w.say(a); p != &a.peer || how != routeMoved || a.remote != a.named {
-		t.Fatalf("route %d to %v", how, a.remote)
+	a.src.addr = a.Named // the SDP's address wins at once
+	if p, how := w.say(a); p != &a.Peer || how != RouteMoved || a.Remote != a.Named {
+		t.Fatalf("route %d to %v", how, a.Remote)
 	}
-	a.src.addr = addr(1002)
+	a.src.addr = host(1002)
 	if p, _ := w.say(a); p != nil {
 		t.Fatal("the latch outlives the SDP's address")
 	}
@@ -173,18 +177,18 @@ func TestTheSourceMayChangeWithinACall(t *testing.T) {
 
 func TestOneAddressOfANATServesSeveralCalls(t *testing.T) {
 	w := newWorld()
-	nat := addr(7000)
-	a := w.open(1, nat, addr(1000))
+	nat := host(7000)
+	a := w.open(1, nat, host(1000))
 	w.answer(a)
-	for range proofPackets {
+	for range ProofPackets {
 		w.say(a)
 	}
-	b := w.open(2, nat, addr(1000))
+	b := w.open(2, nat, host(1000))
 	w.answer(b)
 	for range 20 {
 		w.now += 19 * millis
 		for _, c := range []*truth{a, b} {
-			if p, _ := w.say(c); p != nil && p != &c.peer {
+			if p, _ := w.say(c); p != nil && p != &c.Peer {
 				t.Fatal("crossed")
 			}
 		}
@@ -196,37 +200,37 @@ func TestOneAddressOfANATServesSeveralCalls(t *testing.T) {
 
 func TestANewDescriptionIsFollowedBehindANAT(t *testing.T) {
 	w := newWorld()
-	a := w.open(1, addr(7000), addr(1000))
+	a := w.open(1, host(7000), host(1000))
 	w.answer(a)
-	for range proofPackets {
+	for range ProofPackets {
 		w.say(a)
 	}
-	w.open(2, addr(9000), addr(9000)) // another call rings
-	a.at, a.src.addr = addr(1002), addr(7002)
+	w.open(2, host(9000), host(9000)) // another call rings
+	a.at, a.src.addr = host(1002), host(7002)
 	w.answer(a)
-	if a.remote != addr(1002) {
+	if a.Remote != host(1002) {
 		t.Fatal("the new address is not used")
 	}
-	for range proofPackets {
+	for range ProofPackets {
 		w.say(a)
 	}
-	if a.remote != addr(7002) || w.d.waiting != 1 {
-		t.Fatalf("at %v, %d waiting", a.remote, w.d.waiting)
+	if a.Remote != host(7002) || w.d.Waiting != 1 {
+		t.Fatalf("at %v, %d waiting", a.Remote, w.d.Waiting)
 	}
 }
 
 func TestLatePacketsOfAnEndedCallAreNotTheNextOnes(t *testing.T) {
 	w := newWorld()
-	a := w.open(1, addr(1000), addr(1000))
+	a := w.open(1, host(1000), host(1000))
 	w.answer(a)
 	w.say(a)
-	w.d.remove(&a.peer, w.now)
-	b := w.open(2, addr(1000), addr(1000))
+	w.d.Remove(&a.Peer, w.now)
+	b := w.open(2, host(1000), host(1000))
 	w.answer(b)
-	if p, how := w.say(a); p != nil || how != dropStale {
+	if p, how := w.say(a); p != nil || how != DropStale {
 		t.Fatalf("route %d", how)
 	}
-	if p, _ := w.say(b); p != &b.peer {
+	if p, _ := w.say(b); p != &b.Peer {
 		t.Fatal("the new call is not heard")
 	}
 }
@@ -235,7 +239,7 @@ func TestALatchNeedsOneCandidate(t *testing.T) {
 	f := func(prepare func(*world), want bool) {
 		t.Helper()
 		w := newWorld()
-		a := w.open(1, addr(1001), addr(1000)) // comes from another port than named
+		a := w.open(1, host(1001), host(1000)) // comes from another port than named
 		w.answer(a)
 		prepare(w)
 		for range 10 {
@@ -246,22 +250,22 @@ func TestALatchNeedsOneCandidate(t *testing.T) {
 		}
 	}
 	f(func(*world) {}, true)
-	f(func(w *world) { w.open(2, addr(2001), addr(2000)) }, false)           // a ringing call's early media?
-	f(func(w *world) { w.answer(w.open(2, addr(2001), addr(2000))) }, false) // another one without a source?
+	f(func(w *world) { w.open(2, host(2001), host(2000)) }, false)           // a ringing call's early media?
+	f(func(w *world) { w.answer(w.open(2, host(2001), host(2000))) }, false) // another one without a source?
 	f(func(w *world) {
-		b := w.open(2, addr(2000), addr(2000))
+		b := w.open(2, host(2000), host(2000))
 		w.answer(b)
 		w.say(b) // and then quiet: may have moved
 	}, false)
-	f(func(w *world) { w.d.remove(&w.open(2, addr(2001), addr(2000)).peer, w.now) }, false) // late packets of a call that ended?
+	f(func(w *world) { w.d.Remove(&w.open(2, host(2001), host(2000)).Peer, w.now) }, false) // late packets?
 	f(func(w *world) {
-		w.d.remove(&w.open(2, addr(2001), addr(2000)).peer, w.now)
+		w.d.Remove(&w.open(2, host(2001), host(2000)).Peer, w.now)
 		w.now += tombstoneFor
 	}, true)
 	f(func(w *world) {
 		a := w.calls[0]
-		a.latch = *w.anywhere(a.named)
-		w.now += latchWithin
+		a.latch = *w.anywhere(a.Named)
+		w.now += LatchWithin
 	}, false)
 }
 
@@ -275,11 +279,11 @@ func TestNoCrossTalk(t *testing.T) {
 		w := newWorld()
 		known := rapid.Bool().Draw(t, "known to share")
 		if known {
-			w.d.shared[addr(1).Addr()] = struct{}{}
+			w.d.shared[host(1).Addr()] = struct{}{}
 		}
 		trusted := func(c *truth) bool {
 			for _, o := range w.calls {
-				if !known && !c.answered && o != c && !o.ended && o.answered && (o.remote == c.src.addr || o.named == c.src.addr) {
+				if !known && !c.Answered && o != c && !o.ended && o.Answered && (o.Remote == c.src.addr || o.Named == c.src.addr) {
 					return false
 				}
 			}
@@ -305,18 +309,18 @@ func TestNoCrossTalk(t *testing.T) {
 				if len(w.calls) < 12 {
 					ssrc++
 					port := rapid.SampledFrom(ports).Draw(t, "port")
-					c := w.open(ssrc, addr(int(port)), addr(int(port)))
+					c := w.open(ssrc, host(int(port)), host(int(port)))
 					if rapid.IntRange(0, 3).Draw(t, "nat") == 0 {
-						c.src.addr = addr(5000 + len(w.calls)) // its own port behind a NAT
+						c.src.addr = host(5000 + len(w.calls)) // its own port behind a NAT
 					}
 				}
 			case 1, 2:
-				if c := live("answer"); c != nil && !c.answered {
+				if c := live("answer"); c != nil && !c.Answered {
 					w.answer(c)
 				}
 			case 3:
 				if c := live("end"); c != nil {
-					w.d.remove(&c.peer, w.now)
+					w.d.Remove(&c.Peer, w.now)
 					c.ended = true
 				}
 			case 4:
@@ -330,8 +334,8 @@ func TestNoCrossTalk(t *testing.T) {
 						if c.ended || !trusted(c) || one != c && rapid.IntRange(0, 2).Draw(t, "quiet") > 0 {
 							continue
 						}
-						if p, _ := w.say(c); p != nil && p != &c.peer {
-							t.Fatalf("a packet of %v reached the call of %v", c.src, p.remote)
+						if p, _ := w.say(c); p != nil && p != &c.Peer {
+							t.Fatalf("a packet of %v reached the call of %v", c.src, p.Remote)
 						}
 					}
 				}
@@ -348,28 +352,28 @@ func FuzzDemux(f *testing.F) {
 			op, x, y := program[0], program[1], program[2]
 			program = program[3:]
 			w.now += int64(y) * millis
-			switch at := addr(1000 + int(x%4)); op % 4 {
+			switch at := host(1000 + int(x%4)); op % 4 {
 			case 0:
 				w.open(uint32(y%5), at, at)
 			case 1:
 				if n := len(w.calls); n > 0 {
 					if c := w.calls[int(x)%n]; !c.ended {
-						at := addr(1000 + int(y%4))
-						w.d.answer(&c.peer, at, w.anywhere(at), uint32(y%5), x&1 == 0)
+						at := host(1000 + int(y%4))
+						w.d.Answer(&c.Peer, at, w.anywhere(at), uint32(y%5), x&1 == 0)
 					}
 				}
 			case 2:
 				if n := len(w.calls); n > 0 {
 					c := w.calls[int(x)%n]
-					w.d.remove(&c.peer, w.now)
+					w.d.Remove(&c.Peer, w.now)
 					c.ended = true
 				}
 			case 3:
-				p, how := w.d.route(at, packetID{ssrc: uint32(y % 5), seq: uint16(x), ts: uint32(x) * 160, size: 160}, w.now)
-				if (p == nil) != (how != routeOK && how != routeMoved) {
+				p, how := w.d.Route(at, ID{SSRC: uint32(y % 5), seq: uint16(x), ts: uint32(x) * 160, size: 160}, w.now)
+				if (p == nil) != (how != routeOK && how != RouteMoved) {
 					t.Fatalf("route %d with %v", how, p)
 				}
-				w.d.life(at, uint32(y))
+				w.d.Life(at, uint32(y))
 			}
 			check(t, w)
 		}
@@ -380,12 +384,12 @@ func FuzzDemux(f *testing.F) {
 func check(t *testing.T, w *world) {
 	t.Helper()
 	addrs, ssrcs, unanswered, waiting, unheard := 0, 0, 0, 0, 0
-	for p := range w.d.peers {
-		if !p.answered {
+	for p := range w.d.Peers {
+		if !p.Answered {
 			unanswered++
 		} else {
 			addrs++
-			if p.remote != p.named {
+			if p.Remote != p.Named {
 				addrs++
 			}
 			if !p.heard {
@@ -405,30 +409,66 @@ func check(t *testing.T, w *world) {
 	for _, l := range w.d.bySSRC {
 		ssrcs -= len(l)
 	}
-	if addrs != 0 || ssrcs != 0 || unanswered != w.d.unanswered || waiting != w.d.waiting || unheard != len(w.d.unheard) || len(w.d.strangers) > strangerCap {
-		t.Fatalf("indexes off: %d %d %d %d", addrs, ssrcs, unanswered-w.d.unanswered, waiting-w.d.waiting)
+	if addrs != 0 || ssrcs != 0 || unanswered != w.d.unanswered || waiting != w.d.Waiting || unheard != len(w.d.unheard) ||
+		len(w.d.strangers) > strangerCap {
+		t.Fatalf("indexes off: %d %d %d %d", addrs, ssrcs, unanswered-w.d.unanswered, waiting-w.d.Waiting)
 	}
 }
 
-func FuzzDatagram(f *testing.F) {
-	f.Add(binary.BigEndian.AppendUint64([]byte{0x80, 0, 0, 1}, 7))
-	f.Add([]byte{0x80, 200, 0, 1, 0, 0, 0, 1})
-	f.Add([]byte{0xB3, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0xBE, 0xDE, 0, 1, 1, 2, 3, 4})
-	e := &Engine{}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		c := &call{e: e, answered: true, ans: answer{events: 101, eventsIn: -1, send: codecUlaw}}
-		c.ans.codecs[0], c.ans.codecs[8] = codecUlaw, codecAlaw
-		b = bytes.Clone(b)
-		for i := range 6 {
-			if len(b) > 3 {
-				b[3] += byte(i)
-			}
-			var pkt rtp.Packet
-			if isRTCP(b) {
-				return
-			}
-			c.receive(b, &pkt, netip.AddrPort{}, false, nil, int64(i)*20*millis)
+func TestASourceThatFallsSilentIsNotTakenOverWithoutTheKey(t *testing.T) {
+	d := New()
+	p := &Peer{Sealed: true}
+	d.Open(p, 0)
+	d.Answer(p, host(1000), &Latch{}, 0, false)
+	now, seq := int64(0), uint16(100)
+	claims := func(at netip.AddrPort, ssrc uint32, n int) (how route) {
+		for range n {
+			now += 20 * millis
+			seq++
+			_, how = d.Route(at, ID{SSRC: ssrc, seq: seq}, now)
 		}
-		c.in.reset()
-	})
+		return how
+	}
+	if how := claims(host(1000), 7, 1); how != RouteClaim || p.bound {
+		t.Fatalf("the first packet: %d", how)
+	}
+	d.Prove(p, host(1000), ID{SSRC: 7, seq: seq}, now)
+	if how := claims(host(1000), 7, 3); how != routeOK || p.Remote != host(1000) {
+		t.Fatalf("its own packets: %d", how)
+	}
+	now += 10 * quietAfter
+	for _, f := range []struct {
+		at   netip.AddrPort
+		ssrc uint32
+	}{{host(1000), 8}, {host(1001), 7}, {host(1001), 9}} {
+		if how := claims(f.at, f.ssrc, 10); how == routeOK || how == RouteMoved || p.Remote != host(1000) || p.SSRC != 7 {
+			t.Fatalf("%v with %d: %d, the call is at %v with %d", f.at, f.ssrc, how, p.Remote, p.SSRC)
+		}
+	}
+	// With the key it moves.
+	if how := claims(host(1001), 7, probation); how != RouteClaim {
+		t.Fatal(how)
+	}
+	d.Prove(p, host(1001), ID{SSRC: 7, seq: seq}, now)
+	if how := claims(host(1001), 7, 1); how != routeOK || p.Remote != host(1001) {
+		t.Fatalf("%d at %v", how, p.Remote)
+	}
+	d.Remove(p, now)
+	d.Prove(p, host(1002), ID{SSRC: 7, seq: seq}, now)
+	if len(d.byAddr) != 0 || len(d.bySSRC) != 0 {
+		t.Fatal("a call that is over came back")
+	}
+}
+
+func BenchmarkRoute(b *testing.B) {
+	w := newWorld()
+	for i := range 50 {
+		c := w.open(uint32(i), host(1000+i), host(1000+i))
+		w.answer(c)
+		w.say(c)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		w.say(w.calls[7])
+	}
 }

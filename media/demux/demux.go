@@ -1,6 +1,7 @@
-package media
+package demux
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"slices"
 )
@@ -40,30 +41,59 @@ type source struct {
 	ssrc uint32
 }
 
-// peer is one call as a shared socket sees it. Its fields belong to the demux
+// ID is what of an RTP packet tells whose it is.
+type ID struct {
+	SSRC uint32
+	ts   uint32
+	seq  uint16
+	pt   uint8
+	size int // of the payload
+}
+
+// ReadID reads it before the packet is decrypted in place.
+func ReadID(b []byte) ID {
+	size := len(b) - 12 - 4*int(b[0]&0x0F)
+	if b[0]&0x10 != 0 { // an extension (RFC 3550 §5.3.1)
+		if size < 4 {
+			size = 0
+		} else {
+			at := len(b) - size
+			size -= 4 + 4*int(binary.BigEndian.Uint16(b[at+2:]))
+		}
+	}
+	if b[0]&0x20 != 0 { // padding
+		size -= int(b[len(b)-1])
+	}
+	return ID{
+		SSRC: binary.BigEndian.Uint32(b[8:]), ts: binary.BigEndian.Uint32(b[4:]), seq: binary.BigEndian.Uint16(b[2:]),
+		pt: b[1] & 0x7F, size: max(size, 0),
+	}
+}
+
+// Peer is one call as a shared socket sees it. Its fields belong to the demux
 // and are guarded by the socket's lock.
-type peer struct {
-	call     *call
+type Peer struct {
+	Owner    any // whose packets they are
 	openedAt int64
-	answered bool
-	named    netip.AddrPort // the address of its SDP; invalid before the answer
-	remote   netip.AddrPort // where its packets come from: named, or what was latched
-	latch    latch
-	// alone: it may be latched, so that no other call of its socket should be
+	Answered bool
+	Named    netip.AddrPort // the address of its SDP; invalid before the answer
+	Remote   netip.AddrPort // where its packets come from: named, or what was latched
+	latch    Latch
+	// Alone: it may be latched, so that no other call of its socket should be
 	// unheard while it is.
-	alone bool
+	Alone bool
 
 	bound   bool // ssrc is known
-	ssrc    uint32
+	SSRC    uint32
 	boundAt int64
 	heard   bool // a packet came
 	lastAt  int64
 	lastSeq uint16
 	fixed   bool // the SSRC is from the SDP answer (RFC 5576)
 	past    bool // ssrc and lastSeq are of the stream before the present description
-	// sealed: its packets come by SRTP. A source becomes its own only by a packet
+	// Sealed: its packets come by SRTP. A source becomes its own only by a packet
 	// that its key has sealed (prove).
-	sealed bool
+	Sealed bool
 }
 
 // stranger is a source that no call owns (yet).
@@ -76,79 +106,79 @@ type route uint8
 
 const (
 	routeOK       route = iota
-	routeMoved          // and the call's audio goes to where the packet came from
-	routeClaim          // the call's if its key has sealed it: prove follows
-	dropUnknown         // belongs to no call
-	dropElsewhere       // from the host of a call that hears its SDP's address alone
-	dropAmbiguous       // could belong to more than one
-	dropStale           // of a call that ended
-	dropProbation       // may become a call's, not yet proven
-	routeKinds    = iota
+	RouteMoved          // and the call's audio goes to where the packet came from
+	RouteClaim          // the call's if its key has sealed it: prove follows
+	DropUnknown         // belongs to no call
+	DropElsewhere       // from the host of a call that hears its SDP's address alone
+	DropAmbiguous       // could belong to more than one
+	DropStale           // of a call that ended
+	DropProbation       // may become a call's, not yet proven
+	RouteKinds    = iota
 )
 
-// demux finds the call of a packet on a shared socket. The rules are in the
+// Table finds the call of a packet on a shared socket. The rules are in the
 // package documentation. It is not safe for concurrent use.
-type demux struct {
-	peers      map[*peer]struct{}
-	byAddr     map[netip.AddrPort][]*peer
-	bySSRC     map[uint32][]*peer
+type Table struct {
+	Peers      map[*Peer]struct{}
+	byAddr     map[netip.AddrPort][]*Peer
+	bySSRC     map[uint32][]*Peer
 	strangers  map[source]*stranger
 	tombs      map[source]int64
 	tombQueue  []source
 	shared     map[netip.Addr]struct{} // addresses that serve several calls from one port
 	unanswered int
-	waiting    int     // calls without a packet yet, unanswered ones included: what makes a stream ambiguous
-	alone      int     // of them those that may be latched
-	unheard    []*peer // of them the answered ones
-	// ghosts is until when a call that ended unheard may still be sent to.
-	ghosts int64
+	Waiting    int     // calls without a packet yet, unanswered ones included: what makes a stream ambiguous
+	Alone      int     // of them those that may be latched
+	unheard    []*Peer // of them the answered ones
+	// Ghosts is until when a call that ended unheard may still be sent to.
+	Ghosts int64
 }
 
-func newDemux() *demux {
-	return &demux{
-		peers: map[*peer]struct{}{}, byAddr: map[netip.AddrPort][]*peer{}, bySSRC: map[uint32][]*peer{},
+func New() *Table {
+	return &Table{
+		Peers: map[*Peer]struct{}{}, byAddr: map[netip.AddrPort][]*Peer{}, bySSRC: map[uint32][]*Peer{},
 		strangers: map[source]*stranger{}, tombs: map[source]int64{}, shared: map[netip.Addr]struct{}{},
 	}
 }
 
-// open adds a call whose remote address is not known yet.
-func (d *demux) open(p *peer, now int64) {
+// Open adds a call whose remote address is not known yet.
+func (d *Table) Open(p *Peer, now int64) {
 	p.openedAt = now
-	d.peers[p] = struct{}{}
+	d.Peers[p] = struct{}{}
 	d.unanswered++
 	d.wait(p)
 }
 
 // wait counts a call as unheard.
-func (d *demux) wait(p *peer) {
-	d.waiting++
-	if p.alone {
-		d.alone++
+func (d *Table) wait(p *Peer) {
+	d.Waiting++
+	if p.Alone {
+		d.Alone++
 	}
 }
 
 // waited: it is unheard no more, or gone.
-func (d *demux) waited(p *peer) {
-	d.waiting--
-	if p.alone {
-		d.alone--
+func (d *Table) waited(p *Peer) {
+	d.Waiting--
+	if p.Alone {
+		d.Alone--
 	}
 	if i := slices.Index(d.unheard, p); i >= 0 {
 		d.unheard = slices.Delete(d.unheard, i, i+1)
 	}
 }
 
-// answer gives a call its remote address and whom else it may hear; it may be
+// Answer gives a call its remote address and whom else it may hear; it may be
 // called again when the far side moves. collided: another live call has the same
 // address.
-func (d *demux) answer(p *peer, named netip.AddrPort, l *latch, ssrc uint32, hasSSRC bool) (collided bool) {
+func (d *Table) Answer(p *Peer, named netip.AddrPort, l *Latch, ssrc uint32, hasSSRC bool) (collided bool) {
 	switch {
-	case !p.answered:
-		p.answered = true
+	case !p.Answered:
+		p.Answered = true
 		d.unanswered--
 		d.unheard = append(d.unheard, p)
-	case p.named == named:
-		p.latch.audio = l.audio
+	case p.Named == named:
+		p.latch.Audio = l.Audio
 		return len(d.byAddr[named]) > 1
 	default:
 		// A new session description: the old source is history.
@@ -161,7 +191,7 @@ func (d *demux) answer(p *peer, named netip.AddrPort, l *latch, ssrc uint32, has
 			d.unheard = append(d.unheard, p)
 		}
 	}
-	p.named, p.remote, p.latch = named, named, *l
+	p.Named, p.Remote, p.latch = named, named, *l
 	others := d.byAddr[named]
 	if len(others) > 0 {
 		d.shared[named.Addr()] = struct{}{}
@@ -181,22 +211,22 @@ func (d *demux) answer(p *peer, named netip.AddrPort, l *latch, ssrc uint32, has
 	return len(others) > 0
 }
 
-// remove forgets a call; its late packets are recognised for a while.
-func (d *demux) remove(p *peer, now int64) {
-	if _, ok := d.peers[p]; !ok {
+// Remove forgets a call; its late packets are recognised for a while.
+func (d *Table) Remove(p *Peer, now int64) {
+	if _, ok := d.Peers[p]; !ok {
 		return
 	}
-	delete(d.peers, p)
+	delete(d.Peers, p)
 	if !p.heard {
 		d.waited(p)
-		d.ghosts = now + tombstoneFor
+		d.Ghosts = now + tombstoneFor
 	}
-	if !p.answered {
+	if !p.Answered {
 		d.unanswered--
 		return
 	}
 	if p.bound {
-		s := source{p.remote, p.ssrc}
+		s := source{p.Remote, p.SSRC}
 		if _, ok := d.tombs[s]; !ok {
 			d.tombQueue = append(d.tombQueue, s)
 		}
@@ -210,30 +240,30 @@ func (d *demux) remove(p *peer, now int64) {
 	d.unbind(p)
 }
 
-func (d *demux) unaddr(p *peer) {
-	dropPeer(d.byAddr, p.named, p)
-	if p.remote != p.named {
-		dropPeer(d.byAddr, p.remote, p)
+func (d *Table) unaddr(p *Peer) {
+	dropPeer(d.byAddr, p.Named, p)
+	if p.Remote != p.Named {
+		dropPeer(d.byAddr, p.Remote, p)
 	}
 }
 
-func (d *demux) unbind(p *peer) {
+func (d *Table) unbind(p *Peer) {
 	if p.bound {
-		dropPeer(d.bySSRC, p.ssrc, p)
+		dropPeer(d.bySSRC, p.SSRC, p)
 		p.bound = false
 	}
 	p.fixed = false
 }
 
-func (d *demux) bind(p *peer, ssrc uint32, now int64) {
+func (d *Table) bind(p *Peer, ssrc uint32, now int64) {
 	if p.bound {
-		dropPeer(d.bySSRC, p.ssrc, p)
+		dropPeer(d.bySSRC, p.SSRC, p)
 	}
-	p.bound, p.ssrc, p.boundAt = true, ssrc, now
+	p.bound, p.SSRC, p.boundAt = true, ssrc, now
 	d.bySSRC[ssrc] = append(d.bySSRC[ssrc], p)
 }
 
-func dropPeer[K comparable](m map[K][]*peer, key K, p *peer) {
+func dropPeer[K comparable](m map[K][]*Peer, key K, p *Peer) {
 	list := m[key]
 	for i, o := range list {
 		if o == p {
@@ -248,27 +278,27 @@ func dropPeer[K comparable](m map[K][]*peer, key K, p *peer) {
 	}
 }
 
-// route finds the call of an RTP packet.
-func (d *demux) route(from netip.AddrPort, id packetID, now int64) (*peer, route) {
+// Route finds the call of an RTP packet.
+func (d *Table) Route(from netip.AddrPort, id ID, now int64) (*Peer, route) {
 	owners := d.byAddr[from]
 	for _, p := range owners {
-		if p.bound && p.ssrc == id.ssrc {
-			if len(owners) > 1 && d.twice(owners, id.ssrc) {
-				return nil, dropAmbiguous // two calls of a far side with a constant SSRC
+		if p.bound && p.SSRC == id.SSRC {
+			if len(owners) > 1 && d.twice(owners, id.SSRC) {
+				return nil, DropAmbiguous // two calls of a far side with a constant SSRC
 			}
-			if p.remote != from { // latched, and the SDP's address speaks
+			if p.Remote != from { // latched, and the SDP's address speaks
 				return d.take(p, from, id, now)
 			}
 			return d.accept(p, id.seq, now), routeOK
 		}
 	}
-	if until, ok := d.tombs[source{from, id.ssrc}]; ok && now < until {
-		return nil, dropStale
+	if until, ok := d.tombs[source{from, id.SSRC}]; ok && now < until {
+		return nil, DropStale
 	}
 	if len(owners) == 0 || d.claimed(owners, from, now) {
 		return d.routeUnknown(owners, from, id, now)
 	}
-	s := d.watch(source{from, id.ssrc}, now)
+	s := d.watch(source{from, id.SSRC}, now)
 	if len(owners) == 1 {
 		return d.routeOwned(owners[0], from, id, s, now)
 	}
@@ -278,9 +308,9 @@ func (d *demux) route(from netip.AddrPort, id packetID, now int64) (*peer, route
 // claimed says whether a stream from an address whose calls all have their
 // sources can be that of another call, which would be latched to it: a NAT that
 // gives the calls of a far side one port.
-func (d *demux) claimed(owners []*peer, from netip.AddrPort, now int64) bool {
+func (d *Table) claimed(owners []*Peer, from netip.AddrPort, now int64) bool {
 	for _, p := range owners {
-		if !p.bound || p.remote != from {
+		if !p.bound || p.Remote != from {
 			return false
 		}
 	}
@@ -292,32 +322,32 @@ func (d *demux) claimed(owners []*peer, from netip.AddrPort, now int64) bool {
 	return false
 }
 
-// life finds the call that an RTCP packet is a life sign of; nil when that is
+// Life finds the call that an RTCP packet is a life sign of; nil when that is
 // not certain.
-func (d *demux) life(from netip.AddrPort, ssrc uint32) *peer {
+func (d *Table) Life(from netip.AddrPort, ssrc uint32) *Peer {
 	owners := d.byAddr[from]
 	if len(owners) == 1 {
 		return owners[0]
 	}
 	for _, p := range owners {
-		if p.bound && p.ssrc == ssrc && !d.twice(owners, ssrc) {
+		if p.bound && p.SSRC == ssrc && !d.twice(owners, ssrc) {
 			return p
 		}
 	}
 	return nil
 }
 
-func (d *demux) twice(owners []*peer, ssrc uint32) bool {
+func (d *Table) twice(owners []*Peer, ssrc uint32) bool {
 	n := 0
 	for _, p := range owners {
-		if p.bound && p.ssrc == ssrc {
+		if p.bound && p.SSRC == ssrc {
 			n++
 		}
 	}
 	return n > 1
 }
 
-func (d *demux) accept(p *peer, seq uint16, now int64) *peer {
+func (d *Table) accept(p *Peer, seq uint16, now int64) *Peer {
 	if !p.heard {
 		p.heard, p.past = true, false
 		d.waited(p)
@@ -327,7 +357,7 @@ func (d *demux) accept(p *peer, seq uint16, now int64) *peer {
 }
 
 // watch counts a packet of a source that no call owns.
-func (d *demux) watch(src source, now int64) *stranger {
+func (d *Table) watch(src source, now int64) *stranger {
 	s := d.strangers[src]
 	if s == nil {
 		if len(d.strangers) >= strangerCap {
@@ -344,7 +374,7 @@ func (d *demux) watch(src source, now int64) *stranger {
 }
 
 // evict makes room: silent strangers first, else any.
-func (d *demux) evict(now int64) {
+func (d *Table) evict(now int64) {
 	for k, s := range d.strangers {
 		if now-s.last > sharedWithin {
 			delete(d.strangers, k)
@@ -358,13 +388,13 @@ func (d *demux) evict(now int64) {
 	}
 }
 
-func (d *demux) isShared(a netip.Addr) bool {
+func (d *Table) isShared(a netip.Addr) bool {
 	_, ok := d.shared[a]
 	return ok
 }
 
 // elsewhere: another call has this SSRC.
-func (d *demux) elsewhere(p *peer, ssrc uint32) bool {
+func (d *Table) elsewhere(p *Peer, ssrc uint32) bool {
 	for _, o := range d.bySSRC[ssrc] {
 		if o != p {
 			return true
@@ -375,19 +405,19 @@ func (d *demux) elsewhere(p *peer, ssrc uint32) bool {
 
 // routeOwned: one call is known to send from this address, with another SSRC
 // or none yet.
-func (d *demux) routeOwned(p *peer, from netip.AddrPort, id packetID, s *stranger, now int64) (*peer, route) {
-	ssrc := id.ssrc
+func (d *Table) routeOwned(p *Peer, from netip.AddrPort, id ID, s *stranger, now int64) (*Peer, route) {
+	ssrc := id.SSRC
 	if p.fixed {
-		return nil, dropUnknown
+		return nil, DropUnknown
 	}
-	if !p.bound || p.remote != from {
+	if !p.bound || p.Remote != from {
 		for k, o := range d.strangers {
 			if k.addr == from && k.ssrc != ssrc && now-o.last < sharedWithin && o.count >= probation {
 				d.shared[from.Addr()] = struct{}{}
 			}
 		}
 		if d.isShared(from.Addr()) && (d.unanswered > 0 || d.elsewhere(p, ssrc)) {
-			return nil, dropAmbiguous
+			return nil, DropAmbiguous
 		}
 		return d.take(p, from, id, now)
 	}
@@ -398,11 +428,11 @@ func (d *demux) routeOwned(p *peer, from netip.AddrPort, id packetID, s *strange
 		if s.count >= probation && p.lastAt >= s.first+aliveAfter {
 			d.shared[from.Addr()] = struct{}{} // both sources are alive
 		}
-		return nil, dropProbation
+		return nil, DropProbation
 	case d.elsewhere(p, ssrc), d.isShared(from.Addr()) && d.unanswered > 0:
-		return nil, dropAmbiguous
+		return nil, DropAmbiguous
 	case s.count < probation || p.lastAt >= s.first+aliveAfter:
-		return nil, dropProbation
+		return nil, DropProbation
 	}
 	return d.take(p, from, id, now)
 }
@@ -411,8 +441,8 @@ func (d *demux) routeOwned(p *peer, from netip.AddrPort, id packetID, s *strange
 // is bound to the SSRC. Elimination is the only proof: one call is without a
 // source, and every other one has been heard with its own since the stranger
 // began.
-func (d *demux) routeShared(owners []*peer, from netip.AddrPort, id packetID, s *stranger, now int64) (*peer, route) {
-	var only *peer
+func (d *Table) routeShared(owners []*Peer, from netip.AddrPort, id ID, s *stranger, now int64) (*Peer, route) {
+	var only *Peer
 	candidates := d.unanswered
 	for _, p := range owners {
 		switch {
@@ -426,11 +456,11 @@ func (d *demux) routeShared(owners []*peer, from netip.AddrPort, id packetID, s 
 	}
 	switch {
 	case only != nil && candidates > 1 && s.count < probation:
-		return nil, dropProbation
-	case only == nil || candidates > 1 || d.elsewhere(only, id.ssrc):
-		return nil, dropAmbiguous
+		return nil, DropProbation
+	case only == nil || candidates > 1 || d.elsewhere(only, id.SSRC):
+		return nil, DropAmbiguous
 	case s.count < probation:
-		return nil, dropProbation
+		return nil, DropProbation
 	}
 	return d.take(only, from, id, now)
 }
@@ -438,20 +468,20 @@ func (d *demux) routeShared(owners []*peer, from netip.AddrPort, id packetID, s 
 // routeUnknown: no call is known to send this stream from there. It may be the
 // one of a call that can be latched: from a host that is the far side's, in a
 // row that proves it, and when no other call can be meant.
-func (d *demux) routeUnknown(owners []*peer, from netip.AddrPort, id packetID, now int64) (*peer, route) {
-	if same := d.bySSRC[id.ssrc]; len(same) == 1 && same[0].heard {
+func (d *Table) routeUnknown(owners []*Peer, from netip.AddrPort, id ID, now int64) (*Peer, route) {
+	if same := d.bySSRC[id.SSRC]; len(same) == 1 && same[0].heard {
 		if p := same[0]; p.goesOn(id.seq) && p.rebinds(from.Addr()) {
 			return d.rebind(p, from, id, now)
 		}
 	}
 	host := from.Addr()
-	var only *peer
+	var only *Peer
 	n, sure, elsewhere := 0, false, false
 	for _, p := range d.unheard {
 		switch {
-		case p.fixed && p.ssrc != id.ssrc:
-		case p.sealed && !p.latch.off, p.latch.allows(host, now):
-			if p.fixed || p.past && p.ssrc == id.ssrc && p.goesOn(id.seq) {
+		case p.fixed && p.SSRC != id.SSRC:
+		case p.Sealed && !p.latch.Off, p.latch.allows(host, now):
+			if p.fixed || p.past && p.SSRC == id.SSRC && p.goesOn(id.seq) {
 				sure = true
 				only, n = p, 1
 			} else if !sure {
@@ -464,63 +494,63 @@ func (d *demux) routeUnknown(owners []*peer, from netip.AddrPort, id packetID, n
 	}
 	switch {
 	case n == 0 && elsewhere:
-		return nil, dropElsewhere
+		return nil, DropElsewhere
 	case n == 0:
-		return nil, dropUnknown
-	case n > 1 || elsewhere && !sure || d.elsewhere(only, id.ssrc):
-		return nil, dropAmbiguous
-	case only.sealed:
-		return only, routeClaim // the key decides
-	case !sure && (d.unanswered > 0 || now < d.ghosts):
-		return nil, dropAmbiguous // may be the early media of another call
+		return nil, DropUnknown
+	case n > 1 || elsewhere && !sure || d.elsewhere(only, id.SSRC):
+		return nil, DropAmbiguous
+	case only.Sealed:
+		return only, RouteClaim // the key decides
+	case !sure && (d.unanswered > 0 || now < d.Ghosts):
+		return nil, DropAmbiguous // may be the early media of another call
 	}
 	proven, since := only.latch.prove(from, id, now)
 	if !proven {
-		return nil, dropProbation
+		return nil, DropProbation
 	}
 	if !sure && d.doubted(only, owners, host, since, now) {
-		return nil, dropAmbiguous
+		return nil, DropAmbiguous
 	}
 	d.bindSource(only, from, id, now)
-	return only, routeMoved
+	return only, RouteMoved
 }
 
 // goesOn: a sequence number after the last one of the call's stream.
-func (p *peer) goesOn(seq uint16) bool {
+func (p *Peer) goesOn(seq uint16) bool {
 	step := seq - p.lastSeq
 	return step > 0 && step < continuation
 }
 
 // rebinds says whether the call's stream may come from another port of a host, as
 // when a NAT has lost its binding.
-func (p *peer) rebinds(host netip.Addr) bool {
-	if p.sealed {
-		return !p.latch.off
+func (p *Peer) rebinds(host netip.Addr) bool {
+	if p.Sealed {
+		return !p.latch.Off
 	}
-	return p.latch.open && p.remote.Addr() == host
+	return p.latch.Open && p.Remote.Addr() == host
 }
 
 // rebind: the stream of a call goes on from elsewhere.
-func (d *demux) rebind(p *peer, from netip.AddrPort, id packetID, now int64) (*peer, route) {
-	if p.sealed {
+func (d *Table) rebind(p *Peer, from netip.AddrPort, id ID, now int64) (*Peer, route) {
+	if p.Sealed {
 		if now-p.lastAt < quietAfter {
-			return nil, dropProbation
+			return nil, DropProbation
 		}
-		return p, routeClaim
+		return p, RouteClaim
 	}
 	proven, _ := p.latch.prove(from, id, now)
 	if !proven || now-p.lastAt < rebindAfter {
-		return nil, dropProbation
+		return nil, DropProbation
 	}
 	d.bindSource(p, from, id, now)
-	return p, routeMoved
+	return p, RouteMoved
 }
 
 // doubted says whether a stream from a host that began at since can be that of a
 // call that was heard before and may have moved without a word: one of the far
 // side's that went silent then, or that has its source at the very address.
-func (d *demux) doubted(only *peer, owners []*peer, host netip.Addr, since, now int64) bool {
-	for p := range d.peers {
+func (d *Table) doubted(only *Peer, owners []*Peer, host netip.Addr, since, now int64) bool {
+	for p := range d.Peers {
 		if p == only || !p.heard || p.fixed || p.lastAt >= since+aliveAfter {
 			continue
 		}
@@ -532,40 +562,40 @@ func (d *demux) doubted(only *peer, owners []*peer, host netip.Addr, since, now 
 }
 
 // take gives a call a source at its own address.
-func (d *demux) take(p *peer, from netip.AddrPort, id packetID, now int64) (*peer, route) {
-	if p.sealed {
-		return p, routeClaim
+func (d *Table) take(p *Peer, from netip.AddrPort, id ID, now int64) (*Peer, route) {
+	if p.Sealed {
+		return p, RouteClaim
 	}
 	how := routeOK
-	if p.remote != from {
-		how = routeMoved
+	if p.Remote != from {
+		how = RouteMoved
 	}
 	d.bindSource(p, from, id, now)
 	return p, how
 }
 
-// prove gives a source to the call that claimed it, once its key has shown that
+// Prove gives a source to the call that claimed it, once its key has shown that
 // the packet is its own.
-func (d *demux) prove(p *peer, from netip.AddrPort, id packetID, now int64) {
-	if _, ok := d.peers[p]; ok && p.answered { // else over meanwhile
+func (d *Table) Prove(p *Peer, from netip.AddrPort, id ID, now int64) {
+	if _, ok := d.Peers[p]; ok && p.Answered { // else over meanwhile
 		d.bindSource(p, from, id, now)
 	}
 }
 
-func (d *demux) bindSource(p *peer, from netip.AddrPort, id packetID, now int64) {
-	delete(d.strangers, source{from, id.ssrc})
-	if p.remote != from {
+func (d *Table) bindSource(p *Peer, from netip.AddrPort, id ID, now int64) {
+	delete(d.strangers, source{from, id.SSRC})
+	if p.Remote != from {
 		d.moveTo(p, from)
 	}
-	d.bind(p, id.ssrc, now)
+	d.bind(p, id.SSRC, now)
 	d.accept(p, id.seq, now)
 }
 
-func (d *demux) moveTo(p *peer, from netip.AddrPort) {
-	if p.remote != p.named {
-		dropPeer(d.byAddr, p.remote, p)
+func (d *Table) moveTo(p *Peer, from netip.AddrPort) {
+	if p.Remote != p.Named {
+		dropPeer(d.byAddr, p.Remote, p)
 	}
-	if p.remote = from; from == p.named {
+	if p.Remote = from; from == p.Named {
 		return
 	}
 	if others := d.byAddr[from]; len(others) > 0 {

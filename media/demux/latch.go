@@ -1,17 +1,18 @@
-package media
+package demux
 
 import (
 	"net/netip"
 
 	"dialler/engine"
+	"dialler/media/codec"
 )
 
 const (
-	// latchWithin is how long after an answer, or a new description, a call may
+	// LatchWithin is how long after an answer, or a new description, a call may
 	// still be latched.
-	latchWithin = 10_000 * millis
-	// proofPackets in a row prove a stream.
-	proofPackets = 5
+	LatchWithin = 10_000 * millis
+	// ProofPackets in a row prove a stream.
+	ProofPackets = 5
 	// rebindAfter is how long a call must have been silent before its stream is
 	// recognised at another port of the same host.
 	rebindAfter = 2000 * millis
@@ -19,17 +20,17 @@ const (
 	runCap = 4
 )
 
-// latch decides which source a call may hear beside the address of its SDP
+// Latch decides which source a call may hear beside the address of its SDP
 // (RFC 7362): whether any, from whom, and by what proof. It is pure.
-type latch struct {
-	off  bool // nothing but the SDP's address, whatever its key says
-	open bool // the trunk and the SDP's address allow it
+type Latch struct {
+	Off  bool // nothing but the SDP's address, whatever its key says
+	Open bool // the trunk and the SDP's address allow it
 
-	named     netip.Addr // of the SDP
-	signalled netip.Addr // where the 2xx came from
-	networks  []netip.Prefix
-	until     int64
-	audio     [2]uint64 // payload types of the answer, as bits
+	Named     netip.Addr // of the SDP
+	Signalled netip.Addr // where the 2xx came from
+	Networks  []netip.Prefix
+	Until     int64
+	Audio     [2]uint64 // payload types of the answer, as bits
 
 	runs [runCap]run
 }
@@ -45,9 +46,9 @@ type run struct {
 	first, last int64
 }
 
-// mayLatch says whether a call may hear another source than the address of its
+// MayLatch says whether a call may hear another source than the address of its
 // SDP: own are the networks of this host.
-func mayLatch(symmetric string, sdp netip.Addr, own []netip.Prefix) bool {
+func MayLatch(symmetric string, sdp netip.Addr, own []netip.Prefix) bool {
 	switch symmetric {
 	case engine.SymmetricOff:
 		return false
@@ -79,16 +80,17 @@ func reachable(a netip.Addr, own []netip.Prefix) bool {
 // the Internet (RFC 6890).
 var unroutable = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
+	netip.MustParsePrefix("192.0.2.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
 	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"),
 }
 
 // theirs says whether the far side may send from a host.
-func (l *latch) theirs(host netip.Addr) bool {
-	if host == l.named || host == l.signalled {
+func (l *Latch) theirs(host netip.Addr) bool {
+	if host == l.Named || host == l.Signalled {
 		return true
 	}
-	for _, n := range l.networks {
+	for _, n := range l.Networks {
 		if n.Contains(host) {
 			return true
 		}
@@ -97,16 +99,16 @@ func (l *latch) theirs(host netip.Addr) bool {
 }
 
 // allows says whether a host may be latched now.
-func (l *latch) allows(host netip.Addr, now int64) bool {
-	return l.open && now < l.until && l.theirs(host)
+func (l *Latch) allows(host netip.Addr, now int64) bool {
+	return l.Open && now < l.Until && l.theirs(host)
 }
 
-// prove takes a packet of a stream that may be the call's: proven after
-// proofPackets in a row. since is when the row began.
-func (l *latch) prove(from netip.AddrPort, id packetID, now int64) (proven bool, since int64) {
+// Prove takes a packet of a stream that may be the call's: proven after
+// ProofPackets in a row. since is when the row began.
+func (l *Latch) prove(from netip.AddrPort, id ID, now int64) (proven bool, since int64) {
 	r := &l.runs[0]
 	for i := range l.runs {
-		if l.runs[i].from == from && l.runs[i].ssrc == id.ssrc {
+		if l.runs[i].from == from && l.runs[i].ssrc == id.SSRC {
 			r = &l.runs[i]
 			break
 		}
@@ -114,31 +116,31 @@ func (l *latch) prove(from netip.AddrPort, id packetID, now int64) (proven bool,
 			r = &l.runs[i]
 		}
 	}
-	known := r.from == from && r.ssrc == id.ssrc && r.count > 0
+	known := r.from == from && r.ssrc == id.SSRC && r.count > 0
 	switch {
 	case known && id.seq == r.seq: // a repeated packet
 		return false, r.first
 	case !l.speaks(id):
-		*r = run{from: from, ssrc: id.ssrc, last: now}
+		*r = run{from: from, ssrc: id.SSRC, last: now}
 		return false, now
 	case known && id.seq == r.seq+1 && id.ts == r.ts+uint32(r.size): //nolint:gosec // a datagram
 		r.count++
 	default:
-		*r = run{from: from, ssrc: id.ssrc, count: 1, first: now}
+		*r = run{from: from, ssrc: id.SSRC, count: 1, first: now}
 	}
 	r.seq, r.ts, r.size, r.last = id.seq, id.ts, id.size, now
-	return r.count >= proofPackets, r.first
+	return r.count >= ProofPackets, r.first
 }
 
 // speaks says whether a packet is audio of the answer.
-func (l *latch) speaks(id packetID) bool {
-	return id.size > 0 && l.audio[id.pt>>6&1]>>(id.pt&63)&1 == 1
+func (l *Latch) speaks(id ID) bool {
+	return id.size > 0 && l.Audio[id.pt>>6&1]>>(id.pt&63)&1 == 1
 }
 
-// audioTypes are the payload types of an answer's codecs, as bits.
-func audioTypes(codecs *[128]codec) (bits [2]uint64) {
+// Types are the payload types of an answer's codecs, as bits.
+func Types(codecs *[128]codec.Codec) (bits [2]uint64) {
 	for pt, c := range codecs {
-		if c != codecNone {
+		if c != codec.None {
 			bits[pt>>6] |= 1 << (pt & 63)
 		}
 	}

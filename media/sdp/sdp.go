@@ -1,4 +1,4 @@
-package media
+package sdp
 
 import (
 	"bytes"
@@ -6,16 +6,18 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"dialler/media/codec"
 )
 
 // eventPayloadType is the payload type that we offer for telephone-event.
 const eventPayloadType = 101
 
-// appendOffer writes the SDP offer (RFC 3264) of a call: the codecs in their
+// AppendOffer writes the SDP offer (RFC 3264) of a call: the codecs in their
 // order (none: PCMU, PCMA) and telephone-event, 20 ms; with keys as RTP/SAVP.
-func appendOffer(b []byte, host string, port uint16, session uint64, keys *security, codecs ...codec) []byte {
+func AppendOffer(b []byte, host string, port uint16, session uint64, keys *Keys, codecs ...codec.Codec) []byte {
 	if len(codecs) == 0 {
-		codecs = []codec{codecUlaw, codecAlaw}
+		codecs = []codec.Codec{codec.Ulaw, codec.Alaw}
 	}
 	b = append(b, "v=0\r\no=- "...)
 	b = strconv.AppendUint(b, session, 10)
@@ -31,12 +33,12 @@ func appendOffer(b []byte, host string, port uint16, session uint64, keys *secur
 	}
 	b = append(b, profile...)
 	for _, c := range codecs {
-		b = strconv.AppendUint(append(b, ' '), uint64(c.payloadType()), 10)
+		b = strconv.AppendUint(append(b, ' '), uint64(c.PayloadType()), 10)
 	}
 	b = append(b, " 101\r\n"...)
 	for _, c := range codecs {
 		// The clock of G.722 is 8000, though it samples 16000 (RFC 3551 §4.5.2).
-		b = strconv.AppendUint(append(b, "a=rtpmap:"...), uint64(c.payloadType()), 10)
+		b = strconv.AppendUint(append(b, "a=rtpmap:"...), uint64(c.PayloadType()), 10)
 		b = append(append(append(b, ' '), c.String()...), "/8000\r\n"...)
 	}
 	b = append(b, "a=rtpmap:101 telephone-event/8000\r\n"+
@@ -45,48 +47,48 @@ func appendOffer(b []byte, host string, port uint16, session uint64, keys *secur
 		"a=rtcp-mux\r\n"+
 		"a=sendrecv\r\n"...)
 	if keys != nil {
-		b = appendCrypto(b, &keys.offered)
+		b = appendKeys(b, keys)
 	}
 	return b
 }
 
-// answer is what counts of the far side's SDP.
-type answer struct {
-	remote netip.AddrPort
-	rtcp   netip.AddrPort // where reports go
-	mux    bool           // to the port of RTP (RFC 5761)
-	ptime  int            // ms of audio in the packets that it wants, 0: 20
-	// codecs by payload type of what the far side may send; send is what it
+// Answer is what counts of the far side's SDP.
+type Answer struct {
+	Remote netip.AddrPort
+	RTCP   netip.AddrPort // where reports go
+	Mux    bool           // to the port of RTP (RFC 5761)
+	PTime  int            // ms of audio in the packets that it wants, 0: 20
+	// Codecs by payload type of what the far side may send; send is what it
 	// gets, the first it lists. Dynamic types are the far side's own: it should
 	// send with ours (RFC 3264 §6.1), many send with theirs.
-	codecs [128]codec
-	send   codec
-	sendPT uint8
-	// events is the payload type of telephone-event, -1 without; eventsIn is
+	Codecs [128]codec.Codec
+	Send   codec.Codec
+	SendPT uint8
+	// Events is the payload type of telephone-event, -1 without; EventsIn is
 	// another one with which it may come.
-	events, eventsIn int16
-	// heSends, heListens: direction from the far side's point of view.
-	heSends, heListens bool
-	ssrc               uint32 // a=ssrc (RFC 5576)
-	hasSSRC            bool
-	secure             bool     // RTP/SAVP
-	crypto             []crypto // what we can use of its a=crypto
+	Events, EventsIn int16
+	// HeSends, HeListens: direction from the far side's point of view.
+	HeSends, HeListens bool
+	SSRC               uint32 // a=ssrc (RFC 5576)
+	HasSSRC            bool
+	Secure             bool     // RTP/SAVP
+	Crypto             []Crypto // what we can use of its a=crypto
 }
 
 var (
 	errNoAudio  = errors.New("the SDP answer has no audio stream")
-	errRefused  = errors.New("the SDP answer refuses the audio stream (port 0)")
+	ErrRefused  = errors.New("the SDP answer refuses the audio stream (port 0)")
 	errCodec    = errors.New("the SDP answer has none of the codecs PCMU, PCMA, G722")
 	errAddress  = errors.New("the SDP answer has no usable IPv4 address")
 	errPort     = errors.New("the SDP answer has no usable port")
-	errProtocol = errors.New("the SDP answer asks for a transport other than RTP/AVP")
+	ErrProtocol = errors.New("the SDP answer asks for a transport other than RTP/AVP")
 )
 
-// parseAnswer reads an SDP answer. It is lenient: lines may end in LF alone,
+// Parse reads an SDP answer. It is lenient: lines may end in LF alone,
 // unknown lines are skipped, payload types 0, 8 and 9 need no rtpmap (RFC 3551),
 // and telephone-event without rtpmap is taken to be what we offered.
-func parseAnswer(sdp []byte) (answer, error) {
-	a := answer{events: -1, eventsIn: -1}
+func Parse(sdp []byte) (Answer, error) {
+	a := Answer{Events: -1, EventsIn: -1}
 	var (
 		session, media []byte // c= lines
 		formats        []byte // of the m= line
@@ -95,7 +97,7 @@ func parseAnswer(sdp []byte) (answer, error) {
 		ptimeMost      = 0
 		seen, audio    bool // some m= line; inside the first audio section
 		direction      = "sendrecv"
-		dynamic        [128]codec
+		dynamic        [128]codec.Codec
 		mapped         [128]bool
 	)
 	for len(sdp) > 0 {
@@ -118,27 +120,27 @@ func parseAnswer(sdp []byte) (answer, error) {
 				continue
 			}
 			seen = true
-			kind, rest := word(value)
+			kind, rest := Word(value)
 			if string(kind) != "audio" {
 				continue
 			}
 			audio = true
-			p, rest := word(rest)
+			p, rest := Word(rest)
 			if i := bytes.IndexByte(p, '/'); i >= 0 {
 				p = p[:i]
 			}
-			n, ok := number(p, 65535)
+			n, ok := Number(p, 65535)
 			if !ok {
 				return a, errPort
 			}
 			port = n
-			proto, rest := word(rest)
+			proto, rest := Word(rest)
 			switch strings.ToUpper(string(proto)) {
 			case "RTP/AVP", "RTP/AVPF":
 			case "RTP/SAVP", "RTP/SAVPF":
-				a.secure = true
+				a.Secure = true
 			default:
-				return a, errProtocol
+				return a, ErrProtocol
 			}
 			formats = rest
 		case 'c':
@@ -160,42 +162,42 @@ func parseAnswer(sdp []byte) (answer, error) {
 				continue
 			}
 			if rest, ok := bytes.CutPrefix(value, []byte("rtpmap:")); ok {
-				p, rest := word(rest)
-				pt, ok := number(p, 127)
+				p, rest := Word(rest)
+				pt, ok := Number(p, 127)
 				if !ok {
 					continue
 				}
-				name, _ := word(rest)
+				name, _ := Word(rest)
 				mapped[pt] = true
 				switch {
 				case encoding(name, "PCMU"):
-					dynamic[pt] = codecUlaw
+					dynamic[pt] = codec.Ulaw
 				case encoding(name, "PCMA"):
-					dynamic[pt] = codecAlaw
+					dynamic[pt] = codec.Alaw
 				case encoding(name, "G722"):
-					dynamic[pt] = codecG722
+					dynamic[pt] = codec.G722
 				case encoding(name, "telephone-event"):
-					a.events = int16(pt) //nolint:gosec // at most 127
+					a.Events = int16(pt) //nolint:gosec // at most 127
 				}
 			} else if rest, ok := bytes.CutPrefix(value, []byte("ptime:")); ok {
-				ptime, _ = number(bytes.TrimSpace(rest), 1000)
+				ptime, _ = Number(bytes.TrimSpace(rest), 1000)
 			} else if rest, ok := bytes.CutPrefix(value, []byte("maxptime:")); ok {
-				ptimeMost, _ = number(bytes.TrimSpace(rest), 1000)
+				ptimeMost, _ = Number(bytes.TrimSpace(rest), 1000)
 			} else if string(value) == "rtcp-mux" {
-				a.mux = true
+				a.Mux = true
 			} else if rest, ok := bytes.CutPrefix(value, []byte("rtcp:")); ok {
-				p, _ := word(rest)
-				if n, ok := number(p, 65535); ok {
+				p, _ := Word(rest)
+				if n, ok := Number(p, 65535); ok {
 					reports = n
 				}
 			} else if rest, ok := bytes.CutPrefix(value, []byte("crypto:")); ok {
-				if c, ok := parseCrypto(rest); ok && len(a.crypto) < cryptoLineCap {
-					a.crypto = append(a.crypto, c)
+				if c, ok := ParseCrypto(rest); ok && len(a.Crypto) < cryptoLineCap {
+					a.Crypto = append(a.Crypto, c)
 				}
 			} else if rest, ok := bytes.CutPrefix(value, []byte("ssrc:")); ok {
-				p, _ := word(rest)
+				p, _ := Word(rest)
 				if n, err := strconv.ParseUint(string(p), 10, 32); err == nil {
-					a.ssrc, a.hasSSRC = uint32(n), true
+					a.SSRC, a.HasSSRC = uint32(n), true
 				}
 			}
 		}
@@ -204,13 +206,13 @@ func parseAnswer(sdp []byte) (answer, error) {
 		return a, errNoAudio
 	}
 	if port == 0 {
-		return a, errRefused
+		return a, ErrRefused
 	}
 	listed := false // our payload type for telephone-event
 	for len(formats) > 0 {
 		var f []byte
-		f, formats = word(formats)
-		pt, ok := number(f, 127)
+		f, formats = Word(formats)
+		pt, ok := Number(f, 127)
 		if !ok {
 			continue
 		}
@@ -218,33 +220,33 @@ func parseAnswer(sdp []byte) (answer, error) {
 		if !mapped[pt] {
 			switch pt {
 			case 0:
-				c = codecUlaw
+				c = codec.Ulaw
 			case 8:
-				c = codecAlaw
+				c = codec.Alaw
 			case 9:
-				c = codecG722
+				c = codec.G722
 			case eventPayloadType:
 				listed = true
 			}
 		}
-		if c == codecNone {
+		if c == codec.None {
 			continue
 		}
-		a.codecs[pt] = c
-		if a.send == codecNone {
-			a.send, a.sendPT = c, uint8(pt) //nolint:gosec // at most 127
+		a.Codecs[pt] = c
+		if a.Send == codec.None {
+			a.Send, a.SendPT = c, uint8(pt) //nolint:gosec // at most 127
 		}
 	}
-	if a.send == codecNone {
+	if a.Send == codec.None {
 		return a, errCodec
 	}
-	if a.events < 0 && listed {
-		a.events = eventPayloadType
+	if a.Events < 0 && listed {
+		a.Events = eventPayloadType
 	}
-	if a.eventsIn = a.events; a.codecs[eventPayloadType] == codecNone {
-		a.eventsIn = eventPayloadType // as we offered it, under whatever type it gets ours
+	if a.EventsIn = a.Events; a.Codecs[eventPayloadType] == codec.None {
+		a.EventsIn = eventPayloadType // as we offered it, under whatever type it gets ours
 	}
-	a.ptime = packetLength(ptime, ptimeMost)
+	a.PTime = packetLength(ptime, ptimeMost)
 	if media == nil {
 		media = session
 	}
@@ -252,19 +254,19 @@ func parseAnswer(sdp []byte) (answer, error) {
 	if !ok {
 		return a, errAddress
 	}
-	a.remote = netip.AddrPortFrom(ip, uint16(port))
+	a.Remote = netip.AddrPortFrom(ip, uint16(port))
 	switch {
-	case a.mux:
-		a.rtcp = a.remote
+	case a.Mux:
+		a.RTCP = a.Remote
 	case reports > 0: // RFC 3605
-		a.rtcp = netip.AddrPortFrom(ip, uint16(reports))
+		a.RTCP = netip.AddrPortFrom(ip, uint16(reports))
 	case port < 65535:
-		a.rtcp = netip.AddrPortFrom(ip, uint16(port+1))
+		a.RTCP = netip.AddrPortFrom(ip, uint16(port+1))
 	}
-	a.heSends = direction == "sendrecv" || direction == "sendonly"
-	a.heListens = direction == "sendrecv" || direction == "recvonly"
+	a.HeSends = direction == "sendrecv" || direction == "sendonly"
+	a.HeListens = direction == "sendrecv" || direction == "recvonly"
 	if ip.IsUnspecified() { // hold in the style of RFC 2543
-		a.heSends, a.heListens = false, false
+		a.HeSends, a.HeListens = false, false
 	}
 	return a, nil
 }
@@ -284,11 +286,11 @@ func packetLength(ptime, most int) int {
 	return ptime
 }
 
-// event says whether a payload type is telephone-event.
-func (a *answer) event(pt uint8) bool { return int16(pt) == a.events || int16(pt) == a.eventsIn }
+// Event says whether a payload type is telephone-event.
+func (a *Answer) Event(pt uint8) bool { return int16(pt) == a.Events || int16(pt) == a.EventsIn }
 
-// word splits off the first word.
-func word(b []byte) (first, rest []byte) {
+// Word splits off the first word.
+func Word(b []byte) (first, rest []byte) {
 	b = bytes.TrimLeft(b, " \t")
 	if i := bytes.IndexAny(b, " \t"); i >= 0 {
 		return b[:i], bytes.TrimLeft(b[i:], " \t")
@@ -296,7 +298,7 @@ func word(b []byte) (first, rest []byte) {
 	return b, nil
 }
 
-func number(b []byte, highest int) (int, bool) {
+func Number(b []byte, highest int) (int, bool) {
 	if len(b) == 0 || len(b) > 5 {
 		return 0, false
 	}
@@ -325,12 +327,12 @@ func encoding(b []byte, name string) bool {
 
 // connection reads the address of a c= line.
 func connection(b []byte) (netip.Addr, bool) {
-	network, rest := word(b)
-	family, rest := word(rest)
+	network, rest := Word(b)
+	family, rest := Word(rest)
 	if string(network) != "IN" || string(family) != "IP4" {
 		return netip.Addr{}, false
 	}
-	text, _ := word(rest)
+	text, _ := Word(rest)
 	if i := bytes.IndexByte(text, '/'); i >= 0 {
 		text = text[:i]
 	}

@@ -1,0 +1,17 @@
+package media
+
+import "dialler/engine"
+
+// limboOver says whether the node has been without its lease for so long that audio
+// leaves only for calls that others have (ended).
+func (e *Engine) limboOver() bool {
+	f := e.cfg.Fence
+	if f == nil {
+		return false
+	}
+	t := f.Lease()
+	return t != nil && f.Boot() >= t.Until().Add(engine.LimboFor)
+}
+
+// ended says whether nobody has the call any more.
+func (c *call) ended() bool { return engine.LimboOver(c.begun, c.e.cfg.Fence, c.id) }

@@ -1,0 +1,146 @@
+package sdp
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/pion/srtp/v3"
+)
+
+// Master key and salt of AES_CM_128 (RFC 4568 §6.2.1), as they stand in SDP.
+const (
+	MasterKeyBytes  = 16
+	masterSaltBytes = 14
+)
+
+// Master is a master key with its salt. It prints as nothing, so that no log
+// and no error can show one.
+type Master [MasterKeyBytes + masterSaltBytes]byte
+
+// Format implements fmt.Formatter.
+func (Master) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[key]") }
+
+// Suites are what we offer, best first; the tag of a=crypto is the place
+// in this list, from 1.
+var Suites = [...]struct {
+	Name    string
+	Profile srtp.ProtectionProfile
+}{
+	{"AES_CM_128_HMAC_SHA1_80", srtp.ProtectionProfileAes128CmHmacSha1_80},
+	{"AES_CM_128_HMAC_SHA1_32", srtp.ProtectionProfileAes128CmHmacSha1_32},
+}
+
+// Crypto is one a=crypto of the far side that we can use.
+type Crypto struct {
+	Tag   int
+	Suite int // in Suites
+	Key   Master
+	// MKI is the master key identifier that follows each packet (RFC 3711
+	// §3.1); empty without.
+	MKI string
+}
+
+// cryptoLineCap bounds how many a=crypto lines of one description are looked at.
+const cryptoLineCap = 16
+
+var (
+	ErrInsecure = errors.New("the SDP answer is not RTP/SAVP; the trunk's media settings require SRTP")
+	ErrCrypto   = errors.New(
+		"the SDP answer has no a=crypto that was offered (AES_CM_128_HMAC_SHA1_80 or _32 with an inline key)",
+	)
+)
+
+// Keys are the keys of an offer, one a suite.
+type Keys [len(Suites)]Master
+
+// appendKeys writes the a=crypto lines of an offer.
+func appendKeys(b []byte, keys *Keys) []byte {
+	for i := range Suites {
+		b = AppendCrypto(b, i+1, i, &keys[i])
+	}
+	return b
+}
+
+// AppendCrypto writes one a=crypto line.
+func AppendCrypto(b []byte, tag, suite int, key *Master) []byte {
+	b = append(b, "a=crypto:"...)
+	b = strconv.AppendInt(b, int64(tag), 10)
+	b = append(append(append(b, ' '), Suites[suite].Name...), " inline:"...)
+	b = base64.StdEncoding.AppendEncode(b, key[:])
+	return append(b, "\r\n"...)
+}
+
+// ParseCrypto reads the value of a=crypto (RFC 4568 §9.1); false when it is not
+// one that we can use: another suite, several keys, or a session parameter that
+// changes the protection (§6.3.7: what is not understood is not accepted).
+func ParseCrypto(value []byte) (Crypto, bool) {
+	var c Crypto
+	tag, rest := Word(value)
+	suite, rest := Word(rest)
+	params, rest := Word(rest)
+	n, ok := Number(tag, 99999)
+	if !ok {
+		return c, false
+	}
+	c.Tag, c.Suite = n, -1
+	for i := range Suites {
+		if string(suite) == Suites[i].Name {
+			c.Suite = i
+		}
+	}
+	if c.Suite < 0 {
+		return c, false
+	}
+	for len(rest) > 0 {
+		var p []byte
+		p, rest = Word(rest)
+		// The window size is advice (§6.3.6), a dash marks what may be ignored.
+		if !bytes.HasPrefix(p, []byte("WSH=")) && p[0] != '-' {
+			return c, false
+		}
+	}
+	inline, ok := bytes.CutPrefix(params, []byte("inline:"))
+	if !ok || bytes.IndexByte(params, ';') >= 0 {
+		return c, false
+	}
+	text, more, _ := bytes.Cut(inline, []byte{'|'})
+	if base64.StdEncoding.DecodedLen(len(text)) > len(c.Key)+2 {
+		return c, false
+	}
+	var key [len(c.Key) + 2]byte
+	if n, err := base64.StdEncoding.Decode(key[:], text); err != nil || n != len(c.Key) {
+		return c, false
+	}
+	copy(c.Key[:], key[:])
+	for len(more) > 0 {
+		var p []byte
+		p, more, _ = bytes.Cut(more, []byte{'|'})
+		id, length, isMKI := bytes.Cut(p, []byte{':'})
+		if !isMKI {
+			continue // a lifetime: theirs to keep
+		}
+		if c.MKI, ok = mkiOf(id, length); !ok {
+			return c, false
+		}
+	}
+	return c, true
+}
+
+// mkiOf gives the octets of an MKI: a number in so many bytes, big endian.
+func mkiOf(id, length []byte) (string, bool) {
+	n, err := strconv.ParseUint(string(id), 10, 64)
+	size, ok := Number(length, 128)
+	if err != nil || !ok || size == 0 {
+		return "", false
+	}
+	b := make([]byte, size)
+	for i := size - 1; i >= 0; i-- {
+		b[i] = byte(n) //nolint:gosec // the last byte of it
+		n >>= 8
+	}
+	return string(b), n == 0
+}

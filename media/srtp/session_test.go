@@ -1,0 +1,24 @@
+package srtp
+
+import (
+	"testing"
+
+	"dialler/media/sdp"
+)
+
+// The same key and the same packet number give the same key stream: a suite that
+// is chosen again goes on where it was.
+func TestAKeyOfOursNeverBeginsItsKeyStreamAgain(t *testing.T) {
+	k := New()
+	chosen := func(suite int) any {
+		t.Helper()
+		if err := k.Answered([]sdp.Crypto{{Tag: suite + 1, Suite: suite, Key: sdp.Master{7}}}, false); err != nil {
+			t.Fatal(err)
+		}
+		return k.send
+	}
+	first, other := chosen(0), chosen(1)
+	if again := chosen(0); again != first || other == first {
+		t.Fatal("a key of ours began its key stream again")
+	}
+}
