@@ -48,29 +48,38 @@ func (e *Error) Is(target error) bool {
 	return errors.As(target, &t) && t.Code == e.Code
 }
 
-// Invalid is a request that failed validation; fields may be empty.
+// said is the detail, or that of the catalogue where there is none.
+func said(code, detail string) string {
+	if text, ok := TextOf(code); ok && detail == "" {
+		return text.Text()
+	}
+	return detail
+}
+
+// Invalid is a request that failed validation; fields may be empty. As of the other kinds:
+// without a detail it says what the catalogue says of its code.
 func Invalid(code, detail string, fields ...FieldError) *Error {
-	return &Error{Kind: KindInvalid, Code: code, Detail: detail, Fields: fields}
+	return &Error{Kind: KindInvalid, Code: code, Detail: said(code, detail), Fields: fields}
 }
 
 // NotFound says that what was named does not exist.
 func NotFound(code, detail string) *Error {
-	return &Error{Kind: KindNotFound, Code: code, Detail: detail}
+	return &Error{Kind: KindNotFound, Code: code, Detail: said(code, detail)}
 }
 
 // Conflict says that the present state forbids the command.
 func Conflict(code, detail string) *Error {
-	return &Error{Kind: KindConflict, Code: code, Detail: detail}
+	return &Error{Kind: KindConflict, Code: code, Detail: said(code, detail)}
 }
 
 // TemporaryConflict is a Conflict that ends by itself.
 func TemporaryConflict(code, detail string, retryAfter time.Duration) *Error {
-	return &Error{Kind: KindConflict, Code: code, Detail: detail, RetryAfter: retryAfter}
+	return &Error{Kind: KindConflict, Code: code, Detail: said(code, detail), RetryAfter: retryAfter}
 }
 
 // Unavailable says that the same request may succeed after a while.
 func Unavailable(code, detail string, retryAfter time.Duration) *Error {
-	return &Error{Kind: KindUnavailable, Code: code, Detail: detail, RetryAfter: retryAfter}
+	return &Error{Kind: KindUnavailable, Code: code, Detail: said(code, detail), RetryAfter: retryAfter}
 }
 
 // ErrorCode gives the stable code of an error, "internal" when it has none.
@@ -104,6 +113,7 @@ func ErrorUntil(err error) time.Time {
 // Codes that more than one package must know.
 const (
 	CodeSuppressed = "suppressed"
+	CodeBotLost    = "bot_lost" // a call that was cancelled because nobody could have taken its answer
 	CodeNumberHeld = "number_held"
 	// CodeDestination: the installation places no calls there.
 	CodeDestination = "destination_not_allowed"

@@ -18,6 +18,10 @@ type AttemptID string
 // the 32 hex digits of the attempt.
 type CallID string
 
+// SocketID is one socket of a bot that is opened ahead of its call: the campaign, a slash
+// and a number.
+type SocketID string
+
 // SessionID is one conversation with a bot ("streamSid"): "MZ" and 32 hex
 // digits, or the SIP Call-ID of the bot's leg.
 type SessionID string

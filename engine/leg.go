@@ -58,6 +58,7 @@ const (
 	LegHungUp      LegEventKind = "hung_up"     // BYE from the remote side, answered 200; last event of the leg
 	LegClosed      LegEventKind = "closed"      // our BYE was answered or timed out, or a silent leg was given up; last event of the leg
 	LegDigit       LegEventKind = "digit"       // INFO DTMF
+	LegFenced      LegEventKind = "fenced"      // the lease of the node that has it is over: it is being ended
 	LegReferred    LegEventKind = "referred"    // REFER of the far side (RFC 3515): answer it with AnswerRefer, or it is declined
 )
 
@@ -66,7 +67,7 @@ func (k LegEventKind) Final() bool {
 	switch k {
 	case LegNotSent, LegRefused, LegHungUp, LegClosed:
 		return true
-	case LegSent, LegProvisional, LegAnswered, LegSilent, LegDigit, LegReferred:
+	case LegSent, LegProvisional, LegAnswered, LegSilent, LegFenced, LegDigit, LegReferred:
 		return false
 	}
 	return false
@@ -141,7 +142,7 @@ func (e *LegEvent) Proves() Proof {
 		return ProofHungUp
 	case LegClosed:
 		return e.Proof
-	case LegSent, LegProvisional, LegAnswered, LegSilent, LegDigit, LegReferred:
+	case LegSent, LegProvisional, LegAnswered, LegSilent, LegFenced, LegDigit, LegReferred:
 	}
 	return Unproven
 }
@@ -151,6 +152,7 @@ type NotSentReason string
 
 const (
 	NotSentExpired   NotSentReason = "expired"   // the send-by time had passed
+	NotSentHeld      NotSentReason = "held"      // another call to the number lives in this process
 	NotSentCancelled NotSentReason = "cancelled" // CancelLeg came first
 	NotSentNoRoute   NotSentReason = "no_route"  // no route, connection refused, name not resolved
 	NotSentTrunk     NotSentReason = "trunk"     // trunk unknown or not configured

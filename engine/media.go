@@ -28,7 +28,7 @@ type AMDRules struct {
 	// Revise is for how long after the answer a beep takes back a verdict that
 	// sent the call to the bot; 0: not at all.
 	Revise time.Duration
-	// Voicemail is the message that may have to be left, so that it is at hand.
+	// Voicemail is the message that may have to be left, so that it is in memory.
 	Voicemail VoicemailID
 }
 
@@ -56,6 +56,30 @@ type AttachBot struct {
 	// Parameters become customParameters of the start frame.
 	Parameters map[string]string
 	Deadline   time.Time
+	// Socket is one that stands and is to be used, "": none does. If it is gone, one is
+	// opened as if it had never stood.
+	Socket SocketID
+}
+
+// OpenSocket is the command to open a bot's socket ahead of its call, of which nothing is
+// said yet: a SocketEvent follows, and another one when the socket is gone before a call
+// took it.
+type OpenSocket struct {
+	Socket    SocketID
+	Node      Incarnation // that carries the call, 0: this one
+	Endpoints []string    // ws:// or wss://, each tried once, in this order
+	AuthToken string      // signs the upgrade request
+	Timeout   time.Duration
+	Limit     time.Duration // after which it is closed, whoever wants it
+}
+
+// SocketEvent says that a socket stands, or does not (any more).
+type SocketEvent struct {
+	Socket   SocketID
+	Stands   bool
+	Endpoint string         // that took it
+	Missed   []EndpointMiss // before
+	Reason   string         // why it does not stand
 }
 
 // AskBot is the question whether an endpoint of a bot takes connections. No

@@ -28,12 +28,69 @@ const (
 	OutcomeSystemError       Outcome = "system_error"
 )
 
+// Redial says whether Retry On System may list an outcome.
+type Redial string
+
+const (
+	// RedialNever: completed (its disposition decides), abandoned (final in its run,
+	// regulation), blocked (607, 608: unwanted), cancelled and excluded (somebody said no).
+	RedialNever  Redial = "never"
+	RedialListed Redial = "listed" // where an operator lists it
+	// RedialDefault: its default retry is "yes" or "soon". Throttled is among them for the
+	// case that a contact was sent back so often that the attempt was consumed after all: our
+	// carrier's limit must not use up a person.
+	RedialDefault Redial = "default"
+)
+
+// OutcomeRow is what is said of an outcome, but for what gives it (engine/disposition).
+type OutcomeRow struct {
+	Outcome  Outcome
+	Redial   Redial
+	Answered bool   // only an answered call can have it
+	Label    string // in the console
+	Tone     string // its colour there
+}
+
+// OutcomeRows has every outcome, in the order of the specification.
+var OutcomeRows = [...]OutcomeRow{
+	{OutcomeCompleted, RedialNever, true, "Completed", "green"},
+	{OutcomeConnectedNoResult, RedialListed, true, "Connected, no result", "teal"},
+	{OutcomeAbandoned, RedialNever, true, "Abandoned", "orange"},
+	{OutcomeMachine, RedialListed, true, "Machine", "purple"},
+	{OutcomeFax, RedialListed, true, "Fax", "purple"},
+	{OutcomeNoAnswer, RedialDefault, false, "No answer", "amber"},
+	{OutcomeBusy, RedialDefault, false, "Busy", "amber"},
+	{OutcomeRejected, RedialListed, false, "Rejected", "red"},
+	{OutcomeInvalidNumber, RedialListed, false, "Invalid number", "red"},
+	{OutcomeBlocked, RedialNever, false, "Blocked", "red"},
+	{OutcomeCongestion, RedialDefault, false, "Congestion", "amber"},
+	{OutcomeThrottled, RedialDefault, false, "Throttled", "amber"},
+	{OutcomeTrunkError, RedialDefault, false, "Trunk error", "red"},
+	{OutcomeMediaError, RedialListed, false, "Media error", "red"},
+	{OutcomeCallerHungUp, RedialListed, true, "Callee hung up", "amber"},
+	{OutcomeCancelled, RedialNever, false, "Cancelled", "grey"},
+	{OutcomeExcluded, RedialNever, false, "Excluded", "grey"},
+	{OutcomeLost, RedialListed, false, "Lost", "red"},
+	{OutcomeSystemError, RedialListed, false, "System error", "red"},
+}
+
+// OutcomeCount is how many outcomes there are.
+const OutcomeCount = len(OutcomeRows)
+
 // Outcomes lists every outcome, in the order of the specification.
-var Outcomes = []Outcome{
-	OutcomeCompleted, OutcomeConnectedNoResult, OutcomeAbandoned, OutcomeMachine, OutcomeFax,
-	OutcomeNoAnswer, OutcomeBusy, OutcomeRejected, OutcomeInvalidNumber, OutcomeBlocked,
-	OutcomeCongestion, OutcomeThrottled, OutcomeTrunkError, OutcomeMediaError, OutcomeCallerHungUp,
-	OutcomeCancelled, OutcomeExcluded, OutcomeLost, OutcomeSystemError,
+var Outcomes = func() (list []Outcome) {
+	for _, r := range OutcomeRows {
+		list = append(list, r.Outcome)
+	}
+	return list
+}()
+
+// Row finds what is said of an outcome; of another than those, that nothing follows it.
+func (o Outcome) Row() OutcomeRow {
+	if i := slices.IndexFunc(OutcomeRows[:], func(r OutcomeRow) bool { return r.Outcome == o }); i >= 0 {
+		return OutcomeRows[i]
+	}
+	return OutcomeRow{Outcome: o, Redial: RedialNever}
 }
 
 // AbandonCause says why a live answer was not served.

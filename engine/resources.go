@@ -198,18 +198,19 @@ type User struct {
 	// TokenGeneration is that of the log-in tokens that are good: a new password
 	// and a deactivation end those before.
 	TokenGeneration int `json:"-"`
-	// LockedUntil is until when no log-in is taken, nil or past: they are.
+	// LockedUntil is until when log-ins from where the user has not logged in before are taken one after the other;
+	// nil or past: as ever.
 	LockedUntil *time.Time `json:"locked_until,omitempty"`
 }
 
 const (
 	// LogInFailures is after how many log-ins that fail in a row, from whatever
-	// addresses, an account is locked, LogInLock for how long.
+	// addresses, an account is guarded, LogInLock for how long.
 	LogInFailures = 20
 	LogInLock     = 15 * time.Minute
 )
 
-// Locked says whether no log-in of the user is taken now.
+// Locked says whether log-ins of the user are guarded now.
 func (u *User) Locked(now time.Time) bool { return u.LockedUntil != nil && now.Before(*u.LockedUntil) }
 
 // UserSession is a log-in that lasts, as it is stored: of its token only the

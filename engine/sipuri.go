@@ -94,8 +94,14 @@ const (
 // as it is, so that first_name is X-first_name. Bytes that a header name cannot
 // have become "_", control characters of a value spaces. Names that differ in
 // case only are one header: the first by order of name. first are the names
-// that go before all others; the rest is in order of name.
-func VariableHeaders(values map[string]string, first []string) []SIPHeader {
+// that go before all others, and are reserved: a variable that reads like one of them,
+// whatever its case and be it written with "-" or "_", is none of the headers. The rest
+// is in order of name. left counts the values that were too long, or found no room.
+func VariableHeaders(values map[string]string, first []string) (out []SIPHeader, left int) {
+	reserved := make(map[string]bool, len(first))
+	for _, n := range first {
+		reserved[spelled(n)] = true
+	}
 	names := make([]string, 0, len(values))
 	for _, n := range first {
 		if _, ok := values[n]; ok {
@@ -104,27 +110,34 @@ func VariableHeaders(values map[string]string, first []string) []SIPHeader {
 	}
 	from := len(names)
 	for n := range values {
-		if !slices.Contains(first, n) {
+		if !reserved[spelled(n)] {
 			names = append(names, n)
 		}
 	}
 	slices.Sort(names[from:])
 	seen := make(map[string]bool, len(names))
-	out := make([]SIPHeader, 0, len(names))
+	out = make([]SIPHeader, 0, len(names))
 	size := 0
 	for _, n := range names {
 		h := SIPHeader{Name: "X-" + strings.Map(headerName, n), Value: strings.TrimSpace(strings.Map(headerValue, values[n]))}
 		key := strings.ToLower(h.Name)
 		bytes := len(h.Name) + len(h.Value) + 4 // ": " and CR LF
-		if len(h.Name) == 2 || seen[key] || len(h.Value) > VariableHeaderCap || size+bytes > VariableHeadersCap {
+		if len(h.Name) == 2 || seen[key] {
+			continue
+		}
+		if len(h.Value) > VariableHeaderCap || size+bytes > VariableHeadersCap {
+			left++
 			continue
 		}
 		seen[key] = true
 		size += bytes
 		out = append(out, h)
 	}
-	return out
+	return out, left
 }
+
+// spelled is a name as far as it tells it from a reserved one.
+func spelled(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
 
 // headerName keeps what a token may have (RFC 3261 §25.1).
 func headerName(r rune) rune {

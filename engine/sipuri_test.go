@@ -37,9 +37,13 @@ func TestASIPAddressIsReadOrRefusedWhole(t *testing.T) {
 }
 
 func TestVariablesAreHeadersUnderTheirOwnNames(t *testing.T) {
-	got := VariableHeaders(map[string]string{
+	got, left := VariableHeaders(map[string]string{
 		"first_name": "Anna", "call_id": "CA1", "größe": "a\r\nVia: x", "Name": "upper", "name": "lower", "": "nobody", "tab": "a\tb ",
+		"call-id": "mine", "Call_ID": "mine", "RUN": "7", // reserved, in whichever spelling
 	}, []string{"call_id", "run"})
+	if left != 0 {
+		t.Errorf("%d are left out for want of room", left)
+	}
 	want := []SIPHeader{{"X-call_id", "CA1"}, {"X-Name", "upper"}, {"X-first_name", "Anna"}, {"X-gr__e", "a  Via: x"}, {"X-tab", "a b"}}
 	if len(got) != len(want) {
 		t.Fatalf("%v", got)
@@ -53,9 +57,9 @@ func TestVariablesAreHeadersUnderTheirOwnNames(t *testing.T) {
 
 func TestHeadersOfVariablesAreBounded(t *testing.T) {
 	fits, tooLong := strings.Repeat("v", VariableHeaderCap), strings.Repeat("v", VariableHeaderCap+1)
-	got := VariableHeaders(map[string]string{"a": fits, "b": tooLong}, nil)
-	if len(got) != 1 || got[0].Name != "X-a" {
-		t.Fatalf("%d headers", len(got))
+	got, left := VariableHeaders(map[string]string{"a": fits, "b": tooLong, "c": tooLong}, nil)
+	if len(got) != 1 || got[0].Name != "X-a" || left != 2 {
+		t.Fatalf("%d headers, %d left out", len(got), left)
 	}
 	// Eight values fill the room to the last byte: "X-a: " + value + CR LF.
 	room := func(last int) map[string]string {
@@ -67,8 +71,8 @@ func TestHeadersOfVariablesAreBounded(t *testing.T) {
 		return m
 	}
 	for last, want := range map[int]int{VariableHeadersCap/8 - 7: 8, VariableHeadersCap/8 - 6: 7} {
-		if n := len(VariableHeaders(room(last), nil)); n != want {
-			t.Errorf("with %d bytes in the last value: %d headers, want %d", last, n, want)
+		if got, left := VariableHeaders(room(last), nil); len(got) != want || left != 8-want {
+			t.Errorf("with %d bytes in the last value: %d headers, want %d; %d left out", last, len(got), want, left)
 		}
 	}
 }
@@ -112,7 +116,11 @@ func FuzzVariableHeaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, av, b, bv string) {
 		size := 0
 		seen := map[string]bool{}
-		for _, h := range VariableHeaders(map[string]string{a: av, b: bv}, []string{b, "missing"}) {
+		list, left := VariableHeaders(map[string]string{a: av, b: bv}, []string{b, "missing"})
+		if len(list)+left > 2 {
+			t.Fatalf("%q and %d more of two", list, left)
+		}
+		for _, h := range list {
 			key := strings.ToLower(h.Name)
 			if seen[key] || len(h.Name) < 3 || strings.ContainsAny(h.Name, ": \t\r\n\x00") || strings.ContainsAny(h.Value, "\r\n\x00") || len(h.Value) > VariableHeaderCap {
 				t.Fatalf("%q", h)

@@ -167,7 +167,7 @@ func TestALiveAnswerThatNoBotServesInTimeIsAbandoned(t *testing.T) {
 	})
 	f(engine.AMDOff, engine.AbandonCapacityLoss, func(w *world) { seat(w); w.must(w.media(engine.MediaBotFailed)) })
 	f(engine.AMDParallel, engine.AbandonCapacityLoss, func(w *world) { seat(w); w.must(w.media(engine.MediaBotFailed)) })
-	f(engine.AMDOff, engine.AbandonCapacityLoss, func(w *world) { w.must(Event{Kind: HangUpRequested, By: engine.PartySystem}) })
+	f(engine.AMDOff, engine.AbandonCapacityLoss, func(w *world) { w.must(Event{Kind: HangUpRequested}) })
 }
 
 func TestABotThatStandsInTimeIsNotLate(t *testing.T) {

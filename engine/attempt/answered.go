@@ -170,14 +170,13 @@ func (m *Machine) served() {
 	} else {
 		m.emit(lineServed)
 	}
-	m.emit(recordConnected)
 	if m.A.Result != nil {
 		// A result that came while classification listened was that of no
-		// conversation; from here on it is.
+		// conversation; from here on it is, and is recorded with it.
 		r := *m.A.Result
-		r.Revision, m.A.Result = 0, &r
-		m.emit(recordResult)
+		r.Revision, r.Wished, m.A.Result = 0, false, &r
 	}
+	m.emit(recordConnected)
 }
 
 // serveThenBotHungUp: the bot had the caller before classification decided and

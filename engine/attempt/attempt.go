@@ -28,8 +28,9 @@ type Leg struct {
 	ID        engine.LegID
 	Trunk     engine.TrunkID
 	SentAt    *time.Time
-	TryingAt  *time.Time // first response of the leg
-	EndedAt   *time.Time // final answer or close; nil while it may still ring
+	TryingAt  *time.Time   // first response of the leg
+	EndedAt   *time.Time   // final answer or close; nil while it may still ring
+	Proof     engine.Proof // of its end, Unproven while it may still live
 	SIPCode   int
 	SIPReason string
 	Q850      int
@@ -88,6 +89,9 @@ type Attempt struct {
 	MediaSeq    int // last media event applied
 
 	Session engine.SessionID
+	// VariablesLeftOut counts the variables that a bot by SIP was not told, too long for a
+	// header or one too many.
+	VariablesLeftOut int
 
 	ReservedAt, InviteAt, TryingAt, RingingAt, AnsweredAt, VerdictAt *time.Time
 	GreetingEndAt                                                    *time.Time // sequential classification: the 2 s count from here
@@ -111,6 +115,9 @@ type Attempt struct {
 
 	// Result of the conversation, if any.
 	Result *Result
+	// AwaitsResult: its contact still waits for the result, so that Outcome is not final.
+	// The contact's row says so; it is told with the attempt, and never stored with it.
+	AwaitsResult bool `json:"awaits_result,omitempty"`
 
 	Legs []Leg
 	// Peers are the far legs of an answered call: the bot's, when it is reached
@@ -118,6 +125,14 @@ type Attempt struct {
 	Peers []Peer
 	// Transfer is the latest one that was asked for.
 	Transfer *Transfer
+}
+
+// FinalOutcome is the outcome once it is final, else nil.
+func (a *Attempt) FinalOutcome() *engine.Outcome {
+	if a.Outcome == "" || a.AwaitsResult {
+		return nil
+	}
+	return &a.Outcome
 }
 
 // Live says whether the attempt has not ended.
@@ -163,6 +178,26 @@ type Result struct {
 	// Revision counts the results of the call that this one replaced, so that a
 	// repeated result is not counted as another conversation with a result.
 	Revision int `json:"revision,omitempty"`
+	// Wished: one that it replaced asked for a callback, so that the same wish is not
+	// counted as another.
+	Wished bool `json:"wished,omitempty"`
+}
+
+// wishes says whether the result asks for a callback.
+func (r *Result) wishes() bool { return r.Callback != nil && r.Callback.Requested }
+
+// After gives what is left of a result that is stored late, behind r, which the call has: nothing of one that came
+// before r, or is r given again. That somebody must not be called holds whenever it was said.
+func (r *Result) After(late *Result) (left Result, changes bool) {
+	switch {
+	case r == nil || late.ReceivedAt.After(r.ReceivedAt):
+		return *late, true
+	case late.DoNotCall && !r.DoNotCall:
+		left = *r
+		left.DoNotCall = true
+		return left, true
+	}
+	return *r, false
 }
 
 // Callback is a wish to be called back.

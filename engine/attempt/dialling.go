@@ -153,7 +153,7 @@ func (m *Machine) noteRefusal(ev Event) *disposition.Result {
 		m.markSent(ev)
 	}
 	l := m.leg(ev.Leg.Leg)
-	l.EndedAt = at(ev.At)
+	l.EndedAt, l.Proof = at(ev.At), proofOf(ev)
 	l.SIPCode, l.SIPReason, l.Q850 = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850
 	a.SIPCode, a.SIPReason, a.Q850, a.Friendly = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850, friendly(r, ev.Leg.Code)
 	a.RetryAfter = r.MinRetryAfter
@@ -281,8 +281,12 @@ func (m *Machine) ringTimedOut(ev Event) {
 }
 
 func cancelOutcome(k Kind) engine.Outcome {
-	if k == ExcludeRequested {
+	switch k {
+	case ExcludeRequested:
 		return engine.OutcomeExcluded
+	case LegFenced:
+		return engine.OutcomeLost
+	default:
 	}
 	return engine.OutcomeCancelled
 }

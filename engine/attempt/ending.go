@@ -66,8 +66,7 @@ func (m *Machine) endLeg(ev Event) {
 	if l == nil || l.EndedAt != nil {
 		return
 	}
-	l.EndedAt = at(ev.At)
-	m.unproven = m.unproven || ev.Leg != nil && ev.Leg.Proves() == engine.Unproven
+	l.EndedAt, l.Proof = at(ev.At), proofOf(ev)
 	if ev.Leg != nil && ev.Leg.Q850 != 0 {
 		l.Q850 = ev.Leg.Q850
 		m.A.Q850 = ev.Leg.Q850
@@ -182,9 +181,9 @@ func (m *Machine) endOf(now time.Time) time.Time {
 func (m *Machine) storeResult(ev Event) {
 	a := &m.A
 	r := *ev.Result
-	r.Revision = 0
-	if a.Result != nil {
-		r.Revision = a.Result.Revision + 1
+	r.Revision, r.Wished = 0, false
+	if was := a.Result; was != nil {
+		r.Revision, r.Wished = was.Revision+1, was.Wished || was.wishes()
 	}
 	a.Result = &r
 	if a.Outcome == engine.OutcomeConnectedNoResult {

@@ -49,6 +49,7 @@ const (
 	PeerTimedOut     Kind = "peer_timed_out"     // a far leg's share of the time is used up
 	PeerDropped      Kind = "peer_dropped"       // the call wants a far leg no more
 	PeerSilent       Kind = "peer_silent"        // RTP time-out of a far leg
+	LegFenced        Kind = "leg_fenced"         // its node's lease is over: the port is ending it
 	LegReferred      Kind = "leg_referred"       // REFER: the far side wants the call transferred
 
 	TransferRequested Kind = "transfer_requested" // the bot wants the callee handed over to somebody
@@ -66,7 +67,7 @@ var Kinds = []Kind{
 	VerdictNotLive, BotConnected, BotFailed, BotFirstAudio, BotClosed, MessagePlayed, MediaSilent,
 	MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, CallTimedOut, CancelRequested,
 	ExcludeRequested, HangUpRequested, DigitPressed, ResultStored, OwnerLost,
-	LegReferred, TransferRequested, TransferAnswered, TransferFailed, TransferEnded, RevisionTimedOut, TrunkDue,
+	LegFenced, LegReferred, TransferRequested, TransferAnswered, TransferFailed, TransferEnded, RevisionTimedOut, TrunkDue,
 }
 
 // Event is one input of the machine.
@@ -113,6 +114,8 @@ func FromLeg(e engine.LegEvent) (ev Event, ok bool) {
 		ev.Kind = LegHungUp
 	case engine.LegClosed:
 		ev.Kind = LegClosed
+	case engine.LegFenced:
+		ev.Kind = LegFenced
 	case engine.LegReferred:
 		ev.Kind = LegReferred
 	case engine.LegDigit:

@@ -21,31 +21,53 @@ const HoldMargin = time.Minute
 // latest possible answer, the longest call, and a margin.
 func (a *Attempt) HoldBound(c *Config) time.Time {
 	longest := max(c.CallLimit, MessageLimit)
-	if c.Listen.Voicemail != "" {
-		longest = max(longest, VoicemailLimit)
+	if c.Listen.Voicemail != "" { // the bot may say at any time that it talks to a machine
+		longest += VoicemailLimit
 	}
 	return a.SendBy.Add(c.RingTimeout + FinalWait + longest + HoldMargin)
+}
+
+// Hold is that of a number.
+type Hold struct {
+	Attempt engine.AttemptID
+	Until   *time.Time // unless a proof comes before; nil: for as long as the call lives
+}
+
+// Why is the reason of a hold, in words.
+func (h *Hold) Why() string {
+	if h.Until == nil {
+		return "a call to the number is not over, and it is held until it is"
+	}
+	return "nothing has proven that a call to the number is over: it is held until something does, at the latest until " +
+		h.Until.UTC().Format(time.RFC3339)
 }
 
 // Owed says of an attempt that has ended whether the end of a leg to the callee
 // is not proven: its number stays held then, until HoldBound at the latest.
 func (m *Machine) Owed() bool {
-	return m.unproven || slices.ContainsFunc(m.A.Legs, func(l Leg) bool { return l.EndedAt == nil })
+	return slices.ContainsFunc(m.A.Legs, func(l Leg) bool { return l.Proof == engine.Unproven })
 }
 
-// Watch goes on with an attempt that ended in an earlier life. What ended its
-// legs there is not known here: only those that are still open can be proven to
-// be over.
-func (m *Machine) Watch() { m.unproven = !m.Owed() }
+// proofOf is what proves that the leg of an event is over; without a leg in it no
+// INVITE has left.
+func proofOf(ev Event) engine.Proof {
+	if ev.Leg == nil {
+		return engine.ProofNotSent
+	}
+	return ev.Leg.Proves()
+}
 
-// Watched notes the last event of a leg of an attempt that has ended.
+// Watched notes the last event of a leg of an attempt that has ended. A proof may
+// come after an end that nothing has proven, never the other way round.
 func (m *Machine) Watched(e *engine.LegEvent) {
 	t := e.At
 	m.A.Legs, m.A.Peers = slices.Clone(m.A.Legs), slices.Clone(m.A.Peers)
 	for i := range m.A.Legs {
 		if l := &m.A.Legs[i]; l.ID == e.Leg {
 			l.EndedAt = &t
-			m.unproven = m.unproven || e.Proves() == engine.Unproven
+			if p := e.Proves(); p != engine.Unproven {
+				l.Proof = p
+			}
 		}
 	}
 	for i := range m.A.Peers {

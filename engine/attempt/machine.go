@@ -64,14 +64,12 @@ type Machine struct {
 	stood bool
 	// notBefore: no timer fires before it; set when an owner restarts.
 	notBefore time.Time
-	// unproven: a leg to the callee ended without a proof that it is over.
-	unproven bool
-	out      []Effect            `snapshot:"-"`
-	class    *disposition.Result `snapshot:"-"` // of the refusal being handled
+	out       []Effect            `snapshot:"-"`
+	class     *disposition.Result `snapshot:"-"` // of the refusal being handled
 }
 
 // Parts implements snapshot.Parts.
-func (m *Machine) Parts() []any { return []any{&m.epochs, &m.stood, &m.notBefore, &m.unproven} }
+func (m *Machine) Parts() []any { return []any{&m.epochs, &m.stood, &m.notBefore} }
 
 // timerSlots is how many timers there are.
 const timerSlots = 7
@@ -124,7 +122,8 @@ func (m *Machine) Apply(ev Event, dst []Effect) ([]Effect, error) {
 // have sent.
 func incomplete(ev Event) bool {
 	switch ev.Kind {
-	case LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed, LegReferred:
+	case LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed, LegFenced,
+		LegReferred:
 		return ev.Leg == nil
 	case ResultStored:
 		return ev.Result == nil

@@ -47,7 +47,7 @@ type Peer struct {
 // PeerKinds are the events of a far leg's machine.
 var PeerKinds = []Kind{
 	LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed,
-	PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped, PeerSilent, DigitPressed, LegReferred,
+	PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped, PeerSilent, DigitPressed, LegFenced, LegReferred,
 }
 
 // peerStep is one step of a far leg's machine; tell is what the attempt hears
@@ -88,7 +88,7 @@ func peerRows() []peerRow {
 	}
 	for _, k := range []Kind{LegNotSent, LegRefused, LegHungUp, LegClosed} {
 		rs = append(rs,
-			peerRow{From: calling, On: k, To: PeerOver, Do: (*peerStep).failed, Why: "not to be had: the next one"},
+			peerRow{From: calling, On: k, To: PeerOver, Do: (*peerStep).failed, Why: "unreachable: the next target is tried"},
 			peerRow{From: leaving, On: k, To: PeerOver, Do: (*peerStep).ended})
 	}
 	for _, k := range []Kind{LegSent, LegTrying, LegRinging} {
@@ -105,6 +105,7 @@ func peerRows() []peerRow {
 		peerRow{From: every[:4], On: LegReferred, Do: (*peerStep).declineRefer, Why: "nobody else is asked where the call goes"})
 	late(LegReferred, PeerOver)
 	late(DigitPressed, every...)
+	rs = append(rs, peerRow{From: every, On: LegFenced, Ignore: true, Why: "its end follows"})
 	late(PeerTimedOut, PeerAnswered, PeerUp, PeerLeaving, PeerOver)
 	late(PeerDropped, PeerLeaving, PeerOver)
 	late(PeerSilent, PeerCalling, PeerAnswered, PeerLeaving, PeerOver)

@@ -68,10 +68,25 @@ func peerMoves() []move {
 	}
 	return []move{
 		leg("leg_sent", LegSent, engine.LegSent, 0), leg("leg_not_sent", LegNotSent, engine.LegNotSent, 0),
-		leg("leg_trying", LegTrying, engine.LegProvisional, 100), leg("leg_ringing", LegRinging, engine.LegProvisional, 180),
-		leg("leg_answered", LegAnswered, engine.LegAnswered, 200), leg("leg_refused 486", LegRefused, engine.LegRefused, 486),
+		leg(
+			"leg_trying",
+			LegTrying,
+			engine.LegProvisional,
+			100,
+		), leg("leg_ringing", LegRinging, engine.LegProvisional, 180),
+		leg(
+			"leg_answered",
+			LegAnswered,
+			engine.LegAnswered,
+			200,
+		), leg("leg_refused 486", LegRefused, engine.LegRefused, 486),
 		leg("leg_silent", LegSilent, engine.LegSilent, 0), leg("leg_hung_up", LegHungUp, engine.LegHungUp, 0),
-		leg("leg_closed", LegClosed, engine.LegClosed, 0), leg("digit", DigitPressed, engine.LegDigit, 0),
+		leg(
+			"leg_closed",
+			LegClosed,
+			engine.LegClosed,
+			0,
+		), leg("leg_fenced", LegFenced, engine.LegFenced, 0), leg("digit", DigitPressed, engine.LegDigit, 0),
 
 		{"bot: refer", LegReferred, func(w *world) Event {
 			ev := w.peer(engine.LegReferred, 0)
@@ -152,7 +167,8 @@ func notePeerRow(m *Machine, ev Event, taken map[int]bool) {
 	all := peerTable.Rows()
 	for j := range all {
 		s := peerStep{m: m, p: &m.A.Peers[i]}
-		if all[j].On == ev.Kind && slices.Contains(all[j].From, s.p.State) && (all[j].When == nil || all[j].When(&s, ev)) {
+		if all[j].On == ev.Kind && slices.Contains(all[j].From, s.p.State) &&
+			(all[j].When == nil || all[j].When(&s, ev)) {
 			taken[j] = true
 			return
 		}
@@ -166,7 +182,17 @@ func TestEveryFarLegStateHasAnAnswerToEveryEvent(t *testing.T) {
 		PeerCalling:  {PeerJoined, PeerUnfit},
 		PeerAnswered: {LegAnswered, LegNotSent, LegRefused, LegSilent},
 		PeerUp:       {LegAnswered, LegNotSent, LegRefused, LegSilent},
-		PeerOver:     {LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed},
+		PeerOver: {
+			LegSent,
+			LegNotSent,
+			LegTrying,
+			LegRinging,
+			LegAnswered,
+			LegRefused,
+			LegSilent,
+			LegHungUp,
+			LegClosed,
+		},
 	}
 	for pair, c := range peerTable.Cover() {
 		if got, want := c == fsm.Illegal, slices.Contains(illegal[pair.State], pair.Event); got != want {

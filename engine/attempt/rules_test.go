@@ -52,7 +52,14 @@ func (r *rule) is(kinds ...Kind) bool { return slices.Contains(kinds, r.mv.kind)
 func (r *rule) repeated() bool { return strings.HasSuffix(r.mv.name, "repeated") && !r.between }
 
 func (r *rule) want() string {
-	timers := map[Kind]Timer{RingTimedOut: TimerRing, BridgeTimedOut: TimerBridge, ScreenTimedOut: TimerScreen, CallTimedOut: TimerCall, RevisionTimedOut: TimerRevise, TrunkDue: TimerTrunk}
+	timers := map[Kind]Timer{
+		RingTimedOut:     TimerRing,
+		BridgeTimedOut:   TimerBridge,
+		ScreenTimedOut:   TimerScreen,
+		CallTimedOut:     TimerCall,
+		RevisionTimedOut: TimerRevise,
+		TrunkDue:         TimerTrunk,
+	}
 	if t, ok := timers[r.mv.kind]; ok && r.w.m.epochs[t.slot()] == 0 {
 		return r.stays(nothing) // it was never armed
 	}
@@ -83,7 +90,8 @@ func (r *rule) want() string {
 		return illegal // answered: the wire cannot say that any more, and nothing plays
 	case r.is(DigitPressed) && strings.HasSuffix(r.mv.name, "info"):
 		return r.stays("HearDigit") // the media path has not told the bot
-	case r.is(LegTrying, LegRinging, RingTimedOut, CancelRequested, ExcludeRequested, DigitPressed, TrunkRefused, TrunkDue, BotFirstAudio):
+	case r.is(LegFenced, LegTrying, LegRinging, RingTimedOut, CancelRequested, ExcludeRequested, DigitPressed,
+		TrunkRefused, TrunkDue, BotFirstAudio):
 		return r.stays(nothing) // Stop and Exclude leave answered calls alone
 	case r.is(TrunkGranted) && r.repeated():
 		return r.stays(nothing)
@@ -111,7 +119,8 @@ func (r *rule) overAlready() string {
 func (r *rule) ending() string {
 	answered := r.a.AnsweredAt != nil || r.w.answered(r.w.m.last())
 	switch {
-	case r.is(LegNotSent, LegRefused, LegHungUp, LegClosed, OwnerLost), r.is(IntentRefused) && r.a.State == Reserved && r.a.InviteAt == nil:
+	case r.is(LegNotSent, LegRefused, LegHungUp, LegClosed, OwnerLost),
+		r.is(IntentRefused) && r.a.State == Reserved && r.a.InviteAt == nil:
 		return r.ended()
 	case r.is(LegAnswered): // a 200 that crosses our CANCEL
 		return r.stays("Record(leg) Confirm HangUp")
@@ -183,6 +192,8 @@ func (r *rule) beforeAnswer() string {
 		return to(Dialling, "TrunkEvent(over) NextTrunk")
 	case LegSilent: // not the next trunk: the phone may be ringing
 		return r.stays("TrunkEvent Line(released)")
+	case LegFenced:
+		return r.stays("Line(released) Cancel")
 	case LegHungUp, LegClosed, OwnerLost:
 		return r.ended()
 	case TrunkGranted:
@@ -271,6 +282,7 @@ func (r *rule) unserved() string {
 		}
 	case BotClosed, HangUpRequested:
 		switch {
+		case strings.HasSuffix(r.mv.name, "stop"):
 		case has:
 			return to(Connected, nowServed+" "+takenDown)
 		case r.a.Seated || r.is(HangUpRequested):
@@ -333,7 +345,9 @@ func TestWhatHappenedIsReportedThoughTheEndWasDecided(t *testing.T) {
 	tried := w.now
 	w.wait(1).must(w.leg(engine.LegProvisional, 180))
 	rang := w.now
-	w.wait(1).must(w.leg(engine.LegProvisional, 183), w.leg(engine.LegProvisional, 180)).must(w.leg(engine.LegRefused, 487))
+	w.wait(1).
+		must(w.leg(engine.LegProvisional, 183), w.leg(engine.LegProvisional, 180)).
+		must(w.leg(engine.LegRefused, 487))
 	w.is(Ended, engine.OutcomeExcluded)
 	if a := &w.m.A; !a.InviteAt.Equal(sent) || !a.TryingAt.Equal(tried) || !a.RingingAt.Equal(rang) {
 		t.Errorf("INVITE %v, first response %v, ringing %v", a.InviteAt, a.TryingAt, a.RingingAt)
@@ -415,7 +429,8 @@ func TestADecidedEndStandsHoweverTheLegEnds(t *testing.T) {
 			}
 			want := *w.m.A.Ending
 			w.must(last(w))
-			if a := &w.m.A; a.State != Ended || a.Outcome != want.Outcome || a.Cause != want.Cause || a.HungUpBy != want.HungUpBy {
+			if a := &w.m.A; a.State != Ended || a.Outcome != want.Outcome || a.Cause != want.Cause ||
+				a.HungUpBy != want.HungUpBy {
 				t.Errorf("%s: %s, %s, %q by %s, want %+v", state, a.State, a.Outcome, a.Cause, a.HungUpBy, want)
 			}
 		}
@@ -461,7 +476,9 @@ func TestNewsOfTheMediaWithoutANumberIsTakenAndForgetsNone(t *testing.T) {
 	if w.m.A.MediaSeq != numbered.Media.Seq {
 		t.Error("what was followed is forgotten")
 	}
-	human, _ := FromMedia(engine.MediaEvent{Attempt: attemptID, Kind: engine.MediaVerdict, Verdict: engine.VerdictHuman})
+	human, _ := FromMedia(
+		engine.MediaEvent{Attempt: attemptID, Kind: engine.MediaVerdict, Verdict: engine.VerdictHuman},
+	)
 	w = newWorld(t, Config{AMD: engine.AMDParallel}).answer()
 	if w.must(human); w.m.A.Verdict != engine.VerdictHuman {
 		t.Error("a verdict without a number was taken for old")

@@ -209,8 +209,12 @@ func TestStopCancelsRingingLegsAndConversationsFinish(t *testing.T) {
 		if len(w.last) > 0 {
 			t.Errorf("a conversation was disturbed: %s", effectNames(w.last))
 		}
-		// The option of Stop that ends conversations too.
-		w.must(Event{Kind: HangUpRequested, By: engine.PartySystem}).must(w.leg(engine.LegClosed, 0))
+		// The option of Stop that ends conversations too, and whoever has just picked up gets one all the same.
+		stop := Event{Kind: HangUpRequested, By: engine.PartySystem}
+		if w := newWorld(t, Config{AMD: mode}).answer().must(stop); w.m.A.Ending != nil || len(w.last) > 0 {
+			t.Errorf("a live answer was abandoned: %s", effectNames(w.last))
+		}
+		w.must(stop).must(w.leg(engine.LegClosed, 0))
 		w.is(Ended, engine.OutcomeConnectedNoResult)
 		if w.m.A.HungUpBy != engine.PartySystem {
 			t.Errorf("hung up by %s", w.m.A.HungUpBy)
@@ -291,6 +295,19 @@ func TestARepeatedResultReplacesTheFirstAndSaysSo(t *testing.T) {
 	if r := w.m.A.Result; r.Revision != 1 || r.Disposition != "not sold" {
 		t.Errorf("%+v", r)
 	}
+	// That it asks for a callback is news once.
+	wish := func(says bool, want bool) {
+		t.Helper()
+		r := result("later")
+		r.Callback = &Callback{Requested: says}
+		if w.must(Event{Kind: ResultStored, Result: r}); w.m.A.Result.Wished != want {
+			t.Errorf("wished before: %v, want %v", w.m.A.Result.Wished, want)
+		}
+	}
+	wish(false, false)
+	wish(true, false)
+	wish(false, true)
+	wish(true, true)
 }
 
 func TestAResultBeforeTheConversationCountsOnceItIsOne(t *testing.T) {
@@ -302,7 +319,7 @@ func TestAResultBeforeTheConversationCountsOnceItIsOne(t *testing.T) {
 		}
 	}
 	w.must(w.media(engine.MediaVerdict, verdict(engine.VerdictHuman)))
-	if got := effectNames(w.last); got != "Arm(call) Line(served) Record(connected) Record(result)" || !w.m.A.CountsResult() {
+	if got := effectNames(w.last); got != "Arm(call) Line(served) Record(connected)" || !w.m.A.CountsResult() {
 		t.Errorf("%s, counts %v", got, w.m.A.CountsResult())
 	}
 	if w.must(Event{Kind: ResultStored, Result: result("sold")}); w.m.A.CountsResult() {
@@ -412,4 +429,25 @@ func TestTheNetworksLastWordOnTheCallerIDIsKept(t *testing.T) {
 	is("C")
 	w.must(w.leg(engine.LegSent, 0), w.leg(engine.LegAnswered, 200, says("A")))
 	is("A")
+}
+
+// SEMANTICS §9: delay = dial time − scheduled time.
+func TestTheDelayOfACallbackIsFromItsTimeToItsDial(t *testing.T) {
+	at := time.Date(2030, 3, 1, 9, 0, 0, 0, time.UTC)
+	after := func(d time.Duration) *time.Time {
+		x := at.Add(d)
+		return &x
+	}
+	a := Attempt{CallbackAt: &at, ReservedAt: after(time.Second), InviteAt: after(1500 * time.Millisecond)}
+	if ms, ok := a.CallbackDelayMS(); !ok || ms != 1500 {
+		t.Errorf("%d ms, %v", ms, ok)
+	}
+	a.InviteAt = nil
+	if ms, ok := a.CallbackDelayMS(); !ok || ms != 1000 {
+		t.Errorf("of one that is about to be dialled: %d ms, %v", ms, ok)
+	}
+	a.CallbackAt = nil
+	if _, ok := a.CallbackDelayMS(); ok {
+		t.Error("of no callback")
+	}
 }

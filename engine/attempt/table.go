@@ -25,6 +25,7 @@ func ending(m *Machine, _ Event) bool         { return m.A.Ending != nil }
 func seated(m *Machine, _ Event) bool         { return m.A.Seated }
 func seatedUnheard(m *Machine, ev Event) bool { return m.A.Seated && ev.Unheard }
 func botUp(m *Machine, _ Event) bool          { return m.A.BotUp }
+func bySystem(_ *Machine, ev Event) bool      { return ev.By == engine.PartySystem }
 func unjudged(m *Machine, _ Event) bool {
 	return m.Config.AMD == engine.AMDParallel && m.A.Verdict == ""
 }
@@ -155,7 +156,8 @@ func endingRows() []row {
 		{From: alive, On: IntentRefused, Guard: "ending", When: ending, Ignore: true},
 	}
 	for _, k := range []Kind{TrunkRefused, VerdictLive, VerdictNotLive, BotConnected, BotFailed, BotFirstAudio, BotClosed,
-		MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, RevisionTimedOut, TrunkDue, CancelRequested, ExcludeRequested, DigitPressed} {
+		MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, RevisionTimedOut, TrunkDue, LegFenced,
+		CancelRequested, ExcludeRequested, DigitPressed} {
 		rs = append(rs, row{From: alive, On: k, Guard: "ending", When: ending, Ignore: true, Why: "the end is decided"})
 	}
 	return rs
@@ -191,6 +193,8 @@ func beforeAnswerRows() []row {
 		{From: []State{Dialling}, On: TrunkDue, Guard: "between trunks", When: betweenLegs, Do: (*Machine).askAgain},
 		{From: beforeAnswer, On: RingTimedOut, Guard: "between trunks", When: betweenLegs, Ignore: true, Why: "nothing rings"},
 		{From: beforeAnswer, On: RingTimedOut, Do: (*Machine).ringTimedOut},
+		{From: beforeAnswer, On: LegFenced, Do: (*Machine).cancel,
+			Why: "no answer that comes behind the node's lease becomes a conversation"},
 		{From: beforeAnswer, On: OwnerLost, To: Ended, Do: (*Machine).lost},
 		{From: beforeAnswer, On: DigitPressed, Ignore: true, Why: "early media is not listened to"},
 		{From: beforeAnswer, On: SeatGranted, Do: (*Machine).returnSeat, Why: "nobody is there yet to be served"},
@@ -252,6 +256,8 @@ func unservedRows() []row {
 			Why: "let go on our side without a decision: capacity_loss"},
 		{From: unserved, On: MediaFailed, Do: (*Machine).mediaFailed},
 		{From: unserved, On: MediaSilent, Do: (*Machine).mediaFailed},
+		{From: unserved, On: HangUpRequested, Guard: "by a Stop", When: bySystem, Ignore: true,
+			Why: "it ends conversations; whoever has just picked up is connected all the same, and not abandoned"},
 		{From: []State{Screening}, On: HangUpRequested, Guard: "bot up", When: botUp, To: Connected, Do: (*Machine).serveThenBotHungUp,
 			Why: "a bot that ends its call through the API"},
 		{From: unserved, On: HangUpRequested, Do: (*Machine).abandonLost,
@@ -317,6 +323,7 @@ func commonRows() []row {
 		{From: answeredUp, On: RingTimedOut, Ignore: true},
 		{From: answeredUp, On: DigitPressed, Guard: "by signalling", When: signalled, Do: (*Machine).hearDigit},
 		{From: answeredUp, On: DigitPressed, Ignore: true, Why: "digits go to the bot on the media path"},
+		{From: answeredUp, On: LegFenced, Ignore: true, Why: "its end follows"},
 		{From: answeredUp, On: LegTrying, Ignore: true},
 		{From: answeredUp, On: LegRinging, Ignore: true},
 		{From: notAwaiting, On: TrunkGranted, Guard: "another channel", When: anotherChannel, Do: (*Machine).returnTrunk,

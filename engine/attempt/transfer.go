@@ -112,9 +112,9 @@ func (m *Machine) target(to string) (string, bool) {
 var (
 	errTransferOff     = &engine.Error{Kind: engine.KindForbidden, Code: "transfer_not_allowed", Detail: "The campaign, or the request for the call, hands no calls over to this target; add it to transfer_targets."}
 	errTransferTarget  = engine.Invalid("transfer_target", "The target must be an E.164 number or sip:user@host.")
-	errTransferState   = engine.Conflict("call_not_connected", "Only a conversation with a bot can be transferred.")
-	errTransferRunning = engine.Conflict("transfer_in_progress", "A transfer of this call is under way or done.")
-	errTransferLimit   = engine.Conflict("transfer_limit", "The call was transferred as often as transfer_limit allows.")
+	errTransferState   = engine.Conflict("call_not_connected", "")
+	errTransferRunning = engine.Conflict("transfer_in_progress", "")
+	errTransferLimit   = engine.Conflict("transfer_limit", "")
 )
 
 // JudgeTransfer says why the call cannot be handed over to a target now, nil
@@ -211,7 +211,7 @@ func (m *Machine) noTrunkForTarget(ev Event) {
 	m.emit(recordLeg)
 }
 
-// transferFailed: the target is not to be had.
+// transferFailed: the target cannot be reached.
 func (m *Machine) transferFailed(ev Event) {
 	result, code := TransferUnreached, 0
 	if i := m.peerAt(ev.Peer); i >= 0 {

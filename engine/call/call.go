@@ -3,6 +3,7 @@ package call
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"time"
 
@@ -42,6 +43,10 @@ type Call struct {
 	// socket is, since then.
 	BotAsked bool
 	BotSince engine.BootTime
+	Socket   engine.SocketID // that stands for it
+
+	// Taken: another node has the call now. What is left is to end.
+	Taken bool
 
 	// Watching is how many legs are followed to their end after the attempt's.
 	Watching int
@@ -116,8 +121,10 @@ type policy interface {
 	// adopt takes over an attempt as it is stored; adopted: its legs are taken over too.
 	adopt(at attempt.Attempt)
 	adopted()
-	// resulted: the result of the attempt at hand has come.
+	// resulted: the result of the current attempt has come.
 	resulted()
+	// awaitsResult: the outcome of an attempt that has ended is not final.
+	awaitsResult(engine.AttemptID) bool
 	// sole: no other owner can have an attempt of this one that is open in the table.
 	sole() bool
 }
@@ -154,12 +161,13 @@ func (c *Call) answer(to engine.Request, value any, err error) {
 func (c *Call) Has() bool  { return c.Machine.A.ID != "" }
 func (c *Call) Live() bool { return c.Has() && c.Machine.A.Live() }
 
-// is says whether the attempt at hand has this identifier.
+// is says whether the current attempt has this identifier.
 func (c *Call) is(id engine.AttemptID) bool { return c.Has() && c.Machine.A.ID == id }
 
 // waits: something is under way whose end is an event.
 func (c *Call) waits() bool {
-	return c.Closed || c.Attaching != nil || len(c.Pending) > 0 || c.Watching > 0 || c.Fetching > 0 || c.Live()
+	under := c.Attaching != nil || c.Watching > 0 || c.Live()
+	return c.Closed || len(c.Pending) > 0 || c.Fetching > 0 || under && !c.Taken
 }
 
 // own makes an attempt the owner's, in place of the one before.
@@ -168,7 +176,7 @@ func (c *Call) own(at attempt.Attempt, cfg attempt.Config, bot engine.Bot) {
 	c.Machine.Config.BotURIs = bot.URIs()
 	c.SendBy, c.Newest, c.Granted, c.Unused, c.Only = 0, "", Validity{}, 0, ""
 	c.MediaOpen, c.Placing, c.Attaching, c.BotAsked, c.BotSince, c.NumberHeld = false, nil, nil, false, 0, false
-	c.Replays = false
+	c.Replays, c.Taken, c.Socket = false, false, ""
 	c.Last, c.Acked, c.Gated = c.Step, c.Step, nil
 	c.emit(&Owns{at.ID})
 }
@@ -267,7 +275,30 @@ func (c *Call) settled(step int, refused error) {
 			Until: engine.ErrorUntil(refused)})
 		return
 	}
+	if errors.Is(refused, journal.ErrStaleEpoch) && c.Live() {
+		c.replaced()
+		return
+	}
 	c.release(c.in.Now)
+}
+
+// replaced: another owner acts for the call, which the database has said. Nothing that
+// waits for a write is done any more, and what is up here ends, unless that one has it.
+func (c *Call) replaced() {
+	a := &c.Machine.A
+	c.Gated, c.Taken = nil, true
+	r := &Replaced{Attempt: a.ID}
+	for i := range a.Legs {
+		if a.Legs[i].EndedAt == nil {
+			r.Legs = append(r.Legs, a.Legs[i].ID)
+		}
+	}
+	for i := range a.Peers {
+		if a.Peers[i].EndedAt == nil {
+			r.Peers = append(r.Peers, a.Peers[i].ID)
+		}
+	}
+	c.emit(r)
 }
 
 // release carries out what is durable and may be done now.
@@ -283,7 +314,7 @@ func (c *Call) release(now time.Time) {
 	}
 }
 
-// receive handles the events that concern the attempt at hand.
+// receive handles the events that concern the current attempt.
 func (c *Call) receive(event any) {
 	now := c.in.Now
 	switch e := event.(type) {
@@ -313,15 +344,24 @@ func (c *Call) receive(event any) {
 	case *LegsAttached:
 		c.attached(e.Known)
 	case *SeatGranted:
+		c.Socket = e.Socket
 		c.apply(attempt.Event{Kind: attempt.SeatGranted, At: now})
 	default:
 		c.emit(&Refused{Attempt: c.Machine.A.ID, Contact: c.owner.contact(), Err: errUnknownEvent})
 	}
 }
 
+// unheardRing is how soon the end of the ringing is thought of again.
+const unheardRing = time.Second
+
 func (c *Call) fired(e *TimerFired) {
 	if e.Timer == TimerHeld {
 		c.release(c.in.Now)
+		return
+	}
+	if e.Timer == attempt.TimerRing && c.in.Process.Unheard(c.Machine.A.ID) {
+		// It may have been answered: what became of it is not for a clock here to say.
+		c.emit(&Arm{After: unheardRing, Fired: *e})
 		return
 	}
 	ev := e.Timer.Fired(c.in.Now, e.Epoch)

@@ -193,7 +193,10 @@ func (c *Call) dialPeer(e attempt.DialPeer, now time.Time) {
 			delete(p, "result_url")
 			delete(p, "result_token")
 		}
-		cmd.Headers = engine.VariableHeaders(p, standard)
+		var left int
+		if cmd.Headers, left = engine.VariableHeaders(p, standard); e.Kind == attempt.PeerBot {
+			a.VariablesLeftOut = left
+		}
 	}
 	if e.Kind == attempt.PeerBot {
 		cmd.Password = c.Bot.AuthToken
@@ -221,6 +224,7 @@ func (c *Call) attachBot(e attempt.AttachBot) {
 	c.emit(&AttachBot{Bot: c.Bot.ID, Since: c.in.Boot, Attach: engine.AttachBot{
 		Attempt: a.ID, Session: a.Session, Call: a.ID.Call(), Endpoints: c.in.Process.Endpoints(&c.Bot),
 		AuthToken: c.Bot.AuthToken, Account: c.Bot.Account, Parameters: c.parameters(), Deadline: e.Deadline,
+		Socket: c.Socket,
 	}})
 }
 

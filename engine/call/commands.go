@@ -36,21 +36,24 @@ func (c *Contact) dial(m *Dial) {
 		return
 	}
 	reserved := contact.Attempt{ID: m.Attempt, From: m.From}
-	before, after, ok := c.change(contact.Event{Kind: contact.Reserved, Attempt: &reserved})
+	d, ok := c.change(contact.Event{Kind: contact.Reserved, Attempt: &reserved})
 	if !ok {
 		return
 	}
-	c.Reserving = [2]*contact.Facts{before, after}
+	c.Reserving = d
 	c.Trigger = m.Trigger
 	row := &c.Machine.C
 	at := attempt.Attempt{
 		ID: m.Attempt, Campaign: row.Campaign, Contact: row.ID, Run: c.Rules.Run,
 		Pass: row.Used + 1, Number: row.Used + 1, Bot: c.Rules.Bot.ID,
-		To: row.Number, From: m.From, Trunk: m.Trunk, Callback: m.Callback,
-		Epoch: c.Rules.Epoch, Node: c.Call.in.Process.Carrier(m.Trunk), State: attempt.Reserved,
+		To: row.Number, From: m.From, Trunk: m.Trunk, Callback: row.CallingBack,
+		Epoch: c.Rules.Epoch, Node: m.Carrier, State: attempt.Reserved,
 		ResultToken: tokenHash(c.Call.in.Process.ResultToken(m.Attempt.Call())),
 	}
-	if m.Callback {
+	if at.Node == 0 {
+		at.Node = c.Call.in.Process.Carrier(m.Trunk)
+	}
+	if row.CallingBack {
 		at.CallbackAt = row.CallbackAt
 	}
 	c.rest()
@@ -85,7 +88,8 @@ func (c *Contact) notDialled(m *Dial) {
 // follows at once stores both.
 func (c *Contact) reopenFor(m *Dial) {
 	if m.Reopens {
-		c.Reopened, _, _ = c.change(contact.Event{Kind: contact.Triggered, Variables: m.Trigger.Command.Variables})
+		d, _ := c.change(contact.Event{Kind: contact.Triggered, Variables: m.Trigger.Command.Variables})
+		c.Reopened = d.Before
 	}
 }
 
@@ -149,19 +153,20 @@ func (c *Contact) eligible(m *EligibilityKnown) {
 
 // putOff has the contact wait.
 func (c *Contact) putOff(ev contact.Event, t *Trigger) {
-	before, after, ok := c.change(ev)
+	d, ok := c.change(ev)
 	if !ok {
 		return
 	}
+	d.DueAt, d.Reason = c.Machine.C.DueAt, ev.Reason
 	changed := c.event(journal.ContactChanged)
-	changed.Data = journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Reason: ev.Reason}
+	changed.Data = d
 	w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}, Events: []journal.Event{changed}}
 	if t == nil {
 		c.Call.persist(w, Then{})
 		return
 	}
 	// The trigger's contact, or that it is open again, is not stored yet.
-	w.Events = []journal.Event{c.triggered(journal.Data{After: before, Reason: ev.Reason}), changed}
+	w.Events = []journal.Event{c.triggered(journal.Data{After: d.Before, Reason: ev.Reason}), changed}
 	t.Reason, t.NextAt = ev.Reason, c.Machine.C.DueAt
 	c.Call.persist(w, Then{Trigger: c.attach(t, w, "queued", "")})
 }
@@ -172,18 +177,18 @@ func (c *Contact) leaveAlone(reason string, t *Trigger) {
 	if reason != "" {
 		note += ": " + reason
 	}
-	before, after, ok := c.change(contact.Event{Kind: contact.ExcludedBy, Reason: note})
+	d, ok := c.change(contact.Event{Kind: contact.ExcludedBy, Reason: note})
 	if !ok {
 		return
 	}
 	excluded := c.event(journal.ContactExcluded)
-	excluded.Data = journal.Data{Before: before, After: after}
+	excluded.Data = d
 	w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}, Events: []journal.Event{excluded}}
 	if t == nil {
 		c.Call.persist(w, Then{})
 		return
 	}
-	w.Events = []journal.Event{c.triggered(journal.Data{After: before}), excluded}
+	w.Events = []journal.Event{c.triggered(journal.Data{After: d.Before}), excluded}
 	c.Call.persist(w, Then{Trigger: &TriggerAnswer{Trigger: t, Err: ErrContactExcluded}})
 }
 
@@ -211,7 +216,7 @@ func (c *Contact) reopen(t *Trigger) {
 		return
 	}
 	open := c.Machine.C.Open()
-	before, after, ok := c.change(contact.Event{Kind: contact.Triggered, Variables: t.Command.Variables})
+	d, ok := c.change(contact.Event{Kind: contact.Triggered, Variables: t.Command.Variables})
 	if !ok {
 		c.Call.answer(t.Request, nil, ErrContactExcluded)
 		return
@@ -220,7 +225,7 @@ func (c *Contact) reopen(t *Trigger) {
 		t.Reason = "merged"
 	}
 	t.NextAt = c.Machine.C.DueAt
-	c.writeTriggered(t, before, after)
+	c.writeTriggered(t, d)
 }
 
 // storeQueued stores the contact of a trigger that is not dialled now.
@@ -230,12 +235,12 @@ func (c *Contact) storeQueued(t *Trigger, reason string) {
 	}
 	facts := c.Machine.C.Facts()
 	t.Reason, t.NextAt = reason, c.Machine.C.DueAt
-	c.writeTriggered(t, nil, &facts)
+	c.writeTriggered(t, journal.Data{After: &facts})
 }
 
-func (c *Contact) writeTriggered(t *Trigger, before, after *contact.Facts) {
-	w := &journal.Write{Contacts: []contact.Contact{c.Machine.C},
-		Events: []journal.Event{c.triggered(journal.Data{Before: before, After: after, Reason: t.Reason})}}
+func (c *Contact) writeTriggered(t *Trigger, d journal.Data) {
+	d.Reason = t.Reason
+	w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}, Events: []journal.Event{c.triggered(d)}}
 	c.Call.persist(w, Then{Trigger: c.attach(t, w, "queued", "")})
 }
 
@@ -246,7 +251,7 @@ func (c *Contact) exclude(m *Exclude) {
 	live := c.Call.Live()
 	done.InCall = live && c.Call.Machine.A.AnsweredAt != nil && c.Call.Machine.A.Ending == nil
 	was, version := c.Machine.C.State == contact.Excluded || c.Machine.C.ExcludeAfterCall, c.Machine.C.Version
-	before, after, ok := c.change(contact.Event{Kind: contact.ExcludedBy, Reason: m.Reason, InCall: done.InCall})
+	d, ok := c.change(contact.Event{Kind: contact.ExcludedBy, Reason: m.Reason, InCall: done.InCall})
 	settled := c.Call.elsewhere()
 	changed := ok && c.Machine.C.Version != version
 	done.Excluded = changed && !was
@@ -254,9 +259,10 @@ func (c *Contact) exclude(m *Exclude) {
 		w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}}
 		// The reason is somebody's own words, which may be erased some day: they stand in
 		// rows, not in the history.
-		if !was || *before != *after {
+		if !was || *d.Before != *d.After {
+			d.Who = m.Who
 			e := c.event(journal.ContactExcluded)
-			e.Data = journal.Data{Before: before, After: after, Who: m.Who}
+			e.Data = d
 			w.Events = []journal.Event{e}
 		}
 		c.Call.persist(w, Then{Tell: done, Settled: settled})
@@ -280,13 +286,12 @@ func (c *Contact) readmit(m *Readmit) {
 	}
 	excluded := c.Machine.C.State == contact.Excluded || m.LiftedExclusion && c.Machine.C.ExcludeAfterCall
 	if excluded && (!c.Rules.Sticky || m.LiftedExclusion) {
-		if before, after, ok := c.change(contact.Event{Kind: contact.Readmitted, Variables: m.Variables}); ok {
+		if d, ok := c.change(contact.Event{Kind: contact.Readmitted, Variables: m.Variables}); ok {
 			done.Readmitted = true
-			reason := "readmitted"
+			d.DueAt, d.Reason = c.Machine.C.DueAt, "readmitted"
 			if m.LiftedExclusion {
-				reason = "lifted"
+				d.Reason = "lifted"
 			}
-			d := journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Reason: reason}
 			c.write(journal.ContactChanged, d, then)
 			return
 		}
@@ -296,6 +301,9 @@ func (c *Contact) readmit(m *Readmit) {
 
 // end cancels a call that is not answered, or ends a conversation too.
 func (c *Contact) end(m *End) {
+	if m.Reason == engine.CodeBotLost && c.Call.Machine.A.AnsweredAt != nil {
+		return // somebody picked up before: the bot is tried all the same
+	}
 	settled := c.Call.elsewhere()
 	c.Suppressed = c.Suppressed || m.Reason == engine.CodeSuppressed
 	if c.Call.Live() {
@@ -332,12 +340,12 @@ func (c *Contact) operate(m *Operate) {
 		c.Call.answer(m.Request, nil, err)
 		return
 	}
-	before, after, ok := c.change(ev)
+	d, ok := c.change(ev)
 	if !ok {
 		c.Call.answer(m.Request, nil, ErrContactNotFound)
 		return
 	}
 	who := m.Command.Who
-	c.write(does.entry, journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt, Who: &who},
-		Then{Answer: &Answer{Request: m.Request}})
+	d.DueAt, d.Who = c.Machine.C.DueAt, &who
+	c.write(does.entry, d, Then{Answer: &Answer{Request: m.Request}})
 }

@@ -34,7 +34,9 @@ type Contact struct {
 	Suppressed  bool // its number is on the suppression list, as was told since it is up
 	Lingering   bool // for the result of the call that has ended
 	LingerEpoch int
-	Reserving   [2]*contact.Facts // the facts around the reservation of the live attempt
+	Reserving   journal.Data // of the reservation of the live attempt
+	// Kept are the contact as runs before left it, once a late result has changed that.
+	Kept map[int]contact.Contact
 }
 
 // NewContact gives a contact as its row says, and the events that wait for it. The
@@ -79,6 +81,10 @@ func (c *Contact) handle(event any) bool {
 		c.Call.Step = int(c.Call.in.Boot) // never a step of an earlier life, of which news may still come
 		c.emit(&LoadContact{c.Machine.C.ID})
 		return false
+	case *Reload:
+		c.Loading = true
+		c.emit(&LoadContact{c.Machine.C.ID})
+		return false
 	case *ContactLoaded:
 		c.loaded(e)
 		return true
@@ -93,8 +99,10 @@ func (c *Contact) handle(event any) bool {
 	}
 	if c.Loading {
 		switch event.(type) {
-		case *engine.LegEvent, *engine.MediaEvent: // come again, in their order, once the attempt is taken over
-			return false
+		case *engine.LegEvent, *engine.MediaEvent:
+			if !c.Call.Has() { // come again, in their order, once the attempt is taken over
+				return false
+			}
 		}
 		c.Stash = append(c.Stash, event)
 		return false
@@ -134,7 +142,7 @@ func (c *Contact) handle(event any) bool {
 	case *StoreResult:
 		c.Call.result(e)
 	case *ResultTimeout:
-		c.resultTimeout()
+		c.resultTimeout(e)
 	case *Rest:
 		c.rest()
 	case *RunEnded:
@@ -213,7 +221,8 @@ func (c *Contact) recover(at *attempt.Attempt) {
 // loadAgain is when a contact that could not be loaded is loaded again.
 const loadAgain = time.Second
 
-// loaded goes on with what is durable after a crash; everything else is gone.
+// loaded goes on with what is durable: after a crash, when everything else is gone, or
+// in another run, into which it takes the legs that it watches.
 func (c *Contact) loaded(m *ContactLoaded) {
 	if m.Err != nil && engine.ErrorCode(m.Err) != "contact_not_found" {
 		c.emit(&Arm{After: loadAgain, Fired: TimerFired{Timer: TimerLoad}})
@@ -221,12 +230,18 @@ func (c *Contact) loaded(m *ContactLoaded) {
 	}
 	c.Loading = false
 	if m.Err == nil {
-		c.Machine.C = m.Row
+		c.Machine.C, c.Kept = m.Row, nil
 	}
-	if m.Attempt != nil && m.Attempt.State != attempt.Ended {
-		c.adopt(*m.Attempt)
+	switch at := m.Attempt; {
+	case c.Call.Has():
+		return
+	case at.Live():
+		c.adopt(*at)
 		c.Call.reattach("gone")
 		return
+	case at != nil && at.OpenLeg():
+		c.adopt(*at)
+		c.Call.recoverLegs()
 	}
 	c.report()
 }
@@ -255,16 +270,24 @@ func (c *Contact) reattached(m *Reattached) {
 
 // --- the contact's own changes ---------------------------------------------------
 
-// change applies an event to the contact and gives the facts before and after.
-func (c *Contact) change(ev contact.Event) (before, after *contact.Facts, ok bool) {
+// change applies an event to the contact and gives what the history says of that: the
+// facts before and after, and whose result is awaited no longer though none came.
+func (c *Contact) change(ev contact.Event) (d journal.Data, ok bool) {
 	ev.At, ev.Policy = c.now(), c.policy()
-	b := c.Machine.C.Facts()
+	if ev.Restarted {
+		ev.Policy.ClosedAs = c.Rules.Before // nobody is dialled in that run any more
+	}
+	before, awaited := c.Machine.C.Facts(), c.Machine.C.Awaited()
 	if err := c.Machine.Apply(ev); err != nil {
 		c.emit(&Refused{Contact: c.Machine.C.ID, Err: err})
-		return nil, nil, false
+		return journal.Data{}, false
 	}
-	n := c.Machine.C.Facts()
-	return &b, &n, true
+	after := c.Machine.C.Facts()
+	d.Before, d.After = &before, &after
+	if awaited != c.Machine.C.Awaited() && !(ev.Kind == contact.ResultStored && ev.Attempt.ID == awaited) {
+		d.NoResult = awaited
+	}
+	return d, true
 }
 
 func (c *Contact) policy() contact.Policy {
@@ -283,8 +306,8 @@ func (c *Contact) retune() {
 	if c.Machine.C.Max == c.Rules.Policy.MaxAttempts || !c.Machine.C.Open() {
 		return
 	}
-	if before, after, ok := c.change(contact.Event{Kind: contact.Retuned}); ok {
-		c.write(journal.ContactChanged, journal.Data{Before: before, After: after}, Then{})
+	if d, ok := c.change(contact.Event{Kind: contact.Retuned}); ok {
+		c.write(journal.ContactChanged, d, Then{})
 	}
 }
 
@@ -299,9 +322,10 @@ func (c *Contact) pause() {
 // runEnded closes a contact that waits; one that does not is left as it is.
 func (c *Contact) runEnded(m *RunEnded) {
 	version := c.Machine.C.Version
-	before, after, ok := c.change(contact.Event{Kind: m.Kind})
+	d, ok := c.change(contact.Event{Kind: m.Kind})
 	if ok && c.Machine.C.Version != version {
-		c.write(journal.ContactChanged, journal.Data{Before: before, After: after, Reason: string(m.Kind)}, Then{})
+		d.Reason = string(m.Kind)
+		c.write(journal.ContactChanged, d, Then{})
 	}
 }
 
@@ -311,20 +335,25 @@ func (c *Contact) settleSuppressed() {
 		return
 	}
 	version := c.Machine.C.Version
-	before, after, ok := c.change(contact.Event{Kind: contact.Suppressed})
+	d, ok := c.change(contact.Event{Kind: contact.Suppressed})
 	if ok && c.Machine.C.Version != version {
-		d := journal.Data{Before: before, After: after, Reason: engine.CodeSuppressed}
+		d.Reason = engine.CodeSuppressed
 		c.write(journal.ContactChanged, d, Then{})
 	}
 }
 
-func (c *Contact) resultTimeout() {
-	if due := c.Machine.C.ResultDueAt; due == nil || due.After(c.now()) {
+func (c *Contact) resultTimeout(m *ResultTimeout) {
+	if due := c.Machine.C.ResultDueAt; due == nil || !m.Restarted && due.After(c.now()) {
 		return
 	}
-	if before, after, ok := c.change(contact.Event{Kind: contact.ResultTimedOut}); ok {
-		d := journal.Data{Before: before, After: after, DueAt: c.Machine.C.DueAt,
-			Outcome: engine.OutcomeConnectedNoResult, Reason: journal.ReasonResultTimeout}
+	if d, ok := c.change(contact.Event{Kind: contact.ResultTimedOut, Restarted: m.Restarted}); ok {
+		d.DueAt, d.Reason = c.Machine.C.DueAt, journal.ReasonResultTimeout
+		if c.Machine.C.LastOutcome == engine.OutcomeConnectedNoResult {
+			d.Outcome = engine.OutcomeConnectedNoResult
+		}
+		if m.Restarted {
+			d.Reason = journal.ReasonRestarted
+		}
 		c.write(journal.ContactChanged, d, Then{})
 	}
 }
@@ -372,13 +401,14 @@ func (c *Contact) forget(m *Forget) {
 
 // --- what contact and dialout decide each for themselves ---------------------------
 
-func (c *Contact) number() engine.PhoneNumber   { return c.Machine.C.Number }
-func (c *Contact) contact() engine.ContactID    { return c.Machine.C.ID }
-func (c *Contact) config() attempt.Config       { return c.Rules.Attempt }
-func (c *Contact) sole() bool                   { return true }
-func (c *Contact) resulted()                    { c.rest() }
-func (c *Contact) triggerRefused(t *Trigger)    { c.Trigger = t }
-func (c *Contact) variables() map[string]string { return c.Machine.C.Variables }
+func (c *Contact) number() engine.PhoneNumber            { return c.Machine.C.Number }
+func (c *Contact) contact() engine.ContactID             { return c.Machine.C.ID }
+func (c *Contact) config() attempt.Config                { return c.Rules.Attempt }
+func (c *Contact) sole() bool                            { return true }
+func (c *Contact) resulted()                             { c.rest() }
+func (c *Contact) awaitsResult(id engine.AttemptID) bool { return c.Machine.C.AwaitsResult(id) }
+func (c *Contact) triggerRefused(t *Trigger)             { c.Trigger = t }
+func (c *Contact) variables() map[string]string          { return c.Machine.C.Variables }
 
 func (c *Contact) identify(p map[string]string) {
 	p["campaign_id"], p["contact_id"] = string(c.Machine.C.Campaign), string(c.Machine.C.ID)
@@ -411,14 +441,16 @@ func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
 	switch what {
 	case attempt.WhatReserved:
 		w.Contacts = []contact.Contact{c.Machine.C}
-		e.Data.Before, e.Data.After = c.Reserving[0], c.Reserving[1]
+		r := &c.Reserving
+		e.Data.Before, e.Data.After, e.Data.NoResult = r.Before, r.After, r.NoResult
 		if t := c.Trigger; t != nil {
 			c.Trigger = nil
 			then.Trigger = c.attach(t, w, "dialled", w.Attempts[0].ID)
 			w.Events = []journal.Event{c.triggered(journal.Data{After: e.Data.Before}), *e}
 		}
 	case attempt.WhatConnected:
-		e.Data.Before, e.Data.After, _ = c.change(contact.Event{Kind: contact.Reached})
+		d, _ := c.change(contact.Event{Kind: contact.Reached})
+		e.Data.Before, e.Data.After = d.Before, d.After
 		w.Contacts = []contact.Contact{c.Machine.C}
 	case attempt.WhatResult:
 		at := &w.Attempts[0]
@@ -426,16 +458,55 @@ func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
 		if at.EndedAt == nil {
 			sum.EndedAt = c.now()
 		}
-		e.Data.Before, e.Data.After, _ = c.change(contact.Event{Kind: contact.ResultStored, Attempt: sum})
-		e.Data.DueAt = c.Machine.C.DueAt
-		w.Contacts = []contact.Contact{c.Machine.C}
-		if at.Run != e.Run { // late, of a run before: nothing here changes
-			e.Run, e.Data.Before, e.Data.After = at.Run, nil, nil
+		if at.Run != e.Run {
+			c.resultBefore(w, sum)
+			return then
 		}
+		d, _ := c.change(contact.Event{Kind: contact.ResultStored, Attempt: sum})
+		e.Data.Before, e.Data.After, e.Data.NoResult, e.Data.DueAt = d.Before, d.After, d.NoResult, c.Machine.C.DueAt
+		w.Contacts = []contact.Contact{c.Machine.C}
 	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatRevised, attempt.WhatAbandoned, attempt.WhatOptedOut,
 		attempt.WhatEnded:
 	}
 	return then
+}
+
+// resultBefore is a late result of a run before. It changes the contact as that run left
+// it, in which nobody is dialled any more, and one that a run for the unreached took
+// along as it was.
+func (c *Contact) resultBefore(w *journal.Write, sum *contact.Attempt) {
+	e := &w.Events[0]
+	e.Run = sum.Run
+	kept, ok := c.Kept[sum.Run]
+	if m := c.Call.Result; m != nil && m.Kept != nil && (!ok || m.Kept.Version > kept.Version) {
+		kept, ok = *m.Kept, true
+	}
+	if ok {
+		m := contact.Machine{C: kept}
+		ev := contact.Event{Kind: contact.ResultStored, At: c.now(), Policy: c.policy(), Attempt: sum}
+		ev.Policy.ClosedAs = contact.ManuallyStopped
+		before := kept.Facts()
+		if err := m.Apply(ev); err != nil {
+			c.emit(&Refused{Contact: kept.ID, Err: err})
+		} else {
+			after := m.C.Facts()
+			e.Data.Before, e.Data.After, e.Data.Kept = &before, &after, true
+			w.Kept = []contact.Contact{m.C}
+			if c.Kept == nil {
+				c.Kept = map[int]contact.Contact{}
+			}
+			c.Kept[sum.Run] = m.C
+		}
+	}
+	version, here := c.Machine.C.Version, *sum
+	here.Callback = nil // it was the other run's to grant
+	d, ok := c.change(contact.Event{Kind: contact.ResultStored, Attempt: &here})
+	if ok && c.Machine.C.Version != version {
+		x := c.event(journal.ContactChanged)
+		x.Attempt, x.Data = sum.ID, d
+		w.Events = append(w.Events, x)
+	}
+	w.Contacts = []contact.Contact{c.Machine.C}
 }
 
 // ended: the contact decides what the end of the attempt means.
@@ -443,8 +514,8 @@ func (c *Contact) ended(w *journal.Write) Then {
 	at, d := &w.Attempts[0], &w.Events[0].Data
 	sum := summary(at)
 	sum.Refusal = c.Call.Machine.Refusal
-	if before, after, ok := c.change(contact.Event{Kind: contact.Attempted, Attempt: sum}); ok {
-		d.Before, d.After, d.DueAt = before, after, c.Machine.C.DueAt
+	if x, ok := c.change(contact.Event{Kind: contact.Attempted, Attempt: sum}); ok {
+		d.Before, d.After, d.DueAt, d.AwaitsResult = x.Before, x.After, c.Machine.C.DueAt, c.Machine.C.AwaitsResult(at.ID)
 		if c.Machine.C.State == contact.Failed {
 			d.Reason = c.Machine.C.Reason
 		}
@@ -480,7 +551,7 @@ func summary(at *attempt.Attempt) *contact.Attempt {
 		s.EndedAt = *at.EndedAt
 	}
 	if r := at.Result; r != nil {
-		s.HasResult, s.Disposition, s.DoNotCall = true, r.Disposition, r.DoNotCall
+		s.HasResult, s.Repeated, s.Disposition, s.DoNotCall = true, r.Wished, r.Disposition, r.DoNotCall
 		if r.Callback != nil && r.Callback.Requested {
 			s.Callback = &contact.CallbackWish{At: r.Callback.At}
 		}

@@ -168,10 +168,12 @@ func TestADialThatWasWithdrawn(t *testing.T) {
 func TestACallbackIsDialledForItsTime(t *testing.T) {
 	at := start.Add(-time.Minute)
 	for _, callback := range []bool{false, true} {
-		r := up(t, func(c *contact.Contact) { c.CallbackAt, c.Callback = &at, contact.CallbackPending }, nil)
-		d := dialOf(first)
-		d.Callback = callback
-		r.apply(d)
+		r := up(t, func(c *contact.Contact) {
+			if c.CallbackAt, c.Callback = &at, contact.CallbackPending; callback {
+				c.DueClass = contact.DueCallback
+			}
+		}, nil)
+		r.apply(dialOf(first))
 		if a := r.write().Attempts[0]; a.Callback != callback || (a.CallbackAt != nil) != callback {
 			t.Errorf("callback %v: %v %v", callback, a.Callback, a.CallbackAt)
 		}
@@ -384,7 +386,8 @@ func TestATriggerOfAFinalContactReopensAndDialsItInOneWrite(t *testing.T) {
 	w := r.write()
 	if len(w.Events) != 2 || w.Events[0].Type != journal.ContactTriggered || w.Events[1].Type != journal.AttemptReserved ||
 		w.Events[0].Data.Before == nil || w.Events[0].Data.Before.State != contact.Completed ||
-		*w.Events[0].Data.After != *w.Events[1].Data.Before || w.Attempts[0].Number != 1 ||
+		*w.Events[0].Data.After != *w.Events[1].Data.Before ||
+		w.Attempts[0].Number != 1 ||
 		w.Contacts[0].Variables["a"] != "b" {
 		t.Fatalf("%+v", w)
 	}
@@ -544,6 +547,17 @@ func TestAStopCancelsAndAHangUpEndsAConversation(t *testing.T) {
 	r = up(t, nil, nil)
 	r.on(&End{Op: 3}, "excluded 3", "idle")
 	r.on(&End{}, "idle")
+}
+
+// Else the option of a Stop would break the abandon cap.
+func TestAStopThatEndsConversationsAbandonsNobodyWhoHasJustPickedUp(t *testing.T) {
+	r := up(t, nil, nil)
+	r.dialled(first)
+	r.apply(r.leg(1, engine.LegAnswered, answered))
+	r.apply(&End{HangUp: true})
+	if a := &r.call.Machine.A; a.Ending != nil || r.has("hang up a.1") {
+		t.Errorf("%+v, %v", a.Ending, r.log)
+	}
 }
 
 func TestASuppressedNumberIsDialledNoMore(t *testing.T) {
@@ -734,11 +748,60 @@ func TestTheWaitForAResultEnds(t *testing.T) {
 	r.on(&ResultTimeout{}, "idle") // not yet due
 	r.now = *r.contact.Machine.C.ResultDueAt
 	r.on(&ResultTimeout{}, "write 5 contact.changed +contact")
-	if d := r.write().Events[0].Data; d.Reason != "result_timeout" {
+	if d := r.write().Events[0].Data; d.Reason != "result_timeout" || d.NoResult != first {
 		t.Errorf("%+v", d)
 	}
 	r.on(&Durable{Step: 5}, "idle")
 	r.on(&ResultTimeout{}, "idle")
+}
+
+// Each conversation's end says whether its outcome is final, and what makes it so names
+// it: the result, or the end of the wait.
+func TestWhoeverEndsTheWaitForAResultNamesItsAttempt(t *testing.T) {
+	ended := func(set func(*Rules)) *rig {
+		r := up(t, nil, set)
+		r.talking(first)
+		r.apply(r.leg(1, engine.LegHungUp))
+		if d := r.write().Events[0].Data; !d.AwaitsResult || d.NoResult != "" {
+			t.Errorf("its end: %+v", d)
+		}
+		shown := func() bool {
+			r.apply(&Show{Attempt: first, Request: someone})
+			return last[*Answer](r).Value.(attempt.Attempt).AwaitsResult
+		}
+		r.apply(&Durable{Step: 4})
+		if !shown() {
+			t.Error("what is shown of it says that its outcome is final")
+		}
+		r.clear()
+		return r
+	}
+	none := func(what string, r *rig) {
+		t.Helper()
+		if d := r.write().Events[0].Data; d.NoResult != first || d.AwaitsResult {
+			t.Errorf("%s: %+v", what, d)
+		}
+	}
+	r := ended(nil)
+	r.apply(&StoreResult{Call: first.Call(), Result: attempt.Result{Disposition: "sold"}})
+	if d := r.write().Events[0].Data; d.NoResult != "" || d.Outcome != engine.OutcomeCompleted {
+		t.Errorf("its result: %+v", d)
+	}
+	r = ended(nil)
+	r.apply(&Exclude{Reason: "asked"})
+	none("an exclusion", r)
+	short := func(rl *Rules) { rl.Policy.RedialOnlyUnder, rl.Policy.RetryDelay = time.Minute, time.Second }
+	r = ended(short)
+	r.now = *r.contact.Machine.C.DueAt
+	r.apply(dialOf(second))
+	none("a redial", r)
+	// The end of the run takes the redial away; the result is awaited all the same.
+	r = ended(short)
+	r.apply(&RunEnded{Kind: contact.RunStopped})
+	if d := r.write().Events[0].Data; d.NoResult != "" || r.contact.Machine.C.DueAt != nil ||
+		!r.contact.Machine.C.AwaitsResult(first) {
+		t.Errorf("the end of the run: %+v", d)
+	}
 }
 
 // The run dials contacts at rest: one that is due soon does not wait longer.

@@ -62,6 +62,8 @@ func (d *Dialout) handle(event any) {
 		}
 	case *LegsGone:
 		d.Call.legsGone(e.Attempt)
+	case *Taken:
+		d.Call.Taken = d.Call.is(e.Attempt)
 	case *Show:
 		if d.Call.Has() {
 			d.Call.show(e.Request)
@@ -104,7 +106,7 @@ func (d *Dialout) recover(at *attempt.Attempt) {
 		return
 	}
 	d.emit(CountRecovered)
-	d.Call.lost("")
+	d.Call.reattach("")
 }
 
 // restart: the shell crashed and has lost the message on which it did.
@@ -143,6 +145,9 @@ func (d *Dialout) resulted()                    {}
 func (d *Dialout) triggerRefused(*Trigger)      {}
 func (d *Dialout) identify(map[string]string)   {}
 func (d *Dialout) variables() map[string]string { return d.Call.Machine.A.Variables }
+
+// awaitsResult: nobody waits for the result of a dialout.
+func (d *Dialout) awaitsResult(engine.AttemptID) bool { return false }
 
 // sole: a dialout that is open in the table may live on another node, or is being
 // recovered.

@@ -202,12 +202,21 @@ func TestTwoResultsOfADialoutAtOnce(t *testing.T) {
 func TestADialoutOfAnEarlierLifeIsLost(t *testing.T) {
 	at := live(t, true)
 	r := dialoutRig(t)
-	r.on(&Started{Lost: &at}, "own a", "count recovered", "recover leg a.1", "trunk trunk a.1 over",
-		"release number of a answered", "over", "write 1 attempt.ended +owed")
+	r.on(&Started{Lost: &at}, "own a", "count recovered", "attach legs of a", "recover leg a.1",
+		"trunk trunk a.1 over", "closemedia", "release number of a answered", "over", "write 1 attempt.ended +owed")
 	if o := r.write().Attempts[0].Outcome; o != engine.OutcomeLost {
 		t.Errorf("%s", o)
 	}
 	over := r.call.snapshot()
+	// It goes on where its node, which was buried, can be asked for it.
+	r = dialoutRig(t)
+	r.known = 1
+	r.apply(&Started{Lost: &at})
+	if !r.has("attach media of a") || !r.call.Live() {
+		t.Errorf("%v", r.log)
+	}
+	r.clear()
+	r.on(&Taken{Attempt: first}, "dialout over 0") // until another one has it
 	r = dialoutRig(t)
 	r.on(&Started{Lost: &over}, "own a", "recover leg a.1")
 }

@@ -107,6 +107,13 @@ type (
 	AttachMedia struct{ Attempt engine.AttemptID }
 	// RecoverLeg ends what may be left at the carrier of a leg; its last event follows.
 	RecoverLeg struct{ Leg engine.RecoveredLeg }
+	// Replaced: another owner acts for the attempt. Its legs here end, unless that one
+	// has them.
+	Replaced struct {
+		Attempt engine.AttemptID
+		Legs    []engine.LegID
+		Peers   []engine.LegID
+	}
 	// ForgetLegs: nobody asks for the attempt's legs any more.
 	ForgetLegs struct{ Attempt engine.AttemptID }
 	// ReserveTrunk asks for a channel and a token for one leg; TrunkReserved follows.
@@ -158,13 +165,14 @@ type (
 		Question eligibility.Question
 		Dial     *Dial
 	}
-	// FetchAttempt reads the attempt that a result is about. The same command follows,
-	// Fetched.
+	// FetchAttempt reads the attempt that a result is about, and its contact if that is in
+	// another run by now. The same command follows, Fetched.
 	FetchAttempt struct {
 		Attempt engine.AttemptID
+		Run     int // that the contact is in, 0 of a dialout
 		Result  *StoreResult
 	}
-	// LoadContact reads the contact and its live attempt, behind every write that is
+	// LoadContact reads the contact and its attempt, behind every write that is
 	// queued; ContactLoaded follows.
 	LoadContact struct{ Contact engine.ContactID }
 	// DialoutSuppressed answers NumbersSuppressed: no INVITE to them leaves any more.
@@ -203,7 +211,7 @@ var Effects = []Effect{
 	&Up{}, &Idle{}, &NotIdle{}, &Stopped{}, &Reported{}, &LineMoved{}, &AnswerStands{}, &InviteLeft{},
 	&Persist{}, &MayDial{}, &Excluded{}, &Lifted{}, &Stored{},
 	&Owns{}, &Answer{}, &WhenSettled{}, &OpenMedia{}, &OpenPeer{}, &PlaceLeg{}, &AttachBot{},
-	&BotSettled{}, &BotTried{}, &SendDigits{}, &AttachLegs{}, &AttachMedia{}, &RecoverLeg{},
+	&BotSettled{}, &BotTried{}, &SendDigits{}, &AttachLegs{}, &AttachMedia{}, &RecoverLeg{}, &Replaced{},
 	&ForgetLegs{}, &ReserveTrunk{}, &TrunkEvent{}, &ReleaseNumber{},
 	&Suppress{}, &Abandoned{}, &Arm{}, &Disarm{}, &ToSelf{}, &AskEligibility{}, &FetchAttempt{}, &LoadContact{},
 	&DialoutSuppressed{}, &DialoutOver{}, &Refused{}, CountAttempt,

@@ -27,6 +27,9 @@ type Process interface {
 	LeaseEnds() engine.BootTime
 	// Destination says why a number must not be called from a caller ID, nil: it may.
 	Destination(to, from engine.PhoneNumber) error
+	// Calling says that a call to a number lives in this process, whatever the database
+	// says: that may have lost its last second.
+	Calling(to engine.PhoneNumber) bool
 	// CalleeCap bounds how often a number is called, nil: nothing does.
 	CalleeCap(now time.Time) *journal.CalleeCap
 	// ResultToken is the bearer token of a call's result.
@@ -57,6 +60,7 @@ type Alone struct{}
 
 func (Alone) LeaseEnds() engine.BootTime                { return 0 }
 func (Alone) Destination(_, _ engine.PhoneNumber) error { return nil }
+func (Alone) Calling(engine.PhoneNumber) bool           { return false }
 func (Alone) CalleeCap(time.Time) *journal.CalleeCap    { return nil }
 func (Alone) ResultToken(engine.CallID) string          { return "" }
 func (Alone) Carrier(engine.TrunkID) engine.Incarnation { return 0 }
@@ -143,8 +147,9 @@ type (
 		Dial    *Dial
 		Verdict eligibility.Verdict
 	}
-	// ContactLoaded answers LoadContact: the stored row and its live attempt. A
-	// contact that is not stored is told with the code "contact_not_found".
+	// ContactLoaded answers LoadContact: the stored row and its attempt, live or with legs
+	// that are watched. A contact that is not stored is told with the code
+	// "contact_not_found".
 	ContactLoaded struct {
 		Row     contact.Contact
 		Attempt *attempt.Attempt

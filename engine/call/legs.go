@@ -70,7 +70,6 @@ func (c *Call) recoverLegs() {
 	a := &c.Machine.A
 	if !a.Live() { // it was closed by an earlier owner
 		c.NumberHeld = c.in.Process.Shared() && c.openAny()
-		c.Machine.Watch()
 	}
 	giveUp := c.Machine.Config.RingTimeout + c.Limits.RingGrace
 	c.Watching = 0

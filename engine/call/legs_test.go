@@ -2,6 +2,7 @@ package call
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -278,7 +279,9 @@ func TestARestartedOwnerPlacesNoLateInvite(t *testing.T) {
 func sipBot(rl *Rules) { rl.Bot.Endpoints = []string{"sip:bot@a", "sip:bot@b"} }
 
 func TestABotThatIsReachedBySIP(t *testing.T) {
-	r := up(t, nil, sipBot)
+	r := up(t, func(c *contact.Contact) {
+		c.Variables = map[string]string{"note": strings.Repeat("v", engine.VariableHeaderCap+1), "call-id": "mine"}
+	}, sipBot)
 	r.dialled(first)
 	r.apply(r.leg(1, engine.LegAnswered, answered))
 	r.durable(2)
@@ -297,8 +300,11 @@ func TestABotThatIsReachedBySIP(t *testing.T) {
 		l.RingTimeout <= 0 || l.RingTimeout > attempt.BridgeBudget {
 		t.Errorf("%+v", l)
 	}
-	if h := fmt.Sprint(l.Headers); len(l.Headers) == 0 || h == "" {
-		t.Error("the bot is told nothing")
+	if h := fmt.Sprint(l.Headers); len(l.Headers) == 0 || strings.Contains(h, "mine") || strings.Contains(h, "vvv") {
+		t.Errorf("the bot is told nothing, or what it must not be: %s", h)
+	}
+	if n := r.call.Machine.A.VariablesLeftOut; n != 1 {
+		t.Errorf("%d variables were left out, want 1", n)
 	}
 	if r.has("count leg_placed") {
 		t.Error("a far leg is no leg to a callee")

@@ -40,23 +40,28 @@ type Trigger struct {
 type (
 	// Dial starts an attempt whose leases are held.
 	Dial struct {
-		Attempt  engine.AttemptID
-		Trunk    engine.TrunkID
-		Media    *engine.MediaProfile // the trunk's
-		From     engine.PhoneNumber
-		Callback bool
-		Trigger  *Trigger // the trigger that asked for it, nil when none did
-		Reopens  bool     // that trigger is of a contact that is stored and final
+		Attempt engine.AttemptID
+		Trunk   engine.TrunkID
+		Media   *engine.MediaProfile // the trunk's
+		From    engine.PhoneNumber
+		Trigger *Trigger // the trigger that asked for it, nil when none did
+		Reopens bool     // that trigger is of a contact that is stored and final
 		// SendWithin is how long the INVITE may take to leave: the contact's window
 		// may close before.
 		SendWithin time.Duration
 		Validity   Validity // of the leases
+		// Carrier is the node that is to carry it, 0: that is chosen then.
+		Carrier engine.Incarnation
 		// Eligible: the eligibility hook agreed, and so does the run. Withdrawn: the
 		// run no longer dials.
 		Eligible, Withdrawn bool
 	}
-	// SeatGranted gives an answered call its seat.
-	SeatGranted struct{ Attempt engine.AttemptID }
+	// SeatGranted gives an answered call its seat, and a socket of the bot that stands,
+	// "": none does.
+	SeatGranted struct {
+		Attempt engine.AttemptID
+		Socket  engine.SocketID
+	}
 	// Exclude suppresses the contact; Excluded follows.
 	Exclude struct {
 		Reason string
@@ -76,16 +81,20 @@ type (
 	StoreResult struct {
 		Call    engine.CallID
 		Result  attempt.Result
+		Late    bool // as in campaign.SubmitResult
 		Request engine.Request
 		// Attempt is the stored row when it is not the live attempt. Fetched: the
 		// contact has asked for it; then it is nil when there is none, and Err says
 		// why.
 		Attempt *attempt.Attempt
+		// Kept is the contact as the run of the attempt left it, if that is over.
+		Kept    *contact.Contact
 		Fetched bool
 		Err     error
 	}
-	// ResultTimeout says that a result may be overdue.
-	ResultTimeout struct{}
+	// ResultTimeout says that a result may be overdue. Restarted: it is awaited no longer,
+	// however long it was, for the next run is prepared.
+	ResultTimeout struct{ Restarted bool }
 	// Rest ends the wait for a result.
 	Rest struct{}
 	// End cancels a call that is not answered; HangUp ends a conversation too.
@@ -119,6 +128,8 @@ type (
 		Contact engine.ContactID
 		Attempt engine.AttemptID
 	}
+	// Taken: another node has adopted the legs of a dialout, which are here.
+	Taken struct{ Attempt engine.AttemptID }
 	// RunEnded closes a contact that waits: contact.RunStopped or
 	// contact.WindowEnded.
 	RunEnded struct{ Kind contact.Kind }
@@ -139,6 +150,8 @@ type (
 		Attempt engine.AttemptID
 		Seated  bool
 	}
+	// Reload: the contacts stepped into another run meanwhile, by a write to all of them.
+	Reload struct{}
 	// Stop asks an idle contact to stop; Stopped or NotIdle follows.
 	Stop struct{}
 )

@@ -335,7 +335,44 @@ func TestOnlyTheIntentOfTheFirstLegIsRefused(t *testing.T) {
 	r.dialled(first)
 	r.apply(r.leg(1, engine.LegAnswered, answered))
 	r.clear()
-	r.on(&Durable{Step: 2, Err: journal.ErrStaleEpoch}, "confirm a.1") // the call is not left unconfirmed
+	rejected := &engine.Error{Kind: engine.KindInternal, Code: "write_rejected"}
+	r.on(&Durable{Step: 2, Err: rejected}, "confirm a.1") // the call is not left unconfirmed
+}
+
+// A database that has lost its last second does not know of a call that lives here.
+func TestANumberThatIsBeingCalledFromHereIsHeldWhateverTheDatabaseSays(t *testing.T) {
+	for _, calling := range []bool{true, false} {
+		r := up(t, nil, nil)
+		r.p.calling = calling
+		r.apply(dialOf(first))
+		if got := last[*Persist](r).Write.Intent.Refused; (got != nil) != calling ||
+			calling && engine.ErrorCode(got) != engine.CodeNumberHeld {
+			t.Errorf("refused: %v", got)
+		}
+	}
+}
+
+// Whoever is told by the database that another owner acts does nothing of what waits,
+// and ends the call here, whatever the write was about.
+func TestACallWhoseOwnerWasReplacedGoesNoFurtherHere(t *testing.T) {
+	r := up(t, nil, nil)
+	r.dialled(first)
+	r.apply(r.leg(1, engine.LegAnswered, answered))
+	r.clear()
+	r.on(&Durable{Step: 2, Err: journal.ErrStaleEpoch}, "replaced a, 1 legs", "idle")
+	// It was spooled, so that the ACK left and the bot came, and is refused now.
+	r = up(t, nil, nil)
+	r.dialled(first)
+	r.apply(r.leg(1, engine.LegAnswered, answered))
+	r.apply(&Durable{Step: 2, Spooled: true})
+	r.clear()
+	r.on(&Durable{Step: 2, Err: journal.ErrStaleEpoch}, "replaced a, 1 legs", "idle")
+	// One that is over ends nothing.
+	r = up(t, nil, nil)
+	r.dialled(first)
+	r.apply(r.leg(1, engine.LegRefused))
+	r.clear()
+	r.on(&Durable{Step: r.call.Step, Err: journal.ErrStaleEpoch}, "forget legs of a", "idle")
 }
 
 func TestTimersOfAnOlderAttemptAreDropped(t *testing.T) {

@@ -183,7 +183,7 @@ func (l *ledger) settle() {
 			l.step(&d)
 		case l.contact.Lingering:
 			l.step(&Rest{})
-		case l.call.Live() && l.call.Machine.A.Ending == nil && l.call.Machine.A.AnsweredAt != nil:
+		case l.call.Live() && l.call.Machine.A.Ending == nil && l.call.Machine.A.ServedAt != nil:
 			l.step(&End{HangUp: true})
 		case l.call.Live() && l.call.Machine.A.State == attempt.Dialling && !l.legOpen():
 			l.step(&TrunkReserved{Attempt: l.call.Machine.A.ID, Leg: l.call.Machine.NextLeg()})

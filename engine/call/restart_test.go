@@ -8,6 +8,8 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/engine/memstore"
 )
 
 // A run drops a write whose step it has had from the contact, and news of a write may
@@ -89,5 +91,52 @@ func TestARestartedContactWaitsForTheReplayOfItsMedia(t *testing.T) {
 	apply(second)
 	if c.Call.Machine.A.MediaSeq != 2 || c.Call.Machine.A.State != attempt.Connected {
 		t.Errorf("%d events were taken, the call is %s", c.Call.Machine.A.MediaSeq, c.Call.Machine.A.State)
+	}
+}
+
+// A contact that crashes while it watches the legs of an attempt that has ended goes on
+// with that: nobody else would record their end.
+func TestARestartedContactWatchesTheLegsOfALostAttemptOn(t *testing.T) {
+	at := ended(t, first)
+	at.Legs[0].EndedAt = nil
+	r := restarted(t)
+	r.on(&ContactLoaded{Row: rowOf(nil), Attempt: &at}, "own a", "recover leg a.1", "reported - ")
+	r.apply(&engine.LegEvent{Attempt: first, Leg: first.Leg(1), Kind: engine.LegClosed, Proof: engine.ProofBye})
+	if w := r.write(); len(w.Attempts) != 1 || w.Attempts[0].Legs[0].EndedAt == nil {
+		t.Errorf("%v", r.log)
+	}
+}
+
+func TestAContactIsReadWithTheAttemptWhoseLegsAreWatched(t *testing.T) {
+	now := time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
+	s := memstore.New(memstore.Options{Now: func() time.Time { return now }, KeepEnded: true})
+	row := contact.Contact{ID: "k", Campaign: "c", Number: "+4915112345678", Run: 1, State: contact.Waiting, Max: 3}
+	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "c", Run: 1}); err != nil {
+		t.Fatal(err)
+	}
+	s.Lock()
+	s.PutContact(row)
+	s.Holds[row.Number] = memstore.Hold{Attempt: first, Until: now.Add(time.Minute)}
+	s.Unlock()
+	at := attempt.Attempt{ID: first, To: row.Number, Campaign: "c", Contact: "k", Run: 1, State: attempt.Ended,
+		ReservedAt: &now, EndedAt: &now, Outcome: engine.OutcomeLost, Legs: []attempt.Leg{{ID: first.Leg(1)}}}
+	read := func() *attempt.Attempt {
+		t.Helper()
+		w := journal.Write{Campaign: "c", Attempts: []attempt.Attempt{at}}
+		if refused, err := s.Commit(t.Context(), []journal.Write{w}); err != nil || refused[0] != nil {
+			t.Fatal(refused, err)
+		}
+		m := ReadContact(t.Context(), s, "k")
+		if m.Err != nil || m.Row.ID != "k" {
+			t.Fatalf("%+v", m)
+		}
+		return m.Attempt
+	}
+	if a := read(); a == nil || a.ID != first {
+		t.Errorf("%+v", a)
+	}
+	at.Legs = []attempt.Leg{{ID: first.Leg(1), EndedAt: &now}}
+	if a := read(); a != nil {
+		t.Errorf("%+v, and its legs are over", a)
 	}
 }

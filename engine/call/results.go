@@ -10,6 +10,7 @@ import (
 // late.
 func (c *Call) result(m *StoreResult) {
 	id, _ := m.Call.Attempt()
+	run := c.owner.event(journal.ResultStored).Run
 	if m.Fetched {
 		c.Fetching--
 	}
@@ -17,26 +18,36 @@ func (c *Call) result(m *StoreResult) {
 	case c.owner.number().Erased() || m.Attempt != nil && m.Attempt.To.Erased():
 		c.answer(m.Request, nil, ErrPersonErased)
 		return
-	case c.is(id):
-		// It is the attempt at hand.
+	case c.is(id) && c.Machine.A.Run == run:
+		// It is the current attempt.
 	case !m.Fetched:
-		// What the sender saw of the attempt may be older than its end.
+		// What the sender saw of the attempt may be older than its end. That of a run
+		// before, whose legs are watched, is asked for with what that run left.
 		c.Fetching++
-		c.emit(&FetchAttempt{Attempt: id, Result: m})
+		c.emit(&FetchAttempt{Attempt: id, Run: run, Result: m})
 		return
+	case c.is(id) && m.Err == nil:
+		// Its row is no newer.
 	default:
 		if !c.resultOf(m) {
 			return
 		}
 	}
+	r, changes := m.Result, true
+	if m.Late {
+		r, changes = c.Machine.A.Result.After(&m.Result)
+	}
+	if !changes {
+		c.answer(m.Request, nil, nil)
+		return
+	}
 	c.owner.resulted()
 	c.Result = m
-	r := m.Result
 	c.apply(attempt.Event{Kind: attempt.ResultStored, At: c.in.Now, Result: &r})
 }
 
 // resultOf takes the result of an attempt that was read from the table; true: that is
-// the attempt at hand now.
+// the current attempt now.
 func (c *Call) resultOf(m *StoreResult) bool {
 	at := m.Attempt
 	if at != nil {
@@ -59,11 +70,18 @@ func (c *Call) resultOf(m *StoreResult) bool {
 	return true
 }
 
-// olderResult stores the result of an attempt while another one is at hand. Until the
+// olderResult stores the result of an attempt while another one is current. Until the
 // row is in the table another result of it must not count again.
 func (c *Call) olderResult(m *StoreResult, at *attempt.Attempt) {
 	machine := attempt.Machine{A: *at, Config: c.owner.config()}
-	r := m.Result
+	r, changes := m.Result, true
+	if m.Late {
+		r, changes = at.Result.After(&m.Result)
+	}
+	if !changes {
+		c.answer(m.Request, nil, nil)
+		return
+	}
 	if _, err := machine.Apply(attempt.Event{Kind: attempt.ResultStored, At: c.in.Now, Result: &r}, nil); err != nil {
 		c.answer(m.Request, nil, err)
 		return
@@ -78,26 +96,25 @@ func (c *Call) olderResult(m *StoreResult, at *attempt.Attempt) {
 
 // recordResult writes an attempt with the result that it has just got.
 func (c *Call) recordResult(at attempt.Attempt) int {
+	w, m := c.resultWrite(at), c.Result
+	c.Result = nil
+	c.emit(CountResult)
+	if w.Suppressions != nil { // answered like any suppression
+		return c.persist(w, Then{Suppress: &Suppress{Number: at.To, Request: m.Request}})
+	}
+	return c.persist(w, Then{Answer: &Answer{Request: m.Request}})
+}
+
+// resultWrite is the attempt with its result, and what follows from that for the contact.
+func (c *Call) resultWrite(at attempt.Attempt) *journal.Write {
 	e := c.owner.event(journal.ResultStored)
 	e.Attempt = at.ID
 	e.Data = journal.Data{Trunk: at.Trunk, Number: at.Number, Connected: at.CountsResult(),
 		Disposition: at.Result.Disposition, Outcome: at.Outcome} // none while the call lives
 	w := &journal.Write{Attempts: []attempt.Attempt{at}, Events: []journal.Event{e}}
-	doNotCall := at.Result.DoNotCall
-	if doNotCall {
+	if at.Result.DoNotCall {
 		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByResult, CreatedAt: c.in.Now}}
 	}
 	c.owner.recorded(attempt.WhatResult, w)
-	m := c.Result
-	c.Result = nil
-	// The machine records a result that came before the conversation a second time, as
-	// that of a conversation. It was answered and counted by then.
-	if m == nil {
-		return c.persist(w, Then{})
-	}
-	c.emit(CountResult)
-	if doNotCall { // answered like any suppression
-		return c.persist(w, Then{Suppress: &Suppress{Number: at.To, Request: m.Request}})
-	}
-	return c.persist(w, Then{Answer: &Answer{Request: m.Request}})
+	return w
 }

@@ -1,7 +1,10 @@
 package call
 
 import (
+	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
@@ -50,7 +53,8 @@ func TestAResultThatComesBeforeTheEnd(t *testing.T) {
 }
 
 // One that comes before the conversation is recorded a second time, as that of a
-// conversation, when that begins. It was answered by then.
+// conversation, in the write that begins it: a crash leaves both or neither. It was answered
+// by then.
 func TestAResultThatComesBeforeTheConversation(t *testing.T) {
 	r := up(t, nil, nil)
 	r.dialled(first)
@@ -65,14 +69,14 @@ func TestAResultThatComesBeforeTheConversation(t *testing.T) {
 	r.apply(&SeatGranted{Attempt: first})
 	r.clear()
 	r.apply(r.mediaEvent(engine.MediaBotConnected))
-	if !r.has("write 4 attempt.connected") || !r.has("write 5 result.stored") || r.has("count result") {
+	if !r.has("write 4 attempt.connected result.stored +contact") || r.has("count result") {
 		t.Fatalf("%v", r.log)
 	}
-	if !r.write().Events[0].Data.Connected {
-		t.Error("the conversation has its result")
+	if w := r.write(); !w.Events[1].Data.Connected || !w.Contacts[0].ConnectedOnce || !w.Contacts[0].HasResult {
+		t.Errorf("the conversation has its result: %+v", w.Contacts[0])
 	}
 	r.clear()
-	r.on(&Durable{Step: 5})
+	r.on(&Durable{Step: 4})
 }
 
 func TestAResultAfterTheEnd(t *testing.T) {
@@ -111,7 +115,7 @@ func TestAResultOfARunBeforeChangesNothingHere(t *testing.T) {
 	}
 }
 
-// While a newer attempt is at hand, the result of an older one is stored beside it, and
+// While a newer attempt is current, the result of an older one is stored beside it, and
 // counts once until its row is in the table.
 func TestTheResultOfAnOlderAttempt(t *testing.T) {
 	at := ended(t, first)
@@ -132,6 +136,11 @@ func TestTheResultOfAnOlderAttempt(t *testing.T) {
 	r.clear()
 	r.on(&Durable{Step: 2}, "answer someone")
 	r.on(&Durable{Step: 3}, "answer someone")
+	// The newer one reaches nobody: the contact has its result.
+	r.apply(r.leg(1, engine.LegRefused, code(486)))
+	if c := r.write().Contacts[0]; c.State != contact.Completed || c.DueAt != nil || c.Used != 2 {
+		t.Errorf("%+v", c)
+	}
 
 	// So is one of an attempt that the table says is open, and one that comes while
 	// legs are watched.
@@ -157,6 +166,142 @@ func TestTheResultOfAnOlderAttempt(t *testing.T) {
 	}
 }
 
+// A contact that watches the legs of a lost call goes on into the next run: a result of
+// that call is of the run before, and goes to what that left.
+func TestAResultOfACallWhoseLegsAreWatchedIntoTheNextRun(t *testing.T) {
+	at := ended(t, first)
+	at.Legs[0].EndedAt = nil
+	r := newRig(t)
+	kept := rowOf(func(c *contact.Contact) { c.State, c.DueAt, c.Used, c.Version = contact.Failed, nil, 1, 5 })
+	r.contact = NewContact(kept, rulesOf(nil), limits, nil)
+	r.call = &r.contact.Call
+	r.apply(&Started{Lost: &at})
+	r.contact.Kept = map[int]contact.Contact{7: {}}
+	r.clear()
+
+	r.on(&Reload{}, "load contact")
+	r.apply(resultOf(first))
+	r.contact.Rules = rulesOf(func(rl *Rules) { rl.Run = 2 })
+	row := rowOf(func(c *contact.Contact) { c.Run, c.Version = 2, 6 })
+	r.on(&ContactLoaded{Row: row, Attempt: &at}, "fetch a")
+	if r.call.Watching != 1 || r.contact.Kept != nil {
+		t.Errorf("%d legs are watched, kept %v", r.call.Watching, r.contact.Kept)
+	}
+	m := fetched(resultOf(first), &at, nil)
+	m.Kept = &kept
+	r.apply(m)
+	w := r.write()
+	if e := &w.Events[0]; len(w.Kept) != 1 || w.Kept[0].State != contact.Completed || e.Run != 1 || !e.Data.Kept {
+		t.Errorf("%+v, %+v", w.Kept, e)
+	}
+	if c := &w.Contacts[0]; c.Run != 2 || c.State != contact.Pending || c.HasResult {
+		t.Errorf("the next run: %+v", c)
+	}
+	// The end of the legs keeps the result.
+	r.apply(&engine.LegEvent{Attempt: first, Leg: first.Leg(1), Kind: engine.LegClosed, Proof: engine.ProofBye})
+	if a := &r.write().Attempts[0]; a.Result == nil || a.Legs[0].EndedAt == nil {
+		t.Errorf("%+v", a)
+	}
+
+	// Of what a run left, the newest is gone on from.
+	newer := w.Kept[0]
+	newer.Version, newer.LastDisposition = 20, "called"
+	m = fetched(resultOf(first), &at, nil)
+	m.Kept = &newer
+	r.apply(m)
+	if got := r.write().Kept[0].Version; got != 21 {
+		t.Errorf("version %d, want that after the newest", got)
+	}
+	r.apply(resultOf(first))
+	r.clear()
+	r.on(fetched(resultOf(first), nil, engine.Unavailable("database_unavailable", "", 0)),
+		"answer someone database_unavailable")
+}
+
+// Legs that end while a contact loads its row end once.
+func TestALegThatEndsWhileAContactLoadsItsRowAgain(t *testing.T) {
+	at := ended(t, first)
+	at.Legs[0].EndedAt = nil
+	r := newRig(t)
+	r.contact = NewContact(rowOf(nil), rulesOf(nil), limits, nil)
+	r.call = &r.contact.Call
+	r.apply(&Started{Lost: &at})
+	r.apply(&Reload{})
+	r.clear()
+	r.on(&engine.LegEvent{Attempt: first, Leg: first.Leg(1), Kind: engine.LegClosed, Proof: engine.ProofBye})
+	r.apply(&ContactLoaded{Row: rowOf(nil), Attempt: &at})
+	if w := r.write(); w.Attempts[0].Legs[0].EndedAt == nil || r.call.Watching != 0 {
+		t.Errorf("%v", r.log)
+	}
+}
+
+// A result that was kept while the database was away comes late: behind a newer one of
+// its call it changes nothing but that somebody must not be called, whether the call is
+// current or one before it.
+func TestALateResultChangesNothingBehindANewerOne(t *testing.T) {
+	older := func(edit ...func(*attempt.Result)) *StoreResult {
+		m := resultOf(first, append(edit, func(r *attempt.Result) {
+			r.Disposition, r.ReceivedAt = "call again", start
+			r.Callback = &attempt.Callback{Requested: true}
+		})...)
+		m.Late = true
+		return m
+	}
+	newer := func(r *attempt.Result) { r.ReceivedAt = start.Add(time.Minute) }
+	// It is the current one.
+	r := up(t, nil, nil)
+	r.talking(first)
+	r.apply(resultOf(first, newer))
+	r.apply(r.leg(1, engine.LegHungUp))
+	r.durable(r.call.Step)
+	at, row := r.call.Machine.A, r.contact.Machine.C
+	r.clear()
+	same := func(what string) {
+		t.Helper()
+		if r.contact.Machine.C.Version != row.Version || !reflect.DeepEqual(r.call.Machine.A.Result, at.Result) {
+			t.Errorf("%s: %+v, %+v", what, r.contact.Machine.C, r.call.Machine.A.Result)
+		}
+	}
+	r.on(older(), "answer someone", "idle")
+	same("current")
+	barred := func(what string, w *journal.Write) {
+		t.Helper()
+		got, e := w.Attempts[0].Result, &w.Events[0]
+		if !got.DoNotCall || got.Disposition != "sold" || !got.ReceivedAt.Equal(start.Add(time.Minute)) ||
+			len(w.Suppressions) != 1 || w.Suppressions[0].Number != callee {
+			t.Errorf("%s: %+v, %+v", what, got, w.Suppressions)
+		}
+		if e.Data.Connected || e.Data.Disposition != "sold" || *e.Data.Before != *e.Data.After {
+			t.Errorf("%s: it is counted again: %+v", what, e.Data)
+		}
+	}
+	r.apply(older(doNotCall))
+	barred("current", r.write())
+	r.durable(r.call.Step)
+
+	// Another one is current.
+	r = up(t, func(c *contact.Contact) { c.Used, c.ConnectedOnce, c.HasResult = 1, true, true }, nil)
+	r.dialled(second)
+	row = r.contact.Machine.C
+	r.clear()
+	r.on(fetched(older(), &at, nil), "answer someone")
+	if r.contact.Machine.C.Version != row.Version || len(r.call.Results) != 0 {
+		t.Errorf("behind another: %+v, %v", r.contact.Machine.C, r.call.Results)
+	}
+	r.apply(fetched(older(doNotCall), &at, nil))
+	barred("behind another", r.write())
+	// Until that is in the table it is what is known of the call.
+	r.clear()
+	r.on(fetched(older(doNotCall), &at, nil), "answer someone")
+	// A newer one takes its place.
+	late := older()
+	late.Result.ReceivedAt = start.Add(time.Hour)
+	r.apply(fetched(late, &at, nil))
+	if got := r.write().Attempts[0].Result; got.Disposition != "call again" || got.Revision != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestAResultThatSaysDoNotCall(t *testing.T) {
 	r := up(t, nil, nil)
 	r.talking(first)
@@ -164,5 +309,78 @@ func TestAResultThatSaysDoNotCall(t *testing.T) {
 	r.on(&Durable{Step: 4}, "suppress "+string(callee)+" someone") // answers once everybody has confirmed
 	r.apply(resultOf(first, doNotCall))
 	r.clear()
-	r.on(&Durable{Step: 5, Err: journal.ErrStaleEpoch}, "answer someone stale_epoch")
+	r.on(&Durable{Step: 5, Err: journal.ErrStaleEpoch}, "answer someone stale_epoch", "replaced a, 1 legs", "idle")
+}
+
+// A run for the unreached takes a contact along as the run before left it: a result that
+// comes late says of both that the conversation has one.
+func TestALateResultOfARunBeforeChangesWhatThatRunLeft(t *testing.T) {
+	f := func(what string, set func(*contact.Contact), state contact.State, writes string) {
+		t.Helper()
+		r := up(t, func(c *contact.Contact) {
+			c.Run, c.DueAt = 2, nil
+			set(c)
+		}, func(rl *Rules) { rl.Run = 2 })
+		at := attempt.Attempt{
+			ID:             first,
+			Contact:        r.contact.Machine.C.ID,
+			To:             callee,
+			Run:            1,
+			State:          attempt.Ended,
+			Consumed:       true,
+			Outcome:        engine.OutcomeConnectedNoResult,
+			AnsweredAt:     &start,
+			ServedAt:       &start,
+			BotConnectedAt: &start,
+			EndedAt:        &start,
+		}
+		kept := contact.Contact{
+			ID:            r.contact.Machine.C.ID,
+			Campaign:      "cmp",
+			Run:           1,
+			State:         contact.Failed,
+			Used:          1,
+			ConnectedOnce: true,
+			Reason:        string(engine.OutcomeConnectedNoResult),
+			Version:       7,
+		}
+		r.apply(&StoreResult{Call: first.Call(), Request: someone, Result: attempt.Result{Disposition: "sold"}})
+		if ask := last[*FetchAttempt](r); ask.Run != 2 {
+			t.Errorf("%s: asked for one of another run than %d", what, ask.Run)
+		}
+		r.apply(
+			&StoreResult{
+				Call:    first.Call(),
+				Request: someone,
+				Result:  attempt.Result{Disposition: "sold"},
+				Attempt: &at,
+				Kept:    &kept,
+				Fetched: true,
+			},
+		)
+		w := r.write()
+		e := &w.Events[0]
+		if len(w.Kept) != 1 || w.Kept[0].State != contact.Completed || w.Kept[0].Version != 8 || e.Run != 1 ||
+			!e.Data.Kept ||
+			e.Data.After.State != contact.Completed {
+			t.Errorf("%s: the run before: %+v, %+v", what, w.Kept, e)
+		}
+		var types []string
+		for i := range w.Events {
+			types = append(types, string(w.Events[i].Type))
+		}
+		if got := r.contact.Machine.C.State; got != state || strings.Join(types, " ") != writes {
+			t.Errorf("%s: it is %s, want %s; the history says %q", what, got, state, types)
+		}
+	}
+	f("left out", func(c *contact.Contact) {
+		c.State, c.DuePass, c.ConnectedOnce, c.Used = contact.Failed, 0, true, 1
+	}, contact.Completed, "result.stored contact.changed")
+	f("reset", func(c *contact.Contact) { c.State, c.DuePass = contact.Pending, 1 }, contact.Pending, "result.stored")
+	f(
+		"dialled in the next run",
+		func(c *contact.Contact) { c.State, c.DuePass, c.Used = contact.Failed, 1, 1 },
+		contact.Failed,
+		"result.stored",
+	)
 }

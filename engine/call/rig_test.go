@@ -32,6 +32,7 @@ var start = time.Date(2030, 3, 4, 12, 0, 0, 0, time.UTC)
 type processOf struct {
 	leaseEnds        engine.BootTime
 	barred           map[engine.PhoneNumber]error
+	calling          bool
 	cap              *journal.CalleeCap
 	away, unheard    bool
 	shared, eligible bool
@@ -40,6 +41,7 @@ type processOf struct {
 
 func (p *processOf) LeaseEnds() engine.BootTime                 { return p.leaseEnds }
 func (p *processOf) Destination(to, _ engine.PhoneNumber) error { return p.barred[to] }
+func (p *processOf) Calling(engine.PhoneNumber) bool            { return p.calling }
 func (p *processOf) CalleeCap(time.Time) *journal.CalleeCap     { return p.cap }
 func (p *processOf) ResultToken(id engine.CallID) string        { return "token of " + string(id) }
 func (p *processOf) Carrier(engine.TrunkID) engine.Incarnation  { return 7 }
@@ -374,6 +376,8 @@ func (r *rig) name(e Effect) string {
 		return "attach legs of " + short(e.Attempt)
 	case *AttachMedia:
 		return "attach media of " + short(e.Attempt)
+	case *Replaced:
+		return fmt.Sprintf("replaced %s, %d legs", short(e.Attempt), len(e.Legs)+len(e.Peers))
 	case *RecoverLeg:
 		return "recover leg " + leg(e.Leg.Leg)
 	case *ForgetLegs:

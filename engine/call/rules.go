@@ -22,6 +22,7 @@ type Rules struct {
 
 	Attempt attempt.Config
 	Policy  contact.Policy
+	Before  contact.State      // what waiting contacts became with the run before, of a run that is prepared
 	Paused  bool               // no INVITE leaves, of a call that waits for another trunk either
 	of      *campaign.Campaign // that they are the rules of
 }
@@ -49,12 +50,24 @@ func RulesOf(c campaign.Campaign) Rules {
 		of: &c,
 	}
 	switch {
-	case c.State == campaign.Completed && c.CompletionReason == campaign.ReasonWindowEnded:
-		rl.Policy.ClosedAs = contact.WindowClosed
-	case c.State == campaign.Completed && c.FailureReason == "": // of a failed run the waiting contacts keep their state
-		rl.Policy.ClosedAs = contact.ManuallyStopped
+	case c.State == campaign.Completed:
+		rl.Policy.ClosedAs = closedAs(&c)
+	case c.Prepared:
+		rl.Before = closedAs(&c)
 	}
 	return rl
+}
+
+// closedAs is what waiting contacts become with the run that has ended. Those of a failed
+// run keep their state.
+func closedAs(c *campaign.Campaign) contact.State {
+	switch {
+	case c.CompletionReason == campaign.ReasonWindowEnded:
+		return contact.WindowClosed
+	case c.FailureReason == "":
+		return contact.ManuallyStopped
+	}
+	return ""
 }
 
 // PolicyFor is the policy with the window of one contact; zones gives the time

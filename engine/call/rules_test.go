@@ -29,6 +29,41 @@ func TestWaitingContactsAreClosedAsTheirCampaignEnded(t *testing.T) {
 	}
 }
 
+// A restart ends the waits for results: who would be redialled then ended as the run did.
+func TestAWaitThatARestartEndsIsClosedAsItsRunEnded(t *testing.T) {
+	for _, c := range []struct {
+		of   campaign.Campaign
+		want contact.State
+	}{
+		{campaign.Campaign{CompletionReason: campaign.ReasonWindowEnded}, contact.WindowClosed},
+		{campaign.Campaign{CompletionReason: campaign.ReasonManuallyStopped}, contact.ManuallyStopped},
+		{campaign.Campaign{CompletionReason: campaign.ReasonAllFinal}, contact.ManuallyStopped},
+		// A failed run leaves those who wait as they are.
+		{campaign.Campaign{FailureReason: campaign.FailureBotDeleted}, contact.Connected},
+	} {
+		c.of.ID, c.of.State, c.of.Prepared, c.of.Run = "cmp", campaign.Draft, true, 2
+		c.of.Settings = campaign.Defaults()
+		c.of.Settings.RetryOnSystem = []engine.Outcome{engine.OutcomeConnectedNoResult}
+		rules := RulesOf(c.of)
+		if rules.Policy.ClosedAs != "" {
+			t.Errorf("the prepared run is over: %s", rules.Policy.ClosedAs)
+		}
+		due := start.Add(time.Minute)
+		r := newRig(t)
+		r.contact = NewContact(rowOf(func(c *contact.Contact) {
+			c.State, c.Used, c.DueAt, c.ResultDueAt, c.LastConversation = contact.Connected, 1, nil, &due, first
+			c.LastOutcome = engine.OutcomeConnectedNoResult
+		}), &rules, limits, nil)
+		r.call = &r.contact.Call
+		r.apply(&Started{})
+		r.apply(&ResultTimeout{Restarted: true})
+		w := r.write()
+		if got := w.Contacts[0].State; got != c.want || w.Events[0].Data.After.State != c.want {
+			t.Errorf("%s: %s, want %s", c.of.CompletionReason, got, c.want)
+		}
+	}
+}
+
 func TestAContactsOwnClockIsAskedWhereTheCampaignAsksForIt(t *testing.T) {
 	noon := time.Date(2030, 3, 4, 12, 0, 0, 0, time.UTC)
 	var c campaign.Campaign

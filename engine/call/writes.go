@@ -139,7 +139,7 @@ func (c *Call) tell(m ToRun, settled engine.AttemptID) {
 	c.say(m)
 }
 
-// elsewhere is the attempt at hand, if its legs are on another node.
+// elsewhere is the current attempt, if its legs are on another node.
 func (c *Call) elsewhere() engine.AttemptID {
 	if id := c.Machine.A.ID; id != "" && c.in.Process.Elsewhere(id) {
 		return id
@@ -173,6 +173,9 @@ func (c *Call) record(what attempt.What) int {
 	case attempt.WhatReserved:
 		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Bound: at.HoldBound(&c.Machine.Config),
 			Refused: c.in.Process.Destination(at.To, at.From), Cap: c.in.Process.CalleeCap(c.in.Now)}
+		if w.Intent.Refused == nil && c.in.Process.Calling(at.To) {
+			w.Intent.Refused = journal.ErrNumberHeld
+		}
 	case attempt.WhatConnected, attempt.WhatRevised:
 		d.Verdict = at.Verdict
 	case attempt.WhatAbandoned:
@@ -184,6 +187,15 @@ func (c *Call) record(what attempt.What) int {
 	case attempt.WhatLeg, attempt.WhatEnded, attempt.WhatResult:
 	}
 	then := c.owner.recorded(what, w)
+	if what == attempt.WhatConnected && at.CountsResult() {
+		// It was answered when it came. One write tells of both: were they two, the row would
+		// have the result of a conversation before the history has, and after a crash forever.
+		x := c.resultWrite(at)
+		w.Events, w.Suppressions = append(w.Events, x.Events...), x.Suppressions
+		if x.Contacts != nil {
+			w.Contacts = x.Contacts
+		}
+	}
 	if what == attempt.WhatOptedOut {
 		then.Suppress = &Suppress{Number: at.To}
 	}
@@ -229,6 +241,7 @@ func (c *Call) hold(now time.Time) journal.HoldRelease {
 // the database or in the spool.
 func (c *Call) show(to engine.Request) {
 	at := c.snapshot()
+	at.AwaitsResult = c.owner.awaitsResult(at.ID)
 	n := len(c.Pending)
 	if at.State != attempt.Ended || n == 0 || c.Pending[n-1].Spooled {
 		c.answer(to, at, nil)

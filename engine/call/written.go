@@ -50,7 +50,7 @@ func variants() []any {
 		&Erased{}, &SayAgain{}, &engine.LegEvent{}, &engine.MediaEvent{},
 		&Rules{}, &Dial{}, &SeatGranted{}, &Exclude{}, &Reopen{}, &Operate{}, &StoreResult{}, &ResultTimeout{}, &Rest{},
 		&End{}, &Keys{}, &Transfer{}, &Show{}, &LegsGone{}, &RunEnded{}, &Readmit{}, &Forget{}, &Report{}, &Reattached{},
-		&Stop{},
+		&Reload{}, &Stop{},
 		attempt.Record{}, attempt.Dial{}, attempt.AttachBot{}, attempt.DialPeer{}, attempt.CountLive{}, attempt.Arm{},
 		attempt.TrunkEvent{}, attempt.NextTrunk{}, attempt.Line{}, attempt.NumberFree{},
 		attempt.Attempt{}, campaign.TriggerReply{}, campaign.DialoutReply{},

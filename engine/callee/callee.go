@@ -14,6 +14,7 @@ const (
 	drawFailTime
 	drawShort
 	drawTalk
+	drawTook
 )
 
 // Callees say what becomes of a dial.
@@ -29,7 +30,15 @@ type Fate struct {
 	Answered bool
 	Machine  bool
 	Ring     time.Duration // from the dial to the answer, or to the end of the line
-	Talk     time.Duration // for how long the callee stays once there is a worker
+	// Talk is for how long the callee stays once there is a worker; of measured people,
+	// from the answer on.
+	Talk time.Duration
+
+	// The rest is known of measured people alone.
+
+	Refused bool          // the far side refused, by Kind
+	Took    time.Duration // from the answer to the verdict of Kind
+	Kind    *Kind
 }
 
 // FateOf says what becomes of dial number i, from 1, placed at t.

@@ -36,7 +36,7 @@ type Piece struct {
 	Value      float64
 }
 
-// Always is the same value for ever.
+// Always is the same value at all times.
 func Always(v float64) Schedule { return Schedule{Base: v} }
 
 // At gives the value at a time since the start.

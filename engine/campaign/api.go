@@ -62,7 +62,7 @@ type Act struct {
 	Campaign engine.CampaignID
 	Action   Action
 	Who      engine.Who
-	// Of ActionEdit: the settings that are to hold, made from those of the
+	// Of ActionEdit: the new settings, made from those of the
 	// version.
 	Settings *Settings
 	Version  int64
@@ -167,6 +167,8 @@ type DialoutReply struct {
 type SubmitResult struct {
 	Call   engine.CallID
 	Result attempt.Result
+	// Late: it was kept since Result.ReceivedAt, and changes nothing that a later one has said.
+	Late bool
 }
 
 // Detail is the campaign page: the stored campaign, counters and what it is
@@ -212,7 +214,7 @@ type Counters struct {
 
 	Passes    []Pass    `json:"-"` // shown beside the counters
 	Callbacks Callbacks `json:"-"`
-	TalkMS    int64     `json:"-"` // TalkSeconds, exactly
+	TalkMS    int       `json:"-"` // TalkSeconds, exactly
 }
 
 // Live is what a running campaign does now, from actor state.
@@ -225,29 +227,23 @@ type Live struct {
 	FreeSeats  int     `json:"free_seats"`
 	Credit     float64 `json:"abandon_credit"`
 	CreditHeld int     `json:"abandon_credit_held"` // lines beyond the free workers: each may come to an abandon
-	// Constraint is why no more dials are placed: what bound over the last 10 s, for
-	// ConstraintShare of them, told since ConstraintSince. Of a campaign that is not
-	// started, or over, it is empty, and Explanation names its state.
-	Constraint       engine.Constraint `json:"constraint"`
-	ConstraintShare  float64           `json:"constraint_share,omitempty"`
-	ConstraintSince  *time.Time        `json:"constraint_since,omitempty"`
-	Explanation      string            `json:"explanation"`
-	LastDialAt       *time.Time        `json:"last_dial_at,omitempty"`
-	DialsPerSec      *float64          `json:"dials_per_s"`
-	ConnectedPerHour *float64          `json:"connected_per_h"`
-	AvgRingSeconds   *float64          `json:"avg_ring_s"`
-	ETASeconds       *float64          `json:"eta_s"` // whole minutes; nil when it cannot be estimated
-	Indicator        Indicator         `json:"indicator"`
-	Ledgers          []LedgerView      `json:"ledgers"` // of the periods in which the cap is kept: run, day, 30 days
-	Rolling          Rolling           `json:"rolling"`
-	At               time.Time         `json:"at"`
+	Why
+	LastDialAt       *time.Time   `json:"last_dial_at,omitempty"`
+	DialsPerSec      *float64     `json:"dials_per_s"`
+	ConnectedPerHour *float64     `json:"connected_per_h"`
+	AvgRingSeconds   *float64     `json:"avg_ring_s"`
+	ETASeconds       *float64     `json:"eta_s"` // whole minutes; nil when it cannot be estimated
+	Indicator        Indicator    `json:"indicator"`
+	Ledgers          []LedgerView `json:"ledgers"` // of the periods in which the cap is kept: run, day, 30 days
+	Rolling          Rolling      `json:"rolling"`
+	At               time.Time    `json:"at"`
 }
 
 // Page asks for one page of a list.
 type Page struct {
 	Number int    // from 1
 	Size   int    // 1…200
-	Filter string // state filter, "" = all
+	Filter string // a state, or of contacts one of contact.Filters; "" = all
 	// Of contacts only: the one with a number, and those whom the callbacks panel
 	// counts under a word; "" = all.
 	Phone    engine.PhoneNumber

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"dialler/engine/window"
 )
 
 // Change is one setting that an edit changed. Field is its name on the wire;
@@ -24,14 +26,18 @@ var null = json.RawMessage("null")
 // out.
 func Changes(before, after *Settings) []Change {
 	var list []Change
-	was, is := members(before), members(after)
-	for field := range union(was, is) {
-		from, to := was[field], is[field]
-		if field == "window" {
+	was, is := before.WithDefaults(), after.WithDefaults() // what is newer than either is no change
+	for i := range Fields {
+		f := &Fields[i]
+		from, to := encoded(f.Value(&was)), encoded(f.Value(&is))
+		if _, ok := f.At(after).(*window.Window); ok {
 			list = append(list, windowChanges(from, to)...)
 			continue
 		}
-		if c, changed := change(field, from, to); changed {
+		if c, changed := change(f.Name, from, to); changed {
+			if f.Address {
+				c.From, c.To = withoutSecrets(from), withoutSecrets(to)
+			}
 			list = append(list, c)
 		}
 	}
@@ -59,34 +65,16 @@ func change(field string, from, to json.RawMessage) (Change, bool) {
 	if bytes.Equal(from, to) {
 		return Change{}, false
 	}
-	switch field {
-	case "abandon_cap_ppm": // in per cent on the wire
-		return Change{Field: "abandon_cap_pct", From: perCent(from), To: perCent(to)}, true
-	case "false_positive_ppm": // a share on the wire
-		return Change{Field: "false_positive_share", From: share(from), To: share(to)}, true
-	case "amd_review_ppm": // a share on the wire
-		return Change{Field: "amd_review_share", From: share(from), To: share(to)}, true
-	case "config_url", "eligibility_url":
-		return Change{Field: field, From: withoutSecrets(from), To: withoutSecrets(to)}, true
-	}
 	return Change{Field: field, From: from, To: to}, true
 }
 
-// members are the settings by their names in JSON. Settings always marshal: a
-// nil list counts as an empty one.
-func members(s *Settings) map[string]json.RawMessage {
-	c := *s
-	if c.RetryOnCustom == nil {
-		c.RetryOnCustom = []string{}
-	}
-	if len(c.Numbers) == 0 {
-		c.Numbers = nil
-	}
-	b, err := json.Marshal(c)
+// encoded is a value in JSON; those of settings can all be written.
+func encoded(v any) json.RawMessage {
+	b, err := json.Marshal(v)
 	if err != nil {
-		return nil
+		return null
 	}
-	return object(b)
+	return b
 }
 
 func object(b []byte) map[string]json.RawMessage {
@@ -106,21 +94,6 @@ func union(a, b map[string]json.RawMessage) map[string]struct{} {
 		all[k] = struct{}{}
 	}
 	return all
-}
-
-func perCent(ppm json.RawMessage) json.RawMessage { return divided(ppm, 10_000) }
-func share(ppm json.RawMessage) json.RawMessage   { return divided(ppm, 1_000_000) }
-
-func divided(ppm json.RawMessage, by float64) json.RawMessage {
-	var n float64
-	if json.Unmarshal(ppm, &n) != nil {
-		return ppm
-	}
-	b, err := json.Marshal(n / by)
-	if err != nil {
-		return ppm
-	}
-	return b
 }
 
 func withoutSecrets(address json.RawMessage) json.RawMessage {

@@ -103,8 +103,10 @@ type DialCause struct {
 
 // NumberDials is what became of the dials from one number.
 type NumberDials struct {
-	Number   engine.PhoneNumber
-	Dials    int // that have ended
+	Number  engine.PhoneNumber
+	Dials   int // that have ended
+	Decided int // that can no longer change: answered, or ended and consumed …
+	// … of which so many were answered.
 	Answered int
 }
 

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"dialler/engine"
@@ -17,6 +18,8 @@ type Explanation struct {
 	NextAt  *time.Time `json:"next_at,omitempty"`
 	// Ahead is how many due contacts go before it, when it only waits its turn.
 	Ahead *int `json:"ahead,omitempty"`
+	// AheadSeconds is about how long they take at the present pace, s, if there is one.
+	AheadSeconds *float64 `json:"ahead_s,omitempty"`
 }
 
 // Codes of explanations beside those of constraints (window, paused, seats …),
@@ -126,9 +129,14 @@ func (q Question) due() Explanation {
 	}
 	e := Explanation{Code: WhyQueued, Message: "it is among the next to be dialled", Ahead: &q.Facts.Ahead}
 	if n := q.Facts.Ahead; n > 0 {
-		e.Message = fmt.Sprintf("%d due contacts are dialled before it", n)
+		e.Message = fmt.Sprintf("%s dialled before it", counted(n, "due contact is", "due contacts are"))
 		if n >= AheadCap {
 			e.Message = fmt.Sprintf("more than %d due contacts are dialled before it", AheadCap)
+		}
+		if l := q.Live; l != nil && l.DialsPerSec != nil && *l.DialsPerSec > 0 {
+			s := math.Round(float64(n) / *l.DialsPerSec)
+			e.AheadSeconds = &s
+			e.Message += ", which takes about " + about(s) + " at the present pace"
 		}
 	}
 	if at := q.Facts.AbandonedAt; at != nil && pacing.NeedsSeat(*at, q.Now) {
@@ -142,10 +150,23 @@ func (q Question) due() Explanation {
 			if e.Code == WhyQueued {
 				e.Code = string(why)
 			}
-			e.Message += "; the campaign is held back by " + string(why) + ": " + q.Live.Explanation
+			e.Message += "; " + lower(q.Live.Title)
 		}
 	}
 	return e
+}
+
+// about writes a span as people say it.
+func about(s float64) string {
+	switch {
+	case s < 90:
+		return counted(max(int(s), 1), "second", "seconds")
+	case s < 90*60:
+		return fmt.Sprintf("%.0f min", s/60)
+	case s < 48*3600:
+		return fmt.Sprintf("%.0f h", s/3600)
+	}
+	return fmt.Sprintf("%.0f days", s/86400)
 }
 
 // final says why nothing follows any more in this run.
@@ -161,7 +182,7 @@ func final(c *contact.Contact) Explanation {
 		return because(string(c.State), "it was still waiting when the single-day window ended")
 	case contact.ManuallyStopped:
 		return because(string(c.State), "it was still waiting when the campaign was stopped")
-	case contact.Failed, contact.Pending, contact.Unanswered, contact.Connected, contact.Excluded:
+	case contact.Failed, contact.Pending, contact.Waiting, contact.Connected, contact.Excluded:
 	}
 	switch c.Reason {
 	case contact.ReasonExhausted:

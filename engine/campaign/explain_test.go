@@ -17,11 +17,20 @@ func TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs(t *testing.T) {
 	ask := func(want string, next *time.Time, change func(q *Question)) {
 		t.Helper()
 		q := Question{Now: now,
-			Campaign: &Campaign{State: Running, Settings: Settings{Window: window.Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60}}},
-			Contact:  &contact.Contact{State: contact.Pending, Max: 3, DueAt: in(-time.Minute), DueClass: contact.DueFirst}}
+			Campaign: &Campaign{
+				State:    Running,
+				Settings: Settings{Window: window.Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60}},
+			},
+			Contact: &contact.Contact{
+				State:    contact.Pending,
+				Max:      3,
+				DueAt:    in(-time.Minute),
+				DueClass: contact.DueFirst,
+			}}
 		change(&q)
 		e := Explain(q)
-		if e.Code != want || (next == nil) != (e.NextAt == nil) || next != nil && !next.Equal(*e.NextAt) || e.Message == "" {
+		if e.Code != want || (next == nil) != (e.NextAt == nil) || next != nil && !next.Equal(*e.NextAt) ||
+			e.Message == "" {
 			t.Errorf("%+v, want %s at %v", e, want, next)
 		}
 	}
@@ -29,7 +38,9 @@ func TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs(t *testing.T) {
 		return func(q *Question) { q.Contact.State, q.Contact.Reason, q.Contact.DueAt = s, reason, nil }
 	}
 	held := func(c engine.Constraint) func(*Question) {
-		return func(q *Question) { q.Live = &Live{Constraint: c, Explanation: "0 of 10 workers free"} }
+		return func(q *Question) {
+			q.Live = &Live{Why: Why{Constraint: c, Title: "Held back", Explanation: "0 of 10 workers free."}}
+		}
 	}
 	// Final, and why.
 	ask("completed", nil, final(contact.Completed, ""))
@@ -58,19 +69,35 @@ func TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs(t *testing.T) {
 	for _, code := range []string{"not_eligible", "eligibility_unknown"} {
 		ask(code, in(time.Hour), func(q *Question) { q.Contact.DueAt, q.Contact.Reason = in(time.Hour), code })
 	}
-	ask("callback_scheduled", in(time.Hour), func(q *Question) { q.Contact.DueAt, q.Contact.DueClass = in(time.Hour), contact.DueCallback })
+	ask(
+		"callback_scheduled",
+		in(time.Hour),
+		func(q *Question) { q.Contact.DueAt, q.Contact.DueClass = in(time.Hour), contact.DueCallback },
+	)
 	ask("retry_delay", in(time.Hour), func(q *Question) {
 		q.Contact.DueAt, q.Contact.DueClass, q.Contact.Used = in(time.Hour), contact.DueRetry, 1
 	})
-	ask("retry_delay", in(time.Second), func(q *Question) { q.Contact.DueAt, q.Contact.Unconsumed = in(time.Second), 1 })
+	ask(
+		"retry_delay",
+		in(time.Second),
+		func(q *Question) { q.Contact.DueAt, q.Contact.Unconsumed = in(time.Second), 1 },
+	)
 	ask("outside_window", in(21*time.Hour), func(q *Question) { q.Contact.DueAt = in(21 * time.Hour) })
 	ask("outside_window", in(21*time.Hour), func(q *Question) { q.Campaign.Settings.Window.End = 12 * 60 })
 	ask("outside_window", in(2*time.Hour), func(q *Question) {
 		q.Campaign.Settings.Window.ContactZone, q.Zones = true, []string{"America/New_York"}
 	})
-	ask("outside_window", nil, func(q *Question) { q.Campaign.Settings.Window.End, q.Campaign.WindowEndsAt = 12*60, in(0) })
+	ask(
+		"outside_window",
+		nil,
+		func(q *Question) { q.Campaign.Settings.Window.End, q.Campaign.WindowEndsAt = 12*60, in(0) },
+	)
 	ask("window_never_opens", nil, func(q *Question) {
-		q.Campaign.Settings.Window.ContactZone, q.Zones = true, []string{"Europe/Berlin", "Pacific/Guam", "America/Los_Angeles"}
+		q.Campaign.Settings.Window.ContactZone, q.Zones = true, []string{
+			"Europe/Berlin",
+			"Pacific/Guam",
+			"America/Los_Angeles",
+		}
 	})
 	// What holds its number, or the campaign.
 	ask("paused", nil, func(q *Question) { q.Campaign.State = Paused })
@@ -83,9 +110,18 @@ func TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs(t *testing.T) {
 	ask("queued", nil, held(engine.ConstraintRetryDelay))
 	ask("queued", nil, func(q *Question) { q.Facts.Ahead = 7 })
 
-	q := Question{Now: now, Campaign: &Campaign{State: Running}, Facts: ContactFacts{Ahead: 7},
-		Contact: &contact.Contact{State: contact.Pending, DueAt: in(0)}}
+	q := contactOf(in(0))
+	q.Now, q.Facts.Ahead = now, 7
 	if e := Explain(q); e.Ahead == nil || *e.Ahead != 7 || !strings.Contains(e.Message, "7 due contacts") {
 		t.Errorf("%+v", e)
+	}
+}
+
+// contactOf is a question about a contact that is due.
+func contactOf(due *time.Time) Question {
+	return Question{
+		Now:      *due,
+		Campaign: &Campaign{State: Running},
+		Contact:  &contact.Contact{State: contact.Pending, DueAt: due},
 	}
 }

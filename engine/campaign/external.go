@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -42,19 +41,17 @@ const (
 	FailureConfigInvalid     = "config_url_invalid"
 )
 
-// externalMembers are the settings that a document may set: how to dial, not
+// ExternalMembers lists what a document at a Config URL may set: how to dial, not
 // who the campaign is, which bot it has, where its configuration lies, who is asked
 // about its contacts and what is recorded.
-var externalMembers = []string{
-	"concurrency", "window", "single_day", "always_on", "number_pool", "max_attempts", "retry_delay_s", "retry_on_system", "retry_on_custom",
-	"stop_redials_after_s", "redial_only_under_s", "ring_timeout_s", "call_limit_s", "result_timeout_s", "amd", "abandon_cap_pct", "pacing_mode",
-	"max_lines", "weight", "false_positive_share", "callback_detection", "sticky_exclusion", "sticky_number", "local_match", "stop_ends_calls",
-	"transfer_targets", "transfer_limit",
+func ExternalMembers() (names []string) {
+	for i := range Fields {
+		if Fields[i].External {
+			names = append(names, Fields[i].Name)
+		}
+	}
+	return names
 }
-
-// ExternalMembers lists what a document at a Config URL may set, in the API's
-// words.
-func ExternalMembers() []string { return slices.Clone(externalMembers) }
 
 // Overlay lays a document over settings. The error names every mistake: its
 // code is "config_url_invalid".
@@ -69,17 +66,13 @@ func Overlay(s Settings, d Document) (Settings, *External, error) {
 		fields = append(fields, engine.FieldError{Field: field, Code: code, Message: message})
 	}
 	for _, name := range sortedKeys(doc) {
-		switch v := doc[name]; {
-		case !slices.Contains(externalMembers, name):
+		switch f := FieldOf(name); {
+		case f == nil || !f.External:
 			wrong(name, "not_external", "cannot be set by the Config URL")
-		case name == "abandon_cap_pct":
-			wrongUnless(scaled(v, 10_000, &s.AbandonCapPPM), name, wrong)
-		case name == "false_positive_share":
-			wrongUnless(scaled(v, 1_000_000, &s.FalsePositivePPM), name, wrong)
-		case bytes.Equal(v, null):
+		case bytes.Equal(doc[name], null):
 			wrong(name, "wrong_type", "must not be null; leave it out")
-		default:
-			wrongUnless(takeMember(&s, name, v), name, wrong)
+		case !f.take(&s, doc[name]):
+			wrong(name, "wrong_type", "is not of the type of this setting")
 		}
 	}
 	if fields == nil {
@@ -96,50 +89,6 @@ func Overlay(s Settings, d Document) (Settings, *External, error) {
 		return s, nil, engine.Invalid(FailureConfigInvalid, "the document cannot be kept")
 	}
 	return s, &External{URL: d.URL, Hash: d.Hash, FetchedAt: d.FetchedAt, Settings: kept}, nil
-}
-
-func wrongUnless(ok bool, name string, wrong func(field, code, message string)) {
-	if !ok {
-		wrong(name, "wrong_type", "is not of the type of this setting")
-	}
-}
-
-// takeMember sets one member by its name in JSON; lists and the window are
-// replaced as a whole.
-func takeMember(s *Settings, name string, v json.RawMessage) bool {
-	one, err := json.Marshal(map[string]json.RawMessage{name: v})
-	if err != nil {
-		return false
-	}
-	fresh := *s
-	switch name { // decoded into what is there, they would share or mix
-	case "window":
-		fresh.Window = Settings{}.Window
-	case "number_pool":
-		fresh.Numbers = nil
-	case "transfer_targets":
-		fresh.TransferTargets = nil
-	case "retry_on_system":
-		fresh.RetryOnSystem = nil
-	case "retry_on_custom":
-		fresh.RetryOnCustom = nil
-	}
-	in := json.NewDecoder(bytes.NewReader(one))
-	in.DisallowUnknownFields()
-	if in.Decode(&fresh) != nil {
-		return false
-	}
-	*s = fresh
-	return true
-}
-
-func scaled(v json.RawMessage, by float64, dst *int) bool {
-	var n *float64
-	if json.Unmarshal(v, &n) != nil || n == nil {
-		return false
-	}
-	*dst = int(math.Round(math.Max(-1, math.Min(1000, *n)) * by)) // nonsense stays out of range
-	return true
 }
 
 func sortedKeys(m map[string]json.RawMessage) []string {

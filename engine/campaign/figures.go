@@ -35,20 +35,19 @@ type Pass struct {
 	Waiting  int `json:"-"` // of those, who may still be dialled
 }
 
-// Callbacks are the figures of the callbacks panel: contacts by what became of
-// the callback that they asked for last, in this run. contact.CallbackState.Covers
-// says who counts; the call list filters by the same.
+// Callbacks are the figures of the callbacks panel: what became of each callback of
+// this run, also of a contact's second. Requested is the sum of the others. The call
+// list filters contacts by the newest callback of each (contact.CallbackState.Covers).
 type Callbacks struct {
-	Requested int `json:"requested"` // everybody who asked
-	Pending   int `json:"pending"`   // still to come
-	Completed int `json:"completed"` // dialled
-	Cancelled int `json:"cancelled"`
-	// MeanDelaySeconds is how long after their time callbacks were dialled, nil
-	// before the first.
+	Requested int `json:"requested"` // by a result, granted or not, or promised by an operator
+	Pending   int `json:"pending"`   // to come, or being dialled
+	Completed int `json:"completed"` // dialled: consumed attempts for a callback
+	Cancelled int `json:"cancelled"` // refused, dropped, or its place taken by a newer one
+	// MeanDelaySeconds is how long after their time the completed ones were dialled,
+	// nil before the first.
 	MeanDelaySeconds *float64 `json:"mean_delay_s"`
 
-	Calls   int   `json:"-"` // consumed attempts for a callback
-	DelayMS int64 `json:"-"` // the sum of their delays
+	DelayMS int `json:"-"` // the sum of their delays
 }
 
 // passesCap bounds the rows, whatever an event or a row says.
@@ -150,11 +149,13 @@ type LedgerView struct {
 	// many live answers without an abandon earn one more, 0 when the cap is 0.
 	Credit      int `json:"credit"`
 	CreditAfter int `json:"credit_after"`
+	// Binding: it is why a line without a free worker waits.
+	Binding bool `json:"binding"`
 }
 
-// ViewLedger shows a ledger under the campaign's cap.
-func ViewLedger(l *pacing.Ledger, s *Settings) LedgerView {
-	v := LedgerView{Period: l.Period, Since: l.Since, CountsView: ViewCounts(l.Counts),
+// ViewLedger shows a ledger under the campaign's cap, with the counts that are shown of it.
+func ViewLedger(l *pacing.Ledger, shown pacing.Counts, s *Settings) LedgerView {
+	v := LedgerView{Period: l.Period, Since: l.Since, CountsView: ViewCounts(shown),
 		Credit:      l.Credit(s.AbandonCapPPM, s.FalsePositivePPM),
 		CreditAfter: l.AnswersToCredit(s.AbandonCapPPM, s.FalsePositivePPM)}
 	if !l.Until.IsZero() {
@@ -162,6 +163,20 @@ func ViewLedger(l *pacing.Ledger, s *Settings) LedgerView {
 		v.Until = &until
 	}
 	return v
+}
+
+// MarkStrictest marks the ledger that leaves least room, of such as leave the same the longest.
+func MarkStrictest(list []LedgerView) {
+	var least *LedgerView
+	for i := range list {
+		if l := &list[i]; least == nil || l.Credit < least.Credit ||
+			l.Credit == least.Credit && l.CreditAfter >= least.CreditAfter {
+			least = l
+		}
+	}
+	if least != nil {
+		least.Binding = true
+	}
 }
 
 // Rolling are the counts of the last 24 hours and 30 days, by whole hours:

@@ -10,7 +10,13 @@ import (
 
 func TestDiallingTimeIsTheTimeOfRunningInsideTheWindow(t *testing.T) {
 	at := func(hour, minute int) time.Time { return time.Date(2030, 3, 1, hour, minute, 0, 0, time.UTC) }
-	m := Machine{C: Campaign{State: Draft, Run: 1, Settings: Settings{Window: window.Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60}}}}
+	m := Machine{
+		C: Campaign{
+			State:    Draft,
+			Run:      1,
+			Settings: Settings{Window: window.Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60}},
+		},
+	}
 	apply := func(k Kind, at time.Time) {
 		t.Helper()
 		if _, err := m.Apply(Event{Kind: k, At: at}, nil); err != nil {
@@ -26,7 +32,9 @@ func TestDiallingTimeIsTheTimeOfRunningInsideTheWindow(t *testing.T) {
 	}
 	n := Counters{Connected: 20, ConnectedCalls: 30, Attempts: 540}
 	got := TotalsOf(&m.C, &n)
-	if got == nil || got.Connected != 20 || got.DiallingSeconds != 5400 || *got.DialsPerSec != 0.1 || *got.ConnectedPerHour != 20 || *got.CallsPerMinute != 6 {
+	if got == nil || got.Connected != 20 || got.DiallingSeconds != 5400 || *got.DialsPerSec != 0.1 ||
+		*got.ConnectedPerHour != 20 ||
+		*got.CallsPerMinute != 6 {
 		t.Errorf("%+v", got)
 	}
 	apply(Restart, at(21, 0))
@@ -64,12 +72,19 @@ func TestTheIndicatorSaysWhatAnOperatorDecidedThenTheClockThenTheDials(t *testin
 }
 
 func TestALedgerShowsItsRateAndItsCreditUnderTheCap(t *testing.T) {
-	l := pacing.Ledger{Period: pacing.PeriodRun, Counts: pacing.Counts{Live: 100, Abandoned: 1, Machines: 50, CapacityLoss: 1}}
-	if v := ViewLedger(&l, &Settings{AbandonCapPPM: 30_000}); v.Credit != 2 || *v.AbandonRate != 0.01 || v.CapacityLoss != 1 || v.Machines != 50 || v.Until != nil {
+	l := pacing.Ledger{
+		Period: pacing.PeriodRun,
+		Counts: pacing.Counts{Live: 100, Abandoned: 1, Machines: 50, CapacityLoss: 1},
+	}
+	if v := ViewLedger(&l, l.Counts, &Settings{AbandonCapPPM: 30_000}); v.Credit != 2 || *v.AbandonRate != 0.01 ||
+		v.CapacityLoss != 1 ||
+		v.Machines != 50 ||
+		v.Until != nil {
 		t.Errorf("%+v", v)
 	}
 	// A share of the machines were persons: 50 × 4 % count as two abandoned.
-	if v := ViewLedger(&l, &Settings{AbandonCapPPM: 30_000, FalsePositivePPM: 40_000}); v.Credit != 0 || *v.AbandonRate != 0.01 {
+	if v := ViewLedger(&l, l.Counts, &Settings{AbandonCapPPM: 30_000, FalsePositivePPM: 40_000}); v.Credit != 0 ||
+		*v.AbandonRate != 0.01 {
 		t.Errorf("%+v", v)
 	}
 }

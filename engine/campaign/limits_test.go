@@ -50,7 +50,8 @@ func TestAFailureNamesFiveMistakesAndFortyLettersOfAName(t *testing.T) {
 func TestAContactSaysHowManyGoBeforeItUpToTenThousand(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	for ahead, want := range map[int]string{
-		0: "it is among the next to be dialled", 1: "1 due contacts are dialled before it", 9999: "9999 due contacts are dialled before it",
+		0: "it is among the next to be dialled", 1: "1 due contact is dialled before it",
+		9999:   "9999 due contacts are dialled before it",
 		10_000: "more than 10000 due contacts are dialled before it",
 	} {
 		due := now // at this moment its time has come

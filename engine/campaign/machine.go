@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
@@ -38,7 +39,7 @@ type Event struct {
 	Who          engine.Who
 	Draining     bool             // calls of the run still live
 	Reason       CompletionReason // of Exhausted
-	Failure      string           // of Broke; of Start: why its configuration was not to be had
+	Failure      string           // of Broke; of Start: why its configuration could not be fetched
 	Settings     *Settings        // of Edit; of Start: with what the Config URL set
 	External     *External        // of Start: what that was
 	Version      int64            // of Edit: the version that was edited, 0 = whichever is there
@@ -103,7 +104,7 @@ type Machine struct {
 // has changed then.
 func (m *Machine) Apply(ev Event, dst []Effect) ([]Effect, error) {
 	if ev.Kind == Edit && ev.Settings == nil {
-		return dst, engine.Invalid("settings_missing", "an edit needs the settings that are to hold")
+		return dst, engine.Invalid("settings_missing", "the edit contains no settings")
 	}
 	m.out = dst
 	to, err := table.Step(m.C.State, ev.Kind, m, ev)
@@ -124,23 +125,23 @@ func (m *Machine) refusal(ev Event) error {
 	ended := m.C.State == Completed || m.C.State == Failed
 	switch {
 	case ev.Draining && ended && (ev.Kind == Restart || ev.Kind == Delete):
-		return engine.Conflict("calls_in_progress", "calls of the ended run still live; wait until they are over")
+		return engine.Conflict("calls_in_progress", "")
 	case ev.Kind == Delete:
-		return engine.Conflict("campaign_was_run", "only a draft that never ran can be deleted")
+		return engine.Conflict("campaign_was_run", "")
 	case ev.Kind == AddRows:
 		return engine.Conflict("contacts_locked", "contacts can be added to a draft that never ran and to a running campaign; this one is "+m.standing())
 	case ev.Kind == Edit && m.editable() && !m.newest(ev):
-		e := engine.Conflict("version_conflict", "the settings were changed meanwhile; load them again and repeat the edit")
+		e := engine.Conflict("version_conflict", "")
 		e.Current = m.C
 		return e
 	case ev.Kind == Edit && m.editable() && len(m.locked(ev)) == 0:
-		e := engine.Conflict("externally_managed", "these settings come from the Config URL; change them there, or take the Config URL out")
+		e := engine.Conflict("externally_managed", "")
 		for _, f := range m.external(ev) {
 			e.Fields = append(e.Fields, engine.FieldError{Field: f, Code: "externally_managed", Message: "comes from the Config URL"})
 		}
 		return e
 	case ev.Kind == Edit && m.editable():
-		e := engine.Conflict("field_locked", "name and bot cannot be changed once the campaign has run")
+		e := engine.Conflict("field_locked", "")
 		for _, f := range m.locked(ev) {
 			e.Fields = append(e.Fields, engine.FieldError{Field: f, Code: "locked", Message: "cannot be changed once the campaign has run"})
 		}
@@ -174,17 +175,17 @@ func (m *Machine) editable() bool { return m.C.State == Draft || m.C.State == Pa
 func (m *Machine) newest(ev Event) bool { return ev.Version == 0 || ev.Version == m.C.Version }
 
 // locked lists the fields that an edit must leave alone: after the first run
-// name and bot are locked.
+// name and bot are locked, and whatever else the table of settings says.
 func (m *Machine) locked(ev Event) []string {
 	if !m.C.EverRun {
 		return nil
 	}
 	var fields []string
-	if ev.Settings.Name != m.C.Settings.Name {
-		fields = append(fields, "name")
-	}
-	if ev.Settings.Bot != m.C.Settings.Bot {
-		fields = append(fields, "bot_id")
+	for i := range Fields {
+		f := &Fields[i]
+		if f.Locked && !bytes.Equal(encoded(f.Value(ev.Settings)), encoded(f.Value(&m.C.Settings))) {
+			fields = append(fields, f.Name)
+		}
 	}
 	return fields
 }

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ type Outlook struct {
 	Total    int          // contacts
 	Waiting  int          // of them wait for a dial that may be placed
 	Attempts int          // that those have left
+	TooLong  int          // of them have a variable that is longer than a header of SIP may be
 	Skipped  []SkipReason // the others, by why they are not dialled
 	Past     Past
 }
@@ -145,11 +147,21 @@ func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Tim
 	usable, barred := f.pool(c)
 	warn(barred > 0 && usable > 0, "number_pool", "numbers_barred",
 		strconv.Itoa(barred)+" of the pool's numbers are quarantined or retired and are not used")
+	foreign := slices.DeleteFunc(slices.Clone(c.Settings.Numbers), func(n engine.PhoneNumber) bool {
+		_, configured := f.Numbers[n]
+		return configured
+	})
+	warn(len(foreign) > 0, "number_pool", "number_not_configured",
+		strconv.Itoa(len(foreign))+
+			" of the pool's numbers are none of the configured numbers; configure them or take them out")
 	if opens, ok := w.NextOpening(now); ok && opens.After(now) {
 		warn(true, "window", "outside_window", "the calling window is closed; it opens at "+opens.UTC().Format(time.RFC3339))
 	}
 	warn(cut, "window", "window_too_short", "the single-day window is expected to close before every contact is called")
 	warn(f.Callable && o.Waiting == 0, "contacts", "no_contact_to_dial", "no contact waits for a dial now; see the skipped ones")
+	warn(f.BotBySIP && o.TooLong > 0, "contacts", "variables_too_long",
+		strconv.Itoa(o.TooLong)+" contacts have a variable of more than "+strconv.Itoa(engine.VariableHeaderCap)+
+			" bytes, which a bot that is called by SIP is not told")
 	warn(f.DatabaseDown, "database", "database_unavailable", "the database does not answer; nothing is dialled before it does")
 	warn(f.Draining, "node", "node_draining", "the dialler is being stopped and places no new call")
 	warn(f.Fenced, "node", "node_fenced", "this node lost its lease and places no new call; another one takes over")

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"slices"
 	"time"
 
 	"dialler/engine"
@@ -22,6 +23,7 @@ type PreflightFacts struct {
 
 	// What only warnings and the estimate need.
 	BotActive        bool
+	BotBySIP         bool
 	BotOutage        string // why the bot takes no calls now, "" when it may
 	Seats, FreeSeats int    // of the bot
 	TrunksUp         int    // active trunks that take calls
@@ -117,10 +119,11 @@ func Clip(c *Campaign, zones []string) func(time.Time) (time.Time, bool) {
 
 // Complete names the reason for which a run ends by itself: nobody could be called
 // at all (excluded, suppressed, not allowed), or every contact is final, the last
-// ones by using up their attempts.
+// ones by using up their attempts. A dial that used up no attempt was one, too.
 func Complete(c Counters, exhausted bool) CompletionReason {
+	dialled := slices.ContainsFunc(c.Passes, func(p Pass) bool { return p.FirstDialAt != nil })
 	switch {
-	case c.Attempts == 0:
+	case !dialled && c.Attempts == 0:
 		return ReasonNoCallable
 	case exhausted:
 		return ReasonRetriesDone

@@ -18,7 +18,9 @@ func ahead(change func(*Campaign, *PreflightFacts, *Outlook)) (*Campaign, Prefli
 	s.Window = window.Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60}
 	s.Numbers = []engine.PhoneNumber{"+4930111111", "+4930111112"}
 	c := &Campaign{ID: "c", Settings: s, State: Draft, Run: 1}
-	f := PreflightFacts{BotKnown: true, BotActive: true, Seats: 10, FreeSeats: 10, Trunks: 1, TrunksUp: 1, CPS: 10, Channels: 100, Callable: true}
+	f := PreflightFacts{BotKnown: true, BotActive: true, Seats: 10, FreeSeats: 10, Trunks: 1, TrunksUp: 1,
+		CPS: 10, Channels: 100, Callable: true,
+		Numbers: map[engine.PhoneNumber]numberpool.State{s.Numbers[0]: numberpool.Active, s.Numbers[1]: numberpool.Active}}
 	o := Outlook{Total: 110, Waiting: 100, Attempts: 300, Skipped: []SkipReason{{"suppressed", 10}}}
 	if change != nil {
 		change(c, &f, &o)
@@ -69,10 +71,12 @@ func TestAPoolOfQuarantinedAndRetiredNumbersHasNoUsableNumber(t *testing.T) {
 	// A number that is not configured counts as active, one that rests is usable.
 	for _, s := range []numberpool.State{"", numberpool.Active, numberpool.Resting} {
 		f.Numbers["+4930111112"] = s
+		want := 1
 		if s == "" {
 			delete(f.Numbers, "+4930111112")
+			want = 2 // that it is not configured
 		}
-		if r := Ready(c, f, o, now); !r.Ready || len(r.Warnings) != 1 || r.Warnings[0].Code != "numbers_barred" {
+		if r := Ready(c, f, o, now); !r.Ready || len(r.Warnings) != want || r.Warnings[0].Code != "numbers_barred" {
 			t.Errorf("%q: %+v", s, r)
 		}
 	}
@@ -84,13 +88,17 @@ func TestWarningsOfPreflightDoNotRefuse(t *testing.T) {
 		"no_seats":                     func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.Seats, f.FreeSeats = 0, 0 },
 		"no_free_seats":                func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.FreeSeats = 0 },
 		"fewer_seats_than_concurrency": func(c *Campaign, _ *PreflightFacts, _ *Outlook) { c.Settings.Concurrency = 11 },
-		"trunk_down":                   func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.TrunksUp = 0 },
-		"trunk_partly_down":            func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.Trunks = 2 },
-		"outside_window":               func(c *Campaign, _ *PreflightFacts, _ *Outlook) { c.Settings.Window.Start = 13 * 60 },
+		"number_not_configured": func(c *Campaign, _ *PreflightFacts, _ *Outlook) {
+			c.Settings.Numbers = append(c.Settings.Numbers, "+4930111113")
+		},
+		"trunk_down":        func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.TrunksUp = 0 },
+		"trunk_partly_down": func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.Trunks = 2 },
+		"outside_window":    func(c *Campaign, _ *PreflightFacts, _ *Outlook) { c.Settings.Window.Start = 13 * 60 },
 		"window_too_short": func(c *Campaign, _ *PreflightFacts, o *Outlook) {
 			c.Settings.SingleDay, o.Waiting, o.Attempts = true, 1_000_000, 1_000_000
 		},
 		"no_contact_to_dial":   func(_ *Campaign, _ *PreflightFacts, o *Outlook) { o.Waiting = 0 },
+		"variables_too_long":   func(_ *Campaign, f *PreflightFacts, o *Outlook) { f.BotBySIP, o.TooLong = true, 3 },
 		"database_unavailable": func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.DatabaseDown = true },
 		"node_draining":        func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.Draining = true },
 		"node_fenced":          func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.Fenced = true },

@@ -1,7 +1,6 @@
 package campaign
 
 import (
-	"dialler/engine/window"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -9,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dialler/engine/window"
 
 	"dialler/engine"
 	"dialler/engine/contact"

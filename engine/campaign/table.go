@@ -27,7 +27,8 @@ func unconfigured(_ *Machine, ev Event) bool { return ev.Failure != "" }
 func finite(m *Machine, _ Event) bool        { return !m.C.Settings.AlwaysOn }
 
 var table = fsm.New("campaign", States, Kinds, []row{
-	{From: []State{Draft}, On: Start, Guard: "its configuration is not to be had", When: unconfigured, To: Failed, Do: (*Machine).startFailed,
+	{From: []State{Draft}, On: Start, Guard: "its configuration could not be fetched", When: unconfigured, To: Failed,
+		Do:  (*Machine).startFailed,
 		Why: "the Config URL is unreachable or its content invalid; nothing is dialled"},
 	{From: []State{Draft}, On: Start, To: Running, Do: (*Machine).start, Why: "dialling begins"},
 	{From: []State{Draft, Paused}, On: Edit, Guard: "newest version, name and bot as they were once run, nothing of the Config URL", When: mayEdit, Do: (*Machine).edit,

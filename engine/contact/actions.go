@@ -14,6 +14,9 @@ const (
 	// ReasonReadmitted: added again while the attempt that an exclusion
 	// cancelled is not over yet; it is due as soon as that is.
 	ReasonReadmitted = "readmitted"
+	// ReasonHeard: while an attempt lives, the result of one before it has come and asks
+	// for nothing more.
+	ReasonHeard = "result_heard"
 	// ReasonNeverOpens: no time is left at which the contact may be called.
 	ReasonNeverOpens = "window_never_opens"
 )
@@ -21,6 +24,7 @@ const (
 func (m *Machine) reserve(ev Event) {
 	// The result of a short conversation is waited for no longer; it may still come.
 	m.C.Attempt, m.C.DueAt, m.C.ResultDueAt = ev.Attempt.ID, nil, nil
+	m.C.CallingBack = m.C.DueClass == DueCallback
 	if waits(m.C.Reason) {
 		m.C.Reason = ""
 	}
@@ -41,35 +45,20 @@ func (m *Machine) books(ev Event) {
 	if a.Consumed {
 		c.Used++
 		c.Unconsumed = 0
-		c.RangUnanswered = a.Rang && !answeredAs(a.Outcome)
+		c.RangUnanswered = a.Rang && !a.Outcome.Row().Answered
 	} else {
 		c.Unconsumed++
 	}
-	if c.Reason == ReasonReadmitted {
+	if c.Reason == ReasonReadmitted || c.Reason == ReasonHeard {
 		c.Reason = ""
 	}
 	if a.Connected {
-		c.ConnectedOnce, c.LastTalk, c.LongestTalk = true, a.Talk, max(c.LongestTalk, a.Talk)
+		c.ConnectedOnce, c.LastConversation = true, a.ID
+		c.LastTalk, c.LongestTalk = a.Talk, max(c.LongestTalk, a.Talk)
 		if a.HasResult {
 			c.HasResult, c.LastDisposition = true, a.Disposition
 		}
 	}
-}
-
-// answeredAs: outcomes that only an answered call can have.
-func answeredAs(o engine.Outcome) bool {
-	switch o {
-	case engine.OutcomeCompleted, engine.OutcomeConnectedNoResult, engine.OutcomeAbandoned,
-		engine.OutcomeMachine, engine.OutcomeFax, engine.OutcomeCallerHungUp:
-		return true
-	// The far side never picked up.
-	case engine.OutcomeNoAnswer, engine.OutcomeBusy, engine.OutcomeRejected, engine.OutcomeBlocked,
-		engine.OutcomeCongestion, engine.OutcomeThrottled, engine.OutcomeTrunkError:
-	// They end calls before and after the answer.
-	case engine.OutcomeInvalidNumber, engine.OutcomeMediaError, engine.OutcomeCancelled, engine.OutcomeExcluded,
-		engine.OutcomeLost, engine.OutcomeSystemError:
-	}
-	return false
 }
 
 // attempted is the end of an attempt after which no callback is to come but
@@ -84,37 +73,76 @@ func (m *Machine) attempted(ev Event) {
 // wished for does not come about.
 func (m *Machine) callbackOver(ev Event) {
 	c := &m.C
+	if c.CallingBack && c.Callback != CallbackPending && !ev.Attempt.Consumed {
+		c.CallbacksCancelled++ // another took its place while it was dialled
+	}
 	switch {
 	case c.Callback == CallbackPending && ev.Attempt.Consumed:
 		c.Callback = CallbackCompleted
+	case c.Callback == CallbackRequested && m.fate == fateCallback:
 	case c.Callback == CallbackPending, c.Callback == CallbackRequested:
 		c.Callback = CallbackCancelled
 	}
-	c.CallbackExtra = false
+	c.CallbackExtra, c.CallingBack = false, false
 	m.refuseWish(ev)
 }
 
-// refuseWish keeps a record of a wish that is not granted.
+// newest is the callback that counts from now on, of the attempt whose result asked
+// for it. One before it that was neither dialled nor is being dialled is cancelled: it
+// counts as that, unless it is the same wish, told anew.
+func (m *Machine) newest(s CallbackState, of engine.AttemptID, at time.Time) {
+	c := &m.C
+	dialled := c.Callback == CallbackCompleted || c.Callback == CallbackPending && c.CallingBack
+	same := of != "" && of == c.CallbackOf
+	if c.Callback != CallbackNone && !dialled && !same {
+		c.CallbacksCancelled++
+	}
+	c.Callback, c.CallbackOf, c.CallbackAt = s, of, &at
+}
+
+// refuseWish keeps a record of a wish that is not granted; told again, it is none.
 func (m *Machine) refuseWish(ev Event) {
-	if a := ev.Attempt; a.Callback == nil || !a.Connected || !ev.Policy.Callbacks {
+	if m.fate == fateCallback || !ev.wishes() || ev.Kind == ResultStored && ev.Attempt.Repeated {
 		return
 	}
 	t := ev.At.Add(ev.Policy.RetryDelay)
 	if ev.Attempt.Callback.At != nil {
 		t = *ev.Attempt.Callback.At
 	}
-	m.C.Callback, m.C.CallbackAt, m.C.CallbackExtra = CallbackCancelled, &t, false
+	m.newest(CallbackCancelled, ev.Attempt.ID, t)
+	m.C.CallbackExtra = false
+}
+
+// wishes says whether a conversation's result asks for a callback, granted or not.
+func (ev *Event) wishes() bool {
+	a := ev.Attempt
+	return a.Callback != nil && a.Connected && ev.Policy.Callbacks
+}
+
+// countRefused counts a wish that is not granted and leaves the newest callback as it
+// is.
+func (m *Machine) countRefused(ev Event) {
+	if ev.wishes() && !ev.Attempt.Repeated {
+		m.C.CallbacksCancelled++
+	}
 }
 
 // again: the contact goes back unchanged, with a back-off of 2, 8, 32 s, or
 // what the network asked for.
 func (m *Machine) again(ev Event) {
+	c := &m.C
 	m.books(ev)
-	if m.C.Callback == CallbackRequested {
-		m.C.Callback = CallbackCancelled // it was judged, and not granted
+	wait := 2 * time.Second << (2 * min(c.Unconsumed-1, 2))
+	m.due(ev, c.DueClass, ev.Attempt.EndedAt.Add(max(wait, ev.Attempt.RetryAfter)))
+	switch {
+	case c.CallingBack && c.Callback != CallbackPending: // what took its place was not granted: it is still to come
+		at := *c.DueAt
+		c.Callback, c.CallbackOf, c.CallbackAt = CallbackPending, "", &at
+		c.CallbacksCancelled++
+	case c.Callback == CallbackRequested:
+		c.Callback = CallbackCancelled // it was judged, and not granted
 	}
-	wait := 2 * time.Second << (2 * min(m.C.Unconsumed-1, 2))
-	m.due(ev, m.C.DueClass, ev.Attempt.EndedAt.Add(max(wait, ev.Attempt.RetryAfter)))
+	c.CallingBack = false
 }
 
 // capped: the number was called as often as is allowed within the period. That
@@ -164,16 +192,21 @@ func (m *Machine) retry(ev Event) {
 
 func (m *Machine) toCallback(ev Event) {
 	t, _ := m.wished(ev)
+	of := ev.Attempt.ID
+	if ev.Attempt.Callback == nil {
+		of = m.C.CallbackOf // of a result that came while the attempt lived
+	}
 	m.attempted(ev)
-	m.callback(ev, t)
+	m.callback(ev, of, t)
 }
 
 // callback schedules a wish that was granted; it takes the place of an older
 // one.
-func (m *Machine) callback(ev Event, wish time.Time) {
+func (m *Machine) callback(ev Event, of engine.AttemptID, wish time.Time) {
 	t, _ := callbackTime(ev.At, &ev.Policy, wish)
 	c := &m.C
-	c.Callback, c.CallbackAt, c.CallbackExtra = CallbackPending, &t, c.Used >= ev.Policy.MaxAttempts
+	m.newest(CallbackPending, of, t)
+	c.CallbackExtra = c.Used >= ev.Policy.MaxAttempts
 	c.DueAt, c.DueClass, c.DuePass, c.ResultDueAt, c.Reason = &t, DueCallback, c.Used+1, nil, ""
 }
 
@@ -184,10 +217,11 @@ func (m *Machine) failed(ev Event) {
 }
 
 func (m *Machine) failure(ev Event, o engine.Outcome, a *Attempt) string {
-	if a.Refusal != "" {
+	lost := a.Refusal == engine.CodeBotLost
+	if a.Refusal != "" && !lost {
 		return a.Refusal
 	}
-	if m.redials(&ev.Policy, o, a) && m.C.Used >= ev.Policy.MaxAttempts {
+	if (lost || m.redials(&ev.Policy, o, a)) && m.C.Used >= ev.Policy.MaxAttempts {
 		return ReasonExhausted
 	}
 	return string(o)
@@ -229,14 +263,24 @@ func (m *Machine) result(ev Event) {
 	m.refuseWish(ev)
 }
 
-// resultWhileBusy: the end of the live attempt decides; a wish is kept for it.
+// resultWhileBusy: the end of the live attempt decides; a wish is kept for it, and so is
+// that an attempt before asks for nothing more.
 func (m *Machine) resultWhileBusy(ev Event) {
 	m.heard(ev)
 	own := ev.Attempt.ID == m.C.Attempt
-	if t, ok := m.wished(ev); ok && ev.Policy.ClosedAs == "" {
-		m.C.Callback, m.C.CallbackAt = CallbackRequested, &t
-	} else if own && m.C.Callback == CallbackRequested {
+	if c := &m.C; !own && c.Used > 0 && (c.Reason == "" || c.Reason == ReasonHeard) {
+		c.Reason = ""
+		if m.judgeDisposition(ev) == fateCompleted {
+			c.Reason = ReasonHeard
+		}
+	}
+	switch t, ok := m.wished(ev); {
+	case ok && ev.Policy.ClosedAs == "":
+		m.newest(CallbackRequested, ev.Attempt.ID, t)
+	case own && m.C.Callback == CallbackRequested:
 		m.C.Callback = CallbackCancelled // withdrawn by the newer word
+	case !own:
+		m.countRefused(ev)
 	}
 }
 
@@ -245,12 +289,15 @@ func (m *Machine) resultWhileBusy(ev Event) {
 func (m *Machine) resultLate(ev Event) { m.heard(ev); m.refuseWish(ev) }
 
 // resultKept: the callback that an earlier result asked for stays.
-func (m *Machine) resultKept(ev Event) { m.heard(ev) }
+func (m *Machine) resultKept(ev Event) {
+	m.heard(ev)
+	m.countRefused(ev)
+}
 
 func (m *Machine) resultCallback(ev Event) {
 	t, _ := m.wished(ev)
 	m.result(ev)
-	m.callback(ev, t)
+	m.callback(ev, ev.Attempt.ID, t)
 }
 
 // resultRedial: the result of an earlier attempt does not hurry a retry that
@@ -266,7 +313,6 @@ func (m *Machine) resultRedial(ev Event) {
 
 func (m *Machine) noResult(Event) {
 	m.C.ResultDueAt, m.C.ExcludeAfterCall = nil, false
-	m.C.LastOutcome = engine.OutcomeConnectedNoResult
 }
 
 // noResultRetry: Retry Delay counts from the end of the attempt, not from the
@@ -301,6 +347,7 @@ func (m *Machine) excludeLater(ev Event) {
 func (m *Machine) exclude(ev Event) {
 	m.C.DueAt, m.C.ResultDueAt, m.C.Reason = nil, nil, ev.Reason
 	m.C.ExcludeAfterCall = false
+	m.C.Ends |= EndOf(m.C.State)
 	m.dropCallback(ev)
 }
 
@@ -356,7 +403,9 @@ func (m *Machine) fresh(ev Event) {
 	c.Used, c.Unconsumed, c.Max, c.DuePass = 0, 0, ev.Policy.MaxAttempts, 1
 	c.Reason, c.ResultDueAt, c.ExcludeAfterCall = "", nil, false
 	c.LastTalk, c.LongestTalk = 0, 0
-	c.Callback, c.CallbackAt, c.CallbackExtra = CallbackNone, nil, false
+	m.newest(CallbackNone, "", time.Time{})
+	c.CallbackAt, c.CallbackExtra = nil, false
+	c.Ends |= EndOf(c.State)
 }
 
 // deferred moves the due time to where the contact's window opens, from when on
@@ -382,9 +431,13 @@ func (m *Machine) neverOpens(ev Event) {
 // --- the run --------------------------------------------------------------------
 
 func (m *Machine) closeWaiting(ev Event) {
-	m.C.DueAt, m.C.ResultDueAt = nil, nil
+	m.C.DueAt = nil
 	m.dropCallback(ev)
 }
+
+// dropRedial: the result that is owed is awaited all the same, and told when it comes or
+// does not.
+func (m *Machine) dropRedial(Event) { m.C.DueAt = nil }
 
 // dropCallback: no callback is to come any more.
 func (m *Machine) dropCallback(Event) {
@@ -420,7 +473,16 @@ func (m *Machine) resetExcluded(ev Event) {
 	}
 	c.LastOutcome, c.LastDisposition = "", ""
 	c.ConnectedOnce, c.HasResult, c.RangUnanswered = false, false, false
+	c.LastConversation = ""
 	c.DueAt = nil
+	m.begins()
+}
+
+// begins forgets the facts of the run before that counters count.
+func (m *Machine) begins() {
+	c := &m.C
+	c.Callback, c.CallbackOf, c.CallbackAt, c.CallbackExtra, c.CallingBack = CallbackNone, "", nil, false, false
+	c.CallbacksCancelled, c.Ends = 0, 0
 }
 
 // retune takes over the Max Attempts that hold now.
@@ -458,5 +520,5 @@ func (m *Machine) leaveOut(ev Event) {
 	}
 	c.Run, c.DuePass = ev.Run, 0
 	c.DueAt, c.ResultDueAt, c.ExcludeAfterCall = nil, nil, false
-	m.dropCallback(ev)
+	m.begins()
 }

@@ -38,7 +38,7 @@ func TestACallbackIsRequestedThenPendingThenCompleted(t *testing.T) {
 	at := w.after(time.Hour)
 	w.must(w.result(1, "later", wish(at))).callback(CallbackRequested)
 	w.wait(time.Minute).must(w.ended(done, withResult("later"), wish(at))).callback(CallbackPending).dueAt(*at, DueCallback)
-	w.dial(noAnswer).callback(CallbackCompleted).is(Unanswered, "")
+	w.dial(noAnswer).callback(CallbackCompleted).is(Waiting, "")
 }
 
 func TestAContactWithAnActiveCallbackIsNotFinal(t *testing.T) {
@@ -82,7 +82,7 @@ func TestACallbackMayExceedMaxAttemptsByOne(t *testing.T) {
 	if w.m.C.CallbackExtra {
 		t.Error("nothing extra is needed")
 	}
-	w.dial(noAnswer).is(Unanswered, "")
+	w.dial(noAnswer).is(Waiting, "")
 }
 
 func TestAnUnconsumedCallbackIsStillACallback(t *testing.T) {

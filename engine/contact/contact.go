@@ -1,17 +1,18 @@
 package contact
 
 import (
+	"slices"
 	"time"
 
 	"dialler/engine"
 )
 
-// State of a contact, equal to what is stored and shown.
+// State of a contact, equal to what is stored; Shown is what others read.
 type State string
 
 const (
 	Pending         State = "pending"
-	Unanswered      State = "unanswered"
+	Waiting         State = "unanswered" // between two attempts; see Shown
 	Connected       State = "connected"
 	Completed       State = "completed"
 	Failed          State = "failed"
@@ -24,8 +25,41 @@ const (
 
 // States lists every state in the order of the specification.
 var States = []State{
-	Pending, Unanswered, Connected, Completed, Failed, Abandoned,
+	Pending, Waiting, Connected, Completed, Failed, Abandoned,
 	MachineDetected, WindowClosed, ManuallyStopped, Excluded,
+}
+
+// FilterUnanswered narrows a list to whom the counter Unanswered counts: their last attempt
+// rang and was not answered, whatever their state.
+const FilterUnanswered = "unanswered"
+
+// Filters are what a list of contacts can be narrowed to: the states by the names that are
+// shown, and FilterUnanswered.
+func Filters() []string {
+	var all []string
+	for _, s := range States {
+		all = append(all, s.Shown())
+	}
+	return append(all, FilterUnanswered)
+}
+
+// Shown is the name of the state for people and other systems. Between two attempts a
+// contact is waiting; it is stored by the name that this had before, which is the
+// counter's and the filter's, so that programs of the release before go on reading it.
+func (s State) Shown() string {
+	if s == Waiting {
+		return "waiting"
+	}
+	return string(s)
+}
+
+// StateShownAs is the state with this name; ok is false when none has it.
+func StateShownAs(name string) (s State, ok bool) {
+	i := slices.IndexFunc(States, func(s State) bool { return s.Shown() == name })
+	if i < 0 {
+		return "", false
+	}
+	return States[i], true
 }
 
 // Processed says whether the state is one of the specification's final
@@ -34,7 +68,7 @@ func (s State) Processed() bool {
 	switch s {
 	case Completed, Failed, Abandoned, MachineDetected, WindowClosed, ManuallyStopped:
 		return true
-	case Pending, Unanswered, Connected, Excluded:
+	case Pending, Waiting, Connected, Excluded:
 		return false
 	}
 	return false
@@ -68,14 +102,13 @@ const (
 	CallbackCancelled CallbackState = "cancelled"
 )
 
-// CallbackStates lists the states of callbacks. They are the words of the
-// callbacks panel too, whose counters and filters count the same (Covers).
+// CallbackStates lists the states of callbacks. The call list filters by them
+// (Covers); what the callbacks panel counts are callbacks, not contacts.
 var CallbackStates = []CallbackState{CallbackRequested, CallbackPending, CallbackCompleted, CallbackCancelled}
 
-// Covers says whether a contact whose callback is in a state counts under the
-// panel's word w: requested is everybody who asked in this run, whatever came of
-// it; pending is who is still to be called back, while the call that brought the
-// wish goes on too.
+// Covers says whether a contact whose newest callback is in a state is listed under
+// the filter w: requested is everybody who asked, whatever came of it; pending is who
+// is still to be called back, while the call that brought the wish goes on too.
 func (w CallbackState) Covers(s CallbackState) bool {
 	switch w {
 	case CallbackRequested:
@@ -87,7 +120,7 @@ func (w CallbackState) Covers(s CallbackState) bool {
 	return s == w
 }
 
-// Among lists the states that count under the panel's word w.
+// Among lists the states that are listed under the filter w.
 func (w CallbackState) Among() (list []CallbackState) {
 	for _, s := range CallbackStates {
 		if w.Covers(s) {
@@ -114,11 +147,15 @@ type Contact struct {
 	Max             int    // Max Attempts that applied when last decided
 	LastOutcome     engine.Outcome
 	LastDisposition string
-	LastTalk        time.Duration // of the last conversation, for the redial rules when its result does not come
-	LongestTalk     time.Duration // of the conversations since it was given its attempts, for Stop Redials After
-	ConnectedOnce   bool          // at least one connected attempt in this run
-	HasResult       bool          // a result is stored in this run
-	RangUnanswered  bool          // the last attempt rang and was not answered
+	// LastConversation is the attempt of the last conversation, whose result is awaited
+	// while ResultDueAt is set.
+	LastConversation engine.AttemptID
+	LastTalk         time.Duration // of the last conversation, for the redial rules when its result does not come
+	LongestTalk      time.Duration // of the conversations since it was given its attempts, for Stop Redials After
+	ConnectedOnce    bool          // at least one connected attempt in this run
+	HasResult        bool          // a result is stored in this run
+	RangUnanswered   bool          // the last attempt rang and was not answered
+	Ends             Ends          // how it ended before in this run: what it was excluded, or opened again, as
 
 	// Due: when DueAt is not nil the contact waits for a dial from then on,
 	// in the order of DueClass. A contact without DueAt is not dialled.
@@ -134,9 +171,18 @@ type Contact struct {
 	// ResultDueAt is when the result of the last connected attempt times out.
 	ResultDueAt *time.Time
 
+	// Callback is the newest one, CallbackOf the attempt whose result asked for it, ""
+	// when somebody promised it.
 	Callback      CallbackState
+	CallbackOf    engine.AttemptID
 	CallbackAt    *time.Time
 	CallbackExtra bool // the pending callback is the one attempt beyond Max Attempts
+	// CallingBack: the live attempt is a callback's: the pending one's, or that of one
+	// whose place a newer has taken.
+	CallingBack bool
+	// CallbacksCancelled counts those before the newest that were cancelled in this run.
+	// Those that were dialled are counted by their attempts.
+	CallbacksCancelled int
 
 	// ExcludeAfterCall: excluded while a conversation lived; takes effect once
 	// its result is stored or timed out.
@@ -166,6 +212,35 @@ type Facts struct {
 	// line for; 0 when none.
 	Awaits   int           `json:"awaits,omitempty"`
 	Callback CallbackState `json:"callback,omitempty"`
+	// Superseded: an attempt for a callback lives whose place a newer one has taken.
+	Superseded bool `json:"callback_superseded,omitempty"`
+	Cancelled  int  `json:"callbacks_cancelled,omitempty"` // callbacks before the newest
+	Ends       Ends `json:"ends,omitempty"`                // before the present state
+}
+
+// Ends is a set of ways in which a contact has come to its end in a run. A late result
+// takes an end back; an exclusion and fresh attempts do not.
+type Ends int
+
+// The ends that counters count by contacts.
+const (
+	EndFailed Ends = 1 << iota
+	EndWindowClosed
+	EndManuallyStopped
+)
+
+// EndOf is the end that a state is, 0 of none that is counted so.
+func EndOf(s State) Ends {
+	switch s {
+	case Failed:
+		return EndFailed
+	case WindowClosed:
+		return EndWindowClosed
+	case ManuallyStopped:
+		return EndManuallyStopped
+	case Pending, Waiting, Connected, Completed, Abandoned, MachineDetected, Excluded:
+	}
+	return 0
 }
 
 // Fresh are the facts of a contact that was just added.
@@ -179,12 +254,26 @@ func (c *Contact) Facts() Facts {
 		State: c.State, Used: c.Used, Max: c.Max, Open: c.Open(),
 		Connected: c.ConnectedOnce, Result: c.HasResult, Unanswered: c.RangUnanswered,
 		Live: c.Attempt != "", Callback: c.Callback,
+		Superseded: c.CallingBack && c.Callback != CallbackPending, Cancelled: c.CallbacksCancelled, Ends: c.Ends,
 	}
 	// Who is out of scope, or is being dialled, is in line for nothing.
 	if c.DuePass == c.Used+1 && !f.Live && c.State != Excluded {
 		f.Awaits = c.DuePass
 	}
 	return f
+}
+
+// AwaitsResult says whether the result of an attempt is awaited: until it comes, or
+// the wait for it ends, the attempt's outcome is not final.
+func (c *Contact) AwaitsResult(id engine.AttemptID) bool { return id != "" && id == c.Awaited() }
+
+// Awaited is the attempt whose result is awaited, "" when none is: one that ended as
+// connected_no_result, has no result, and whose time for that is not over.
+func (c *Contact) Awaited() engine.AttemptID {
+	if c.ResultDueAt == nil || c.LastOutcome != engine.OutcomeConnectedNoResult {
+		return ""
+	}
+	return c.LastConversation
 }
 
 // Open says whether the contact may still be dialled in its run: it waits for

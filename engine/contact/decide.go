@@ -31,7 +31,7 @@ const (
 	fateClosed    fate = "window closed"
 	fateBusy      fate = "attempt lives"
 	fateUnheard   fate = "no conversation of this run"
-	fateBefore    fate = "of before it was reopened"
+	fateBefore    fate = "older than its reopening"
 	fateEarly     fate = "not due"
 	fateInCall    fate = "in conversation"
 	fateReason    fate = "excluded, another reason"
@@ -51,14 +51,19 @@ const (
 func (m *Machine) judge(ev Event) fate {
 	switch ev.Kind {
 	case Attempted:
-		return m.judgeAttempt(ev)
+		return m.judgeHeard(ev, m.judgeAttempt(ev))
 	case ResultStored:
 		return m.judgeResult(ev)
 	case ResultTimedOut:
 		return m.judgeTimeout(ev)
 	case ExcludedBy:
 		return m.judgeExclusion(ev)
-	case Reserved, WindowEnded, RunStopped:
+	case Reserved:
+		return m.judgeWaiting()
+	case WindowEnded, RunStopped:
+		if m.C.DueAt != nil && m.C.ResultDueAt != nil {
+			return fateAwait
+		}
 		return m.judgeWaiting()
 	case CallbackDropped:
 		return m.judgeDropped(ev)
@@ -173,7 +178,7 @@ func (m *Machine) judgeAttempt(ev Event) fate {
 	switch {
 	case m.C.Attempt != a.ID:
 		return fateNotOurs
-	case m.C.ExcludeAfterCall && a.Connected && !a.HasResult:
+	case m.C.ExcludeAfterCall && a.owesResult():
 		return fateAwait // left alone, its result stored, then excluded
 	case m.C.ExcludeAfterCall:
 		return fateExcluded
@@ -198,12 +203,12 @@ func (m *Machine) judgeAttempt(ev Event) fate {
 		return fateAgain
 	case a.Connected && a.HasResult:
 		return m.judgeDisposition(ev)
-	case a.Connected && a.Outcome == engine.OutcomeConnectedNoResult:
+	case a.owesResult():
 		if over == fateNone && m.redials(p, "", a) && m.usedAfter(ev) < p.MaxAttempts {
 			return fateShort
 		}
 		return fateAwait
-	case m.redials(p, a.Outcome, a) && m.usedAfter(ev) < p.MaxAttempts:
+	case (m.redials(p, a.Outcome, a) || a.Refusal == engine.CodeBotLost) && m.usedAfter(ev) < p.MaxAttempts:
 		if over != fateNone {
 			return over
 		}
@@ -216,10 +221,35 @@ func (m *Machine) judgeAttempt(ev Event) fate {
 	return fateNone
 }
 
+// judgeHeard: the result of an attempt before came while this one lived, and asks for
+// nothing more. Where this one reached nobody, that result has the last word, as it has
+// when it comes a moment later. f is what the end comes to without it.
+func (m *Machine) judgeHeard(ev Event, f fate) fate {
+	if m.C.Reason != ReasonHeard || ev.Attempt.Connected {
+		return f
+	}
+	switch f {
+	case fateAgain, fateCapped:
+		if m.C.Callback == CallbackPending {
+			return f // the callback is still to come
+		}
+		return fateCompleted
+	case fateRetry, fateStopped, fateClosed, fateNone:
+		return fateCompleted
+	default: // what no late result changes, or a callback
+		return f
+	}
+}
+
 func (m *Machine) judgeResult(ev Event) fate {
 	switch {
-	case !ev.Attempt.Connected || (ev.Attempt.Run != 0 && ev.Attempt.Run != m.C.Run):
+	case !ev.Attempt.Connected:
 		return fateUnheard
+	case ev.Attempt.Run != 0 && ev.Attempt.Run != m.C.Run:
+		if m.C.Open() || m.C.DuePass != 0 {
+			return fateUnheard
+		}
+		return fateCompleted // a run for the unreached took it along as the one before left it
 	case m.C.Attempt != "":
 		return fateBusy
 	case m.C.Used == 0:
@@ -246,7 +276,7 @@ func (m *Machine) judgeDisposition(ev Event) fate {
 func (m *Machine) judgeTimeout(ev Event) fate {
 	c, p := &m.C, &ev.Policy
 	switch {
-	case c.ResultDueAt == nil || ev.At.Before(*c.ResultDueAt):
+	case c.ResultDueAt == nil || !ev.Restarted && ev.At.Before(*c.ResultDueAt):
 		return fateEarly
 	case c.ExcludeAfterCall:
 		return fateExcluded
@@ -315,7 +345,7 @@ func (m *Machine) redialsResult(p *Policy, a *Attempt) bool {
 	return p.redial().Again(of)
 }
 
-// redialOf is what the rule needs to know of an attempt. Rows of before LongestTalk
+// redialOf is what the rule needs to know of an attempt. Rows older than LongestTalk
 // was kept know the last conversation only.
 func (m *Machine) redialOf(a *Attempt) redial.Attempt {
 	return redial.Attempt{DoNotCall: a.DoNotCall, Connected: a.Connected, Talk: a.Talk, Longest: max(m.C.LongestTalk, m.C.LastTalk)}

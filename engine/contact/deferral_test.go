@@ -31,7 +31,7 @@ func TestAContactWhoseTurnComesOutsideItsWindowWaitsForItsOpening(t *testing.T) 
 	w.wait(3 * time.Hour).dial(noAnswer)
 	w.p.Clip = nil
 	opensAt(t0.Add(5 * time.Hour))(&w.p)
-	w.wait(time.Hour).turn().is(Unanswered, "").dueAt(t0.Add(5*time.Hour), DueRetry)
+	w.wait(time.Hour).turn().is(Waiting, "").dueAt(t0.Add(5*time.Hour), DueRetry)
 	// Once it is open nothing changes any more.
 	w.wait(2 * time.Hour)
 	version := w.m.C.Version
@@ -65,7 +65,7 @@ func TestAContactThatSomebodyWantsCalledLaterWaitsAndLosesNothing(t *testing.T) 
 	w = newWorld(t, opensAt(t0.Add(3*time.Hour))).must(later(2 * time.Hour))
 	w.is(Pending, "not_eligible").dueAt(t0.Add(3*time.Hour), DueFirst)
 	// The reason is over with the dial, and with another wait.
-	w.wait(3*time.Hour).dial(noAnswer).is(Unanswered, "")
+	w.wait(3*time.Hour).dial(noAnswer).is(Waiting, "")
 	w = newWorld(t).must(later(2 * time.Hour)).wait(2 * time.Hour)
 	opensAt(t0.Add(5 * time.Hour))(&w.p)
 	w.turn().is(Pending, "").dueAt(t0.Add(5*time.Hour), DueFirst)

@@ -30,14 +30,17 @@
 //     time and is window_closed with the others; it is not hurried.
 //   - A contact of several zones whose window is open in all of them at no hour
 //     is failed with the reason window_never_opens when its turn comes: it would
-//     hold the campaign open for ever.
+//     hold the campaign open forever.
 //   - A machine whose retries are used up stays machine_detected.
 //   - A suppressed number (outcome blocked, never sent) is final at once. A contact
 //     that waits for a dial when its number is suppressed is final then, and what
 //     its result made it if one is stored; a result that is owed is awaited.
 //   - Who is excluded once more keeps the reason, unless it brings another one.
 //   - A result of a call that came to no conversation says nothing of the
-//     contact, nor does one of an earlier run, or of before it was reopened.
+//     contact, nor does one of an earlier run, or one from before it was reopened.
+//   - A result of an earlier attempt that asks for nothing more counts when the live
+//     one reaches nobody, as it does a moment later: no redial, and completed. An
+//     attempt that comes to a conversation speaks for itself.
 //   - A callback is requested while the call that brought the wish lives,
 //     pending once it is due at a time, completed when its attempt was
 //     consumed. A wish that is not granted is recorded as cancelled. A result

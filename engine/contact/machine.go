@@ -81,10 +81,17 @@ type Attempt struct {
 	RetryAfter  time.Duration // least wait that the network asked for
 	EndedAt     time.Time
 	HasResult   bool // came before the end
+	Repeated    bool // the result replaces one of the same attempt that asked for a callback
 	Disposition string
 	DoNotCall   bool // the result says that the number must not be called again
 	Callback    *CallbackWish
 	Refusal     string // code with which the dial was refused before it left, "" when it was not
+}
+
+// owesResult: the outcome of the conversation is final once its result comes, or the
+// wait for it ends. The result of any other comes to nothing new, and is not waited for.
+func (a *Attempt) owesResult() bool {
+	return a.Connected && a.Outcome == engine.OutcomeConnectedNoResult && !a.HasResult
 }
 
 // CallbackWish is a callback wish of a result.
@@ -102,6 +109,7 @@ type Event struct {
 	Variables map[string]string // of Triggered: merged in
 	Run       int               // of RunReset
 	Unreached bool              // of RunReset: only who was never connected is dialled again
+	Restarted bool              // of ResultTimedOut: the next run is prepared, and nobody waits any more
 }
 
 // Machine drives one contact. C is its whole state.

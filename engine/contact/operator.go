@@ -20,13 +20,13 @@ func (m *Machine) Refusal(ev Event) error {
 	c, p := &m.C, &ev.Policy
 	switch {
 	case c.State == Excluded || c.ExcludeAfterCall:
-		return engine.Conflict("contact_excluded", "the contact is excluded from this campaign; it is called again when it is added again, with Sticky Exclusion off")
+		return engine.Conflict("contact_excluded", "")
 	case c.Attempt != "":
-		return engine.Conflict("call_in_progress", "the contact is being called now; wait for the end of the call")
+		return engine.Conflict("call_in_progress", "")
 	case ev.Kind == CallbackSet:
 		return m.promiseRefusal(ev)
 	case c.DueAt == nil && c.ResultDueAt != nil:
-		return engine.Conflict("result_awaited", "its conversation is over and the bot's result is awaited, which decides what follows")
+		return engine.Conflict("result_awaited", "")
 	}
 	if _, ok := p.clip(ev.At); !ok {
 		return errNoWindow
@@ -43,7 +43,7 @@ func (m *Machine) promiseRefusal(ev Event) error {
 	}
 	switch {
 	case !p.Callbacks:
-		return engine.Conflict("callbacks_off", "callback detection is off in this campaign, which calls nobody back")
+		return engine.Conflict("callbacks_off", "")
 	case ev.Until.Before(ev.At.Add(-promisePast)):
 		return wrong("in_the_past", "is in the past")
 	case ev.Until.After(ev.At.Add(CallbackHorizon)):
@@ -77,11 +77,11 @@ func (m *Machine) hasten(ev Event) {
 
 // promise schedules a callback; it takes the place of an older one, and of the
 // result that is awaited.
-func (m *Machine) promise(ev Event) { m.callback(ev, ev.Until) }
+func (m *Machine) promise(ev Event) { m.callback(ev, "", ev.Until) }
 
 func (m *Machine) promiseFinal(ev Event) {
 	m.fresh(ev)
-	m.callback(ev, ev.Until)
+	m.callback(ev, "", ev.Until)
 }
 
 // promiseDropped: the contact waits for what it waited for before.

@@ -25,7 +25,7 @@ func (w *world) refused(ev Event, code string) {
 
 func TestAnOperatorHasAWaitingContactDialledNext(t *testing.T) {
 	w := newWorld(t).dial(noAnswer, rang).dueAt(t0.Add(10*time.Minute+30*time.Second), DueRetry)
-	w.wait(time.Minute).must(Event{Kind: Hastened}).is(Unanswered, "").dueAt(w.now, DueTrigger)
+	w.wait(time.Minute).must(Event{Kind: Hastened}).is(Waiting, "").dueAt(w.now, DueTrigger)
 	if w.dial(noAnswer, rang); w.m.C.Used != 2 {
 		t.Errorf("%d attempts, want both", w.m.C.Used)
 	}
@@ -62,7 +62,7 @@ func TestAnOperatorPromisesACallAtATime(t *testing.T) {
 	at := t0.Add(3 * time.Hour)
 	set := Event{Kind: CallbackSet, Until: at}
 	newWorld(t).must(set).is(Pending, "").callback(CallbackPending).dueAt(at, DueCallback)
-	newWorld(t).dial(noAnswer, rang).must(set).is(Unanswered, "").dueAt(at, DueCallback)
+	newWorld(t).dial(noAnswer, rang).must(set).is(Waiting, "").dueAt(at, DueCallback)
 	// The newest wins.
 	newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).must(set).callback(CallbackPending).dueAt(at, DueCallback)
 	// The awaited result comes all the same, and takes it not away.

@@ -12,7 +12,7 @@ import (
 //
 // First attempts go before every retry, those of contacts that were added while
 // the run went on too: each list that is added makes a first pass of its own. In
-// a campaign that never ends, where contacts may come for ever, a retry that is
+// a campaign that never ends, where contacts may come forever, a retry that is
 // overdue by one Retry Delay takes the place of a trigger that came at that
 // moment: before all newer ones, and before first attempts.
 type Order struct {

@@ -74,6 +74,49 @@ func FuzzContact(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { stress(t, &enginetest.ByteDraws{B: b}, 100) })
 }
 
+// TestAResultCountsTheSameJustBeforeAndJustAfterTheEndOfTheNextAttempt: a result of an
+// earlier attempt that asks for nothing more, and an attempt that reaches nobody.
+func TestAResultCountsTheSameJustBeforeAndJustAfterTheEndOfTheNextAttempt(t *testing.T) {
+	ends := map[string]func(*world) Event{}
+	var names []string
+	for _, mv := range moves() {
+		w := newWorld(t).reserve()
+		if ev := mv.ev(w); mv.kind == Attempted && !ev.Attempt.Connected && ev.Attempt.ID == attemptName(w.n) {
+			ends[mv.name] = mv.ev
+			names = append(names, mv.name)
+		}
+	}
+	seen := map[State]int{}
+	for seed := range uint64(6000) {
+		d := enginetest.FromSeed(seed)
+		w := stress(enginetest.Seeded{T: t, Seed: seed}, d, d.Pick(40))
+		if c := &w.m.C; c.Attempt == "" && c.DueAt != nil {
+			w.now = *c.DueAt
+			w.reserve()
+		}
+		if c := &w.m.C; c.Attempt == "" || c.Used == 0 {
+			continue
+		}
+		end := ends[names[d.Pick(len(names))]]
+		long := func(a *Attempt) { a.Talk = 3 * time.Minute }
+		sold := w.result(w.n-1, "sold", long, endedAt(w.now))
+		sold.Attempt.Run = w.m.C.Run
+		before, after := w.clone(w.tb), w.clone(w.tb)
+		before.must(sold, end(before))
+		after.must(end(after), sold)
+		b, a := &before.m.C, &after.m.C
+		seen[a.State]++
+		if b.State != a.State || (b.DueAt == nil) != (a.DueAt == nil) {
+			before.fail("%s; %s when the result comes after the end", before.situation(), after.situation())
+		}
+	}
+	for _, s := range []State{Completed, Abandoned, MachineDetected, Excluded} {
+		if seen[s] < 10 {
+			t.Errorf("%d come to %s", seen[s], s)
+		}
+	}
+}
+
 // TestEveryContactComesToAnEnd dials a contact for as long as it is due, with
 // whatever comes of it: within Max Attempts, one callback more, and three
 // unconsumed attempts before each, it is final.

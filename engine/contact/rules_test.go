@@ -18,7 +18,7 @@ const (
 	noChange = "ignored"
 )
 
-func isOpen(s State) bool { return slices.Contains([]State{Pending, Unanswered, Connected}, s) }
+func isOpen(s State) bool { return slices.Contains([]State{Pending, Waiting, Connected}, s) }
 
 // takesLateResult: final, but for a late result.
 func takesLateResult(s State) bool {

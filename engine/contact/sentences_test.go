@@ -1,6 +1,7 @@
 package contact
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -40,11 +41,35 @@ func TestEveryStateOfAContactIsNamedAndFinalAsTheSpecificationSays(t *testing.T)
 	}
 }
 
+// Programs of the release before read the old word in the table: what is shown is another.
+func TestBetweenTwoAttemptsAContactIsShownAsWaitingAndItsLastOutcomeSaysWhy(t *testing.T) {
+	var shown []string
+	for _, s := range States {
+		shown = append(shown, s.Shown())
+		if back, ok := StateShownAs(s.Shown()); !ok || back != s {
+			t.Errorf("%s is shown as %s, which is %s", s, s.Shown(), back)
+		}
+	}
+	want := []string{"pending", "waiting", "connected", "completed", "failed", "abandoned", "machine_detected",
+		"window_closed", "manually_stopped", "excluded"}
+	if !slices.Equal(shown, want) {
+		t.Errorf("%v, want %v", shown, want)
+	}
+	if s, ok := StateShownAs("unanswered"); ok {
+		t.Errorf("unanswered is the state %s: it is a filter", s)
+	}
+	for _, o := range []engine.Outcome{noAnswer, engine.OutcomeBusy} {
+		if c := newWorld(t).dial(o).m.C; c.State.Shown() != "waiting" || c.LastOutcome != o {
+			t.Errorf("after %s: %s, %s", o, c.State.Shown(), c.LastOutcome)
+		}
+	}
+}
+
 // --- retries -------------------------------------------------------------------
 
 func TestRetryOnSystemRedialsListedOutcomesOnly(t *testing.T) {
-	newWorld(t).dial(noAnswer).is(Unanswered, "")
-	newWorld(t).dial(engine.OutcomeBusy).is(Unanswered, "")
+	newWorld(t).dial(noAnswer).is(Waiting, "")
+	newWorld(t).dial(engine.OutcomeBusy).is(Waiting, "")
 	// Last outcome forbids retry: failed with that outcome.
 	newWorld(t).dial(engine.OutcomeRejected).is(Failed, "rejected")
 	newWorld(t).dial(engine.OutcomeInvalidNumber).is(Failed, "invalid_number")
@@ -52,11 +77,29 @@ func TestRetryOnSystemRedialsListedOutcomesOnly(t *testing.T) {
 	newWorld(t, listed()).dial(noAnswer).is(Failed, "no_answer") // an empty list redials no consumed attempt
 }
 
+// Lost with its process, and served: who has been talked to is not called again for that.
+func TestTheResultOfALostConversationCompletesItsContact(t *testing.T) {
+	const lost = engine.OutcomeLost
+	ofLost := func(a *Attempt) { a.Outcome = lost }
+	w := newWorld(t, listed(lost)).dial(lost, talked(time.Minute)).is(Waiting, "")
+	w.wait(time.Second).must(w.result(1, "interested", ofLost)).is(Completed, "")
+	if w.m.C.DueAt != nil {
+		t.Errorf("it is dialled again at %v", w.m.C.DueAt)
+	}
+	w = newWorld(t, listed()).dial(lost, talked(time.Minute)).is(Failed, "lost")
+	w.must(w.result(1, "interested", ofLost)).is(Completed, "")
+	// Nobody was talked to: a result says nothing of that contact.
+	w = newWorld(t, listed(lost)).dial(lost).is(Waiting, "")
+	ev := w.result(1, "interested", ofLost)
+	ev.Attempt.Connected = false
+	w.must(ev).is(Waiting, "")
+}
+
 func TestRetryDelayCountsFromTheEndOfTheAttempt(t *testing.T) {
 	w := newWorld(t).reserve().wait(3 * time.Minute)
 	end := w.now
 	ev := w.ended(noAnswer)
-	w.wait(40 * time.Second).must(ev) // heard of late
+	w.wait(40 * time.Second).must(ev) // heard late
 	w.dueAt(end.Add(10*time.Minute), DueRetry)
 }
 
@@ -85,15 +128,17 @@ func TestARetryThatNoWindowTakesWaitsForTheEndOfTheRun(t *testing.T) {
 	w.wait(8*time.Hour - time.Minute).dial(noAnswer)
 	// Not at once: its delay has not passed. It is still waiting when the window
 	// ends, and that is what the counter is of.
-	w.is(Unanswered, "").dueAt(w.now.Add(10*time.Minute), DueRetry)
+	w.is(Waiting, "").dueAt(w.now.Add(10*time.Minute), DueRetry)
 	w.must(Event{Kind: WindowEnded}).is(WindowClosed, "")
 	// The back-off of an unconsumed attempt neither.
 	w = newWorld(t, func(p *Policy) { p.Clip = untilSix })
-	w.wait(8*time.Hour-31*time.Second).dial(engine.OutcomeThrottled, unconsumed).dueAt(w.now.Add(2*time.Second), DueFirst)
+	w.wait(8*time.Hour-31*time.Second).
+		dial(engine.OutcomeThrottled, unconsumed).
+		dueAt(w.now.Add(2*time.Second), DueFirst)
 }
 
 func TestRetriesUsedUpIsFailedWithReasonAttemptsExhausted(t *testing.T) {
-	w := newWorld(t).dial(noAnswer).dial(engine.OutcomeBusy).is(Unanswered, "").dial(noAnswer)
+	w := newWorld(t).dial(noAnswer).dial(engine.OutcomeBusy).is(Waiting, "").dial(noAnswer)
 	w.is(Failed, ReasonExhausted)
 	if w.m.C.Used != 3 || w.m.C.LastOutcome != noAnswer {
 		t.Errorf("used %d, last %s", w.m.C.Used, w.m.C.LastOutcome)
@@ -153,9 +198,18 @@ func TestAConversationShorterThanRedialOnlyUnderIsRedialledWhateverItsDispositio
 	last.is(Completed, "")
 	// A callback, do_not_call and an exclusion come first.
 	w := newWorld(t, under(10*time.Second))
-	w.dial(done, withResult("later"), talked(2*time.Second), wish(t0p(3*time.Hour))).dueAt(t0.Add(3*time.Hour), DueCallback)
-	newWorld(t, under(10*time.Second)).dial(done, withResult("other"), talked(2*time.Second), doNotCall).is(Completed, "")
-	w = newWorld(t, under(10*time.Second)).reserve().must(Event{Kind: Reached}, Event{Kind: ExcludedBy, InCall: true, Reason: "asked"})
+	w.dial(done, withResult("later"), talked(2*time.Second), wish(t0p(3*time.Hour))).
+		dueAt(t0.Add(3*time.Hour), DueCallback)
+	newWorld(
+		t,
+		under(10*time.Second),
+	).dial(done, withResult("other"), talked(2*time.Second), doNotCall).
+		is(Completed, "")
+	w = newWorld(
+		t,
+		under(10*time.Second),
+	).reserve().
+		must(Event{Kind: Reached}, Event{Kind: ExcludedBy, InCall: true, Reason: "asked"})
 	w.must(w.ended(done, withResult("other"), talked(2*time.Second))).is(Excluded, "asked")
 	// The run is over.
 	w = newWorld(t, under(10*time.Second)).reserve()
@@ -175,27 +229,38 @@ func TestAShortConversationWithoutAResultIsRedialledAfterRetryDelay(t *testing.T
 	}
 	// Its result changes nothing of that, unless it asks for something else.
 	w = short().wait(time.Minute)
-	w.must(w.result(1, "sold", talked(9*time.Second), endedAt(end))).is(Connected, "").dueAt(end.Add(10*time.Minute), DueRetry)
+	w.must(w.result(1, "sold", talked(9*time.Second), endedAt(end))).
+		is(Connected, "").
+		dueAt(end.Add(10*time.Minute), DueRetry)
 	w = short().wait(time.Minute)
 	w.must(w.result(1, "sold", talked(9*time.Second), doNotCall)).is(Completed, "")
 	w = short().wait(time.Minute)
-	w.must(w.result(1, "later", talked(9*time.Second), wish(w.after(time.Hour)))).dueAt(w.now.Add(time.Hour), DueCallback)
+	w.must(w.result(1, "later", talked(9*time.Second), wish(w.after(time.Hour)))).
+		dueAt(w.now.Add(time.Hour), DueCallback)
 	short().must(Event{Kind: ExcludedBy, Reason: "asked"}).is(Excluded, "asked")
 	// It is dialled before the result comes, which the new attempt's end decides on then.
-	w = short().dial(noAnswer).is(Unanswered, "")
+	w = short().dial(noAnswer).is(Waiting, "")
 	if w.m.C.ResultDueAt != nil {
 		t.Error("a result is waited for still")
 	}
 	w = short()
 	w.wait(10 * time.Minute).reserve().must(w.result(1, "sold", talked(9*time.Second)))
-	w.must(w.ended(noAnswer)).is(Unanswered, "")
+	w.must(w.ended(noAnswer)).is(Waiting, "")
 	// The result does not come and the redial waits longer than it.
 	w = short(func(p *Policy) { p.RetryDelay = time.Hour }).wait(15 * time.Minute)
 	w.must(Event{Kind: ResultTimedOut}).is(Connected, "").dueAt(end.Add(time.Hour), DueRetry)
 	// The run ends first; a late result completes it all the same.
-	w = short().must(Event{Kind: RunStopped}).is(ManuallyStopped, "")
-	w.p.ClosedAs = ManuallyStopped
+	stopped := func() *world {
+		w := short().must(Event{Kind: RunStopped}).is(Connected, "")
+		if w.m.C.DueAt != nil || w.m.C.Awaited() == "" {
+			t.Error("it waits for its redial, or not for its result")
+		}
+		w.p.ClosedAs = ManuallyStopped
+		return w
+	}
+	w = stopped()
 	w.must(w.result(1, "sold", talked(9*time.Second))).is(Completed, "")
+	stopped().wait(15*time.Minute).must(Event{Kind: ResultTimedOut}).is(ManuallyStopped, "")
 	w = newWorld(t, under(10*time.Second)).reserve()
 	w.p.ClosedAs = ManuallyStopped
 	w.must(w.ended(talk, talked(9*time.Second))).is(Connected, "")
@@ -220,10 +285,10 @@ func TestAShortConversationWithoutAResultIsRedialledAfterRetryDelay(t *testing.T
 // comes is stored. How long it was decides on a redial as ever.
 func TestAConversationThatAFaultEndedIsJudgedByItsLength(t *testing.T) {
 	for _, o := range []engine.Outcome{engine.OutcomeMediaError, engine.OutcomeLost} {
-		w := newWorld(t, under(10*time.Second), listed()).dial(o, talked(9*time.Second)).is(Unanswered, "")
+		w := newWorld(t, under(10*time.Second), listed()).dial(o, talked(9*time.Second)).is(Waiting, "")
 		w.dueAt(w.now.Add(10*time.Minute), DueRetry)
 		newWorld(t, under(10*time.Second), listed()).dial(o, talked(10*time.Second)).is(Failed, string(o))
-		newWorld(t, under(10*time.Second), listed(o)).dial(o, talked(10*time.Second)).is(Unanswered, "")
+		newWorld(t, under(10*time.Second), listed(o)).dial(o, talked(10*time.Second)).is(Waiting, "")
 		newWorld(t, stopAfter(10*time.Second), listed(o)).dial(o, talked(10*time.Second)).is(Failed, string(o))
 		// It came to no conversation: the rule is not about it.
 		newWorld(t, under(10*time.Second), listed()).dial(o).is(Failed, string(o))
@@ -238,7 +303,12 @@ func TestAConversationAsLongAsStopRedialsAfterMakesTheContactFinal(t *testing.T)
 		return newWorld(t, all, stopAfter(time.Minute)).dial(done, append(edit, talked(time.Minute))...)
 	}
 	long(withResult("call again")).is(Completed, "")
-	newWorld(t, all, stopAfter(time.Minute)).dial(done, withResult("call again"), talked(time.Minute-1)).is(Connected, "")
+	newWorld(
+		t,
+		all,
+		stopAfter(time.Minute),
+	).dial(done, withResult("call again"), talked(time.Minute-1)).
+		is(Connected, "")
 	w := newWorld(t, all, stopAfter(time.Minute)).dial(talk, talked(time.Minute)).wait(15 * time.Minute)
 	w.must(Event{Kind: ResultTimedOut}).is(Failed, "connected_no_result")
 	w.must(w.result(1, "call again", talked(time.Minute))).is(Completed, "")
@@ -254,14 +324,27 @@ func TestAConversationAsLongAsStopRedialsAfterMakesTheContactFinal(t *testing.T)
 	w = later()
 	w.dial(done, withResult("later"), talked(time.Second), wish(w.after(3*time.Hour))).callback(CallbackPending)
 	// A later, shorter conversation does not undo it, nor does an older one's result.
-	w = newWorld(t, all, stopAfter(time.Minute)).dial(talk, talked(time.Second)).wait(15 * time.Minute).must(Event{Kind: ResultTimedOut})
-	w.dial(talk, talked(time.Minute)).wait(15*time.Minute).must(Event{Kind: ResultTimedOut}).is(Failed, "connected_no_result")
+	w = newWorld(
+		t,
+		all,
+		stopAfter(time.Minute),
+	).dial(talk, talked(time.Second)).
+		wait(15 * time.Minute).
+		must(Event{Kind: ResultTimedOut})
+	w.dial(talk, talked(time.Minute)).
+		wait(15*time.Minute).
+		must(Event{Kind: ResultTimedOut}).
+		is(Failed, "connected_no_result")
 	w.must(w.result(1, "call again", talked(time.Second))).is(Completed, "")
 	// Until the next run, or until it is given fresh attempts.
 	for _, fresh := range []Event{{Kind: RunReset, Run: 2}, {Kind: Triggered}, {Kind: Hastened}} {
-		long(withResult("sold")).must(fresh).dial(engine.OutcomeBusy).is(Unanswered, "")
+		long(withResult("sold")).must(fresh).dial(engine.OutcomeBusy).is(Waiting, "")
 	}
-	long(withResult("sold")).must(Event{Kind: ExcludedBy}, Event{Kind: Readmitted}).dial(engine.OutcomeBusy).is(Unanswered, "")
+	long(
+		withResult("sold"),
+	).must(Event{Kind: ExcludedBy}, Event{Kind: Readmitted}).
+		dial(engine.OutcomeBusy).
+		is(Waiting, "")
 	// Stop wins.
 	both := func(talkTime time.Duration) *world {
 		return newWorld(t, stopAfter(time.Minute), under(time.Minute)).dial(done, withResult("other"), talked(talkTime))
@@ -269,14 +352,16 @@ func TestAConversationAsLongAsStopRedialsAfterMakesTheContactFinal(t *testing.T)
 	both(time.Minute).is(Completed, "")
 	both(time.Minute-1).is(Connected, "")
 	// The rule is about conversations.
-	newWorld(t, stopAfter(time.Second)).dial(noAnswer).is(Unanswered, "")
+	newWorld(t, stopAfter(time.Second)).dial(noAnswer).is(Waiting, "")
 }
 
 func TestDoNotCallComesBeforeWhateverElseTheResultAsksFor(t *testing.T) {
 	newWorld(t).dial(done, withResult("call again"), doNotCall).is(Completed, "")
 	w := newWorld(t).reserve()
 	w.must(w.result(1, "later", wish(w.after(time.Hour)), doNotCall)).callback(CallbackNone)
-	w.must(w.ended(done, withResult("later"), wish(w.after(time.Hour)), doNotCall)).is(Completed, "").callback(CallbackCancelled)
+	w.must(w.ended(done, withResult("later"), wish(w.after(time.Hour)), doNotCall)).
+		is(Completed, "").
+		callback(CallbackCancelled)
 	// A callback that an earlier result asked for does not come about.
 	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).callback(CallbackPending)
 	w.must(w.result(1, "stop", doNotCall)).is(Completed, "").callback(CallbackCancelled)
@@ -302,7 +387,7 @@ func TestUnconsumedAttemptsGoBackUnchangedWithBackOffAtMostThreeInARow(t *testin
 	w = newWorld(t).dial(engine.OutcomeThrottled, unconsumed, func(a *Attempt) { a.RetryAfter = time.Minute })
 	w.dueAt(w.now.Add(time.Minute), DueFirst)
 	// It stays in its place: a retry a retry, a trigger a trigger.
-	w = newWorld(t).dial(noAnswer).dial(engine.OutcomeThrottled, unconsumed).is(Unanswered, "")
+	w = newWorld(t).dial(noAnswer).dial(engine.OutcomeThrottled, unconsumed).is(Waiting, "")
 	w.dueAt(w.now.Add(2*time.Second), DueRetry)
 	w = newWorld(t).dial(engine.OutcomeRejected).must(Event{Kind: Triggered}).dial(engine.OutcomeThrottled, unconsumed)
 	w.dueAt(w.now.Add(2*time.Second), DueTrigger)
@@ -325,7 +410,7 @@ func TestAbandonedIsFinalInItsRun(t *testing.T) {
 
 func TestAMachineIsFinalUnlessListed(t *testing.T) {
 	newWorld(t).dial(engine.OutcomeMachine).is(MachineDetected, "")
-	w := newWorld(t, listed(engine.OutcomeMachine)).dial(engine.OutcomeMachine).is(Unanswered, "")
+	w := newWorld(t, listed(engine.OutcomeMachine)).dial(engine.OutcomeMachine).is(Waiting, "")
 	w.dial(engine.OutcomeMachine).dial(engine.OutcomeMachine).is(MachineDetected, "")
 }
 
@@ -368,7 +453,12 @@ func TestAResultThatDoesNotComeWithinTheResultTimeout(t *testing.T) {
 
 func TestALateResultCompletesOrQueuesAgainWhileTheRunIsOpen(t *testing.T) {
 	late := func(policy ...func(*Policy)) *world {
-		return newWorld(t, policy...).dial(talk, talked(time.Minute)).wait(15 * time.Minute).must(Event{Kind: ResultTimedOut}).wait(time.Hour)
+		return newWorld(
+			t,
+			policy...).dial(talk, talked(time.Minute)).
+			wait(15 * time.Minute).
+			must(Event{Kind: ResultTimedOut}).
+			wait(time.Hour)
 	}
 	w := late()
 	w.must(w.result(1, "sold")).is(Completed, "")
@@ -393,7 +483,7 @@ func TestALateResultCompletesOrQueuesAgainWhileTheRunIsOpen(t *testing.T) {
 
 func TestAResultOfACallWithoutAConversationSaysNothingOfTheContact(t *testing.T) {
 	w := newWorld(t).dial(noAnswer, rang)
-	w.must(w.result(1, "sold", func(a *Attempt) { a.Connected = false })).is(Unanswered, "")
+	w.must(w.result(1, "sold", func(a *Attempt) { a.Connected = false })).is(Waiting, "")
 	if w.m.C.HasResult || w.m.C.DueAt == nil {
 		t.Error("a call that nobody took has a result")
 	}
@@ -414,13 +504,65 @@ func TestAResultOfAnotherRunChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAResultOfAnEarlierAttemptDoesNotEndALiveOne(t *testing.T) {
-	w := newWorld(t, listed(talk)).dial(talk, talked(time.Minute)).wait(15 * time.Minute).must(Event{Kind: ResultTimedOut})
-	w.reserve().must(w.result(1, "sold")).is(Connected, "")
-	w.must(w.ended(noAnswer)).is(Failed, "no_answer")
-	if !w.m.C.HasResult {
-		t.Error("its result is not counted")
+// A result that comes while the next attempt lives does not end that; if that reaches
+// nobody, the contact is what the result makes it, as when it comes a moment later.
+func TestAResultOfAnEarlierAttemptIsHeardWhenTheLiveOneReachesNobody(t *testing.T) {
+	busy := func(policy ...func(*Policy)) *world {
+		w := newWorld(t, append([]func(*Policy){listed(talk, noAnswer)}, policy...)...).
+			dial(talk, talked(time.Minute)).wait(15 * time.Minute).must(Event{Kind: ResultTimedOut})
+		w.now = *w.m.C.DueAt
+		return w.reserve()
 	}
+	sold := func(w *world) *world {
+		return w.must(w.result(1, "sold", talked(time.Minute))).is(Connected, "result_heard")
+	}
+	for _, end := range []engine.Outcome{noAnswer, engine.OutcomeRejected, engine.OutcomeCancelled} {
+		w := sold(busy())
+		w.must(w.ended(end)).is(Completed, "")
+		if w.m.C.DueAt != nil {
+			t.Error("dialled once more")
+		}
+	}
+	w := sold(busy())
+	w.must(w.ended(engine.OutcomeThrottled, unconsumed)).is(Completed, "")
+	w = sold(busy(func(p *Policy) { p.RetryOnSystem = append(p.RetryOnSystem, engine.OutcomeMachine) }))
+	w.must(w.ended(engine.OutcomeMachine)).is(Completed, "")
+	w = busy()
+	w.must(w.result(1, "x", talked(time.Minute), doNotCall)).must(w.ended(noAnswer)).is(Completed, "")
+	// The run is over.
+	w = sold(busy())
+	w.p.ClosedAs = ManuallyStopped
+	w.must(w.ended(noAnswer)).is(Completed, "")
+	// It asks for a redial: the live attempt is that.
+	w = busy()
+	w.must(w.result(1, "call again", talked(time.Minute)), w.ended(noAnswer)).is(Waiting, "")
+	w = sold(busy())
+	w.must(w.result(1, "call again", talked(time.Minute)), w.ended(noAnswer)).is(Waiting, "")
+	// The live attempt comes to a conversation, whose own word counts.
+	w = sold(busy())
+	w.must(w.ended(done, withResult("call again"), talked(time.Minute)))
+	w.is(Connected, "").dueAt(w.now.Add(10*time.Minute), DueRetry)
+	w = sold(busy())
+	w.must(w.ended(talk, talked(time.Minute))).is(Connected, "")
+	if w.m.C.ResultDueAt == nil {
+		t.Error("its own result is not awaited")
+	}
+	// It was abandoned, met a machine, or is excluded.
+	w = sold(busy())
+	w.must(w.ended(engine.OutcomeAbandoned)).is(Abandoned, "")
+	w = sold(busy())
+	w.must(w.ended(engine.OutcomeMachine)).is(MachineDetected, "")
+	w = sold(busy())
+	w.must(Event{Kind: ExcludedBy, Reason: "asked"}, w.ended(engine.OutcomeExcluded)).is(Excluded, "asked")
+	// A callback that was promised stays.
+	w = busy()
+	w.must(w.result(1, "later", wish(w.after(time.Hour)))).must(w.ended(noAnswer)).callback(CallbackPending)
+	w.now = *w.m.C.DueAt
+	w.reserve().must(w.result(1, "sold", talked(time.Minute)))
+	w.must(w.ended(engine.OutcomeThrottled, unconsumed)).callback(CallbackPending)
+	// It was reopened since.
+	w = newWorld(t).dial(done, withResult("x")).must(Event{Kind: Triggered}).reserve()
+	w.must(w.result(1, "sold")).must(w.ended(noAnswer)).is(Waiting, "")
 }
 
 func TestAnAttemptThatEndsTwiceIsInTheBooksOnce(t *testing.T) {
@@ -446,8 +588,11 @@ func TestWaitingContactsBecomeManuallyStoppedOrWindowClosed(t *testing.T) {
 	f(func() *world { return newWorld(t) }, ManuallyStopped)
 	f(func() *world { return newWorld(t).dial(noAnswer) }, ManuallyStopped)
 	f(func() *world { return newWorld(t).dial(done, withResult("call again")) }, ManuallyStopped)
-	f(func() *world { return newWorld(t).dial(talk, talked(time.Minute)) }, Connected) // waits for a result, not for a dial
-	f(func() *world { return newWorld(t).reserve() }, Pending)                         // its end decides
+	f(
+		func() *world { return newWorld(t).dial(talk, talked(time.Minute)) },
+		Connected,
+	) // waits for a result, not for a dial
+	f(func() *world { return newWorld(t).reserve() }, Pending) // its end decides
 }
 
 func TestAnAttemptThatEndsAfterItsRun(t *testing.T) {
@@ -488,7 +633,11 @@ func TestContactsResetThereAndThen(t *testing.T) {
 	if f := c.Facts(); c.Run != 2 || f != Fresh(3) {
 		t.Errorf("run %d, facts %+v", c.Run, f)
 	}
-	w = newWorld(t).dial(noAnswer).must(Event{Kind: ExcludedBy, Reason: "asked"}, Event{Kind: RunReset, Run: 2}).is(Excluded, "asked")
+	w = newWorld(
+		t,
+	).dial(noAnswer).
+		must(Event{Kind: ExcludedBy, Reason: "asked"}, Event{Kind: RunReset, Run: 2}).
+		is(Excluded, "asked")
 	if w.m.C.Used != 0 {
 		t.Error("0 of max")
 	}
@@ -522,7 +671,11 @@ func TestExcludeWhileRingingHoldsWhateverTheCallComesTo(t *testing.T) {
 
 func TestExcludedInCallTakesEffectAfterItsResult(t *testing.T) {
 	inCall := func() *world {
-		return newWorld(t).reserve().must(Event{Kind: Reached}, Event{Kind: ExcludedBy, InCall: true, Reason: "asked"}).is(Connected, "asked")
+		return newWorld(
+			t,
+		).reserve().
+			must(Event{Kind: Reached}, Event{Kind: ExcludedBy, InCall: true, Reason: "asked"}).
+			is(Connected, "asked")
 	}
 	w := inCall()
 	w.must(w.ended(talk, talked(time.Minute))).is(Connected, "asked")
@@ -532,9 +685,29 @@ func TestExcludedInCallTakesEffectAfterItsResult(t *testing.T) {
 	}
 	w = inCall()
 	w.must(w.result(1, "later", wish(w.after(time.Hour))))
-	w.must(w.ended(done, withResult("later"), wish(w.after(time.Hour)))).is(Excluded, "asked").callback(CallbackCancelled)
+	w.must(w.ended(done, withResult("later"), wish(w.after(time.Hour)))).
+		is(Excluded, "asked").
+		callback(CallbackCancelled)
 	w = inCall() // no result comes
-	w.must(w.ended(talk, talked(time.Minute))).wait(15*time.Minute).must(Event{Kind: ResultTimedOut}).is(Excluded, "asked")
+	w.must(w.ended(talk, talked(time.Minute))).
+		wait(15*time.Minute).
+		must(Event{Kind: ResultTimedOut}).
+		is(Excluded, "asked")
+	// It came to an outcome that no result changes.
+	for _, o := range []engine.Outcome{engine.OutcomeMachine, engine.OutcomeMediaError} {
+		w = inCall()
+		w.must(w.ended(o, talked(time.Minute))).is(Excluded, "asked")
+		w.must(w.result(1, "sold")).is(Excluded, "asked")
+		if !w.m.C.HasResult {
+			t.Error("its result is stored")
+		}
+	}
+	// A row from before says that a result is awaited, though the outcome is final.
+	due := t0
+	row := Contact{LastConversation: "a", ResultDueAt: &due, LastOutcome: engine.OutcomeMediaError}
+	if row.AwaitsResult("a") {
+		t.Error("the outcome is final")
+	}
 	// Answered, but it came to no conversation.
 	w = newWorld(t).reserve().must(Event{Kind: ExcludedBy, InCall: true, Reason: "asked"})
 	w.must(w.ended(engine.OutcomeCallerHungUp)).is(Excluded, "asked")
@@ -544,7 +717,12 @@ func TestExcludedInCallTakesEffectAfterItsResult(t *testing.T) {
 }
 
 func TestAddingAnExcludedContactAgainMakesItCallable(t *testing.T) {
-	w := newWorld(t).dial(noAnswer).must(Event{Kind: ExcludedBy}, Event{Kind: Readmitted}).is(Pending, "").dueAt(w0now(t), DueFirst)
+	w := newWorld(
+		t,
+	).dial(noAnswer).
+		must(Event{Kind: ExcludedBy}, Event{Kind: Readmitted}).
+		is(Pending, "").
+		dueAt(w0now(t), DueFirst)
 	if w.m.C.Used != 0 {
 		t.Error("fresh attempts")
 	}
@@ -573,12 +751,18 @@ func TestTriggerMergesAnOpenContactAndReopensAFinalOne(t *testing.T) {
 	if v := w.m.C.Variables; v["a"] != "1" || v["b"] != "3" || before["b"] != "2" {
 		t.Errorf("%v; the copy that a writer holds: %v", v, before)
 	}
-	w = newWorld(t).dial(done, withResult("sold")).is(Completed, "").must(Event{Kind: Triggered}).is(Pending, "").dueAt(t0.Add(30*time.Second), DueTrigger)
+	w = newWorld(
+		t,
+	).dial(done, withResult("sold")).
+		is(Completed, "").
+		must(Event{Kind: Triggered}).
+		is(Pending, "").
+		dueAt(t0.Add(30*time.Second), DueTrigger)
 	// The counters count facts of the run: it was connected, and has a result.
 	if f := w.m.C.Facts(); !f.Connected || !f.Result || f.Used != 0 || f.Max != 3 {
 		t.Errorf("%+v", f)
 	}
-	// A repeated result of before does not take the new dial away.
+	// An older result that is repeated does not take the new dial away.
 	w.must(w.result(1, "sold")).is(Pending, "")
 	if w.m.C.DueAt == nil {
 		t.Error("not dialled any more")
@@ -633,7 +817,11 @@ func TestInAnAlwaysOnCampaignARetryOverdueByOneRetryDelayGoesBeforeNewerTriggers
 	order := []*Contact{
 		at(DueCallback, 1, time.Hour),
 		at(DueTrigger, 0, 25*time.Minute), // came before the next was overdue
-		at(DueRetry, 2, 0), at(DueTrigger, 0, 31*time.Minute), at(DueRetry, 1, time.Hour), at(DueTrigger, 0, 91*time.Minute),
+		at(
+			DueRetry,
+			2,
+			0,
+		), at(DueTrigger, 0, 31*time.Minute), at(DueRetry, 1, time.Hour), at(DueTrigger, 0, 91*time.Minute),
 		at(DueFirst, 0, 0),
 		at(DueRetry, 1, 91*time.Minute), // due, but not overdue by a Retry Delay
 		at(DueRetry, 2, 91*time.Minute),
@@ -650,7 +838,7 @@ func TestInAnAlwaysOnCampaignARetryOverdueByOneRetryDelayGoesBeforeNewerTriggers
 func TestFewerAttemptsEndAContactThatHasHadThem(t *testing.T) {
 	w := newWorld(t).dial(engine.OutcomeNoAnswer, rang)
 	w.p.MaxAttempts = 2
-	w.must(Event{Kind: Retuned}).is(Unanswered, "")
+	w.must(Event{Kind: Retuned}).is(Waiting, "")
 	if w.m.C.Max != 2 {
 		t.Errorf("max %d", w.m.C.Max)
 	}
@@ -685,9 +873,16 @@ func TestARunForTheUnreachedLeavesOutWhoWasConnected(t *testing.T) {
 	}
 	// A redial that the end of the run overtook, and a result that never came.
 	newWorld(t).dial(engine.OutcomeCompleted, withResult("call again")).must(again).is(Completed, "")
-	newWorld(t).dial(engine.OutcomeConnectedNoResult, talked(time.Minute)).must(again).is(Failed, string(engine.OutcomeConnectedNoResult))
+	newWorld(
+		t,
+	).dial(engine.OutcomeConnectedNoResult, talked(time.Minute)).
+		must(again).
+		is(Failed, string(engine.OutcomeConnectedNoResult))
 	callback := newWorld(t)
-	callback.dial(engine.OutcomeCompleted, withResult("later"), wish(callback.after(time.Hour))).must(again).is(Completed, "").callback(CallbackCancelled)
+	callback.dial(engine.OutcomeCompleted, withResult("later"), wish(callback.after(time.Hour))).
+		must(again).
+		is(Completed, "").
+		callback(CallbackNone)
 
 	newWorld(t).dial(engine.OutcomeRejected).must(again).is(Pending, "")
 	newWorld(t).dial(engine.OutcomeAbandoned).must(again).is(Pending, "")
@@ -706,7 +901,9 @@ func TestAContactWhoseNumberWasCalledTooOftenWaitsAndLosesNothing(t *testing.T) 
 	}
 	w := newWorld(t).dial(engine.OutcomeThrottled, unconsumed)
 	for range 2 * MaxUnconsumed {
-		w.dial(engine.OutcomeCancelled, capped(3*time.Hour)).is(Pending, engine.CodeCalleeCap).dueAt(w.now.Add(3*time.Hour), DueFirst)
+		w.dial(engine.OutcomeCancelled, capped(3*time.Hour)).
+			is(Pending, engine.CodeCalleeCap).
+			dueAt(w.now.Add(3*time.Hour), DueFirst)
 		if w.m.C.Used != 0 || w.m.C.Unconsumed != 1 {
 			t.Fatalf("%d used, %d unconsumed in a row", w.m.C.Used, w.m.C.Unconsumed)
 		}
@@ -716,8 +913,11 @@ func TestAContactWhoseNumberWasCalledTooOftenWaitsAndLosesNothing(t *testing.T) 
 		t.Errorf("%q while it is dialled again", w.m.C.Reason)
 	}
 	// A retry stays a retry, and a callback a callback.
-	newWorld(t).dial(noAnswer).dial(engine.OutcomeCancelled, capped(time.Hour)).is(Unanswered, engine.CodeCalleeCap)
-	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).dial(engine.OutcomeCancelled, capped(time.Hour))
+	newWorld(t).dial(noAnswer).dial(engine.OutcomeCancelled, capped(time.Hour)).is(Waiting, engine.CodeCalleeCap)
+	w = newWorld(
+		t,
+	).dial(done, withResult("later"), wish(t0p(time.Hour))).
+		dial(engine.OutcomeCancelled, capped(time.Hour))
 	w.callback(CallbackPending).dueAt(w.now.Add(time.Hour), DueCallback)
 	// Clipped into the window; over with the run.
 	w = newWorld(t, func(p *Policy) { p.Clip = func(t time.Time) (time.Time, bool) { return t.Add(time.Hour), true } })
@@ -736,9 +936,16 @@ func TestASuppressedContactThatWaitsIsFinalAtOnce(t *testing.T) {
 	// What its result made it, when a redial or a callback was to come.
 	newWorld(t).dial(done, withResult("call again")).must(suppressed).is(Completed, "")
 	w := newWorld(t)
-	w.dial(done, withResult("later"), wish(w.after(time.Hour))).must(suppressed).is(Completed, "").callback(CallbackCancelled)
+	w.dial(done, withResult("later"), wish(w.after(time.Hour))).
+		must(suppressed).
+		is(Completed, "").
+		callback(CallbackCancelled)
 	// A result that is owed is awaited; no redial is to come.
-	w = newWorld(t, func(p *Policy) { p.RedialOnlyUnder = time.Minute }).dial(talk, talked(5*time.Second)).must(suppressed)
+	w = newWorld(
+		t,
+		func(p *Policy) { p.RedialOnlyUnder = time.Minute },
+	).dial(talk, talked(5*time.Second)).
+		must(suppressed)
 	if w.is(Connected, ""); w.m.C.DueAt != nil || w.m.C.ResultDueAt == nil {
 		t.Errorf("%s", w.situation())
 	}
@@ -752,7 +959,11 @@ func TestAnExclusionThatIsRepeatedKeepsItsReasonUnlessItBringsAnother(t *testing
 	newWorld(t).must(by("court order"), by("")).is(Excluded, "court order")
 	newWorld(t).must(by("court order"), by("moved")).is(Excluded, "moved")
 	inCall := func(reason string) Event { return Event{Kind: ExcludedBy, Reason: reason, InCall: true} }
-	w := newWorld(t).reserve().must(Event{Kind: Reached}, inCall("court order"), inCall("")).is(Connected, "court order")
+	w := newWorld(
+		t,
+	).reserve().
+		must(Event{Kind: Reached}, inCall("court order"), inCall("")).
+		is(Connected, "court order")
 	version := w.m.C.Version
 	if w.must(inCall("court order")); w.m.C.Version != version {
 		t.Error("a repeated exclusion changed the contact")

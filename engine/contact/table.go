@@ -13,7 +13,7 @@ type row = fsm.Row[State, Kind, *Machine, Event]
 func Table() *fsm.Table[State, Kind, *Machine, Event] { return table }
 
 var (
-	open      = []State{Pending, Unanswered, Connected}
+	open      = []State{Pending, Waiting, Connected}
 	processed = []State{Completed, Failed, Abandoned, MachineDetected, WindowClosed, ManuallyStopped}
 	notOpen   = append([]State{Excluded}, processed...)
 	// lateResult are the final states that a late result still changes.
@@ -71,7 +71,7 @@ func attemptRows() []row {
 		fated(open, Attempted, fateRedial, Connected, (*Machine).retry, "Retry On Custom, or Redial Only Under"),
 		fated(open, Attempted, fateStopped, ManuallyStopped, (*Machine).attempted, "the run was stopped while the attempt lived"),
 		fated(open, Attempted, fateClosed, WindowClosed, (*Machine).attempted, "the window closed while the attempt lived"),
-		fated(open, Attempted, fateRetry, Unanswered, (*Machine).retry, "Retry On System, or Redial Only Under"),
+		fated(open, Attempted, fateRetry, Waiting, (*Machine).retry, "Retry On System, or Redial Only Under"),
 		fated(open, Attempted, fateMachine, MachineDetected, (*Machine).attempted, "a machine is final unless listed"),
 		{From: open, On: Attempted, To: Failed, Do: (*Machine).failed, Why: "the outcome forbids a retry, or the attempts are used up"},
 		{From: []State{Excluded}, On: Attempted, Do: (*Machine).attempted, Why: "the attempt that the exclusion cancelled"},
@@ -145,6 +145,8 @@ func runRows() []row {
 	return []row{
 		fated(open, WindowEnded, fateWaiting, WindowClosed, (*Machine).closeWaiting, "waiting when the single-day window ended"),
 		fated(open, RunStopped, fateWaiting, ManuallyStopped, (*Machine).closeWaiting, "waiting when the run was stopped"),
+		fated(open, WindowEnded, fateAwait, "", (*Machine).dropRedial, "no redial is to come, the result of its conversation is awaited"),
+		fated(open, RunStopped, fateAwait, "", (*Machine).dropRedial, "no redial is to come, the result of its conversation is awaited"),
 		fated(open, WindowEnded, fateWished, "", (*Machine).dropCallback, "the window closes before the callback"),
 		fated(open, RunStopped, fateWished, "", (*Machine).dropCallback, "the end of the run"),
 		{From: open, On: WindowEnded, Ignore: true, Why: "a live attempt or an owed result goes on"},

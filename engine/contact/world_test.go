@@ -103,6 +103,8 @@ func (w *world) check(ev Event, before *Contact) {
 		w.fail("waits for a dial and for a result, and its conversation was not short")
 	case c.Attempt != "" && c.ResultDueAt != nil:
 		w.fail("waits for a result while an attempt lives")
+	case c.ResultDueAt != nil && (c.LastOutcome != engine.OutcomeConnectedNoResult || c.Awaited() == ""):
+		w.fail("waits for a result, and the outcome is %q, final", c.LastOutcome)
 	case before.Attempt != "" && c.Attempt != "" && before.Attempt != c.Attempt:
 		w.fail("a second live attempt")
 	case !final && c.Attempt == "" && c.DueAt == nil && c.ResultDueAt == nil:

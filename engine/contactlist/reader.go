@@ -288,7 +288,7 @@ func (r *Reader) firstLine() ([]byte, error) {
 	}
 }
 
-var errNotUTF8 = engine.Invalid("not_utf8", "The file is not UTF-8; save it as CSV UTF-8.")
+var errNotUTF8 = engine.Invalid("not_utf8", "")
 
 // withoutMark drops the byte order mark of UTF-8 and refuses those of UTF-16.
 func withoutMark(line []byte) ([]byte, error) {

@@ -151,14 +151,14 @@ type (
 
 // Why a dialout is refused.
 var (
-	errBotNotFound = engine.NotFound("bot_not_found", "no bot has this identifier")
-	errBotInactive = engine.Conflict("bot_inactive", "the bot is inactive; activate it or choose another")
-	errDeadline    = engine.Unavailable("deadline_passed", "the command waited too long and was not executed; try again",
+	errBotNotFound = engine.NotFound("bot_not_found", "")
+	errBotInactive = engine.Conflict("bot_inactive", "")
+	errDeadline    = engine.Unavailable("deadline_passed", "",
 		time.Second)
 	errNoCapacity   = engine.Unavailable("no_capacity", "no capacity for the call; try again", 2*time.Second)
 	errNoSeat       = engine.Unavailable("no_capacity", "the fleet has no free seat; try again", 2*time.Second)
 	errSeatsUnknown = engine.Unavailable("keeper_away",
-		"the node that keeps the count of the bot's seats does not answer or is being replaced; try again", time.Second)
+		"", time.Second)
 )
 
 // New gives a state that knows no bot yet.
@@ -259,7 +259,7 @@ func missingVariables(bot *engine.Bot, given map[string]string) error {
 	if len(fields) == 0 {
 		return nil
 	}
-	return engine.Invalid("missing_variables", "the bot needs variables that were not given", fields...)
+	return engine.Invalid("missing_variables", "", fields...)
 }
 
 func (s *State) demand(bot engine.BotID) {

@@ -170,7 +170,7 @@ func TestWhoWaitsForASeatIsToldWhyThereIsNone(t *testing.T) {
 	f("it takes none, and the seats stay", "bot_unavailable", fleet.Allotted{Seats: 1, Outage: &fleet.Outage{Reason: "refused"}})
 	f("nobody knows", "keeper_away", fleet.Allotted{Away: true})
 	f("others give theirs back", "", fleet.Allotted{Target: 1})
-	f("an answer to a demand of before says nothing", "", fleet.Allotted{N: 9})
+	f("an answer to an earlier demand says nothing", "", fleet.Allotted{N: 9})
 
 	d := open(t)
 	d.give(place("a"))

@@ -199,6 +199,9 @@ func notSent(why engine.NotSentReason) Result {
 	case engine.NotSentExpired:
 		return Result{Outcome: engine.OutcomeSystemError, Retry: RetrySoon, Fault: FaultUs,
 			Friendly: "Not sent in time", Mapped: true}
+	case engine.NotSentHeld:
+		return Result{Outcome: engine.OutcomeSystemError, Retry: RetrySoon, Fault: FaultUs,
+			Friendly: "Another call to the number is not over", Mapped: true}
 	case engine.NotSentCancelled:
 		return Result{Outcome: engine.OutcomeCancelled, Retry: RetryNo, Fault: FaultUs,
 			Friendly: "Cancelled before it was sent", Mapped: true}

@@ -45,7 +45,7 @@ func (v *Verdict) wrong(format string, args ...any) {
 	}
 }
 
-var errNoEvidence = engine.Invalid("evidence_unreadable", "this is no evidence file of a dialler, or it is damaged beyond reading")
+var errNoEvidence = engine.Invalid("evidence_unreadable", "")
 
 // Verify checks a file: that it is complete, that the manifest is signed, by
 // the trusted key when one is given, that each part is the one of the manifest,

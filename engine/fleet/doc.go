@@ -6,8 +6,9 @@
 //
 // Invariants:
 //
-//   - Σ granted ≤ seats, always, also after seats are taken away; what is not
-//     granted is free: granted + free = seats, less those of lost calls.
+//   - Nothing is granted beyond the seats; what is not granted is free: granted + free =
+//     seats, less those of lost calls. After seats are taken away free is below 0 until
+//     those who have them have given them back.
 //   - A grant ends unless it is renewed: seats of a holder that died come back.
 //   - Targets are max-min fair by weight: nobody gets more than it wants, and
 //     nobody who wants more has less, for its weight, than another, rounding to
@@ -15,7 +16,8 @@
 //     minutes, so that no campaign starves when campaigns outnumber seats.
 //   - A grant grows at once, up to the target, when seats are free. It is never
 //     cut behind its holder's back to serve another: the holder is told a lower
-//     target and gives seats back as calls end. Only lost seats are cut at once.
+//     target and gives seats back as calls end, also when the bot has fewer of them:
+//     lines in flight rely on theirs.
 //   - The reserve is kept for dialout; dialout may also take its fair share
 //     beyond it.
 //   - A bot none of whose endpoints takes calls has no seats: nobody is dialled

@@ -60,6 +60,17 @@ func New(bot engine.BotID, seats, dialoutReserve int) *Fleet {
 // Bot names the fleet's bot.
 func (f *Fleet) Bot() engine.BotID { return f.bot }
 
+// Demand is what a holder asks: it gives up so many seats that it does not use, and wants
+// to have so many in all, or leaves when it wants none.
+func (f *Fleet) Demand(now time.Time, h Holder, want, weight, giveUp int, ttl time.Duration) Grant {
+	if want <= 0 {
+		f.Leave(h)
+		return Grant{Holder: h}
+	}
+	f.Release(h, giveUp)
+	return f.Request(now, h, want, weight, ttl)
+}
+
 // Request says that the holder wants to have `want` seats in all, with the
 // given weight (under 1 counts as 1), for ttl. The grant grows at once as far
 // as fair share and free seats allow, and shrinks at once when less is wanted.
@@ -76,6 +87,16 @@ func (f *Fleet) Request(now time.Time, h Holder, want, weight int, ttl time.Dura
 		f.set(a, a.want)
 	case a.granted < target:
 		f.set(a, min(target, a.granted+f.freeFor(h)))
+	}
+	return f.grant(h, target)
+}
+
+// grant is the fleet's word to a holder. While more is granted than there is, since seats were taken away or are used
+// by calls that no holder knows, each may rely on what the others leave: what is granted to them they may use.
+func (f *Fleet) grant(h Holder, target int) Grant {
+	a := f.holders[h]
+	if f.granted > f.room() {
+		target = max(min(target, f.room()-(f.granted-a.granted)), 0)
 	}
 	return Grant{Holder: h, Granted: a.granted, Target: target, Until: a.until}
 }
@@ -108,7 +129,7 @@ func (f *Fleet) Renew(now time.Time, h Holder, ttl time.Duration) (g Grant, ok b
 		return Grant{Holder: h}, false
 	}
 	a.until = now.Add(ttl)
-	return Grant{Holder: h, Granted: a.granted, Target: f.targets(now)[h], Until: a.until}, true
+	return f.grant(h, f.targets(now)[h]), true
 }
 
 // Release gives n seats back without changing what the holder wants; it gives
@@ -146,53 +167,29 @@ func (f *Fleet) Expire(now time.Time) []Holder {
 	return gone
 }
 
-// SetSeats changes the number of seats (the bot was edited, an endpoint was
-// lost or came back). Seats that are gone are cut at once, first from those
-// who have most above their fair share; the grants that changed are given, so
-// that their holders can be told.
-func (f *Fleet) SetSeats(now time.Time, seats int) []Grant {
-	f.seats = max(seats, 0)
-	if f.granted <= f.seats {
-		return nil
-	}
-	targets := f.targets(now)
-	names := f.names()
-	cut := make(map[Holder]bool)
-	for f.granted > f.seats {
-		var worst Holder
-		var excess int
-		for _, h := range names {
-			a := f.holders[h]
-			if e := a.granted - targets[h]; a.granted > 0 && (worst == "" || e > excess) {
-				worst, excess = h, e
-			}
-		}
-		f.set(f.holders[worst], f.holders[worst].granted-1)
-		cut[worst] = true
-	}
-	var changed []Grant
-	for _, h := range names {
-		if a := f.holders[h]; cut[h] {
-			changed = append(changed, Grant{Holder: h, Granted: a.granted, Target: targets[h], Until: a.until})
-		}
-	}
-	return changed
+// SetSeats changes the number of seats: the bot was edited. SetProved says for how many
+// of them somebody may be dialled: none while the bot takes no call. Fair shares are of
+// these. Nothing that is granted is cut, since lines in flight rely on it; their holders
+// give back what none does. The grants whose targets changed are given, so that their
+// holders can be told.
+func (f *Fleet) SetSeats(now time.Time, seats int) (changed []Grant) {
+	return f.share(now, &f.seats, seats)
 }
 
-// SetProved says for how many of the seats somebody may be dialled: none while the bot
-// takes no call. Fair shares are of them. Nothing that is granted is cut, since lines in
-// flight rely on it; their holders give back what none does. The grants whose targets
-// changed are given, so that their holders can be told.
+// SetProved: see SetSeats.
 func (f *Fleet) SetProved(now time.Time, seats int) (changed []Grant) {
-	if max(seats, 0) == f.proved {
+	return f.share(now, &f.proved, seats)
+}
+
+func (f *Fleet) share(now time.Time, of *int, seats int) (changed []Grant) {
+	if seats = max(seats, 0); seats == *of {
 		return nil
 	}
-	before := f.targets(now)
-	f.proved = max(seats, 0)
-	after := f.targets(now)
-	for _, h := range f.names() {
-		if a := f.holders[h]; before[h] != after[h] {
-			changed = append(changed, Grant{Holder: h, Granted: a.granted, Target: after[h], Until: a.until})
+	before := f.Grants(now)
+	*of = seats
+	for i, g := range f.Grants(now) {
+		if before[i].Target != g.Target {
+			changed = append(changed, g)
 		}
 	}
 	return changed
@@ -201,11 +198,12 @@ func (f *Fleet) SetProved(now time.Time, seats int) (changed []Grant) {
 // SetLost says how many seats are in use by calls that no holder knows any more.
 // They are not there to be granted until they are free. What is granted stays:
 // calls rely on it, and holders above their targets give back what they do not use.
-func (f *Fleet) SetLost(n int) { f.lost = max(n, 0) }
+// It gives what SetSeats does.
+func (f *Fleet) SetLost(now time.Time, n int) (changed []Grant) { return f.share(now, &f.lost, n) }
 
-// room is how many seats holders may have, share how many of them are divided.
-func (f *Fleet) room() int  { return max(f.seats-f.lost, 0) }
-func (f *Fleet) share() int { return min(f.room(), f.proved) }
+// room is how many seats holders may have, usable how many of them are divided.
+func (f *Fleet) room() int   { return max(f.seats-f.lost, 0) }
+func (f *Fleet) usable() int { return min(f.room(), f.proved) }
 
 // Over lists the holders above their target while another wants more than it
 // has: they should hear of their target now, not at the next renewal.
@@ -217,7 +215,7 @@ func (f *Fleet) Over(now time.Time) []Grant {
 		a := f.holders[h]
 		switch {
 		case a.granted > targets[h]:
-			over = append(over, Grant{Holder: h, Granted: a.granted, Target: targets[h], Until: a.until})
+			over = append(over, f.grant(h, targets[h]))
 		case a.granted < targets[h]:
 			wanted = true
 		}
@@ -233,8 +231,7 @@ func (f *Fleet) Grants(now time.Time) []Grant {
 	targets := f.targets(now)
 	all := make([]Grant, 0, len(f.holders))
 	for _, h := range f.names() {
-		a := f.holders[h]
-		all = append(all, Grant{Holder: h, Granted: a.granted, Target: targets[h], Until: a.until})
+		all = append(all, f.grant(h, targets[h]))
 	}
 	return all
 }

@@ -21,7 +21,7 @@ func (f *Fleet) check(t interface{ Fatalf(string, ...any) }) {
 		}
 		sum += a.granted
 	}
-	if sum != f.granted || sum > f.seats || f.Free() != f.seats-sum {
+	if sum != f.granted || f.Free() != f.seats-sum {
 		t.Fatalf("Σ allotments %d, counted %d, seats %d", sum, f.granted, f.seats)
 	}
 }
@@ -148,7 +148,7 @@ func TestAGrantEndsUnlessItIsRenewed(t *testing.T) {
 	}
 }
 
-func TestLostSeatsAreCutFromThoseFarthestAboveTheirShare(t *testing.T) {
+func TestSeatsThatAreTakenAwayStayWithLinesInFlight(t *testing.T) {
 	fl := New("bot", 10, 0)
 	fl.Request(start, "a", 8, 1, ttl)
 	fl.Request(start, "b", 2, 1, ttl)
@@ -156,11 +156,21 @@ func TestLostSeatsAreCutFromThoseFarthestAboveTheirShare(t *testing.T) {
 		t.Fatal(changed)
 	}
 	changed := fl.SetSeats(start, 4)
-	if len(changed) != 1 || changed[0].Holder != "a" || changed[0].Granted != 2 || fl.Granted() != 4 || fl.Seats() != 4 {
+	if len(changed) != 2 || changed[0].Holder != "a" || changed[0].Granted != 8 || changed[0].Target != 2 ||
+		fl.Granted() != 10 || fl.Seats() != 4 {
 		t.Fatalf("%+v", changed)
 	}
+	if b := changed[1]; b.Granted != 2 || b.Target != 0 {
+		t.Fatalf("%+v: a uses all seats, and more", b)
+	}
 	fl.check(t)
-	if changed := fl.SetSeats(start, -1); len(changed) != 2 || fl.Granted() != 0 {
+	if g := fl.Request(start, "c", 1, 1, ttl); g.Granted != 0 || g.Target != 0 {
+		t.Errorf("%+v: a seat more than there are", g)
+	}
+	if fl.Release("a", 6); fl.Request(start, "a", 8, 1, ttl).Granted != 2 {
+		t.Error("what was given back is granted again")
+	}
+	if changed := fl.SetSeats(start, -1); len(changed) != 3 || fl.Seats() != 0 || fl.Granted() != 4 {
 		t.Fatalf("%+v", changed)
 	}
 	if fl.Bot() != "bot" {
@@ -196,7 +206,7 @@ func TestSeatsAreConservedWhateverHappens(t *testing.T) {
 		holder := rapid.SampledFrom([]Holder{"a", "b", "c", "d", Dialout})
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "s")) * time.Second)
-			h := holder.Draw(t, "holder")
+			h, had := holder.Draw(t, "holder"), fl.granted
 			switch rapid.IntRange(0, 7).Draw(t, "what") {
 			case 0, 1, 2:
 				g := fl.Request(now, h, rapid.IntRange(-1, 30).Draw(t, "want"), rapid.IntRange(0, 4).Draw(t, "weight"), ttl)
@@ -210,7 +220,11 @@ func TestSeatsAreConservedWhateverHappens(t *testing.T) {
 			case 5:
 				fl.Expire(now)
 			case 6:
+				before := fl.granted
 				fl.SetSeats(now, rapid.IntRange(0, 40).Draw(t, "seats"))
+				if fl.granted != before {
+					t.Fatalf("%d granted, were %d: lines in flight rely on them", fl.granted, before)
+				}
 			case 7:
 				before := fl.granted
 				fl.SetProved(now, rapid.IntRange(-1, 40).Draw(t, "proved"))
@@ -219,6 +233,14 @@ func TestSeatsAreConservedWhateverHappens(t *testing.T) {
 				}
 			}
 			fl.check(t)
+			if fl.granted > had && fl.granted > fl.seats {
+				t.Fatalf("granted %d of %d seats, had granted %d", fl.granted, fl.seats, had)
+			}
+			for _, g := range fl.Grants(now) { // what a holder relies on is there, whatever the others use
+				if others := fl.granted - g.Granted; g.Target > 0 && g.Granted > 0 && min(g.Granted, g.Target) > fl.room()-others {
+					t.Fatalf("%+v of %d seats, others have %d", g, fl.room(), others)
+				}
+			}
 			sum, wants := 0, 0
 			for h, n := range fl.targets(now) {
 				if n < 0 || n > fl.holders[h].want {
@@ -266,5 +288,19 @@ func BenchmarkRequest(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		fl.Request(start, "c7", 40, 1, ttl)
+	}
+}
+
+func TestADemandGivesUpSeatsAndLeavesWithNone(t *testing.T) {
+	f := New("bot", 10, 0)
+	if g := f.Demand(start, "a", 6, 1, 0, time.Minute); g.Granted != 6 || f.Granted() != 6 {
+		t.Fatalf("%+v", g)
+	}
+	// What is given up is granted again: nobody else wants it.
+	if g := f.Demand(start, "a", 6, 1, 2, time.Minute); g.Granted != 6 {
+		t.Errorf("%+v", g)
+	}
+	if g := f.Demand(start, "a", 0, 1, 0, time.Minute); g.Granted != 0 || g.Target != 0 || f.Granted() != 0 {
+		t.Errorf("%+v, %d granted", g, f.Granted())
 	}
 }

@@ -52,64 +52,6 @@ func TestWhoeverWantsExactlyHisPartIsServedAndTheRestIsDividedAmongTheOthers(t *
 	f(9, c{"a": {2, 1}, "b": {7, 2}}, w{"a": 2, "b": 7})
 }
 
-func TestNothingIsCutWhileWhatIsGrantedStillFits(t *testing.T) {
-	fl := New("bot", 10, 0)
-	fl.Request(start, "a", 6, 1, ttl)
-	if changed := fl.SetSeats(start, 6); changed != nil || fl.Granted() != 6 || fl.Free() != 0 {
-		t.Fatalf("six of six: %+v", changed)
-	}
-	changed := fl.SetSeats(start, 5)
-	want := []Grant{{Holder: "a", Granted: 5, Target: 5, Until: start.Add(ttl)}}
-	if !reflect.DeepEqual(changed, want) || fl.Free() != 0 {
-		t.Fatalf("six of five: %+v", changed)
-	}
-}
-
-func TestOfThoseEquallyFarAboveTheirShareTheFirstByNameLosesTheSeat(t *testing.T) {
-	fl := New("bot", 4, 0)
-	for _, h := range []Holder{"b", "a"} {
-		fl.Request(start, h, 2, 1, ttl)
-	}
-	changed := fl.SetSeats(start.Add(rotation), 3) // the seat left over is b's: a is one above, b none
-	want := []Grant{{Holder: "a", Granted: 1, Target: 1, Until: start.Add(ttl)}}
-	if !reflect.DeepEqual(changed, want) {
-		t.Errorf("a is above its share: %+v", changed)
-	}
-	fl = New("bot", 4, 0)
-	for _, h := range []Holder{"b", "a"} {
-		fl.Request(start, h, 2, 1, ttl)
-	}
-	changed = fl.SetSeats(start, 2) // both are one above
-	want = []Grant{{Holder: "a", Granted: 1, Target: 1, Until: start.Add(ttl)}, {Holder: "b", Granted: 1, Target: 1, Until: start.Add(ttl)}}
-	if !reflect.DeepEqual(changed, want) {
-		t.Errorf("both are above: %+v", changed)
-	}
-	// With a reserve that nobody has asked for yet, three seats are one and one.
-	fl = New("bot", 4, 0)
-	for _, h := range []Holder{"b", "a"} {
-		fl.Request(start, h, 2, 1, ttl)
-	}
-	fl.reserve = 1
-	changed = fl.SetSeats(start, 3)
-	want = []Grant{{Holder: "a", Granted: 1, Target: 1, Until: start.Add(ttl)}}
-	if !reflect.DeepEqual(changed, want) {
-		t.Errorf("equally far above: %+v", changed)
-	}
-}
-
-func TestWhoHasNothingLosesNothing(t *testing.T) {
-	fl := New("bot", 2, 0)
-	fl.Request(start, "b", 2, 1, ttl)
-	fl.Request(start, "a", 0, 1, ttl) // wants nothing, has nothing, its share is nothing
-	fl.Request(start, "c", 2, 1, ttl) // waits for a seat
-	for seats := 1; seats >= 0; seats-- {
-		changed := fl.SetSeats(start, seats)
-		if len(changed) != 1 || changed[0].Holder != "b" || changed[0].Granted != seats || fl.Granted() != seats {
-			t.Fatalf("%d seats: %+v", seats, changed)
-		}
-	}
-}
-
 func TestOnlyThoseAboveTheirTargetAreToldAndOnlyWhileAnotherWaits(t *testing.T) {
 	fl := New("bot", 6, 0)
 	fl.Request(start, "a", 4, 1, ttl)

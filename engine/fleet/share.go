@@ -26,8 +26,8 @@ func (f *Fleet) targets(now time.Time) map[Holder]int {
 		claims = append(claims, claim{holder: h, want: a.want, weight: a.weight})
 	}
 	turn := now.UnixNano() / int64(rotation)
-	divide(claims, f.share(), turn)
-	if reserve := min(f.reserve, f.share()); reserve > 0 {
+	divide(claims, f.usable(), turn)
+	if reserve := min(f.reserve, f.usable()); reserve > 0 {
 		dialout := 0
 		i := slices.IndexFunc(claims, func(c claim) bool { return c.holder == Dialout })
 		var own claim
@@ -36,7 +36,7 @@ func (f *Fleet) targets(now time.Time) map[Holder]int {
 			dialout = max(own.share, min(own.want, reserve))
 			claims = slices.Delete(claims, i, i+1)
 		}
-		divide(claims, f.share()-max(dialout, reserve), turn)
+		divide(claims, f.usable()-max(dialout, reserve), turn)
 		if i >= 0 {
 			own.share = dialout
 			claims = append(claims, own)

@@ -68,8 +68,8 @@ const ReadmitCap = 10_000
 
 // Why an import does not go on.
 var (
-	ErrImportGone = engine.Conflict("import_gone", "the import is not open any more, or its campaign was deleted; nothing was added")
+	ErrImportGone = engine.Conflict("import_gone", "")
 	// ErrImportRequest: an import under way or done has the same Idempotency-Key.
 	ErrImportRequest = engine.TemporaryConflict("idempotency_in_progress", "a file was sent, or is being sent, with this Idempotency-Key; repeat the request in a moment", time.Second)
-	ErrImportLost    = engine.Unavailable("import_lost", "staged rows were lost in a restart of the database; nothing was added, upload the file again", time.Second)
+	ErrImportLost    = engine.Unavailable("import_lost", "", time.Second)
 )

@@ -87,8 +87,11 @@ type Event struct {
 	Data     Data
 }
 
-// ReasonResultTimeout is the Reason of a ContactChanged when no result came in time.
-const ReasonResultTimeout = "result_timeout"
+// Reasons of a ContactChanged: no result came in time, or before the next run was prepared.
+const (
+	ReasonResultTimeout = "result_timeout"
+	ReasonRestarted     = "restarted"
+)
 
 // Data is the payload of an event, stored as JSON. Only the fields that its
 // type needs are set.
@@ -97,10 +100,15 @@ type Data struct {
 	// changed: folding subtracts the one and adds the other.
 	Before *contact.Facts `json:"before,omitempty"`
 	After  *contact.Facts `json:"after,omitempty"`
-	Count  int            `json:"count,omitempty"` // contacts.added: how many like After
-	Moves  []Move         `json:"moves,omitempty"`
-	Reason string         `json:"reason,omitempty"`
-	DueAt  *time.Time     `json:"due_at,omitempty"`
+	// Kept: they are those of the contact as its run left it.
+	Kept   bool       `json:"kept,omitempty"`
+	Count  int        `json:"count,omitempty"` // contacts.added: how many like After
+	Moves  []Move     `json:"moves,omitempty"`
+	Reason string     `json:"reason,omitempty"`
+	DueAt  *time.Time `json:"due_at,omitempty"`
+	// NoResult is the attempt whose result is awaited no longer though none came: from
+	// now on its outcome is connected_no_result, unless one comes late.
+	NoResult engine.AttemptID `json:"no_result,omitempty"`
 
 	// Attempt facts.
 	Outcome     engine.Outcome      `json:"outcome,omitempty"`
@@ -120,6 +128,8 @@ type Data struct {
 	Disposition string              `json:"disposition,omitempty"`
 	// Of attempt.ended: when it was begun, and of a callback how long after its
 	// time it was dialled.
+	// AwaitsResult: the outcome is not final, a result.stored or a NoResult tells it.
+	AwaitsResult    bool       `json:"awaits_result,omitempty"`
 	ReservedAt      *time.Time `json:"reserved_at,omitempty"`
 	CallbackDelayMS *int64     `json:"callback_delay_ms,omitempty"`
 
@@ -258,6 +268,7 @@ type Write struct {
 	Events       []Event
 	CampaignRow  *campaign.Campaign
 	Contacts     []contact.Contact
+	Kept         []contact.Contact // as a run before the present one left them: a late result changes them
 	Attempts     []attempt.Attempt
 	Holds        []HoldRelease
 	Exclusions   []Exclusion
@@ -304,10 +315,10 @@ type Sweep struct {
 
 // Why the database refused a Write. The rest of the group is unaffected.
 var (
-	ErrNumberHeld  = engine.Conflict("number_held", "another call to this number is not over yet; it is dialled after that call's end")
+	ErrNumberHeld  = engine.Conflict("number_held", "")
 	ErrSuppressed  = engine.Conflict("suppressed", "the number is on the suppression list of this installation and is not dialled")
-	ErrStaleEpoch  = engine.Conflict("stale_epoch", "another owner of the campaign took over; this write is refused")
+	ErrStaleEpoch  = engine.Conflict("stale_epoch", "")
 	ErrReplyExists = engine.Conflict("idempotency_in_progress", "a request with this Idempotency-Key was already answered")
 
-	ErrContactExists = engine.Conflict("contact_exists", "the campaign has a contact with this number already")
+	ErrContactExists = engine.Conflict("contact_exists", "")
 )

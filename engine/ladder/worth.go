@@ -11,7 +11,8 @@ import (
 func Worth(final engine.LegEvent, answered bool) bool {
 	switch final.Kind {
 	case engine.LegNotSent:
-		return final.NotSent != engine.NotSentCancelled && final.NotSent != engine.NotSentExpired
+		return final.NotSent != engine.NotSentCancelled && final.NotSent != engine.NotSentExpired &&
+			final.NotSent != engine.NotSentHeld
 	case engine.LegRefused:
 		if final.Code == 487 { // what we called off
 			return false

@@ -49,3 +49,22 @@ func TestALeaseIsHeldUntilExpireSeesThatItRanOut(t *testing.T) {
 		t.Fatal("a lease that ran out was renewed")
 	}
 }
+
+func TestALeaseThatNobodyOwnsForTenMinutesIsTakenBack(t *testing.T) {
+	var s Strays[string]
+	owned := map[string]bool{"b": true}
+	find := func(after time.Duration, want ...string) {
+		t.Helper()
+		got := s.Find(start.Add(after), []string{"a", "b", "c"}, func(k string) bool { return owned[k] })
+		if !slices.Equal(got, want) {
+			t.Errorf("after %s: %v", after, got)
+		}
+	}
+	find(0)
+	find(strayAfter - 1)
+	owned["c"] = true // somebody took it over
+	find(strayAfter, "a")
+	owned["c"] = false
+	find(strayAfter + 1)
+	find(2*strayAfter+1, "a", "c")
+}

@@ -393,10 +393,19 @@ func (s *Store) AbandonHours(_ context.Context, id engine.CampaignID,
 	since time.Time) (map[int64]pacing.Counts, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := s.books[id]; b != nil {
-		return b.answers.since(since), nil
+	b := s.books[id]
+	if b == nil {
+		return map[int64]pacing.Counts{}, nil
 	}
-	return map[int64]pacing.Counts{}, nil
+	hours := b.answers.since(since)
+	for _, p := range b.before {
+		if !p.At.Before(since) {
+			c := hours[pacing.HourOf(p.At)]
+			c.Add(p.Counts)
+			hours[pacing.HourOf(p.At)] = c
+		}
+	}
+	return hours, nil
 }
 
 // AbandonLedger gives the sum of AbandonHours.

@@ -18,6 +18,9 @@ import (
 // group may be given again. An error says that a change of many contacts met one
 // in a state that does not allow it.
 func (s *Store) Commit(_ context.Context, group []journal.Write) (refused []error, err error) {
+	if s.Committed != nil {
+		defer s.Committed()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	refused = make([]error, len(group))
@@ -111,6 +114,9 @@ func (s *Store) apply(w *journal.Write) error {
 	forgotten := s.forgotten(w)
 	for i := range w.Contacts {
 		s.putContact(&w.Contacts[i])
+	}
+	for i := range w.Kept {
+		s.book(w.Kept[i].Campaign).run(w.Kept[i].Run).change(&w.Kept[i])
 	}
 	for i := range w.Attempts {
 		if a := &w.Attempts[i]; s.attempts[a.ID] != nil || !forgotten {

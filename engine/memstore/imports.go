@@ -39,7 +39,7 @@ func (s *Store) BeginImport(_ context.Context, imp campaign.Import) error {
 			continue
 		}
 		if o.imp.Open() {
-			return engine.Conflict("import_in_progress", "the campaign has another open import")
+			return engine.Conflict("import_in_progress", "")
 		}
 		same = same || imp.Idempotency.Present() && o.imp.State != campaign.ImportFailed &&
 			o.imp.Idempotency.Key == imp.Idempotency.Key && o.imp.Idempotency.Token == imp.Idempotency.Token
@@ -223,7 +223,7 @@ func (s *Store) Import(_ context.Context, id engine.ImportID) (campaign.Import, 
 	if o := s.imports[id]; o != nil {
 		return o.imp, nil
 	}
-	return campaign.Import{}, engine.NotFound("import_not_found", "no such import")
+	return campaign.Import{}, engine.NotFound("import_not_found", "")
 }
 
 // StagedNumber says whether an import has a row with the number.

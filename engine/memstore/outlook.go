@@ -40,6 +40,12 @@ func (s *Store) Outlook(_ context.Context, id engine.CampaignID, run int) (o cam
 		default:
 			o.Waiting++
 			o.Attempts += max(c.Max-c.Used, 1)
+			for _, v := range c.Variables {
+				if len(v) > engine.VariableHeaderCap {
+					o.TooLong++
+					break
+				}
+			}
 		}
 	}
 	for _, reason := range []string{"excluded", "in_progress", "processed", "suppressed"} {

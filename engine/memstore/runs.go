@@ -118,7 +118,7 @@ func (s *Store) RunOfContacts(_ context.Context, id engine.CampaignID) (int, err
 func (s *Store) inRun(id engine.CampaignID, run int) (*book, error) {
 	b, err := s.campaign(id)
 	if err == nil && b.row.Run != run {
-		err = engine.Conflict("run_moved", "the campaign is in another run by now; nothing was changed")
+		err = engine.Conflict("run_moved", "")
 	}
 	return b, err
 }
@@ -164,6 +164,28 @@ func (n *run) keep(c *contact.Contact) {
 	n.tally.Contacts(&f, 1)
 }
 
+// change replaces a contact as the run left it, if it is kept.
+func (n *run) change(c *contact.Contact) {
+	was, ok := n.earlier[c.ID]
+	if !ok || c.Version <= was.Version {
+		return
+	}
+	before, after := was.Facts(), c.Facts()
+	n.tally.Contacts(&before, -1)
+	n.tally.Contacts(&after, 1)
+	n.earlier[c.ID] = *c
+}
+
+// KeptContact gives a contact as an earlier run left it.
+func (s *Store) KeptContact(_ context.Context, id engine.ContactID, run int) (c contact.Contact, ok bool, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.rows[id]; r != nil {
+		c, ok = r.book.run(run).earlier[id]
+	}
+	return c, ok, nil
+}
+
 // drop forgets what a run left.
 func (n *run) drop() {
 	for _, c := range n.earlier {
@@ -191,7 +213,12 @@ func (s *Store) RestoreContacts(_ context.Context, id engine.CampaignID, run int
 		back := was
 		back.Version = max(r.c.Version, was.Version) + 1
 		if r.c.State == contact.Excluded && was.State != contact.Excluded {
-			back.State, back.DueAt, back.Reason = contact.Excluded, nil, r.c.Reason
+			m := contact.Machine{C: back}
+			if err := m.Apply(contact.Event{Kind: contact.ExcludedBy, At: was.UpdatedAt, Reason: r.c.Reason}); err != nil {
+				return err
+			}
+			m.C.Version = back.Version
+			back = m.C
 			before := was.Facts()
 			all.add(&before, back.Facts())
 		}

@@ -29,6 +29,8 @@ type Options struct {
 	// has ended with all its legs and is owed no result: counters and ledgers still
 	// have it, Attempt and Outlook do not.
 	KeepEnded bool
+	// Bots are those of the installation, nil: none.
+	Bots func() []engine.Bot
 }
 
 // Store keeps everything in memory. Its methods take its lock, but for those that
@@ -41,6 +43,9 @@ type Store struct {
 	Holds        map[engine.PhoneNumber]Hold
 	Suppressions map[engine.PhoneNumber]journal.Suppression
 	Replies      map[ReplyKey]journal.Reply
+	// Committed, if there is one, hears of each transaction once it is done, not under
+	// the lock.
+	Committed func()
 
 	books    map[engine.CampaignID]*book
 	rows     map[engine.ContactID]*row
@@ -81,6 +86,7 @@ type book struct {
 	results  index[*row] // who is owed a result, by when it times out
 	live     int         // attempts
 	answers  ledger
+	before   []campaign.PastAnswers // that another store has
 
 	exclusions []journal.Exclusion
 	excludedAt map[string]int // the place of each in exclusions
@@ -143,7 +149,7 @@ func (s *Store) campaign(id engine.CampaignID) (*book, error) {
 	if b := s.books[id]; b != nil && b.row != nil {
 		return b, nil
 	}
-	return nil, engine.NotFound("campaign_not_found", "no such campaign")
+	return nil, engine.NotFound("campaign_not_found", "")
 }
 
 // InsertCampaign stores a campaign that is not there yet, with what already
@@ -237,7 +243,7 @@ func (s *Store) RemoveCampaign(_ context.Context, id engine.CampaignID, _ engine
 		return nil
 	}
 	if b.row.EverRun || b.row.Run > 1 {
-		return engine.Conflict("campaign_was_run", "only a draft that never ran can be deleted")
+		return engine.Conflict("campaign_was_run", "")
 	}
 	for _, r := range b.rows {
 		delete(s.rows, r.c.ID)
@@ -267,6 +273,14 @@ func (s *Store) Pacing(_ context.Context, id engine.CampaignID) (state pacing.St
 		return *b.pacing, true, nil
 	}
 	return state, false, nil
+}
+
+// Bots gives those of the installation.
+func (s *Store) Bots(context.Context) ([]engine.Bot, error) {
+	if s.opt.Bots == nil {
+		return nil, nil
+	}
+	return s.opt.Bots(), nil
 }
 
 // eventKey is what no second event of a dialout has.

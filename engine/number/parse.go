@@ -112,11 +112,11 @@ func read(e164 string) (*phonenumbers.PhoneNumber, error) {
 func dialable(use Type) error {
 	switch use {
 	case Premium:
-		return engine.Invalid("premium_number", "premium-rate numbers are never dialled")
+		return engine.Invalid("premium_number", "")
 	case Emergency:
-		return engine.Invalid("emergency_number", "emergency numbers are never dialled")
+		return engine.Invalid("emergency_number", "")
 	case Short:
-		return engine.Invalid("short_number", "short codes are never dialled; give a complete number")
+		return engine.Invalid("short_number", "")
 	case Fixed, Mobile, FixedOrMobile, TollFree, SharedCost, VoIP, Other, Unknown:
 	}
 	return nil

@@ -67,7 +67,7 @@ func TestANumberRestsAfterUse(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	if _, ok := s.Check(start.Add(2 * time.Minute)); !ok || s.State(start.Add(2*time.Minute)) != Active {
-		t.Fatal("rests for ever")
+		t.Fatal("rests forever")
 	}
 	if a, of := s.AnswerRate(); a != 1 || of != 1 {
 		t.Fatal(a, of)

@@ -14,8 +14,10 @@ type Presence struct {
 	Host    string
 	PID     int
 	Since   time.Time
-	Cluster bool          // it is a node of a cluster, of which there may be several
-	Silent  time.Duration // since it was last heard of
+	Cluster bool // it is a node of a cluster, of which there may be several
+	// TakesOver: it was told to take the place of one that is alone.
+	TakesOver bool
+	Silent    time.Duration // since it was last heard of
 }
 
 // ShareableWith says whether two processes may serve one database: only as nodes
@@ -29,6 +31,7 @@ type Admission string
 const (
 	AskAgain Admission = "ask_again" // in a moment: the other is perhaps just ending
 	EndOwn   Admission = "end_own"   // the other is a former session of its own, and is ended
+	Replace  Admission = "replace"   // the other loses its place, and ends its calls
 	GiveUp   Admission = "give_up"   // another process serves the database
 )
 
@@ -52,20 +55,32 @@ func Admit(me *Presence, others []Presence, waited time.Duration) Admission {
 		}
 		silent = silent && (others[i].ShareableWith(me) || others[i].Silent >= silentFor)
 	}
+	// One that has not said yet who it is could not be waited for.
+	if me.TakesOver && len(others) == 1 && !others[0].Cluster && others[0].Life != "" {
+		return Replace
+	}
 	if waited < endingFor || silent && waited < unnoticedFor {
 		return AskAgain
 	}
 	return GiveUp
 }
 
+// FencedWithin is when a process whose place was taken has ended its calls: a second
+// until it asks, three that it waits for the answer, and as long again for a busy machine.
+const FencedWithin = 8 * time.Second
+
 // InUse is the refusal, which names who serves the database.
 func InUse(database string, me *Presence, others []Presence) *engine.Error {
-	by := "another dialler, which is just starting"
+	by, instead := "another dialler, which is just starting", ""
 	for i := range others {
 		if o := &others[i]; o.Name != "" && !o.ShareableWith(me) {
 			by = fmt.Sprintf("dialler %q (host %s, pid %d, since %s)", o.Name, o.Host, o.PID, o.Since.UTC().Format(time.RFC3339))
+			if !o.Cluster {
+				instead = ", or take its place with --take-over"
+			}
 			break
 		}
 	}
-	return engine.Conflict("database_in_use", database+" is in use by "+by+"; stop that one, or start all of them with --cluster")
+	return engine.Conflict("database_in_use", database+" is in use by "+by+
+		"; stop that one, or start all of them with --cluster"+instead)
 }

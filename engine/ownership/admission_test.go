@@ -21,8 +21,16 @@ func TestAProcessIsAdmittedUnlessAnotherIsHeardOf(t *testing.T) {
 	f("the other may have lost its machine", alone, 11*time.Second, AskAgain, silent)
 	f("the other is silent, but its session lives", alone, 12*time.Second, GiveUp, silent)
 	f("one of two is heard of", alone, time.Second, GiveUp, silent, lively)
-	f("its own session of before the network was cut", alone, 0, EndOwn, Presence{Life: "me", Silent: time.Hour})
+	f("its own session from before the network was cut", alone, 0, EndOwn, Presence{Life: "me", Silent: time.Hour})
 	f("nodes that are heard of speak against one alone", alone, time.Second, GiveUp, Presence{Life: "a", Cluster: true})
+	heir := alone
+	heir.TakesOver = true
+	f("it is to take the other's place", heir, 0, Replace, lively)
+	f("and that of one that is silent", heir, 0, Replace, silent)
+	f("the other is just starting", heir, 0, AskAgain, Presence{})
+	f("the other was just starting", heir, time.Second, GiveUp, Presence{})
+	f("nobody takes the place of a node", heir, time.Second, GiveUp, Presence{Life: "a", Cluster: true})
+	f("its own session from before", heir, 0, EndOwn, Presence{Life: "me"})
 	f("another node does not speak against a node", node, time.Second, AskAgain, silent, Presence{Life: "b", Cluster: true})
 }
 
@@ -33,6 +41,13 @@ func TestTheRefusalNamesWhoServes(t *testing.T) {
 		if !strings.Contains(err.Detail, want) {
 			t.Errorf("%q does not name %s", err.Detail, want)
 		}
+	}
+	if !strings.Contains(err.Detail, "--take-over") {
+		t.Errorf("%q does not say what else there is", err.Detail)
+	}
+	err = InUse("database d", &Presence{}, []Presence{{Name: "n", Cluster: true}})
+	if strings.Contains(err.Detail, "--take-over") {
+		t.Error(err)
 	}
 	if err := InUse("database d", &Presence{}, []Presence{{}}); err.Code != "database_in_use" || !strings.Contains(err.Detail, "just starting") {
 		t.Error(err)

@@ -64,7 +64,7 @@ type Owner struct {
 var (
 	// ErrFenced: the lease ran out, or the node was declared dead. It may join
 	// again, as a new incarnation.
-	ErrFenced = engine.Conflict("node_fenced", "the lease of this node ran out; it acts for nothing until it has joined the cluster again, which it does by itself")
+	ErrFenced = engine.Conflict("node_fenced", "")
 	// ErrNotOwner: somebody else acts for the identity, or nobody.
-	ErrNotOwner = engine.Conflict("not_owner", "this node does not own what was asked of it; ask the owner")
+	ErrNotOwner = engine.Conflict("not_owner", "")
 )

@@ -10,9 +10,13 @@ const (
 	// BindingSpan is the time over which what bound is told, by whole seconds: one decision is an instant,
 	// and says little.
 	BindingSpan = 10 * time.Second
-	// bindingStill is how long an answer stands, so that it can be read. An outage, and
-	// what an operator or the clock decides, is told at once.
+	// bindingStill is how long an answer stands, so that it can be read. An outage is told at
+	// once, and until it has been over for so long; what an operator or the clock decides is
+	// told at once and ends at once.
 	bindingStill = 3 * time.Second
+	// brakedLeast is the part of BindingSpan from which on the brake is called an outage: it
+	// comes and goes several times a second.
+	brakedLeast = 5
 
 	bindingStep  = time.Second
 	bindingSteps = int64(BindingSpan / bindingStep)
@@ -28,7 +32,11 @@ type Binding struct {
 	Steps [bindingSteps]BindingStep
 
 	Told   engine.Constraint
-	ToldAt engine.BootTime // when that was told first, 0: nothing was
+	ToldAt engine.BootTime   // when that was told first, 0: nothing was
+	Out    engine.Constraint // the outage that is told, ConstraintNone: none is
+	OutAt  engine.BootTime   // when it was there last
+	// BrakedAt is when the brake was on last.
+	BrakedAt engine.BootTime
 }
 
 // BindingStep is one step of time.
@@ -41,6 +49,12 @@ type BindingStep struct {
 func (b *Binding) Note(at engine.BootTime, c engine.Constraint) {
 	if b.Begun && at > b.At {
 		b.add(b.At, at, b.Now.Index())
+	}
+	if b.Now == engine.ConstraintOverload || c == engine.ConstraintOverload {
+		b.BrakedAt = at
+	}
+	if b.Out != engine.ConstraintNone && b.Now == b.Out {
+		b.OutAt = at
 	}
 	b.Now, b.At, b.Begun = c, at, true
 }
@@ -62,15 +76,19 @@ func (b *Binding) add(from, to engine.BootTime, i int) {
 // Immediate: it holds whatever was before, and nobody waits to hear of it: an
 // operator's or the clock's decision, or an outage.
 func Immediate(c engine.Constraint) bool {
-	switch c {
-	case engine.ConstraintPaused, engine.ConstraintWindow, engine.ConstraintDatabase, engine.ConstraintNodeDraining,
-		engine.ConstraintNodeFenced, engine.ConstraintKeeperAway, engine.ConstraintTrunkHealth, engine.ConstraintOverload:
+	switch c { //nolint:exhaustive // the others wait for their share
+	case engine.ConstraintDatabase,
+		engine.ConstraintNodeFenced,
+		engine.ConstraintKeeperAway,
+		engine.ConstraintTrunkHealth:
 		return true
-	case engine.ConstraintNone, engine.ConstraintConcurrency, engine.ConstraintSeats, engine.ConstraintAbandonCredit,
-		engine.ConstraintTrunkCPS, engine.ConstraintTrunkChannels, engine.ConstraintNumberPool,
-		engine.ConstraintNoDueContacts, engine.ConstraintRetryDelay:
 	}
-	return false
+	return decided(c)
+}
+
+// decided: by an operator or by the clock.
+func decided(c engine.Constraint) bool {
+	return c == engine.ConstraintPaused || c == engine.ConstraintWindow || c == engine.ConstraintNodeDraining
 }
 
 // Tell says what bound for most of the last BindingSpan, and its share of it; since is
@@ -78,18 +96,7 @@ func Immediate(c engine.Constraint) bool {
 func (b *Binding) Tell(at engine.BootTime, outage engine.Constraint) (c engine.Constraint, share float64,
 	since engine.BootTime) {
 	b.Note(at, b.Now)
-	var by [engine.ConstraintCount]time.Duration
-	var all time.Duration
-	for i := range b.Steps {
-		if s := &b.Steps[i]; s.N > int64(at)/int64(bindingStep)-bindingSteps {
-			for k, d := range s.By {
-				if c := engine.ConstraintAt(k); c == b.Now || !Immediate(c) { // what is over, is over
-					by[k] += d
-					all += d
-				}
-			}
-		}
-	}
+	by, all, braked := b.shares(at)
 	most := b.Now.Index() // a tie, and the first moment, is the present one's
 	for k := range by {
 		if by[k] > by[most] {
@@ -97,13 +104,32 @@ func (b *Binding) Tell(at engine.BootTime, outage engine.Constraint) (c engine.C
 		}
 	}
 	c = engine.ConstraintAt(most)
+	seen := at
 	if outage == engine.ConstraintNone && Immediate(b.Now) {
 		outage = b.Now
+	}
+	if outage == engine.ConstraintNone && b.BrakedAt != 0 && at-b.BrakedAt < engine.BootTime(bindingStill) &&
+		braked*brakedLeast >= all+braked {
+		outage, seen = engine.ConstraintOverload, b.BrakedAt
+	}
+	switch {
+	case decided(outage):
+		b.Out = engine.ConstraintNone
+	case outage != engine.ConstraintNone:
+		b.Out, b.OutAt = outage, seen
+	case b.Out != engine.ConstraintNone && at-b.OutAt < engine.BootTime(bindingStill):
+		outage = b.Out
+	default:
+		b.Out = engine.ConstraintNone
 	}
 	if outage != engine.ConstraintNone {
 		c = outage
 	}
-	if c != b.Told && (b.ToldAt == 0 || outage != engine.ConstraintNone || at-b.ToldAt >= engine.BootTime(bindingStill)) {
+	if b.ToldAt == 0 && c == engine.ConstraintTrunkCPS && all < bindingStep {
+		return engine.ConstraintNone, 1, max(at, 1) // a bucket is empty for a moment when a campaign begins
+	}
+	if c != b.Told && (b.ToldAt == 0 || outage != engine.ConstraintNone || decided(b.Told) ||
+		at-b.ToldAt >= engine.BootTime(bindingStill)) {
 		b.Told, b.ToldAt = c, max(at, 1)
 	}
 	share = 1
@@ -111,4 +137,25 @@ func (b *Binding) Tell(at engine.BootTime, outage engine.Constraint) (c engine.C
 		share = float64(by[b.Told.Index()]) / float64(all)
 	}
 	return b.Told, share, b.ToldAt
+}
+
+// shares are how long each constraint bound recently, and the brake. What is immediate and
+// over is left out.
+func (b *Binding) shares(at engine.BootTime) (by [engine.ConstraintCount]time.Duration, all, braked time.Duration) {
+	for i := range b.Steps {
+		s := &b.Steps[i]
+		if s.N <= int64(at)/int64(bindingStep)-bindingSteps {
+			continue
+		}
+		for k, d := range s.By {
+			switch c := engine.ConstraintAt(k); {
+			case c == engine.ConstraintOverload:
+				braked += d
+			case c == b.Now || !Immediate(c):
+				by[k] += d
+				all += d
+			}
+		}
+	}
+	return by, all, braked
 }

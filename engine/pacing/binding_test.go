@@ -93,3 +93,57 @@ func TestNotingADecisionAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// What comes and goes several times a second, as a brake does, is one outage.
+func TestAnOutageIsToldUntilItHasBeenOverFor3Seconds(t *testing.T) {
+	var b Binding
+	at := engine.BootTime(time.Hour)
+	tells := func(after time.Duration, want engine.Constraint) {
+		t.Helper()
+		at = at.Add(after)
+		if got, _, _ := b.Tell(at, engine.ConstraintNone); got != want {
+			t.Errorf("at %v: %q, want %q", time.Duration(at)-time.Hour, got, want)
+		}
+	}
+	b.Note(at, engine.ConstraintConcurrency)
+	tells(0, engine.ConstraintConcurrency)
+	for range 20 {
+		b.Note(at, engine.ConstraintOverload)
+		tells(300*time.Millisecond, engine.ConstraintOverload)
+		b.Note(at, engine.ConstraintConcurrency)
+		tells(time.Second, engine.ConstraintOverload)
+	}
+	tells(1900*time.Millisecond, engine.ConstraintOverload)
+	tells(100*time.Millisecond, engine.ConstraintConcurrency)
+	// A brake of a moment is none.
+	for range 20 {
+		b.Note(at, engine.ConstraintOverload)
+		tells(50*time.Millisecond, engine.ConstraintConcurrency)
+		b.Note(at, engine.ConstraintConcurrency)
+		tells(time.Second, engine.ConstraintConcurrency)
+	}
+	// An operator's word and the clock's hold from the moment on, and end with it.
+	b.Note(at, engine.ConstraintPaused)
+	tells(0, engine.ConstraintPaused)
+	b.Note(at, engine.ConstraintConcurrency)
+	tells(0, engine.ConstraintConcurrency)
+}
+
+func TestABucketThatIsEmptyWhenACampaignBeginsIsNotTold(t *testing.T) {
+	var b Binding
+	at := engine.BootTime(time.Hour)
+	b.Note(at, engine.ConstraintTrunkCPS)
+	wanted := []engine.Constraint{engine.ConstraintNone, engine.ConstraintTrunkCPS, engine.ConstraintTrunkCPS}
+	for after, want := range wanted {
+		if got, _, _ := b.Tell(at.Add(time.Duration(after)*time.Second), engine.ConstraintNone); got != want {
+			t.Errorf("after %d s: %q, want %q", after, got, want)
+		}
+	}
+	b = Binding{}
+	b.Note(at, engine.ConstraintTrunkCPS)
+	b.Tell(at.Add(50*time.Millisecond), engine.ConstraintNone)
+	b.Note(at.Add(50*time.Millisecond), engine.ConstraintConcurrency)
+	if got, _, _ := b.Tell(at.Add(500*time.Millisecond), engine.ConstraintNone); got != engine.ConstraintConcurrency {
+		t.Errorf("%q", got)
+	}
+}

@@ -3,8 +3,6 @@ package pacing
 import (
 	"fmt"
 	"time"
-
-	"dialler/engine"
 )
 
 // Late is how far the dialler is behind with what its calls wait for.
@@ -27,23 +25,18 @@ const (
 // new dials come.
 const letGo = 2
 
-// brakeShown is how long the brake is shown after it let go: under a steady
-// overload it does so several times a second.
-const brakeShown = time.Second
-
 // Brake admits no dial while the dialler is later than a bound: more dials than it
 // has time for would make all calls later still, and end none of them sooner. The
 // zero Brake is off.
 type Brake struct {
-	on     bool
-	what   string
-	late   time.Duration
-	bound  time.Duration
-	lastOn engine.BootTime // 0: it never was
+	on    bool
+	what  string
+	late  time.Duration
+	bound time.Duration
 }
 
 // Admits says whether dials may be placed.
-func (b *Brake) Admits(now engine.BootTime, l Late) bool {
+func (b *Brake) Admits(l Late) bool {
 	share := time.Duration(1)
 	if b.on {
 		share = letGo
@@ -60,16 +53,10 @@ func (b *Brake) Admits(now engine.BootTime, l Late) bool {
 	} {
 		if by := x.late - x.bound/share; by > over {
 			over = by
-			b.on, b.what, b.late, b.bound, b.lastOn = true, x.what, x.late, x.bound, now
+			b.on, b.what, b.late, b.bound = true, x.what, x.late, x.bound
 		}
 	}
 	return !b.on
-}
-
-// Shown says whether the brake is what holds the campaign back, to people: it is
-// on, or was a moment ago.
-func (b *Brake) Shown(now engine.BootTime) bool {
-	return b.on || b.lastOn != 0 && time.Duration(now-b.lastOn) < brakeShown
 }
 
 // String says in a sentence why it is on.
@@ -79,4 +66,4 @@ func (b *Brake) String() string {
 }
 
 // Parts implements snapshot.Parts.
-func (b *Brake) Parts() []any { return []any{&b.on, &b.what, &b.late, &b.bound, &b.lastOn} }
+func (b *Brake) Parts() []any { return []any{&b.on, &b.what, &b.late, &b.bound} }

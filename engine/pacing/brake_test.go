@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"dialler/engine"
 )
 
 func TestTheBrakeHoldsWhileSomethingIsLateAndLetsGoAgain(t *testing.T) {
@@ -19,10 +17,8 @@ func TestTheBrakeHoldsWhileSomethingIsLateAndLetsGoAgain(t *testing.T) {
 			return Late{upTo("commit", 0, CommitBound/share), upTo("bot", 0, BotBound/share), upTo("mailbox", 0, MailboxBound/share)}
 		}
 		var b Brake
-		now := engine.BootTime(time.Hour)
 		admits := true
 		for range rapid.IntRange(1, 50).Draw(t, "steps") {
-			now = now.Add(upTo("after", 0, time.Second))
 			var l Late
 			var want bool
 			switch rapid.IntRange(0, 2).Draw(t, "step") {
@@ -42,14 +38,11 @@ func TestTheBrakeHoldsWhileSomethingIsLateAndLetsGoAgain(t *testing.T) {
 				}
 				*one, want = upTo("late", bound+1, time.Hour), false
 			}
-			if admits = b.Admits(now, l); admits != want {
+			if admits = b.Admits(l); admits != want {
 				t.Fatalf("with %+v it admits: %v", l, admits)
 			}
-			if !admits && !b.Shown(now) {
-				t.Fatal("it is on and not shown")
-			}
 		}
-		if !b.Admits(now, Late{}) || b.Shown(now.Add(brakeShown)) {
+		if !b.Admits(Late{}) {
 			t.Fatal("nothing is late, and it does not let go")
 		}
 	})
@@ -59,7 +52,7 @@ func TestTheBrakeSaysWhatIsLatest(t *testing.T) {
 	f := func(l Late, want string) {
 		t.Helper()
 		var b Brake
-		if b.Admits(1, l) || !strings.HasPrefix(b.String(), want) {
+		if b.Admits(l) || !strings.HasPrefix(b.String(), want) {
 			t.Errorf("%s; want %s", b.String(), want)
 		}
 	}

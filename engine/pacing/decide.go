@@ -49,6 +49,12 @@ type Input struct {
 	// are workers of Busy whose answered call has no bot yet.
 	Proof    Proof
 	Unserved int
+	// Sockets: the bot has sockets that may stand before the calls that take them.
+	// Standing do. Bare are workers of Busy whose answered call found none standing, so
+	// that its bot may still miss it. Withdrawn of the lines are being cancelled. Kept are
+	// the workers that lines in flight may have, those that were taken away since too.
+	Sockets                         bool
+	Standing, Bare, Withdrawn, Kept int
 
 	// The abandon cap.
 	CapPPM  int      // c, parts per million
@@ -81,6 +87,9 @@ type Decision struct {
 	// Seated is how many of them have a free worker of their own: numbers that
 	// were abandoned within 72 h may only be among these.
 	Seated int
+	// Sockets is how many sockets of the bot should stand now: for the lines in flight, and
+	// those that would leave if they did.
+	Sockets int
 	// Constraint is the one thing that kept Dials from being larger.
 	Constraint engine.Constraint
 	Why        Explanation
@@ -91,7 +100,8 @@ type Explanation struct {
 	Workers int `json:"workers"` // N = min(concurrency, seats)
 	Busy    int `json:"busy"`
 	Free    int `json:"free"` // f, negative after seats were taken away
-	// Unproven workers count for no dial: their bot missed answers lately.
+	// Unproven workers count for no dial: their bot missed answers lately, or its socket
+	// does not stand yet.
 	Unproven int `json:"unproven,omitempty"`
 	Ringing  int `json:"ringing"` // r
 	Waiting  int `json:"waiting"` // w
@@ -120,8 +130,12 @@ type Explanation struct {
 func Decide(in *Input) Decision {
 	d := Decision{Why: count(in)}
 	w := &d.Why
+	governed := in.governed(w)
 	if c := stopped(in); c != engine.ConstraintNone {
 		d.Constraint = c
+		if governed {
+			d.Sockets = in.socketsFor(w, 0)
+		}
 		return d
 	}
 	covered := w.Free - in.Ringing - in.Waiting // dials that have a free worker of their own
@@ -142,6 +156,13 @@ func Decide(in *Input) Decision {
 		if most := in.DueContacts - n + min(n, max(covered, 0)); most < limit {
 			limit, why = most, workersConstraint(in)
 			w.Forecast = false
+		}
+	}
+	if governed {
+		d.Sockets = in.socketsFor(w, max(limit, 0))
+		if room := in.socketRoom(w); room < limit {
+			w.Unproven, w.Forecast = limit-max(room, 0), false
+			limit, why = room, engine.ConstraintSeats
 		}
 	}
 	d.Dials = max(limit, 0)
@@ -218,19 +239,23 @@ func count(in *Input) Explanation {
 			w.Period, w.Live, w.Abandoned = l.Period, l.Live, l.Abandoned
 		}
 	}
-	trying := w.Free + in.Held + in.Unserved // those that ring or wait with a worker use up proof as well
-	w.Unproven = trying - in.Proof.free(trying, w.surplus < 0)
+	if !in.governed(&w) {
+		trying := w.Free + in.Held + in.Unserved // those that ring or wait with a worker use up proof as well
+		w.Unproven = trying - in.Proof.free(trying, w.surplus < 0)
+	}
 	return w
 }
 
-// gateConstraint names what the gate is short of: workers of the campaign's own
-// limit or of the fleet, or of proof, or, when dialling beyond them is wanted, credit; a
-// forecast that forbids more speaks for the credit that is not to be wasted.
+// gateConstraint names what the gate is short of. That is workers, of the campaign's own
+// limit or of the fleet, or their proof. It is credit where lines beyond the free workers
+// hold all that there is, or where more was abandoned than the cap allows while workers are
+// free; a forecast that forbids more says that workers are short.
 func gateConstraint(in *Input, w *Explanation) engine.Constraint {
-	if w.Unproven > 0 {
+	switch {
+	case w.Unproven > 0:
 		return engine.ConstraintSeats
-	}
-	if (in.Mode == Strict || in.Mode == Hybrid) && w.CapPPM > 0 && w.Workers > 0 && (in.Model != nil || w.Overdial == w.Credit) {
+	case in.Mode != Strict && in.Mode != Hybrid, w.CapPPM == 0, w.Workers == 0, in.Model == nil && w.Overdial < w.Credit:
+	case w.surplus < 0 && w.Free > 0, w.Overdial > 0 && !w.Forecast:
 		return engine.ConstraintAbandonCredit
 	}
 	return workersConstraint(in)
@@ -239,7 +264,7 @@ func gateConstraint(in *Input, w *Explanation) engine.Constraint {
 // workersConstraint names whose workers are short: the fleet's, or the
 // campaign's own limit.
 func workersConstraint(in *Input) engine.Constraint {
-	if in.Seats < in.Concurrency {
+	if in.Seats < in.Concurrency && in.Busy < in.Concurrency {
 		return engine.ConstraintSeats
 	}
 	return engine.ConstraintConcurrency
@@ -249,41 +274,8 @@ func workersConstraint(in *Input) engine.Constraint {
 // this moment, so many people would be abandoned.
 func (e Explanation) Held() int { return max(e.Ringing+e.Waiting-max(e.Free, 0), 0) }
 
-// String is the explanation in a sentence, for the console.
-func (e Explanation) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d workers free, %d lines ringing, %d answered calls waiting", e.Free, e.Workers, e.Ringing, e.Waiting)
-	if e.Unproven > 0 {
-		fmt.Fprintf(&b, "; %d workers are not dialled for, since the bot missed answers lately", e.Unproven)
-	}
-	if e.CapPPM > 0 {
-		fmt.Fprintf(&b, "; abandon credit %d", e.Credit)
-		if e.Period != "" {
-			fmt.Fprintf(&b, " (%s: %d abandoned of %d live answers, cap %s %%)", e.Period.words(), e.Abandoned, e.Live, percent(e.CapPPM))
-		}
-	}
-	if e.Forecast {
-		fmt.Fprintf(&b, "; of the answers to one more line %.1f %% would find no free worker, %.1f %% may", 100*e.Risk, 100*e.Theta)
-	}
-	return b.String()
-}
-
-func (p Period) words() string {
-	switch p {
-	case PeriodRun:
-		return "this run"
-	case PeriodDay:
-		return "today"
-	case Period30Days:
-		return "this 30-day period"
-	case periodNext:
-		return "the period about to begin"
-	}
-	return string(p)
-}
-
-// percent writes parts per million as per cent, without a rounding.
-func percent(ppm int) string {
+// Percent writes parts per million as per cent, without a rounding.
+func Percent(ppm int) string {
 	s := fmt.Sprintf("%d.%04d", ppm/10_000, ppm%10_000)
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }

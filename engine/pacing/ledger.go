@@ -77,10 +77,13 @@ func (b *Books) Lost() { b.each(func(c *Counts) { c.Live++; c.Abandoned++; c.Cap
 func (b *Books) Machine() { b.each(func(c *Counts) { c.Machines++ }) }
 
 func (b *Books) each(f func(*Counts)) {
-	f(&b.Run.Counts)
-	f(&b.Day.Counts)
-	f(&b.Thirty.Counts)
+	for _, l := range b.All() {
+		f(&l.Counts)
+	}
 }
+
+// All are the ledgers, the shortest period first.
+func (b *Books) All() [3]*Ledger { return [3]*Ledger{&b.Run, &b.Day, &b.Thirty} }
 
 // Active appends the ledgers that rule a dial placed at now to dst. lead is how
 // long a line may take until it is over for the rate (ring timeout, wait and

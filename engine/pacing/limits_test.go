@@ -13,7 +13,7 @@ func TestOfLimitsThatBindAlikeTheFirstIsNamed(t *testing.T) {
 		in := calm()
 		change(&in)
 		if d := Decide(&in); d.Dials != dials || d.Constraint != want {
-			t.Errorf("got %d dials, %q (%s); want %d, %q", d.Dials, d.Constraint, d.Why, dials, want)
+			t.Errorf("got %d dials, %q (%+v); want %d, %q", d.Dials, d.Constraint, d.Why, dials, want)
 		}
 	}
 	f(4, engine.ConstraintConcurrency, func(in *Input) { in.LineCap, in.TrunkTokens = 4, 4 })
@@ -21,7 +21,7 @@ func TestOfLimitsThatBindAlikeTheFirstIsNamed(t *testing.T) {
 	f(4, engine.ConstraintNumberPool, func(in *Input) { in.NumberSlots, in.DueContacts = 4, 4 })
 	f(0, engine.ConstraintTrunkCPS, func(in *Input) { in.TrunkTokens, in.NumberSlots = 0, 0 })
 	// What the gate allows, and as much of everything else.
-	f(10, engine.ConstraintAbandonCredit, func(in *Input) { in.TrunkTokens, in.NumberSlots, in.DueContacts = 10, 10, 10 })
+	f(10, engine.ConstraintConcurrency, func(in *Input) { in.TrunkTokens, in.NumberSlots, in.DueContacts = 10, 10, 10 })
 	f(9, engine.ConstraintNoDueContacts, func(in *Input) { in.DueContacts = 9 })
 	// Two lines of credit: twelve dials. 88 of 100 need a seat of their own, so
 	// that ten of them and twelve others could be dialled; 98 leave just twelve.

@@ -28,9 +28,9 @@ type State struct {
 	// Persons and Machines say how many of the answers are live.
 	Persons  float64 `json:"persons"`
 	Machines float64 `json:"machines"`
-	// Peak is the highest answer probability of late.
+	// Peak is the highest recent answer probability.
 	Peak float64 `json:"peak"`
-	// Required is how much credit the gates have asked for of late.
+	// Required is how much credit the gates have asked for recently.
 	Required float64 `json:"required"`
 }
 

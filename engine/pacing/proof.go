@@ -7,15 +7,17 @@ import "math/bits"
 // begins with one line, and doubles them with each answer that did, less the share of
 // the last answers that did not. The zero Proof trusts every seat: nothing was missed.
 //
-// SEMANTICS §6, proven seats. Lines in flight keep the right to try the bot.
+// SEMANTICS §6, proven seats. Lines in flight keep the right to try the bot. Of a bot with
+// sockets one that stands is a try like an answer, and proves as much: while one of the last
+// tries failed, lines leave with sockets alone (sockets.go).
 type Proof struct {
 	Window int    // free seats that count, 0: all
-	Missed uint16 // the last answers, the newest in the lowest bit: 1 found no bot
+	Missed uint16 // the last tries, the newest in the lowest bit: 1 found no bot
 }
 
-const proofTries = 16 // answers in Missed
+const proofTries = 16 // tries in Missed
 
-// Taken: the bot took an answer; of so many seats.
+// Taken: the bot took an answer, or its socket stands; of so many seats.
 func (p *Proof) Taken(seats int) {
 	p.Missed <<= 1
 	if p.Window *= 2; p.Window >= seats {
@@ -23,7 +25,8 @@ func (p *Proof) Taken(seats int) {
 	}
 }
 
-// NotTaken: an answer found no bot, though there was a seat for it.
+// NotTaken: an answer found no bot, though there was a seat for it, or a socket could not
+// be opened.
 func (p *Proof) NotTaken() { p.Missed, p.Window = p.Missed<<1|1, 1 }
 
 // free is how many of the free seats count. While more was abandoned than the cap

@@ -73,35 +73,19 @@ func listed(list []string, disposition string) bool {
 	})
 }
 
-// retryDefault are the outcomes whose default retry is "yes" or "soon". Throttled is
-// among them for the case that a contact was sent back so often that the attempt was
-// consumed after all: our carrier's limit must not use up a person.
-var retryDefault = []engine.Outcome{
-	engine.OutcomeNoAnswer, engine.OutcomeBusy, engine.OutcomeCongestion,
-	engine.OutcomeTrunkError, engine.OutcomeThrottled,
-}
-
 // DefaultOnSystem fills a Retry On System that was omitted; an empty one stays empty
 // and redials no consumed attempt.
-func DefaultOnSystem() []engine.Outcome { return slices.Clone(retryDefault) }
-
-// Listable says whether an outcome may stand in Retry On System. Not those that must
-// not be redialled by a list: completed (its disposition decides), abandoned (final in
-// its run, regulation), blocked (607, 608: unwanted), cancelled and excluded (somebody
-// said no).
-func Listable(o engine.Outcome) bool {
-	switch o {
-	case engine.OutcomeConnectedNoResult, engine.OutcomeMachine, engine.OutcomeFax,
-		engine.OutcomeNoAnswer, engine.OutcomeBusy, engine.OutcomeRejected, engine.OutcomeInvalidNumber,
-		engine.OutcomeCongestion, engine.OutcomeThrottled, engine.OutcomeTrunkError,
-		engine.OutcomeMediaError, engine.OutcomeCallerHungUp, engine.OutcomeLost, engine.OutcomeSystemError:
-		return true
-	case engine.OutcomeCompleted, engine.OutcomeAbandoned, engine.OutcomeBlocked,
-		engine.OutcomeCancelled, engine.OutcomeExcluded:
-		return false
+func DefaultOnSystem() (list []engine.Outcome) {
+	for _, r := range engine.OutcomeRows {
+		if r.Redial == engine.RedialDefault {
+			list = append(list, r.Outcome)
+		}
 	}
-	return false
+	return list
 }
+
+// Listable says whether an outcome may stand in Retry On System.
+func Listable(o engine.Outcome) bool { return o.Row().Redial != engine.RedialNever }
 
 // ListableOutcomes lists what Retry On System accepts, in the order of
 // engine.Outcomes.

@@ -58,6 +58,9 @@ type Asked struct {
 	Abandoned func(engine.PhoneNumber, time.Time)
 }
 
+// longestWait is longer than any result is awaited.
+const longestWait = 366 * 24 * time.Hour
+
 // overduePage bounds how many overdue results are read at once.
 const overduePage = 256
 
@@ -79,10 +82,11 @@ func (a *Asked) Answer(ctx context.Context, t Tables) (event any, ok bool) {
 	case ReadDue:
 		return a.readDue(ctx, t, e), true
 	case ReadOverdue:
-		m := &OverdueRead{Read: e.Read}
-		if rows, err := t.ResultsOverdue(ctx, id, now, overduePage); err == nil { // else asked again in a moment
-			m.Rows = rows
+		m := &OverdueRead{Read: e.Read, All: e.All}
+		if e.All {
+			now = now.Add(longestWait)
 		}
+		m.Rows, m.Err = t.ResultsOverdue(ctx, id, now, overduePage)
 		return m, true
 	case FindContacts:
 		m := &ContactsFound{Read: e.Read, Op: e.Op}
@@ -148,7 +152,7 @@ func Unanswered(question Effect, err error) any {
 	case ReadDue:
 		return &DueRead{Open: -1, Err: err}
 	case ReadOverdue:
-		return &OverdueRead{Read: e.Read}
+		return &OverdueRead{Read: e.Read, All: e.All, Err: err}
 	case FindContacts:
 		return &ContactsFound{Read: e.Read, Op: e.Op, Err: err}
 	case ReadExcluded:

@@ -32,7 +32,7 @@ const stashCap = 1000
 
 // ErrOverloaded refuses a command because too many wait.
 var ErrOverloaded = engine.Unavailable("overloaded",
-	"the dialler has as many requests under way as it can serve; nothing was done, send more slowly and try again",
+	"",
 	time.Second)
 
 func (s *State) receive(event any, from engine.Request) error {
@@ -174,6 +174,8 @@ func (s *State) handle(event any, from engine.Request) error {
 		s.mayDial(e)
 	case *SeatsAllotted:
 		s.seatsAllotted(e)
+	case *engine.SocketEvent:
+		s.socketEvent(e)
 	case *Pulse:
 		s.felt(e)
 	case *DatabaseChanged, *woken:
@@ -201,6 +203,7 @@ func (s *State) handle(event any, from engine.Request) error {
 	case *ActReady:
 		s.actReady(e)
 	case *Detail:
+		s.supplies = e.Supplies
 		if s.known(from) {
 			s.reply(from, s.detail(), nil)
 		}

@@ -174,6 +174,7 @@ func (s *State) prepared(m *Prepared) {
 		s.leave()
 	default:
 		s.BulkOwed = nil
+		s.broadcast(&call.Reload{})
 		s.Tally = tally.From(m.Counters)
 		if _, restored := m.Of.(campaign.RestoreContacts); restored {
 			s.Pace.Books.Run = m.Ledgers.Books.Run

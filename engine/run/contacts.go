@@ -6,18 +6,20 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/call"
+	"dialler/engine/campaign"
 	"dialler/engine/contact"
 )
 
 // touch gives a message to a contact, whose actor is brought up if it is at
-// rest: from the look-ahead if it is there, else from the database. A run without a
-// campaign has no contacts.
+// rest: from the look-ahead if it is there, else from the database. While the contacts
+// step into another run it waits: what a contact writes then would be overwritten, or
+// put it back. A run without a campaign has no contacts.
 func (s *State) touch(id engine.ContactID, msg any) {
 	if err := s.missing(); err != nil {
 		s.refuse(msg, err)
 		return
 	}
-	if (s.Preparing || s.Sweep != nil) && s.Lines[id] == nil && s.Loads[id] == nil {
+	if s.Preparing || s.Sweep != nil && s.Lines[id] == nil && s.Loads[id] == nil {
 		s.HeldBack = append(s.HeldBack, HeldCommand{id, msg})
 		return
 	}
@@ -37,7 +39,7 @@ func (s *State) touch(id engine.ContactID, msg any) {
 	s.emit(ReadContact{Contact: id})
 }
 
-// touchFound is touch for a contact whose row a read has found. A row that may be
+// touchFound delivers to a contact whose row a read has found. A row that may be
 // outdated is read again.
 func (s *State) touchFound(r Read, row contact.Contact, msg any) {
 	if !s.current(r, row.ID) {
@@ -76,7 +78,17 @@ func (s *State) contactRead(m *ContactRead) {
 		s.emit(ReadContact{Contact: m.Contact, After: time.Second})
 		return
 	}
+	if m.OK && s.BulkOwed == nil && s.missing() == nil && m.Row.Run != s.M.C.Run {
+		s.emit(ReadContact{Contact: m.Contact}) // it was read before the contacts stepped into this run
+		return
+	}
 	delete(s.Loads, m.Contact)
+	if s.Preparing {
+		for _, msg := range msgs {
+			s.HeldBack = append(s.HeldBack, HeldCommand{m.Contact, msg})
+		}
+		return
+	}
 	err := s.missing() // it may have left meanwhile
 	if err == nil && !m.OK {
 		err = errContactGone
@@ -138,10 +150,45 @@ func (s *State) whenAtRest() {
 	}
 }
 
+// nowAtRest: before the contacts step into the next run, the waits for results of this
+// one end, and each is told.
 func (s *State) nowAtRest() {
-	if s.AwaitsRest {
-		s.AwaitsRest = false
+	if !s.AwaitsRest {
+		return
+	}
+	s.AwaitsRest = false
+	if _, reset := s.BulkOwed.(campaign.ResetContacts); reset {
+		s.emit(ReadOverdue{Read: s.beginRead(), All: true})
+		return
+	}
+	s.afterWrites(Continuation{Do: thenPrepare, Effect: s.BulkOwed})
+}
+
+// endWaits ends the waits for results, page by page.
+func (s *State) endWaits(m *OverdueRead) {
+	_, reset := s.BulkOwed.(campaign.ResetContacts)
+	_, mine := s.Reads[m.Read]
+	switch {
+	case !s.Preparing || !reset || !mine: // of a life before
+	case m.Err != nil:
+		s.AwaitsRest = true
+		s.later(time.Second, &restLate{})
+	case len(m.Rows) == 0:
 		s.afterWrites(Continuation{Do: thenPrepare, Effect: s.BulkOwed})
+	default:
+		s.AwaitsRest = true
+		s.later(restPatience, &restLate{})
+		for i := range m.Rows {
+			if !s.current(m.Read, m.Rows[i].ID) {
+				continue // its wait may have ended since: the next page says
+			}
+			end := &call.ResultTimeout{Restarted: true}
+			if l := s.Lines[m.Rows[i].ID]; l != nil { // it watches the legs of a lost call
+				s.send(l, end)
+			} else {
+				s.spawn(m.Rows[i], nil, []any{end})
+			}
+		}
 	}
 }
 
@@ -264,6 +311,9 @@ func (s *State) expect(due time.Time) {
 	due = due.Round(0) // by the wall clock, also when that is stepped
 	if s.Reading && (s.Expected == nil || due.Before(*s.Expected)) {
 		s.Expected = &due
+	}
+	if s.DueNext == nil || due.Before(*s.DueNext) || !s.DueNext.After(s.now) {
+		s.DueNext = &due
 	}
 	if s.NextDue == nil || due.Before(*s.NextDue) {
 		s.NextDue = &due

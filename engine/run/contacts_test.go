@@ -148,6 +148,9 @@ func TestWhenTheLastContactOfARunIsFinalTheRunCompletes(t *testing.T) {
 		{"one waits", nil, DueRead{Open: 1}, ""},
 		{"a full page", nil, DueRead{Open: -1}, ""},
 		{"nobody could be called", func(w *world) { w.s.Tally.C.Attempts = 0 }, DueRead{}, campaign.ReasonNoCallable},
+		{"no dial counted", func(w *world) {
+			w.s.Tally.C.Attempts, w.s.Tally.C.Passes = 0, []campaign.Pass{{FirstDialAt: &w.s.now}}
+		}, DueRead{}, campaign.ReasonAllFinal},
 		{"always on", func(w *world) { w.s.M.C.Settings.AlwaysOn = true }, DueRead{}, ""},
 		{"paused", func(w *world) { w.s.M.C.State = campaign.Paused }, DueRead{}, ""},
 		{"a row is in the look-ahead", func(w *world) { w.s.Queue.Push(w.row("c8")) }, DueRead{}, ""},
@@ -304,7 +307,7 @@ func TestAContactThatBecomesDueWhileTheTablesAreAskedIsNotForgotten(t *testing.T
 	w.rests(w.later("c1", 2*time.Second))
 	w.moved("c2", attempt.PhaseOver)
 	w.rests(w.later("c2", 3*time.Second))
-	w.do(&DueRead{Open: 1, Rows: []contact.Contact{w.row("c1")}}) // of before
+	w.do(&DueRead{Open: 1, Rows: []contact.Contact{w.row("c1")}}) // as they were
 	eq(w, "look-ahead", w.s.Queue.Len(), 0)
 	eq(w, "next", w.s.NextDue.Sub(w.now), 2*time.Second)
 }

@@ -33,6 +33,9 @@ func (s *State) pump() {
 		s.dialNext()
 	} else {
 		s.settleTriggers(string(engine.ConstraintPaused))
+		if s.hasSockets() && (s.engagedLines() > 0 || len(s.Sockets) > 0) {
+			s.tendSockets(s.decide().Sockets)
+		}
 		switch {
 		case s.M.C.State == campaign.Paused:
 			s.askSeats()
@@ -44,14 +47,16 @@ func (s *State) pump() {
 
 func (s *State) dialNext() {
 	if s.Round != nil {
+		s.tendSockets(s.Pace.Last.Sockets)
 		return
 	}
 	dec := s.decide()
+	s.tendSockets(dec.Sockets)
 	if dec.Constraint == engine.ConstraintOverload {
 		s.brakedNow()
 	}
 	k := min(dec.Dials, max(s.Pace.Batch, roundLeast))
-	if k <= 0 && s.DemandOpen == 0 {
+	if k <= 0 && s.DemandOpen == 0 && !s.socketsSoon() {
 		s.settleTriggers(string(dec.Constraint))
 	}
 	if s.Queue.Len() <= s.Config.LookAhead/2 {
@@ -121,7 +126,7 @@ func (s *State) nextCandidate(seat bool) (Candidate, bool) {
 		case s.callableFor(row.Number) <= 0:
 			s.Closed = append(s.Closed, row)
 		case needs && !seat:
-			s.Queue.SetAside(row)
+			s.Queue.PushSeatedOnly(row)
 		default:
 			return Candidate{Row: row, Attempt: s.newAttemptID(), Seated: needs}, true
 		}

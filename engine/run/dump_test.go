@@ -67,6 +67,16 @@ func write(b *strings.Builder, v reflect.Value) {
 	}
 }
 
+// differ shows two dumps around where they differ first.
+func differ(a, b string) string {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	around := func(s string) string { return s[max(n-300, 0):min(n+100, len(s))] }
+	return around(a) + "\n" + around(b)
+}
+
 // deep is a copy of an event that shares nothing with it.
 func deep[T any](v T) T {
 	return copied(reflect.ValueOf(&v).Elem()).Interface().(T)

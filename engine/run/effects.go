@@ -88,6 +88,19 @@ type (
 		// Keep: Want is to be asked for by the next life.
 		Keep bool
 	}
+	// OpenSocket opens a socket of the bot ahead of its call, its endpoints in the order
+	// in which they are tried now; engine.SocketEvent follows. CloseSocket closes it, or
+	// gives up opening it, unless a call has taken it. *call.BotTried tells the fleet.
+	OpenSocket struct {
+		Bot  engine.BotID
+		Open engine.OpenSocket
+	}
+	CloseSocket struct {
+		Socket engine.SocketID
+		Node   engine.Incarnation
+	}
+	// CloseSockets closes all that an earlier life of the run has opened here.
+	CloseSockets struct{}
 	// SetPool gives the pool its numbers.
 	SetPool struct {
 		Numbers    []engine.PhoneNumber
@@ -111,8 +124,11 @@ type (
 		Except []engine.ContactID
 		Ends   bool // the campaign ends with its last contact
 	}
-	ReadOverdue  struct{ Read Read } // OverdueRead
-	FindContacts struct {            // ContactsFound
+	ReadOverdue struct { // OverdueRead
+		Read Read
+		All  bool // whose results are awaited, not those that are overdue alone
+	}
+	FindContacts struct { // ContactsFound
 		Read   Read
 		Op     int
 		Number engine.PhoneNumber // or else

@@ -14,7 +14,7 @@ const erasureTime = time.Minute
 func (s *State) beginErasure(m *BeginErasure, from engine.Request) {
 	if _, busy := s.TriggersOf[m.Number]; busy {
 		s.reply(from, nil, engine.TemporaryConflict("person_being_added",
-			"a trigger of this number is under way; erase again", time.Second))
+			"", time.Second))
 		return
 	}
 	s.Erasing[m.Number] = s.now.Add(erasureTime)

@@ -1,15 +1,16 @@
 package run
 
 import (
+	"maps"
+	"slices"
+	"time"
+
 	"dialler/engine"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/exclusion"
 	"dialler/engine/journal"
-	"maps"
-	"slices"
-	"time"
 )
 
 // ExcludeOp is one exclusion or suppression under way: it is answered when its
@@ -155,23 +156,22 @@ func (s *State) overtakeTriggers(cmd *campaign.Exclude) {
 	}
 }
 
-// NewerExclusion came while triggers were being looked up: it is newer than those
-// whose question is Behind, or older.
+// NewerExclusion came while triggers were being looked up, or written: it is newer than
+// those whose Read is Behind, or older.
 type NewerExclusion struct {
 	Command campaign.Exclude
 	Behind  Read
 }
 
-// overtaken says whether an exclusion came while a trigger was being looked up: it is
-// newer, and stands, where exclusions are not sticky too.
-func (s *State) overtaken(m *TriggerFound) (yes bool) {
-	if _, mine := s.Reads[m.Read]; !mine {
+// overtaken says whether an exclusion came while a trigger was being looked up, or
+// written: it is newer, and stands, where exclusions are not sticky too.
+func (s *State) overtaken(r Read, cmd *campaign.Trigger) (yes bool) {
+	if _, mine := s.Reads[r]; !mine {
 		return false
 	}
 	for i := range s.Newer {
 		x := &s.Newer[i]
-		yes = yes || m.Read <= x.Behind && exclusion.Concerns(x.Command.Number, x.Command.Match, m.Command.Number,
-			m.Command.Variables)
+		yes = yes || r <= x.Behind && exclusion.Concerns(x.Command.Number, x.Command.Match, cmd.Number, cmd.Variables)
 	}
 	if s.LookUps--; s.LookUps == 0 {
 		s.Newer = nil

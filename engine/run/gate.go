@@ -89,7 +89,7 @@ func (s *State) importing(event any, from engine.Request) error {
 func (s *State) beginActivation(m *BeginActivation, from engine.Request) {
 	err := s.mayAdd()
 	if err == nil && s.Activation != nil && s.Activation.Import != m.Import {
-		err = engine.Conflict("import_in_progress", "another file is being imported into this campaign")
+		err = engine.Conflict("import_in_progress", "")
 	}
 	if err != nil {
 		s.reply(from, nil, err)
@@ -148,7 +148,7 @@ func (s *State) closeGate(m *CloseGate, from engine.Request) {
 	case err != nil:
 	case a == nil || a.Import != m.Import:
 		err = engine.Unavailable("import_unknown",
-			"the campaign was restarted while the file was imported; nothing was added, upload it again", time.Second)
+			"", time.Second)
 	case s.M.C.Run != m.Run:
 		err = engine.Conflict("contacts_locked", "the campaign is in another run by now; nothing was added")
 	}
@@ -271,10 +271,10 @@ func (s *State) overtakeParked(cmd *campaign.Exclude) {
 }
 
 var errImportOver = engine.Unavailable("import_over",
-	"the import has ended meanwhile; nothing was added, upload the file again", time.Second)
+	"", time.Second)
 
 var errImportActivating = engine.Unavailable("import_activating",
-	"a file is being imported into this campaign; nothing was done, try again", time.Second)
+	"", time.Second)
 
 // asks is who waits for the answer.
 func (p *Parked) asks() engine.Request {

@@ -18,6 +18,7 @@ const answersFor = 2 * time.Second
 // acts for.
 func (s *State) leave() {
 	s.M.C.ID, s.Tally = "", nil
+	s.closeAllSockets()
 	s.emit(Leave{})
 }
 
@@ -48,6 +49,7 @@ func (s *State) sayLastWord(over bool) {
 		return
 	}
 	s.HandOver = false
+	s.closeAllSockets()
 	s.emit(SayLastWord{})
 }
 

@@ -35,6 +35,8 @@ type Process interface {
 	// connects to its bot are.
 	CommitLate() time.Duration
 	BotLate(engine.BotID) time.Duration
+	// Carrier is the node that is to carry a call over a trunk, 0 outside a cluster.
+	Carrier(engine.TrunkID) engine.Incarnation
 	// NeedsSeat says whether the number was abandoned in the last 72 hours, by
 	// whatever campaign.
 	NeedsSeat(engine.PhoneNumber, time.Time) bool
@@ -154,6 +156,7 @@ type (
 	}
 	// SeatsAllotted is the fleet's word on the campaign's seats.
 	SeatsAllotted = fleet.Allotted
+	// *engine.SocketEvent answers OpenSocket, and comes again when the socket is gone.
 )
 
 // What the tables say.
@@ -179,7 +182,9 @@ type (
 	// OverdueRead brings contacts whose results are overdue.
 	OverdueRead struct {
 		Read Read
+		All  bool // whose results are awaited
 		Rows []contact.Contact
+		Err  error
 	}
 	// ContactsFound brings the contacts that an exclusion is about.
 	ContactsFound struct {
@@ -225,8 +230,9 @@ type (
 		Document campaign.Document
 		Err      error
 	}
-	// Detail asks for the campaign as it stands.
-	Detail struct{}
+	// Detail asks for the campaign as it stands. Supplies are trunks and numbers at this
+	// moment, nil when they are not known.
+	Detail struct{ Supplies *campaign.Supplies }
 	// Preflight asks whether the campaign can be started, and what is ahead of it.
 	Preflight      struct{}
 	PreflightReady struct {

@@ -9,6 +9,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/exclusion"
+	"dialler/engine/fleet"
 	"dialler/engine/journal"
 )
 
@@ -273,7 +274,7 @@ func (s *State) putAway() {
 	}
 }
 
-// tick looks at what happens without a message: windows, days, results that do
+// tick runs what happens without a message: windows, days, results that do
 // not come, seats to renew.
 func (s *State) tick() {
 	s.Ticking = false
@@ -297,6 +298,10 @@ func (s *State) tick() {
 	}
 	s.missBot()
 	s.roll()
+	if c.State == campaign.Paused {
+		s.decide() // the pump does not
+	}
+	s.tell()
 	if s.now.Sub(s.LastReconcile) >= s.Config.Reconcile {
 		s.LastReconcile = s.now
 		s.emit(ReadOpen{s.Life})
@@ -309,14 +314,18 @@ func (s *State) tick() {
 			s.FewerSince = since
 		}
 		if s.Tally.C.States[contact.Connected] > 0 {
-			s.emit(ReadOverdue{s.beginRead()})
+			s.emit(ReadOverdue{Read: s.beginRead()})
 		}
 	}
 }
 
 func (s *State) overdueRead(m *OverdueRead) {
 	defer s.endRead(m.Read)
-	for i := range m.Rows {
+	if m.All {
+		s.endWaits(m)
+		return
+	}
+	for i := range m.Rows { // none when they could not be read: they are asked for again in a moment
 		s.touchFound(m.Read, m.Rows[i], &call.ResultTimeout{})
 	}
 }
@@ -324,11 +333,17 @@ func (s *State) overdueRead(m *OverdueRead) {
 // --- rules -------------------------------------------------------------------
 
 func (s *State) setBot(bots []engine.Bot) {
+	was := s.Bot
 	s.Bot = engine.Bot{}
 	for _, b := range bots {
 		if b.ID == s.M.C.Settings.Bot {
 			s.Bot = b
 		}
+	}
+	if was.AuthToken != s.Bot.AuthToken || !slices.Equal(was.Endpoints, s.Bot.Endpoints) {
+		s.Lost = s.Standing > 0
+		s.closeAllSockets()
+		s.Openings = fleet.Openings{}
 	}
 	s.makeRules()
 }

@@ -175,7 +175,7 @@ func TestAListOfContactsIsAddedWithoutTheExcludedOnes(t *testing.T) {
 	eq(w, "insert", []any{len(q.Insert.Contacts), q.Insert.Max, q.Insert.Epoch, q.Insert.DueClass, q.Lifting,
 		q.Became[0].Status, q.Became[1].Status},
 		[]any{1, 3, 7, contact.DueFirst, false, "", campaign.RowExcluded})
-	w.due(nil, 1) // of before
+	w.due(nil, 1) // an earlier answer
 	w.due(nil, 1)
 	w.forget()
 	after := contact.Fresh(3)

@@ -25,11 +25,11 @@ type LiftOp struct {
 
 var (
 	errNoExclusion = engine.NotFound("exclusion_not_found",
-		"the campaign has no such exclusion, and no contact that is excluded by this number")
+		"")
 	errRunIsOver = engine.Conflict("run_over",
-		"the run is over and calls nobody any more; restart the campaign, then lift the exclusion")
+		"")
 	errExcluding = engine.TemporaryConflict("exclusion_in_progress",
-		"the exclusion is just being made; lift it in a moment", time.Second)
+		"", time.Second)
 )
 
 func (s *State) lift(m *Lift, from engine.Request) {

@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/call"
+	"dialler/engine/journal"
 	"dialler/engine/pacing"
 )
 
@@ -23,15 +24,25 @@ type Line struct {
 	Seated   bool
 	Held     bool // seated before it was answered
 	// Before is its attempt when an edit lowered the concurrency.
-	Before  engine.AttemptID
-	Counted bool // as a live answer
-	Machine bool // counted as one
+	Before engine.AttemptID
+	// SeatTarget is the fair share that its dial relied on, 0: unknown.
+	SeatTarget int
+	Counted    bool // as a live answer
+	Machine    bool // counted as one
+	// Ledger is what the ledgers have of its answer, Told what the counters have: these
+	// count a conversation when it begins and an abandoned call when it ends, those what
+	// can no longer change.
+	Ledger, Told pacing.Counts
 	// Of the pacing model: when the line was placed, while it may still want a
 	// seat, and when it took one.
 	DialledAt, SeatedAt time.Time
 	Accepted            Steps // of its writes
 	// Variables of a contact that a trigger made and that may not be stored yet.
 	Variables map[string]string
+	// Node carries it, 0: this one, or one that the run does not know. Bare: it is
+	// answered, and no socket stood for it. Withdrawn: it is being cancelled.
+	Node            engine.Incarnation
+	Bare, Withdrawn bool
 }
 
 // Steps is a set of the numbers that a contact gives its writes, from 1: hardly ever
@@ -121,13 +132,43 @@ func (s *State) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) 
 		} else {
 			s.Pace.Books.Abandoned()
 		}
+		l.Ledger = c
 		s.Pace.Hours.Count(s.now, c)
 		s.emit(Abandoned{l.Number, cause})
 		return
 	}
 	s.Pace.Proof.Taken(s.concurrency())
 	s.Pace.Books.Served()
+	l.Ledger = pacing.Counts{Live: 1}
 	s.Pace.Hours.Count(s.now, pacing.Counts{Live: 1})
+}
+
+// counted notes what an event has the counters say of a line's answer.
+func (s *State) counted(e *journal.Event) {
+	l := s.Lines[e.Contact]
+	if l == nil || l.Attempt != e.Attempt {
+		return
+	}
+	switch {
+	case e.Type == journal.AttemptConnected:
+		l.Told = pacing.Counts{Live: 1}
+	case e.Type == journal.AttemptRevised:
+		l.Told = pacing.Counts{}
+	case e.Type == journal.AttemptEnded && e.Data.Outcome == engine.OutcomeAbandoned:
+		if l.Told = l.Ledger; l.Told.Abandoned == 0 {
+			l.Told = pacing.Counts{Live: 1, Abandoned: 1}
+		}
+	}
+}
+
+// toldAhead is how far the counters are ahead of the ledgers, or behind them.
+func (s *State) toldAhead() (c pacing.Counts) {
+	for _, l := range s.Lines {
+		c.Live += l.Told.Live - l.Ledger.Live
+		c.Abandoned += l.Told.Abandoned - l.Ledger.Abandoned
+		c.CapacityLoss += l.Told.CapacityLoss - l.Ledger.CapacityLoss
+	}
+	return c
 }
 
 func (s *State) enqueueWaiting(l *Line) {
@@ -136,7 +177,7 @@ func (s *State) enqueueWaiting(l *Line) {
 	}
 	if l.Seated {
 		s.useHeld(l)
-		s.send(l, &call.SeatGranted{Attempt: l.Attempt})
+		s.send(l, &call.SeatGranted{Attempt: l.Attempt, Socket: s.takeSocket(l)})
 		return
 	}
 	s.Waiting = append(s.Waiting, l.ID)
@@ -147,6 +188,7 @@ func (s *State) dropLine(l *Line) {
 	s.freeSeat(l)
 	s.setPhase(l, attempt.PhaseOver)
 	l.Counted, l.Machine, l.Attempt = false, false, ""
+	l.Ledger, l.Told = pacing.Counts{}, pacing.Counts{}
 }
 
 // phaseOrder numbers the phases for counting lines.
@@ -168,6 +210,7 @@ func (s *State) lineOf(n engine.PhoneNumber) *Line { return s.Lines[s.ByNumber[n
 // setPhase moves a line and keeps the count.
 func (s *State) setPhase(l *Line, p attempt.Phase) {
 	s.modelLine(l, p)
+	s.settleSockets(l, p)
 	s.Phases[phaseIndex(l.Phase)]--
 	l.Phase = p
 	s.Phases[phaseIndex(p)]++

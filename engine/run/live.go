@@ -14,9 +14,7 @@ import (
 // liveView is what the campaign does now, from the run's own state.
 func (s *State) liveView() *campaign.Live {
 	now := s.now
-	if s.M.C.State != campaign.Running {
-		s.decide() // the pump does not; what held the last dial back is not what does now
-	}
+	s.decide() // what held the last dial back may not be what does now
 	v := &campaign.Live{
 		Dialling: s.Phases[phaseIndex(attempt.PhaseDialling)], Ringing: s.Phases[phaseIndex(attempt.PhaseRinging)],
 		Waiting: len(s.Waiting), InProgress: s.Phases[phaseIndex(attempt.PhaseServed)],
@@ -34,29 +32,82 @@ func (s *State) liveView() *campaign.Live {
 // explain says why no more dials are placed: what bound over the last seconds. An
 // outage wins over what the campaign would wait for without it.
 func (s *State) explain(v *campaign.Live) {
-	if state := s.M.C.State; state != campaign.Running && state != campaign.Paused {
-		v.Explanation = s.M.C.Standing()
-		return
+	r := s.reason()
+	switch s.M.C.State {
+	case campaign.Running:
+		if r.Stopped {
+			v.Indicator, v.ETASeconds = campaign.IndicatorStopped, nil
+		}
+	case campaign.Completed, campaign.Failed:
+		if s.draining() {
+			v.EndingAfterStop()
+		}
+	case campaign.Paused, campaign.Draft:
 	}
+	if r.Constraint == engine.ConstraintAbandonCredit {
+		campaign.MarkStrictest(v.Ledgers)
+	}
+	v.Explain(&s.M.C, &r)
+}
+
+// tell says what bound over the last seconds. It is asked at every tick, so that since when
+// does not depend on who looks.
+func (s *State) tell() (constraint engine.Constraint, share float64) {
 	constraint, share, since := s.Pace.Binding.Tell(s.boot, s.outage())
-	if stopped(constraint) || constraint == engine.ConstraintSeats && s.outage() == engine.ConstraintSeats {
-		v.Indicator, v.ETASeconds = campaign.IndicatorStopped, nil
-	}
 	if p := &s.Pace; p.ToldAt != since {
 		p.ToldAt, p.ToldSince = since, s.now
 	}
-	from := s.Pace.ToldSince
-	v.Constraint, v.ConstraintShare, v.ConstraintSince = constraint, math.Round(share*100)/100, &from
-	switch {
-	case constraint == engine.ConstraintOverload:
-		v.Explanation = s.Pace.Brake.String()
-	case constraint == engine.ConstraintSeats && s.Bot.ID != "" && !s.Bot.Active:
-		v.Explanation = botInactive
-	case constraint == engine.ConstraintSeats && s.Outage != nil:
-		v.Explanation = s.Outage.String()
-	default:
-		v.Explanation = s.Pace.Last.Why.String()
+	return constraint, math.Round(share*100) / 100
+}
+
+// reason is what is known of what holds the campaign back.
+func (s *State) reason() campaign.Reason {
+	r := campaign.Reason{Supplies: s.supplies, Late: s.Pace.Brake.String(), Doubted: s.Pace.Proof != pacing.Proof{}}
+	if st := s.M.C.State; st != campaign.Running && st != campaign.Paused {
+		return r
 	}
+	r.Constraint, r.Share = s.tell()
+	r.Since = s.Pace.ToldSince
+	r.Stopped = stopped(r.Constraint) || r.Constraint == engine.ConstraintSeats && s.outage() == engine.ConstraintSeats
+	if s.Bot.ID != "" {
+		r.Bot = &s.Bot
+	}
+	if s.Outage != nil {
+		r.BotDown = s.Outage.String()
+	}
+	first, retries := s.ahead()
+	c := &s.Tally.C
+	r.NobodyLeft = !s.M.C.Settings.AlwaysOn && first+retries+c.RetriesLeft+c.Callbacks.Pending+len(s.Triggers) == 0 &&
+		s.Queue.Len() == 0
+	r.Waits = retries
+	if r.Constraint == engine.ConstraintNoDueContacts {
+		r.Waits = max(first-s.Queue.Len(), 0)
+	}
+	r.Until = s.until(r.Constraint)
+	return r
+}
+
+// until is when what holds the campaign back ends by itself, nil when that is not known.
+func (s *State) until(c engine.Constraint) *time.Time {
+	at := s.DueNext
+	switch {
+	case c == engine.ConstraintWindow && s.M.C.Settings.Window.ContactZone:
+		at = &s.Opens
+	case c == engine.ConstraintWindow:
+		if opens, ok := s.M.C.Settings.Window.NextOpening(s.now); ok {
+			return &opens
+		}
+		return nil
+	case c == engine.ConstraintNumberPool && s.Pace.Held == c:
+		at = &s.Pace.HeldUntil
+	case c != engine.ConstraintRetryDelay && c != engine.ConstraintNoDueContacts:
+		return nil
+	}
+	if at == nil || !at.After(s.now) {
+		return nil
+	}
+	until := *at
+	return &until
 }
 
 // stopped: nothing can be dialled at all, and nobody decided so.
@@ -71,16 +122,12 @@ func stopped(c engine.Constraint) bool {
 // outage is why nothing, or less, could be dialled whoever is due; none when there is
 // no such thing, or when nobody wants to dial.
 func (s *State) outage() engine.Constraint {
-	c := s.Pace.Last.Constraint
-	waits := c == engine.ConstraintNoDueContacts || c == engine.ConstraintRetryDelay
 	switch {
-	case s.M.C.State != campaign.Running || !s.windowOpen() || pacing.Immediate(c):
+	case s.M.C.State != campaign.Running || !s.windowOpen() || pacing.Immediate(s.Pace.Last.Constraint):
 	case s.proc.TrunksDown():
 		return engine.ConstraintTrunkHealth
 	case s.Outage != nil || s.Bot.ID != "" && !s.Bot.Active:
 		return engine.ConstraintSeats
-	case s.Pace.Brake.Shown(s.boot) && c != engine.ConstraintSeats && !waits:
-		return engine.ConstraintOverload
 	}
 	return engine.ConstraintNone
 }
@@ -112,12 +159,16 @@ func (s *State) eta() *float64 {
 	return &sec
 }
 
-// ledgerViews are the ledgers that the cap is kept over.
+// ledgerViews are the ledgers that the cap is kept over, with the counts that the counters
+// have; their credit is of what can no longer change.
 func (s *State) ledgerViews() []campaign.LedgerView {
 	settings, b := &s.M.C.Settings, &s.Pace.Books
 	list := make([]campaign.LedgerView, 0, 3)
-	for _, l := range []*pacing.Ledger{&b.Run, &b.Day, &b.Thirty} {
-		list = append(list, campaign.ViewLedger(l, settings))
+	ahead := s.toldAhead()
+	for _, l := range b.All() {
+		shown := l.Counts
+		shown.Add(ahead)
+		list = append(list, campaign.ViewLedger(l, shown, settings))
 	}
 	return list
 }
@@ -128,9 +179,6 @@ func (s *State) rollingViews() campaign.Rolling {
 	return campaign.Rolling{Day: campaign.ViewCounts(h.Over(s.now, 24*time.Hour)),
 		Month: campaign.ViewCounts(h.Over(s.now, pacing.ThirtyDays))}
 }
-
-// botInactive is why a bot that was deactivated has no seats.
-const botInactive = "the bot is inactive; nothing is dialled before it is activated, live calls go on"
 
 // publish gives the campaign's figures for the metrics.
 func (s *State) publish() {
@@ -151,9 +199,9 @@ func (s *State) publish() {
 	case campaign.Draft, campaign.Completed, campaign.Failed:
 		f.Constraint = engine.ConstraintNone
 	}
-	for _, l := range s.ledgerViews() {
-		if l.AbandonRate != nil {
-			f.AbandonRates[l.Period] = *l.AbandonRate
+	for _, l := range s.Pace.Books.All() {
+		if rate, ok := l.Rate(); ok {
+			f.AbandonRates[l.Period] = rate
 		}
 	}
 	s.emit(Publish{f})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 )
@@ -56,7 +57,8 @@ func TestATimerOfAnEarlierLifeIsForNobody(t *testing.T) {
 // meanwhile.
 func TestAQueuedTriggerIsAnsweredByTheNextLife(t *testing.T) {
 	_, give := begun(t, time.Date(2030, 3, 4, 10, 0, 0, 0, time.UTC))
-	waits := &Continuation{Do: thenAnswerTrigger, Request: "caller", Value: campaign.TriggerReply{Status: "queued"}}
+	waits := &Continuation{Do: thenAnswerTrigger, Request: "caller", Value: campaign.TriggerReply{Status: "queued"},
+		Trigger: &call.Trigger{}}
 	effects := give(&Written{Then: waits})
 	if r, ok := effects[0].(Reply); len(effects) != 1 || !ok || r.Request != "caller" || r.Err != nil {
 		t.Errorf("%+v", effects)

@@ -15,8 +15,8 @@ func (s *State) refill() {
 		return
 	}
 	s.Reading = true
-	// A contact whose line lives is hardly ever due in the table; dueRead
-	// leaves out the few whose intent is on its way there.
+	// A contact with a live call is rarely due in the table; dueRead
+	// leaves out the few whose intent is not stored yet.
 	except := s.Queue.IDs(make([]engine.ContactID, 0, s.Queue.Len()+len(s.Loads)))
 	for id := range s.Lines {
 		s.LiveWhileReading[id] = struct{}{}
@@ -82,6 +82,9 @@ func (s *State) dueRead(m *DueRead) {
 	}
 	s.OpenRows = m.Open
 	s.NextDue = nil
+	if s.DueNext = m.Next; expected != nil && (m.Next == nil || expected.Before(*m.Next)) {
+		s.DueNext = expected
+	}
 	// What is due now is in the queue or lives; the next look is when something
 	// else becomes due, or soon, while a number hold delays a due contact.
 	next := s.now.Add(time.Second)

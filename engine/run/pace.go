@@ -162,17 +162,20 @@ func (s *State) decide() pacing.Decision {
 		Paused:   s.M.C.State != campaign.Running,
 		Draining: s.proc.Draining() || s.now.Before(s.LeavesUntil), DatabaseAway: s.proc.DatabaseAway(),
 		Fenced: s.proc.Fenced(), KeeperAway: s.keeperAway(),
-		Overload:      !p.Brake.Admits(s.boot, s.late()),
+		Overload:      !p.Brake.Admits(s.late()),
 		OutsideWindow: !s.windowOpen(),
 		Concurrency:   c.Concurrency, Seats: min(s.Seats, s.SeatTarget), Busy: s.Busy, Ringing: s.flying(),
 		Waiting: len(s.Waiting),
 		CapPPM:  c.AbandonCapPPM, PhiPPM: c.FalsePositivePPM, Ledgers: p.ledgers, LineCap: c.MaxLines,
 		TrunkTokens: pacing.Unlimited, NumberSlots: pacing.Unlimited,
-		Held: s.Held, Proof: p.Proof, Unserved: s.Phases[phaseIndex(attempt.PhaseWaiting)] - len(s.Waiting), DueContacts: s.Queue.Len() + len(s.Triggers), SeatedOnly: s.Queue.Aside(),
+		Held: s.Held, Proof: p.Proof, Unserved: s.Phases[phaseIndex(attempt.PhaseWaiting)] - len(s.Waiting),
+		Sockets: s.hasSockets(), Standing: s.Standing, Bare: s.Bare, Withdrawn: s.Withdrawn,
+		Kept:        s.socketSeats(),
+		DueContacts: s.Queue.Len() + len(s.Triggers), SeatedOnly: s.Queue.SeatedOnly(),
 		Model: s.forecaster(), DialsLeft: s.Tally.C.RetriesLeft + len(s.Triggers),
 	}
 	in.Left = s.left() // after windowOpen, which finds the window's end
-	in.LaterContacts = s.retriesAhead()
+	_, in.LaterContacts = s.ahead()
 	if p.Held != engine.ConstraintNone {
 		if s.now.Before(p.HeldUntil) {
 			if p.Held == engine.ConstraintNumberPool {
@@ -185,18 +188,33 @@ func (s *State) decide() pacing.Decision {
 		}
 	}
 	p.Last = pacing.Decide(&in)
-	p.Binding.Note(s.boot, p.Last.Constraint)
+	if !s.unknown(p.Last.Constraint) {
+		p.Binding.Note(s.boot, p.Last.Constraint)
+	}
 	return p.Last
 }
 
-// retriesAhead counts the contacts that wait for another attempt than their first.
-func (s *State) retriesAhead() (n int) {
+// unknown: that nobody is due, or that there is no seat, is not known before the answer.
+func (s *State) unknown(c engine.Constraint) bool {
+	switch c { //nolint:exhaustive // the others are known
+	case engine.ConstraintNoDueContacts, engine.ConstraintRetryDelay:
+		return s.Reading || s.NextDue == nil
+	case engine.ConstraintSeats:
+		return s.Seats == 0 && s.DemandOpen != 0 && s.Outage == nil && s.Answered == 0
+	}
+	return false
+}
+
+// ahead counts the contacts that are in line for their first attempt, and for another one.
+func (s *State) ahead() (first, retries int) {
 	for i := range s.Tally.C.Passes {
-		if p := &s.Tally.C.Passes[i]; p.Number > 1 {
-			n += p.Waiting
+		if p := &s.Tally.C.Passes[i]; p.Number == 1 {
+			first += p.Waiting
+		} else {
+			retries += p.Waiting
 		}
 	}
-	return n
+	return first, retries
 }
 
 // beginLedger starts a new ledger for the run: what an earlier run served earns the

@@ -198,7 +198,7 @@ func (p *played) tables(e Effect) {
 	case ReadDue:
 		p.tell(p.dueRead(e))
 	case ReadOverdue:
-		p.tell(&OverdueRead{Read: e.Read})
+		p.tell(&OverdueRead{Read: e.Read, All: e.All})
 	case FindContacts:
 		p.tell(&ContactsFound{Read: e.Read, Op: e.Op, Rows: p.byNumber(e.Number)})
 	case ReadExcluded:

@@ -75,7 +75,7 @@ func (a *actor) save(then func()) {
 
 func (a *actor) written() {
 	if len(a.saved) == 0 {
-		return // of before a crash
+		return // from before a crash
 	}
 	a.unsaved--
 	f := a.saved[0]
@@ -191,6 +191,8 @@ func (a *actor) hear() {
 			a.row.State, a.row.DueAt = contact.ManuallyStopped, nil
 			a.save(nil)
 		}
+	case *call.Reload:
+		a.row = a.p.rows[a.row.ID]
 	case *call.Stop:
 		if a.attempt == "" && a.unsaved == 0 && len(a.outbox) == 0 {
 			a.send(&call.Stopped{Row: a.row})

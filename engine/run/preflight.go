@@ -21,6 +21,7 @@ func (s *State) preflightReady(m *PreflightReady) {
 	}
 	s.setBot(m.Bots)
 	f := &m.Facts
+	f.BotBySIP = s.Bot.URIs() != nil
 	f.BotKnown, f.BotActive = s.Bot.ID != "", s.Bot.Active
 	f.Seats, f.FreeSeats = m.Seats, m.Free+s.seatCap()
 	if m.Outage != nil {

@@ -177,6 +177,6 @@ func (p *played) atRest() {
 	}
 	s.Pace.ledgers, p.twin.Pace.ledgers = nil, nil // mere room
 	if a, b := dump(s), dump(p.twin); a != b {
-		p.rt.Fatalf("the same inputs gave another state")
+		p.rt.Fatalf("the same inputs gave another state:\n%s", differ(a, b))
 	}
 }

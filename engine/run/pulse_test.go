@@ -17,6 +17,7 @@ func (idle) Fenced() bool                                 { return false }
 func (idle) CommitLate() time.Duration                    { return 0 }
 func (idle) BotLate(engine.BotID) time.Duration           { return 0 }
 func (idle) NeedsSeat(engine.PhoneNumber, time.Time) bool { return false }
+func (idle) Carrier(engine.TrunkID) engine.Incarnation    { return 0 }
 func (idle) Owned(engine.AttemptID) bool                  { return false }
 
 func TestARunFeelsForHowLongItsMessagesWait(t *testing.T) {

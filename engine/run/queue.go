@@ -2,6 +2,7 @@ package run
 
 import (
 	"container/heap"
+	"errors"
 	"sync"
 
 	"dialler/engine"
@@ -10,17 +11,17 @@ import (
 )
 
 // Queue is the run's look-ahead: due contacts in dialling order. Those that
-// wait for a seat of their own stand aside, so that they hold nobody up.
+// wait for a seat of their own are kept apart, so that they hold nobody up.
 type Queue struct {
-	rows, aside *queueHeap // by contact.Order without the overdue
-	retries     *queueHeap // those of rows that are retries, the one due first foremost
-	byID        map[engine.ContactID]*queuedContact
+	rows, seatedOnly *queueHeap // by contact.Order without the overdue
+	retries          *queueHeap // those of rows that are retries, the one due first foremost
+	byID             map[engine.ContactID]*queuedContact
 }
 
 type queuedContact struct {
-	row   contact.Contact
-	place [2]int // in the heap of all, and in that of retries
-	aside bool
+	row        contact.Contact
+	place      [2]int // in the heap of all, and in that of retries
+	seatedOnly bool
 }
 
 // NewQueue gives an empty look-ahead.
@@ -32,16 +33,16 @@ func NewQueue() Queue {
 		}
 		return a.Position < b.Position
 	}
-	return Queue{rows: &queueHeap{before: inOrder}, aside: &queueHeap{before: inOrder},
+	return Queue{rows: &queueHeap{before: inOrder}, seatedOnly: &queueHeap{before: inOrder},
 		retries: &queueHeap{before: byTime, slot: 1},
 		byID:    map[engine.ContactID]*queuedContact{}}
 }
 
-// Len counts all, those that stand aside too.
+// Len counts all, those for a seat of their own too.
 func (q *Queue) Len() int { return len(q.byID) }
 
-// Aside counts those that stand aside.
-func (q *Queue) Aside() int { return len(q.aside.list) }
+// SeatedOnly counts those that wait for a seat of their own.
+func (q *Queue) SeatedOnly() int { return len(q.seatedOnly.list) }
 
 // Has says whether a contact is in the look-ahead.
 func (q *Queue) Has(id engine.ContactID) bool { return q.byID[id] != nil }
@@ -57,31 +58,34 @@ func (q *Queue) IDs(dst []engine.ContactID) []engine.ContactID {
 // Push adds a contact that is not there.
 func (q *Queue) Push(c contact.Contact) { q.add(c, false) }
 
-// SetAside keeps a contact until there is a seat for it.
-func (q *Queue) SetAside(c contact.Contact) { q.add(c, true) }
+// PushSeatedOnly keeps a contact until there is a seat for it.
+func (q *Queue) PushSeatedOnly(c contact.Contact) { q.add(c, true) }
 
-func (q *Queue) add(c contact.Contact, aside bool) {
+func (q *Queue) add(c contact.Contact, seatedOnly bool) {
 	if _, ok := q.byID[c.ID]; ok {
 		return
 	}
-	e := &queuedContact{row: c, aside: aside}
-	q.byID[c.ID] = e
-	if aside {
-		heap.Push(q.aside, e)
-		return
-	}
-	heap.Push(q.rows, e)
-	if e.retry() {
+	if seatedOnly {
+		q.stand(q.seatedOnly, c, true)
+	} else if e := q.stand(q.rows, c, false); e.retry() {
 		heap.Push(q.retries, e)
 	}
 }
 
+// stand has a contact stand in one of the heaps.
+func (q *Queue) stand(in *queueHeap, c contact.Contact, seatedOnly bool) *queuedContact {
+	e := &queuedContact{row: c, seatedOnly: seatedOnly}
+	q.byID[c.ID] = e
+	heap.Push(in, e)
+	return e
+}
+
 func (e *queuedContact) retry() bool {
-	return !e.aside && e.row.DueClass == contact.DueRetry && e.row.DueAt != nil
+	return !e.seatedOnly && e.row.DueClass == contact.DueRetry && e.row.DueAt != nil
 }
 
 // Head is the next contact, nil when there is none; with a free seat, of
-// those too that stand aside.
+// those too that wait for a seat of their own.
 func (q *Queue) Head(o contact.Order, seat bool) *contact.Contact {
 	if e := q.first(o, seat); e != nil {
 		return &e.row
@@ -100,7 +104,7 @@ func (q *Queue) first(o contact.Order, seat bool) (e *queuedContact) {
 		choose(q.retries)
 	}
 	if seat {
-		choose(q.aside)
+		choose(q.seatedOnly)
 	}
 	return e
 }
@@ -121,8 +125,8 @@ func (q *Queue) Take(id engine.ContactID) (contact.Contact, bool) {
 		return contact.Contact{}, false
 	}
 	delete(q.byID, id)
-	if e.aside {
-		heap.Remove(q.aside, e.place[0])
+	if e.seatedOnly {
+		heap.Remove(q.seatedOnly, e.place[0])
 		return e.row, true
 	}
 	heap.Remove(q.rows, e.place[0])
@@ -136,8 +140,13 @@ func (q *Queue) Take(id engine.ContactID) (contact.Contact, bool) {
 func (q *Queue) Clear() { *q = NewQueue() }
 
 // queueImage is a look-ahead that is written down: its contacts, in the order of their
-// heaps, which pushing them in that order builds again.
-type queueImage struct{ Rows, Aside []contact.Contact }
+// heaps, which pushing them in that order builds again. Retries are places in Rows.
+type queueImage struct {
+	Rows, SeatedOnly []contact.Contact
+	Retries          []int
+}
+
+var errNoRetry = errors.New("run: the look-ahead has no such retry")
 
 var queueCodec = sync.OnceValue(func() *snapshot.Codec { return snapshot.Of(queueImage{}) })
 
@@ -147,8 +156,11 @@ func (q *Queue) MarshalBinary() ([]byte, error) {
 	for _, e := range q.rows.list {
 		image.Rows = append(image.Rows, e.row)
 	}
-	for _, e := range q.aside.list {
-		image.Aside = append(image.Aside, e.row)
+	for _, e := range q.retries.list {
+		image.Retries = append(image.Retries, e.place[0])
+	}
+	for _, e := range q.seatedOnly.list {
+		image.SeatedOnly = append(image.SeatedOnly, e.row)
 	}
 	return queueCodec().Write(&image)
 }
@@ -159,13 +171,20 @@ func (q *Queue) UnmarshalBinary(b []byte) error {
 	if err := queueCodec().Read(b, &image); err != nil {
 		return err
 	}
-	q.Clear()
+	read := NewQueue()
 	for i := range image.Rows {
-		q.Push(image.Rows[i])
+		read.stand(read.rows, image.Rows[i], false)
 	}
-	for i := range image.Aside {
-		q.SetAside(image.Aside[i])
+	for _, i := range image.Retries {
+		if i < 0 || i >= len(read.rows.list) || !read.rows.list[i].retry() {
+			return errNoRetry
+		}
+		heap.Push(read.retries, read.rows.list[i])
 	}
+	for i := range image.SeatedOnly {
+		read.stand(read.seatedOnly, image.SeatedOnly[i], true)
+	}
+	*q = read
 	return nil
 }
 

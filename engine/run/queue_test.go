@@ -51,15 +51,15 @@ func TestTheLookAheadKeepsTheOrder(t *testing.T) {
 	})
 }
 
-func TestWhoStandsAsideIsTakenWithASeatOnly(t *testing.T) {
+func TestWhoWaitsForASeatIsTakenWithOneOnly(t *testing.T) {
 	now := time.Now()
 	q := NewQueue()
 	row := func(id string, position int64) contact.Contact {
 		return contact.Contact{ID: engine.ContactID(id), Position: position, DueClass: contact.DueFirst, DueAt: &now}
 	}
-	q.SetAside(row("a", 1))
+	q.PushSeatedOnly(row("a", 1))
 	q.Push(row("b", 2))
-	q.SetAside(row("c", 3))
+	q.PushSeatedOnly(row("c", 3))
 	var got []engine.ContactID
 	for _, seat := range []bool{false, false, true, true, true} {
 		if c, ok := q.Pop(contact.Order{Now: now}, seat); ok {
@@ -70,5 +70,43 @@ func TestWhoStandsAsideIsTakenWithASeatOnly(t *testing.T) {
 	}
 	if !slices.Equal(got, []engine.ContactID{"b", "", "a", "c", ""}) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A look-ahead that is read back is the one that was written, retries too: those stand in
+// another order than all.
+func TestALookAheadIsReadBackAsItWas(t *testing.T) {
+	q := NewQueue()
+	w := &world{now: t0}
+	for i := range 40 {
+		c := w.later(fmt.Sprintf("c%d", i), time.Duration(i*7%40)*time.Second)
+		c.Position, c.Used, c.DuePass = int64(i), i*11%5, i*11%5+1
+		if i%4 == 0 {
+			c.DueClass = contact.DueFirst
+		}
+		if i%9 == 0 {
+			q.PushSeatedOnly(c)
+		} else {
+			q.Push(c)
+		}
+	}
+	for range 5 {
+		q.Pop(contact.Order{}, true)
+	}
+	b, err := q.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Queue
+	if err := read.UnmarshalBinary(b); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := dump(q), dump(read); a != b {
+		t.Errorf("another look-ahead:\n%s", differ(a, b))
+	}
+	image := queueImage{Rows: []contact.Contact{w.row("c1")}, Retries: []int{1}}
+	b, _ = queueCodec().Write(&image)
+	if read.UnmarshalBinary(b) == nil {
+		t.Error("a retry that is not there is read back")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/exclusion"
+	"dialler/engine/pacing"
 	"dialler/engine/tally"
 )
 
@@ -19,6 +20,7 @@ func (s *State) started(e *Started) {
 	// what it asked may still be answered.
 	s.Tickets, s.LastRead, s.Epochs = s.Life, Read(s.Life), s.Life //nolint:gosec // a time after 1970
 	s.Rounds, s.OpSeq, s.Demands = int(s.Life), int(s.Life), int(s.Life)
+	s.emit(CloseSockets{})
 	s.afterWrites(Continuation{Do: thenLoad})
 }
 
@@ -58,6 +60,9 @@ func (s *State) loaded(m *Loaded) {
 	s.openAttempts(m.Open)
 	s.Unwanted = m.Suppressed
 	s.presumeSeats()
+	if m.Seats > s.M.C.Settings.Concurrency {
+		s.InFlightCap = m.Seats // lines in flight were dialled for a higher one
+	}
 	if n := max(m.Seats, s.Seats); n > 0 {
 		s.wantSeats(n) // those of the life before: they are used, or given back
 	}
@@ -68,9 +73,9 @@ func (s *State) loaded(m *Loaded) {
 
 // presumeSeats: where several nodes share a bot, the calls that were taken over
 // have the seats that their dials relied on: whoever counts the seats has every
-// open call in its book, by the database. It may have left together with the
-// campaign's owner before, and then takes seconds to be replaced, which nobody who
-// picks up meanwhile can wait. Nothing new is dialled before it has answered. Of
+// open call in its book, by the database. That node may have died with the
+// campaign's last owner, and replacing it takes seconds, longer than a callee who
+// picks up will wait. Nothing new is dialled before it has answered. Of
 // lines that went out on the chance that not everybody answers, only answered ones
 // are sure of a seat.
 func (s *State) presumeSeats() {
@@ -115,16 +120,21 @@ func (s *State) reported(m *Reported) {
 	l.Up, l.Stopping, l.Accepted = true, false, Steps{}
 	if m.Attempt != "" {
 		if l.Attempt != m.Attempt {
-			l.Attempt, l.Counted, l.Machine = m.Attempt, false, false
+			l.Attempt, l.SeatTarget, l.Counted, l.Machine = m.Attempt, 0, false, false
 		}
 		s.setPhase(l, m.Phase)
 		switch {
 		case m.Phase == attempt.PhaseServed:
 			s.takeSeat(l)
 			l.Counted = l.Counted || !m.Tentative // by this life, or in the tables
+			if l.Told = (pacing.Counts{Live: 1}); l.Counted {
+				l.Ledger = l.Told
+			}
 			if m.Stands {
 				s.countAnswer(l, false, "")
 			}
+		case m.Phase == attempt.PhaseAbandoned:
+			l.Ledger = pacing.Counts{Live: 1, Abandoned: 1} // by this life, or in the tables
 		case m.Seated:
 			s.takeSeat(l)
 		case m.Phase == attempt.PhaseWaiting && !l.Seated:
@@ -191,6 +201,9 @@ func (s *State) becomeReady() {
 	}
 	if s.BulkOwed != nil {
 		s.prepare(s.BulkOwed) // a crash came between the step into the run and the contacts'
+	}
+	if s.InFlightCap > 0 {
+		s.keepSeats(s.InFlightCap)
 	}
 	s.pump()
 }

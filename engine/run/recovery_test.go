@@ -294,6 +294,7 @@ func TestACrashBetweenTheEndOfARunAndItsContactsIsMadeGood(t *testing.T) {
 		eq(w, "closed", len(list) == 1 && list[0].Write.Bulk.To == contact.WindowClosed, waiting > 0)
 	}
 	w := ready(t, in(campaign.Draft), func(l *Loaded) { l.Campaign.Run, l.Campaign.Prepared = 2, true })
+	w.noWaits()
 	w.durable()
 	eq(w, "reset", one[Prepare](w).Event.Type, journal.ContactsReset)
 }
@@ -363,4 +364,44 @@ func TestIdentifiersFollowFromTheSeedAndSortByTime(t *testing.T) {
 	eq(a, "the next", x == a.s.newID(), false)
 	a.s.now = t0.Add(time.Millisecond)
 	eq(a, "later", a.s.newID() > x && len(x) == 32, true)
+}
+
+// A crash takes no seat from lines that were dialled before an edit lowered the concurrency.
+func TestAfterACrashLinesInFlightKeepTheSeatsOfAHigherConcurrency(t *testing.T) {
+	w := loading(t, set(func(s *campaign.Settings) { s.Concurrency = 2 }), func(l *Loaded) { l.Seats = 4 })
+	w.do(&RosterCalled{Life: w.s.Life, Actors: []string{"actor-c1", "actor-c2", "actor-c3", "actor-c4"}})
+	w.seats(4)
+	ids := []engine.ContactID{"c1", "c2", "c3", "c4"}
+	for _, id := range ids {
+		w.do(&Reported{Actor: "actor-" + string(id), Reported: call.Reported{Row: w.row(string(id)),
+			Attempt: engine.AttemptID("attempt-" + id), Phase: attempt.PhaseRinging}})
+	}
+	for _, id := range ids {
+		w.moved(id, attempt.PhaseWaiting)
+	}
+	eq(w, "all are served", []any{w.s.Busy, len(w.s.Waiting)}, "[4 0]")
+	for _, id := range ids[:2] {
+		w.moved(id, attempt.PhaseOver)
+	}
+	eq(w, "the new one binds once they are over", []any{w.s.seatCap(), w.s.InFlightCap}, "[2 0]")
+}
+
+// What the tables have of a conversation that outlived a crash, counters and ledgers have.
+func TestAfterACrashTheLedgersShowWhatTheCountersShow(t *testing.T) {
+	w := loading(t, func(l *Loaded) { l.Counters.LiveAnswers, l.Counters.ConnectedCalls = 1, 1 })
+	w.do(&RosterCalled{Life: w.s.Life, Actors: []string{"actor-c1"}})
+	w.do(&Reported{Actor: "actor-c1", Reported: call.Reported{Row: w.row("c1"), Attempt: "a", Phase: attempt.PhaseServed,
+		Tentative: true}})
+	for _, what := range []string{"it can turn out a machine's", "it can no more", "it is over"} {
+		d := granted[campaign.Detail](w, w.ask(&Detail{}))
+		if what != "it can turn out a machine's" {
+			eq(w, what, d.Live.Ledgers[0].LiveAnswers, d.Counters.LiveAnswers)
+		}
+		switch what {
+		case "it can turn out a machine's":
+			w.do(&call.AnswerStands{Contact: "c1", Attempt: "a"})
+		case "it can no more":
+			w.moved("c1", attempt.PhaseOver)
+		}
+	}
 }

@@ -9,14 +9,14 @@ import (
 
 // Errors of commands.
 var (
-	ErrCampaignNotFound = engine.NotFound("campaign_not_found", "no campaign has this identifier")
-	errContactGone      = engine.NotFound("contact_not_found", "the contact does not exist any more")
+	ErrCampaignNotFound = engine.NotFound("campaign_not_found", "")
+	errContactGone      = engine.NotFound("contact_not_found", "")
 	errPreparing        = engine.TemporaryConflict("contacts_being_prepared",
-		"the contacts are being prepared for the run; try again in a moment", time.Second)
+		"", time.Second)
 	errBeingErased = engine.Conflict("person_being_erased",
-		"the person is being erased; trigger again in a minute, if it is to be called at all")
+		"")
 	errDeadlinePassed = engine.Unavailable("deadline_passed",
-		"the command waited too long and was not executed; try again", time.Second)
+		"", time.Second)
 )
 
 // known refuses a request when the run has no campaign to act for.

@@ -25,6 +25,7 @@ const roundTimeout = 5 * time.Second
 type Round struct {
 	N          int
 	Candidates []Candidate
+	SeatTarget int // the fair share that they rely on
 	// Touched are the contacts whose actors came up while the round was under way:
 	// their candidates' rows are out of date.
 	Touched map[engine.ContactID]struct{}
@@ -61,7 +62,7 @@ func (s *State) startRound(candidates []Candidate) {
 			candidates[i].Validity.By = quota.UseBy(s.boot)
 		}
 	}
-	s.Round = &Round{N: n, Candidates: candidates}
+	s.Round = &Round{N: n, Candidates: candidates, SeatTarget: s.SeatTarget}
 	s.arm(TimerRound, roundTimeout, Deferred{Event: &roundLate{n}})
 	s.emit(ReserveTrunks{n, legs})
 }
@@ -123,6 +124,7 @@ func (s *State) numbersReserved(m *NumbersReserved) {
 	}
 	candidates := s.Round.Candidates
 	open := s.M.C.State == campaign.Running
+	bare := len(candidates) - s.uncovered() // of these and later ones sockets were lost meanwhile
 	for i := range candidates {
 		c, g := candidates[i], m.Got[i]
 		within := s.callableFor(c.Row.Number)
@@ -138,19 +140,24 @@ func (s *State) numbersReserved(m *NumbersReserved) {
 			s.releaseTrunk(c)
 			s.emit(ReleaseNumber{g.Attempt, g.From, notDialled})
 			s.unreserve(c, engine.ConstraintPaused)
+		case i >= bare:
+			s.releaseTrunk(c)
+			s.emit(ReleaseNumber{g.Attempt, g.From, notDialled})
+			s.unreserve(c, engine.ConstraintSeats)
 		case within <= 0:
 			s.releaseTrunk(c)
 			s.emit(ReleaseNumber{g.Attempt, g.From, notDialled})
 			s.unreserve(c, engine.ConstraintWindow)
 		default:
-			row := c.Row
+			row, carrier := c.Row, s.carrier()
 			if c.Stored != nil {
 				row = *c.Stored
 			}
 			l := s.spawn(row, nil, []any{&call.Dial{Reopens: c.Stored != nil, Attempt: c.Attempt, Trunk: c.Trunk,
-				Media: c.Media, From: g.From, Callback: c.Row.DueClass == contact.DueCallback, Trigger: c.Trigger,
-				SendWithin: within, Validity: c.Validity.And(call.Validity{By: g.UseBy})}})
-			l.Attempt = c.Attempt
+				Media: c.Media, From: g.From, Trigger: c.Trigger, SendWithin: within,
+				Validity: c.Validity.And(call.Validity{By: g.UseBy}), Carrier: carrier}})
+			l.Attempt, l.Node, s.LastTrunk = c.Attempt, carrier, c.Trunk
+			l.SeatTarget, s.DialTarget = s.Round.SeatTarget, s.Round.SeatTarget
 			if c.Seated {
 				s.holdSeat(l)
 			}

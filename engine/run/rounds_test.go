@@ -23,7 +23,7 @@ func TestADueContactIsDialledWithASeatATrunkAndANumber(t *testing.T) {
 	spawned := one[Spawn](w)
 	d := spawned.First[0].(*call.Dial)
 	eq(w, "contact", spawned.Row.ID, "c1")
-	eq(w, "dial", []any{d.Trunk, d.From, d.SendWithin, d.Callback, d.Attempt == ""}, "[trunk +4930100 10s false false]")
+	eq(w, "dial", []any{d.Trunk, d.From, d.SendWithin, d.Attempt == ""}, "[trunk +4930100 10s false]")
 	eq(w, "phase", w.s.Lines["c1"].Phase, attempt.PhaseDialling)
 	eq(w, "round", w.s.Round == nil, true)
 	none[ReleaseTrunk](w)
@@ -295,7 +295,7 @@ func TestADueCallbackIsDialledAsOne(t *testing.T) {
 	w.due([]contact.Contact{c}, 0)
 	w.seats(10)
 	w.round()
-	eq(w, "callback", told[*call.Dial](w, "c1")[0].Callback, true)
+	eq(w, "class", one[Spawn](w).Row.DueClass, contact.DueCallback)
 }
 
 func TestNobodyIsDialledBelowConcurrencySeatsOrCredit(t *testing.T) {
@@ -305,8 +305,8 @@ func TestNobodyIsDialledBelowConcurrencySeatsOrCredit(t *testing.T) {
 		want               int
 		why                engine.Constraint
 	}{
-		{"as many as the campaign may", 3, 3, 3, engine.ConstraintAbandonCredit},
-		{"as many as the bot has", 9, 2, 2, engine.ConstraintAbandonCredit},
+		{"as many as the campaign may", 3, 3, 3, engine.ConstraintConcurrency},
+		{"as many as the bot has", 9, 2, 2, engine.ConstraintSeats},
 		{"none without a seat", 9, 0, 0, engine.ConstraintSeats},
 	} {
 		w := ready(t, set(func(s *campaign.Settings) { s.Concurrency = c.concurrency }))

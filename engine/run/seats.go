@@ -15,6 +15,7 @@ import (
 type SeatState struct {
 	Seats      int           // allotted by the fleet
 	SeatTarget int           // the fair share of them, as the fleet sees it
+	DialTarget int           // what it was when a line was dialled last
 	Outage     *fleet.Outage // of the bot, when that is why there are no seats
 	// Where another node keeps the count: nothing is dialled with the seats after
 	// SeatsUntil, nor while that node does not answer.
@@ -40,7 +41,7 @@ func (s *State) grantSeats() {
 		l := s.Lines[s.Waiting[0]]
 		s.Waiting = slices.Delete(s.Waiting, 0, 1)
 		s.takeSeat(l)
-		s.send(l, &call.SeatGranted{Attempt: l.Attempt})
+		s.send(l, &call.SeatGranted{Attempt: l.Attempt, Socket: s.takeSocket(l)})
 	}
 }
 
@@ -197,12 +198,33 @@ func (s *State) keeperAway() bool {
 	return s.SeatsAway || s.SeatsUntil != 0 && s.boot >= s.SeatsUntil
 }
 
-// giveSeatsBack gives seats beyond the fair share back that no line relies on.
+// reliedOn counts the seats that lines use or were dialled for. Until a line is dialled with the fair share of now,
+// that is one for each line: all of them fitted the share of the newest. Later it is one for each that was dialled
+// with a larger share.
+func (s *State) reliedOn() int {
+	n, larger := s.Busy, func(target int) bool { return target == 0 || target > s.SeatTarget }
+	for _, l := range s.Lines {
+		switch l.Phase {
+		case attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening, attempt.PhaseWaiting:
+			if !l.Seated && (larger(l.SeatTarget) || larger(s.DialTarget)) {
+				n++
+			}
+		case attempt.PhaseServed, attempt.PhaseOver, attempt.PhaseReleased, attempt.PhaseAbandoned:
+		}
+	}
+	if s.Round != nil && larger(s.Round.SeatTarget) {
+		n += len(s.Round.Candidates)
+	}
+	return n
+}
+
+// giveSeatsBack gives seats beyond the fair share back that no line relies on: those that were dialled since have
+// relied on the share alone.
 func (s *State) giveSeatsBack() {
 	if s.SeatTarget >= s.Seats {
 		return
 	}
-	give := min(s.Seats-s.seatsInUse(), s.Seats-s.SeatTarget)
+	give := s.Seats - max(s.SeatTarget, s.reliedOn())
 	if give <= 0 {
 		return
 	}

@@ -127,6 +127,35 @@ func TestSeatsBeyondTheFairShareGoBackAsTheyComeFree(t *testing.T) {
 	none[DemandSeats](w)
 }
 
+func TestLinesThatAreDialledWithAFairShareKeepNoSeatBeyondIt(t *testing.T) {
+	w := dialling(t, 4)
+	for _, id := range []engine.ContactID{"c1", "c2"} {
+		w.serve(id)
+	}
+	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 3})
+	eq(w, "older lines rely on one each", w.s.Seats, 4)
+	w.s.Lines["c4"].SeatTarget, w.s.DialTarget = 3, 3 // it was dialled since
+	w.do(&DatabaseChanged{})
+	eq(w, "the share", w.s.Seats, 3)
+}
+
+// A line from a time of a smaller share uses a seat on which those that were dialled since do not count.
+func TestLinesThatAreDialledWithALargerShareKeepASeatBesideEarlierOnes(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		served []engine.ContactID
+	}{{"the earlier one talks", []engine.ContactID{"c1", "c2", "c3"}},
+		{"it rings", []engine.ContactID{"c2", "c3", "c4"}}} {
+		w := dialling(t, 4)
+		w.s.Lines["c1"].SeatTarget = 2 // dialled in a time of a smaller share
+		for _, id := range c.served {
+			w.serve(id)
+		}
+		w.do(&SeatsAllotted{Bot: "bot", Seats: 4, Target: 2})
+		eq(w, c.what, w.s.Seats, 4)
+	}
+}
+
 func TestADemandThatIsOpenIsAnsweredByTheLastOne(t *testing.T) {
 	w := ready(t)
 	w.due(w.rows(1), 0)
@@ -175,10 +204,10 @@ func TestABotThatTakesNoCallsSaysWhy(t *testing.T) {
 	out := &fleet.Outage{Since: w.now, Reason: "refused"}
 	w.do(&SeatsAllotted{Bot: "bot", N: 1, Outage: out})
 	live := granted[campaign.Detail](w, w.ask(&Detail{})).Live
-	eq(w, "why", []any{live.Constraint, live.Explanation}, []any{engine.ConstraintSeats, out.String()})
+	eq(w, "why", []any{live.Constraint, live.Explanation}, []any{engine.ConstraintSeats, "T" + out.String()[1:] + "."})
 	w.do(&BotsChanged{Bots: []engine.Bot{{ID: "bot"}}})
 	live = granted[campaign.Detail](w, w.ask(&Detail{})).Live
-	eq(w, "inactive", live.Explanation, botInactive)
+	eq(w, "inactive", []any{live.Title, live.Remedy}, []any{"The bot is inactive", campaign.RemedyActivateBot})
 }
 
 func TestTheFleetsSeatsAreCutToTheConcurrency(t *testing.T) {
@@ -228,7 +257,7 @@ func TestLinesThatAreDialledAfterALowerConcurrencyHaveNoRightToTheOldOne(t *test
 		w.s.Lines[id].Attempt = "later"
 	}
 	w.do(&DatabaseChanged{})
-	eq(w, "of four lines two are of before", w.s.InFlightCap, 2)
+	eq(w, "of four lines two are older", w.s.InFlightCap, 2)
 }
 
 // SEMANTICS §6: "A bot whose health falls loses new dials, never the right of lines in

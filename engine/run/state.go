@@ -44,6 +44,8 @@ type State struct {
 	Tally *tally.Tally
 	Bot   engine.Bot
 	rules *call.Rules `snapshot:"-"` // follow from M and Bot
+	// supplies are what was said of trunks and numbers last.
+	supplies *campaign.Supplies `snapshot:"-"`
 
 	// Contacts.
 	Queue    Queue
@@ -61,6 +63,7 @@ type State struct {
 	// begun by then.
 	StoppedSince map[engine.ContactID]Read
 	NextDue      *time.Time // when due contacts are read again
+	DueNext      *time.Time // when the next contact is due that is not yet, as far as is known
 	Expected     *time.Time // the earliest due time that became known while they were being read
 	OpenRows     int        // contacts of the run that are not final, as last read
 
@@ -77,11 +80,13 @@ type State struct {
 	// LookUpNext is how many triggers still look their number up first, because a
 	// recent one matched an existing contact.
 	LookUpNext int
-	LookUps    int              // triggers that are being looked up
+	LookUps    int              // triggers that are being looked up, or written
 	Newer      []NewerExclusion // that came meanwhile
 	SeatState
-	Pace  Pace
-	Rates Rates
+	SocketState
+	LastTrunk engine.TrunkID // that a line got
+	Pace      Pace
+	Rates     Rates
 	Windows
 
 	// Requests under way.

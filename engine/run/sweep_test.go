@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -93,7 +94,7 @@ func TestWhoeverIsWantedDuringTheWriteWaitsForItsEnd(t *testing.T) {
 	w.bulkDone(1)
 	one[ReadContact](w)
 	w.waits(r)
-	// The look-ahead's answer of before the write is not taken.
+	// The look-ahead's answer from before the write is not taken.
 	w = ready(t)
 	w.ask(act(campaign.ActionStop))
 	w.due(w.rows(3), 0)
@@ -148,22 +149,111 @@ func TestARestartPreparesTheContactsOnceNobodyIsUp(t *testing.T) {
 			w.rests(w.final("c1"))
 		}
 		none[Prepare](w)
+		w.noWaits()
+		none[Prepare](w)
 		w.durable()
 		p := one[Prepare](w)
 		eq(w, "prepare", []any{p.Of, p.Campaign.Run, p.Event.Type, p.Event.Run}, []any{campaign.ResetContacts{}, 2,
 			journal.ContactsReset, 2})
 		w.waits(r)
+		held := w.ask(result("c1")) // would be the run before's to write
+		eq(w, "told meanwhile", len(told[*call.StoreResult](w, "c1")), 0)
+		w.forget()
 		w.do(&Prepared{Of: p.Of, Counters: campaign.Counters{Total: 8}})
 		eq(w, "total", granted[campaign.Detail](w, r).Counters.Total, 8)
+		if late { // it goes on in the next run
+			var order []string
+			for _, e := range w.out {
+				if e, ok := e.(Tell); ok {
+					order = append(order, fmt.Sprintf("%T", e.Command))
+				}
+			}
+			eq(w, "told", order, "[*call.Reload *call.StoreResult]")
+			w.waits(held)
+		}
 		w.pass(5 * time.Second)
 		w.durable()
 		none[Prepare](w)
 	}
 }
 
+// noWaits answers a run that is restarted: nobody's result is awaited.
+func (w *world) noWaits() {
+	w.t.Helper()
+	q := one[ReadOverdue](w)
+	eq(w, "whose results are awaited", q.All, true)
+	w.do(&OverdueRead{Read: q.Read, All: true})
+}
+
+// What was asked for before the contacts stepped into the next run is not gone on from.
+func TestARowOfTheRunBeforeIsReadAgain(t *testing.T) {
+	w := ready(t, in(campaign.Completed))
+	w.ask(result("c1"))
+	w.ask(result("c2"))
+	w.ask(act(campaign.ActionRestart))
+	w.noWaits()
+	w.durable()
+	p := one[Prepare](w)
+	w.forget()
+	w.do(&ContactRead{Contact: "c1", Row: w.final("c1"), OK: true})
+	none[Spawn](w)
+	w.do(&Prepared{Of: p.Of})
+	eq(w, "read again", one[ReadContact](w).Contact, "c1")
+	w.do(&ContactRead{Contact: "c2", Row: w.final("c2"), OK: true})
+	none[Spawn](w)
+	eq(w, "read again", one[ReadContact](w).Contact, "c2")
+	for _, id := range []string{"c1", "c2"} {
+		row := w.row(id)
+		row.Run = 2
+		w.do(&ContactRead{Contact: row.ID, Row: row, OK: true})
+		eq(w, "run", one[Spawn](w).Row.Run, 2)
+	}
+}
+
+// The wait of a contact that stopped since its row was read is over: it is not told twice.
+func TestAWaitIsNotEndedByAnOutdatedRow(t *testing.T) {
+	w := ready(t, in(campaign.Completed))
+	w.ask(act(campaign.ActionRestart))
+	q := one[ReadOverdue](w)
+	w.do(&OverdueRead{Read: q.Read, All: true, Rows: []contact.Contact{w.row("c1")}})
+	w.do(&call.Up{Contact: "c1"})
+	w.pass(restPatience) // it has not come to rest
+	q = one[ReadOverdue](w)
+	w.rests(w.final("c1"))
+	w.forget()
+	w.do(&OverdueRead{Read: q.Read, All: true, Rows: []contact.Contact{w.row("c1")}})
+	none[Spawn](w)
+	w.pass(restPatience)
+	w.noWaits()
+	w.durable()
+	one[Prepare](w)
+}
+
+func TestARestartEndsTheWaitsForResultsFirst(t *testing.T) {
+	w := ready(t, in(campaign.Completed))
+	r := w.ask(act(campaign.ActionRestart))
+	q := one[ReadOverdue](w)
+	w.do(&OverdueRead{Read: q.Read, All: true, Rows: []contact.Contact{w.row("c1")}})
+	s := one[Spawn](w)
+	eq(w, "its first message", *s.First[0].(*call.ResultTimeout), call.ResultTimeout{Restarted: true})
+	w.durable()
+	none[Prepare](w)
+	w.rests(w.final("c1"))
+	q = one[ReadOverdue](w)
+	w.do(&OverdueRead{Read: q.Read, All: true, Err: errDown})
+	none[Prepare](w)
+	w.pass(2 * time.Second)
+	w.noWaits()
+	w.durable()
+	p := one[Prepare](w)
+	w.do(&Prepared{Of: p.Of})
+	granted[campaign.Detail](w, r)
+}
+
 func TestWhatTheDatabaseDidNotPrepareIsTriedAgainAfterASecond(t *testing.T) {
 	w := ready(t, in(campaign.Completed))
 	r := w.ask(act(campaign.ActionRestart))
+	w.noWaits()
 	w.durable()
 	p := one[Prepare](w)
 	held := w.ask(result("c1"))
@@ -177,6 +267,7 @@ func TestWhatTheDatabaseDidNotPrepareIsTriedAgainAfterASecond(t *testing.T) {
 func TestARunIsAskedForNothingWhileItsContactsAreOwed(t *testing.T) {
 	w := ready(t, in(campaign.Completed))
 	w.ask(act(campaign.ActionRestart))
+	w.noWaits()
 	w.durable()
 	p := one[Prepare](w)
 	w.refused(w.ask(act(campaign.ActionCancelRestart)), "contacts_being_prepared")
@@ -187,6 +278,7 @@ func TestARunIsAskedForNothingWhileItsContactsAreOwed(t *testing.T) {
 	w.durable()
 	none[Prepare](w)
 	w.pass(time.Millisecond)
+	w.noWaits()
 	w.durable()
 	one[Prepare](w)
 	w.do(&Prepared{Of: p.Of})
@@ -201,6 +293,7 @@ func TestACancelledRestartShowsTheLedgerOfTheRunBefore(t *testing.T) {
 	w.ask(act(campaign.ActionRestart))
 	eq(w, "the next run begins with an empty ledger", w.s.Pace.Books.Run.Live, 0)
 	eq(w, "and goes on with the day's", w.s.Pace.Books.Day.Live, 1)
+	w.noWaits()
 	w.durable()
 	w.do(&Prepared{Of: one[Prepare](w).Of})
 	r := w.ask(act(campaign.ActionCancelRestart))
@@ -215,6 +308,7 @@ func TestACancelledRestartShowsTheLedgerOfTheRunBefore(t *testing.T) {
 func TestAResultThatIsOwedInARestoredRunIsStillLookedFor(t *testing.T) {
 	w := ready(t, in(campaign.Completed))
 	w.ask(act(campaign.ActionRestart))
+	w.noWaits()
 	w.durable()
 	w.do(&Prepared{Of: one[Prepare](w).Of})
 	w.pass(time.Minute) // a draft does not tick

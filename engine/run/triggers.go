@@ -83,7 +83,7 @@ func (s *State) notRunning() error {
 func (s *State) triggerFound(m *TriggerFound) {
 	defer s.endRead(m.Read)
 	delete(s.TriggersOf, m.Command.Number)
-	overtaken := s.overtaken(m)
+	overtaken := s.overtaken(m.Read, &m.Command)
 	if m.Err != nil {
 		s.reply(m.Request, nil, journal.Unavailable(m.Err))
 		return
@@ -186,8 +186,9 @@ func (s *State) queueTrigger(t *PendingTrigger) {
 		w.Reply = journal.StoredReply(t.Trigger.Command.Idempotency, 200, rep, s.now)
 	}
 	s.sequence(&w)
+	s.LookUps++ // by the write, which says whether the campaign had the number
 	s.emit(Write{Write: &w, Revoke: true, Then: &Continuation{Do: thenAnswerTrigger, Request: t.Trigger.Request,
-		Value: rep, Trigger: t.Trigger}})
+		Value: rep, Trigger: t.Trigger, Read: s.beginRead()}})
 	s.afterWrites(Continuation{Do: thenTriggerStored, Number: row.Number})
 	s.expect(*row.DueAt)
 }

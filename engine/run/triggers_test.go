@@ -75,7 +75,7 @@ func TestATriggerIsDialledAtOnceOrQueued(t *testing.T) {
 		number bool
 		reason string // "": it is dialled
 	}{
-		{"with everything at hand", nil, true, true, ""},
+		{"with everything in memory", nil, true, true, ""},
 		{"without a trunk", nil, false, false, "trunk_cps"},
 		{"without a number", nil, true, false, "number_pool"},
 		{"paused meanwhile", func(w *world) { w.ask(act(campaign.ActionPause)) }, true, true, "paused"},
@@ -175,6 +175,27 @@ func TestATriggersReplyCommitsWithItsContact(t *testing.T) {
 	w.pass(0)
 	w.pass(20 * time.Millisecond)
 	eq(w, "looked up", one[FindTrigger](w).Request, r)
+}
+
+// The contact that a trigger makes is being written when its number is excluded: the
+// campaign has the number already, and the exclusion is newer than the trigger.
+func TestAnExclusionOvertakesATriggerThatIsBeingWritten(t *testing.T) {
+	for _, excluded := range []bool{false, true} {
+		w := ready(t, in(campaign.Paused), set(func(s *campaign.Settings) { s.StickyExclusion = false }))
+		r := w.ask(triggers("c1"))
+		if excluded {
+			w.ask(excludes("c1"))
+		} else {
+			w.ask(excludes("c2"))
+		}
+		w.confirm2(journal.ErrContactExists)
+		if excluded {
+			w.refused(r, "contact_excluded")
+		}
+		w.pass(20 * time.Millisecond)
+		eq(w, "looked up", len(sent[FindTrigger](w)) > 0, !excluded)
+		w.forget()
+	}
 }
 
 // confirm2 answers the next write.

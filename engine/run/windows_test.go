@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -225,5 +226,27 @@ func TestASingleDayRunEndsWithItsWindow(t *testing.T) {
 		eq(w, "state", []any{w.s.M.C.State, w.s.M.C.CompletionReason}, []any{campaign.Completed,
 			campaign.ReasonWindowEnded})
 		eq(w, "closed", one[Write](w).Write.Bulk.To, contact.WindowClosed)
+	}
+}
+
+// SEMANTICS §8: live calls are not cut.
+func TestAConversationGoesOnOverTheEndOfTheWindow(t *testing.T) {
+	for _, single := range []bool{false, true} {
+		w := dialling(t, 1, set(from9to11), set(func(s *campaign.Settings) { s.SingleDay = single }), func(l *Loaded) {
+			if end := t0.Add(time.Hour); single {
+				l.Campaign.WindowEndsAt = &end
+			}
+		})
+		w.moved("c1", attempt.PhaseWaiting)
+		w.moved("c1", attempt.PhaseServed)
+		w.forget()
+		w.goTo(t0.Add(time.Hour - time.Second))
+		w.pass(2 * time.Second)
+		eq(w, "it is closed", w.s.windowOpen(), false)
+		eq(w, "the run is over", w.s.M.C.State == campaign.Completed, single)
+		for _, e := range told[*call.End](w, "c1") {
+			eq(w, "the call is hung up", e.HangUp, false)
+		}
+		eq(w, "conversations", granted[campaign.Detail](w, w.ask(&Detail{})).Live.InProgress, 1)
 	}
 }

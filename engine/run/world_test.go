@@ -32,6 +32,7 @@ func (p *process) Fenced() bool                                     { return p.f
 func (p *process) CommitLate() time.Duration                        { return p.commit }
 func (p *process) BotLate(engine.BotID) time.Duration               { return p.bot }
 func (p *process) NeedsSeat(n engine.PhoneNumber, _ time.Time) bool { return p.seat[n] }
+func (p *process) Carrier(engine.TrunkID) engine.Incarnation        { return 0 }
 func (p *process) Owned(a engine.AttemptID) bool                    { return p.owned[a] }
 
 // tester is what a world needs of a test, rapid's among them.
@@ -395,7 +396,7 @@ func phone(id string) engine.PhoneNumber {
 	return engine.PhoneNumber(fmt.Sprintf("+49151%06s", strings.TrimLeft(id, "c")))
 }
 
-// due answers the question for due contacts; more of the run are open besides.
+// due answers the question for due contacts; more of the run are open.
 func (w *world) due(rows []contact.Contact, more int) {
 	w.t.Helper()
 	if !w.s.Reading {

@@ -38,6 +38,7 @@ func (s *State) sequence(w *journal.Write) {
 		}
 		if e.Run == s.M.C.Run {
 			s.Tally.Apply(e)
+			s.counted(e)
 		}
 		s.Rates.Note(e)
 	}
@@ -74,6 +75,7 @@ type Continuation struct {
 	Contacts []engine.ContactID
 	Import   engine.ImportID
 	Trigger  *call.Trigger
+	Read     Read // what a trigger's write finds
 	Effect   campaign.Effect
 }
 
@@ -122,11 +124,16 @@ func (s *State) follow(c Continuation, err error) {
 		delete(s.TriggersOf, c.Number)
 		s.settled(c.Number)
 	case thenAnswerTrigger:
-		if errors.Is(err, journal.ErrContactExists) {
+		overtaken := s.overtaken(c.Read, &c.Trigger.Command)
+		s.endRead(c.Read)
+		switch {
+		case !errors.Is(err, journal.ErrContactExists):
+			s.reply(c.Request, c.Value, err)
+		case overtaken:
+			s.reply(c.Request, nil, call.ErrContactExcluded)
+		default:
 			s.owe(0, &Trigger{Command: c.Trigger.Command, LookUp: true}, c.Request)
-			return
 		}
-		s.reply(c.Request, c.Value, err)
 	case thenFindExcluded:
 		if op := s.Ops[c.Op]; op != nil {
 			op.Persisted = true

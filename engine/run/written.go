@@ -3,6 +3,7 @@ package run
 import (
 	"sync"
 
+	"dialler/engine"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/snapshot"
@@ -31,6 +32,7 @@ var codec = sync.OnceValue(func() *snapshot.Codec {
 		&NumbersReserved{},
 		&SeatsAllotted{},
 		&Pulse{},
+		&engine.SocketEvent{},
 		&DatabaseChanged{},
 		&NotSaved{},
 		&Act{},
@@ -99,7 +101,7 @@ var codec = sync.OnceValue(func() *snapshot.Codec {
 		// What they are told.
 		&call.Rules{}, &call.Dial{}, &call.SeatGranted{}, &call.Exclude{}, &call.Reopen{}, &call.Operate{},
 		&call.StoreResult{}, &call.ResultTimeout{}, &call.Rest{}, &call.End{}, &call.Keys{}, &call.Transfer{},
-		&call.RunEnded{}, &call.Readmit{}, &call.Forget{}, &call.Reattached{}, &call.Stop{},
+		&call.RunEnded{}, &call.Readmit{}, &call.Forget{}, &call.Reattached{}, &call.Reload{}, &call.Stop{},
 		// Answers, and changes of all contacts.
 		campaign.TriggerReply{}, campaign.ExcludeReply{}, campaign.ResetContacts{}, campaign.RestoreContacts{},
 		campaign.Remove{})

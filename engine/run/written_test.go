@@ -114,7 +114,7 @@ func TestTheLookAheadIsReadBackInItsOrder(t *testing.T) {
 	q := NewQueue()
 	for i, row := range rows {
 		if i%5 == 0 {
-			q.SetAside(row)
+			q.PushSeatedOnly(row)
 			continue
 		}
 		q.Push(row)
@@ -127,8 +127,8 @@ func TestTheLookAheadIsReadBackInItsOrder(t *testing.T) {
 	if err := read.UnmarshalBinary(b); err != nil {
 		t.Fatal(err)
 	}
-	if q.Len() != read.Len() || q.Aside() != read.Aside() {
-		t.Fatalf("%d and %d aside, were %d and %d", read.Len(), read.Aside(), q.Len(), q.Aside())
+	if q.Len() != read.Len() || q.SeatedOnly() != read.SeatedOnly() {
+		t.Fatalf("%d and %d for a seat, were %d and %d", read.Len(), read.SeatedOnly(), q.Len(), q.SeatedOnly())
 	}
 	for seat := false; q.Len() > 0; seat = !seat {
 		a, _ := q.Pop(w.s.order(), seat)

@@ -29,8 +29,8 @@ type Key struct{ private ed25519.PrivateKey }
 type Public struct{ key ed25519.PublicKey }
 
 var (
-	errKey    = engine.Invalid("signing_key_invalid", "the signing key is no Ed25519 private key in PEM (PKCS 8); make one with: openssl genpkey -algorithm ed25519")
-	errPublic = engine.Invalid("public_key_invalid", "the public key is no Ed25519 public key in PEM")
+	errKey    = engine.Invalid("signing_key_invalid", "")
+	errPublic = engine.Invalid("public_key_invalid", "")
 )
 
 // NewKey makes the key of SeedSize random bytes.

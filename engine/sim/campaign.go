@@ -21,12 +21,14 @@ type Installation struct {
 	Length time.Duration // the world ends then, whatever still goes on
 	// People answer, talk and fail by it; its workers, cap, wait and length say
 	// nothing here.
-	People    callee.Scenario
+	People callee.Scenario
+	// Measured, if they are given, take their place. Of Bot they leave Connect and Fails.
+	Measured  *callee.People
 	Seats     int // of the one bot
 	Trunks    []TrunkPlan
 	Numbers   []engine.NumberSettings // every number of every pool
 	Campaigns []CampaignPlan
-	Bot       BotPlan
+	Bot       callee.Bot
 	// Commit is how long a write takes until it is durable.
 	Commit time.Duration
 	Faults []Fault
@@ -42,8 +44,10 @@ type Installation struct {
 	// Halt, if there is one, is asked after every haltEvery events whether to end
 	// the world there. What it takes to answer is the caller's affair.
 	Halt func() bool
-	// Course has the campaigns' courses kept.
-	Course bool
+	// Watch, if there is one, hears how the first campaign goes on.
+	Watch func(*Stretch)
+	// Unjudged worlds go on when an invariant does not hold.
+	Unjudged bool
 	// CalleeAttempts is how often one number may be called within a day, over all
 	// campaigns; 0: as often as may be.
 	CalleeAttempts int
@@ -76,9 +80,10 @@ type CampaignPlan struct {
 	Settings campaign.Settings
 	Contacts int // of the list, numbered from First
 	First    int // lists that overlap share numbers
-	// Used is how many attempts the list has used before, evenly spread.
-	Used int
-	Acts []PlannedAct
+	// Standing, if there is one, is where the run goes on: its contacts that are ahead,
+	// as many as Contacts, are the list.
+	Standing *campaign.Position
+	Acts     []PlannedAct
 }
 
 // PlannedAct happens at a time since the start.
@@ -110,29 +115,6 @@ func (e *CampaignEdit) apply(s *campaign.Settings) {
 	s.Concurrency = cmp.Or(e.Concurrency, s.Concurrency)
 }
 
-// BotPlan is how bots behave, in shares of calls (0…1).
-type BotPlan struct {
-	Connect       time.Duration // until its path stands, mean
-	Late          float64       // it stands too late
-	Fails         float64       // no endpoint takes the call
-	EndsCall      float64       // the bot hangs up, not the callee
-	ResultInCall  float64       // the result comes before the end of the call
-	ResultLate    float64       // it comes after the result timeout
-	ResultNever   float64
-	ResultTwice   float64 // it comes once more, changed
-	Callback      float64 // of results
-	DoNotCall     float64 // of results
-	Dispositions  []string
-	VerdictWrong  float64 // persons taken for machines
-	VerdictNever  float64
-	HangsUpEarly  float64 // callees who hang up before the bot is there
-	LastsTooLong  float64 // conversations that only the call limit ends
-	CrossedCancel float64 // cancels that a 200 crosses
-	NoMedia       float64 // no media path can be opened
-	Revised       float64 // persons whose verdict a beep revises
-	OptsOut       float64 // of those who hear the information message
-}
-
 // FaultKind is what goes wrong.
 type FaultKind string
 
@@ -140,6 +122,7 @@ const (
 	FaultTrunkDown    FaultKind = "trunk_down"    // no response from the carrier
 	FaultTrunkRefuses FaultKind = "trunk_refuses" // connection refused: nothing leaves
 	FaultSeats        FaultKind = "seats"         // the bot has only Value seats
+	FaultBot          FaultKind = "bot_away"      // it takes no call, and loses those that it has
 	FaultDatabase     FaultKind = "database_away"
 	FaultCrash        FaultKind = "crash"      // of the process; it is back after Length
 	FaultClock        FaultKind = "clock_step" // the wall clock jumps by Value seconds
@@ -215,7 +198,48 @@ type CampaignResult struct {
 	// Open is how many contacts were not final at the end, LeftAtClose how many
 	// were not when the window closed first, -1 when it did not.
 	Open, LeftAtClose int
-	Course            []CampaignMoment // of an Installation that keeps it
+}
+
+// Stretch is a time in which a campaign stood as it stood.
+type Stretch struct {
+	From, Until time.Duration
+	Pace        Pace
+	*Progress   // at its end; nil while no process has the run
+}
+
+// Pace is how fast a campaign works.
+type Pace struct {
+	Open        bool // running, within its window
+	Seats, Used int
+}
+
+// Work is what is done at that pace in some time.
+func (p Pace) Work(d time.Duration) Work {
+	if !p.Open {
+		return Work{}
+	}
+	return Work{Dialling: d, Busy: time.Duration(p.Used) * d, Workers: time.Duration(max(p.Seats, p.Used)) * d}
+}
+
+// Work is what a campaign did in some time.
+type Work struct {
+	// Dialling is the time in which the campaign was running within its window.
+	Dialling time.Duration
+	// Busy is Σ over workers of the time in calls, Workers of what it could be:
+	// the seats that the campaign had while it was dialling.
+	Busy, Workers time.Duration
+}
+
+// Add adds more of it.
+func (w *Work) Add(more Work) {
+	w.Dialling, w.Busy, w.Workers = w.Dialling+more.Dialling, w.Busy+more.Busy, w.Workers+more.Workers
+}
+
+// Progress is how far a campaign has come since its start.
+type Progress struct {
+	Dials  int
+	Counts pacing.Counts
+	Left   int // contacts that are not final
 }
 
 // ConnectsPerHour is how many persons were served in an hour of dialling.

@@ -7,9 +7,9 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
-	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/engine/memstore"
+	"dialler/engine/promise"
 	"dialler/engine/run"
 )
 
@@ -65,9 +65,7 @@ func (w *campaignWorld) whenDatabase(f func()) {
 }
 
 func (w *campaignWorld) command(c *campaignRecord, cmd campaign.Act) {
-	w.check.acting(c, cmd.Action)
-	w.ask(&request{c: c, what: string(cmd.Action), event: &run.Act{Command: cmd},
-		done: func(_ any, err error) { w.check.acted(c, cmd.Action, err) }})
+	w.ask(&request{c: c, what: string(cmd.Action), event: &run.Act{Command: cmd}, done: w.check.acting(c, cmd.Action)})
 }
 
 // strangers are the next people behind the list who are not in the campaign.
@@ -113,7 +111,7 @@ func (w *campaignWorld) operate(c *campaignRecord, place int, cmd campaign.ActOn
 		return
 	}
 	cmd.Campaign, cmd.Contact, cmd.Who = c.id, row.ID, operator
-	delete(w.check.runs[c.i].consumed, row.Number) // somebody wants the contact called once more
+	w.check.hear(promise.CalledFor{Campaign: c.id, Number: row.Number})
 	w.ask(&request{c: c, what: "operate", event: &run.Operate{Command: cmd}})
 }
 
@@ -262,23 +260,16 @@ func (i *importing) activate(pass run.GatePass) {
 	if i.over {
 		return
 	}
-	after := contact.Fresh(i.start.Max)
-	ev := journal.Event{Campaign: i.c.id, Seq: pass.Seq, Run: i.start.Run, At: pass.At, Type: journal.ContactsAdded,
-		Version: 1,
-		Data:    journal.Data{Who: &operator, After: &after, Import: i.imp.ID}}
-	gate := journal.Gate{Epoch: pass.Epoch, Event: ev}
-	out, err := i.w.store.ActivateImport(background, journal.Activation{Import: i.imp.ID, Campaign: i.c.id,
-		Run: i.start.Run, Source: "csv",
-		Max: i.start.Max, DueClass: contact.DueFirst, At: i.start.At, Staged: len(i.rows), Sticky: i.start.Sticky,
-		Since: i.imp.CreatedAt,
-	}, func(context.Context) (journal.Gate, error) { return gate, nil })
+	gate := pass.Gate(&i.imp, i.start)
+	out, err := i.w.store.ActivateImport(background, i.start.Activation(&i.imp, len(i.rows)),
+		func(context.Context) (journal.Gate, error) { return gate, nil })
 	if err != nil {
 		i.fail()
 		return
 	}
 	i.over = true
 	_ = i.w.store.CloseImport(background, i.imp.ID)
-	i.tell(&run.ActivationEnded{Import: i.imp.ID, Done: true, Epoch: pass.Epoch, Event: ev, Out: out})
+	i.tell(&run.ActivationEnded{Import: i.imp.ID, Done: true, Epoch: gate.Epoch, Event: gate.Event, Out: out})
 	i.done(nil, nil)
 }
 

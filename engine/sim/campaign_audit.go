@@ -1,9 +1,10 @@
 package sim
 
 import (
-	"fmt"
+	"strings"
 
 	"dialler/engine/campaign"
+	"dialler/engine/promise"
 	"dialler/engine/tally"
 )
 
@@ -28,8 +29,7 @@ func (k *checker) audit() {
 			continue
 		}
 		if t.state == campaign.Paused && t.asked == 0 && k.w.now-t.wrote > overdueAfter &&
-			len(t.attached) == 0 && len(r.contacts) == 0 &&
-			t.granted > 0 {
+			len(t.attached) == 0 && len(r.contacts) == 0 && t.granted > 0 {
 			k.broke(c, "paused since %s, and keeps %d seats: asked for %d, %d busy", t.since, t.granted, r.state.Asked,
 				r.state.Busy)
 		}
@@ -38,8 +38,8 @@ func (k *checker) audit() {
 	for i := range open {
 		a := &open[i]
 		c := k.w.byID[a.Campaign]
-		if t := k.runs[c.i]; k.quiet(c) && k.w.now-t.begun[a.ID] > overdueAfter && k.w.process.owned[a.ID] == nil {
-			k.broke(c, "attempt %s lives since %s, and nobody owns it", a.ID, t.begun[a.ID])
+		if k.quiet(c) && k.w.process.owned[a.ID] == nil {
+			k.broke(c, "attempt %s lives since %s, and nobody owns it", a.ID, a.ReservedAt)
 		}
 	}
 }
@@ -77,6 +77,9 @@ func (k *checker) end() {
 	for _, c := range w.campaigns {
 		k.endOf(c)
 	}
+	if !w.in.Large {
+		k.judge.End()
+	}
 	w.store.Lock()
 	defer w.store.Unlock()
 	for n, h := range w.store.Holds {
@@ -89,19 +92,6 @@ func (k *checker) end() {
 	}
 }
 
-// first describes a contact of the campaign that is not final.
-func (k *checker) first(c *campaignRecord) string {
-	k.w.store.Lock()
-	defer k.w.store.Unlock()
-	for x := range k.w.store.AllContacts() {
-		if x.Campaign == c.id && x.Open() {
-			return fmt.Sprintf("%s %s, due %v, attempt %q, result due %v, used %d of %d, run %d", x.ID, x.State, x.DueAt,
-				x.Attempt, x.ResultDueAt, x.Used, x.Max, x.Run)
-		}
-	}
-	return ""
-}
-
 func (k *checker) endOf(c *campaignRecord) {
 	w, row, r := k.w, k.w.row(c), k.w.runner(c)
 	if r == nil || !r.state.Ready {
@@ -111,31 +101,22 @@ func (k *checker) endOf(c *campaignRecord) {
 	if n := len(r.contacts); n > 0 {
 		k.broke(c, "%d contacts are left at work", n)
 	}
-	open := w.open(c)
 	if s := r.state.M.C.State; row.State != s {
 		k.broke(c, "stored as %s, is %s", row.State, s)
 	}
+	stored, _ := w.store.Counters(background, c.id, row.Run)
+	wrong := append(promise.Sums(stored), promise.Books("the rows", stored, "the run", r.state.Tally.Counters())...)
 	switch row.State {
 	case campaign.Completed:
-		if open > 0 {
-			k.broke(c, "completed, and %d contacts are not final: %s", open, k.first(c))
-		}
+		wrong = append(wrong, promise.Done(row.State, stored)...)
 	case campaign.Running:
 		if !row.Settings.AlwaysOn {
 			k.broke(c, "running, and nothing will happen any more; %s", r.state.Pace.Last.Constraint)
 		}
 	case campaign.Draft, campaign.Paused, campaign.Failed:
 	}
-	stored, _ := w.store.Counters(background, c.id, row.Run)
-	if diff := tally.Compare(stored, r.state.Tally.Counters()); len(diff) > 0 {
-		k.broke(c, "the rows and the run count differently: %v", diff)
-	}
-	sum := 0
-	for _, n := range stored.States {
-		sum += n
-	}
-	if sum != stored.Total {
-		k.broke(c, "total %d, sum of states %d", stored.Total, sum)
+	if len(wrong) > 0 {
+		k.broke(c, "%s", strings.Join(wrong, "; "))
 	}
 	if w.in.Large {
 		return
@@ -145,18 +126,7 @@ func (k *checker) endOf(c *campaignRecord) {
 	for i := range events {
 		history.Apply(&events[i])
 	}
-	if diff := tally.Compare(stored, history.Counters(row.Run)); len(diff) > 0 {
-		k.broke(c, "the rows and the history count differently: %v", diff)
-	}
-	live, _ := w.store.OpenAttempts(background)
-	for i := range live {
-		if live[i].Campaign == c.id {
-			k.broke(c, "attempt %s is left", live[i].ID)
-		}
-	}
-	for id := range k.runs[c.i].begun {
-		if n := k.runs[c.i].ends[id]; n != 1 {
-			k.broke(c, "attempt %s ended %d times", id, n)
-		}
+	if wrong := promise.Books("the rows", stored, "the history", history.Counters(row.Run)); len(wrong) > 0 {
+		k.broke(c, "%s", strings.Join(wrong, "; "))
 	}
 }

@@ -22,15 +22,11 @@ var ownedByTheCores = map[string]bool{
 // mayKeep are the fields that may, each with its reason.
 var mayKeep = map[string]string{
 	"CampaignPlan.Settings": "what a user asks to be simulated",
-	"Question.Settings":     "what a user asks to be simulated",
 	"runner.contacts":       "where messages to contacts go: each is a call.Contact",
 	"process.owned":         "answers run.Process.Owned",
 	"process.port":          "legs that the process can be asked for",
 	"process.media":         "media paths: the audio, and the bot's socket",
-	"watched.counted":       "the checker's own count of abandons",
 	"watched.attached":      "bots on the network, by which the checker judges",
-	"watched.begun":         "durable attempts, by which the checker judges",
-	"watched.ends":          "durable attempts, by which the checker judges",
 }
 
 func TestTheSimulatorKeepsNoRuleOfItsOwn(t *testing.T) {

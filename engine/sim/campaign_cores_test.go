@@ -273,3 +273,48 @@ func none(t *testing.T, w *campaignWorld, outcomes ...engine.Outcome) {
 		}
 	}
 }
+
+// The legs of a call that a crash of the process cost are watched to their end, also by a
+// contact that crashes meanwhile.
+func TestAContactThatCrashesWatchesTheLegsOfALostCallOn(t *testing.T) {
+	in := plain(10)
+	in.People = callee.Standard()
+	in.People.RingMean = 20 * time.Second
+	in.Campaigns[0].Settings.MaxAttempts = 1
+	in.Faults = []Fault{{Kind: FaultCrash, At: 8 * time.Second, Length: time.Second}}
+	for i := range 10 {
+		in.Faults = append(in.Faults, Fault{Kind: FaultContactCrash, At: 9100 * time.Millisecond, Value: i})
+	}
+	lost := 0
+	for a := range played(t, in, 1).store.AllAttempts() {
+		if a.Outcome == engine.OutcomeLost {
+			lost++
+		}
+	}
+	if lost == 0 {
+		t.Error("no call was lost")
+	}
+}
+
+// Whom the carrier took no call for was dialled, though no attempt was used up by that.
+func TestARunWhoseAttemptsDidNotCountCompletesAsAnyOther(t *testing.T) {
+	f := func(dialled bool, want campaign.CompletionReason) {
+		t.Helper()
+		in := plain(3)
+		p := &in.Campaigns[0]
+		for i := range 3 { // before they are dialled, or before they are dialled again
+			p.Acts = append(p.Acts, PlannedAct{At: 20 * time.Second, Exclude: i + 1})
+		}
+		in.Faults = []Fault{{Kind: FaultTrunkRefuses, Length: in.Length}}
+		if !dialled {
+			p.Acts[0].At = time.Minute // the start
+			p.Acts = append(p.Acts, PlannedAct{At: 30 * time.Second, Add: 1}, PlannedAct{At: time.Minute, Exclude: 4})
+		}
+		c := played(t, in, 1).result().Campaigns[0]
+		if c.State != campaign.Completed || c.Counters.Attempts != 0 || c.CompletionReason != want {
+			t.Errorf("%s %s after %d attempts, want %s", c.State, c.CompletionReason, c.Counters.Attempts, want)
+		}
+	}
+	f(true, campaign.ReasonAllFinal)
+	f(false, campaign.ReasonNoCallable)
+}

@@ -94,14 +94,14 @@ func drawTrunk(d *dice, i int) TrunkPlan {
 	return t
 }
 
-func drawBot(d *dice) BotPlan {
+func drawBot(d *dice) callee.Bot {
 	some := func(p, most float64) float64 {
 		if d.chance(p) {
 			return d.u() * most
 		}
 		return 0
 	}
-	return BotPlan{
+	return callee.Bot{
 		Connect: d.span(20*time.Millisecond, 900*time.Millisecond), Late: some(0.3, 0.05), Fails: some(0.3, 0.05),
 		EndsCall:     d.u(),
 		ResultInCall: d.u() * 0.5, ResultLate: some(0.5, 0.3), ResultNever: some(0.5, 0.4), ResultTwice: some(0.5, 0.3),

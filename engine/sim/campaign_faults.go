@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"dialler/engine/promise"
 	"dialler/engine/run"
 )
 
@@ -31,6 +32,9 @@ func (w *campaignWorld) fault(f Fault) {
 	case FaultSeats:
 		w.setSeats(f.Value)
 		until(func() { w.setSeats(w.in.Seats) })
+	case FaultBot:
+		w.breakBot()
+		until(func() { w.botDown-- })
 	case FaultDatabase:
 		count(&w.dbAway, w.disturbAll)
 	case FaultSlowCommit:
@@ -42,8 +46,9 @@ func (w *campaignWorld) fault(f Fault) {
 			w.disturbAll()
 		})
 	case FaultClock:
-		w.offset += time.Duration(f.Value) * time.Second
-		w.stepped = w.now
+		by := time.Duration(f.Value) * time.Second
+		w.offset += by
+		w.check.hear(promise.ClockStepped{By: by})
 	case FaultCrash:
 		if w.process != nil {
 			w.crash()
@@ -94,7 +99,7 @@ func (w *campaignWorld) crash() {
 	w.crashes++
 	for _, c := range w.campaigns {
 		c.clock.pass(w, c)
-		c.clock.open = false
+		c.clock.pace.Open = false
 		w.lose(c)
 		w.check.note(c, "the process is gone")
 	}

@@ -1,15 +1,16 @@
 package sim
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/call"
 	"dialler/engine/fleet"
+	"dialler/engine/lease"
 	phone "dialler/engine/number"
 	"dialler/engine/numberpool"
+	"dialler/engine/promise"
 	"dialler/engine/run"
 	"dialler/engine/trunk"
 )
@@ -34,6 +35,8 @@ func (p *process) own() {
 		p.slots = append(p.slots, slot)
 		p.homes = append(p.homes, numberpool.Candidate{AreaKey: area, CountryKey: country})
 	}
+	p.strayLegs = make([]lease.Strays[engine.LegID], len(p.trunks))
+	p.strays = make([]lease.Strays[engine.AttemptID], len(p.slots))
 	p.expire()
 }
 
@@ -48,20 +51,20 @@ func (p *process) lease(from receiver, effect any) {
 	switch e := effect.(type) {
 	case run.ReserveTrunks:
 		f = func() {
-			got := p.acquire(e.Legs, nil)
-			got.Round = e.Round
+			got := run.ReservedTrunks(e.Round, p.acquire(call.NewReservation(nil, e.Legs...)))
+			got.RetryAt = w.onWall(got.RetryAt)
 			p.after(w.delay(ownersTake), from, got)
 		}
 	case run.ReleaseTrunk:
 		f = func() { p.trunk(e.Trunk).Release(w.mono(), e.Leg) }
 	case *call.ReserveTrunk:
 		f = func() {
-			got := p.acquire([]engine.LegID{e.Leg}, e.Tried)
-			p.after(w.delay(ownersTake), from, &call.TrunkReserved{Attempt: e.Attempt, Leg: e.Leg, Trunk: got.Trunks[0],
-				Media: got.Media[0], Validity: got.Validity[0], Constraint: got.Constraint, RetryAt: got.RetryAt})
+			got := p.acquire(call.NewReservation(e.Tried, e.Leg)).Of(e.Attempt)
+			got.RetryAt = w.onWall(got.RetryAt)
+			p.after(w.delay(ownersTake), from, got)
 		}
 	case *call.TrunkEvent:
-		f = func() { p.trunkEvent(e) }
+		f = func() { e.Tell(p.trunk(e.Trunk), w.mono()) }
 	case run.ReserveNumbers:
 		through, f = &p.numberLane, func() { p.reserveNumbers(from.(*runner), e) } //nolint:forcetypeassert // only runs do
 	case run.ReleaseNumber:
@@ -82,59 +85,24 @@ func (p *process) trunk(id engine.TrunkID) *trunk.Trunk {
 	return p.trunks[max(i, 0)]
 }
 
-// acquire asks one trunk after the other, as their choice has it, for the legs that
-// have none yet.
-func (p *process) acquire(legs []engine.LegID, tried []engine.TrunkID) *run.TrunksReserved {
+// acquire asks one trunk after the other.
+func (p *process) acquire(r *call.Reservation) *call.Reservation {
 	w, now := p.w, p.w.mono()
-	got := &run.TrunksReserved{Legs: legs, Trunks: make([]engine.TrunkID, len(legs)),
-		Media: make([]*engine.MediaProfile, len(legs)), Validity: make([]call.Validity, len(legs))}
-	var refusal trunk.Refusal
-	tried = slices.Clone(tried)
-	for slices.Contains(got.Trunks, "") {
+	for slices.Contains(r.Trunks, "") {
 		candidates := make([]trunk.Candidate, len(p.trunks))
 		for i, t := range p.trunks {
 			candidates[i] = t.Candidate(now)
-			candidates[i].Available = true // its own word decides
 		}
-		id, _, ok := trunk.Choose(candidates, tried, w.draw())
+		id, ok := r.Next(candidates, w.draw())
 		if !ok {
 			break
 		}
-		tried = append(tried, id)
 		t := p.trunk(id)
-		for i, leg := range legs {
-			if got.Trunks[i] != "" {
-				continue
-			}
-			ok, c, at := t.Acquire(now, leg, channelTTL)
-			if !ok {
-				refusal = refusal.Or(c, at)
-				break
-			}
-			s := t.Settings()
-			got.Trunks[i], got.Media[i] = id, &s.Media
-			if from := t.From(leg); from.After(now) {
-				got.Validity[i].From = w.bootTime().Add(from.Sub(now))
-			}
-			w.check.channels(t)
+		if r.Ask(t, now, w.bootTime(), channelTTL); t.Held() > t.Settings().ChannelCap {
+			w.check.broke(nil, "%s has %d channels in use, its cap is %d", id, t.Held(), t.Settings().ChannelCap)
 		}
 	}
-	got.Constraint, got.RetryAt = cmp.Or(refusal.Constraint, engine.ConstraintTrunkHealth), w.onWall(refusal.RetryAt)
-	return got
-}
-
-func (p *process) trunkEvent(e *call.TrunkEvent) {
-	t, now := p.trunk(e.Trunk), p.w.mono()
-	switch {
-	case e.Sent:
-		t.Sent(now, e.Leg)
-		return
-	case e.Class != nil || !e.Over:
-		t.Report(now, e.Leg, e.From, e.To, e.Class)
-	}
-	if e.Over {
-		t.Release(now, e.Leg)
-	}
+	return r
 }
 
 // options lets the keepalive find out how a trunk is.
@@ -165,7 +133,7 @@ func (p *process) reserveNumbers(r *runner, e run.ReserveNumbers) {
 			var ok bool
 			if refusal, ok = p.slot(candidates[k].Number).Acquire(now, want.Attempt, channelTTL); ok {
 				got.From = candidates[k].Number
-				p.w.check.lent(got.From, want.Attempt)
+				w.check.hear(promise.Lent{Number: got.From, Attempt: want.Attempt})
 				continue
 			}
 		}
@@ -188,13 +156,8 @@ func (p *process) releaseNumber(n engine.PhoneNumber, id engine.AttemptID, end n
 func (p *process) demandSeats(r *runner, e run.DemandSeats) {
 	now, h := p.w.mono(), fleet.Holder(r.c.id)
 	m := &run.SeatsAllotted{Bot: e.Bot, N: e.N}
-	if e.Want <= 0 {
-		p.fleet.Leave(h)
-	} else {
-		p.fleet.Release(h, e.GiveUp)
-		g := p.fleet.Request(now, h, e.Want, e.Weight, leaseTTL)
-		m.Seats, m.Target = g.Granted, g.Target
-	}
+	g := p.fleet.Demand(now, h, e.Want, e.Weight, e.GiveUp, leaseTTL)
+	m.Seats, m.Target = g.Granted, g.Target
 	p.w.check.granted(r.c, m.Seats)
 	p.after(p.w.delay(ownersTake), r, m)
 	p.tellSeats(p.fleet.Over(now))
@@ -214,14 +177,11 @@ func (p *process) tellSeats(grants []fleet.Grant) {
 // setSeats changes how many the bot has.
 func (w *campaignWorld) setSeats(n int) {
 	w.seats = n
+	w.check.hear(promise.BotSeats{Seats: n})
 	if w.process != nil {
 		w.process.tellSeats(w.process.fleet.SetSeats(w.mono(), n))
 	}
 }
-
-// strayAfter is how long a lease may be nobody's before it is taken back: whoever had
-// reserved it crashed with the reservation.
-const strayAfter = 10 * time.Minute
 
 // expire forgets allotments that ran out, and takes leases back that are nobody's.
 func (p *process) expire() {
@@ -230,33 +190,19 @@ func (p *process) expire() {
 		for _, h := range p.fleet.Expire(now) {
 			p.w.check.granted(p.w.byID[engine.CampaignID(h)], 0)
 		}
-		still := map[string]time.Duration{}
-		stray := func(lease string, id engine.AttemptID) bool {
-			if p.owned[id] != nil {
-				return false
-			}
-			since, known := p.strays[lease]
-			if !known {
-				since = p.w.now
-			}
-			still[lease] = since
-			return p.w.now-since >= strayAfter
-		}
-		for _, t := range p.trunks {
-			for _, leg := range t.Legs() {
-				if id, _, _ := leg.Attempt(); stray(string(leg), id) {
-					t.Release(now, leg)
-				}
+		for i, t := range p.trunks {
+			for _, leg := range p.strayLegs[i].Find(now, t.Legs(), func(leg engine.LegID) bool {
+				id, _, _ := leg.Attempt()
+				return p.Owned(id)
+			}) {
+				t.Release(now, leg)
 			}
 		}
-		for _, s := range p.slots {
-			for _, id := range s.Attempts() {
-				if stray(string(id), id) {
-					s.Release(now, id, numberpool.End{NotDialled: true})
-				}
+		for i, s := range p.slots {
+			for _, id := range p.strays[i].Find(now, s.Attempts(), p.Owned) {
+				s.Release(now, id, numberpool.End{NotDialled: true})
 			}
 		}
-		p.strays = still
 		p.expire()
 	})
 }

@@ -24,42 +24,6 @@ type mediaPath struct {
 	served  bool
 }
 
-// Draws of one dial beyond those of the callee model.
-const (
-	drawBotFails = iota + 20
-	drawBotLate
-	drawBotTime
-	drawVerdictWrong
-	drawVerdictNever
-	drawVerdictTime
-	drawVerdictKind
-	drawHangsUp
-	drawHangsUpTime
-	drawEndsCall
-	drawLasts
-	drawResult
-	drawResultTime
-	drawResultTwice
-	drawDisposition
-	drawCallback
-	drawCallbackTime
-	drawDoNotCall
-	drawCode
-	drawProgress
-	drawCross
-	drawCross2
-	drawNetwork
-)
-
-// Draws of what was added later; those above keep their places, so that a seed meets
-// the same people.
-const (
-	drawNoMedia = iota + 5000
-	drawRevised
-	drawRevisedTime
-	drawOptsOut
-)
-
 // openMedia opens the media path of a call, again for each leg.
 func (p *process) openMedia(a *contactActor, e *call.OpenMedia) *call.MediaOpened {
 	id := e.Open.Attempt
@@ -69,7 +33,7 @@ func (p *process) openMedia(a *contactActor, e *call.OpenMedia) *call.MediaOpene
 		p.media[id] = m
 	}
 	m.sink = a
-	if m.chance.At(drawNoMedia) < p.w.in.Bot.NoMedia {
+	if p.w.in.Bot.NoPath(m.chance) {
 		return &call.MediaOpened{Leg: e.Leg, Err: engine.Unavailable("no_port", "no port is free", time.Second)}
 	}
 	return &call.MediaOpened{Leg: e.Leg, Offer: []byte("v=0")}
@@ -117,7 +81,7 @@ func (m *mediaPath) inSession(in time.Duration, f func()) {
 func (m *mediaPath) detach() {
 	if m != nil {
 		m.session++
-		delete(m.p.w.check.runs[m.of.i].attached, m.attempt)
+		m.p.w.check.detach(m.of, m.attempt)
 	}
 }
 
@@ -126,35 +90,26 @@ func (m *mediaPath) listen(a *attempt.Attempt, cfg *attempt.Config) {
 	if m == nil {
 		return
 	}
-	w, b := m.p.w, &m.p.w.in.Bot
+	w := m.p.w
 	m.leg = w.legs[a.Legs[len(a.Legs)-1].ID]
 	if m.leg == nil { // its end is on its way
 		return
 	}
 	m.chance = m.leg.chance
-	if cfg.AMD == engine.AMDOff || m.chance.At(drawVerdictNever) < b.VerdictNever {
+	if cfg.AMD == engine.AMDOff {
 		return
 	}
-	machine := m.leg.people.Machine != (m.chance.At(drawVerdictWrong) < b.VerdictWrong)
-	took := 600*time.Millisecond + time.Duration(m.chance.At(drawVerdictTime)*float64(3*time.Second))
-	e := engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: engine.VerdictHuman, AMDTook: took,
-		GreetingEnd: w.wall().Add(took - 300*time.Millisecond)}
-	k := m.chance.At(drawVerdictKind)
-	switch {
-	case machine && k < 0.05:
-		e.Verdict = engine.VerdictFax
-	case machine && k < 0.1:
-		e.Verdict = engine.VerdictSIT
-	case machine:
-		e.Verdict = engine.VerdictMachine
-	case k < 0.1:
-		e.Verdict, e.GreetingEnd = engine.VerdictSilence, time.Time{}
+	v, took, revised := w.in.Bot.Verdict(&m.leg.people, m.chance, cfg.Listen.Revise)
+	if v == "" {
+		return
+	}
+	e := engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: v, AMDTook: took}
+	if v != engine.VerdictSilence {
+		e.GreetingEnd = w.wall().Add(max(took-300*time.Millisecond, 0))
 	}
 	m.happens(took, e)
-	if limit := cfg.Listen.Revise; !machine && limit > took &&
-		m.chance.At(drawRevised) < b.Revised { // a beep after all
-		beep := took + time.Duration(m.chance.At(drawRevisedTime)*float64(limit-took))
-		m.happens(beep, engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: engine.VerdictMachine, AMDTook: beep})
+	if revised > 0 { // a beep after all
+		m.happens(revised, engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: engine.VerdictMachine, AMDTook: revised})
 	}
 }
 
@@ -163,26 +118,28 @@ func (m *mediaPath) attachBot(a *attempt.Attempt, e engine.AttachBot) {
 	if m == nil {
 		return
 	}
-	b, w := &m.p.w.in.Bot, m.p.w
+	w := m.p.w
 	m.session++
 	within := max(e.Deadline.Sub(w.wall()), 0)
-	failed := func(in time.Duration, why string) {
-		m.inSession(in, func() { m.happens(0, engine.MediaEvent{Kind: engine.MediaBotFailed, Error: why}) })
+	in, failure := w.in.Bot.Connects(m.chance, within)
+	if m.p.takeSocket(e.Socket) {
+		in, failure = 0, ""
+	} else if w.botDown > 0 {
+		in, failure = within, "away"
 	}
-	took := time.Duration((0.5 + m.chance.At(drawBotTime)) * float64(b.Connect))
-	switch {
-	case m.chance.At(drawBotFails) < b.Fails:
-		failed(min(within, 500*time.Millisecond), "refused")
-	case m.chance.At(drawBotLate) < b.Late:
-		failed(within+time.Millisecond, "deadline")
-	case took >= within: // as the link does: all tries together end at the deadline
-		failed(within, "deadline")
-	default:
-		m.inSession(took, func() {
-			m.happens(0, engine.MediaEvent{Kind: engine.MediaBotConnected, Session: e.Session, Endpoint: e.Endpoints[0]})
-			m.converse(a)
-		})
+	connected := func() {
+		if failure != "" {
+			m.happens(0, engine.MediaEvent{Kind: engine.MediaBotFailed, Error: failure})
+			return
+		}
+		m.happens(0, engine.MediaEvent{Kind: engine.MediaBotConnected, Session: e.Session, Endpoint: e.Endpoints[0]})
+		m.converse(a)
 	}
+	if in == 0 {
+		connected()
+		return
+	}
+	m.inSession(in, connected)
 }
 
 // playMessage plays the information message of an abandoned call.
@@ -190,61 +147,52 @@ func (m *mediaPath) playMessage() {
 	if m == nil {
 		return
 	}
-	if m.chance.At(drawOptsOut) < m.p.w.in.Bot.OptsOut {
+	if m.p.w.in.Bot.PressesKey(m.chance) {
 		m.happens(2*time.Second, engine.MediaEvent{Kind: engine.MediaDigit, Digit: optOut})
 	}
 	m.happens(4*time.Second, engine.MediaEvent{Kind: engine.MediaPlayed})
 }
 
-// converse plays the conversation, its end and its result.
+// converse plays the conversation, its end and its results.
 func (m *mediaPath) converse(a *attempt.Attempt) {
-	b, w, x := &m.p.w.in.Bot, m.p.w, m.leg
+	w, x := m.p.w, m.leg
 	if x == nil {
 		return
 	}
-	talk := max(x.people.Talk, 100*time.Millisecond)
-	if m.chance.At(drawLasts) < b.LastsTooLong {
-		talk = 100 * time.Hour
-	}
-	if m.chance.At(drawEndsCall) < b.EndsCall {
-		m.inSession(talk, func() { m.happens(0, engine.MediaEvent{Kind: engine.MediaBotClosed}) })
-	} else {
-		w.later(talk, func() { w.farEnds(x) })
-	}
-	u := m.chance.At(drawResult)
-	at := talk + time.Duration(m.chance.At(drawResultTime)*float64(20*time.Second))
-	limit := time.Duration(w.row(m.of).Settings.ResultTimeoutSec) * time.Second
-	switch {
-	case u < b.ResultNever:
+	if p := w.in.Measured; p != nil {
+		if in, ok := p.Reports(m.chance, max(x.people.Talk-(w.now-x.since), 0)); ok {
+			w.report(m, a.Contact, in, func() callee.Said { return p.Says(m.chance) })
+		}
 		return
-	case u < b.ResultNever+b.ResultInCall:
-		at = time.Duration(0.8 * float64(min(talk, time.Hour)))
-	case u < b.ResultNever+b.ResultInCall+b.ResultLate:
-		at = talk + limit + time.Duration(m.chance.At(drawResultTime)*float64(2*limit))
 	}
-	w.report(m.of, m.attempt, a.Contact, m.chance, at, 0)
-	if m.chance.At(drawResultTwice) < b.ResultTwice {
-		w.report(m.of, m.attempt, a.Contact, m.chance, at+time.Minute, 1)
+	b := &w.in.Bot
+	c := b.Converse(m.chance, x.people.Talk, time.Duration(w.row(m.of).Settings.ResultTimeoutSec)*time.Second)
+	if c.Dies > 0 {
+		m.inSession(c.Dies, func() { m.happens(0, engine.MediaEvent{Kind: engine.MediaBotClosed, Error: "lost"}) })
+	}
+	if c.BotEnds {
+		m.inSession(c.Talk, func() { m.happens(0, engine.MediaEvent{Kind: engine.MediaBotClosed}) })
+	} else {
+		w.later(c.Talk, func() { w.farEnds(x) })
+	}
+	for n, in := range c.Results {
+		w.report(m, a.Contact, in, func() callee.Said { return b.Says(m.chance, n) })
 	}
 }
 
-// report lets a bot post its result, again and again until somebody takes it.
-func (w *campaignWorld) report(c *campaignRecord, id engine.AttemptID, to engine.ContactID, u callee.Chance,
-	in time.Duration, again uint64) {
-	b := &w.in.Bot
+// report lets a bot post a result, again and again until somebody takes it.
+func (w *campaignWorld) report(m *mediaPath, to engine.ContactID, in time.Duration, says func() callee.Said) {
 	w.later(in, func() {
-		x := attempt.Result{ReceivedAt: w.wall()}
-		n := len(b.Dispositions)
-		x.Disposition = b.Dispositions[min(int((u.At(drawDisposition+100*again))*float64(n)), n-1)]
-		x.DoNotCall = u.At(drawDoNotCall+100*again) < b.DoNotCall
-		if u.At(drawCallback+100*again) < b.Callback {
+		said := says()
+		x := attempt.Result{ReceivedAt: w.wall(), Disposition: said.Disposition, DoNotCall: said.DoNotCall}
+		if said.Callback {
 			x.Callback = &attempt.Callback{Requested: true}
-			if t := u.At(drawCallbackTime + 100*again); t < 0.8 {
-				at := w.wall().Add(time.Duration(t * t * float64(6*time.Hour))).Round(0)
+			if said.CallbackIn > 0 {
+				at := w.wall().Add(said.CallbackIn).Round(0)
 				x.Callback.At = &at
 			}
 		}
-		w.ask(&request{c: c, what: "result",
-			event: &run.SubmitResult{Contact: to, Result: call.StoreResult{Call: id.Call(), Result: x}}})
+		w.ask(&request{c: m.of, what: "result",
+			event: &run.SubmitResult{Contact: to, Result: call.StoreResult{Call: m.attempt.Call(), Result: x}}})
 	})
 }

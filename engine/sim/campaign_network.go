@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/callee"
+	"dialler/engine/promise"
 )
 
 // leg is one call as the network sees it: it goes on when our process dies.
@@ -22,6 +23,7 @@ type leg struct {
 	people   callee.Fate
 	progress bool // a response came
 	answered bool
+	since    time.Duration // when it was
 	over     bool
 	ending   bool // a cancel or a BYE of ours is under way
 }
@@ -44,9 +46,7 @@ func (w *campaignWorld) tells(x *leg, e engine.LegEvent) {
 	if e.Kind.Final() {
 		x.over = true
 		delete(w.legs, x.id)
-		if w.byNumber[x.to] == x {
-			delete(w.byNumber, x.to)
-		}
+		w.check.hear(promise.Over{Leg: x.id})
 	}
 	x.events = append(x.events, e)
 	x.deliver(w, len(x.events)-1)
@@ -78,16 +78,13 @@ func (w *campaignWorld) place(a *contactActor, e *engine.PlaceLeg) {
 		return
 	}
 	_, n, _ := e.Leg.Attempt()
-	w.check.invite(x, n)
-	w.legs[x.id], w.byNumber[x.to] = x, x
+	w.check.invite(a.r, x)
+	w.legs[x.id] = x
 	c.dials++
 	if n == 1 {
-		w.noteDial(e.From, e.Attempt)
+		w.noteDial(e.From)
 	}
-	sc := w.in.People
-	sc.Timeout = e.RingTimeout + 4*time.Second
-	people := callee.New(&sc, uint64(x.chance))
-	x.people = people.Dial(uint64(n), w.now) //nolint:gosec // a count
+	x.people = w.meet(x, n, row.Used > 0, e.RingTimeout+4*time.Second)
 	w.tells(x, engine.LegEvent{Kind: engine.LegSent})
 	if w.down[i] > 0 {
 		w.later(32*time.Second, func() {
@@ -99,14 +96,24 @@ func (w *campaignWorld) place(a *contactActor, e *engine.PlaceLeg) {
 	w.later(40*time.Millisecond, func() { w.progress(x) })
 }
 
+// meet says what becomes of the nth leg of an attempt.
+func (w *campaignWorld) meet(x *leg, n int, again bool, timeout time.Duration) callee.Fate {
+	if m := w.in.Measured; m != nil {
+		return m.Dial(callee.ChanceOf(uint64(x.chance), uint64(n)), again, timeout) //nolint:gosec // a count
+	}
+	sc := w.in.People
+	sc.Timeout = timeout
+	people := callee.New(&sc, uint64(x.chance))
+	return people.Dial(uint64(n), w.now) //nolint:gosec // a count
+}
+
 // noteDial keeps when our numbers dialled, for the caps that a restart must keep.
-func (w *campaignWorld) noteDial(from engine.PhoneNumber, id engine.AttemptID) {
+func (w *campaignWorld) noteDial(from engine.PhoneNumber) {
 	i := slices.IndexFunc(w.in.Numbers, func(s engine.NumberSettings) bool { return s.Number == from })
 	if i < 0 || w.in.Numbers[i].HourCap == 0 && w.in.Numbers[i].DayCap == 0 {
 		return
 	}
 	w.calls[from] = append(within(24*time.Hour, w.calls[from], w.now), w.now)
-	w.check.number(&w.in.Numbers[i], id)
 }
 
 // within drops those times from a list in order that are so long ago.
@@ -116,6 +123,9 @@ func within(d time.Duration, list []time.Duration, now time.Duration) []time.Dur
 	}
 	return list
 }
+
+// drawNetwork is the draw of a network that refuses, beside those of the callee model.
+const drawNetwork = 42
 
 // progress is the network's side of a leg that got through.
 func (w *campaignWorld) progress(x *leg) {
@@ -146,8 +156,15 @@ func (w *campaignWorld) progress(x *leg) {
 	}
 	w.tells(x, engine.LegEvent{Kind: engine.LegProvisional, Code: 100})
 	ends := max(f.Ring-40*time.Millisecond, time.Millisecond)
+	if f.Refused {
+		k := f.Kind
+		refuse(ends, engine.LegEvent{Code: k.Code, Reason: k.Reason, RetryAfter: k.RetryAfter,
+			NetworkBlocked: k.Outcome == engine.OutcomeBlocked, LimitReached: k.Outcome == engine.OutcomeThrottled})
+		return
+	}
 	if !f.Answered && f.Ring < callee.FastFailMost+time.Millisecond {
-		refuse(ends, refusalOf(x.chance.At(drawCode)))
+		code, reason, blocked := callee.Refusal(x.chance)
+		refuse(ends, engine.LegEvent{Code: code, Reason: reason, NetworkBlocked: blocked})
 		return
 	}
 	rings := min(time.Second, ends/2)
@@ -176,13 +193,17 @@ func accepted() engine.LegEvent {
 
 func (w *campaignWorld) answer(x *leg) {
 	w.tells(x, accepted())
-	if x.people.Machine {
-		w.later(time.Minute, func() { w.farEnds(x) }) // no machine records for ever
-	} else {
-		w.later(x.people.Talk+30*time.Minute, func() { w.farEnds(x) }) // nor does anybody listen to silence
+	x.since = w.now
+	switch f := &x.people; {
+	case f.Machine:
+		w.later(time.Minute, func() { w.farEnds(x) }) // no machine records forever
+	case f.Kind != nil:
+		w.later(f.Talk, func() { w.farEnds(x) })
+	default:
+		w.later(f.Talk+30*time.Minute, func() { w.farEnds(x) }) // nor does anybody listen to silence
 	}
-	if x.chance.At(drawHangsUp) < w.in.Bot.HangsUpEarly {
-		w.later(time.Duration(x.chance.At(drawHangsUpTime)*float64(2*time.Second)), func() { w.farEnds(x) })
+	if in, early := w.in.Bot.Gone(x.chance); early {
+		w.later(in, func() { w.farEnds(x) })
 	}
 }
 
@@ -193,29 +214,6 @@ func (w *campaignWorld) farEnds(x *leg) {
 	}
 }
 
-// refusalOf draws a final response of the far side.
-func refusalOf(u float64) engine.LegEvent {
-	for _, k := range []struct {
-		upTo float64
-		e    engine.LegEvent
-	}{
-		{0.45, engine.LegEvent{Code: 486, Reason: "Busy Here"}},
-		{0.6, engine.LegEvent{Code: 480, Reason: "Temporarily Unavailable"}},
-		{0.72, engine.LegEvent{Code: 404, Reason: "Not Found"}},
-		{0.8, engine.LegEvent{Code: 603, Reason: "Decline"}},
-		{0.86, engine.LegEvent{Code: 503, Reason: "Service Unavailable"}},
-		{0.9, engine.LegEvent{Code: 500, Reason: "Server Internal Error"}},
-		{0.93, engine.LegEvent{Code: 403, Reason: "Forbidden"}},
-		{0.95, engine.LegEvent{Code: 408, Reason: "Request Timeout"}},
-		{0.97, engine.LegEvent{Code: 488, Reason: "Not Acceptable Here"}},
-	} {
-		if u < k.upTo {
-			return k.e
-		}
-	}
-	return engine.LegEvent{Code: 603, Reason: "Declined", NetworkBlocked: true}
-}
-
 // cancel ends a leg that was not answered; the answer may cross it.
 func (w *campaignWorld) cancel(id engine.LegID) {
 	x := w.legs[id]
@@ -224,19 +222,19 @@ func (w *campaignWorld) cancel(id engine.LegID) {
 	}
 	x.ending = true
 	u := callee.ChanceOf(w.seed, callee.Mix(uint64(len(id)))+hashOf(id))
-	if u.At(drawCross) < w.in.Bot.CrossedCancel {
+	if crosses, waits := w.in.Bot.Crosses(u); crosses {
 		w.later(20*time.Millisecond, func() {
 			w.tells(x, accepted())
 			x.ending = false
-			if u.At(drawCross2) < 0.5 { // our side ends it by itself, or waits to be told
-				w.hangUp(id)
-			} else {
+			if waits { // to be told; else our side ends it by itself
 				w.later(time.Second, func() { w.hangUp(id) })
+			} else {
+				w.hangUp(id)
 			}
 		})
 		return
 	}
-	w.later(time.Duration(20+u.At(drawProgress)*300)*time.Millisecond, func() {
+	w.later(callee.Cancelled(u), func() {
 		switch {
 		case x.over:
 		case w.down[x.trunk] > 0 && !x.progress:

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -14,9 +15,11 @@ import (
 	"dialler/engine/eligibility"
 	"dialler/engine/fleet"
 	"dialler/engine/journal"
+	"dialler/engine/lease"
 	phone "dialler/engine/number"
 	"dialler/engine/numberpool"
 	"dialler/engine/pacing"
+	"dialler/engine/promise"
 	"dialler/engine/run"
 	"dialler/engine/trunk"
 )
@@ -52,6 +55,7 @@ type process struct {
 	abandoned map[engine.PhoneNumber]time.Time // of the last 72 hours, as far as it was told
 	port      map[engine.AttemptID][]*leg      // legs that this process placed or took over
 	media     map[engine.AttemptID]*mediaPath
+	sockets   map[engine.SocketID]*botSocket // that no call has taken
 	zones     map[string][]string
 
 	fleet                           *fleet.Fleet
@@ -59,7 +63,8 @@ type process struct {
 	slots                           []*numberpool.Slot
 	homes                           []numberpool.Candidate // areas and countries of the slots
 	trunkLane, numberLane, seatLane lane
-	strays                          map[string]time.Duration // leases that are nobody's, and since when
+	strayLegs                       []lease.Strays[engine.LegID]     // by trunk
+	strays                          []lease.Strays[engine.AttemptID] // by slot
 	effects                         []call.Effect
 	actors                          int // contacts that were brought up
 	fencesAsked                     int
@@ -70,8 +75,8 @@ func (w *campaignWorld) boot() {
 	w.lives++
 	p := &process{w: w, life: w.lives, waiting: map[engine.Request]*request{}, fences: map[engine.Request]*contactActor{},
 		owned: map[engine.AttemptID]*contactActor{}, abandoned: map[engine.PhoneNumber]time.Time{},
-		port:  map[engine.AttemptID][]*leg{},
-		media: map[engine.AttemptID]*mediaPath{}, zones: map[string][]string{}}
+		port: map[engine.AttemptID][]*leg{}, media: map[engine.AttemptID]*mediaPath{},
+		sockets: map[engine.SocketID]*botSocket{}, zones: map[string][]string{}}
 	w.process, p.writer.p = p, p
 	p.own()
 	for _, c := range w.campaigns {
@@ -128,6 +133,7 @@ type runner struct {
 	numbers  []engine.PhoneNumber // of the pool
 	local    bool
 	asked    int // seats, as the next life of the run hears
+	name     string
 	stopped  func()
 	gone     bool
 	effects  []run.Effect
@@ -143,7 +149,8 @@ func (w *campaignWorld) runner(c *campaignRecord) *runner {
 
 // bringUp starts a campaign's actors.
 func (p *process) bringUp(c *campaignRecord) {
-	r := &runner{p: p, c: c, contacts: map[engine.ContactID]*contactActor{}}
+	p.w.ups++
+	r := &runner{p: p, c: c, name: "run-" + strconv.Itoa(p.w.ups), contacts: map[engine.ContactID]*contactActor{}}
 	p.runs[c.i] = r
 	r.start()
 }
@@ -236,8 +243,14 @@ func (r *runner) do(effect run.Effect) {
 	case run.RoundLost:
 		w.check.note(r.c, "a round was lost")
 	case run.Closing:
-		w.check.note(r.c, "closing %d attempts of before", e.Attempts)
-	case run.PoolChanged, run.Disarm, run.Publish, run.Overloaded, run.Leave:
+		w.check.note(r.c, "closing %d earlier attempts", e.Attempts)
+	case run.OpenSocket:
+		p.openSocket(r, &e.Open)
+	case run.CloseSocket:
+		delete(p.sockets, e.Socket)
+	case run.CloseSockets:
+		maps.DeleteFunc(p.sockets, func(_ engine.SocketID, x *botSocket) bool { return x.r.c == r.c })
+	case run.PoolChanged, run.Disarm, run.Publish, run.Overloaded, run.Leave, *call.BotTried:
 		// Nobody here looks at them; a timer that was stopped is ignored.
 	default:
 		if !r.ask(effect) {
@@ -296,12 +309,7 @@ func (r *runner) callRoster(life int64) {
 
 // inOrder lists the contacts that are up as they came up.
 func (r *runner) inOrder() []*contactActor {
-	list := make([]*contactActor, 0, len(r.contacts))
-	for _, a := range r.contacts {
-		list = append(list, a)
-	}
-	slices.SortFunc(list, func(a, b *contactActor) int { return a.no - b.no })
-	return list
+	return slices.SortedFunc(maps.Values(r.contacts), func(a, b *contactActor) int { return a.no - b.no })
 }
 
 // --- contacts ----------------------------------------------------------------------------
@@ -427,7 +435,9 @@ func (a *contactActor) do(effect call.Effect) {
 	case *call.PlaceLeg:
 		w.place(a, &e.Leg)
 	case attempt.Confirm:
-		w.check.confirmed(r.c, e.Leg)
+		if !w.in.Large { // their answers are forgotten
+			w.check.hear(promise.Acknowledged{Leg: e.Leg})
+		}
 	case attempt.Cancel:
 		w.cancel(e.Leg)
 	case attempt.HangUp:
@@ -442,7 +452,7 @@ func (a *contactActor) do(effect call.Effect) {
 	case *call.ReserveTrunk, *call.TrunkEvent, *call.ReleaseNumber:
 		p.lease(a, e)
 	case *call.Suppress:
-		p.suppress(e.Number, e.Request)
+		w.suppress(e.Number, func() { p.reply(e.Request, nil, nil) })
 	case *call.Arm:
 		fired := e.Fired
 		p.after(e.After, a, &fired)

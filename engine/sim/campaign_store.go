@@ -1,16 +1,13 @@
 package sim
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	"dialler/engine"
-	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
-	"dialler/engine/memstore"
 	"dialler/engine/numberpool"
 	"dialler/engine/run"
 )
@@ -183,17 +180,6 @@ func (p *process) probe() {
 var errDatabaseAway error = engine.Unavailable("database_unavailable", "the database does not answer; try again",
 	time.Second)
 
-// tables are the store, beside what is configured.
-type tables struct {
-	*memstore.Store
-	w *campaignWorld
-}
-
-// Bots gives the one bot.
-func (t tables) Bots(context.Context) ([]engine.Bot, error) {
-	return []engine.Bot{{ID: botID, Name: "bot", Active: true, Seats: t.w.seats, Endpoints: []string{"ws://bot"}}}, nil
-}
-
 // put puts a question to the store; read is given why it cannot be answered, or nil.
 // The store reads at one moment, and its answer arrives at a later one.
 func (p *process) put(to receiver, read func(err error) any) {
@@ -212,39 +198,38 @@ func (p *process) put(to receiver, read func(err error) any) {
 
 // ask puts a question of the run; false: the effect is none.
 func (r *runner) ask(effect run.Effect) bool {
-	p, w, id := r.p, r.p.w, r.c.id
-	t := tables{w.store, w}
+	p, w := r.p, r.p.w
 	switch e := effect.(type) {
 	case run.ReadContact:
-		p.do(e.After, func() { r.put(e, t) })
+		p.do(e.After, func() { r.put(e) })
 	case run.AddContacts:
 		r.addContacts(e)
 	case run.CheckStart:
 		p.put(r, func(err error) any {
 			m := &run.ActReady{Command: e.Command, Request: e.Request, Err: err}
-			m.Facts, m.Bots = r.preflight(t, e.Run, e.Pool)
+			m.Facts, m.Bots = r.preflight(e.Run, e.Pool)
 			return m
 		})
 	case run.CheckReady:
 		p.put(r, func(err error) any {
-			m := &run.PreflightReady{Request: e.Request, Seats: w.seats, Free: p.fleet.Free(), Err: err}
-			m.Facts, m.Bots = r.preflight(t, e.Run, e.Settings.Numbers)
-			m.Outlook, _ = w.store.Outlook(background, id, e.Run)
+			m := &run.PreflightReady{Request: e.Request, Seats: w.seats, Free: max(p.fleet.Free(), 0), Err: err}
+			m.Facts, m.Bots = r.preflight(e.Run, e.Settings.Numbers)
+			m.Outlook, _ = w.store.Outlook(background, r.c.id, e.Run)
 			return m
 		})
 	case run.Recover:
-		r.recover(e, t)
+		r.recover(e)
 	default:
 		if !run.AsksTables(effect) {
 			return false
 		}
-		r.put(effect, t)
+		r.put(effect)
 	}
 	return true
 }
 
 // put puts a question that the tables answer.
-func (r *runner) put(e run.Effect, t tables) {
+func (r *runner) put(e run.Effect) {
 	life, asked := r.state, run.Asked{Campaign: r.c.id, Question: e, At: r.p.w.wall(), Abandoned: r.p.noteAbandon}
 	r.p.put(r, func(err error) any {
 		if _, load := e.(run.Load); load && r.state != life {
@@ -253,7 +238,7 @@ func (r *runner) put(e run.Effect, t tables) {
 		if err != nil {
 			return run.Unanswered(e, err)
 		}
-		event, _ := asked.Answer(background, t)
+		event, _ := asked.Answer(background, r.p.w.store)
 		if m, ok := event.(*run.Loaded); ok {
 			m.Seats = r.asked
 		}
@@ -267,7 +252,7 @@ func (p *process) noteAbandon(n engine.PhoneNumber, at time.Time) {
 	}
 }
 
-func (r *runner) preflight(t tables, n int, pool []engine.PhoneNumber) (f campaign.PreflightFacts, bots []engine.Bot) {
+func (r *runner) preflight(n int, pool []engine.PhoneNumber) (f campaign.PreflightFacts, bots []engine.Bot) {
 	p, w := r.p, r.p.w
 	for _, t := range p.trunks {
 		s := t.Settings()
@@ -281,7 +266,7 @@ func (r *runner) preflight(t tables, n int, pool []engine.PhoneNumber) (f campai
 	}
 	f.DatabaseDown = p.dbDown
 	f.Callable, _ = w.store.Callable(background, r.c.id, n)
-	bots, _ = t.Bots(background)
+	bots, _ = w.store.Bots(background)
 	return f, bots
 }
 
@@ -294,20 +279,20 @@ func (r *runner) addContacts(e run.AddContacts) {
 			return nil
 		}
 		report, err := s.AddContacts(background, e.Insert)
-		return e.Added(background, tables{s, r.p.w}, r.c.id, report, err)
+		return e.Added(background, s, r.c.id, report, err)
 	})
 }
 
 // recover reads the contacts of attempts that nobody has, however long that takes.
-func (r *runner) recover(e run.Recover, t tables) {
+func (r *runner) recover(e run.Recover) {
 	r.p.put(r, func(err error) any {
 		if err != nil {
-			r.p.do(time.Second, func() { r.recover(e, t) })
+			r.p.do(time.Second, func() { r.recover(e) })
 			return nil
 		}
 		m := &run.Recovered{Life: e.Life}
 		for i := range e.Lost {
-			if x, ok, _ := run.RecoverContact(background, t, e.Lost[i].ID, e.Lost[i].Contact); ok {
+			if x, ok, _ := run.RecoverContact(background, r.p.w.store, e.Lost[i].ID, e.Lost[i].Contact); ok {
 				m.Rows = append(m.Rows, x)
 			}
 		}
@@ -330,8 +315,8 @@ func (p *process) loadContact(a *contactActor) {
 func (p *process) fetchAttempt(a *contactActor, e *call.FetchAttempt) {
 	p.put(a, func(err error) any {
 		if err != nil {
-			return e.Found(attempt.Attempt{}, false, err)
+			return e.Unread(err)
 		}
-		return e.Found(p.w.store.Attempt(background, e.Attempt))
+		return e.Read(background, p.w.store)
 	})
 }

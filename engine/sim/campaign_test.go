@@ -11,6 +11,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
+	"dialler/engine/promise"
 	"dialler/engine/tally"
 	win "dialler/engine/window"
 )
@@ -169,7 +170,7 @@ func TestAnInvariantThatDoesNotHoldIsReportedWithItsSeed(t *testing.T) {
 	in := plain(50)
 	w := newCampaignWorld(in.WithDefaults(), 7)
 	w.later(time.Minute, func() { // somebody forgets an exclusion
-		w.check.runs[0].excluded[numberOf(w.in.Prefixes, 40)] = true
+		w.check.hear(promise.Excluded{Campaign: "cmp_1", Number: numberOf(w.in.Prefixes, 40), Asked: w.mono()})
 	})
 	w.play()
 	if b := w.check.broken; b == nil || b.Seed != 7 || b.At < time.Minute || b.Campaign != "cmp_1" ||

@@ -10,7 +10,6 @@ import (
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
-	"dialler/engine/journal"
 	"dialler/engine/memstore"
 	"dialler/engine/pacing"
 	"dialler/engine/run"
@@ -36,20 +35,22 @@ type campaignWorld struct {
 
 	process *process // nil while it is down
 	lives   int
+	ups     int // runs that were brought up
 
-	legs     map[engine.LegID]*leg
-	byNumber map[engine.PhoneNumber]*leg
-	calls    map[engine.PhoneNumber][]time.Duration // dials from our numbers with caps, of the last day
-	carrier  [][]time.Duration                      // by trunk: INVITEs of the last second
-	seats    int
-	dbAway   int // faults that keep it away
-	commit   time.Duration
-	down     []int         // by trunk: faults that keep it from answering
-	refuses  []int         // … that refuse connections
-	stepped  time.Duration // when the clock was last stepped, -1: never
-	crashes  int
-	halted   bool
-	spent    bool
+	legs    map[engine.LegID]*leg
+	calls   map[engine.PhoneNumber][]time.Duration // dials from our numbers with caps, of the last day
+	carrier [][]time.Duration                      // by trunk: INVITEs of the last second
+	seats   int
+	dbAway  int // faults that keep it away
+	commit  time.Duration
+	botDown int // faults that keep the bot away
+	// socketsOpened counts the sockets that were opened ahead of their calls.
+	socketsOpened uint64
+	down          []int // by trunk: faults that keep it from answering
+	refuses       []int // … that refuse connections
+	crashes       int
+	halted        bool
+	spent         bool
 
 	requests int
 	check    checker
@@ -75,11 +76,13 @@ var background = context.Background()
 
 func newCampaignWorld(in Installation, seed uint64) *campaignWorld {
 	w := &campaignWorld{in: in, seed: seed, byID: map[engine.CampaignID]*campaignRecord{},
-		legs: map[engine.LegID]*leg{}, byNumber: map[engine.PhoneNumber]*leg{},
-		calls:   map[engine.PhoneNumber][]time.Duration{},
+		legs: map[engine.LegID]*leg{}, calls: map[engine.PhoneNumber][]time.Duration{},
 		carrier: make([][]time.Duration, len(in.Trunks)), seats: in.Seats, commit: in.Commit,
-		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), stepped: -1, applied: applied}
-	w.store = memstore.New(memstore.Options{Now: w.wall, KeepEvents: !in.Large, KeepEnded: !in.Large})
+		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), applied: applied}
+	w.store = memstore.New(memstore.Options{Now: w.wall, KeepEvents: !in.Large, KeepEnded: !in.Large,
+		Bots: func() []engine.Bot {
+			return []engine.Bot{{ID: botID, Name: "bot", Active: true, Seats: w.seats, Endpoints: []string{"ws://bot"}}}
+		}})
 	w.check.begin(w)
 	for i := range in.Campaigns {
 		w.create(i)
@@ -95,6 +98,9 @@ func newCampaignWorld(in Installation, seed uint64) *campaignWorld {
 	}
 	return w
 }
+
+// campaignID names the campaign of that place.
+func campaignID(i int) engine.CampaignID { return engine.CampaignID(fmt.Sprintf("cmp_%d", i+1)) }
 
 // numberOf is the phone number with that place in the world.
 func numberOf(prefixes []string, n int) engine.PhoneNumber {
@@ -127,54 +133,37 @@ func (w *campaignWorld) person(place int) campaign.NewContact {
 // create stores a draft with its list.
 func (w *campaignWorld) create(i int) {
 	p := &w.in.Campaigns[i]
-	c := &campaignRecord{i: i, id: engine.CampaignID(fmt.Sprintf("cmp_%d", i+1)), plan: p, disturbed: -1}
+	c := &campaignRecord{i: i, id: campaignID(i), plan: p, disturbed: -1}
 	c.clock.leftAtClose = -1
-	if w.in.Course {
-		c.clock.course = &course{width: courseLeast}
-	}
 	w.campaigns, w.byID[c.id] = append(w.campaigns, c), c
-	s := p.Settings.WithDefaults()
+	s, at := p.Settings.WithDefaults(), w.wall()
 	s.Bot = botID
-	row := campaign.Campaign{ID: c.id, Settings: s, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: w.wall(),
+	row := campaign.Campaign{ID: c.id, Settings: s, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: at,
 		CreatedBy: engine.System}
-	used, more := 0, 0
-	if p.Contacts > 0 {
-		used, more = p.Used/p.Contacts, p.Used%p.Contacts
+	from := p.Standing
+	if from == nil {
+		from = &campaign.Position{Ahead: []campaign.Ahead{{Count: p.Contacts}}}
 	}
-	at := w.wall()
+	from.Place(&row, at)
 	sample := contact.Contact{Campaign: c.id, Source: "csv", Run: 1, State: contact.Pending, Max: s.MaxAttempts,
-		DueAt:    &at,
-		DueClass: contact.DueFirst, DuePass: 1, CreatedAt: at, UpdatedAt: at, Version: 1}
-	var events []journal.Event
+		DueAt: &at, DueClass: contact.DueFirst, DuePass: 1, CreatedAt: at, UpdatedAt: at, Version: 1}
 	var list []contact.Contact
-	for k := range p.Contacts {
-		x := sample
-		n := used
-		if k >= p.Contacts-more { // the last ones have used one more
-			n++
+	for of := range from.First(p.Contacts) {
+		x, k := sample, len(list)
+		if n := of.Used; n > 0 {
+			x.State, x.Used, x.DueClass, x.DuePass = contact.Waiting, n, contact.DueRetry, n+1
 		}
-		if n > 0 {
-			x.State, x.Used, x.DueClass, x.DuePass = contact.Unanswered, n, contact.DueRetry, n+1
+		if of.Due > 0 {
+			due := at.Add(of.Due)
+			x.DueAt = &due
 		}
 		x.ID, x.Position = engine.ContactID(fmt.Sprintf("%016x%016x", i+1, k)), int64(k)+1
 		person := w.person(p.First + k)
 		x.Number, x.Variables = person.Number, person.Variables
-		if f := x.Facts(); len(events) > 0 && *events[len(events)-1].Data.After == f {
-			events[len(events)-1].Data.Count++
-		} else {
-			row.Seq++
-			events = append(events, journal.Event{Campaign: c.id, Seq: row.Seq, Run: 1, At: at, Type: journal.ContactsAdded,
-				Version: 1,
-				Data:    journal.Data{After: &f, Count: 1}})
-		}
 		list = append(list, x)
 	}
-	_ = w.store.InsertCampaign(background, row, events...) // nothing is refused
-	w.store.Lock()
-	defer w.store.Unlock()
-	for k := range list {
-		w.store.PutContact(list[k])
-	}
+	w.store.InsertList(&row, list, from)
+	w.check.stands(c, &row)
 }
 
 // row is a campaign as it is stored.
@@ -232,7 +221,7 @@ const settles = 12 * time.Minute
 // play lets everything happen.
 func (w *campaignWorld) play() {
 	quiet := time.Duration(-1) // since when nothing but idle events is left
-	for w.check.broken == nil {
+	for w.check.broken == nil || w.in.Unjudged {
 		at, ok := w.queue.Next()
 		if !ok {
 			break
@@ -291,8 +280,7 @@ func (w *campaignWorld) result() CampaignsResult {
 		row := w.row(c)
 		counters, _ := w.store.Counters(background, c.id, row.Run)
 		r := CampaignResult{ID: c.id, State: row.State, CompletionReason: row.CompletionReason,
-			FailureReason: row.FailureReason,
-			Run:           row.Run, Counters: counters, Dials: c.dials, Open: w.open(c), Ended: w.now}
+			FailureReason: row.FailureReason, Run: row.Run, Counters: counters, Dials: c.dials, Open: w.open(c), Ended: w.now}
 		c.clock.pass(w, c)
 		r.Work, r.LeftAtClose = c.clock.done, c.clock.leftAtClose
 		r.Counts = pacing.Counts{Live: counters.LiveAnswers, Abandoned: counters.LiveAnswers - counters.ConnectedCalls,
@@ -303,7 +291,6 @@ func (w *campaignWorld) result() CampaignsResult {
 		if row.CompletedAt != nil {
 			r.Ended = row.CompletedAt.Sub(w.in.Start)
 		}
-		r.Course = c.clock.course.moments(r.Ended)
 		if a := w.runner(c); a != nil {
 			r.Constraint = a.state.Pace.Last.Constraint
 		}
@@ -315,40 +302,33 @@ func (w *campaignWorld) result() CampaignsResult {
 // dialClock sums up how long a campaign dialled and its workers worked.
 type dialClock struct {
 	at          time.Duration
-	open        bool
-	seats, used int
+	pace        Pace
 	done        Work
-	leftAtClose int     // contacts, when the window closed first; -1
-	course      *course // nil when none is kept
-}
-
-// work is what is done in a time in which the clock stands as it stands.
-func (k *dialClock) work(d time.Duration) Work {
-	if !k.open {
-		return Work{}
-	}
-	return Work{Dialling: d, Busy: time.Duration(k.used) * d, Workers: time.Duration(max(k.seats, k.used)) * d}
+	leftAtClose int // contacts, when the window closed first; -1
 }
 
 // pass counts the time since it was last asked with what held in it.
 func (k *dialClock) pass(w *campaignWorld, c *campaignRecord) {
-	was := k.open
-	k.done.add(k.work(w.now - k.at))
-	k.course.pass(k, w.now, w, c)
-	k.at, k.open, k.seats, k.used = w.now, false, 0, 0
-	r := w.runner(c)
-	if r == nil || r.state.Tally == nil {
-		return
+	was, told := k.pace.Open, Stretch{From: k.at, Until: w.now, Pace: k.pace}
+	k.done.Add(k.pace.Work(w.now - k.at))
+	k.at, k.pace = w.now, Pace{}
+	watched := w.in.Watch != nil && c.i == 0
+	if r := w.runner(c); r != nil && r.state.Tally != nil {
+		s := r.state
+		zoned := s.M.C.Settings.Window.ContactZone
+		k.pace.Open = s.M.C.State == campaign.Running && (s.WindowOpen && !zoned || zoned && s.Queue.Len()+len(s.Lines) > 0)
+		k.pace.Seats, k.pace.Used = min(s.M.C.Settings.Concurrency, s.Seats), s.Busy
+		if was && !k.pace.Open && k.leftAtClose < 0 && (s.M.C.State == campaign.Running ||
+			s.M.C.CompletionReason == campaign.ReasonWindowEnded) {
+			k.leftAtClose = w.open(c)
+		}
+		if watched {
+			told.Progress = &Progress{Dials: c.dials, Counts: s.Pace.Books.Run.Counts, Left: w.open(c)}
+		}
 	}
-	s := r.state
-	zoned := s.M.C.Settings.Window.ContactZone
-	k.open = s.M.C.State == campaign.Running && (s.WindowOpen && !zoned || zoned && s.Queue.Len()+len(s.Lines) > 0)
-	k.seats, k.used = min(s.M.C.Settings.Concurrency, s.Seats), s.Busy
-	if was && !k.open && k.leftAtClose < 0 && (s.M.C.State == campaign.Running ||
-		s.M.C.CompletionReason == campaign.ReasonWindowEnded) {
-		k.leftAtClose = w.open(c)
+	if watched {
+		w.in.Watch(&told)
 	}
-	k.course.stands(w, c, &s.Pace.Books.Run.Counts)
 }
 
 // stored gives an attempt as it is durable.

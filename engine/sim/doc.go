@@ -15,8 +15,8 @@
 //     They go on when the process dies;
 //   - campaign_requests.go, campaign_acts.go, campaign_faults.go: operators and callers
 //     of the API, and what goes wrong;
-//   - campaign_check.go, campaign_audit.go: the checker, which judges by the network,
-//     by what is durable and by what was answered, and never by a run's own figures.
+//   - campaign_check.go, campaign_audit.go: what the judge of the promises
+//     (engine/promise) is told, and what must come to an end.
 //
 // A run at rest is looked after less often than the shipped one, so that nights
 // pass quickly. Dialouts, calls to bots by SIP, transfers and the spool are not played,

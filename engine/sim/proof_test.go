@@ -12,7 +12,7 @@ import (
 // instead of by all seats; healthy bots are not held back.
 func TestABotThatMissesAnswersIsTriedByFewLines(t *testing.T) {
 	for _, mode := range []string{campaign.PacingStrict, campaign.PacingHybrid} {
-		play := func(b BotPlan) CampaignResult {
+		play := func(b callee.Bot) CampaignResult {
 			in := plain(1500)
 			in.People = callee.Standard()
 			in.People.Answer = callee.Always(0.6)
@@ -20,14 +20,14 @@ func TestABotThatMissesAnswersIsTriedByFewLines(t *testing.T) {
 			in.Campaigns[0].Settings.Concurrency, in.Campaigns[0].Settings.PacingMode = 20, mode
 			return played(t, in, 1).result().Campaigns[0]
 		}
-		if r := play(BotPlan{}); r.State != campaign.Completed || r.Utilisation() < 0.8 || r.Counts.CapacityLoss > 0 {
+		if r := play(callee.Bot{}); r.State != campaign.Completed || r.Utilisation() < 0.8 || r.Counts.CapacityLoss > 0 {
 			t.Errorf("%s, healthy bots: %s, seats busy %.2f, %+v", mode, r.State, r.Utilisation(), r.Counts)
 		}
 		// Of 1,500 contacts some 600 would be abandoned otherwise.
-		if r := play(BotPlan{Fails: 0.2, Late: 0.3}); r.Counts.Abandoned < 10 || r.Counts.Abandoned > 150 {
+		if r := play(callee.Bot{Fails: 0.2, Late: 0.3}); r.Counts.Abandoned < 10 || r.Counts.Abandoned > 150 {
 			t.Errorf("%s, half of the answers are missed: %+v", mode, r.Counts)
 		}
-		if r := play(BotPlan{Fails: 0.05}); mode == campaign.PacingStrict && !r.Counts.Within(40_000, 0) {
+		if r := play(callee.Bot{Fails: 0.05}); mode == campaign.PacingStrict && !r.Counts.Within(40_000, 0) {
 			t.Errorf("a twentieth of the answers is missed: %+v", r.Counts)
 		}
 	}
@@ -37,7 +37,7 @@ func TestABotThatCameBackIsTrustedAfter16Answers(t *testing.T) {
 	in := plain(3000)
 	in.People = callee.Standard()
 	in.People.Answer = callee.Always(0.6)
-	in.Bot, in.Length = BotPlan{Fails: 0.5}, 3*time.Hour
+	in.Bot, in.Length = callee.Bot{Fails: 0.5}, 3*time.Hour
 	in.Campaigns[0].Settings.Concurrency = 20
 	var before, after int
 	w := played(t, in, 1,

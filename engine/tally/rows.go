@@ -1,7 +1,6 @@
 package tally
 
 import (
-	"dialler/engine"
 	"dialler/engine/attempt"
 )
 
@@ -19,44 +18,9 @@ func (t *Tally) attempt(a *attempt.Attempt, sign int) {
 	if a.ReservedAt != nil {
 		p.Dialled(*a.ReservedAt)
 	}
-	if a.WasConnected() {
-		p.Connected += sign
-		t.C.ConnectedCalls += sign
-		t.C.LiveAnswers += sign
-		if a.Result != nil {
-			t.C.ResultCalls += sign
-		}
-	}
-	if a.AnsweredAt != nil {
-		t.C.Answered += sign
-		t.C.Decided += sign
-	}
-	if a.Live() {
-		p.Live += sign
-		return
-	}
-	if a.Consumed && a.AnsweredAt == nil {
-		t.C.Decided += sign
-	}
-	if a.WasConnected() {
-		t.C.Conversations += sign
-		t.C.TalkMS += int64(sign) * a.TalkMS()
-	}
-	switch a.Outcome { //nolint:exhaustive // the others count as attempts alone
-	case engine.OutcomeMachine:
-		t.C.MachineDetected += sign
-	case engine.OutcomeAbandoned:
-		t.C.LiveAnswers += sign
-		if a.Cause == engine.AbandonCapacityLoss {
-			t.C.CapacityLoss += sign
-		}
-	}
-	if a.Consumed {
-		t.C.Attempts += sign
-		p.Consumed += sign
-		if ms, ok := a.CallbackDelayMS(); ok {
-			t.C.Callbacks.Calls += sign
-			t.C.Callbacks.DelayMS += int64(sign) * ms
+	for _, x := range ofAttempts {
+		if k := x.Attempt(a); k != 0 {
+			*x.At(&t.C, a.Pass) += sign * k
 		}
 	}
 }

@@ -113,8 +113,8 @@ func (t *Tally) ended(d *journal.Data, sign int) {
 		t.C.Attempts += sign
 		p.Consumed += sign
 		if d.CallbackDelayMS != nil {
-			t.C.Callbacks.Calls += sign
-			t.C.Callbacks.DelayMS += int64(sign) * *d.CallbackDelayMS
+			t.C.Callbacks.Completed += sign
+			t.C.Callbacks.DelayMS += sign * int(*d.CallbackDelayMS)
 		}
 	}
 	if d.Consumed && !d.Answered {
@@ -123,7 +123,7 @@ func (t *Tally) ended(d *journal.Data, sign int) {
 	if d.Connected {
 		t.C.Conversations += sign
 	}
-	t.C.TalkMS += int64(sign) * d.TalkMS
+	t.C.TalkMS += sign * int(d.TalkMS)
 	switch d.Outcome { //nolint:exhaustive // the others count as attempts alone
 	case engine.OutcomeMachine:
 		t.C.MachineDetected += sign
@@ -138,60 +138,14 @@ func (t *Tally) ended(d *journal.Data, sign int) {
 // Contacts adds n contacts with the same facts, or takes -n away.
 func (t *Tally) Contacts(f *contact.Facts, n int) {
 	c := &t.C
-	c.Total += n
 	c.States[f.State] += n
 	if c.States[f.State] == 0 {
 		delete(c.States, f.State)
 	}
-	live := 0
-	if f.Live {
-		live = 1 // its attempt counts until it ends as one that does not
-	}
-	if f.Used+live == 0 && f.Open {
-		c.Pending += n
-	}
-	if f.Connected {
-		c.Connected += n
-	}
-	if f.Result {
-		c.Completed += n
-	}
-	if f.Unanswered {
-		c.Unanswered += n
-	}
-	if f.Open {
-		c.RetriesLeft += n * max(0, f.Max-f.Used-live)
-	}
-	if f.Awaits > 0 {
-		p := c.Pass(f.Awaits)
-		p.Awaiting += n
-		if f.Open {
-			p.Waiting += n
+	for _, x := range ofContacts {
+		if k := x.Contact(f); k != 0 {
+			*x.At(c, f.Awaits) += n * k
 		}
-	}
-	if f.Callback != contact.CallbackNone {
-		b := &c.Callbacks
-		for _, k := range []struct {
-			word contact.CallbackState
-			at   *int
-		}{{contact.CallbackRequested, &b.Requested}, {contact.CallbackPending, &b.Pending},
-			{contact.CallbackCompleted, &b.Completed}, {contact.CallbackCancelled, &b.Cancelled}} {
-			if k.word.Covers(f.Callback) {
-				*k.at += n
-			}
-		}
-	}
-	switch f.State {
-	case contact.WindowClosed:
-		c.WindowClosed += n
-	case contact.ManuallyStopped:
-		c.ManuallyStopped += n
-	case contact.Failed:
-		c.Failed += n
-	case contact.Excluded:
-		c.Excluded += n
-	case contact.Pending, contact.Unanswered, contact.Connected, contact.Completed, contact.Abandoned,
-		contact.MachineDetected:
 	}
 }
 
@@ -209,32 +163,25 @@ func (t *Tally) Counters() campaign.Counters {
 func Rates(c *campaign.Counters) {
 	c.TalkSeconds = float64(c.TalkMS) / 1000
 	c.Abandoned = c.LiveAnswers - c.ConnectedCalls
-	c.AnswerRate = share(float64(c.Answered), float64(c.Decided))
-	c.CompletionRate = share(float64(c.ResultCalls), float64(c.ConnectedCalls))
-	c.AbandonRate = share(float64(c.Abandoned), float64(c.LiveAnswers))
-	c.AHTSeconds = share(c.TalkSeconds, float64(c.Conversations))
-	processed := 0
-	for s, n := range c.States {
-		if s.Processed() {
-			processed += n
-		}
-	}
-	c.Progress = share(float64(processed), float64(c.Total-c.Excluded))
 	b := &c.Callbacks
-	b.MeanDelaySeconds = share(float64(b.DelayMS)/1000, float64(b.Calls))
-	passes(c)
-}
-
-func passes(c *campaign.Counters) {
+	b.Requested = b.Pending + b.Completed + b.Cancelled
 	for i := range c.Passes {
 		p := &c.Passes[i]
 		p.Attempted = p.Consumed + p.Live
 		p.Eligible = p.Attempted + p.Awaiting
-		p.ConnectedRate = share(float64(p.Connected), float64(p.Attempted))
 		p.Running = p.FirstDialAt != nil && p.Live+p.Waiting > 0
+		rates(c, ofPasses, p.Number)
 	}
 	for n := len(c.Passes); n > 0 && c.Passes[n-1].Eligible == 0 && c.Passes[n-1].FirstDialAt == nil; n-- {
 		c.Passes = c.Passes[:n-1] // of nobody
+	}
+	rates(c, ofCounts, 0)
+}
+
+func rates(c *campaign.Counters, of []*Figure, pass int) {
+	for _, f := range of {
+		at, part, over := f.rate(c, pass)
+		*at = share(part, over)
 	}
 }
 

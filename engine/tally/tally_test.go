@@ -43,7 +43,7 @@ var fresh = contact.Fresh(3)
 
 func TestTotalAndPending(t *testing.T) {
 	c := folded(added(5),
-		changed(fresh, contact.Facts{State: contact.Unanswered, Used: 1, Max: 3, Open: true}),
+		changed(fresh, contact.Facts{State: contact.Waiting, Used: 1, Max: 3, Open: true}),
 		changed(fresh, contact.Facts{State: contact.Excluded, Max: 3}),
 		changed(fresh, contact.Facts{State: contact.ManuallyStopped, Max: 3}))
 	// Those without a consumed attempt and not final or excluded.
@@ -66,7 +66,7 @@ func TestAContactThatIsBeingCalledIsNotPendingAndItsAttemptIsNotLeft(t *testing.
 
 func TestRetriesLeftIsTheSumOverOpenContacts(t *testing.T) {
 	c := folded(added(3),
-		changed(fresh, contact.Facts{State: contact.Unanswered, Used: 1, Max: 3, Open: true}),
+		changed(fresh, contact.Facts{State: contact.Waiting, Used: 1, Max: 3, Open: true}),
 		changed(fresh, contact.Facts{State: contact.Failed, Used: 1, Max: 3}))
 	if c.RetriesLeft != 3+2 {
 		t.Errorf("%d", c.RetriesLeft)
@@ -212,7 +212,7 @@ func TestTheCountersThatWereGivenOutDoNotChange(t *testing.T) {
 
 func BenchmarkApply(b *testing.B) {
 	tl := New()
-	before, after := fresh, contact.Facts{State: contact.Unanswered, Used: 1, Max: 3, Open: true}
+	before, after := fresh, contact.Facts{State: contact.Waiting, Used: 1, Max: 3, Open: true}
 	there, back := changed(before, after), changed(after, before)
 	b.ReportAllocs()
 	for b.Loop() {

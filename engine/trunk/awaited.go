@@ -29,7 +29,7 @@ func later(leg engine.LegID) bool {
 
 func (a *awaited) forget(gone func(waiting) bool) { *a = slices.DeleteFunc(*a, gone) }
 
-// place gives a leg its place, which is that of before where it has one, and says
+// place gives a leg its place, its old one where it has one, and says
 // when its token comes.
 func (a *awaited) place(leg engine.LegID, next time.Time, interval time.Duration) time.Time {
 	i := slices.IndexFunc(*a, func(w waiting) bool { return w.leg == leg })

@@ -63,7 +63,7 @@ func (t *Trunk) Adopt(now time.Time, leg engine.LegID, ttl time.Duration) {
 	t.channels.Take(now, leg, ttl)
 }
 
-// Recount begins the count anew: the legs of before are forgotten, and what left
+// Recount resets the count: earlier legs are forgotten, and what left
 // within the last second, on whoever's word, is not known.
 func (t *Trunk) Recount(now time.Time) {
 	for _, leg := range t.channels.Holders() {

@@ -226,7 +226,7 @@ func TestTheBreakerOpensOnFailuresInARowAndRecoversByATrial(t *testing.T) {
 	if ok, _, _ := tr.Check(at(10_200)); ok {
 		t.Fatal("a second trial call")
 	}
-	tr.Report(at(10_300), leg(3), caller, "+1", nil) // a call of before
+	tr.Report(at(10_300), leg(3), caller, "+1", nil) // an earlier call
 	f(10_300, Trying)
 	tr.Report(at(10_500), "trial", caller, "+1", silence())
 	tr.Release(at(10_500), "trial")

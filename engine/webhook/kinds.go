@@ -3,6 +3,7 @@ package webhook
 import (
 	"slices"
 
+	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -47,7 +48,8 @@ var Kinds = []Kind{
 	{Name: "dialout.ended", From: []journal.Type{journal.AttemptEnded}, when: ofNone, data: attemptShape},
 	{Name: "abandon.recorded", From: []journal.Type{journal.AttemptAbandoned}, data: attemptShape},
 	{Name: "result.stored", From: []journal.Type{journal.ResultStored}, data: resultShape},
-	{Name: "result.timed_out", From: []journal.Type{journal.ContactChanged}, when: timedOut, data: contactShape},
+	{Name: "result.timed_out", From: append(slices.Clip(contactEvents), journal.AttemptReserved), when: timedOut,
+		data: timedOutShape},
 
 	{Name: "contact.completed", From: contactEvents, when: became(contact.Completed), data: contactShape},
 	{Name: "contact.failed", From: contactEvents, when: became(contact.Failed), data: contactShape},
@@ -105,16 +107,37 @@ func Messages(f *Fact) []Message {
 func ofCampaign(f *Fact) bool { return f.Campaign != "" }
 func ofNone(f *Fact) bool     { return f.Campaign == "" }
 
-// became: the event brought its contact into the state.
+// became: the event brought its contact into the state, in the run that it is in.
 func became(s contact.State) func(*Fact) bool {
 	return func(f *Fact) bool {
 		before, after := f.Data.Before, f.Data.After
-		return f.Contact != "" && after != nil && after.State == s && (before == nil || before.State != s)
+		return f.Contact != "" && !f.Data.Kept && after != nil && after.State == s && (before == nil || before.State != s)
 	}
 }
 
-// timedOut: no result came within the result timeout.
-func timedOut(f *Fact) bool { return f.Contact != "" && f.Data.Reason == journal.ReasonResultTimeout }
+// timedOut: the wait for a result is over, and none came. An event of the release before
+// says only that the result timeout passed, and the outcome.
+func timedOut(f *Fact) bool {
+	d := &f.Data
+	return f.Contact != "" && (d.NoResult != "" ||
+		d.Reason == journal.ReasonResultTimeout && d.Outcome == engine.OutcomeConnectedNoResult)
+}
+
+// waitEnded says what ended the wait.
+func waitEnded(f *Fact) string {
+	switch f.Type {
+	case journal.AttemptReserved:
+		return "redialled"
+	case journal.ContactExcluded:
+		return "excluded"
+	case journal.ContactCallBackSet:
+		return "call_back_set"
+	case journal.ResultStored:
+		return "other_result"
+	default: // the event says it
+		return f.Data.Reason
+	}
+}
 
 // callbackSet: a callback was scheduled, or another took its place.
 func callbackSet(f *Fact) bool {

@@ -173,7 +173,7 @@ func contactsShape(f *Fact) shape {
 		if d.States == nil {
 			d.States = map[string]int{}
 		}
-		d.States[string(m.After.State)] += m.Count
+		d.States[m.After.State.Shown()] += m.Count
 		d.Count += m.Count
 	}
 	return shape{data: d}
@@ -241,10 +241,7 @@ func attemptShape(f *Fact) shape {
 		Reserved:   e.ReservedAt,
 		NextDialAt: e.DueAt,
 	}
-	switch {
-	case e.Outcome == engine.OutcomeConnectedNoResult && f.Campaign != "": // so far; nobody waits for a dialout's
-		d.AwaitingResult = true
-	case e.Outcome != "":
+	if d.AwaitingResult = e.AwaitsResult; e.Outcome != "" && !e.AwaitsResult {
 		d.Outcome = &e.Outcome
 	}
 	var own map[string]string
@@ -312,7 +309,7 @@ type contactData struct {
 	Campaign    engine.CampaignID `json:"campaign_id"`
 	Run         int               `json:"run"`
 	Number      string            `json:"phone_number,omitempty"`
-	State       contact.State     `json:"state"`
+	State       string            `json:"state"`
 	Reason      string            `json:"reason,omitempty"`
 	Attempts    int               `json:"attempts"`
 	MaxAttempts int               `json:"max_attempts"`
@@ -335,7 +332,7 @@ func contactShape(f *Fact) shape {
 		Disposition: clipped(f.Data.Disposition, textCap),
 	}
 	if a := f.Data.After; a != nil {
-		d.State, d.Attempts, d.MaxAttempts = a.State, a.Used, a.Max
+		d.State, d.Attempts, d.MaxAttempts = a.State.Shown(), a.Used, a.Max
 		if a.Callback == contact.CallbackPending {
 			d.CallbackAt = f.Data.DueAt
 		}
@@ -348,6 +345,15 @@ func contactShape(f *Fact) shape {
 	}
 	d.variables = told(own)
 	return shape{data: d, vars: &d.variables, subject: subject(f)}
+}
+
+// timedOutShape says of the attempt without a result that its outcome is final.
+func timedOutShape(f *Fact) shape {
+	s := contactShape(f)
+	d := s.data.(*contactData) //nolint:forcetypeassert // it is one
+	d.Attempt = cmp.Or(f.Data.NoResult, f.Attempt)
+	d.Outcome, d.Disposition, d.Reason = engine.OutcomeConnectedNoResult, "", waitEnded(f)
+	return s
 }
 
 // subject is whom it is about.

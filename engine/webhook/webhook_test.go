@@ -77,7 +77,16 @@ func TestABodyStaysUnderItsCapAndSaysWhatWasLeftOut(t *testing.T) {
 	long := strings.Repeat(`"<é`+"\u2028", 5000)
 	f := Fact{Event: journal.Event{Campaign: "cmp_1", Seq: 1, Type: journal.ResultStored, Contact: "c1", Attempt: "a1"},
 		Person: &contact.Contact{Variables: vars},
-		Call:   &attempt.Attempt{Result: &attempt.Result{Summary: long, SubDisposition: long, TranscriptURL: long, RecordingURL: long, Variables: vars}, SIPReason: long}}
+		Call: &attempt.Attempt{
+			Result: &attempt.Result{
+				Summary:        long,
+				SubDisposition: long,
+				TranscriptURL:  long,
+				RecordingURL:   long,
+				Variables:      vars,
+			},
+			SIPReason: long,
+		}}
 	f.Data.Disposition, f.Data.Reason = long, long
 	check := func() {
 		t.Helper()
@@ -91,8 +100,15 @@ func TestABodyStaysUnderItsCapAndSaysWhatWasLeftOut(t *testing.T) {
 			if err := json.Unmarshal(m.Body, &v); err != nil {
 				t.Fatal(err)
 			}
-			if len(m.Body) >= BodyCap || v.Data.Variables["short"] != "kept" || v.Data.Omitted == 0 || v.Data.Omitted+len(v.Data.Variables) != len(vars) {
-				t.Errorf("%s: %d bytes, %d variables, %d left out", m.Type, len(m.Body), len(v.Data.Variables), v.Data.Omitted)
+			if len(m.Body) >= BodyCap || v.Data.Variables["short"] != "kept" || v.Data.Omitted == 0 ||
+				v.Data.Omitted+len(v.Data.Variables) != len(vars) {
+				t.Errorf(
+					"%s: %d bytes, %d variables, %d left out",
+					m.Type,
+					len(m.Body),
+					len(v.Data.Variables),
+					v.Data.Omitted,
+				)
 			}
 		}
 	}
@@ -107,10 +123,21 @@ func TestABodyStaysUnderItsCapAndSaysWhatWasLeftOut(t *testing.T) {
 }
 
 func TestWhoeverReadsAnEventMakesTheSameMessages(t *testing.T) {
-	f := Fact{Event: journal.Event{Campaign: "cmp_1", Seq: 7, Run: 1, Type: journal.AttemptEnded, Contact: "c1", Attempt: "a1", At: time.Unix(5, 0),
-		Data: journal.Data{After: &contact.Facts{State: contact.Failed}}}}
+	f := Fact{
+		Event: journal.Event{
+			Campaign: "cmp_1",
+			Seq:      7,
+			Run:      1,
+			Type:     journal.AttemptEnded,
+			Contact:  "c1",
+			Attempt:  "a1",
+			At:       time.Unix(5, 0),
+			Data:     journal.Data{After: &contact.Facts{State: contact.Failed}},
+		},
+	}
 	one, two := Messages(&f), Messages(&f)
-	if len(one) != 2 || one[0].ID == one[1].ID || one[0].ID != two[0].ID || one[1].ID != two[1].ID || !strings.HasPrefix(one[0].ID, "msg_") {
+	if len(one) != 2 || one[0].ID == one[1].ID || one[0].ID != two[0].ID || one[1].ID != two[1].ID ||
+		!strings.HasPrefix(one[0].ID, "msg_") {
 		t.Fatalf("%+v", one)
 	}
 	f.Seq++
@@ -127,6 +154,8 @@ func TestAnOutcomeIsToldWhenItIsFinal(t *testing.T) {
 		Outcome  *string
 		Awaiting *bool  `json:"awaiting_result"`
 		Last     string `json:"last_outcome"`
+		Attempt  string `json:"attempt_id"`
+		Reason   string
 	}, kinds []string) {
 		t.Helper()
 		for _, m := range Messages(&Fact{Event: e}) {
@@ -142,9 +171,13 @@ func TestAnOutcomeIsToldWhenItIsFinal(t *testing.T) {
 		return d, kinds
 	}
 	e := journal.Event{Campaign: "cmp_1", Contact: "c1", Attempt: "a1", Seq: 7, Type: journal.AttemptEnded,
-		Data: journal.Data{Outcome: engine.OutcomeConnectedNoResult}}
+		Data: journal.Data{Outcome: engine.OutcomeConnectedNoResult, AwaitsResult: true}}
 	if d, _ := told(e); d.Outcome != nil || d.Awaiting == nil || !*d.Awaiting || d.Sequence != 7 {
 		t.Errorf("its result has not come: %+v", d)
+	}
+	e.Data.AwaitsResult = false
+	if d, _ := told(e); d.Outcome == nil || *d.Outcome != "connected_no_result" || *d.Awaiting {
+		t.Errorf("nobody waits for its result: %+v", d)
 	}
 	e.Data.Outcome = engine.OutcomeBusy
 	if d, _ := told(e); d.Outcome == nil || *d.Outcome != "busy" || *d.Awaiting {
@@ -156,13 +189,64 @@ func TestAnOutcomeIsToldWhenItIsFinal(t *testing.T) {
 		!slices.Equal(kinds, []string{"result.stored"}) {
 		t.Errorf("%q: %+v", kinds, d)
 	}
-	e = journal.Event{Campaign: "cmp_1", Contact: "c1", Seq: 9, Type: journal.ContactChanged,
-		Data: journal.Data{Reason: journal.ReasonResultTimeout, Outcome: engine.OutcomeConnectedNoResult,
-			Before: &contact.Facts{State: contact.Connected}, After: &contact.Facts{State: contact.Failed}}}
-	if d, kinds := told(e); d.Last != "connected_no_result" ||
-		!slices.Equal(kinds, []string{"result.timed_out", "contact.failed"}) {
-		t.Errorf("%q: %+v", kinds, d)
+	// However the wait ends without a result, it is told of the attempt that it was for,
+	// before what becomes of the contact.
+	f := func(typ journal.Type, reason string, to contact.State, why string, want ...string) {
+		t.Helper()
+		e := journal.Event{
+			Campaign: "cmp_1",
+			Contact:  "c1",
+			Seq:      9,
+			Type:     typ,
+			Data: journal.Data{Reason: reason, NoResult: "a1",
+				Before: &contact.Facts{State: contact.Connected}, After: &contact.Facts{State: to}},
+		}
+		if typ == journal.AttemptReserved || typ == journal.ResultStored {
+			e.Attempt = "a2"
+		}
+		var all []string
+		for _, m := range Messages(&Fact{Event: e}) {
+			if all = append(all, m.Type); m.Type != "result.timed_out" {
+				continue
+			}
+			var d struct{ Data contactData }
+			if err := json.Unmarshal(m.Body, &d); err != nil || d.Data.Attempt != "a1" || d.Data.Reason != why ||
+				d.Data.Outcome != engine.OutcomeConnectedNoResult {
+				t.Errorf("%s: %+v, %v", typ, d.Data, err)
+			}
+		}
+		if !slices.Equal(all, want) {
+			t.Errorf("%s: %q, want %q", typ, all, want)
+		}
 	}
+	f(
+		journal.ContactChanged,
+		journal.ReasonResultTimeout,
+		contact.Failed,
+		"result_timeout",
+		"result.timed_out",
+		"contact.failed",
+	)
+	f(
+		journal.ContactChanged,
+		journal.ReasonRestarted,
+		contact.Failed,
+		"restarted",
+		"result.timed_out",
+		"contact.failed",
+	)
+	f(journal.ContactExcluded, "", contact.Excluded, "excluded", "result.timed_out", "contact.excluded")
+	f(journal.AttemptReserved, "", contact.Connected, "redialled", "result.timed_out")
+	f(journal.ContactCallBackSet, "", contact.Connected, "call_back_set", "result.timed_out")
+	f(
+		journal.ResultStored,
+		"",
+		contact.Completed,
+		"other_result",
+		"result.stored",
+		"result.timed_out",
+		"contact.completed",
+	)
 }
 
 func TestTypesAreMadeOfWhatTheyAreAbout(t *testing.T) {
@@ -183,21 +267,53 @@ func TestTypesAreMadeOfWhatTheyAreAbout(t *testing.T) {
 	ended := journal.Event{Campaign: "cmp_1", Contact: "c1", Type: journal.AttemptEnded}
 	f(ended, "attempt.ended")
 	f(journal.Event{Type: journal.AttemptEnded}, "dialout.ended")
-	ended.Data = journal.Data{Before: facts(contact.Pending, ""), After: facts(contact.Unanswered, "")}
+	ended.Data = journal.Data{Before: facts(contact.Pending, ""), After: facts(contact.Waiting, "")}
 	f(ended, "attempt.ended")
 	ended.Data.After = facts(contact.MachineDetected, "")
 	f(ended, "attempt.ended", "contact.machine_detected")
 	ended.Data.Before = facts(contact.MachineDetected, "")
 	f(ended, "attempt.ended")
-	result := journal.Event{Campaign: "cmp_1", Contact: "c1", Type: journal.ResultStored, Data: journal.Data{Before: facts(contact.Connected, ""), After: facts(contact.Completed, contact.CallbackPending), DueAt: &due}}
+	result := journal.Event{
+		Campaign: "cmp_1",
+		Contact:  "c1",
+		Type:     journal.ResultStored,
+		Data: journal.Data{
+			Before: facts(contact.Connected, ""),
+			After:  facts(contact.Completed, contact.CallbackPending),
+			DueAt:  &due,
+		},
+	}
 	f(result, "result.stored", "contact.completed", "callback.scheduled")
+	late := result // of a run before: an event of its own tells what becomes of the contact now
+	late.Data.Kept, late.Data.After, late.Data.DueAt = true, facts(contact.Completed, ""), nil
+	f(late, "result.stored")
 	result.Data.Before = facts(contact.Completed, contact.CallbackPending) // a newer wish
 	f(result, "result.stored", "callback.scheduled")
-	f(journal.Event{Campaign: "cmp_1", Contact: "c1", Type: journal.ContactExcluded, Data: journal.Data{Before: facts(contact.Pending, contact.CallbackPending), After: facts(contact.Excluded, contact.CallbackCancelled)}},
-		"contact.excluded", "callback.cancelled")
+	f(
+		journal.Event{
+			Campaign: "cmp_1",
+			Contact:  "c1",
+			Type:     journal.ContactExcluded,
+			Data: journal.Data{
+				Before: facts(contact.Pending, contact.CallbackPending),
+				After:  facts(contact.Excluded, contact.CallbackCancelled),
+			},
+		},
+		"contact.excluded",
+		"callback.cancelled",
+	)
+	// What ended with an outcome that no result changes is told by its end.
+	over := journal.Event{Campaign: "cmp_1", Contact: "c1", Type: journal.ContactChanged, Data: journal.Data{
+		Before: facts(contact.Connected, ""), After: facts(contact.Excluded, ""), Reason: journal.ReasonResultTimeout}}
+	f(over, "contact.excluded")
+	over.Data.Outcome = engine.OutcomeConnectedNoResult // of the release before
+	f(over, "result.timed_out", "contact.excluded")
 	f(journal.Event{Campaign: "cmp_1", Type: journal.LegAdded})
 	f(journal.Event{Campaign: "cmp_1", Type: journal.CampaignEdited})
-	if got := Sources([]string{"attempt.ended", "dialout.ended", "campaign.paused"}); !slices.Equal(got, []journal.Type{journal.CampaignPaused, journal.AttemptEnded}) {
+	if got := Sources([]string{"attempt.ended", "dialout.ended", "campaign.paused"}); !slices.Equal(
+		got,
+		[]journal.Type{journal.CampaignPaused, journal.AttemptEnded},
+	) {
 		t.Errorf("%q", got)
 	}
 }
@@ -213,7 +329,15 @@ func TestAnEndpointIsToldOfItsTypesAndCampaigns(t *testing.T) {
 	f(Endpoint{Active: true}, m, true)
 	f(Endpoint{}, m, false)
 	f(Endpoint{Active: true, Types: []string{"contact.failed"}}, m, false)
-	f(Endpoint{Active: true, Types: []string{"contact.failed", "attempt.ended"}, Campaigns: []engine.CampaignID{"cmp_1"}}, m, true)
+	f(
+		Endpoint{
+			Active:    true,
+			Types:     []string{"contact.failed", "attempt.ended"},
+			Campaigns: []engine.CampaignID{"cmp_1"},
+		},
+		m,
+		true,
+	)
 	f(Endpoint{Active: true, Campaigns: []engine.CampaignID{"cmp_2"}}, m, false)
 	f(Endpoint{Active: true, Campaigns: []engine.CampaignID{"cmp_1"}}, Message{Type: "dialout.ended"}, false)
 	at := time.Now()

@@ -60,7 +60,7 @@ func (w Window) Validate() error {
 		}
 	}
 	if fields != nil {
-		return engine.Invalid("invalid_window", "the calling window is not valid", fields...)
+		return engine.Invalid("invalid_window", "", fields...)
 	}
 	return nil
 }

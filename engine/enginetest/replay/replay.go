@@ -145,7 +145,8 @@ func (h *heard) BotLate(id engine.BotID) time.Duration {
 func (h *heard) NeedsSeat(n engine.PhoneNumber, now time.Time) bool {
 	return keep(h, h.Process.NeedsSeat(n, now))
 }
-func (h *heard) Owned(id engine.AttemptID) bool { return keep(h, h.Process.Owned(id)) }
+func (h *heard) Carrier(t engine.TrunkID) engine.Incarnation { return keep(h, h.Process.Carrier(t)) }
+func (h *heard) Owned(id engine.AttemptID) bool              { return keep(h, h.Process.Owned(id)) }
 
 // said gives the answers that were kept, in their order.
 type said struct {
@@ -173,4 +174,5 @@ func (s *said) Fenced() bool                                 { return next[bool]
 func (s *said) CommitLate() time.Duration                    { return next[time.Duration](s) }
 func (s *said) BotLate(engine.BotID) time.Duration           { return next[time.Duration](s) }
 func (s *said) NeedsSeat(engine.PhoneNumber, time.Time) bool { return next[bool](s) }
+func (s *said) Carrier(engine.TrunkID) engine.Incarnation    { return next[engine.Incarnation](s) }
 func (s *said) Owned(engine.AttemptID) bool                  { return next[bool](s) }

@@ -20,6 +20,7 @@ func (*still) Fenced() bool                                 { return false }
 func (*still) CommitLate() time.Duration                    { return 0 }
 func (*still) BotLate(engine.BotID) time.Duration           { return 0 }
 func (*still) NeedsSeat(engine.PhoneNumber, time.Time) bool { return false }
+func (*still) Carrier(engine.TrunkID) engine.Incarnation    { return 0 }
 func (*still) Owned(engine.AttemptID) bool                  { return false }
 
 // recorded plays the beginning of a run's life.

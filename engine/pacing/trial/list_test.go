@@ -1,9 +1,10 @@
 package trial
 
 import (
-	"dialler/engine/callee"
 	"testing"
 	"time"
+
+	"dialler/engine/callee"
 )
 
 // A list with an end is dialled to its end, everybody once, and the run ends

@@ -1,4 +1,4 @@
-package sim
+package forecast
 
 import (
 	"encoding/json"
@@ -8,8 +8,11 @@ import (
 
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
+	"dialler/engine/sim"
 	win "dialler/engine/window"
 )
+
+var start = time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
 
 // asked is a question about a small campaign that dials all day.
 func asked(change func(*Question)) *Question {
@@ -17,15 +20,15 @@ func asked(change func(*Question)) *Question {
 	s.Name, s.Concurrency, s.RetryDelaySec, s.RingTimeoutSec = "asked", 10, 600, 30
 	s.Window = win.Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60}
 	q := &Question{
-		Settings:   s,
-		Start:      start,
-		Seats:      10,
-		CPS:        50,
-		Channels:   1000,
-		Contacts:   300,
-		People:     callee.Assumed(),
-		PeopleRing: 30 * time.Second,
-		Seed:       1,
+		Settings: s,
+		Start:    start,
+		Seats:    10,
+		CPS:      50,
+		Channels: 1000,
+		Standing: ListOf(300, 0, start),
+		People:   callee.Known(&callee.People{}, false),
+		Seed:     1,
+		Plays:    1,
 	}
 	if change != nil {
 		change(q)
@@ -35,11 +38,11 @@ func asked(change func(*Question)) *Question {
 
 func answerOf(t *testing.T, q *Question) (Answer, Series) {
 	t.Helper()
-	a, s, ok, err := Ask(q, nil)
-	if err != nil || !ok {
-		t.Fatal(ok, err)
+	told, ok := Ask(q, nil)
+	if !ok {
+		t.Fatal("it was halted")
 	}
-	return a, s
+	return told.Summary, told.Series
 }
 
 func TestTheSameQuestionHasTheSameAnswer(t *testing.T) {
@@ -131,26 +134,29 @@ func TestAnAnswerSaysWhatIsLeftWhenTheWindowCloses(t *testing.T) {
 }
 
 func TestAttemptsUsedAreNotDialledAgain(t *testing.T) {
-	a, _ := answerOf(t, asked(func(q *Question) { q.Used = 2 * q.Contacts }))
+	a, _ := answerOf(t, asked(func(q *Question) { q.Standing = ListOf(300, 600, start) }))
 	// What the trunk refused is dialled again without an attempt being used.
 	if a.Dials < 300 || a.Dials > 360 || a.Ended != EndedListDone {
 		t.Errorf("one attempt is left to each of 300: %+v", a)
 	}
 	all, _ := answerOf(t, asked(nil))
-	half, _ := answerOf(t, asked(func(q *Question) { q.Used = q.Contacts/2 + q.Contacts }))
+	half, _ := answerOf(t, asked(func(q *Question) {
+		q.Standing.Ahead = []campaign.Ahead{{Used: 1, Count: 150}, {Used: 2, Count: 150}}
+	}))
 	if half.Dials <= a.Dials || half.Dials >= all.Dials {
 		t.Errorf("%d dials with 1, %d with 1.5 and %d with 3 attempts left", a.Dials, half.Dials, all.Dials)
 	}
-	if most, _ := answerOf(t, asked(func(q *Question) { q.Used = 9 * q.Contacts })); most.Dials != a.Dials { // each has one at least
+	most, _ := answerOf(t, asked(func(q *Question) { q.Standing = ListOf(300, 2700, start) }))
+	if most.Dials != a.Dials { // each has one at least
 		t.Errorf("%+v", most)
 	}
 }
 
 func TestAPlayIsBoundedByItsEventsAndHalted(t *testing.T) {
-	q := asked(func(q *Question) { q.Contacts = 1000 })
-	in := q.installation(1000)
+	q := asked(func(q *Question) { q.Standing = ListOf(1000, 0, start) })
+	in := q.installation(1000, 1)
 	in.EventsMost = 5000
-	r := RunCampaigns(in, 1)
+	r := sim.RunCampaigns(in, 1)
 	if !r.Spent || r.Halted || r.Events != 5000 || r.Broken != nil {
 		t.Fatalf("%+v", r)
 	}
@@ -163,7 +169,23 @@ func TestAPlayIsBoundedByItsEventsAndHalted(t *testing.T) {
 		t.Errorf("of a list that is not played as a whole: %+v", a)
 	}
 	asked := 0
-	if _, _, ok, err := Ask(q, func() bool { asked++; return asked == 3 }); ok || err != nil || asked != 3 {
-		t.Errorf("ok %v after %d, %v", ok, asked, err)
+	if _, ok := Ask(q, func() bool { asked++; return asked == 3 }); ok || asked != 3 {
+		t.Errorf("ok %v after %d", ok, asked)
+	}
+}
+
+// The brake had its part in what placing a dial took: in a play it does not brake again.
+func TestDialsThatTookLongToPlaceAreNotHeldBackOnceMore(t *testing.T) {
+	lasts := func(placing float64) float64 {
+		a, _ := answerOf(t, asked(func(q *Question) {
+			q.Settings.MaxAttempts, q.Standing = 1, ListOf(30, 0, start)
+			q.People.Kinds = []callee.Kind{{Outcome: "busy", First: 2, Again: 2, Took: callee.Sample{0.1}},
+				{First: 1, Again: 1, Ring: callee.Sample{0.1}, Talk: callee.Sample{0.3}}}
+			q.People.Placing = callee.Sample{placing}
+		}))
+		return a.DurationSec
+	}
+	if soon, late := lasts(0.2), lasts(1); late > soon+3 { // three times ten dials, each up to a second later
+		t.Errorf("thirty dials take %v s, and %v s where each takes 0.8 s more", soon, late)
 	}
 }

@@ -1,0 +1,528 @@
+package campaign
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/eligibility"
+	"dialler/engine/redial"
+	"dialler/engine/window"
+)
+
+// Field is one setting of campaigns: all that is said of it but the rule that follows it.
+// Defaults, bounds, the list of an edit's changes, what a Config URL may set, the API, its
+// document, the console's form and its card, and docs/settings.md are read or made from it.
+type Field struct {
+	Name  string // in requests and answers; of the member of Settings in JSON too, unless Unit converts
+	Group Group
+	// At is where the setting stands: *int, *bool, *string, List or *window.Window.
+	At func(*Settings) any
+	// Default is that of a campaign of which nothing is said: int, bool, string or
+	// []string. nil: nothing, or, where Required, an operator must choose.
+	Default  any
+	Required bool
+	// Min and Max bound a whole number, as it is stored. Max is the most characters of
+	// a text, the most entries of a list.
+	Min, Max int
+	Unit     Unit
+	Choices  []Choice // the values of a choice
+	// Judge says what else may be wrong, in relation to other settings too.
+	Judge func(*Settings, Wrong)
+
+	External bool   // a document at a Config URL may set it: how to dial, nothing that is the operator's
+	Locked   bool   // it stays as it is once the campaign has run
+	WhatIf   bool   // a simulation may change it
+	Address  bool   // an address; its user, password and query stay out of the activity log
+	Items    string // of a list: the schema of its entries in the API's document
+
+	Label string   // what it is called
+	Help  string   // beside its field in the console
+	API   string   // in the API's document; "": Help
+	Zero  string   // what 0 means
+	Says  []string // what false and true are called; nil: Off, On
+	Shown int      // so many of what is stored are one in the console: 60 s are a minute
+	First int      // of a rule that 0 turns off: what turning it on begins with
+	Under string   // it means something only while this setting has a value, and none that is called off
+	Quiet bool     // the console's card leaves it out while it is empty
+	// Unasked: the console's form has no field for it; it is set through the API.
+	Unasked bool
+
+	// Source is the sentence of the specification, or the page of docs, that it comes from.
+	Source string
+}
+
+// Wrong puts down a mistake of a setting.
+type Wrong func(field, code, message string)
+
+// Group is the section of the console's form in which a setting is asked for.
+type Group string
+
+const (
+	GroupBasics  Group = "basics"
+	GroupPool    Group = "pool"
+	GroupWindow  Group = "window"
+	GroupRetries Group = "retries"
+	GroupCare    Group = "care"
+	GroupMore    Group = "more"
+)
+
+// Unit is what a whole number counts.
+type Unit string
+
+const (
+	Seconds      Unit = "s"
+	Milliseconds Unit = "ms"
+	Days         Unit = "days"
+	PerCent      Unit = "%"     // stored in millionths
+	Share        Unit = "share" // from 0 to 1, stored in millionths
+)
+
+// Scale is how many of the stored make one on the wire.
+func (u Unit) Scale() int {
+	switch u {
+	case PerCent:
+		return 10_000
+	case Share:
+		return 1_000_000
+	case Seconds, Milliseconds, Days:
+	}
+	return 1
+}
+
+// Choice is a value of a setting that has a few.
+type Choice struct{ Value, Label, About string }
+
+// List is where a list of texts stands.
+type List interface {
+	Get() []string // nil when it is
+	Set(list []string)
+}
+
+type listOf[T ~string] struct{ at *[]T }
+
+func list[T ~string](at *[]T) List { return listOf[T]{at} }
+
+func (l listOf[T]) Get() []string {
+	if *l.at == nil {
+		return nil
+	}
+	texts := make([]string, len(*l.at))
+	for i, v := range *l.at {
+		texts[i] = string(v)
+	}
+	return texts
+}
+
+func (l listOf[T]) Set(texts []string) {
+	*l.at = make([]T, len(texts))
+	for i, v := range texts {
+		(*l.at)[i] = T(v)
+	}
+}
+
+// Fields are all settings, in the order of the API's document and of the console's lists.
+var Fields = []Field{
+	{
+		Name: "name", Group: GroupBasics, Required: true, Max: nameCap, Locked: true,
+		At: func(s *Settings) any { return &s.Name }, Label: "Name", Source: "| name |",
+	}, {
+		Name: "bot_id", Group: GroupBasics, Required: true, Max: 64, Locked: true,
+		At:    func(s *Settings) any { return (*string)(&s.Bot) },
+		Label: "Bot", Source: "| Bot ID |",
+	}, {
+		Name: "concurrency", Group: GroupBasics, Required: true, Min: 1, Max: concurrencyCap, External: true, WhatIf: true,
+		At:    func(s *Settings) any { return &s.Concurrency },
+		Label: "Concurrency", Help: "Simultaneous connected calls",
+		Source: "Maximum number of simultaneous connected calls.",
+	}, {
+		Name: "window", Group: GroupWindow, Required: true, External: true, WhatIf: true,
+		At:    func(s *Settings) any { return &s.Window },
+		Label: "Time Window", Source: "| Time Window |",
+	}, {
+		Name: "single_day", Group: GroupWindow, Default: false, External: true, WhatIf: true,
+		At:    func(s *Settings) any { return &s.SingleDay },
+		Label: "Calling window", Says: []string{"Multi-day", "Single-day"}, Source: "Single-day or multi-day.",
+	}, {
+		Name: "always_on", Group: GroupBasics, Default: false, External: true,
+		At: func(s *Settings) any { return &s.AlwaysOn }, Judge: wrongAlwaysOn,
+		Label: "Always-on", API: "Requires multi-day.",
+		Help:   "Never completes by itself: stays running and accepts contacts until somebody stops it",
+		Source: "Always-on requires multi-day",
+	}, {
+		Name: "number_pool", Group: GroupPool, Max: NumberPoolCap, Items: "E164", External: true,
+		At: func(s *Settings) any { return list(&s.Numbers) }, Judge: wrongNumbers,
+		Label:  "Number Pool",
+		Help:   "Outbound numbers; each call takes the one that was used least recently",
+		Source: "| Number Pool |",
+	}, {
+		Name: "max_attempts", Group: GroupRetries, Default: 3, Min: 1, Max: 50, External: true, WhatIf: true,
+		At:    func(s *Settings) any { return &s.MaxAttempts },
+		Label: "Max Attempts", Help: "Of each contact, the first one included",
+		Source: "Retry ceiling per contact.",
+	}, {
+		Name: "retry_delay_s", Group: GroupRetries, Default: 30 * 60, Min: 1, Max: 30 * 24 * 3600, Unit: Seconds, Shown: 60,
+		At: func(s *Settings) any { return &s.RetryDelaySec }, External: true, WhatIf: true,
+		Label: "Retry Delay", Help: "From the end of an attempt to the next", API: "From the end of the attempt.",
+		Source: "Minutes between retry attempts.",
+	}, {
+		Name: "retry_on_system", Group: GroupRetries, Default: texts(redial.DefaultOnSystem()), Max: len(engine.Outcomes),
+		At: func(s *Settings) any { return list(&s.RetryOnSystem) }, Judge: wrongRetriesOnSystem,
+		External: true, Items: "Outcome",
+		Label: "Retry On System", Help: "Outcomes that are dialled again by themselves; may be empty",
+		API: "Left out = the default list; empty = none.", Source: "System outcomes that trigger an automatic redial",
+	}, {
+		Name: "retry_on_custom", Group: GroupRetries, Default: []string{}, Max: 200, External: true,
+		At: func(s *Settings) any { return list(&s.RetryOnCustom) }, Judge: wrongRetriesOnCustom,
+		Label: "Retry On Custom", Help: "Dispositions of the bot that are dialled again; may be empty",
+		Source: "Custom disposition names that trigger a redial",
+	}, {
+		Name: "stop_redials_after_s", Group: GroupRetries, Default: 0, Max: 24 * 3600, Unit: Seconds, External: true,
+		At:    func(s *Settings) any { return &s.StopRedialsAfterSec },
+		Label: "Stop Redials After", Zero: "Rule off", First: 30, Quiet: true,
+		Help: "A conversation at least this long ends the redials of its contact in this run; callbacks are still made",
+		API: "Stop after a meaningful connect: a conversation at least this long makes the contact final, in this and " +
+			"every later attempt of the run; callbacks apart. It wins over `redial_only_under_s`. 0 = rule off.",
+		Source: "Threshold for the rule stop after a meaningful connect",
+	}, {
+		Name: "redial_only_under_s", Group: GroupRetries, Default: 0, Max: 24 * 3600, Unit: Seconds, External: true,
+		At: func(s *Settings) any { return &s.RedialOnlyUnderSec }, Judge: wrongRedials,
+		Label: "Redial Only Under", Zero: "Rule off", First: 10, Quiet: true,
+		Help: "A shorter conversation is redialled whatever its disposition; longer ones follow Retry on custom",
+		API: "Redial after a short connect: a conversation shorter than this is redialled after the retry delay while " +
+			"attempts remain, whatever its disposition and with none; a callback, `do_not_call` and an exclusion come " +
+			"first. Longer ones are left to `retry_on_custom`. At most `stop_redials_after_s` when both are set, else " +
+			"422. 0 = rule off.",
+		Source: "Threshold for the rule redial after a short connect",
+	}, {
+		Name: "ring_timeout_s", Group: GroupMore, Default: 30, Min: 15, Max: 120, Unit: Seconds, External: true, WhatIf: true,
+		At:    func(s *Settings) any { return &s.RingTimeoutSec },
+		Label: "Ring time-out", Source: "Ring timeout default 30 s, never under 15 s.",
+	}, {
+		Name: "call_limit_s", Group: GroupMore, Default: 15 * 60, Min: 10, Max: 4 * 3600, Unit: Seconds, External: true,
+		At:    func(s *Settings) any { return &s.CallLimitSec },
+		Label: "Longest call", Source: "Call limit default 15 min.",
+	}, {
+		Name: "result_timeout_s", Group: GroupMore, Default: 15 * 60, Min: 1, Max: 7 * 24 * 3600, Unit: Seconds,
+		At: func(s *Settings) any { return &s.ResultTimeoutSec }, External: true,
+		Label: "Wait for a result", Source: "the result timeout (default 15 min after the end)",
+	}, {
+		Name: "amd", Group: GroupCare, Default: string(engine.AMDOff), External: true,
+		At: func(s *Settings) any { return (*string)(&s.AMD) },
+		Choices: []Choice{
+			{string(engine.AMDOff), "Off", "Every answer goes to the bot."},
+			{string(engine.AMDSequential), "Sequential", "The bot comes in once a person was heard."},
+			{string(engine.AMDParallel), "Parallel", "The bot talks at once; a machine is torn down when it is heard."},
+		},
+		Label: "Answering machine detection", Source: "`off`, `sequential` (listen first, then attach the bot)",
+	}, {
+		Name: "amd_sensitivity", Group: GroupCare, Default: sensitivityMid, Min: 1, Max: 100, Under: "amd",
+		At:    func(s *Settings) any { return &s.AMDSensitivity },
+		Label: "Sensitivity to machines", Help: "1 to 100; 50 is the rule as it was tuned",
+		API:    "How readily somebody is taken for a machine; 50 is the rule as it was tuned.",
+		Source: "docs/amd.md",
+	}, {
+		Name: "amd_listen_ms", Group: GroupCare, Default: 4000, Min: 1500, Max: 8000, Unit: Milliseconds, Shown: 1000,
+		At: func(s *Settings) any { return &s.AMDListenMS }, Under: "amd",
+		Label: "Longest listening", API: "The longest time of listening from the answer on.", Source: "docs/amd.md",
+	}, {
+		Name: "amd_revise_s", Group: GroupCare, Default: 20, Max: 60, Unit: Seconds, Under: "amd",
+		At:    func(s *Settings) any { return &s.AMDReviseSec },
+		Label: "A later beep counts for", Help: "It takes back a verdict for a person; 0: not at all", Zero: "Not at all",
+		API: "For how long after the answer a beep takes back a verdict that sent the call to the bot: the bot is " +
+			"taken off, the outcome is `machine`. The abandon rate counts the answer only then. 0: not at all.",
+		Source: "docs/amd.md",
+	}, {
+		Name: "amd_review_share", Group: GroupCare, Default: 0, Max: 1_000_000, Unit: Share, Under: "amd", Quiet: true,
+		At: func(s *Settings) any { return &s.AMDReviewPPM }, Judge: wrongReview, Unasked: true,
+		Label: "Verdicts to be reviewed",
+		API: "Share of the verdicts on recorded calls that people are asked about (`/api/v1/amd/reviews`); needs " +
+			"recording.",
+		Source: "docs/amd.md",
+	}, {
+		Name: "voicemail_id", Group: GroupCare, Max: 64, Quiet: true, Unasked: true,
+		At:    func(s *Settings) any { return (*string)(&s.Voicemail) },
+		Label: "Message left on machines",
+		API: "The message that is left on machines after the beep (`/api/v1/voicemails`); absent: none, machines are " +
+			"hung up on.",
+		Source: "docs/amd.md",
+	}, {
+		Name: "abandon_cap_pct", Group: GroupCare, Default: 30_000, Max: 50_000, Unit: PerCent, External: true, WhatIf: true,
+		At:    func(s *Settings) any { return &s.AbandonCapPPM },
+		Label: "Abandon cap", API: "0 = every dial holds a seat.",
+		Help:   "Share of answered calls that may find no free worker; 0 % holds a worker for every dial",
+		Source: "the strictest configured cap rules (default 3 %)",
+	}, {
+		Name: "pacing_mode", Group: GroupCare, Default: PacingStrict, External: true, WhatIf: true,
+		At: func(s *Settings) any { return &s.PacingMode },
+		Choices: []Choice{
+			{PacingStrict, "Strict", "Never over the abandon cap, at any moment."},
+			{PacingHybrid, "Hybrid", "More calls; within the cap at the end of the day by all statistics."},
+			{PacingProgressive, "Progressive", "No dial without a free worker: nobody is abandoned."},
+		},
+		Label: "Pacing",
+		API: "strict: never over the abandon cap, at any moment. hybrid: more calls, within the cap at the end of the " +
+			"day by all statistics. progressive: no dial without a free seat.",
+		Source: "Guaranteed by mode `strict` (default) after every event",
+	}, {
+		Name: "false_positive_share", Group: GroupCare, Default: 0, Max: 50_000, Unit: Share, External: true, Quiet: true,
+		At:    func(s *Settings) any { return &s.FalsePositivePPM },
+		Label: "Persons taken for machines", Unasked: true,
+		API:    "Share of the calls taken for machines that were persons; they count against the abandon cap.",
+		Source: "φ = configured false-positive share",
+	}, {
+		Name: "max_lines", Group: GroupMore, Default: 0, Max: concurrencyCap, External: true, WhatIf: true, Quiet: true,
+		At:    func(s *Settings) any { return &s.MaxLines },
+		Label: "Ringing lines at most", Help: "0: no limit of its own", Zero: "No limit of its own",
+		API:    "Cap of ringing lines; 0 = none of its own.",
+		Source: "Ringing does not count and has its own cap.",
+	}, {
+		Name: "weight", Group: GroupMore, Default: 1, Min: 1, Max: 100, External: true,
+		At:    func(s *Settings) any { return &s.Weight },
+		Label: "Weight", Help: "Its share of the bot's seats when campaigns want more than there are",
+		Source: "docs/architecture.md",
+	}, {
+		Name: "callback_detection", Group: GroupCare, Default: false, External: true,
+		At:    func(s *Settings) any { return &s.CallbackDetection },
+		Label: "Callback detection", Help: "A contact that asks for it is called back at the time it named",
+		Says: []string{"Disabled", "Enabled"}, Source: "Enabled or disabled in the dialler configuration.",
+	}, {
+		// The safe side: whoever said no stays undisturbed.
+		Name: "sticky_exclusion", Group: GroupCare, Default: true, External: true,
+		At:    func(s *Settings) any { return &s.StickyExclusion },
+		Label: "Sticky Exclusion", Help: "Who is excluded stays so, also when added again by file or API",
+		Source: "Boolean; when on, an excluded contact stays suppressed even if re-added by CSV or API",
+	}, {
+		Name: "sticky_number", Group: GroupPool, Default: false, External: true, Quiet: true,
+		At:    func(s *Settings) any { return &s.StickyNumber },
+		Label: "Same number for a contact", Help: "A contact is called again from the number that called first",
+		Source: "sticky number of the contact (option)",
+	}, {
+		Name: "transfer_targets", Group: GroupMore, Default: []string{}, Max: attempt.TransferTargetsCap, External: true,
+		At: func(s *Settings) any { return list(&s.TransferTargets) }, Quiet: true,
+		Judge: func(s *Settings, wrong Wrong) { judgeTransferTargets(s.TransferTargets, wrong) },
+		Label: "Transfer targets", Help: "To whom the bot may hand calls over: +4930…, +4930*, sip:user@host",
+		API: "To whom a bot may hand its calls over: E.164 numbers, their beginnings (+4930*), sip:user@host, " +
+			"sip:*@host. Empty: to nobody.",
+		Source: "docs/architecture.md",
+	}, {
+		Name: "transfer_limit", Group: GroupMore, Default: 1, Min: 1, Max: attempt.TransfersCap, External: true,
+		At: func(s *Settings) any { return &s.TransferLimit }, Under: "transfer_targets", Unasked: true,
+		Label: "Transfers of a call", API: "Transfers of one call, failed ones included.", Source: "docs/architecture.md",
+	}, {
+		Name: "local_match", Group: GroupPool, Default: false, External: true, Quiet: true,
+		At:     func(s *Settings) any { return &s.LocalMatch },
+		Label:  "Local numbers first",
+		Help:   "Numbers of the contact's country and area are taken before others",
+		Source: "local match (same country and area, option)",
+	}, {
+		Name: "stop_ends_calls", Group: GroupMore, Default: false, External: true, Quiet: true,
+		At:    func(s *Settings) any { return &s.StopEndsCalls },
+		Label: "Stop ends conversations", Help: "Stop hangs up calls in progress instead of letting them finish",
+		Source: "conversations finish (an option ends them too)",
+	}, {
+		Name: "config_url", Group: GroupMore, Max: configURLCap, Address: true,
+		At: func(s *Settings) any { return &s.ConfigURL }, Judge: wrongConfigURL,
+		Label: "Config URL", Help: "An address whose document sets the configuration when a run starts",
+		Source: "Present only when the campaign uses an externally managed configuration.",
+	}, {
+		Name: "eligibility_url", Group: GroupMore, Max: configURLCap, Address: true, Quiet: true,
+		At: func(s *Settings) any { return &s.EligibilityURL }, Judge: wrongHook,
+		Label: "Asked before each dial",
+		Help:  "A system of yours that says whether a contact may be called now, beside the installation's",
+		API: "A system that is asked before each dial of this campaign whether the contact may be called now, beside " +
+			"the installation's own, and the stricter answer holds. https, on the public internet; http and private " +
+			"addresses only where the installation allows them.",
+		Source: "docs/eligibility.md",
+	}, {
+		Name: "eligibility_fail", Group: GroupMore, Under: "eligibility_url", Quiet: true,
+		At: func(s *Settings) any { return &s.EligibilityFail },
+		Choices: []Choice{
+			{eligibility.Open, "The contact is called", ""},
+			{eligibility.Closed, "It is asked again a minute later", ""},
+		},
+		Label: "Without its answer", Zero: "As the installation does",
+		API: "Without its answer within 300 ms: open, the contact is called; closed, it is asked about again a minute " +
+			"later. As the installation says when left out.",
+		Source: "docs/eligibility.md",
+	}, {
+		// What the law asks is the operator's to decide: no document sets it.
+		Name: "recording", Group: GroupMore, Default: RecordingOff,
+		At:      func(s *Settings) any { return &s.Recording },
+		Choices: []Choice{{RecordingOff, "Off", ""}, {RecordingOn, "On", ""}},
+		Label:   "Recording",
+		Help:    "In most countries the people called must know or agree: the bot has to say so.",
+		API: "on: both sides of every answered call are recorded from the answer on, abandoned calls and machines too. " +
+			"In most countries the people called must know or agree: the bot has to say so.",
+		Source: "docs/recordings.md",
+	}, {
+		Name: "recording_retention_days", Group: GroupMore, Default: 30, Min: 1, Max: 3650, Unit: Days,
+		At:    func(s *Settings) any { return &s.RecordingRetentionDays },
+		Label: "Recordings are kept", API: "How long recordings are kept.", Source: "docs/recordings.md",
+	},
+}
+
+func texts[T ~string](list []T) []string { return listOf[T]{&list}.Get() }
+
+// FieldOf finds a setting by its name, nil when there is none.
+func FieldOf(name string) *Field {
+	i := slices.IndexFunc(Fields, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &Fields[i]
+}
+
+// Optional says whether the setting may have no value: a text that nobody has to choose.
+func (f *Field) Optional() bool {
+	_, text := f.At(&Settings{}).(*string)
+	return text && f.Default == nil && !f.Required
+}
+
+// Stored makes a number on the wire one of those that are stored. It is clamped, so
+// that nonsense stays out of range.
+func (f *Field) Stored(v float64) int {
+	n := int(math.Round(math.Max(-1000, math.Min(1000, v)) * float64(f.Unit.Scale())))
+	if v < 0 && n == 0 {
+		return -1
+	}
+	return n
+}
+
+// Wire makes a stored number one of the wire.
+func (f *Field) Wire(n int) float64 { return float64(n) / float64(f.Unit.Scale()) }
+
+// Value is the setting as it goes on the wire: int, float64, bool, string, []string
+// (never nil) or window.Window; nil when there is
+// none of one that is optional.
+func (f *Field) Value(s *Settings) any {
+	switch at := f.At(s).(type) {
+	case *int:
+		if f.Unit.Scale() > 1 {
+			return f.Wire(*at)
+		}
+		return *at
+	case *bool:
+		return *at
+	case *string:
+		if *at == "" && f.Optional() {
+			return nil
+		}
+		return *at
+	case List:
+		return append([]string{}, at.Get()...)
+	case *window.Window:
+		return *at
+	}
+	return nil
+}
+
+// fill gives a setting that has no value its default. A zero that the bounds allow is a
+// choice and stays, as does an empty list.
+func (f *Field) fill(s *Settings) {
+	switch at := f.At(s).(type) {
+	case *int:
+		if *at == 0 && f.Min > 0 {
+			*at, _ = f.Default.(int)
+		}
+	case *string:
+		if *at == "" {
+			*at, _ = f.Default.(string)
+		}
+	case List:
+		if def, ok := f.Default.([]string); ok && at.Get() == nil {
+			at.Set(def)
+		}
+	}
+}
+
+// reset gives the setting its default whatever it has.
+func (f *Field) reset(s *Settings) {
+	switch at := f.At(s).(type) {
+	case *int:
+		*at, _ = f.Default.(int)
+	case *bool:
+		*at, _ = f.Default.(bool)
+	default:
+		f.fill(s)
+	}
+}
+
+// take sets the setting from JSON, a list and the window as a whole; false when it is
+// of another type.
+func (f *Field) take(s *Settings, v json.RawMessage) bool {
+	switch at := f.At(s).(type) {
+	case *int:
+		var n float64
+		if json.Unmarshal(v, &n) != nil || f.Unit.Scale() == 1 && json.Unmarshal(v, at) != nil {
+			return false
+		}
+		if f.Unit.Scale() > 1 {
+			*at = f.Stored(n)
+		}
+		return true
+	case List:
+		var list []string
+		if json.Unmarshal(v, &list) != nil {
+			return false
+		}
+		at.Set(list)
+		return true
+	case *window.Window:
+		fresh, in := window.Window{}, json.NewDecoder(strings.NewReader(string(v)))
+		in.DisallowUnknownFields()
+		if in.Decode(&fresh) != nil {
+			return false
+		}
+		*at = fresh
+		return true
+	default:
+		return json.Unmarshal(v, at) == nil
+	}
+}
+
+// judge says what is wrong with the setting.
+func (f *Field) judge(s *Settings, wrong Wrong) {
+	switch at := f.At(s).(type) {
+	case *int:
+		if *at < f.Min || *at > f.Max {
+			wrong(f.Name, "out_of_range", "must be from "+f.figure(f.Min)+" to "+f.figure(f.Max))
+		}
+	case *string:
+		f.judgeText(*at, wrong)
+	case List:
+		if len(at.Get()) > f.Max {
+			wrong(f.Name, "too_long", "must have at most "+strconv.Itoa(f.Max)+" entries")
+		}
+	case *window.Window:
+		judgeWindow(at, wrong)
+	}
+	if f.Judge != nil {
+		f.Judge(s, wrong)
+	}
+}
+
+func (f *Field) judgeText(text string, wrong Wrong) {
+	switch {
+	case f.Required && strings.TrimSpace(text) == "":
+		wrong(f.Name, "required", "is required")
+	case f.Choices != nil:
+		values := make([]string, len(f.Choices))
+		for i, c := range f.Choices {
+			values[i] = c.Value
+		}
+		if !slices.Contains(values, text) && !(text == "" && f.Optional()) {
+			wrong(f.Name, "unknown_value", "must be one of "+strings.Join(values, ", "))
+		}
+	case !f.Address && utf8.RuneCountInString(text) > f.Max:
+		wrong(f.Name, "too_long", "must have at most "+strconv.Itoa(f.Max)+" characters")
+	}
+}
+
+// figure writes a bound as people send it.
+func (f *Field) figure(n int) string { return strconv.FormatFloat(f.Wire(n), 'f', -1, 64) }

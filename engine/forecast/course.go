@@ -1,0 +1,95 @@
+package forecast
+
+import (
+	"time"
+
+	"dialler/engine/sim"
+)
+
+// Pieces of a campaign's course: as many as courseMost, each as long as all the
+// others, and courseLeast at least.
+const (
+	courseMost  = 240
+	courseLeast = 15 * time.Second
+)
+
+// moment is one piece of a campaign's course.
+type moment struct {
+	From, Until time.Duration
+	sim.Work
+	sim.Progress // at the end of the piece
+}
+
+// course is what is kept of a campaign while its world goes on.
+type course struct {
+	width  time.Duration
+	pieces []moment
+}
+
+// newCourse begins one of so many contacts.
+func newCourse(contacts int) *course {
+	c := &course{width: courseLeast}
+	c.at(0).Left = contacts
+	return c
+}
+
+// at gives the piece in which a time lies; pieces that it is the first to reach
+// go on as the last one ended.
+func (c *course) at(t time.Duration) *moment {
+	for int(t/c.width) >= courseMost {
+		c.halve()
+	}
+	k := int(t / c.width)
+	for len(c.pieces) <= k {
+		var next moment
+		if n := len(c.pieces); n > 0 {
+			next.Progress = c.pieces[n-1].Progress
+		}
+		next.From = time.Duration(len(c.pieces)) * c.width
+		next.Until = next.From + c.width
+		c.pieces = append(c.pieces, next)
+	}
+	return &c.pieces[k]
+}
+
+// halve makes one piece of every two.
+func (c *course) halve() {
+	c.width *= 2
+	half := c.pieces[:0]
+	for i := range c.pieces {
+		p := c.pieces[i]
+		if i%2 == 0 {
+			p.Until = p.From + c.width
+			half = append(half, p)
+			continue
+		}
+		last := &half[len(half)-1]
+		last.Add(p.Work)
+		last.Progress = p.Progress
+	}
+	c.pieces = half
+}
+
+// watch hears how the campaign went on.
+func (c *course) watch(s *sim.Stretch) {
+	for from := s.From; from < s.Until; {
+		p := c.at(from)
+		until := min(s.Until, p.Until)
+		p.Add(s.Pace.Work(until - from))
+		from = until
+	}
+	c.at(s.Until)
+	if s.Progress != nil {
+		c.pieces[len(c.pieces)-1].Progress = *s.Progress
+	}
+}
+
+// moments gives the course until a campaign's end; what came later belongs to its
+// last piece.
+func (c *course) moments(end time.Duration) []moment {
+	k := max(min(int((end-1)/c.width), len(c.pieces)-1), 0)
+	last := &c.pieces[k]
+	last.Progress = c.pieces[len(c.pieces)-1].Progress
+	last.Until = max(min(last.Until, end), last.From)
+	return c.pieces[:k+1]
+}

@@ -1,0 +1,214 @@
+package promise
+
+import (
+	"fmt"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+)
+
+// Judge hears what happens and says which promises that breaks.
+type Judge struct {
+	// Excuses are causes for which an abandon does not count: what the dialler lost.
+	Excuses []engine.AbandonCause
+	// Watched: legs of attempts that were lost may still be watched at the End.
+	Watched bool
+	// Peak is what there was at most.
+	Peak Peak
+
+	told      func(Broken)
+	at        time.Time     // of what is heard, by a clock that is never stepped
+	offset    time.Duration // of the wall clock
+	stepped   time.Time     // when the wall clock was last stepped, zero: never
+	attempts  map[engine.AttemptID]*dial
+	campaigns map[engine.CampaignID]*course
+	people    map[person]*standing
+	calls     oneCall
+	rates     rates
+	rooms     rooms
+	abandons  abandons
+	owners    owners
+	listed    map[engine.PhoneNumber]bool
+}
+
+// Peak is what there was at most: calls and calls a second of a trunk, conversations
+// with the bot, and the share of abandons in live answers at any moment, 0 to 1.
+type Peak struct {
+	Channels, CPS, Seats int
+	Abandons             float64
+}
+
+// Broken is a promise that was not kept; Campaign is empty when it is none's.
+type Broken struct {
+	At       time.Time
+	Campaign engine.CampaignID
+	What     string
+}
+
+// dial is what is known of an attempt.
+type dial struct {
+	Begun
+	at       time.Time // … durable
+	reserved time.Time
+	legs     int // that are durable; they are numbered from 1
+	over     map[engine.LegID]bool
+	answered map[engine.LegID]bool
+	acked    map[engine.LegID]bool
+	counted  bool // as a live answer
+	ended    bool
+	lost     bool
+	excused  bool
+}
+
+// course is what is known of a campaign.
+type course struct {
+	row      campaign.Campaign
+	ledgers  [3]ledger
+	live     map[engine.ContactID]engine.AttemptID
+	most     used      // Max Attempts that held at any time of the run
+	rests    time.Time // since when it neither runs nor pauses, zero: it does
+	paused   time.Time // when a pause was confirmed, zero: it is not paused
+	starting int       // starts and resumes that are not answered
+	edited   time.Time // when its concurrency last changed
+}
+
+// person is somebody in a campaign.
+type person struct {
+	campaign engine.CampaignID
+	number   engine.PhoneNumber
+}
+
+// standing is how somebody stands in a campaign.
+type standing struct {
+	excluded bool
+	adding   int       // additions that are under way
+	added    time.Time // when the last one began or ended
+	used     used
+}
+
+// NewJudge gives one that has heard nothing. It tells what is broken.
+func NewJudge(told func(Broken)) *Judge {
+	return &Judge{told: told, attempts: map[engine.AttemptID]*dial{}, campaigns: map[engine.CampaignID]*course{},
+		people: map[person]*standing{}, listed: map[engine.PhoneNumber]bool{}, rooms: rooms{}}
+}
+
+func (j *Judge) broke(c engine.CampaignID, format string, args ...any) {
+	j.told(Broken{At: j.at, Campaign: c, What: fmt.Sprintf(format, args...)})
+}
+
+func (j *Judge) wall() time.Time { return j.at.Add(j.offset) }
+
+func (j *Judge) course(id engine.CampaignID) *course {
+	c := j.campaigns[id]
+	if c == nil {
+		c = &course{live: map[engine.ContactID]engine.AttemptID{}}
+		j.campaigns[id] = c
+	}
+	return c
+}
+
+func (j *Judge) person(c engine.CampaignID, n engine.PhoneNumber) *standing {
+	k := person{c, n}
+	p := j.people[k]
+	if p == nil {
+		p = &standing{}
+		j.people[k] = p
+	}
+	return p
+}
+
+// Hear takes a fact in. Facts come in the order of time, by a clock that is not stepped.
+func (j *Judge) Hear(at time.Time, f Fact) {
+	j.at = at
+	switch f := f.(type) {
+	case Stands:
+		j.stands(f.Row)
+	case TrunkCaps:
+		j.rates.trunk(f)
+		if f.Channels > 0 {
+			j.rooms.limit(at, channels, string(f.Trunk), f.Channels)
+		}
+	case NumberCaps:
+		j.rates.number(f.NumberSettings)
+		if f.ConcurrentCap > 0 {
+			j.rooms.limit(at, calls, string(f.Number), f.ConcurrentCap)
+		}
+	case BotSeats:
+		j.rooms.limit(at, seats, "", f.Seats)
+	case ClockStepped:
+		j.offset, j.stepped = j.offset+f.By, at
+
+	case Begun:
+		j.began(f)
+	case LegStored:
+		j.legStored(f)
+	case LiveAnswer:
+		j.liveAnswer(f)
+	case Ended:
+		j.ended(f)
+	case Forgotten:
+		delete(j.attempts, f.Attempt)
+
+	case Invited:
+		j.keptOut(f)
+		j.callsPerSecond(f)
+		j.callsPerDay(f)
+		if d := j.intentFirst(f); d != nil {
+			j.attemptsLeft(d, f)
+			j.reservedBeforeThePause(d, f)
+			j.withinTheWindow(d, f)
+		}
+		j.whileRunning(f)
+	case Arrived:
+		j.oneCallANumber(f)
+		j.channelsAndCalls(f)
+	case Over:
+		j.calls.end(f.Leg)
+		j.rooms.leave(channels, string(f.Leg))
+		j.rooms.leave(calls, string(f.Leg))
+	case Acknowledged:
+		j.answerFirst(f)
+	case Acted:
+		j.acted(f)
+
+	case Excluded:
+		j.excluded(f)
+	case Suppressed:
+		j.listed[f.Number] = true
+	case Adding:
+		j.adding(f.Campaign, f.Number, 1)
+	case Added:
+		j.adding(f.Campaign, f.Number, -1)
+	case CalledFor:
+		j.person(f.Campaign, f.Number).used = used{}
+
+	case Lent:
+		j.rates.lend(at, f)
+	case Granted:
+		j.rooms.limit(at, granted, string(f.Campaign), f.Seats)
+	case BotOn:
+		j.conversation(f)
+	case BotOff:
+		j.rooms.leave(seats, f.Conversation)
+		j.rooms.leave(granted, f.Conversation)
+	case OwnersGone:
+		j.rooms.empty()
+
+	case Excused:
+		if d := j.attempts[f.Attempt]; d != nil {
+			d.excused = true
+		}
+
+	case Starting:
+		c := j.course(f.Campaign)
+		c.paused = time.Time{}
+		c.starting++
+	case Started:
+		j.course(f.Campaign).starting--
+	case Paused:
+		if c := j.course(f.Campaign); c.starting == 0 {
+			c.paused = at
+		}
+	}
+}

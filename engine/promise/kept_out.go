@@ -1,0 +1,37 @@
+package promise
+
+import (
+	"time"
+
+	"dialler/engine"
+)
+
+// keptOut: from the confirmation on no call leaves for who is excluded from the campaign,
+// and none at all for who is on the suppression list.
+func (j *Judge) keptOut(f Invited) {
+	if p := j.people[person{f.Campaign, f.To}]; p != nil && p.excluded {
+		j.broke(f.Campaign, "%s is excluded and is dialled: leg %s", f.To, f.Leg)
+	}
+	if j.listed[f.To] {
+		j.broke(f.Campaign, "%s is suppressed and is dialled: leg %s", f.To, f.Leg)
+	}
+}
+
+// excluded: an exclusion binds unless somebody undid it since it was asked for.
+func (j *Judge) excluded(f Excluded) {
+	p := j.person(f.Campaign, f.Number)
+	p.excluded = p.excluded || p.adding == 0 && (p.added.IsZero() || p.added.Before(f.Asked))
+}
+
+func (j *Judge) adding(c engine.CampaignID, n engine.PhoneNumber, by int) {
+	p := j.person(c, n)
+	*p = standing{adding: p.adding + by, added: j.at}
+}
+
+// within drops those times from a list in order that are so long ago.
+func within(d time.Duration, list []time.Time, now time.Time) []time.Time {
+	for len(list) > 0 && now.Sub(list[0]) >= d {
+		list = list[1:]
+	}
+	return list
+}

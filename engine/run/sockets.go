@@ -1,0 +1,347 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/fleet"
+	"dialler/engine/pacing"
+)
+
+// This file is the run's care for sockets of its bot that are opened ahead of their calls:
+// how many engine/pacing wants is opened as fast as engine/fleet lets it, an answer takes
+// the oldest, and lines that lost theirs are cancelled before somebody picks up.
+
+// SocketState is what the run knows of these sockets.
+type SocketState struct {
+	Sockets  []Socket // those that stand in the order in which they came to
+	Standing int
+	Openings fleet.Openings
+	Surplus  engine.BootTime // since when more stand than are wanted, 0: they do not
+	// Lost: one was, and lines in flight may have relied on it.
+	Lost      bool
+	Took      time.Duration   // until the newest stood
+	FellAt    engine.BootTime // when the last one that stood was lost, 0: none was
+	SocketsAt engine.BootTime // when they are looked at again without other cause
+	Bare      int             // seated lines that found no socket standing, and have no bot yet
+	Withdrawn int             // lines in flight that are being cancelled
+}
+
+// replacements is how many sockets may be opened at the same time in place of lost ones,
+// whatever failed before.
+const replacements = 4
+
+// Socket is one that no call has taken.
+type Socket struct {
+	ID     engine.SocketID
+	Node   engine.Incarnation
+	Stands bool
+	Since  engine.BootTime // it stands, or is being opened
+	Limit  engine.BootTime // … until then at most
+}
+
+// hasSockets says whether the bot has sockets; one that is called by SIP has none.
+func (s *State) hasSockets() bool { return len(s.Bot.Endpoints) > 0 && s.Bot.URIs() == nil }
+
+// opening counts the sockets that are being opened; fresh ones began a moment ago.
+func (s *State) opening() (all, fresh int) {
+	for i := range s.Sockets {
+		if x := &s.Sockets[i]; !x.Stands {
+			all++
+			if time.Duration(s.boot-x.Since) < fleet.SocketPatience {
+				fresh++
+			}
+		}
+	}
+	return all, fresh
+}
+
+// socketsSoon says whether one is likely to stand in a moment.
+func (s *State) socketsSoon() bool {
+	_, fresh := s.opening()
+	return fresh > 0 && s.Openings.Failed == 0
+}
+
+// tendSockets opens and closes sockets until as many stand as are wanted, and there are
+// seats for.
+func (s *State) tendSockets(want int) {
+	if want > 0 && s.FellAt != 0 && s.boot < s.FellAt.Add(fleet.SocketAge) {
+		want++ // one to spare
+	}
+	want = max(min(want, s.socketSeats()), 0)
+	if want == 0 && len(s.Sockets) == 0 {
+		s.Lost = false
+		return
+	}
+	s.giveUpSockets()
+	s.closeSockets(want)
+	opening, _ := s.opening()
+	n := s.Openings.Room(s.boot, opening)
+	if s.Lost { // somebody may pick up any moment
+		n = max(n, replacements-opening)
+	}
+	n = min(n, want-s.Standing-opening)
+	for range n {
+		s.openSocket()
+	}
+	if s.Lost {
+		s.withdraw()
+	}
+	if s.Standing+opening < want {
+		s.lookAtSockets(s.Openings.Pause(s.boot))
+	}
+}
+
+// socketSeats is how many seats no call has yet.
+func (s *State) socketSeats() int { return s.seatCap() - s.Busy + s.Held }
+
+// lookAtSockets wakes the run up after a while, unless it is to be woken before.
+func (s *State) lookAtSockets(after time.Duration) {
+	if at := s.boot.Add(after); after > 0 && (s.SocketsAt <= s.boot || at < s.SocketsAt) {
+		s.SocketsAt = at
+		s.later(after, &woken{})
+	}
+}
+
+func (s *State) openSocket() {
+	s.Tickets++
+	x := Socket{ID: engine.SocketID(string(s.ID) + "/" + strconv.FormatInt(s.Tickets, 10)), Since: s.boot,
+		Node: s.proc.Carrier(s.LastTrunk), Limit: s.boot.Add(fleet.SocketTimeout + time.Second)}
+	s.Sockets = append(s.Sockets, x)
+	s.emit(OpenSocket{Bot: s.Bot.ID, Open: engine.OpenSocket{Socket: x.ID, Node: x.Node, Endpoints: s.Bot.Endpoints,
+		AuthToken: s.Bot.AuthToken, Timeout: fleet.SocketTimeout, Limit: fleet.SocketLimit}})
+}
+
+// giveUpSockets forgets those of which nothing was heard in time.
+func (s *State) giveUpSockets() {
+	for i := 0; i < len(s.Sockets); i++ {
+		if x := s.Sockets[i]; s.boot >= x.Limit {
+			s.dropSocket(i)
+			if !x.Stands {
+				s.missedSocket()
+			}
+			s.Lost = s.Lost || x.Stands
+			i--
+		}
+	}
+}
+
+// closeSockets closes those that are old and that no line relies on, those that nobody has
+// wanted for a while, and those for whose seats there is another use.
+func (s *State) closeSockets(want int) {
+	needed := min(s.inFlight(), s.Standing)
+	for s.Standing > needed && s.boot >= s.Sockets[s.oldest()].Since.Add(fleet.SocketAge) {
+		s.dropSocket(s.oldest())
+	}
+	if len(s.Sockets) <= want {
+		s.Surplus = 0
+		return
+	}
+	if s.Surplus == 0 {
+		s.Surplus = s.boot
+	}
+	keep := s.socketSeats()
+	if s.M.C.State != campaign.Running || s.boot >= s.Surplus.Add(fleet.SocketIdle) {
+		keep = want
+	}
+	for i := len(s.Sockets) - 1; i >= 0 && len(s.Sockets) > keep; i-- {
+		if !s.Sockets[i].Stands {
+			s.dropSocket(i)
+		}
+	}
+	for len(s.Sockets) > max(keep, min(needed, s.socketSeats())) {
+		s.dropSocket(s.oldest())
+	}
+}
+
+// closeAllSockets: the bot is another, or the run is over.
+func (s *State) closeAllSockets() {
+	for len(s.Sockets) > 0 {
+		s.dropSocket(len(s.Sockets) - 1)
+	}
+}
+
+// oldest is the place of the one that has stood for longest.
+func (s *State) oldest() int {
+	return slices.IndexFunc(s.Sockets, func(x Socket) bool { return x.Stands })
+}
+
+func (s *State) dropSocket(i int) {
+	x := s.Sockets[i]
+	s.forgetSocket(i)
+	s.emit(CloseSocket{x.ID, x.Node})
+}
+
+func (s *State) forgetSocket(i int) {
+	if s.Sockets[i].Stands {
+		s.Standing--
+	}
+	s.Sockets = slices.Delete(s.Sockets, i, i+1)
+}
+
+func (s *State) missedSocket() {
+	opening, _ := s.opening()
+	s.Openings.Missed(s.boot, opening+1)
+	s.Pace.Proof.NotTaken()
+	s.Lost = true // it may have been in place of one that was
+}
+
+// socketEvent takes what happened to a socket.
+func (s *State) socketEvent(e *engine.SocketEvent) {
+	i := slices.IndexFunc(s.Sockets, func(x Socket) bool { return x.ID == e.Socket })
+	if i < 0 { // it was closed meanwhile, or taken
+		return
+	}
+	x := s.Sockets[i]
+	s.forgetSocket(i)
+	switch {
+	case e.Stands:
+		s.Took = time.Duration(s.boot - x.Since)
+		x.Stands, x.Since, x.Limit = true, s.boot, s.boot.Add(fleet.SocketLimit)
+		s.Sockets = append(s.Sockets, x)
+		s.Standing++
+		s.Openings.Stood()
+		s.Pace.Proof.Taken(s.concurrency())
+	case x.Stands:
+		s.Lost, s.FellAt = true, s.boot
+	default:
+		s.missedSocket()
+		// One that stands is no call that was taken, and one that is refused no call that
+		// was missed: the fleet asks, once several were.
+		if s.Openings.Failed >= fleet.Suspicious {
+			s.emit(&call.BotTried{Bot: s.Bot.ID, Missed: e.Missed})
+		}
+	}
+}
+
+// takeSocket gives an answered line the socket that has stood for longest, on its node.
+func (s *State) takeSocket(l *Line) (id engine.SocketID) {
+	i := slices.IndexFunc(s.Sockets, func(x Socket) bool { return x.Stands && x.Node == l.Node })
+	if i < 0 {
+		if s.hasSockets() && !l.Bare {
+			l.Bare = true
+			s.Bare++
+		}
+		return ""
+	}
+	id = s.Sockets[i].ID
+	s.forgetSocket(i)
+	return id
+}
+
+// settleSockets: the line has got a bot, or is over.
+func (s *State) settleSockets(l *Line, p attempt.Phase) {
+	if l.Bare && p != attempt.PhaseWaiting {
+		l.Bare = false
+		s.Bare--
+	}
+	if l.Withdrawn && !flies(p) {
+		l.Withdrawn = false
+		s.Withdrawn--
+	}
+}
+
+// flies: the line is not answered, or nobody has been told of it.
+func flies(p attempt.Phase) bool {
+	switch p {
+	case attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening:
+		return true
+	case attempt.PhaseWaiting, attempt.PhaseServed, attempt.PhaseAbandoned, attempt.PhaseReleased, attempt.PhaseOver:
+	}
+	return false
+}
+
+// inFlight counts the lines that may still want a socket.
+func (s *State) inFlight() int { return s.flying() + len(s.Waiting) + s.Held - s.Withdrawn }
+
+// uncovered counts lines in flight that have neither a socket of their node nor credit.
+func (s *State) uncovered() int {
+	if !s.hasSockets() {
+		return 0
+	}
+	c, p := &s.M.C.Settings, &s.Pace
+	p.ledgers = p.Books.Active(s.now, 0, p.ledgers[:0])
+	in := pacing.Input{Mode: pacing.Mode(c.PacingMode), Sockets: true, Ringing: s.inFlight(), Standing: s.Standing,
+		Bare: s.Bare, CapPPM: c.AbandonCapPPM, PhiPPM: c.FalsePositivePPM, Ledgers: p.ledgers}
+	if s.Config.Shared {
+		used := 0
+		for node, n := range s.byNode() {
+			used += min(n, s.standingAt(node))
+		}
+		in.Standing = used
+		if s.Round != nil { // they go where sockets are
+			in.Standing += min(s.Standing-used, len(s.Round.Candidates))
+		}
+	}
+	return in.Uncovered()
+}
+
+// byNode counts the lines in flight by the node that carries them.
+func (s *State) byNode() map[engine.Incarnation]int {
+	all := map[engine.Incarnation]int{}
+	for _, l := range s.Lines {
+		if flies(l.Phase) && !l.Withdrawn || l.Phase == attempt.PhaseWaiting && !l.Seated {
+			all[l.Node]++
+		}
+	}
+	return all
+}
+
+func (s *State) standingAt(node engine.Incarnation) (n int) {
+	for i := range s.Sockets {
+		if x := &s.Sockets[i]; x.Stands && x.Node == node {
+			n++
+		}
+	}
+	return n
+}
+
+// carrier is the node for a new call: one with a socket that no line relies on, 0: whoever
+// carries it chooses.
+func (s *State) carrier() engine.Incarnation {
+	if !s.Config.Shared || s.Standing == 0 {
+		return 0
+	}
+	lines := s.byNode()
+	for i := range s.Sockets {
+		if x := &s.Sockets[i]; x.Stands && s.standingAt(x.Node) > lines[x.Node] {
+			return x.Node
+		}
+	}
+	return 0
+}
+
+// withdraw cancels the youngest lines that lost their sockets, unless others are likely to
+// stand in their place within a moment: their answers could pass the cap.
+func (s *State) withdraw() {
+	over := s.uncovered()
+	fresh := 0
+	if s.Openings.Failed == 0 && s.Took < fleet.SocketPatience {
+		_, fresh = s.opening()
+	}
+	if s.Lost = over > 0 && fresh > 0; s.Lost {
+		s.lookAtSockets(fleet.SocketPatience)
+	}
+	over -= fresh
+	if over <= 0 {
+		return
+	}
+	var lines []*Line
+	for _, l := range s.Lines {
+		if (l.Phase == attempt.PhaseDialling || l.Phase == attempt.PhaseRinging) && !l.Withdrawn {
+			lines = append(lines, l)
+		}
+	}
+	slices.SortFunc(lines, func(a, b *Line) int { return cmp.Compare(b.Attempt, a.Attempt) })
+	for _, l := range lines[:min(over, len(lines))] {
+		l.Withdrawn = true
+		s.Withdrawn++
+		s.send(l, &call.End{Reason: engine.CodeBotLost})
+	}
+}
