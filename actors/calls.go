@@ -104,13 +104,12 @@ func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) erro
 		}
 		of = callactor.Owner{Campaign: a.Campaign, Contact: a.Contact}
 	}
-	s := call.StoreResult{Call: cmd.Call, Result: cmd.Result}
+	s := call.StoreResult{Call: cmd.Call, Result: cmd.Result, Late: cmd.Late}
 	if of.Campaign == "" {
 		_, err := ask[any](ctx, t, t.dialout, &s)
 		return err
 	}
-	_, err := ask[any](ctx, t, t.campaigns, toRun(of.Campaign, &core.SubmitResult{Contact: of.Contact,
-		Result: call.StoreResult{Call: cmd.Call, Result: cmd.Result}}))
+	_, err := ask[any](ctx, t, t.campaigns, toRun(of.Campaign, &core.SubmitResult{Contact: of.Contact, Result: s}))
 	return err
 }
 
@@ -152,7 +151,7 @@ func (t *Tree) Transfer(ctx context.Context, id engine.CallID, to string) error 
 		return err
 	}
 	if a.State == attempt.Ended {
-		return engine.NotFound("call_ended", "the call is over")
+		return engine.NotFound("call_ended", "")
 	}
 	transfer := call.Transfer{Attempt: a.ID, To: to}
 	if a.Campaign == "" {
@@ -163,6 +162,9 @@ func (t *Tree) Transfer(ctx context.Context, id engine.CallID, to string) error 
 		Transfer: transfer}))
 	return err
 }
+
+// Flush waits until what calls have said so far is in the database.
+func (t *Tree) Flush(ctx context.Context) error { return t.writers.Flush(ctx) }
 
 // LiveCalls counts the attempts that have not ended.
 func (t *Tree) LiveCalls() int64 { return t.stats.Calls.Live() }

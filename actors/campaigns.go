@@ -35,14 +35,19 @@ func (t *Tree) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detai
 		}
 		return d, err
 	}
-	return ask[campaign.Detail](ctx, t, t.campaigns, toRun(id, &core.Detail{}))
+	return ask[campaign.Detail](ctx, t, t.campaigns, toRun(id, &core.Detail{Supplies: t.supplies(ctx)}))
 }
 
 // DetailIfUp is Detail for a campaign whose actors are up, and up is false for
 // any other: nothing has happened to it since this process began, so its row
 // and tables say it all.
 func (t *Tree) DetailIfUp(ctx context.Context, id engine.CampaignID) (d campaign.Detail, up bool, err error) {
-	v, err := ask[any](ctx, t, t.campaigns, &campaignactor.IfUp{Campaign: id, Msg: &core.Detail{}})
+	v, err := ask[any](
+		ctx,
+		t,
+		t.campaigns,
+		&campaignactor.IfUp{Campaign: id, Msg: &core.Detail{Supplies: t.supplies(ctx)}},
+	)
 	d, up = v.(campaign.Detail)
 	return d, up, err
 }

@@ -88,7 +88,7 @@ func TestAStepOfTheWallClockChangesWhoIsDue(t *testing.T) {
 	})
 }
 
-// What waits at hand was due when it was read; set back, the clock says that it
+// What waits in memory was due when it was read; set back, the clock says that it
 // is not.
 func TestAStepBackTakesContactsThatAreNotDueYetOutOfTheLookAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -97,7 +97,9 @@ func TestAStepBackTakesContactsThatAreNotDueYetOutOfTheLookAhead(t *testing.T) {
 		r.results()
 		r.add(30)
 		r.act(campaign.ActionStart)
-		r.until(time.Minute, "one is on the line, the others wait at hand", func() bool { return r.detail().Live.InProgress == 1 })
+		r.until(time.Minute, "one is on the line, the others wait in memory", func() bool {
+			return r.detail().Live.InProgress == 1
+		})
 		r.stepClock(-5 * time.Hour) // before they were added
 		time.Sleep(2 * time.Second) // virtual
 		n := r.world.Invited()

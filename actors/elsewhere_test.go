@@ -110,6 +110,16 @@ func (n *farNodes) leave(id engine.Incarnation) {
 	}
 }
 
+// gone: the lease of a node is over, and nothing is heard of it. What it carried is lost
+// once it must have ended it.
+func (r *rig) gone(id engine.Incarnation) []engine.AttemptID {
+	r.nodes.first.Gone(id)
+	time.Sleep(engine.LimboFor) // virtual
+	lost := r.nodes.first.Lost()
+	r.tree.Ownership().LegsGone(lost)
+	return lost
+}
+
 // goFar puts the two nodes between the tree and the world. For a further life of
 // the tree the first node is another one; the second is still there, and so is the
 // first one when the tree before goes on beside this one.
@@ -247,18 +257,18 @@ func TestACampaignTakenOverGoesOnWithItsCallsOnAnotherNode(t *testing.T) {
 	})
 }
 
-// awayKeepers keeps every count at this node, but for the seats of bots while away.
-type awayKeepers struct{ away atomic.Bool }
+// awayCaps keeps every count at this node, but for the seats of bots while away.
+type awayCaps struct{ away atomic.Bool }
 
-func (k *awayKeepers) As() engine.Incarnation { return 1 }
-func (k *awayKeepers) Mine(of ownership.Identity) bool {
+func (k *awayCaps) As() engine.Incarnation { return 1 }
+func (k *awayCaps) Mine(of ownership.Identity) bool {
 	return of.Kind != ownership.Fleet || !k.away.Load()
 }
-func (k *awayKeepers) Ask(_ ownership.Identity, _, _ []byte, then func([]byte, engine.BootTime, error)) {
+func (k *awayCaps) Ask(_ ownership.Identity, _, _ []byte, then func([]byte, engine.BootTime, error)) {
 	time.AfterFunc(quota.Patience, func() { then(nil, 0, engine.Unavailable("keeper_away", "away", time.Second)) })
 }
-func (k *awayKeepers) Owe(ownership.Identity, []byte) {}
-func (k *awayKeepers) Recount()                       {}
+func (k *awayCaps) Owe(ownership.Identity, []byte) {}
+func (k *awayCaps) Recount()                       {}
 
 // A campaign moves while calls are classified whose bot is attached already, and
 // while others ring: whoever picks up is served, with the seat that the dial relied
@@ -268,7 +278,7 @@ func TestWhoIsCalledWhenTheCampaignMovesIsServed(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			talk := steady(2*time.Second, 30*time.Second)
-			keepers := new(awayKeepers)
+			caps := new(awayCaps)
 			r := newFarRig(t, func(n engine.PhoneNumber, nth int) actortest.Script {
 				s := talk(n, nth)
 				s.VerdictIn = 1500 * time.Millisecond
@@ -301,13 +311,13 @@ func TestWhoIsCalledWhenTheCampaignMovesIsServed(t *testing.T) {
 			r.nodes.leave(1)
 			r.tree.Close()
 			if away {
-				r.sharedCaps = keepers
-				keepers.away.Store(true)
+				r.sharedCaps = caps
+				caps.away.Store(true)
 			}
 			r.start() // at once, as when a node is drained
 			defer func() { r.tree.Close() }()
 			time.Sleep(quota.Unused(ownership.Fleet)) // virtual
-			keepers.away.Store(false)
+			caps.away.Store(false)
 			r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
 			r.until(time.Hour, "completed", r.completed)
 			r.check()
@@ -332,7 +342,7 @@ func TestALegOfANodeThatIsGoneIsCancelledWithWhatThatWroteIntoItsVia(t *testing.
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "it rings", func() bool { return r.world.LiveCalls() == 1 })
 		r.nodes.leave(2)
-		r.tree.Ownership().LegsGone(r.nodes.first.Gone(2))
+		r.gone(2)
 		time.Sleep(time.Second) // virtual
 		var by []string
 		r.near.View(func() { by = slices.Clone(r.near.RecoveredBy) })
@@ -353,8 +363,7 @@ func TestCallsOfANodeThatIsGoneAreLost(t *testing.T) {
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
 		r.nodes.leave(2)
-		lost := r.nodes.first.Gone(2)
-		r.tree.Ownership().LegsGone(lost)
+		lost := r.gone(2)
 		if len(lost) != 10 {
 			t.Errorf("%d calls of 10 are lost", len(lost))
 		}
@@ -407,7 +416,7 @@ func TestAnAnswerOnANodeThatDiesIsACapacityLoss(t *testing.T) {
 		if a := last(); a.Ending == nil || a.Ending.Outcome != engine.OutcomeAbandoned || a.Ending.Cause != engine.AbandonCapacityLoss {
 			t.Errorf("%s, ending %+v", a.State, a.Ending)
 		}
-		r.tree.Ownership().LegsGone(r.nodes.first.Gone(2))
+		r.gone(2)
 		synctest.Wait()
 		time.Sleep(time.Second) // virtual
 		if a := last(); a.State != attempt.Ended || a.Cause != engine.AbandonCapacityLoss {

@@ -99,7 +99,7 @@ func TestACallThatOutlivesItsNodeIsNotOverlapped(t *testing.T) {
 				r.nodes.leave(2)
 				r.nodes.place(r.nodes.lives)
 				time.Sleep(6 * time.Second) // virtual: until the node counts as gone
-				r.tree.Ownership().LegsGone(r.nodes.first.Gone(2))
+				r.gone(2)
 				r.until(time.Minute, "the legs are watched no more", func() bool {
 					return len(r.endsOfLegs()) == 10
 				})
@@ -140,7 +140,7 @@ func TestALostCallWhoseEndIsProvenHoldsNothing(t *testing.T) {
 		r.until(time.Minute, "it is called", func() bool { return r.world.LiveCalls() == 1 })
 		r.nodes.leave(2)
 		r.nodes.place(r.nodes.lives)
-		r.tree.Ownership().LegsGone(r.nodes.first.Gone(2)) // its BYE is answered
+		r.gone(2) // its BYE is answered
 		r.until(time.Minute, "it is called again", func() bool { return len(r.attempts()) == 2 })
 		if p := r.endsOfLegs(); !slices.Equal(p, []engine.Proof{engine.ProofBye}) {
 			t.Errorf("the end of the leg is proven by %q", p)

@@ -114,6 +114,29 @@ func TestAHandOverLosesNoAttempt(t *testing.T) {
 	}
 }
 
+// Else a database that is restarted would have the numbers of calls that ended elsewhere held again.
+func TestWhatIsHandedOverIsHeldNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
+		r.tree.Close()
+		r.member = newLease()
+		r.start()
+		defer r.tree.Close()
+		r.add(20)
+		r.act(campaign.ActionStart)
+		r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
+		if n := len(r.store.Held()); n < 10 {
+			t.Errorf("%d writes of what ten calls hold", n)
+		}
+		if err := r.tree.Ownership().Release(t.Context(), r.id); err != nil {
+			t.Fatal(err)
+		}
+		if held := r.store.Held(); len(held) > 0 {
+			t.Errorf("held by who acts no more: %+v", held)
+		}
+	})
+}
+
 // A node that starts acts for nothing before it is told to, and leaves what
 // others own alone.
 func TestANodeOfSeveralActsForWhatItOwnsOnly(t *testing.T) {

@@ -2,6 +2,9 @@ package actors_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -99,6 +102,57 @@ func TestAStickyNumberCallsTheContactAgain(t *testing.T) {
 			}
 			if sticky == (changed > 0) || len(used) < 5 {
 				t.Errorf("sticky %v: %d calls from another number, %d numbers used", sticky, changed, len(used))
+			}
+		})
+	}
+}
+
+// With the option a contact is called from the number of its area, else of its country;
+// without it the numbers take turns, wherever the contact lives.
+func TestTheOptionLocalMatchHasContactsCalledFromTheNumberOfTheirArea(t *testing.T) {
+	const berlin, munich, manhattan engine.PhoneNumber = "+493023125000", "+498923125000", "+12125550100"
+	homes := []struct {
+		area   engine.PhoneNumber
+		nearby []engine.PhoneNumber
+	}{
+		{"+493023126", []engine.PhoneNumber{berlin}},
+		{"+498923126", []engine.PhoneNumber{munich}},
+		{"+121255502", []engine.PhoneNumber{manhattan}},
+		{"+494023126", []engine.PhoneNumber{berlin, munich}}, // Hamburg
+	}
+	for _, local := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			script, edit := oneByOne(time.Second, func(s *campaign.Settings) {
+				s.LocalMatch, s.MaxAttempts, s.Numbers = local, 1, []engine.PhoneNumber{berlin, munich, manhattan}
+			})
+			r := newRig(t, script, edit)
+			defer r.tree.Close()
+			for _, n := range []engine.PhoneNumber{berlin, munich, manhattan} { // whose countries may be called
+				r.tree.NumberChanged(engine.NumberSettings{Number: n, State: "active"})
+			}
+			cmd := campaign.AddContacts{Campaign: r.id, Source: "api"}
+			for i := range 5 {
+				for _, home := range homes {
+					n := home.area + engine.PhoneNumber(fmt.Sprintf("%02d", i))
+					cmd.Contacts = append(cmd.Contacts, campaign.NewContact{Number: n})
+				}
+			}
+			if rep, err := r.tree.AddContacts(context.Background(), cmd); err != nil || rep.Added != len(cmd.Contacts) {
+				t.Fatalf("%+v, %v", rep, err)
+			}
+			r.act(campaign.ActionStart)
+			r.until(time.Hour, "campaign completed", r.completed)
+			r.check()
+			calls, far := r.inOrder(), 0
+			for _, a := range calls {
+				for _, home := range homes {
+					if strings.HasPrefix(string(a.To), string(home.area)) && !slices.Contains(home.nearby, a.From) {
+						far++
+					}
+				}
+			}
+			if len(calls) != len(cmd.Contacts) || local != (far == 0) {
+				t.Errorf("local match %v: %d of %d calls came from far away", local, far, len(calls))
 			}
 		})
 	}

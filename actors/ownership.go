@@ -18,7 +18,7 @@ import (
 	core "dialler/engine/run"
 )
 
-// Ownership is the tree as the owner of campaigns among several nodes (package tenure).
+// Ownership is the tree as the owner of campaigns among several nodes (package cluster/ownership).
 type Ownership struct{ t *Tree }
 
 // Ownership is for whoever decides which campaigns this node owns.
@@ -98,7 +98,11 @@ func (o Ownership) Release(ctx context.Context, id engine.CampaignID) error {
 			return fmt.Errorf("actors: campaign %s does not stop: %w", id, err)
 		}
 	}
-	return o.t.writers.Flush(ctx)
+	if err := o.t.writers.Flush(ctx); err != nil {
+		return err
+	}
+	o.t.writers.LetGo(func(a *attempt.Attempt) bool { return a.Campaign == id })
+	return nil
 }
 
 // Left ends what Release began: who acts for the campaign is known again. In
@@ -121,9 +125,27 @@ func (o Ownership) OpenDialouts(ctx context.Context) ([]attempt.Attempt, error) 
 	return slices.DeleteFunc(append(open, watched...), func(a attempt.Attempt) bool { return a.Campaign != "" }), nil
 }
 
-// CloseDialout closes a call outside campaigns of a node that is gone.
+// CloseDialout takes over a call outside campaigns of a node that is gone: it goes on if
+// its process has it.
 func (o Ownership) CloseDialout(a attempt.Attempt) {
-	o.t.sys.Root.Send(o.t.dialout, &dialoutactor.Recover{Attempt: a})
+	recover := &dialoutactor.Recover{Attempt: a}
+	if !a.Live() {
+		o.t.sys.Root.Send(o.t.dialout, recover)
+		return
+	}
+	go func() { // it asks the other node, for seconds
+		o.t.calls.AdoptLegs(o.t.calls.Ctx, 0, []attempt.Attempt{a})
+		o.t.sys.Root.Send(o.t.dialout, recover)
+	}()
+}
+
+// Taken says that another node has adopted a call whose legs are here. The actors of a
+// campaign are stopped as a whole.
+func (o Ownership) Taken(id engine.AttemptID) {
+	o.t.writers.LetGo(func(a *attempt.Attempt) bool { return a.ID == id })
+	if of, ok := o.t.calls.Owners.Of(id); ok && of.Campaign == "" {
+		o.t.sys.Root.Send(o.t.dialout, &call.Taken{Attempt: id})
+	}
 }
 
 // Has says whether the actor of an attempt lives here.

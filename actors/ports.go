@@ -27,6 +27,8 @@ type Store interface {
 	// attempts or results owed, or are completed with contacts that wait.
 	ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error)
 	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
+	// HoldOpen has the attempts that have not ended hold their numbers, where they do not.
+	HoldOpen(ctx context.Context) error
 }
 
 // Membership is this node's place among several that share the campaigns. A

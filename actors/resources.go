@@ -2,6 +2,10 @@ package actors
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -9,6 +13,7 @@ import (
 	numberactor "dialler/actors/number"
 	trunkactor "dialler/actors/trunk"
 	"dialler/engine"
+	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
 	"dialler/engine/trunk"
@@ -38,7 +43,11 @@ func (t *Tree) TrunksChanged(ctx context.Context, put ...engine.TrunkID) error {
 // TrunkStatuses tells how the trunks stand, those that were deleted while legs
 // of theirs were under way among them.
 func (t *Tree) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]trunk.Status, error) {
-	pids, err := ask[map[engine.TrunkID]*actor.PID](ctx, t, t.trunks, &trunkactor.Actors{})
+	return t.trunkStatuses(ctx, &trunkactor.Actors{})
+}
+
+func (t *Tree) trunkStatuses(ctx context.Context, of *trunkactor.Actors) (map[engine.TrunkID]trunk.Status, error) {
+	pids, err := ask[map[engine.TrunkID]*actor.PID](ctx, t, t.trunks, of)
 	if err != nil {
 		return nil, err
 	}
@@ -83,4 +92,44 @@ func (t *Tree) NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numbe
 // BotStatuses tells how the configured bots stand.
 func (t *Tree) BotStatuses(ctx context.Context) (map[engine.BotID]fleetactor.BotStatus, error) {
 	return ask[map[engine.BotID]fleetactor.BotStatus](ctx, t, t.fleet, &fleetactor.Statuses{})
+}
+
+// supplied is what the trunks and numbers said last, for all that look at a campaign.
+type supplied struct {
+	mu    sync.Mutex
+	at    engine.BootTime // when they were asked
+	known engine.BootTime // when they answered
+	list  *campaign.Supplies
+}
+
+const (
+	suppliedFor    = time.Second            // so old it may be
+	suppliedWithin = 250 * time.Millisecond // else what they said before is shown …
+	suppliedAtMost = 5 * time.Second        // … unless it is older than this
+)
+
+// supplies tells how trunks and numbers stand, nil when that is not known.
+func (t *Tree) supplies(ctx context.Context) *campaign.Supplies {
+	s := &t.supplied
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := t.sys.Clock.Boot()
+	if s.at != 0 && now-s.at < engine.BootTime(suppliedFor) {
+		return s.list
+	}
+	s.at = now
+	ctx, cancel := context.WithTimeout(ctx, suppliedWithin)
+	defer cancel()
+	trunks, err := t.trunkStatuses(ctx, &trunkactor.Actors{Configured: true})
+	var numbers map[engine.PhoneNumber]numberpool.Status
+	if err == nil {
+		numbers, err = t.NumberStatuses(ctx)
+	}
+	switch {
+	case err == nil:
+		s.known, s.list = now, campaign.SuppliesOf(slices.Collect(maps.Values(trunks)), numbers)
+	case now-s.known >= engine.BootTime(suppliedAtMost):
+		s.list = nil
+	}
+	return s.list
 }

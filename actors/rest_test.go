@@ -34,7 +34,7 @@ func newRestingRig(t *testing.T, contacts int, edit func(*campaign.Settings)) *r
 
 func (r *rig) rest(contacts int) {
 	r.t.Helper()
-	r.until(time.Minute, "all were busy", func() bool { return r.detail().Counters.States[contact.Unanswered] == contacts })
+	r.until(time.Minute, "all were busy", func() bool { return r.detail().Counters.States[contact.Waiting] == contacts })
 	r.over()
 	time.Sleep(20 * time.Second) // virtual: the campaign has looked that nobody is due
 }
@@ -169,6 +169,102 @@ func TestACampaignAtRestTellsOfAChangeWithinASecond(t *testing.T) {
 				r.check()
 				if n, m := r.world.InvitedTo(number(0)), r.world.InvitedTo(number(1)); n != 1 || m != 3 {
 					t.Errorf("%d and %d INVITEs, want 1 and 3", n, m)
+				}
+			})
+		})
+	}
+}
+
+// Six wait for their last attempt: one since ten minutes, whose change shows in what is due
+// next, and five who were dialled in the last five, one a minute.
+func TestTheETAOfACampaignAtRestIsRightWithinASecondOfAChange(t *testing.T) {
+	const absent = time.Duration(-1) // it cannot be estimated
+	type change struct {
+		how  string
+		do   func(r *rig)
+		want time.Duration // 0: what is due, and a minute for each
+	}
+	down := []engine.TrunkSettings{{ID: "trunk", CPSCap: 50, ChannelCap: 500}}
+	up := []engine.TrunkSettings{{ID: "trunk", Active: true, CPSCap: 50, ChannelCap: 500}}
+	barred := func(state string) func(r *rig) {
+		return func(r *rig) {
+			r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: state})
+			r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111112", State: state})
+		}
+	}
+	changes := []change{
+		{"lifted", func(r *rig) {
+			r.exclude(number(0), "asked")
+			time.Sleep(2 * time.Second) // virtual
+			if _, err := r.tree.Lift(context.Background(), campaign.Lift{Campaign: r.id, Number: number(0)}); err != nil {
+				r.t.Fatal(err)
+			}
+			// It is called at once: five dials are left, of which there were six in five minutes.
+		}, 5 * time.Minute},
+		{"the trunk goes", func(r *rig) { r.trunks(down, "trunk") }, absent},
+		{"the trunk comes", func(r *rig) {
+			r.trunks(down, "trunk")
+			time.Sleep(5 * time.Second) // virtual
+			r.trunks(up, "trunk")
+			time.Sleep(3 * time.Second) // virtual: an outage is told until it has been over for so long
+		}, 0},
+		{"the numbers go", barred("retired"), 0},
+		{"the numbers come", func(r *rig) { barred("retired")(r); time.Sleep(5 * time.Second); barred("active")(r) }, 0},
+		{"edited", func(r *rig) {
+			r.act(campaign.ActionPause)
+			r.mustEdit(func(s *campaign.Settings) { s.MaxAttempts = 3 })
+			r.act(campaign.ActionResume) // it has no rate yet
+		}, absent},
+	}
+	for _, x := range settled {
+		changes = append(changes, change{x.how, x.do, 0})
+	}
+	for _, x := range changes {
+		t.Run(x.how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRestingRig(t, 1, func(s *campaign.Settings) { s.MaxAttempts = 2 })
+				defer func() { r.tree.Close() }()
+				time.Sleep(10 * time.Minute) // virtual
+				cmd := campaign.AddContacts{Campaign: r.id, Source: "api"}
+				for i := range 5 {
+					cmd.Contacts = append(cmd.Contacts, campaign.NewContact{Number: number(i + 1)})
+				}
+				if _, err := r.tree.AddContacts(context.Background(), cmd); err != nil {
+					t.Fatal(err)
+				}
+				r.rest(6)
+				right := func(what string, known time.Duration) {
+					t.Helper()
+					var next time.Time
+					wait := 0
+					for i := range 6 {
+						if due := r.contactOf(number(i)).DueAt; due != nil {
+							if wait++; next.IsZero() || due.Before(next) {
+								next = *due
+							}
+						}
+					}
+					eta := r.detail().Live.ETASeconds
+					want := time.Until(next) + time.Duration(wait)*time.Minute
+					if known != 0 {
+						want = known
+					}
+					if eta == nil || want == absent {
+						if eta != nil || want != absent {
+							t.Errorf("%s: absent %v, want %s", what, eta == nil, want)
+						}
+						return
+					}
+					if got := time.Duration(*eta) * time.Second; got < want || got >= want+time.Minute {
+						t.Errorf("%s: %s, want %s in whole minutes: %d wait, the next until %s", what, got, want, wait, next)
+					}
+				}
+				right("before", 0)
+				x.do(r)
+				time.Sleep(time.Second) // virtual
+				right("after", x.want)
+				if c := r.detail().Live.Constraint; x.how == "the trunk goes" && c != engine.ConstraintTrunkHealth {
+					t.Errorf("no trunk is there, and it is held back by %s", c)
 				}
 			})
 		})
@@ -373,7 +469,7 @@ func TestACampaignThatANumberHeldBackDialsWithinASecondOfItsEdit(t *testing.T) {
 	})
 }
 
-// The answer of a look is of before: who came to rest while it was under way is not
+// The answer of a look is old: who came to rest while it was under way is not
 // forgotten until the next one.
 func TestAContactThatComesToRestDuringALookIsDialledWhenItIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -11,13 +11,13 @@ import (
 	"dialler/engine/ownership"
 )
 
-// SharedCounts is the tree as what counts for other nodes too: it implements keepers.Tree.
+// SharedCounts is the tree as what counts for other nodes too: it implements sharedcaps.Tree.
 type SharedCounts struct{ t *Tree }
 
 // SharedCounts is for the nodes that share trunks, bots and numbers with this one.
 func (t *Tree) SharedCounts() SharedCounts { return SharedCounts{t} }
 
-// Count implements keepers.Tree.
+// Count implements sharedcaps.Tree.
 func (s SharedCounts) Count(ctx context.Context, of []ownership.Identity, anew bool) error {
 	now := s.t.sys.Clock.Now()
 	use, err := lease.CountInUse(ctx, s.t.store, s.t.caps.As())
@@ -63,17 +63,17 @@ func (s SharedCounts) countOf(id ownership.Identity) *actor.PID {
 	}
 }
 
-// Serve implements keepers.Tree.
+// Serve implements sharedcaps.Tree.
 func (s SharedCounts) Serve(of ownership.Identity, from engine.Incarnation, question []byte, answer func([]byte)) {
 	s.t.sys.Root.Send(s.countOf(of), &lease.Served{Of: of, From: from, Body: question, Answer: answer})
 }
 
-// Take implements keepers.Tree.
+// Take implements sharedcaps.Tree.
 func (s SharedCounts) Take(of ownership.Identity, notice []byte) {
 	s.t.sys.Root.Send(s.countOf(of), &lease.Returned{Of: of, Body: notice})
 }
 
-// Drop implements keepers.Tree.
+// Drop implements sharedcaps.Tree.
 func (s SharedCounts) Drop(of ownership.Identity) {
 	s.t.sys.Root.Send(s.countOf(of), &lease.Dropped{Of: of})
 }

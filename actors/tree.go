@@ -38,6 +38,7 @@ type Tree struct {
 	// run under its campaign.
 	mailboxes host.Mailboxes[engine.CampaignID]
 	stats     Stats
+	supplied  supplied
 
 	fleet, trunks, numbers, dialout, campaigns *actor.PID
 
@@ -104,6 +105,9 @@ func (t *Tree) start(ctx context.Context, cfg Config, p Ports) error {
 	for i := range stale {
 		t.calls.EndAnswered(&stale[i])
 	}
+	if err := t.store.HoldOpen(ctx); err != nil {
+		return fmt.Errorf("actors: hold the numbers of open attempts: %w", err)
+	}
 	was, err := t.load(ctx)
 	if err != nil {
 		return err
@@ -124,7 +128,7 @@ func (t *Tree) start(ctx context.Context, cfg Config, p Ports) error {
 func (t *Tree) newCalls(cfg Config, p Ports) *callactor.Process {
 	calls := &callactor.Process{System: t.sys, Config: cfg.Calls, Store: p.Store, Phone: p.Telephony, Media: p.Media,
 		Remote: p.RemoteLegs, Eligibility: p.Eligibility, SharesCaps: p.SharedCaps != nil, Reach: new(fleetactor.Reach),
-		Suppress: t.suppressedBy}
+		Suppress: t.suppressedBy, Held: t.writers.Hold}
 	if p.Membership != nil {
 		calls.Lease = p.Membership
 	}

@@ -36,6 +36,7 @@ type Store struct {
 	down      bool
 	// deaf: commits are done and nobody hears of it.
 	deaf bool
+	held func() []journal.Write
 	// FailNext is how many commits from now on fail, each as a lost connection.
 	FailNext int
 	// FailLookUps is how many look-ups of contacts fail from now on.
@@ -147,6 +148,18 @@ func (s *Store) fails(left *int) (err error) {
 // Ping implements actors.Store.
 func (s *Store) Ping(ctx context.Context) error { return s.wait(ctx) }
 
+// Renews implements actors.Store.
+func (s *Store) Renews(held func() []journal.Write) { s.View(func() { s.held = held }) }
+
+// HoldOpen implements actors.Store: nothing here loses a hold.
+func (s *Store) HoldOpen(context.Context) error { return nil }
+
+// Held is what is committed before all else on a server that takes another's place.
+func (s *Store) Held() (all []journal.Write) {
+	s.View(func() { all = s.held() })
+	return all
+}
+
 // Commit implements actors.Store.
 func (s *Store) Commit(ctx context.Context, group []journal.Write) ([]error, error) {
 	if err := s.wait(ctx); err != nil {
@@ -200,7 +213,7 @@ func (s *Store) AcquireCampaign(ctx context.Context, id engine.CampaignID) (camp
 	var other bool
 	s.View(func() { other = s.NotOwned && s.CampaignRow(id) != nil })
 	if other {
-		return campaign.Campaign{}, engine.Conflict("not_owner", "another node acts for the campaign")
+		return campaign.Campaign{}, engine.Conflict("not_owner", "")
 	}
 	return s.Store.AcquireCampaign(ctx, id)
 }

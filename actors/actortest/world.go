@@ -3,6 +3,7 @@ package actortest
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -77,10 +78,14 @@ type World struct {
 	// questions to endpoints.
 	BotDown  map[string]string
 	Asked    int
-	attached [][]string // the endpoints of every session, as they were to be tried
+	Opened   int                      // sockets, ahead of their calls
+	sockets  map[engine.SocketID]bool // those that no call has taken
+	attached [][]string               // the endpoints of every session, as they were to be tried
 	// Unproven: the far side answers CANCELs with 481 and no BYE: the calls of
 	// recovered legs may go on.
 	Unproven bool
+	// Lives: the process of whoever asks has the calls that are up.
+	Lives bool
 	// MuteBYE: the far side answers no BYE of ours.
 	MuteBYE bool
 	// RecoverTakes is how long a recovered leg is watched before it is over.
@@ -134,7 +139,16 @@ func (w *World) now() time.Time {
 }
 
 func (w *World) leg(l *worldLeg, k engine.LegEventKind, code int) {
-	e := engine.LegEvent{Attempt: l.cmd.Attempt, Leg: l.cmd.Leg, Trunk: l.cmd.Trunk, Seq: len(l.events) + 1, At: w.now(), Kind: k, Code: code, Reason: l.script.Reason}
+	e := engine.LegEvent{
+		Attempt: l.cmd.Attempt,
+		Leg:     l.cmd.Leg,
+		Trunk:   l.cmd.Trunk,
+		Seq:     len(l.events) + 1,
+		At:      w.now(),
+		Kind:    k,
+		Code:    code,
+		Reason:  l.script.Reason,
+	}
 	if k == engine.LegRefused {
 		e.Q850, e.RetryAfter = l.script.Q850, l.script.RetryAfter
 	}
@@ -169,7 +183,17 @@ func (w *World) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 		return
 	}
 	if w.Boot != nil && w.Boot() > cmd.SendBy {
-		sink(engine.LegEvent{Attempt: cmd.Attempt, Leg: cmd.Leg, Trunk: cmd.Trunk, Seq: 1, At: w.now(), Kind: engine.LegNotSent, NotSent: engine.NotSentExpired})
+		sink(
+			engine.LegEvent{
+				Attempt: cmd.Attempt,
+				Leg:     cmd.Leg,
+				Trunk:   cmd.Trunk,
+				Seq:     1,
+				At:      w.now(),
+				Kind:    engine.LegNotSent,
+				NotSent: engine.NotSentExpired,
+			},
+		)
 		return
 	}
 	if cmd.URI != "" || w.talks(cmd.Attempt) {
@@ -367,10 +391,18 @@ func (w *World) Answer(a engine.AttemptID, _ []byte, _ time.Time) {
 		return
 	}
 	w.later(a, c, c.script.VerdictIn, func() {
-		w.media(a, c, engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: c.script.Verdict, AMDTook: c.script.VerdictIn})
+		w.media(
+			a,
+			c,
+			engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: c.script.Verdict, AMDTook: c.script.VerdictIn},
+		)
 		if beep := c.script.BeepIn; beep > 0 {
 			w.later(a, c, beep-c.script.VerdictIn, func() {
-				w.media(a, c, engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: engine.VerdictMachine, AMDTook: beep})
+				w.media(
+					a,
+					c,
+					engine.MediaEvent{Kind: engine.MediaVerdict, Verdict: engine.VerdictMachine, AMDTook: beep},
+				)
 			})
 		}
 	})
@@ -389,6 +421,7 @@ func (w *World) AttachBot(cmd engine.AttachBot) {
 		return
 	}
 	c.with = cmd.Session
+	delete(w.sockets, cmd.Socket)
 	w.attached = append(w.attached, cmd.Endpoints)
 	var missed []engine.EndpointMiss
 	for len(missed) < len(cmd.Endpoints) && w.BotDown[cmd.Endpoints[len(missed)]] != "" {
@@ -397,7 +430,16 @@ func (w *World) AttachBot(cmd engine.AttachBot) {
 	}
 	if len(missed) == len(cmd.Endpoints) {
 		w.later(a, c, c.script.BotIn, func() {
-			w.media(a, c, engine.MediaEvent{Kind: engine.MediaBotFailed, Session: cmd.Session, Error: missed[0].Reason, Missed: missed})
+			w.media(
+				a,
+				c,
+				engine.MediaEvent{
+					Kind:    engine.MediaBotFailed,
+					Session: cmd.Session,
+					Error:   missed[0].Reason,
+					Missed:  missed,
+				},
+			)
 		})
 		return
 	}
@@ -405,7 +447,16 @@ func (w *World) AttachBot(cmd engine.AttachBot) {
 	w.bots++
 	w.PeakBots = max(w.PeakBots, w.bots)
 	w.later(a, c, c.script.BotIn, func() {
-		w.media(a, c, engine.MediaEvent{Kind: engine.MediaBotConnected, Session: cmd.Session, Endpoint: cmd.Endpoints[len(missed)], Missed: missed})
+		w.media(
+			a,
+			c,
+			engine.MediaEvent{
+				Kind:     engine.MediaBotConnected,
+				Session:  cmd.Session,
+				Endpoint: cmd.Endpoints[len(missed)],
+				Missed:   missed,
+			},
+		)
 		if c.script.BotTalk > 0 {
 			w.later(a, c, c.script.BotTalk, func() {
 				if c.bot {
@@ -416,8 +467,69 @@ func (w *World) AttachBot(cmd engine.AttachBot) {
 	})
 }
 
+// OpenSocket implements actors.Media: it stands unless every endpoint is down.
+func (w *World) OpenSocket(cmd engine.OpenSocket, sink func(engine.SocketEvent)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.sockets == nil {
+		w.sockets = map[engine.SocketID]bool{}
+	}
+	w.sockets[cmd.Socket] = true
+	w.Opened++
+	time.AfterFunc(time.Millisecond, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !w.sockets[cmd.Socket] {
+			return
+		}
+		e := engine.SocketEvent{Socket: cmd.Socket}
+		for _, url := range cmd.Endpoints {
+			if why := w.BotDown[url]; why != "" {
+				e.Missed, e.Reason = append(e.Missed, engine.EndpointMiss{Endpoint: url, Reason: why}), why
+				continue
+			}
+			e.Stands, e.Endpoint, e.Reason = true, url, ""
+			break
+		}
+		if !e.Stands {
+			delete(w.sockets, cmd.Socket)
+		}
+		sink(e)
+	})
+}
+
+// CloseSocket implements actors.Media.
+func (w *World) CloseSocket(id engine.SocketID, _ engine.Incarnation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.sockets, id)
+}
+
+// CloseSockets implements actors.Media.
+func (w *World) CloseSockets(of engine.CampaignID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(
+		w.sockets,
+		func(id engine.SocketID, _ bool) bool { return strings.HasPrefix(string(id), string(of)+"/") },
+	)
+}
+
 // AskBot implements actors.Media.
 func (w *World) AskBot(ctx context.Context, cmd engine.AskBot) error { return w.Ask(ctx, cmd.Endpoint) }
+
+// Calling implements actors.Telephony. The world outlives processes: it knows of a
+// call only where a test says that its process lives on (Lives).
+func (w *World) Calling(to engine.PhoneNumber) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range w.legs {
+		if w.Lives && l.state != "over" && l.cmd.To == to {
+			return true
+		}
+	}
+	return false
+}
 
 // Ask implements actors.Telephony.
 func (w *World) Ask(_ context.Context, endpoint string) error {
@@ -479,7 +591,12 @@ func (w *World) PlayMessage(a engine.AttemptID) {
 	defer w.mu.Unlock()
 	if c := w.calls[a]; c != nil {
 		if c.script.Press != 0 {
-			w.later(a, c, time.Second, func() { w.media(a, c, engine.MediaEvent{Kind: engine.MediaDigit, Digit: c.script.Press}) })
+			w.later(
+				a,
+				c,
+				time.Second,
+				func() { w.media(a, c, engine.MediaEvent{Kind: engine.MediaDigit, Digit: c.script.Press}) },
+			)
 		}
 		w.later(a, c, 3*time.Second, func() { w.media(a, c, engine.MediaEvent{Kind: engine.MediaPlayed}) })
 	}

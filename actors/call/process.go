@@ -77,9 +77,7 @@ func (c Config) WithDefaults() Config {
 }
 
 // Store is what calls need from the database.
-type Store interface {
-	Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error)
-}
+type Store interface{ call.Attempts }
 
 // Lease is this node's lease, where several share the campaigns: LeaseEnds is when the
 // node begins nothing any more unless its lease is renewed before, for another may act
@@ -111,6 +109,9 @@ type Process struct {
 	Reach       *fleet.Reach
 
 	Fleet, Trunks *actor.PID
+	// Held notes that this process holds the number of a call that it has adopted; nil:
+	// nobody does.
+	Held func(attempt.Attempt)
 	// Suppress follows a suppression that a call brought about and that is stored: then,
 	// if any, hears whether everybody confirmed.
 	Suppress func(n engine.PhoneNumber, then func(error))
@@ -147,6 +148,9 @@ func (p *Process) LeaseEnds() engine.BootTime {
 func (p *Process) Destination(to, from engine.PhoneNumber) error {
 	return p.Destinations.Judge(to, from)
 }
+
+// Calling says that a call to a number lives in this process.
+func (p *Process) Calling(to engine.PhoneNumber) bool { return p.Phone.Calling(to) }
 
 // CalleeCap is what bounds how often a number is called, for an intent of now; nil
 // when nothing does.

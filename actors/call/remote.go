@@ -19,6 +19,21 @@ func (p *Process) WhenSettled(e *call.WhenSettled, to *actor.PID) {
 	p.Remote.Settled(e.Attempt, func() { p.Root.Send(to, e.Message) })
 }
 
+// replaced ends what is up here of a call for which another one acts.
+func (p *Process) replaced(e *call.Replaced) {
+	p.Log.Warn().
+		Str("attempt_id", string(e.Attempt)).
+		Msg("another owner acts for a call; it is ended here unless that one has it")
+	if p.Remote != nil {
+		p.Remote.Replaced(e.Attempt, e.Peers)
+		return
+	}
+	p.Media.DetachBot(e.Attempt)
+	for _, leg := range append(e.Legs, e.Peers...) {
+		p.Phone.HangUpLeg(leg, engine.HangUpCause{Q850: 41, Text: "owner lost"})
+	}
+}
+
 // AdoptLegs makes this node the owner of open attempts whose legs may be on other
 // nodes, those excepted that an actor here has. The epoch is the campaign's now, not
 // that of whoever dialled: the latest owner has them. It blocks until all nodes
@@ -40,6 +55,8 @@ func (p *Process) AdoptLegs(ctx context.Context, epoch int64, open []attempt.Att
 			if err != nil {
 				p.Log.Warn().Err(err).Str("attempt_id", string(at.ID)).Int32("node", int32(at.Node)).
 					Msg("the node of a call does not answer; the call is lost")
+			} else if p.Held != nil {
+				p.Held(at)
 			}
 			answers <- struct{}{}
 		})

@@ -104,6 +104,8 @@ func (s *Shell) do(e call.Effect) {
 		s.count(e)
 	case *call.Answer:
 		d.Reply(d.Requester(e.Request), e.Value, e.Err)
+	case *call.Replaced:
+		d.replaced(e)
 	case *call.Owns:
 		s.Disown()
 		s.owned = e.Attempt
@@ -316,6 +318,6 @@ func (s *Shell) fetchAttempt(e *call.FetchAttempt) {
 	go func() {
 		ctx, cancel := context.WithTimeout(d.Ctx, d.Timeout)
 		defer cancel()
-		d.Root.Send(self, e.Found(d.Store.Attempt(ctx, e.Attempt)))
+		d.Root.Send(self, e.Read(ctx, d.Store))
 	}()
 }

@@ -13,7 +13,7 @@ type Stats struct {
 	LegsSent   atomic.Int64 // INVITEs that left
 	Attempts   atomic.Int64 // attempts begun
 	Ended      atomic.Int64 // attempts ended, of those begun and those recovered
-	outcomes   [numOutcomes]atomic.Int64
+	outcomes   [engine.OutcomeCount]atomic.Int64
 	Recovered  atomic.Int64 // attempts of an earlier process life, taken over to be closed
 	Released   atomic.Int64 // attempts that went on under another owner of their campaign
 	Answered   atomic.Int64
@@ -22,9 +22,6 @@ type Stats struct {
 	Results    atomic.Int64
 	Illegal    atomic.Int64 // events that a machine refused
 }
-
-// numOutcomes is the length of engine.Outcomes; a test holds them together.
-const numOutcomes = 19
 
 // ended counts an attempt by what it came to.
 func (s *Stats) ended(o engine.Outcome) {

@@ -25,7 +25,7 @@ type Deps struct {
 	Numbers    *actor.PID
 	Mailboxes  *host.Mailboxes[engine.CampaignID]
 	Board      *Board
-	TrunksDown func() bool // every active trunk is down
+	TrunksDown func() bool // no active trunk takes calls
 }
 
 // Config are the settings of campaigns.

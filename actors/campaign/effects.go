@@ -9,6 +9,7 @@ import (
 	numberactor "dialler/actors/number"
 	trunkactor "dialler/actors/trunk"
 	"dialler/actors/writer"
+	"dialler/engine"
 	"dialler/engine/call"
 	"dialler/engine/fleet"
 	"dialler/engine/journal"
@@ -57,6 +58,16 @@ func (r *run) do(effect core.Effect) {
 		d.Root.Send(d.Fleet, &fleetactor.Demand{Holder: fleet.Holder(r.id), Bot: e.Bot, Want: e.Want, Weight: e.Weight,
 			GiveUp: e.GiveUp, N: e.N,
 			Epoch: e.Epoch, ReplyTo: r.self})
+	case core.OpenSocket:
+		self := r.self
+		e.Open.Endpoints = d.Reach.Order(e.Bot, e.Open.Endpoints)
+		d.Media.OpenSocket(e.Open, func(ev engine.SocketEvent) { d.Root.Send(self, &ev) })
+	case core.CloseSocket:
+		d.Media.CloseSocket(e.Socket, e.Node)
+	case core.CloseSockets:
+		d.Media.CloseSockets(r.id)
+	case *call.BotTried:
+		d.Root.Send(d.Fleet, e)
 	case core.SetPool:
 		d.Root.Send(r.pool, &numberactor.SetPool{Numbers: e.Numbers, LocalMatch: e.LocalMatch})
 	case core.PoolChanged:

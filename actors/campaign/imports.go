@@ -12,7 +12,6 @@ import (
 	"dialler/actors/host"
 	"dialler/engine"
 	"dialler/engine/campaign"
-	"dialler/engine/contact"
 	"dialler/engine/contactlist"
 	"dialler/engine/journal"
 	core "dialler/engine/run"
@@ -115,9 +114,9 @@ type settledImport struct {
 }
 
 var (
-	errClosing   = engine.Unavailable("closing", "the dialler is being stopped; try again", time.Second)
+	errClosing   = engine.Unavailable("closing", "", time.Second)
 	errUnsettled = engine.Unavailable("import_unsettled",
-		"whether the file's contacts were added is not known yet; the list of imports will say", 2*time.Second)
+		"", 2*time.Second)
 	errEmptyFile = engine.Invalid("empty_file", "The file has no rows behind its first line.")
 )
 
@@ -252,23 +251,17 @@ func (i *importing) swap() (out journal.Activated, err error) {
 	}
 	stop := i.pulse(ctx)
 	defer stop()
-	who := i.imp.CreatedBy
-	after := contact.Fresh(start.Max)
-	return d.Store.ActivateImport(ctx, journal.Activation{
-		Import: i.imp.ID, Campaign: i.imp.Campaign, Run: start.Run, Source: "csv", Max: start.Max,
-		DueClass: contact.DueFirst, At: start.At, Staged: i.staged, Sticky: start.Sticky, Since: i.imp.CreatedAt,
-	}, func(ctx context.Context) (journal.Gate, error) {
+	what := start.Activation(&i.imp, i.staged)
+	return d.Store.ActivateImport(ctx, what, func(ctx context.Context) (journal.Gate, error) {
 		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 		defer cancel()
 		pass, err := askAbout[core.GatePass](ctx, i, &core.CloseGate{Import: i.imp.ID, Run: start.Run})
 		if err != nil {
 			return journal.Gate{}, err
 		}
-		i.gated, i.epoch = true, pass.Epoch
-		i.event = journal.Event{Campaign: i.imp.Campaign, Seq: pass.Seq, Run: start.Run, At: pass.At,
-			Type: journal.ContactsAdded, Version: 1,
-			Data: journal.Data{Who: &who, After: &after, Import: i.imp.ID}}
-		return journal.Gate{Epoch: pass.Epoch, Event: i.event}, nil
+		g := pass.Gate(&i.imp, start)
+		i.gated, i.epoch, i.event = true, g.Epoch, g.Event
+		return g, nil
 	})
 }
 
@@ -303,7 +296,7 @@ func (i *importing) settle(cause error, settled chan<- settledImport) (out journ
 	cause = journal.Unavailable(cause)
 	if errors.Is(cause, journal.ErrStaleEpoch) {
 		cause = engine.Unavailable("import_unknown",
-			"the campaign was restarted while the file was imported; nothing was added, upload it again", time.Second)
+			"", time.Second)
 	}
 	if !i.gated {
 		i.fail(cause)

@@ -118,4 +118,5 @@ func (r *run) BotLate(id engine.BotID) time.Duration {
 func (r *run) NeedsSeat(n engine.PhoneNumber, now time.Time) bool {
 	return r.d.Abandoned.NeedsSeat(n, now)
 }
-func (r *run) Owned(id engine.AttemptID) bool { return r.d.Owners.Owned(id) }
+func (r *run) Carrier(t engine.TrunkID) engine.Incarnation { return r.d.Carrier(t) }
+func (r *run) Owned(id engine.AttemptID) bool              { return r.d.Owners.Owned(id) }

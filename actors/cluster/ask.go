@@ -245,7 +245,7 @@ func (n *Node) served(from engine.Incarnation, left time.Duration, r *request) (
 }
 
 // errMethodUnknown: the request itself may be right.
-var errMethodUnknown = engine.Unavailable("method_unknown", "the node does not know this request, or not yet; try again, and see that all nodes are of one version", time.Second)
+var errMethodUnknown = engine.Unavailable("method_unknown", "", time.Second)
 
 // carryOut runs a handler here: for an identity only while this node owns it.
 func (n *Node) carryOut(ctx context.Context, from engine.Incarnation, id ownership.Identity, method string, body []byte) ([]byte, error) {

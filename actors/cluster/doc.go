@@ -13,7 +13,7 @@
 // here: after a join, a pause or a partition they leave identities with two
 // activations (the test TestTheStockLookupActivatesTwice shows it). So the
 // identity lookup is ours, through its extension point, gossip is turned down,
-// and so is the provider for etcd: the library's own waits for ever on an etcd
+// and so is the provider for etcd: the library's own waits forever on an etcd
 // that is away, registers ids that the rest of the library does not know, and
 // never closes its client.
 //

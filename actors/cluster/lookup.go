@@ -37,7 +37,7 @@ const methodClaim = "cluster.claim"
 // so short a time ago that nobody may claim yet.
 func (n *Node) Owner(ctx context.Context, id ownership.Identity) (ownership.Owner, error) {
 	if !id.Valid() {
-		return ownership.Owner{}, engine.Invalid("identity_invalid", "an identity has a kind of at most 32 bytes and a name of at most 128")
+		return ownership.Owner{}, engine.Invalid("identity_invalid", "")
 	}
 	if w, ok := n.Owned(id); ok {
 		return w, nil

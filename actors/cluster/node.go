@@ -30,7 +30,7 @@ type Node struct {
 	running sync.WaitGroup
 	stats   Stats
 
-	until  atomic.Int64 // engine.BootTime
+	lease  atomic.Pointer[nodeLease]
 	acting atomic.Int32 // incarnation that Begin told, 0: fenced
 
 	events chan ownership.Event
@@ -82,6 +82,7 @@ func Start(ctx context.Context, cfg Config, store Owners, clock Clock) (*Node, e
 		addrs:    map[engine.Incarnation]string{}, finding: map[engine.Incarnation]bool{}, handlers: map[string]Handler{}}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	n.state.Store(ownership.Absent)
+	n.lease.Store(&nodeLease{})
 	n.handlers[methodClaim] = n.claimFor
 	n.slots = make(chan struct{}, cfg.Requests)
 	if n.links = cfg.Links; n.links == nil {
@@ -119,7 +120,33 @@ func (n *Node) Incarnation() engine.Incarnation {
 
 // Until is when the node acts no longer unless its lease is renewed: the latest
 // send-by time of an INVITE. It is over when the node has no lease.
-func (n *Node) Until() engine.BootTime { return engine.BootTime(n.until.Load()) }
+func (n *Node) Until() engine.BootTime { return n.lease.Load().Until() }
+
+// Lease is the present one, or the last one; one that is over stays over.
+func (n *Node) Lease() engine.NodeLease { return n.lease.Load() }
+
+// nodeLease is one lease.
+type nodeLease struct {
+	of    engine.Incarnation
+	until atomic.Int64 // engine.BootTime
+}
+
+// Until implements engine.NodeLease.
+func (t *nodeLease) Until() engine.BootTime { return engine.BootTime(t.until.Load()) }
+
+// keepUntil moves the end of the lease of an incarnation; one that is taken away, or
+// given up, ends now.
+func (n *Node) keepUntil(of engine.Incarnation, at engine.BootTime) {
+	t := n.lease.Load()
+	if t.of != of {
+		t = &nodeLease{of: of}
+	}
+	if at == 0 {
+		at = min(t.Until(), n.clock.Boot())
+	}
+	t.until.Store(int64(at))
+	n.lease.Store(t)
+}
 
 // May says whether the node may act now.
 func (n *Node) May() bool { return n.clock.Boot() < n.Until() }
@@ -175,7 +202,7 @@ func (n *Node) keep() {
 		ev := ownership.Event{Kind: ownership.Tick}
 		select {
 		case <-n.ctx.Done():
-			n.until.Store(0)
+			n.keepUntil(n.lease.Load().of, 0)
 			if !told {
 				close(n.left)
 			}
@@ -205,7 +232,7 @@ func (n *Node) execute(e ownership.Effect, timer *time.Timer, in ownership.State
 	case ownership.WakeAt:
 		timer.Reset(max(time.Duration(e.At-n.clock.Boot()), 0))
 	case ownership.KeepUntil:
-		n.until.Store(int64(e.At))
+		n.keepUntil(e.Incarnation, e.At)
 	case ownership.AskToJoin:
 		n.wg.Go(n.join)
 	case ownership.AskToRenew:

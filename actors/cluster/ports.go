@@ -44,13 +44,13 @@ type Handler = func(ctx context.Context, from engine.Incarnation, owned ownershi
 // Errors of requests.
 var (
 	// ErrNotJoined: the node has no lease.
-	ErrNotJoined = engine.Unavailable("node_fenced", "this node has no lease and acts for nothing; it joins again by itself, try again or ask another node", time.Second)
+	ErrNotJoined = engine.Unavailable("node_fenced", "", time.Second)
 	// ErrOwnerAway: the owner cannot be reached and its lease has not ended yet.
-	ErrOwnerAway = engine.Unavailable("owner_unreachable", "the node that acts for this cannot be reached now; another one takes over within seconds, try again", time.Second)
+	ErrOwnerAway = engine.Unavailable("owner_unreachable", "", time.Second)
 	// ErrUnanswered: it may have been carried out.
-	ErrUnanswered = engine.Unavailable("owner_silent", "the node that acts for this did not answer in time; look whether it was done, or repeat it with the same Idempotency-Key", time.Second)
+	ErrUnanswered = engine.Unavailable("owner_silent", "", time.Second)
 	// ErrBusy: too many requests of other nodes at once.
-	ErrBusy = engine.Unavailable("node_overloaded", "the node that acts for this has too much to do; try again", time.Second)
+	ErrBusy = engine.Unavailable("node_overloaded", "", time.Second)
 	// ErrTooLarge: more than MaxBody.
 	ErrTooLarge = link.ErrTooLarge
 )

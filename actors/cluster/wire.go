@@ -74,10 +74,10 @@ type provider interface {
 func newWire(n *Node, m membership) (w *wire, err error) {
 	host, port, err := splitAddress(n.cfg.Listen)
 	if err != nil {
-		return nil, engine.Invalid("cluster_listen_invalid", "the address for messages between nodes is host:port, and the host is not empty")
+		return nil, engine.Invalid("cluster_listen_invalid", "")
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() && n.cfg.Advertise == "" {
-		return nil, engine.Invalid("cluster_advertise_missing", "a node that listens on every address has to say under which one the others reach it")
+		return nil, engine.Invalid("cluster_advertise_missing", "")
 	}
 	w = &wire{n: n, peers: map[string]struct{}{}}
 	w.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {

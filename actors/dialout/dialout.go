@@ -165,6 +165,10 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		if pid := o.calls[m.Attempt]; pid != nil {
 			ctx.Send(pid, m)
 		}
+	case *call.Taken:
+		if pid := o.calls[m.Attempt]; pid != nil {
+			ctx.Send(pid, m)
+		}
 	case *call.Transfer:
 		if pid := o.calls[m.Attempt]; pid != nil {
 			ctx.Send(pid, &call.Transfer{Attempt: m.Attempt, To: m.To, Request: host.Request(sender)})
@@ -208,7 +212,7 @@ var (
 		5*time.Second)
 	// errFenced answers whoever wants a call from a node whose lease ran out.
 	errFenced = engine.Unavailable("node_fenced",
-		"this node lost its lease and places no new call; another one takes over, try again", 2*time.Second)
+		"", 2*time.Second)
 	errDialoutDatabase = engine.Unavailable("database_unavailable",
 		"the database does not answer and no call can be placed; try again", 2*time.Second)
 )

@@ -127,9 +127,12 @@ func (f *fleetActor) judge(ctx actor.Context, id engine.BotID, now time.Time) {
 		f.ask(ctx, e, now)
 		f.log(e, now)
 	}
-	b.SetLost(f.lost[id])
-	for _, g := range append(b.SetSeats(now, seats), b.SetProved(now, proved)...) {
-		f.tell(ctx, id, g)
+	for _, changed := range [][]fleet.Grant{
+		b.SetLost(now, f.lost[id]), b.SetSeats(now, seats), b.SetProved(now, proved),
+	} {
+		for _, g := range changed {
+			f.tell(ctx, id, g)
+		}
 	}
 	f.countDown()
 	f.count()

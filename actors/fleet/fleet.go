@@ -148,22 +148,22 @@ func (f *fleetActor) demand(ctx actor.Context, m *Demand, now time.Time) {
 			return
 		}
 	}
-	if m.Want <= 0 {
-		b.Leave(m.Holder)
-		ctx.Send(m.ReplyTo, &core.SeatsAllotted{Bot: m.Bot, N: m.N})
-	} else {
-		if m.GiveUp > 0 {
-			b.Release(m.Holder, m.GiveUp)
-		}
-		g := b.Request(now, m.Holder, m.Want, m.Weight, f.d.LeaseTTL)
-		ctx.Send(m.ReplyTo, &core.SeatsAllotted{Bot: m.Bot, Seats: g.Granted, Target: g.Target, N: m.N,
-			Outage: f.outage(m.Bot)})
-	}
+	ctx.Send(m.ReplyTo, f.allot(b, m, now))
 	// Those who have more than their share hear of it at once.
 	for _, g := range b.Over(now) {
 		f.tell(ctx, m.Bot, g)
 	}
 	f.count()
+}
+
+// allot has the fleet answer a demand.
+func (f *fleetActor) allot(b *fleet.Fleet, m *Demand, now time.Time) *core.SeatsAllotted {
+	g := b.Demand(now, m.Holder, m.Want, m.Weight, m.GiveUp, f.d.LeaseTTL)
+	a := &core.SeatsAllotted{Bot: m.Bot, Seats: g.Granted, Target: g.Target, N: m.N}
+	if m.Want > 0 {
+		a.Outage = f.outage(m.Bot)
+	}
+	return a
 }
 
 func (f *fleetActor) tell(ctx actor.Context, bot engine.BotID, g fleet.Grant) {
@@ -187,7 +187,7 @@ func (f *fleetActor) left(id engine.BotID) SeatsLeft {
 	if b == nil {
 		b = fleet.New(id, 0, 0)
 	}
-	left := SeatsLeft{Seats: b.Seats(), Free: b.Free(), Outage: f.outage(id)}
+	left := SeatsLeft{Seats: b.Seats(), Free: max(b.Free(), 0), Outage: f.outage(id)}
 	if e := f.ends[id]; left.Outage != nil {
 		left.Seats, left.Free = e.conf.Seats, e.conf.Seats // when it is back
 	}

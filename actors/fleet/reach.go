@@ -23,11 +23,14 @@ func (r *Reach) put(id engine.BotID, order []string) {
 }
 
 // Of gives the endpoints that a call with the bot tries.
-func (r *Reach) Of(b *engine.Bot) []string {
+func (r *Reach) Of(b *engine.Bot) []string { return r.Order(b.ID, b.Endpoints) }
+
+// Order gives the endpoints of a bot, of which these are known, in that order.
+func (r *Reach) Order(id engine.BotID, known []string) []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if order := r.order[b.ID]; len(order) > 0 {
+	if order := r.order[id]; len(order) > 0 {
 		return order
 	}
-	return b.Endpoints
+	return known
 }

@@ -168,16 +168,7 @@ func (f *fleetActor) serve(ctx actor.Context, s *lease.Served, now time.Time) {
 	if s.From != me {
 		delete(f.holders, m.Holder)
 	}
-	a := core.SeatsAllotted{N: m.N}
-	if m.Want <= 0 {
-		b.Leave(m.Holder)
-	} else {
-		if m.GiveUp > 0 {
-			b.Release(m.Holder, m.GiveUp)
-		}
-		g := b.Request(now, m.Holder, m.Want, m.Weight, f.d.LeaseTTL)
-		a.Seats, a.Target, a.Outage = g.Granted, g.Target, f.outage(m.Bot)
-	}
+	a := *f.allot(b, m, now)
 	s.Answer(seatBytes(&a))
 	for _, g := range b.Over(now) {
 		f.tell(ctx, m.Bot, g)

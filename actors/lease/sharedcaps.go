@@ -13,7 +13,7 @@ import (
 )
 
 // SharedCaps is what is needed where several nodes share trunks, bots and
-// numbers: for each of them one node keeps the count (package keepers). The
+// numbers: for each of them one node keeps the count (package sharedcaps). The
 // actor of a count that another node keeps asks there, with bytes that only the
 // tree of that node reads.
 type SharedCaps interface {

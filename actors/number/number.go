@@ -10,6 +10,7 @@ import (
 	"dialler/actors/lease"
 	"dialler/engine"
 	"dialler/engine/call"
+	leases "dialler/engine/lease"
 	"dialler/engine/number"
 	"dialler/engine/numberpool"
 	"dialler/engine/quota"
@@ -21,7 +22,7 @@ type numberActor struct {
 	slot *numberpool.Slot
 	no   engine.PhoneNumber
 
-	strays       lease.Strays[engine.AttemptID]
+	strays       leases.Strays[engine.AttemptID]
 	lost         quota.Strays[engine.AttemptID] // by the database, where several nodes use the number
 	alarm        numberpool.Alarm               // as it was told last
 	area, region string                         // of the number, for local match

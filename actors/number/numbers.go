@@ -205,7 +205,7 @@ func (n *numbers) leaseAny(ctx actor.Context, m *LeaseAny) {
 	if m.From != "" {
 		if _, ok := n.set[m.From]; !ok {
 			ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: m.Attempt,
-				Err: engine.Invalid("from_number_unknown", "from_number is not one of the configured outbound numbers",
+				Err: engine.Invalid("from_number_unknown", "",
 					engine.FieldError{Field: "from_number", Code: "unknown",
 						Message: "choose one of the configured numbers, or leave it out"})})
 			return

@@ -95,7 +95,7 @@ func (p *pool) configure(ctx actor.Context, m *SetPool) {
 	p.cands = cands
 }
 
-// changed: the last word of a number is of before it was edited.
+// changed: the last word of a number is older than its edit.
 func (p *pool) changed(n engine.PhoneNumber) {
 	delete(p.barred, n)
 	for i := range p.cands {

@@ -31,6 +31,8 @@ type Telephony interface {
 	// Ask blocks until a SIP address has answered whether it takes calls (nil),
 	// or ctx ends.
 	Ask(ctx context.Context, uri string) error
+	// Calling says whether a leg to the number lives here.
+	Calling(to engine.PhoneNumber) bool
 }
 
 // Media carries the audio of attempts and connects them to bots; every call
@@ -39,6 +41,13 @@ type Media interface {
 	Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer []byte, err error)
 	Answer(a engine.AttemptID, sdp []byte, at time.Time)
 	AttachBot(cmd engine.AttachBot)
+	// OpenSocket opens a socket of a bot ahead of its call, on the node that is to carry
+	// it; sink hears from any goroutine that it stands, or not, and that it is gone.
+	// CloseSocket closes it unless a call has taken it, CloseSockets all that were opened
+	// here for a campaign.
+	OpenSocket(cmd engine.OpenSocket, sink func(engine.SocketEvent))
+	CloseSocket(id engine.SocketID, node engine.Incarnation)
+	CloseSockets(of engine.CampaignID)
 	// AskBot blocks until an endpoint has answered whether it takes connections
 	// (nil), or ctx ends.
 	AskBot(ctx context.Context, cmd engine.AskBot) error
@@ -78,6 +87,9 @@ type RemoteLegs interface {
 	// for the campaign. It answers within seconds; an error says that the legs are
 	// not to be reached.
 	AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID, err error))
+	// Replaced says that another node acts for the attempt, as the database says: unless
+	// that adopts its legs within seconds they are ended.
+	Replaced(a engine.AttemptID, peers []engine.LegID)
 	JoinPeerThen(a engine.AttemptID, leg engine.LegID, sdp []byte, then func(error))
 	// SendDigitsThen sends keys to the callee, by INFO of the leg where they cannot
 	// go on the media path.

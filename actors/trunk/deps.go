@@ -22,5 +22,5 @@ type Deps struct {
 type Stats struct {
 	Leases  atomic.Int64
 	Down    atomic.Int64 // active trunks that take no calls as they should
-	AllDown atomic.Bool  // every active trunk is down
+	AllDown atomic.Bool  // no active trunk takes calls
 }

@@ -44,13 +44,13 @@ func (a *trunkActor) identity() ownership.Identity { return quota.Trunk(a.t.Sett
 // askKeeper passes a reservation on to the node that keeps the count.
 func (a *trunkActor) askKeeper(ctx actor.Context, op *reservation) {
 	if ok, c, at := a.t.Allowed(a.now); !ok {
-		op.refused(c, at)
+		op.Refused(c, at)
 		ctx.Send(a.parent, op)
 		return
 	}
 	var legs []engine.LegID
-	for i, leg := range op.legs {
-		if op.got[i] == "" && (len(legs) == 0 || !a.t.Trying()) {
+	for i, leg := range op.Legs {
+		if op.Trunks[i] == "" && (len(legs) == 0 || !a.t.Trying()) {
 			legs = append(legs, leg)
 		}
 	}
@@ -69,32 +69,27 @@ func (a *trunkActor) askKeeper(ctx actor.Context, op *reservation) {
 func (a *trunkActor) answered(ctx actor.Context, m *answered) {
 	op := m.op
 	if !m.ok {
-		op.refused(engine.ConstraintKeeperAway, a.d.Clock.Now().Add(quota.RetryAfter))
+		op.Refused(engine.ConstraintKeeperAway, a.d.Clock.Now().Add(quota.RetryAfter))
 		ctx.Send(a.parent, op)
 		return
 	}
 	s, k, boot := a.t.Settings(), 0, a.d.Clock.Boot()
-	for i, leg := range op.legs {
+	for i, leg := range op.Legs {
 		if k == len(m.legs) || leg != m.legs[k] {
 			continue
 		}
 		if m.grant.got[k] {
 			a.t.Granted(leg)
-			op.got[i], op.media[i], op.use[i] = s.ID, &s.Media, call.Validity{By: quota.UseBy(m.asked)}
+			op.Trunks[i], op.Media[i], op.Validity[i] = s.ID, &s.Media, call.Validity{By: quota.UseBy(m.asked)}
 			if wait := m.grant.wait[k]; wait > 0 { // since the answer left
-				op.use[i].From = boot.Add(wait)
+				op.Validity[i].From = boot.Add(wait)
 			}
 		} else {
-			op.refused(m.grant.constraint, m.grant.retryAt)
+			op.Refused(m.grant.constraint, m.grant.retryAt)
 		}
 		k++
 	}
 	ctx.Send(a.parent, op)
-}
-
-// refused notes why a trunk gave less than was asked of it.
-func (op *reservation) refused(c engine.Constraint, at time.Time) {
-	op.refusal = op.refusal.Or(c, at)
 }
 
 // tellKeeper tells the node that keeps the count how a leg went.

@@ -8,6 +8,7 @@ import (
 	"dialler/actors/lease"
 	"dialler/engine"
 	"dialler/engine/call"
+	leases "dialler/engine/lease"
 	"dialler/engine/quota"
 	"dialler/engine/trunk"
 )
@@ -18,7 +19,7 @@ type trunkActor struct {
 	t      *trunk.Trunk
 	parent *actor.PID
 	now    time.Time
-	strays lease.Strays[engine.LegID]
+	strays leases.Strays[engine.LegID]
 	lost   quota.Strays[engine.LegID] // by the database, where several nodes use the trunk
 	down   bool                       // it is counted so
 }
@@ -71,18 +72,9 @@ func (a *trunkActor) receive(ctx actor.Context) {
 		a.dropped()
 	case *call.TrunkEvent:
 		a.tellKeeper(m)
-		if m.Sent {
-			a.t.Sent(a.now, m.Leg)
-			break
-		}
-		if m.Class != nil || !m.Over {
-			a.t.Report(a.now, m.Leg, m.From, m.To, m.Class)
-		}
-		if m.Over {
-			before := a.t.Held()
-			a.t.Release(a.now, m.Leg)
-			a.d.Stats.Leases.Add(int64(a.t.Held() - before))
-		}
+		before := a.t.Held()
+		m.Tell(a.t, a.now)
+		a.d.Stats.Leases.Add(int64(a.t.Held() - before))
 		if m.Class != nil {
 			a.tell(ctx)
 		}
@@ -122,21 +114,8 @@ func (a *trunkActor) tell(ctx actor.Context) {
 }
 
 func (a *trunkActor) grant(ctx actor.Context, op *reservation) {
-	s := a.t.Settings()
-	for i, leg := range op.legs {
-		if op.got[i] != "" {
-			continue
-		}
-		ok, c, at := a.t.Acquire(a.now, leg, lease.TTL)
-		if !ok {
-			op.refused(c, at)
-			break
-		}
-		a.d.Stats.Leases.Add(1)
-		op.got[i], op.media[i] = s.ID, &s.Media
-		if from := a.t.From(leg); from.After(a.now) {
-			op.use[i].From = a.d.Clock.Boot().Add(from.Sub(a.now))
-		}
-	}
+	before := a.t.Held()
+	op.Ask(a.t, a.now, a.d.Clock.Boot(), lease.TTL)
+	a.d.Stats.Leases.Add(int64(a.t.Held() - before))
 	ctx.Send(a.parent, op)
 }

@@ -42,20 +42,16 @@ type (
 	}
 	// Candidates asks for the last word of every active trunk.
 	Candidates struct{}
-	// Actors asks for the actors of all trunks, Status a trunk how it stands.
-	Actors struct{}
+	// Actors asks for the actors of all trunks, or of those that are configured, Status a
+	// trunk how it stands.
+	Actors struct{ Configured bool }
 	Status struct{}
 	// reservation travels from trunk to trunk until every leg has a channel or no
 	// trunk is left.
 	reservation struct {
-		legs    []engine.LegID
-		got     []engine.TrunkID
-		media   []*engine.MediaProfile // of the trunks in got
-		use     []call.Validity        // of the grants in got
-		tried   []engine.TrunkID
-		refusal trunk.Refusal
-		batch   *ReserveBatch
-		single  *Reserve
+		*call.Reservation
+		batch  *ReserveBatch
+		single *Reserve
 	}
 	state struct{ c trunk.Candidate }
 )
@@ -85,11 +81,9 @@ func (t *trunks) Receive(ctx actor.Context) {
 			return trunk.New(s)
 		})
 	case *ReserveBatch:
-		t.place(ctx, &reservation{legs: m.Legs, got: make([]engine.TrunkID, len(m.Legs)),
-			media: make([]*engine.MediaProfile, len(m.Legs)), use: make([]call.Validity, len(m.Legs)), batch: m})
+		t.place(ctx, &reservation{Reservation: call.NewReservation(nil, m.Legs...), batch: m})
 	case *Reserve:
-		t.place(ctx, &reservation{legs: []engine.LegID{m.Leg}, got: make([]engine.TrunkID, 1),
-			media: make([]*engine.MediaProfile, 1), use: make([]call.Validity, 1), tried: m.Tried, single: m})
+		t.place(ctx, &reservation{Reservation: call.NewReservation(m.Tried, m.Leg), single: m})
 	case *reservation:
 		t.place(ctx, m)
 	case *state:
@@ -108,7 +102,12 @@ func (t *trunks) Receive(ctx actor.Context) {
 	case *Candidates:
 		t.d.Reply(ctx.Sender(), t.last(), nil)
 	case *Actors:
-		t.d.Reply(ctx.Sender(), maps.Clone(t.byID), nil)
+		pids := maps.Clone(t.byID)
+		maps.DeleteFunc(pids, func(id engine.TrunkID, _ *actor.PID) bool {
+			_, set := t.known[id]
+			return m.Configured && !set
+		})
+		t.d.Reply(ctx.Sender(), pids, nil)
 	case *lease.Served:
 		t.passOn(ctx, m.Of, m)
 	case *lease.Returned:
@@ -120,7 +119,7 @@ func (t *trunks) Receive(ctx actor.Context) {
 	}
 }
 
-// countDown notes whether every active trunk is down.
+// countDown notes whether no active trunk takes calls.
 func (t *trunks) countDown() {
 	down, active := 0, 0
 	for _, s := range t.set {
@@ -131,7 +130,7 @@ func (t *trunks) countDown() {
 			}
 		}
 	}
-	t.d.Stats.AllDown.Store(active > 0 && down == active)
+	t.d.Stats.AllDown.Store(down == active)
 }
 
 // configure takes the settings over; a trunk that was not edited keeps its hold.
@@ -171,40 +170,21 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []
 
 // place chooses a trunk for the legs that have none yet.
 func (t *trunks) place(ctx actor.Context, op *reservation) {
-	for _, g := range op.got {
-		if g == "" {
-			cands := make([]trunk.Candidate, 0, len(t.known))
-			for _, c := range t.known {
-				if op.single != nil && op.single.Only != "" && op.single.Only != c.ID {
-					continue
-				}
-				c.Available = true // its own word decides; the copy only orders
-				cands = append(cands, c)
-			}
-			id, _, ok := trunk.Choose(cands, op.tried, rand.Uint64()) //nolint:gosec // spreads the load, no secret
-			if !ok {
-				break
-			}
-			op.tried = append(op.tried, id)
-			ctx.Send(t.byID[id], op)
-			return
+	cands := make([]trunk.Candidate, 0, len(t.known))
+	for _, c := range t.known {
+		if op.single == nil || op.single.Only == "" || op.single.Only == c.ID {
+			cands = append(cands, c)
 		}
 	}
-	t.answer(ctx, op)
-}
-
-func (t *trunks) answer(ctx actor.Context, op *reservation) {
-	c := op.refusal.Constraint
-	if c == "" {
-		c = engine.ConstraintTrunkHealth // there is no trunk at all
-	}
-	if op.single != nil {
-		ctx.Send(op.single.ReplyTo, &call.TrunkReserved{Attempt: op.single.Attempt, Leg: op.single.Leg,
-			Trunk: op.got[0], Media: op.media[0], Validity: op.use[0], Constraint: c, RetryAt: op.refusal.RetryAt})
+	if id, ok := op.Next(cands, rand.Uint64()); ok { //nolint:gosec // spreads the load, no secret
+		ctx.Send(t.byID[id], op)
 		return
 	}
-	ctx.Send(op.batch.ReplyTo, &core.TrunksReserved{Round: op.batch.Round, Legs: op.legs, Trunks: op.got,
-		Media: op.media, Validity: op.use, Constraint: c, RetryAt: op.refusal.RetryAt})
+	if op.single != nil {
+		ctx.Send(op.single.ReplyTo, op.Of(op.single.Attempt))
+		return
+	}
+	ctx.Send(op.batch.ReplyTo, core.ReservedTrunks(op.batch.Round, op.Reservation))
 }
 
 // last gives the last word of every trunk.

@@ -21,15 +21,15 @@ func Ask[T any](ctx context.Context, g *Group, to *actor.PID, msg any) (T, error
 	}
 	f := g.Root.RequestFuture(to, msg, max(limit, time.Millisecond))
 	release := g.Database.bound(f)
-	res, err := f.Result()
-	release()
-	if res == nil && (err == nil || g.Database.Away()) { // given up, or the time ran out meanwhile
+	err := f.Wait()
+	if release() || err != nil && g.Database.Away() { // given up, or the time ran out meanwhile
 		return zero, errLeftWhileAway
 	}
-	if err != nil {
+	if err != nil { // the answer may be on its way: it is not looked at
 		return zero, engine.Unavailable("timeout", "the dialler did not answer in time; whether the command was "+
 			"carried out is not known, try again with the same Idempotency-Key", time.Second)
 	}
+	res, _ := f.Result()
 	a, ok := res.(*host.Answer)
 	if !ok {
 		return zero, errors.New("actors: unexpected answer")

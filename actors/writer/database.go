@@ -136,8 +136,9 @@ func (w *Database) Err() error {
 	return nil
 }
 
-// bound ends the wait for an answer some time after the database went away.
-func (w *Database) bound(f *actor.Future) (release func()) {
+// bound ends the wait for an answer some time after the database went away; release says
+// whether it did.
+func (w *Database) bound(f *actor.Future) (release func() (left bool)) {
 	b := &boundWait{of: w, f: f}
 	b.watch()
 	return b.release
@@ -152,6 +153,7 @@ type boundWait struct {
 	stop func() bool
 	late *time.Timer
 	over bool
+	left bool // without an answer
 }
 
 func (b *boundWait) watch() {
@@ -175,13 +177,16 @@ func (b *boundWait) watch() {
 // giveUp leaves a request without its answer, unless the database is back.
 func (b *boundWait) giveUp() {
 	if b.of.Away() {
+		b.mu.Lock()
+		b.left = !b.over
+		b.mu.Unlock()
 		b.of.g.Root.Stop(b.f.PID())
 		return
 	}
 	b.watch()
 }
 
-func (b *boundWait) release() {
+func (b *boundWait) release() (left bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.over = true
@@ -189,6 +194,7 @@ func (b *boundWait) release() {
 	if b.late != nil {
 		b.late.Stop()
 	}
+	return b.left
 }
 
 // prober is how a writer is called among those who find the database away.

@@ -24,6 +24,9 @@ type Store interface {
 	Commit(ctx context.Context, group []journal.Write) (refused []error, err error)
 	// Ping says whether the database takes commits: nil when it does.
 	Ping(ctx context.Context) error
+	// Renews has what held gives committed before all else on each server that takes
+	// the place of another, or was restarted: it may have lost what was committed last.
+	Renews(held func() []journal.Write)
 }
 
 // Config are the settings of the writers.
@@ -69,6 +72,7 @@ type Group struct {
 	cfg    Config
 	store  Store
 	spool  Spool // nil: while the database is away calls wait for it
+	held   held
 	pids   []*actor.PID
 	oldest []atomic.Int64 // by writer: when the write came that has waited longest, 0: none waits
 }
@@ -94,6 +98,8 @@ func New(s *host.System, cfg Config, store Store, spool Spool) *Group {
 	g := &Group{System: s, cfg: cfg.WithDefaults(), store: store, spool: spool}
 	g.oldest = make([]atomic.Int64, g.cfg.Writers)
 	g.Database.open(g)
+	g.held.now = s.Clock.Now
+	store.Renews(g.held.again)
 	return g
 }
 

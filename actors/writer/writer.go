@@ -283,6 +283,7 @@ func (w *writer) transact(ctx actor.Context, group []journal.Write, then func([]
 		took := time.Since(started)
 		w.d.Stats.observe(len(group), err)
 		if err == nil {
+			w.d.held.took(group, refused)
 			w.d.cfg.OnCommit(len(group), took)
 		}
 		then(refused, err)
@@ -300,7 +301,7 @@ func (w *writer) done(ctx actor.Context, c *committed) {
 		w.flying = 0
 		// Nothing is known to be durable; the same group goes again. A write
 		// that the database cannot take at all is a fault of ours and must not
-		// hold up the others for ever: the group is tried one by one.
+		// hold up the others forever: the group is tried one by one.
 		w.dropSpooled()
 		w.failed(ctx, c.err)
 		return

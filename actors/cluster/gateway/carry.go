@@ -70,7 +70,7 @@ func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
 		phone.RecoverLeg(*m.recover, h.legSink(g, turn))
 	case kAnswer:
 		media.Answer(m.attempt, m.sdp, m.at)
-	case kAttachBot:
+	case kAttachBot, kAttachAhead:
 		media.AttachBot(*m.bot)
 	case kDetachBot:
 		media.DetachBot(m.attempt)
@@ -97,7 +97,7 @@ func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
 		result(nil, g.sendDigits(m.attempt, m.leg, m.text))
 	case kSettle:
 		result(nil, nil)
-	case kAdopt, kLegEvent, kMediaEvent: // dealt with before
+	case kAdopt, kLegEvent, kMediaEvent, kOpenSocket, kCloseSocket, kSocketEvent: // dealt with before
 	}
 }
 

@@ -40,6 +40,13 @@ type Config struct {
 	// SentBy is what another node wrote into the Via of its requests over a trunk, ""
 	// when it is not known; nil: it never is. It may block.
 	SentBy func(ctx context.Context, node engine.Incarnation, trunk engine.TrunkID) string
+	// Taken hears of each call here that another node has adopted from this one; it must
+	// not block. nil: nobody does.
+	Taken func(engine.AttemptID)
+	// Carried are the attempts with a leg here that lives, or an open media path; Owned
+	// says whether the actor of one is here. nil: it is not looked after whose calls are.
+	Carried func() []engine.AttemptID
+	Owned   func(engine.AttemptID) bool
 	// OrphanAfter is how long a call's owner may not be heard before the call is
 	// hung up, 30 s.
 	OrphanAfter time.Duration
@@ -62,6 +69,9 @@ func (c Config) withDefaults() Config {
 	if c.LeaseEnd == nil {
 		c.LeaseEnd = func() engine.BootTime { return 1<<63 - 1 }
 	}
+	if c.Taken == nil {
+		c.Taken = func(engine.AttemptID) {}
+	}
 	if c.Failed == nil {
 		c.Failed = func(engine.Incarnation) {}
 	}
@@ -71,10 +81,10 @@ func (c Config) withDefaults() Config {
 // Errors of a call that is to be carried elsewhere.
 var (
 	errUnreachable = engine.Unavailable("node_unreachable", "the node that carries the call does not answer; try again", time.Second)
-	errGone        = engine.Unavailable("node_gone", "the node that carried the call is gone; the call is being closed", time.Second)
-	errNodeBusy    = engine.Unavailable("node_busy", "too much waits for the node that is to carry the call; try another one", time.Second)
+	errGone        = engine.Unavailable("node_gone", "", time.Second)
+	errNodeBusy    = engine.Unavailable("node_busy", "", time.Second)
 	errDraining    = engine.Unavailable("node_draining", "the node that was to carry the call is being drained; try another one", time.Second)
-	errNotTheirs   = engine.Conflict("call_taken_over", "another node has taken the call over")
+	errNotTheirs   = engine.Conflict("call_taken_over", "")
 )
 
 const shards = 64
@@ -93,10 +103,15 @@ type Gateway struct {
 	Strays    atomic.Int64 // messages of nodes that do not own the call, or are gone
 	Orphans   atomic.Int64 // calls that were hung up because nobody owned them
 	Stalls    atomic.Int64 // times that a call's events had to wait for room
+	Unowned   atomic.Int64 // calls here that the inventory found nobody for
 
+	taken  atomic.Int64 // calls here that other nodes have adopted from this one
 	once   sync.Once
 	routes [shards]routeShard
 	hosts  [shards]hostShard
+	// sockets of bots on other nodes.
+	sockets socketRoutes
+	looks
 
 	tasks sync.WaitGroup
 	stop  chan struct{}
@@ -124,27 +139,40 @@ func New(cfg Config) *Gateway {
 // that were given to it under an earlier one stay with it.
 func (g *Gateway) Join(incarnation engine.Incarnation) { g.cfg.Links.Join(incarnation) }
 
-// Gone says that a node is dead or has left, and that its lease is over: it sends
-// no INVITE any more. lost are the calls of this node's runs that it carried,
-// which have no route from now on; what waits for its answers gets an error. The
-// calls that are carried here for it stay its own until another node adopts them:
-// it may be alive, without a lease, or back under another incarnation.
-func (g *Gateway) Gone(incarnation engine.Incarnation) (lost []engine.AttemptID) {
+// Gone says that the lease of a node is over: it sends no INVITE any more, and others
+// act for what it owned. It may be alive, cut off, or back under another incarnation:
+// calls that it carries for this node go on while it is heard, and calls that are
+// carried here for it stay its own until another node adopts them.
+func (g *Gateway) Gone(incarnation engine.Incarnation) {
+	g.socketsGone(incarnation)
+	g.cfg.Links.Gone(incarnation)
+}
+
+// lostAfter is how long nothing may have come of a node without its lease before its
+// calls can be lost: longer than it takes that node to know that it is not heard.
+const lostAfter = 2 * keptFor
+
+// Lost gives, each once, the calls of this node's runs that nobody has any more: their
+// node has been without its lease for engine.LimboFor and is not heard, so that it has
+// ended them, its process is over, or it says that it has not got them. They have no
+// route from then on.
+func (g *Gateway) Lost() (lost []engine.AttemptID) {
 	for i := range g.routes {
 		s := &g.routes[i]
-		s.mu.Lock()
+		s.mu.RLock()
 		var there []*route
-		for id, r := range s.m {
-			if r.link.Peer() == incarnation {
-				there, lost = append(there, r), append(lost, id)
+		for _, r := range s.m {
+			if l := r.link; r.missing.Load() ||
+				l != nil && l.Gone() && (l.Over() || l.GoneFor() >= engine.LimboFor && l.SilentFor() >= lostAfter) {
+				there = append(there, r)
 			}
 		}
-		s.mu.Unlock()
+		s.mu.RUnlock()
 		for _, r := range there {
 			g.dropRoute(r)
+			lost = append(lost, r.id)
 		}
 	}
-	g.cfg.Links.Gone(incarnation)
 	return lost
 }
 
@@ -181,9 +209,10 @@ func (g *Gateway) Ready(node engine.Incarnation) bool {
 func (g *Gateway) mine(node engine.Incarnation) bool { return node == 0 || g.cfg.Links.Was(node) }
 
 // ask sends a request; then is called once, from any goroutine: with the answer,
-// or an error after Patience (never, when that is 0: the node answers or is
-// gone).
-func (g *Gateway) ask(l *link.Link, m *message, patience time.Duration, then func([]engine.LegID, error)) {
+// or an error after Patience (never, when that is 0: the node answers or its process
+// is over), or with gone, unless that is nil, once its lease is.
+func (g *Gateway) ask(l *link.Link, m *message, patience time.Duration, gone error,
+	then func([]engine.LegID, error)) {
 	answered := func(w *link.Wire, err error) {
 		var legs []engine.LegID
 		switch {
@@ -194,7 +223,7 @@ func (g *Gateway) ask(l *link.Link, m *message, patience time.Duration, then fun
 		}
 		then(legs, err)
 	}
-	l.Ask(link.Question{Name: Name, Within: patience, Gather: gather, Must: true, Gone: errGone,
+	l.Ask(link.Question{Name: Name, Within: patience, Gather: gather, Must: true, Gone: gone,
 		Say: m.say, Then: answered})
 }
 
@@ -208,6 +237,12 @@ func (g *Gateway) receive(said *link.Said) {
 	switch m.kind {
 	case kLegEvent, kMediaEvent:
 		g.happened(said.Link, m)
+	case kOpenSocket:
+		g.openSocket(said.Link, m.socket)
+	case kCloseSocket:
+		g.cfg.Media.CloseSocket(engine.SocketID(m.text), 0)
+	case kSocketEvent:
+		g.socketEvent(said.Link, m.onSocket)
 	default:
 		g.carryOut(said.Link, m, said)
 	}
@@ -223,38 +258,65 @@ func (g *Gateway) tend() {
 		case <-g.stop:
 			return
 		case <-tick.C:
-			g.lookAfter(g.cfg.Clock.Boot())
+			now := g.cfg.Clock.Boot()
+			g.lookAfter(now)
+			g.count(now)
 		}
 	}
 }
 
 // AdoptLegs makes this node the owner of an attempt that is open in the database
 // and whose legs are on at.Node, with at.Epoch, the campaign's now: of two nodes
-// that want them the one with the later has them. then gets the legs that are
-// known there, none of those that are here, or why it is not known; it is called
-// once, from any goroutine. After it AttachLeg knows the legs, and with AttachMedia
-// replays what has happened, as after a restart of the attempt's actor. An attempt
-// of which it knows none is lost, and its legs are to be recovered.
+// that want them the one with the later has them. It is the process that is asked,
+// whether it has its lease or not. then gets the legs that are known there, none of
+// those that are here, or why it is not known; it is called once, from any goroutine.
+// After it AttachLeg knows the legs, and with AttachMedia replays what has happened,
+// as after a restart of the attempt's actor. An attempt of which it knows none is
+// lost, and its legs are to be recovered.
+//
+// Where nobody answers within Patience the legs are presumed to be there: the call is
+// in limbo, what it is told waits, and either the node is heard of after all, or Lost
+// gives the call.
 func (g *Gateway) AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID, err error)) {
 	if g.mine(at.Node) {
 		g.takeBack(at.ID)
 		then(nil, nil)
 		return
 	}
-	l := g.leads(at.Node)
+	l := g.cfg.Links.To(at.Node) // of its process, whatever became of its lease
 	if l == nil {
 		then(nil, errGone)
 		return
 	}
-	peers := make([]engine.LegID, 0, len(at.Peers))
+	presumed, peers := []engine.LegID{at.ID.Leg(1)}, make([]engine.LegID, 0, len(at.Peers))
+	for i := range at.Legs {
+		if id := at.Legs[i].ID; id != presumed[0] {
+			presumed = append(presumed, id)
+		}
+	}
 	for i := range at.Peers {
 		peers = append(peers, at.Peers[i].ID)
 	}
-	g.ask(l, &message{kind: kAdopt, attempt: at.ID, epoch: at.Epoch, legs: peers}, g.cfg.Patience, func(known []engine.LegID, err error) {
+	r := g.addRoute(at.ID, l, append(presumed, peers...))
+	var once sync.Once
+	late := time.AfterFunc(g.cfg.Patience, func() {
+		once.Do(func() { then(r.known(), nil) })
+	})
+	m := &message{kind: kAdopt, attempt: at.ID, epoch: at.Epoch, legs: peers}
+	g.ask(l, m, 0, nil, func(known []engine.LegID, err error) {
+		late.Stop()
 		if err == nil && len(known) > 0 {
-			g.addRoute(at.ID, l, known)
+			r.knows(known)
+			once.Do(func() { then(known, nil) })
+			return
 		}
-		then(known, err)
+		waited := true
+		once.Do(func() {
+			waited = false
+			g.dropRoute(r)
+			then(nil, err)
+		})
+		r.missing.Store(waited)
 	})
 }
 

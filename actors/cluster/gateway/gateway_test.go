@@ -465,8 +465,15 @@ func TestACallOfThisNodeCostsNoMemory(t *testing.T) {
 			phone.ForgetLegs(call(1))
 		})
 	}
-	direct, through := carried(s, s), carried(g, g)
-	if through > direct {
+	// AllocsPerRun counts what other goroutines allocate too, which only adds: the least of some tries is the cost.
+	least := func(phone world.Telephony, media world.Media) float64 {
+		n := carried(phone, media)
+		for range 9 {
+			n = min(n, carried(phone, media))
+		}
+		return n
+	}
+	if direct, through := least(s, s), least(g, g); through > direct {
 		t.Errorf("%v allocations instead of %v", through, direct)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/actors/cluster/link"
+	"dialler/actors/inventory"
 	"dialler/engine"
 )
 
@@ -28,6 +29,7 @@ type hosted struct {
 	offer    prepared
 	peers    map[engine.LegID]prepared // far legs
 	answered map[engine.LegID]struct{}
+	over     bool                // so is the callee's leg
 	unplaced []engine.LegEvent   // legs that the ports never saw
 	media    []engine.MediaEvent // for an owner that comes when the path is closed
 	quality  *engine.MediaQuality
@@ -79,6 +81,9 @@ func (g *Gateway) dropHost(h *hosted) {
 		g.hosted.Add(-1)
 	}
 	s.mu.Unlock()
+	if r := g.to(h.id); r != nil && r.link == nil {
+		g.dropRoute(r)
+	}
 	h.mu.Lock()
 	h.turn++
 	l := h.link
@@ -106,6 +111,20 @@ func (g *Gateway) OwnerOf(a engine.AttemptID) (node engine.Incarnation, ok bool)
 	return l.Peer(), true
 }
 
+// keptFor is how long nothing may have come of the owner of a call before it counts
+// as away.
+const keptFor = 3 * link.Heartbeat
+
+// Kept says whether another node that is heard of acts for a call here.
+func (g *Gateway) Kept(a engine.AttemptID) bool {
+	h := g.host(a)
+	if h == nil {
+		return false
+	}
+	l, _ := h.owner()
+	return l != nil && l.SilentFor() < keptFor
+}
+
 // takeBack: this node owns the attempt itself from now on.
 func (g *Gateway) takeBack(a engine.AttemptID) {
 	if h := g.host(a); h != nil {
@@ -118,7 +137,9 @@ func (g *Gateway) takeBack(a engine.AttemptID) {
 // far legs.
 func (g *Gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
 	if r := g.to(a); r != nil {
-		g.dropRoute(r)
+		if r.link != nil {
+			g.dropRoute(r)
+		}
 		return
 	}
 	h := g.addHost(a)
@@ -137,6 +158,19 @@ func (g *Gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
 		// From here on what happens is kept by the ports for who comes.
 		g.cfg.Telephony.AttachLeg(a, h.legSink(g, turn))
 		g.cfg.Media.AttachMedia(a, h.mediaSink(g, turn))
+	}
+}
+
+// Replaced says that another node acts for an attempt whose legs are here: it adopts
+// them within Patience, or they are hung up.
+func (g *Gateway) Replaced(a engine.AttemptID, peers []engine.LegID) {
+	g.Leave(a, 0, peers)
+	if h := g.host(a); h != nil {
+		h.mu.Lock()
+		if h.link == nil {
+			h.alone = min(h.alone, g.cfg.Clock.Boot().Add(g.cfg.Patience-g.cfg.OrphanAfter))
+		}
+		h.mu.Unlock()
 	}
 }
 
@@ -176,6 +210,7 @@ func (h *hosted) legSink(g *Gateway, turn int) func(engine.LegEvent) {
 		if e.Kind == engine.LegAnswered {
 			h.answered[e.Leg] = struct{}{}
 		}
+		h.over = h.over || h.isLast(&e)
 		last := h.legSeq[e.Leg]
 		if h.link == nil || h.stalled || last != recovered && e.Seq <= last {
 			return
@@ -195,9 +230,7 @@ func (h *hosted) legSink(g *Gateway, turn int) func(engine.LegEvent) {
 // callee's leg is over, nobody is left to hear anything. mu is held; the media
 // path is closed later, by the link, outside of all locks of the ports.
 func (h *hosted) tell(g *Gateway, m *message) (full bool) {
-	_, answered := h.answered[m.onLeg.Leg]
-	_, far := h.peers[m.onLeg.Leg]
-	if !m.onLeg.Kind.Final() || !answered || far {
+	if !h.isLast(m.onLeg) {
 		return h.link.Tell(Name, gather, false, m.say)
 	}
 	return h.link.TellLate(Name, gather, false, func(w *link.Wire) {
@@ -205,6 +238,13 @@ func (h *hosted) tell(g *Gateway, m *message) (full bool) {
 		m.quality = &q
 		m.say(w)
 	})
+}
+
+// isLast says whether the event is the last of the leg on which the callee was.
+func (h *hosted) isLast(e *engine.LegEvent) bool {
+	_, answered := h.answered[e.Leg]
+	_, far := h.peers[e.Leg]
+	return e.Kind.Final() && answered && !far
 }
 
 func (h *hosted) mediaSink(g *Gateway, turn int) func(engine.MediaEvent) {
@@ -315,6 +355,11 @@ func (g *Gateway) adopted(l *link.Link, m *message, result func([]engine.LegID, 
 		result(nil, errNotTheirs)
 		return
 	}
+	if g.to(m.attempt) == nil {
+		// What an actor here still says of the call is not heeded from here on.
+		g.addRoute(m.attempt, nil, nil)
+		g.cfg.Taken(m.attempt)
+	}
 	h.mu.Lock()
 	h.turn++ // what was under way to an earlier sink of the same node is void
 	h.legSerial, h.mediaSerial, h.stalled, h.mediaSeq = 0, 0, false, 0
@@ -372,7 +417,12 @@ func (g *Gateway) lookAt(h *hosted, now engine.BootTime) {
 	if alone >= g.cfg.OrphanAfter && ended == 0 {
 		h.ended = now
 	}
+	// Nobody asks for the end of the audio.
+	silent := h.quality == nil && (ended != 0 || h.over && alone >= keptFor)
 	h.mu.Unlock()
+	if silent {
+		g.closeHosted(h)
+	}
 	switch {
 	case again:
 		g.attachLegs(h, turn)
@@ -381,10 +431,7 @@ func (g *Gateway) lookAt(h *hosted, now engine.BootTime) {
 	case ended == 0:
 		g.Orphans.Add(1)
 		g.cfg.Log.Warn().Str("attempt_id", string(h.id)).Msg("the owner of a call is gone and nobody has taken it over; it is hung up")
-		for _, leg := range g.cfg.Telephony.AttachLeg(h.id, h.legSink(g, turn)) {
-			g.cfg.Telephony.HangUpLeg(leg, engine.HangUpCause{Q850: 41, Text: "owner lost"})
-		}
-		g.cfg.Media.DetachBot(h.id)
+		inventory.End(g.cfg.Telephony, g.cfg.Media, h.id, h.legSink(g, turn))
 	case time.Duration(now-ended) >= g.cfg.Keep:
 		g.closeHosted(h)
 		g.cfg.Telephony.ForgetLegs(h.id)

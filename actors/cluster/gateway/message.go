@@ -42,6 +42,12 @@ const (
 	kMediaEvent
 	// A command, numbered when the others were taken.
 	kLeaveVoicemail
+	// Of sockets that stand ahead of their calls, which belong to no attempt, numbered
+	// likewise.
+	kOpenSocket
+	kCloseSocket
+	kSocketEvent
+	kAttachAhead
 )
 
 // message is a command, a request or an event; which fields count says the kind.
@@ -64,11 +70,14 @@ type message struct {
 	place   *engine.PlaceLeg
 	recover *engine.RecoveredLeg
 	bot     *engine.AttachBot
+	socket  *engine.OpenSocket
 	cause   engine.HangUpCause
 	profile engine.MediaProfile
 	onLeg   *engine.LegEvent
 	onMedia *engine.MediaEvent
-	quality *engine.MediaQuality // of the call whose last event this is
+	// onSocket is what happened to a socket.
+	onSocket *engine.SocketEvent
+	quality  *engine.MediaQuality // of the call whose last event this is
 }
 
 func (w wire) legIDs(v *[]engine.LegID) {
@@ -116,6 +125,14 @@ func (w wire) message(m *message) {
 		w.Instant(&m.at)
 	case kAttachBot:
 		body(w, &m.bot, w.attachBot)
+	case kAttachAhead:
+		body(w, &m.bot, w.attachAhead)
+	case kOpenSocket:
+		body(w, &m.socket, w.openSocket)
+	case kCloseSocket:
+		link.Text(w.Wire, &m.text)
+	case kSocketEvent:
+		body(w, &m.onSocket, w.socketEvent)
 	case kForget, kDetachBot, kPlay, kCloseMedia, kSettle:
 	case kLeaveVoicemail:
 		link.Text(w.Wire, &m.text)

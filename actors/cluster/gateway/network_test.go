@@ -112,6 +112,8 @@ type ports struct {
 	refuse error // of Open and OpenPeer
 	bySIP  bool
 	closed int
+	// socketSink hears of the socket that was opened last.
+	socketSink func(engine.SocketEvent)
 }
 
 type portLeg struct {
@@ -248,6 +250,7 @@ func (p *ports) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 }
 
 func (p *ports) Ask(context.Context, string) error { return nil }
+func (p *ports) Calling(engine.PhoneNumber) bool   { return true }
 
 func (p *ports) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) ([]byte, error) {
 	p.mu.Lock()
@@ -286,9 +289,17 @@ func (p *ports) AttachBot(cmd engine.AttachBot) {
 	}
 }
 
-func (p *ports) AskBot(context.Context, engine.AskBot) error { return nil }
-func (p *ports) DetachBot(a engine.AttemptID)                { p.did("detach %s", a) }
-func (p *ports) PlayMessage(a engine.AttemptID)              { p.did("play %s", a) }
+func (p *ports) OpenSocket(cmd engine.OpenSocket, sink func(engine.SocketEvent)) {
+	p.did("open socket %s", cmd.Socket)
+	p.mu.Lock()
+	p.socketSink = sink
+	p.mu.Unlock()
+}
+func (p *ports) CloseSocket(id engine.SocketID, _ engine.Incarnation) { p.did("close socket %s", id) }
+func (p *ports) CloseSockets(of engine.CampaignID)                    { p.did("close sockets of %s", of) }
+func (p *ports) AskBot(context.Context, engine.AskBot) error          { return nil }
+func (p *ports) DetachBot(a engine.AttemptID)                         { p.did("detach %s", a) }
+func (p *ports) PlayMessage(a engine.AttemptID)                       { p.did("play %s", a) }
 func (p *ports) LeaveVoicemail(cmd engine.LeaveVoicemail) {
 	p.did("leave %s %s", cmd.Attempt, cmd.Message)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dialler/actors/cluster/link"
@@ -14,7 +15,9 @@ import (
 // its attempt.
 type route struct {
 	id   engine.AttemptID
-	link *link.Link
+	link *link.Link // nil: the legs are here, and another node has adopted the call: nothing is told
+	// missing: nobody has the legs, which was heard after they had been presumed there.
+	missing atomic.Bool
 
 	mu      sync.Mutex
 	legs    []engine.LegID // that were placed there
@@ -41,7 +44,7 @@ func shardOf(a engine.AttemptID) int {
 
 // to gives the route of a call, nil when its legs are here.
 func (g *Gateway) to(a engine.AttemptID) *route {
-	if g.away.Load() == 0 {
+	if g.away.Load()+g.taken.Load() == 0 {
 		return nil
 	}
 	s := &g.routes[shardOf(a)]
@@ -52,7 +55,7 @@ func (g *Gateway) to(a engine.AttemptID) *route {
 
 // toLeg gives the route of the call that a leg belongs to.
 func (g *Gateway) toLeg(leg engine.LegID) *route {
-	if g.away.Load() == 0 {
+	if g.away.Load()+g.taken.Load() == 0 {
 		return nil
 	}
 	a, _, _ := leg.Attempt()
@@ -66,13 +69,33 @@ func (g *Gateway) addRoute(a engine.AttemptID, l *link.Link, legs []engine.LegID
 	old := s.m[a]
 	s.m[a] = r
 	s.mu.Unlock()
-	l.Use(1)
+	r.counts(g, 1)
 	if old != nil {
-		old.link.Use(-1)
-	} else {
-		g.away.Add(1)
+		old.counts(g, -1)
 	}
 	return r
+}
+
+// counts adds the route, or takes it away.
+func (r *route) counts(g *Gateway, n int) {
+	if r.link == nil {
+		g.taken.Add(int64(n))
+		return
+	}
+	g.away.Add(int64(n))
+	r.link.Use(n)
+}
+
+func (r *route) known() []engine.LegID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.legs)
+}
+
+func (r *route) knows(legs []engine.LegID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.legs = legs
 }
 
 func (g *Gateway) dropRoute(r *route) {
@@ -81,21 +104,26 @@ func (g *Gateway) dropRoute(r *route) {
 	there := s.m[r.id] == r
 	if there {
 		delete(s.m, r.id)
-		g.away.Add(-1)
 	}
 	s.mu.Unlock()
 	if there {
-		r.link.Use(-1)
+		r.counts(g, -1)
 	}
 }
 
 func (r *route) tell(m message) {
+	if r.link == nil {
+		return
+	}
 	m.attempt = r.id
 	r.link.Tell(Name, gather, true, m.say)
 }
 
 // Away says that the legs of an attempt are on another node.
-func (g *Gateway) Away(a engine.AttemptID) bool { return g.to(a) != nil }
+func (g *Gateway) Away(a engine.AttemptID) bool {
+	r := g.to(a)
+	return r != nil && r.link != nil
+}
 
 // unheardAfter is how long nothing may come of a node with calls before it may be
 // dead: it beats every second. Less than a live answer may wait for its bot.
@@ -105,7 +133,7 @@ const unheardAfter = link.Heartbeat + link.Heartbeat/2
 // come for longer than its heart takes to beat.
 func (g *Gateway) Unheard(a engine.AttemptID) bool {
 	r := g.to(a)
-	return r != nil && (r.link.Gone() || r.link.SilentFor() > unheardAfter)
+	return r != nil && r.link != nil && r.link.SilentFor() > unheardAfter
 }
 
 // happened gives an event of another node to whom it concerns.
@@ -121,7 +149,8 @@ func (g *Gateway) happened(l *link.Link, m *message) {
 		}
 		return
 	}
-	if e := m.onLeg; e.Kind == engine.LegNotSent && e.NotSent != engine.NotSentCancelled {
+	if e := m.onLeg; e.Kind == engine.LegNotSent && e.NotSent != engine.NotSentCancelled &&
+		e.NotSent != engine.NotSentHeld {
 		g.cfg.Failed(l.Peer())
 	}
 	if sink := r.legNews(m); sink != nil {
@@ -245,7 +274,9 @@ func (g *Gateway) AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []en
 func (g *Gateway) ForgetLegs(a engine.AttemptID) {
 	if r := g.to(a); r != nil {
 		r.tell(message{kind: kForget})
-		g.dropRoute(r)
+		if r.link != nil {
+			g.dropRoute(r)
+		}
 		return
 	}
 	g.cfg.Telephony.ForgetLegs(a)
@@ -283,6 +314,9 @@ func (g *Gateway) recoverHere(leg engine.RecoveredLeg, sink func(engine.LegEvent
 		g.cfg.Telephony.RecoverLeg(leg, sink)
 	}()
 }
+
+// Calling implements ports.Telephony: it is this node that knows.
+func (g *Gateway) Calling(to engine.PhoneNumber) bool { return g.cfg.Telephony.Calling(to) }
 
 // Ask implements ports.Telephony: it is this node that asks.
 func (g *Gateway) Ask(ctx context.Context, uri string) error { return g.cfg.Telephony.Ask(ctx, uri) }
@@ -332,7 +366,11 @@ func (g *Gateway) Answer(a engine.AttemptID, sdp []byte, at time.Time) {
 func (g *Gateway) AttachBot(cmd engine.AttachBot) {
 	if r := g.to(cmd.Attempt); r != nil {
 		there := cmd
-		r.tell(message{kind: kAttachBot, bot: &there})
+		kind := kAttachBot
+		if _, ok := g.sockets.take(cmd.Socket); ok {
+			kind = kAttachAhead
+		}
+		r.tell(message{kind: kind, bot: &there})
 		return
 	}
 	g.cfg.Media.AttachBot(cmd)
@@ -433,7 +471,7 @@ func (g *Gateway) JoinPeerThen(a engine.AttemptID, leg engine.LegID, sdp []byte,
 		then(g.cfg.Media.JoinPeer(a, leg, sdp))
 		return
 	}
-	g.ask(r.link, &message{kind: kJoinPeer, attempt: a, leg: leg, sdp: sdp}, g.cfg.Patience, only(then))
+	r.ask(g, message{kind: kJoinPeer, leg: leg, sdp: sdp}, then)
 }
 
 // SendDigits implements ports.Media; for a call elsewhere use SendDigitsThen.
@@ -452,7 +490,7 @@ func (g *Gateway) SendDigitsThen(a engine.AttemptID, leg engine.LegID, digits st
 		then(g.sendDigits(a, leg, digits))
 		return
 	}
-	g.ask(r.link, &message{kind: kSendDigits, attempt: a, leg: leg, text: digits}, g.cfg.Patience, only(then))
+	r.ask(g, message{kind: kSendDigits, leg: leg, text: digits}, then)
 }
 
 // ClosePeer implements ports.Media.
@@ -470,13 +508,19 @@ func (g *Gateway) ClosePeer(a engine.AttemptID, leg engine.LegID) {
 // that settles it too.
 func (g *Gateway) Settled(a engine.AttemptID, then func()) {
 	r := g.to(a)
-	if r == nil {
+	if r == nil || r.link == nil {
 		then()
 		return
 	}
-	g.ask(r.link, &message{kind: kSettle, attempt: a}, 0, func([]engine.LegID, error) { then() })
+	g.ask(r.link, &message{kind: kSettle, attempt: a}, 0, errGone, func([]engine.LegID, error) { then() })
 }
 
-func only(then func(error)) func([]engine.LegID, error) {
-	return func(_ []engine.LegID, err error) { then(err) }
+// ask asks the node with the legs, whether it has its lease or not.
+func (r *route) ask(g *Gateway, m message, then func(error)) {
+	if r.link == nil {
+		then(errNotTheirs)
+		return
+	}
+	m.attempt = r.id
+	g.ask(r.link, &m, g.cfg.Patience, nil, func(_ []engine.LegID, err error) { then(err) })
 }

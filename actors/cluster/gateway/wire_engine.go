@@ -136,10 +136,7 @@ func (w wire) mediaEvent(e *engine.MediaEvent) {
 	link.Text(w.Wire, &e.Error)
 	w.Flag(&e.Refused)
 	link.Text(w.Wire, &e.Endpoint)
-	link.List(w.Wire, &e.Missed, func(m *engine.EndpointMiss) {
-		link.Text(w.Wire, &m.Endpoint)
-		link.Text(w.Wire, &m.Reason)
-	})
+	link.List(w.Wire, &e.Missed, w.missed)
 }
 
 func (w wire) recording(r *engine.Recording) {

@@ -45,7 +45,9 @@ func TestEveryFieldCrossesTheWire(t *testing.T) {
 	crosses(t, wire.hangUpCause)
 	crosses(t, wire.profile)
 	crosses(t, wire.openMedia)
-	crosses(t, wire.attachBot)
+	crosses(t, wire.attachAhead)
+	crosses(t, wire.openSocket)
+	crosses(t, wire.socketEvent)
 	crosses(t, wire.mediaEvent)
 	crosses(t, wire.quality)
 }
@@ -57,7 +59,9 @@ func TestNoBytesBreakTheReader(t *testing.T) {
 		r().legEvent(&engine.LegEvent{})
 		r().mediaEvent(&engine.MediaEvent{})
 		r().placeLeg(&engine.PlaceLeg{})
-		r().attachBot(&engine.AttachBot{})
+		r().attachAhead(&engine.AttachBot{})
+		r().openSocket(&engine.OpenSocket{})
+		r().socketEvent(&engine.SocketEvent{})
 		r().quality(&engine.MediaQuality{})
 	})
 }

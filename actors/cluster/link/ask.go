@@ -47,13 +47,12 @@ var (
 	ErrOver = errors.New("link: that life of the node is over")
 	// ErrVersion: the other node speaks no version that this one does.
 	ErrVersion = engine.Unavailable("node_version",
-		"the node that acts for this speaks to others in a version that this one does not know; "+
-			"it is being replaced, try again",
+		"",
 		5*time.Second)
 	// errUnknown: nobody there takes what has that name.
 	errUnknown = engine.Unavailable(
 		"method_unknown",
-		"the node does not know this request, or not yet; try again, and see that all nodes are of one version",
+		"",
 		time.Second,
 	)
 	// ErrTooLarge: it has more bytes than one message may have.
@@ -201,6 +200,7 @@ func (l *Link) takeAll() (all unanswered) {
 
 // lost: the process at the other end is not the incarnation that was asked.
 func (l *Link) lost() {
+	l.over.Store(true)
 	l.mu.Lock()
 	l.doubt = true
 	failed := l.takeAll()
@@ -210,7 +210,7 @@ func (l *Link) lost() {
 
 // leave: the lease of the other is over.
 func (l *Link) leave() {
-	l.gone.Store(true)
+	l.gone.CompareAndSwap(0, int64(l.of.cfg.Clock.Boot()))
 	l.mu.Lock()
 	var failed unanswered
 	for id, p := range l.pending {

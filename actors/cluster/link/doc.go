@@ -15,7 +15,7 @@
 //
 // A question has a time. When that is over it does not leave any more, nor again, so
 // that a link that comes back does not bring what nobody waits for. A link that has not
-// heard the other side of late asks first whether it is there: of a question that has
+// heard the other side recently asks first whether it is there: of a question that has
 // not left (ErrNotSent) it is certain that nobody has carried it out.
 //
 // # Versions

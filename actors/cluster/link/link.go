@@ -63,7 +63,8 @@ func (p *parcel) empty() bool { return p.b == nil && p.late == nil }
 type Link struct {
 	of        *Links
 	own, peer engine.Incarnation
-	gone      atomic.Bool
+	gone      atomic.Int64  // engine.BootTime since when the other's lease is over, 0: it is not
+	over      atomic.Bool   // another process is there now
 	version   atomic.Uint64 // that both speak, 0: not known yet
 
 	// dealing is held while what came is dealt with, in order.
@@ -114,7 +115,19 @@ func newLink(of *Links, own, peer engine.Incarnation) *Link {
 func (l *Link) Peer() engine.Incarnation { return l.peer }
 
 // Gone says that the other's lease is over. What it has begun goes on; nothing begins.
-func (l *Link) Gone() bool { return l.gone.Load() }
+func (l *Link) Gone() bool { return l.gone.Load() != 0 }
+
+// GoneFor is how long that has been known, 0: it is not over.
+func (l *Link) GoneFor() time.Duration {
+	at := l.gone.Load()
+	if at == 0 {
+		return 0
+	}
+	return time.Duration(l.of.cfg.Clock.Boot() - engine.BootTime(at))
+}
+
+// Over says that the process which was the other node has ended.
+func (l *Link) Over() bool { return l.over.Load() }
 
 // poke has the link look what is due.
 func (l *Link) poke() {
@@ -270,7 +283,7 @@ func (l *Link) next() (b []byte, wait time.Duration) {
 	}
 	f := frame{from: l.own, to: l.peer, speaks: Version, since: Oldest}
 	asked := l.asked != 0 && time.Duration(now-l.asked) < acquainted
-	if l.gone.Load() && l.calls == 0 && time.Duration(now-l.heard) > goneFor {
+	if l.Gone() && l.calls == 0 && time.Duration(now-l.heard) > goneFor {
 		l.withdrawAll()
 	}
 	idle := l.live == 0 && l.calls == 0 && !asked

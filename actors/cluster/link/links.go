@@ -157,8 +157,9 @@ func (ls *Links) between(own, peer engine.Incarnation) *Link {
 	l := ls.links[k]
 	if l == nil {
 		l = newLink(ls, own, peer)
-		_, gone := ls.gone[peer]
-		l.gone.Store(gone)
+		if _, gone := ls.gone[peer]; gone {
+			l.gone.Store(int64(ls.cfg.Clock.Boot()))
+		}
 		ls.links[k] = l
 	}
 	return l

@@ -128,8 +128,8 @@ func (k *Keeper) round(ctx context.Context) {
 	k.was = as
 }
 
-// bury notes which nodes are gone: the legs that they had are lost. ok is false
-// when it could not be asked which nodes there are.
+// bury notes which nodes are gone. The legs that they had are lost once they must have
+// ended them. ok is false when it could not be asked which nodes there are.
 func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
@@ -144,13 +144,14 @@ func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
 	gone := k.roll.Call(k.cfg.Clock.Boot(), all)
 	for _, id := range gone {
 		k.balance.Disturbed(k.cfg.Clock.Boot())
-		if lost := k.cfg.Calls.Gone(id); len(lost) > 0 {
-			k.log.Warn().Int32("incarnation", int32(id)).Int("calls", len(lost)).Msg("the node that carried calls is gone")
-			k.cfg.Tree.LegsGone(lost)
-		}
+		k.cfg.Calls.Gone(id)
 		if k.cfg.Gone != nil {
 			k.cfg.Gone(id)
 		}
+	}
+	if lost := k.cfg.Calls.Lost(); len(lost) > 0 {
+		k.log.Warn().Int("calls", len(lost)).Msg("the nodes that carried calls are gone, and have not come back")
+		k.cfg.Tree.LegsGone(lost)
 	}
 	return len(gone) > 0, true
 }

@@ -40,6 +40,7 @@ type world struct {
 	calls   map[engine.CampaignID]int
 	carry   map[engine.Incarnation][]engine.AttemptID
 	began   time.Time
+	lost    []engine.AttemptID
 }
 
 var errAway = engine.Unavailable("database_unavailable", "away", time.Second)
@@ -176,10 +177,17 @@ func (w tree) LegsGone(ids []engine.AttemptID) { defer w.lock()(); w.note("legs 
 
 func (w gateway) Join(id engine.Incarnation) { defer w.lock()(); w.note("join %d", id) }
 
-func (w gateway) Gone(id engine.Incarnation) []engine.AttemptID {
+func (w gateway) Gone(id engine.Incarnation) {
 	defer w.lock()()
 	w.note("gone %d", id)
-	return w.carry[id]
+	w.lost = w.carry[id]
+}
+
+func (w gateway) Lost() []engine.AttemptID {
+	defer w.lock()()
+	lost := w.lost
+	w.lost = nil
+	return lost
 }
 
 func (w gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {

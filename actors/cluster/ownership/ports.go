@@ -56,10 +56,11 @@ type Tree interface {
 // Calls are those whose legs are on one node and whose campaign is on another;
 // package gateway has it.
 type Calls interface {
-	// Join says whom this node is from now on, Gone that another node is gone; lost
-	// are the calls that it carried for this one.
+	// Join says whom this node is from now on, Gone that another node's lease is over.
 	Join(id engine.Incarnation)
-	Gone(id engine.Incarnation) (lost []engine.AttemptID)
+	Gone(id engine.Incarnation)
+	// Lost gives the calls of which no other node can have anything any more.
+	Lost() []engine.AttemptID
 	// Leave has a live call wait for the next owner of its campaign.
 	Leave(a engine.AttemptID, epoch int64, peers []engine.LegID)
 }

@@ -34,9 +34,9 @@ const (
 )
 
 var (
-	errUploads = engine.Unavailable("too_many_uploads", "the node that acts for the campaign takes too many files at once; try again later", 5*time.Second)
+	errUploads = engine.Unavailable("too_many_uploads", "", 5*time.Second)
 	// errUploadLost: the pieces so far went to another owner, or came too slowly.
-	errUploadLost = engine.Unavailable("upload_interrupted", "another node acts for the campaign now, and none of the file's contacts were added; send the file again", time.Second)
+	errUploadLost = engine.Unavailable("upload_interrupted", "", time.Second)
 	errCutShort   = errors.New("routing: the file was cut short")
 )
 

@@ -21,7 +21,7 @@ const (
 )
 
 // errBeingClosed answers a result of a call whose node is gone.
-var errBeingClosed = engine.Unavailable("call_being_closed", "the node that had the call is gone and the call is being closed; send the result again", 2*time.Second)
+var errBeingClosed = engine.Unavailable("call_being_closed", "", 2*time.Second)
 
 // dialoutAsked is what is asked of a call outside campaigns at its node.
 type dialoutAsked struct {
@@ -119,7 +119,7 @@ func (r *Router) dialoutHere(ctx context.Context, ask dialoutAsked) (out dialout
 }
 
 // errUnknown answers what a node of another version asks.
-var errUnknown = engine.Invalid("request_unreadable", "another node asks for what this one does not know; are all of one version?")
+var errUnknown = engine.Invalid("request_unreadable", "")
 
 // Calls are those whose legs are here; package gateway has it.
 type Calls interface {

@@ -117,7 +117,7 @@ func serve[C, R any](r *Router, method string, here func(context.Context, C) (R,
 	r.nodes.Handle(method, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
 		var cmd C
 		if err := link.Decode(body, &cmd); err != nil {
-			return nil, engine.Invalid("request_unreadable", "another node sent what this one does not understand; are all of one version?")
+			return nil, engine.Invalid("request_unreadable", "")
 		}
 		reply, err := here(ctx, cmd)
 		if err != nil {

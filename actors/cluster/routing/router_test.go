@@ -517,7 +517,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// The node that sent a file is gone: the owner does not wait for ever.
+// The node that sent a file is gone: the owner does not wait forever.
 func TestAFileWithoutItsNextPieceIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, one, _ := newNet()

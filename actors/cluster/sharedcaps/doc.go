@@ -6,7 +6,7 @@
 // of the tree (port Tree).
 //
 // Who keeps a count is decided by package cluster's claims: the first that needs
-// it claims it, and gives it up when nobody has asked for a minute, or when it is
+// it claims it, and releases it after an idle minute or when it is
 // drained. After its death whoever asks next claims it. A question for a count
 // that is kept here goes to the tree at once and costs nothing more.
 //

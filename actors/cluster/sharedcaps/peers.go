@@ -21,7 +21,7 @@ const (
 )
 
 // errNotKept: the node that was asked keeps no such count.
-var errNotKept = engine.Unavailable("keeper_replaced", "the node that was asked for a count does not keep it", 0)
+var errNotKept = engine.Unavailable("keeper_replaced", "", 0)
 
 // notice is what is said of an identity.
 type notice struct {
@@ -40,7 +40,7 @@ func (n *notice) fields(w *link.Wire) {
 
 // say has another node told something and hears whether it answers; mu is held, and
 // not taken by then before say returns. What is lost is asked or told again.
-func (k *Keepers) say(to engine.Incarnation, name string, within time.Duration, n notice,
+func (k *Caps) say(to engine.Incarnation, name string, within time.Duration, n notice,
 	then func(*link.Wire, error)) {
 	l := k.links.To(to)
 	if l == nil || k.as() == 0 {
@@ -50,7 +50,7 @@ func (k *Keepers) say(to engine.Incarnation, name string, within time.Duration, 
 }
 
 // putQuestion asks the keeper; mu is held.
-func (k *Keepers) putQuestion(st *standing, id uint64, by engine.BootTime, body []byte) {
+func (k *Caps) putQuestion(st *standing, id uint64, by engine.BootTime, body []byte) {
 	to := st.owner
 	k.say(to, asks, max(time.Duration(by-k.clock.Boot()), 1), notice{st.of, body}, func(w *link.Wire, err error) {
 		switch {
@@ -65,7 +65,7 @@ func (k *Keepers) putQuestion(st *standing, id uint64, by engine.BootTime, body 
 }
 
 // refused: the node that was asked is not the keeper.
-func (k *Keepers) refused(st *standing, by engine.Incarnation, id uint64) {
+func (k *Caps) refused(st *standing, by engine.Incarnation, id uint64) {
 	k.mu.Lock()
 	if st.owner == by {
 		st.owner = 0
@@ -79,7 +79,7 @@ func (k *Keepers) refused(st *standing, by engine.Incarnation, id uint64) {
 }
 
 // giveBack tells the keeper of a debt; mu is held.
-func (k *Keepers) giveBack(st *standing, id uint64, what []byte) {
+func (k *Caps) giveBack(st *standing, id uint64, what []byte) {
 	k.say(st.owner, owes, confirmFor, notice{st.of, what}, func(_ *link.Wire, err error) {
 		if err == nil {
 			k.mu.Lock()
@@ -96,7 +96,7 @@ func read(s *link.Said) (n notice, ok bool) {
 }
 
 // keeps says whether this node keeps a count, and notes that a node asked for it.
-func (k *Keepers) keeps(of ownership.Identity, asked bool) bool {
+func (k *Caps) keeps(of ownership.Identity, asked bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	st := k.of[of]
@@ -111,7 +111,7 @@ func (k *Keepers) keeps(of ownership.Identity, asked bool) bool {
 }
 
 // takeQuestion decides a question of another node. It does not block.
-func (k *Keepers) takeQuestion(s *link.Said) {
+func (k *Caps) takeQuestion(s *link.Said) {
 	n, ok := read(s)
 	switch {
 	case !ok:
@@ -127,7 +127,7 @@ func (k *Keepers) takeQuestion(s *link.Said) {
 
 // takeBack takes what another node gives back; what this one does not keep is told
 // again, to whoever does then.
-func (k *Keepers) takeBack(s *link.Said) {
+func (k *Caps) takeBack(s *link.Said) {
 	if n, ok := read(s); ok && k.keeps(n.of, false) {
 		s.Answer(nil, gatherFor, nil)
 		k.tree.Take(n.of, n.body)

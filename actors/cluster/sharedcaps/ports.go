@@ -42,4 +42,4 @@ type Clock interface {
 }
 
 // ErrAway: nobody has decided; it is asked again.
-var ErrAway = engine.Unavailable("keeper_away", "the node that keeps the count of a trunk, bot or number does not answer or is being replaced; try again", 0)
+var ErrAway = engine.Unavailable("keeper_away", "", 0)

@@ -15,9 +15,9 @@ import (
 	"dialler/engine/quota"
 )
 
-// Keepers is this node among those that keep counts. Until Start it keeps none
+// Caps is this node among those that keep counts. Until Start it keeps none
 // and nobody can be asked.
-type Keepers struct {
+type Caps struct {
 	clock Clock
 	log   zerolog.Logger
 	stats Stats
@@ -56,7 +56,7 @@ type standing struct {
 	owner   engine.Incarnation // another node that keeps the count, 0: not known
 	waiting []uint64           // questions, until it is known who decides
 	finding bool
-	wanted  bool            // its keeper is gone, and it was used of late
+	wanted  bool            // its keeper is gone, and it was used recently
 	again   engine.BootTime // when it is looked for again
 	owed    quota.Owed[[]byte]
 	asked   engine.BootTime // when somebody last wanted something
@@ -84,12 +84,12 @@ const (
 )
 
 // New gives a node's part before it has joined.
-func New(clock Clock, log zerolog.Logger) *Keepers {
-	return &Keepers{clock: clock, log: log, of: map[ownership.Identity]*standing{}}
+func New(clock Clock, log zerolog.Logger) *Caps {
+	return &Caps{clock: clock, log: log, of: map[ownership.Identity]*standing{}}
 }
 
 // Start begins, and takes what other nodes ask from now on.
-func (k *Keepers) Start(node Node, links *link.Links, store Store, tree Tree) {
+func (k *Caps) Start(node Node, links *link.Links, store Store, tree Tree) {
 	ctx, cancel := context.WithCancel(context.Background())
 	k.mu.Lock()
 	k.node, k.links, k.store, k.tree, k.cancel = node, links, store, tree, cancel
@@ -111,7 +111,7 @@ func (k *Keepers) Start(node Node, links *link.Links, store Store, tree Tree) {
 }
 
 // Close ends it: nothing is kept and nobody asked.
-func (k *Keepers) Close() {
+func (k *Caps) Close() {
 	k.mu.Lock()
 	k.closed = true
 	cancel := k.cancel
@@ -123,17 +123,17 @@ func (k *Keepers) Close() {
 }
 
 // Stats gives the figures.
-func (k *Keepers) Stats() *Stats { return &k.stats }
+func (k *Caps) Stats() *Stats { return &k.stats }
 
 // as is whom this node acts as, 0: it must not act; mu is held.
-func (k *Keepers) as() engine.Incarnation {
+func (k *Caps) as() engine.Incarnation {
 	if k.node == nil || k.closed {
 		return 0
 	}
 	return k.node.Incarnation()
 }
 
-func (k *Keepers) standing(of ownership.Identity) *standing {
+func (k *Caps) standing(of ownership.Identity) *standing {
 	st := k.of[of]
 	if st == nil {
 		st = &standing{of: of}
@@ -143,14 +143,14 @@ func (k *Keepers) standing(of ownership.Identity) *standing {
 }
 
 // As is whom this node acts as, 0: it has no lease.
-func (k *Keepers) As() engine.Incarnation {
+func (k *Caps) As() engine.Incarnation {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.as()
 }
 
 // Mine says whether this node keeps the count of an identity and may grant now.
-func (k *Keepers) Mine(of ownership.Identity) bool {
+func (k *Caps) Mine(of ownership.Identity) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	st := k.of[of]
@@ -165,7 +165,8 @@ func (k *Keepers) Mine(of ownership.Identity) bool {
 // quota.Patience, from any goroutine: with the answer and when it was asked for,
 // or with ErrAway; undo is then given back (Owe), in case it was granted after
 // all.
-func (k *Keepers) Ask(of ownership.Identity, body, undo []byte, then func(answer []byte, asked engine.BootTime, err error)) {
+func (k *Caps) Ask(of ownership.Identity, body, undo []byte,
+	then func(answer []byte, asked engine.BootTime, err error)) {
 	k.mu.Lock()
 	if k.as() == 0 {
 		k.mu.Unlock()
@@ -190,7 +191,7 @@ func (k *Keepers) Ask(of ownership.Identity, body, undo []byte, then func(answer
 
 // route passes an open question on; what it gives is done without mu, which is
 // held.
-func (k *Keepers) route(st *standing, id uint64) func() {
+func (k *Caps) route(st *standing, id uint64) func() {
 	q, asked, ok := k.asks.Get(id)
 	if !ok {
 		return nil
@@ -212,7 +213,7 @@ func (k *Keepers) route(st *standing, id uint64) func() {
 	return nil
 }
 
-func (k *Keepers) answered(id uint64, b []byte) {
+func (k *Caps) answered(id uint64, b []byte) {
 	k.mu.Lock()
 	_, asked, _ := k.asks.Get(id)
 	q, ok := k.asks.Answered(id)
@@ -223,7 +224,7 @@ func (k *Keepers) answered(id uint64, b []byte) {
 }
 
 // Owe has whoever keeps the count told something until that is confirmed.
-func (k *Keepers) Owe(of ownership.Identity, notice []byte) {
+func (k *Caps) Owe(of ownership.Identity, notice []byte) {
 	k.mu.Lock()
 	if k.node == nil || k.closed {
 		k.mu.Unlock()
@@ -248,7 +249,7 @@ func (k *Keepers) Owe(of ownership.Identity, notice []byte) {
 
 // Recount has the books compared with the database soon, and often for a while:
 // a node is gone, or a campaign has changed hands.
-func (k *Keepers) Recount() {
+func (k *Caps) Recount() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.next = 0
@@ -256,8 +257,8 @@ func (k *Keepers) Recount() {
 }
 
 // Gone says that another node is gone: what it kept is claimed at once by whoever
-// has used it of late.
-func (k *Keepers) Gone(id engine.Incarnation) {
+// has used it recently.
+func (k *Caps) Gone(id engine.Incarnation) {
 	k.Recount()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -265,7 +266,7 @@ func (k *Keepers) Gone(id engine.Incarnation) {
 }
 
 // succeed looks for successors of a keeper that is gone; mu is held.
-func (k *Keepers) succeed(gone engine.Incarnation) {
+func (k *Caps) succeed(gone engine.Incarnation) {
 	now := k.clock.Boot()
 	for _, st := range k.of {
 		if st.owner != gone {

@@ -11,7 +11,7 @@ import (
 )
 
 // tick does what time brings.
-func (k *Keepers) tick(ctx context.Context) {
+func (k *Caps) tick(ctx context.Context) {
 	k.mu.Lock()
 	now, as := k.clock.Boot(), k.as()
 	var do []func()
@@ -90,7 +90,7 @@ func (k *Keepers) tick(ctx context.Context) {
 	}
 }
 
-func (k *Keepers) compareLater(now engine.BootTime) {
+func (k *Caps) compareLater(now engine.BootTime) {
 	k.next = now.Add(compareEvery)
 	if now < k.trouble {
 		k.next = now.Add(compareTrouble)
@@ -98,7 +98,7 @@ func (k *Keepers) compareLater(now engine.BootTime) {
 }
 
 // payBack tells what is owed; mu is held.
-func (k *Keepers) payBack(st *standing, now engine.BootTime) (do []func()) {
+func (k *Caps) payBack(st *standing, now engine.BootTime) (do []func()) {
 	mine := st.keeper.May(k.as())
 	if st.owed.Len() == 0 || !mine && st.owner == 0 {
 		return nil
@@ -115,7 +115,7 @@ func (k *Keepers) payBack(st *standing, now engine.BootTime) (do []func()) {
 }
 
 // count has the tree compare books with the database.
-func (k *Keepers) count(ctx context.Context, of []ownership.Identity, anew bool) {
+func (k *Caps) count(ctx context.Context, of []ownership.Identity, anew bool) {
 	c, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	err := k.tree.Count(c, of, anew)
@@ -136,7 +136,7 @@ func (k *Keepers) count(ctx context.Context, of []ownership.Identity, anew bool)
 }
 
 // find looks for who keeps the count, or claims it; mu is held.
-func (k *Keepers) find(st *standing) {
+func (k *Caps) find(st *standing) {
 	if st.finding || st.keeper.Stage != quota.Away || k.clock.Boot() < st.again || k.as() == 0 {
 		return
 	}
@@ -202,7 +202,7 @@ type found struct {
 	nobody      bool
 }
 
-func (k *Keepers) look(ctx context.Context, of ownership.Identity, claim bool) (f found) {
+func (k *Caps) look(ctx context.Context, of ownership.Identity, claim bool) (f found) {
 	me := k.node.Incarnation()
 	w, ok, err := k.node.Acting(ctx, of)
 	switch {
@@ -244,7 +244,7 @@ func (k *Keepers) look(ctx context.Context, of ownership.Identity, claim bool) (
 }
 
 // giveUp has another node keep the count; mu is held.
-func (k *Keepers) giveUp(ctx context.Context, st *standing) func() {
+func (k *Caps) giveUp(ctx context.Context, st *standing) func() {
 	st.keeper.Lost()
 	st.finding = true // nobody takes it for this node's while it is being given up
 	of, unused := st.of, st.served.Add(quota.Unused(st.of.Kind))
@@ -274,7 +274,7 @@ func (k *Keepers) giveUp(ctx context.Context, st *standing) func() {
 
 // HandOver gives every count up for others to take: no new call begins here any
 // more, and those that go on are in the database.
-func (k *Keepers) HandOver(ctx context.Context) {
+func (k *Caps) HandOver(ctx context.Context) {
 	k.mu.Lock()
 	k.drained = true
 	var giving sync.WaitGroup

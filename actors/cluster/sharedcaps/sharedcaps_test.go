@@ -38,7 +38,7 @@ type cluster struct {
 // node is one of them, with a tree that grants cap uses of anything.
 type node struct {
 	c     *cluster
-	k     *Keepers
+	k     *Caps
 	links *link.Links
 	as    engine.Incarnation
 	until time.Time // others may claim a second later, and it stops a second before

@@ -1,0 +1,83 @@
+package gateway
+
+import (
+	"time"
+
+	"dialler/actors/inventory"
+	"dialler/engine"
+)
+
+// At joining and every few seconds each call that is carried here must have somebody
+// who acts for it, and each way to a call elsewhere somebody who uses it. What nobody has
+// for a few seconds is left as by an owner who goes (Leave): it is ended unless another node
+// adopts it, or its actor comes up after all. A node without its lease ends its calls by itself (engine.Fence).
+
+// An actor that faults again and again may be away for as long (host.supervision), and
+// finds its call by the route.
+const unusedFor = time.Minute
+
+// looks is what the last looks found without anybody, and since when.
+type looks struct {
+	looked          engine.BootTime
+	unowned, unused inventory.Noted
+	left            map[engine.AttemptID]struct{} // by the inventory
+}
+
+// count looks for calls and routes that nobody has any more. Only tend calls it.
+func (g *Gateway) count(now engine.BootTime) {
+	v := &g.looks
+	if g.cfg.Carried == nil || now < v.looked.Add(inventory.Every) {
+		return
+	}
+	v.looked = now
+	if g.Here() == 0 || now >= g.cfg.LeaseEnd() {
+		clear(v.unowned)
+		clear(v.unused)
+		return
+	}
+	for _, a := range v.unowned.Since(now, inventory.UnownedFor, g.cfg.Carried(), func(a engine.AttemptID) bool {
+		return g.host(a) != nil || g.cfg.Owned(a)
+	}) {
+		g.Unowned.Add(1)
+		g.cfg.Log.Warn().Str("attempt_id", string(a)).
+			Msg("nobody acts for a call here; it is hung up unless a node takes it over")
+		g.Leave(a, 0, nil)
+		if v.left == nil {
+			v.left = map[engine.AttemptID]struct{}{}
+		}
+		v.left[a] = struct{}{}
+	}
+	for a := range v.left {
+		h := g.host(a)
+		if h == nil {
+			delete(v.left, a)
+			continue
+		}
+		if l, _ := h.owner(); l != nil {
+			delete(v.left, a)
+		} else if g.cfg.Owned(a) {
+			g.takeBack(a)
+			delete(v.left, a)
+		}
+	}
+	for _, a := range v.unused.Since(now, unusedFor, g.routed(), g.cfg.Owned) {
+		if r := g.to(a); r != nil {
+			g.dropRoute(r)
+		}
+	}
+}
+
+// routed are the calls on other nodes to which there are routes.
+func (g *Gateway) routed() (all []engine.AttemptID) {
+	for i := range g.routes {
+		s := &g.routes[i]
+		s.mu.RLock()
+		for id, r := range s.m {
+			if r.link != nil {
+				all = append(all, id)
+			}
+		}
+		s.mu.RUnlock()
+	}
+	return all
+}

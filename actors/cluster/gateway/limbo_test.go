@@ -1,0 +1,216 @@
+package gateway_test
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dialler/actors/cluster/gateway"
+	"dialler/engine"
+	"dialler/engine/attempt"
+)
+
+// talking is a call of node 2's own campaign, on node 2.
+func talking(b *node) (engine.AttemptID, *owned) {
+	id, o := call(1), &owned{}
+	b.dial(id, 2, o)
+	b.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegAnswered})
+	b.ports.emitMedia(id, engine.MediaEvent{Kind: engine.MediaBotConnected})
+	pause(time.Second)
+	return id, o
+}
+
+// asks has the node take a call of node 2 over. What it gives are the legs that are known by then.
+func (m *node) asks(t *testing.T, id engine.AttemptID) (known func() []engine.LegID) {
+	t.Helper()
+	at := &attempt.Attempt{ID: id, Epoch: 2, Node: 2, Legs: []attempt.Leg{{ID: id.Leg(1)}}}
+	var told atomic.Pointer[[]engine.LegID]
+	m.AdoptLegs(at, func(legs []engine.LegID, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		told.Store(&legs)
+	})
+	return func() []engine.LegID {
+		if legs := told.Load(); legs != nil {
+			return *legs
+		}
+		return nil
+	}
+}
+
+func hungUp(b *node) bool {
+	return slices.ContainsFunc(b.ports.entries(), func(s string) bool { return strings.HasPrefix(s, "hang up") })
+}
+
+// A node that has only lost the database is asked for its conversations, and they go
+// on: its own actors have no say in them from then on, and it keeps them for as long as
+// their owner is heard.
+func TestAReachableProcessGivesItsCallsUpWhateverBecameOfItsLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		var taken []engine.AttemptID
+		b := n.join(t, 2, 9e9, func(c *gateway.Config) {
+			c.Taken = func(a engine.AttemptID) { taken = append(taken, a) }
+		})
+		c := n.join(t, 3, 7e10, nil)
+		id, o := talking(b)
+		c.Gone(2)
+		known := c.asks(t, id)
+		pause(time.Second)
+		equal(t, "known legs", known(), []engine.LegID{id.Leg(1)})
+		equal(t, "taken", taken, []engine.AttemptID{id})
+		next := &owned{}
+		c.AttachLeg(id, next.leg)
+		c.AttachMedia(id, next.heard)
+		pause(time.Second)
+		before := len(b.ports.entries())
+		b.HangUpLeg(id.Leg(1), engine.HangUpCause{}) // an actor that does not know yet
+		b.DetachBot(id)
+		b.CloseMedia(id)
+		b.ForgetLegs(id)
+		b.HangUpLeg(id.Leg(1), engine.HangUpCause{})
+		b.Replaced(id, nil)
+		b.Leave(id, 1, nil)
+		pause(2 * engine.LimboFor)
+		equal(t, "what was done there", b.ports.entries()[before:], nil)
+		if !b.Kept(id) || b.ports.closed > 0 {
+			t.Error("it is not kept")
+		}
+		equal(t, "lost", c.Lost(), nil)
+		b.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegHungUp})
+		pause(time.Second)
+		equal(t, "the new owner", next.kinds(), []engine.LegEventKind{engine.LegSent, engine.LegAnswered, engine.LegHungUp})
+		equal(t, "the former one", o.kinds(), []engine.LegEventKind{engine.LegSent, engine.LegAnswered})
+		c.ForgetLegs(id)
+		pause(time.Second)
+		if b.Hosted() != 0 || c.Carried() != 0 {
+			t.Errorf("%d hosted, %d away", b.Hosted(), c.Carried())
+		}
+		n.isolate(3, true)
+		pause(time.Minute)
+		if b.Kept(id) {
+			t.Error("kept for nobody")
+		}
+	})
+}
+
+// One that cannot be reached may carry its conversations on for as long as it may: they
+// are in limbo, and go on if it is heard of in time.
+func TestACallInLimboIsFoundAgainOrLost(t *testing.T) {
+	for _, back := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			n := newNetwork(1)
+			defer n.close()
+			b, c := n.join(t, 2, 9e9, nil), n.join(t, 3, 7e10, nil)
+			id, _ := talking(b)
+			c.Ready(2)
+			pause(time.Second)
+			n.isolate(2, true)
+			pause(6 * time.Second)
+			c.Gone(2)
+			known := c.asks(t, id)
+			pause(4 * time.Second)
+			equal(t, "known before anything can be", known(), nil)
+			pause(2 * time.Second)
+			equal(t, "presumed legs", known(), []engine.LegID{id.Leg(1)})
+			next := &owned{}
+			c.AttachLeg(id, next.leg)
+			c.AttachMedia(id, next.heard)
+			if back {
+				n.isolate(2, false)
+			}
+			pause(engine.LimboFor - 6*time.Second - time.Millisecond)
+			equal(t, "lost too early", c.Lost(), nil)
+			pause(time.Second)
+			if back {
+				equal(t, "lost", c.Lost(), nil)
+				equal(t, "replayed", next.kinds(), []engine.LegEventKind{engine.LegSent, engine.LegAnswered})
+				equal(t, "replayed media", next.mediaKinds(), []engine.MediaEventKind{engine.MediaBotConnected})
+				c.HangUpLeg(id.Leg(1), engine.HangUpCause{})
+				pause(time.Second)
+				if !hungUp(b) {
+					t.Error("the owner has no say")
+				}
+				return
+			}
+			equal(t, "lost", c.Lost(), []engine.AttemptID{id})
+			if c.Away(id) || c.Carried() != 0 {
+				t.Error("there is a way to it")
+			}
+		})
+	}
+}
+
+// Another process at its address has nothing of it.
+func TestACallOfAProcessThatIsOverIsLostAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		c := n.join(t, 3, 7e10, nil)
+		b := n.join(t, 2, 9e9, nil)
+		id := call(1)
+		c.dial(id, 2, &owned{})
+		pause(time.Second)
+		other := n.join(t, 4, 9e9, nil)
+		n.mu.Lock()
+		n.nodes[2] = other // the address is another process's
+		n.mu.Unlock()
+		pause(2 * time.Second)
+		equal(t, "while it has its lease", c.Lost(), nil)
+		c.Gone(2)
+		equal(t, "lost", c.Lost(), []engine.AttemptID{id})
+		n.mu.Lock()
+		n.nodes[2] = b // for its end
+		n.mu.Unlock()
+	})
+}
+
+// Whoever hears of the database that another node acts for a call ends it: within
+// seconds, in which that one may adopt it, and the audio with it.
+func TestACallWhoseOwnerWasReplacedIsEndedUnlessThatOneHasIt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		b := n.join(t, 2, 9e9, nil)
+		id, _ := talking(b)
+		b.Replaced(id, nil)
+		pause(4 * time.Second)
+		if hungUp(b) {
+			t.Error("it was not waited for who has it")
+		}
+		pause(3 * time.Second)
+		if !hungUp(b) {
+			t.Error("it goes on")
+		}
+		b.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegClosed})
+		pause(5 * time.Second)
+		if b.ports.closed != 1 {
+			t.Error("its audio is open")
+		}
+	})
+}
+
+// The callee of a call hangs up whose owner has died and was not replaced: nobody asks
+// for the end of its audio.
+func TestTheAudioOfACallEndsWithItThoughItsOwnerIsDead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		a, b := n.join(t, 1, 5e12, nil), n.join(t, 2, 9e9, nil)
+		id := call(1)
+		a.dial(id, 2, &owned{})
+		pause(time.Second)
+		b.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegAnswered})
+		n.isolate(1, true)
+		pause(time.Second)
+		b.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegHungUp})
+		pause(6 * time.Second)
+		if b.ports.closed != 1 {
+			t.Error("its audio is open")
+		}
+	})
+}
