@@ -11,6 +11,9 @@ import (
 // PlaceLeg sends the INVITE of a leg; the events say how it went.
 func (s *Stack) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) { s.legs.Place(p, sink) }
 
+// Calling says whether a leg to a number lives here.
+func (s *Stack) Calling(to engine.PhoneNumber) bool { return s.legs.Calling(to) }
+
 // ConfirmLeg sends the ACK of the leg's 2xx: call it when the dialog state of
 // LegAnswered is durable.
 func (s *Stack) ConfirmLeg(id engine.LegID) { s.legs.Confirm(id) }

@@ -44,7 +44,8 @@ func New(c Config) (*Stack, error) {
 		return nil, errors.Join(err, sockets.Close())
 	}
 	legs := leg.NewTable(leg.Config{
-		Timers: c.Timers, Log: c.Log, OnLegOver: c.OnLegOver, Media: c.Media, Transfers: c.Transfers,
+		Timers: c.Timers, Log: c.Log, OnLegOver: c.OnLegOver, Media: c.Media, OneCall: c.OneCall, Fence: c.Fence,
+		Transfers: c.Transfers,
 	}, clock, sockets, trunks)
 	sockets.Serve(trunks.IsPeer, legs.OnMessage)
 	return &Stack{net: sockets, trunks: trunks, legs: legs}, nil

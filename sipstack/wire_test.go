@@ -457,6 +457,52 @@ func TestCloseLeavesNothingRunning(t *testing.T) {
 	eventually(t, "all goroutines ended", func() bool { return runtime.NumGoroutine() <= before })
 }
 
+// Two processes that share nothing but the Call-ID write the same, so that the next one
+// can end what the one before began.
+func TestFromTagAndContactDeriveFromTheCallIDAndTheBranchAlsoFromTheCSeq(t *testing.T) {
+	type wrote struct{ callID, fromTag, contact, branch string }
+	invites := func(a engine.AttemptID) (list [2]wrote) {
+		u := script{sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
+			if r.CSeq().SeqNo > 1 {
+				u.reply(r, from, "486 Busy Here", "far", "", "")
+				return
+			}
+			u.reply(r, from, "401 Unauthorized", "far", "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\"\r\n", "")
+		}}.start(t)
+		s := newStack(t, sipstack.Config{})
+		setTrunk(s, u.port(), withCredentials)
+		l := listen(t, nil)
+		s.PlaceLeg(placeCommand(a, a.Leg(2)), l.sink)
+		l.kind(a.Leg(2), engine.LegRefused)
+		for i := range list {
+			r := u.request(sip.INVITE, i+1)
+			w := &list[i]
+			w.callID, w.contact = r.CallID().Value(), r.Contact().Address.User
+			w.fromTag, _ = r.From().Params.Get("tag")
+			w.branch, _ = r.Via().Params.Get("branch")
+		}
+		return list
+	}
+	a, _ := newLeg()
+	b, _ := newLeg()
+	one, same, other := invites(a), invites(a), invites(b)
+	if one != same {
+		t.Errorf("of one Call-ID:\n%+v\n%+v", one, same)
+	}
+	for i, w := range one {
+		if w.callID != string(a)+".2" || w.callID == other[i].callID {
+			t.Errorf("the second leg of %s has the Call-ID %s", a, w.callID)
+		}
+		if w.fromTag == "" || w.contact == "" || w.fromTag == other[i].fromTag || w.contact == other[i].contact ||
+			w.branch == other[i].branch {
+			t.Errorf("of two Call-IDs:\n%+v\n%+v", w, other[i])
+		}
+	}
+	if one[0].fromTag != one[1].fromTag || one[0].contact != one[1].contact || one[0].branch == one[1].branch {
+		t.Errorf("of two CSeqs:\n%+v\n%+v", one[0], one[1])
+	}
+}
+
 func addr(s *sipstack.Stack) netip.AddrPort { return netip.MustParseAddrPort(s.Addr()) }
 
 func legAttempt(l engine.LegID) engine.AttemptID {

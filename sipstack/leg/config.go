@@ -21,6 +21,10 @@ type Config struct {
 	// Media negotiates sessions that change after their first answer; nil
 	// allows only offers that leave the media where it is.
 	Media Negotiator
+	// OneCall: no call is placed to a number while another one to it lives here.
+	OneCall bool
+	// Fence is the lease of this node; nil: it needs none.
+	Fence engine.Fence
 	// Transfers tells the owner of a leg of a REFER (engine.LegReferred) and
 	// waits for its AnswerRefer; without it every REFER is declined.
 	Transfers bool

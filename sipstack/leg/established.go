@@ -44,6 +44,10 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 	}
 	switch l.phase {
 	case phaseCalling, phaseProceeding, phaseSilent:
+		if l.fenced() && !l.cancelWanted { // it may have lain in a buffer while we stood still
+			l.cancelWanted = true
+			l.emit(engine.LegEvent{Kind: engine.LegFenced})
+		}
 		unwanted := l.cancelWanted || l.phase == phaseSilent
 		l.inv.resendAt, l.deadline, l.inv.data = 0, 0, nil
 		l.txs.dropCancels()

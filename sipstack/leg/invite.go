@@ -104,7 +104,7 @@ func (v *invitation) mayWrite() bool {
 		l.notSent(engine.NotSentNoRoute, "the stack is closed")
 		return false
 	}
-	if timing.BootNow() > v.sendBy {
+	if timing.BootNow() > v.sendBy || l.fenced() {
 		l.notSent(engine.NotSentExpired, "the send-by time had passed")
 		return false
 	}

@@ -46,6 +46,7 @@ type env struct {
 	net    *transport.Sockets
 	trunks *trunk.Set
 	Count  Counters
+	called called
 	gone   func(*leg) // takes a leg that is over out of the table
 }
 
@@ -58,6 +59,8 @@ type leg struct {
 	trunk   *trunk.Trunk
 	// recovered: of an earlier process life; only its end is reported.
 	recovered bool
+	callee    engine.PhoneNumber // while it counts among those who are called, "": it does not
+	begun     engine.NodeLease   // of the node when it was placed; nil: there are no leases
 
 	mu             sync.Mutex
 	phase          phase
@@ -127,6 +130,7 @@ func (l *leg) finish(e engine.LegEvent) {
 	l.session.watch = nil
 	l.txs.drop(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
 	l.setPurge()
+	l.s.called.over(l)
 	l.s.Count.Live.Add(-1)
 	if over := l.s.conf.OnLegOver; over != nil && !l.recovered {
 		over(l.events[len(l.events)-1], l.dlg != nil, func() []engine.SIPMessage {

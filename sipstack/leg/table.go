@@ -29,6 +29,8 @@ type Table struct {
 	shards   [shardCount]shard
 	attempts [shardCount]attemptShard
 	refused  refusedCalls
+
+	stop, fenceOver chan struct{}
 }
 
 type shard struct {
@@ -45,17 +47,25 @@ type attemptShard struct {
 func NewTable(c Config, clock timing.Clock, net *transport.Sockets, trunks *trunk.Set) *Table {
 	k := &Table{
 		env: env{conf: c, clock: clock, net: net, trunks: trunks}, log: c.Log, seed: maphash.MakeSeed(),
+		stop: make(chan struct{}), fenceOver: make(chan struct{}),
 	}
 	k.gone = k.remove
 	for i := range k.shards {
 		k.shards[i].legs = map[engine.LegID]*leg{}
 		k.attempts[i].legs = map[engine.AttemptID][]*leg{}
 	}
+	if c.Fence != nil {
+		go k.keepFence()
+	} else {
+		close(k.fenceOver)
+	}
 	return k
 }
 
 // Close stops the timers of all legs.
 func (k *Table) Close() {
+	close(k.stop)
+	<-k.fenceOver
 	k.each(func(l *leg) {
 		l.mu.Lock()
 		if l.timer != nil {
@@ -76,19 +86,35 @@ func (k *Table) Known() (n int) {
 	return n
 }
 
+// Calling says whether a leg to a number lives here.
+func (k *Table) Calling(to engine.PhoneNumber) bool { return k.called.has(to) }
+
 // Place sends the INVITE of a leg; the events say how it went, the first
 // one being LegSent or LegNotSent. It may call sink before it returns. A leg
 // that is known already, ended or not, is left as it is, and sink is not
-// called.
+// called. With Config.OneCall the first leg of an attempt is not sent while a leg to its
+// number lives here.
 func (k *Table) Place(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 	t := k.trunks.ForLeg(p.Trunk, p.URI, p.Password)
 	l := k.newLeg(p.Leg, p.Attempt, t, sink)
+	if f := k.conf.Fence; f != nil {
+		l.begun = f.Lease()
+	}
 	l.inv.sendBy, l.inv.offer, l.inv.cseq, l.inv.headers = p.SendBy, p.Offer, 1, p.Headers
 	l.parties.set(l.trunk, l.s.net.First().External, p.From, p.To, p.URI)
+	_, n, _ := p.Leg.Attempt()
+	free := k.called.begins(l, p.To, k.conf.OneCall && n == 1)
 	if k.add(l) != nil {
+		k.called.over(l)
 		k.Count.Duplicates.Add(1)
 		k.log.Error().Str("attempt_id", string(p.Attempt)).Str("leg", string(p.Leg)).
 			Msg("leg placed twice; the second is ignored")
+		return
+	}
+	if !free {
+		l.mu.Lock()
+		l.notSent(engine.NotSentHeld, "another call to the number lives")
+		l.unlock()
 		return
 	}
 	if why := t.Unusable(); why != "" {
@@ -109,6 +135,9 @@ func (k *Table) Place(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 func (k *Table) Confirm(id engine.LegID) {
 	if l := k.leg(id); l != nil {
 		l.mu.Lock()
+		if l.phase == phaseAnswered && l.fenced() {
+			l.endFenced()
+		}
 		l.confirm()
 		l.unlock()
 	}
@@ -194,6 +223,7 @@ type Status struct {
 	Trunk    engine.TrunkID
 	State    string    // queued, calling, proceeding, answered, confirmed, closing, silent, watched, over
 	Since    time.Time // of the state
+	Lives    bool      // it rings or talks, and nobody has asked for its end
 	Final    bool      // its last event was emitted
 	Attached bool      // a sink listens
 	Seq      int       // of its last event
@@ -211,7 +241,8 @@ func (k *Table) List() []Status {
 		}
 		out = append(out, Status{
 			Leg: l.id, Attempt: l.attempt, Trunk: l.trunk.Conf.ID, State: l.phase.String(), Since: l.since,
-			Final: l.phase == phaseOver, Attached: l.sink != nil, Seq: l.seq,
+			Lives: l.phase < phaseClosing || l.phase == phaseSilent, Final: l.phase == phaseOver,
+			Attached: l.sink != nil, Seq: l.seq,
 		})
 	})
 	return out

@@ -1,0 +1,74 @@
+package leg
+
+import (
+	"time"
+
+	"dialler/engine"
+)
+
+// At the end of the lease of this node (engine.Fence) no leg becomes a conversation
+// any more: what rings is cancelled, and a late 200 gets ACK and BYE. Conversations go
+// on for engine.LimboFor, or until somebody has them. Nothing of that needs anybody
+// else, nor the network: the boot-time clock is compared before each write, and every
+// fenceEvery for what would not write.
+
+const fenceEvery = 200 * time.Millisecond
+
+// fenced: what rings may not become a conversation any more. The leg is locked.
+func (l *leg) fenced() bool {
+	return l.begun != nil && engine.FencedOff(l.s.conf.Fence.Boot(), l.begun)
+}
+
+// fence ends what may not go on. The leg is locked.
+func (l *leg) fence() {
+	if !l.fenced() {
+		return
+	}
+	switch l.phase {
+	case phaseQueued:
+		l.notSent(engine.NotSentExpired, "the node has lost its lease")
+	case phaseCalling, phaseProceeding, phaseSilent:
+		if !l.cancelWanted {
+			l.emit(engine.LegEvent{Kind: engine.LegFenced})
+			l.cancel()
+		}
+	case phaseAnswered:
+		l.endFenced()
+	case phaseConfirmed:
+		if engine.LimboOver(l.begun, l.s.conf.Fence, l.attempt) {
+			l.endFenced()
+		}
+	case phaseClosing, phaseWatch, phaseOver, phaseGone:
+	}
+}
+
+func (l *leg) endFenced() {
+	l.emit(engine.LegEvent{Kind: engine.LegFenced})
+	l.hangUp(engine.HangUpCause{Q850: 41, Text: "lease lost"}) // 41: temporary failure
+}
+
+// keepFence looks after all legs while the lease is over, and once after it is
+// another one.
+func (k *Table) keepFence() {
+	defer close(k.fenceOver)
+	tick := time.NewTicker(fenceEvery)
+	defer tick.Stop()
+	seen := k.conf.Fence.Lease()
+	for {
+		select {
+		case <-k.stop:
+			return
+		case <-tick.C:
+		}
+		now := k.conf.Fence.Lease()
+		if now == seen && !engine.FencedOff(k.conf.Fence.Boot(), now) {
+			continue
+		}
+		seen = now
+		k.each(func(l *leg) {
+			l.mu.Lock()
+			l.fence()
+			l.unlock()
+		})
+	}
+}
