@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,6 +28,33 @@ func (s *Store) Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Att
 		return attempt.Attempt{}, false, err
 	}
 	return list[0], true, nil
+}
+
+// Hold gives the hold of a number, nil when it is free.
+func (s *Store) Hold(ctx context.Context, n engine.PhoneNumber) (*attempt.Hold, error) {
+	var h attempt.Hold
+	err := s.db.Read.QueryRow(ctx, `SELECT replace(attempt_id::text, '-', ''), hold_until FROM number_holds
+		WHERE number = $1 AND (hold_until IS NULL OR hold_until > now())`, n.E164()).Scan(&h.Attempt, &h.Until)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, s.db.Wrap("hold not read", err)
+	}
+	return &h, nil
+}
+
+// HoldOpen has each attempt that has not ended hold its number, as its intent had it: a
+// server that lost what was committed last may know of an attempt by what came of it
+// later, from a spool. The row is locked, so that none holds one that ends meanwhile.
+func (s *Store) HoldOpen(ctx context.Context) error {
+	_, err := s.db.Read.Exec(ctx, `WITH open AS (
+			SELECT to_number, id FROM attempts WHERE live AND to_number <> '' FOR SHARE
+		) INSERT INTO number_holds AS h (number, attempt_id)
+		SELECT DISTINCT ON (to_number) to_number, id FROM open ORDER BY to_number, id
+		ON CONFLICT (number) DO UPDATE SET attempt_id = excluded.attempt_id, hold_until = NULL, bound = NULL
+		WHERE h.hold_until <= now()`)
+	return s.db.Wrap("numbers of open attempts not held", err)
 }
 
 // OpenLegs lists the attempts that ended (lost) while a leg of theirs had no

@@ -88,13 +88,20 @@ func (s *Store) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error
 	return ids, s.db.Wrap("active campaigns not read", err)
 }
 
-// ActAs has AcquireCampaign check that this node owns the campaign; 0 ends that.
-func (s *Store) ActAs(id engine.Incarnation) { s.acting.Store(int32(id)) }
+// ActAs says which node of a cluster this process is from now on, 0: it has no lease.
+// AcquireCampaign then checks that it owns the campaign, and a commit that it may write
+// about its dialouts. A process for which it is never called is alone.
+func (s *Store) ActAs(id engine.Incarnation) {
+	if id == 0 {
+		id = table.Nobody
+	}
+	s.db.Acting.Store(int32(id))
+}
 
 // owns checks in a transaction that the node this process acts as owns an
 // identity, and keeps it so until the transaction ends.
 func (s *Store) owns(ctx context.Context, tx pgx.Tx, kind ownership.Kind, id string) error {
-	as := s.acting.Load()
+	as := s.db.Acting.Load()
 	if as == 0 {
 		return nil
 	}
@@ -124,7 +131,7 @@ func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who en
 		case err != nil:
 			return err
 		case ran:
-			return engine.Conflict("campaign_was_run", "only a draft that never ran can be deleted")
+			return engine.Conflict("campaign_was_run", "")
 		}
 		for _, sql := range []string{
 			"DELETE FROM contact_variables v USING contacts c WHERE c.campaign_id = $1 AND v.contact_id = c.id",

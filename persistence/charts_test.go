@@ -121,7 +121,8 @@ func TestTheBreakdownOfARunCountsItsEndedDials(t *testing.T) {
 		Causes: []campaign.DialCause{
 			{Code: 200, Reason: "OK", Outcome: engine.OutcomeAbandoned, Count: 1}, {Code: 200, Reason: "OK", Outcome: engine.OutcomeCompleted, Count: 1},
 			{Code: 487, Reason: "Request Terminated", Outcome: engine.OutcomeNoAnswer, Count: 1}},
-		Numbers: []campaign.NumberDials{{Number: "+49301", Dials: 2, Answered: 2}, {Number: "+49302", Dials: 1}}}
+		Numbers: []campaign.NumberDials{{Number: "+49301", Dials: 2, Decided: 2, Answered: 2},
+			{Number: "+49302", Dials: 1, Decided: 1}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want\n%+v", got, want)
 	}

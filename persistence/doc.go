@@ -14,7 +14,9 @@
 // even a lock.
 //
 // No number has two live calls: number_holds has one row for a number from the
-// intent to the last final answer, across campaigns, writers and nodes.
+// intent to the last final answer, across campaigns, writers and nodes. On a
+// server that takes another's place they are written again before all else
+// (Renews): it may have lost what was committed last.
 //
 // A stale owner writes nothing: the epoch is checked in the transaction, under
 // a lock that taking ownership (AcquireCampaign) waits for.

@@ -139,6 +139,15 @@ func (s *Store) InUse(ctx context.Context, last LastUse) (use LastUse, err error
 	return use, err
 }
 
+// Unsafe names the settings with which the server may lose what it has said is durable.
+// Without being asked, that is: of synchronous_commit the store says itself what it wants.
+func (s *Store) Unsafe(ctx context.Context) ([]string, error) {
+	rows, _ := s.db.Read.Query(ctx, "SELECT name FROM pg_settings WHERE reset_val = 'off' "+
+		"AND name IN ('fsync', 'full_page_writes', 'synchronous_commit') ORDER BY name")
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return names, s.db.Wrap("settings of the server not read", err)
+}
+
 // AcceptRestore has a restored database be used as it is: it is recorded who
 // said so. false when the database bears no mark of a restore; a note in a data
 // folder may still tell of one, and is answered by it too.

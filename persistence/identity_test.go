@@ -1,8 +1,11 @@
 package persistence_test
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
 	"dialler/persistence"
@@ -59,5 +62,36 @@ func TestANoteOfUseIsNeverEarlierThanTheOneBefore(t *testing.T) {
 	}
 	if _, err := s.InUse(t.Context(), second); err != nil {
 		t.Error(err)
+	}
+}
+
+// What a commit says is durable is, on a server that does not see to it by itself; and such
+// a server is named.
+func TestCommitsAreDurableWhateverTheServerDoesUnasked(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	run(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$")
+	s := storetest.OpenAt(t, url, persistence.Config{})
+	run(t, url, "CREATE TABLE seen AS SELECT current_setting('synchronous_commit') AS how")
+	run(t, url, `CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$`)
+	run(t, url, "CREATE TRIGGER see AFTER INSERT OR UPDATE ON settings EXECUTE FUNCTION see()")
+	if _, err := s.InUse(t.Context(), persistence.LastUse{}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(t.Context()) }()
+	var how string
+	if err := c.QueryRow(t.Context(), "SELECT string_agg(DISTINCT how, ' ') FROM seen").Scan(&how); err != nil {
+		t.Fatal(err)
+	}
+	if how != "off on" {
+		t.Errorf("asked for nothing, and of the store: %s", how)
+	}
+	if names, err := s.Unsafe(t.Context()); err != nil || !slices.Contains(names, "synchronous_commit") {
+		t.Errorf("named are %v, %v", names, err)
 	}
 }

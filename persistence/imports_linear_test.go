@@ -221,7 +221,7 @@ func (p *planReader) TraceQueryStart(ctx context.Context, conn *pgx.Conn, q pgx.
 
 func (p *planReader) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// ofAnother is a condition on the row at hand of the other side of a join.
+// ofAnother is a condition on the current row of the other side of a join.
 var ofAnother = regexp.MustCompile(`= \w+\.\w`)
 
 // repeated names what a nested loop reads as a whole for each row of its other side.

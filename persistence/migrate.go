@@ -144,8 +144,8 @@ func migrateJobs(ctx context.Context, url string, cfg pool.Config) error {
 // in vain: for as many seconds.
 const migrationTries = 120
 
-// Maintain makes the event partitions of the coming months and drops what has
-// served its time: replies older than a day, number holds long expired, sessions
+// Maintain makes the event partitions of the coming months and drops what is
+// past its retention: replies older than a day, number holds long expired, sessions
 // that are over, imports that nobody will finish, nodes that left a month ago. Open calls it; a process that runs for
 // long
 // calls it once in a while. What is kept for days or years is Retain's.

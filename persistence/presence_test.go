@@ -1,11 +1,16 @@
 package persistence_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -71,25 +76,120 @@ func TestOneProcessServesADatabaseOrAllOfThemAreACluster(t *testing.T) {
 
 func TestOfManyStartsAtTheSameInstantOneIsAdmitted(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
-	var wg sync.WaitGroup
+	const lanes, rounds = 10, 10
 	var mu sync.Mutex
-	admitted := 0
-	for i := range 10 {
-		wg.Go(func() {
-			_, err := attend(t, url, string(rune('a'+i)), false)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				admitted++
-			} else if engine.ErrorCode(err) != "database_in_use" {
-				t.Error(err)
+	var took []time.Duration
+	start := func(url, life string, takesOver bool) *nodes.Presence {
+		began := time.Now()
+		p, err := nodes.Attend(t.Context(), url, persistence.Config{},
+			ownership.Presence{Life: life, Since: began, TakesOver: takesOver})
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			return p
+		}
+		if took = append(took, time.Since(began)); engine.ErrorCode(err) != "database_in_use" {
+			t.Error(err)
+		}
+		return nil
+	}
+	var all sync.WaitGroup
+	for lane := range lanes {
+		url := storetest.URL(t)
+		before := written(t, url)
+		all.Go(func() {
+			for round := range rounds {
+				var two sync.WaitGroup
+				var admitted [2]*nodes.Presence
+				for i := range admitted {
+					two.Go(func() { admitted[i] = start(url, fmt.Sprint(lane, round, i), round%2 == 1) })
+				}
+				two.Wait()
+				if (admitted[0] == nil) == (admitted[1] == nil) {
+					t.Errorf("lane %d, round %d: %v", lane, round, admitted)
+				}
+				for _, p := range admitted {
+					if p != nil {
+						p.Close()
+					}
+				}
+			}
+			if after := written(t, url); after != before {
+				t.Errorf("something was written: %s, before %s", after, before)
 			}
 		})
 	}
-	wg.Wait()
-	if admitted != 1 {
-		t.Errorf("%d of 10", admitted)
+	all.Wait()
+	slices.Sort(took)
+	// Each asks for half a second; the machine is shared, hence not all of them.
+	if len(took) != lanes*rounds || took[len(took)/2] > time.Second {
+		t.Errorf("%d were refused, half of them within %v", len(took), took[len(took)/2])
+	}
+}
+
+// written is what there is in a schema, and who is in its book of presence.
+func written(t *testing.T, url string) (what string) {
+	t.Helper()
+	s, err := pgx.Connect(t.Context(), url)
+	if err == nil {
+		err = s.QueryRow(t.Context(), `SELECT format('%s relations, %s present', (SELECT count(*) FROM pg_class
+			WHERE relnamespace = current_schema()::regnamespace), (SELECT count(*) FROM presence))`).Scan(&what)
+		_ = s.Close(t.Context())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	return what
+}
+
+// Who takes the place of another starts once that has said that its calls are over, or
+// must have ended them.
+func TestWhoTakesAPlaceWaitsForTheEndOfTheOthersCalls(t *testing.T) {
+	t.Parallel()
+	for _, says := range []bool{true, false} {
+		t.Run(fmt.Sprint("says ", says), func(t *testing.T) {
+			t.Parallel()
+			url := storetest.URL(t)
+			storetest.OpenAt(t, url, persistence.Config{})
+			a := attended(t, url, "a", false)
+			if err := a.Record(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			taken := make(chan time.Time, 1)
+			go func() {
+				defer close(taken)
+				b, err := nodes.Attend(context.Background(), url, persistence.Config{},
+					ownership.Presence{Life: "b", Since: time.Now(), TakesOver: true})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				taken <- time.Now()
+				<-t.Context().Done()
+				b.Close()
+			}()
+			began := time.Now()
+			for engine.ErrorCode(a.Renew(t.Context())) != "database_in_use" {
+				if time.Since(began) > 30*time.Second {
+					t.Fatal("nobody takes the place")
+				}
+			}
+			lost := time.Now()
+			if says {
+				select {
+				case <-taken:
+					t.Fatal("it did not wait")
+				default:
+				}
+				if err := a.Left(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			at, ok := <-taken
+			if waited := at.Sub(lost); !ok || says == (waited >= ownership.FencedWithin-time.Second) {
+				t.Errorf("waited for %v", waited)
+			}
+		})
 	}
 }
 

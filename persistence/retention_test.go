@@ -115,7 +115,7 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 	}
 	if d, err := s.Records.Retain(ctx, now, history.Keep{}); err != nil ||
 		d.Attempts+d.Runs+d.Ladders+len(d.Partitions) > 0 {
-		t.Errorf("what is kept for ever is dropped: %+v, %v", d, err)
+		t.Errorf("what is kept forever is dropped: %+v, %v", d, err)
 	}
 	month := "events_" + past.Format("200601")
 	other := "events_" + past.AddDate(0, 0, 1-past.Day()).AddDate(0, 1, 0).Format("200601")
@@ -233,7 +233,7 @@ func TestATamperedCheckpointIsFoundAndNamed(t *testing.T) {
 		a, err := s.Records.Audit(ctx, engine.CampaignID("cmp_kept"), keeper.Public())
 		loose, err2 := s.Records.AuditLoose(ctx, keeper.Public())
 		if got := append(a.Unsigned, loose.Unsigned...); err != nil || err2 != nil || !slices.Equal(got, []int{number}) {
-			t.Errorf("one of before there were signatures: %v %v %v", got, err, err2)
+			t.Errorf("one from before there were signatures: %v %v %v", got, err, err2)
 		}
 		genuine()
 	}

@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"dialler/engine"
@@ -37,8 +36,6 @@ type Store struct {
 	Recordings *recordings.Recordings
 	*settings.Configuration
 	Accounts *access.Accounts
-
-	acting atomic.Int32 // the incarnation of ActAs
 
 	// What a trigger asks.
 	suppressed pool.Together[engine.PhoneNumber, journal.Suppression]
@@ -97,7 +94,13 @@ func (s *Store) Close() {
 }
 
 // Ping says whether the database takes commits: nil when it does.
-func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
+func (s *Store) Ping(ctx context.Context) error {
+	server, err := s.db.Ping(ctx)
+	if err != nil {
+		return err
+	}
+	return s.Arrived(ctx, server)
+}
 
 // QueryRow runs a query of the operator's tools and tests that gives one row.
 func (s *Store) QueryRow(ctx context.Context, sql string, dst ...any) error {

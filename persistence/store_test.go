@@ -33,7 +33,7 @@ func TestImportsWithFaults(t *testing.T) {
 
 func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
+	url := storetest.EmptyURL(t)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

@@ -3,6 +3,7 @@ package persistence_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,12 +30,14 @@ const servedFrom = 21
 // refused, and the history folds to the tables.
 func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
+	url := storetest.EmptyURL(t)
 	cc, err := pgx.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cc.RuntimeParams["lock_timeout"] = "30s"
+	schema := cc.RuntimeParams["search_path"]
+	later := schema + "_later"
 	db := stdlib.OpenDB(*cc)
 	defer func() { _ = db.Close() }()
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS)
@@ -47,20 +50,33 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 	// The statements are this program's: what they write and that schema has not is
 	// there from the beginning.
 	for _, sql := range []string{
-		"ALTER TABLE attempts ADD COLUMN incarnation integer NOT NULL DEFAULT 0",
+		"ALTER TABLE attempts ADD COLUMN incarnation integer NOT NULL DEFAULT 0, ADD COLUMN variables_left_out integer NOT NULL DEFAULT 0",
 		"ALTER TABLE attempts ADD COLUMN revised_from text NOT NULL DEFAULT '', ADD COLUMN revisable_until timestamptz, ADD COLUMN voicemail_left_at timestamptz",
 		"ALTER TABLE event_batches ADD COLUMN attempts uuid[]",
 		"ALTER TABLE contacts ADD COLUMN longest_talk bigint NOT NULL DEFAULT 0",
+		`ALTER TABLE contacts ADD COLUMN last_conversation uuid, ADD COLUMN callback_of uuid,
+			ADD COLUMN calling_back boolean NOT NULL DEFAULT false, ADD COLUMN callbacks_cancelled integer NOT NULL DEFAULT 0,
+			ADD COLUMN ends integer NOT NULL DEFAULT 0`,
+		`ALTER TABLE contact_runs ADD COLUMN longest_talk bigint NOT NULL DEFAULT 0, ADD COLUMN last_conversation uuid,
+			ADD COLUMN callback_of uuid, ADD COLUMN calling_back boolean NOT NULL DEFAULT false,
+			ADD COLUMN callbacks_cancelled integer NOT NULL DEFAULT 0, ADD COLUMN ends integer NOT NULL DEFAULT 0`,
 		"ALTER TABLE number_holds ADD COLUMN bound timestamptz",
+		"ALTER TABLE legs ADD COLUMN proof text NOT NULL DEFAULT ''",
 		`CREATE TABLE amd_reviews (attempt_id uuid PRIMARY KEY, campaign_id text NOT NULL, trunk text NOT NULL, country text NOT NULL,
 			verdict text NOT NULL, revised_from text NOT NULL, confidence double precision NOT NULL, amd_ms bigint NOT NULL,
 			answered_at timestamptz NOT NULL, label text NOT NULL DEFAULT '', labelled_by text NOT NULL DEFAULT '', labelled_at timestamptz)`,
+		// The tables of nodes are only read: these are found until those come.
+		"CREATE SCHEMA " + later,
+		"CREATE TABLE " + later + ".nodes (incarnation integer, left_at timestamptz)",
+		"CREATE TABLE " + later + ".owners (kind text, identity text, incarnation integer)",
 	} {
 		if _, err := db.ExecContext(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}
-	old := storetest.OpenAt(t, url, persistence.Config{SkipMigrations: true, Writers: 2, Readers: 2})
+	defer func() { _, _ = db.ExecContext(context.Background(), "DROP SCHEMA "+later+" CASCADE") }()
+	old := storetest.OpenAt(t, strings.Replace(url, schema, schema+","+later, 1),
+		persistence.Config{SkipMigrations: true, Writers: 2, Readers: 2})
 	w := newCaller(t, old, "cmp_up", time.Now())
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -117,6 +133,62 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 	}
 }
 
+// Whose result was awaited when the schema was brought up to date is known by the call
+// that ended last without one: its outcome is not shown as final, and the end of its wait
+// is told.
+func TestWhoseResultIsAwaitedIsKnownAfterAnUpgrade(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	w := newCaller(t, storetest.OpenAt(t, url, persistence.Config{Writers: 1, Readers: 1}), "cmp_up", time.Now())
+	const contacts = 5
+	for range contacts {
+		if err := w.call(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cc, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := stdlib.OpenDB(*cc)
+	defer func() { _ = db.Close() }()
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Contact 1 waits for nothing, 2 for the second of its calls, 3 for its only one: the
+	// second was no conversation. The result of 4 has come, and the call of 5 is of another run.
+	for _, sql := range []string{
+		"UPDATE attempts SET outcome = 'connected_no_result', result = NULL",
+		`INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'number', 2,
+			'ended_at', a.ended_at + interval '1 hour',
+			'outcome', CASE WHEN c.position = 3 THEN 'no_answer' ELSE a.outcome END))).*
+			FROM attempts a JOIN contacts c ON c.id = a.contact_id WHERE c.position IN (2, 3)`,
+		`UPDATE attempts a SET result = '{}' FROM contacts c WHERE c.id = a.contact_id AND c.position = 4`,
+		`UPDATE attempts a SET run = 2 FROM contacts c WHERE c.id = a.contact_id AND c.position = 5`,
+		`UPDATE contacts SET last_outcome = 'connected_no_result',
+			result_due_at = CASE WHEN position > 1 THEN now() END`,
+	} {
+		if _, err := db.ExecContext(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := provider.DownTo(t.Context(), 49); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.UpTo(t.Context(), 50); err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	if err := db.QueryRowContext(t.Context(), `SELECT string_agg(coalesce(a.number, 0)::text, ' ' ORDER BY c.position)
+		FROM contacts c LEFT JOIN attempts a ON a.id = c.last_conversation`).Scan(&got); err != nil {
+		t.Fatal(err)
+	}
+	if got != "0 2 1 0 0" {
+		t.Errorf("awaited are the calls %s", got)
+	}
+}
+
 // caller writes calls of one campaign, all at one time, with the events of a
 // history that folds to them.
 type caller struct {
@@ -131,7 +203,13 @@ type caller struct {
 func newCaller(t *testing.T, s *persistence.Store, id engine.CampaignID, at time.Time) *caller {
 	t.Helper()
 	w := &caller{t: t, store: s, now: at.UTC().Truncate(time.Microsecond), seq: 1}
-	c := campaign.Campaign{ID: id, State: campaign.Running, Run: 1, CreatedAt: w.now, Settings: campaign.Settings{Name: "up", MaxAttempts: 3}}
+	c := campaign.Campaign{
+		ID:        id,
+		State:     campaign.Running,
+		Run:       1,
+		CreatedAt: w.now,
+		Settings:  campaign.Settings{Name: "up", MaxAttempts: 3},
+	}
 	if err := s.InsertCampaign(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +235,14 @@ func (w *caller) call() error {
 	}
 	facts := k.Contact.Facts()
 	w.seq++
-	added := journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, Contacts: []contact.Contact{k.Contact}, Events: []journal.Event{{Campaign: w.c.ID, Seq: w.seq,
-		Run: 1, At: w.now, Type: journal.ContactTriggered, Version: 1, Contact: k.Contact.ID, Data: journal.Data{After: &facts}}}}
+	added := journal.Write{
+		Campaign: w.c.ID,
+		Epoch:    w.c.Epoch,
+		Contacts: []contact.Contact{k.Contact},
+		Events: []journal.Event{{Campaign: w.c.ID, Seq: w.seq,
+			Run: 1, At: w.now, Type: journal.ContactTriggered, Version: 1, Contact: k.Contact.ID,
+			Data: journal.Data{After: &facts}}},
+	}
 	writes := []journal.Write{added}
 	for step := range storetest.CallSteps {
 		w.seq++

@@ -228,7 +228,7 @@ func TestATestMessageGoesToAnInactiveEndpointToo(t *testing.T) {
 	}
 }
 
-// A process that was killed in the middle of a try leaves a job that runs for ever.
+// A process that was killed in the middle of a try leaves a job that runs forever.
 func TestWhatAKilledProcessWasSendingIsSentAgain(t *testing.T) {
 	t.Parallel()
 	w := newTold(t)

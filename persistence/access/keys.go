@@ -23,7 +23,7 @@ func scanKey(row pgx.CollectableRow) (k engine.APIKey, err error) {
 }
 
 // ErrKeyNotFound: no API key has this identifier.
-var ErrKeyNotFound = engine.NotFound("key_not_found", "no API key has this identifier")
+var ErrKeyNotFound = engine.NotFound("key_not_found", "")
 
 // KeyByHash gives the key with that SHA-256; ok is false when there is none.
 func (s *Accounts) KeyByHash(ctx context.Context, hash [32]byte) (key engine.APIKey, ok bool, err error) {

@@ -29,10 +29,9 @@ func scanUser(row pgx.CollectableRow) (u engine.User, err error) {
 
 // Errors of users.
 var (
-	ErrUserNotFound = engine.NotFound("user_not_found", "no user has this identifier")
-	ErrUserExists   = engine.Conflict("user_exists", "a user with this e-mail address exists already")
-	ErrLastAdmin    = engine.Conflict("last_admin", "this is the only administrator who may log in; make another "+
-		"user one first")
+	ErrUserNotFound = engine.NotFound("user_not_found", "")
+	ErrUserExists   = engine.Conflict("user_exists", "")
+	ErrLastAdmin    = engine.Conflict("last_admin", "")
 )
 
 func (s *Accounts) oneUser(ctx context.Context, where string, arg any) (u engine.User, ok bool, err error) {

@@ -192,6 +192,21 @@ func UpsertInto[T any](table string, cols []Of[T], key, when string) string {
 	return b.String()
 }
 
+// UpdateInto changes rows of a table that has the columns of another, whose row type
+// the rows come in as u, when the condition holds.
+func UpdateInto[T any](table, rows string, cols []Of[T], when string) string {
+	var set []string
+	for _, c := range cols {
+		if c.set != "-" {
+			set = append(set, c.Name+" = u."+c.Name)
+		}
+	}
+	return "UPDATE " + table + " AS t SET " + strings.Join(
+		set,
+		", ",
+	) + " FROM unnest($1::" + rows + "[]) AS u WHERE " + when
+}
+
 // Batch builds the parameter of one multi-row statement.
 type Batch[T any] struct {
 	cols  []Of[T]

@@ -19,6 +19,7 @@ func (t *commit) check() (more bool, err error) {
 	t.queue("begin", nil, nothing)
 	c := checks{t: t}
 	c.epochs()
+	c.dialouts()
 	c.suppressions()
 	c.replies()
 	c.known()
@@ -90,6 +91,57 @@ func (c *checks) epochs() {
 		})
 		return nil
 	})
+}
+
+// dialouts refuses what a node that was declared dead writes of its calls outside
+// campaigns: whoever took those over writes it. That a leg has ended, and what a bot
+// says of a call, is taken from everybody.
+func (c *checks) dialouts() {
+	acting := c.t.acting
+	if acting == 0 {
+		return
+	}
+	asked := map[engine.Incarnation]bool{}
+	nodes := c.t.arrayOf(0, pgtype.Int4OID)
+	c.each(func(_ int, w *journal.Write) {
+		if n := dialoutNode(w); n != 0 && !asked[n] {
+			asked[n] = true
+			nodes.Int4(int64(n))
+		}
+	})
+	if len(asked) == 0 {
+		return
+	}
+	me := c.t.arrayOf(1, pgtype.Int4OID)
+	me.Int4(int64(acting))
+	c.t.queue("dialouts", [][]byte{nodes.Param(), me.Param()}, func(rows [][][]byte) error {
+		for _, r := range rows {
+			delete(asked, engine.Incarnation(binary.BigEndian.Uint32(r[0]))) //nolint:gosec // two's complement
+		}
+		c.each(func(i int, w *journal.Write) {
+			if n := dialoutNode(w); n != 0 && !asked[n] {
+				c.refuse(i, errDialoutTaken)
+			}
+		})
+		return nil
+	})
+}
+
+// errDialoutTaken refuses what a node writes of a dialout that it lost with its lease.
+var errDialoutTaken = engine.Conflict(journal.ErrStaleEpoch.Code,
+	"the node that placed the call lost its lease, and another one acts for it")
+
+// dialoutNode is the node that carries on with a dialout by the write; 0: none does.
+func dialoutNode(w *journal.Write) engine.Incarnation {
+	if w.Campaign != "" || len(w.Attempts) == 0 {
+		return 0
+	}
+	for i := range w.Events {
+		if t := w.Events[i].Type; t != journal.LegClosed && t != journal.ResultStored {
+			return w.Attempts[0].Node
+		}
+	}
+	return 0
 }
 
 func (c *checks) suppressions() {

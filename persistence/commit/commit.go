@@ -48,7 +48,12 @@ var statements = map[string]string{
 	// Taking ownership of a campaign takes the row FOR UPDATE: it waits for the
 	// commits under way, and those after it see the new epoch. KEY SHARE lets
 	// other commits of the campaign, and updates of its row, pass.
-	"epochs":     "SELECT id, epoch FROM campaigns WHERE id = ANY($1::text[]) FOR KEY SHARE",
+	"epochs": "SELECT id, epoch FROM campaigns WHERE id = ANY($1::text[]) FOR KEY SHARE",
+	// For whose dialouts another node acts, or, since it is gone, nobody does.
+	"dialouts": `SELECT n.incarnation FROM nodes n LEFT JOIN owners w ON w.kind = 'dialouts' AND
+		w.identity = n.incarnation::text
+		WHERE n.incarnation = ANY($1::integer[]) AND (w.incarnation IS NOT NULL OR n.left_at IS NOT NULL)
+		AND w.incarnation IS DISTINCT FROM ($2::integer[])[1]`,
 	"suppressed": "SELECT number FROM suppressions WHERE number = ANY($1::text[])",
 	// The contact at or behind each place of the index by number: a plan that was made
 	// when the table was nearly empty could read a whole campaign for an equal one.
@@ -68,7 +73,8 @@ var statements = map[string]string{
 			WHERE NOT EXISTS (SELECT FROM done WHERE done.id = u.attempt)
 			ORDER BY u.number
 			ON CONFLICT (number) DO UPDATE SET attempt_id = excluded.attempt_id, hold_until = NULL,
-			bound = excluded.bound
+			bound = CASE WHEN h.attempt_id = excluded.attempt_id THEN greatest(h.bound, excluded.bound)
+				ELSE excluded.bound END
 			WHERE h.attempt_id = excluded.attempt_id OR h.hold_until <= now()
 			RETURNING attempt_id
 		) SELECT attempt_id FROM held UNION ALL SELECT id FROM done`,
@@ -98,6 +104,10 @@ var statements = map[string]string{
 		LEFT JOIN contact_variables v ON v.contact_id = u.id WHERE v.hash IS DISTINCT FROM u.hash`,
 
 	"contacts": column.UpsertInto("contacts", table.ContactColumns, "id", "excluded.version > t.version"),
+	// As a run before left them. One that is kept no longer, since that run is shown
+	// again, does not come back.
+	"kept": column.UpdateInto("contact_runs", "contacts", table.ContactColumns,
+		"t.campaign_id = u.campaign_id AND t.run = u.run AND t.id = u.id AND u.version > t.version"),
 	// Behind the contacts: only the version that stands brings its variables, and
 	// an erased person gets none back.
 	"variables": `INSERT INTO contact_variables AS t (contact_id, hash, variables)
@@ -120,12 +130,17 @@ var statements = map[string]string{
 		WHERE h.number = u.number AND h.attempt_id = u.attempt`,
 	// By the server's clock, which says when the hold is over: the program's may
 	// stand elsewhere. The bound of an intent of the release before is of a call
-	// before it, or missing: then what the loser says counts.
-	"lost": `UPDATE number_holds h SET hold_until = CASE WHEN u.owed THEN greatest(h.bound,
-		now() + u."left" * interval '1 microsecond')
-			ELSE now() + u."left" * interval '1 microsecond' END
+	// before it, or missing: then what the loser says counts. So is the hold itself, on
+	// a server that lost what was committed last.
+	"lost": `INSERT INTO number_holds AS h (number, attempt_id, hold_until, bound)
+		SELECT u.number, u.attempt, now() + u."left" * interval '1 microsecond',
+			CASE WHEN u.owed THEN now() + u."left" * interval '1 microsecond' END
 		FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::boolean[]) AS u(number, attempt, "left", owed)
-		WHERE h.number = u.number AND h.attempt_id = u.attempt`,
+		ORDER BY u.number
+		ON CONFLICT (number) DO UPDATE SET attempt_id = excluded.attempt_id, bound = excluded.bound,
+			hold_until = CASE WHEN h.attempt_id = excluded.attempt_id AND excluded.bound IS NOT NULL
+				THEN greatest(h.bound, excluded.hold_until) ELSE excluded.hold_until END
+		WHERE h.attempt_id = excluded.attempt_id OR h.hold_until <= now()`,
 	"exclusions": `INSERT INTO exclusions AS t (campaign_id, number, match, reason, lifted, created_at)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::text[], $5::boolean[], $6::timestamptz[])
 		ON CONFLICT (campaign_id, number, match) DO UPDATE SET reason = excluded.reason, lifted = excluded.lifted,
@@ -142,6 +157,7 @@ type Writer struct {
 	db     *table.DB
 	groups sync.Pool // of *group
 	marks  legMarks
+	renewals
 	// What any request with an Idempotency-Key asks.
 	replies pool.Together[replyKey, journal.Reply]
 }
@@ -179,13 +195,19 @@ const commitTries = 4
 // begins again without that write, so that nothing of it stays. The second
 // sends the rows of the accepted writes, one statement a table, and COMMIT.
 func (w *Writer) Commit(ctx context.Context, writes []journal.Write) (refused []error, err error) {
+	return w.commitTo(ctx, writes, "")
+}
+
+// commitTo is that on one server, for what is written there before all else; "" for all
+// else.
+func (w *Writer) commitTo(ctx context.Context, writes []journal.Write, to pool.Server) (refused []error, err error) {
 	refused = make([]error, len(writes))
 	if len(writes) == 0 {
 		return refused, nil
 	}
 	repeated := false
 	for try := 1; ; try++ {
-		err = w.commitOnce(ctx, writes, refused, repeated)
+		err = w.commitOnce(ctx, writes, refused, repeated, to)
 		if err == nil {
 			return refused, nil
 		}
@@ -209,7 +231,7 @@ func (w *Writer) Commit(ctx context.Context, writes []journal.Write) (refused []
 			}
 		}
 		if v, _ := failure.Judge(err); v == failure.Unacceptable {
-			return w.commitApart(ctx, writes, err)
+			return w.commitApart(ctx, writes, to, err)
 		}
 		return nil, w.db.Failed("commit_failed", "the database did not commit; it is tried again", err)
 	}
@@ -217,7 +239,8 @@ func (w *Writer) Commit(ctx context.Context, writes []journal.Write) (refused []
 
 // commitApart gives every write a transaction of its own, so that the one that
 // the database cannot take holds nobody up.
-func (w *Writer) commitApart(ctx context.Context, writes []journal.Write, cause error) ([]error, error) {
+func (w *Writer) commitApart(ctx context.Context, writes []journal.Write, to pool.Server,
+	cause error) ([]error, error) {
 	refused := make([]error, len(writes))
 	if len(writes) == 1 {
 		refused[0] = rejected(cause)
@@ -226,7 +249,7 @@ func (w *Writer) commitApart(ctx context.Context, writes []journal.Write, cause 
 		return refused, nil
 	}
 	for i := range writes {
-		r, err := w.Commit(ctx, writes[i:i+1])
+		r, err := w.commitTo(ctx, writes[i:i+1], to)
 		if err != nil {
 			return nil, err
 		}
@@ -250,9 +273,10 @@ func rejected(cause error) error {
 		Detail: "the database cannot store this write"}
 }
 
-func (w *Writer) commitOnce(ctx context.Context, writes []journal.Write, refused []error, repeated bool) error {
+func (w *Writer) commitOnce(ctx context.Context, writes []journal.Write, refused []error, repeated bool,
+	to pool.Server) error {
 	server := w.marks.of()
-	conn, err := w.db.Write.Acquire(ctx)
+	conn, err := w.acquire(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -265,7 +289,8 @@ func (w *Writer) commitOnce(ctx context.Context, writes []journal.Write, refused
 		w.groups.Put(g)
 	}()
 	tx := &commit{ctx: ctx, now: w.db.Config.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused,
-		repeated: repeated, hashed: w.db.Hashed, marks: &w.marks, staleEpoch: w.db.Epochs.Stale}
+		repeated: repeated, hashed: w.db.Hashed, marks: &w.marks, staleEpoch: w.db.Epochs.Stale,
+		acting: engine.Incarnation(w.db.Acting.Load())}
 	if err := tx.run(); err != nil {
 		if !tx.conn.IsClosed() && tx.conn.TxStatus() != 'I' {
 			_ = tx.rollback()
@@ -292,6 +317,8 @@ type commit struct {
 	hashed   func(engine.PhoneNumber) string
 	marks    *legMarks
 	// staleEpoch is the refusal of a write whose epoch is not the stored one.
+	// acting is the node that this process is, 0: it is alone.
+	acting     engine.Incarnation
 	staleEpoch func(id engine.CampaignID, stored int64) error
 }
 

@@ -3,9 +3,10 @@ package commit
 import (
 	"bytes"
 	"cmp"
-	"dialler/engine/chain"
 	"encoding/binary"
 	"slices"
+
+	"dialler/engine/chain"
 
 	"dialler/persistence/column"
 

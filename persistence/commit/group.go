@@ -3,6 +3,7 @@ package commit
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
@@ -16,6 +17,7 @@ import (
 // group is the working space of one group commit, used again and again.
 type group struct {
 	contacts  column.Batch[table.ContactRow]
+	kept      column.Batch[table.ContactRow]
 	attempts  column.Batch[table.AttemptRow]
 	legs      column.Batch[table.LegRow]
 	events    column.Batch[table.EventRow]
@@ -34,6 +36,7 @@ type group struct {
 type gathered struct {
 	order        []int // which writes
 	contacts     []*contact.Contact
+	kept         []*contact.Contact // of runs before
 	attempts     []*attempt.Attempt
 	campaigns    []*campaign.Campaign
 	events       []*journal.Event
@@ -69,6 +72,8 @@ func newGroup() *group {
 func (g *gathered) reset() {
 	g.order = g.order[:0]
 	clear(g.contacts)
+	clear(g.kept)
+	g.kept = g.kept[:0]
 	clear(g.attempts)
 	clear(g.campaigns)
 	clear(g.events)
@@ -96,6 +101,9 @@ func (g *gathered) add(w *journal.Write) {
 		case c.Version >= g.contacts[at].Version:
 			g.contacts[at] = c
 		}
+	}
+	for i := range w.Kept {
+		g.kept = append(g.kept, &w.Kept[i])
 	}
 	for i := range w.Attempts {
 		a := &w.Attempts[i]
@@ -144,6 +152,7 @@ func (g *gathered) add(w *journal.Write) {
 // share, so that they wait for each other instead of dying in a deadlock.
 func (g *gathered) sort() {
 	slices.SortFunc(g.contacts, func(a, b *contact.Contact) int { return cmp.Compare(a.ID, b.ID) })
+	g.kept = lastOf(g.kept, func(c *contact.Contact) string { return string(c.ID) + "\x00" + strconv.Itoa(c.Run) })
 	slices.SortFunc(g.attempts, func(a, b *attempt.Attempt) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(g.campaigns, func(a, b *campaign.Campaign) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(g.released, byNumber)

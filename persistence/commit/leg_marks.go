@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"dialler/engine"
 	"dialler/persistence/column"
 	"dialler/persistence/table"
 )
@@ -18,6 +19,7 @@ type legMark struct {
 	seq, code, q850 int
 	sent, ended     int64 // µs, 0 without
 	dialog          bool
+	proof           engine.Proof
 }
 
 // legKey is attempt and number of a leg.
@@ -38,7 +40,7 @@ func sentLegOf(l *table.LegRow) (s sentLeg, ok bool) {
 	s.n = l.N
 	s.legMark = legMark{seq: l.Leg.Seq, code: l.Leg.SIPCode, q850: l.Leg.Q850, sent: micros(l.Leg.SentAt),
 		ended:  micros(l.Leg.EndedAt),
-		dialog: l.Leg.Dialog != nil}
+		dialog: l.Leg.Dialog != nil, proof: l.Leg.Proof}
 	return s, l.Far.Kind == "" && column.ParseID(l.Attempt, &s.attempt)
 }
 

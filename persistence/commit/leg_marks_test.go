@@ -43,7 +43,7 @@ func TestALegIsRememberedOnceItsCommitIsConfirmed(t *testing.T) {
 		}
 	}
 	if m.stored(&later) {
-		t.Error("it is remembered for ever")
+		t.Error("it is remembered forever")
 	}
 	// Of another server nothing is known, not even what the one before confirms late.
 	server := m.of()

@@ -33,6 +33,9 @@ func (t *commit) queueRows() error {
 	if err := t.queueVariables(); err != nil {
 		return err
 	}
+	if err := addRows(t, "kept", &t.g.kept, table.ContactColumns, &shapes.Contacts, r.kept); err != nil {
+		return err
+	}
 	if err := addRows(t, "attempts", &t.g.attempts, table.AttemptColumns, &shapes.Attempts, r.attempts); err != nil {
 		return err
 	}

@@ -77,6 +77,23 @@ func (s *Roster) ContactByID(ctx context.Context, id engine.ContactID) (c contac
 	return s.oneContact(ctx, "WHERE c.id = $1", string(id))
 }
 
+// KeptContact gives a contact as an earlier run left it; ok is false when that run
+// keeps none.
+func (s *Roster) KeptContact(
+	ctx context.Context,
+	id engine.ContactID,
+	run int,
+) (c contact.Contact, ok bool, err error) {
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+column.Names(table.ContactColumns, "c")+`, v.variables
+		FROM contacts p JOIN contact_runs c ON c.campaign_id = p.campaign_id AND c.run = $2 AND c.id = p.id
+		LEFT JOIN contact_variables v ON v.contact_id = c.id WHERE p.id = $1`, string(id), run)
+	c, err = pgx.CollectExactlyOneRow(rows, table.ScanContact)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return contact.Contact{}, false, nil
+	}
+	return c, err == nil, s.db.Wrap("contact of a run before not read", err)
+}
+
 // ContactsMatching lists contacts whose variables contain all pairs, in list
 // order. No pairs match nobody.
 func (s *Roster) ContactsMatching(ctx context.Context, id engine.CampaignID,
@@ -128,8 +145,8 @@ func (s *Roster) ResultsOverdue(ctx context.Context, id engine.CampaignID, now t
 }
 
 // Contacts gives one page of a campaign's contacts in list order, each with
-// its attempts of all runs, and how many there are. The filter is a contact
-// state or ""; a page may be of one number, or of those whom the callbacks panel
+// its attempts of all runs, and how many there are. The filter is one of
+// contact.Filters or ""; a page may be of one number, or of those whom the callbacks panel
 // counts under a word.
 func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (list campaign.ContactList,
 	err error) {
@@ -140,7 +157,12 @@ func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campai
 			where += " AND " + condition + " = $" + strconv.Itoa(len(args))
 		}
 	}
-	only("c.state", page.Filter)
+	if page.Filter == contact.FilterUnanswered {
+		where += " AND c.rang_unanswered"
+	} else {
+		state, _ := contact.StateShownAs(page.Filter)
+		only("c.state", string(state))
+	}
 	only("c.number", page.Phone.E164())
 	if page.Callback != "" {
 		args = append(args, page.Callback.Among())

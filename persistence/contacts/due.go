@@ -35,7 +35,7 @@ const dueGroups = `WITH RECURSIVE g AS (
 
 // callable leaves out who has a live attempt and whose number another call
 // holds. A suppressed number is not left out: its intent is refused, which
-// makes the contact final; left out, it would wait for ever.
+// makes the contact final; left out, it would wait forever.
 const callable = ` AND c.attempt_id IS NULL
 	AND NOT EXISTS (SELECT FROM number_holds h WHERE h.number = c.number AND (h.hold_until IS NULL
 	OR h.hold_until > now()))`

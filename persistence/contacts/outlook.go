@@ -23,6 +23,13 @@ const countAhead = `SELECT c.reason, count(*), coalesce(sum(c.attempts), 0)::big
 		WHERE k.campaign_id = $1 AND k.run = $2) c
 	GROUP BY 1 ORDER BY 1`
 
+// countTooLong counts those of them that wait and have a variable of more than $3 bytes.
+const countTooLong = `SELECT count(*) FROM contacts k JOIN contact_variables v ON v.contact_id = k.id
+	WHERE k.campaign_id = $1 AND k.run = $2 AND k.state IN ('pending', 'unanswered', 'connected')
+	AND k.attempt_id IS NULL AND k.due_at IS NOT NULL AND octet_length(v.variables::text) > $3
+	AND EXISTS (SELECT FROM jsonb_each_text(v.variables) x WHERE octet_length(x.value) > $3)
+	AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = k.number)`
+
 const latestAttempts = `SELECT count(*), count(a.answered_at), count(a.served_at),
 		count(*) FILTER (WHERE a.outcome = 'abandoned'),
 		coalesce(sum(extract(epoch FROM a.ended_at - a.bot_connected_at)) FILTER (WHERE a.served_at IS NOT NULL),
@@ -63,6 +70,10 @@ func (s *Roster) Outlook(ctx context.Context, id engine.CampaignID, run int) (o 
 	})
 	if err != nil {
 		return campaign.Outlook{}, s.db.Wrap("contacts not counted", err)
+	}
+	err = s.db.Read.QueryRow(ctx, countTooLong, string(id), run, engine.VariableHeaderCap).Scan(&o.TooLong)
+	if err != nil {
+		return campaign.Outlook{}, s.db.Wrap("variables not measured", err)
 	}
 	p := &o.Past
 	err = s.db.Read.QueryRow(ctx, latestAttempts, string(id), campaign.PastCap).

@@ -3,12 +3,14 @@ package contacts
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/persistence/history"
 	"dialler/persistence/table"
@@ -18,7 +20,11 @@ import (
 // done to all of a campaign in one statement; a test holds the one against the
 // other.
 
-var errRunMoved = engine.Conflict("run_moved", "the campaign is in another run by now; nothing was changed")
+var errRunMoved = engine.Conflict("run_moved", "")
+
+// begins forgets the facts of the run before that counters count.
+const begins = "callback = '', callback_of = NULL, callback_at = NULL, callback_extra = false, calling_back = false, " +
+	"callbacks_cancelled = 0, ends = 0"
 
 // leaveOut takes the contacts that were connected before along into a run for
 // the unreached, as final.
@@ -28,8 +34,7 @@ const leaveOut = `UPDATE contacts SET run = $2, due_pass = 0, due_at = NULL, res
 			WHEN has_result THEN 'completed' ELSE 'failed' END,
 		reason = CASE WHEN state NOT IN ('pending', 'unanswered', 'connected') THEN reason WHEN has_result THEN ''
 			ELSE 'connected_no_result' END,
-		callback = CASE WHEN callback IN ('requested', 'pending') THEN 'cancelled'
-			ELSE callback END, callback_extra = false,
+		` + begins + `,
 		attempt_id = NULL, updated_at = $3, version = version + 1
 	WHERE campaign_id = $1 AND run < $2 AND connected_once AND state <> 'excluded'
 	AND NOT starts_with(number, '` + engine.ErasedPrefix + `')`
@@ -65,8 +70,7 @@ func (s *Roster) ResetContacts(ctx context.Context, id engine.CampaignID, run in
 				max = coalesce((k.settings->>'max_attempts')::integer, c.max),
 				last_outcome = '', last_disposition = '', last_talk = 0, longest_talk = 0, connected_once = false,
 					has_result = false, rang_unanswered = false,
-				due_pass = 1, callback = '', callback_at = NULL, callback_extra = false, result_due_at = NULL,
-					exclude_after_call = false,
+				due_pass = 1, result_due_at = NULL, exclude_after_call = false, last_conversation = NULL, `+begins+`,
 				reason = CASE WHEN c.state = 'excluded' THEN c.reason
 					WHEN `+outOfRuns+` THEN '`+history.ErasedReason+`' ELSE '' END,
 				due_at = CASE WHEN `+outOfRuns+` THEN NULL ELSE $3::timestamptz END,
@@ -102,21 +106,41 @@ func (s *Roster) RunOfContacts(ctx context.Context, id engine.CampaignID) (run i
 	return run, s.db.Wrap("run of the contacts not read", err)
 }
 
+// endOf is contact.EndOf of a row.
+func endOf(alias string) string {
+	s := "CASE " + alias + ".state"
+	for _, state := range contact.States {
+		if end := contact.EndOf(state); end != 0 {
+			s += fmt.Sprintf(" WHEN '%s' THEN %d", state, end)
+		}
+	}
+	return s + " ELSE 0 END"
+}
+
 // restored are the columns that go back to what the run before left; an
 // exclusion that came meanwhile stays.
 var restored = func() string {
 	var b strings.Builder
+	since := func(column, value string) { // what an exclusion since makes of it
+		b.WriteString(column + " = CASE WHEN c.state = 'excluded' AND r.state <> 'excluded' THEN " + value +
+			" ELSE r." + column + " END, ")
+	}
 	for _, c := range table.ContactColumns {
 		switch c.Name {
 		case "id", "campaign_id", "number", "position", "created_at", "version":
 			continue
 		case "state":
 			b.WriteString("state = CASE WHEN c.state = 'excluded' THEN c.state ELSE r.state END, ")
-		case "due_at":
-			b.WriteString("due_at = CASE WHEN c.state = 'excluded' THEN NULL ELSE r.due_at END, ")
+		case "due_at", "result_due_at":
+			since(c.Name, "NULL")
+		case "callback":
+			since(c.Name, "CASE WHEN r.callback IN ('requested', 'pending') THEN 'cancelled' ELSE r.callback END")
+		case "callback_extra", "exclude_after_call":
+			since(c.Name, "false")
+		case "ends":
+			since(c.Name, "r.ends | "+endOf("r"))
 		case "reason":
-			b.WriteString("reason = CASE WHEN c.state = 'excluded' AND r.state <> 'excluded' THEN c.reason " +
-				"ELSE r.reason END, ")
+			since(c.Name, "c.reason")
 		default:
 			b.WriteString(c.Name + " = r." + c.Name + ", ")
 		}

@@ -27,6 +27,7 @@ const (
 	Failing     Away = "failing"     // its storage gives errors
 	Busy        Away = "busy"        // locks, deadlocks, conflicts with others
 	Closed      Away = "closed"      // it refuses our credentials, or has no such database
+	Renewing    Away = "renewing"    // another server took its place; nodes tell it of their calls
 )
 
 // AwayCode is the one code of every answer that the database is owed.
@@ -44,6 +45,8 @@ var sentences = map[Away]string{
 	Failing: "the storage of the database gives errors; look into the server's log",
 	Busy:    "the database is locked by something else; it is tried again",
 	Closed:  "the database refuses us: wrong credentials, or no such database; check DATABASE_URL",
+	Renewing: "another server has taken the database's place; the nodes write there what their live calls hold, " +
+		"for some seconds",
 }
 
 // verdict is what an error of the database means for what was to be written.
@@ -137,7 +140,7 @@ func OfAway(why Away, cause error) error {
 
 func BadURL(error) error {
 	// The parser's text may repeat the password.
-	return engine.Invalid("database_url_invalid", "DATABASE_URL is not a PostgreSQL URL or key=value string")
+	return engine.Invalid("database_url_invalid", "")
 }
 
 // New is an error of the database with a code and a remedy; the cause

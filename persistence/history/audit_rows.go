@@ -61,7 +61,7 @@ const auditAttempts = `WITH dropped AS MATERIALIZED (
 // was among those of an event about many since, is compared by the figures only.
 var auditContacts = `WITH told AS (
 		SELECT DISTINCT ON (e.contact_id) e.contact_id, e.run, e.seq, e.data->'after' AS after FROM events e
-		WHERE e.campaign_id = $1 AND e.seq > 0 AND e.contact_id IS NOT NULL AND e.data ? 'after'
+		WHERE e.campaign_id = $1 AND e.seq > 0 AND e.contact_id IS NOT NULL AND e.data ? 'after' AND NOT e.data ? 'kept'
 		ORDER BY e.contact_id, e.seq DESC
 	), swept AS (
 		SELECT coalesce(max(seq), 0) AS seq FROM events WHERE campaign_id = $1 AND seq > 0 AND type = ANY ($3)
@@ -85,7 +85,9 @@ var auditContacts = `WITH told AS (
 		('has_result', coalesce(t.after->>'result', 'false'), c.has_result::text),
 		('rang_unanswered', coalesce(t.after->>'unanswered', 'false'), c.rang_unanswered::text),
 		('attempt_id', coalesce(t.after->>'live', 'false'), (c.attempt_id IS NOT NULL)::text),
-		('callback', coalesce(t.after->>'callback', ''), c.callback)
+		('callback', coalesce(t.after->>'callback', ''), c.callback),
+		('callbacks_cancelled', coalesce(t.after->>'callbacks_cancelled', '0'), c.callbacks_cancelled::text),
+		('ends', coalesce(t.after->>'ends', '0'), c.ends::text)
 	) f(figure, told, kept) WHERE f.told IS DISTINCT FROM f.kept
 	LIMIT $2`
 

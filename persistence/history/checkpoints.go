@@ -29,11 +29,11 @@ type checkpoint struct {
 // leaves out.
 type storedCounters struct {
 	Counters  campaign.Counters  `json:"counters"`
-	TalkMS    int64              `json:"talk_ms"`
+	TalkMS    int                `json:"talk_ms"`
 	Passes    []storedPass       `json:"passes"`
 	Callbacks campaign.Callbacks `json:"callbacks"`
 	Calls     int                `json:"callback_calls"`
-	DelayMS   int64              `json:"callback_delay_ms"`
+	DelayMS   int                `json:"callback_delay_ms"`
 }
 
 type storedPass struct {
@@ -45,7 +45,7 @@ type storedPass struct {
 }
 
 func storeCounters(c campaign.Counters) storedCounters {
-	s := storedCounters{Counters: c, TalkMS: c.TalkMS, Callbacks: c.Callbacks, Calls: c.Callbacks.Calls,
+	s := storedCounters{Counters: c, TalkMS: c.TalkMS, Callbacks: c.Callbacks, Calls: c.Callbacks.Completed,
 		DelayMS: c.Callbacks.DelayMS}
 	for _, p := range c.Passes {
 		s.Passes = append(s.Passes, storedPass{Pass: p, Consumed: p.Consumed, Live: p.Live, Awaiting: p.Awaiting,
@@ -57,10 +57,10 @@ func storeCounters(c campaign.Counters) storedCounters {
 func (s *storedCounters) restore() campaign.Counters {
 	c := s.Counters
 	if c.Decided == 0 {
-		c.Decided = c.Attempts // one of before they were counted: all of its calls had ended
+		c.Decided = c.Attempts // one from before they were counted: all of its calls had ended
 	}
 	c.TalkMS, c.Callbacks = s.TalkMS, s.Callbacks
-	c.Callbacks.Calls, c.Callbacks.DelayMS = s.Calls, s.DelayMS
+	c.Callbacks.Completed, c.Callbacks.DelayMS = s.Calls, s.DelayMS
 	for _, p := range s.Passes {
 		pass := p.Pass
 		pass.Consumed, pass.Live, pass.Awaiting, pass.Waiting = p.Consumed, p.Live, p.Awaiting, p.Waiting
@@ -149,11 +149,15 @@ func addKept(t *tally.Tally, from *campaign.Counters) {
 		k := &from.Passes[i]
 		p := c.Pass(k.Number)
 		p.FirstDialAt, p.LastDialAt = k.FirstDialAt, k.LastDialAt
-		p.Consumed, p.Connected = k.Consumed, k.Connected
 	}
-	c.Attempts, c.Answered, c.Conversations = from.Attempts, from.Answered, from.Conversations
-	c.Decided, c.MachineDetected = from.Decided, from.MachineDetected
-	c.ConnectedCalls, c.ResultCalls, c.LiveAnswers, c.CapacityLoss = from.ConnectedCalls, from.ResultCalls,
-		from.LiveAnswers, from.CapacityLoss
-	c.TalkMS, c.Callbacks.Calls, c.Callbacks.DelayMS = from.TalkMS, from.Callbacks.Calls, from.Callbacks.DelayMS
+	for _, f := range tally.OfAttempts() {
+		if f.Of != tally.OfPass {
+			*f.At(c, 0) = *f.At(from, 0)
+			continue
+		}
+		for i := range from.Passes {
+			n := from.Passes[i].Number
+			*f.At(c, n) = *f.At(from, n)
+		}
+	}
 }

@@ -13,35 +13,58 @@ import (
 	"dialler/persistence/table"
 )
 
-// The formulas of the counters are those of engine/tally, which folds them
-// from events; here they count the tables, and a test holds the one against
-// the other. Each table is gone through once, grouped by what tells its rows
-// apart, however many there are: a million contacts take a second.
+// The figures are those of engine/tally's table; here the tables are counted by it, and
+// tests hold the SQL against its formulas and against the fold of events. Each table is gone
+// through once, grouped by what tells its rows apart, however many there are: a million
+// contacts take a second.
 
 // countContacts groups contacts by their facts (contact.Facts).
 var countContacts = `SELECT c.state, c.used, c.max, c.attempt_id IS NOT NULL AS live, c.connected_once, c.has_result,
-	c.rang_unanswered, c.callback,
+	c.rang_unanswered, c.callback, ` + table.Superseded("c") + ` AS superseded, c.callbacks_cancelled, c.ends,
 		` + table.Awaits("c") + ` AS awaits, count(*)
 	FROM `
 
-const countAttempts = `SELECT a.pass, min(a.reserved_at), max(a.reserved_at),
-		count(*) FILTER (WHERE a.live),
-		count(*) FILTER (WHERE a.consumed AND NOT a.live),
-		count(a.answered_at),
-		count(*) FILTER (WHERE a.answered_at IS NOT NULL OR a.consumed AND NOT a.live),
-		count(*) FILTER (WHERE a.outcome = 'machine' AND NOT a.live),
-		count(a.served_at) FILTER (WHERE NOT a.live),
-		count(a.served_at),
-		count(*) FILTER (WHERE a.served_at IS NOT NULL AND a.result IS NOT NULL),
-		count(*) FILTER (WHERE a.outcome = 'abandoned' AND NOT a.live),
-		count(*) FILTER (WHERE a.outcome = 'abandoned' AND NOT a.live AND a.cause = 'capacity_loss'),
-		coalesce(sum(floor(extract(epoch FROM greatest(interval '0', a.ended_at - a.bot_connected_at)) * 1000))
-			FILTER (WHERE a.served_at IS NOT NULL AND NOT a.live), 0)::bigint,
-		count(a.callback_at) FILTER (WHERE a.consumed AND NOT a.live),
-		coalesce(sum(floor(extract(epoch FROM greatest(interval '0', coalesce(a.invite_at,
-			a.reserved_at) - a.callback_at)) * 1000))
-			FILTER (WHERE a.consumed AND NOT a.live), 0)::bigint
-	FROM attempts a WHERE a.campaign_id = $1 AND a.run = $2 GROUP BY a.pass`
+// sums has the SQL of each figure that is counted from attempts.
+var sums = map[tally.Object]map[string]string{
+	tally.OfCounters: {
+		"attempts":         "count(*) FILTER (WHERE a.consumed AND NOT a.live)",
+		"answered":         "count(a.answered_at)",
+		"decided":          "count(*) FILTER (WHERE " + table.Decided("a") + ")",
+		"machine_detected": "count(*) FILTER (WHERE a.outcome = 'machine' AND NOT a.live)",
+		"conversations":    "count(a.served_at) FILTER (WHERE NOT a.live)",
+		"connected_calls":  "count(a.served_at)",
+		"result_calls":     "count(*) FILTER (WHERE a.served_at IS NOT NULL AND a.result IS NOT NULL)",
+		"live_answers":     "count(a.served_at) + count(*) FILTER (WHERE a.outcome = 'abandoned' AND NOT a.live)",
+		"capacity_loss": "count(*) FILTER (WHERE a.outcome = 'abandoned' AND NOT a.live " +
+			"AND a.cause = 'capacity_loss')",
+		"talk_s": "sum(" + wholeMS("a.bot_connected_at", "a.ended_at") +
+			") FILTER (WHERE a.served_at IS NOT NULL AND NOT a.live)",
+	},
+	tally.OfPass: {
+		"connected": "count(a.served_at)",
+		"consumed":  "count(*) FILTER (WHERE a.consumed AND NOT a.live)",
+		"live":      "count(*) FILTER (WHERE a.live)",
+	},
+	tally.OfCallbacks: {
+		"completed": "count(a.callback_at) FILTER (WHERE a.consumed AND NOT a.live)",
+		"mean_delay_s": "sum(" + wholeMS("a.callback_at", "coalesce(a.invite_at, a.reserved_at)") +
+			") FILTER (WHERE a.consumed AND NOT a.live)",
+	},
+}
+
+// wholeMS is the time between two columns in whole milliseconds, never less than 0.
+func wholeMS(from, to string) string {
+	return "floor(extract(epoch FROM greatest(interval '0', " + to + " - " + from + ")) * 1000)"
+}
+
+// countAttempts groups a run's attempts by their pass.
+var countAttempts = func() string {
+	q := "SELECT a.pass, min(a.reserved_at), max(a.reserved_at)"
+	for _, f := range tally.OfAttempts() {
+		q += ", coalesce(" + sums[f.Of][f.Name] + ", 0)::bigint"
+	}
+	return q + " FROM attempts a WHERE a.campaign_id = $1 AND a.run = $2 GROUP BY a.pass"
+}()
 
 // Counters counts the campaign's tables by the formulas of engine/tally. The
 // contacts of an earlier run are those that were kept when the next one was
@@ -82,11 +105,11 @@ func countRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) (ca
 
 func addContactsOf(ctx context.Context, tx pgx.Tx, t *tally.Tally, from string, id engine.CampaignID,
 	run int) (found bool, err error) {
-	rows, _ := tx.Query(ctx, countContacts+from+" GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9", string(id), run)
+	rows, _ := tx.Query(ctx, countContacts+from+" GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12", string(id), run)
 	var f contact.Facts
 	var n int
 	_, err = pgx.ForEachRow(rows, []any{&f.State, &f.Used, &f.Max, &f.Live, &f.Connected, &f.Result, &f.Unanswered,
-		&f.Callback, &f.Awaits, &n}, func() error {
+		&f.Callback, &f.Superseded, &f.Cancelled, &f.Ends, &f.Awaits, &n}, func() error {
 		found = true
 		f.Open = (&contact.Contact{State: f.State}).Open()
 		t.Contacts(&f, n)
@@ -96,33 +119,25 @@ func addContactsOf(ctx context.Context, tx pgx.Tx, t *tally.Tally, from string, 
 }
 
 func addAttemptsOf(ctx context.Context, tx pgx.Tx, t *tally.Tally, id engine.CampaignID, run int) error {
-	c := &t.C
-	rows, _ := tx.Query(ctx, countAttempts, string(id), run)
-	var pass, live, consumed, answered, decided, machines, conversations, connected, results, abandoned, lost, calls int
-	var talk, delay int64
+	figures := tally.OfAttempts()
+	counts := make([]int, len(figures))
+	var pass int
 	var first, last *time.Time
-	_, err := pgx.ForEachRow(rows, []any{&pass, &first, &last, &live, &consumed, &answered, &decided, &machines,
-		&conversations, &connected, &results,
-		&abandoned, &lost, &talk, &calls, &delay}, func() error {
-		p := c.Pass(pass)
+	row := []any{&pass, &first, &last}
+	for i := range counts {
+		row = append(row, &counts[i])
+	}
+	rows, _ := tx.Query(ctx, countAttempts, string(id), run)
+	_, err := pgx.ForEachRow(rows, row, func() error {
+		p := t.C.Pass(pass)
 		for _, at := range []*time.Time{first, last} {
 			if at != nil {
 				p.Dialled(*at)
 			}
 		}
-		p.Live, p.Consumed, p.Connected = live, consumed, connected
-		c.Attempts += consumed
-		c.Answered += answered
-		c.Decided += decided
-		c.MachineDetected += machines
-		c.Conversations += conversations
-		c.ConnectedCalls += connected
-		c.ResultCalls += results
-		c.LiveAnswers += connected + abandoned
-		c.CapacityLoss += lost
-		c.TalkMS += talk
-		c.Callbacks.Calls += calls
-		c.Callbacks.DelayMS += delay
+		for i, f := range figures {
+			*f.At(&t.C, pass) += counts[i]
+		}
 		return nil
 	})
 	return err

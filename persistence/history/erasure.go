@@ -30,7 +30,7 @@ var (
 		"a call with this person is not over yet, or its number is still held after one; end it (POST "+
 			"/api/v1/calls/{call_id}/hang-up) or wait, then erase again")
 	errPersonImported = engine.Conflict("person_in_import",
-		"a file with this number is being imported; erase again when the import is over")
+		"")
 	errPersonOpen = engine.Conflict("person_open",
 		"the person is still to be called in a campaign; erase through the API of the running dialler (DELETE "+
 			"/api/v1/persons/{number}), which takes the contact out of it first")
@@ -238,7 +238,7 @@ func erasable(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) error {
 	return nil
 }
 
-// eraseSuppression puts the hash in the place of the number, for ever or for as
+// eraseSuppression puts the hash in the place of the number, forever or for as
 // long as calls before bind us.
 func (s *Records) eraseSuppression(ctx context.Context, tx pgx.Tx, e *Erasure, out *Erased) error {
 	hash := s.db.Hashed(e.Number)

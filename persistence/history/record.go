@@ -32,8 +32,7 @@ type EvidenceWriter interface {
 const rulesCap = 10_000
 
 // ErrRecordDropped: the record of the run cannot be complete any more.
-var ErrRecordDropped = engine.Conflict("record_dropped", "the calls or events of this run were dropped when their "+
-	"time was over (--keep-attempts, --keep-events); what the run came to is in its counters")
+var ErrRecordDropped = engine.Conflict("record_dropped", "")
 
 // RecordOf says whether the record of a run can be made: nil,
 // ErrCampaignNotFound, ErrRunNotFound or ErrRecordDropped.

@@ -23,7 +23,7 @@ import (
 // are deleted in batches: to lie in partitions would cost every call more than
 // a tenth of the database's time, see docs/adr/0023-erasure-and-retention.md.
 
-// Keep says for how long; 0 is for ever.
+// Keep says for how long; 0 keeps it forever.
 type Keep struct {
 	Attempts time.Duration // calls, with legs and ladders
 	Events   time.Duration
@@ -32,8 +32,7 @@ type Keep struct {
 	Key *seal.Key
 }
 
-var errNoKey = engine.Invalid("signing_key_missing", "calls and events are dropped only with a key that signs what "+
-	"is kept of them (--signing-key)")
+var errNoKey = engine.Invalid("signing_key_missing", "")
 
 // LeastKept is the least that calls and events are kept for: abandons bind us
 // for 72 hours and over 30 days, a cap on calls to a number over 90 days.
@@ -53,7 +52,7 @@ const closedRun = `(r.run < c.run OR (r.run = c.run AND c.state IN ('completed',
 	AND NOT EXISTS (SELECT FROM attempts l WHERE l.campaign_id = c.id AND l.live)
 	AND NOT EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.result_due_at IS NOT NULL)))`
 
-// Retain drops what has served its time at now.
+// Retain drops what is past its retention at now.
 func (s *Records) Retain(ctx context.Context, now time.Time, keep Keep) (d Dropped, err error) {
 	if keep.Ladders > 0 {
 		if d.Ladders, err = s.dropLadders(ctx, now.Add(-keep.Ladders)); err != nil {
@@ -142,8 +141,8 @@ func (s *Records) notOurs(err error) bool {
 	if !errors.As(err, &e) || e.Code != "checkpoint_not_ours" {
 		return false
 	}
-	s.db.Config.Log.Error().Err(err).Msg("what has served its time is kept: the checkpoint of its run is not as it " +
-		"was signed")
+	s.db.Config.Log.Error().Err(err).Msg("expired data is kept: the checkpoint of its run does not match its " +
+		"signature")
 	return true
 }
 

@@ -53,8 +53,8 @@ type importSession struct {
 
 var (
 	errImportInProgress = engine.Conflict("import_in_progress",
-		"another file is being imported into this campaign; send this one when that is done")
-	errImportsBusy = engine.Unavailable("imports_busy", "as many files as allowed are being imported; try again",
+		"")
+	errImportsBusy = engine.Unavailable("imports_busy", "",
 		5*time.Second)
 )
 
@@ -314,7 +314,7 @@ func scanImport(row pgx.CollectableRow) (i campaign.Import, err error) {
 }
 
 // ErrImportNotFound: no import has this identifier.
-var ErrImportNotFound = engine.NotFound("import_not_found", "no import of this campaign has this identifier")
+var ErrImportNotFound = engine.NotFound("import_not_found", "")
 
 // Import gives one import.
 func (s *Files) Import(ctx context.Context, id engine.ImportID) (campaign.Import, error) {

@@ -52,7 +52,7 @@ func (s *Lists) Calls(ctx context.Context, q attempt.Query) (list []attempt.Atte
 		sql = fmt.Sprintf("SELECT a.* FROM (%s LIMIT %d) a %s%s", inner, callsSeen, narrow, c.order)
 		c.args = args
 	}
-	sql = fmt.Sprintf("SELECT %s FROM (%s LIMIT %d) a%s", column.Names(table.AttemptColumns, "a"), sql, q.Limit+1,
+	sql = fmt.Sprintf("SELECT %s FROM (%s LIMIT %d) a%s", table.AttemptNames, sql, q.Limit+1,
 		c.order)
 	rows, _ := s.db.Read.Query(ctx, sql, c.args...)
 	list, err = pgx.CollectRows(rows, table.ScanAttempt)
@@ -150,12 +150,14 @@ func (c *callsQuery) narrow(q *attempt.Query) (where string, args []any) {
 			conditions = append(conditions, fmt.Sprintf("a.%s = $%d", x.column, len(args)))
 		}
 	}
+	if q.Outcome == engine.OutcomeConnectedNoResult { // as it is shown
+		conditions = append(conditions, "NOT "+table.AwaitsResult)
+	}
 	return "WHERE " + strings.Join(conditions, " AND "), args
 }
 
-// ErrNoCursor: a list is to go on behind a call that is not there.
-var ErrNoCursor = engine.NotFound("cursor_not_found", "the call behind which the list is to go on is not there (any "+
-	"more); take the list from its beginning")
+// ErrNoCursor: the call of a cursor no longer exists.
+var ErrNoCursor = engine.NotFound("cursor_not_found", "")
 
 func (s *Lists) cursorAt(ctx context.Context, id engine.AttemptID) (at *time.Time, err error) {
 	if !column.IsID(string(id)) {

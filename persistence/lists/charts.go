@@ -34,9 +34,9 @@ const isDial = "(a.invite_at IS NOT NULL OR a.consumed)"
 
 // seriesMarks give a step's number (of $5 seconds, from $3), what begins and
 // ends in it, and of gauges how much of the step it lasts.
-const seriesMarks = `SELECT i::integer,
+var seriesMarks = `SELECT i::integer,
 		count(*) FILTER (WHERE kind = 'dial' AND x >= 0),
-		count(*) FILTER (WHERE kind = 'dial' AND x >= 0 AND (answered OR NOT live)),
+		count(*) FILTER (WHERE kind = 'dial' AND x >= 0 AND decided),
 		count(*) FILTER (WHERE kind = 'dial' AND x >= 0 AND answered),
 		count(*) FILTER (WHERE kind = 'answer' AND x >= 0 AND (served OR abandoned)),
 		count(*) FILTER (WHERE kind = 'answer' AND x >= 0 AND abandoned),
@@ -44,7 +44,8 @@ const seriesMarks = `SELECT i::integer,
 		coalesce(sum(sign * (i + 1 - greatest(x, 0))) FILTER (WHERE kind = 'ring'), 0)::float8,
 		coalesce(sum(sign) FILTER (WHERE kind = 'talk'), 0)::integer,
 		coalesce(sum(sign * (i + 1 - greatest(x, 0))) FILTER (WHERE kind = 'talk'), 0)::float8
-	FROM (SELECT m.kind, m.sign, a.live, a.answered_at IS NOT NULL AS answered, a.served_at IS NOT NULL AS served,
+	FROM (SELECT m.kind, m.sign, ` + table.Decided("a") + ` AS decided, a.answered_at IS NOT NULL AS answered,
+			a.served_at IS NOT NULL AS served,
 			a.outcome = 'abandoned' AND NOT a.live AS abandoned, x, greatest(floor(x), 0) AS i
 		FROM attempts a
 		CROSS JOIN LATERAL (VALUES
@@ -133,7 +134,8 @@ func addSeries(ctx context.Context, tx pgx.Tx, out *campaign.Series, id engine.C
 }
 
 // breakdown counts the ended dials of a run three times over in one pass: by
-// final code and outcome, by caller ID, and by the time to the first sound.
+// final code and outcome, by caller ID, and by the time to the first sound. The answer rate
+// of a caller ID takes those in that were answered and go on.
 var breakdown = func() string {
 	var bounds []string
 	for _, b := range campaign.FirstAudioBounds {
@@ -143,13 +145,16 @@ var breakdown = func() string {
 	// last of its own.
 	return `SELECT grouping(sip_code), grouping(from_number), coalesce(sip_code, 0), coalesce(outcome, ''),
 		coalesce(from_number, ''), coalesce(heard, -1),
-			count(*), count(answered_at), coalesce(max(sip_reason), '')
-		FROM (SELECT a.sip_code, a.outcome, a.from_number, a.answered_at, a.sip_reason,
+			count(*) FILTER (WHERE NOT live), count(*) FILTER (WHERE decided), count(answered_at),
+			coalesce(max(sip_reason), '')
+		FROM (SELECT a.sip_code, a.outcome, a.from_number, a.answered_at, a.sip_reason, a.live,
+				` + table.Decided("a") + ` AS decided,
 				CASE WHEN a.answered_at IS NULL OR a.bot_first_audio_at IS NULL THEN -1
 					ELSE ` + strconv.Itoa(len(bounds)) + ` -
 					width_bucket(-extract(epoch FROM a.bot_first_audio_at - a.answered_at)::float8,
 						ARRAY[` + reversed(bounds) + `]::float8[]) END AS heard
-			FROM attempts a WHERE a.campaign_id = $1 AND a.run = $2 AND NOT a.live AND ` + isDial + `) AS d
+			FROM attempts a WHERE a.campaign_id = $1 AND a.run = $2 AND (NOT a.live OR a.answered_at IS NOT NULL)
+				AND ` + isDial + `) AS d
 		GROUP BY GROUPING SETS ((sip_code, outcome), (from_number), (heard)) ORDER BY 7 DESC, 3, 4, 5, 6`
 }()
 
@@ -173,13 +178,14 @@ func (s *Lists) Breakdown(ctx context.Context, id engine.CampaignID, run int) (o
 		var n campaign.NumberDials
 		var count int
 		_, err := pgx.ForEachRow(rows, []any{&noCode, &noNumber, &c.Code, (*string)(&c.Outcome), (*string)(&n.Number),
-			&heard, &count, &n.Answered, &c.Reason}, func() error {
+			&heard, &count, &n.Decided, &n.Answered, &c.Reason}, func() error {
 			switch {
-			case noCode == 0:
+			case noCode == 0 && count > 0:
 				out.Dials += count
 				if c.Count = count; len(out.Causes) < campaign.BreakdownCap {
 					out.Causes = append(out.Causes, c)
 				}
+			case noCode == 0: // calls that go on
 			case noNumber == 0:
 				if n.Dials = count; len(out.Numbers) < campaign.BreakdownCap {
 					out.Numbers = append(out.Numbers, n)

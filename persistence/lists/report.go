@@ -39,14 +39,13 @@ func (s *Lists) AttemptsPage(ctx context.Context, q campaign.AttemptsQuery) ([]c
 			return nil, err
 		}
 	}
-	rows, _ := s.db.Read.Query(ctx, "SELECT "+column.Names(table.AttemptColumns, "a")+`, v.variables FROM attempts a
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+table.AttemptNames+`, v.variables FROM attempts a
 		LEFT JOIN contact_variables v ON v.contact_id = a.contact_id
 		WHERE a.campaign_id = $1 AND ($2 = 0 OR a.run = $2) AND a.reserved_at <= $3
 		AND (a.reserved_at, a.id) > ($4, $5::uuid)
 		ORDER BY a.reserved_at, a.id LIMIT $6`, string(q.Campaign), q.Run, q.Until, after, id, q.Limit)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r campaign.ReportedAttempt, err error) {
-		err = row.Scan(append(column.Targets(table.AttemptColumns, &r.Attempt, make([]any, 0,
-			len(table.AttemptColumns)+1)), &r.ContactVariables)...)
+		err = row.Scan(append(table.AttemptTargets(&r.Attempt), &r.ContactVariables)...)
 		return r, err
 	})
 	if err != nil {
@@ -58,9 +57,8 @@ func (s *Lists) AttemptsPage(ctx context.Context, q campaign.AttemptsQuery) ([]c
 	return list, err
 }
 
-// ErrCursorNotFound: a report is to go on behind an attempt that is not there.
-var ErrCursorNotFound = engine.NotFound("cursor_not_found", "the campaign has no attempt with this identifier (any "+
-	"more); take the report from its beginning")
+// ErrCursorNotFound: the attempt of a cursor no longer exists.
+var ErrCursorNotFound = engine.NotFound("cursor_not_found", "")
 
 // reservedAt is the place of an attempt in the report.
 func (s *Lists) reservedAt(ctx context.Context, q campaign.AttemptsQuery) (at time.Time, err error) {

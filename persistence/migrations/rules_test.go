@@ -22,7 +22,10 @@ var large = []string{"attempts", "contacts", "legs", "events", "event_batches", 
 
 // excepted are statements that break the rule all the same, by their file and
 // their beginning, with the reason.
-var excepted = map[string]string{}
+var excepted = map[string]string{
+	"00050_facts.sql: UPDATE contacts SET last_conversation": "an index gives those whose result is awaited, " +
+		"and another their calls",
+}
 
 var (
 	comment    = regexp.MustCompile(`(?m)--[^\n]*$`)

@@ -61,7 +61,7 @@ func (o *Owners) Claim(ctx context.Context, id ownership.Identity, by engine.Inc
 	margin time.Duration) (ownership.Owner, error) {
 	if !id.Valid() {
 		return ownership.Owner{}, engine.Invalid("identity_invalid",
-			"an identity has a kind of at most 32 bytes and a name of at most 128")
+			"")
 	}
 	// What was true when the statement began may be over when it gets the row's
 	// lock; left_at cannot be. Hence the owner's node is declared dead first, and

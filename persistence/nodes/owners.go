@@ -64,7 +64,7 @@ func (o *Owners) Join(ctx context.Context, n ownership.Node, ttl time.Duration) 
 	if n.Name == "" || len(n.Name) > ownership.MaxName || n.Address == "" || len(n.Address) > ownership.MaxAddress ||
 		len(n.API) > ownership.MaxAPI {
 		return ownership.Node{}, engine.Invalid("node_invalid",
-			"a node needs a name of at most 128 bytes and an address of at most 256; its API's URL has at most 512")
+			"")
 	}
 	rows, _ := o.pool.Query(ctx, `INSERT INTO nodes AS n (name, address, api, joined_at, expires_at)
 		VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 microsecond')

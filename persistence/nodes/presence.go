@@ -20,13 +20,15 @@ import (
 // nobody waits for a lease. It is asked for before anything is written, the
 // schema included.
 type Presence struct {
-	cc *pgx.ConnConfig
-	me ownership.Presence
+	cc  *pgx.ConnConfig
+	cfg pool.Config
+	me  ownership.Presence
 
 	mu       sync.Mutex
-	conn     *pgx.Conn // nil: lost
-	held     bool      // conn has the lock
-	recorded bool      // conn has its row
+	conn     *pgx.Conn           // nil: lost
+	held     bool                // conn has the lock
+	recorded bool                // conn has its row
+	former   *ownership.Presence // whose place was taken, nil: nobody's
 }
 
 // servingLock is the lock's key, one for each schema.
@@ -52,7 +54,7 @@ func Attend(ctx context.Context, url string, cfg pool.Config, me ownership.Prese
 		return nil, failure.BadURL(err)
 	}
 	pool.Configure(cc, cfg)
-	p := &Presence{cc: cc, me: me}
+	p := &Presence{cc: cc, cfg: cfg, me: me}
 	began, said := time.Now(), false
 	for {
 		others, err := p.take(ctx)
@@ -62,10 +64,21 @@ func Attend(ctx context.Context, url string, cfg pool.Config, me ownership.Prese
 				"DATABASE_URL right?", err)
 		}
 		if others == nil {
+			if err := p.awaitFormer(ctx); err != nil {
+				p.Close()
+				return nil, err
+			}
 			return p, nil
 		}
 		waited := time.Since(began)
 		switch ownership.Admit(&me, others, waited) {
+		case ownership.Replace:
+			if err := p.replace(ctx, &others[0]); err != nil {
+				p.Close()
+				return nil, err
+			}
+			began = time.Now() // the former may be faster once more, and has to name itself again
+			continue
 		case ownership.GiveUp:
 			p.Close()
 			return nil, p.inUse(others)
@@ -81,6 +94,63 @@ func Attend(ctx context.Context, url string, cfg pool.Config, me ownership.Prese
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// replace ends the session of another process, which learns of that when it renews it.
+func (p *Presence) replace(ctx context.Context, other *ownership.Presence) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.former == nil {
+		p.cfg.Log.Warn().Str("name", other.Name).Str("host", other.Host).Int("pid", other.PID).
+			Msg("taking the place of the dialler that serves this database; it ends its calls")
+	}
+	p.former = other
+	_, err := p.conn.Exec(ctx, "SELECT pg_terminate_backend(backend, 3000) FROM presence WHERE life = $1", other.Life)
+	if err != nil {
+		return failure.New("database_error", "the session of the dialler that serves this database was not ended",
+			p.lost(err))
+	}
+	return nil
+}
+
+// awaitFormer waits until the one whose place was taken has ended its calls: it takes
+// its row away then.
+func (p *Presence) awaitFormer(ctx context.Context) error {
+	if p.former == nil {
+		return nil
+	}
+	for began := time.Now(); ; {
+		there := false
+		p.mu.Lock()
+		err := p.conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM presence WHERE life = $1)", p.former.Life).Scan(&there)
+		p.mu.Unlock()
+		if err != nil {
+			return failure.New("database_error", "it was not read whether the other dialler has ended its calls", err)
+		}
+		if !there {
+			return nil
+		}
+		if time.Since(began) >= ownership.FencedWithin {
+			p.cfg.Log.Warn().Str("name", p.former.Name).Str("host", p.former.Host).Int("pid", p.former.PID).
+				Msg("the other dialler did not say that it has ended its calls; their numbers are held until something " +
+					"proves their end")
+			return nil
+		}
+		if !pool.Sleep(ctx, presencePause) {
+			return ctx.Err()
+		}
+	}
+}
+
+// Left says that this process, whose place another one has, has ended its calls.
+func (p *Presence) Left(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conn == nil {
+		return engine.Unavailable(failure.AwayCode, "no connection to the database", time.Second)
+	}
+	_, err := p.conn.Exec(ctx, "DELETE FROM presence WHERE life = $1", p.me.Life)
+	return p.lost(err)
 }
 
 func (p *Presence) inUse(others []ownership.Presence) error {

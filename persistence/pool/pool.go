@@ -52,6 +52,11 @@ func (p *Pool) Close() {
 	p.Read.Close()
 }
 
+// durable has what is committed be on disk, and on that of a synchronous standby, when the
+// server says so, whatever it does unasked: an INVITE leaves by its word.
+const durable = "SELECT set_config('synchronous_commit', 'on', false) " +
+	"WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')"
+
 // connect opens a pool: of the group commits with prepare, else of queries.
 func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Context, *pgx.Conn) error) (*pgxpool.Pool,
 	error) {
@@ -82,10 +87,16 @@ func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Cont
 	}
 	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		ScanUTC(c)
-		if prepare != nil {
-			return prepare(ctx, c)
+		if _, err := c.Exec(ctx, durable); err != nil {
+			return err
 		}
-		return nil
+		if prepare == nil {
+			return nil
+		}
+		if err := note(ctx, c); err != nil {
+			return err
+		}
+		return prepare(ctx, c)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {

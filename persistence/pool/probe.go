@@ -30,40 +30,40 @@ type probe struct {
 	conns map[*readConn]struct{} // of the pool of queries
 }
 
-// Ping says whether the database takes commits: nil when it does. One that says
+// Ping says whether the database takes commits, and which server it is: nil when it does. One that says
 // nothing until ctx ends is asked once more, for a second. Whoever uses the store
 // asks again and again: queries are refused between a Ping that found nobody and
 // the next that does.
-func (p *Pool) Ping(ctx context.Context) error {
+func (p *Pool) Ping(ctx context.Context) (Server, error) {
 	q := &p.probe
 	q.one.Lock()
 	defer q.one.Unlock()
 	stood := q.conn != nil && !q.conn.IsClosed()
-	readOnly, err := q.ask(ctx, p.Single)
+	server, readOnly, err := q.ask(ctx, p.Single)
 	if err != nil && stood && ctx.Err() == nil {
 		// A connection that broke says nothing of the server that is there now: it
 		// may have been restarted between two questions.
-		readOnly, err = q.ask(ctx, p.Single)
+		server, readOnly, err = q.ask(ctx, p.Single)
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		// Were we ourselves without a processor for so long?
 		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), secondLook)
-		readOnly, err = q.ask(again, p.Single)
+		server, readOnly, err = q.ask(again, p.Single)
 		cancel()
 	}
 	if err == nil && readOnly {
 		q.away.Store(nil)
 		p.lost(failure.ReadOnly)
-		return failure.OfAway(failure.ReadOnly, errReadOnly)
+		return "", failure.OfAway(failure.ReadOnly, errReadOnly)
 	}
 	if err == nil {
 		q.away.Store(nil)
-		return nil
+		return server, nil
 	}
 	v, why := failure.Judge(err)
 	if v != failure.AwayNow {
 		q.away.Store(nil)
-		return failure.New("database_error", "the database does not say how it is", err)
+		return "", failure.New("database_error", "the database does not say how it is", err)
 	}
 	p.lost(why)
 	e := failure.OfAway(why, err)
@@ -76,7 +76,7 @@ func (p *Pool) Ping(ctx context.Context) error {
 		q.cut()
 		p.reset() // nobody knows what those will say
 	}
-	return e
+	return "", e
 }
 
 // secondLook is how long a database that said nothing may take to the second
@@ -85,19 +85,19 @@ const secondLook = time.Second
 
 var errReadOnly = errors.New("transactions are read-only")
 
-func (p *probe) ask(ctx context.Context, to *pgx.ConnConfig) (readOnly bool, err error) {
+func (p *probe) ask(ctx context.Context, to *pgx.ConnConfig) (server Server, readOnly bool, err error) {
 	if p.conn == nil || p.conn.IsClosed() {
 		if p.conn, err = pgx.ConnectConfig(ctx, to.Copy()); err != nil {
 			p.conn = nil
-			return false, err
+			return "", false, err
 		}
 	}
-	err = p.conn.QueryRow(ctx, "SELECT pg_is_in_recovery() OR "+
-		"current_setting('transaction_read_only')::boolean").Scan(&readOnly)
+	err = p.conn.QueryRow(ctx, "SELECT "+whichServer+", pg_is_in_recovery() OR "+
+		"current_setting('transaction_read_only')::boolean").Scan(&server, &readOnly)
 	if err != nil || readOnly { // another server may be the primary by now
 		p.hangUp()
 	}
-	return readOnly, err
+	return server, readOnly, err
 }
 
 func (p *probe) hangUp() {

@@ -112,11 +112,7 @@ func (s *Recordings) AddRecording(ctx context.Context, id engine.AttemptID, rec 
 func (s *Recordings) UnknownRecordings(ctx context.Context, attempts []engine.AttemptID) ([]engine.AttemptID, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT u.id FROM unnest($1::uuid[]) AS u(id)
 		WHERE NOT EXISTS (SELECT FROM recordings r WHERE r.attempt_id = u.id)`, attemptIDs(attempts))
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (engine.AttemptID, error) {
-		var id [16]byte
-		err := row.Scan(&id)
-		return engine.AttemptID(column.FormatID(id)), err
-	})
+	list, err := pgx.CollectRows(rows, scanID)
 	return list, s.db.Wrap("unknown recordings not read", err)
 }
 
@@ -138,12 +134,34 @@ func (s *Recordings) Recording(ctx context.Context, id engine.AttemptID) (place 
 	case err != nil:
 		return "", "", s.db.Wrap("recording not read", err)
 	case deleted != nil:
-		return "", campaign, engine.NotFound("recording_deleted", "The recording of this call is kept no longer.")
+		return "", campaign, engine.NotFound("recording_deleted", "")
 	}
 	return place, campaign, nil
 }
 
-var errNoRecording = engine.NotFound("recording_not_found", "There is no recording of this call.")
+// CarriedBy names the node that carried a call, and recorded it; "" when that is not
+// known, or no more.
+func (s *Recordings) CarriedBy(ctx context.Context, id engine.AttemptID) (name string, err error) {
+	err = s.db.Read.QueryRow(ctx, `SELECT coalesce(max(n.name), '') FROM attempts a JOIN nodes n USING (incarnation)
+		WHERE a.id = $1`, string(id)).Scan(&name)
+	return name, s.db.Wrap("the node of a recording not read", err)
+}
+
+// DroppedRecordings gives those of the attempts whose recording is to be kept no longer.
+func (s *Recordings) DroppedRecordings(ctx context.Context, attempts []engine.AttemptID) ([]engine.AttemptID, error) {
+	rows, _ := s.db.Read.Query(ctx, `SELECT attempt_id FROM recordings
+		WHERE attempt_id = ANY($1::uuid[]) AND deleted_at IS NOT NULL`, attemptIDs(attempts))
+	list, err := pgx.CollectRows(rows, scanID)
+	return list, s.db.Wrap("recordings that are kept no longer not read", err)
+}
+
+func scanID(row pgx.CollectableRow) (engine.AttemptID, error) {
+	var id [16]byte
+	err := row.Scan(&id)
+	return engine.AttemptID(column.FormatID(id)), err
+}
+
+var errNoRecording = engine.NotFound("recording_not_found", "")
 
 // attemptIDs leaves out what is no identifier of ours.
 func attemptIDs(list []engine.AttemptID) []string {

@@ -51,7 +51,7 @@ func (s *Recordings) AMDReviews(ctx context.Context, q engine.AMDReviewQuery,
 	return list, total, s.db.Wrap("reviews not read", err)
 }
 
-var errNoReview = engine.NotFound("review_not_found", "Nobody is asked about this call.")
+var errNoReview = engine.NotFound("review_not_found", "")
 
 // AMDReview gives one; NotFound "review_not_found".
 func (s *Recordings) AMDReview(ctx context.Context, id engine.AttemptID) (v engine.AMDReview, err error) {

@@ -79,7 +79,7 @@ func (s *Configuration) DeleteBot(ctx context.Context, id engine.BotID, force bo
 			return err
 		}
 		if gone {
-			return engine.NotFound("bot_not_found", "no bot has this identifier")
+			return engine.NotFound("bot_not_found", "")
 		}
 		if !force {
 			if err := unused(ctx, tx, id); err != nil {

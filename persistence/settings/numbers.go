@@ -37,7 +37,7 @@ func (s *Configuration) NumberDials(ctx context.Context, since time.Time) ([]eng
 }
 
 // NumberEnds tells how the last calls of every number ended, at most so many of
-// each and none before a time, the oldest first. Strikes of before an operator
+// each and none before a time, the oldest first. Strikes from before an operator
 // ended the number's quarantine are forgiven.
 func (s *Configuration) NumberEnds(ctx context.Context, since time.Time, most int) ([]engine.NumberEnd, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT n.number, e.ended_at, e.answered_at IS NOT NULL, e.outcome, e.sip_code,

@@ -136,7 +136,7 @@ func (s *Configuration) DeleteTrunk(ctx context.Context, id engine.TrunkID, who 
 			return err
 		}
 		if done.RowsAffected() == 0 {
-			return engine.NotFound("trunk_not_found", "no trunk has this identifier")
+			return engine.NotFound("trunk_not_found", "")
 		}
 		return s.db.Note(ctx, tx, journal.Type("trunk.deleted"), string(id), who)
 	})

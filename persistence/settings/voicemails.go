@@ -14,7 +14,7 @@ import (
 // voicemailsCap bounds how many messages are kept.
 const voicemailsCap = 200
 
-var errNoVoicemail = engine.NotFound("voicemail_not_found", "There is no such message.")
+var errNoVoicemail = engine.NotFound("voicemail_not_found", "")
 
 // Voicemails lists the messages that can be left on machines, newest first.
 func (s *Configuration) Voicemails(ctx context.Context) ([]engine.Voicemail, error) {
@@ -66,7 +66,7 @@ func (s *Configuration) DeleteVoicemail(ctx context.Context, id engine.Voicemail
 			return err
 		}
 		if used {
-			return engine.Conflict("voicemail_in_use", "A campaign leaves this message; give it another one first.")
+			return engine.Conflict("voicemail_in_use", "")
 		}
 		tag, err := tx.Exec(ctx, "DELETE FROM voicemails WHERE id = $1", string(id))
 		if err != nil {

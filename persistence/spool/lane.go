@@ -304,6 +304,15 @@ func (l *lane) empty() error {
 	return l.broken
 }
 
+// mend empties a lane that the disk had failed, once nothing waits in it: what was half written must not be found.
+func (l *lane) mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken != nil && len(l.entries) == 0 {
+		_ = l.empty() // it stays broken, and says so
+	}
+}
+
 func (l *lane) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

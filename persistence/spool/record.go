@@ -24,6 +24,7 @@ type record struct {
 	Epoch        int64                 `json:"epoch,omitempty"`
 	Events       []journal.Event       `json:"events,omitempty"`
 	Contacts     []contact.Contact     `json:"contacts,omitempty"`
+	Kept         []contact.Contact     `json:"kept,omitempty"`
 	Attempts     []attempt.Attempt     `json:"attempts,omitempty"`
 	Holds        []journal.HoldRelease `json:"holds,omitempty"`
 	Suppressions []journal.Suppression `json:"suppressions,omitempty"`
@@ -36,7 +37,7 @@ func encode(w *journal.Write) ([]byte, error) {
 		return nil, errNotSpoolable
 	}
 	b, err := json.Marshal(&record{
-		Version: recordVersion, Campaign: w.Campaign, Epoch: w.Epoch, Events: w.Events, Contacts: w.Contacts,
+		Version: recordVersion, Campaign: w.Campaign, Epoch: w.Epoch, Events: w.Events, Contacts: w.Contacts, Kept: w.Kept,
 		Attempts: w.Attempts, Holds: w.Holds, Suppressions: w.Suppressions,
 	})
 	if err != nil {
@@ -59,6 +60,6 @@ func decode(b []byte) (journal.Write, error) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return journal.Write{}, errors.New("spool: a record does not have the fields of its version")
 	}
-	return journal.Write{Campaign: r.Campaign, Epoch: r.Epoch, Events: r.Events, Contacts: r.Contacts,
+	return journal.Write{Campaign: r.Campaign, Epoch: r.Epoch, Events: r.Events, Contacts: r.Contacts, Kept: r.Kept,
 		Attempts: r.Attempts, Holds: r.Holds, Suppressions: r.Suppressions}, nil
 }

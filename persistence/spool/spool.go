@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -20,7 +21,7 @@ import (
 // Config of a spool.
 type Config struct {
 	Dir   string // its folder; made if it is not there
-	Size  int64  // bytes of all lanes together
+	Size  int64  // bytes of all lanes together; results take an eighth of that beside them
 	Lanes int    // one for each writer
 	// Owner tells installations apart; at least 16 bytes, of which no secret can
 	// be learnt.
@@ -38,7 +39,9 @@ type Spool struct {
 	cfg   Config
 	lock  *os.File
 	lanes []*lane
-	stats counters
+	// results are those of conversations, which wait to be submitted.
+	results results
+	stats   counters
 }
 
 // counters are what Stats tells.
@@ -131,7 +134,7 @@ func Open(cfg Config) (_ *Spool, err error) {
 			s.stats.add(n, l.tail-l.head)
 		}
 	}
-	return s, nil
+	return s, s.openResults(max(cfg.Size/resultsShare&^4095, MinLane), own)
 }
 
 // Append makes writes durable in their order and says how many of them, from the
@@ -209,7 +212,7 @@ func (s *Spool) Stats() Stats {
 	c := &s.stats
 	st := Stats{Records: c.records.Load(), Bytes: c.bytes.Load(), Size: s.cfg.Size, Taken: c.taken.Load(),
 		Replayed: c.replayed.Load(), Rejected: c.rejected.Load(), Full: c.full.Load(), Broken: c.broken.Load()}
-	for _, l := range s.lanes {
+	for _, l := range append(slices.Clone(s.lanes), s.results.lane) {
 		if at := time.Unix(0, l.oldest.Load()); at.UnixNano() != 0 && (st.Oldest.IsZero() || at.Before(st.Oldest)) {
 			st.Oldest = at
 		}
@@ -222,6 +225,9 @@ func (s *Spool) Close() error {
 	var errs []error
 	for _, l := range s.lanes {
 		errs = append(errs, l.close())
+	}
+	if s.results.lane != nil {
+		errs = append(errs, s.results.lane.close())
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/campaign"
 	"dialler/engine/journal"
 )
 
@@ -26,7 +28,13 @@ var (
 )
 
 func config(dir string) Config {
-	return Config{Dir: filepath.Join(dir, "spool"), Size: 2 * MinLane, Lanes: 2, Owner: ours, Now: func() time.Time { return when }}
+	return Config{
+		Dir:   filepath.Join(dir, "spool"),
+		Size:  2 * MinLane,
+		Lanes: 2,
+		Owner: ours,
+		Now:   func() time.Time { return when },
+	}
 }
 
 func open(t *testing.T, cfg Config) *Spool {
@@ -42,9 +50,25 @@ func open(t *testing.T, cfg Config) *Spool {
 // write is the nth of a call's.
 func write(n int) journal.Write {
 	at := when.Add(time.Duration(n) * time.Second)
-	a := attempt.Attempt{ID: engine.AttemptID(fmt.Sprintf("%032x", n)), Campaign: "cmp_1", To: secretNumber, State: attempt.Answered, AnsweredAt: &at}
+	a := attempt.Attempt{
+		ID:         engine.AttemptID(fmt.Sprintf("%032x", n)),
+		Campaign:   "cmp_1",
+		To:         secretNumber,
+		State:      attempt.Answered,
+		AnsweredAt: &at,
+	}
 	return journal.Write{Campaign: "cmp_1", Epoch: 3, Attempts: []attempt.Attempt{a},
-		Events: []journal.Event{{Campaign: "cmp_1", Seq: int64(n), Run: 1, At: at, Type: journal.AttemptAnswered, Version: 1, Attempt: a.ID}}}
+		Events: []journal.Event{
+			{
+				Campaign: "cmp_1",
+				Seq:      int64(n),
+				Run:      1,
+				At:       at,
+				Type:     journal.AttemptAnswered,
+				Version:  1,
+				Attempt:  a.ID,
+			},
+		}}
 }
 
 func writes(from, to int) (list []journal.Write) {
@@ -103,7 +127,9 @@ func TestWhatWasTakenIsGivenToTheNextLifeInItsOrder(t *testing.T) {
 	if err := s.Release(0, 2, 1); err != nil { // a crash comes before all of the lane is done
 		t.Fatal(err)
 	}
-	if st := s.Stats(); st.Records != 4 || st.Replayed != 2 || st.Rejected != 1 || st.Taken != 6 || !st.Oldest.Equal(when) || st.Bytes == 0 {
+	if st := s.Stats(); st.Records != 4 || st.Replayed != 2 || st.Rejected != 1 || st.Taken != 6 ||
+		!st.Oldest.Equal(when) ||
+		st.Bytes == 0 {
 		t.Errorf("%+v", st)
 	}
 	if err := s.Close(); err != nil {
@@ -313,6 +339,106 @@ func TestAnotherInstallationsWritesAreNeverReplayed(t *testing.T) {
 	}
 	_ = s.Close()
 	same(t, left(t, other), nil) // an empty one may be anybody's
+}
+
+// Results have a lane of their own. One that is not taken holds up no other, and the next life has all of a lane
+// that was not emptied.
+func TestKeptResultsWaitForTheNextLife(t *testing.T) {
+	cfg := config(t.TempDir())
+	s := open(t, cfg)
+	for i := range 5 {
+		keep(t, s, fmt.Sprintf("CA%d", i))
+	}
+	calls := func(most int) (list []string) {
+		for _, r := range s.KeptResults(most) {
+			if !r.Late || r.Result.Disposition != "sold" || r.Result.Unknown["mood"] != "good" {
+				t.Errorf("result %+v", r)
+			}
+			list = append(list, string(r.Call))
+		}
+		return list
+	}
+	done := func(call string, refused bool) {
+		t.Helper()
+		for _, r := range s.KeptResults(9) {
+			if string(r.Call) == call {
+				if err := s.ResultDone(r.ID, refused); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	done("CA1", false)
+	done("CA3", true)
+	if got := calls(2); !slices.Equal(got, []string{"CA0", "CA2"}) || s.Stats().Records != 5 {
+		t.Errorf("%v wait, %d records", got, s.Stats().Records)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, cfg)
+	if got := calls(9); len(got) != 5 {
+		t.Errorf("the next life has %v", got)
+	}
+	for i := range 5 {
+		done(fmt.Sprintf("CA%d", i), false)
+	}
+	if n := s.Stats(); len(calls(9)) != 0 || n.Records != 0 || n.Replayed != 5 || n.Rejected != 0 {
+		t.Errorf("%+v", n)
+	}
+}
+
+func keep(t *testing.T, s *Spool, call string) {
+	t.Helper()
+	r := attempt.Result{Disposition: "sold", Unknown: map[string]string{"mood": "good"}}
+	if err := s.KeepResult(campaign.SubmitResult{Call: engine.CallID(call), Result: r}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestResultsBeyondTheirRoomAreRefusedUntilItIsEmpty(t *testing.T) {
+	s := open(t, config(t.TempDir()))
+	long := campaign.SubmitResult{Call: "CA1", Result: attempt.Result{Summary: strings.Repeat("x", 16<<10)}}
+	var err error
+	for err == nil {
+		err = s.KeepResult(long)
+	}
+	if !errors.Is(err, ErrNoRoom) || !s.Stats().Full {
+		t.Errorf("%v, %+v", err, s.Stats())
+	}
+	for _, r := range s.KeptResults(99) {
+		if err := s.ResultDone(r.ID, false); err != nil {
+			t.Error(err)
+		}
+	}
+	if s.Stats().Full || s.KeepResult(long) != nil {
+		t.Errorf("it is emptied: %+v", s.Stats())
+	}
+}
+
+// A disk that failed once takes results again, and what it half wrote is not found.
+func TestADiskThatFailedOnceTakesResultsAgain(t *testing.T) {
+	cfg := config(t.TempDir())
+	s := open(t, cfg)
+	f := &faulty{file: s.results.lane.f, sync: syscall.EIO}
+	s.results.lane.f = f
+	if err := s.KeepResult(campaign.SubmitResult{Call: "CA1"}); err == nil || !s.Stats().Broken {
+		t.Errorf("%v, %+v", err, s.Stats())
+	}
+	f.sync = nil
+	if list := s.KeptResults(9); len(list) != 0 {
+		t.Errorf("%v", list)
+	}
+	keep(t, s, "CA2")
+	if s.Stats().Broken {
+		t.Error("it is still called broken")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if list := open(t, cfg).KeptResults(9); len(list) != 1 || list[0].Call != "CA2" {
+		t.Errorf("the next life has %v", list)
+	}
 }
 
 func TestTwoProcessesDoNotShareASpool(t *testing.T) {

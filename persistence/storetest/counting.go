@@ -23,7 +23,7 @@ func bulk(t *testing.T, w *world) {
 	live := engine.AttemptID(id())
 	kinds := []func(*contact.Contact){
 		func(*contact.Contact) {},
-		func(c *contact.Contact) { c.State, c.Used, c.DueClass = contact.Unanswered, 1, contact.DueRetry },
+		func(c *contact.Contact) { c.State, c.Used, c.DueClass = contact.Waiting, 1, contact.DueRetry },
 		func(c *contact.Contact) {
 			c.State, c.DueAt, c.DueClass = contact.Connected, &later, contact.DueCallback
 			c.Callback, c.CallbackAt, c.CallbackExtra = contact.CallbackPending, &later, true
@@ -250,7 +250,7 @@ func counters(t *testing.T, w *world) {
 	})
 	play(4, engine.OutcomeNoAnswer, 0, func(c *contact.Contact, _ *attempt.Attempt) {
 		due := w.now.Add(time.Hour)
-		c.State, c.RangUnanswered, c.DueAt, c.DueClass = contact.Unanswered, true, &due, contact.DueRetry
+		c.State, c.RangUnanswered, c.DueAt, c.DueClass = contact.Waiting, true, &due, contact.DueRetry
 	})
 	play(5, engine.OutcomeMachine, 0, to(contact.MachineDetected))
 	play(6, engine.OutcomeBusy, 0, to(contact.Failed))
@@ -329,7 +329,7 @@ func restarted(t *testing.T, w *world, unreached bool) {
 	for i, s := range []contact.State{contact.Completed, contact.Failed, contact.Excluded, contact.ManuallyStopped, contact.Failed, contact.Connected, contact.Connected} {
 		c := enginetest.Filled[contact.Contact]()
 		c.ID, c.Campaign, c.Number, c.Run, c.State, c.Attempt, c.DueAt, c.ResultDueAt = engine.ContactID(id()), w.c.ID, number(), 1, s, "", nil, nil
-		c.Position = w.seq.Add(1)
+		c.Position, c.LastConversation, c.CallbackOf = w.seq.Add(1), engine.AttemptID(id()), engine.AttemptID(id())
 		switch i {
 		case 3, 4:
 			c.ConnectedOnce, c.HasResult = false, false
@@ -425,7 +425,10 @@ func restarted(t *testing.T, w *world, unreached bool) {
 		}
 		want.Version = got.Version
 		if i == 1 {
-			want.State, want.Reason = contact.Excluded, "asked"
+			m := contact.Machine{C: want}
+			must(t, m.Apply(contact.Event{Kind: contact.ExcludedBy, At: want.UpdatedAt, Reason: "asked"}))
+			m.C.Version = want.Version
+			want = m.C
 		}
 		sameFields(t, got, want)
 	}

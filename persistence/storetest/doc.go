@@ -1,5 +1,5 @@
 // Package storetest holds what tests of, and with, the store need: a private
-// PostgreSQL that all test processes of a machine's user share, a schema of
+// PostgreSQL that all test processes of a machine's user share, a database of
 // its own for every test, a network connection that fails where it is told to,
 // and the one conformance suite of the store.
 //

@@ -42,7 +42,7 @@ func dueOrder(t *testing.T, w *world) {
 			c.DueAt = &due
 			if c.DueClass == contact.DueRetry || c.DueClass == contact.DueCallback {
 				c.Used = rnd.IntN(4)
-				c.State = contact.Unanswered
+				c.State = contact.Waiting
 			}
 		}))
 	}
@@ -122,7 +122,7 @@ func dueLeavesOut(t *testing.T, w *world) {
 	}
 }
 
-// dueSuppressed: left out, the contact would wait for ever.
+// dueSuppressed: left out, the contact would wait forever.
 func dueSuppressed(t *testing.T, w *world) {
 	c := w.contact()
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{c} }),
@@ -158,7 +158,7 @@ func nextDue(t *testing.T, w *world) {
 	soon, later := w.now.Add(time.Minute), w.now.Add(time.Hour)
 	put := func(cs ...contact.Contact) { w.commit(w.write(func(x *journal.Write) { x.Contacts = cs })) }
 	retry := w.contact(func(c *contact.Contact) {
-		c.DueAt, c.DueClass, c.Used, c.State = &soon, contact.DueRetry, 2, contact.Unanswered
+		c.DueAt, c.DueClass, c.Used, c.State = &soon, contact.DueRetry, 2, contact.Waiting
 	})
 	put(w.contact(func(c *contact.Contact) { c.DueAt = &later }), retry,
 		w.contact(func(c *contact.Contact) { c.DueAt, c.State = nil, contact.Completed }),
@@ -166,7 +166,7 @@ func nextDue(t *testing.T, w *world) {
 	ask(&soon, 3)
 	// Of another run, and of one whom nothing brings on: none of them counts.
 	put(w.contact(func(c *contact.Contact) { c.Run = w.c.Run + 1 }),
-		w.contact(func(c *contact.Contact) { c.DueAt, c.State = nil, contact.Unanswered }))
+		w.contact(func(c *contact.Contact) { c.DueAt, c.State = nil, contact.Waiting }))
 	ask(&soon, 3)
 	x, a := w.intent(&retry)
 	w.commit(x)

@@ -16,8 +16,8 @@ func retune(t *testing.T, w *world) {
 	live := engine.AttemptID(id())
 	kinds := map[string]func(*contact.Contact){
 		"pending":      func(*contact.Contact) {},
-		"a retry left": func(c *contact.Contact) { c.State, c.Used, c.DueClass = contact.Unanswered, 1, contact.DueRetry },
-		"used up":      func(c *contact.Contact) { c.State, c.Used, c.DueClass = contact.Unanswered, 2, contact.DueRetry },
+		"a retry left": func(c *contact.Contact) { c.State, c.Used, c.DueClass = contact.Waiting, 1, contact.DueRetry },
+		"used up":      func(c *contact.Contact) { c.State, c.Used, c.DueClass = contact.Waiting, 2, contact.DueRetry },
 		"used up, redial": func(c *contact.Contact) {
 			c.State, c.Used, c.HasResult, c.DueClass = contact.Connected, 2, true, contact.DueRetry
 		},
@@ -26,7 +26,7 @@ func retune(t *testing.T, w *world) {
 			c.Callback, c.CallbackAt = contact.CallbackPending, &later
 		},
 		"wish": func(c *contact.Contact) {
-			c.State, c.Used, c.Callback, c.CallbackAt = contact.Unanswered, 2, contact.CallbackRequested, &later
+			c.State, c.Used, c.Callback, c.CallbackAt = contact.Waiting, 2, contact.CallbackRequested, &later
 		},
 		"result owed": func(c *contact.Contact) { c.State, c.Used, c.DueAt, c.ResultDueAt = contact.Connected, 3, nil, &later },
 		"short, result owed": func(c *contact.Contact) {

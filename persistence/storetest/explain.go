@@ -39,7 +39,7 @@ func contactsFound(t *testing.T, w *world) {
 	find(campaign.Page{Callback: contact.CallbackPending, Phone: called[2].Number, Filter: string(contact.Pending)}, called[2].ID)
 	find(campaign.Page{Callback: contact.CallbackCompleted})
 
-	// The panel's counters count those whom its filters find.
+	// The panel counts callbacks, the filters find contacts: as many, while each has one.
 	counters, err := w.store.Counters(t.Context(), w.c.ID, w.c.Run)
 	must(t, err)
 	for word, counted := range map[contact.CallbackState]int{contact.CallbackRequested: counters.Callbacks.Requested, contact.CallbackPending: counters.Callbacks.Pending,
@@ -97,6 +97,13 @@ func contactFacts(t *testing.T, w *world) {
 	if f := facts(&held, now); !f.Held || f.HeldUntil == nil || f.HeldUntil.Sub(until).Abs() > time.Minute || // by the database's clock
 		f.AbandonedAt == nil || !f.AbandonedAt.Equal(*done.EndedAt) {
 		t.Errorf("abandoned: %+v", f)
+	}
+	if h, err := w.pg.Hold(t.Context(), held.Number); err != nil || h == nil || h.Attempt != a.ID || h.Until == nil ||
+		h.Until.Sub(until).Abs() > time.Minute {
+		t.Errorf("hold: %+v, %v", h, err)
+	}
+	if h, err := w.pg.Hold(t.Context(), free.Number); h != nil || err != nil {
+		t.Errorf("hold: %+v, %v", h, err)
 	}
 	if f := facts(&held, contact.Order{Now: w.now.Add(73 * time.Hour)}); f.Held || f.AbandonedAt != nil {
 		t.Errorf("three days later: %+v", f)

@@ -35,7 +35,7 @@ type Faults struct {
 	fault  Fault
 	mark   []byte
 	met    chan struct{}
-	text   []byte // of before
+	text   []byte // the old one
 	hook   func()
 	down   bool
 	hang   bool

@@ -41,7 +41,7 @@ func RunFaults(t *testing.T, open func(t testing.TB, cfg persistence.Config) *pe
 			defer cancel()
 			met := f.Arm(fault.fault, fault.statement)
 			if fault.fault.silent() {
-				go func() { <-met; cancel() }() // nobody waits for ever
+				go func() { <-met; cancel() }() // nobody waits forever
 			}
 			_, err := w.store.Commit(ctx, group)
 			if err == nil {
@@ -171,7 +171,7 @@ func RunImportFaults(t *testing.T, open func(t testing.TB, cfg persistence.Confi
 					<-at
 					close(met)
 					if fault.fault.silent() {
-						cancel() // nobody waits for ever
+						cancel() // nobody waits forever
 					}
 				}()
 				return w.open(ctx)

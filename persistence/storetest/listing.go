@@ -24,7 +24,7 @@ func contactPages(t *testing.T, w *world) {
 	c := w.stored(add.Contacts[55].ID)
 	x, a := w.intent(&c)
 	w.commit(x)
-	c.State = contact.Unanswered
+	c.State, c.RangUnanswered = contact.Waiting, true
 	end, _ := w.ended(&c, a, engine.OutcomeNoAnswer)
 	y, b := w.intent(&c)
 	w.commit(end)
@@ -46,10 +46,33 @@ func contactPages(t *testing.T, w *world) {
 	if len(trail) != 2 || trail[0].ID != ids[0] || trail[1].ID != ids[1] || len(trail[0].Legs) != 1 {
 		t.Errorf("trail of %d", len(trail))
 	}
-	page, err = w.store.Contacts(t.Context(), w.c.ID, campaign.Page{Number: 1, Size: 50, Filter: string(contact.Unanswered)})
-	must(t, err)
-	if page.Total != 1 || page.Contacts[0].Contact.ID != c.ID {
-		t.Errorf("filtered: %d", page.Total)
+	// Whose last attempt rang in vain: one waits for another, one has failed. That the
+	// last attempt of a third was refused at once does not say that it was unanswered.
+	vain := c.ID
+	failed, refused := w.stored(add.Contacts[56].ID), w.stored(add.Contacts[57].ID)
+	for _, one := range []*contact.Contact{&failed, &refused} {
+		x, a := w.intent(one)
+		w.commit(x)
+		one.State, one.RangUnanswered = contact.Failed, true
+		o := engine.OutcomeNoAnswer
+		if one == &refused {
+			one.State, one.RangUnanswered, o = contact.Waiting, false, engine.OutcomeBusy
+		}
+		end, _ := w.ended(one, a, o)
+		w.commit(end)
+	}
+	for filter, want := range map[string][]engine.ContactID{
+		"unanswered": {vain, failed.ID}, "waiting": {vain, refused.ID}, "failed": {failed.ID}, "connected": nil,
+	} {
+		page, err = w.store.Contacts(t.Context(), w.c.ID, campaign.Page{Number: 1, Size: 50, Filter: filter})
+		must(t, err)
+		var got []engine.ContactID
+		for _, v := range page.Contacts {
+			got = append(got, v.Contact.ID)
+		}
+		if page.Total != len(want) || !slices.Equal(got, want) {
+			t.Errorf("filter %s: %v of %d, want %v", filter, got, page.Total, want)
+		}
 	}
 	page, err = w.store.Contacts(t.Context(), w.c.ID, campaign.Page{Number: 9, Size: 50})
 	must(t, err)
@@ -356,6 +379,11 @@ func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
 	if !fail(w.now, engine.LogInFailures) || until() == nil || !until().Equal(w.now.Add(engine.LogInLock)) {
 		t.Errorf("locked until %v", until())
 	}
+	// Its owner comes in all the same, and that ends it.
+	must(t, w.pg.Accounts.LoggedIn(t.Context(), u.ID, w.now))
+	if until() != nil || !fail(w.now, engine.LogInFailures) {
+		t.Errorf("after a log-in it is locked until %v", until())
+	}
 	if fail(w.now.Add(time.Minute), 1) || !until().Equal(w.now.Add(engine.LogInLock)) {
 		t.Error("what comes while it is locked counts")
 	}
@@ -383,7 +411,7 @@ func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
 		campaign.Page{Number: 1, Size: 9},
 	)
 	must(t, err)
-	if n != 3 || events[0].Type != journal.UserUnlocked || *events[0].Data.Who != admin ||
+	if n != 4 || events[0].Type != journal.UserUnlocked || *events[0].Data.Who != admin ||
 		events[1].Type != journal.UserLocked ||
 		*events[1].Data.Who != from ||
 		events[1].Data.Reason != string(u.ID) {

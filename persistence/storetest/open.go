@@ -3,7 +3,10 @@ package storetest
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,9 +16,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/rs/zerolog"
 
 	"dialler/persistence"
+	"dialler/persistence/migrations"
 	"dialler/persistence/private"
 )
 
@@ -30,35 +35,161 @@ var shared = sync.OnceValues(func() (*private.Server, error) {
 	return private.Start(ctx, private.Config{Dir: dir, Name: "test", Log: zerolog.Nop(), StartTimeout: patience})
 })
 
-// URL gives a schema of its own on the shared server, empty, and drops it at
-// the end of the test. With TEST_DATABASE_URL it lies on that server instead.
+// schema is the schema of every test, in a database of the test's own.
+const schema = "tested"
+
+// server is the URL of the server that tests share: TEST_DATABASE_URL, whose user must be allowed to make databases, or
+// one that is started.
+func server(t testing.TB) string {
+	t.Helper()
+	if url := os.Getenv("TEST_DATABASE_URL"); url != "" {
+		return url
+	}
+	s, err := shared()
+	if err != nil {
+		t.Fatalf("this test needs a PostgreSQL server: %v", err)
+	}
+	return s.URL()
+}
+
+// URL gives a schema of its own with today's tables, which are empty, in a database that is dropped at the end of the
+// test. It is a copy of one that was made once: to make the tables takes a second of work.
 func URL(t testing.TB) string {
 	t.Helper()
-	base := os.Getenv("TEST_DATABASE_URL")
-	if base == "" {
-		s, err := shared()
-		if err != nil {
-			t.Fatalf("this test needs a PostgreSQL server: %v", err)
-		}
-		base = s.URL()
+	base := server(t)
+	name, err := withTables(base)
+	if err != nil {
+		t.Fatalf("the tables that tests begin with were not made: %v", err)
 	}
+	return newDatabase(t, base, name)
+}
+
+// EmptyURL gives a schema of its own without tables, in a database that is dropped at the end of the test.
+func EmptyURL(t testing.TB) string {
+	t.Helper()
+	base := server(t)
+	u := newDatabase(t, base, "template0")
+	exec(t, u, "CREATE SCHEMA "+schema)
+	return u
+}
+
+// newDatabase copies a database for as long as the test takes.
+func newDatabase(t testing.TB, base, from string) string {
+	t.Helper()
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
-	schema := "test_" + hex.EncodeToString(b[:])
-	exec(t, base, "CREATE SCHEMA "+schema)
-	t.Cleanup(func() { exec(t, base, "DROP SCHEMA "+schema+" CASCADE") })
+	name := "test_" + hex.EncodeToString(b[:])
+	// The copy is logged whole. To compress that log is most of the work, and only a superuser may leave it.
+	exec(t, base, "CREATE DATABASE "+name+" TEMPLATE "+from+" ENCODING 'UTF8'", "SET wal_compression = off")
+	// Of a program that was killed the server may have connections yet.
+	t.Cleanup(func() { tell(t, base, "DROP DATABASE "+name+" WITH (FORCE)") })
+	u, err := of(base, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
 
+// of is the URL of the tested schema in a database of the server.
+func of(base, database string) (string, error) {
 	u, err := url.Parse(base)
 	if err != nil {
-		t.Fatalf("TEST_DATABASE_URL is no URL: %v", err)
+		return "", fmt.Errorf("TEST_DATABASE_URL is no URL: %w", err)
 	}
+	u.Path = "/" + database
 	q := u.Query()
 	q.Set("search_path", schema)
 	u.RawQuery = q.Encode()
-	return u.String()
+	return u.String(), nil
 }
 
-func exec(t testing.TB, url, sql string) {
+var tables = struct {
+	sync.Mutex
+	name string
+}{}
+
+// withTables gives the name of the database with today's tables. Of all test
+// programs on the server the first makes it; its name has the digest of the schema
+// changes. What makes an installation its own, its secrets, is not in it.
+func withTables(base string) (name string, err error) {
+	tables.Lock()
+	defer tables.Unlock()
+	if tables.name != "" {
+		return tables.name, nil
+	}
+	digest := sha256.New()
+	err = fs.WalkDir(migrations.FS, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := fs.ReadFile(migrations.FS, path)
+		_, _ = fmt.Fprintf(digest, "%s %d\n%s", path, len(b), b)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	name = "tables_" + hex.EncodeToString(digest.Sum(nil)[:8])
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := pgx.Connect(ctx, base)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = c.Close(ctx) }()
+	// The end of the session gives it back.
+	if _, err := c.Exec(ctx, "SELECT pg_advisory_lock(hashtext('dialler.tests'))"); err != nil {
+		return "", err
+	}
+	var there bool
+	err = c.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&there)
+	if err == nil && !there {
+		err = makeTables(ctx, c, base, name)
+	}
+	if err == nil {
+		tables.name = name
+	}
+	return name, err
+}
+
+// makeTables makes the database under another name, so that one that was broken off is none.
+func makeTables(ctx context.Context, c *pgx.Conn, base, name string) error {
+	unfinished := name + "_unfinished"
+	for _, sql := range []string{"DROP DATABASE IF EXISTS " + unfinished + " WITH (FORCE)",
+		"CREATE DATABASE " + unfinished + " TEMPLATE template0 ENCODING 'UTF8'"} {
+		if _, err := c.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	u, err := of(base, unfinished)
+	if err != nil {
+		return err
+	}
+	in, err := pgx.Connect(ctx, u)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close(ctx) }()
+	if _, err := in.Exec(ctx, "CREATE SCHEMA "+schema); err != nil {
+		return err
+	}
+	s, err := persistence.Open(ctx, u, persistence.Config{Writers: 1, Readers: 1})
+	if err != nil {
+		return err
+	}
+	s.Close()
+	if _, err := in.Exec(ctx, "DELETE FROM settings"); err != nil {
+		return err
+	}
+	if err := in.Close(ctx); err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, "ALTER DATABASE "+unfinished+" RENAME TO "+name)
+	return err
+}
+
+// exec carries a statement out, after settings that help where they are allowed.
+func exec(t testing.TB, url, sql string, settings ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -67,7 +198,32 @@ func exec(t testing.TB, url, sql string) {
 		t.Fatalf("the test database does not answer: %v", err)
 	}
 	defer func() { _ = c.Close(ctx) }()
+	for _, set := range settings {
+		_, _ = c.Exec(ctx, set)
+	}
 	if _, err := c.Exec(ctx, sql); err != nil {
+		t.Errorf("%s: %v", sql, err)
+	}
+}
+
+// tell has a statement carried out that nobody waits for: the server goes on with
+// it when the session is gone. To drop a database takes a checkpoint, which is some
+// seconds where many are in use.
+func tell(t testing.TB, url, sql string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatalf("the test database does not answer: %v", err)
+	}
+	h, err := c.PgConn().Hijack()
+	if err == nil {
+		defer func() { _ = h.Conn.Close() }()
+		h.Frontend.Send(&pgproto3.Query{String: sql})
+		err = h.Frontend.Flush()
+	}
+	if err != nil {
 		t.Errorf("%s: %v", sql, err)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
 	"dialler/engine/ownership"
 	"dialler/persistence/nodes"
 )
@@ -286,5 +289,36 @@ func ownedCampaign(t *testing.T, w *world) {
 	take(b, "")
 	must(t, o.Release(t.Context(), id, b))
 	take(b, "not_owner")
-	take(0, "") // one process, no cluster
+	take(0, "not_owner") // it has lost its lease
+}
+
+// A node that was declared dead does not write about its calls outside campaigns any
+// more, but what ends them and what bots say of them; whoever took them over does.
+func ownedDialouts(t *testing.T, w *world) {
+	o := w.owners()
+	a, b := join(t, o, "a"), join(t, o, "b")
+	at := w.attempt(contact.Contact{Number: number()})
+	at.Contact, at.Campaign, at.Node = "", "", a
+	write := func(by engine.Incarnation, kind journal.Type, want string) {
+		t.Helper()
+		w.pg.ActAs(by)
+		at.MediaSeq++
+		e := journal.Event{Type: kind, Version: 1, At: w.now, Attempt: at.ID}
+		if err := w.try(journal.Write{Attempts: []attempt.Attempt{at}, Events: []journal.Event{e}})[0]; code(err) != want {
+			t.Errorf("%d writes %s: %v, want %q", by, kind, err, want)
+		}
+	}
+	write(a, journal.AttemptReserved, "")
+	w.over(a, 0)
+	write(0, journal.AttemptAnswered, "") // nobody acts for it yet
+	w.over(a, leaseMargin)
+	claim(t, o, ownership.Identity{Kind: ownership.Dialouts, ID: strconv.Itoa(int(a))}, b)
+	for _, by := range []engine.Incarnation{0, a, join(t, o, "a")} {
+		write(by, journal.AttemptConnected, "stale_epoch")
+		write(by, journal.AttemptEnded, "stale_epoch")
+		write(by, journal.LegClosed, "")
+		write(by, journal.ResultStored, "")
+	}
+	write(b, journal.AttemptEnded, "")
+	w.pg.ActAs(b)
 }

@@ -43,6 +43,7 @@ type Port interface {
 		after engine.ContactID, limit int) ([]contact.Contact, error)
 	ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, err error)
 	ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error)
+	KeptContact(ctx context.Context, id engine.ContactID, run int) (c contact.Contact, ok bool, err error)
 	ContactsMatching(ctx context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error)
 	ExcludedContacts(ctx context.Context, id engine.CampaignID, numbers []engine.PhoneNumber) ([]contact.Contact, error)
 	Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error)

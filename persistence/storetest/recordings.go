@@ -92,6 +92,14 @@ func recordingsFound(t *testing.T, w *world) {
 	if _, _, err := w.pg.Recordings.Recording(w.ctx, a.ID); engine.ErrorCode(err) != "recording_deleted" {
 		t.Fatal(err)
 	}
+	dropped, err := w.pg.Recordings.DroppedRecordings(w.ctx, []engine.AttemptID{a.ID, b.ID, "x"})
+	must(t, err)
+	if !slices.Equal(dropped, []engine.AttemptID{a.ID}) {
+		t.Fatalf("%v", dropped)
+	}
+	if name, err := w.pg.Recordings.CarriedBy(w.ctx, b.ID); name != "" || err != nil {
+		t.Fatalf("carried by %q, and there is no cluster: %v", name, err)
+	}
 	events, _, err := w.pg.Lists.Activity(
 		w.ctx,
 		"",

@@ -30,6 +30,7 @@ func sameFields(t *testing.T, got, want any) {
 func contactRoundTrip(t *testing.T, w *world) {
 	c := enginetest.Filled[contact.Contact]()
 	c.ID, c.Campaign, c.Attempt, c.Number = engine.ContactID(id()), w.c.ID, engine.AttemptID(id()), number()
+	c.LastConversation, c.CallbackOf = engine.AttemptID(id()), engine.AttemptID(id())
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{c} }))
 	sameFields(t, w.stored(c.ID), c)
 	got, ok, err := w.store.ContactByNumber(t.Context(), w.c.ID, c.Number)
@@ -55,6 +56,7 @@ func contactRoundTrip(t *testing.T, w *world) {
 
 func attemptRoundTrip(t *testing.T, w *world) {
 	a := enginetest.Filled[attempt.Attempt]()
+	a.AwaitsResult = false // its contact says so
 	a.ID, a.Campaign, a.Contact, a.State = engine.AttemptID(id()), w.c.ID, engine.ContactID(id()), attempt.Connected
 	a.Legs = []attempt.Leg{enginetest.Filled[attempt.Leg](), enginetest.Filled[attempt.Leg]()}
 	a.Legs[0].ID, a.Legs[1].ID = a.ID.Leg(1), a.ID.Leg(2)
@@ -75,6 +77,7 @@ func attemptRoundTrip(t *testing.T, w *world) {
 	sameFields(t, w.storedAttempt(a.ID), a)
 
 	b := enginetest.Filled[attempt.Attempt]() // a dialout
+	b.AwaitsResult = false
 	b.ID, b.Campaign, b.Contact, b.Legs, b.Peers = engine.AttemptID(id()), "", "", nil, nil
 	w.commit(journal.Write{Attempts: []attempt.Attempt{b}})
 	sameFields(t, w.storedAttempt(b.ID), b)

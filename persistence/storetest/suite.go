@@ -75,7 +75,10 @@ var portCases = []testCase{
 	{"an edit of max attempts reaches the contacts", retune},
 	{"active campaigns are listed", active},
 	{"counters are those of the tally", counters},
+	{"every figure is the same however it is counted, after every write", figures},
+	{"each callback counts, and so does how a contact ended", callbacks},
 	{"a restart resets the contacts and its cancelling brings them back", restart},
+	{"a late result changes a contact as its run left it", keptContacts},
 	{"a draft is removed whole", remove},
 
 	// Events.
@@ -99,9 +102,14 @@ var ownCases = []testCase{
 	// Queries of the tree.
 	{"an import without its process fails, and another may follow", importOrphaned},
 	{"calls are listed by cursor, each once, newest first", callsByCursor},
+	{"the outcome of a call is final once its result has come or is given up", outcomeFinal},
 	{"the attempt report gives every attempt once, in order", attemptsReport},
 	{"a bot in use is deleted only by force", deletedBots},
 	{"a clone has the settings, contacts and exclusions", cloned},
+
+	{"a campaign like one that is over is foretold from its record", foretold},
+	{"a run that is over is back-tested once", backTested},
+	{"how a run stood at a moment is told from its record", stood},
 
 	// Events.
 	{"events lie in the partition of their month", partitions},
@@ -128,6 +136,7 @@ var ownCases = []testCase{
 	{"an identity is claimed when nobody owns it, its owner left, or has had no lease for the margin", claims},
 	{"of nodes that claim at once one gets the identity", claimRace},
 	{"in a cluster a campaign is taken over only by its owner", ownedCampaign},
+	{"in a cluster a dialout is written about only by its owner", ownedDialouts},
 	{"recordings are found by their attempt, and what is noted of them stays", recordingsFound},
 	{"recordings expire as their campaign wants", recordingsExpire},
 }

@@ -17,7 +17,9 @@ func suppressedContacts(t *testing.T, w *world) {
 	first := w.contact()
 	var list []contact.Contact
 	for range 3 { // in the order of their identifiers
-		list = append(list, w.contact(func(c *contact.Contact) { c.State, c.DueAt, c.DueClass = contact.Unanswered, &later, contact.DueRetry }))
+		list = append(list, w.contact(func(c *contact.Contact) {
+			c.State, c.DueAt, c.DueClass = contact.Waiting, &later, contact.DueRetry
+		}))
 	}
 	slices.SortFunc(list, func(a, b contact.Contact) int { return cmp.Compare(a.ID, b.ID) })
 	called, final, past := w.contact(), w.contact(func(c *contact.Contact) { c.State, c.Reason, c.DueAt = contact.Failed, "busy", nil }),

@@ -55,6 +55,7 @@ var AttemptColumns = []column.Of[AttemptRow]{
 	column.Bigint("amd_took", func(a *AttemptRow) *time.Duration { return &a.AMDTook }),
 	column.Object("features", func(a *AttemptRow) *map[string]float64 { return &a.Features }, column.Filled),
 	column.Integer("media_seq", func(a *AttemptRow) *int { return &a.MediaSeq }),
+	column.Integer("variables_left_out", func(a *AttemptRow) *int { return &a.VariablesLeftOut }),
 	column.Text("session_id", func(a *AttemptRow) *string { return (*string)(&a.Session) }),
 	column.Moment("reserved_at", func(a *AttemptRow) **time.Time { return &a.ReservedAt }),
 	column.Moment("invite_at", func(a *AttemptRow) **time.Time { return &a.InviteAt }),
@@ -115,7 +116,7 @@ type LegRow struct {
 	Far     FarLeg
 }
 
-// FarLeg is what a far leg has besides.
+// FarLeg is what a far leg has beyond that.
 type FarLeg struct {
 	Kind  attempt.PeerKind
 	State attempt.PeerState
@@ -134,6 +135,7 @@ var LegColumns = []column.Of[LegRow]{
 	column.Integer("q850", func(l *LegRow) *int { return &l.Leg.Q850 }),
 	column.Object("dialog", func(l *LegRow) **engine.DialogState { return &l.Leg.Dialog }, column.Present),
 	column.Integer("seq", func(l *LegRow) *int { return &l.Leg.Seq }),
+	column.Text("proof", func(l *LegRow) *engine.Proof { return &l.Leg.Proof }),
 	column.Text("kind", func(l *LegRow) *attempt.PeerKind { return &l.Far.Kind }),
 	column.Text("state", func(l *LegRow) *attempt.PeerState { return &l.Far.State }),
 	column.Text("uri", func(l *LegRow) *string { return &l.Far.URI }),
@@ -141,6 +143,7 @@ var LegColumns = []column.Of[LegRow]{
 
 // LegNewer: a leg's row is written again only when it moved on.
 const LegNewer = "excluded.seq >= t.seq AND (t.ended_at IS NULL OR excluded.ended_at IS NOT NULL)" +
-	" AND (t.seq, t.sent_at, t.ended_at, t.sip_code, t.q850, t.state, t.dialog IS NULL)" +
+	" AND (t.proof = '' OR excluded.proof <> '')" +
+	" AND (t.seq, t.sent_at, t.ended_at, t.sip_code, t.q850, t.state, t.proof, t.dialog IS NULL)" +
 	" IS DISTINCT FROM (excluded.seq, excluded.sent_at, excluded.ended_at, excluded.sip_code, excluded.q850, " +
-	"excluded.state, excluded.dialog IS NULL)"
+	"excluded.state, excluded.proof, excluded.dialog IS NULL)"

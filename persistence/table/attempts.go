@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+
 	"dialler/engine"
 	"dialler/engine/attempt"
 
@@ -11,12 +12,25 @@ import (
 )
 
 var (
-	SelectAttempt = "SELECT " + column.Names(AttemptColumns, "a") + " FROM attempts a "
+	// AttemptNames are the columns of an attempt a as ScanAttempt takes them.
+	AttemptNames  = column.Names(AttemptColumns, "a") + ", " + AwaitsResult + " AS awaits_result"
+	SelectAttempt = "SELECT " + AttemptNames + " FROM attempts a "
 	selectLeg     = "SELECT " + column.Names(LegColumns, "l") + " FROM legs l "
 )
 
+// AwaitsResult is contact.AwaitsResult of an attempt a. Its own columns come first: the
+// contact is looked up for few.
+const AwaitsResult = `(a.outcome = 'connected_no_result' AND a.result IS NULL AND EXISTS (SELECT FROM contacts w
+	WHERE w.id = a.contact_id AND w.last_conversation = a.id AND w.last_outcome = 'connected_no_result'
+	AND w.result_due_at IS NOT NULL))`
+
+// AttemptTargets are what the columns of AttemptNames are scanned into.
+func AttemptTargets(a *attempt.Attempt) []any {
+	return append(column.Targets(AttemptColumns, a, make([]any, 0, len(AttemptColumns)+2)), &a.AwaitsResult)
+}
+
 func ScanAttempt(row pgx.CollectableRow) (a attempt.Attempt, err error) {
-	err = row.Scan(column.Targets(AttemptColumns, &a, make([]any, 0, len(AttemptColumns)))...)
+	err = row.Scan(AttemptTargets(&a)...)
 	return a, err
 }
 

@@ -45,7 +45,7 @@ var CampaignColumns = []column.Of[CampaignRow]{
 }
 
 // ErrCampaignNotFound: no campaign has this identifier.
-var ErrCampaignNotFound = engine.NotFound("campaign_not_found", "no campaign has this identifier")
+var ErrCampaignNotFound = engine.NotFound("campaign_not_found", "")
 
 var SelectCampaign = "SELECT " + column.Names(CampaignColumns, "c") + " FROM campaigns c "
 
@@ -57,7 +57,7 @@ func ScanCampaign(row pgx.CollectableRow) (c campaign.Campaign, err error) {
 var InsertCampaign = column.InsertFrom("campaigns", CampaignColumns) + " ON CONFLICT DO NOTHING"
 
 // ErrRunNotFound: the campaign has no run of this number.
-var ErrRunNotFound = engine.NotFound("run_not_found", "the campaign has no run of this number")
+var ErrRunNotFound = engine.NotFound("run_not_found", "")
 
 // Campaign gives a campaign's row without taking it over.
 func (d *DB) Campaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error) {

@@ -2,8 +2,9 @@ package table
 
 import (
 	"context"
-	"dialler/engine/journal"
 	"time"
+
+	"dialler/engine/journal"
 
 	"github.com/jackc/pgx/v5"
 )

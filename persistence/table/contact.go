@@ -49,6 +49,11 @@ var ContactColumns = []column.Of[ContactRow]{
 	column.Immutable(column.Instant("created_at", func(c *ContactRow) *time.Time { return &c.CreatedAt })),
 	column.Instant("updated_at", func(c *ContactRow) *time.Time { return &c.UpdatedAt }),
 	column.Bigint("version", func(c *ContactRow) *int64 { return &c.Version }),
+	column.Identifier("last_conversation", func(c *ContactRow) *string { return (*string)(&c.LastConversation) }),
+	column.Identifier("callback_of", func(c *ContactRow) *string { return (*string)(&c.CallbackOf) }),
+	column.Boolean("calling_back", func(c *ContactRow) *bool { return &c.CallingBack }),
+	column.Integer("callbacks_cancelled", func(c *ContactRow) *int { return &c.CallbacksCancelled }),
+	column.Integer("ends", func(c *ContactRow) *contact.Ends { return &c.Ends }),
 }
 
 // VariablesHash tells whether variables changed, whatever the order of the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"dialler/engine"
 	"dialler/persistence/column"
 	"dialler/persistence/pool"
 )
@@ -20,7 +21,11 @@ type DB struct {
 	Shapes atomic.Pointer[Layouts]
 	key    []byte // under which the numbers of erased persons are hashed
 	Epochs epochs
+	Acting atomic.Int32 // which node this process is, Nobody without its lease; 0: it is alone
 }
+
+// Nobody is the incarnation of a node that has no lease.
+const Nobody engine.Incarnation = -1
 
 type Layouts struct {
 	Contacts, Attempts, Legs, Events, Campaigns column.Layout

@@ -1,10 +1,11 @@
 package table
 
 import (
-	"dialler/engine"
-	"dialler/engine/journal"
 	"sync"
 	"sync/atomic"
+
+	"dialler/engine"
+	"dialler/engine/journal"
 )
 
 // epochs are those that this process took campaigns over with, so that one that

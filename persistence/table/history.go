@@ -2,9 +2,10 @@ package table
 
 import (
 	"context"
+	"time"
+
 	"dialler/engine"
 	"dialler/engine/journal"
-	"time"
 
 	"dialler/persistence/column"
 

@@ -20,7 +20,13 @@ func factsOf(alias, open string) string {
 		", 'connected', " + alias + ".connected_once, 'result', " + alias + ".has_result, 'unanswered', " + alias +
 		".rang_unanswered" +
 		", 'live', " + alias + ".attempt_id IS NOT NULL, 'awaits', " + Awaits(alias) + ", 'callback', " + alias +
-		".callback)"
+		".callback, 'callback_superseded', " + Superseded(alias) + ", 'callbacks_cancelled', " + alias +
+		".callbacks_cancelled, 'ends', " + alias + ".ends)"
+}
+
+// Superseded says that a callback is being dialled whose place a newer one has taken.
+func Superseded(alias string) string {
+	return "(" + alias + ".calling_back AND " + alias + ".callback <> 'pending')"
 }
 
 // Awaits is the pass that a contact is in line for, 0 when none.
@@ -30,9 +36,16 @@ func Awaits(alias string) string {
 		".state <> 'excluded' THEN " + alias + ".due_pass ELSE 0 END"
 }
 
+// Decided says that an attempt can no longer change whether it was answered (tally.Figures);
+// the answer rate goes over these everywhere.
+func Decided(alias string) string {
+	return "(" + alias + ".answered_at IS NOT NULL OR " + alias + ".consumed AND NOT " + alias + ".live)"
+}
+
 // kind are the columns of which a contact's facts are made: rows are grouped by
 // them before anything is made of it.
-const kind = "state, used, max, connected_once, has_result, rang_unanswered, attempt_id, due_pass, callback"
+const kind = "state, used, max, connected_once, has_result, rang_unanswered, attempt_id, due_pass, callback, " +
+	"calling_back, callbacks_cancelled, ends"
 
 // sweep changes the contacts of a run at rest that where names and tells it by
 // one event; what change says of state and callback, and after of the facts
@@ -67,7 +80,7 @@ func sweep(where, change string, t journal.Type, after string) string {
 
 // CloseWaiting does what the machine of a contact does at the end of a run, for
 // the contacts that wait for a dial; the others have an actor or an owed result.
-var CloseWaiting = sweep("due_at IS NOT NULL", `state = $2, due_at = NULL, result_due_at = NULL,
+var CloseWaiting = sweep("due_at IS NOT NULL", `state = CASE WHEN `+owed+` THEN c.state ELSE $2 END, due_at = NULL,
 	callback = CASE WHEN c.callback IN ('requested', 'pending') THEN 'cancelled'
 		ELSE c.callback END, callback_extra = false`, journal.ContactsClosed, "")
 

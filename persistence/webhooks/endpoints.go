@@ -30,9 +30,9 @@ func scanWebhook(row pgx.CollectableRow) (e webhook.Endpoint, err error) {
 
 var (
 	// ErrWebhookNotFound: no endpoint has this identifier.
-	ErrWebhookNotFound = engine.NotFound("webhook_not_found", "There is no such webhook.")
+	ErrWebhookNotFound = engine.NotFound("webhook_not_found", "")
 	errTooManyWebhooks = engine.Conflict("too_many_webhooks",
-		"There are as many webhooks as an installation may have; delete one first.")
+		"")
 )
 
 func webhookPlace(column string, id webhook.EndpointID) string {

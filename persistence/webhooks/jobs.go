@@ -24,7 +24,7 @@ import (
 // became of it; the job says only when it is its turn.
 
 // deliverArgs name a delivery; Generation is that of the row, else the job is one
-// of before a replay.
+// from before a replay.
 type deliverArgs struct {
 	Delivery   int64 `json:"delivery"`
 	Generation int   `json:"generation"`

@@ -27,7 +27,7 @@ func scanDelivery(row pgx.CollectableRow) (d webhook.Delivery, err error) {
 }
 
 var errDeliveryNotFound = engine.NotFound("delivery_not_found",
-	"The webhook has no such delivery; it may have been dropped in its time, or its person was erased.")
+	"")
 
 // ReplayCap bounds how many deliveries one request sends again.
 const ReplayCap = 10_000
@@ -103,8 +103,7 @@ func replayable(ctx context.Context, tx pgx.Tx, id webhook.EndpointID) error {
 	case errors.Is(err, pgx.ErrNoRows):
 		return ErrWebhookNotFound
 	case err == nil && !active:
-		return engine.Conflict("webhook_inactive", "The webhook is inactive; make it active first (PATCH with active "+
-			"true), then replay.")
+		return engine.Conflict("webhook_inactive", "")
 	}
 	return err
 }

@@ -335,7 +335,7 @@ const (
 	purgedAtOnce    = 20_000 // rows
 )
 
-// PurgeWebhooks drops what has served its time.
+// PurgeWebhooks drops deliveries past their retention.
 func (s *Endpoints) PurgeWebhooks(ctx context.Context, now time.Time) error {
 	for _, x := range []struct {
 		sql  string

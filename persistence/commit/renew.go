@@ -1,0 +1,128 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+	"dialler/persistence/failure"
+	"dialler/persistence/pool"
+)
+
+// renewals has nothing committed on a server that takes another's place, or was started
+// again, before what the calls of this process hold was written there: it may have lost
+// what was committed last. So each intent finds the number of a live call held, whoever
+// writes it, and the next process finds the call.
+type renewals struct {
+	held func() []journal.Write // nil: nothing is
+
+	mu   sync.Mutex
+	on   pool.Server // where that was done
+	next pool.Server // where it was done since, while others may be at it, and when
+	at   time.Time
+}
+
+// othersRenew is how long a node waits, on a server of another history, for the other
+// nodes to have written what they hold.
+const othersRenew = 5 * time.Second
+
+// renewedPart is how many calls are written in one transaction.
+const renewedPart = 256
+
+var (
+	errMoved       = errors.New("the connection is to another server than the one before")
+	errOthersRenew = errors.New("other nodes tell the server of their calls")
+)
+
+// Renews has what held gives written again on each server that takes another's place.
+func (w *Writer) Renews(held func() []journal.Write) {
+	w.renewals.mu.Lock()
+	defer w.renewals.mu.Unlock()
+	w.renewals.held = held
+}
+
+// acquire gives a connection to a server on which what is held stands. renewing is that
+// server, when that is about to be written.
+func (w *Writer) acquire(ctx context.Context, renewing pool.Server) (*pgxpool.Conn, error) {
+	conn, err := w.db.Write.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := pool.ServerOf(conn.Conn())
+	if renewing == s || renewing == "" && w.stands(s) {
+		return conn, nil
+	}
+	conn.Release()
+	if renewing != "" {
+		return nil, failure.OfAway(failure.Unreachable, errMoved)
+	}
+	if err := w.Arrived(ctx, s); err != nil {
+		return nil, err
+	}
+	return w.acquire(ctx, "")
+}
+
+func (w *Writer) stands(s pool.Server) bool {
+	w.renewals.mu.Lock()
+	defer w.renewals.mu.Unlock()
+	return w.renewals.on == s
+}
+
+// Arrived has what is held written on a server, unless that was done.
+func (w *Writer) Arrived(ctx context.Context, s pool.Server) error {
+	r := &w.renewals
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s == r.on {
+		return nil
+	}
+	if s != r.next {
+		if err := w.renew(ctx, s); err != nil {
+			return err
+		}
+		r.next, r.at = s, time.Now()
+	}
+	known := r.on == "" || r.on.History() == s.History() || w.db.Acting.Load() == 0
+	if !known && time.Since(r.at) < othersRenew {
+		return failure.OfAway(failure.Renewing, errOthersRenew)
+	}
+	r.on, r.next = s, ""
+	return nil
+}
+
+// renew writes what is held.
+func (w *Writer) renew(ctx context.Context, s pool.Server) error {
+	w.marks.forget() // which legs are stored there is not known
+	if w.renewals.held == nil {
+		return nil
+	}
+	held, lost := w.renewals.held(), 0
+	for part := range slices.Chunk(held, renewedPart) {
+		refused, err := w.commitTo(ctx, part, s)
+		if err != nil {
+			return err
+		}
+		for i, err := range refused {
+			if err == nil {
+				continue
+			}
+			lost++
+			e := w.db.Config.Log.Error().Str("code", engine.ErrorCode(err))
+			if len(part[i].Attempts) > 0 {
+				e = e.Str("attempt_id", string(part[i].Attempts[0].ID))
+			}
+			e.Msg("what a live call holds was not taken by the database, which was restarted or is another")
+		}
+	}
+	if len(held) > 0 {
+		w.db.Config.Log.Info().Int("writes", len(held)-lost).
+			Msg("the database was restarted or is another; what live calls hold was written again")
+	}
+	return nil
+}
