@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"dialler/engine/journal"
+
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/contact"
@@ -22,16 +24,39 @@ func TestStateAndOutcomeOfACall(t *testing.T) {
 	}
 	at := testAt
 	end := at.Add(90 * time.Second)
-	b.ports.attempt = attempt.Attempt{ID: theAttempt, Bot: "bot_1", To: mobile, State: attempt.Ended, Outcome: engine.OutcomeCompleted,
-		HungUpBy: engine.PartyBot, BotConnectedAt: &at, EndedAt: &end, Verdict: engine.VerdictHuman, Friendly: "Answered", SIPCode: 200,
-		Session: "MZ1", Quality: &engine.MediaQuality{Codec: "PCMA", PacketsReceived: 50, PacketsLost: 2, Jitter: 1260 * time.Microsecond, MOS: 4.1,
-			FarReports: 1, FarMOS: 3.9, RoundTrip: 80 * time.Millisecond}, Result: &attempt.Result{Disposition: "sold", ReceivedAt: end}}
+	b.ports.attempt = attempt.Attempt{
+		ID:             theAttempt,
+		Bot:            "bot_1",
+		To:             mobile,
+		State:          attempt.Ended,
+		Outcome:        engine.OutcomeCompleted,
+		HungUpBy:       engine.PartyBot,
+		BotConnectedAt: &at,
+		EndedAt:        &end,
+		Verdict:        engine.VerdictHuman,
+		Friendly:       "Answered",
+		SIPCode:        200,
+		Session:        "MZ1",
+		Quality: &engine.MediaQuality{
+			Codec:           "PCMA",
+			PacketsReceived: 50,
+			PacketsLost:     2,
+			Jitter:          1260 * time.Microsecond,
+			MOS:             4.1,
+			FarReports:      1,
+			FarMOS:          3.9,
+			RoundTrip:       80 * time.Millisecond,
+		},
+		Result: &attempt.Result{Disposition: "sold", ReceivedAt: end},
+	}
 	a = b.byAdmin("GET", path, "").is(200, "")
 	if a.get("talk_s") != 90.0 || a.get("disposition") != "sold" || a.get("sip_code") != nil || a.get("result") == nil {
 		t.Errorf("%s", a.body)
 	}
 	if q, _ := a.get("quality").(map[string]any); q["codec"] != "PCMA" || q["packets_lost"] != 2.0 || q["jitter_ms"] != 1.3 || q["mos"] != 4.1 ||
-		q["far_mos"] != 3.9 || q["far_packets_lost"] != 0.0 || q["round_trip_ms"] != 80.0 {
+		q["far_mos"] != 3.9 ||
+		q["far_packets_lost"] != 0.0 ||
+		q["round_trip_ms"] != 80.0 {
 		t.Errorf("%v", q)
 	}
 	for _, id := range []string{"CA" + strings.Repeat("cd", 16), "CAx", "x", "%00"} {
@@ -39,7 +64,38 @@ func TestStateAndOutcomeOfACall(t *testing.T) {
 	}
 	b.do("GET", path, "").is(401, "unauthorized")
 	b.do("GET", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"dialout"} })).is(200, "")
-	b.do("GET", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"trigger"} })).is(403, "scope_missing")
+	b.do("GET", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"trigger"} })).
+		is(403, "scope_missing")
+}
+
+func TestWhyANumberIsHeldIsShownWithItsCall(t *testing.T) {
+	b := newBench(t)
+	until := testAt.Add(17 * time.Minute)
+	owed := &attempt.Hold{Attempt: theAttempt, Until: &until}
+	f := func(state attempt.State, h *attempt.Hold, want any, why string) {
+		t.Helper()
+		b.ports.attempt.State, b.ports.hold = state, h
+		a := b.byAdmin("GET", "/api/v1/calls/"+string(theCall), "").is(200, "")
+		held, shown := a.get("number_held").(map[string]any)
+		if shown != (why != "") || shown && held["until"] != want || !strings.Contains(string(a.body), why) {
+			t.Errorf("%s", a.body)
+		}
+	}
+	f(attempt.Connected, nil, nil, "is not over")
+	f(attempt.Ended, owed, until.Format(time.RFC3339), "nothing has proven")
+	f(attempt.Ended, nil, nil, "")
+	f(attempt.Ended, &attempt.Hold{Attempt: "another", Until: &until}, nil, "")
+
+	b.ports.fail = journal.ErrNumberHeld
+	body := `{"bot_id":"bot_1","to_number":"` + mobile + `"}`
+	b.ports.hold = owed
+	a := b.byKey("POST", dialoutPath, body).is(409, "number_held")
+	if d, _ := a.get("detail").(string); !strings.Contains(d, until.UTC().Format(time.RFC3339)) ||
+		a.header.Get("Retry-After") != "1020" {
+		t.Errorf("%s %s", d, a.header)
+	}
+	b.ports.hold = nil
+	b.byKey("POST", dialoutPath, body).is(409, "number_held")
 }
 
 func TestResultsComeWithTheCallsTokenOrAKey(t *testing.T) {
@@ -50,17 +106,21 @@ func TestResultsComeWithTheCallsTokenOrAKey(t *testing.T) {
 	b.do("POST", path, body, "Authorization", "Bearer call-token").is(200, "")
 	got := b.ports.results[0]
 	if got.Call != theCall || got.Result.Disposition != "sold" || !got.Result.DoNotCall || got.Result.Variables["n"] != "1" ||
-		!got.Result.Callback.Requested || got.Result.Callback.At.UTC().Hour() != 8 || !got.Result.ReceivedAt.Equal(testAt) {
+		!got.Result.Callback.Requested ||
+		got.Result.Callback.At.UTC().Hour() != 8 ||
+		!got.Result.ReceivedAt.Equal(testAt) {
 		t.Errorf("result %+v", got)
 	}
 	b.byKey("POST", path, `{}`).is(200, "")
-	b.do("POST", path, `{}`, "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"results"} })).is(200, "")
+	b.do("POST", path, `{}`, "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"results"} })).
+		is(200, "")
 
 	b.do("POST", path, body).is(401, "unauthorized")
 	b.do("POST", path, body, "Authorization", "Bearer wrong").is(401, "unauthorized")
 	b.do("POST", path, body, "Authorization", "Bearer ").is(401, "unauthorized")
 	b.do("POST", path, body, "Authorization", "Bearer "+b.admin).is(401, "unauthorized")
-	b.do("POST", path, `{}`, "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"trigger"} })).is(403, "scope_missing")
+	b.do("POST", path, `{}`, "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"trigger"} })).
+		is(403, "scope_missing")
 	other := "/api/v1/calls/CA" + strings.Repeat("cd", 16) + "/result"
 	b.do("POST", other, body, "Authorization", "Bearer call-token").is(401, "unauthorized")
 	b.byKey("POST", other, body).is(404, "call_not_found")
@@ -81,6 +141,16 @@ func TestResultsComeWithTheCallsTokenOrAKey(t *testing.T) {
 	b.do("POST", path, body, "Authorization", "Bearer x").is(401, "unauthorized")
 }
 
+// A bot posts once: what cannot be stored now, and is kept, is accepted.
+func TestAResultThatIsKeptForLaterIsAccepted(t *testing.T) {
+	b := newBench(t)
+	b.ports.resultLater = true
+	a := b.byKey("POST", "/api/v1/calls/"+string(theCall)+"/result", `{"disposition":"sold"}`).is(202, "")
+	if a.get("status") != "kept" || a.get("call_id") != string(theCall) {
+		t.Errorf("%s", a.body)
+	}
+}
+
 func TestAFieldOfAResultThatIsNotKnownLosesNothing(t *testing.T) {
 	b := newBench(t)
 	path := "/api/v1/calls/" + string(theCall) + "/result"
@@ -96,16 +166,24 @@ func TestAFieldOfAResultThatIsNotKnownLosesNothing(t *testing.T) {
 	if got.Disposition != "sold" || got.Callback == nil || !got.Callback.Requested {
 		t.Errorf("what is known is not stored: %+v", got)
 	}
-	want := map[string]string{"outcome": "interested", "callback.when": "soon", "score": "0.75", "extra": `{"a":[1,null]}`, "nothing": ""}
+	want := map[string]string{
+		"outcome":       "interested",
+		"callback.when": "soon",
+		"score":         "0.75",
+		"extra":         `{"a":[1,null]}`,
+		"nothing":       "",
+	}
 	if !maps.Equal(got.Unknown, want) {
 		t.Errorf("stored %v, want %v", got.Unknown, want)
 	}
-	if named := fmt.Sprint(a.get("unknown_fields")); named != "[callback.when outcome score extra nothing]" || a.get("dropped_fields") != nil {
+	if named := fmt.Sprint(a.get("unknown_fields")); named != "[callback.when outcome score extra nothing]" ||
+		a.get("dropped_fields") != nil {
 		t.Errorf("the answer is %s", a.body)
 	}
 	b.ports.attempt.Result = &got
 	shown, _ := b.byKey("GET", strings.TrimSuffix(path, "/result"), "").is(200, "").get("result").(map[string]any)
-	if fields, _ := shown["unknown_fields"].(map[string]any); len(fields) != len(want) || fields["outcome"] != "interested" {
+	if fields, _ := shown["unknown_fields"].(map[string]any); len(fields) != len(want) ||
+		fields["outcome"] != "interested" {
 		t.Errorf("the call shows %v", shown)
 	}
 
@@ -142,7 +220,8 @@ func TestAFieldOfAResultThatIsNotKnownLosesNothing(t *testing.T) {
 	}
 
 	// A wrong value of a known field is a mistake still, and the only one.
-	bad := b.byKey("POST", path, `{"outcome":"x","disposition":7,"callback":{"x":1}}`).is(422, "validation_failed", "disposition wrong_type")
+	bad := b.byKey("POST", path, `{"outcome":"x","disposition":7,"callback":{"x":1}}`).
+		is(422, "validation_failed", "disposition wrong_type")
 	if e := bad.problem().Errors; len(e) != 1 {
 		t.Errorf("errors %v", e)
 	}
@@ -160,7 +239,8 @@ func TestBotsHangUpByTheirRoute(t *testing.T) {
 	}
 	good := basic(theAccount, "bot-secret")
 	a := post(path, good, "Status=completed").is(200, "")
-	if a.get("status") != "completed" || a.get("sid") != string(theCall) || len(b.ports.hungUp) != 1 || b.ports.hungUp[0] != theCall {
+	if a.get("status") != "completed" || a.get("sid") != string(theCall) || len(b.ports.hungUp) != 1 ||
+		b.ports.hungUp[0] != theCall {
 		t.Errorf("%s %v", a.body, b.ports.hungUp)
 	}
 	bad := func(a answer, status int, code float64) {
@@ -176,7 +256,11 @@ func TestBotsHangUpByTheirRoute(t *testing.T) {
 	bad(post(other, good, "Status=completed"), 401, 20003)
 	bad(post(path, good, "Status=busy"), 400, 20001)
 	bad(post(path, good, ""), 400, 20001)
-	bad(post(strings.Replace(path, string(theCall), "CA"+strings.Repeat("cd", 16), 1), good, "Status=completed"), 404, 20404)
+	bad(
+		post(strings.Replace(path, string(theCall), "CA"+strings.Repeat("cd", 16), 1), good, "Status=completed"),
+		404,
+		20404,
+	)
 	bad(post(strings.Replace(path, string(theCall), "CAx", 1), good, "Status=completed"), 404, 20404)
 	b.ports.attempt.Bot = "bot_2" // another bot's call
 	bad(post(path, good, "Status=completed"), 404, 20404)
@@ -197,11 +281,13 @@ func TestKeysAreSentWithTheCallsTokenOrAKey(t *testing.T) {
 	b := newBench(t)
 	path := "/api/v1/calls/" + string(theCall) + "/digits"
 	b.do("POST", path, `{"digits":"12#"}`, "Authorization", "Bearer call-token").is(200, "")
-	b.do("POST", path, `{"digits":"A"}`, "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"dialout"} })).is(200, "")
+	b.do("POST", path, `{"digits":"A"}`, "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"dialout"} })).
+		is(200, "")
 	if got := b.ports.digits; len(got) != 2 || got[0] != "12#" || got[1] != "A" {
 		t.Errorf("%q", got)
 	}
-	b.do("POST", path, `{"digits":"1"}`, "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"results"} })).is(403, "scope_missing")
+	b.do("POST", path, `{"digits":"1"}`, "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"results"} })).
+		is(403, "scope_missing")
 	b.do("POST", path, `{"digits":"1"}`, "Authorization", "Bearer wrong").is(401, "unauthorized")
 	b.do("POST", path, `{"digits":"1"}`).is(401, "unauthorized")
 	f := func(body, want string) {

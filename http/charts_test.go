@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"reflect"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -100,8 +101,9 @@ func TestABreakdownTellsCausesNumbersAndTheTimeToTheFirstSound(t *testing.T) {
 		heard := make([]int, len(campaign.FirstAudioBounds)+1)
 		heard[1], heard[len(heard)-1] = 7, 1
 		return campaign.Breakdown{Run: 2, Dials: 40, FirstAudio: heard,
-			Causes:  []campaign.DialCause{{Code: 486, Reason: "Busy Here", Outcome: engine.OutcomeBusy, Count: 10}},
-			Numbers: []campaign.NumberDials{{Number: "+493023125000", Dials: 30, Answered: 15}, {Number: "+493023125009"}}}, nil
+			Causes: []campaign.DialCause{{Code: 486, Reason: "Busy Here", Outcome: engine.OutcomeBusy, Count: 10}},
+			Numbers: []campaign.NumberDials{{Number: "+493023125000", Dials: 30, Decided: 20, Answered: 10},
+				{Number: "+493023125009"}}}, nil
 	}
 	a := b.byKey("GET", "/api/v1/campaigns/cmp_1/breakdown?run=2", "").is(200, "")
 	cause := a.get("sip_causes").([]any)[0].(map[string]any)
@@ -110,7 +112,8 @@ func TestABreakdownTellsCausesNumbersAndTheTimeToTheFirstSound(t *testing.T) {
 	}
 	numbers := a.get("numbers").([]any)
 	first, second := numbers[0].(map[string]any), numbers[1].(map[string]any)
-	if first["answer_rate"] != 0.5 || first["state"] != "resting" || first["strikes"] != 2.0 || second["answer_rate"] != nil || second["state"] != "active" {
+	if first["answer_rate"] != 0.5 || first["decided"] != 20.0 || first["state"] != "resting" || first["strikes"] != 2.0 ||
+		second["answer_rate"] != nil || second["state"] != "active" {
 		t.Errorf("numbers %v", numbers)
 	}
 	heard := a.get("first_audio").([]any)
@@ -123,37 +126,30 @@ func TestABreakdownTellsCausesNumbersAndTheTimeToTheFirstSound(t *testing.T) {
 	b.byKey("GET", "/api/v1/campaigns/cmp_1/breakdown?points=2", "").is(422, "validation_failed", "points unknown_field")
 }
 
-func TestTheCapacityOfACampaignNamesWhatBinds(t *testing.T) {
-	d := detail("cmp_1", campaign.Settings{Name: "n", Bot: "bot_1", Concurrency: 8, Numbers: []engine.PhoneNumber{"+493023125000", "+493023125001"}}, campaign.Running)
-	d.Live.Seats, d.Live.FreeSeats = 6, 2
-	f := func(c engine.Constraint, want ...string) {
-		t.Helper()
-		b := newBench(t)
-		d.Live.Constraint = c
-		b.ports.onDetail = func(context.Context, engine.CampaignID) (campaign.Detail, error) { return d, nil }
-		a := b.byKey("GET", "/api/v1/campaigns/cmp_1/capacity", "").is(200, "")
-		var binding []string
-		for _, v := range a.get("resources").([]any) {
-			if r := v.(map[string]any); r["binding"] == true {
-				binding = append(binding, r["resource"].(string))
-			}
-		}
-		if a.get("constraint") != string(c) || len(binding) != len(want) {
-			t.Errorf("%q binds %v, want %v", c, binding, want)
-			return
-		}
-		for i := range want {
-			if binding[i] != want[i] {
-				t.Errorf("%q binds %v, want %v", c, binding, want)
-			}
+// Capacity is what stands in the live figures, of the same moment.
+func TestTheCapacityOfACampaignIsThatOfItsLiveFigures(t *testing.T) {
+	d := detail("cmp_1", campaign.Settings{Name: "n", Bot: "bot_1", Concurrency: 8}, campaign.Running)
+	d.Live.Constraint = engine.ConstraintSeats
+	d.Live.Resources = []campaign.Resource{{Resource: "seats", Used: 4, Of: 6, Binding: true, Out: map[string]int{}}}
+	b := newBench(t)
+	b.ports.onDetail = func(context.Context, engine.CampaignID) (campaign.Detail, error) { return d, nil }
+	capacity := b.byKey("GET", "/api/v1/campaigns/cmp_1/capacity", "").is(200, "")
+	live := b.byKey("GET", "/api/v1/campaigns/cmp_1", "").is(200, "").get("live").(map[string]any)
+	for _, name := range []string{"at", "constraint", "resources"} {
+		if !reflect.DeepEqual(capacity.get(name), live[name]) {
+			t.Errorf("%s: %v, live %v", name, capacity.get(name), live[name])
 		}
 	}
-	f(engine.ConstraintNone)
-	f(engine.ConstraintSeats, "seats")
-	f(engine.ConstraintConcurrency, "seats")
-	f(engine.ConstraintTrunkCPS, "trunk_cps")
-	f(engine.ConstraintTrunkChannels, "trunk_channels")
-	f(engine.ConstraintTrunkHealth, "trunk_channels")
-	f(engine.ConstraintNumberPool, "numbers")
-	f(engine.ConstraintAbandonCredit)
+	b.ports.onList = func(context.Context, campaign.Page) ([]campaign.Detail, int, error) {
+		return []campaign.Detail{d}, 1, nil
+	}
+	campaigns := b.byAdmin("GET", "/api/v1/campaigns", "").is(200, "").get("campaigns").([]any)
+	listed := campaigns[0].(map[string]any)["live"].(map[string]any)
+	if len(listed["resources"].([]any)) != 0 || listed["constraint"] != "seats" {
+		t.Errorf("listed: %v", listed)
+	}
+	d.Live = nil
+	if got := b.byKey("GET", "/api/v1/campaigns/cmp_1/capacity", "").is(200, "").get("resources"); len(got.([]any)) != 0 {
+		t.Errorf("%v", got)
+	}
 }

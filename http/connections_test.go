@@ -51,7 +51,7 @@ func TestTheConnectionThatWaitsLongestMakesRoomForAnother(t *testing.T) {
 	if status, _, _ := response(t, bufio.NewReader(idle)); status != 200 {
 		t.Fatalf("answered %d", status)
 	}
-	knock(t, address, "GET /healthz HTTP/1.1\r\nHos")                                                  // sends its head for ever
+	knock(t, address, "GET /healthz HTTP/1.1\r\nHos")                                                  // never ends its head
 	knock(t, address, "POST "+triggerPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"mob") // or its body
 	eventually(t, "three are open", func() bool { return b.server.conns.count() == 3 })
 	// At first they might still send: who comes is told to come again, and finds

@@ -133,7 +133,7 @@ func (s *Server) nowhere(r *wire.Request) error {
 	if string(r.HTTP.Path()) == "/dashboard/" {
 		return s.toConsole(r)
 	}
-	return engine.NotFound("route_not_found", "There is no such route.")
+	return engine.NotFound("route_not_found", "")
 }
 
 // toConsole leads from the bare address to the first page.

@@ -46,7 +46,7 @@ func TestALiveCampaignShowsItsAbandonLedgersAndTheRollingRates(t *testing.T) {
 	books := pacing.NewBooks(testAt, testAt.Add(time.Hour), testAt)
 	books.Run.Counts, books.Day.Counts = counts, counts
 	for _, l := range []*pacing.Ledger{&books.Run, &books.Day, &books.Thirty} {
-		d.Live.Ledgers = append(d.Live.Ledgers, campaign.ViewLedger(l, &d.Campaign.Settings))
+		d.Live.Ledgers = append(d.Live.Ledgers, campaign.ViewLedger(l, l.Counts, &d.Campaign.Settings))
 	}
 	d.Live.Rolling = campaign.Rolling{Day: campaign.ViewCounts(counts)}
 	d.Live.Indicator = campaign.IndicatorIdle

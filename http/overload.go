@@ -52,8 +52,7 @@ const bodiesLabel = "bodies"
 const overloadRetry = time.Second
 
 var errOverloaded = engine.Unavailable("overloaded",
-	"The dialler has as many requests under way as it can serve; nothing was done. Send more slowly, and try again "+
-		"after Retry-After.", overloadRetry)
+	"", overloadRetry)
 
 // gates bound what is under way.
 type gates struct {

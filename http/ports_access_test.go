@@ -144,6 +144,11 @@ func (p *ports) LoggedIn(_ context.Context, id engine.UserID, _ time.Time) error
 	defer p.lock()()
 	p.logins = append(p.logins, id)
 	delete(p.failures, id)
+	for i := range p.users {
+		if p.users[i].ID == id {
+			p.users[i].LockedUntil = nil
+		}
+	}
 	return nil
 }
 

@@ -46,10 +46,15 @@ func (p *ports) Call(_ context.Context, id engine.CallID) (attempt.Attempt, erro
 	return p.attempt, p.fail
 }
 
-func (p *ports) SubmitResult(_ context.Context, c campaign.SubmitResult) error {
+func (p *ports) Hold(context.Context, engine.PhoneNumber) (*attempt.Hold, error) {
+	defer p.lock()()
+	return p.hold, nil
+}
+
+func (p *ports) SubmitResult(_ context.Context, c campaign.SubmitResult) (bool, error) {
 	defer p.lock()()
 	p.results = append(p.results, c)
-	return cmp.Or(p.resultFail, p.fail)
+	return p.resultLater, cmp.Or(p.resultFail, p.fail)
 }
 
 func (p *ports) HangUp(_ context.Context, id engine.CallID) error {

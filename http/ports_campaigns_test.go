@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"time"
 
 	"dialler/engine"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
+	"dialler/engine/forecast"
 	"dialler/engine/journal"
 	"dialler/http/wire"
 )
@@ -21,7 +24,8 @@ func detail(id engine.CampaignID, s campaign.Settings, state campaign.State) cam
 	return campaign.Detail{
 		Campaign: campaign.Campaign{ID: id, Settings: s, State: state, Version: 1, Run: 1, CreatedAt: testAt,
 			CreatedBy: engine.Who{Name: "admin@example.org", User: "usr_admin"}},
-		Live: &campaign.Live{At: testAt, LastDialAt: &at, Constraint: engine.ConstraintWindow, Indicator: campaign.IndicatorLive, Ledgers: []campaign.LedgerView{}},
+		Live: &campaign.Live{At: testAt, LastDialAt: &at, Why: campaign.Why{Constraint: engine.ConstraintWindow},
+			Indicator: campaign.IndicatorLive, Ledgers: []campaign.LedgerView{}},
 	}
 }
 
@@ -66,9 +70,29 @@ func (p *ports) Act(_ context.Context, c campaign.Act) (campaign.Detail, error) 
 	return detail(c.Campaign, campaign.Settings{Name: "n"}, campaign.Running), p.fail
 }
 
-func (p *ports) Behaviour(context.Context, engine.CampaignID) (campaign.Behaviour, error) {
+func (p *ports) People(context.Context, engine.CampaignID, time.Time) (callee.People, error) {
 	defer p.lock()()
-	return p.past, p.fail
+	return p.people, p.fail
+}
+
+func (p *ports) BackTests(_ context.Context, id engine.CampaignID) ([]forecast.RunBackTest, error) {
+	defer p.lock()()
+	if id == "cmp_none" {
+		return nil, p.fail
+	}
+	return p.backTests, p.fail
+}
+
+func (p *ports) Trusted(context.Context) ([]forecast.RunBackTest, error) {
+	defer p.lock()()
+	return p.backTests, p.fail
+}
+
+func (p *ports) Standing(_ context.Context, _ *campaign.Campaign, at time.Time) (campaign.Position, error) {
+	defer p.lock()()
+	x := p.standing
+	x.At = at
+	return x, p.fail
 }
 
 func (p *ports) Preflight(_ context.Context, id engine.CampaignID) (campaign.Readiness, error) {

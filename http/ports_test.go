@@ -15,7 +15,9 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
+	"dialler/engine/forecast"
 	"dialler/engine/journal"
 )
 
@@ -63,16 +65,20 @@ type ports struct {
 	hungUp             []engine.CallID
 	asked              []attempt.Query
 	older              engine.AttemptID // the cursor of lists of calls
+	hold               *attempt.Hold
 	digits             []string
 	transfers          []string
 	transferFail       error
 	hangFail           error
 	resultFail         error
+	resultLater        bool
 	bots               []engine.Bot
 	forced             []bool // of the bots deleted
 	trunks             []engine.TrunkSettings
 	numbers            []engine.NumberSettings
-	past               campaign.Behaviour
+	people             callee.People
+	backTests          []forecast.RunBackTest
+	standing           campaign.Position
 	keep               bool
 
 	erasures []string

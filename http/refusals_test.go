@@ -216,6 +216,7 @@ func operations() []operation {
 				given: fails(engine.Unavailable("suppression_unconfirmed", "Not confirmed.", time.Second)), status: 503, code: "suppression_unconfirmed"},
 			{says: "stored, by the call's token", who: "Authorization Bearer call-token", status: 200},
 			{says: "stored, by a key", status: 200},
+			{says: "kept while the database is away", given: func(b *bench) { b.ports.resultLater = true }, status: 202},
 			{says: "nothing in it", body: `{}`, status: 200},
 			{says: "another token", who: "Authorization Bearer wrong", status: 401, code: "unauthorized"},
 			{says: "a token of a user", who: "Authorization admin", status: 401, code: "unauthorized"},

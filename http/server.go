@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -39,6 +40,8 @@ type Config struct {
 	TokenTTL time.Duration
 	// SecureCookies says that browsers reach the API by https only.
 	SecureCookies bool
+	// Proxies are the networks of the proxies in front of it, whose X-Forwarded-For says who sent a request.
+	Proxies []netip.Prefix
 
 	// CommandTimeout bounds every request's work and becomes the command's
 	// Deadline (10 s).
@@ -66,7 +69,7 @@ type Config struct {
 	// ReportPatience is how long a reader of a report, a recording or evidence may
 	// take for what it was sent, and how far it may be behind 16 KiB a second (60 s).
 	ReportPatience time.Duration
-	// SimulationTime is how long a simulation may take (1 min).
+	// SimulationTime is how long a simulation may take (3 min).
 	SimulationTime time.Duration
 
 	// ResultToken gives the bearer token with which a call's bot may post its
@@ -122,7 +125,7 @@ func (c Config) withDefaults() (Config, error) {
 	or(&c.IdleTimeout, 2*time.Minute)
 	or(&c.StreamPatience, live.StreamPatience)
 	or(&c.ReportPatience, wire.ReportPatience)
-	or(&c.SimulationTime, time.Minute)
+	or(&c.SimulationTime, 3*time.Minute)
 	or(&c.KeyCacheTTL, time.Second)
 	c.KeyCacheTTL = min(c.KeyCacheTTL, time.Second)
 	orInt(&c.BodyCap, 1<<20)
@@ -214,6 +217,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		Log:            cfg.Log,
 		Panics:         s.metrics.panics,
 		Leisure:        wire.NewLeisure(s.base),
+		Proxies:        cfg.Proxies,
 	}
 	s.conns.cap, s.conns.least = cfg.ConnectionCap, waitLeast
 	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeCommands: commandsCap,

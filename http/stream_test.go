@@ -65,7 +65,7 @@ func TestDeltasMakeTheSnapshotWhatGETShows(t *testing.T) {
 	f(func(d *campaign.Detail) { d.Counters.States = map[contact.State]int{"completed": 3} })
 	f(func(d *campaign.Detail) { d.Counters.AnswerRate, d.Live.LastDialAt = nil, nil })
 	f(func(d *campaign.Detail) { d.Live, d.Campaign.State = nil, campaign.Completed })
-	f(func(d *campaign.Detail) { d.Live = &campaign.Live{Ringing: 1, Explanation: "<3>"} })
+	f(func(d *campaign.Detail) { d.Live = &campaign.Live{Ringing: 1, Why: campaign.Why{Explanation: "<3>"}} })
 	f(func(d *campaign.Detail) {
 		d.Campaign.Settings.Numbers = []engine.PhoneNumber{"+493023125000", "+493023125001"}
 	})

@@ -233,7 +233,7 @@ func everyFact() (out []webhook.Fact) {
 	for _, s := range []contact.State{contact.Completed, contact.Failed, contact.Abandoned, contact.MachineDetected, contact.WindowClosed, contact.ManuallyStopped, contact.Excluded} {
 		event(
 			journal.ContactChanged,
-			func(e *journal.Event) { e.Contact, e.Data.Reason = "c1", journal.ReasonResultTimeout },
+			func(e *journal.Event) { e.Contact, e.Attempt, e.Data.NoResult = "c1", theAttempt, theAttempt },
 		)
 		event(journal.ContactChanged, func(e *journal.Event) {
 			e.Contact, e.Data.Before, e.Data.After = "c1", &contact.Facts{State: contact.Pending}, &contact.Facts{State: s, Used: 1, Max: 3}

@@ -40,22 +40,24 @@ type Gate struct {
 	Config
 	Stores
 
-	keys     *keyring
-	tokens   *tokens
-	sessions *sessions
-	logins   *throttle
-	pace     *pacer
-	limited  prometheus.Counter // requests and log-ins that came too fast
+	keys      *keyring
+	tokens    *tokens
+	sessions  *sessions
+	logins    *throttle
+	strangers strangers
+	pace      *pacer
+	limited   prometheus.Counter // requests and log-ins that came too fast
 }
 
 // NewGate makes a gate; limited counts what comes too fast.
 func NewGate(cfg Config, stores Stores, limited prometheus.Counter) *Gate {
 	s := &Gate{Config: cfg, Stores: stores, limited: limited,
-		keys:     newKeyring(stores.Keys, cfg.KeyCacheTTL, cfg.Now),
-		tokens:   newTokens(cfg.JWTSecret, cfg.TokenTTL, stores.Users, cfg.Now),
-		sessions: newSessions(stores.Sessions, cfg.Now),
-		logins:   newThrottle(cfg.Now),
-		pace:     newPacer(cfg.KeyRate, cfg.KeyBurst, cfg.Now, limited),
+		keys:      newKeyring(stores.Keys, cfg.KeyCacheTTL, cfg.Now),
+		tokens:    newTokens(cfg.JWTSecret, cfg.TokenTTL, stores.Users, cfg.Now),
+		sessions:  newSessions(stores.Sessions, cfg.Now),
+		logins:    newThrottle(cfg.Now),
+		strangers: strangers{failed: make(map[string]failures)},
+		pace:      newPacer(cfg.KeyRate, cfg.KeyBurst, cfg.Now, limited),
 	}
 	if !cfg.SharedKeys {
 		s.keys.spare, s.tokens.known.Spare, s.sessions.known.Spare = memory.SparePeriod, memory.SparePeriod,

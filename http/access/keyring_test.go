@@ -3,6 +3,13 @@ package access
 import (
 	"context"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -69,4 +76,103 @@ type allKeys interface{ Keys }
 
 func (noKeys) KeyByHash(context.Context, [32]byte) (k engine.APIKey, found bool, err error) {
 	return k, false, nil
+}
+
+// otherKeys gives a key for whatever it is asked, as a look-up that went wrong might.
+type otherKeys struct {
+	allKeys
+	key engine.APIKey
+}
+
+func (s otherKeys) KeyByHash(context.Context, [32]byte) (engine.APIKey, bool, error) {
+	return s.key, true, nil
+}
+
+func TestAKeyOpensOnlyIfTheDigestOfWhatWasSentIsTheOneThatIsStored(t *testing.T) {
+	full, key := NewAPIKey("x", noon)
+	other, _ := NewAPIKey("y", noon)
+	for sent, good := range map[string]bool{full: true, other: false} {
+		k := newKeyring(otherKeys{key: key}, time.Second, func() time.Time { return noon })
+		if got, err := k.check(t.Context(), []byte(sent)); (err == nil) != good || good && got.ID != key.ID {
+			t.Errorf("right %v: %v, %v", good, got, err)
+		}
+	}
+}
+
+// How long a comparison takes must not say how much of it was right. No test can measure
+// that without waiting for luck, so the source is read: what was sent is looked at for its
+// form and made a digest, and that is compared with the stored one by crypto/subtle alone.
+// A map and an index find the stored digest by the one that was sent; what their time tells
+// is of a digest, from which nobody works back to a key.
+func TestKeysAreComparedByTheirDigestsInConstantTime(t *testing.T) {
+	source, err := os.ReadFile("keyring.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wrong := leaks(t, string(source)); len(wrong) > 0 {
+		t.Errorf("%q", wrong)
+	}
+	const compared = "subtle.ConstantTimeCompare(entry.key.Hash[:], hash[:]) != 1"
+	for _, bad := range []string{
+		"entry.key.Hash != hash", "!bytes.Equal(entry.key.Hash[:], hash[:])", "!entry.found",
+		"string(given) != entry.key.Masked || " + compared,
+		"subtle.ConstantTimeCompare(hash[:], hash[:]) != 1",
+	} {
+		if wrong := leaks(t, strings.Replace(string(source), compared, bad, 1)); len(wrong) == 0 {
+			t.Errorf("%s is taken for a comparison in constant time", bad)
+		}
+	}
+}
+
+// leaks lists what a keyring's source does with what was sent, its digest and a stored one
+// that could take a time that tells.
+func leaks(t *testing.T, source string) (wrong []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Who may be given what was sent, its digest and a stored one; of other values of these
+	// names there are none.
+	takes := map[string][]string{
+		"given": {"wellFormedKey", "sha256.Sum256"},
+		"hash":  {"k.lookup", "k.store.KeyByHash", "subtle.ConstantTimeCompare"},
+		"Hash":  {"subtle.ConstantTimeCompare"},
+	}
+	compared := false
+	var path []ast.Node
+	ast.Inspect(file, func(n ast.Node) bool {
+		if n == nil {
+			path = path[:len(path)-1]
+			return true
+		}
+		path = append(path, n)
+		call, _ := n.(*ast.CallExpr)
+		if call != nil && types.ExprString(call) == "subtle.ConstantTimeCompare(entry.key.Hash[:], hash[:])" {
+			compared = true
+		}
+		name, ok := n.(*ast.Ident)
+		if !ok || takes[name.Name] == nil {
+			return true
+		}
+		for i := len(path) - 2; i >= 0; i-- {
+			switch p := path[i].(type) {
+			case *ast.CallExpr:
+				if f := types.ExprString(p.Fun); !slices.Contains(takes[name.Name], f) {
+					wrong = append(wrong, f+" is given "+name.Name)
+				}
+				return true
+			case *ast.BinaryExpr:
+				wrong = append(wrong, types.ExprString(p)+" compares "+name.Name)
+				return true
+			case *ast.AssignStmt, *ast.Field, *ast.KeyValueExpr, *ast.IndexExpr:
+				return true // it gets its name, or its place in the map
+			}
+		}
+		return true
+	})
+	if !compared {
+		wrong = append(wrong, "the stored digest is not compared with the one that was sent")
+	}
+	return wrong
 }

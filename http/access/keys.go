@@ -145,7 +145,7 @@ func (s *Gate) ChangeKey(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, viewKey(&key))
 }
 
-var errNoKey = engine.NotFound("key_not_found", "There is no such key.")
+var errNoKey = engine.NotFound("key_not_found", "")
 
 func wait(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)

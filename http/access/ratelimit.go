@@ -62,7 +62,7 @@ func (p *pacer) admit(r *wire.Request) error {
 }
 
 // throttle slows down guessing: a bucket for every subject (an account, an
-// address, both together) that failed of late.
+// address, both together) that failed recently.
 type throttle struct {
 	now func() time.Time
 
@@ -85,8 +85,9 @@ type subject struct {
 	burst int
 }
 
-// admit takes one guess of every subject, or says how long to wait.
-func (t *throttle) admit(subjects []subject) (wait time.Duration, ok bool) {
+// admit takes one guess of every subject, or says how long to wait. refund gives the
+// guesses back, when it was none.
+func (t *throttle) admit(subjects ...subject) (refund func(), wait time.Duration, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
@@ -100,8 +101,9 @@ func (t *throttle) admit(subjects []subject) (wait time.Duration, ok bool) {
 		}
 	}
 	if wait > 0 {
-		return wait, false
+		return nil, wait, false
 	}
+	taken := make([]*rate.Reservation, 0, len(subjects))
 	for _, s := range subjects {
 		b := t.buckets[s.name]
 		if b == nil {
@@ -111,18 +113,20 @@ func (t *throttle) admit(subjects []subject) (wait time.Duration, ok bool) {
 			b = rate.NewLimiter(rate.Every(s.every), s.burst)
 			t.buckets[s.name] = b
 		}
-		b.AllowN(now, 1)
+		taken = append(taken, b.ReserveN(now, 1))
 	}
-	return 0, true
+	return func() {
+		for _, r := range taken {
+			r.CancelAt(now)
+		}
+	}, 0, true
 }
 
-// succeeded forgets the failures of subjects.
-func (t *throttle) succeeded(subjects []subject) {
+// succeeded forgets the failures of a subject.
+func (t *throttle) succeeded(s subject) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, s := range subjects {
-		delete(t.buckets, s.name)
-	}
+	delete(t.buckets, s.name)
 }
 
 func (t *throttle) shrink(now time.Time) {

@@ -10,7 +10,7 @@ func TestThrottleIsBounded(t *testing.T) {
 	now := noon
 	th := newThrottle(func() time.Time { return now })
 	for i := range throttleCap + 100 {
-		th.admit([]subject{{name: string(rune(i)) + "x" + time.Duration(i).String(), every: time.Second, burst: 1}})
+		th.admit(subject{name: string(rune(i)) + "x" + time.Duration(i).String(), every: time.Second, burst: 1})
 	}
 	if len(th.buckets) > throttleCap {
 		t.Errorf("%d buckets", len(th.buckets))
@@ -19,7 +19,7 @@ func TestThrottleIsBounded(t *testing.T) {
 
 func TestSubjectsOfGuessesFillNoMoreMemoryThanTheirCap(t *testing.T) {
 	th := newThrottle(func() time.Time { return noon })
-	guess := func(n int) { th.admit([]subject{{name: fmt.Sprint(n), every: time.Hour, burst: 5}}) }
+	guess := func(n int) { th.admit(subject{name: fmt.Sprint(n), every: time.Hour, burst: 5}) }
 	for n := range 50_000 {
 		guess(n)
 	}

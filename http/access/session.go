@@ -162,12 +162,16 @@ func cookie(r *wire.Request) (string, bool) {
 
 // setCookie gives the browser a session's token, or takes it away ("").
 func (s *Gate) setCookie(r *wire.Request, token string) {
-	c := SessionCookie + "=" + token + "; Path=/; HttpOnly; SameSite=Strict; Max-Age="
+	life := sessionLife
 	if token == "" {
-		c += "0"
-	} else {
-		c += strconv.Itoa(int(sessionLife.Seconds()))
+		life = 0
 	}
+	s.addCookie(r, SessionCookie, token, life)
+}
+
+// addCookie gives the browser a cookie that scripts and other sites' requests do not see.
+func (s *Gate) addCookie(r *wire.Request, name, value string, life time.Duration) {
+	c := name + "=" + value + "; Path=/; HttpOnly; SameSite=Strict; Max-Age=" + strconv.Itoa(int(life.Seconds()))
 	if s.SecureCookies {
 		c += "; Secure"
 	}
@@ -240,6 +244,7 @@ func (s *Gate) OpenSession(r *wire.Request) error {
 		return err
 	}
 	s.setCookie(r, token)
+	s.knowDevice(r, user.Email)
 	return replySession(r, &user, &u, token)
 }
 

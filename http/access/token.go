@@ -121,7 +121,7 @@ func (t *tokens) verify(ctx context.Context, token string) (engine.User, error) 
 	}
 	user, err := t.active(ctx, engine.UserID(claims.Subject))
 	if err == nil && user.TokenGeneration != claims.Generation {
-		return engine.User{}, wire.ErrUnauthorized // of before the password was changed
+		return engine.User{}, wire.ErrUnauthorized // older than the password
 	}
 	return user, err
 }
@@ -138,8 +138,8 @@ func (t *tokens) active(ctx context.Context, id engine.UserID) (engine.User, err
 	return user, nil
 }
 
-// errCredentials is the same for an unknown address, a wrong password, an inactive
-// user and a locked account.
+// errCredentials is the same for an unknown address, a wrong password and an inactive
+// user.
 var errCredentials = &engine.Error{
 	Kind: engine.KindUnauthenticated, Code: "invalid_credentials",
 	Detail: "The e-mail address or the password is wrong.",
@@ -175,22 +175,20 @@ func (s *Gate) logIn(r *wire.Request) (engine.User, error) {
 		return engine.User{}, err
 	}
 
-	// SEMANTICS §12, log-in throttling: per account and address. An account
-	// alone has a wide bucket, so that guessing at it from many addresses is
-	// slow, yet its owner is not locked out by one of them.
-	from := r.From()
-	pair := subject{name: "pair " + from + " " + email, every: 30 * time.Second, burst: 5}
-	address := subject{name: "address " + from, every: 3 * time.Second, burst: 30}
-	account := subject{name: "account " + email, every: 5 * time.Second, burst: 50}
-	if wait, ok := s.logins.admit([]subject{pair, address, account}); !ok {
-		s.limited.Inc()
-		return engine.User{}, &engine.Error{Kind: engine.KindTooMany, Code: "too_many_logins",
-			Detail: "Too many log-ins were tried; wait for Retry-After.", RetryAfter: wait}
+	// What the address is good for is asked first, so that guesses that are refused cost nothing.
+	refund, err := s.slow(r, email)
+	if err != nil {
+		return engine.User{}, err
 	}
-
 	user, found, err := s.Users.UserByEmail(r.Ctx(), email)
 	if err != nil {
 		return engine.User{}, err
+	}
+	if s.guarded(&user, found, email) && !s.knownDevice(r, email) {
+		turn := subject{name: "guarded " + email, every: 10 * time.Second, burst: 3}
+		if _, wait, ok := s.logins.admit(turn); !ok {
+			return engine.User{}, s.tooMany(wait)
+		}
 	}
 	hash := user.PasswordHash
 	if !found {
@@ -200,21 +198,22 @@ func (s *Gate) logIn(r *wire.Request) (engine.User, error) {
 	if err != nil {
 		return engine.User{}, err
 	}
-	if user.Locked(s.Now()) { // and nobody hears whether the password was right
-		return engine.User{}, errCredentials
-	}
 	if !good || !found || !user.Active {
+		if !found || !user.Active {
+			s.strangers.count(email, s.Now())
+		}
+		from := r.From()
 		locked, err := s.Users.LogInFailed(r.Ctx(), email, s.Now(), engine.Who{Name: "log-in", From: from})
 		if err != nil {
 			return engine.User{}, err
 		}
 		if locked {
-			s.Log.Warn().Str("user_id", string(user.ID)).Str("from",
-				from).Msg("too many log-ins failed: the account is locked for a while")
+			s.Log.Warn().Str("user_id", string(user.ID)).Str("from", from).
+				Msg("many log-ins failed: those from new browsers are slowed down for 15 minutes")
 		}
 		return engine.User{}, errCredentials
 	}
-	s.logins.succeeded([]subject{pair})
+	refund()
 	return user, s.Users.LoggedIn(r.Ctx(), user.ID, s.Now())
 }
 

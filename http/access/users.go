@@ -170,8 +170,8 @@ func (s *Gate) ChangePassword(r *wire.Request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	if wait, ok := s.logins.admit([]subject{{name: "password " + string(r.User.ID), every: 30 * time.Second,
-		burst: 5}}); !ok {
+	if _, wait, ok := s.logins.admit(subject{name: "password " + string(r.User.ID), every: 30 * time.Second,
+		burst: 5}); !ok {
 		return &engine.Error{Kind: engine.KindTooMany, Code: "too_many_logins",
 			Detail: "Too many passwords were tried; wait for Retry-After.", RetryAfter: wait}
 	}
@@ -231,7 +231,7 @@ func hashWithin(ctx context.Context, password string) (string, error) {
 	return HashPassword(password), nil
 }
 
-var errNoUser = engine.NotFound("user_not_found", "There is no such user.")
+var errNoUser = engine.NotFound("user_not_found", "")
 
 // readEmail reads an address, which is an account's name.
 func readEmail(f form.Form, field string) string {

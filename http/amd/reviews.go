@@ -124,7 +124,7 @@ func (s *API) ListReviews(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-var errNoReview = engine.NotFound("review_not_found", "Nobody is asked about this call.")
+var errNoReview = engine.NotFound("review_not_found", "")
 
 func (s *API) reviewOf(r *wire.Request) (engine.AMDReview, error) {
 	id := engine.AttemptID(r.Param("attempt_id"))

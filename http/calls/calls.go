@@ -63,37 +63,48 @@ type callView struct {
 	ToNumber   string            `json:"to_number"`
 	AttemptView
 	Result *resultView `json:"result,omitempty"`
+	Hold   *holdView   `json:"number_held,omitempty"`
+}
+
+// holdView says why nobody may call the number, and until when at the latest.
+type holdView struct {
+	Until *time.Time `json:"until"` // null: for as long as the call lives
+	Why   string     `json:"why"`
 }
 
 // AttemptView is one entry of the attempt trail.
 type AttemptView struct {
 	AttemptID engine.AttemptID `json:"attempt_id"`
 	// ShortID is what operators see: spec, "the last 8 characters are displayed".
-	ShortID    string         `json:"short_id"`
-	Run        int            `json:"run,omitempty"`
-	Pass       int            `json:"pass,omitempty"`
-	Number     int            `json:"number,omitempty"` // absent while unconsumed
-	State      attempt.State  `json:"state"`
-	Outcome    engine.Outcome `json:"outcome,omitempty"`
-	Cause      string         `json:"abandon_cause,omitempty"`
-	FromNumber string         `json:"from_number"`
-	Trunk      engine.TrunkID `json:"trunk,omitempty"`
-	StartedAt  *time.Time     `json:"started_at"` // INVITE, or the reservation before it
-	RingingAt  *time.Time     `json:"ringing_at,omitempty"`
-	AnsweredAt *time.Time     `json:"answered_at,omitempty"`
-	Connected  *time.Time     `json:"connected_at,omitempty"`
-	EndedAt    *time.Time     `json:"ended_at"` // null: still open
-	SessionID  string         `json:"session_id,omitempty"`
-	SIPReason  string         `json:"sip_reason,omitempty"`
-	SIPCode    int            `json:"sip_code,omitempty"` // only when no friendly reason is known
-	Verdict    engine.Verdict `json:"amd_verdict,omitempty"`
-	AMD        *amdView       `json:"amd,omitempty"`
-	HungUpBy   engine.Party   `json:"hung_up_by,omitempty"`
-	Disp       string         `json:"disposition,omitempty"`
-	Callback   bool           `json:"callback,omitempty"`
-	TalkSec    *float64       `json:"talk_s,omitempty"`
-	Recording  *recordingView `json:"recording,omitempty"`
-	Quality    *qualityView   `json:"quality,omitempty"`
+	ShortID string        `json:"short_id"`
+	Run     int           `json:"run,omitempty"`
+	Pass    int           `json:"pass,omitempty"`
+	Number  int           `json:"number,omitempty"` // absent while unconsumed
+	State   attempt.State `json:"state"`
+	// Outcome is null while it is not final; of one that has ended AwaitingResult says why.
+	Outcome        *engine.Outcome `json:"outcome"`
+	AwaitingResult bool            `json:"awaiting_result"`
+	Cause          string          `json:"abandon_cause,omitempty"`
+	FromNumber     string          `json:"from_number"`
+	Trunk          engine.TrunkID  `json:"trunk,omitempty"`
+	StartedAt      *time.Time      `json:"started_at"` // INVITE, or the reservation before it
+	RingingAt      *time.Time      `json:"ringing_at,omitempty"`
+	AnsweredAt     *time.Time      `json:"answered_at,omitempty"`
+	Connected      *time.Time      `json:"connected_at,omitempty"`
+	EndedAt        *time.Time      `json:"ended_at"` // null: still open
+	SessionID      string          `json:"session_id,omitempty"`
+	SIPReason      string          `json:"sip_reason,omitempty"`
+	SIPCode        int             `json:"sip_code,omitempty"` // only when no friendly reason is known
+	Verdict        engine.Verdict  `json:"amd_verdict,omitempty"`
+	AMD            *amdView        `json:"amd,omitempty"`
+	HungUpBy       engine.Party    `json:"hung_up_by,omitempty"`
+	Disp           string          `json:"disposition,omitempty"`
+	// VariablesLeftOut counts what a bot by SIP was not told for want of room.
+	VariablesLeftOut int            `json:"variables_left_out,omitempty"`
+	Callback         bool           `json:"callback,omitempty"`
+	TalkSec          *float64       `json:"talk_s,omitempty"`
+	Recording        *recordingView `json:"recording,omitempty"`
+	Quality          *qualityView   `json:"quality,omitempty"`
 	// Attestation is what the network said of our caller ID.
 	Attestation string        `json:"attestation,omitempty"`
 	Transfer    *transferView `json:"transfer,omitempty"`
@@ -115,10 +126,11 @@ type resultView struct {
 func ViewAttempt(a *attempt.Attempt) AttemptView {
 	v := AttemptView{
 		AttemptID: a.ID, ShortID: a.ID.Short(), Run: a.Run, Pass: a.Pass, Number: a.Number, State: a.State,
-		Outcome: a.Outcome, Cause: string(a.Cause), FromNumber: a.From.E164(), Trunk: a.Trunk,
+		Outcome: a.FinalOutcome(), AwaitingResult: a.AwaitsResult, Cause: string(a.Cause), FromNumber: a.From.E164(),
+		Trunk:     a.Trunk,
 		StartedAt: a.InviteAt, RingingAt: a.RingingAt, AnsweredAt: a.AnsweredAt, Connected: a.BotConnectedAt,
 		EndedAt: a.EndedAt, SessionID: string(a.Session), SIPReason: a.Friendly, Verdict: a.Verdict, AMD: viewAMD(a),
-		HungUpBy: a.HungUpBy, Callback: a.Callback, Quality: viewQuality(a.Quality),
+		HungUpBy: a.HungUpBy, VariablesLeftOut: a.VariablesLeftOut, Callback: a.Callback, Quality: viewQuality(a.Quality),
 		Attestation: a.Attestation,
 		Recording:   viewRecording(a),
 		Transfer:    viewTransfer(a.Transfer),
@@ -156,7 +168,7 @@ func viewCall(a *attempt.Attempt) callView {
 	return v
 }
 
-var errNoCall = engine.NotFound("call_not_found", "There is no such call.")
+var errNoCall = engine.NotFound("call_not_found", "")
 
 // visibleCall finds the call of the path; one that the key may not see is
 // absent to it.
@@ -181,7 +193,17 @@ func (s *API) Show(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	return r.Reply(nethttp.StatusOK, viewCall(&a))
+	v := viewCall(&a)
+	held := &attempt.Hold{Attempt: a.ID}
+	if !a.Live() {
+		if held, err = s.Calls.Hold(r.Ctx(), a.To); err != nil {
+			return err
+		}
+	}
+	if held != nil && held.Attempt == a.ID {
+		v.Hold = &holdView{Until: held.Until, Why: held.Why()}
+	}
+	return r.Reply(nethttp.StatusOK, v)
 }
 
 // HangUp ends a live call; one that is not answered yet is called off.
@@ -270,10 +292,15 @@ func (s *API) TakeResult(r *wire.Request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	if err := s.Calls.SubmitResult(r.Ctx(), campaign.SubmitResult{Call: id, Result: res}); err != nil {
+	later, err := s.Calls.SubmitResult(r.Ctx(), campaign.SubmitResult{Call: id, Result: res})
+	if err != nil {
 		return err
 	}
 	reply := storedReply{resultReply: resultReply{Status: "ok", CallID: id}, Unknown: rest.Names, Dropped: rest.Dropped}
+	if later {
+		reply.Status = "kept"
+		return r.Reply(nethttp.StatusAccepted, reply)
+	}
 	return r.Reply(nethttp.StatusOK, reply)
 }
 

@@ -51,11 +51,27 @@ func (s *API) Dial(r *wire.Request) error {
 		}
 		reply, err := s.Calls.Dialout(r.Ctx(), cmd)
 		if err != nil {
-			return nil, err
+			return nil, s.held(r, cmd.To, err)
 		}
 		r.HTTP.Response.Header.Set("Location", "/api/v1/calls/"+string(reply.CallID))
 		return reply, nil
 	})
+}
+
+// held adds to the refusal of a number that is held why, and until when.
+func (s *API) held(r *wire.Request, n engine.PhoneNumber, err error) error {
+	if engine.ErrorCode(err) != engine.CodeNumberHeld {
+		return err
+	}
+	h, missing := s.Calls.Hold(r.Ctx(), n)
+	if h == nil || missing != nil {
+		return err // it has ended meanwhile, or is known to this process alone
+	}
+	e := engine.Conflict(engine.CodeNumberHeld, h.Why())
+	if h.Until != nil {
+		e.Until, e.RetryAfter = *h.Until, h.Until.Sub(s.Now())
+	}
+	return e
 }
 
 // dialoutsPerDay is the cap of the key that asks; people have none.

@@ -24,11 +24,14 @@ type Calls interface {
 	Calls(ctx context.Context, q attempt.Query) (list []attempt.Attempt, next engine.AttemptID, err error)
 	// Call: NotFound "call_not_found" when there is none.
 	Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error)
+	// Hold gives the hold of a number, nil when it is free.
+	Hold(ctx context.Context, n engine.PhoneNumber) (*attempt.Hold, error)
 	// Ladder gives the SIP messages of a call, oldest first; none when they are
 	// not kept (any more).
 	Ladder(ctx context.Context, id engine.CallID) ([]engine.SIPMessage, error)
-	// SubmitResult upserts; the call exists.
-	SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error
+	// SubmitResult upserts; the call exists. later: the database is away, or who acts for the call; the result is kept
+	// on disk, and stored when that is over.
+	SubmitResult(ctx context.Context, cmd campaign.SubmitResult) (later bool, err error)
 	// HangUp ends a live call; NotFound when it is unknown or has ended.
 	HangUp(ctx context.Context, id engine.CallID) error
 	// SendDigits sends keys to the callee; NotFound as HangUp, Conflict

@@ -44,7 +44,7 @@ func viewRecording(a *attempt.Attempt) *recordingView {
 	return v
 }
 
-var errNoRecording = engine.NotFound("recording_not_found", "There is no recording of this call.")
+var errNoRecording = engine.NotFound("recording_not_found", "")
 
 // recordingOf opens the recording of the path; one that the key may not hear is
 // absent to it.
@@ -100,7 +100,7 @@ func (s *API) SendRecording(r *wire.Request) error {
 		_ = f.Close()
 		return engine.Unavailable(
 			"too_many_recordings",
-			"Many recordings are being sent; try again when one has ended.",
+			"",
 			5*time.Second,
 		)
 	}

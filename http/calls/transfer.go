@@ -55,7 +55,7 @@ func (s *API) Transfer(r *wire.Request) error {
 	return r.Reply(nethttp.StatusAccepted, resultReply{Status: "calling", CallID: id})
 }
 
-var errNoTransfer = engine.NotFound("no_transfer", "The call was not transferred.")
+var errNoTransfer = engine.NotFound("no_transfer", "")
 
 // ShowTransfer is how the latest transfer of a call stands.
 func (s *API) ShowTransfer(r *wire.Request) error {

@@ -22,9 +22,10 @@ type API struct {
 	limits Limits
 
 	charts   *memory.Memory[chartKey, []byte]
-	supplies *memory.Memory[struct{}, supplies]
+	numbers  *memory.Memory[struct{}, numbers]
 	counting wire.Places // charts
 	Running  UnderWay
+	told     toldSides
 }
 
 // Ports are what it needs of the rest of the dialler.
@@ -48,7 +49,7 @@ type Limits struct {
 func New(h *wire.Host, p Ports, l Limits) *API {
 	s := &API{Host: h, Ports: p, limits: l, counting: wire.NewPlaces(chartsCap)}
 	s.charts = memory.New(chartTTL, chartsKept, h.Now, s.loadChart)
-	s.supplies = memory.New(suppliesTTL, 1, h.Now, s.loadSupplies)
+	s.numbers = memory.New(numbersTTL, 1, h.Now, s.loadNumbers)
 	return s
 }
 
@@ -103,19 +104,26 @@ func viewPrepared(c *campaign.Campaign) *preparedView {
 		c.Previous.Unreached}
 }
 
+// Listed shows a campaign as lists do: without what it dials with, of which most is everybody's
+// and changes every second.
+func Listed(d *campaign.Detail) CampaignView {
+	v := View(d)
+	if v.Live != nil {
+		v.Live.Resources = []campaign.Resource{}
+	}
+	return v
+}
+
 // View shows a campaign as the API does.
 func View(d *campaign.Detail) CampaignView {
 	c := &d.Campaign
-	if d.Counters.States == nil {
-		d.Counters.States = map[contact.State]int{}
-	}
 	v := CampaignView{
 		ID: c.ID, Status: c.State, Settings: viewSettings(&c.Settings), Version: c.Version, Run: c.Run,
 		EverRun: c.EverRun, Prepared: c.Prepared, Notice: viewPrepared(c), Draining: d.Draining,
 		CompletionReason: c.CompletionReason, FailureReason: c.FailureReason, External: c.External,
 		CreatedAt: c.CreatedAt, CreatedBy: c.CreatedBy, StartedAt: c.StartedAt, RestartedAt: c.RestartedAt,
 		RestartedBy: c.RestartedBy, CompletedAt: c.CompletedAt, WindowEndsAt: c.WindowEndsAt,
-		Counters: d.Counters, Passes: d.Counters.Passes, Live: d.Live,
+		Counters: viewCounters(d.Counters), Passes: d.Counters.Passes, Live: d.Live,
 	}
 	v.Totals = campaign.TotalsOf(c, &d.Counters)
 	if v.Passes == nil {
@@ -125,6 +133,9 @@ func View(d *campaign.Detail) CampaignView {
 		live := *l
 		if live.Ledgers == nil {
 			live.Ledgers = []campaign.LedgerView{}
+		}
+		if live.Resources == nil {
+			live.Resources = []campaign.Resource{}
 		}
 		if live.Indicator == "" {
 			live.Indicator = campaign.IndicatorNone
@@ -155,7 +166,7 @@ func (s *API) List(r *wire.Request) error {
 	}
 	out := campaignList{Campaigns: make([]CampaignView, len(list)), Page: number, PageSize: size, Total: total}
 	for i := range list {
-		out.Campaigns[i] = View(&list[i])
+		out.Campaigns[i] = Listed(&list[i])
 	}
 	return r.Reply(nethttp.StatusOK, out)
 }
@@ -267,6 +278,16 @@ type runList struct {
 	Total    int                  `json:"total"`
 }
 
+// viewCounters has the states by the names that are shown.
+func viewCounters(c campaign.Counters) campaign.Counters {
+	states := make(map[contact.State]int, len(c.States))
+	for s, n := range c.States {
+		states[contact.State(s.Shown())] += n
+	}
+	c.States = states
+	return c
+}
+
 // ListRuns is the history of a campaign's runs.
 func (s *API) ListRuns(r *wire.Request) error {
 	id, err := r.CampaignOf()
@@ -282,9 +303,7 @@ func (s *API) ListRuns(r *wire.Request) error {
 		return err
 	}
 	for i := range list {
-		if list[i].Counters.States == nil {
-			list[i].Counters.States = map[contact.State]int{}
-		}
+		list[i].Counters = viewCounters(list[i].Counters)
 	}
 	return r.Reply(
 		nethttp.StatusOK,

@@ -29,7 +29,7 @@ const (
 )
 
 var errManyCharts = engine.Unavailable("too_many_charts",
-	"Charts of other campaigns are being counted; try again in a moment.", 2*time.Second)
+	"", 2*time.Second)
 
 // chartKey is what a chart is asked for: a series when it has points, else a
 // breakdown.
@@ -91,6 +91,7 @@ type causeView struct {
 type numberDials struct {
 	Number     string   `json:"number"`
 	Dials      int      `json:"dials"`
+	Decided    int      `json:"decided"`
 	Answered   int      `json:"answered"`
 	AnswerRate *float64 `json:"answer_rate"`
 	State      string   `json:"state"`
@@ -220,7 +221,7 @@ func (s *API) breakdownOf(ctx context.Context, key chartKey) (v breakdownView, e
 	if err != nil {
 		return v, err
 	}
-	have, _, err := s.supplies.Get(ctx, struct{}{})
+	have, _, err := s.numbers.Get(ctx, struct{}{})
 	if err != nil {
 		return v, err
 	}
@@ -232,10 +233,10 @@ func (s *API) breakdownOf(ctx context.Context, key chartKey) (v breakdownView, e
 	}
 	for i, n := range b.Numbers {
 		number := have.number(n.Number)
-		v.Numbers[i] = numberDials{Number: n.Number.E164(), Dials: n.Dials, Answered: n.Answered,
-			State: string(number.State), Strikes: number.Strikes}
-		if n.Dials > 0 {
-			rate := float64(n.Answered) / float64(n.Dials)
+		v.Numbers[i] = numberDials{Number: n.Number.E164(), Dials: n.Dials, Decided: n.Decided,
+			Answered: n.Answered, State: string(number.State), Strikes: number.Strikes}
+		if n.Decided > 0 {
+			rate := float64(n.Answered) / float64(n.Decided)
 			v.Numbers[i].AnswerRate = &rate
 		}
 	}

@@ -2,9 +2,12 @@ package campaigns
 
 import (
 	"context"
+	"time"
 
 	"dialler/engine"
+	"dialler/engine/callee"
 	"dialler/engine/campaign"
+	"dialler/engine/forecast"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
 	"dialler/http/telephony"
@@ -67,9 +70,14 @@ type Activity interface {
 		error)
 }
 
-// Simulations knows how the people on a campaign's list behaved.
+// Simulations knows how the people on a campaign's list behaved, and how its run stood.
 type Simulations interface {
-	// Behaviour is what the campaign's latest attempts came to, at most
-	// campaign.BehaviourCap of them and of any run.
-	Behaviour(ctx context.Context, id engine.CampaignID) (campaign.Behaviour, error)
+	// People are measured over the campaign's latest attempts that were placed until a
+	// time, at most callee.MeasuredMost of them and of any run.
+	People(ctx context.Context, id engine.CampaignID, at time.Time) (callee.People, error)
+	Standing(ctx context.Context, c *campaign.Campaign, at time.Time) (campaign.Position, error)
+	// BackTests are the campaign's by run, the latest first; Trusted the latest ones of
+	// all campaigns, by which a forecast is judged.
+	BackTests(ctx context.Context, id engine.CampaignID) ([]forecast.RunBackTest, error)
+	Trusted(ctx context.Context) ([]forecast.RunBackTest, error)
 }

@@ -3,6 +3,7 @@ package campaigns
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"math"
 	"net"
@@ -16,10 +17,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
-	"dialler/engine/contact"
-	"dialler/engine/sim"
-	"dialler/engine/window"
-	"dialler/http/form"
+	"dialler/engine/forecast"
 	"dialler/http/wire"
 )
 
@@ -41,12 +39,11 @@ var (
 	errSimulating = &engine.Error{Kind: engine.KindTooMany, Code: "simulation_running", RetryAfter: simulationRetry,
 		Detail: "A simulation of yours is under way; wait for it, or end it by closing its request."}
 	errSimulations = engine.Unavailable("too_many_simulations",
-		"As many simulations are under way as the dialler plays at a time; try again after Retry-After.", simulationRetry)
+		"", simulationRetry)
 	errSimulationLong = engine.Unavailable("simulation_too_long",
-		"The simulation was not done in time; ask for fewer contacts or fewer seats, or try again when the dialler has "+
-			"less to do.", simulationRetry)
+		"", simulationRetry)
 	errNoOpening = engine.Invalid("window_never_opens",
-		"The calling window does not open any more; check days and holidays.",
+		"",
 		engine.FieldError{Field: "window", Code: "window_never_opens", Message: "does not open after start_at"})
 )
 
@@ -85,47 +82,82 @@ func (s *UnderWay) Count() int {
 }
 
 // simulatedSettings are what a simulation may change, as it was played.
-type simulatedSettings struct {
-	Seats         int           `json:"seats"`
-	Concurrency   int           `json:"concurrency"`
-	MaxLines      int           `json:"max_lines"`
-	AbandonCapPct float64       `json:"abandon_cap_pct"`
-	PacingMode    string        `json:"pacing_mode"`
-	MaxAttempts   int           `json:"max_attempts"`
-	RetryDelaySec int           `json:"retry_delay_s"`
-	RingTimeout   int           `json:"ring_timeout_s"`
-	SingleDay     bool          `json:"single_day"`
-	Window        window.Window `json:"window"`
+type simulatedSettings struct{ of *forecast.Question }
+
+func (v simulatedSettings) MarshalJSON() ([]byte, error) {
+	b, err := writeSettings(&v.of.Settings, func(f *campaign.Field) bool { return f.WhatIf })
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(`{"seats":`+strconv.Itoa(v.of.Seats)+`,`), b[1:]...), nil
 }
 
 type simulatedPeople struct {
-	callee.People
-	Source   string `json:"source"`   // measured, assumed, given
-	Attempts int    `json:"attempts"` // that were measured
+	callee.Figures
+	BotFailures float64         `json:"bot_failure_share"` // of live answers
+	Kinds       []simulatedKind `json:"kinds"`
+	Source      string          `json:"source"`   // measured, assumed, given
+	Attempts    int             `json:"attempts"` // that were measured
+}
+
+// simulatedKind is one thing that dials come to.
+type simulatedKind struct {
+	Kind  string   `json:"kind"` // a verdict, answered, or an outcome
+	Share float64  `json:"share"`
+	Ring  *float64 `json:"ring_s"`
+	Took  *float64 `json:"classification_s"`
+	Talk  *float64 `json:"talk_s"`
+}
+
+func viewPeople(p *callee.People, source string) simulatedPeople {
+	round := func(v float64, step float64) float64 { return math.Round(v*step) / step }
+	f := p.Figures()
+	v := simulatedPeople{Source: source, Attempts: p.Dials, Kinds: []simulatedKind{},
+		BotFailures: round(p.Failed.Rate(), 1000), Figures: callee.Figures{Answer: round(f.Answer, 1000),
+			Machines: round(f.Machines, 1000), Ring: round(f.Ring, 10), Talk: round(f.Talk, 10)}}
+	all := 0.0
+	for i := range p.Kinds {
+		all += p.Kinds[i].First + p.Kinds[i].Again
+	}
+	mean := func(s callee.Sample) *float64 {
+		if len(s) == 0 {
+			return nil
+		}
+		m := round(s.Mean(), 10)
+		return &m
+	}
+	for i := range p.Kinds {
+		k := &p.Kinds[i]
+		name := string(cmp.Or(string(k.Verdict), string(k.Outcome), "answered"))
+		share := round((k.First+k.Again)/max(all, 1), 1000)
+		v.Kinds = append(v.Kinds, simulatedKind{name, share, mean(k.Ring), mean(k.Took), mean(k.Talk)})
+	}
+	return v
 }
 
 type simulatedSide struct {
 	Settings simulatedSettings `json:"settings"`
-	Summary  sim.Answer        `json:"summary"`
-	Series   sim.Series        `json:"series"`
+	forecast.Told
 }
 
 type simulationView struct {
 	Campaign engine.CampaignID `json:"campaign_id"`
 	Seed     int               `json:"seed"`
+	AsOf     time.Time         `json:"as_of"`
 	StartAt  time.Time         `json:"start_at"`
 	Contacts int               `json:"contacts"`
 	Used     int               `json:"attempts_used"`
 	People   simulatedPeople   `json:"people"`
 	AsIs     simulatedSide     `json:"as_is"`
 	WhatIf   *simulatedSide    `json:"what_if"`
+	Trust    *forecast.Trust   `json:"trust"`
 }
 
 // simulation is one that was asked for.
 type simulation struct {
 	view simulationView
-	asIs sim.Question
-	then *sim.Question // nil: nothing is changed
+	asIs forecast.Question
+	then *forecast.Question // nil: nothing is changed
 }
 
 // Simulate answers with what the simulation says of a campaign as it is, and by
@@ -135,11 +167,7 @@ func (s *API) Simulate(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	past, err := s.Simulations.Behaviour(r.Ctx(), d.Campaign.ID)
-	if err != nil {
-		return err
-	}
-	asked, err := s.simulationOf(r, &d, &past)
+	asked, err := s.simulationOf(r, &d)
 	if err != nil {
 		return err
 	}
@@ -217,15 +245,12 @@ func (s *API) played(ctx context.Context, conn net.Conn, asked *simulation) (bod
 		}
 		return within.Err() != nil
 	}
-	side := func(q *sim.Question) (*simulatedSide, error) {
-		a, series, ok, err := sim.Ask(q, halt)
-		switch {
-		case err != nil:
-			return nil, err
-		case !ok:
+	side := func(q *forecast.Question) (*simulatedSide, error) {
+		told, ok := s.told.ask(q, halt)
+		if !ok {
 			return nil, errSimulationLong
 		}
-		return &simulatedSide{Settings: viewSimulated(q), Summary: a, Series: series}, nil
+		return &simulatedSide{simulatedSettings{of: q}, told}, nil
 	}
 	v := asked.view
 	asIs, err := side(&asked.asIs)
@@ -242,181 +267,68 @@ func (s *API) played(ctx context.Context, conn net.Conn, asked *simulation) (bod
 	return json.Marshal(v)
 }
 
-func viewSimulated(q *sim.Question) simulatedSettings {
-	c := &q.Settings
-	return simulatedSettings{Seats: q.Seats, Concurrency: c.Concurrency, MaxLines: c.MaxLines,
-		AbandonCapPct: float64(c.AbandonCapPPM) / 10_000,
-		PacingMode:    c.PacingMode, MaxAttempts: c.MaxAttempts,
-		RetryDelaySec: c.RetryDelaySec, RingTimeout: c.RingTimeoutSec,
-		SingleDay: c.SingleDay, Window: c.Window}
+// toldSides keeps the latest answers: the same question has the same one, and what a
+// campaign comes to as it is is asked beside every change.
+type toldSides struct {
+	mu   sync.Mutex
+	list []toldSide // the latest last
 }
 
-// simulationOf reads the body, which may be empty, over what is known of the
-// campaign.
-func (s *API) simulationOf(r *wire.Request, d *campaign.Detail, past *campaign.Behaviour) (*simulation, error) {
-	c := d.Campaign.Settings.WithDefaults()
-	people, measured := callee.Measured(past, c.AMD != engine.AMDOff)
-	asked := &simulation{view: simulationView{Campaign: d.Campaign.ID, Seed: simulationSeed,
-		People: simulatedPeople{People: people, Source: "assumed", Attempts: past.Dials}}}
-	if measured {
-		asked.view.People.Source = "measured"
-	}
-	q := sim.Question{Settings: c, Start: s.Now().UTC().Truncate(time.Minute),
-		PeopleRing: time.Duration(c.RingTimeoutSec) * time.Second}
-	q.Contacts, q.Used = contactsAhead(d, c.MaxAttempts)
-	if err := s.simulatedWorld(r.Ctx(), &q); err != nil {
-		return nil, err
-	}
-	then := q
-	if len(r.HTTP.PostBody()) > 0 {
-		f, err := r.Body()
-		if err != nil {
-			return nil, err
-		}
-		asked.view.Seed = f.Within("seed", simulationSeed, 0, math.MaxInt32)
-		if at := f.When("start_at"); at != nil {
-			q.Start = at.UTC()
-			if d := at.Sub(s.Now()); d < -simulationFar || d > simulationFar {
-				f.Fail("start_at", "out_of_range", "must be within 366 days of now")
-			}
-		}
-		if f.Has("contacts") {
-			q.Contacts, q.Used = f.Within("contacts", simulationNone, 1, simulationCounted), 0
-		}
-		q.Used = f.Within("attempts_used", q.Used, 0, math.MaxInt32)
-		if p, ok := f.Object("people"); ok {
-			asked.view.People.People, asked.view.People.Source = readPeople(p, people), "given"
-		}
-		then = q
-		if w, ok := f.Object("what_if"); ok {
-			readWhatIf(w, &then)
-			asked.then = &then
-		}
-		f.Done()
-		if asked.then != nil {
-			f.Errs.Merge(simulable(&then))
-		}
-		if err := f.Errs.Err(); err != nil {
-			return nil, err
-		}
-	}
-	q.Seed, q.People = uint64(asked.view.Seed), asked.view.People.People //nolint:gosec // not negative
-	if !q.Settings.Window.Open(q.Start) {
-		at, ok := q.Settings.Window.NextOpening(q.Start)
-		if !ok {
-			return nil, errNoOpening
-		}
-		q.Start = at.UTC()
-	}
-	then.Seed, then.People, then.Start = q.Seed, q.People, q.Start
-	if asked.then != nil && !then.Settings.Window.Open(then.Start) {
-		if _, ok := then.Settings.Window.NextOpening(then.Start); !ok {
-			return nil, errNoOpening
-		}
-	}
-	asked.asIs = q
-	asked.view.StartAt, asked.view.Contacts, asked.view.Used = q.Start, q.Contacts, q.Used
-	return asked, nil
+type toldSide struct {
+	of   [sha256.Size]byte
+	told forecast.Told
 }
 
-// simulationFar is how far from now a simulation may start.
-const simulationFar = 366 * 24 * time.Hour
+// toldMost bounds how many answers are kept; each has some 20 KiB.
+const toldMost = 16
 
-// contactsAhead counts the contacts that are not final, and the attempts that
-// they have used.
-func contactsAhead(d *campaign.Detail, maxAttempts int) (contacts, used int) {
-	for state, n := range d.Counters.States {
-		if state != contact.Excluded && !state.Processed() {
-			contacts += n
-		}
+func (k *toldSides) ask(q *forecast.Question, halt func() bool) (forecast.Told, bool) {
+	text, err := json.Marshal(q)
+	if err != nil {
+		return forecast.Ask(q, halt)
 	}
-	if contacts <= 0 {
-		return simulationNone, 0
+	of := sha256.Sum256(text)
+	if told, ok := k.find(of); ok {
+		return told, true
 	}
-	return contacts, max(0, contacts*maxAttempts-d.Counters.RetriesLeft)
+	told, ok := forecast.Ask(q, halt)
+	if ok {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.list = append(k.list[max(len(k.list)-toldMost+1, 0):], toldSide{of, told})
+	}
+	return told, ok
 }
 
-// simulatedWorld says what there is to dial with.
-func (s *API) simulatedWorld(ctx context.Context, q *sim.Question) error {
-	bots, err := s.Bots.Bots(ctx)
+func (k *toldSides) find(of [sha256.Size]byte) (forecast.Told, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range k.list {
+		if k.list[i].of == of {
+			return k.list[i].told, true
+		}
+	}
+	return forecast.Told{}, false
+}
+
+// backTestsView are the back-tests of a campaign's runs.
+type backTestsView struct {
+	BackTests []forecast.RunBackTest `json:"back_tests"`
+	Trust     *forecast.Trust        `json:"trust"`
+}
+
+// ShowBackTests answers with what simulations would have said of the campaign's runs.
+func (s *API) ShowBackTests(r *wire.Request) error {
+	d, err := s.detailOf(r)
 	if err != nil {
 		return err
 	}
-	q.Seats = q.Settings.Concurrency
-	for i := range bots {
-		if bots[i].ID == q.Settings.Bot && bots[i].Seats > 0 {
-			q.Seats = bots[i].Seats
-		}
-	}
-	trunks, err := s.Trunks.Trunks(ctx)
+	list, err := s.Simulations.BackTests(r.Ctx(), d.Campaign.ID)
 	if err != nil {
 		return err
 	}
-	for i := range trunks {
-		if t := &trunks[i]; t.Active {
-			q.CPS, q.Channels = q.CPS+cmp.Or(t.CPSCap, 10), q.Channels+cmp.Or(t.ChannelCap, 100)
-		}
+	if list == nil {
+		list = []forecast.RunBackTest{}
 	}
-	if q.CPS == 0 { // a draft may be tried before there is a trunk
-		q.CPS, q.Channels = 10, 100
-	}
-	q.Numbers, err = s.Numbers.Numbers(ctx)
-	return err
-}
-
-// readPeople reads how people behave over what is known of them.
-func readPeople(f form.Form, known callee.People) callee.People {
-	p := known
-	read := func(field string, v *float64, least, most float64) {
-		*v = f.Decimal(field, *v)
-		if !(*v >= least && *v <= most) {
-			f.Fail(field, "out_of_range", "must be from "+strconv.FormatFloat(least, 'g', -1,
-				64)+" to "+strconv.FormatFloat(most, 'g', -1, 64))
-		}
-	}
-	read("answer_rate", &p.Answer, 0, 1)
-	read("machine_share", &p.Machines, 0, 0.99)
-	read("ring_s", &p.Ring, 1, 120)
-	read("ring_sd_s", &p.RingSD, 0, 120)
-	read("talk_s", &p.Talk, 1, 4*3600)
-	read("short_share", &p.Short, 0, 1)
-	f.Done()
-	return p
-}
-
-// readWhatIf reads the settings that are changed.
-func readWhatIf(f form.Form, q *sim.Question) {
-	c := &q.Settings
-	q.Seats = f.Within("seats", q.Seats, 1, 100_000)
-	c.Concurrency = f.Whole("concurrency", c.Concurrency)
-	c.MaxLines = f.Whole("max_lines", c.MaxLines)
-	c.MaxAttempts = f.Whole("max_attempts", c.MaxAttempts)
-	c.RetryDelaySec = f.Whole("retry_delay_s", c.RetryDelaySec)
-	c.RingTimeoutSec = f.Whole("ring_timeout_s", c.RingTimeoutSec)
-	c.SingleDay = f.Flag("single_day", c.SingleDay)
-	c.PacingMode = f.Term("pacing_mode", c.PacingMode)
-	if f.Has("abandon_cap_pct") {
-		c.AbandonCapPPM = readAbandonCap(f)
-	}
-	if w, ok := f.Object("window"); ok {
-		c.Window = readWindow(w)
-	}
-	f.Done()
-}
-
-// simulable names what is wrong with the changed settings alone: the others were
-// taken before.
-func simulable(q *sim.Question) error {
-	c := q.Settings
-	c.AlwaysOn = false // the list is played as it stands
-	err := c.Validate()
-	if e := wire.AsError(err); err != nil && e.Kind == engine.KindInvalid {
-		fields := make([]engine.FieldError, 0, len(e.Fields))
-		for _, f := range e.Fields {
-			f.Field = "what_if." + f.Field
-			fields = append(fields, f)
-		}
-		return engine.Invalid(e.Code, e.Detail, fields...)
-	}
-	return err
+	return r.Reply(nethttp.StatusOK, backTestsView{list, forecast.TrustIn(list)})
 }

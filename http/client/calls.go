@@ -42,25 +42,27 @@ func (c *Client) Dialout(ctx context.Context, d Dialout) (p Placed, err error) {
 
 // Attempt is one dial.
 type Attempt struct {
-	AttemptID   string     `json:"attempt_id"`
-	Run         int        `json:"run"`
-	Pass        int        `json:"pass"`
-	Number      int        `json:"number"` // 0: it did not count
-	State       string     `json:"state"`  // reserved … ended
-	Outcome     string     `json:"outcome"`
-	From        string     `json:"from_number"`
-	Trunk       string     `json:"trunk"`
-	StartedAt   *time.Time `json:"started_at"`
-	RingingAt   *time.Time `json:"ringing_at"`
-	AnsweredAt  *time.Time `json:"answered_at"`
-	ConnectedAt *time.Time `json:"connected_at"`
-	EndedAt     *time.Time `json:"ended_at"` // nil: still open
-	SIPReason   string     `json:"sip_reason"`
-	SIPCode     int        `json:"sip_code"`
-	AMDVerdict  string     `json:"amd_verdict"`
-	HungUpBy    string     `json:"hung_up_by"`
-	Disposition string     `json:"disposition"`
-	TalkSeconds float64    `json:"talk_s"`
+	AttemptID string `json:"attempt_id"`
+	Run       int    `json:"run"`
+	Pass      int    `json:"pass"`
+	Number    int    `json:"number"`  // 0: it did not count
+	State     string `json:"state"`   // reserved … ended
+	Outcome   string `json:"outcome"` // "" while it is not final
+	// AwaitingResult: the conversation is over, its result has neither come nor been given up.
+	AwaitingResult bool       `json:"awaiting_result"`
+	From           string     `json:"from_number"`
+	Trunk          string     `json:"trunk"`
+	StartedAt      *time.Time `json:"started_at"`
+	RingingAt      *time.Time `json:"ringing_at"`
+	AnsweredAt     *time.Time `json:"answered_at"`
+	ConnectedAt    *time.Time `json:"connected_at"`
+	EndedAt        *time.Time `json:"ended_at"` // nil: still open
+	SIPReason      string     `json:"sip_reason"`
+	SIPCode        int        `json:"sip_code"`
+	AMDVerdict     string     `json:"amd_verdict"`
+	HungUpBy       string     `json:"hung_up_by"`
+	Disposition    string     `json:"disposition"`
+	TalkSeconds    float64    `json:"talk_s"`
 }
 
 // Call is an attempt as GET /api/v1/calls/{call_id} shows it.

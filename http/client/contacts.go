@@ -13,7 +13,7 @@ import (
 type Contact struct {
 	ContactID   string            `json:"contact_id"`
 	PhoneNumber string            `json:"phone_number"`
-	Status      string            `json:"status"` // pending, unanswered, connected, …
+	Status      string            `json:"status"` // pending, waiting, connected, …
 	Reason      string            `json:"reason"`
 	Attempts    int               `json:"attempts"`
 	MaxAttempts int               `json:"max_attempts"`
@@ -39,10 +39,10 @@ type Contact struct {
 
 // ContactFilter picks contacts; the zero value has them all.
 type ContactFilter struct {
-	Status string // a contact status
+	Status string // a contact status, or "unanswered": whose last attempt rang and was not answered
 	Number string // the one with this number
-	// Callback is what the callback came to: requested (everybody who asked), pending
-	// (still to be called back), completed, cancelled.
+	// Callback is the state of the newest callback: requested (everybody who has one),
+	// pending (still to be called back), completed, cancelled.
 	Callback string
 }
 

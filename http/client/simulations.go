@@ -9,9 +9,11 @@ import (
 
 // Simulate asks what would become of a campaign's list; the zero value, by its
 // settings as they are. The same request gives the same figures when it has Seed
-// and StartAt.
+// and AsOf.
 type Simulate struct {
-	Seed         int        `json:"seed,omitempty"` // 1 when 0
+	Seed int `json:"seed,omitempty"` // 1 when 0
+	// AsOf is when what is known was known, within the last hour; now when nil.
+	AsOf         *time.Time `json:"as_of,omitempty"`
 	StartAt      *time.Time `json:"start_at,omitempty"`
 	Contacts     int        `json:"contacts,omitempty"`
 	AttemptsUsed int        `json:"attempts_used,omitempty"`
@@ -24,31 +26,88 @@ type Simulate struct {
 
 // SimulatedPeople are the people who are called: shares in 0…1, means in seconds.
 type SimulatedPeople struct {
+	// CampaignID is the campaign by whose attempts they are measured, the one asked about
+	// when "".
+	CampaignID   string   `json:"campaign_id,omitempty"`
 	AnswerRate   *float64 `json:"answer_rate,omitempty"`
 	MachineShare *float64 `json:"machine_share,omitempty"`
 	RingSeconds  *float64 `json:"ring_s,omitempty"`
-	RingSpread   *float64 `json:"ring_sd_s,omitempty"` // standard deviation
-	TalkSeconds  *float64 `json:"talk_s,omitempty"`
-	ShortShare   *float64 `json:"short_share,omitempty"`
+	TalkSeconds  *float64 `json:"talk_s,omitempty"` // answer → end
 }
 
 // Simulation is what became of it.
 type Simulation struct {
 	CampaignID   string          `json:"campaign_id"`
 	Seed         int             `json:"seed"`
+	AsOf         time.Time       `json:"as_of"`
 	StartAt      time.Time       `json:"start_at"`
 	Contacts     int             `json:"contacts"`
 	AttemptsUsed int             `json:"attempts_used"`
 	People       SimulatedPeople `json:"people"`
 	AsIs         SimulatedSide   `json:"as_is"`
 	WhatIf       *SimulatedSide  `json:"what_if"` // nil when nothing was to be changed
+	Trust        *Trust          `json:"trust"`   // nil without a back-test
+}
+
+// Band is what a figure came to in many plays: one of ten was lower than Low, one of ten
+// higher than High.
+type Band struct {
+	Low    float64 `json:"low"`
+	Median float64 `json:"median"`
+	High   float64 `json:"high"`
+}
+
+// Trust is how forecasts of runs that are over have come true, in per cent.
+type Trust struct {
+	Runs                   int     `json:"runs"`
+	DurationErrorPercent   float64 `json:"duration_error_pct"` // median
+	ConnectedErrorPercent  float64 `json:"connected_error_pct"`
+	DurationWithinPercent  float64 `json:"duration_within_pct"` // of the bands, made for 80
+	ConnectedWithinPercent float64 `json:"connected_within_pct"`
+}
+
+// Foretold is a figure of a whole run: what was foretold, and what came.
+type Foretold struct {
+	Band
+	Real float64 `json:"real"`
+}
+
+// BackTests are what simulations would have said in the course of a campaign's runs.
+type BackTests struct {
+	BackTests []struct {
+		Run    int `json:"run"`
+		Points []struct {
+			SharePercent int       `json:"share_pct"` // of the run's dials, placed by then
+			At           time.Time `json:"at"`
+			Measured     bool      `json:"measured"`
+			Plays        int       `json:"plays"`
+			Duration     Foretold  `json:"duration_s"` // s, start → end of the run
+			Dials        Foretold  `json:"dials"`
+			Connected    Foretold  `json:"connected"`
+			Abandoned    Foretold  `json:"abandoned"`
+		} `json:"points"`
+	} `json:"back_tests"`
+	Trust *Trust `json:"trust"`
+}
+
+// BackTests gives the back-tests of a campaign's runs, the latest first.
+func (c *Client) BackTests(ctx context.Context, campaignID string) (got BackTests, err error) {
+	err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(campaignID) + "/back-tests"}, &got)
+	return got, err
 }
 
 // SimulatedSide is one of the two; the course of it is in Series.
 type SimulatedSide struct {
 	Settings json.RawMessage `json:"settings"`
-	Series   json.RawMessage `json:"series"`
-	Summary  struct {
+	Forecast struct {
+		Plays     int  `json:"plays"`
+		Duration  Band `json:"duration_s"` // s, start → end
+		Dials     Band `json:"dials"`
+		Connected Band `json:"connected"`
+		Abandoned Band `json:"abandoned"`
+	} `json:"forecast"`
+	Series  json.RawMessage `json:"series"`
+	Summary struct {
 		Ended               string   `json:"ended"` // list_done, window_ended, horizon, budget
 		DurationSeconds     float64  `json:"duration_s"`
 		DiallingSeconds     float64  `json:"dialling_s"`
@@ -69,7 +128,7 @@ type SimulatedSide struct {
 }
 
 // Simulate plays a campaign's list on a virtual clock; nothing is stored or dialled.
-// It takes up to a minute. Codes: simulation_running, too_many_simulations,
+// It takes up to three minutes. Codes: simulation_running, too_many_simulations,
 // simulation_too_long.
 func (c *Client) Simulate(ctx context.Context, campaignID string, s Simulate) (got Simulation, err error) {
 	err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaignID) + "/simulate", body: s, harmless: true}, &got)

@@ -49,7 +49,7 @@ func New(h *wire.Host, kept *idempotency.Replays, live *live.Feeds, f *download.
 type contactView struct {
 	ID          engine.ContactID  `json:"contact_id"`
 	PhoneNumber string            `json:"phone_number"`
-	Status      contact.State     `json:"status"`
+	Status      string            `json:"status"`
 	Reason      string            `json:"reason,omitempty"`
 	Attempts    int               `json:"attempts"`
 	MaxAttempts int               `json:"max_attempts"`
@@ -75,13 +75,16 @@ type callbackView struct {
 func viewContact(cv *campaign.ContactView) contactView {
 	c := &cv.Contact
 	v := contactView{
-		ID: c.ID, PhoneNumber: c.Number.E164(), Status: c.State, Reason: c.Reason, Attempts: c.Used,
+		ID: c.ID, PhoneNumber: c.Number.E164(), Status: c.State.Shown(), Reason: c.Reason, Attempts: c.Used,
 		MaxAttempts: c.Max, Run: c.Run, Source: c.Source, LastResult: c.LastDisposition,
 		LastOutcome: c.LastOutcome, Variables: c.Variables, NextEligibleAt: c.DueAt,
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Trail: make([]calls.AttemptView, len(cv.Attempts)),
 	}
+	if c.Awaited() != "" {
+		v.LastResult, v.LastOutcome = "", "" // they are not final
+	}
 	if v.LastResult == "" {
-		v.LastResult = string(c.LastOutcome)
+		v.LastResult = string(v.LastOutcome)
 	}
 	if v.Variables == nil {
 		v.Variables = map[string]string{}
@@ -115,7 +118,7 @@ func (s *API) List(r *wire.Request) error {
 		return err
 	}
 	page := campaign.Page{}
-	page.Number, page.Size, page.Filter, err = r.PageOf(wire.Names(contact.States),
+	page.Number, page.Size, page.Filter, err = r.PageOf(contact.Filters(),
 		func(key, val string, errs *form.Errors) bool {
 			switch key {
 			case "number":

@@ -111,7 +111,7 @@ var errImportMismatch = engine.Invalid("idempotency_mismatch",
 	"This Idempotency-Key was used with other parameters; use a new key for a new file.")
 
 var errImportFinished = engine.Conflict("import_finished",
-	"The import has come to its end; nothing of it can be cancelled.")
+	"")
 
 // CancelImport ends an import before its rows are contacts.
 func (s *API) CancelImport(r *wire.Request) error {
@@ -231,7 +231,7 @@ func (s *API) ListImports(r *wire.Request) error {
 		PageSize: size, Total: total})
 }
 
-var errNoImport = engine.NotFound("import_not_found", "This campaign has no such import.")
+var errNoImport = engine.NotFound("import_not_found", "")
 
 // importOf reads the import of the path.
 func (s *API) importOf(r *wire.Request) (campaign.Import, error) {

@@ -17,7 +17,7 @@ type Campaigns interface {
 	// AddBatch adds those of a list that can be added, in one transaction with
 	// the reply when the command carries an Idempotency; see Trigger.
 	AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.BatchReply, error)
-	// Contacts gives one page in list order. Page.Filter is a contact state or "".
+	// Contacts gives one page in list order. Page.Filter is one of contact.Filters or "".
 	Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (campaign.ContactList, error)
 	// Contact gives one contact and why it is not dialled now; NotFound
 	// "contact_not_found" when the campaign has no such contact.

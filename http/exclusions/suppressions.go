@@ -120,7 +120,7 @@ func (s *API) LiftSuppression(r *wire.Request) error {
 		return err
 	}
 	if !found {
-		return engine.NotFound("suppression_not_found", "The number is not on the suppression list.")
+		return engine.NotFound("suppression_not_found", "")
 	}
 	r.Send(nethttp.StatusNoContent, "", nil)
 	return nil

@@ -78,7 +78,7 @@ func Parse(src []byte, errs *Errors) (Value, *engine.Error) {
 	p := parser{src: src, errs: errs}
 	p.space()
 	if p.pos == len(p.src) {
-		return Value{}, engine.Invalid("empty_body", "The body is empty; send a JSON object.")
+		return Value{}, engine.Invalid("empty_body", "")
 	}
 	v, ok := p.value()
 	if ok {

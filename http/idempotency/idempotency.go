@@ -36,7 +36,7 @@ type claim struct {
 
 var (
 	errIdempotencyKey = engine.Invalid("idempotency_key_invalid",
-		"Idempotency-Key must be 1 to 255 printable characters, bare or in double quotes, and sent once.")
+		"")
 	errMismatch = engine.Invalid("idempotency_mismatch",
 		"This Idempotency-Key was used with another body; use a new key for a new request.")
 	errInProgress = engine.Conflict("idempotency_in_progress",

@@ -99,7 +99,7 @@ func (f *Feeds) hold(who string) error {
 	case f.held >= f.cap:
 		return engine.Unavailable(
 			"too_many_streams",
-			"The server has too many streams open; try again later.",
+			"",
 			f.Heartbeat,
 		)
 	}

@@ -60,7 +60,11 @@ func (p *picture) move(list []campaign.Detail, total int) (patch []byte, err err
 	changes := make(map[engine.CampaignID]json.RawMessage)
 	for i := range list {
 		id := list[i].Campaign.ID
-		now, err := json.Marshal(campaigns.View(&list[i]))
+		view := campaigns.View
+		if p.list {
+			view = campaigns.Listed
+		}
+		now, err := json.Marshal(view(&list[i]))
 		if err != nil {
 			return nil, err
 		}

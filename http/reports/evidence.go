@@ -18,7 +18,7 @@ func (s *API) SendEvidence(r *wire.Request) error {
 	}
 	run, err := strconv.Atoi(r.Param("run"))
 	if err != nil || run < 1 || run > 1<<30 {
-		return engine.NotFound("run_not_found", "the campaign has no run of this number")
+		return engine.NotFound("run_not_found", "")
 	}
 	if err := s.Evidence.RunExists(r.Ctx(), id, run); err != nil {
 		return err

@@ -56,7 +56,7 @@ var reportColumns = []string{
 }
 
 var errColumnsChanged = engine.Conflict("columns_changed",
-	"The contacts have other variables by now, and the report other columns; take it from its beginning.")
+	"")
 
 // SendReport answers with the Attempt Report as CSV.
 func (s *API) SendReport(r *wire.Request) error {
@@ -187,9 +187,12 @@ func dialled(a *campaign.ReportedAttempt) bool { return a.InviteAt != nil || a.C
 
 // reportRow appends the row of an attempt.
 func reportRow(row []string, a *campaign.ReportedAttempt, variables []string) []string {
-	number := ""
+	number, outcome := "", ""
 	if a.Consumed && a.Number > 0 {
 		number = strconv.Itoa(a.Number)
+	}
+	if final := a.FinalOutcome(); final != nil {
+		outcome = string(*final)
 	}
 	row = append(row, strconv.Itoa(a.Run), strconv.Itoa(a.Pass), number, string(a.ID), string(a.Contact), a.To.E164(),
 		a.From.E164(), engine.SpreadsheetText(string(a.Trunk)),
@@ -197,7 +200,7 @@ func reportRow(row []string, a *campaign.ReportedAttempt, variables []string) []
 		download.Time(a.AnsweredAt),
 		download.Time(a.VerdictAt), download.Time(a.BotConnectedAt), download.Time(a.BotFirstAudioAt),
 		download.Time(a.EndedAt),
-		string(a.Outcome), reportCount(a.SIPCode), engine.SpreadsheetText(a.SIPReason), reportCount(a.Q850),
+		outcome, reportCount(a.SIPCode), engine.SpreadsheetText(a.SIPReason), reportCount(a.Q850),
 		string(a.Verdict), "", string(a.Session))
 	if a.Verdict != "" {
 		row[len(row)-2] = strconv.FormatInt(a.AMDTook.Milliseconds(), 10)

@@ -183,7 +183,7 @@ func (s *API) DeleteBot(r *wire.Request) error {
 	return nil
 }
 
-var errNoBot = engine.NotFound("bot_not_found", "There is no such bot.")
+var errNoBot = engine.NotFound("bot_not_found", "")
 
 func validAccount(s string) bool {
 	if len(s) != 34 || s[:2] != "AC" {

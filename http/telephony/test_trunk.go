@@ -36,7 +36,7 @@ func (s *API) TestTrunk(r *wire.Request) error {
 		switch {
 		case trunks[i].ID != cmd.Trunk:
 		case !trunks[i].Active:
-			return engine.Conflict("trunk_inactive", "The trunk is inactive; activate it to call by it.")
+			return engine.Conflict("trunk_inactive", "")
 		default:
 			reply, err := s.Calls.Dialout(r.Ctx(), cmd)
 			if err != nil {
@@ -46,5 +46,5 @@ func (s *API) TestTrunk(r *wire.Request) error {
 			return r.Reply(nethttp.StatusCreated, reply)
 		}
 	}
-	return engine.NotFound("trunk_not_found", "There is no such trunk.")
+	return engine.NotFound("trunk_not_found", "")
 }

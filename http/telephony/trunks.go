@@ -40,7 +40,7 @@ type trunkList struct {
 	Total  int         `json:"total"`
 }
 
-var errNoTrunk = engine.NotFound("trunk_not_found", "no trunk has this identifier")
+var errNoTrunk = engine.NotFound("trunk_not_found", "")
 
 func viewTrunk(t engine.TrunkSettings) trunkView {
 	trunk.Complete(&t) // stored by a version that knew no kinds

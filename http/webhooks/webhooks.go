@@ -339,8 +339,8 @@ func (s *API) ReplayFailed(r *wire.Request) error {
 }
 
 var (
-	errNoWebhook  = engine.NotFound("webhook_not_found", "There is no such webhook.")
-	errNoDelivery = engine.NotFound("delivery_not_found", "The webhook has no such delivery.")
+	errNoWebhook  = engine.NotFound("webhook_not_found", "")
+	errNoDelivery = engine.NotFound("delivery_not_found", "")
 )
 
 func webhookOf(r *wire.Request) (webhook.EndpointID, error) {

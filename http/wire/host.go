@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,19 @@ type Host struct {
 	Log            zerolog.Logger
 	Panics         prometheus.Counter
 	Leisure        *Leisure
+	// Proxies may say who sent a request.
+	Proxies Proxies
+
+	warned sync.Once
+}
+
+// warnOfProxy says once that somebody in front of the API is not known as a proxy: all
+// their clients count as one address then, in the audit and when log-ins are slowed down.
+func (h *Host) warnOfProxy(peer string) {
+	h.warned.Do(func() {
+		h.Log.Warn().Str("peer", peer).
+			Msg("ignored X-Forwarded-For of an address that --trusted-proxies does not name")
+	})
 }
 
 // Masked is a text for the log: what could be a phone number is left out of it.

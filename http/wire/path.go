@@ -31,7 +31,7 @@ func (r *Request) CampaignOf() (engine.CampaignID, error) {
 	return engine.CampaignID(id), nil
 }
 
-var ErrNoCampaign = engine.NotFound("campaign_not_found", "There is no such campaign.")
+var ErrNoCampaign = engine.NotFound("campaign_not_found", "")
 
 // PutStatus is the status of a PUT.
 func PutStatus(created bool) int {

@@ -114,14 +114,18 @@ var (
 		Detail: "Something went wrong inside the dialler; the request id finds it in the log.",
 	}
 	errDeadline = engine.Unavailable("deadline_exceeded",
-		"The dialler could not finish the request in time; try again.", time.Second)
+		"", time.Second)
 )
 
 // ProblemBody renders an error as it goes on the wire.
 func ProblemBody(e *engine.Error, instance, requestID string) (status int, body []byte) {
 	status = StatusOf(e.Kind)
+	title := nethttp.StatusText(status)
+	if text, ok := engine.TextOf(e.Code); ok {
+		title = text.Title
+	}
 	p := Problem{
-		Type: "urn:dialler:problem:" + e.Code, Title: nethttp.StatusText(status), Status: status,
+		Type: "urn:dialler:problem:" + e.Code, Title: title, Status: status,
 		Detail: e.Detail, Instance: instance, Code: e.Code, Errors: e.Fields, RequestID: requestID,
 		Current: e.Current,
 	}

@@ -123,8 +123,14 @@ func (r *Request) Instance() string {
 	return form.ClipName(string(r.HTTP.URI().PathOriginal()))
 }
 
-// From is the remote address.
-func (r *Request) From() string { return r.HTTP.RemoteIP().String() }
+// From is the address of who sent the request, behind the proxies that are known.
+func (r *Request) From() string {
+	at, ignored := r.Host.Proxies.client(r.HTTP)
+	if ignored {
+		r.Host.warnOfProxy(r.HTTP.RemoteIP().String())
+	}
+	return at.String()
+}
 
 // Who is the origin of the request's command.
 func (r *Request) Who() engine.Who {

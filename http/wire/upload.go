@@ -119,7 +119,7 @@ var (
 		Detail: "The file came too slowly; nothing was kept."}
 	errFileTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large",
 		Detail: "The file is larger than this route accepts; send it in parts."}
-	errShuttingDown = engine.Unavailable("closing", "The dialler is being stopped; try again.", time.Second)
+	errShuttingDown = engine.Unavailable("closing", "", time.Second)
 )
 
 // Upload begins to read the body of a route that streams.

@@ -211,6 +211,12 @@ await withTwo(
     }
     await fromMenu(page, 'Delete…');
     await dialog.getByText('removed for good').waitFor();
+    // The page learns that the campaign is gone before the answer has come.
+    await page.route(`**/api/v1/campaigns/${original}`, async (route) => {
+      const response = await route.fetch();
+      await page.getByText('There is no such campaign').waitFor();
+      await route.fulfill({ response });
+    });
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('heading', { level: 1, name: 'Campaigns' }).waitFor();
     await page.getByText(`${name} (copy)`).first().waitFor();

@@ -40,7 +40,7 @@ async function lastDial(page) {
 const patched = (p) => (c) => ({ ...c, ...p, counters: { ...c.counters, ...(p.counters ?? {}) }, live: p.live === null ? null : { ...c.live, ...(p.live ?? {}) }, settings: { ...c.settings, ...(p.settings ?? {}) } });
 
 const running = { status: 'running', draining: false, totals: null, completed_at: null, completion_reason: undefined };
-const quiet = { dialling: 0, ringing: 0, in_progress: 0, constraint: '', at: new Date().toISOString(), indicator: 'live', dials_per_s: null, connected_per_h: null, avg_ring_s: null, eta_s: null, explanation: '', last_dial_at: undefined };
+const quiet = { dialling: 0, ringing: 0, in_progress: 0, constraint: '', at: new Date().toISOString(), indicator: 'live', dials_per_s: null, connected_per_h: null, avg_ring_s: null, eta_s: null, explanation: '', resources: [], last_dial_at: undefined };
 
 await withBrowser(
   async (page, context) => {
@@ -172,6 +172,14 @@ await withBrowser(
       await expect(page, `${name} above zero`, patched({ ...running, live: quiet, counters: { ...zero, [name]: 3 } }), { ...Object.fromEntries(Object.keys(zero).map((z) => [z, null])), [name]: '3' });
     }
     await expect(page, 'rates', patched({ ...running, live: quiet, counters: { answer_rate: 0.4321, completion_rate: 0.9, abandon_rate: null, aht_s: 41 } }), { answer_rate: /^43\.2/, completion_rate: /^90\.0/, abandon_rate: '--', aht_s: '41 s' });
+
+    // Abandons because capacity was lost count like all, and stand apart, in each period and when it is over.
+    const ledger = (period, capacity_loss) => ({ period, since: ago(600), until: null, live_answers: 200, abandoned: 5, capacity_loss, machines: 0, abandon_rate: 0.025, credit: 1 });
+    const losses = { ...running, live: { ...quiet, ledgers: [ledger('run', 2), ledger('day', 3), ledger('30_day', 0)] } };
+    await expect(page, 'capacity loss', patched(losses), { capacity_loss_run: '2', capacity_loss_day: '3', capacity_loss_30_day: null });
+    must((await page.locator('[data-meter="abandon_run"]').innerText()).includes('2 of 5 abandoned because capacity was lost'), 'capacity loss is not told apart from the other abandons');
+    must((await page.locator('[data-meter="abandon_run"]').innerText()).includes('2.5'), 'capacity loss is left out of the rate');
+    await expect(page, 'capacity loss of a run that is over', patched({ status: 'completed', live: null, counters: { abandoned: 4, capacity_loss: 1, live_answers: 100, abandon_rate: 0.04 } }), { capacity_loss_run: '1' });
 
     // The five states, each in its colour and with its actions. What is live is there while the campaign runs or is paused.
     const all = ['Start', 'Pause', 'Resume', 'Stop', 'Restart', 'Cancel Restart', 'Edit', 'Add contacts', 'Attempt Report'];

@@ -105,7 +105,7 @@ await withModelWorld(program, (world) =>
       await page.getByRole('table', { name: 'Outcome of the simulation' }).waitFor();
       await page.getByLabel('Seats of the bot').fill('40');
       await page.getByLabel('Concurrency').fill('40');
-      await page.getByRole('textbox', { name: 'Contacts left' }).fill('3000');
+      await page.getByRole('textbox', { name: 'Contacts left' }).fill('800');
       await button('Simulate').click();
       await page.getByRole('columnheader', { name: 'What if' }).waitFor();
       await shot('simulation', { picture: { as: 'console-simulation' } });

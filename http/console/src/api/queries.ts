@@ -25,7 +25,6 @@ export const keys = {
   imports: (id: string) => ['imports', id] as const,
   activity: (id: string) => ['activity', id] as const,
   preflight: (id: string) => ['preflight', id] as const,
-  capacity: (id: string) => ['capacity', id] as const,
   series: (id: string) => ['series', id] as const,
   breakdown: (id: string) => ['breakdown', id] as const,
   tail: (id: string) => ['tail', id] as const,
@@ -155,7 +154,7 @@ export interface Sample {
 /** How many samples are kept for the charts: they reach from the last series to now. */
 const tailCap = 120;
 
-/** useTail gives the samples of a campaign that the page has seen of late, oldest first. */
+/** useTail gives the samples of a campaign that the page has seen recently, oldest first. */
 export function useTail(id: string): Sample[] {
   return useQuery<Sample[]>({ queryKey: keys.tail(id), queryFn: () => [], initialData: [], staleTime: Infinity }).data;
 }
@@ -171,20 +170,7 @@ function useFresh<T>(query: UseQueryResult<T, Problem>, seen: boolean, ms: numbe
   return query;
 }
 
-/** useCapacity tells what a campaign dials with and how much of it is taken. */
-export function useCapacity(id: string, running: boolean, seen: boolean) {
-  const query = useQuery<Schemas['Capacity'], Problem>({
-    queryKey: [...keys.capacity(id), running],
-    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/capacity', { params: { path: { campaign_id: id } }, signal })),
-    staleTime: capacityMs,
-    refetchInterval: seen && (running ? capacityMs : 5 * capacityMs),
-    placeholderData: keepPreviousData,
-  });
-  return useFresh(query, seen, capacityMs);
-}
-
-/** How often the console asks what is taken of what a campaign dials with, and for charts of a run that goes on. */
-const capacityMs = 3_000;
+/** How often the console asks for charts of a run that goes on. */
 const chartMs = 10_000;
 
 /** What a chart shows: a run, the last so many seconds of it or, with 0, the whole. */
@@ -242,7 +228,7 @@ export type ContactsPage = Awaited<ReturnType<typeof contactsPage>>;
 
 /** What a list of contacts is narrowed to. */
 export interface ContactFilter {
-  status?: Schemas['ContactStatus'] | undefined;
+  status?: Schemas['ContactFilter'] | undefined;
   callback?: Schemas['CallbackState'] | undefined;
   number?: string | undefined; // E.164
 }

@@ -310,8 +310,8 @@ export interface paths {
         /**
          * Exchange e-mail and password for a token
          * @description Tries are throttled by address, by account, and by both together (429 `too_many_logins`). After 20 in a row that failed, from whatever
-         *     addresses, the account takes none for 15 minutes, or until an administrator unlocks it; meanwhile the answer is 401
-         *     `invalid_credentials`, whatever the password. Sessions and tokens that there are go on. The audit has `lock_user` and `unlock_user`.
+         *     addresses, the account takes those of browsers that are new to it one after the other for 15 minutes, or until an administrator unlocks
+         *     it or its owner logs in. A log-in that succeeds costs no try. The audit has `lock_user` and `unlock_user`.
          */
         post: operations["login"];
         delete?: never;
@@ -586,16 +586,24 @@ export interface paths {
         /**
          * What would become of the list by other settings
          * @description Plays the contacts that are not final on a virtual clock, with the machines, the order, the windows, the retries
-         *     and the pacing of the real engine: by the settings as they are, and by those changed in `what_if`. People answer,
-         *     ring and talk as the latest 5 000 attempts of the campaign did (assumed where there are fewer than 50 dials, 20
-         *     answers or 20 talks), or as `people` says. Abandon ledgers and the pacing's learning begin anew at `start_at`,
-         *     moved to the next opening of the window; calls of other campaigns are not played. A campaign without contacts is
-         *     played with 1 000; always-on and the contact's zone are left out.
+         *     Plays the contacts that are not final on a virtual clock, with the machines, the order, the windows, the retries
+         *     and the pacing of the real engine: by the settings as they are, and by those changed in `what_if`. Contacts with
+         *     the attempts they have used and when they are due, abandon ledgers and what pacing has learnt are as they stood at
+         *     `as_of`. People and bot behave as in the latest 5 000 attempts of the campaign, or of `people.campaign_id`: whole
+         *     distributions of what dials come to and how long it takes (assumed where there are fewer than 50), moved to what
+         *     `people` says. Calls of other campaigns are not played. A campaign without contacts is played with 1 000;
+         *     always-on and the contact's zone are left out. Nobody is known to answer later than the ring timeout that people
+         *     were measured with.
          *
-         *     The same `seed`, `start_at`, `contacts`, `attempts_used`, `people` and settings give the same figures. At most
-         *     100 000 contacts, 14 days and 500 000 events of each side are played, the rest is extrapolated (`ended`). It
+         *     Each side is played 20 times with other luck and other people who could have been measured alike; a large list less
+         *     often, 5 times at least. `forecast` has the median and the band of eight in ten plays, `summary` and `series` are
+         *     the play of median duration, `trust` is how forecasts have come true so far.
+         *
+         *     The same `seed`, `as_of`, `start_at`, `contacts`, `people` and settings give the same figures. At most 100 000
+         *     contacts, 14 days and 500 000 events of each play are played, the rest is extrapolated (`ended`). An input that
+         *     would change nothing is refused with 422 `no_effect` and the reason. It
          *     ends when the client closes the request. Nothing is stored or dialled. 429 `simulation_running`: one at a time
-         *     of a user; 503 `too_many_simulations`: two at a time; 503 `simulation_too_long`: not done within 60 s.
+         *     of a user; 503 `too_many_simulations`: two at a time; 503 `simulation_too_long`: not done within 3 min.
          *     Role `viewer`.
          */
         post: operations["simulate"];
@@ -967,6 +975,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign_id}/back-tests": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * What a simulation would have said in the course of finished runs
+         * @description A run that came to its end by itself, with 100 dials or more, is back-tested once, some time after its end and beside
+         *     the calls: what the simulation would have foretold when 10, 25, 50 and 75 of 100 dials had been placed, knowing what
+         *     was known then, and what came. A user, or an API key with the scope `read`.
+         */
+        get: operations["campaignBackTests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign_id}/breakdown": {
         parameters: {
             query?: never;
@@ -1009,7 +1044,7 @@ export interface paths {
         /**
          * What the campaign dials with, and which of it binds
          * @description Workers, the calls a second and the channels of the trunks, and caller IDs: how much of each is taken, by all campaigns
-         *     where it is shared. An answer may be 1 s old. A user, or an API key with the scope `read`.
+         *     where it is shared. It is `live.resources` of the campaign; what concerns trunks and numbers may be 1 s old. A user, or an API key with the scope `read`.
          */
         get: operations["campaignCapacity"];
         put?: never;
@@ -1541,15 +1576,15 @@ export interface paths {
         /**
          * The audio of a call
          * @description WAV, μ-law at 8 kHz; the callee on the left, the bot on the right. It begins with the answer. A single byte range is obeyed. 409
-         *     `recording_in_progress` for a moment after the end of the call; 404 `recording_deleted` when it is kept no longer. Scope `read`, or a user
-         *     with the role `admin`.
+         *     `recording_in_progress` for a moment after the end of the call; 404 `recording_deleted` when it is kept no longer. Any node of a cluster
+         *     sends it; 503 `recording_elsewhere` names the node that has it while that is away. Scope `read`, or a user with the role `admin`.
          */
         get: operations["getRecording"];
         put?: never;
         post?: never;
         /**
          * Delete a recording before its time
-         * @description A user with the role `admin`.
+         * @description A user with the role `admin`. 503 `recording_elsewhere` while the node that has it is away.
          */
         delete: operations["deleteRecording"];
         options?: never;
@@ -2543,7 +2578,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** No result came for a conversation within the result time-out: what was `awaiting_result` is final now, `connected_no_result`. */
+        /** The wait for a conversation's result is over and none came: what was `awaiting_result` is final now, `connected_no_result`. `attempt_id` is that attempt, `reason` what ended the wait: `result_timeout`, `redialled`, `excluded`, `call_back_set`, `restarted`, `other_result` (of another call) or `window_never_opens`. */
         post: operations["onResultTimedOut"];
         delete?: never;
         options?: never;
@@ -2843,6 +2878,7 @@ export interface components {
         };
         Problem: {
             type: string;
+            /** @description What is wrong; the same wherever the code is used. */
             title: string;
             status: number;
             detail: string;
@@ -2957,7 +2993,10 @@ export interface components {
             /** @description Absent when the attempt was not consumed. */
             number?: number;
             state: components["schemas"]["AttemptState"];
-            outcome?: components["schemas"]["Outcome"];
+            /** @description null while it is not final: the call lives, or its result is awaited. */
+            outcome: components["schemas"]["Outcome"] | null;
+            /** @description The conversation is over, and its result has neither come nor been given up. */
+            awaiting_result: boolean;
             /** @enum {string} */
             abandon_cause?: "no_seat" | "late_connect" | "capacity_loss";
             from_number: string;
@@ -2984,6 +3023,8 @@ export interface components {
             hung_up_by?: "callee" | "bot" | "system" | "target";
             transfer?: components["schemas"]["Transfer"];
             disposition?: string;
+            /** @description How many variables a bot that is called by SIP was not told: a value over 1,024 bytes, or over 8,192 bytes with all others. */
+            variables_left_out?: number;
             callback?: boolean;
             talk_s?: number;
             recording?: {
@@ -3028,7 +3069,10 @@ export interface components {
             /** @description Absent when the attempt was not consumed. */
             number?: number;
             state: components["schemas"]["AttemptState"];
-            outcome?: components["schemas"]["Outcome"];
+            /** @description null while it is not final: the call lives, or its result is awaited. */
+            outcome: components["schemas"]["Outcome"] | null;
+            /** @description The conversation is over, and its result has neither come nor been given up. */
+            awaiting_result: boolean;
             /** @enum {string} */
             abandon_cause?: "no_seat" | "late_connect" | "capacity_loss";
             from_number: string;
@@ -3055,6 +3099,8 @@ export interface components {
             hung_up_by?: "callee" | "bot" | "system" | "target";
             transfer?: components["schemas"]["Transfer"];
             disposition?: string;
+            /** @description How many variables a bot that is called by SIP was not told: a value over 1,024 bytes, or over 8,192 bytes with all others. */
+            variables_left_out?: number;
             callback?: boolean;
             talk_s?: number;
             recording?: {
@@ -3088,6 +3134,15 @@ export interface components {
                     [key: string]: string;
                 };
                 received_at: components["schemas"]["When"];
+            };
+            /**
+             * @description Nobody may call the number of this call: while it lives, and after it until its end is proven, or until the
+             *     latest moment at which it can be up. Only in `GET /api/v1/calls/{call_id}`; absent when the number is free.
+             */
+            number_held?: {
+                /** @description null: as long as the call lives. */
+                until: components["schemas"]["When"] | null;
+                why: string;
             };
         };
         /** @description What became of handing the call over to somebody, the latest time that this was asked for. */
@@ -3134,8 +3189,11 @@ export interface components {
             [key: string]: unknown;
         };
         ResultReply: {
-            /** @constant */
-            status: "ok";
+            /**
+             * @description kept: with 202.
+             * @enum {string}
+             */
+            status: "ok" | "kept";
             call_id: string;
             /**
              * @description Names of fields that the API does not know; those of `callback` begin with `callback.`. They are stored. A
@@ -3191,7 +3249,7 @@ export interface components {
             email: string;
             role: components["schemas"]["Role"];
             is_active: boolean;
-            /** @description No log-in is taken until then, after 20 in a row that failed; null: they are. */
+            /** @description Until then, after 20 log-ins in a row that failed, those of browsers that have not logged in as the user before are taken one after the other; null: as ever. */
             locked_until: components["schemas"]["WhenOrNull"];
             /** @description The generated password, shown once. */
             password?: string;
@@ -3299,8 +3357,13 @@ export interface components {
         };
         /** @enum {string} */
         CampaignStatus: "draft" | "running" | "paused" | "completed" | "failed";
+        /**
+         * @description `waiting`: between two attempts; its last outcome says why.
+         * @enum {string}
+         */
+        ContactStatus: "pending" | "waiting" | "connected" | "completed" | "failed" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded";
         /** @enum {string} */
-        ContactStatus: "pending" | "unanswered" | "connected" | "completed" | "failed" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded";
+        ContactFilter: "pending" | "waiting" | "connected" | "completed" | "failed" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded" | "unanswered";
         Who: {
             user?: string;
             key?: string;
@@ -3355,9 +3418,9 @@ export interface components {
             to: components["schemas"]["When"];
             /** @description Length of a step in seconds. */
             step_s: number;
-            /** @description Calls placed in the step. */
+            /** @description Calls placed in the step: the INVITE left, or may have. */
             dials: number[];
-            /** @description Of these by now answered or ended. */
+            /** @description Of these, those that can no longer change: answered, or ended and counted against Max Attempts. */
             decided: number[];
             /** @description Of these answered. The answer rate is answered / decided. */
             answered: number[];
@@ -3372,7 +3435,7 @@ export interface components {
         };
         Breakdown: {
             run: number;
-            /** @description That have ended. */
+            /** @description Calls that were placed and have ended. */
             dials: number;
             /** @description The most frequent first. */
             sip_causes: {
@@ -3391,7 +3454,11 @@ export interface components {
                 number: string;
                 /** @description That have ended. */
                 dials: number;
+                /** @description By caller ID: calls that can no longer change: answered, or ended and counted against Max Attempts. */
+                decided: number;
+                /** @description By caller ID: of these answered, those that go on among them. */
                 answered: number;
+                /** @description By caller ID: answered attempts of those that can no longer change: answered / decided. */
                 answer_rate: number | null;
                 /**
                  * @description Of this moment.
@@ -3412,22 +3479,25 @@ export interface components {
             at: components["schemas"]["When"];
             /** @description Why no more is dialled now; empty = nothing holds it, or nothing is dialled. */
             constraint: string;
-            resources: {
-                /**
-                 * @description `seats`: workers that the campaign may use now. `trunk_cps`: calls a second over the last 9 s, of what the usable trunks grant. `trunk_channels`:
-                 *     their live legs. `numbers`: caller IDs of the pool that carry no further dial now.
-                 * @enum {string}
-                 */
-                resource: "seats" | "trunk_cps" | "trunk_channels" | "numbers";
-                used: number;
-                of: number;
-                /** @description It is why no more is dialled now. */
-                binding: boolean;
-                /** @description What cannot be used now, by why: trunks by their health, caller IDs by `state`, `rest`, `concurrent`, `hour`, `day` or `away`. */
-                out: {
-                    [key: string]: number;
-                };
-            }[];
+            resources: components["schemas"]["Resource"][];
+        };
+        Resource: {
+            /**
+             * @description `seats`: workers that the campaign may use now. `trunk_cps`: calls a second over the last 9 s, of what the usable trunks grant. `trunk_channels`:
+             *     their live legs. `numbers`: caller IDs of the pool that carry no further dial now.
+             * @enum {string}
+             */
+            resource: "seats" | "trunk_cps" | "trunk_channels" | "numbers";
+            used: number;
+            of: number;
+            /** @description It is why no more is dialled now. */
+            binding: boolean;
+            /** @description What cannot be used now, by why: trunks by their health, caller IDs by `state`, `rest`, `concurrent`, `hour`, `day` or `away`. */
+            out: {
+                [key: string]: number;
+            };
+            /** @description `out` in words. */
+            note?: string;
         };
         Activity: {
             /** @enum {string} */
@@ -3473,8 +3543,12 @@ export interface components {
              * @default false
              */
             always_on?: boolean;
+            /** @description Outbound numbers; each call takes the one that was used least recently. */
             number_pool?: components["schemas"]["E164"][];
-            /** @default 3 */
+            /**
+             * @description Of each contact, the first one included.
+             * @default 3
+             */
             max_attempts?: number;
             /**
              * @description From the end of the attempt.
@@ -3483,6 +3557,7 @@ export interface components {
             retry_delay_s?: number;
             /** @description Left out = the default list; empty = none. */
             retry_on_system?: components["schemas"]["Outcome"][];
+            /** @description Dispositions of the bot that are dialled again; may be empty. */
             retry_on_custom?: string[];
             /**
              * @description Stop after a meaningful connect: a conversation at least this long makes the contact final, in this and every later attempt of the run; callbacks apart. It wins over `redial_only_under_s`. 0 = rule off.
@@ -3553,11 +3628,20 @@ export interface components {
              * @default 1
              */
             weight?: number;
-            /** @default false */
+            /**
+             * @description A contact that asks for it is called back at the time it named.
+             * @default false
+             */
             callback_detection?: boolean;
-            /** @default true */
+            /**
+             * @description Who is excluded stays so, also when added again by file or API.
+             * @default true
+             */
             sticky_exclusion?: boolean;
-            /** @default false */
+            /**
+             * @description A contact is called again from the number that called first.
+             * @default false
+             */
             sticky_number?: boolean;
             /** @description To whom a bot may hand its calls over: E.164 numbers, their beginnings (+4930*), sip:user@host, sip:*@host. Empty: to nobody. */
             transfer_targets?: string[];
@@ -3566,10 +3650,17 @@ export interface components {
              * @default 1
              */
             transfer_limit?: number;
-            /** @default false */
+            /**
+             * @description Numbers of the contact's country and area are taken before others.
+             * @default false
+             */
             local_match?: boolean;
-            /** @default false */
+            /**
+             * @description Stop hangs up calls in progress instead of letting them finish.
+             * @default false
+             */
             stop_ends_calls?: boolean;
+            /** @description An address whose document sets the configuration when a run starts. */
             config_url?: string;
             /** @description A system that is asked before each dial of this campaign whether the contact may be called now, beside the installation's own, and the stricter answer holds. https, on the public internet; http and private addresses only where the installation allows them. */
             eligibility_url?: string;
@@ -3621,8 +3712,12 @@ export interface components {
              * @default false
              */
             always_on?: boolean;
+            /** @description Outbound numbers; each call takes the one that was used least recently. */
             number_pool?: components["schemas"]["E164"][];
-            /** @default 3 */
+            /**
+             * @description Of each contact, the first one included.
+             * @default 3
+             */
             max_attempts?: number;
             /**
              * @description From the end of the attempt.
@@ -3631,6 +3726,7 @@ export interface components {
             retry_delay_s?: number;
             /** @description Left out = the default list; empty = none. */
             retry_on_system?: components["schemas"]["Outcome"][];
+            /** @description Dispositions of the bot that are dialled again; may be empty. */
             retry_on_custom?: string[];
             /**
              * @description Stop after a meaningful connect: a conversation at least this long makes the contact final, in this and every later attempt of the run; callbacks apart. It wins over `redial_only_under_s`. 0 = rule off.
@@ -3700,11 +3796,20 @@ export interface components {
              * @default 1
              */
             weight?: number;
-            /** @default false */
+            /**
+             * @description A contact that asks for it is called back at the time it named.
+             * @default false
+             */
             callback_detection?: boolean;
-            /** @default true */
+            /**
+             * @description Who is excluded stays so, also when added again by file or API.
+             * @default true
+             */
             sticky_exclusion?: boolean;
-            /** @default false */
+            /**
+             * @description A contact is called again from the number that called first.
+             * @default false
+             */
             sticky_number?: boolean;
             /** @description To whom a bot may hand its calls over: E.164 numbers, their beginnings (+4930*), sip:user@host, sip:*@host. Empty: to nobody. */
             transfer_targets?: string[];
@@ -3713,9 +3818,15 @@ export interface components {
              * @default 1
              */
             transfer_limit?: number;
-            /** @default false */
+            /**
+             * @description Numbers of the contact's country and area are taken before others.
+             * @default false
+             */
             local_match?: boolean;
-            /** @default false */
+            /**
+             * @description Stop hangs up calls in progress instead of letting them finish.
+             * @default false
+             */
             stop_ends_calls?: boolean;
             config_url?: string | null;
             eligibility_url?: string | null;
@@ -3748,8 +3859,12 @@ export interface components {
              * @default false
              */
             always_on: boolean;
+            /** @description Outbound numbers; each call takes the one that was used least recently. */
             number_pool: components["schemas"]["E164"][];
-            /** @default 3 */
+            /**
+             * @description Of each contact, the first one included.
+             * @default 3
+             */
             max_attempts: number;
             /**
              * @description From the end of the attempt.
@@ -3758,6 +3873,7 @@ export interface components {
             retry_delay_s: number;
             /** @description Left out = the default list; empty = none. */
             retry_on_system: components["schemas"]["Outcome"][];
+            /** @description Dispositions of the bot that are dialled again; may be empty. */
             retry_on_custom: string[];
             /**
              * @description Stop after a meaningful connect: a conversation at least this long makes the contact final, in this and every later attempt of the run; callbacks apart. It wins over `redial_only_under_s`. 0 = rule off.
@@ -3784,22 +3900,22 @@ export interface components {
              * @description How readily somebody is taken for a machine; 50 is the rule as it was tuned.
              * @default 50
              */
-            amd_sensitivity?: number;
+            amd_sensitivity: number;
             /**
              * @description The longest time of listening from the answer on.
              * @default 4000
              */
-            amd_listen_ms?: number;
+            amd_listen_ms: number;
             /**
              * @description For how long after the answer a beep takes back a verdict that sent the call to the bot: the bot is taken off, the outcome is `machine`. The abandon rate counts the answer only then. 0: not at all.
              * @default 20
              */
-            amd_revise_s?: number;
+            amd_revise_s: number;
             /**
              * @description Share of the verdicts on recorded calls that people are asked about (`/api/v1/amd/reviews`); needs recording.
              * @default 0
              */
-            amd_review_share?: number;
+            amd_review_share: number;
             /** @description The message that is left on machines after the beep (`/api/v1/voicemails`); absent: none, machines are hung up on. */
             voicemail_id?: string;
             /**
@@ -3817,7 +3933,7 @@ export interface components {
              * @description Share of the calls taken for machines that were persons; they count against the abandon cap.
              * @default 0
              */
-            false_positive_share?: number;
+            false_positive_share: number;
             /**
              * @description Cap of ringing lines; 0 = none of its own.
              * @default 0
@@ -3827,24 +3943,40 @@ export interface components {
              * @description Its share of the bot's seats when campaigns want more than there are.
              * @default 1
              */
-            weight?: number;
-            /** @default false */
+            weight: number;
+            /**
+             * @description A contact that asks for it is called back at the time it named.
+             * @default false
+             */
             callback_detection: boolean;
-            /** @default true */
+            /**
+             * @description Who is excluded stays so, also when added again by file or API.
+             * @default true
+             */
             sticky_exclusion: boolean;
-            /** @default false */
+            /**
+             * @description A contact is called again from the number that called first.
+             * @default false
+             */
             sticky_number: boolean;
             /** @description To whom a bot may hand its calls over: E.164 numbers, their beginnings (+4930*), sip:user@host, sip:*@host. Empty: to nobody. */
-            transfer_targets?: string[];
+            transfer_targets: string[];
             /**
              * @description Transfers of one call, failed ones included.
              * @default 1
              */
-            transfer_limit?: number;
-            /** @default false */
+            transfer_limit: number;
+            /**
+             * @description Numbers of the contact's country and area are taken before others.
+             * @default false
+             */
             local_match: boolean;
-            /** @default false */
+            /**
+             * @description Stop hangs up calls in progress instead of letting them finish.
+             * @default false
+             */
             stop_ends_calls: boolean;
+            /** @description An address whose document sets the configuration when a run starts. */
             config_url?: string;
             /** @description A system that is asked before each dial of this campaign whether the contact may be called now, beside the installation's own, and the stricter answer holds. https, on the public internet; http and private addresses only where the installation allows them. */
             eligibility_url?: string;
@@ -3916,14 +4048,15 @@ export interface components {
         };
         /** @description What a finished run came to over its dialling time: the time in which it was running inside its window. */
         Totals: {
-            /** @description Contacts. */
+            /** @description Contacts with at least one connected attempt: `connected` of the counters. */
             total_connected: number;
+            /** @description The time in which the run was running inside its window. */
             dialling_s: number;
-            /** @description Attempts that count. */
+            /** @description `attempts` of the counters, by dialling time. */
             dials_per_s: number | null;
-            /** @description Connected calls. */
+            /** @description `connected_calls` of the counters, by dialling time. */
             connected_per_h: number | null;
-            /** @description Attempts that count. */
+            /** @description `attempts` of the counters, by dialling time. */
             calls_per_min: number | null;
         };
         Suppression: {
@@ -3938,32 +4071,35 @@ export interface components {
             code: string;
             message: string;
         };
-        /** @description What is left out is as it was measured, or is assumed. */
+        /** @description What is left out is as it was measured, or is assumed. What is given moves the distribution and keeps its shape. */
         SimulatedPeopleRequest: {
-            /** @description Of dials, before the ring timeout; machines among them. */
+            /** @description The campaign by whose attempts people are measured, this one unless given. 422 `too_few_attempts` when fewer than 50 are known. */
+            campaign_id?: string | null;
+            /** @description Of dials; machines among them. */
             answer_rate?: number | null;
-            /** @description Of the answers. */
+            /** @description Of the answers. Refused while classification is off. */
             machine_share?: number | null;
             /** @description Mean time to the answer, s. */
             ring_s?: number | null;
-            /** @description Its standard deviation, s. */
-            ring_sd_s?: number | null;
-            /** @description Mean talk of persons, s. */
+            /** @description Mean time from the answer to the end, of persons, s. */
             talk_s?: number | null;
-            /** @description Of the talks, of people who hang up after 8 s in the mean. */
-            short_share?: number | null;
         } | null;
         SimulationRequest: {
             /** @description 1 unless given. */
             seed?: number | null;
             /**
              * Format: date-time
-             * @description Now unless given, within 366 days of it.
+             * @description Now unless given, within the last hour: what is known is what was known then.
+             */
+            as_of?: string | null;
+            /**
+             * Format: date-time
+             * @description `as_of` unless given, within 366 days of now.
              */
             start_at?: string | null;
             /** @description Those of the campaign that are not final unless given. */
             contacts?: number | null;
-            /** @description That these contacts have used, together and evenly spread. */
+            /** @description That `contacts` have used, together and evenly spread. Refused without `contacts`. */
             attempts_used?: number | null;
             people?: components["schemas"]["SimulatedPeopleRequest"];
             /** @description Settings that are changed; the others are the campaign's. */
@@ -3971,20 +4107,25 @@ export interface components {
                 /** @description Of the bot; the bot's unless given, the concurrency without a bot. */
                 seats?: number | null;
                 concurrency?: number | null;
-                max_lines?: number | null;
-                abandon_cap_pct?: number | null;
-                /** @enum {string|null} */
-                pacing_mode?: "strict" | "hybrid" | "progressive" | null;
+                window?: components["schemas"]["Window"] | null;
+                single_day?: boolean | null;
                 max_attempts?: number | null;
                 retry_delay_s?: number | null;
                 ring_timeout_s?: number | null;
-                single_day?: boolean | null;
-                window?: components["schemas"]["Window"] | null;
+                abandon_cap_pct?: number | null;
+                /** @enum {string|null} */
+                pacing_mode?: "strict" | "hybrid" | "progressive" | null;
+                max_lines?: number | null;
             } | null;
         };
         Simulation: {
             campaign_id: string;
             seed: number;
+            /**
+             * Format: date-time
+             * @description What is known is what was known then.
+             */
+            as_of: string;
             /**
              * Format: date-time
              * @description When the dialling begins.
@@ -3996,9 +4137,22 @@ export interface components {
                 answer_rate: number;
                 machine_share: number;
                 ring_s: number;
-                ring_sd_s: number;
                 talk_s: number;
-                short_share: number;
+                /** @description Of the answers for which a bot was tried; it was late or lost. */
+                bot_failure_share: number;
+                /** @description What dials come to. */
+                kinds: {
+                    /** @description Of an answered dial the verdict, `answered` without one; else the outcome. */
+                    kind: string;
+                    /** @description Of the dials. */
+                    share: number;
+                    /** @description Mean time to the answer or the refusal, s; null: it rings until the dialler gives up. */
+                    ring_s: number | null;
+                    /** @description Mean time from the answer to the verdict, s. */
+                    classification_s: number | null;
+                    /** @description Mean time from the answer to the end, s; null where the dialler ends the call. */
+                    talk_s: number | null;
+                }[];
                 /** @enum {string} */
                 source: "measured" | "assumed" | "given";
                 /** @description That were measured. */
@@ -4007,19 +4161,81 @@ export interface components {
             as_is: components["schemas"]["SimulatedSide"];
             /** @description Null when nothing was to be changed. */
             what_if: components["schemas"]["SimulatedSide"] | null;
+            /** @description By the latest 20 back-tests of all campaigns; null without any. */
+            trust: components["schemas"]["Trust"] | null;
+        };
+        /** @description One play of ten was lower than `low`, one of ten higher than `high`. */
+        Band: {
+            low: number;
+            median: number;
+            high: number;
+        };
+        /** @description How forecasts of runs that are over have come true. */
+        Trust: {
+            /** @description That were back-tested. */
+            runs: number;
+            /** @description Median of what the forecast of the end was off by. */
+            duration_error_pct: number;
+            /** @description The same of conversations. */
+            connected_error_pct: number;
+            /** @description How many of a hundred ends lay in their band; it is made for 80. */
+            duration_within_pct: number;
+            connected_within_pct: number;
+        };
+        /** @description What was foretold of the whole run, and what came. */
+        Foretold: {
+            low: number;
+            median: number;
+            high: number;
+            real: number;
+        };
+        BackTests: {
+            /** @description By run, the latest first; 20 at most. */
+            back_tests: {
+                run: number;
+                points: {
+                    /** @description How many of a hundred dials of the run had been placed. */
+                    share_pct: number;
+                    /**
+                     * Format: date-time
+                     * @description When that was.
+                     */
+                    at: string;
+                    /** @description People were measured by then; else they were assumed. */
+                    measured: boolean;
+                    plays: number;
+                    /** @description From the start of the run to its end, s. */
+                    duration_s: components["schemas"]["Foretold"];
+                    dials: components["schemas"]["Foretold"];
+                    connected: components["schemas"]["Foretold"];
+                    abandoned: components["schemas"]["Foretold"];
+                }[];
+            }[];
+            /** @description Of these back-tests; null without any. */
+            trust: components["schemas"]["Trust"] | null;
         };
         SimulatedSide: {
+            /** @description What all plays came to. */
+            forecast: {
+                plays: number;
+                /** @description From the start to the end, s. */
+                duration_s: components["schemas"]["Band"];
+                dials: components["schemas"]["Band"];
+                /** @description Persons served. */
+                connected: components["schemas"]["Band"];
+                abandoned: components["schemas"]["Band"];
+            };
             settings: {
                 seats: number;
                 concurrency: number;
-                max_lines: number;
-                abandon_cap_pct: number;
-                pacing_mode: string;
+                window: components["schemas"]["Window"];
+                single_day: boolean;
                 max_attempts: number;
                 retry_delay_s: number;
                 ring_timeout_s: number;
-                single_day: boolean;
-                window: components["schemas"]["Window"];
+                abandon_cap_pct: number;
+                pacing_mode: string;
+                max_lines: number;
             };
             summary: {
                 /**
@@ -4072,7 +4288,7 @@ export interface components {
             ready: boolean;
             /** @description Codes: bot_missing, no_usable_number, no_trunk, window_never_opens, no_callable_contact, config_url_malformed. */
             blockers: components["schemas"]["Finding"][];
-            /** @description Codes: bot_inactive, bot_down, no_seats, no_free_seats, fewer_seats_than_concurrency, trunk_down, trunk_partly_down, numbers_barred, outside_window, window_too_short, no_contact_to_dial, database_unavailable, node_draining, node_fenced. */
+            /** @description Codes: bot_inactive, bot_down, no_seats, no_free_seats, fewer_seats_than_concurrency, trunk_down, trunk_partly_down, numbers_barred, number_not_configured, outside_window, window_too_short, no_contact_to_dial, variables_too_long, database_unavailable, node_draining, node_fenced. */
             warnings: components["schemas"]["Finding"][];
             contacts: {
                 total: number;
@@ -4102,39 +4318,42 @@ export interface components {
         /** @description Pass n is the set of the contacts' nth attempts in this run; a contact that is opened again is in its passes again. */
         Pass: {
             pass: number;
-            /** @description Became due for it: attempted, or in line for it now or when the run was closed. */
+            /** @description Became due for the pass: attempted, or in line for it now or when the run was closed. Who is excluded while waiting is in none. */
             eligible: number;
-            /** @description Attempts that count and those that live. */
+            /** @description Attempts of the pass that count, and those that live. */
             attempted: number;
+            /** @description Connected attempts of the pass. */
             connected: number;
-            /** @description connected / attempted, 0…1. */
+            /** @description Connected attempts of those attempted: connected / attempted. */
             connected_rate: number | null;
             first_dial_at: components["schemas"]["WhenOrNull"];
             last_dial_at: components["schemas"]["WhenOrNull"];
             /** @description It has begun, and a call of it lives or a contact waits for it. */
             running: boolean;
         };
-        /** @description Contacts by what became of the callback that they asked for last, in this run. The filter `callback` of the contacts finds the same. */
+        /** @description The callbacks of this run by what became of them, each of a contact that had several. */
         Callbacks: {
-            /** @description Everybody who asked: pending + completed + cancelled. */
+            /** @description By a result, granted or not, or promised by an operator: pending + completed + cancelled. */
             requested: number;
-            /** @description Still to be called back, also while the call that brought the wish goes on. */
+            /** @description To come, also while the call that brought the wish goes on, or being dialled. */
             pending: number;
-            /** @description Dialled. */
+            /** @description Dialled, by a call that counts and has ended. */
             completed: number;
+            /** @description Refused, dropped, or its place taken by a newer one. */
             cancelled: number;
-            /** @description Mean time from when a callback was due to its dial. */
+            /** @description Mean time from when the completed ones were due to their dial. */
             mean_delay_s: number | null;
         };
         AbandonCounts: {
-            /** @description Served and abandoned. */
+            /** @description Served and abandoned calls, as the counters have them; over the last 24 hours and 30 days only what can no longer be taken back. */
             live_answers: number;
+            /** @description Of these abandoned, from the decision on. */
             abandoned: number;
             /** @description Of the abandoned: a loss of capacity of ours. */
             capacity_loss: number;
-            /** @description Calls that were taken for no person. */
+            /** @description Answered calls that were taken for no person: machine, fax or network tone. */
             machines: number;
-            /** @description abandoned / live_answers, 0…1. */
+            /** @description Abandoned calls of the live answers: abandoned / live_answers. */
             abandon_rate: number | null;
         };
         AbandonLedger: {
@@ -4142,15 +4361,22 @@ export interface components {
             period: "run" | "day" | "30_day";
             since: components["schemas"]["When"];
             until: components["schemas"]["WhenOrNull"];
+            /** @description Served and abandoned calls, as the counters have them; over the last 24 hours and 30 days only what can no longer be taken back. */
             live_answers: number;
+            /** @description Of these abandoned, from the decision on. */
             abandoned: number;
+            /** @description Of the abandoned: a loss of capacity of ours. */
             capacity_loss: number;
+            /** @description Answered calls that were taken for no person: machine, fax or network tone. */
             machines: number;
+            /** @description Abandoned calls of the live answers: abandoned / live_answers. */
             abandon_rate: number | null;
             /** @description How many more could be abandoned at once within the cap. */
             credit: number;
             /** @description Live answers without an abandon that earn one credit more; 0 when the cap is 0. */
             credit_after?: number;
+            /** @description It is why a line without a free worker waits. */
+            binding?: boolean;
         };
         LiveCampaigns: {
             /** @description By `campaign_id`. */
@@ -4162,69 +4388,118 @@ export interface components {
         };
         /** @description Rates are shares in 0…1, null while their denominator is 0. */
         Counters: {
+            /** @description Contacts of the campaign. */
             total: number;
+            /** @description Contacts without an attempt that counts or lives, neither final nor excluded. */
             pending: number;
+            /** @description Contacts with at least one connected attempt. */
             connected: number;
+            /** @description Contacts with a stored result. */
             completed: number;
+            /** @description Contacts whose last attempt rang and was not answered, also if failed now. */
             unanswered: number;
+            /** @description Contacts that ended so in this run; an exclusion or fresh attempts afterwards change nothing, a late result does. `states` has those that are so now. */
             failed: number;
+            /** @description Contacts that are so now. */
             excluded: number;
+            /** @description Over contacts that may still be dialled, the sum of Max Attempts less those that count or live. */
             retries_left: number;
-            /** @description Calls, whatever becomes of the contact afterwards. */
+            /** @description Answered calls that no worker served in time, whatever becomes of the contact afterwards: live_answers − connected_calls. */
             abandoned: number;
-            /** @description Calls, likewise. */
+            /** @description Calls that ended as `machine`, whatever becomes of the contact afterwards. */
             machine_detected: number;
+            /** @description Contacts that ended so in this run; an exclusion or fresh attempts afterwards change nothing, a late result does. */
             window_closed: number;
+            /** @description Contacts that ended so in this run; an exclusion or fresh attempts afterwards change nothing, a late result does. */
             manually_stopped: number;
-            /** @description Consumed attempts that ended. */
+            /** @description Attempts that ended and count against Max Attempts. */
             attempts?: number;
             /** @description Answered attempts, those that go on among them. */
             answered?: number;
-            /** @description Attempts that can no longer change: answered, or ended and consumed. */
+            /** @description Attempts that can no longer change: answered, or ended and counted against Max Attempts. */
             decided?: number;
             /** @description Connected attempts that ended. */
             conversations?: number;
+            /** @description Connected attempts: a live answer that a worker served in time. */
             connected_calls?: number;
+            /** @description Connected attempts with a result. */
             result_calls?: number;
-            /** @description Served and abandoned calls. */
+            /** @description Served and abandoned calls; machines, fax and network tones are none. */
             live_answers?: number;
+            /** @description Of the abandoned, those that a loss of capacity of ours abandoned: a bot, a node or a process. */
             capacity_loss?: number;
+            /** @description Sum of the conversations that ended, from the bot's connection to the end, in whole milliseconds each. */
             talk_s?: number;
-            /** @description answered / decided. */
+            /** @description Answered attempts of those that can no longer change: answered / decided. */
             answer_rate: number | null;
-            /** @description result_calls / connected_calls. */
+            /** @description Connected attempts with a result, of the connected attempts: result_calls / connected_calls. */
             completion_rate: number | null;
-            /** @description abandoned / live_answers. */
+            /** @description Abandoned calls of the live answers: abandoned / live_answers. */
             abandon_rate: number | null;
-            /** @description talk_s / conversations. */
+            /** @description Mean length of the conversations that ended, from the bot's connection to the end: talk_s / conversations. */
             aht_s: number | null;
+            /** @description Processed contacts (completed, failed, abandoned, machine_detected, window_closed, manually_stopped, by `states`) of total − excluded. */
             progress: number | null;
-            /** @description Contacts by status. */
+            /** @description Contacts by status; they add up to total. */
             states?: {
                 [key: string]: number;
             };
         };
         Live: {
+            /** @description Lines that do not ring yet. */
             dialling: number;
+            /** @description Lines that ring. */
             ringing: number;
+            /** @description Answered lines that have no worker yet. */
             waiting?: number;
+            /** @description Conversations with the bot. */
             in_progress: number;
+            /** @description Workers that the campaign may use: what it is granted of the bot's, within Concurrency. */
             seats?: number;
+            /** @description Of these, those that no line has. */
             free_seats?: number;
+            /** @description Lines that may be dialled beyond the free workers without breaking the abandon cap. */
             abandon_credit?: number;
             /** @description Lines beyond the free workers: were all answered now, so many people would be abandoned. */
             abandon_credit_held?: number;
-            /** @description Why no more is dialled: what bound over the last 10 s; an outage wins. Empty = nothing holds it, or the campaign is not started or over, which `explanation` says. */
+            /** @description Why no more is dialled: what bound over the last 10 s; an outage wins. It changes every 3 s at most, but for an outage and for what an operator or the window decides. Empty = nothing holds it, or the campaign is not started or over, which `explanation` says. */
             constraint: string;
             /** @description The share of those 10 s, 0…1. */
             constraint_share?: number;
             constraint_since?: components["schemas"]["When"];
-            explanation?: string;
+            /**
+             * @description normal: it dials as fast as it was told to; notice: it waits, or something slows it down; outage: nothing can be dialled, and nobody decided so.
+             * @enum {string}
+             */
+            severity?: "normal" | "notice" | "outage";
+            /**
+             * @description What the campaign is about; left out when it is neither running nor paused and no call of it goes on.
+             * @enum {string}
+             */
+            standing?: "dialling" | "waiting" | "stopped" | "ending" | "paused";
+            /** @description `standing` in words: what it waits for, what stops it. */
+            line?: string;
+            /** @description Until when it waits, where that is known. */
+            until?: components["schemas"]["When"];
+            /** @description `constraint` in words; it changes with it. */
+            title?: string;
+            /** @description The same in sentences, with the figures of this moment. */
+            explanation: string;
+            /**
+             * @description What would help.
+             * @enum {string}
+             */
+            remedy?: "resume" | "change_window" | "raise_concurrency" | "raise_seats" | "activate_bot" | "check_bot" | "raise_trunk_caps" | "check_trunks" | "add_numbers" | "add_contacts" | "change_retries" | "check_database" | "add_capacity";
+            /** @description What it dials with while it runs or is paused; that of trunks and numbers may be 1 s old, and 5 s where they do not answer in time. Empty in lists. */
+            resources: components["schemas"]["Resource"][];
             last_dial_at?: components["schemas"]["When"];
+            /** @description INVITEs that left, by the time that has passed. Null when none left for 30 s. Of the last 60 s; since dialling began where that is less. */
             dials_per_s?: number | null;
+            /** @description Calls that were connected, by the time that has passed. Null when no INVITE left for 30 s. Of the last 60 s; since dialling began where that is less. */
             connected_per_h?: number | null;
+            /** @description Mean time from the INVITE to the answer, or to the end of ringing, of the calls that came to it. Of the last 60 s. */
             avg_ring_s?: number | null;
-            /** @description Until the run is expected to end, in whole minutes; null when it cannot be estimated. */
+            /** @description Until the run is expected to end: the dials still to be expected, at the rate of the last five minutes, closed hours included. In whole minutes; null when it cannot be estimated. */
             eta_s?: number | null;
             /**
              * @description idle: no call was dialled for 30 s; stopped: an outage, which `constraint` names.
@@ -4250,7 +4525,7 @@ export interface components {
             max_attempts: number;
             run: number;
             source: string;
-            /** @description The disposition, else the outcome of the last attempt. */
+            /** @description The disposition, else the outcome of the last attempt; empty while that is not final. */
             last_result: string;
             last_outcome?: components["schemas"]["Outcome"];
             variables: {
@@ -4277,7 +4552,7 @@ export interface components {
             max_attempts: number;
             run: number;
             source: string;
-            /** @description The disposition, else the outcome of the last attempt. */
+            /** @description The disposition, else the outcome of the last attempt; empty while that is not final. */
             last_result: string;
             last_outcome?: components["schemas"]["Outcome"];
             variables: {
@@ -4302,6 +4577,8 @@ export interface components {
             next_at?: components["schemas"]["When"];
             /** @description Due contacts that are dialled before it, 10,000 at most. */
             ahead?: number;
+            /** @description About how long they take at the present pace, in seconds. */
+            ahead_s?: number;
         };
         /** @enum {string} */
         CallbackState: "requested" | "pending" | "completed" | "cancelled";
@@ -4717,16 +4994,17 @@ export interface components {
             state: "active" | "resting" | "quarantined" | "retired";
             /** @description Calls that hold it now. */
             in_use: number;
-            /** @description Of the last 60 minutes. */
+            /** @description Calls placed from the number. Of the last 60 minutes, over all campaigns. */
             hour_dials: number;
-            /** @description Of the last 24 hours. */
+            /** @description Calls placed from the number. Of the last 24 hours, over all campaigns. */
             day_dials: number;
             /** @description Refusals of the caller ID among the last 20 calls. */
             strikes: number;
-            /** @description Of the last ended calls. */
+            /** @description Of the last ended calls, those that were answered. Of the number's last 64 ended calls, over all campaigns. */
             answered: number;
-            /** @description The ended calls that answered speaks of, 64 at most. */
+            /** @description The ended calls that answered speaks of, 64 at most. Of the number's last 64 ended calls, over all campaigns. */
             ended: number;
+            /** @description Answered calls of the last that ended: how the number is received, not how a run goes: answered / ended. Of the number's last 64 ended calls, over all campaigns. */
             answer_rate: number | null;
             /**
              * @description Whether so few of the last 64 calls were answered that the number may be labelled as spam: below its floor, or below half of its 192 calls before. No call is held for it.
@@ -5607,6 +5885,19 @@ export interface operations {
                     "application/json": components["schemas"]["ResultReply"];
                 };
             };
+            /**
+             * @description The database is away, or the node that acts for the call is. The result is kept on the dialler's disk, which outlives its
+             *     process, and is stored, with all that follows from it, when that is over. There is no need to send it again.
+             */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResultReply"];
+                };
+            };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
@@ -5744,7 +6035,7 @@ export interface operations {
             /** @description Logged in. */
             200: {
                 headers: {
-                    /** @description `dialler_session`; HttpOnly, SameSite=Strict. */
+                    /** @description `dialler_session`, and `dialler_device_…` by which the browser is known when it logs in again; both HttpOnly, SameSite=Strict. */
                     "Set-Cookie": string;
                     "X-Request-ID": components["headers"]["RequestID"];
                     [name: string]: unknown;
@@ -6478,10 +6769,11 @@ export interface operations {
             query?: {
                 page?: components["parameters"]["Page"];
                 page_size?: components["parameters"]["PageSize"];
-                status?: components["schemas"]["ContactStatus"];
+                /** @description Contacts in this status; `unanswered`: whose last attempt rang and was not answered, also if now `failed`, as the counter counts them. */
+                status?: components["schemas"]["ContactFilter"];
                 /** @description The contact with this number. */
                 number?: components["schemas"]["E164"];
-                /** @description Those whom `callbacks` of the campaign counts under this word: `requested` is everybody who asked to be called back in this run, whatever became of it; `pending` who is still to be called back. */
+                /** @description Contacts by the state of their newest callback: `requested` is everybody who has one in this run, whatever became of it; `pending` who is still to be called back. `callbacks` of the campaign counts callbacks, also a contact's second. */
                 callback?: components["schemas"]["CallbackState"];
             };
             header?: {
@@ -6901,6 +7193,38 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    campaignBackTests: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackTests"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 // A compositor animates these; anything else is painted anew for every frame, on the main thread.
 const composited = new Set(['opacity', 'transform', 'translate', 'scale', 'rotate']);
 
-test('what moves for ever is not painted anew', () => {
+test('what never stops moving is not painted again', () => {
   const src = join(import.meta.dirname, '..');
   const sheets = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.css'));
   const moved = sheets.flatMap((file) =>

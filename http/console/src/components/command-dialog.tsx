@@ -26,8 +26,9 @@ export function CommandDialog({ action, campaign, close }: { action: Asked; camp
     if (action === 'delete') go(home);
   };
   const carryOut = () => {
-    if (action === 'delete') remove.mutate(undefined, { onSuccess: done });
-    else command.mutate(action, { onSuccess: done });
+    // The page may learn before this answer that the campaign is gone, and take the dialog away: what follows comes all the same.
+    const carriedOut: Promise<unknown> = action === 'delete' ? remove.mutateAsync() : command.mutateAsync(action);
+    carriedOut.then(done, () => undefined); // what was refused is shown
   };
   return (
     <Dialog close={busy ? () => undefined : close} title={question.title}>

@@ -36,7 +36,7 @@ export function ListingPage<T>({ title, intro, action, above, query, children }:
       </Group>
       {above}
       {query.isError && query.data === undefined && <Failure title="This cannot be shown" problem={query.error} retry={() => void query.refetch()} />}
-      {query.isPending && <Skeleton height={240} radius="md" aria-label="Loading" />}
+      {query.isPending && <Skeleton height={240} radius="md" role="status" aria-label="Loading" />}
       {query.data !== undefined && children(query.data)}
     </PageBody>
   );

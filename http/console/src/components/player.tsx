@@ -49,7 +49,7 @@ export function Player({ address, label, shape, seconds, about, atOnce = false, 
       </Group>
     );
   }
-  if (wave === undefined) return isFetching ? <Skeleton height={height} aria-label="Loading" /> : null;
+  if (wave === undefined) return isFetching ? <Skeleton height={height} role="status" aria-label="Loading" /> : null;
   const long = wave?.seconds ?? seconds ?? 0;
   return (
     <div>

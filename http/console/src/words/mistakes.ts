@@ -1,29 +1,12 @@
 import type { Schemas } from '../api/client';
 import { count } from './figures';
+import { rangeOf } from './settings';
+import { table } from './settings.gen';
 
 // What is wrong with settings, said while they are typed. The server judges again, and knows more; its messages stand at
 // the same fields.
 
 export type Draft = Schemas['SettingsRequest'];
-
-const bounds: Record<string, { low: number; high: number; whole: boolean; per?: number; unit?: string }> = {
-  concurrency: { low: 1, high: 100_000, whole: true },
-  max_attempts: { low: 1, high: 50, whole: true },
-  retry_delay_s: { low: 1, high: 2_592_000, whole: true, per: 60, unit: 'minutes' },
-  stop_redials_after_s: { low: 0, high: Infinity, whole: true },
-  redial_only_under_s: { low: 0, high: Infinity, whole: true },
-  ring_timeout_s: { low: 15, high: 120, whole: true },
-  call_limit_s: { low: 10, high: 14_400, whole: true },
-  result_timeout_s: { low: 1, high: 604_800, whole: true },
-  amd_sensitivity: { low: 1, high: 100, whole: true },
-  amd_listen_ms: { low: 1500, high: 8000, whole: true, per: 1000, unit: 'seconds' },
-  amd_revise_s: { low: 0, high: 60, whole: true },
-  abandon_cap_pct: { low: 0, high: 5, whole: false },
-  max_lines: { low: 0, high: 100_000, whole: true },
-  weight: { low: 1, high: 100, whole: true },
-  transfer_limit: { low: 1, high: 5, whole: true },
-  recording_retention_days: { low: 1, high: 3650, whole: true },
-};
 
 const time = /^([01][0-9]|2[0-3]):[0-5][0-9]$/;
 const date = /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$/;
@@ -34,15 +17,14 @@ export function mistakes(d: Draft): Record<string, string> {
   if (d.name.trim() === '') wrong['name'] = 'A campaign needs a name.';
   else if (Array.from(d.name).length > 200) wrong['name'] = 'At most 200 characters.';
   if (d.bot_id === '') wrong['bot_id'] = 'Choose the bot that talks.';
-  for (const [field, b] of Object.entries(bounds)) {
-    const v = (d as Record<string, unknown>)[field];
-    if (v === undefined) continue;
-    const per = b.per ?? 1;
-    const [low, high] = [per === 60 ? 1 : b.low / per, b.high / per];
+  for (const f of table) {
+    const v = (d as Record<string, unknown>)[f.name];
+    if (f.kind !== 'number' || v === undefined) continue;
+    const { low, high, unit } = rangeOf(f);
     const figure = (n: number) => (Number.isInteger(n) ? count(n) : String(n));
-    const range = `${figure(low)}${high === Infinity ? ' or more' : ` to ${figure(high)}`}${b.unit === undefined ? '' : ` ${b.unit}`}`;
-    if (typeof v !== 'number' || !Number.isFinite(v) || v < b.low || v > b.high) wrong[field] = `Must be ${range}.`;
-    else if (b.whole && !Number.isInteger(v)) wrong[field] = `Must be a whole number, ${range}.`;
+    const range = `${figure(low)} to ${figure(high)}${unit === undefined ? '' : ` ${unit}`}`;
+    if (typeof v !== 'number' || !Number.isFinite(v) || v < (f.low ?? 0) || v > (f.high ?? Infinity)) wrong[f.name] = `Must be ${range}.`;
+    else if (f.whole && !Number.isInteger(v)) wrong[f.name] = `Must be a whole number, ${range}.`;
   }
   const [under, stop] = [d.redial_only_under_s ?? 0, d.stop_redials_after_s ?? 0];
   if (stop > 0 && under > stop) wrong['redial_only_under_s'] ??= `At most the ${count(stop)} s of Stop redials after.`;

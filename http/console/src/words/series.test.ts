@@ -27,7 +27,7 @@ test('the step that goes on is what is seen live, its rates by what the counters
   const points = pointsOf(series, true);
   expect(points).toHaveLength(3);
   const sample = (at: string, attempts: number, answered: number, live_answers: number, abandoned: number): Sample => ({
-    live: { dialling: 0, ringing: 7, in_progress: 3, dials_per_s: 1.5, constraint: '', at },
+    live: { dialling: 0, ringing: 7, in_progress: 3, dials_per_s: 1.5, constraint: '', explanation: '', resources: [], at },
     counters: { attempts, answered, live_answers, abandoned } as Sample['counters'],
   });
   const base = sample('2030-05-02T09:00:30Z', 100, 50, 40, 4);

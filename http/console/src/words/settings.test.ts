@@ -1,23 +1,25 @@
-import { readFileSync } from 'node:fs';
-
 import { expect, test } from 'vitest';
 
 import type { Settings } from './settings';
-import { clashes, different, flat, merged, nameOf, patchOf, poolOf, settingName, valueOf } from './settings';
+import { clashes, counts, different, flat, lockedOnceRun, merged, nameOf, namesOf, patchOf, poolOf, rowOf, valueOf } from './settings';
+import { defaults, table } from './settings.gen';
 
 const settings: Settings = {
-  name: 'Autumn', bot_id: 'sales', concurrency: 5, window: { zone: 'Europe/Berlin', start: '09:00', end: '18:00', days: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri'] },
-  single_day: false, always_on: false, number_pool: ['+493012345601'], max_attempts: 3, retry_delay_s: 1800, retry_on_system: ['no_answer', 'busy'], retry_on_custom: [],
-  stop_redials_after_s: 0, redial_only_under_s: 0, ring_timeout_s: 30, call_limit_s: 900, result_timeout_s: 900, amd: 'off', abandon_cap_pct: 3, pacing_mode: 'strict',
-  max_lines: 0, callback_detection: false, sticky_exclusion: true, sticky_number: false, local_match: false, stop_ends_calls: false, recording: 'off', recording_retention_days: 30,
+  ...defaults, name: 'Autumn', bot_id: 'sales', concurrency: 5, window: { zone: 'Europe/Berlin', start: '09:00', end: '18:00', days: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri'] },
+  number_pool: ['+493012345601'], retry_on_system: ['no_answer', 'busy'],
 };
 
-test('every setting of the API has a name', () => {
-  const yaml = readFileSync(new URL('../../../openapi.yaml', import.meta.url), 'utf8');
-  const block = /^ {4}SettingsRequest:\n([\s\S]*?)^ {4}SettingsPatch:/m.exec(yaml)?.[1] ?? '';
-  const fields = [...block.matchAll(/^ {8}(\w+):/gm)].map((m) => m[1] ?? '').filter((f) => f !== 'window');
-  expect(fields.length).toBeGreaterThan(25);
-  for (const f of fields) expect(Object.hasOwn(settingName, f), f).toBe(true);
+test('every setting is asked for in one section of the form, or in none', () => {
+  const all = (['basics', 'pool', 'window', 'retries', 'care', 'more'] as const).flatMap((g) => namesOf(g));
+  expect(new Set(all).size).toBe(all.length);
+  expect([...all].sort()).toEqual([...table.map((f) => f.name), 'window.zone', 'window.start', 'window.end', 'window.days', 'window.holidays', 'window.contact_zone'].sort());
+  expect([...lockedOnceRun]).toEqual(['name', 'bot_id']);
+});
+
+test('a setting counts only while that counts which it is under', () => {
+  const f = (name: string, all: Record<string, unknown>) => counts(rowOf(name) ?? { name: '', group: 'more', label: '', kind: 'text' }, all);
+  expect([f('amd_listen_ms', { amd: 'off' }), f('amd_listen_ms', { amd: 'parallel' })]).toEqual([false, true]);
+  expect([f('transfer_limit', { transfer_targets: [] }), f('transfer_limit', { transfer_targets: ['+49*'] }), f('weight', {})]).toEqual([false, true, true]);
 });
 
 test('the number pool shows the first four numbers, then a count of the rest', () => {

@@ -1,5 +1,6 @@
 import type { Campaign, Schemas } from '../api/client';
 import { count, percent, plural, seconds } from './figures';
+import { table } from './settings.gen';
 import { named, outcome } from './states';
 import { daysOf } from './times';
 
@@ -8,53 +9,100 @@ import { daysOf } from './times';
 
 export type Settings = Campaign['settings'];
 
-/** The names of settings as the API calls them; of the calling window `window.<member>`. */
-export const settingName: Record<string, string> = {
-  name: 'Name',
-  bot_id: 'Bot',
-  concurrency: 'Concurrency',
+/** Setting is one row of the table of settings (engine/campaign). */
+export interface Setting {
+  name: string; // as the API calls it
+  group: 'basics' | 'pool' | 'window' | 'retries' | 'care' | 'more';
+  label: string;
+  help?: string;
+  kind: 'number' | 'switch' | 'text' | 'address' | 'choice' | 'list' | 'window';
+  low?: number; // the bounds of a number, as it is sent
+  high?: number;
+  whole?: boolean;
+  length?: number; // characters of a text, entries of a list
+  unit?: 's' | 'ms' | 'days' | '%' | 'share';
+  shown?: number; // so many of what is sent are one of what is shown: 60 s are a minute
+  zero?: string; // what 0, or no choice, means
+  first?: number; // of a rule that 0 turns off: what turning it on begins with
+  says?: readonly string[]; // what false and true are called
+  choices?: readonly { value: string; label: string; about: string }[];
+  optional?: boolean; // may have no value
+  under?: string; // means something only while that setting has a value
+  locked?: boolean; // stays once the campaign has run
+  quiet?: boolean; // the card leaves it out while it is empty
+  unasked?: boolean; // the form has no field for it
+  whatIf?: boolean; // a simulation may change it
+}
+
+const rows = new Map(table.map((f) => [f.name, f]));
+
+/** rowOf finds a setting by its name. */
+export function rowOf(name: string): Setting | undefined {
+  return rows.get(name);
+}
+
+/** The members of the calling window, by the names of the API. */
+const windowName = {
   'window.zone': 'Time zone',
   'window.start': 'Window opens',
   'window.end': 'Window closes',
   'window.days': 'Working Days',
   'window.holidays': 'Holidays',
   'window.contact_zone': 'Clock of each contact',
-  single_day: 'Calling window',
-  always_on: 'Always-on',
-  number_pool: 'Number Pool',
-  max_attempts: 'Max Attempts',
-  retry_delay_s: 'Retry Delay',
-  retry_on_system: 'Retry On System',
-  retry_on_custom: 'Retry On Custom',
-  stop_redials_after_s: 'Stop Redials After',
-  redial_only_under_s: 'Redial Only Under',
-  ring_timeout_s: 'Ring time-out',
-  call_limit_s: 'Longest call',
-  result_timeout_s: 'Wait for a result',
-  amd: 'Answering machine detection',
-  amd_sensitivity: 'Sensitivity to machines',
-  amd_listen_ms: 'Longest listening',
-  amd_revise_s: 'A later beep counts for',
-  amd_review_share: 'Verdicts to be reviewed',
-  voicemail_id: 'Message left on machines',
-  abandon_cap_pct: 'Abandon cap',
-  pacing_mode: 'Pacing',
-  false_positive_share: 'Persons taken for machines',
-  max_lines: 'Ringing lines at most',
-  weight: 'Weight',
-  callback_detection: 'Callback detection',
-  sticky_exclusion: 'Sticky Exclusion',
-  sticky_number: 'Same number for a contact',
-  transfer_targets: 'Transfer targets',
-  transfer_limit: 'Transfers of a call',
-  local_match: 'Local numbers first',
-  stop_ends_calls: 'Stop ends conversations',
-  config_url: 'Config URL',
-  eligibility_url: 'Asked before each dial',
-  eligibility_fail: 'Without its answer',
-  recording: 'Recording',
-  recording_retention_days: 'Recordings are kept',
-};
+} as const;
+
+/** The names of settings as the API calls them; of the calling window `window.<member>`. */
+export const settingName: Record<string, string> = Object.fromEntries(table.flatMap((f) => (f.kind === 'window' ? Object.entries(windowName) : [[f.name, f.label]])));
+
+/** namesOf lists the settings of a section of the form, where a message of the server belongs. */
+export function namesOf(...groups: Setting['group'][]): string[] {
+  return table.filter((f) => groups.includes(f.group)).flatMap((f) => (f.kind === 'window' ? [f.name, ...Object.keys(windowName)] : [f.name]));
+}
+
+/** What must stay as it is once the campaign has run (spec: States and transitions). */
+export const lockedOnceRun: ReadonlySet<string> = new Set(table.filter((f) => f.locked).map((f) => f.name));
+
+/** isEmpty says whether a setting has no value to speak of. */
+export function isEmpty(v: unknown): boolean {
+  return v === undefined || v === null || v === '' || v === 0 || v === false || (Array.isArray(v) && v.length === 0);
+}
+
+/** counts says whether a setting means something beside the others: a limit of transfers only where there are targets. */
+export function counts(f: Setting, all: Readonly<Record<string, unknown>>): boolean {
+  if (f.under === undefined) return true;
+  const v = all[f.under];
+  return !isEmpty(v) && v !== 'off';
+}
+
+/** spoken gives a label as the form writes it: "Retry On System" is "Retry on system". */
+export function spoken(label: string): string {
+  return label.replace(/ [A-Z](?=[a-z])/g, (s) => s.toLowerCase());
+}
+
+/** suffixOf is the unit behind a number. */
+export function suffixOf(f: Setting): string | undefined {
+  if (f.shown === 60) return ' min';
+  switch (f.unit) {
+    case 's':
+    case 'ms':
+      return ' s';
+    case '%':
+      return ' %';
+    case 'days':
+      return ' days';
+    case 'share':
+    case undefined:
+      return undefined;
+  }
+}
+
+/** rangeOf gives the bounds of a number as it is shown. */
+export function rangeOf(f: Setting): { low: number; high: number; unit?: string } {
+  const per = f.shown ?? 1;
+  const [low, high] = [(f.low ?? 0) / per, (f.high ?? Infinity) / per];
+  if (per === 60) return { low: Math.ceil(low), high, unit: 'minutes' };
+  return per === 1000 ? { low, high, unit: 'seconds' } : { low, high };
+}
 
 /** nameOf is what a setting is called; one of a newer server is called by its own words. */
 export function nameOf(field: string): string {
@@ -62,10 +110,6 @@ export function nameOf(field: string): string {
   const s = field.replaceAll('_', ' ').replaceAll('.', ': ');
   return s.charAt(0).toUpperCase() + s.slice(1);
 }
-
-const modes: Record<string, string> = {
-  off: 'Off', on: 'On', sequential: 'Sequential', parallel: 'Parallel', strict: 'Strict', hybrid: 'Hybrid', progressive: 'Progressive',
-};
 
 /** So many numbers of a pool are shown, then a count of the rest (spec: Limits). */
 export const poolShown = 4;
@@ -79,57 +123,46 @@ export function poolOf(pool: readonly string[]): { first: string[]; more: string
 const listOf = (v: unknown): string[] => (Array.isArray(v) ? v.map(String) : []);
 const or = (s: string, empty: string) => (s === '' ? empty : s);
 
-const onOff = (v: unknown) => (v === true ? 'On' : 'Off');
-const whole = (v: unknown) => (typeof v === 'number' ? count(v) : '');
-
+/** The values that are written in a way of their own. */
 const writers: Record<string, (v: unknown) => string> = {
-  concurrency: whole,
-  max_attempts: whole,
-  weight: whole,
-  transfer_limit: whole,
-  max_lines: (v) => (v === 0 ? 'No limit of its own' : whole(v)),
   'window.days': (v) => daysOf(listOf(v)),
   'window.holidays': (v) => or(listOf(v).join(', '), 'None'),
-  'window.contact_zone': onOff,
-  single_day: (v) => (v === true ? 'Single-day' : 'Multi-day'),
-  always_on: onOff,
-  callback_detection: (v) => (v === true ? 'Enabled' : 'Disabled'),
-  sticky_exclusion: onOff,
-  sticky_number: onOff,
-  local_match: onOff,
-  stop_ends_calls: onOff,
   number_pool: (v) => {
     const { first, more } = poolOf(listOf(v));
     return or([first.join(', '), more].filter(Boolean).join(' '), 'None');
   },
-  retry_delay_s: (v) => (typeof v === 'number' ? seconds(v) : ''),
-  ring_timeout_s: (v) => (typeof v === 'number' ? seconds(v) : ''),
-  call_limit_s: (v) => (typeof v === 'number' ? seconds(v) : ''),
-  result_timeout_s: (v) => (typeof v === 'number' ? seconds(v) : ''),
-  stop_redials_after_s: (v) => (typeof v === 'number' && v > 0 ? seconds(v) : 'Rule off'),
-  redial_only_under_s: (v) => (typeof v === 'number' && v > 0 ? seconds(v) : 'Rule off'),
   retry_on_system: (v) => or(listOf(v).map((o) => named(outcome, o).label).join(', '), 'None'),
-  retry_on_custom: (v) => or(listOf(v).join(', '), 'None'),
-  transfer_targets: (v) => or(listOf(v).join(', '), 'None'),
-  abandon_cap_pct: (v) => (typeof v === 'number' ? percent(v / 100) : ''),
-  false_positive_share: (v) => (typeof v === 'number' ? percent(v) : ''),
-  amd_listen_ms: (v) => (typeof v === 'number' ? seconds(v / 1000) : ''),
-  amd_revise_s: (v) => (typeof v === 'number' && v > 0 ? seconds(v) : 'Not at all'),
-  amd_review_share: (v) => (typeof v === 'number' ? percent(v) : ''),
-  amd: (v) => modes[String(v)] ?? String(v),
-  pacing_mode: (v) => modes[String(v)] ?? String(v),
-  recording: (v) => modes[String(v)] ?? String(v),
-  recording_retention_days: (v) => (typeof v === 'number' ? plural(v, 'day') : ''),
 };
+
+function figureOf(f: Setting, v: number): string {
+  if (v === 0 && f.zero !== undefined) return f.zero;
+  switch (f.unit) {
+    case 's':
+      return seconds(v);
+    case 'ms':
+      return seconds(v / 1000);
+    case 'days':
+      return plural(v, 'day');
+    case '%':
+      return percent(v / 100);
+    case 'share':
+      return percent(v);
+    case undefined:
+      return count(v);
+  }
+}
 
 /** valueOf writes the value of a setting. */
 export function valueOf(field: string, v: unknown): string {
   const write = writers[field];
   if (write !== undefined && Object.hasOwn(writers, field)) return write(v);
-  if (v === null || v === undefined || v === '') return 'None';
-  if (typeof v === 'boolean') return onOff(v);
+  const f = rowOf(field);
+  if (f?.kind === 'number') return typeof v === 'number' ? figureOf(f, v) : '';
+  if (f?.kind === 'list') return or(listOf(v).join(', '), 'None');
+  if (f?.kind === 'switch' || typeof v === 'boolean') return (f?.says ?? ['Off', 'On'])[v === true ? 1 : 0] ?? '';
+  if (v === null || v === undefined || v === '') return f?.zero ?? 'None';
   if (typeof v === 'number') return count(v);
-  return typeof v === 'string' ? v : JSON.stringify(v);
+  return f?.choices?.find((c) => c.value === v)?.label ?? (typeof v === 'string' ? v : JSON.stringify(v));
 }
 
 /** flat gives the settings by their names, the members of the calling window each by its own. */
@@ -139,7 +172,7 @@ export function flat(s: Settings | Schemas['SettingsRequest']): Record<string, u
   return { ...Object.fromEntries(members), ...rest };
 }
 
-const emptied = (v: unknown): unknown => (v === undefined || v === null || v === '' || v === false || (Array.isArray(v) && v.length === 0) ? null : v);
+const emptied = (v: unknown): unknown => (v !== 0 && isEmpty(v) ? null : v);
 
 /** same says whether two values of a setting mean the same: nothing, null and an empty list do. */
 export function same(field: string, a: unknown, b: unknown): boolean {

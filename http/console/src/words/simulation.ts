@@ -1,9 +1,13 @@
 import type { Schemas } from '../api/client';
-import { count, none, rate, seconds } from './figures';
+import { count, none, percent, plural, rate, seconds } from './figures';
+import { table } from './settings.gen';
 
 export type Simulation = Schemas['Simulation'];
 export type Side = Schemas['SimulatedSide'];
 export type Asked = Schemas['SimulationRequest'];
+export type Band = Schemas['Band'];
+export type Trust = Schemas['Trust'];
+export type BackTest = Schemas['BackTests']['back_tests'][number];
 
 /** ended says how a played campaign ended. */
 export const ended: Record<Side['summary']['ended'], string> = {
@@ -20,6 +24,8 @@ export interface Row {
   about: string;
   of: (s: Side['summary']) => number | null | undefined;
   write: (v: number | null | undefined) => string;
+  /** The figure in all plays, where it was kept. */
+  band?: (f: Side['forecast']) => Band;
   /** Which way is better for the operator, where that can be said. */
   better?: 'more' | 'less';
 }
@@ -28,14 +34,59 @@ const hundredth = (v: number | null | undefined) => (v === null || v === undefin
 
 export const rows: Row[] = [
   { name: 'list_dialling', label: 'Dialling for the whole list', about: 'Time within the window until every contact is final; extrapolated when the list is not done.', of: (s) => s.list_dialling_s, write: seconds, better: 'less' },
-  { name: 'duration', label: 'From start to end', about: 'With the nights and days on which the window is closed.', of: (s) => s.duration_s, write: seconds, better: 'less' },
+  { name: 'duration', label: 'From start to end', about: 'With the nights and days on which the window is closed.', of: (s) => s.duration_s, band: (f) => f.duration_s, write: seconds, better: 'less' },
   { name: 'connects', label: 'Conversations an hour', about: 'Persons who were put through, an hour of dialling.', of: (s) => s.connects_per_h, write: rate, better: 'more' },
   { name: 'busy', label: 'Seats busy', about: 'Share of the seats’ time in calls while dialling.', of: (s) => s.busy_pct, write: hundredth, better: 'more' },
   { name: 'abandoned', label: 'Abandoned', about: 'Share of the live answers that found no free seat.', of: (s) => s.abandon_pct, write: (v) => (v === null || v === undefined ? none : `${v.toFixed(2)}\u00a0%`), better: 'less' },
-  { name: 'dials', label: 'Dials', about: 'Calls that were placed.', of: (s) => s.dials, write: count },
-  { name: 'connected', label: 'Conversations', about: 'Persons who were put through.', of: (s) => s.connected, write: count, better: 'more' },
+  { name: 'dials', label: 'Dials', about: 'Calls that were placed.', of: (s) => s.dials, band: (f) => f.dials, write: count },
+  { name: 'connected', label: 'Conversations', about: 'Persons who were put through.', of: (s) => s.connected, band: (f) => f.connected, write: count, better: 'more' },
   { name: 'left_at_close', label: 'Left when the window first closes', about: 'Contacts that are not final at the end of the first day.', of: (s) => s.contacts_left_at_close ?? 0, write: count, better: 'less' },
 ];
+
+/** valueOf gives a figure of a side: the median of all plays where it was kept. */
+export function valueOf(r: Row, s: Side): number | null | undefined {
+  return r.band ? r.band(s.forecast).median : r.of(s.summary);
+}
+
+/** between writes the band of eight in ten plays; empty where none was kept or nothing varies. */
+export function between(r: Row, s: Side): string {
+  const b = r.band?.(s.forecast);
+  return b === undefined || b.low === b.high ? '' : `${r.write(b.low)} – ${r.write(b.high)}`;
+}
+
+/** apart says whether two sides differ by more than chance: their bands do not overlap. */
+export function apart(r: Row, a: Side, b: Side): boolean {
+  if (!r.band) return true;
+  const [x, y] = [r.band(a.forecast), r.band(b.forecast)];
+  return x.high < y.low || y.high < x.low;
+}
+
+/** trustWorth is how many of a hundred forecasts must have held for their bands to be believed. */
+const trustWorth = 70;
+
+/** trusted says how forecasts have come true so far. */
+export function trusted(t: Trust | null | undefined): string {
+  if (t === null || t === undefined) return 'No run has been compared with its forecast yet; how far this can be trusted is not known.';
+  const by = `±\u00a0${rate(t.duration_error_pct)}\u00a0% of the time and ±\u00a0${rate(t.connected_error_pct)}\u00a0% of the conversations, from ${plural(t.runs, 'earlier run')}`;
+  const held = Math.min(t.duration_within_pct, t.connected_within_pct);
+  return held >= trustWorth ? `${by}.` : `${by}. Only ${rate(held)} of 100 figures lay within their range, which is made for 80: expect more spread than is shown.`;
+}
+
+/** kindName names what a dial comes to. */
+const kindName: Record<string, string> = {
+  answered: 'answered', human: 'a person', machine: 'a machine', fax: 'a fax', sit: 'an announcement', silence: 'silence', unknown: 'unclear who', screener: 'a call screener',
+  busy: 'busy', no_answer: 'no answer', rejected: 'rejected', invalid_number: 'invalid number', blocked: 'blocked', congestion: 'congestion', throttled: 'throttled', trunk_error: 'trunk error',
+};
+
+/** people lists what dials come to, the commonest first. */
+export function people(kinds: Simulation['people']['kinds']): string {
+  const shares = new Map<string, number>();
+  for (const k of kinds) {
+    const name = kindName[k.kind] ?? k.kind.replaceAll('_', ' ');
+    shares.set(name, (shares.get(name) ?? 0) + k.share);
+  }
+  return [...shares].filter(([, share]) => share >= 0.005).sort((a, b) => b[1] - a[1]).map(([name, share]) => `${name} ${percent(share)}`).join(', ');
+}
 
 /** change writes by how much the second value differs from the first, in per cent; undefined when that says nothing. */
 export function change(a: number | null | undefined, b: number | null | undefined): string | undefined {
@@ -47,44 +98,18 @@ export function change(a: number | null | undefined, b: number | null | undefine
   return `${pct > 0 ? '+' : '−'}${rate(Math.abs(pct))}\u00a0%`;
 }
 
-/** Values are what the form holds: numbers as they are shown. */
-export interface Values {
-  seats: number;
-  concurrency: number;
-  abandon_cap_pct: number;
-  pacing_mode: 'strict' | 'hybrid' | 'progressive';
-  max_attempts: number;
-  retry_delay_min: number;
-  ring_timeout_s: number;
-  start: string;
-  end: string;
-}
+/** Values are what the form holds: the settings that may be changed, as they are sent. */
+export type Values = Side['settings'];
 
-export function valuesOf(s: Side['settings']): Values {
-  return {
-    seats: s.seats,
-    concurrency: s.concurrency,
-    abandon_cap_pct: s.abandon_cap_pct,
-    pacing_mode: s.pacing_mode as Values['pacing_mode'],
-    max_attempts: s.max_attempts,
-    retry_delay_min: s.retry_delay_s / 60,
-    ring_timeout_s: s.ring_timeout_s,
-    start: s.window.start,
-    end: s.window.end,
-  };
-}
+const changeable = table.filter((f) => f.whatIf);
+
+/** askedFields are the fields of a question, where a message of the server belongs. */
+export const askedFields = ['what_if.seats', ...changeable.map((f) => `what_if.${f.name}`), 'people.answer_rate', 'people.talk_s', 'contacts'];
 
 /** whatIf gives what differs from the settings as they are; null when nothing does. */
-export function whatIf(is: Side['settings'], v: Values): NonNullable<Asked['what_if']> | null {
-  const w: NonNullable<Asked['what_if']> = {};
-  if (v.seats !== is.seats) w.seats = v.seats;
-  if (v.concurrency !== is.concurrency) w.concurrency = v.concurrency;
-  if (v.abandon_cap_pct !== is.abandon_cap_pct) w.abandon_cap_pct = v.abandon_cap_pct;
-  if (v.pacing_mode !== is.pacing_mode) w.pacing_mode = v.pacing_mode;
-  if (v.max_attempts !== is.max_attempts) w.max_attempts = v.max_attempts;
-  const delay = Math.round(v.retry_delay_min * 60);
-  if (delay !== is.retry_delay_s) w.retry_delay_s = delay;
-  if (v.ring_timeout_s !== is.ring_timeout_s) w.ring_timeout_s = v.ring_timeout_s;
-  if (v.start !== is.window.start || v.end !== is.window.end) w.window = { ...is.window, start: v.start, end: v.end };
-  return Object.keys(w).length === 0 ? null : w;
+export function whatIf(is: Values, v: Values): NonNullable<Asked['what_if']> | null {
+  const was: Record<string, unknown> = { ...is };
+  const now: Record<string, unknown> = { ...v };
+  const changed = ['seats', ...changeable.map((f) => f.name)].filter((f) => JSON.stringify(was[f]) !== JSON.stringify(now[f]));
+  return changed.length === 0 ? null : Object.fromEntries(changed.map((f) => [f, now[f]]));
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Attempt } from '../api/client';
 import { stagesOf } from './stages';
 
-const attempt: Attempt = { attempt_id: 'a', short_id: 'a', state: 'ended', from_number: '+49301234567', started_at: '2030-03-01T09:00:00Z', ended_at: '2030-03-01T09:01:00Z' };
+const attempt: Attempt = { attempt_id: 'a', short_id: 'a', state: 'ended', outcome: 'completed', awaiting_result: false, from_number: '+49301234567', started_at: '2030-03-01T09:00:00Z', ended_at: '2030-03-01T09:01:00Z' };
 
 test('the stages of an attempt follow one another without a gap', () => {
   const all = stagesOf({ ...attempt, ringing_at: '2030-03-01T09:00:02Z', answered_at: '2030-03-01T09:00:12Z', connected_at: '2030-03-01T09:00:12.5Z' });

@@ -1,4 +1,5 @@
 import type { Campaign, Schemas } from '../api/client';
+import { outcomes } from './outcomes.gen';
 
 // The words of the specification for what the wire calls in snake_case. Another value than those of today, from a newer
 // server, is shown as its words, never as nothing.
@@ -13,7 +14,7 @@ export function words(code: string): string {
 /** The colours that carry a meaning; theme.css says how each looks on light and on dark. */
 export type Tone = 'grey' | 'green' | 'amber' | 'blue' | 'red' | 'purple' | 'orange' | 'teal';
 
-interface Named {
+export interface Named {
   label: string;
   tone: Tone;
 }
@@ -28,7 +29,7 @@ export const campaignStatus: Record<Schemas['CampaignStatus'], Named> = {
 
 export const contactStatus: Record<Schemas['ContactStatus'], Named> = {
   pending: { label: 'Pending', tone: 'grey' },
-  unanswered: { label: 'Unanswered', tone: 'amber' },
+  waiting: { label: 'Waiting', tone: 'amber' },
   connected: { label: 'Connected', tone: 'teal' },
   completed: { label: 'Completed', tone: 'green' },
   failed: { label: 'Failed', tone: 'red' },
@@ -39,27 +40,13 @@ export const contactStatus: Record<Schemas['ContactStatus'], Named> = {
   excluded: { label: 'Excluded', tone: 'grey' },
 };
 
-export const outcome: Record<Schemas['Outcome'], Named> = {
-  completed: { label: 'Completed', tone: 'green' },
-  connected_no_result: { label: 'Connected, no result', tone: 'teal' },
-  abandoned: { label: 'Abandoned', tone: 'orange' },
-  machine: { label: 'Machine', tone: 'purple' },
-  fax: { label: 'Fax', tone: 'purple' },
-  no_answer: { label: 'No answer', tone: 'amber' },
-  busy: { label: 'Busy', tone: 'amber' },
-  rejected: { label: 'Rejected', tone: 'red' },
-  invalid_number: { label: 'Invalid number', tone: 'red' },
-  blocked: { label: 'Blocked', tone: 'red' },
-  congestion: { label: 'Congestion', tone: 'amber' },
-  throttled: { label: 'Throttled', tone: 'amber' },
-  trunk_error: { label: 'Trunk error', tone: 'red' },
-  media_error: { label: 'Media error', tone: 'red' },
-  caller_hung_up: { label: 'Callee hung up', tone: 'amber' },
-  cancelled: { label: 'Cancelled', tone: 'grey' },
-  excluded: { label: 'Excluded', tone: 'grey' },
-  lost: { label: 'Lost', tone: 'red' },
-  system_error: { label: 'System error', tone: 'red' },
+/** What the call list can be narrowed to: a status, or those whom the counter Unanswered counts. */
+export const contactFilter: Record<Schemas['ContactFilter'], string> = {
+  ...(Object.fromEntries(Object.entries(contactStatus).map(([value, { label }]) => [value, label])) as Record<Schemas['ContactStatus'], string>),
+  unanswered: 'Unanswered',
 };
+
+export const outcome = outcomes;
 
 export const attemptState: Record<Schemas['AttemptState'], Named> = {
   reserved: { label: 'Reserved', tone: 'grey' },
@@ -117,4 +104,10 @@ export function indicator(c: Campaign): Named | undefined {
     default:
       return undefined;
   }
+}
+
+/** attemptLabel is the outcome of an attempt, or its state while that is not final. */
+export function attemptLabel(a: Pick<Schemas['Attempt'], 'outcome' | 'state' | 'awaiting_result'>): Named {
+  if (a.awaiting_result) return { label: 'Awaiting result', tone: 'grey' };
+  return a.outcome ? named(outcome, a.outcome) : named(attemptState, a.state);
 }

@@ -1,21 +1,18 @@
-import { readFileSync } from 'node:fs';
-
 import { expect, test } from 'vitest';
 
 import type { Campaign } from '../api/client';
 import { parts, processed, scope, waiting } from './campaigns';
 import { actionsOf, mayAddContacts, questionOf } from './commands';
-import { byConstraint, whyOf } from './constraints';
+import { remedyOf, whyOf } from './constraints';
 import { age, count, eta, plural, seconds, share, size } from './figures';
 import { troubles } from './health';
+import { defaults } from './settings.gen';
 import { indicator, named, outcome } from './states';
 import { clockTime, daysOf, inZone, minuteOf, windowOf } from './times';
 
 const settings: Campaign['settings'] = {
-  name: 'Autumn', bot_id: 'sales', concurrency: 5, window: { zone: 'Europe/Berlin', start: '09:00', end: '18:00', days: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri'] },
-  single_day: false, always_on: false, number_pool: ['+493012345601'], max_attempts: 3, retry_delay_s: 1800, retry_on_system: [], retry_on_custom: [],
-  stop_redials_after_s: 0, redial_only_under_s: 0, ring_timeout_s: 30, call_limit_s: 900, result_timeout_s: 900, amd: 'off', abandon_cap_pct: 3, pacing_mode: 'strict',
-  max_lines: 0, callback_detection: false, sticky_exclusion: true, sticky_number: false, local_match: false, stop_ends_calls: false, recording: 'off', recording_retention_days: 30,
+  ...defaults, name: 'Autumn', bot_id: 'sales', concurrency: 5, window: { zone: 'Europe/Berlin', start: '09:00', end: '18:00', days: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri'] },
+  number_pool: ['+493012345601'], retry_on_system: [],
 };
 
 function campaign(change: Partial<Campaign> = {}): Campaign {
@@ -25,44 +22,22 @@ function campaign(change: Partial<Campaign> = {}): Campaign {
     counters: {
       total: 100, pending: 60, connected: 20, completed: 18, unanswered: 5, failed: 4, excluded: 10, retries_left: 150, abandoned: 1, machine_detected: 2, window_closed: 0,
       manually_stopped: 0, answer_rate: 0.5, completion_rate: 0.9, abandon_rate: 0.01, aht_s: 40, progress: 25 / 90,
-      states: { pending: 60, unanswered: 3, connected: 2, completed: 18, failed: 4, abandoned: 1, machine_detected: 2, excluded: 10 },
+      states: { pending: 60, waiting: 3, connected: 2, completed: 18, failed: 4, abandoned: 1, machine_detected: 2, excluded: 10 },
     },
-    live: { dialling: 1, ringing: 3, in_progress: 2, constraint: 'concurrency', at: '2030-03-01T09:00:00Z', indicator: 'live' },
+    live: { dialling: 1, ringing: 3, in_progress: 2, constraint: 'concurrency', explanation: '', resources: [], at: '2030-03-01T09:00:00Z', indicator: 'live' },
     ...change,
   };
 }
 
-test('every constraint of the engine has words', () => {
-  const source = readFileSync(new URL('../../../../engine/outcome.go', import.meta.url), 'utf8');
-  const inEngine = [...source.matchAll(/^\tConstraint\w+\s+Constraint = "(\w*)"/gm)].map((m) => m[1] ?? '');
-  expect(inEngine.length).toBeGreaterThan(10);
-  expect(Object.keys(byConstraint).sort()).toEqual(inEngine.sort());
-});
-
-test('why a campaign does not dial is said in words, with its figures', () => {
-  expect(whyOf(campaign())?.sentence).toContain('Concurrency is 5');
-  for (const constraint of Object.keys(byConstraint)) {
-    const why = whyOf(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint, at: '' } }));
-    expect(why?.title).not.toBe('');
-    expect(why?.sentence).toMatch(/^[A-Z0-9].*\.$/);
-    expect(`${why?.title} ${why?.sentence}`).not.toMatch(/_|undefined|NaN|null/);
-  }
-  expect(whyOf(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: 'new_reason', explanation: 'All of it.', at: '' } }))).toEqual({ title: 'new reason', sentence: 'All of it.', normal: false });
+test('what holds a campaign back is said as the dialler says it', () => {
+  const live = { dialling: 0, ringing: 0, in_progress: 0, constraint: 'seats', title: 'The bot is inactive', explanation: 'Nothing is dialled.', severity: 'outage' as const, resources: [], at: '' };
+  expect(whyOf(campaign({ live }))).toEqual({ title: 'The bot is inactive', sentence: 'Nothing is dialled.', normal: false });
+  expect(whyOf(campaign({ live: { ...live, severity: 'normal' } }))?.normal).toBe(true);
   expect(whyOf(campaign({ status: 'completed' }))).toBeUndefined();
   expect(whyOf(campaign({ live: null }))).toBeUndefined();
-});
-
-test('an overload says what is late', () => {
-  const why = (explanation?: string) => whyOf(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: 'overload', explanation, at: '' } }))?.sentence;
-  expect(why('commits to the database are 1620 ms late, 500 ms may be; no call is placed until they are below 250 ms, calls in progress go on')).toMatch(/^Commits to the database are 1,620 ms late\. /);
-  expect(why()).toMatch(/^It is late with the calls it has\. /);
-});
-
-test('a bot that is gone is not called busy', () => {
-  const why = (explanation: string) => whyOf(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: 'seats', explanation, at: '' } }));
-  expect(why('the bot takes no calls since 2030-03-01 09:00:00 UTC (connection refused); nothing is dialled before it does, live calls go on')).toMatchObject({ title: 'The bot takes no calls', normal: false });
-  expect(why('the bot is inactive; nothing is dialled before it is activated, live calls go on')).toMatchObject({ title: 'The bot is inactive', normal: false });
-  expect(why('0 of 10 workers free, 0 lines ringing, 0 answered calls waiting')).toMatchObject({ title: 'Every worker of the bot is taken', normal: true });
+  expect(remedyOf(campaign({ live: { ...live, remedy: 'activate_bot' } }))).toEqual({ label: 'Activate the bot', page: '/bots' });
+  expect(remedyOf(campaign({ live: { ...live, remedy: 'resume' } }))).toBeUndefined();
+  expect(remedyOf(campaign({ live }))).toBeUndefined();
 });
 
 test('progress counts final outcomes, and leaves the excluded out', () => {
@@ -103,10 +78,10 @@ test('a dialog says what an action will do', () => {
 });
 
 test('the indicator has the words of the specification', () => {
-  const f = (of: NonNullable<NonNullable<Campaign['live']>['indicator']>) => indicator(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: '', at: '', indicator: of } }));
+  const f = (of: NonNullable<NonNullable<Campaign['live']>['indicator']>) => indicator(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: '', explanation: '', resources: [], at: '', indicator: of } }));
   expect(f('live')).toEqual({ label: 'Live Activity', tone: 'green' });
   expect(f('idle')).toEqual({ label: 'Idle, waiting for retries', tone: 'amber' });
-  expect(indicator(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: 'trunk_health', at: '', indicator: 'stopped' } }))).toEqual({ label: 'Stopped: no trunk', tone: 'red' });
+  expect(indicator(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint: 'trunk_health', explanation: '', resources: [], at: '', indicator: 'stopped' } }))).toEqual({ label: 'Stopped: no trunk', tone: 'red' });
   expect(f('stopped')).toEqual({ label: 'Stopped: an outage', tone: 'red' });
   expect(f('outside_window')).toEqual({ label: 'Paused, outside time window', tone: 'orange' });
   expect(indicator(campaign({ status: 'completed' }))).toBeUndefined();
@@ -155,13 +130,6 @@ test('each fault has its sentence', () => {
     expect(banner('database', detail)).toContain(said);
   }
   expect(banner('spool', 'the disk of the spool takes no writes')).toContain('The spool takes nothing more. What calls in progress produce cannot be kept on disk: answered calls wait for the database. The disk of the spool takes no writes');
-  const why = (constraint: string, explanation = '') => {
-    const w = whyOf(campaign({ live: { dialling: 0, ringing: 0, in_progress: 0, constraint, explanation, at: '' } }));
-    return `${w?.title}. ${w?.sentence}`;
-  };
-  expect(why('database')).toBe('The database does not answer. No call is placed whose intent cannot be stored. Calls in progress go on; dialling resumes by itself.');
-  expect(why('trunk_health')).toBe('No trunk is usable. The trunks do not answer, refuse our calls or are switched off. Dialling goes on as soon as one recovers.');
-  expect(why('seats', 'the bot takes no calls since 2030-03-01 09:00:00 UTC (connection refused)')).toContain('The bot takes no calls. Nothing is dialled that no bot could serve.');
   const ended = ['abandoned', 'connected_no_result', 'trunk_error', 'media_error', 'lost', 'system_error'].map((o) => named(outcome, o).label);
   expect(ended).toEqual(['Abandoned', 'Connected, no result', 'Trunk error', 'Media error', 'Lost', 'System error']);
 });

@@ -45,7 +45,7 @@ function Log({ campaign: c }: { campaign: Still }) {
           { value: 'all', label: 'Everything' },
         ]}
       />
-      {query.isPending && <Skeleton height={160} aria-label="Loading" />}
+      {query.isPending && <Skeleton height={160} role="status" aria-label="Loading" />}
       {query.isError && <Failure title="The activity log cannot be shown" problem={asProblem(query.error)} retry={() => void query.refetch()} />}
       {query.data?.activity.length === 0 && (
         <Text size="sm" c="dimmed">

@@ -266,7 +266,7 @@ function Numbers({ breakdown: b }: { breakdown: Schemas['Breakdown'] }) {
               <Table.Td ta="right" className="figure">
                 {count(n.dials)}
               </Table.Td>
-              <Table.Td ta="right" className="figure">
+              <Table.Td ta="right" className="figure" title={`Of ${plural(n.decided, 'call')} that can no longer change`}>
                 {share(n.answer_rate)}
               </Table.Td>
             </Table.Tr>

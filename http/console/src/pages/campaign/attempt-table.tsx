@@ -5,14 +5,8 @@ import { CopyControl } from '../../components/copy-control';
 import { ToneWord } from '../../components/tone-badge';
 import { When } from '../../components/when';
 import { none, seconds } from '../../words/figures';
-import type { Tone } from '../../words/states';
-import { attemptState, named, outcome, words } from '../../words/states';
+import { attemptLabel, words } from '../../words/states';
 import css from './attempt-table.module.css';
-
-/** attemptLabel is the outcome of an attempt, or its state while it lives. */
-export function attemptLabel(a: Attempt): { label: string; tone: Tone } {
-  return a.outcome ? named(outcome, a.outcome) : named(attemptState, a.state);
-}
 
 /** AttemptTable shows all that is known of each attempt, newest last (spec: Attempt). */
 export function AttemptTable({ attempts, zone }: { attempts: Attempt[]; zone: string }) {

@@ -5,19 +5,19 @@ import { Card } from '../../components/card';
 import { CopyControl } from '../../components/copy-control';
 import { count, seconds } from '../../words/figures';
 import { daysOf } from '../../words/times';
-import { flat, nameOf, poolOf, valueOf } from '../../words/settings';
+import { counts, flat, isEmpty, nameOf, poolOf, rowOf, valueOf } from '../../words/settings';
 import css from './configuration-card.module.css';
 import type { Still } from './still';
 import { still } from './still';
 
-/** Rows that the panel writes in a form of its own, or together. */
-const own = new Set(['name', 'window.zone', 'window.start', 'window.end', 'window.days', 'number_pool', 'stop_redials_after_s', 'redial_only_under_s', 'config_url', 'recording_retention_days', 'retry_delay_s', 'window.contact_zone']);
+/** Rows that the panel writes in a form of its own, or together, before the others. */
+const own = new Set(['name', 'bot_id', 'concurrency', 'window.zone', 'window.start', 'window.end', 'window.days', 'window.contact_zone', 'single_day', 'number_pool', 'always_on', 'max_attempts', 'retry_delay_s', 'stop_redials_after_s', 'redial_only_under_s', 'config_url', 'recording_retention_days']);
 
 /** What is at its default and would only fill the panel. */
-function isUnused(field: string, v: unknown, amdOff: boolean): boolean {
-  const empty = v === undefined || v === null || v === '' || v === 0 || v === false || (Array.isArray(v) && v.length === 0);
-  if (field.startsWith('amd_') && (amdOff || (field === 'amd_review_share' && v === 0))) return true;
-  return empty && ['eligibility_url', 'eligibility_fail', 'window.holidays', 'transfer_targets', 'false_positive_share', 'voicemail_id', 'max_lines', 'sticky_number', 'local_match', 'stop_ends_calls'].includes(field);
+function isUnused(field: string, all: Record<string, unknown>): boolean {
+  const f = rowOf(field);
+  if (f !== undefined && !counts(f, all)) return true;
+  return (f?.quiet === true || field === 'window.holidays') && isEmpty(all[field]);
 }
 
 /** ConfigurationCard shows the settings; they are changed under Edit (spec: read-only configuration panel). */
@@ -25,9 +25,7 @@ export const ConfigurationCard = still(function ConfigurationCard({ campaign: c 
   const s = c.settings;
   const values = flat(s);
   const fetched = new Set(Object.keys(c.external_config?.settings ?? {}));
-  const rest = Object.keys(values).filter((f) => !own.has(f) && !isUnused(f, values[f], s.amd === 'off') && !(f === 'transfer_limit' && (s.transfer_targets ?? []).length === 0));
-  const order = ['bot_id', 'concurrency', 'single_day', 'always_on', 'max_attempts'];
-  const later = rest.filter((f) => !order.includes(f));
+  const later = Object.keys(values).filter((f) => !own.has(f) && !isUnused(f, values));
   const days = daysOf(s.window.days);
   return (
     <Card title="Configuration" aside={<Text size="xs" c="dimmed" className="figure">{`Version ${count(c.version)}`}</Text>}>

@@ -6,8 +6,8 @@ import { DownIcon, RightIcon } from '../../components/icons';
 import { ToneBadge, ToneWord } from '../../components/tone-badge';
 import { When } from '../../components/when';
 import { none } from '../../words/figures';
-import { contactStatus, named, outcome, reasonOf, words } from '../../words/states';
-import { AttemptTable, attemptLabel } from './attempt-table';
+import { attemptLabel, contactStatus, named, outcome, reasonOf, words } from '../../words/states';
+import { AttemptTable } from './attempt-table';
 import css from './contact-row.module.css';
 
 /** So many attempts are in the row itself; all are in its details. */

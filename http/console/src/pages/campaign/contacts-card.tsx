@@ -12,7 +12,7 @@ import { LeftIcon, RightIcon, SearchIcon } from '../../components/icons';
 import { useSeen } from '../../components/later';
 import { count, plural } from '../../words/figures';
 import { numberSearch } from '../../words/number-search';
-import { contactStatus } from '../../words/states';
+import { contactFilter } from '../../words/states';
 import css from './contacts-card.module.css';
 import { ContactRow } from './contact-row';
 import type { Still } from './still';
@@ -22,7 +22,7 @@ const { Show: ContactDrawer } = code(() => import('../contact/contact-drawer'));
 
 const pageSize = 50;
 
-/** The filters of the specification, there when callback detection is on. */
+/** The filters of the specification, there when callback detection is on: contacts by their newest callback. */
 const callbackFilters: { value: '' | Schemas['CallbackState']; label: string }[] = [
   { value: '', label: 'All calls' },
   { value: 'requested', label: 'Callbacks requested' },
@@ -38,7 +38,7 @@ const followMs = 2_500;
 export const ContactsCard = still(function ContactsCard({ campaign: c }: { campaign: Still }) {
   const place = useRef<HTMLDivElement>(null);
   const [page, setPage] = useState(1);
-  const [status, setStatus] = useState<Schemas['ContactStatus']>();
+  const [status, setStatus] = useState<Schemas['ContactFilter']>();
   const [callback, setCallback] = useState<Schemas['CallbackState']>();
   const [number, setNumber] = useState('');
   const sought = numberSearch(number);
@@ -82,6 +82,7 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
           {c.settings.callback_detection && (
             <Select
               aria-label="Show calls by callback"
+              title="Contacts by their newest callback"
               size="xs"
               w={180}
               value={callback ?? ''}
@@ -99,11 +100,11 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
             w={170}
             value={status ?? ''}
             onChange={(v) => {
-              setStatus(v === null || v === '' ? undefined : (v as Schemas['ContactStatus']));
+              setStatus(v === null || v === '' ? undefined : (v as Schemas['ContactFilter']));
               setPage(1);
             }}
             allowDeselect={false}
-            data={[{ value: '', label: 'All contacts' }, ...Object.entries(contactStatus).map(([value, { label }]) => ({ value, label }))]}
+            data={[{ value: '', label: 'All contacts' }, ...Object.entries(contactFilter).map(([value, label]) => ({ value, label }))]}
           />
         </Group>
       }
@@ -114,7 +115,7 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
           <Failure title="The contacts cannot be shown" problem={query.error} retry={() => void query.refetch()} />
         </Box>
       )}
-      {sought.reason === undefined && list === undefined && !query.isError && <Skeleton height={240} aria-label="Loading" />}
+      {sought.reason === undefined && list === undefined && !query.isError && <Skeleton height={240} role="status" aria-label="Loading" />}
       {list && list.contacts.length === 0 && <Nothing id={c.campaign_id} filtered={status !== undefined || callback !== undefined || sought.number !== undefined} />}
       {list && list.contacts.length > 0 && (
         <Table.ScrollContainer type="native" minWidth={980}>

@@ -1,14 +1,13 @@
-import { Box, Group, Text } from '@mantine/core';
-import { useRef } from 'react';
+import { Anchor, Box, Group, Text } from '@mantine/core';
+import { Link } from 'wouter';
 
 import type { Campaign } from '../../api/client';
-import { useCapacity } from '../../api/queries';
 import { Card } from '../../components/card';
-import { useSeen } from '../../components/later';
 import { Stat, Stats } from '../../components/stat';
 import { ToneBadge } from '../../components/tone-badge';
+import { StateLine } from '../../components/state-line';
 import { Age, useSeconds } from '../../components/when';
-import { whyOf } from '../../words/constraints';
+import { remedyOf, whyOf } from '../../words/constraints';
 import { count, eta, none, rate, seconds, share } from '../../words/figures';
 import { indicator } from '../../words/states';
 import { CapacityBar } from './capacity';
@@ -21,13 +20,11 @@ const overdueS = 30;
 export function LiveCard({ campaign: c }: { campaign: Campaign }) {
   const live = c.live;
   const shown = indicator(c);
-  const place = useRef<HTMLDivElement>(null);
-  const { data: capacity } = useCapacity(c.campaign_id, c.status === 'running', useSeen(place));
-  const why = whyOf(c, capacity);
+  const why = whyOf(c);
+  const remedy = remedyOf(c);
   const ends = eta(live?.eta_s);
   return (
     <Card
-      place={place}
       title="Live activity"
       aside={
         <Group gap="sm">
@@ -68,16 +65,17 @@ export function LiveCard({ campaign: c }: { campaign: Campaign }) {
               {why.title}.
             </Text>{' '}
             {why.sentence}
-            {live?.constraint_share !== undefined && live.constraint_share < 0.995 && ` For ${share(live.constraint_share)} of the last 10 seconds.`}
+            {live?.constraint_share !== undefined && live.constraint_share < 0.995 && ` For ${share(live.constraint_share)} of the last 10 seconds.`}{' '}
+            {remedy && (
+              <Anchor component={Link} href={remedy.page} inherit underline="always">
+                {remedy.label}
+              </Anchor>
+            )}
           </Text>
-          {live?.explanation && (
-            <Text size="xs" c="dimmed" mt={2} className="figure">
-              {live.explanation.replaceAll(' %', '\u00a0%')}
-            </Text>
-          )}
+          <StateLine campaign={c} />
         </Box>
       )}
-      {capacity && <CapacityBar capacity={capacity} />}
+      {live && live.resources.length > 0 && <CapacityBar of={live.resources} />}
     </Card>
   );
 }

@@ -14,6 +14,7 @@ import { ActionsHead } from '../../components/listing';
 import { PageBody } from '../../components/page';
 import { ProgressBar } from '../../components/progress-bar';
 import { RowMenu } from '../../components/row-menu';
+import { StateLine } from '../../components/state-line';
 import { When } from '../../components/when';
 import { processed, scope } from '../../words/campaigns';
 import type { Asked } from '../../words/commands';
@@ -88,7 +89,7 @@ export default function CampaignsPage() {
         />
       </Group>
       {query.isError && !all && <Failure title="The campaigns cannot be shown" problem={query.error} retry={() => void query.refetch()} />}
-      {query.isPending && <Skeleton height={320} radius="md" aria-label="Loading" />}
+      {query.isPending && <Skeleton height={320} radius="md" role="status" aria-label="Loading" />}
       {shown && (
         <Paper withBorder className={css.card}>
           {shown.length === 0 ? <Nothing any={(all?.length ?? 0) > 0} /> : <CampaignTable campaigns={shown} order={order} sort={(by) => set('sort', addressOf(next(order, by)))} />}
@@ -182,6 +183,7 @@ const Row = memo(function Row({ campaign: c, act }: { campaign: Campaign; act?: 
       </Table.Td>
       <Table.Td>
         <CampaignBadges campaign={c} />
+        <StateLine campaign={c} />
       </Table.Td>
       <Table.Td>
         <Group gap="xs" justify="space-between" mb={5} wrap="nowrap">

@@ -11,7 +11,7 @@ import { ToneWord } from '../../components/tone-badge';
 import { When, useSeconds } from '../../components/when';
 import { count, none, seconds } from '../../words/figures';
 import { stagesOf } from '../../words/stages';
-import { attemptLabel } from '../campaign/attempt-table';
+import { attemptLabel } from '../../words/states';
 import css from './contact.module.css';
 import { Recording } from './recording';
 

@@ -7,7 +7,7 @@ import { Failure } from '../../components/failure';
 import { InfoIcon } from '../../components/icons';
 import { ToneBadge } from '../../components/tone-badge';
 import { When } from '../../components/when';
-import { count, none } from '../../words/figures';
+import { none } from '../../words/figures';
 import { sentence } from '../../words/sentence';
 import { contactStatus, named, outcome, words } from '../../words/states';
 import type { Still } from '../campaign/still';
@@ -30,7 +30,7 @@ export default function ContactDrawer({ campaign: c, contact, close }: { campaig
 function Loaded({ campaign: c, contact }: { campaign: Still; contact: string }) {
   const query = useContact(c.campaign_id, contact, askMs);
   if (query.data === undefined) {
-    return query.isError ? <Failure title="The contact cannot be shown" problem={query.error} retry={() => void query.refetch()} /> : <Skeleton height={240} aria-label="Loading" />;
+    return query.isError ? <Failure title="The contact cannot be shown" problem={query.error} retry={() => void query.refetch()} /> : <Skeleton height={240} role="status" aria-label="Loading" />;
   }
   return <Shown campaign={c} contact={query.data} />;
 }
@@ -66,7 +66,6 @@ function Shown({ campaign: c, contact: k }: { campaign: Still; contact: Schemas[
               Next: <When at={k.explain.next_at} zone={zone} precise />.
             </>
           )}
-          {k.explain.ahead !== undefined && ` ${count(k.explain.ahead)} are dialled before it.`}
         </Text>
         {k.callback?.at && (
           <Text size="sm">

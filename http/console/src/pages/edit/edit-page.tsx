@@ -12,7 +12,7 @@ import { InfoIcon, LeftIcon } from '../../components/icons';
 import { PageBody } from '../../components/page';
 import { mayEdit } from '../../words/commands';
 import type { Settings } from '../../words/settings';
-import { different, merged, nameOf, patchOf } from '../../words/settings';
+import { different, lockedOnceRun, merged, nameOf, patchOf } from '../../words/settings';
 import { campaignStatus } from '../../words/states';
 import { NotFoundPage } from '../not-found-page';
 import { BasicsFields, PoolFields, basicsSettings, poolSettings } from '../settings/basics-fields';
@@ -73,8 +73,7 @@ interface Base {
 /** EditForm edits the settings as they were when it was opened, and shows what others change meanwhile. */
 function EditForm({ campaign: c, back }: { campaign: Campaign; back: string }) {
   const [base, setBase] = useState<Base>({ settings: c.settings, version: c.version });
-  // Name, bot and contacts are locked once the campaign has run (spec: States and transitions).
-  const [locked] = useState(() => new Set(c.ever_run ? ['name', 'bot_id'] : []));
+  const [locked] = useState(() => (c.ever_run ? lockedOnceRun : new Set<string>()));
   const form = useForm(c.settings, { locked });
   const edit = useEdit(c.campaign_id);
   const [, go] = useLocation();

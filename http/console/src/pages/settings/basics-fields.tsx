@@ -4,14 +4,15 @@ import { useBots, useNumbers } from '../../api/queries';
 import { AlertIcon } from '../../components/icons';
 import { ToneWord } from '../../components/tone-badge';
 import { count, plural, share } from '../../words/figures';
+import { namesOf } from '../../words/settings';
 import type { Tone } from '../../words/states';
 import { words } from '../../words/states';
 import type { Form } from './draft';
-import { NumberField, SwitchField } from './inputs';
+import { OtherFields, SettingField, SettingFields, about } from './inputs';
 
 /** The settings of each group, as the API calls them: where a message of the server belongs. */
-export const basicsSettings = ['name', 'bot_id', 'concurrency', 'always_on'] as const;
-export const poolSettings = ['number_pool', 'sticky_number', 'local_match'] as const;
+export const basicsSettings: readonly string[] = namesOf('basics');
+export const poolSettings: readonly string[] = namesOf('pool');
 
 /** BasicsFields asks what the campaign is called, who talks, and how much at once. */
 export function BasicsFields({ form }: { form: Form }) {
@@ -45,14 +46,15 @@ export function BasicsFields({ form }: { form: Form }) {
           disabled={form.locked('bot_id')}
           searchable
         />
-        <NumberField form={form} field="concurrency" label="Concurrency" description="Simultaneous connected calls" min={1} max={100_000} />
+        <SettingField form={form} name="concurrency" />
       </SimpleGrid>
       {bot && !bot.active && (
         <Alert color="yellow" icon={<AlertIcon />} title="This bot is inactive">
           The campaign can be prepared; nothing is dialled before the bot is activated.
         </Alert>
       )}
-      <SwitchField form={form} field="always_on" label="Always-on" description="Never completes by itself: stays running and accepts contacts until somebody stops it" />
+      <SettingField form={form} name="always_on" />
+      <OtherFields form={form} group="basics" placed={['name', 'bot_id', 'concurrency', 'always_on']} />
     </Stack>
   );
 }
@@ -71,8 +73,7 @@ export function PoolFields({ form }: { form: Form }) {
   return (
     <Stack>
       <MultiSelect
-        label="Number pool"
-        description="Outbound numbers; each call takes the one that was used least recently"
+        {...about('number_pool')}
         placeholder={pool.length > 0 ? '' : numbers.data?.length === 0 ? 'No number is configured' : 'Choose outbound numbers'}
         data={[...new Set([...(numbers.data ?? []).map((n) => n.number), ...pool])]}
         value={pool}
@@ -132,10 +133,8 @@ export function PoolFields({ form }: { form: Form }) {
           )}
         </Table.ScrollContainer>
       )}
-      <SimpleGrid cols={{ base: 1, sm: 2 }}>
-        <SwitchField form={form} field="sticky_number" label="Same number for a contact" description="A contact is called again from the number that called first" />
-        <SwitchField form={form} field="local_match" label="Local numbers first" description="Numbers of the contact's country and area are taken before others" />
-      </SimpleGrid>
+      <SettingFields form={form} names={['sticky_number', 'local_match']} />
+      <OtherFields form={form} group="pool" placed={['number_pool', 'sticky_number', 'local_match']} />
     </Stack>
   );
 }

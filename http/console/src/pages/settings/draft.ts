@@ -4,6 +4,7 @@ import type { Schemas } from '../../api/client';
 import type { Problem } from '../../api/problem';
 import type { Draft } from '../../words/mistakes';
 import { mistakes } from '../../words/mistakes';
+import { defaults } from '../../words/settings.gen';
 import { viewerZone, week } from '../../words/times';
 
 export type Window = Schemas['Window'];
@@ -11,40 +12,12 @@ export type { Draft };
 
 /** blank is what a new campaign begins with: the defaults of the API. */
 export const blank: Draft = {
+  ...defaults,
   name: '',
   bot_id: '',
   concurrency: 5,
   window: { zone: viewerZone, start: '09:00', end: '18:00', days: week.slice(0, 5) as NonNullable<Window['days']>, holidays: [], contact_zone: false },
-  single_day: false,
-  always_on: false,
   number_pool: [],
-  max_attempts: 3,
-  retry_delay_s: 1800,
-  retry_on_system: ['no_answer', 'busy', 'congestion', 'trunk_error', 'throttled'],
-  retry_on_custom: [],
-  stop_redials_after_s: 0,
-  redial_only_under_s: 0,
-  ring_timeout_s: 30,
-  call_limit_s: 900,
-  result_timeout_s: 900,
-  amd: 'off',
-  amd_sensitivity: 50,
-  amd_listen_ms: 4000,
-  amd_revise_s: 20,
-  amd_review_share: 0,
-  abandon_cap_pct: 3,
-  pacing_mode: 'strict',
-  max_lines: 0,
-  weight: 1,
-  callback_detection: false,
-  sticky_exclusion: true,
-  sticky_number: false,
-  transfer_targets: [],
-  transfer_limit: 1,
-  local_match: false,
-  stop_ends_calls: false,
-  recording: 'off',
-  recording_retention_days: 30,
 };
 
 /** Form is settings while they are edited. */

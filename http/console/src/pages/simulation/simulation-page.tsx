@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
 
-import type { Campaign } from '../../api/client';
+import type { Campaign, Schemas } from '../../api/client';
 import { api, data } from '../../api/client';
 import { mistakes } from '../../api/mistakes';
 import type { Problem } from '../../api/problem';
@@ -17,7 +17,8 @@ import { Plot } from '../../components/plot';
 import { When } from '../../components/when';
 import { count, percent, plural, seconds } from '../../words/figures';
 import type { Asked, Side, Simulation, Values } from '../../words/simulation';
-import { change, ended, rows, valuesOf, whatIf } from '../../words/simulation';
+import { apart, askedFields, between, change, ended, people as peopleWords, rows, trusted, valueOf, whatIf } from '../../words/simulation';
+import { nameOf, rowOf, spoken, suffixOf } from '../../words/settings';
 import { NotFoundPage } from '../not-found-page';
 import css from './simulation.module.css';
 
@@ -76,16 +77,25 @@ function Simulate({ campaign: c }: { campaign: Campaign }) {
   return <Compare campaign={c} first={first.data} />;
 }
 
-const fields = ['what_if.seats', 'what_if.concurrency', 'what_if.abandon_cap_pct', 'what_if.max_attempts', 'what_if.retry_delay_s', 'what_if.ring_timeout_s', 'what_if.window', 'people.answer_rate', 'people.talk_s', 'contacts'];
+/** Settings that are numbers and may be changed. */
+type NumberSetting = { [K in keyof Values]: Values[K] extends number ? K : never }[keyof Values];
 
 interface People {
   answer: number; // per cent
   talk: number; // s
 }
 
+/** moved gives the figures of people that were changed; the others stay as they were measured. */
+function moved(first: Simulation, p: People): NonNullable<Asked['people']> {
+  return {
+    ...(p.answer === Math.round(first.people.answer_rate * 1000) / 10 ? {} : { answer_rate: p.answer / 100 }),
+    ...(p.talk === first.people.talk_s ? {} : { talk_s: p.talk }),
+  };
+}
+
 function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation }) {
   const is = first.as_is.settings;
-  const [values, setValues] = useState<Values>(() => valuesOf(is));
+  const [values, setValues] = useState<Values>(is);
   const [people, setPeople] = useState<People>(() => ({ answer: Math.round(first.people.answer_rate * 1000) / 10, talk: first.people.talk_s }));
   const [contacts, setContacts] = useState(first.contacts);
   const [asked, setAsked] = useState<Asked>();
@@ -104,20 +114,25 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
     retry: false,
   });
   const set = (v: Partial<Values>) => setValues((old) => ({ ...old, ...v }));
-  const wrong = mistakes(run.error, ...fields);
+  const wrong = mistakes(run.error, ...askedFields);
   const busy = run.isFetching;
   const play = () => {
     const edited = people.answer !== Math.round(first.people.answer_rate * 1000) / 10 || people.talk !== first.people.talk_s;
     const next: Asked = {
       seed: first.seed,
-      start_at: first.start_at,
-      contacts,
-      ...(contacts === first.contacts ? { attempts_used: first.attempts_used } : {}),
-      ...(edited ? { people: { answer_rate: people.answer / 100, talk_s: people.talk } } : {}),
+      as_of: first.as_of,
+      ...(contacts === first.contacts ? {} : { contacts }),
+      ...(edited ? { people: moved(first, people) } : {}),
       what_if: whatIf(is, values),
     };
     if (JSON.stringify(next) === JSON.stringify(asked)) void run.refetch();
     else setAsked(next);
+  };
+  const setting = (name: NumberSetting) => {
+    const f = rowOf(name);
+    const per = f?.shown ?? 1;
+    const suffix = f && suffixOf(f);
+    return <Figure label={spoken(nameOf(name))} {...(suffix === undefined ? {} : { suffix })} decimals={!f?.whole || per > 1} value={values[name] / per} change={(v) => set({ [name]: per > 1 ? Math.round(v * per) : v })} error={wrong.of(`what_if.${name}`)} />;
   };
   return (
     <Grid gap="md">
@@ -135,7 +150,7 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
             <Fieldset legend="Capacity" variant="unstyled">
               <SimpleGrid cols={2}>
                 <Figure label="Seats of the bot" value={values.seats} change={(seats) => set({ seats })} error={wrong.of('what_if.seats')} />
-                <Figure label="Concurrency" value={values.concurrency} change={(concurrency) => set({ concurrency })} error={wrong.of('what_if.concurrency')} />
+                {setting('concurrency')}
               </SimpleGrid>
             </Fieldset>
             <Fieldset legend="Pacing" variant="unstyled">
@@ -146,24 +161,20 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
                   aria-label="Pacing"
                   value={values.pacing_mode}
                   onChange={(v) => set({ pacing_mode: v })}
-                  data={[
-                    { value: 'strict', label: 'Strict' },
-                    { value: 'hybrid', label: 'Hybrid' },
-                    { value: 'progressive', label: 'Progressive' },
-                  ]}
+                  data={(rowOf('pacing_mode')?.choices ?? []).map((c) => ({ value: c.value, label: c.label }))}
                 />
                 <SimpleGrid cols={2}>
-                  <Figure label="Abandon cap" suffix=" %" decimals value={values.abandon_cap_pct} change={(abandon_cap_pct) => set({ abandon_cap_pct })} error={wrong.of('what_if.abandon_cap_pct')} />
-                  <Figure label="Ring time-out" suffix=" s" value={values.ring_timeout_s} change={(ring_timeout_s) => set({ ring_timeout_s })} error={wrong.of('what_if.ring_timeout_s')} />
+                  {setting('abandon_cap_pct')}
+                  {setting('ring_timeout_s')}
                 </SimpleGrid>
               </Stack>
             </Fieldset>
             <Fieldset legend="Attempts and window" variant="unstyled">
               <SimpleGrid cols={2}>
-                <Figure label="Max attempts" value={values.max_attempts} change={(max_attempts) => set({ max_attempts })} error={wrong.of('what_if.max_attempts')} />
-                <Figure label="Retry delay" suffix=" min" decimals value={values.retry_delay_min} change={(retry_delay_min) => set({ retry_delay_min })} error={wrong.of('what_if.retry_delay_s')} />
-                <TextInput label="From" type="time" required withAsterisk={false} value={values.start} onChange={(e) => set({ start: e.currentTarget.value })} error={wrong.of('what_if.window')} />
-                <TextInput label="Until" type="time" required withAsterisk={false} value={values.end} onChange={(e) => set({ end: e.currentTarget.value })} />
+                {setting('max_attempts')}
+                {setting('retry_delay_s')}
+                <TextInput label="From" type="time" required withAsterisk={false} value={values.window.start} onChange={(e) => set({ window: { ...values.window, start: e.currentTarget.value } })} error={wrong.of('what_if.window')} />
+                <TextInput label="Until" type="time" required withAsterisk={false} value={values.window.end} onChange={(e) => set({ window: { ...values.window, end: e.currentTarget.value } })} />
               </SimpleGrid>
             </Fieldset>
             <Fieldset legend="People and list" variant="unstyled">
@@ -173,7 +184,7 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
                 <Figure label="Contacts left" value={contacts} change={setContacts} error={wrong.of('contacts')} />
               </SimpleGrid>
               <Text size="xs" c="dimmed" mt="xs">
-                {first.people.source === 'measured' ? `Measured on the latest ${plural(first.people.attempts, 'attempt')} of this campaign.` : 'Usual values: this campaign has not dialled enough to be measured.'}
+                {first.people.source === 'measured' ? `Measured on the latest ${plural(first.people.attempts, 'attempt')} of this campaign: ${peopleWords(first.people.kinds)}.` : 'Usual values: this campaign has not dialled enough to be measured.'}
               </Text>
             </Fieldset>
             <Group gap="xs">
@@ -188,7 +199,7 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
                 <Button
                   variant="default"
                   onClick={() => {
-                    setValues(valuesOf(is));
+                    setValues(is);
                     setPeople({ answer: Math.round(first.people.answer_rate * 1000) / 10, talk: first.people.talk_s });
                     setContacts(first.contacts);
                   }}
@@ -205,9 +216,20 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
           {wrong.rest && <Failure title="That was not simulated" problem={wrong.rest} retry={play} />}
           <Figures shown={shown} zone={c.settings.window.zone} />
           <Plots shown={shown} />
+          <BackTests id={c.campaign_id} />
         </Stack>
       </Grid.Col>
     </Grid>
+  );
+}
+
+/** Range is the band of eight in ten plays under its median. */
+function Range({ text }: { text: string }) {
+  if (text === '') return null;
+  return (
+    <Text size="xs" c="dimmed" data-range>
+      {text}
+    </Text>
   );
 }
 
@@ -219,9 +241,9 @@ const toneOf = { more: (d: number) => (d > 0 ? 'green' : 'red'), less: (d: numbe
 
 /** Figures compares both sides, figure by figure. */
 function Figures({ shown: s, zone }: { shown: Simulation; zone: string }) {
-  const a = s.as_is.summary;
-  const b = s.what_if?.summary;
-  const last = (b ?? a).ended;
+  const a = s.as_is;
+  const b = s.what_if;
+  const last = (b ?? a).summary.ended;
   return (
     <Card title="Outcome">
       <Table.ScrollContainer type="native" minWidth={320} tabIndex={0} role="region" aria-label="Figures of both sides">
@@ -236,9 +258,9 @@ function Figures({ shown: s, zone }: { shown: Simulation; zone: string }) {
           </Table.Thead>
           <Table.Tbody>
             {rows.map((r) => {
-              const [was, is] = [r.of(a), b && r.of(b)];
-              const by = b && change(was, is);
-              const tone = by && by !== 'same' && r.better && typeof was === 'number' && typeof is === 'number' ? toneOf[r.better](is - was) : undefined;
+              const [was, is] = [valueOf(r, a), b ? valueOf(r, b) : undefined];
+              const by = b && (apart(r, a, b) ? change(was, is) : 'within chance');
+              const tone = by && by !== 'same' && by !== 'within chance' && r.better && typeof was === 'number' && typeof is === 'number' ? toneOf[r.better](is - was) : undefined;
               return (
                 <Table.Tr key={r.name} data-row={r.name}>
                   <Table.Th fw={400} scope="row">
@@ -248,10 +270,12 @@ function Figures({ shown: s, zone }: { shown: Simulation; zone: string }) {
                   </Table.Th>
                   <Table.Td ta="right" className="figure" data-figure={`as_is_${r.name}`}>
                     {r.write(was)}
+                    <Range text={between(r, a)} />
                   </Table.Td>
                   {b && (
                     <Table.Td ta="right" className="figure" data-figure={`what_if_${r.name}`}>
                       {r.write(is)}
+                      <Range text={between(r, b)} />
                     </Table.Td>
                   )}
                   {b && (
@@ -270,7 +294,7 @@ function Figures({ shown: s, zone }: { shown: Simulation; zone: string }) {
       <Text size="xs" c="dimmed" px="md" py="sm">
         {ended[last]} {plural(s.contacts, 'contact')} from <When at={s.start_at} zone={zone} />; {percent(s.people.answer_rate)} of dials are answered after {seconds(s.people.ring_s)}, a conversation takes{' '}
         {seconds(s.people.talk_s)}
-        {s.people.machine_share > 0 && <>, {percent(s.people.machine_share)} of answers are machines</>}. The abandon allowance begins anew. Seed {count(s.seed)}: asked again, the figures are the same.
+        {s.people.machine_share > 0 && <>, {percent(s.people.machine_share)} of answers are machines</>}. Median and the range of eight in ten of {plural(a.forecast.plays, 'play')}, as things stood at <When at={s.as_of} zone={zone} />. <span data-trust>{trusted(s.trust)}</span>
       </Text>
       {!s.what_if && (
         <Alert variant="light" icon={<InfoIcon />} m="md" mt={0} p="xs">
@@ -313,5 +337,66 @@ function Plots({ shown: s }: { shown: Simulation }) {
         ))}
       </div>
     </Card>
+  );
+}
+
+/** BackTests shows what would have been foretold in the course of the campaign's earlier runs. */
+function BackTests({ id }: { id: string }) {
+  const tests = useQuery<Schemas['BackTests'], Problem>({
+    queryKey: ['back-tests', id],
+    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/back-tests', { params: { path: { campaign_id: id } }, signal })),
+  });
+  const list = tests.data?.back_tests ?? [];
+  if (list.length === 0) return null;
+  return (
+    <Card title="How good were earlier forecasts?">
+      <Table.ScrollContainer type="native" minWidth={320} tabIndex={0} role="region" aria-label="Back-tests">
+        <Table horizontalSpacing="xs" fz="sm" aria-label="What would have been foretold, and what came">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Run, dials placed</Table.Th>
+              <Table.Th ta="right">Duration</Table.Th>
+              <Table.Th ta="right">Came</Table.Th>
+              <Table.Th ta="right">Conversations</Table.Th>
+              <Table.Th ta="right">Came</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {list.flatMap((t) =>
+              t.points.map((p) => (
+                <Table.Tr key={`${t.run} ${p.share_pct}`} data-back-test={`${t.run} ${p.share_pct}`}>
+                  <Table.Th fw={400} scope="row">
+                    Run {count(t.run)}, {percent(p.share_pct / 100)}
+                    {!p.measured && ' (usual people)'}
+                  </Table.Th>
+                  <Told of={p.duration_s} write={seconds} />
+                  <Told of={p.connected} write={count} />
+                </Table.Tr>
+              )),
+            )}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      <Text size="xs" c="dimmed" px="md" py="sm">
+        {trusted(tests.data?.trust)}
+      </Text>
+    </Card>
+  );
+}
+
+function Told({ of: f, write }: { of: Schemas['Foretold']; write: (v: number) => string }) {
+  const tone = f.real >= f.low && f.real <= f.high ? 'green' : 'red';
+  return (
+    <>
+      <Table.Td ta="right" className="figure">
+        {write(f.median)}
+        <Range text={f.low === f.high ? '' : `${write(f.low)} – ${write(f.high)}`} />
+      </Table.Td>
+      <Table.Td ta="right" className="figure">
+        <span data-tone={tone} style={{ color: 'var(--tone-text)' }}>
+          {write(f.real)}
+        </span>
+      </Table.Td>
+    </>
   );
 }

@@ -10,7 +10,7 @@ import { Failure } from '../../components/failure';
 import { FormButtons } from '../../components/form-buttons';
 import { ToneBadge } from '../../components/tone-badge';
 import { seconds } from '../../words/figures';
-import { attemptState, named, outcome } from '../../words/states';
+import { attemptLabel } from '../../words/states';
 import css from './test-call.module.css';
 
 /** TestCall places one real call: over one trunk, or with one bot over whichever trunk is fit. */
@@ -82,7 +82,7 @@ function Followed({ id, again, close }: { id: string; again: () => void; close: 
   const over = call?.state === 'ended';
   const ladder = useCallLadder(id, over);
   const hangUp = useHangUp();
-  const shown = call?.outcome === undefined ? (call && named(attemptState, call.state)) : named(outcome, call.outcome);
+  const shown = call && attemptLabel(call);
   return (
     <Stack>
       {error && <Failure title="The call cannot be followed" problem={error} />}

@@ -126,7 +126,7 @@ function Unlock({ of: u, close }: { of: User; close: () => void }) {
   return (
     <Confirm
       title={`Unlock ${u.email}?`}
-      lines={['Too many log-ins failed, one after the other. By itself the account unlocks after 15 minutes.', 'Was it not them who tried? Give them a new password instead.']}
+      lines={['Too many log-ins failed, one after the other. For 15 minutes log-ins from browsers that are new to the account wait their turn.', 'Was it not them who tried? Give them a new password instead.']}
       confirm="Unlock"
       busy={change.isPending}
       problem={change.error}

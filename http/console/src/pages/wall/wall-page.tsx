@@ -9,6 +9,7 @@ import { CampaignBadges } from '../../components/campaign-badges';
 import { Failure } from '../../components/failure';
 import { Empty } from '../../components/listing';
 import { ProgressBar } from '../../components/progress-bar';
+import { StateLine } from '../../components/state-line';
 import { processed, scope } from '../../words/campaigns';
 import { whyOf } from '../../words/constraints';
 import { count, none, rate, share } from '../../words/figures';
@@ -34,7 +35,7 @@ export default function WallPage() {
         </Button>
       </Group>
       {query.isError && <Failure title={shown === undefined ? 'The campaigns cannot be shown' : 'These figures are no longer fresh'} problem={query.error} retry={() => void query.refetch()} />}
-      {shown === undefined && query.isPending && <Skeleton height={320} radius="md" aria-label="Loading" />}
+      {shown === undefined && query.isPending && <Skeleton height={320} radius="md" role="status" aria-label="Loading" />}
       {shown?.length === 0 && <Empty title="Nothing is dialled now">Running and paused campaigns stand here, each with what it does at this moment. Start one on its page.</Empty>}
       {shown !== undefined && shown.length > 0 && (
         <>
@@ -94,7 +95,10 @@ const Tile = memo(function Tile({ campaign: c }: { campaign: Campaign }) {
         </Group>
         <ProgressBar campaign={c} height={8} />
       </div>
-      <div className={css.why}>{why === undefined ? '' : `${why.title}. ${why.sentence}`}</div>
+      <div className={css.why}>
+        <StateLine campaign={c} />
+        {why === undefined ? '' : `${why.title}. ${why.sentence}`}
+      </div>
     </li>
   );
 });

@@ -30,7 +30,7 @@ export default function WebhookPage({ params }: { params: Record<string, string>
   if (query.data !== undefined) return <NotFoundPage what="endpoint" />;
   return (
     <PageBody title="Webhook">
-      {query.isError ? <Failure title="The endpoint cannot be shown" problem={query.error} retry={() => void query.refetch()} /> : <Skeleton height={240} aria-label="Loading" />}
+      {query.isError ? <Failure title="The endpoint cannot be shown" problem={query.error} retry={() => void query.refetch()} /> : <Skeleton height={240} role="status" aria-label="Loading" />}
     </PageBody>
   );
 }
@@ -127,7 +127,7 @@ function Log({ hook, state, admin }: { hook: Webhook; state: Delivery['state'] |
   const log = useDeliveries(hook.id, state);
   const replay = useReplay(hook.id);
   if (log.isError && log.data === undefined) return <Failure title="The log cannot be shown" problem={asProblem(log.error)} retry={() => void log.refetch()} />;
-  if (log.data === undefined) return <Skeleton height={200} aria-label="Loading" />;
+  if (log.data === undefined) return <Skeleton height={200} role="status" aria-label="Loading" />;
   const list = log.data.pages.flatMap((p) => p.deliveries);
   if (list.length === 0) return <Empty title="Nothing was sent">{state === undefined ? 'What happens from now on is sent, and shown here: delivered messages for 3 days, others for 14. Send a test to see whether your server takes it.' : 'No message is in this state.'}</Empty>;
   return (

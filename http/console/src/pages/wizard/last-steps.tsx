@@ -48,7 +48,7 @@ export function ReviewStep({ campaign: c }: { campaign: Campaign }) {
     });
   return (
     <Stack>
-      {flight.isPending && <Skeleton height={160} aria-label="Loading" />}
+      {flight.isPending && <Skeleton height={160} role="status" aria-label="Loading" />}
       {flight.isError && <Failure title="What Start would meet is not known" problem={flight.error} retry={() => void flight.refetch()} />}
       {flight.data && <Preflight flight={flight.data} zone={c.settings.window.zone} />}
       {flight.data?.ready === true && (

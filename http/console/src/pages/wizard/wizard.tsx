@@ -10,7 +10,7 @@ import { useUser } from '../../api/session';
 import { Failure } from '../../components/failure';
 import { LeftIcon } from '../../components/icons';
 import type { Draft } from '../../words/mistakes';
-import { different, patchOf } from '../../words/settings';
+import { different, lockedOnceRun, patchOf } from '../../words/settings';
 import { BasicsFields, PoolFields, basicsSettings, poolSettings } from '../settings/basics-fields';
 import { DiallerFields, diallerSettings } from '../settings/dialler-fields';
 import { blank, useForm } from '../settings/draft';
@@ -19,9 +19,9 @@ import { ContactsStep, ReviewStep } from './last-steps';
 import { Steps } from './steps';
 
 const steps = [
-  { id: 'basics', label: 'Basics', fields: basicsSettings as readonly string[] },
-  { id: 'numbers', label: 'Number pool', fields: poolSettings as readonly string[] },
-  { id: 'dialler', label: 'Dialler', fields: diallerSettings as readonly string[] },
+  { id: 'basics', label: 'Basics', fields: basicsSettings },
+  { id: 'numbers', label: 'Number pool', fields: poolSettings },
+  { id: 'dialler', label: 'Dialler', fields: diallerSettings },
   { id: 'contacts', label: 'Contacts', fields: [] as readonly string[] },
   { id: 'review', label: 'Review', fields: [] as readonly string[] },
 ] as const;
@@ -50,7 +50,7 @@ export function Wizard({ campaign: c }: { campaign?: Campaign }) {
   const asked = steps.find((s) => s.id === search.get('step'))?.id ?? 'basics';
   const at: StepId = c === undefined && (asked === 'contacts' || asked === 'review') ? 'basics' : asked;
   const key = keyOf(user.email, c);
-  const form = useForm(kept(key) ?? c?.settings ?? blank, { keep: (d) => keep(key, d), locked: new Set(c?.ever_run ? ['name', 'bot_id'] : []) });
+  const form = useForm(kept(key) ?? c?.settings ?? blank, { keep: (d) => keep(key, d), ...(c?.ever_run ? { locked: lockedOnceRun } : {}) });
   const create = useCreateCampaign();
   const edit = useEdit(c?.campaign_id ?? '');
   const [problem, setProblem] = useState<Problem>();
