@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"dialler/engine"
 	"dialler/http/access"
 	"dialler/process"
@@ -23,9 +25,9 @@ type userAddCmd struct {
 }
 
 // Run adds a user.
-func (u *userAddCmd) Run(c *cli) error {
+func (u *userAddCmd) Run(log zerolog.Logger) error {
 	ctx := context.Background()
-	s, done, err := u.open(ctx, c)
+	s, done, err := u.open(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -44,9 +46,9 @@ type userResetCmd struct {
 }
 
 // Run gives a user a new password, and lets one who was deactivated log in again.
-func (u *userResetCmd) Run(c *cli) error {
+func (u *userResetCmd) Run(log zerolog.Logger) error {
 	ctx := context.Background()
-	s, done, err := u.open(ctx, c)
+	s, done, err := u.open(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -83,9 +85,9 @@ type keyCreateCmd struct {
 }
 
 // Run creates a key.
-func (k *keyCreateCmd) Run(c *cli) error {
+func (k *keyCreateCmd) Run(log zerolog.Logger) error {
 	ctx := context.Background()
-	s, done, err := k.open(ctx, c)
+	s, done, err := k.open(ctx, log)
 	if err != nil {
 		return err
 	}

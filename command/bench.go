@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/bench/load"
@@ -36,14 +38,13 @@ type benchCarrierCmd struct {
 }
 
 // Run serves the model carrier until a signal.
-func (b *benchCarrierCmd) Run(c *cli) error {
+func (b *benchCarrierCmd) Run(log zerolog.Logger) error {
 	ctx, cancel := signals()
 	defer cancel()
 	var cfg carrier.Config
 	if err := readJSON(b.Spec, &cfg); err != nil {
 		return err
 	}
-	log := c.logger()
 	cfg.Listen, cfg.LedgerFile, cfg.HTTP, cfg.Log = b.Listen, b.Ledger, b.HTTP, &log
 	return carrier.Run(ctx, cfg)
 }
@@ -55,14 +56,13 @@ type benchBotCmd struct {
 }
 
 // Run serves the model bot until a signal.
-func (b *benchBotCmd) Run(c *cli) error {
+func (b *benchBotCmd) Run(log zerolog.Logger) error {
 	ctx, cancel := signals()
 	defer cancel()
 	var cfg bot.Config
 	if err := readJSON(b.Spec, &cfg); err != nil {
 		return err
 	}
-	log := c.logger()
 	cfg.Listen, cfg.HTTP, cfg.Log = b.Listen, b.HTTP, &log
 	return bot.Run(ctx, cfg)
 }
@@ -107,7 +107,7 @@ type benchLoadCmd struct {
 }
 
 // Run measures and prints; too many failures are an error.
-func (b *benchLoadCmd) Run(*cli) error {
+func (b *benchLoadCmd) Run() error {
 	ctx, cancel := signals()
 	defer cancel()
 	self, err := os.Executable()
@@ -251,7 +251,7 @@ type benchCampaignCmd struct {
 
 // Run compares and prints; a campaign that is not like its simulation is an
 // error.
-func (b *benchCampaignCmd) Run(*cli) error {
+func (b *benchCampaignCmd) Run() error {
 	ctx, cancel := signals()
 	defer cancel()
 	self, err := os.Executable()

@@ -20,7 +20,7 @@ type benchAMDCmd struct {
 
 // Run calls everybody and prints; a verdict that is not that of its recording is
 // an error.
-func (b *benchAMDCmd) Run(*cli) error {
+func (b *benchAMDCmd) Run() error {
 	ctx, cancel := signals()
 	defer cancel()
 	self, err := os.Executable()

@@ -57,7 +57,7 @@ type clusterRun struct {
 func clusterNumber(k, i int) string { return fmt.Sprintf("+49151%04d%04d", k, i) }
 
 // Run brings the cluster up, runs the campaigns, and reports.
-func (b *benchClusterCmd) Run(c *cli) (err error) {
+func (b *benchClusterCmd) Run(log zerolog.Logger) (err error) {
 	if b.Nodes < 1 || b.Nodes > 9 || b.Campaigns < 1 || b.Campaigns > 99 || b.Contacts < 1 || b.Contacts > 9999 {
 		return errors.New("--nodes is 1 to 9, --campaigns 1 to 99, --contacts 1 to 9999")
 	}
@@ -71,7 +71,7 @@ func (b *benchClusterCmd) Run(c *cli) (err error) {
 			}
 			_, _ = fmt.Fprintf(out, format+"\n", args...)
 		}}
-	quiet := c.logger().Level(zerolog.WarnLevel)
+	quiet := log.Level(zerolog.WarnLevel)
 	cc, bc := sandboxWorld(b.Seed, &quiet)
 	bc.ResultTries = 40 // the node that had the call may be gone
 	if r.model, err = carrier.Start(cc); err != nil {

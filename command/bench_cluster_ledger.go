@@ -8,10 +8,10 @@ import (
 	"os"
 	"time"
 
-	"dialler/bench/site"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/promise"
 	"dialler/persistence"
 )
 
@@ -97,7 +97,6 @@ func (r *clusterRun) judge(ctx context.Context) (*clusterSummary, error) {
 
 // add counts the attempts of a campaign; seen are the Call-IDs at the carrier.
 func (sum *clusterSummary) add(attempts []attempt.Attempt, seen map[string]bool) {
-	var counted []attempt.Attempt
 	for i := range attempts {
 		a := &attempts[i]
 		lost := a.Outcome == engine.OutcomeLost || a.Cause == engine.AbandonCapacityLoss
@@ -116,11 +115,9 @@ func (sum *clusterSummary) add(attempts []attempt.Attempt, seen map[string]bool)
 				sum.LegsInDatabase++
 			}
 		}
-		if a.Cause != engine.AbandonCapacityLoss {
-			counted = append(counted, *a)
-		}
 	}
-	sum.PeakAbandonPercent = max(sum.PeakAbandonPercent, site.PeakAbandons(counted)*100)
+	sum.PeakAbandonPercent = max(sum.PeakAbandonPercent,
+		promise.PeakAbandons(attempts, engine.AbandonCapacityLoss)*100)
 }
 
 // check lists what is not as it must be.
@@ -131,12 +128,10 @@ func (sum *clusterSummary) check() {
 		}
 	}
 	for i := range sum.Campaigns {
-		c, states := &sum.Campaigns[i], 0
-		for _, n := range c.Counters.States {
-			states += n
+		c := &sum.Campaigns[i]
+		for _, wrong := range promise.Done(c.State, c.Counters) {
+			must(false, "campaign %s: %s", c.ID, wrong)
 		}
-		must(c.State == campaign.Completed, "campaign %s is %s, not completed", c.ID, c.State)
-		must(states == c.Counters.Total, "campaign %s: Total is %d, the contacts' states add up to %d", c.ID, c.Counters.Total, states)
 	}
 	must(sum.LegsInDatabase == sum.CallIDsAtCarrier, "%d legs in the database, %d Call-IDs at the carrier", sum.LegsInDatabase, sum.CallIDsAtCarrier)
 	must(sum.OpenAttempts == 0, "%d attempts have not ended", sum.OpenAttempts)

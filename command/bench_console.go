@@ -20,7 +20,7 @@ type benchConsoleCmd struct {
 }
 
 // Run measures and prints; a figure beyond its limit is an error.
-func (b *benchConsoleCmd) Run(*cli) error {
+func (b *benchConsoleCmd) Run() error {
 	ctx, cancel := signals()
 	defer cancel()
 	self, err := os.Executable()

@@ -27,7 +27,7 @@ type benchTriggersCmd struct {
 
 // Run measures and prints; a trigger that is not accepted, not stored or late is
 // an error.
-func (b *benchTriggersCmd) Run(*cli) error {
+func (b *benchTriggersCmd) Run() error {
 	ctx, cancel := signals()
 	defer cancel()
 	if b.Floor != "" {

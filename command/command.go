@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"dialler/process"
+	"dialler/process/configfile"
 )
 
 // cli is the command line. Every flag is also an environment variable
@@ -116,7 +117,7 @@ func (f *fileValues) Validate(app *kong.Application) error {
 		return next(nil)
 	})
 	for key := range f.values {
-		if !known[key] && key != process.TrunksKey && key != process.ListenersKey {
+		if !known[key] && key != configfile.TrunksKey && key != configfile.ListenersKey {
 			return fmt.Errorf("%s: unknown setting %q; settings are the names of flags, see dialler serve --help", f.path, key)
 		}
 	}

@@ -5,62 +5,12 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/rs/zerolog"
+
 	"dialler/engine"
-	"dialler/persistence"
 	"dialler/process"
+	"dialler/process/keys"
 )
-
-// storeFlags say which database a command works on.
-type storeFlags struct {
-	DatabaseURL string `name:"database-url" help:"Your PostgreSQL; the private one of the data folder when empty." env:"DIALLER_DATABASE_URL,DATABASE_URL"`
-	DataDir     string `name:"data-dir" help:"Folder of the private PostgreSQL."`
-	Instance    string `help:"Which private database: main, sandbox." enum:"main,sandbox" default:"main"`
-	// SecretsKeyFile is what serve has it for.
-	SecretsKeyFile string `name:"secrets-key-file" help:"File with the keys that secrets are encrypted with in the database." placeholder:"FILE"`
-}
-
-// there refuses when there is no database to work on. It comes before anything
-// that makes a file.
-func (f *storeFlags) there() error {
-	if f.DatabaseURL != "" {
-		return nil
-	}
-	return process.PrivateExists(f.DataDir, f.Instance)
-}
-
-// open connects to a database that exists.
-func (f *storeFlags) open(ctx context.Context, c *cli) (*persistence.Store, func(), error) {
-	if err := f.there(); err != nil {
-		return nil, nil, err
-	}
-	return f.openOrMake(ctx, c)
-}
-
-// openOrMake connects; a private PostgreSQL that is not running is started for the
-// command, and made when there is none; one that runs is used and left alone.
-func (f *storeFlags) openOrMake(ctx context.Context, c *cli) (*persistence.Store, func(), error) {
-	url, stop := f.DatabaseURL, func() {}
-	if url == "" {
-		pg, err := process.StartPrivate(ctx, f.DataDir, f.Instance, c.logger())
-		if err != nil {
-			return nil, nil, err
-		}
-		url = pg.URL()
-		if !pg.Adopted() {
-			stop = func() { _ = pg.Stop() }
-		}
-	}
-	var s *persistence.Store
-	keys, err := process.SecretKeys(f.SecretsKeyFile)
-	if err == nil {
-		s, err = persistence.Open(ctx, url, persistence.Config{Log: c.logger(), Secrets: keys})
-	}
-	if err != nil {
-		stop()
-		return nil, nil, err
-	}
-	return s, func() { s.Close(); stop() }, nil
-}
 
 type dbCmd struct {
 	Migrate       dbMigrateCmd       `cmd:"" help:"Bring the database to this version's schema; serve does it by itself."`
@@ -76,9 +26,9 @@ type dbEncryptCmd struct {
 }
 
 // Run seals what is stored.
-func (d *dbEncryptCmd) Run(c *cli) error {
+func (d *dbEncryptCmd) Run(log zerolog.Logger) error {
 	ctx := context.Background()
-	s, done, err := d.open(ctx, c)
+	s, done, err := d.open(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -96,8 +46,8 @@ type dbMigrateCmd struct {
 }
 
 // Run migrates.
-func (d *dbMigrateCmd) Run(c *cli) error {
-	_, done, err := d.openOrMake(context.Background(), c)
+func (d *dbMigrateCmd) Run(log zerolog.Logger) error {
+	_, done, err := d.openOrMake(context.Background(), log)
 	if err != nil {
 		return err
 	}
@@ -112,12 +62,12 @@ type dbURLCmd struct {
 
 // Run prints the URL; a private PostgreSQL that is not running is started and
 // left running.
-func (d *dbURLCmd) Run(c *cli) error {
+func (d *dbURLCmd) Run(log zerolog.Logger) error {
 	if d.DatabaseURL != "" {
 		fmt.Println(d.DatabaseURL)
 		return nil
 	}
-	pg, err := process.StartPrivate(context.Background(), d.DataDir, d.Instance, c.logger())
+	pg, err := process.StartPrivate(context.Background(), d.DataDir, d.Instance, log)
 	if err != nil {
 		return err
 	}
@@ -135,7 +85,7 @@ type dbAuditCmd struct {
 
 // Run folds the events of campaigns, compares them with the tables, and follows
 // the chains of their digests. It fails when anything differs.
-func (d *dbAuditCmd) Run(c *cli) error {
+func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 	ctx, cancel := signals()
 	defer cancel()
 	if err := d.there(); err != nil {
@@ -145,11 +95,11 @@ func (d *dbAuditCmd) Run(c *cli) error {
 	if err != nil {
 		return err
 	}
-	trusted, err := process.TrustedKeys(d.SigningKey, dir, d.Key)
+	trusted, err := keys.Trusted(d.SigningKey, dir, d.Key)
 	if err != nil {
 		return err
 	}
-	s, done, err := d.open(ctx, c)
+	s, done, err := d.open(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -162,10 +112,10 @@ type dbAcceptRestoreCmd struct {
 }
 
 // Run accepts a restored database.
-func (d *dbAcceptRestoreCmd) Run(c *cli) error {
+func (d *dbAcceptRestoreCmd) Run(log zerolog.Logger) error {
 	ctx, cancel := signals()
 	defer cancel()
-	s, done, err := d.open(ctx, c)
+	s, done, err := d.open(ctx, log)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 	"gopkg.in/yaml.v3"
 
-	"dialler/process"
+	"dialler/process/configfile"
 )
 
 // settings are the names of all flags that dialler serve and the root have.
@@ -91,7 +91,7 @@ func TestEverySettingOfDeployIsOneOfServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key := range file {
-		if !known[key] && key != process.TrunksKey && key != process.ListenersKey {
+		if !known[key] && key != configfile.TrunksKey && key != configfile.ListenersKey {
 			t.Errorf("systemd/dialler.yaml: %s is no setting", key)
 		}
 	}

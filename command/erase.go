@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"dialler/engine"
 	"dialler/engine/number"
 	"dialler/media/recording"
@@ -21,14 +23,14 @@ type dbEraseCmd struct {
 }
 
 // Run erases a person who is not to be called in any campaign any more.
-func (d *dbEraseCmd) Run(c *cli) error {
+func (d *dbEraseCmd) Run(log zerolog.Logger) error {
 	ctx, cancel := signals()
 	defer cancel()
 	n, err := number.Parse(d.Number)
 	if err != nil {
 		return err
 	}
-	s, done, err := d.open(ctx, c)
+	s, done, err := d.open(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -41,7 +43,7 @@ func (d *dbEraseCmd) Run(c *cli) error {
 		}
 		dir = filepath.Join(data, "recordings")
 	}
-	files := recording.New(recording.Config{Dir: dir, Log: c.logger()})
+	files := recording.New(recording.Config{Dir: dir, Log: log})
 	defer files.Close()
 	e := process.Eraser{Store: s, Files: files, CalleePeriod: d.CalleePeriod}
 	out, err := e.Erase(ctx, n, d.Suppress, engine.Who{Name: "command line"})

@@ -7,10 +7,13 @@ import (
 	"os"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"dialler/engine"
 	"dialler/engine/evidence"
 	"dialler/engine/seal"
 	"dialler/process"
+	"dialler/process/keys"
 )
 
 type exportCmd struct {
@@ -26,7 +29,7 @@ type exportEvidenceCmd struct {
 }
 
 // Run exports.
-func (x *exportEvidenceCmd) Run(c *cli) error {
+func (x *exportEvidenceCmd) Run(log zerolog.Logger) error {
 	ctx, cancel := signals()
 	defer cancel()
 	if err := x.there(); err != nil {
@@ -36,11 +39,11 @@ func (x *exportEvidenceCmd) Run(c *cli) error {
 	if err != nil {
 		return err
 	}
-	key, err := process.SigningKey(x.SigningKey, dir)
+	key, err := keys.Signing(x.SigningKey, dir)
 	if err != nil {
 		return err
 	}
-	s, done, err := x.open(ctx, c)
+	s, done, err := x.open(ctx, log)
 	if err != nil {
 		return err
 	}

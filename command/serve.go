@@ -49,39 +49,12 @@ func run(args []string) error {
 	if servesLong(k.Command()) {
 		steadyMonitor()
 	}
-	return k.Run(c)
+	return k.Run(c, c.logger())
 }
 
 // servesLong says whether a command runs until it is told to end.
 func servesLong(command string) bool {
 	return command == "serve" || command == "sandbox" || strings.HasPrefix(command, "bench carrier") || strings.HasPrefix(command, "bench cluster") || strings.HasPrefix(command, "bench bot")
-}
-
-// oneSignal is for how long a signal counts as the first one: a terminal and a
-// supervisor, or two of them, may send it at the same time.
-const oneSignal = time.Second
-
-// signals gives a context that ends at the first SIGINT or SIGTERM; another one,
-// oneSignal later, ends the process at once.
-func signals() (context.Context, context.CancelFunc) { return signalsThen(func() {}) }
-
-// signalsThen has last run before the process is ended at once.
-func signalsThen(last func()) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ch := make(chan os.Signal, 2)
-	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM)
-	go func() {
-		<-ch
-		first := time.Now()
-		cancel()
-		for range ch {
-			if time.Since(first) >= oneSignal {
-				last()
-				os.Exit(130)
-			}
-		}
-	}()
-	return ctx, cancel
 }
 
 // serving is the process that the signals are for, once it is up.
@@ -117,13 +90,12 @@ type serveCmd struct {
 }
 
 // Run serves until a signal, then drains.
-func (s *serveCmd) Run(c *cli) error {
+func (s *serveCmd) Run(c *cli, log zerolog.Logger) error {
 	up := &serving{started: make(chan struct{})}
 	ctx, cancel := signalsThen(up.abandon)
 	defer cancel()
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGHUP) // from here on it ends nothing, not even a start
-	log := c.logger()
 	p, err := up.start(ctx, s.Flags, "main", log)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -138,7 +110,11 @@ func (s *serveCmd) Run(c *cli) error {
 		fmt.Printf("First administrator: %s, password (shown once): %s\n", process.FirstAdminEmail, password)
 	}
 	reloadOnSignal(ctx, c, p, again, log)
-	<-ctx.Done()
+	select {
+	case err := <-p.Replaced():
+		return err
+	case <-ctx.Done():
+	}
 	log.Info().Msg("draining: no new call is placed, live calls finish; a second signal ends at once")
 	p.Drain(context.Background())
 	return nil

@@ -35,7 +35,7 @@ type trunkTestCmd struct {
 var errTrunkTest = errors.New("the call was not answered")
 
 // Run places the call. The exit code says whether it was answered.
-func (t *trunkTestCmd) Run(*cli) error {
+func (t *trunkTestCmd) Run() error {
 	ctx, cancel := context.WithTimeout(context.Background(), t.Timeout)
 	defer cancel()
 	if t.Password == "" {

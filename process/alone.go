@@ -5,8 +5,12 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"dialler/actors/host"
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/http"
@@ -18,82 +22,138 @@ import (
 // learns that another one took its place.
 const presenceEvery = time.Second
 
+// attendance is this process's place at its database.
+type attendance struct {
+	*nodes.Presence
+	log     zerolog.Logger
+	drain   func()                     // places no call any more
+	because atomic.Pointer[string]     // why another process serves the database, nil: none does
+	lease   *ownLease                  // nil: it is a node, and has another
+	over    func(context.Context) bool // every call has ended, and the database knows it
+	ended   chan error                 // brings the end of the process that had taken this one's place
+}
+
+// ownLease is the lease of a process that is alone (engine.Fence): it has no end until
+// another process takes its place. Then all calls are ended at once, for nobody can
+// adopt them.
+type ownLease struct {
+	clock host.Clock
+	until atomic.Int64
+}
+
+func newOwnLease(clock host.Clock) *ownLease {
+	l := &ownLease{clock: clock}
+	l.until.Store(1<<63 - 1 - int64(engine.LimboFor))
+	return l
+}
+
+// Boot implements engine.Fence.
+func (l *ownLease) Boot() engine.BootTime { return l.clock.Boot() }
+
+// Lease implements engine.Fence.
+func (l *ownLease) Lease() engine.NodeLease { return l }
+
+// Kept implements engine.Fence.
+func (l *ownLease) Kept(engine.AttemptID) bool { return false }
+
+// Until implements engine.NodeLease.
+func (l *ownLease) Until() engine.BootTime { return engine.BootTime(l.until.Load()) }
+
+// end ends every call.
+func (l *ownLease) end() { l.until.Store(int64(l.Boot()) - int64(engine.LimboFor)) }
+
 // attend asks for the database, which nobody else may serve but, in a cluster,
 // other nodes. Nothing is written before.
-func (p *Process) attend(ctx context.Context, url string) (err error) {
-	host, _ := os.Hostname() // it is told to people only
-	name, err := p.flags.nodeName()
+func attend(
+	ctx context.Context,
+	url string,
+	cfg persistence.Config,
+	me ownership.Presence,
+	drain func(),
+	over func(context.Context) bool,
+	lease *ownLease,
+) (*attendance, error) {
+	me.Life, me.PID = rand.Text(), os.Getpid()
+	me.Host, _ = os.Hostname() // it is told to people only
+	here, err := nodes.Attend(ctx, url, cfg, me)
 	if err != nil {
-		name = p.name
-	}
-	me := ownership.Presence{Life: rand.Text(), Name: name, Host: host, PID: os.Getpid(), Since: p.started, Cluster: p.flags.Cluster != ""}
-	if p.presence, err = nodes.Attend(ctx, url, persistence.Config{Log: p.log, Dial: p.tuning.toDatabase}, me); err != nil {
 		if engine.ErrorCode(err) == "database_in_use" {
-			return err
+			return nil, err
 		}
-		return fmt.Errorf("open the database: %w", err)
+		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	p.closing = append(p.closing, p.presence.Close)
-	return nil
+	return &attendance{Presence: here, log: cfg.Log, drain: drain, over: over, lease: lease,
+		ended: make(chan error, 1)}, nil
 }
 
-// stayPresent names the process in the database, and watches that no other one
-// takes its place.
-func (p *Process) stayPresent(ctx context.Context) error {
-	if err := p.presence.Record(ctx); err != nil {
-		return err
-	}
-	if p.flags.Cluster == "" { // a campaign of a node may rightly go to another one
-		p.store.OnReplaced(func() {
-			p.replace("another process took over the campaigns of this database (stale_epoch); stop one of the two, and start this one again")
-		})
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(presenceEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				// While the database is away others say so.
-				if err := p.presence.Renew(ctx); engine.ErrorCode(err) == "database_in_use" {
-					p.replace(err.Error() + ", and start this one again")
-				}
-			}
+// leavingEvery is how often a process whose place was taken looks whether its calls
+// have ended, for which the other one waits.
+const leavingEvery = 50 * time.Millisecond
+
+// stay watches that no other process takes this one's place, until ctx ends.
+func (a *attendance) stay(ctx context.Context) {
+	tick := time.NewTimer(presenceEvery)
+	defer tick.Stop()
+	lost, left := false, false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
-	}()
-	p.closing = append(p.closing, func() { cancel(); <-done })
-	return nil
+		err := a.Renew(ctx)
+		switch {
+		case engine.ErrorCode(err) == "database_in_use":
+			lost = true
+			a.replaced(err.Error() + "; this one ends when that one has")
+			left = left || a.leave(ctx)
+		case err == nil && lost:
+			a.ended <- engine.Unavailable("replaced", "another process had taken the place of this one, and has ended; "+
+				"start this one again", time.Second)
+			return
+		} // while the database is away others say so
+		if lost && !left {
+			tick.Reset(leavingEvery)
+		} else {
+			tick.Reset(presenceEvery)
+		}
+	}
 }
 
-// replace has the process place no call any more: another one serves its database,
-// until this one is started again.
-func (p *Process) replace(why string) {
-	if !p.replaced.CompareAndSwap(nil, &why) {
+// leave says that every call has ended, once that is so and the database knows what
+// became of them.
+func (a *attendance) leave(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, presenceEvery)
+	defer cancel()
+	return a.over(ctx) && a.Left(ctx) == nil
+}
+
+// replaced has the process place no call any more, and end those that it has when it is
+// alone: another one serves its database, until this one is started again.
+func (a *attendance) replaced(why string) {
+	if !a.because.CompareAndSwap(nil, &why) {
 		return
 	}
-	p.log.Error().Str("reason", why).Msg("this process was replaced: it places no call and is not ready")
-	if t := p.treeUp.Load(); t != nil {
-		t.Drain()
+	a.log.Error().Str("reason", why).
+		Msg("this process was replaced: it places no call, has ended those that it had, and is not ready")
+	a.drain()
+	if a.lease != nil {
+		a.lease.end()
 	}
 }
 
-// refusesRequests is what the API answers once the process was replaced.
-func (p *Process) refusesRequests() error {
-	if why := p.replaced.Load(); why != nil {
+// refusal is what the API answers once the process was replaced.
+func (a *attendance) refusal() error {
+	if why := a.because.Load(); why != nil {
 		return engine.Unavailable("replaced", *why, 5*time.Second)
 	}
 	return nil
 }
 
-// presenceCheck says whether the process still serves its database.
-func (p *Process) presenceCheck() http.Check {
+// check says whether the process still serves its database.
+func (a *attendance) check() http.Check {
 	c := http.Check{Name: "replaced", OK: true}
-	if why := p.replaced.Load(); why != nil {
+	if why := a.because.Load(); why != nil {
 		c.OK, c.Detail = false, *why
 	}
 	return c

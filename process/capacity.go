@@ -1,8 +1,8 @@
 package process
 
 import (
-	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -14,6 +14,9 @@ import (
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/engine/placement"
+	"dialler/media"
+	"dialler/process/metrics"
+	"dialler/sipstack"
 )
 
 // capacity is what this process can carry, and who of the cluster carries its
@@ -126,35 +129,81 @@ func (c *capacity) tell(to engine.Incarnation, say func(*link.Wire)) {
 func (c *capacity) begin(s *several) {
 	c.p.links.On(carriers.Name, func(said *link.Said) { c.carriers.Heard(said.Link.Peer(), said.Wire) })
 	s.router.Carrier = c.carriers.Choose
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.carriers.Run(ctx)
-	}()
-	c.p.closing = append(c.p.closing, func() { cancel(); <-done })
+	c.p.background(c.carriers.Run)
+}
+
+// carried are the attempts of which this process has something that would go on by itself.
+func carried(sip *sipstack.Stack, audio *media.Engine) []engine.AttemptID {
+	all := audio.Calls()
+	for _, l := range sip.Legs() {
+		if l.Lives {
+			all = append(all, l.Attempt)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // metrics are the node's figures.
 func (c *capacity) metrics() []prometheus.Collector {
 	of, g, links := c.carriers, c.p.gateway, c.p.links.Stats()
 	return []prometheus.Collector{
-		gauge("dialler_cluster_capacity_calls", "Calls that this node can carry.", func() float64 { return float64(c.room) }),
-		gauge("dialler_cluster_calls_carried", "Calls that this node carries, for its own campaigns and for other nodes.", func() float64 { return float64(of.Own().Calls) }),
-		gauge("dialler_cluster_calls_hosted", "Calls that this node carries for campaigns of other nodes.", func() float64 { return float64(g.Hosted()) }),
-		gauge("dialler_cluster_calls_away", "Calls of this node's campaigns that other nodes carry.", func() float64 { return float64(g.Carried()) }),
-		gauge("dialler_cluster_load_ratio", "Processor time that the process used in the last second, of what it may use.", func() float64 { return of.Own().Load }),
-		gauge("dialler_cluster_carriers", "Other nodes that could be given a call now.", func() float64 { return float64(of.Candidates()) }),
-		counter("dialler_cluster_placed_here_total", "Calls of campaigns that were placed on this node, which acts for them.", func() float64 { return float64(of.Here.Load()) }),
-		counter("dialler_cluster_placed_away_total", "Calls of campaigns that were given to other nodes.", func() float64 { return float64(of.There.Load()) }),
-		counter("dialler_cluster_placements_failed_total", "Calls that another node could not place.", func() float64 { return float64(of.Failures.Load()) }),
-		counter("dialler_cluster_link_repeats_total", "Times that something was sent again to another node.",
+		metrics.Gauge(
+			"dialler_cluster_capacity_calls",
+			"Calls that this node can carry.",
+			func() float64 { return float64(c.room) },
+		),
+		metrics.Gauge(
+			"dialler_cluster_calls_carried",
+			"Calls that this node carries, for its own campaigns and for other nodes.",
+			func() float64 { return float64(of.Own().Calls) },
+		),
+		metrics.Gauge(
+			"dialler_cluster_calls_hosted",
+			"Calls that this node carries for campaigns of other nodes.",
+			func() float64 { return float64(g.Hosted()) },
+		),
+		metrics.Gauge(
+			"dialler_cluster_calls_away",
+			"Calls of this node's campaigns that other nodes carry.",
+			func() float64 { return float64(g.Carried()) },
+		),
+		metrics.Gauge(
+			"dialler_cluster_load_ratio",
+			"Processor time that the process used in the last second, of what it may use.",
+			func() float64 { return of.Own().Load },
+		),
+		metrics.Gauge(
+			"dialler_cluster_carriers",
+			"Other nodes that could be given a call now.",
+			func() float64 { return float64(of.Candidates()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_placed_here_total",
+			"Calls of campaigns that were placed on this node, which acts for them.",
+			func() float64 { return float64(of.Here.Load()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_placed_away_total",
+			"Calls of campaigns that were given to other nodes.",
+			func() float64 { return float64(of.There.Load()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_placements_failed_total",
+			"Calls that another node could not place.",
+			func() float64 { return float64(of.Failures.Load()) },
+		),
+		metrics.Counter("dialler_cluster_link_repeats_total", "Times that something was sent again to another node.",
 			func() float64 { return float64(links.Repeats.Load()) }),
-		counter("dialler_cluster_link_frames_total", "Frames that were sent to other nodes.",
+		metrics.Counter("dialler_cluster_link_frames_total", "Frames that were sent to other nodes.",
 			func() float64 { return float64(links.Frames.Load()) }),
-		counter("dialler_cluster_link_unreadable_total",
+		metrics.Counter("dialler_cluster_link_unreadable_total",
 			"Frames and messages of other nodes that could not be read, or were for nobody here.",
 			func() float64 { return float64(links.Malformed.Load() + links.Strays.Load()) }),
-		counter("dialler_cluster_orphans_total", "Calls that were hung up because the node that owned them was gone and nobody took them over.", func() float64 { return float64(g.Orphans.Load()) }),
+		metrics.Counter(
+			"dialler_cluster_orphans_total",
+			"Calls that were hung up because the node that owned them was gone and nobody took them over.",
+			func() float64 { return float64(g.Orphans.Load()) },
+		),
 	}
 }

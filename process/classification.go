@@ -98,7 +98,7 @@ const exportCap = 2000
 
 // OpenAMDExport implements http.Classification: a folder as `lab amd eval` and
 // `lab amd train` take it, in a file without a name. A call whose recording is
-// kept no longer, or not here, is left out.
+// kept no longer, or on a node that is away, is left out.
 func (f *Front) OpenAMDExport(ctx context.Context, q engine.AMDReviewQuery) (io.ReadSeekCloser, error) {
 	file, err := os.CreateTemp("", "dialler-amd") // 0600
 	if err == nil {

@@ -13,15 +13,18 @@ import (
 
 	"dialler/actors"
 	"dialler/actors/cluster"
+	"dialler/actors/cluster/gateway"
 	"dialler/actors/cluster/link"
-	tenure "dialler/actors/cluster/ownership"
+	campaignowner "dialler/actors/cluster/ownership"
 	"dialler/actors/cluster/routing"
 	"dialler/actors/cluster/sharedcaps"
+	"dialler/actors/host"
 	actorlease "dialler/actors/lease"
 	"dialler/engine"
 	"dialler/engine/ownership"
 	"dialler/http"
 	"dialler/persistence/nodes"
+	"dialler/process/metrics"
 )
 
 // several is this process as one node of a cluster: keeper acts for the campaigns
@@ -30,7 +33,7 @@ type several struct {
 	owners *nodes.Owners
 	node   *cluster.Node
 	router *routing.Router
-	keeper *tenure.Keeper
+	keeper *campaignowner.Keeper
 	log    zerolog.Logger
 }
 
@@ -40,6 +43,25 @@ type lease struct {
 	node    atomic.Pointer[cluster.Node]
 	owners  atomic.Pointer[nodes.Owners] // likewise
 	several atomic.Pointer[several]      // likewise
+	gateway atomic.Pointer[gateway.Gateway]
+	clock   host.Clock
+}
+
+// Boot implements engine.Fence.
+func (l *lease) Boot() engine.BootTime { return l.clock.Boot() }
+
+// Lease implements engine.Fence.
+func (l *lease) Lease() engine.NodeLease {
+	if n := l.node.Load(); n != nil {
+		return n.Lease()
+	}
+	return nil
+}
+
+// Kept implements engine.Fence.
+func (l *lease) Kept(a engine.AttemptID) bool {
+	g := l.gateway.Load()
+	return g != nil && g.Kept(a)
 }
 
 // LeaseEnds implements actors.Membership.
@@ -103,37 +125,47 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	}
 	p.closing = append(p.closing, owners.Close)
 	p.lease.owners.Store(owners)
-	s := &several{owners: owners, log: p.log, keeper: tenure.New(tenure.Config{
+	s := &several{owners: owners, log: p.log, keeper: campaignowner.New(campaignowner.Config{
 		Tree: p.tree.Ownership(), Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Seen: p.capacity.seen, Log: p.log,
-		Gone: p.keepers.Gone,
+		Gone: p.sharedCaps.Gone,
 	})}
 	s.node, err = cluster.Start(ctx, cluster.Config{
 		Membership: p.flags.Cluster, Name: name, Listen: p.flags.ClusterListen, Advertise: p.flags.ClusterAdvertise, API: api,
 		Secret: string(secret), Links: p.links, Begin: s.keeper.Begin, Fence: s.keeper.Fence, Log: p.log,
 	}, joiner{owners, owners.PutSentBy, p.sip.SentBy}, p.clock)
 	if err != nil {
-		return fmt.Errorf("the node cannot join the cluster (see --cluster, --cluster-listen, --cluster-advertise): %w", err)
+		return fmt.Errorf(
+			"the node cannot join the cluster (see --cluster, --cluster-listen, --cluster-advertise): %w",
+			err,
+		)
 	}
 	p.lease.node.Store(s.node)
 	p.lease.several.Store(s)
 	s.keeper.Attach(s.node)
 	s.router = routing.New(p.tree, s.node, p.store, p.gateway, p.log)
 	// Who changed something is answered when every node goes by it.
-	s.node.Handle(toldConfigured, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, _ []byte) ([]byte, error) {
-		p.unsettled.Store(true)
-		p.settle(ctx)
-		return nil, nil
-	})
-	s.node.Handle(toldSuppressed, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
-		var numbers []engine.PhoneNumber
-		if err := link.Decode(body, &numbers); err != nil {
-			return nil, err
-		}
-		return nil, p.tree.SuppressedHere(ctx, numbers)
-	})
+	s.node.Handle(
+		toldConfigured,
+		func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, _ []byte) ([]byte, error) {
+			p.unsettled.Store(true)
+			p.settle(ctx)
+			return nil, nil
+		},
+	)
+	s.node.Handle(
+		toldSuppressed,
+		func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
+			var numbers []engine.PhoneNumber
+			if err := link.Decode(body, &numbers); err != nil {
+				return nil, err
+			}
+			return nil, p.tree.SuppressedHere(ctx, numbers)
+		},
+	)
 	p.serveErasure(s)
+	p.serveRecordings(s)
 	p.capacity.begin(s)
-	p.keepers.Start(s.node, p.links, owners, p.tree.SharedCounts())
+	p.sharedCaps.Start(s.node, p.links, owners, p.tree.SharedCounts())
 	p.several = s
 	p.unsettled.Store(true) // what was changed since it was read, and before others could tell
 	c, cancel := context.WithCancel(context.Background())
@@ -144,7 +176,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.closing = append(p.closing, func() {
 		cancel()
 		running.Wait()
-		p.keepers.Close()
+		p.sharedCaps.Close()
 		s.node.Close()
 	})
 	return nil
@@ -182,7 +214,11 @@ func (s *several) everybody(ctx context.Context, name string, body []byte) {
 		}
 		wg.Go(func() {
 			if _, err := s.node.AskNode(ctx, all[i].Incarnation, name, body); err != nil {
-				s.log.Warn().Str("node", all[i].Name).Str("code", engine.ErrorCode(err)).Str("what", name).Msg("another node was not told")
+				s.log.Warn().
+					Str("node", all[i].Name).
+					Str("code", engine.ErrorCode(err)).
+					Str("what", name).
+					Msg("another node was not told")
 			}
 		})
 	}
@@ -198,7 +234,11 @@ func (s *several) suppressed(ctx context.Context, numbers []byte) error {
 		}
 		_, err := s.node.AskNode(ctx, n.Incarnation, toldSuppressed, numbers)
 		if err != nil {
-			s.log.Warn().Str("node", n.Name).Str("code", engine.ErrorCode(err)).Str("what", toldSuppressed).Msg("another node did not confirm")
+			s.log.Warn().
+				Str("node", n.Name).
+				Str("code", engine.ErrorCode(err)).
+				Str("what", toldSuppressed).
+				Msg("another node did not confirm")
 			return fmt.Errorf("node %s", n.Name)
 		}
 		return nil
@@ -240,30 +280,94 @@ func (s *several) check() http.Check {
 func (s *several) metrics(counts *sharedcaps.Stats) []prometheus.Collector {
 	st := s.node.Stats()
 	return []prometheus.Collector{
-		gauge("dialler_cluster_joined", "1 while the node has its lease, 0 while it is fenced or was never let in.", func() float64 {
-			if s.node.Incarnation() == 0 {
-				return 0
-			}
-			return 1
-		}),
-		gauge("dialler_cluster_campaigns", "Campaigns whose actors this node runs.", func() float64 {
+		metrics.Gauge(
+			"dialler_cluster_joined",
+			"1 while the node has its lease, 0 while it is fenced or was never let in.",
+			func() float64 {
+				if s.node.Incarnation() == 0 {
+					return 0
+				}
+				return 1
+			},
+		),
+		metrics.Gauge("dialler_cluster_campaigns", "Campaigns whose actors this node runs.", func() float64 {
 			return float64(s.keeper.Campaigns())
 		}),
-		gauge("dialler_cluster_lease_renewal_seconds", "How long the last renewal of the node's lease took.", func() float64 { return float64(st.RenewalNanos.Load()) / 1e9 }),
-		counter("dialler_cluster_joins_total", "How often the node joined: once, and after every lease that it lost.", func() float64 { return float64(st.Joins.Load()) }),
-		counter("dialler_cluster_fences_total", "Leases that ended before the node left.", func() float64 { return float64(st.Fences.Load()) }),
-		counter("dialler_cluster_renewals_lost_total", "Renewals of the lease that the database did not answer in time.", func() float64 { return float64(st.RenewalsLost.Load()) }),
-		counter("dialler_cluster_claims_total", "Identities that the node became the owner of.", func() float64 { return float64(st.Claims.Load()) }),
-		counter("dialler_cluster_campaigns_given_total", "Campaigns that went from here to a node that acted for fewer.", func() float64 { return float64(s.keeper.Given()) }),
-		gauge("dialler_cluster_counts_kept", "Trunks, bots and shards of numbers whose count this node keeps for all nodes.", func() float64 { return float64(counts.Kept.Load()) }),
-		gauge("dialler_cluster_counts_owed", "Releases of channels and numbers that the node which keeps their count has not confirmed yet.", func() float64 { return float64(counts.Owed.Load()) }),
-		counter("dialler_cluster_count_questions_total", "Questions for channels, seats and numbers to nodes that keep their count.", func() float64 { return float64(counts.Asked.Load()) }),
-		counter("dialler_cluster_count_questions_unanswered_total", "Of them, and of those for which there was nobody to ask, how many nobody answered in time.", func() float64 { return float64(counts.Unanswered.Load()) }),
-		counter("dialler_cluster_count_questions_served_total", "Questions of other nodes for channels, seats and numbers that this node decided.", func() float64 { return float64(counts.Served.Load()) }),
-		counter("dialler_cluster_requests_total", "Requests to other nodes.", func() float64 { return float64(st.Asked.Load()) }),
-		counter("dialler_cluster_requests_unanswered_total", "Requests to other nodes without an answer in time.", func() float64 { return float64(st.Unanswered.Load()) }),
-		counter("dialler_cluster_requests_served_total", "Requests of other nodes that were carried out.", func() float64 { return float64(st.Answered.Load()) }),
-		counter("dialler_cluster_requests_refused_total", "Requests of other nodes that were refused: late, too many, or not this node's.", func() float64 { return float64(st.Refused.Load()) }),
+		metrics.Gauge(
+			"dialler_cluster_lease_renewal_seconds",
+			"How long the last renewal of the node's lease took.",
+			func() float64 { return float64(st.RenewalNanos.Load()) / 1e9 },
+		),
+		metrics.Counter(
+			"dialler_cluster_joins_total",
+			"How often the node joined: once, and after every lease that it lost.",
+			func() float64 { return float64(st.Joins.Load()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_fences_total",
+			"Leases that ended before the node left.",
+			func() float64 { return float64(st.Fences.Load()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_renewals_lost_total",
+			"Renewals of the lease that the database did not answer in time.",
+			func() float64 { return float64(st.RenewalsLost.Load()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_claims_total",
+			"Identities that the node became the owner of.",
+			func() float64 { return float64(st.Claims.Load()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_campaigns_given_total",
+			"Campaigns that went from here to a node that acted for fewer.",
+			func() float64 { return float64(s.keeper.Given()) },
+		),
+		metrics.Gauge(
+			"dialler_cluster_counts_kept",
+			"Trunks, bots and shards of numbers whose count this node keeps for all nodes.",
+			func() float64 { return float64(counts.Kept.Load()) },
+		),
+		metrics.Gauge(
+			"dialler_cluster_counts_owed",
+			"Releases of channels and numbers that the node which keeps their count has not confirmed yet.",
+			func() float64 { return float64(counts.Owed.Load()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_count_questions_total",
+			"Questions for channels, seats and numbers to nodes that keep their count.",
+			func() float64 { return float64(counts.Asked.Load()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_count_questions_unanswered_total",
+			"Of them, and of those for which there was nobody to ask, how many nobody answered in time.",
+			func() float64 { return float64(counts.Unanswered.Load()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_count_questions_served_total",
+			"Questions of other nodes for channels, seats and numbers that this node decided.",
+			func() float64 { return float64(counts.Served.Load()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_requests_total",
+			"Requests to other nodes.",
+			func() float64 { return float64(st.Asked.Load()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_requests_unanswered_total",
+			"Requests to other nodes without an answer in time.",
+			func() float64 { return float64(st.Unanswered.Load()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_requests_served_total",
+			"Requests of other nodes that were carried out.",
+			func() float64 { return float64(st.Answered.Load()) },
+		),
+		metrics.Counter(
+			"dialler_cluster_requests_refused_total",
+			"Requests of other nodes that were refused: late, too many, or not this node's.",
+			func() float64 { return float64(st.Refused.Load()) },
+		),
 	}
 }
 
@@ -282,10 +386,11 @@ var (
 	_ commands              = (*actors.Tree)(nil)
 	_ commands              = (*routing.Router)(nil)
 	_ actors.Membership     = (*lease)(nil)
+	_ engine.Fence          = (*lease)(nil)
 	_ cluster.Owners        = (*nodes.Owners)(nil)
 	_ sharedcaps.Node       = (*cluster.Node)(nil)
 	_ sharedcaps.Tree       = actors.SharedCounts{}
-	_ actorlease.SharedCaps = (*sharedcaps.Keepers)(nil)
+	_ actorlease.SharedCaps = (*sharedcaps.Caps)(nil)
 )
 
 // owner carries out what is asked of campaigns and calls.

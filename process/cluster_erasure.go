@@ -59,7 +59,7 @@ func (p *Process) eraseHere(ctx context.Context, s erasureStep) error {
 		}
 		return p.tree.EndErasure(ctx, n, s.Tombstone, up, s.Matches)
 	}
-	return engine.Invalid("request_unreadable", "another node asks for what this one does not know; are all of one version?")
+	return engine.Invalid("request_unreadable", "")
 }
 
 // serveErasure has steps carried out for other nodes.
@@ -67,7 +67,7 @@ func (p *Process) serveErasure(s *several) {
 	s.node.Handle(askedErasure, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
 		var step erasureStep
 		if err := link.Decode(body, &step); err != nil {
-			return nil, engine.Invalid("request_unreadable", "another node sent what this one does not understand; are all of one version?")
+			return nil, engine.Invalid("request_unreadable", "")
 		}
 		return nil, p.eraseHere(ctx, step)
 	})

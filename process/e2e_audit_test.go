@@ -9,6 +9,7 @@ import (
 
 	"dialler/bench/carrier"
 	"dialler/engine"
+	"dialler/process/keys"
 )
 
 // audited holds the events of every campaign of the world against the tables:
@@ -24,7 +25,7 @@ func (w *world) audit(id engine.CampaignID) (out string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var b bytes.Buffer
-	key, err := SigningKey(w.flags.SigningKey, "")
+	key, err := keys.Signing(w.flags.SigningKey, "")
 	if err != nil {
 		return "", err
 	}
@@ -69,7 +70,7 @@ func TestTheAuditNamesARunWhoseCheckpointWasTamperedWith(t *testing.T) {
 	w.p.flags.KeepAttempts = 100
 	w.p.mu.Unlock()
 	eventually(t, "the run's calls are dropped", func() bool {
-		w.p.retain(context.Background(), time.Now().Add(200*day))
+		retain(context.Background(), time.Now().Add(200*day), w.p.store.Records, w.p.settings(), w.p.signingKey, w.p.log)
 		return w.rows("attempts") == 0 && w.rows("run_checkpoints WHERE attempts_gone AND signature IS NOT NULL") == 1
 	})
 	command := func() (string, error) {

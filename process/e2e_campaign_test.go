@@ -269,3 +269,37 @@ func TestHealthReadinessAndMetrics(t *testing.T) {
 	w.send("GET", "/api/v1/nothing", nil).expect(404)
 	w.send("DELETE", "/api/v1/sip/dialout", nil).expect(405)
 }
+
+func TestTheFilterUnansweredFindsWhomTheCounterCountsAlsoFailedContacts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	rings, busy := newNumber(), newNumber()
+	w.carrier(carrier.Config{Script: map[engine.PhoneNumber][]carrier.Behaviour{
+		engine.PhoneNumber(rings): {{Kind: carrier.NoAnswer, Ring: draw.Exactly(50 * time.Millisecond)}},
+		engine.PhoneNumber(busy):  {carrier.Busy()},
+	}})
+	id := w.campaign(map[string]any{"retry_on_system": []string{"busy"}, "retry_delay_s": 600})
+	w.addTo(id, rings, busy).expect(200)
+	w.act(id, "start").expect(200)
+	eventually(t, "both were called", func() bool {
+		return w.contact(id, rings).Status == "failed" && w.contact(id, busy).LastResult == "busy"
+	})
+	find := func(filter string) (list struct {
+		Contacts []contactRow
+		Total    int
+	}) {
+		t.Helper()
+		w.operator("GET", "/api/v1/campaigns/"+string(id)+"/contacts?status="+filter, nil).expect(200).into(&list)
+		return list
+	}
+	for filter, want := range map[string]string{"unanswered": rings, "failed": rings, "waiting": busy} {
+		if list := find(filter); list.Total != 1 || list.Contacts[0].PhoneNumber != want {
+			t.Errorf("%s: %+v, want the one whose call %s",
+				filter, list, map[string]string{rings: "rang", busy: "was refused"}[want])
+		}
+	}
+	if n := w.detail(id).Counters.Unanswered; n != find("unanswered").Total {
+		t.Errorf("the counter says %d", n)
+	}
+	w.quietly(id)
+}

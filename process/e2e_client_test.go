@@ -50,7 +50,7 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	}
 
 	// An operator makes a campaign and fills it from a file.
-	made, err := operator.CreateCampaign(ctx, settings(map[string]any{"always_on": true}))
+	made, err := operator.CreateCampaign(ctx, settings(map[string]any{"always_on": true, "retry_delay_s": 60}))
 	must(err)
 	to := newNumber()
 	file := "phone_number,name\n" + to + ",Ada\n" + to + ",Ada\nnobody,Ada\n"
@@ -122,9 +122,10 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	if log := w.operator("GET", "/api/v1/campaigns/"+made.CampaignID+"/activity?kinds=import_exclusions", nil).expect(200); !strings.Contains(string(log.body), `"contacts":1`) {
 		t.Errorf("the activity log: %s", log.body)
 	}
-	played, err := operator.Simulate(ctx, made.CampaignID, client.Simulate{Seed: 7, Contacts: 20, WhatIf: map[string]int{"seats": 3}})
+	played, err := operator.Simulate(ctx, made.CampaignID, client.Simulate{Seed: 7, Contacts: 5,
+		WhatIf: map[string]int{"seats": 2}})
 	must(err)
-	if played.Contacts != 20 || played.AsIs.Summary.Dials == 0 || played.WhatIf == nil {
+	if played.Contacts != 5 || played.AsIs.Summary.Dials == 0 || played.WhatIf == nil {
 		t.Errorf("simulated: %+v", played)
 	}
 	for _, act := range []func() (client.Campaign, error){

@@ -68,7 +68,8 @@ func TestADialoutIsCommandedThroughAnyNode(t *testing.T) {
 	if err := other.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the call of the node that is gone is over", func() bool {
+	// For half a minute behind its lease that node could still have it.
+	within(t, 3*patience, "the call of the node that is gone is over", func() bool {
 		r := w.crm("POST", "/api/v1/calls/"+string(id)+"/hang-up", nil)
 		return r.status == 404 && r.code() == again.code()
 	})

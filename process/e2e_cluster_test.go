@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -24,19 +25,30 @@ var inCluster sync.Mutex
 // alone names the test that a process has to itself.
 const alone = "DIALLER_TEST_ALONE"
 
-// hasItsOwnProcess runs the test in another process, and says that it was. The
-// library that carries messages between nodes sets a logger of all when a node
-// starts, without a lock: no process may have a second node after another one.
+// hasItsOwnProcess runs the test of a cluster in another process, and says that it
+// was. The library that carries messages between nodes sets a logger of all when a
+// node starts, without a lock: no process may have a second node after another one.
 func hasItsOwnProcess(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(alone) != t.Name() {
+		inCluster.Lock()
+		defer inCluster.Unlock()
+	}
+	return measuresItsProcess(t, 5*time.Minute)
+}
+
+// measuresItsProcess runs a test of the memory or the goroutines of its process in
+// another one, beside other tests, and says that it was. under is a program that runs
+// it, with its arguments.
+func measuresItsProcess(t *testing.T, limit time.Duration, under ...string) bool {
 	t.Helper()
 	mark := "alone: " + t.Name()
 	if os.Getenv(alone) == t.Name() {
 		fmt.Println(mark)
 		return false
 	}
-	inCluster.Lock()
-	defer inCluster.Unlock()
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=5m")
+	line := slices.Concat(under, []string{os.Args[0], "-test.run=^" + t.Name() + "$", "-test.timeout=" + limit.String()})
+	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), alone+"="+t.Name())
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte(mark)) {
@@ -67,9 +79,15 @@ func connectsNoMore(t *testing.T) {
 // program of its own, which a test may kill.
 func newClusterWorld(t *testing.T, talk time.Duration, change ...func(*Flags)) (w *world, other *running) {
 	t.Helper()
+	return newClusterWorldOn(t, storetest.URL(t), talk, change...)
+}
+
+// newClusterWorldOn is that on a database of the test's own.
+func newClusterWorldOn(t *testing.T, url string, talk time.Duration,
+	change ...func(*Flags)) (w *world, other *running) {
+	t.Helper()
 	connectsNoMore(t)
 	here, there := ports.AddressOf(t), ports.AddressOf(t)
-	url := storetest.URL(t)
 	membership := "automanaged://" + here + "," + there
 	flags := Flags{DatabaseURL: url, Cluster: membership, Node: "one", ClusterListen: here}
 	for _, f := range change {
@@ -182,7 +200,8 @@ func TestANodeThatIsKilledIsReplaced(t *testing.T) {
 	for _, id := range []engine.CampaignID{theirs, ours} {
 		w.insist(id, "pause")
 		w.insist(id, "resume")
-		eventually(t, "everybody was called", func() bool {
+		// The calls of the node that was killed are in limbo for half a minute, with their seats.
+		within(t, 3*patience, "everybody was called", func() bool {
 			c := w.detail(id).Counters
 			// Connected: the bot posts its result to the node of the call, which may be the one that was killed.
 			return c.Total == numbers[id] && c.Completed+c.Failed+c.Abandoned+c.Unanswered+c.States[contact.Connected] >= numbers[id]

@@ -115,6 +115,7 @@ func (w *world) consoleUser(email, role string) {
 }
 
 func TestAnOperatorRunsACampaignInTheConsole(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, tuning{}, 2*time.Second)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(200 * time.Millisecond)}})
 	const email, name = "olga@example.org", "Autumn renewals"
@@ -157,6 +158,7 @@ func TestAnOperatorRunsACampaignInTheConsole(t *testing.T) {
 }
 
 func TestTheConsoleKeepsUpWhateverTheLineDoes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, tuning{}, time.Second)
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
 	const operator, viewer = "otto@example.org", "vera@example.org"
@@ -175,6 +177,7 @@ func TestTheConsoleKeepsUpWhateverTheLineDoes(t *testing.T) {
 }
 
 func TestTheConsoleSaysThatTheDatabaseIsAwayAndGoesOn(t *testing.T) {
+	t.Parallel()
 	faults := &storetest.Faults{}
 	w := newWorld(t, tuning{toDatabase: faults.Dial}, time.Second)
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
@@ -198,9 +201,9 @@ func TestTheConsoleSaysThatTheDatabaseIsAwayAndGoesOn(t *testing.T) {
 func TestTheDotsOfWhatIsAliveLeaveTheBrowserAlone(t *testing.T) {
 	w := newWorld(t, tuning{}, 0) // conversations last until the callees hang up, which they do not
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
-	const email, live, others = "olga@example.org", 10, 19
+	const email, live, others = "olga@example.org", 9, 19
 	w.consoleUser(email, "operator")
-	id := w.campaign(map[string]any{"concurrency": live})
+	id := w.campaign(map[string]any{"concurrency": live + 1})
 	rows := make([]any, live)
 	for i := range rows {
 		rows[i] = map[string]any{"mobile": newNumber()}
@@ -213,7 +216,8 @@ func TestTheDotsOfWhatIsAliveLeaveTheBrowserAlone(t *testing.T) {
 	for _, c := range all {
 		w.act(c, "start").expect(200)
 	}
-	t.Logf("%s", w.browse("breathing.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGNS", strconv.Itoa(len(all))))
+	t.Logf("%s", w.browse("breathing.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id),
+		"CAMPAIGNS", strconv.Itoa(len(all)), "LAST", newNumber()))
 	for _, c := range all {
 		w.act(c, "stop").expect(200)
 	}

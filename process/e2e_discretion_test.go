@@ -79,6 +79,10 @@ func TestTheLogOfARunGivesNoNumberVariableOrSecretAway(t *testing.T) {
 }
 
 func TestAProcessThatWasClosedLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	if measuresItsProcess(t, 5*time.Minute) {
+		return
+	}
 	before := goleak.IgnoreCurrent()
 	url := storetest.URL(t)
 	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, ListenHTTP: ports.AddressOf(t)}}, tuning{}, 300*time.Millisecond)

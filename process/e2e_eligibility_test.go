@@ -3,7 +3,6 @@ package process
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	nethttp "net/http"
 	"net/http/httptest"
@@ -230,25 +229,6 @@ func TestAHookIsConfiguredWholeOrNotAtAll(t *testing.T) {
 	f(false, Flags{EligibilityURL: "https://crm.example/may"})
 	f(false, Flags{EligibilityURL: "https://crm.example/may", EligibilitySecret: "whsec_short"})
 	f(false, Flags{EligibilityURL: "https://user:pw@crm.example/may", EligibilitySecret: secret})
-
-	// The address of a hook is not on this machine or in a private network, unless
-	// that is wanted.
-	h := newEligibilityHook("", make([]byte, 32), true, false, time.Now, eligibility.Budget)
-	q := eligibility.Question{To: "+4915112345678"}
-	if _, err := h.ask(t.Context(), "https://127.0.0.1:9/", &q); err == nil || !strings.Contains(err.Error(), "public internet") {
-		t.Errorf("%v", err)
-	}
-	if _, err := h.ask(t.Context(), "http://crm.example/may", &q); !errors.Is(err, webhook.ErrScheme) {
-		t.Errorf("%v", err)
-	}
-	for i := range 2 * eligibilityHooks {
-		h.mu.Lock()
-		h.at(fmt.Sprint("https://crm.example/", i))
-		h.mu.Unlock()
-	}
-	if n := len(h.asked); n > eligibilityHooks {
-		t.Errorf("%d systems are remembered", n)
-	}
 }
 
 func TestACampaignHasASystemOfItsOwnAskedBesideTheInstallations(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"dialler/bench/carrier"
 	"dialler/engine/evidence"
+	"dialler/process/keys"
 )
 
 // A campaign of two persons, exported by the shipped command and checked by it
@@ -43,7 +44,7 @@ func TestTheEvidenceOfACampaignIsExportedAndVerified(t *testing.T) {
 	if out, err := run(export...); err != nil || !strings.Contains(out, "2 attempts") {
 		t.Fatalf("%v %s", err, out)
 	}
-	for _, name := range []string{file, filepath.Join(dir, signingKeyName)} {
+	for _, name := range []string{file, filepath.Join(dir, keys.SigningFile)} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v %v", name, info.Mode(), err)
 		}
@@ -52,7 +53,7 @@ func TestTheEvidenceOfACampaignIsExportedAndVerified(t *testing.T) {
 	if out, err := run("verify", "evidence", file); err != nil || !strings.Contains(out, "the file is whole") {
 		t.Fatalf("%v %s", err, out)
 	}
-	key, err := SigningKey("", dir)
+	key, err := keys.Signing("", dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -235,3 +235,52 @@ func TestAnAnswerThatCrossesTheCancelOfAnExclusionIsEndedAndServedByNobody(t *te
 		t.Errorf("it counts as nobody's answer: %+v", d.Counters)
 	}
 }
+
+func TestAnExclusionBindsOneCampaignAndTheSameNumberIsStillCalledInAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	to, beside := newNumber(), newNumber()
+	one, other := w.campaign(nil), w.campaign(nil)
+	w.addTo(one, to, beside).expect(200)
+	w.addTo(other, to).expect(200)
+	if x := w.exclude(one, to); x != (campaign.ExcludeReply{Matched: 1, Excluded: 1}) {
+		t.Errorf("%+v", x)
+	}
+	for _, id := range []engine.CampaignID{one, other} {
+		w.act(id, "start").expect(200)
+	}
+	for _, id := range []engine.CampaignID{one, other} {
+		eventually(t, "it completes", func() bool { return w.detail(id).Status == "completed" })
+	}
+	for what, c := range map[string]struct {
+		row      contactRow
+		status   string
+		attempts int
+	}{
+		"excluded":              {w.contact(one, to), "excluded", 0},
+		"beside it":             {w.contact(one, beside), "completed", 1},
+		"of the other campaign": {w.contact(other, to), "completed", 1},
+	} {
+		if c.row.Status != c.status || c.row.Attempts != c.attempts {
+			t.Errorf("the contact %s: %+v", what, c.row)
+		}
+	}
+	calls := func() int { return len(model.Ledger().To(engine.PhoneNumber(to))) }
+	if n := calls(); n != 1 {
+		t.Errorf("%d calls to the number that one campaign of two excluded", n)
+	}
+	// Nor does an exclusion that comes first bind any but its campaign.
+	barred, free := w.running(nil), w.running(nil)
+	w.exclude(barred, to)
+	r := w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": barred, "mobile": to})
+	if r.expect(409).code() != "contact_excluded" {
+		t.Errorf("triggered where it is excluded: %s", r)
+	}
+	if rep := w.trigger(free, to, nil); rep.Status != "dialled" {
+		t.Errorf("triggered elsewhere: %+v", rep)
+	}
+	eventually(t, "it is called there", func() bool { return calls() == 2 && w.contact(free, to).Status == "completed" })
+	w.quietly(barred)
+	w.quietly(free)
+}

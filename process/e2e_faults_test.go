@@ -120,9 +120,9 @@ func TestTheNextLifeEndsTheCallsOfAnEarlierOneAndDialsNobodyTwiceAtOnce(t *testi
 		engine.PhoneNumber(talks): {person(50 * time.Millisecond)},
 		engine.PhoneNumber(rings): {{Kind: carrier.NoAnswer}},
 	}})
-	id := w.running(map[string]any{"max_attempts": 1})
+	id := w.running(map[string]any{"max_attempts": 2, "retry_on_system": []string{"lost"}, "retry_delay_s": 3600})
 	talking, ringing := w.trigger(id, talks, nil).AttemptID, w.trigger(id, rings, nil).AttemptID
-	w.session(talking.Call(), "begun", func(s bot.Session) bool { return s.FramesIn > 0 })
+	begun := w.session(talking.Call(), "begun", func(s bot.Session) bool { return s.FramesIn > 0 && s.Parameters != nil })
 	eventually(t, "the other rings", func() bool { return w.call(ringing.Call()).State == "ringing" })
 	eventually(t, "it is stored as connected", func() bool { return w.stored(talking.Call()).State == attempt.Connected })
 	w.restart() // without draining, as after a crash
@@ -151,6 +151,12 @@ func TestTheNextLifeEndsTheCallsOfAnEarlierOneAndDialsNobodyTwiceAtOnce(t *testi
 	if d := w.detail(id); d.Counters.Attempts != 2 || d.Counters.Answered != 1 || d.Counters.ConnectedCalls != 1 || d.Status != "running" {
 		t.Errorf("%s %+v", d.Status, d.Counters)
 	}
+	// Who was talked to is not called again for that, once the bot has said what came of it.
+	w.result(talking.Call(), begun.Parameters["result_token"], map[string]any{"disposition": "interested"}).expect(200)
+	eventually(t, "of two that were lost one is due, and the one with a result completed", func() bool {
+		return w.rows("contacts WHERE state = 'completed' AND due_at IS NULL AND number = '"+talks+"'") == 1 &&
+			w.rows("contacts WHERE due_at IS NOT NULL AND number = '"+rings+"'") == 1
+	})
 	eventually(t, "no number is held any more", func() bool { return w.rows("number_holds WHERE hold_until IS NULL") == 0 })
 	eventually(t, "nothing lives at the carrier", func() bool { return len(model.Ledger().Live()) == 0 })
 	if dup, lap := model.Ledger().DuplicateInvites(), model.Ledger().Overlaps(); len(dup)+len(lap) > 0 {

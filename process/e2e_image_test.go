@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,7 +44,8 @@ func TestTheProgramOfTheImageRunsInAFolderWithNothingElseAsAnotherUser(t *testin
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
 	binary := filepath.Join(root, "usr/local/bin/dialler")
-	build := exec.CommandContext(t.Context(), "go", append(append([]string{"build"}, strings.Fields(string(line[1]))...), "-o", binary, "..")...)
+	command := slices.Concat(aside, []string{"go", "build"}, strings.Fields(string(line[1])), []string{"-o", binary, ".."})
+	build := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -75,7 +77,7 @@ func TestTheProgramOfTheImageRunsInAFolderWithNothingElseAsAnotherUser(t *testin
 		cmd.Path, in = "/usr/local/bin/dialler", "/"
 		cmd.Dir = "/"
 	}
-	database := storetest.URL(t)
+	database := storetest.EmptyURL(t)
 	cmd.Env = []string{"DATABASE_URL=" + overTCP(t, database), "DIALLER_DATA_DIR=" + filepath.Join(in, "var/lib/dialler"), "TZ=Europe/Berlin"}
 	r := awaitUp(t, cmd)
 	client := &nethttp.Client{Timeout: patience}

@@ -13,6 +13,10 @@ import (
 )
 
 func TestNothingIsLeftOfCallsOfEveryKind(t *testing.T) {
+	t.Parallel()
+	if measuresItsProcess(t, 5*time.Minute) {
+		return
+	}
 	exactly(t)
 	// Timer B is 1.3 s, and a leg answers retransmissions as long.
 	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 20 * time.Millisecond}, dialoutRing: 2 * time.Second}, 200*time.Millisecond)

@@ -136,6 +136,13 @@ func (r *running) log() string {
 	return r.stderr.String()
 }
 
+// kill ends the program as kill -9 does.
+func (r *running) kill() {
+	_ = r.cmd.Process.Kill()
+	<-r.read
+	_ = r.cmd.Wait() // it may have been waited for
+}
+
 // terminate sends SIGTERM and waits for the end in order.
 func (r *running) terminate() {
 	r.t.Helper()
@@ -168,7 +175,7 @@ func status(t *testing.T, client *nethttp.Client, method, url string, headers ..
 
 func TestServeComesUpTakesKeysOfTheCommandLineAndEndsOnSIGTERM(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
+	url := storetest.EmptyURL(t)
 	client := &nethttp.Client{Timeout: patience}
 	defer client.CloseIdleConnections()
 	r := serve(t, url)

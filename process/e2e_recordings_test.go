@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"net/url"
 	"testing"
 	"time"
@@ -101,6 +102,15 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 		}
 	}
 
+	// What was deleted while its node was away is deleted once that is back, however old it is.
+	old := recordingOfOldDay(t, w, id)
+	if err := keeper.reconcile(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if w.p.recorder.Has(old) {
+		t.Error("a recording that was deleted is still on the disk")
+	}
+
 	// One is deleted by hand, the other one when its week is over.
 	w.operator("DELETE", list[0].URL, nil).expect(204)
 	if r := w.crm("GET", list[0].URL, nil).expect(404); r.code() != "recording_deleted" {
@@ -129,4 +139,17 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 	) != "recording_not_found" {
 		t.Error(err)
 	}
+}
+
+// recordingOfOldDay makes the file of a recording of long ago that the database calls
+// deleted, and says where it is.
+func recordingOfOldDay(t *testing.T, w *world, of engine.CampaignID) string {
+	t.Helper()
+	rec := w.p.recorder.Start("0123456789abcdef0123456789abcdef", time.Now().AddDate(0, -6, 0))
+	rec.Tick(1)
+	kept := rec.End()
+	eventually(t, "the old file is whole", func() bool { return w.p.recorder.Has(kept.ID) })
+	w.exec(fmt.Sprintf(`INSERT INTO recordings (attempt_id, campaign_id, place, started_at, deleted_at)
+		VALUES ('0123456789abcdef0123456789abcdef', '%s', '%s', now() - interval '6 months', now())`, of, kept.ID))
+	return kept.ID
 }

@@ -3,6 +3,7 @@ package process
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,11 @@ func TestAResultIsTakenWithTheCallsTokenWheneverItComes(t *testing.T) {
 	if got := params(id)["result_url"]; got != w.p.URL()+"/api/v1/calls/"+string(id)+"/result" {
 		t.Errorf("result_url %s", got)
 	}
-	interested := map[string]any{"disposition": "interested", "variables": map[string]any{"plan": "gold"}, "mood": "good"}
+	interested := map[string]any{
+		"disposition": "interested",
+		"variables":   map[string]any{"plan": "gold"},
+		"mood":        "good",
+	}
 
 	// Whoever has not the token of this very call is told nothing.
 	for _, r := range []answer{
@@ -57,7 +62,9 @@ func TestAResultIsTakenWithTheCallsTokenWheneverItComes(t *testing.T) {
 			t.Errorf("without the token: %s", r)
 		}
 	}
-	w.send("POST", "/api/v1/calls/"+string(id)+"/result", interested, "X-API-Key", w.newKey(map[string]any{"scopes": []string{"read"}})).expect(403)
+	w.send("POST", "/api/v1/calls/"+string(id)+"/result", interested,
+		"X-API-Key", w.newKey(map[string]any{"scopes": []string{"read"}})).
+		expect(403)
 	w.result(id, token, `{"disposition":`).expect(422)
 	w.result(id, token, map[string]any{"disposition": 5}).expect(422)
 	w.result(id, token, map[string]any{"callback": map[string]any{"requested": true, "at": "tomorrow"}}).expect(422)
@@ -72,7 +79,8 @@ func TestAResultIsTakenWithTheCallsTokenWheneverItComes(t *testing.T) {
 	w.restart() // the token outlives the process
 	w.result(id, token, map[string]any{"disposition": "sold", "do_not_call": true}).expect(200)
 	a := w.stored(id)
-	if a.Outcome != engine.OutcomeCompleted || a.Result.Disposition != "sold" || a.Result.Revision != 1 || !a.Result.DoNotCall {
+	if a.Outcome != engine.OutcomeCompleted || a.Result.Disposition != "sold" || a.Result.Revision != 1 ||
+		!a.Result.DoNotCall {
 		t.Errorf("the newest result stands: %+v", a.Result)
 	}
 	// do_not_call binds the whole installation.
@@ -80,7 +88,9 @@ func TestAResultIsTakenWithTheCallsTokenWheneverItComes(t *testing.T) {
 	if r.status != 409 || r.code() != "suppressed" {
 		t.Errorf("a dialout to a number that asked not to be called: %s", r)
 	}
-	w.send("POST", "/api/v1/calls/"+string(other)+"/result", interested, "X-API-Key", w.newKey(map[string]any{"scopes": []string{"results"}})).expect(200)
+	w.send("POST", "/api/v1/calls/"+string(other)+"/result", interested,
+		"X-API-Key", w.newKey(map[string]any{"scopes": []string{"results"}})).
+		expect(200)
 	if c := w.call(other); c.Outcome != engine.OutcomeCompleted {
 		t.Errorf("a result with an API key: %+v", c)
 	}
@@ -98,7 +108,12 @@ func TestALateResultCompletesTheContact(t *testing.T) {
 	to := newNumber()
 	var rep campaign.TriggerReply
 	w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": to,
-		"metadata": map[string]any{"first_name": "Ada", "age": 36, "vip": true, "tags": []any{"a", 1}}}).expect(200).into(&rep)
+		"metadata": map[string]any{
+			"first_name": "Ada",
+			"age":        36,
+			"vip":        true,
+			"tags":       []any{"a", 1},
+		}}).expect(200).into(&rep)
 	if rep.Status != "dialled" || rep.AttemptID == "" || rep.CampaignID != id {
 		t.Fatalf("with room for it, a trigger is dialled: %+v", rep)
 	}
@@ -116,7 +131,8 @@ func TestALateResultCompletesTheContact(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	w.result(call, s.Parameters["result_token"], map[string]any{"disposition": "interested"}).expect(200)
-	if c := w.contact(id, to); c.Status != "completed" || c.LastResult != "interested" || c.Trail[0].Outcome != engine.OutcomeCompleted {
+	if c := w.contact(id, to); c.Status != "completed" || c.LastResult != "interested" ||
+		c.Trail[0].Outcome != engine.OutcomeCompleted {
 		t.Errorf("after a late result: %+v", c)
 	}
 	if d := w.detail(id); d.Counters.Completed != 1 || d.Counters.Failed != 0 {
@@ -159,7 +175,12 @@ func (w *world) detail(id engine.CampaignID) (d detail) {
 func TestABotEndsItsCallThroughTheTwilioRoute(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0) // the bot never closes its socket
-	model := w.carrier(carrier.Config{Script: map[engine.PhoneNumber][]carrier.Behaviour{}, Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	model := w.carrier(
+		carrier.Config{
+			Script:  map[engine.PhoneNumber][]carrier.Behaviour{},
+			Profile: []carrier.Behaviour{person(50 * time.Millisecond)},
+		},
+	)
 	hangUp := func(id engine.CallID, account, token, form string) answer {
 		t.Helper()
 		return w.send("POST", "/2010-04-01/Accounts/"+account+"/Calls/"+string(id)+".json", form,
@@ -192,7 +213,9 @@ func TestABotEndsItsCallThroughTheTwilioRoute(t *testing.T) {
 	if r := hangUp(id, ourAccount, ourToken, "Status=completed").expect(404); twilioCode(r) != 20404 {
 		t.Errorf("a call that is over: %s", r)
 	}
-	if r := hangUp("CA"+engine.CallID(strings.Repeat("2", 32)), ourAccount, ourToken, "Status=completed").expect(404); twilioCode(r) != 20404 {
+	if r := hangUp("CA"+engine.CallID(strings.Repeat("2", 32)), ourAccount, ourToken, "Status=completed").expect(404); twilioCode(
+		r,
+	) != 20404 {
 		t.Errorf("a call that never was: %s", r)
 	}
 
@@ -210,4 +233,94 @@ func TestABotEndsItsCallThroughTheTwilioRoute(t *testing.T) {
 		t.Errorf("at the carrier: %+v", row)
 	}
 	w.quiet()
+}
+
+// A result is awaited until a restart ends the wait, which is told; one that comes while
+// the restart is prepared is lost neither to the run that it is of nor to the prepared one.
+func TestARestartEndsTheWaitForAResultAndLosesNone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	w.silently(300 * time.Millisecond)
+	crm := newIntegrator(t)
+	w.hook(crm.URL, nil)
+	id := w.running(map[string]any{"result_timeout_s": 600, "max_attempts": 1, "retry_on_system": []string{}})
+	to, path := newNumber(), "/api/v1/campaigns/"+string(id)
+	var rep campaign.TriggerReply
+	w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": to}).expect(200).into(&rep)
+	call := rep.AttemptID.Call()
+	type shown struct {
+		Outcome  *string
+		Awaiting bool `json:"awaiting_result"`
+	}
+	var one shown
+	eventually(t, "the conversation is over", func() bool {
+		w.operator("GET", "/api/v1/calls/"+string(call), nil).expect(200).into(&one)
+		return one.Awaiting
+	})
+	var list struct{ Calls []shown }
+	w.operator("GET", "/api/v1/calls?campaign_id="+string(id), nil).expect(200).into(&list)
+	if one.Outcome != nil || len(list.Calls) != 1 || list.Calls[0].Outcome != nil || !list.Calls[0].Awaiting {
+		t.Errorf("an outcome is shown before it is final: %+v, %+v", one, list)
+	}
+	if c := w.contact(id, to); c.Status != "connected" || c.LastResult != "" {
+		t.Errorf("its contact: %+v", c)
+	}
+
+	w.act(id, "stop").expect(200)
+	eventually(
+		t,
+		"the run is over",
+		func() bool { return w.detail(id).Status == "completed" && !w.detail(id).Draining },
+	)
+	w.operator("POST", path+"/restart", map[string]any{"only_unreached": true}).expect(200)
+	var told *toldOf
+	eventually(
+		t,
+		"the end of the wait is told",
+		func() bool { told = crm.first("result.timed_out", string(id)); return told != nil },
+	)
+	if b := string(told.Body); !strings.Contains(b, `"reason":"restarted"`) ||
+		!strings.Contains(b, string(rep.AttemptID)) {
+		t.Errorf("it is told as %s", b)
+	}
+	w.operator("GET", "/api/v1/calls/"+string(call), nil).expect(200).into(&one)
+	if one.Outcome == nil || *one.Outcome != string(engine.OutcomeConnectedNoResult) || one.Awaiting {
+		t.Errorf("after the restart: %+v", one)
+	}
+	if c := w.contact(id, to); c.Status != "failed" {
+		t.Errorf("a run for the unreached takes it along as %s", c.Status)
+	}
+
+	w.crm("POST", "/api/v1/calls/"+string(call)+"/result", map[string]any{"disposition": "sold"}).expect(200)
+	if c := w.contact(id, to); c.Status != "completed" || c.LastResult != "sold" {
+		t.Errorf("in the prepared run: %+v", c)
+	}
+	w.act(id, "cancel-restart").expect(200)
+	if c := w.contact(id, to); c.Status != "completed" || c.LastResult != "sold" {
+		t.Errorf("in the run that is shown again: %+v", c)
+	}
+	if d := w.detail(id); d.Counters.Completed != 1 || d.Counters.Failed != 0 {
+		t.Errorf("counters %+v", d.Counters)
+	}
+	w.quiet()
+}
+
+// A bot posts once: what cannot be stored now is kept, what is refused is not.
+func TestAResultIsKeptWhenItsOwnerCannotBeAsked(t *testing.T) {
+	t.Parallel()
+	f := func(err error, want bool) {
+		t.Helper()
+		if got := deferred(err); got != want {
+			t.Errorf("%v: kept %v", err, got)
+		}
+	}
+	f(nil, false)
+	f(errors.New("a connection was lost"), true)
+	f(engine.Unavailable("database_unavailable", "", time.Second), true)
+	f(engine.Unavailable("owner_lost", "", time.Second), true)
+	f(engine.Unavailable("timeout", "", time.Second), true)
+	f(engine.NotFound("call_not_found", ""), false)
+	f(engine.Conflict("person_erased", ""), false)
+	f(engine.Invalid("invalid_result", ""), false)
 }

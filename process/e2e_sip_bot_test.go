@@ -10,6 +10,7 @@ import (
 
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
+	"dialler/bench/carrier/media"
 	"dialler/bench/draw"
 	"dialler/engine"
 	"dialler/engine/attempt"
@@ -92,7 +93,7 @@ func TestABotBySIPTalksWithTheCalleeAndItsByeEndsTheCall(t *testing.T) {
 	if callee.ByeBy != carrier.Caller || voiceRow.ByeBy != carrier.Callee || voiceRow.ByeCode != 200 || voiceRow.AckMissing || callee.AckMissing {
 		t.Errorf("callee %+v\nbot %+v", callee, voiceRow)
 	}
-	for who, r := range map[string]carrier.RTPCount{"callee": callee.RTP, "bot": voiceRow.RTP} {
+	for who, r := range map[string]media.Count{"callee": callee.RTP, "bot": voiceRow.RTP} {
 		if r.Received < 25 || r.Strange > 0 || r.AudioAt.IsZero() || !r.LastAudioAt.After(r.AudioAt) {
 			t.Errorf("the %s hears %+v", who, r)
 		}
@@ -219,7 +220,7 @@ func TestABotHasItsCallHandedOverToAPersonBySIP(t *testing.T) {
 	if callee.ByeBy != carrier.Caller || desk.ByeBy != carrier.Callee || desk.From.E164() != to || strings.Contains(desk.Invite, "X-result_token") {
 		t.Errorf("callee %+v\nperson %+v", callee, desk)
 	}
-	for who, r := range map[string]carrier.RTPCount{"callee": callee.RTP, "person": desk.RTP} {
+	for who, r := range map[string]media.Count{"callee": callee.RTP, "person": desk.RTP} {
 		if r.Received < 25 || r.Strange > 0 || r.AudioAt.IsZero() || r.Lost > 5 {
 			t.Errorf("the %s hears %+v", who, r)
 		}

@@ -32,8 +32,16 @@ func (w *world) another() *running {
 	if w.flags.DatabaseURL == "" { // a private one
 		url, dir = "", w.flags.DataDir
 	}
-	r := serve(w.t, url, "--data-dir="+dir, "--webhook-allow-private", "--sip="+w.flags.SIP, "--spool-dir="+w.flags.SpoolDir, fmt.Sprintf("--spool-size=%d", w.flags.SpoolSize),
-		"--recordings-dir="+w.flags.RecordingsDir)
+	r := serve(
+		w.t,
+		url,
+		"--data-dir="+dir,
+		"--webhook-allow-private",
+		"--sip="+w.flags.SIP,
+		"--spool-dir="+w.flags.SpoolDir,
+		fmt.Sprintf("--spool-size=%d", w.flags.SpoolSize),
+		"--recordings-dir="+w.flags.RecordingsDir,
+	)
 	addr, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(r.api, "http://"))
 	if err != nil {
 		w.t.Fatal(err)
@@ -69,7 +77,12 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 	script := map[engine.PhoneNumber][]carrier.Behaviour{}
 	for range 5 {
 		n := newNumber()
-		numbers, script[engine.PhoneNumber(n)] = append(numbers, n), []carrier.Behaviour{person(time.Hour)} // until it is told to answer
+		numbers, script[engine.PhoneNumber(n)] = append(
+			numbers,
+			n,
+		), []carrier.Behaviour{
+			person(time.Hour),
+		} // until it is told to answer
 	}
 	rings := newNumber()
 	script[engine.PhoneNumber(rings)] = []carrier.Behaviour{{Kind: carrier.NoAnswer}}
@@ -123,7 +136,11 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 		}
 	}
 	for _, c := range talking {
-		w.session(c, "begun while the database is away", func(s bot.Session) bool { return s.FramesIn > 0 && s.FramesOut > 0 })
+		w.session(
+			c,
+			"begun while the database is away",
+			func(s bot.Session) bool { return s.FramesIn > 0 && s.FramesOut > 0 },
+		)
 		eventually(t, "its answer is confirmed", func() bool { return !row(c).AckAt.IsZero() })
 		if r := row(c); len(r.Violations) > 0 {
 			t.Errorf("at the carrier: %+v", r)
@@ -133,15 +150,32 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 	if a, _ := over.Attempt(); !model.HangUp(string(a.Leg(1))) {
 		t.Fatal("no call to hang up")
 	}
-	w.session(over, "ended", func(s bot.Session) bool { return !s.EndedAt.IsZero() })
-	eventually(t, "five answers, five connections and an end wait on disk", func() bool { return w.metric("dialler_spool_writes") >= 11 })
-	if ok, detail := w.checkOf("spool"); !ok || !strings.Contains(detail, "writes of live calls wait on disk for the database since") {
+	// Its bot has posted its result, and posts it no more; corrections come after it, and nothing overtakes it.
+	token := w.session(over, "reported", func(s bot.Session) bool {
+		return s.Result.State == bot.ReportTaken && s.Result.Status == 202
+	}).Parameters["result_token"]
+	for _, d := range []string{"sold", "sold twice"} {
+		if r := w.result(over, token, map[string]any{"disposition": d, "mood": "good"}); r.status != 202 ||
+			r.status == 202 && !strings.Contains(r.String(), `"kept"`) {
+			t.Errorf("a result while the database is away: %s", r)
+		}
+	}
+	eventually(
+		t,
+		"five answers, five connections and an end wait on disk",
+		func() bool { return w.metric("dialler_spool_writes") >= 11 },
+	)
+	if ok, detail := w.checkOf("spool"); !ok ||
+		!strings.Contains(detail, "writes of live calls wait on disk for the database since") {
 		t.Errorf("/readyz says of the spool: %v, %q", ok, detail)
 	}
-	if w.metric("dialler_spool_bytes") == 0 || w.metric("dialler_spool_full") != 0 || w.metric("dialler_spool_size_bytes") != 4<<20 {
+	if w.metric("dialler_spool_bytes") == 0 || w.metric("dialler_spool_full") != 0 ||
+		w.metric("dialler_spool_size_bytes") != 4<<20 {
 		t.Error("figures of the spool")
 	}
-	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}); r.status != 503 || r.header.Get("Retry-After") == "" {
+	r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()})
+	if r.status != 503 ||
+		r.header.Get("Retry-After") == "" {
 		t.Errorf("a dialout: %s", r)
 	}
 	invites := len(model.Ledger().Calls())
@@ -160,11 +194,22 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 	for _, c := range talking {
 		want := engine.OutcomeLost
 		if c == over {
-			want = engine.OutcomeConnectedNoResult
+			want = engine.OutcomeCompleted
 		}
 		w.ended(c, want)
+		if c == over {
+			eventually(
+				t,
+				"all three results are stored",
+				func() bool { a := w.stored(c); return a.Result != nil && a.Result.Disposition == "sold twice" },
+			)
+			if a := w.stored(c); a.Result.Revision != 2 || a.Result.Unknown["mood"] == "" {
+				t.Errorf("its result: %+v", a.Result)
+			}
+		}
 		a := w.stored(c)
-		if a.AnsweredAt == nil || a.BotConnectedAt == nil || a.ServedAt == nil || !a.Consumed || a.Session == "" || a.Legs[0].Dialog == nil {
+		if a.AnsweredAt == nil || a.BotConnectedAt == nil || a.ServedAt == nil || !a.Consumed || a.Session == "" ||
+			a.Legs[0].Dialog == nil {
 			t.Errorf("what was spooled of the call is not stored: %+v", a)
 		}
 		if c == over && a.HungUpBy != engine.PartyCallee {
@@ -178,10 +223,12 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 			t.Errorf("at the carrier: %+v", r)
 		}
 	}
-	if dup, lap := model.Ledger().DuplicateInvites(), model.Ledger().Overlaps(); len(dup)+len(lap) > 0 || len(model.Ledger().Calls()) != invites {
+	if dup, lap := model.Ledger().DuplicateInvites(), model.Ledger().Overlaps(); len(dup)+len(lap) > 0 ||
+		len(model.Ledger().Calls()) != invites {
 		t.Errorf("duplicates %v, overlaps %v, %d calls where %d were", dup, lap, len(model.Ledger().Calls()), invites)
 	}
-	if n := w.metric("dialler_spool_replayed_total"); n < 11 || w.metric("dialler_spool_refused_total") != 0 || w.metric("dialler_spool_writes") != 0 {
+	if n := w.metric("dialler_spool_replayed_total"); n < 11 || w.metric("dialler_spool_refused_total") != 0 ||
+		w.metric("dialler_spool_writes") != 0 {
 		t.Errorf("%v writes were replayed", n)
 	}
 	if ok, detail := w.checkOf("spool"); !ok || detail != "" {
@@ -198,7 +245,11 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 	if leak := personal.FindString(first.log()); leak != "" {
 		t.Error("the log gives away a number")
 	}
-	eventually(t, "no number is held any more", func() bool { return w.rows("number_holds WHERE hold_until IS NULL") == 0 })
+	eventually(
+		t,
+		"no number is held any more",
+		func() bool { return w.rows("number_holds WHERE hold_until IS NULL") == 0 },
+	)
 	if a := w.stored(over); a.State != attempt.Ended {
 		t.Errorf("%+v", a)
 	}

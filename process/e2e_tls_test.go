@@ -14,12 +14,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dialler/process/keys"
 )
 
 // written puts a certificate into files and gives the pool that trusts it.
 func written(t *testing.T, cert, key string, hosts ...string) *x509.CertPool {
 	t.Helper()
-	made, err := ownCertificate(hosts, time.Now())
+	made, err := keys.OwnCertificate(hosts, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

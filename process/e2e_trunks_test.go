@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ func TestAChangedTrunkTakesEffectOnTheNextCallAndThePresentOneGoesOn(t *testing.
 			t.Errorf("the INVITE has no %q", want)
 		}
 	}
-	// The call of before is hung up where it was placed, with nothing lost.
+	// The earlier call is hung up where it was placed, with nothing lost.
 	w.flows(first, one, engine.LegID(leg(one)))
 	if !first.HangUp(leg(one)) || !second.HangUp(leg(two)) {
 		t.Fatal("a call is not there any more")
@@ -219,4 +220,14 @@ func TestASignedCallerIDReachesTheCarrierAndItsAttestationIsKept(t *testing.T) {
 	if r := w.crm("POST", "/api/v1/sip/dialout", body); r.status != 422 || !strings.Contains(string(r.body), "variables.sip_identity") {
 		t.Errorf("4097 bytes: %s", r)
 	}
+}
+
+// trunksFile is a configuration file with a text.
+func trunksFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dialler.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

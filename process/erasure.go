@@ -18,7 +18,7 @@ import (
 const holdForErasure = 2 * time.Minute
 
 // errSpoolWaits: what waits would bring a person back.
-var errSpoolWaits = engine.Unavailable("spool_waiting", "writes of live calls wait on disk for the database; erase again when they are written", 5*time.Second)
+var errSpoolWaits = engine.Unavailable("spool_waiting", "", 5*time.Second)
 
 // spoolPatience is how long an erasure waits for what waits: a database that was
 // slow for a moment has written it soon.
@@ -184,21 +184,4 @@ func (e *Eraser) held(ctx context.Context, n engine.PhoneNumber, suppress *bool,
 		err = running.End(ctx, n, gone.Tombstone, &found, done.Matches)
 	}
 	return done.ErasedPerson, err
-}
-
-// ErasePerson implements http.Persons.
-func (f *Front) ErasePerson(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson, error) {
-	if f.p.spool != nil {
-		if err := spoolWritten(ctx, func() int64 { return f.p.spool.Stats().Records }); err != nil {
-			return engine.ErasedPerson{}, err
-		}
-	}
-	e := Eraser{Store: f.Store, Files: f.p.recorder, running: erasure{f.p.recorder, f.tree}}
-	if f.p.several != nil {
-		e.running = clusterErasure{f.p}
-	}
-	if s := f.p.settings(); s.CalleeCap > 0 {
-		e.CalleePeriod = s.CalleePeriod
-	}
-	return e.Erase(ctx, n, suppress, who)
 }

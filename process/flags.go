@@ -2,9 +2,13 @@ package process
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
+
+	"dialler/process/configfile"
+	"dialler/sipstack"
 )
 
 // Flags are the settings of a running dialler.
@@ -24,6 +28,7 @@ type Flags struct {
 	SpoolSize        int           `name:"spool-size" help:"How much of it may wait, in MiB, taken from the disk at the start; 0: nothing is kept on disk and live calls wait for the database." default:"64" placeholder:"MIB"`
 	DrainTimeout     time.Duration `name:"drain-timeout" help:"How long live calls may go on after SIGTERM." default:"2m"`
 	KeyRate          float64       `name:"key-rate" help:"Requests a second that one API key may send; 0 is no limit." default:"0"`
+	TrustedProxies   []string      `name:"trusted-proxies" help:"Addresses or networks of the proxies in front of the API; their X-Forwarded-For says who sent a request. Name nothing else: it could pose as any address." placeholder:"CIDR"`
 	HTTPConnections  int           `name:"http-connections" help:"Connections of the API at the same time, at most a quarter of the descriptors that the process may have." default:"4096" placeholder:"N"`
 	IntakeCap        int           `name:"intake-cap" help:"Triggers, dialouts and lists of contacts that may be under way at the same time; more are answered 503 overloaded." default:"256" placeholder:"N"`
 	Pprof            string        `name:"pprof" help:"Address of Go's profiles; off when empty." placeholder:"HOST:PORT"`
@@ -32,9 +37,10 @@ type Flags struct {
 	CalleePeriod     time.Duration `name:"callee-period" help:"Period of --callee-cap, which ends with each new call." default:"24h"`
 	OptOutDigit      string        `name:"opt-out-digit" help:"Key (0-9, * or #) with which the caller of an abandoned call asks, during the message, never to be called again; the message should name it. None when empty." placeholder:"KEY"`
 	KeepLadders      int           `name:"keep-ladders" help:"Days for which SIP messages are kept." default:"14" placeholder:"DAYS"`
-	KeepAttempts     int           `name:"keep-attempts" help:"Days for which the calls of runs that are over are kept, 90 at least; 0 is for ever. Their counters stay." default:"0" placeholder:"DAYS"`
-	KeepEvents       int           `name:"keep-events" help:"Days for which the events of runs that are over are kept, 90 at least; 0 is for ever. What somebody did stays." default:"0" placeholder:"DAYS"`
+	KeepAttempts     int           `name:"keep-attempts" help:"Days for which the calls of runs that are over are kept, 90 at least; 0 keeps them forever. Their counters stay." default:"0" placeholder:"DAYS"`
+	KeepEvents       int           `name:"keep-events" help:"Days for which the events of runs that are over are kept, 90 at least; 0 keeps them forever. What somebody did stays." default:"0" placeholder:"DAYS"`
 	SIPLadders       string        `name:"sip-ladders" help:"Whose SIP messages are kept (--keep-ladders): of failed calls, of all, of none." enum:"failed,all,none" default:"failed"`
+	TakeOver         bool          `name:"take-over" help:"Take the place of the dialler that serves the database alone: its calls are ended, and this one starts when they are. Without it this one is refused."`
 	Cluster          string        `name:"cluster" help:"How the nodes of a cluster hear of each other: etcd://HOST:PORT,…/PREFIX, or for a trial automanaged://HOST:PORT,… with the --cluster-listen of each. One node alone when empty." placeholder:"URL"`
 	Node             string        `name:"node" help:"Name of this node; the machine's when empty." placeholder:"NAME"`
 	ClusterListen    string        `name:"cluster-listen" help:"Address for messages between nodes, host:port." default:"127.0.0.1:7946" placeholder:"HOST:PORT"`
@@ -78,4 +84,17 @@ func DataDir(flag, name string) (string, error) {
 		return "", fmt.Errorf("no home folder for the data; give --data-dir: %w", err)
 	}
 	return filepath.Join(home, ".local", "share", "dialler", name), nil
+}
+
+// sipListeners are the SIP listeners: those of the configuration file, else the
+// one of --sip and --sip-external.
+func (f *Flags) sipListeners() ([]sipstack.Listener, error) {
+	list, err := configfile.Listeners(f.ConfigPath)
+	if err != nil || len(list) > 0 {
+		return list, err
+	}
+	if _, _, err := net.SplitHostPort(f.SIP); err != nil {
+		return nil, fmt.Errorf("--sip must be host:port: %w", err)
+	}
+	return []sipstack.Listener{{Name: "default", Address: f.SIP, ExternalHost: f.SIPExternal}}, nil
 }

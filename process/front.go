@@ -189,7 +189,7 @@ func (f *Front) Checks(ctx context.Context) []http.Check {
 	if !descriptors.OK {
 		descriptors.Detail = "the process has no descriptors left: not every client or bot can be reached; raise its limit of open files (ulimit -n, LimitNOFILE)"
 	}
-	checks := []http.Check{db, trunks, ports, draining, descriptors, f.p.presenceCheck()}
+	checks := []http.Check{db, trunks, ports, draining, descriptors, f.p.presence.check()}
 	if f.p.spool != nil {
 		checks = append(checks, spoolCheck(f.p.spool.Stats()))
 	}

@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/journal"
 )
 
 // Dialout implements http.Calls.
@@ -18,6 +19,11 @@ func (f *Front) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.Dia
 // Call implements http.Calls.
 func (f *Front) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
 	return f.owner().Call(ctx, id)
+}
+
+// Hold implements http.Calls.
+func (f *Front) Hold(ctx context.Context, n engine.PhoneNumber) (*attempt.Hold, error) {
+	return f.Store.Hold(ctx, n)
 }
 
 // Calls implements http.Calls: live ones as their owners know them.
@@ -41,7 +47,7 @@ func (f *Front) Calls(ctx context.Context, q attempt.Query) ([]attempt.Attempt, 
 func (f *Front) Ladder(ctx context.Context, id engine.CallID) ([]engine.SIPMessage, error) {
 	a, ok := id.Attempt()
 	if !ok {
-		return nil, engine.NotFound("call_not_found", "no call has this identifier")
+		return nil, engine.NotFound("call_not_found", "")
 	}
 	kept, err := f.Store.Lists.Ladder(ctx, a)
 	if err != nil {
@@ -57,9 +63,17 @@ func (f *Front) Ladder(ctx context.Context, id engine.CallID) ([]engine.SIPMessa
 	return append(out, live...), nil
 }
 
-// SubmitResult implements http.Calls.
-func (f *Front) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
-	return f.owner().SubmitResult(ctx, cmd)
+// SubmitResult implements http.Calls. A bot posts its result once: what cannot be stored now is kept in
+// the spool.
+func (f *Front) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) (later bool, err error) {
+	if err = f.owner().SubmitResult(ctx, cmd); f.p.spool == nil || !deferred(err) {
+		return false, err
+	}
+	if failed := f.p.spool.KeepResult(cmd); failed != nil {
+		f.p.log.Error().Err(failed).Msg("a result was refused that could be neither stored nor kept")
+		return false, journal.Unavailable(err)
+	}
+	return true, nil
 }
 
 // Transfer implements http.Calls.

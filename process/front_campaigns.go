@@ -317,7 +317,7 @@ func (f *Front) Contacts(ctx context.Context, id engine.CampaignID, page campaig
 func (f *Front) Contact(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (d campaign.ContactDetail, err error) {
 	view, ok, err := f.Store.ContactView(ctx, id, cid)
 	if err == nil && !ok {
-		err = engine.NotFound("contact_not_found", "The campaign has no such contact.")
+		err = engine.NotFound("contact_not_found", "")
 	}
 	if err != nil {
 		return d, err

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 		os.Exit(command.Main(os.Args[1:]))
 	}
 	// These tests wait most of their time, for time-outs of calls above all.
-	if err := flag.Set("test.parallel", "3"); err != nil {
+	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
 	status := m.Run()

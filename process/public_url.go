@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"dialler/sipstack"
 )
 
@@ -28,13 +30,13 @@ func checkPublicURL(given string) error {
 // publicURL is the base URL under which bots reach the API: --public-url, else
 // the address that the API listens on. Where that means "all addresses", which
 // is none that a bot could post to, it is one of the machine's own.
-func (p *Process) publicURL(listeners []sipstack.Listener) (string, error) {
-	if p.flags.PublicURL != "" {
-		return strings.TrimSuffix(p.flags.PublicURL, "/"), nil
+func publicURL(given, scheme string, api net.Addr, listeners []sipstack.Listener, log zerolog.Logger) (string, error) {
+	if given != "" {
+		return strings.TrimSuffix(given, "/"), nil
 	}
-	at, err := netip.ParseAddrPort(p.listener.Addr().String())
+	at, err := netip.ParseAddrPort(api.String())
 	if err != nil || !at.Addr().Unmap().IsUnspecified() {
-		return p.URL(), nil //nolint:nilerr // a listener that is no IP address is the one that bots reach
+		return scheme + api.String(), nil //nolint:nilerr // a listener that is no IP address is the one that bots reach
 	}
 	all, err := machineAddresses()
 	if err != nil {
@@ -44,8 +46,11 @@ func (p *Process) publicURL(listeners []sipstack.Listener) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	base := p.scheme() + netip.AddrPortFrom(host, at.Port()).String()
-	p.log.Warn().Str("result_url", base).Msg("the API listens on all addresses: bots post their results to this one. Give --public-url when they reach it by another")
+	base := scheme + netip.AddrPortFrom(host, at.Port()).String()
+	log.Warn().
+		Str("result_url", base).
+		Msg("the API listens on all addresses: bots post their results to this one. Give --public-url when they reach " +
+			"it by another")
 	return base, nil
 }
 
@@ -54,7 +59,8 @@ func (p *Process) publicURL(listeners []sipstack.Listener) (string, error) {
 // one that it has.
 func reachedAt(listeners []sipstack.Listener, routed netip.Addr, machine []netip.Addr) (netip.Addr, error) {
 	for _, l := range listeners {
-		if at, err := netip.ParseAddrPort(l.Address); err == nil && !at.Addr().Unmap().IsUnspecified() && !at.Addr().IsLoopback() {
+		if at, err := netip.ParseAddrPort(l.Address); err == nil && !at.Addr().Unmap().IsUnspecified() &&
+			!at.Addr().IsLoopback() {
 			return at.Addr(), nil
 		}
 	}
@@ -69,7 +75,11 @@ func reachedAt(listeners []sipstack.Listener, routed netip.Addr, machine []netip
 		of = machine
 	}
 	if len(of) > 1 {
-		return netip.Addr{}, fmt.Errorf("the API listens on all addresses, and the machine has several: %v; give --public-url, the base URL under which bots reach it", of)
+		return netip.Addr{}, fmt.Errorf(
+			"the API listens on all addresses, and the machine has several: %v; give --public-url, the base URL under "+
+				"which bots reach it",
+			of,
+		)
 	}
 	return of[0], nil
 }
@@ -95,9 +105,26 @@ func routedAddress() netip.Addr {
 func machineAddresses() (all []netip.Addr, err error) {
 	networks, err := net.InterfaceAddrs()
 	for _, n := range networks {
-		if p, err := netip.ParsePrefix(n.String()); err == nil && p.Addr().IsGlobalUnicast() && !slices.Contains(all, p.Addr()) {
+		if p, err := netip.ParsePrefix(n.String()); err == nil && p.Addr().IsGlobalUnicast() &&
+			!slices.Contains(all, p.Addr()) {
 			all = append(all, p.Addr())
 		}
 	}
 	return all, err
+}
+
+// networks reads --trusted-proxies: addresses, or networks as CIDR.
+func networks(list []string) (all []netip.Prefix, err error) {
+	for _, s := range list {
+		p, err := netip.ParsePrefix(s)
+		if a, single := netip.ParseAddr(s); single == nil {
+			p, err = netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), nil
+		}
+		if err != nil || p.Addr().Is4In6() { // peers are compared as IPv4
+
+			return nil, fmt.Errorf("--trusted-proxies: %q is no address and no network such as 10.0.0.0/8", s)
+		}
+		all = append(all, p.Masked())
+	}
+	return all, nil
 }

@@ -3,8 +3,6 @@ package process
 import (
 	"context"
 	"errors"
-	"io"
-	"path/filepath"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -41,6 +39,7 @@ type recordingRows interface {
 	RecordingsIncomplete(ctx context.Context, attempts []engine.AttemptID) error
 	AddRecording(ctx context.Context, id engine.AttemptID, rec engine.Recording) (bool, error)
 	UnknownRecordings(ctx context.Context, attempts []engine.AttemptID) ([]engine.AttemptID, error)
+	DroppedRecordings(ctx context.Context, attempts []engine.AttemptID) ([]engine.AttemptID, error)
 	Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error)
 }
 
@@ -121,42 +120,69 @@ func (k *recordingKeeper) adopt(ctx context.Context, a engine.AttemptID, rec eng
 	return nil
 }
 
-// reconcile looks for files of the last days of which the database does not
-// know.
+// reconcile deletes the files that are to be kept no longer, since a person was erased
+// or a recording deleted while this node was away, and looks for files of the last days
+// of which the database does not know.
 func (k *recordingKeeper) reconcile(ctx context.Context) error {
-	for i := range adoptDays {
-		err := k.files.Day(k.now().AddDate(0, 0, -i), func(ids []string) error {
+	days, err := k.files.Days()
+	if err != nil {
+		return err
+	}
+	adopted := k.now().AddDate(0, 0, -adoptDays)
+	for _, day := range days {
+		err := k.files.Day(day, func(ids []string) error {
 			attempts, places := make([]engine.AttemptID, len(ids)), make(map[engine.AttemptID]string, len(ids))
 			for j, id := range ids {
 				attempts[j] = recording.Attempt(id)
 				places[attempts[j]] = id
 			}
-			unknown, err := k.rows.UnknownRecordings(ctx, attempts)
+			dropped, err := k.rows.DroppedRecordings(ctx, attempts)
 			if err != nil {
 				return err
 			}
-			for _, a := range unknown {
-				row, ok, err := k.rows.Attempt(ctx, a)
-				switch {
-				case err != nil:
-					return err
-				case ok && row.To.Erased(): // while this node was away
-					if err := k.files.Remove(places[a]); err != nil {
-						return err
-					}
-					continue
-				}
-				rec, err := k.files.Describe(places[a])
-				if err != nil {
-					continue // deleted meanwhile
-				}
-				if err := k.adopt(ctx, a, rec); err != nil {
+			for _, a := range dropped {
+				if err := k.files.Remove(places[a]); err != nil {
 					return err
 				}
 			}
-			return nil
+			if !day.After(adopted) {
+				return nil
+			}
+			return k.adoptUnknown(ctx, attempts, places)
 		})
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adoptUnknown adopts those of the files of which the database does not know.
+func (k *recordingKeeper) adoptUnknown(
+	ctx context.Context,
+	of []engine.AttemptID,
+	places map[engine.AttemptID]string,
+) error {
+	unknown, err := k.rows.UnknownRecordings(ctx, of)
+	if err != nil {
+		return err
+	}
+	for _, a := range unknown {
+		row, ok, err := k.rows.Attempt(ctx, a)
+		switch {
+		case err != nil:
+			return err
+		case ok && row.To.Erased(): // while this node was away
+			if err := k.files.Remove(places[a]); err != nil {
+				return err
+			}
+			continue
+		}
+		rec, err := k.files.Describe(places[a])
+		if err != nil {
+			continue // deleted meanwhile
+		}
+		if err := k.adopt(ctx, a, rec); err != nil {
 			return err
 		}
 	}
@@ -202,71 +228,4 @@ func (k *recordingKeeper) run(ctx context.Context) {
 			k.daily(ctx)
 		}
 	}
-}
-
-// openRecorder opens the folder of the recordings.
-func (p *Process) openRecorder(name string) error {
-	dir := p.flags.RecordingsDir
-	if dir == "" {
-		data, err := DataDir(p.flags.DataDir, name)
-		if err != nil {
-			return err
-		}
-		dir = filepath.Join(data, "recordings")
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	p.recorder = recording.New(recording.Config{Dir: dir, Log: p.log})
-	p.closing = append(p.closing, p.recorder.Close)
-	return nil
-}
-
-// keepRecordings starts the keeper.
-func (p *Process) keepRecordings() {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	k := &recordingKeeper{
-		rows:    storedRecordings{p.store.Recordings, p.store},
-		files:   p.recorder,
-		now:     p.clock.Now,
-		log:     p.log,
-		several: p.several != nil,
-	}
-	go func() {
-		defer close(done)
-		k.run(ctx)
-	}()
-	p.closing = append(p.closing, func() { cancel(); <-done })
-}
-
-// OpenRecording implements http.Recordings.
-func (f *Front) OpenRecording(ctx context.Context, id engine.AttemptID) (io.ReadSeekCloser, engine.CampaignID, error) {
-	place, owner, err := f.Store.Recordings.Recording(ctx, id)
-	if err != nil {
-		return nil, owner, err
-	}
-	file, err := f.p.recorder.Open(place)
-	if err != nil { // no typed nil in the interface
-		return nil, owner, err
-	}
-	return file, owner, nil
-}
-
-// DeleteRecording implements http.Recordings.
-func (f *Front) DeleteRecording(ctx context.Context, id engine.AttemptID, who engine.Who) error {
-	place, _, err := f.Store.Recordings.Recording(ctx, id)
-	if err != nil {
-		return err
-	}
-	if f.p.several != nil {
-		err = f.p.eraseEverywhere(ctx, erasureStep{Step: "files", Recordings: []string{place}})
-	} else {
-		err = f.p.recorder.Remove(place)
-	}
-	if err != nil {
-		return err
-	}
-	return f.Store.Recordings.NoteRecordingDeleted(ctx, id, who)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dialler/engine/destination"
+	"dialler/process/configfile"
 )
 
 // reloadable are the flags that count anew without a restart, by their names.
@@ -46,9 +47,9 @@ func (p *Process) Reload(ctx context.Context, to Flags) (restart []string, err e
 	if err := to.check(); err != nil {
 		return nil, err
 	}
-	list, err := readFileTrunks(p.flags.ConfigPath, os.LookupEnv)
+	list, err := configfile.Trunks(p.flags.ConfigPath, os.LookupEnv)
 	if err == nil {
-		err = checkFileListeners(p.flags.ConfigPath, list, p.listeners)
+		err = configfile.CheckListeners(p.flags.ConfigPath, list, p.listeners)
 	}
 	if err == nil {
 		_, err = to.sipListeners() // read at the start only, but a mistake in them would keep the next one from coming up
@@ -56,7 +57,7 @@ func (p *Process) Reload(ctx context.Context, to Flags) (restart []string, err e
 	if err != nil {
 		return nil, err
 	}
-	n, err := applyFileTrunks(ctx, p.front, list)
+	n, err := configfile.Apply(ctx, p.front, list)
 	if err != nil {
 		return nil, err
 	}

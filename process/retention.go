@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"dialler/engine/seal"
 	"dialler/persistence/history"
 )
 
@@ -24,50 +27,68 @@ func checkKeep(f *Flags) error {
 		{"keep-events", f.KeepEvents, int(history.LeastKept / day)},
 	} {
 		if k.days != 0 && (k.days < k.least || k.days > keepCap || k.days < 0) {
-			return fmt.Errorf("--%s must be 0 (for ever) or %d to %d days; got %d", k.name, max(1, k.least), keepCap, k.days)
+			return fmt.Errorf(
+				"--%s must be 0 (forever) or %d to %d days; got %d",
+				k.name,
+				max(1, k.least),
+				keepCap,
+				k.days,
+			)
 		}
 	}
 	return nil
 }
 
-// keepTime drops what has served its time, at the start and now and then.
-func (p *Process) keepTime() {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(6 * time.Hour)
-		defer tick.Stop()
-		for now := time.Now(); ; {
-			p.retain(ctx, now)
-			select {
-			case <-ctx.Done():
-				return
-			case now = <-tick.C:
-			}
+// keepTime drops what is past its retention, at the start and now and then, until ctx ends.
+func keepTime(
+	ctx context.Context,
+	records *history.Records,
+	settings func() Flags,
+	key func() (seal.Key, error),
+	log zerolog.Logger,
+) {
+	tick := time.NewTicker(6 * time.Hour)
+	defer tick.Stop()
+	for now := time.Now(); ; {
+		retain(ctx, now, records, settings(), key, log)
+		select {
+		case <-ctx.Done():
+			return
+		case now = <-tick.C:
 		}
-	}()
-	p.closing = append(p.closing, func() { cancel(); <-done })
+	}
 }
 
-// retain drops what has served its time.
-func (p *Process) retain(ctx context.Context, now time.Time) {
+// retain drops what is past its retention.
+func retain(
+	ctx context.Context,
+	now time.Time,
+	records *history.Records,
+	f Flags,
+	key func() (seal.Key, error),
+	log zerolog.Logger,
+) {
 	days := func(n int) time.Duration { return time.Duration(n) * day }
-	f := p.settings()
 	keep := history.Keep{Attempts: days(f.KeepAttempts), Events: days(f.KeepEvents), Ladders: days(f.KeepLadders)}
 	if keep.Attempts > 0 || keep.Events > 0 {
-		key, err := p.signingKey()
+		signs, err := key()
 		if err != nil {
-			p.log.Error().Err(err).Msg("nothing that has served its time is dropped without a key that signs what is kept of it")
+			log.Error().
+				Err(err).
+				Msg("expired data is kept: without a key nothing can be signed in its place")
 			return
 		}
-		keep.Key = &key
+		keep.Key = &signs
 	}
-	d, err := p.store.Records.Retain(ctx, now, keep)
+	d, err := records.Retain(ctx, now, keep)
 	if err != nil && ctx.Err() == nil {
-		p.log.Error().Err(err).Msg("what has served its time is not all dropped; it is tried again")
+		log.Error().Err(err).Msg("expired data is not all dropped; it is tried again")
 	}
 	if d.Attempts > 0 || len(d.Partitions) > 0 {
-		p.log.Info().Int("attempts", d.Attempts).Int("runs", d.Runs).Strs("partitions", d.Partitions).Msg("what had served its time is dropped")
+		log.Info().
+			Int("attempts", d.Attempts).
+			Int("runs", d.Runs).
+			Strs("partitions", d.Partitions).
+			Msg("expired data is dropped")
 	}
 }

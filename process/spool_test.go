@@ -10,6 +10,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/journal"
 	"dialler/persistence/spool"
+	"dialler/process/metrics"
 )
 
 // What an operator sees of a spool that has no room, or whose disk fails.
@@ -18,11 +19,8 @@ func TestASpoolThatIsFullOrFailsSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Process{spool: s}
 	reg := prometheus.NewRegistry()
-	if err := registerSpoolMetrics(reg, p); err != nil {
-		t.Fatal(err)
-	}
+	reg.MustRegister(metrics.Spool(func() spool.Stats { return s.Stats() })...)
 	figure := func(name string) float64 {
 		t.Helper()
 		all, err := reg.Gather()
@@ -56,7 +54,6 @@ func TestASpoolThatIsFullOrFailsSaysSo(t *testing.T) {
 	if s, err = spool.Open(spool.Config{Dir: t.TempDir(), Size: spool.MinLane, Lanes: 1, Owner: make([]byte, 16)}); err != nil {
 		t.Fatal(err)
 	}
-	p.spool = s
 	if err := s.Close(); err != nil { // from here on its files take nothing
 		t.Fatal(err)
 	}

@@ -13,6 +13,10 @@ import (
 	"dialler/sipstack"
 )
 
+// sessions brings offers and answers of answered legs to their media, which is
+// opened after the telephony adapter and before any leg.
+type sessions struct{ *media.Engine }
+
 // telephony opens the SIP sockets and the media path, and tells the SIP side of
 // the trunks.
 func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) (err error) {
@@ -22,9 +26,14 @@ func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) 
 		p.closing = append(p.closing, p.ladders.close)
 		over = p.ladders.legOver
 	}
+	answered := new(sessions)
+	var fence engine.Fence = p.lease
+	if p.alone != nil {
+		fence = p.alone
+	}
 	p.sip, err = sipstack.New(sipstack.Config{
-		OnLegOver: over, Transfers: true,
-		Media:     sessions{p},
+		OnLegOver: over, Transfers: true, OneCall: true, Fence: fence,
+		Media:     answered,
 		Listeners: listeners, Timers: p.tuning.timers, Log: p.log,
 		WriteNumber: func(n engine.PhoneNumber, f sipstack.NumberFormat, country string) string {
 			return number.Written(n, number.Format(f), country)
@@ -44,7 +53,7 @@ func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) 
 	if err != nil {
 		return err
 	}
-	mc := media.Config{Host: host, Recorder: p.recorder, Log: p.log, Message: p.flags.Message}
+	mc := media.Config{Host: host, Recorder: p.recorder, Log: p.log, Message: p.flags.Message, Fence: fence}
 	if p.flags.RTPHost != "" {
 		mc.Host = p.flags.RTPHost
 	}
@@ -57,6 +66,7 @@ func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) 
 	if p.media, err = media.New(mc); err != nil {
 		return fmt.Errorf("the media path cannot be opened (see --rtp-host, --rtp-ports, --message): %w", err)
 	}
+	answered.Engine = p.media
 	p.closing = append(p.closing, p.media.Close)
 	return p.setTrunks(ctx)
 }

@@ -2,8 +2,6 @@ package process
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/http/telephony"
+	"dialler/process/configfile"
 	"dialler/sipstack"
 )
 
@@ -55,7 +54,7 @@ func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
 // the change. It takes effect with the next leg; those under way keep what they
 // were placed with.
 func (f *Front) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (bool, error) {
-	for _, wrong := range []*engine.FieldError{checkRoots(t.TLSRoots), f.p.checkListener(t.Listener)} {
+	for _, wrong := range []*engine.FieldError{configfile.CheckRoots(t.TLSRoots), f.p.checkListener(t.Listener)} {
 		if wrong != nil {
 			return false, engine.Invalid("validation_failed", "The body failed validation; see errors.", *wrong)
 		}
@@ -143,30 +142,4 @@ func (p *Process) checkListener(name string) *engine.FieldError {
 	}
 	return &engine.FieldError{Field: "listener", Code: "unknown_listener",
 		Message: "must be one of the SIP listeners: " + strings.Join(p.listeners, ", ") + "; more can be set as sip-listeners in the configuration file"}
-}
-
-// checkRoots says what is wrong with trusted roots: each block must be a
-// certificate.
-func checkRoots(text string) *engine.FieldError {
-	wrong := func(message string) *engine.FieldError {
-		return &engine.FieldError{Field: "tls_roots", Code: "invalid_pem", Message: message}
-	}
-	n, rest := 0, []byte(text)
-	for {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			break
-		}
-		n++
-		if block.Type != "CERTIFICATE" {
-			return wrong("must hold certificates only, no keys: PEM blocks that begin with -----BEGIN CERTIFICATE-----")
-		}
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return wrong(fmt.Sprintf("certificate %d cannot be read; export it again as PEM", n))
-		}
-	}
-	if n == 0 && text != "" {
-		return wrong("must be certificates as PEM: blocks that begin with -----BEGIN CERTIFICATE-----")
-	}
-	return nil
 }

@@ -1,12 +1,10 @@
-package process
+package outgoing
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	nethttp "net/http"
 	"sync"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"dialler/actors"
 	"dialler/engine/eligibility"
 	"dialler/engine/webhook"
 	"dialler/http/egress"
@@ -28,9 +25,9 @@ const (
 	eligibilityHooks = 256
 )
 
-// eligibilityHook puts the questions of engine/eligibility to the installation's URL
+// Eligibility puts the questions of engine/eligibility to the installation's URL
 // and to those of campaigns.
-type eligibilityHook struct {
+type Eligibility struct {
 	client *nethttp.Client
 	url    string // of the installation, "" = none
 	secret []byte // nil: questions are not signed
@@ -49,42 +46,39 @@ type eligibilityHook struct {
 
 // askedHook is one system that is asked.
 type askedHook struct {
-	breaker eligibility.Breaker // guarded by eligibilityHook.mu
+	breaker eligibility.Breaker // guarded by Eligibility.mu
 	slots   chan struct{}
 }
 
-// openEligibility gives the tree what asks the hook that the flags name, if they do,
-// and those of campaigns.
-func (p *Process) openEligibility(ports *actors.Ports) error {
-	f := &p.flags
-	var secret []byte
-	if f.EligibilityURL != "" || f.EligibilitySecret != "" {
-		var err error
-		if secret, err = webhook.ReadSecret(f.EligibilitySecret); err != nil {
-			return fmt.Errorf("--eligibility-secret, or DIALLER_ELIGIBILITY_SECRET, %w", err)
-		}
-	}
-	if f.EligibilityURL != "" && webhook.CheckURL(f.EligibilityURL, f.EligibilityAllowPrivate) != nil {
-		return errors.New("--eligibility-url must be an absolute https URL without user, password and fragment; http with --eligibility-allow-private")
-	}
-	p.eligibility = newEligibilityHook(f.EligibilityURL, secret, f.EligibilityFail == eligibility.Closed, f.EligibilityAllowPrivate, p.clock.Now,
-		cmp.Or(p.tuning.eligibilityBudget, eligibility.Budget))
-	ports.Eligibility = p.eligibility
-	p.closing = append(p.closing, p.eligibility.client.CloseIdleConnections)
-	return nil
-}
-
-func newEligibilityHook(url string, secret []byte, closed, allowPrivate bool, now func() time.Time, budget time.Duration) *eligibilityHook {
-	h := &eligibilityHook{client: egress.New(egress.Config{Timeout: budget, AllowPrivate: allowPrivate, KeepAlive: true}), url: url, secret: secret,
-		closed: closed, plain: allowPrivate, now: now, budget: budget, asked: map[string]*askedHook{},
+func NewEligibility(
+	url string,
+	secret []byte,
+	closed, allowPrivate bool,
+	now func() time.Time,
+	budget time.Duration,
+) *Eligibility {
+	h := &Eligibility{
+		client: egress.New(egress.Config{Timeout: budget, AllowPrivate: allowPrivate, KeepAlive: true}),
+		url:    url,
+		secret: secret,
+		closed: closed,
+		plain:  allowPrivate,
+		now:    now,
+		budget: budget,
+		asked:  map[string]*askedHook{},
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dialler_eligibility_answers_total",
-			Help: "Questions whether a contact may be called, by the answer; failed: none that could be read within its time; skipped: not asked, since the hook had failed again and again."},
+			Help: "Questions whether a contact may be called, by the answer; " +
+				"failed: none that could be read within its time; " +
+				"skipped: not asked, since the hook had failed again and again."},
 			[]string{"answer"}),
-		took: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "dialler_eligibility_seconds", Help: "How long an answer took, or its absence.",
-			Buckets: []float64{0.005, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5}}),
+		took: prometheus.NewHistogram(
+			prometheus.HistogramOpts{Name: "dialler_eligibility_seconds", Help: "How long an answer took, or its absence.",
+				Buckets: []float64{0.005, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5}},
+		),
 	}
 	h.alone = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dialler_eligibility_breaker_open",
-		Help: "Eligibility hooks, of the installation and of campaigns, that have failed again and again and are tried by one question now and then."}, func() float64 {
+		Help: "Eligibility hooks, of the installation and of campaigns, that have failed again and again " +
+			"and are tried by one question now and then."}, func() float64 {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		open := 0
@@ -95,24 +89,29 @@ func newEligibilityHook(url string, secret []byte, closed, allowPrivate bool, no
 		}
 		return float64(open)
 	})
-	for _, a := range []string{string(eligibility.Allow), string(eligibility.Defer), string(eligibility.Exclude), "failed", "skipped"} {
+	for _, a := range []string{string(eligibility.Allow), string(eligibility.Defer), string(eligibility.Exclude),
+		"failed", "skipped"} {
 		h.answers.WithLabelValues(a)
 	}
 	return h
 }
 
-func (h *eligibilityHook) collectors() []prometheus.Collector {
+// Close drops its idle connections.
+func (h *Eligibility) Close() { h.client.CloseIdleConnections() }
+
+// Collectors are its figures.
+func (h *Eligibility) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{h.answers, h.took, h.alone}
 }
 
 var errSkipped = errors.New("the hook is left alone for now")
 
 // Asks implements call.Eligibility.
-func (h *eligibilityHook) Asks(own eligibility.Hook) bool { return h.url != "" || own.URL != "" }
+func (h *Eligibility) Asks(own eligibility.Hook) bool { return h.url != "" || own.URL != "" }
 
 // Eligible implements call.Eligibility: the installation's system and the
 // campaign's are asked at the same time, and the stricter word holds.
-func (h *eligibilityHook) Eligible(ctx context.Context, q eligibility.Question) eligibility.Verdict {
+func (h *Eligibility) Eligible(ctx context.Context, q eligibility.Question) eligibility.Verdict {
 	closed := h.closed
 	if q.Own.Fail != "" {
 		closed = q.Own.Fail == eligibility.Closed
@@ -132,7 +131,12 @@ func (h *eligibilityHook) Eligible(ctx context.Context, q eligibility.Question) 
 }
 
 // verdict is what one system's answer comes to.
-func (h *eligibilityHook) verdict(ctx context.Context, url string, closed bool, q *eligibility.Question) eligibility.Verdict {
+func (h *Eligibility) verdict(
+	ctx context.Context,
+	url string,
+	closed bool,
+	q *eligibility.Question,
+) eligibility.Verdict {
 	a, err := h.ask(ctx, url, q)
 	switch {
 	case errors.Is(err, errSkipped):
@@ -146,7 +150,7 @@ func (h *eligibilityHook) verdict(ctx context.Context, url string, closed bool, 
 }
 
 // at is what is known of a system; mu is held.
-func (h *eligibilityHook) at(url string) *askedHook {
+func (h *Eligibility) at(url string) *askedHook {
 	at := h.asked[url]
 	if at == nil {
 		for other := range h.asked {
@@ -163,7 +167,7 @@ func (h *eligibilityHook) at(url string) *askedHook {
 	return at
 }
 
-func (h *eligibilityHook) ask(ctx context.Context, url string, q *eligibility.Question) (a eligibility.Answer, err error) {
+func (h *Eligibility) ask(ctx context.Context, url string, q *eligibility.Question) (a eligibility.Answer, err error) {
 	if err := webhook.CheckURL(url, h.plain); err != nil {
 		return a, err
 	}
@@ -192,7 +196,7 @@ func (h *eligibilityHook) ask(ctx context.Context, url string, q *eligibility.Qu
 	return h.post(ctx, url, q)
 }
 
-func (h *eligibilityHook) post(ctx context.Context, url string, q *eligibility.Question) (a eligibility.Answer, err error) {
+func (h *Eligibility) post(ctx context.Context, url string, q *eligibility.Question) (a eligibility.Answer, err error) {
 	at := h.now()
 	body := q.Body(at)
 	req, err := nethttp.NewRequestWithContext(ctx, nethttp.MethodPost, url, bytes.NewReader(body))

@@ -1,4 +1,4 @@
-package process
+package keys
 
 import (
 	"crypto/rand"
@@ -11,16 +11,16 @@ import (
 	"dialler/engine/seal"
 )
 
-// signingKeyName is the file in the data folder. It is not in the database: the
+// SigningFile is the file in the data folder. It is not in the database: the
 // signature is there to find out whoever can write that.
-const signingKeyName = "signing_key.pem"
+const SigningFile = "signing_key.pem"
 
-// SigningKey reads the installation's key, and makes it when there is none: only
+// Signing reads the installation's key, and makes it when there is none: only
 // its owner may read it. With a path of its own the file must be there.
-func SigningKey(path, dataDir string) (seal.Key, error) {
+func Signing(path, dataDir string) (seal.Key, error) {
 	own := path == ""
 	if own {
-		path = filepath.Join(dataDir, signingKeyName)
+		path = filepath.Join(dataDir, SigningFile)
 	}
 	text, err := os.ReadFile(path) //nolint:gosec // the operator's own path
 	if own && errors.Is(err, fs.ErrNotExist) {
@@ -39,15 +39,15 @@ func SigningKey(path, dataDir string) (seal.Key, error) {
 	return key, nil
 }
 
-// TrustedKeys are the public keys that may have signed what was kept of runs: the
+// Trusted are the public keys that may have signed what was kept of runs: the
 // installation's, and those in the named files. It makes no key: one that is not
 // there has signed nothing.
-func TrustedKeys(path, dataDir string, files []string) (list []seal.Public, err error) {
+func Trusted(path, dataDir string, files []string) (list []seal.Public, err error) {
 	if path == "" {
-		path = filepath.Join(dataDir, signingKeyName)
+		path = filepath.Join(dataDir, SigningFile)
 	}
 	if _, err := os.Stat(path); err == nil {
-		key, err := SigningKey(path, "")
+		key, err := Signing(path, "")
 		if err != nil {
 			return nil, err
 		}
@@ -71,8 +71,9 @@ func TrustedKeys(path, dataDir string, files []string) (list []seal.Public, err 
 // so at once one wins.
 func makeSigningKey(path string) error {
 	var seed [seal.SeedSize]byte
-	_, _ = rand.Read(seed[:])                                      // never fails
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // the private PostgreSQL's user must reach its part of it
+	_, _ = rand.Read(seed[:]) // never fails
+	// The private PostgreSQL's user must reach its part of the folder.
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // see above
 		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".signing_key") // 0600
@@ -88,13 +89,4 @@ func makeSigningKey(path string) error {
 		return err
 	}
 	return nil
-}
-
-// signingKey is that of the running dialler.
-func (p *Process) signingKey() (seal.Key, error) {
-	dir, err := DataDir(p.flags.DataDir, p.name)
-	if err != nil {
-		return seal.Key{}, err
-	}
-	return SigningKey(p.flags.SigningKey, dir)
 }

@@ -1,4 +1,4 @@
-package process
+package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,8 +15,13 @@ type outcomeMetrics struct {
 }
 
 func newOutcomeMetrics(of func(engine.Outcome) int64) *outcomeMetrics {
-	return &outcomeMetrics{of: of, desc: prometheus.NewDesc("dialler_outcomes_total",
-		"Attempts ended, by what they had come to then; a result that comes later makes connected_no_result completed, and is counted in dialler_results_total.", []string{"outcome"}, nil)}
+	return &outcomeMetrics{of: of, desc: prometheus.NewDesc(
+		"dialler_outcomes_total",
+		"Attempts ended, by what they had come to then; a result that comes later makes connected_no_result "+
+			"completed, and is counted in dialler_results_total.",
+		[]string{"outcome"},
+		nil,
+	)}
 }
 
 // Describe implements prometheus.Collector.
@@ -36,9 +41,15 @@ type dropMetrics struct {
 }
 
 func newDropMetrics(of func() media.Stats) *dropMetrics {
-	return &dropMetrics{of: of, desc: prometheus.NewDesc("dialler_rtp_packets_dropped_total",
-		"RTP packets that no call heard: of no call (unknown), from the host of a call that hears the address of its SDP alone (elsewhere), of more than one (ambiguous), of one that ended (stale), of a source that was not proven yet (probation).",
-		[]string{"reason"}, nil)}
+	return &dropMetrics{of: of, desc: prometheus.NewDesc(
+		"dialler_rtp_packets_dropped_total",
+		"RTP packets that no call heard: of no call (unknown), "+
+			"from the host of a call that hears the address of its "+
+			"SDP alone (elsewhere), of more than one (ambiguous), of one that ended (stale), "+
+			"of a source that was not proven yet (probation).",
+		[]string{"reason"},
+		nil,
+	)}
 }
 
 // Describe implements prometheus.Collector.

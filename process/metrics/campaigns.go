@@ -1,4 +1,4 @@
-package process
+package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,14 +35,18 @@ func newCampaignMetrics(figures func() []campaignactor.Figures) *campaignMetrics
 		left:     desc("retries_left", "Attempts that the open contacts of a running campaign still have."),
 		rate:     desc("abandon_ratio", "Abandoned of the live answers, by the period in which the cap is kept.", "period"),
 		most:     desc("abandon_cap_ratio", "What abandon_ratio may be at most."),
-		due:      desc("due_contacts", "Contacts of a running campaign that could be dialled now, those that it looked ahead for."),
-		binding:  desc("constraint", "1 for what keeps a running campaign from dialling more at this moment.", "constraint"),
+		due: desc(
+			"due_contacts",
+			"Contacts of a running campaign that could be dialled now, those that it looked ahead for.",
+		),
+		binding: desc("constraint", "1 for what keeps a running campaign from dialling more at this moment.", "constraint"),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *campaignMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.lines, m.seats, m.contacts, m.pending, m.left, m.rate, m.most, m.due, m.binding} {
+	for _, d := range []*prometheus.Desc{m.lines, m.seats, m.contacts, m.pending, m.left, m.rate, m.most, m.due,
+		m.binding} {
 		ch <- d
 	}
 }

@@ -1,4 +1,4 @@
-package process
+package configfile
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"dialler/engine/trunk"
 )
 
-func trunksFile(t *testing.T, text string) string {
+func settingsFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dialler.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -22,20 +22,21 @@ func trunksFile(t *testing.T, text string) string {
 func noSecrets(string) (string, bool) { return "", false }
 
 func TestTheExamplesOfTheDocumentationAreTrunks(t *testing.T) {
-	page, err := os.ReadFile("../docs/trunks.md")
+	page, err := os.ReadFile("../../docs/trunks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(page), "```yaml\n")
 	example, _, _ := strings.Cut(rest, "```")
-	list, err := readFileTrunks(trunksFile(t, example), func(string) (string, bool) { return "from-the-environment", true })
+	list, err := Trunks(settingsFile(t, example), func(string) (string, bool) { return "from-the-environment", true })
 	if err != nil || len(list) != 4 {
 		t.Fatalf("%d trunks: %v", len(list), err)
 	}
 	kinds := map[engine.TrunkKind]int{}
 	for _, f := range list {
 		kinds[f.Kind]++
-		if f.TrunkSettings.Origin != engine.TrunkOfFile || f.Username != "" && f.TrunkSettings.Password != "from-the-environment" {
+		if f.TrunkSettings.Origin != engine.TrunkOfFile ||
+			f.Username != "" && f.TrunkSettings.Password != "from-the-environment" {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -47,8 +48,8 @@ func TestTheExamplesOfTheDocumentationAreTrunks(t *testing.T) {
 func TestWhatIsWrongWithATrunkOfTheFileIsSaidWithFileTrunkAndField(t *testing.T) {
 	f := func(text string, want ...string) {
 		t.Helper()
-		path := trunksFile(t, text)
-		_, err := readFileTrunks(path, noSecrets)
+		path := settingsFile(t, text)
+		_, err := Trunks(path, noSecrets)
 		if err == nil {
 			t.Fatalf("%s is accepted", text)
 		}
@@ -60,24 +61,45 @@ func TestWhatIsWrongWithATrunkOfTheFileIsSaidWithFileTrunkAndField(t *testing.T)
 	}
 	f("trunks: yes\n", "must be a list")
 	f("trunks:\n  - host: 192.0.2.1\n", "trunks[0] (<nil>): id: ")
-	f("trunks:\n  - {id: a, host: 192.0.2.1}\n  - {id: b, host: a b, cps_cap: 0}\n", "trunks[1] (b): host: ", "(invalid_format)", "trunks[1] (b): cps_cap: ", "(out_of_range)")
+	f(
+		"trunks:\n  - {id: a, host: 192.0.2.1}\n  - {id: b, host: a b, cps_cap: 0}\n",
+		"trunks[1] (b): host: ",
+		"(invalid_format)",
+		"trunks[1] (b): cps_cap: ",
+		"(out_of_range)",
+	)
 	f("trunks:\n  - {id: a, host: 192.0.2.1}\n  - {id: a, host: 192.0.2.2}\n", "trunks[1] (a): id: ", "(duplicate)")
 	f("trunks:\n  - {id: a, host: 192.0.2.1, hots: x}\n", "trunks[0] (a): hots: ", "(unknown_field)")
 	f("trunks:\n  - {id: a, host: 192.0.2.1, origin: api}\n", "origin: ", "(unknown_field)")
-	f("trunks:\n  - {id: a, host: 192.0.2.1, username: 4912}\n", "trunks[0] (a): username: must be text; put quotes around it")
+	f(
+		"trunks:\n  - {id: a, host: 192.0.2.1, username: 4912}\n",
+		"trunks[0] (a): username: must be text; put quotes around it",
+	)
 	f("trunks:\n  - {id: a, host: 192.0.2.1, cps_cap: many}\n", "cps_cap: must be a whole number")
 	f("trunks:\n  - {id: a, host: 192.0.2.1, media: {srtp: 7}}\n", "media.srtp: must be text")
 	f("trunks:\n  - {id: a, host: 192.0.2.1, active: 1}\n", "active: must be true or false")
-	f("trunks:\n  - {id: a, host: 192.0.2.1, extra_headers: [{name: Via, value: x}]}\n", "extra_headers[0].name: ", "(reserved_header)")
-	f("trunks:\n  - {id: a, host: 192.0.2.1, username: u, password_env: NOT_THERE}\n", `password_env: the environment variable "NOT_THERE" is not set`)
+	f(
+		"trunks:\n  - {id: a, host: 192.0.2.1, extra_headers: [{name: Via, value: x}]}\n",
+		"extra_headers[0].name: ",
+		"(reserved_header)",
+	)
+	f(
+		"trunks:\n  - {id: a, host: 192.0.2.1, username: u, password_env: NOT_THERE}\n",
+		`password_env: the environment variable "NOT_THERE" is not set`,
+	)
 	f("trunks:\n  - {id: a, host: 192.0.2.1, username: u, password: p, password_env: X}\n", "(mutually_exclusive)")
-	f("trunks:\n  - {id: a, host: 192.0.2.1, tls_roots: none}\n", "tls_roots: must be certificates as PEM", "(invalid_pem)")
+	f(
+		"trunks:\n  - {id: a, host: 192.0.2.1, tls_roots: none}\n",
+		"tls_roots: must be certificates as PEM",
+		"(invalid_pem)",
+	)
 	f("trunks:\n  - {1: 2}\n", "trunks")
 	f("trunks:\n"+strings.Repeat("  - {id: a}\n", fileTrunksCap+1), "at most 1000")
-	if _, err := readFileTrunks(trunksFile(t, "trunks:\n  - {id: a, host: 192.0.2.1, username: u, password: geheim, port: x}\n"), noSecrets); strings.Contains(err.Error(), "geheim") {
+	path := settingsFile(t, "trunks:\n  - {id: a, host: 192.0.2.1, username: u, password: geheim, port: x}\n")
+	if _, err := Trunks(path, noSecrets); strings.Contains(err.Error(), "geheim") {
 		t.Error("the error tells the secret")
 	}
-	if list, err := readFileTrunks(trunksFile(t, "log-level: info\n"), noSecrets); err != nil || len(list) > 0 {
+	if list, err := Trunks(settingsFile(t, "log-level: info\n"), noSecrets); err != nil || len(list) > 0 {
 		t.Errorf("a file without trunks: %v %v", list, err)
 	}
 }
@@ -85,7 +107,7 @@ func TestWhatIsWrongWithATrunkOfTheFileIsSaidWithFileTrunkAndField(t *testing.T)
 // FuzzConfigFile: whatever stands in the configuration file, its trunks and
 // listeners are read or refused with its name, and no refusal tells a password.
 func FuzzConfigFile(f *testing.F) {
-	page, err := os.ReadFile("../docs/trunks.md")
+	page, err := os.ReadFile("../../docs/trunks.md")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -93,7 +115,9 @@ func FuzzConfigFile(f *testing.F) {
 		example, _, _ := strings.Cut(part, "```")
 		f.Add([]byte(example))
 	}
-	f.Add([]byte("trunks:\n  - &a {id: a, host: 192.0.2.1, password: geheim-4711, port: x}\n  - *a\n  - {<<: *a, id: b}\n"))
+	f.Add(
+		[]byte("trunks:\n  - &a {id: a, host: 192.0.2.1, password: geheim-4711, port: x}\n  - *a\n  - {<<: *a, id: b}\n"),
+	)
 	f.Add([]byte("trunks: {a: b}\nsip-listeners: [[1]]\n"))
 	path := filepath.Join(f.TempDir(), "dialler.yaml")
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -103,8 +127,8 @@ func FuzzConfigFile(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		list, err := readFileTrunks(path, noSecrets)
-		_, wrong := readFileListeners(path)
+		list, err := Trunks(path, noSecrets)
+		_, wrong := Listeners(path)
 		// As a key, or as the value of another field, it is no password.
 		elsewhere := strings.Contains(strings.ReplaceAll(string(text), "password: geheim-4711", ""), "geheim")
 		for _, e := range []error{err, wrong} {

@@ -1,4 +1,4 @@
-package process
+package outgoing
 
 import (
 	"context"
@@ -22,7 +22,10 @@ func TestAConfigURLIsFetchedWithinItsLimits(t *testing.T) {
 		})
 	}
 	hop := func(from, to string) {
-		mux.HandleFunc(from, func(w nethttp.ResponseWriter, r *nethttp.Request) { nethttp.Redirect(w, r, to, nethttp.StatusFound) })
+		mux.HandleFunc(
+			from,
+			func(w nethttp.ResponseWriter, r *nethttp.Request) { nethttp.Redirect(w, r, to, nethttp.StatusFound) },
+		)
 	}
 	say("/good", 200, ` {"concurrency": 3} `)
 	say("/gone", 404, `{}`)
@@ -35,17 +38,21 @@ func TestAConfigURLIsFetchedWithinItsLimits(t *testing.T) {
 	hop("/3", "/good")
 	hop("/4", "/1")
 	hop("/file", "file:///etc/passwd")
-	if _, err := newConfigFetcher(false).FetchConfig(context.Background(), srv.URL+"/good"); engine.ErrorCode(err) != "config_url_unreachable" || !strings.Contains(err.Error(), "--config-allow-private") {
+	_, err := NewConfigs(false).FetchConfig(context.Background(), srv.URL+"/good")
+	if engine.ErrorCode(err) != "config_url_unreachable" ||
+		!strings.Contains(err.Error(), "--config-allow-private") {
 		t.Errorf("a server on this machine: %v", err)
 	}
-	f := newConfigFetcher(true)
+	f := NewConfigs(true)
 	for path, code := range map[string]string{
-		"/good": "", "/1": "", "/4": "config_url_unreachable", "/gone": "config_url_unreachable", "/list": "config_url_invalid", "/file": "config_url_unreachable",
+		"/good": "", "/1": "", "/4": "config_url_unreachable", "/gone": "config_url_unreachable",
+		"/list": "config_url_invalid", "/file": "config_url_unreachable",
 		"/broken": "config_url_invalid", "/empty": "config_url_invalid", "/large": "config_url_invalid",
 	} {
 		d, err := f.FetchConfig(context.Background(), srv.URL+path+"?token=secret")
 		switch {
-		case code == "" && (err != nil || string(d.Body) != ` {"concurrency": 3} ` || len(d.Hash) != 64 || d.FetchedAt.IsZero() || d.URL == ""):
+		case code == "" && (err != nil || string(d.Body) != ` {"concurrency": 3} ` || len(d.Hash) != 64 ||
+			d.FetchedAt.IsZero() || d.URL == ""):
 			t.Errorf("%s: %+v %v", path, d, err)
 		case code != "" && engine.ErrorCode(err) != code:
 			t.Errorf("%s: %v, want %s", path, err, code)

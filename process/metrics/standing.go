@@ -1,4 +1,4 @@
-package process
+package metrics
 
 import (
 	"context"
@@ -16,17 +16,10 @@ const standingPatience = time.Second
 // trunksShown bounds the label trunk.
 const trunksShown = 200
 
-// heard notes the quality of a call's audio; a call without any has none.
-func (p *Process) heard(q engine.MediaQuality) {
-	if q.MOS > 0 {
-		p.opinions.Observe(q.MOS)
-	}
-}
-
 // standingMetrics say how the dialler and its trunks stand at the moment of the
 // scrape.
 type standingMetrics struct {
-	p      *Process
+	of     Sources
 	check  *prometheus.Desc
 	warns  *prometheus.Desc
 	health *prometheus.Desc
@@ -37,17 +30,42 @@ type standingMetrics struct {
 	boot   engine.BootTime
 }
 
-func newStandingMetrics(p *Process) *standingMetrics {
+func newStandingMetrics(p Sources) *standingMetrics {
 	return &standingMetrics{
-		p:      p,
-		check:  prometheus.NewDesc("dialler_check_ok", "1 for each check of /readyz that passes, 0 for one that does not.", []string{"check"}, nil),
-		warns:  prometheus.NewDesc("dialler_check_warning", "1 for each check of /readyz that passes with a warning, 0 for one without.", []string{"check"}, nil),
-		health: prometheus.NewDesc("dialler_trunk_health", "1 for how a trunk stands: up, down, broken, held, trying, off.", []string{"trunk", "health"}, nil),
-		share:  prometheus.NewDesc("dialler_trunk_cps_share", "What throttling by the carrier has left of the trunk's calls a second, 0 to 1.", []string{"trunk"}, nil),
-		legs:   prometheus.NewDesc("dialler_trunk_legs", "Live legs of a trunk.", []string{"trunk"}, nil),
-		offset: prometheus.NewDesc("dialler_clock_offset_seconds", "How far the wall clock was stepped since the start: its way less that of the boot-time clock.", nil, nil),
-		wall:   p.clock.Now().Round(0), // without its monotonic reading, which no step changes
-		boot:   p.clock.Boot(),
+		of: p,
+		check: prometheus.NewDesc(
+			"dialler_check_ok",
+			"1 for each check of /readyz that passes, 0 for one that does not.",
+			[]string{"check"},
+			nil,
+		),
+		warns: prometheus.NewDesc(
+			"dialler_check_warning",
+			"1 for each check of /readyz that passes with a warning, 0 for one without.",
+			[]string{"check"},
+			nil,
+		),
+		health: prometheus.NewDesc(
+			"dialler_trunk_health",
+			"1 for how a trunk stands: up, down, broken, held, trying, off.",
+			[]string{"trunk", "health"},
+			nil,
+		),
+		share: prometheus.NewDesc(
+			"dialler_trunk_cps_share",
+			"What throttling by the carrier has left of the trunk's calls a second, 0 to 1.",
+			[]string{"trunk"},
+			nil,
+		),
+		legs: prometheus.NewDesc("dialler_trunk_legs", "Live legs of a trunk.", []string{"trunk"}, nil),
+		offset: prometheus.NewDesc(
+			"dialler_clock_offset_seconds",
+			"How far the wall clock was stepped since the start: its way less that of the boot-time clock.",
+			nil,
+			nil,
+		),
+		wall: p.Clock.Now().Round(0), // without its monotonic reading, which no step changes
+		boot: p.Clock.Boot(),
 	}
 }
 
@@ -64,12 +82,12 @@ func (m *standingMetrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	way := m.p.clock.Now().Round(0).Sub(m.wall)
-	gauge(m.offset, (way - time.Duration(m.p.clock.Boot()-m.boot)).Seconds())
+	way := m.of.Clock.Now().Round(0).Sub(m.wall)
+	gauge(m.offset, (way - time.Duration(m.of.Clock.Boot()-m.boot)).Seconds())
 
 	ctx, cancel := context.WithTimeout(context.Background(), standingPatience)
 	defer cancel()
-	for _, c := range m.p.front.Checks(ctx) {
+	for _, c := range m.of.Checks(ctx) {
 		ok, warns := 0.0, 0.0
 		if c.OK {
 			ok = 1
@@ -80,7 +98,7 @@ func (m *standingMetrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.check, ok, c.Name)
 		gauge(m.warns, warns, c.Name)
 	}
-	trunks, err := m.p.tree.TrunkStatuses(ctx)
+	trunks, err := m.of.Tree.TrunkStatuses(ctx)
 	if err != nil {
 		return
 	}

@@ -1,11 +1,10 @@
-package process
+package configfile
 
 import (
 	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 
 	"gopkg.in/yaml.v3"
@@ -28,22 +27,9 @@ type fileListener struct {
 	Key         string `yaml:"key"`
 }
 
-// sipListeners are the SIP listeners: those of the configuration file, else the
-// one of --sip and --sip-external.
-func (f *Flags) sipListeners() ([]sipstack.Listener, error) {
-	list, err := readFileListeners(f.ConfigPath)
-	if err != nil || len(list) > 0 {
-		return list, err
-	}
-	if _, _, err := net.SplitHostPort(f.SIP); err != nil {
-		return nil, fmt.Errorf("--sip must be host:port: %w", err)
-	}
-	return []sipstack.Listener{{Name: "default", Address: f.SIP, ExternalHost: f.SIPExternal}}, nil
-}
-
-// readFileListeners reads the listeners of a configuration file; none without
+// Listeners reads the listeners of a configuration file; none without
 // a file. What can be wrong with one is checked when it is opened.
-func readFileListeners(path string) ([]sipstack.Listener, error) {
+func Listeners(path string) ([]sipstack.Listener, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -67,7 +53,12 @@ func readFileListeners(path string) ([]sipstack.Listener, error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true) // a misspelt field must not be ignored
 	if err := d.Decode(&entries); err != nil {
-		return nil, fmt.Errorf("%s: %s must be a list of listeners with name, address, transports, external, certificate, key: %w", path, ListenersKey, err)
+		return nil, fmt.Errorf(
+			"%s: %s must be a list of listeners with name, address, transports, external, certificate, key: %w",
+			path,
+			ListenersKey,
+			err,
+		)
 	}
 	var out []sipstack.Listener
 	var wrong []error

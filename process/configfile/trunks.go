@@ -1,9 +1,11 @@
-package process
+package configfile
 
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -23,8 +25,8 @@ const TrunksKey = "trunks"
 // fileTrunksCap bounds the trunks of a file.
 const fileTrunksCap = 1000
 
-// fileTrunk is one entry of "trunks:": the fields of the API.
-type fileTrunk struct {
+// Trunk is one entry of "trunks:": the fields of the API.
+type Trunk struct {
 	engine.TrunkSettings
 	// Password is a secret: nil leaves the stored one as it is.
 	Password *string `json:"password"`
@@ -33,9 +35,9 @@ type fileTrunk struct {
 	Origin      *string `json:"origin"` // not for people to say
 }
 
-// readFileTrunks reads the trunks of a configuration file; none without a file.
+// Trunks reads the trunks of a configuration file; none without a file.
 // The error names file, trunk and field of everything that is wrong.
-func readFileTrunks(path string, env func(string) (string, bool)) ([]fileTrunk, error) {
+func Trunks(path string, env func(string) (string, bool)) ([]Trunk, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -52,7 +54,7 @@ func readFileTrunks(path string, env func(string) (string, bool)) ([]fileTrunk, 
 	if len(file.Trunks) > fileTrunksCap {
 		return nil, fmt.Errorf("%s: trunks: %d entries, at most %d are allowed", path, len(file.Trunks), fileTrunksCap)
 	}
-	var out []fileTrunk
+	var out []Trunk
 	var wrong []error
 	seen := map[engine.TrunkID]bool{}
 	for i, fields := range file.Trunks {
@@ -69,7 +71,7 @@ func readFileTrunks(path string, env func(string) (string, bool)) ([]fileTrunk, 
 	return out, errors.Join(wrong...)
 }
 
-func readFileTrunk(fields map[string]any, env func(string) (string, bool)) (t fileTrunk, mistakes []string) {
+func readFileTrunk(fields map[string]any, env func(string) (string, bool)) (t Trunk, mistakes []string) {
 	t.TrunkSettings = trunk.Defaults()
 	text, err := json.Marshal(fields)
 	if err != nil {
@@ -84,11 +86,20 @@ func readFileTrunk(fields map[string]any, env func(string) (string, bool)) (t fi
 	case t.Origin != nil:
 		return t, []string{"origin: is not a field of this list; leave it out (unknown_field)"}
 	case t.Password != nil && t.PasswordEnv != "":
-		mistakes = append(mistakes, "password_env: must not stand beside password; leave one of them out (mutually_exclusive)")
+		mistakes = append(
+			mistakes,
+			"password_env: must not stand beside password; leave one of them out (mutually_exclusive)",
+		)
 	case t.PasswordEnv != "":
 		secret, ok := env(t.PasswordEnv)
 		if !ok {
-			mistakes = append(mistakes, fmt.Sprintf("password_env: the environment variable %q is not set; set it where the dialler is started (not_set)", t.PasswordEnv))
+			mistakes = append(
+				mistakes,
+				fmt.Sprintf(
+					"password_env: the environment variable %q is not set; set it where the dialler is started (not_set)",
+					t.PasswordEnv,
+				),
+			)
 		}
 		t.Password = &secret
 	}
@@ -100,18 +111,27 @@ func readFileTrunk(fields map[string]any, env func(string) (string, bool)) (t fi
 	for _, e := range trunk.Validate(&t.TrunkSettings) {
 		mistakes = append(mistakes, fmt.Sprintf("%s: %s (%s)", e.Field, e.Message, e.Code))
 	}
-	if e := checkRoots(t.TLSRoots); e != nil {
+	if e := CheckRoots(t.TLSRoots); e != nil {
 		mistakes = append(mistakes, fmt.Sprintf("%s: %s (%s)", e.Field, e.Message, e.Code))
 	}
 	return t, mistakes
 }
 
-// checkFileListeners says which trunks name a SIP listener that is not there.
-func checkFileListeners(path string, list []fileTrunk, listeners []string) error {
+// CheckListeners says which trunks name a SIP listener that is not there.
+func CheckListeners(path string, list []Trunk, listeners []string) error {
 	var wrong []error
 	for i, t := range list {
 		if t.Listener != "" && !slices.Contains(listeners, t.Listener) {
-			wrong = append(wrong, fmt.Errorf("%s: trunks[%d] (%s): listener: must be one of %s (unknown_listener)", path, i, t.ID, strings.Join(listeners, ", ")))
+			wrong = append(
+				wrong,
+				fmt.Errorf(
+					"%s: trunks[%d] (%s): listener: must be one of %s (unknown_listener)",
+					path,
+					i,
+					t.ID,
+					strings.Join(listeners, ", "),
+				),
+			)
 		}
 	}
 	return errors.Join(wrong...)
@@ -128,7 +148,10 @@ func decodeMistake(err error) string {
 		return fmt.Sprintf("%s: must be %s, not %s (wrong_type)", field, kindWord(typ.Type.Kind()), typ.Value)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return strings.Trim(name, `"`) + ": is not a field of a trunk; the fields are those of PUT /api/v1/trunks (unknown_field)"
+		return strings.Trim(
+			name,
+			`"`,
+		) + ": is not a field of a trunk; the fields are those of PUT /api/v1/trunks (unknown_field)"
 	}
 	return "cannot be read: " + err.Error()
 }
@@ -155,10 +178,10 @@ type trunkStore interface {
 // byFile is who changes trunks when the file does.
 var byFile = engine.Who{Name: "configuration file"}
 
-// applyFileTrunks makes the stored trunks what the file says. Those that the
+// Apply makes the stored trunks what the file says. Those that the
 // file does not have are left alone; one that it had before is from now on like
 // one that was made by the API. It says how many changed.
-func applyFileTrunks(ctx context.Context, store trunkStore, list []fileTrunk) (changed int, err error) {
+func Apply(ctx context.Context, store trunkStore, list []Trunk) (changed int, err error) {
 	stored, err := store.Trunks(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("load trunks: %w", err)
@@ -197,4 +220,30 @@ func applyFileTrunks(ctx context.Context, store trunkStore, list []fileTrunk) (c
 		}
 	}
 	return changed, nil
+}
+
+// CheckRoots says what is wrong with trusted roots: each block must be a
+// certificate.
+func CheckRoots(text string) *engine.FieldError {
+	wrong := func(message string) *engine.FieldError {
+		return &engine.FieldError{Field: "tls_roots", Code: "invalid_pem", Message: message}
+	}
+	n, rest := 0, []byte(text)
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		n++
+		if block.Type != "CERTIFICATE" {
+			return wrong("must hold certificates only, no keys: PEM blocks that begin with -----BEGIN CERTIFICATE-----")
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return wrong(fmt.Sprintf("certificate %d cannot be read; export it again as PEM", n))
+		}
+	}
+	if n == 0 && text != "" {
+		return wrong("must be certificates as PEM: blocks that begin with -----BEGIN CERTIFICATE-----")
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package process
+package outgoing
 
 import (
 	"bytes"
@@ -25,18 +25,20 @@ const (
 	configRedirects = 3
 )
 
-// configFetcher fetches what lies at Config URLs.
-type configFetcher struct{ client *nethttp.Client }
+// Configs fetches what lies at Config URLs.
+type Configs struct{ client *nethttp.Client }
 
-func newConfigFetcher(allowPrivate bool) *configFetcher {
-	return &configFetcher{client: egress.New(egress.Config{Timeout: configTimeout, AllowPrivate: allowPrivate, Redirects: configRedirects})}
+func NewConfigs(allowPrivate bool) *Configs {
+	return &Configs{
+		client: egress.New(egress.Config{Timeout: configTimeout, AllowPrivate: allowPrivate, Redirects: configRedirects}),
+	}
 }
 
 func fetchable(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
 
 // FetchConfig implements campaign.Configs. The address stays out of the errors:
 // it may hold a secret.
-func (f *configFetcher) FetchConfig(ctx context.Context, address string) (campaign.Document, error) {
+func (f *Configs) FetchConfig(ctx context.Context, address string) (campaign.Document, error) {
 	none := campaign.Document{}
 	req, err := nethttp.NewRequestWithContext(ctx, nethttp.MethodGet, address, nil)
 	if err != nil || !fetchable(req.URL) {
@@ -50,7 +52,9 @@ func (f *configFetcher) FetchConfig(ctx context.Context, address string) (campai
 			err = u.Err
 		}
 		if errors.Is(err, egress.ErrForbidden) {
-			return none, unreachable("its server is in a private network or on this machine; --config-allow-private lets it be fetched from there")
+			return none, unreachable(
+				"its server is in a private network or on this machine; --config-allow-private lets it be fetched from there",
+			)
 		}
 		return none, unreachable(fmt.Sprint(err))
 	}

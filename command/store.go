@@ -1,0 +1,63 @@
+package command
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"dialler/persistence"
+	"dialler/process"
+	"dialler/process/keys"
+)
+
+// storeFlags say which database a command works on.
+type storeFlags struct {
+	DatabaseURL string `name:"database-url"     help:"Your PostgreSQL; the private one of the data folder when empty."     env:"DIALLER_DATABASE_URL,DATABASE_URL"`
+	DataDir     string `name:"data-dir"         help:"Folder of the private PostgreSQL."`
+	Instance    string `                        help:"Which private database: main, sandbox."                                                                      enum:"main,sandbox" default:"main"`
+	// SecretsKeyFile is what serve has it for.
+	SecretsKeyFile string `name:"secrets-key-file" help:"File with the keys that secrets are encrypted with in the database."                                                                            placeholder:"FILE"`
+}
+
+// there refuses when there is no database to work on. It comes before anything
+// that makes a file.
+func (f *storeFlags) there() error {
+	if f.DatabaseURL != "" {
+		return nil
+	}
+	return process.PrivateExists(f.DataDir, f.Instance)
+}
+
+// open connects to a database that exists.
+func (f *storeFlags) open(ctx context.Context, log zerolog.Logger) (*persistence.Store, func(), error) {
+	if err := f.there(); err != nil {
+		return nil, nil, err
+	}
+	return f.openOrMake(ctx, log)
+}
+
+// openOrMake connects; a private PostgreSQL that is not running is started for the
+// command, and made when there is none; one that runs is used and left alone.
+func (f *storeFlags) openOrMake(ctx context.Context, log zerolog.Logger) (*persistence.Store, func(), error) {
+	url, stop := f.DatabaseURL, func() {}
+	if url == "" {
+		pg, err := process.StartPrivate(ctx, f.DataDir, f.Instance, log)
+		if err != nil {
+			return nil, nil, err
+		}
+		url = pg.URL()
+		if !pg.Adopted() {
+			stop = func() { _ = pg.Stop() }
+		}
+	}
+	var s *persistence.Store
+	keys, err := keys.Secrets(f.SecretsKeyFile)
+	if err == nil {
+		s, err = persistence.Open(ctx, url, persistence.Config{Log: log, Secrets: keys})
+	}
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return s, func() { s.Close(); stop() }, nil
+}

@@ -1,0 +1,29 @@
+package process
+
+import (
+	"context"
+
+	"dialler/engine"
+)
+
+// ErasePerson implements http.Persons.
+func (f *Front) ErasePerson(
+	ctx context.Context,
+	n engine.PhoneNumber,
+	suppress *bool,
+	who engine.Who,
+) (engine.ErasedPerson, error) {
+	if f.p.spool != nil {
+		if err := spoolWritten(ctx, func() int64 { return f.p.spool.Stats().Records }); err != nil {
+			return engine.ErasedPerson{}, err
+		}
+	}
+	e := Eraser{Store: f.Store, Files: f.p.recorder, running: erasure{f.p.recorder, f.tree}}
+	if f.p.several != nil {
+		e.running = clusterErasure{f.p}
+	}
+	if s := f.p.settings(); s.CalleeCap > 0 {
+		e.CalleePeriod = s.CalleePeriod
+	}
+	return e.Erase(ctx, n, suppress, who)
+}

@@ -1,0 +1,126 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/journal"
+	"dialler/persistence/spool"
+)
+
+const (
+	// resultsEvery is how often kept results are submitted while some wait.
+	resultsEvery = time.Second
+	// resultsMost of them are submitted in one go, resultsAtOnce at the same time.
+	resultsMost, resultsAtOnce = 256, 32
+	// resultTries bounds how often one is submitted that its owner cannot take: a quarter of an hour.
+	resultTries = 900
+)
+
+// unheard says whether the error is that nobody could store a result now.
+func unheard(err error) bool {
+	return journal.Temporary(err) || engine.ErrorCode(err) == "node_fenced"
+}
+
+// deferred says whether a result is to be kept for later: it could not be stored, or its owner could not be asked,
+// or did not say. That one has it already does no harm: what comes again changes nothing.
+func deferred(err error) bool {
+	var e *engine.Error
+	return unheard(err) || errors.As(err, &e) && e.Kind == engine.KindUnavailable
+}
+
+// lastWord says whether the error is the last word on a result.
+func lastWord(err error) bool {
+	var e *engine.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Code {
+	case "call_not_found", "contact_not_found", "campaign_not_found", "person_erased", "write_rejected":
+		return true
+	}
+	return e.Kind == engine.KindInvalid
+}
+
+// submitKept stores the kept results once the database is back, those of an earlier life among them. submit hands
+// one to the owner of its call.
+func submitKept(
+	ctx context.Context,
+	kept *spool.Spool,
+	submit func(context.Context, campaign.SubmitResult) error,
+	log zerolog.Logger,
+) {
+	tick := time.NewTicker(resultsEvery)
+	defer tick.Stop()
+	tries := map[uint64]int{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			submitAll(ctx, kept, submit, tries, log)
+		}
+	}
+}
+
+// submitAll submits those that wait, until one finds the database away; those of one call in the order in which they
+// came.
+func submitAll(ctx context.Context, kept *spool.Spool, submit func(context.Context, campaign.SubmitResult) error,
+	tries map[uint64]int, log zerolog.Logger) {
+	var mu sync.Mutex // of tries
+	one := func(ctx context.Context, r spool.KeptResult) (done bool, err error) {
+		within, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		err = submit(within, r.SubmitResult)
+		if err != nil && (unheard(err) || ctx.Err() != nil) {
+			return false, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			if tries[r.ID]++; !lastWord(err) && tries[r.ID] < resultTries {
+				return false, nil
+			}
+			log.Error().Err(err).Str("call_id", string(r.Call)).Msg("a result that was kept is refused, and lost")
+		}
+		delete(tries, r.ID)
+		if failed := kept.ResultDone(r.ID, err != nil); failed != nil {
+			log.Error().Err(failed).Msg("the spool cannot forget a result")
+		}
+		return true, nil
+	}
+	ctx, away := context.WithCancel(ctx)
+	defer away()
+	var all sync.WaitGroup
+	turns := make(chan struct{}, resultsAtOnce)
+	for _, results := range byCall(kept.KeptResults(resultsMost)) {
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			for _, r := range results {
+				done, err := one(ctx, r)
+				if err != nil {
+					away()
+				}
+				if !done {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func byCall(list []spool.KeptResult) map[engine.CallID][]spool.KeptResult {
+	calls := map[engine.CallID][]spool.KeptResult{}
+	for _, r := range list {
+		calls[r.Call] = append(calls[r.Call], r)
+	}
+	return calls
+}
