@@ -28,7 +28,7 @@ const (
 	writeTimeout = 3 * time.Second
 	// closeGrace is how long a platform may take to answer a close frame.
 	closeGrace = 300 * time.Millisecond
-	// startTimeout bounds upgrade to start frame.
+	// startTimeout bounds the silence from upgrade to start frame: who opens a socket ahead of its call pings.
 	startTimeout = 10 * time.Second
 	// markGrace is how much later than its audio a mark may come back.
 	markGrace = 5 * time.Second
@@ -145,6 +145,13 @@ func (s *session) read() {
 	defer func() { _ = s.conn.Close() }()
 	s.conn.SetReadLimit(maxFrame)
 	_ = s.conn.SetReadDeadline(time.Now().Add(startTimeout))
+	pong := s.conn.PingHandler()
+	s.conn.SetPingHandler(func(data string) error {
+		if s.messages == 0 { // it stands ahead of its call
+			_ = s.conn.SetReadDeadline(time.Now().Add(startTimeout))
+		}
+		return pong(data)
+	})
 	for {
 		kind, r, err := s.conn.NextReader()
 		if err == nil {

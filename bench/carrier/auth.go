@@ -10,10 +10,24 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
-
-	"dialler/bench/draw"
 )
+
+// Credentials of digest authentication (RFC 3261 §22, RFC 8760).
+type Credentials struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+	Realm    string `json:"realm,omitempty"` // default "carrier"
+	// Algorithms are offered in this order, one challenge each: "MD5",
+	// "SHA-256" (default MD5).
+	Algorithms []string `json:"algorithms,omitempty"`
+	// WWW challenges with 401 WWW-Authenticate instead of 407.
+	WWW bool `json:"www,omitempty"`
+	// Stale tells the first valid answer of every call stale=true, with a
+	// new nonce.
+	Stale bool `json:"stale,omitempty"`
+	// ByeToo demands credentials of BYE and re-INVITE as well.
+	ByeToo bool `json:"bye_too,omitempty"`
+}
 
 type verdict int
 
@@ -24,9 +38,6 @@ const (
 	authStale    // right, but for a nonce that is no longer good
 	authReplayed // its nonce count did not grow
 )
-
-// maxChallenges ends the patience with a caller that keeps guessing.
-const maxChallenges = 4
 
 func (c *Credentials) validate() error {
 	if c == nil {
@@ -76,44 +87,6 @@ func challengeHeaders(cred *Credentials, nonce string, stale bool) string {
 		b.WriteString("\r\n")
 	}
 	return b.String()
-}
-
-// challengeHeaders with a fresh nonce of this call.
-func (c *call) challengeHeaders(cred *Credentials, stale bool) string {
-	c.nonces++
-	c.nonce = strconv.FormatUint(draw.Hash(3, c.row.CallID+c.tag, c.nonces), 16)
-	c.nc = 0
-	return challengeHeaders(cred, c.nonce, stale)
-}
-
-// challenge refuses the INVITE until credentials come.
-func (c *call) challenge(cred *Credentials, stale bool, now time.Time) {
-	if c.nonces >= maxChallenges {
-		c.refuse(403, "", 0, "", now)
-		return
-	}
-	c.refuse(cred.code(), "", 0, c.challengeHeaders(cred, stale), now)
-}
-
-// check judges the credentials of a request of this call.
-func (c *call) check(cred *Credentials, m *message) verdict {
-	if len(m.auth) == 0 || c.nonce == "" {
-		return authMissing
-	}
-	v := verify(cred, m, c.nonce, c.nc)
-	if v != authGranted {
-		return v
-	}
-	if uri := digestParams(m.auth)["uri"]; uri != string(m.uri) {
-		c.violation("digest_uri") // §22.4: it repeats the Request-URI
-	}
-	c.nc++
-	if cred.Stale && !c.granted {
-		c.granted = true
-		return authStale
-	}
-	c.granted = true
-	return authGranted
 }
 
 // verify computes the digest (RFC 2617 §3.2.2, RFC 7616 §3.4.1).

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"dialler/bench/carrier/media"
 	"dialler/bench/draw"
 	"dialler/bench/voice"
 )
@@ -149,7 +150,7 @@ func (b *Behaviour) validate() error {
 		}
 	}
 	for i := range len(b.Digits) {
-		if digitEvent(b.Digits[i]) < 0 {
+		if media.DigitEvent(b.Digits[i]) < 0 {
 			return fmt.Errorf("behaviour digits %q: only 0-9, *, # and A-D exist", b.Digits)
 		}
 	}

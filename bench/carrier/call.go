@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"dialler/bench/carrier/media"
 	"dialler/bench/draw"
 )
 
@@ -72,10 +73,10 @@ type call struct {
 	hold      time.Duration
 
 	// The media.
-	remote     sdp
+	remote     media.Description
 	offerless  bool
 	sdpVersion int
-	stream     *stream
+	stream     *media.Stream
 
 	nonces  int // challenges sent
 	nonce   string
@@ -185,11 +186,11 @@ func (c *call) serve(m *message, p peer, now time.Time) {
 	c.row.State, c.row.FinalCode, c.row.Reason = StateTrying, 0, ""
 	c.row.EndedAt, c.row.AckAt = time.Time{}, time.Time{}
 	if len(m.body) == 0 {
-		c.offerless, c.remote = true, sdp{}
+		c.offerless, c.remote = true, media.Description{}
 		return
 	}
 	var ok bool
-	if c.remote, ok = parseSDP(m.body); !ok {
+	if c.remote, ok = media.Parse(m.body); !ok {
 		c.violation("sdp_without_audio")
 	}
 }
@@ -267,7 +268,7 @@ func (c *call) progress(now time.Time) {
 			}
 			body = c.describe("sendrecv")
 			if c.stream != nil {
-				c.stream.play(c.carrier.media.clips.ringback(c.stream.codec), true)
+				c.stream.Play(c.carrier.clips.ringback(c.stream.Codec), true)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dialler/bench/carrier/media"
 	"dialler/bench/pace"
 	"dialler/bench/voice"
 )
@@ -14,21 +15,21 @@ import (
 func (c *call) openMedia() int {
 	car := c.carrier
 	if !c.offerless {
-		if len(c.remote.codecs) == 0 || c.remote.profile != "RTP/AVP" || !c.remote.addr.IsValid() {
+		if len(c.remote.Codecs) == 0 || c.remote.Profile != "RTP/AVP" || !c.remote.Addr.IsValid() {
 			return 488
 		}
-		if !car.cfg.AllowRemote && !c.remote.addr.Addr().IsLoopback() {
+		if !car.cfg.AllowRemote && !c.remote.Addr.Addr().IsLoopback() {
 			c.violation("rtp_address_not_loopback")
 			return 488
 		}
-		if !slices.ContainsFunc(c.remote.codecs, car.media.speaks) {
+		if !slices.ContainsFunc(c.remote.Codecs, car.media.Speaks) {
 			return 488
 		}
 	}
 	if c.stream != nil || !car.cfg.Media {
 		return 0
 	}
-	s, err := car.media.open(c.remote, c.offerless, c.rng)
+	s, err := car.media.Open(c.remote, c.offerless, c.rng)
 	if err != nil {
 		car.stray.count("no_rtp_port")
 		car.cfg.Log.Warn().Err(err).Msg("no RTP port")
@@ -37,7 +38,7 @@ func (c *call) openMedia() int {
 	c.stream = s
 	if tap := car.cfg.Tap; tap != nil {
 		id := c.row.CallID
-		s.hear(func(payload []byte, said int) { tap(Frame{CallID: id, Payload: payload, Said: said}) })
+		s.Hear(func(payload []byte, said int) { tap(Frame{CallID: id, Payload: payload, Said: said}) })
 	}
 	return 0
 }
@@ -45,17 +46,14 @@ func (c *call) openMedia() int {
 // describe is our SDP: an answer, or an offer when the INVITE had none.
 func (c *call) describe(direction string) []byte {
 	c.sdpVersion++
-	at := netip.AddrPortFrom(c.carrier.addr.Addr(), c.carrier.media.sinkPort)
-	if c.stream != nil {
-		at = netip.AddrPortFrom(at.Addr(), c.stream.port.number)
-	}
-	codecs, event := c.carrier.media.codecs, c.remote.event
+	at := netip.AddrPortFrom(c.carrier.addr.Addr(), c.carrier.media.PortOf(c.stream))
+	codecs, event := c.carrier.media.Codecs(), c.remote.Event
 	if c.offerless {
 		event = 101
-	} else if codec, ok := c.carrier.media.choose(c.remote.codecs); ok {
+	} else if codec, ok := c.carrier.media.Choose(c.remote.Codecs); ok {
 		codecs = []voice.Codec{codec}
 	}
-	return describe(at, c.sdpVersion, codecs, event, direction)
+	return media.Describe(at, c.sdpVersion, codecs, event, direction)
 }
 
 // speak starts what the callee says after picking up.
@@ -64,30 +62,30 @@ func (c *call) speak() {
 		return
 	}
 	if c.behaviour.Mute {
-		c.stream.mute()
+		c.stream.Mute()
 		return
 	}
-	m := c.carrier.media
+	clips := &c.carrier.clips
 	if c.behaviour.Recording != "" {
-		c.stream.play(nil, false) // the ringback is over
+		c.stream.Play(nil, false) // the ringback is over
 		return
 	}
-	clip := m.clips.of(c.behaviour.Kind, c.rng, c.stream.codec)
+	clip := clips.of(c.behaviour.Kind, c.rng, c.stream.Codec)
 	if c.behaviour.Kind == Machine {
 		length := time.Duration(len(clip)) * time.Second / voice.Rate
 		c.row.BeepAt = c.row.AnsweredAt.Add(length - voice.BeepFromEnd)
 	}
-	quiet := m.clips.of(Quiet, c.rng, c.stream.codec)
+	quiet := clips.of(Quiet, c.rng, c.stream.Codec)
 	background := quiet
 	if !c.behaviour.Chatter.IsZero() {
-		background = m.clips.chatter(c.rng, c.stream.codec)
+		background = clips.chatter(c.rng, c.stream.Codec)
 		pause := int(c.behaviour.Chatter.Draw(c.rng)/pace.Frame) * voice.FrameSamples
 		for clip = slices.Clone(clip); pause > 0; pause -= len(quiet) {
 			clip = append(clip, quiet[:min(pause, len(quiet))]...)
 		}
 	}
-	c.stream.play(clip, false)
-	c.stream.background(background)
+	c.stream.Play(clip, false)
+	c.stream.Background(background)
 	c.press()
 }
 
@@ -96,20 +94,20 @@ func (c *call) speakRecording() {
 	if c.stream == nil || c.behaviour == nil || c.behaviour.Recording == "" || c.behaviour.Mute || c.row.AnsweredAt.IsZero() {
 		return
 	}
-	c.stream.play(c.carrier.media.clips.recording(c.behaviour.Recording, c.stream.codec), false)
-	c.stream.background(c.stream.codec.Encode(nil, make([]int16, voice.FrameSamples)))
+	c.stream.Play(c.carrier.clips.recording(c.behaviour.Recording, c.stream.Codec), false)
+	c.stream.Background(c.stream.Codec.Encode(nil, make([]int16, voice.FrameSamples)))
 	c.press()
 }
 
 func (c *call) press() {
 	if c.behaviour.Digits != "" {
-		c.stream.press(c.behaviour.Digits, c.behaviour.Press.Draw(c.rng))
+		c.stream.Press(c.behaviour.Digits, c.behaviour.Press.Draw(c.rng))
 	}
 }
 
 func (c *call) stopMedia() {
 	if c.stream != nil {
-		c.row.RTP = c.stream.close()
+		c.row.RTP = c.stream.Close()
 		c.stream = nil
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"dialler/bench/admin"
 	"dialler/bench/await"
+	"dialler/bench/carrier/media"
 	"dialler/bench/draw"
 	"dialler/engine"
 )
@@ -34,7 +35,8 @@ type Carrier struct {
 	datagrams atomic.Int64
 	live      atomic.Int64 // admitted calls that have not ended
 
-	media   *media
+	media   *media.Ports
+	clips   clips
 	admin   *admin.Server
 	file    *ledgerFile
 	changed await.Signal
@@ -72,7 +74,7 @@ func Start(cfg Config) (*Carrier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("carrier: %w", err)
 	}
-	c := &Carrier{cfg: cfg, conns: map[*tcpConn]struct{}{}}
+	c := &Carrier{cfg: cfg, conns: map[*tcpConn]struct{}{}, clips: clips{seed: cfg.Seed}}
 	c.rules.Store(r)
 	for i := range c.shards {
 		c.shards[i].calls = map[string]*call{}
@@ -82,7 +84,7 @@ func Start(cfg Config) (*Carrier, error) {
 	if err := c.listen(cfg.Listen); err != nil {
 		return nil, err
 	}
-	if c.media, err = startMedia(&c.cfg, c.addr.Addr()); err != nil {
+	if c.media, err = media.Start(c.cfg.media(c.addr.Addr())); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	if cfg.LedgerFile != "" {
@@ -185,7 +187,7 @@ func (c *Carrier) Close() error {
 		c.connsMu.Unlock()
 		c.tasks.Wait()
 		if c.media != nil {
-			c.media.close()
+			c.media.Close()
 		}
 		if c.file != nil {
 			c.closeErr = c.file.close()
@@ -242,7 +244,7 @@ func (sh *shard) row(id string) (Call, bool) {
 // countMedia brings the packet counts of a call with media up to date.
 func (sh *shard) countMedia(row *Call) {
 	if cl := sh.calls[row.CallID]; cl != nil && cl.row == row && cl.stream != nil {
-		row.RTP = cl.stream.count()
+		row.RTP = cl.stream.Count()
 	}
 }
 

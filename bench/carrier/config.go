@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"dialler/bench/admin"
+	"dialler/bench/carrier/media"
 	"dialler/bench/draw"
 	"dialler/bench/voice"
 	"dialler/engine"
@@ -99,23 +101,6 @@ type Frame struct {
 	Said int
 }
 
-// Credentials of digest authentication (RFC 3261 §22, RFC 8760).
-type Credentials struct {
-	Username string `json:"username"`
-	Password string `json:"password"`
-	Realm    string `json:"realm,omitempty"` // default "carrier"
-	// Algorithms are offered in this order, one challenge each: "MD5",
-	// "SHA-256" (default MD5).
-	Algorithms []string `json:"algorithms,omitempty"`
-	// WWW challenges with 401 WWW-Authenticate instead of 407.
-	WWW bool `json:"www,omitempty"`
-	// Stale tells the first valid answer of every call stale=true, with a
-	// new nonce.
-	Stale bool `json:"stale,omitempty"`
-	// ByeToo demands credentials of BYE and re-INVITE as well.
-	ByeToo bool `json:"bye_too,omitempty"`
-}
-
 // DefaultMix is an ordinary consumer campaign.
 var DefaultMix = Mix{
 	AnswerRate: 0.45, MachineShare: 0.3, FaxShare: 0.01,
@@ -171,6 +156,16 @@ func codecNamed(name string) (voice.Codec, bool) {
 		return voice.PCMA, true
 	}
 	return 0, false
+}
+
+// media is the part of the configuration that concerns audio at an address.
+func (c *Config) media(ip netip.Addr) media.Config {
+	m := media.Config{IP: ip, On: c.Media, Remote: c.AllowRemote, Min: c.RTPPortMin, Max: c.RTPPortMax}
+	for _, name := range c.Codecs {
+		codec, _ := codecNamed(name)
+		m.Codecs = append(m.Codecs, codec)
+	}
+	return m
 }
 
 // rules are the part of the configuration that can change while calls are

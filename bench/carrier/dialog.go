@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"dialler/bench/carrier/media"
 	"dialler/bench/draw"
 )
 
@@ -129,9 +130,9 @@ func (c *call) onResponse(m *message, now time.Time) bool {
 		c.row.ByeCode = m.code
 	case "INVITE":
 		if m.code < 300 {
-			if s, ok := parseSDP(m.body); ok && c.stream != nil {
+			if s, ok := media.Parse(m.body); ok && c.stream != nil {
 				c.remote = s
-				c.stream.retarget(s, c.carrier.media)
+				c.stream.Retarget(s)
 			}
 		} else {
 			c.violation("reinvite_refused_" + strconv.Itoa(m.code))
@@ -193,21 +194,21 @@ func (c *call) renegotiate(m *message) string {
 	if len(m.body) == 0 {
 		return "sendrecv"
 	}
-	s, ok := parseSDP(m.body)
+	s, ok := media.Parse(m.body)
 	if !ok {
 		c.violation("sdp_without_audio")
 		return "sendrecv"
 	}
 	c.remote = s
 	if c.stream != nil {
-		c.stream.retarget(s, c.carrier.media)
+		c.stream.Retarget(s)
 	}
 	switch {
-	case s.sends && s.listens:
+	case s.Sends && s.Listens:
 		return "sendrecv"
-	case s.sends:
+	case s.Sends:
 		return "recvonly"
-	case s.listens:
+	case s.Listens:
 		return "sendonly"
 	}
 	return "inactive"

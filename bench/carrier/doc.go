@@ -35,7 +35,8 @@
 // A call belongs to one of the shards, chosen by Call-ID; its state, its
 // ledger row and its timers are touched under the shard's lock only. There
 // is no goroutine per call: one reader per UDP socket, one per TCP
-// connection, one per RTP port, and a few pacers for the audio.
+// connection, one per RTP port, and a few pacers for the audio. Ports, streams
+// and descriptions of the audio are package media's, which knows no calls.
 //
 // Load stays on loopback: other addresses are refused unless
 // Config.AllowRemote is set.

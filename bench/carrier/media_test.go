@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"dialler/bench/carrier/media"
 	"dialler/bench/draw"
 	"dialler/bench/ports"
 	"dialler/bench/voice"
@@ -106,14 +107,14 @@ func TestHumanSaysHelloAndListens(t *testing.T) {
 	const frames = 130 // 2.6 s
 	for i := range frames {
 		r := p.next()
-		if r.pt != ptPCMU || len(r.payload) != voice.FrameSamples || r.marker != (i == 0) {
+		if r.pt != 0 || len(r.payload) != voice.FrameSamples || r.marker != (i == 0) {
 			t.Fatalf("packet %d: pt %d, %d bytes, marker %v", i, r.pt, len(r.payload), r.marker)
 		}
 		if i > 0 && (r.seq != before.seq+1 || r.ts != before.ts+voice.FrameSamples) {
 			t.Fatalf("packet %d: %d/%d after %d/%d", i, r.seq, r.ts, before.seq, before.ts)
 		}
 		before = r
-		if voice.PCMU.Level(r.payload) > audible {
+		if voice.PCMU.Level(r.payload) > media.Audible {
 			if loud == 0 {
 				first = i
 			}
@@ -140,7 +141,7 @@ func TestChattererSpeaksTheWholeCall(t *testing.T) {
 		if i%50 == 0 {
 			loud = append(loud, 0)
 		}
-		if voice.PCMU.Level(p.next().payload) > audible {
+		if voice.PCMU.Level(p.next().payload) > media.Audible {
 			loud[len(loud)-1]++
 		}
 	}
@@ -164,7 +165,7 @@ func TestMachineGreetsAndBeepsWhenTheLedgerSays(t *testing.T) {
 	// speech goes on for longer than a person's hello.
 	loud, last := 0, 0
 	for i := range 150 {
-		if voice.PCMU.Level(p.next().payload) > audible {
+		if voice.PCMU.Level(p.next().payload) > media.Audible {
 			loud++
 			last = i
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"dialler/bench/carrier/media"
 	"dialler/bench/draw"
 )
 
@@ -215,8 +216,8 @@ func (c *call) onAck(m *message, now time.Time) bool {
 	c.row.AckAt = now
 	if c.offerless && len(m.body) > 0 {
 		var ok bool
-		if c.remote, ok = parseSDP(m.body); ok && c.stream != nil {
-			c.stream.retarget(c.remote, c.carrier.media)
+		if c.remote, ok = media.Parse(m.body); ok && c.stream != nil {
+			c.stream.Retarget(c.remote)
 		}
 	}
 	c.speakRecording()

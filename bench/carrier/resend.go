@@ -14,7 +14,7 @@ type resender struct {
 type resend struct {
 	msg     []byte
 	repeat  bool          // false: only watch the limit
-	cap     time.Duration // largest interval; 0: it doubles for ever
+	cap     time.Duration // largest interval; 0: it doubles forever
 	timeout func()
 }
 

@@ -146,7 +146,7 @@ type amdTrainCmd struct {
 	Beside []string `help:"Folders that the rule is tuned with as with the first one; no net learns from them." type:"existingdir" placeholder:"DIR"`
 	Net    []string `help:"Keep the nets of these model files, tune the rule alone." type:"existingfile" placeholder:"FILE"`
 	From   string   `help:"Learn on with the net of this model file." type:"existingfile"`
-	Pace   float64  `help:"How fast is learned, but in the last quarter of the epochs, in which it falls to nothing: the rate of Adam, 0.00001 to 0.01." default:"0.0015"`
+	Pace   float64  `help:"Learning rate of Adam, 0.00001 to 0.01; it falls to 0 over the last quarter of the epochs." default:"0.0015"`
 }
 
 // Run trains.

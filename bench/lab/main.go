@@ -13,16 +13,18 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/rs/zerolog"
 
+	"dialler/bench/lab/foretell"
 	"dialler/bench/lab/mutants"
 	"dialler/bench/lab/pacing"
 )
 
 // cli is the command line.
 type cli struct {
-	AMD     amdCmd     `cmd:"" name:"amd" help:"Answer classification: measure it on recordings, train it."`
-	Commit  commitCmd  `cmd:"" help:"Measure what it costs to make calls durable, on a PostgreSQL of its own."`
-	Mutants mutantsCmd `cmd:"" help:"Change every rule and limit a little: do the tests notice?"`
-	Pacing  pacingCmd  `cmd:"" help:"Measure pacing in simulated scenarios; fail when a target is missed."`
+	AMD      amdCmd      `cmd:"" name:"amd" help:"Answer classification: measure it on recordings, train it."`
+	Commit   commitCmd   `cmd:"" help:"Measure what it costs to make calls durable, on a PostgreSQL of its own."`
+	Foretell foretellCmd `cmd:"" help:"Run real campaigns of ten kinds and compare with what the simulation foretold."`
+	Mutants  mutantsCmd  `cmd:"" help:"Change every rule and limit a little: do the tests notice?"`
+	Pacing   pacingCmd   `cmd:"" help:"Measure pacing in simulated scenarios; fail when a target is missed."`
 }
 
 func main() {
@@ -45,6 +47,19 @@ func signals() (context.Context, context.CancelFunc) {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, cancel)
 	return ctx, cancel
+}
+
+type foretellCmd struct {
+	Kinds    []int `help:"Numbers of the kinds, from 1; all when left out."`
+	Parallel int   `help:"Campaigns at the same time." default:"1"`
+}
+
+// Run dials.
+func (f *foretellCmd) Run(c *cli) error {
+	ctx, cancel := signals()
+	defer cancel()
+	return foretell.Run(ctx, foretell.Config{Kinds: f.Kinds, Parallel: f.Parallel, Out: os.Stdout, Log: os.Stderr,
+		Logger: c.logger().Level(zerolog.ErrorLevel)})
 }
 
 type mutantsCmd struct {

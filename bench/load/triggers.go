@@ -143,7 +143,7 @@ func (w *world) settle(ctx context.Context) error {
 	})
 }
 
-// stormCampaign makes a campaign that runs for ever and takes triggers, and the
+// stormCampaign makes a campaign that runs forever and takes triggers, and the
 // key for it.
 func (w *world) stormCampaign(ctx context.Context) (id, key string, err error) {
 	if id, err = w.draft(ctx, 0, map[string]any{

@@ -23,7 +23,7 @@ type Campaign struct {
 	For   time.Duration
 	// Pause is how long a paused dialler is stopped; 0: none is.
 	Pause time.Duration
-	// Stop ends the campaign by the operator's command after the last blow: the
+	// Stop ends the campaign by the operator's command after the last disturbance: the
 	// numbers of lost calls stay held for a minute.
 	Stop bool
 }
@@ -41,7 +41,7 @@ type Report struct {
 	Blows    []string       // one line each
 	Kills    int            // of the dialler
 	Faults   int            // that it lived through
-	ByLabel  map[string]int // blows of each kind
+	ByLabel  map[string]int // disturbances of each kind
 	Missed   int            // kills whose step did not come; they were dealt at random
 	Judged   int            // lives that were judged five seconds after their start
 	Took     time.Duration
@@ -64,7 +64,7 @@ func (r *Report) fail(format string, args ...any) {
 	r.Failures = append(r.Failures, fmt.Sprintf(format, args...))
 }
 
-// A campaign may go on after the last blow as long as it takes to call whoever is
+// A campaign may go on after the last disturbance as long as it takes to call whoever is
 // left, but not longer than completeLimit, nor stallLimit without a call.
 const (
 	completeLimit = 20 * time.Minute
@@ -77,15 +77,17 @@ type run struct {
 	cfg    Campaign
 	id     engine.CampaignID
 	began  time.Time
-	last   time.Time // when the last blow was over
+	last   time.Time // when the last disturbance was over
 	judged int       // life that was judged last
 	// brief: legs of lost calls are still watched when it is judged.
 	brief bool
 	rep   *Report
 	crm   *crm
+	// record is for the judge of the promises.
+	record record
 }
 
-// Run runs a campaign and deals its blows. The error says that the harness
+// Run runs a campaign and deals its disturbances. The error says that the harness
 // could not go on; what was wrong with the dialler is in the report.
 func (l *Lab) Run(ctx context.Context, cfg Campaign) (*Report, error) {
 	r := &run{Lab: l, cfg: cfg, rep: &Report{Seed: cfg.Seed, ByLabel: map[string]int{}, Acked: map[request]int{}}}
@@ -99,7 +101,7 @@ func (l *Lab) Run(ctx context.Context, cfg Campaign) (*Report, error) {
 	for i := 0; i < cfg.Blows || time.Since(r.began) < cfg.For; i++ {
 		b := p.next()
 		if err := r.deal(ctx, i, b); err != nil {
-			return r.rep, fmt.Errorf("blow %d (%s): %w", i+1, b, err)
+			return r.rep, fmt.Errorf("disturbance %d (%s): %w", i+1, b, err)
 		}
 		r.last = time.Now()
 	}
@@ -180,7 +182,8 @@ func (r *run) end(ctx context.Context) error {
 	})
 	late := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 	if late || time.Since(moved) > stallLimit {
-		r.rep.fail("the campaign is %s %v after the last blow, its contacts are %v; %s", last.Status, time.Since(began).Round(time.Second), last.Counters.States, last.Live)
+		r.rep.fail("the campaign is %s %v after the last disturbance, its contacts are %v; %s", last.Status,
+			time.Since(began).Round(time.Second), last.Counters.States, last.Live)
 		return nil
 	}
 	return err

@@ -57,7 +57,7 @@ func TestKillsAndFaultsLoseNothingAndDialNobodyTwice(t *testing.T) {
 	}
 }
 
-// tail is how long a campaign takes to complete after its last blow, and its
+// tail is how long a campaign takes to complete after its last disturbance, and its
 // installation to come up: the numbers of lost calls are held for a minute.
 const tail = 100 * time.Second
 

@@ -120,7 +120,7 @@ func (c *Cluster) Close() error {
 // ClusterRun says what is done.
 type ClusterRun struct {
 	Seed uint64
-	// For is how long blows are dealt; 0: a short deck once, and the campaigns are
+	// For is how long disturbances are dealt; 0: a short deck once, and the campaigns are
 	// stopped after it instead of being left to complete.
 	For time.Duration
 	// TakeOver is how long it may take until somebody else acts for what a node
@@ -136,10 +136,10 @@ type cluster struct {
 	whole *run   // what is judged of all of them together
 	rep   *ClusterReport
 	began time.Time
-	mu    sync.Mutex // of rep, while a blow is dealt
+	mu    sync.Mutex // of rep, while a disturbance is dealt
 }
 
-// Run deals blows while campaigns go on, and judges. The error says that the
+// Run deals disturbances while campaigns go on, and judges. The error says that the
 // harness could not go on; what was wrong with the nodes is in the report.
 func (c *Cluster) Run(ctx context.Context, cfg ClusterRun) (*ClusterReport, error) {
 	k := &cluster{Cluster: c, cfg: cfg, began: time.Now(), rep: newClusterReport(cfg.Seed)}
@@ -162,7 +162,7 @@ func (c *Cluster) Run(ctx context.Context, cfg ClusterRun) (*ClusterReport, erro
 	for i := 0; i < len(shortDeck) || time.Since(k.began) < cfg.For; i++ {
 		b := p.next()
 		if err := k.deal(ctx, i, b); err != nil {
-			return k.rep, fmt.Errorf("blow %d (%s): %w", i+1, b, err)
+			return k.rep, fmt.Errorf("disturbance %d (%s): %w", i+1, b, err)
 		}
 	}
 	for _, r := range k.runs {

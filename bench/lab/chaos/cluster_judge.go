@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"dialler/bench/carrier"
-	"dialler/bench/lab/owners"
 	"dialler/bench/site"
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/promise"
 )
 
 // judge compares the ledgers once the campaigns have ended.
@@ -33,7 +33,7 @@ func (k *cluster) judge(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := k.judgeRun(ctx, r, mine, callsOf(mine, calls)); err != nil {
+		if err := k.judgeRun(ctx, r, callsOf(mine, calls)); err != nil {
 			return err
 		}
 		all = append(all, mine...)
@@ -45,10 +45,21 @@ func (k *cluster) judge(ctx context.Context) error {
 	all = append(all, outs...)
 	k.whole.judgeLegs(calls, all)
 	k.whole.judgeBot(all)
-	if err := k.judgeOwners(ctx, calls, all); err != nil {
+	facts := &k.whole.record
+	if err := k.judgeOwners(ctx, calls, all, facts); err != nil {
 		return err
 	}
-	k.judgeCaps(calls, all)
+	for _, r := range k.runs {
+		facts.Record = append(facts.Record, r.record.Record...)
+		if err := k.noteCampaign(ctx, facts, r.id); err != nil {
+			return err
+		}
+	}
+	facts.attempts(all)
+	facts.calls(calls, k.began)
+	k.noteCaps(facts, all)
+	peak := facts.judged(k.rep.fail, k.whole.brief)
+	k.rep.Channels, k.rep.PeakCPS, k.rep.Seats, k.rep.PeakAbandons = peak.Channels, peak.CPS, peak.Seats, peak.Abandons*100
 	if n := len(k.carrier.Ledger().Calls()); n != len(calls) {
 		k.rep.fail("%d calls were placed after the campaigns' end", n-len(calls))
 	}
@@ -78,27 +89,25 @@ func (k *cluster) unwatched(ctx context.Context) error {
 }
 
 // judgeRun: one campaign by itself.
-func (k *cluster) judgeRun(ctx context.Context, r *run, attempts []attempt.Attempt, calls carrier.Rows) error {
+func (k *cluster) judgeRun(ctx context.Context, r *run, calls carrier.Rows) error {
 	r.judgeTries(calls)
 	if err := errors.Join(r.judgeCounters(ctx), r.judgeCRM(ctx, calls), r.judgeEvents(ctx)); err != nil {
 		return err
-	}
-	var free []attempt.Attempt // of what the loss of a node costs
-	for i := range attempts {
-		if attempts[i].Cause != engine.AbandonCapacityLoss {
-			free = append(free, attempts[i])
-		}
-	}
-	peak := site.PeakAbandons(free) * 100
-	if k.rep.PeakAbandons = max(k.rep.PeakAbandons, peak); peak > abandonCap {
-		r.rep.fail("abandons reached %.2f %% of the live answers, capacity_loss aside; %v %% are allowed", peak, abandonCap)
 	}
 	k.rep.take(r)
 	return nil
 }
 
-// abandonCap is a campaign's, in per cent, unless it says otherwise.
-const abandonCap = 3.0
+// noteCaps notes what all nodes share: its room is for all of them together.
+func (k *cluster) noteCaps(facts *record, attempts []attempt.Attempt) {
+	facts.Add(time.Time{}, promise.TrunkCaps{Trunk: trunkID, CPS: clusterCPS, Channels: clusterChannels,
+		Within: cpsWindow})
+	for i, n := range clusterNumberCaps {
+		number := engine.NumberSettings{Number: engine.PhoneNumber(ownNumbers[i]), ConcurrentCap: n}
+		facts.Add(time.Time{}, promise.NumberCaps{NumberSettings: number})
+	}
+	k.conversations(facts, attempts, time.Time{}, clusterSeats)
+}
 
 // callsOf are the calls of a campaign.
 func callsOf(attempts []attempt.Attempt, calls carrier.Rows) (mine carrier.Rows) {
@@ -149,8 +158,10 @@ func (k *cluster) idle(ctx context.Context) error {
 	return nil
 }
 
-// judgeOwners: who dialled for what, and when, by the epochs and the leases.
-func (k *cluster) judgeOwners(ctx context.Context, calls carrier.Rows, attempts []attempt.Attempt) error {
+// judgeOwners: who dialled for what, and when, by the epochs and the leases; facts hear
+// of every act.
+func (k *cluster) judgeOwners(ctx context.Context, calls carrier.Rows, attempts []attempt.Attempt,
+	facts *record) error {
 	epochs, err := k.history.epochs(ctx)
 	if err != nil {
 		return err
@@ -184,7 +195,6 @@ func (k *cluster) judgeOwners(ctx context.Context, calls carrier.Rows, attempts 
 			k.rep.fail("attempt %s of epoch %d was stored by %s, and %s had acquired the epoch", a.ID, a.Epoch, writers[a.ID], by)
 		}
 	}
-	var acts []owners.Act
 	for i := range calls {
 		id, _, _ := strings.Cut(calls[i].CallID, ".")
 		a := byID[id]
@@ -193,7 +203,7 @@ func (k *cluster) judgeOwners(ctx context.Context, calls carrier.Rows, attempts 
 		}
 		at := leftAt(&calls[i])
 		if a.Campaign != "" {
-			acts = append(acts, owners.Act{At: at.UnixNano(), Identity: string(a.Campaign), Epoch: a.Epoch, By: writers[a.ID]})
+			facts.Add(at, promise.Acted{Identity: string(a.Campaign), Epoch: a.Epoch, By: writers[a.ID]})
 		}
 		switch l, ok := lives[a.Node]; {
 		case !ok:
@@ -204,9 +214,6 @@ func (k *cluster) judgeOwners(ctx context.Context, calls carrier.Rows, attempts 
 			k.rep.fail("the INVITE of call %s left %v after node %s had left", calls[i].CallID, at.Sub(*l.left), l.name)
 		}
 		k.rep.ByNode[lives[a.Node].name]++
-	}
-	for _, w := range owners.Judge(acts) {
-		k.rep.fail("%s", w)
 	}
 	return nil
 }

@@ -11,28 +11,28 @@ import (
 
 // What is done to the nodes of a cluster and to the network between them.
 const (
-	killNode     deed = "node killed"
-	stopNode     deed = "node stands still"
-	drainNode    deed = "node drained and started again"
-	upgradeNodes deed = "rolling upgrade"
-	partNodes    deed = "two nodes cut from each other"
-	partNode     deed = "node cut from all others"
-	partDatabase deed = "node cut from PostgreSQL"
-	partEtcd     deed = "node cut from etcd"
-	stopEtcd     deed = "etcd stands still"
+	killNode     kind = "node killed"
+	stopNode     kind = "node stands still"
+	drainNode    kind = "node drained and started again"
+	upgradeNodes kind = "rolling upgrade"
+	partNodes    kind = "two nodes cut from each other"
+	partNode     kind = "node cut from all others"
+	partDatabase kind = "node cut from PostgreSQL"
+	partEtcd     kind = "node cut from etcd"
+	stopEtcd     kind = "etcd stands still"
 )
 
 // longDeck is what a long run deals, again and again in another order; shortDeck
 // is all of a short one.
 var (
-	longDeck = []deed{killNode, killNode, killNode, stopNode, drainNode, upgradeNodes, partNodes, partNodes, partNode,
+	longDeck = []kind{killNode, killNode, killNode, stopNode, drainNode, upgradeNodes, partNodes, partNodes, partNode,
 		partDatabase, partDatabase, partDatabase, partEtcd, stopEtcd}
-	shortDeck = []deed{killNode, drainNode, partNodes, partDatabase}
+	shortDeck = []kind{killNode, drainNode, partNodes, partDatabase}
 )
 
-// clusterBlow is one of them, planned.
-type clusterBlow struct {
-	deed  deed
+// clusterDisturbance is one of them, planned.
+type clusterDisturbance struct {
+	kind  kind
 	node  int            // whom it hits
 	other int            // of partNodes
 	way   site.Direction // of a partition
@@ -42,8 +42,8 @@ type clusterBlow struct {
 }
 
 // replaced says whether others have to take over what the node acted for.
-func (b *clusterBlow) replaced() bool {
-	switch b.deed {
+func (b *clusterDisturbance) replaced() bool {
+	switch b.kind {
 	case killNode, stopNode, drainNode, partDatabase:
 		return true
 	default:
@@ -52,18 +52,18 @@ func (b *clusterBlow) replaced() bool {
 }
 
 // label is the row of the report.
-func (b *clusterBlow) label() string {
-	switch b.deed {
+func (b *clusterDisturbance) label() string {
+	switch b.kind {
 	case partNodes, partNode, partDatabase, partEtcd:
-		return string(b.deed) + ", " + b.way.String()
+		return string(b.kind) + ", " + b.way.String()
 	default:
-		return string(b.deed)
+		return string(b.kind)
 	}
 }
 
-func (b *clusterBlow) String() string {
+func (b *clusterDisturbance) String() string {
 	s := b.label()
-	switch b.deed {
+	switch b.kind {
 	case stopEtcd, upgradeNodes:
 	case partNodes:
 		s += fmt.Sprintf(": n%d from n%d", b.node+1, b.other+1)
@@ -79,34 +79,35 @@ func (b *clusterBlow) String() string {
 	return s
 }
 
-// clusterPlan draws blows one by one.
+// clusterPlan draws disturbances one by one.
 type clusterPlan struct {
 	rng   *rand.Rand
 	nodes int
 	short bool
-	deck  []deed
+	deck  []kind
 	hit   []int
 	ways  []site.Direction
 }
 
-func (p *clusterPlan) next() *clusterBlow {
+func (p *clusterPlan) next() *clusterDisturbance {
 	span := func(lo, hi time.Duration) time.Duration { return lo + time.Duration(p.rng.Int64N(int64(hi-lo))) }
 	all := longDeck
 	if p.short {
 		all = shortDeck
 	}
 	if p.short && p.hit == nil { // first what takes longest to be over
-		rest := slices.DeleteFunc(slices.Clone(all), func(d deed) bool { return d == partDatabase })
+		rest := slices.DeleteFunc(slices.Clone(all), func(d kind) bool { return d == partDatabase })
 		p.rng.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
-		p.deck = append([]deed{partDatabase}, rest...)
+		p.deck = append([]kind{partDatabase}, rest...)
 	}
 	everybody := make([]int, p.nodes)
 	for i := range everybody {
 		everybody[i] = i
 	}
-	b := &clusterBlow{deed: next(p.rng, &p.deck, all), node: next(p.rng, &p.hit, everybody), after: span(time.Second, 4*time.Second)}
+	b := &clusterDisturbance{kind: next(p.rng, &p.deck, all), node: next(p.rng, &p.hit, everybody),
+		after: span(time.Second, 4*time.Second)}
 	b.other = (b.node + 1 + p.rng.IntN(p.nodes-1)) % p.nodes
-	switch b.deed {
+	switch b.kind {
 	case killNode:
 		b.down = span(0, 12*time.Second) // before it is replaced, and after
 	case stopNode:

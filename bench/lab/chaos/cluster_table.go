@@ -11,7 +11,7 @@ import (
 // ClusterReport is what became of a cluster that was broken.
 type ClusterReport struct {
 	Report
-	TakeOvers    []time.Duration // from a blow until somebody else had acquired a campaign
+	TakeOvers    []time.Duration // from a disturbance until somebody else had acquired a campaign
 	HandOvers    []time.Duration // the same of a node that was drained
 	Epochs       int             // acquisitions of campaigns
 	ByNode       map[string]int  // INVITEs
@@ -52,11 +52,11 @@ func (r *ClusterReport) Table() string {
 	var b strings.Builder
 	row := func(what string, n any) { fmt.Fprintf(&b, "| %s | %v |\n", what, n) }
 	fmt.Fprintf(&b, "Seed %d, %.1f minutes.\n\n| figure | |\n|---|---:|\n", r.Seed, r.Took.Minutes())
-	blows := 0
+	disturbances := 0
 	for _, n := range r.ByLabel {
-		blows += n
+		disturbances += n
 	}
-	row("blows", blows)
+	row("disturbances", disturbances)
 	row("longest take-over", longest(r.TakeOvers))
 	row("longest hand-over of a drained node", longest(r.HandOvers))
 	row("acquisitions of campaigns", r.Epochs)
@@ -80,7 +80,7 @@ func (r *ClusterReport) Table() string {
 	row("acknowledged results", r.Results)
 	row("events folded and compared with the tables", r.Events)
 	row("**differences between the ledgers**", fmt.Sprintf("**%d**", len(r.Failures)))
-	b.WriteString("\n| blow | times |\n|---|---:|\n")
+	b.WriteString("\n| disturbance | times |\n|---|---:|\n")
 	for _, k := range slices.Sorted(maps.Keys(r.ByLabel)) {
 		row(k, r.ByLabel[k])
 	}

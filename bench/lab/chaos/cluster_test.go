@@ -12,7 +12,7 @@ import (
 // TestNodesOfAClusterAreBrokenAndNobodyIsCalledTwice is the acceptance of the
 // cluster: three nodes share campaigns, trunk, bot and numbers while they are
 // killed, stopped, drained, upgraded and cut off. In `make test` it deals four
-// blows; CHAOS_MINUTES says how long it goes on. The other variables are those of
+// disturbances; CHAOS_MINUTES says how long it goes on. The other variables are those of
 // TestKillsAndFaultsLoseNothingAndDialNobodyTwice.
 func TestNodesOfAClusterAreBrokenAndNobodyIsCalledTwice(t *testing.T) {
 	seed, all := setting(t, "CHAOS_SEED", 1), time.Duration(setting(t, "CHAOS_MINUTES", 0))*time.Minute

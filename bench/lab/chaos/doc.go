@@ -24,7 +24,11 @@
 //
 // # What must hold
 //
-//   - No Call-ID is dialled after its end, no two calls to one number overlap.
+// Every promise of engine/promise, which hears what carrier, bot and database noted
+// (record.go): among them that no two calls to one number overlap, and that no INVITE
+// leaves before its intent is durable or after an exclusion is confirmed. Beyond that:
+//
+//   - No Call-ID is dialled after its end.
 //   - Five seconds after a life has closed the attempts of those before, which it
 //     does as soon as it is up, everything that rings or talks at the carrier is a live leg of a live attempt that was begun in this life. (A
 //     200 that nobody acknowledged is repeated every four seconds, and tells the
@@ -56,7 +60,7 @@
 // others, from PostgreSQL or from etcd, both ways or one, and etcd stands still.
 // Its CRMs ask the nodes in turn. Beyond what is above must hold:
 //
-//   - Within ten seconds of a blow somebody else has acquired what a node acted for.
+//   - Within ten seconds of a disturbance somebody else has acquired what a node acted for.
 //   - No epoch of a campaign has two nodes that dialled in it, nor is an epoch
 //     dialled in after a later one; every INVITE left within the lease of the node
 //     that sent it. Triggers of the harness in the database note who acquired an

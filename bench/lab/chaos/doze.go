@@ -56,18 +56,12 @@ func (l *Lab) Doze(ctx context.Context, seed uint64, pause time.Duration) (failu
 	dialled := 0
 	calls := l.carrier.Ledger().Calls()
 	for i := range calls {
-		if calls[i].InviteAt.Before(began) {
-			continue
-		}
-		if dialled++; leftAt(&calls[i]).After(end) {
-			fail("an INVITE left %v after the end of the window", leftAt(&calls[i]).Sub(end).Round(time.Millisecond))
+		if !calls[i].InviteAt.Before(began) {
+			dialled++
 		}
 	}
-	for _, x := range calls.DuplicateInvites() {
-		fail("Call-ID %s was dialled twice: %s", x.CallID, x.Why)
-	}
-	for _, o := range calls.Overlaps() {
-		fail("two calls to one number for %v: %s and %s", o.For, o.First.CallID, o.Second.CallID)
+	if err := r.judgeRecord(ctx, calls, fail); err != nil {
+		return nil, err
 	}
 	if dialled == 0 || dialled == dozeContacts {
 		fail("%d of %d contacts were dialled: the end of the window was not in the middle", dialled, dozeContacts)

@@ -9,6 +9,7 @@ import (
 	"dialler/bench/carrier"
 	"dialler/engine"
 	"dialler/engine/contact"
+	"dialler/engine/promise"
 )
 
 // stored counts the rows of a file that are contacts: all when it was
@@ -67,7 +68,7 @@ func (r *run) judgeCRM(ctx context.Context, calls carrier.Rows) error {
 			case !ok:
 				r.rep.fail("%s %s was acknowledged and its contact is missing", a.kind, a.token)
 			case a.kind == askExclude:
-				r.judgeExcluded(a, &row, calls)
+				r.judgeExcluded(a, &row)
 			case a.kind == askList:
 				r.rep.Rows++
 			default:
@@ -100,13 +101,9 @@ func (r *run) judgeTriggered(a *acked, row *contact.Contact, token string, calls
 	}
 }
 
-func (r *run) judgeExcluded(a *acked, row *contact.Contact, calls carrier.Rows) {
+func (r *run) judgeExcluded(a *acked, row *contact.Contact) {
 	if row.State != contact.Excluded {
 		r.rep.fail("exclusion %s was acknowledged (%s) and contact %s is %s", a.token, a.answer, row.ID, row.State)
 	}
-	for _, call := range calls.To(row.Number) {
-		if left := leftAt(&call).Sub(a.at.Round(0)); left > 0 {
-			r.rep.fail("exclusion %s was acknowledged and the INVITE of call %s left %v later", a.token, call.CallID, left)
-		}
-	}
+	r.record.Add(a.at, promise.Excluded{Campaign: r.id, Number: row.Number, Asked: a.at})
 }

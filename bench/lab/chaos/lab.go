@@ -59,6 +59,8 @@ const (
 	botID      = "chaos"
 	trunkID    = "chaos"
 	seats      = 14
+	// The trunk's caps.
+	labCPS, labChannels = 20, 200
 )
 
 // The callers' numbers.
@@ -116,7 +118,7 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	if err := l.furnish(ctx, l.proc.Password, seats); err != nil {
 		return nil, err
 	}
-	return l, l.trunk(ctx, 20, 200)
+	return l, l.trunk(ctx, labCPS, labChannels)
 }
 
 // layWire starts a database of the harness's own and has the dialler reach it

@@ -10,26 +10,26 @@ import (
 	"dialler/engine/journal"
 )
 
-// deed is what is done to the dialler or to its database.
-type deed string
+// kind is what is done to the dialler or to its database.
+type kind string
 
 const (
 	// Kills of the dialler with SIGKILL, by the moment they wait for.
-	atRandom    deed = "kill at random"
-	atStart     deed = "kill right after the restart"     // while the life before is being cleared up
-	atCall      deed = "kill at a step of a call"         // as the carrier sees it
-	atBot       deed = "kill at a step of a conversation" // as the bot sees it
-	atCommit    deed = "kill at a step of a transaction"  // as PostgreSQL sees it
-	settled     deed = "kill after five seconds"          // when the life has been judged
-	withoutBase deed = "kill while the database is away"
+	atRandom    kind = "kill at random"
+	atStart     kind = "kill right after the restart"     // while the life before is being cleared up
+	atCall      kind = "kill at a step of a call"         // as the carrier sees it
+	atBot       kind = "kill at a step of a conversation" // as the bot sees it
+	atCommit    kind = "kill at a step of a transaction"  // as PostgreSQL sees it
+	settled     kind = "kill after five seconds"          // when the life has been judged
+	withoutBase kind = "kill while the database is away"
 
 	// Faults that the dialler must live through.
-	cutCommit    deed = "connection cut"
-	slowCommits  deed = "slow commits"
-	frozen       deed = "database silent"
-	killBackend  deed = "backend killed"
-	killDatabase deed = "database killed"
-	pausedEngine deed = "dialler paused"
+	cutCommit    kind = "connection cut"
+	slowCommits  kind = "slow commits"
+	frozen       kind = "database silent"
+	killBackend  kind = "backend killed"
+	killDatabase kind = "database killed"
+	pausedEngine kind = "dialler paused"
 )
 
 // step is a moment of a call as the carrier sees it.
@@ -131,12 +131,12 @@ var (
 )
 
 // faults are those drawn from; withoutBase is a kill and a fault.
-var faults = []deed{cutCommit, killDatabase, slowCommits, killBackend, withoutBase, frozen}
+var faults = []kind{cutCommit, killDatabase, slowCommits, killBackend, withoutBase, frozen}
 
-// blow is one planned deed.
-type blow struct {
-	deed  deed
-	after time.Duration // from the start of the life, or from the blow before when that ended no life
+// disturbance is one planned kind.
+type disturbance struct {
+	kind  kind
+	after time.Duration // from the start of the life, or from the disturbance before when that ended no life
 	step  step          // for atCall and atBot: the first one after that time
 	point point         // for atCommit and cutCommit
 	delay time.Duration // from the step to the kill
@@ -146,8 +146,8 @@ type blow struct {
 }
 
 // kills says whether the dialler's life ends.
-func (b *blow) kills() bool {
-	switch b.deed {
+func (b *disturbance) kills() bool {
+	switch b.kind {
 	case cutCommit, slowCommits, frozen, killBackend, killDatabase, pausedEngine:
 		return false
 	default:
@@ -156,26 +156,26 @@ func (b *blow) kills() bool {
 }
 
 // label is the row of the report.
-func (b *blow) label() string {
-	switch b.deed {
+func (b *disturbance) label() string {
+	switch b.kind {
 	case atCall, atBot:
-		return string(b.deed) + ": " + string(b.step)
+		return string(b.kind) + ": " + string(b.step)
 	case atCommit, cutCommit:
-		return string(b.deed) + ": " + b.point.String()
+		return string(b.kind) + ": " + b.point.String()
 	default:
-		return string(b.deed)
+		return string(b.kind)
 	}
 }
 
-func (b *blow) String() string {
+func (b *disturbance) String() string {
 	s := b.label()
-	if b.deed == atCall || b.deed == atBot {
+	if b.kind == atCall || b.kind == atBot {
 		s += fmt.Sprintf(" and %v", b.delay.Round(time.Millisecond))
 	}
 	if b.lasts > 0 {
 		s += fmt.Sprintf(" for %v", b.lasts.Round(time.Millisecond))
 	}
-	if b.deed == withoutBase && b.early {
+	if b.kind == withoutBase && b.early {
 		s += ", which comes back later"
 	}
 	if b.kills() {
@@ -188,25 +188,25 @@ func (b *blow) String() string {
 // dialler does not own.
 const settleTime = 5 * time.Second
 
-// plan draws the blows of a campaign one by one, so that it need not know how
+// plan draws the disturbances of a campaign one by one, so that it need not know how
 // many there will be.
 type plan struct {
 	rng    *rand.Rand
 	wired  bool          // transactions can be seen, the database is ours
 	pause  time.Duration // of a paused dialler; 0 is never
-	deck   []deed
+	deck   []kind
 	points []point
 	cuts   []point
 	calls  []step
 	bots   []step
-	faults []deed
+	faults []kind
 	drawn  int
 	decks  int
 }
 
-// Of a deck's deeds each comes once, in any order.
+// Of a deck's kinds each comes once, in any order.
 func (p *plan) shuffle() {
-	p.deck = []deed{atRandom, atStart, atCall, settled}
+	p.deck = []kind{atRandom, atStart, atCall, settled}
 	if p.wired {
 		p.deck = append(p.deck, atCommit, atCommit, atCommit, atBot)
 		p.deck = append(p.deck, next(p.rng, &p.faults, faults), next(p.rng, &p.faults, faults))
@@ -232,15 +232,15 @@ func next[T any](r *rand.Rand, left *[]T, all []T) T {
 	return one
 }
 
-func (p *plan) next() *blow {
+func (p *plan) next() *disturbance {
 	span := func(lo, hi time.Duration) time.Duration { return lo + time.Duration(p.rng.Int64N(int64(hi-lo))) }
 	if len(p.deck) == 0 {
 		p.shuffle()
 	}
-	b := &blow{deed: p.deck[0], after: span(500*time.Millisecond, 2*time.Second)}
+	b := &disturbance{kind: p.deck[0], after: span(500*time.Millisecond, 2*time.Second)}
 	p.deck = p.deck[1:]
 	p.drawn++
-	switch b.deed {
+	switch b.kind {
 	case atRandom:
 		b.after = span(200*time.Millisecond, 6*time.Second)
 	case atStart:

@@ -19,6 +19,7 @@ import (
 	"dialler/bench/site"
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/promise"
 )
 
 // Race is what became of exclusions that raced dials.
@@ -131,8 +132,7 @@ func (l *Lab) Race(ctx context.Context, seed uint64, n int) (*Race, error) {
 		return rep, err
 	}
 	rep.Took = time.Since(began)
-	l.judgeRace(rep, seed, asked, acked)
-	if err := l.judgeRaceRows(ctx, rep, id, n); err != nil {
+	if err := errors.Join(l.judgeRace(ctx, rep, r, asked, acked), l.judgeRaceRows(ctx, rep, id, n)); err != nil {
 		return rep, err
 	}
 	rep.Failures = append(rep.Failures, r.rep.Failures...)
@@ -196,10 +196,13 @@ func (l *Lab) watchFront(ctx context.Context, before int, front, past *atomic.In
 	})
 }
 
-func (l *Lab) judgeRace(rep *Race, seed uint64, asked, acked []time.Time) {
+func (l *Lab) judgeRace(ctx context.Context, rep *Race, r *run, asked, acked []time.Time) error {
 	index := map[engine.PhoneNumber]int{}
 	for i := range acked {
-		index[engine.PhoneNumber(number(seed, raceKind, i))] = i
+		to := engine.PhoneNumber(number(r.cfg.Seed, raceKind, i))
+		if index[to] = i; !acked[i].IsZero() {
+			r.record.Add(acked[i], promise.Excluded{Campaign: r.id, Number: to, Asked: acked[i]})
+		}
 	}
 	calls := l.carrier.Ledger().Calls()
 	for i := range calls {
@@ -208,23 +211,33 @@ func (l *Lab) judgeRace(rep *Race, seed uint64, asked, acked []time.Time) {
 			continue
 		}
 		rep.Dialled++
-		left := leftAt(&calls[i])
-		gap := acked[at].Round(0).Sub(left.Round(0))
-		if gap < 0 {
-			rep.fail("exclusion %d was acknowledged and its INVITE left %v later", at, -gap)
-			continue
+		left := leftAt(&calls[i]).Round(0)
+		if gap := acked[at].Round(0).Sub(left); gap >= 0 { // else the judge says it
+			rep.Closest = min(rep.Closest, gap)
 		}
-		rep.Closest = min(rep.Closest, gap)
-		if left.Round(0).After(asked[at].Round(0)) {
+		if left.After(asked[at].Round(0)) && !left.After(acked[at].Round(0)) {
 			rep.Crossed++
 		}
 	}
+	return r.judgeRecord(ctx, calls, rep.fail)
+}
+
+// judgeRecord: a campaign that is over, by what carrier and database noted.
+func (r *run) judgeRecord(ctx context.Context, calls carrier.Rows, fail func(string, ...any)) error {
 	for _, d := range calls.DuplicateInvites() {
-		rep.fail("Call-ID %s was dialled twice: %s", d.CallID, d.Why)
+		fail("Call-ID %s was dialled twice: %s", d.CallID, d.Why)
 	}
-	for _, o := range calls.Overlaps() {
-		rep.fail("two calls to one number for %v: %s and %s", o.For, o.First.CallID, o.Second.CallID)
+	rows, err := r.store.Lists.CampaignAttempts(ctx, r.id)
+	if err != nil {
+		return err
 	}
+	r.record.attempts(rows)
+	r.record.calls(calls, r.began)
+	if err := r.noteCampaign(ctx, &r.record, r.id); err != nil {
+		return err
+	}
+	r.record.judged(fail, r.cfg.Stop)
+	return nil
 }
 
 // judgeRaceRows: everybody is excluded, and nobody is on the line.

@@ -11,7 +11,7 @@
 // # What must hold
 //
 //   - An epoch of an identity has one owner, and nobody acts in an epoch after
-//     somebody acted in a later one (Judge).
+//     somebody acted in a later one (engine/promise).
 //   - Within ten seconds after nodes join, leave, die, stand still or are cut
 //     off, every identity has an owner that acts.
 //

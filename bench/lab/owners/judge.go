@@ -2,14 +2,15 @@ package owners
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"dialler/engine/promise"
 )
 
 // Act is one time that a node acted for an identity.
@@ -82,30 +83,11 @@ func parse(line string) (a Act, err error) {
 
 // Judge names what must not be: two owners of an epoch, and acts in an epoch
 // after one in a later epoch. One sentence an identity.
-func Judge(acts []Act) []string {
-	acts = slices.Clone(acts)
-	slices.SortStableFunc(acts, func(a, b Act) int { return cmp.Compare(a.At, b.At) })
-	type epoch struct {
-		identity string
-		n        int64
-	}
-	owner, last, wrong := map[epoch]string{}, map[string]Act{}, map[string]string{}
+func Judge(acts []Act) (wrong []string) {
+	var r promise.Record
 	for _, a := range acts {
-		k := epoch{a.Identity, a.Epoch}
-		if by, ok := owner[k]; ok && by != a.By {
-			wrong[a.Identity] = fmt.Sprintf("%s: epoch %d is of %s and of %s", a.Identity, a.Epoch, by, a.By)
-		}
-		owner[k] = a.By
-		if l := last[a.Identity]; a.Epoch < l.Epoch {
-			wrong[a.Identity] = fmt.Sprintf("%s: %s acted in epoch %d, %d ms after %s had in epoch %d", a.Identity, a.By, a.Epoch, (a.At-l.At)/1e6, l.By, l.Epoch)
-			continue
-		}
-		last[a.Identity] = a
+		r.Add(time.Unix(0, a.At), promise.Acted{Identity: a.Identity, Epoch: a.Epoch, By: a.By})
 	}
-	var all []string
-	for _, w := range wrong {
-		all = append(all, w)
-	}
-	slices.Sort(all)
-	return all
+	r.Tell(promise.NewJudge(func(b promise.Broken) { wrong = append(wrong, b.What) }))
+	return wrong
 }

@@ -12,12 +12,12 @@ import (
 	"dialler/engine/journal"
 )
 
-// stepLimit is how long a blow waits for its step; then it is dealt at once.
+// stepLimit is how long a disturbance waits for its step; then it is dealt at once.
 const stepLimit = 10 * time.Second
 
-// deal waits for a blow's moment and strikes.
-func (r *run) deal(ctx context.Context, i int, b *blow) error {
-	if b.deed != atStart {
+// deal waits for a disturbance's moment and strikes.
+func (r *run) deal(ctx context.Context, i int, b *disturbance) error {
+	if b.kind != atStart {
 		if err := r.proc.Ready(ctx); err != nil {
 			return err
 		}
@@ -28,7 +28,7 @@ func (r *run) deal(ctx context.Context, i int, b *blow) error {
 		}
 	}
 	from := r.proc.Started
-	if from.Before(r.last) && b.deed != settled && b.deed != atStart {
+	if from.Before(r.last) && b.kind != settled && b.kind != atStart {
 		from = r.last
 	}
 	if err := site.Until(ctx, from.Add(b.after)); err != nil {
@@ -45,7 +45,7 @@ func (r *run) deal(ctx context.Context, i int, b *blow) error {
 	if err != nil {
 		return err
 	}
-	if b.deed == withoutBase {
+	if b.kind == withoutBase {
 		if err := r.db.kill(); err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (r *run) deal(ctx context.Context, i int, b *blow) error {
 	if err := site.Until(ctx, time.Now().Add(b.down)); err != nil {
 		return err
 	}
-	if b.deed != withoutBase {
+	if b.kind != withoutBase {
 		return r.proc.Start()
 	}
 	if b.early {
@@ -80,12 +80,12 @@ func (r *run) deal(ctx context.Context, i int, b *blow) error {
 }
 
 // awaitStep waits for the step of a kill; free lets go what is held at it.
-func (r *run) awaitStep(ctx context.Context, b *blow) (free func(), err error) {
+func (r *run) awaitStep(ctx context.Context, b *disturbance) (free func(), err error) {
 	free = func() {}
 	since := time.Now()
 	limit, cancel := context.WithTimeout(ctx, stepLimit)
 	defer cancel()
-	switch b.deed {
+	switch b.kind {
 	case atCommit:
 		var met bool
 		if free, met, err = r.catch(limit, b.point); err != nil || met {
@@ -154,10 +154,10 @@ func (r *run) catch(ctx context.Context, p point) (free func(), met bool, err er
 }
 
 // fault does to the dialler what it must live through.
-func (r *run) fault(ctx context.Context, b *blow) error {
+func (r *run) fault(ctx context.Context, b *disturbance) error {
 	life := r.proc.Life
 	var err error
-	switch b.deed {
+	switch b.kind {
 	case cutCommit:
 		var free func()
 		var met bool
@@ -191,7 +191,7 @@ func (r *run) fault(ctx context.Context, b *blow) error {
 		}
 		err = errors.Join(err, r.proc.Resume())
 	default:
-		err = fmt.Errorf("%s is no fault", b.deed)
+		err = fmt.Errorf("%s is no fault", b.kind)
 	}
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ const recoverLimit = 20 * time.Second
 
 // recovered waits until the dialler commits again, in the same life: the CRM's
 // next request is acknowledged.
-func (r *run) recovered(ctx context.Context, b *blow, life int) error {
+func (r *run) recovered(ctx context.Context, b *disturbance, life int) error {
 	limit, cancel := context.WithTimeout(ctx, recoverLimit)
 	defer cancel()
 	before := r.crm.progress()
@@ -225,12 +225,13 @@ func (r *run) recovered(ctx context.Context, b *blow, life int) error {
 	return err
 }
 
-// note keeps what the carrier saw at the moment of a blow.
-func (r *run) note(i int, b *blow) {
-	r.noteBlow(fmt.Sprintf("blow %d of seed %d, life %d aged %v: %s", i+1, r.cfg.Seed, r.proc.Life, time.Since(r.proc.Started).Round(10*time.Millisecond), b))
+// note keeps what the carrier saw at the moment of a disturbance.
+func (r *run) note(i int, b *disturbance) {
+	r.noteDisturbance(fmt.Sprintf("disturbance %d of seed %d, life %d aged %v: %s", i+1, r.cfg.Seed, r.proc.Life,
+		time.Since(r.proc.Started).Round(10*time.Millisecond), b))
 }
 
-func (r *run) noteBlow(what string) {
+func (r *run) noteDisturbance(what string) {
 	n := map[carrier.State]int{}
 	for _, c := range r.carrier.Ledger().Live() {
 		n[c.State]++

@@ -1,4 +1,4 @@
-package carrier
+package media
 
 import (
 	"errors"
@@ -15,20 +15,25 @@ import (
 	"dialler/bench/voice"
 )
 
-// media owns the RTP ports, their readers and the pacers.
-type media struct {
-	ip       netip.Addr
-	on       bool
-	remoteOK bool
-	min, max int
-	codecs   []voice.Codec
-	clips    clips
+// Config says what the callees' side of the media can.
+type Config struct {
+	IP     netip.Addr
+	On     bool // without it, descriptions name a port that nobody reads
+	Remote bool // addresses that are not loopback may get packets
+	// Min and Max bound the ports; 0 leaves them to the system.
+	Min, Max int
+	Codecs   []voice.Codec // at least one, the preferred first
+}
+
+// Ports owns the RTP ports, their readers and the pacers.
+type Ports struct {
+	cfg      Config
 	sink     *net.UDPConn // named in SDP when media is off; never read
 	sinkPort uint16
 
 	mu     sync.Mutex
 	free   []*rtpPort // first in, first out: late packets hit a resting port
-	all    map[*rtpPort]struct{}
+	ports  map[*rtpPort]struct{}
 	next   int // of the port range
 	closed bool
 
@@ -49,21 +54,14 @@ var errNoPort = errors.New("every RTP port of the range is taken")
 type rtpPort struct {
 	conn   *net.UDPConn
 	number uint16
-	owner  atomic.Pointer[stream]
+	owner  atomic.Pointer[Stream]
 	freed  time.Time
 }
 
-func startMedia(cfg *Config, ip netip.Addr) (*media, error) {
-	m := &media{
-		ip: ip, on: cfg.Media, remoteOK: cfg.AllowRemote, min: cfg.RTPPortMin, max: cfg.RTPPortMax,
-		all: map[*rtpPort]struct{}{}, clips: clips{seed: cfg.Seed},
-	}
-	for _, name := range cfg.Codecs {
-		codec, _ := codecNamed(name)
-		m.codecs = append(m.codecs, codec)
-	}
-	if !m.on {
-		sink, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, 0)))
+func Start(cfg Config) (*Ports, error) {
+	m := &Ports{cfg: cfg, ports: map[*rtpPort]struct{}{}}
+	if !cfg.On {
+		sink, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(cfg.IP, 0)))
 		if err != nil {
 			return nil, fmt.Errorf("carrier: %w", err)
 		}
@@ -75,10 +73,10 @@ func startMedia(cfg *Config, ip netip.Addr) (*media, error) {
 	return m, nil
 }
 
-func (m *media) close() {
+func (m *Ports) Close() {
 	m.mu.Lock()
 	m.closed = true
-	for p := range m.all {
+	for p := range m.ports {
 		_ = p.conn.Close()
 	}
 	m.mu.Unlock()
@@ -91,8 +89,8 @@ func (m *media) close() {
 	m.readers.Wait()
 }
 
-func (m *media) speaks(c voice.Codec) bool {
-	for _, own := range m.codecs {
+func (m *Ports) Speaks(c voice.Codec) bool {
+	for _, own := range m.cfg.Codecs {
 		if own == c {
 			return true
 		}
@@ -100,36 +98,48 @@ func (m *media) speaks(c voice.Codec) bool {
 	return false
 }
 
-// choose takes the caller's first codec that is spoken here.
-func (m *media) choose(offered []voice.Codec) (voice.Codec, bool) {
+// Choose takes the caller's first codec that is spoken here.
+func (m *Ports) Choose(offered []voice.Codec) (voice.Codec, bool) {
 	for _, c := range offered {
-		if m.speaks(c) {
+		if m.Speaks(c) {
 			return c, true
 		}
 	}
-	return m.codecs[0], false
+	return m.cfg.Codecs[0], false
 }
 
-// open reserves a port and starts pacing towards the caller.
-func (m *media) open(remote sdp, offerless bool, r *rand.Rand) (*stream, error) {
+// Open reserves a port and starts pacing towards the caller.
+func (m *Ports) Open(remote Description, offerless bool, r *rand.Rand) (*Stream, error) {
 	port, err := m.take()
 	if err != nil {
 		return nil, err
 	}
-	codec, _ := m.choose(remote.codecs)
-	s := &stream{
-		media: m, port: port, codec: codec,
+	codec, _ := m.Choose(remote.Codecs)
+	s := &Stream{
+		media: m, port: port, Codec: codec,
 		ssrc: r.Uint32(), seq: uint16(r.Uint32()), ts: r.Uint32(), //nolint:gosec // random bits
 	}
 	if !offerless {
-		s.remote, s.event, s.sending = remote.addr, remote.event, remote.listens
+		s.remote, s.event, s.sending = remote.Addr, remote.Event, remote.Listens
 	}
 	port.owner.Store(s)
 	s.leave = m.pacers.Add(s)
 	return s, nil
 }
 
-func (m *media) take() (*rtpPort, error) {
+// Codecs are the codecs spoken here, the preferred first.
+func (m *Ports) Codecs() []voice.Codec { return m.cfg.Codecs }
+
+// PortOf is the port that a description names: the stream's, or without one the
+// port that nobody reads.
+func (m *Ports) PortOf(s *Stream) uint16 {
+	if s == nil {
+		return m.sinkPort
+	}
+	return s.port.number
+}
+
+func (m *Ports) take() (*rtpPort, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -150,20 +160,21 @@ func (m *media) take() (*rtpPort, error) {
 		return nil, err
 	}
 	p := &rtpPort{conn: conn, number: uint16(conn.LocalAddr().(*net.UDPAddr).Port)} //nolint:gosec // a port
-	m.all[p] = struct{}{}
+	m.ports[p] = struct{}{}
 	m.readers.Add(1)
 	go m.read(p)
 	return p, nil
 }
 
 // bind finds an even port (RFC 3550 §11).
-func (m *media) bind() (*net.UDPConn, error) {
+func (m *Ports) bind() (*net.UDPConn, error) {
 	at := func(port int) (*net.UDPConn, error) {
-		return net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(m.ip, uint16(port)))) //nolint:gosec // a port
+		addr := netip.AddrPortFrom(m.cfg.IP, uint16(port)) //nolint:gosec // a port
+		return net.ListenUDP("udp", net.UDPAddrFromAddrPort(addr))
 	}
-	if m.min > 0 {
-		first := (m.min + 1) &^ 1
-		count := (m.max-first)/2 + 1
+	if m.cfg.Min > 0 {
+		first := (m.cfg.Min + 1) &^ 1
+		count := (m.cfg.Max-first)/2 + 1
 		for range max(0, count) {
 			port := first + m.next%count*2
 			m.next++
@@ -190,7 +201,7 @@ func (m *media) bind() (*net.UDPConn, error) {
 	return nil, errNoPort
 }
 
-func (m *media) put(p *rtpPort) {
+func (m *Ports) put(p *rtpPort) {
 	p.owner.Store(nil)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,7 +209,7 @@ func (m *media) put(p *rtpPort) {
 	m.free = append(m.free, p)
 }
 
-func (m *media) read(p *rtpPort) {
+func (m *Ports) read(p *rtpPort) {
 	defer m.readers.Done()
 	buf := make([]byte, 2048)
 	for {

@@ -1,4 +1,4 @@
-package carrier
+package media
 
 import (
 	"bytes"
@@ -8,15 +8,15 @@ import (
 	"dialler/bench/voice"
 )
 
-// sdp is what the carrier understands of a session description (RFC 4566):
+// Description is what the carrier understands of a session description (RFC 4566):
 // the first audio stream.
-type sdp struct {
-	addr    netip.AddrPort // where the other side wants RTP
-	profile string         // "RTP/AVP"
-	codecs  []voice.Codec  // those of ours, in the order of the offer
-	event   int            // payload type of telephone-event, 0 when absent
-	sends   bool           // the other side will send
-	listens bool           // the other side wants to receive
+type Description struct {
+	Addr    netip.AddrPort // where the other side wants RTP
+	Profile string         // "RTP/AVP"
+	Codecs  []voice.Codec  // those of ours, in the order of the offer
+	Event   int            // payload type of telephone-event, 0 when absent
+	Sends   bool           // the other side will send
+	Listens bool           // the other side wants to receive
 }
 
 const (
@@ -24,16 +24,16 @@ const (
 	ptPCMA = 8
 )
 
-func payloadType(c voice.Codec) uint8 {
+func PayloadType(c voice.Codec) uint8 {
 	if c == voice.PCMA {
 		return ptPCMA
 	}
 	return ptPCMU
 }
 
-// parseSDP reads a body; ok is false when there is no audio stream in it.
-func parseSDP(body []byte) (s sdp, ok bool) {
-	s.sends, s.listens = true, true
+// Parse reads a body; ok is false when there is no audio stream in it.
+func Parse(body []byte) (s Description, ok bool) {
+	s.Sends, s.Listens = true, true
 	var session, media netip.Addr
 	port, inAudio, audio := 0, false, false
 	for len(body) > 0 {
@@ -49,7 +49,7 @@ func parseSDP(body []byte) (s sdp, ok bool) {
 			inAudio = !audio && bytes.HasPrefix(value, []byte("audio "))
 			if inAudio {
 				audio = true
-				port, s.profile, s.codecs = mediaLine(value)
+				port, s.Profile, s.Codecs = mediaLine(value)
 			}
 		case 'c':
 			fields := bytes.Fields(value)
@@ -76,11 +76,11 @@ func parseSDP(body []byte) (s sdp, ok bool) {
 		media = session
 	}
 	if port > 0 && media.IsValid() {
-		s.addr = netip.AddrPortFrom(media, uint16(port))
+		s.Addr = netip.AddrPortFrom(media, uint16(port))
 	}
 	// RFC 2543's hold, still sent by old equipment.
 	if media.IsValid() && media.IsUnspecified() {
-		s.listens = false
+		s.Listens = false
 	}
 	return s, audio
 }
@@ -105,29 +105,29 @@ func mediaLine(value []byte) (port int, profile string, codecs []voice.Codec) {
 	return port, string(fields[2]), codecs
 }
 
-func (s *sdp) attribute(value []byte) {
+func (s *Description) attribute(value []byte) {
 	switch string(value) {
 	case "sendonly":
-		s.listens = false
+		s.Listens = false
 	case "recvonly":
-		s.sends = false
+		s.Sends = false
 	case "inactive":
-		s.sends, s.listens = false, false
+		s.Sends, s.Listens = false, false
 	case "sendrecv":
-		s.sends, s.listens = true, true
+		s.Sends, s.Listens = true, true
 	}
 	if rest, ok := bytes.CutPrefix(value, []byte("rtpmap:")); ok {
 		pt, name, _ := bytes.Cut(rest, []byte(" "))
 		if n, err := strconv.Atoi(string(pt)); err == nil &&
 			bytes.HasPrefix(bytes.ToLower(name), []byte("telephone-event/8000")) {
-			s.event = n
+			s.Event = n
 		}
 	}
 }
 
-// describe writes the carrier's own description. version counts up within a
+// Describe writes the carrier's own description. version counts up within a
 // call (RFC 3264 §8).
-func describe(addr netip.AddrPort, version int, codecs []voice.Codec, event int, direction string) []byte {
+func Describe(addr netip.AddrPort, version int, codecs []voice.Codec, event int, direction string) []byte {
 	ip := addr.Addr().String()
 	family := "IP4"
 	if addr.Addr().Is6() {
@@ -143,7 +143,7 @@ func describe(addr netip.AddrPort, version int, codecs []voice.Codec, event int,
 	b = append(b, " RTP/AVP"...)
 	for _, c := range codecs {
 		b = append(b, ' ')
-		b = strconv.AppendUint(b, uint64(payloadType(c)), 10)
+		b = strconv.AppendUint(b, uint64(PayloadType(c)), 10)
 	}
 	if event > 0 {
 		b = append(b, ' ')

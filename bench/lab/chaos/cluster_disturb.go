@@ -10,13 +10,13 @@ import (
 	"dialler/engine"
 )
 
-// deal waits for a blow's moment, strikes, and waits until the cluster is whole.
-func (k *cluster) deal(ctx context.Context, i int, b *clusterBlow) error {
+// deal waits for a disturbance's moment, strikes, and waits until the cluster is whole.
+func (k *cluster) deal(ctx context.Context, i int, b *clusterDisturbance) error {
 	if err := site.Until(ctx, time.Now().Add(b.after)); err != nil {
 		return err
 	}
 	k.rep.ByLabel[b.label()]++
-	k.whole.noteBlow(fmt.Sprintf("blow %d of seed %d: %s", i+1, k.cfg.Seed, b))
+	k.whole.noteDisturbance(fmt.Sprintf("disturbance %d of seed %d: %s", i+1, k.cfg.Seed, b))
 	if err := k.strike(ctx, b); err != nil {
 		return err
 	}
@@ -29,14 +29,14 @@ func (k *cluster) deal(ctx context.Context, i int, b *clusterBlow) error {
 	return k.goesOn(ctx, b)
 }
 
-func (k *cluster) strike(ctx context.Context, b *clusterBlow) error {
+func (k *cluster) strike(ctx context.Context, b *clusterDisturbance) error {
 	n, at := k.site.Nodes[b.node], time.Now()
 	owned, err := k.ownedBy(ctx, n.Name)
 	if err != nil {
 		return err
 	}
 	var undo func() error
-	switch b.deed {
+	switch b.kind {
 	case killNode:
 		k.rep.Kills++
 		err, undo = n.Kill(), n.Start
@@ -61,13 +61,13 @@ func (k *cluster) strike(ctx context.Context, b *clusterBlow) error {
 	case stopEtcd:
 		err, undo = k.site.Etcd.Pause(), k.site.Etcd.Resume
 	default:
-		return fmt.Errorf("%s is nothing for a cluster", b.deed)
+		return fmt.Errorf("%s is nothing for a cluster", b.kind)
 	}
 	if err != nil {
 		return err
 	}
 	ends := at.Add(max(b.lasts, b.down))
-	if b.deed == drainNode {
+	if b.kind == drainNode {
 		ends = at
 	}
 	taken := make(chan error, 1)
@@ -81,7 +81,8 @@ func (k *cluster) strike(ctx context.Context, b *clusterBlow) error {
 	if err := site.Until(ctx, ends); err != nil {
 		return err
 	}
-	if b.deed == stopNode || b.deed == partDatabase { // it must not come back before it was replaced: that is what is looked at
+	if b.kind == stopNode || b.kind == partDatabase {
+		// It must not come back before it was replaced: that is what is judged.
 		err = <-taken
 		taken <- nil
 	}
@@ -93,7 +94,7 @@ func (k *cluster) strike(ctx context.Context, b *clusterBlow) error {
 }
 
 // upgrade drains one node after the other and starts it as another program.
-func (k *cluster) upgrade(ctx context.Context, b *clusterBlow) error {
+func (k *cluster) upgrade(ctx context.Context, b *clusterDisturbance) error {
 	for i, n := range k.site.Nodes {
 		at := time.Now()
 		owned, err := k.ownedBy(ctx, n.Name)
@@ -144,7 +145,8 @@ const takeOverLimit = time.Minute
 
 // takenOver waits until somebody acts for what a node acted for, by the moment at
 // which the campaign was acquired under its next epoch.
-func (k *cluster) takenOver(ctx context.Context, b *clusterBlow, name string, owned []engine.CampaignID, at time.Time) error {
+func (k *cluster) takenOver(ctx context.Context, b *clusterDisturbance, name string,
+	owned []engine.CampaignID, at time.Time) error {
 	limit, cancel := context.WithTimeout(ctx, takeOverLimit)
 	defer cancel()
 	for _, id := range owned {
@@ -163,7 +165,7 @@ func (k *cluster) takenOver(ctx context.Context, b *clusterBlow, name string, ow
 			return err
 		}
 		k.note(b, took)
-		k.log("%s acts for campaign %s of %s %v after the blow", by, id, name, took.Round(10*time.Millisecond))
+		k.log("%s acts for campaign %s of %s %v after the disturbance", by, id, name, took.Round(10*time.Millisecond))
 		if took > k.cfg.TakeOver {
 			k.fail("%s: it took %v until somebody acted for campaign %s", b, took.Round(10*time.Millisecond), id)
 		}
@@ -172,10 +174,10 @@ func (k *cluster) takenOver(ctx context.Context, b *clusterBlow, name string, ow
 }
 
 // note keeps how long it took until somebody else acted.
-func (k *cluster) note(b *clusterBlow, took time.Duration) {
+func (k *cluster) note(b *clusterDisturbance, took time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	switch b.deed {
+	switch b.kind {
 	case drainNode, upgradeNodes: // nothing was lost
 		k.rep.HandOvers = append(k.rep.HandOvers, took)
 	default:
@@ -199,7 +201,7 @@ func (k *cluster) progress() (all []int64) {
 }
 
 // goesOn waits until every campaign's CRM is answered again.
-func (k *cluster) goesOn(ctx context.Context, b *clusterBlow) error {
+func (k *cluster) goesOn(ctx context.Context, b *clusterDisturbance) error {
 	limit, cancel := context.WithTimeout(ctx, 2*recoverLimit)
 	defer cancel()
 	before := k.progress()

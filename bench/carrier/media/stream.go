@@ -1,6 +1,7 @@
-package carrier
+package media
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"sync"
 	"time"
@@ -12,23 +13,39 @@ import (
 )
 
 const (
-	// audible is the mean magnitude of a frame above which a person hears
+	// Audible is the mean magnitude of a frame above which a person hears
 	// something: about -45 dBFS.
-	audible = 180
+	Audible = 180
 
 	digitFrames = 5 // of 20 ms, then three with the end bit
 	endFrames   = 3 // RFC 4733 §2.5.1.4
 	digitGap    = 4 // frames between digits
 )
 
-// stream is the callee's side of one call's audio.
-type stream struct {
-	media *media
+// Count is what the callee's side of the media saw.
+type Count struct {
+	Sent     int `json:"sent"`     // packets to the caller
+	Received int `json:"received"` // packets from the caller's announced address
+	Strange  int `json:"strange"`  // packets from anywhere else: cross-talk
+	Lost     int `json:"lost"`     // sequence numbers that never came
+	// FirstAt and LastAt are times of received packets; AudioAt and
+	// LastAudioAt of those that were loud enough to be heard. An information
+	// message or a bot is in time when AudioAt is; a voicemail was left when
+	// LastAudioAt lies well after BeepAt.
+	FirstAt     time.Time `json:"first_at,omitzero"`
+	LastAt      time.Time `json:"last_at,omitzero"`
+	AudioAt     time.Time `json:"audio_at,omitzero"`
+	LastAudioAt time.Time `json:"last_audio_at,omitzero"`
+}
+
+// Stream is the callee's side of one call's audio.
+type Stream struct {
+	media *Ports
 	port  *rtpPort
 	leave func() // the pacer
 
 	mu      sync.Mutex
-	codec   voice.Codec
+	Codec   voice.Codec
 	remote  netip.AddrPort
 	event   int // payload type of telephone-event
 	sending bool
@@ -52,7 +69,7 @@ type stream struct {
 	digitAt   int // frame of the digit being sent
 	digitTS   uint32
 
-	counts   RTPCount
+	counts   Count
 	packet   rtp.Packet
 	source   uint32
 	base     uint32 // extended sequence number of the first packet
@@ -61,59 +78,59 @@ type stream struct {
 	buf      [12 + voice.FrameSamples]byte
 }
 
-// play starts a clip; loop repeats it.
-func (s *stream) play(clip []byte, loop bool) {
+// Play starts a clip; loop repeats it.
+func (s *Stream) Play(clip []byte, loop bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clip, s.loop, s.at, s.said = clip, loop, 0, 0
 }
 
-// hear has f told of each audio frame of the caller's.
-func (s *stream) hear(f func(payload []byte, said int)) {
+// Hear has f told of each audio frame of the caller's.
+func (s *Stream) Hear(f func(payload []byte, said int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tap = f
 }
 
-// background is what follows the clip.
-func (s *stream) background(clip []byte) {
+// Background is what follows the clip.
+func (s *Stream) Background(clip []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rest = clip
 }
 
-// mute stops sending for good.
-func (s *stream) mute() {
+// Mute stops sending for good.
+func (s *Stream) Mute() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.silent = true
 }
 
-// press sends digits after a while.
-func (s *stream) press(digits string, after time.Duration) {
+// Press sends digits after a while.
+func (s *Stream) Press(digits string, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.digits, s.digitWait, s.digitAt = digits, int(after/pace.Frame), 0
 }
 
-// retarget follows a new description of the caller's.
-func (s *stream) retarget(d sdp, m *media) {
+// Retarget follows a new description of the caller's.
+func (s *Stream) Retarget(d Description) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !d.addr.IsValid() || (!m.remoteOK && !d.addr.Addr().IsLoopback()) {
+	if !d.Addr.IsValid() || (!s.media.cfg.Remote && !d.Addr.Addr().IsLoopback()) {
 		s.sending = false
 		return
 	}
-	s.remote, s.event, s.sending = d.addr, d.event, d.listens
-	if codec, ok := m.choose(d.codecs); ok && codec != s.codec {
-		s.codec = codec
+	s.remote, s.event, s.sending = d.Addr, d.Event, d.Listens
+	if codec, ok := s.media.Choose(d.Codecs); ok && codec != s.Codec {
+		s.Codec = codec
 		// What was being said is in the other law; say nothing instead.
 		s.clip, s.rest = nil, nil
 	}
 }
 
-// close gives the port back and the final counts.
-func (s *stream) close() RTPCount {
+// Close gives the port back and the final counts.
+func (s *Stream) Close() Count {
 	s.leave()
 	s.media.put(s.port)
 	s.mu.Lock()
@@ -122,13 +139,13 @@ func (s *stream) close() RTPCount {
 	return s.counted()
 }
 
-func (s *stream) count() RTPCount {
+func (s *Stream) Count() Count {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counted()
 }
 
-func (s *stream) counted() RTPCount {
+func (s *Stream) counted() Count {
 	c := s.counts
 	if s.expected {
 		c.Lost = max(0, int(s.top-s.base)+1-c.Received)
@@ -137,7 +154,7 @@ func (s *stream) counted() RTPCount {
 }
 
 // Tick sends one frame.
-func (s *stream) Tick(time.Time) {
+func (s *Stream) Tick(time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ts += voice.FrameSamples
@@ -152,12 +169,12 @@ func (s *stream) Tick(time.Time) {
 	if frame == nil {
 		return
 	}
-	s.write(payloadType(s.codec), !s.talked, s.ts, frame)
+	s.write(PayloadType(s.Codec), !s.talked, s.ts, frame)
 	s.talked = true
 }
 
 // frame is the next 20 ms of clip or background.
-func (s *stream) frame() []byte {
+func (s *Stream) frame() []byte {
 	if s.clip != nil && s.at+voice.FrameSamples > len(s.clip) {
 		s.at = 0
 		if !s.loop {
@@ -178,7 +195,7 @@ func (s *stream) frame() []byte {
 
 // sendDigit sends a frame of a telephone-event (RFC 4733 §2.5.1): the same
 // timestamp all through, the duration growing, the end bit three times.
-func (s *stream) sendDigit() bool {
+func (s *Stream) sendDigit() bool {
 	if s.digits == "" || s.event == 0 {
 		return false
 	}
@@ -191,7 +208,9 @@ func (s *stream) sendDigit() bool {
 	}
 	duration := uint16(min(s.digitAt+1, digitFrames) * voice.FrameSamples) //nolint:gosec // bounded by digitFrames
 	last := s.digitAt >= digitFrames
-	payload := [4]byte{byte(digitEvent(s.digits[0])), 10, byte(duration >> 8), byte(duration)} //nolint:gosec // 0 to 15, validated
+	event := byte(DigitEvent(s.digits[0])) //nolint:gosec // 0 to 15, validated
+	payload := [4]byte{event, 10}
+	binary.BigEndian.PutUint16(payload[2:], duration)
 	if last {
 		payload[1] |= 0x80
 	}
@@ -203,7 +222,7 @@ func (s *stream) sendDigit() bool {
 	return true
 }
 
-func (s *stream) write(pt uint8, marker bool, ts uint32, payload []byte) {
+func (s *Stream) write(pt uint8, marker bool, ts uint32, payload []byte) {
 	s.seq++
 	h := rtp.Header{Version: 2, Marker: marker, PayloadType: pt, SequenceNumber: s.seq, Timestamp: ts, SSRC: s.ssrc}
 	n, err := h.MarshalTo(s.buf[:])
@@ -217,7 +236,7 @@ func (s *stream) write(pt uint8, marker bool, ts uint32, payload []byte) {
 }
 
 // receive counts a packet of the caller's.
-func (s *stream) receive(b []byte, from netip.AddrPort) {
+func (s *Stream) receive(b []byte, from netip.AddrPort) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,10 +265,10 @@ func (s *stream) receive(b []byte, from netip.AddrPort) {
 			s.top += uint32(step)
 		}
 	}
-	if s.tap != nil && h.PayloadType == payloadType(s.codec) {
+	if s.tap != nil && h.PayloadType == PayloadType(s.Codec) {
 		s.tap(s.packet.Payload, s.said)
 	}
-	if h.PayloadType == payloadType(s.codec) && s.codec.Level(s.packet.Payload) > audible {
+	if h.PayloadType == PayloadType(s.Codec) && s.Codec.Level(s.packet.Payload) > Audible {
 		if s.counts.AudioAt.IsZero() {
 			s.counts.AudioAt = now
 		}
@@ -257,8 +276,8 @@ func (s *stream) receive(b []byte, from netip.AddrPort) {
 	}
 }
 
-// digitEvent is the event number of a digit (RFC 4733 §3.2), -1 for none.
-func digitEvent(d byte) int {
+// DigitEvent is the event number of a digit (RFC 4733 §3.2), -1 for none.
+func DigitEvent(d byte) int {
 	switch {
 	case d >= '0' && d <= '9':
 		return int(d - '0')
