@@ -16,6 +16,12 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 TEST_TIMEOUT  ?= 28m
 TEST_PARALLEL ?= 2
 TEST := test -race -shuffle=on -ldflags=-w -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT)
+# The core starts no goroutine and has no channel (imports_test.go): alone there is nothing in it to race, and the tests of
+# actors and process have it under the detector. The store in memory is shared: it is tested with the others.
+CORE := grep -E '^dialler/engine(/|$$)' | grep -v /memstore
+# So have they what their LONG tests run, hours of calls by a clock of their own; these run beside the core's.
+LONG := ^Test(TheAbandonCapIsKeptAnewInEveryRun|TheForecastKeepsSeatsBusierThanOneLineASeat|AFileMeetsTheEndOfTheRun|$\
+	TheFiguresAreTheSameThreeWaysWhateverHappens|AnExclusionHoldsForTheRowsOfAFileThatIsBeingActivated)$$
 # What is compiled while npm fetches the console's libraries: it does not embed the console.
 WITHOUT_CONSOLE := ./actors/... ./engine/... ./media/... ./persistence/... ./sipstack/...
 BENCH         ?= .
@@ -29,7 +35,7 @@ both = status=0; for module in . bench/lab; do $(GO) -C $$module $(1) || status=
 test_dirs = grep -rl --include='*_test.go' --exclude-dir=node_modules '$(1)' . | sed 's,/[^/]*$$,,' | sort -u
 
 .DEFAULT_GOAL := help
-include http/console/console.mk
+include http/console/console.mk bench/lab/lab.mk
 .PHONY: $(shell sed -nE 's/^([a-z][a-z-]*):( .*|)$$/\1/p' $(MAKEFILE_LIST))
 
 help: ## Print this list.
@@ -58,9 +64,6 @@ build: need-go ## Build bin/dialler, with the console where Node.js and npm are 
 	else echo "make build: without the console, which needs Node.js 20.19 or newer and npm (make deps installs them)" >&2; fi
 	@CGO_ENABLED=0 $(GO) build -trimpath $$(git rev-parse -q --verify HEAD >/dev/null 2>&1 || echo -buildvcs=false) -o $(BIN) . >&2
 
-lab: need-go ## Build bin/lab, what only the makers need: train, mutants, pacing.
-	@$(GO) -C bench/lab build -o ../../bin/lab . >&2
-
 run: deps-run build ## Run the dialler with a model carrier, a model bot and a campaign.
 	@$(BIN) sandbox $(ARGS)
 
@@ -81,9 +84,11 @@ soak: deps-run build #: Half an hour of steady calls: does anything grow? docs/l
 quick: need-go ## Run the tests that take a minute: engine, actors, API, laws; no race detector.
 	$(GO) test -p 4 ./engine/... ./actors/... ./http/... ./command ./docs .
 
-test: deps ## Run every test, with the race detector and in random order; the console's in a browser.
+test: deps ## Run every test in random order, most with the race detector; the console's in a browser.
 	@$(GO) build -race $(WITHOUT_CONSOLE) & $(MAKE) -s console console-schema; status=$$?; wait; exit $$status
-	@set -x; status=0; $(GO) $(TEST) ./process ./... || status=1; $(GO) -C bench/lab $(TEST) ./... || status=1; exit $$status
+	@set -e; core=$$($(GO) list ./... | $(CORE)); others=$$($(GO) list ./... | grep -vxF "$$core"); set +e -x; status=0; \
+	$(GO) $(TEST) -skip '$(LONG)' ./process $$others || status=1; $(GO) $(TEST:-race=) $$core || status=1; \
+	$(GO) $(TEST:-race=) -run '$(LONG)' ./actors || status=1; $(GO) -C bench/lab $(TEST) ./... || status=1; exit $$status
 
 test-elsewhere: need-go #: The tests of the actors with every call carried by another node over a bad network (some minutes).
 	$(GO) test -count=1 -timeout 20m ./actors -args -elsewhere
@@ -119,23 +124,6 @@ sim: need-go #: Seeded property tests with SIM_CHECKS draws each, then SIM_CAMPA
 fuzz: need-go #: Fuzz every Fuzz… function for FUZZTIME each.
 	@set -e; $(call test_dirs,^func Fuzz) | while read -r dir; do for f in $$($(GO) -C "$$dir" test -list '^Fuzz' . | grep '^Fuzz'); do \
 		echo "fuzz $$dir $$f"; $(GO) -C "$$dir" test -run='^$$' -fuzz="^$$f\$$" -fuzztime=$(FUZZTIME) .; done; done
-
-mutants: lab #: Change every rule and limit a little: do the tests notice? MUTANTS=engine/contact picks packages, ARGS=--json.
-	@bin/lab mutants $(MUTANTS:%=--packages='%') $(ARGS)
-
-bench-pacing: lab #: Measure pacing into bench/results/<date>-pacing.md; fails when a target is missed.
-	bin/lab pacing --out bench/results/$$(date +%F)-pacing.md
-
-CHAOS_SEED    ?= $(shell date +%s)
-CHAOS_MINUTES ?= $(if $(filter chaos-long,$@),60,5)
-chaos = CHAOS_SEED=$(CHAOS_SEED) CHAOS_MINUTES=$(CHAOS_MINUTES) $(GO) -C bench/lab test -race -count=1 -v -timeout $$(($(CHAOS_MINUTES) + 60))m $(1) ./chaos
-CLUSTER_TEST  := ^TestNodesOfACluster
-chaos: deps ## Kill -9 the engine and its database for 5 minutes: CHAOS_SEED, CHAOS_REPORT=FILE.
-	$(call chaos,-skip '$(CLUSTER_TEST)')
-chaos-long: deps #: The same for CHAOS_MINUTES, 60.
-	$(call chaos,-skip '$(CLUSTER_TEST)')
-chaos-cluster: deps #: Kill, stop, drain, upgrade and cut off the nodes of a cluster for 5 minutes; likewise.
-	$(call chaos,-tags cluster -run '$(CLUSTER_TEST)')
 
 ## Generate
 
