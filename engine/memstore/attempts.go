@@ -174,6 +174,33 @@ func (s *Store) OpenLegs(context.Context) (list []attempt.Attempt, _ error) {
 	return list, nil
 }
 
+// Maintain is what a process does when it starts, and once in a while: it gives an end to
+// the legs of lost attempts that no life watched for long enough to see it. With the hold
+// of the number the call counts as over.
+func (s *Store) Maintain(_ context.Context, now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range byBegin(s.loose) {
+		if h, ok := s.Holds[r.a.To]; ok && h.Attempt == r.a.ID && (h.Until.IsZero() || now.Before(h.Until)) {
+			continue
+		}
+		r.a.Legs, r.a.Peers = slices.Clone(r.a.Legs), slices.Clone(r.a.Peers)
+		for i := range r.a.Legs {
+			l := &r.a.Legs[i]
+			l.EndedAt = cmp.Or(l.EndedAt, &now)
+		}
+		for i := range r.a.Peers {
+			p := &r.a.Peers[i]
+			p.EndedAt = cmp.Or(p.EndedAt, &now)
+		}
+		delete(s.loose, r.a.ID)
+		if s.opt.Closed != nil {
+			s.opt.Closed(&r.a)
+		}
+	}
+	return nil
+}
+
 // AbandonedSince says of each number when a call to it was last abandoned, in any
 // campaign, if that is since the given time.
 func (s *Store) AbandonedSince(_ context.Context, numbers []engine.PhoneNumber,

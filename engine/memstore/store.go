@@ -31,6 +31,9 @@ type Options struct {
 	KeepEnded bool
 	// Bots are those of the installation, nil: none.
 	Bots func() []engine.Bot
+	// Closed, if there is one, hears of each attempt whose legs Maintain gave an end. It
+	// must not ask the store.
+	Closed func(*attempt.Attempt)
 }
 
 // Store keeps everything in memory. Its methods take its lock, but for those that

@@ -23,6 +23,8 @@ type Line struct {
 	Phase    attempt.Phase
 	Seated   bool
 	Held     bool // seated before it was answered
+	// Unheard: a call of an earlier owner, which keeps its seat until it is heard of.
+	Unheard bool
 	// Before is its attempt when an edit lowered the concurrency.
 	Before engine.AttemptID
 	// SeatTarget is the fair share that its dial relied on, 0: unknown.
@@ -81,6 +83,7 @@ func (s *State) lineMoved(m *call.LineMoved) {
 	if l.Phase == attempt.PhaseOver && m.Phase != attempt.PhaseOver {
 		return
 	}
+	s.heard(l, m.Phase)
 	s.setPhase(l, m.Phase)
 	switch m.Phase {
 	case attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening:

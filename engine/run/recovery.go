@@ -83,12 +83,17 @@ func (s *State) presumeSeats() {
 		return
 	}
 	for i := range s.Orphans {
-		if a := &s.Orphans[i]; a.Live() && (s.M.C.Settings.PacingMode != campaign.PacingHybrid || a.AnsweredAt != nil) {
+		if a := &s.Orphans[i]; a.Live() && s.sureOfSeat(a) {
 			s.Seats++
 		}
 	}
 	s.Seats = min(s.Seats, max(s.Bot.Seats, 0))
 	s.SeatTarget, s.SeatsAway = s.Seats, true
+}
+
+// sureOfSeat says whether a call was dialled, or has been answered, for a seat of its own.
+func (s *State) sureOfSeat(a *attempt.Attempt) bool {
+	return s.M.C.Settings.PacingMode != campaign.PacingHybrid || a.AnsweredAt != nil
 }
 
 // openAttempts keeps, for after the roster, the attempts that the database
@@ -118,6 +123,7 @@ func (s *State) reported(m *Reported) {
 	}
 	// A restarted contact numbers its writes from another step on.
 	l.Up, l.Stopping, l.Accepted = true, false, Steps{}
+	s.heard(l, m.Phase)
 	if m.Attempt != "" {
 		if l.Attempt != m.Attempt {
 			l.Attempt, l.SeatTarget, l.Counted, l.Machine = m.Attempt, 0, false, false
@@ -251,8 +257,8 @@ func (s *State) recovered(m *Recovered) {
 		if !c.Attempt.Live() {
 			continue
 		}
-		// It holds neither line nor seat any more, but what it comes to counts,
-		// unless the ledgers were loaded with it.
+		// It holds no line any more, and its seat until it is heard of; what it comes
+		// to counts, unless the ledgers were loaded with it.
 		l.Attempt = c.Attempt.ID
 		if _, ok := s.Unwanted[c.Attempt.To]; ok {
 			s.send(l, &call.End{Reason: engine.CodeSuppressed})
@@ -261,6 +267,10 @@ func (s *State) recovered(m *Recovered) {
 		l.Counted = c.Attempt.ServedAt != nil && c.Attempt.RevisableUntil == nil || c.Attempt.Ending != nil &&
 			c.Attempt.Ending.Outcome == engine.OutcomeAbandoned
 		l.Machine = c.Attempt.Verdict != "" && !c.Attempt.Verdict.Live()
+		if !l.Machine && c.Attempt.Ending == nil && s.sureOfSeat(&c.Attempt) {
+			l.Unheard, l.Seated = true, true
+			s.Busy++
+		}
 	}
 	s.Recovering = false
 	s.settle()

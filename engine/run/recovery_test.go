@@ -190,7 +190,7 @@ func TestAttemptsThatNobodyHasAreClosed(t *testing.T) {
 	w.do(&Recovered{Life: q.Life, Rows: []RecoveredContact{{Row: w.row("c1"), Attempt: q.Lost[0]}}})
 	sp := sent[Spawn](w)
 	eq(w, "spawned", []any{len(sp), sp[0].Row.ID, sp[0].Lost.ID}, "[1 c1 a-c1]")
-	eq(w, "line", []any{w.s.Lines["c1"].Phase, w.s.Busy}, []any{attempt.PhaseReleased, 0})
+	eq(w, "line", []any{w.s.Lines["c1"].Phase, w.s.Busy}, []any{attempt.PhaseReleased, 1}) // until it is heard of
 	granted[campaign.Detail](w, r)
 	w.do(&call.Up{Contact: "c1"})
 	eq(w, "suppressed meanwhile", told[*call.End](w, "c1")[0].Reason, engine.CodeSuppressed)
@@ -226,6 +226,51 @@ func TestWhatALostAttemptComesToCountsUnlessTheLedgersHaveIt(t *testing.T) {
 		[]any{attempt.PhaseOver, ""})
 	w.do(&Recovered{Life: w.s.Life, Rows: []RecoveredContact{{Row: w.row("c1")}}}) // it is up
 	eq(w, "lines", len(w.s.Lines), 1)
+}
+
+func TestCallsOfAnEarlierOwnerKeepTheirSeatsUntilTheyAreHeardOf(t *testing.T) {
+	at := t0
+	answered := func(a *attempt.Attempt) { a.AnsweredAt = &at }
+	heard := func(p attempt.Phase) func(*world) {
+		return func(w *world) {
+			w.do(report(w, "c1", p, func(m *call.Reported) { m.Attempt, m.Seated = "a-c1", true }))
+		}
+	}
+	moved := func(p attempt.Phase) func(*world) {
+		return func(w *world) { w.do(&call.LineMoved{Contact: "c1", Attempt: "a-c1", Phase: p}) }
+	}
+	for _, c := range []struct {
+		what   string
+		mode   string
+		change func(*attempt.Attempt)
+		busy   int // until it is heard of
+		heard  func(*world)
+		after  int
+	}{
+		{"rings, for a seat of its own", campaign.PacingStrict, func(*attempt.Attempt) {}, 1, moved(attempt.PhaseOver), 0},
+		{"rings, for whichever seat comes free", campaign.PacingHybrid, func(*attempt.Attempt) {}, 0,
+			moved(attempt.PhaseOver), 0},
+		{"answered, and gone", campaign.PacingHybrid, answered, 1, moved(attempt.PhaseReleased), 0},
+		{"answered, and abandoned", campaign.PacingHybrid, answered, 1, moved(attempt.PhaseAbandoned), 0},
+		{"talks on", campaign.PacingHybrid, answered, 1, heard(attempt.PhaseServed), 1},
+		{"waits on", campaign.PacingHybrid, answered, 1, moved(attempt.PhaseWaiting), 1},
+		{"a machine", campaign.PacingHybrid, func(a *attempt.Attempt) {
+			answered(a)
+			a.Verdict = engine.VerdictMachine
+		}, 0, moved(attempt.PhaseOver), 0},
+		{"is ending", campaign.PacingHybrid, func(a *attempt.Attempt) {
+			answered(a)
+			a.Ending = &attempt.Ending{Outcome: engine.OutcomeBusy}
+		}, 0, moved(attempt.PhaseOver), 0},
+	} {
+		w := ready(t)
+		w.s.M.C.Settings.PacingMode = c.mode
+		w.do(&Recovered{Life: w.s.Life, Rows: []RecoveredContact{{Row: w.row("c1"), Attempt: open(w, "c1", c.change)}}})
+		l := w.s.Lines["c1"]
+		eq(w, c.what, []any{w.s.Busy, l.Seated, l.Unheard}, []any{c.busy, c.busy == 1, c.busy == 1})
+		c.heard(w)
+		eq(w, c.what+", heard of", []any{w.s.Busy, l.Seated, l.Unheard}, []any{c.after, c.after == 1, false})
+	}
 }
 
 func TestEvery30SecondsAttemptsThatNobodyOwnsAreClosed(t *testing.T) {

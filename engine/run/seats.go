@@ -45,7 +45,22 @@ func (s *State) grantSeats() {
 	}
 }
 
+// heard: it is known how a call of an earlier owner stands. Who waits has the seat that
+// was kept; else the line has one by how it stands, or none.
+func (s *State) heard(l *Line, p attempt.Phase) {
+	if !l.Unheard {
+		return
+	}
+	if l.Unheard = false; p == attempt.PhaseWaiting {
+		s.modelSeat(l, true)
+		return
+	}
+	l.Seated = false
+	s.Busy--
+}
+
 func (s *State) freeSeat(l *Line) {
+	s.heard(l, attempt.PhaseOver)
 	if l.Seated {
 		l.Seated = false
 		s.Busy--

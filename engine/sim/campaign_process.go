@@ -79,6 +79,7 @@ func (w *campaignWorld) boot() {
 		sockets: map[engine.SocketID]*botSocket{}, zones: map[string][]string{}}
 	w.process, p.writer.p = p, p
 	p.own()
+	_ = w.store.Maintain(background, w.wall())
 	for _, c := range w.campaigns {
 		p.runs = append(p.runs, nil)
 		p.bringUp(c)
@@ -238,12 +239,8 @@ func (r *runner) do(effect run.Effect) {
 		if !journal.Temporary(e.Err) {
 			w.check.broke(r.c, "%s: %v", e.What, e.Err)
 		}
-	case run.ClockStepped:
-		w.check.note(r.c, "noticed the step of the clock by %s", e.By)
-	case run.RoundLost:
-		w.check.note(r.c, "a round was lost")
-	case run.Closing:
-		w.check.note(r.c, "closing %d earlier attempts", e.Attempts)
+	case run.ClockStepped, run.RoundLost, run.Closing:
+		w.check.note(r.c, "%T %v", e, e)
 	case run.OpenSocket:
 		p.openSocket(r, &e.Open)
 	case run.CloseSocket:

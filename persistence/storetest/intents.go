@@ -178,7 +178,7 @@ func unwatchedLegs(t *testing.T, w *world) {
 	_, long := lose(-time.Second, 5*time.Hour) // its hold was that of a long call
 	x, live := w.intent(again)                 // its hold replaces the one before
 	w.commit(x)
-	must(t, w.pg.Maintain(t.Context(), at()))
+	must(t, w.store.Maintain(t.Context(), at()))
 	for _, c := range []struct {
 		id    engine.AttemptID
 		ended bool

@@ -51,6 +51,7 @@ type Port interface {
 	ResultsOverdue(ctx context.Context, id engine.CampaignID, now time.Time, limit int) ([]contact.Contact, error)
 	OpenAttempts(ctx context.Context) ([]attempt.Attempt, error)
 	OpenLegs(ctx context.Context) ([]attempt.Attempt, error)
+	Maintain(ctx context.Context, now time.Time) error
 	Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error)
 
 	BeginImport(ctx context.Context, imp campaign.Import) error

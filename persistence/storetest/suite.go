@@ -20,6 +20,7 @@ var portCases = []testCase{
 	{"of many writers one gets the number", heldByOne},
 	{"a lost attempt holds its number until its time", lostHolds},
 	{"a number whose call is not proven to be over is held until the bound of its intent", owedHolds},
+	{"a lost leg that nobody watches any more has an end", unwatchedLegs},
 	{"a suppressed number is not dialled", suppressed},
 	{"a new contact has a number that is new", freshContact},
 	{"a number is not called more often than its cap allows, in any campaign", cappedNumber},
@@ -94,7 +95,6 @@ var ownCases = []testCase{
 	{"an import whose staged rows are lost is not activated", importLost},
 	{"an import is found by its request until it fails", importRequested},
 	// Intents and what the database itself refuses.
-	{"a lost leg that nobody watches any more has an end", unwatchedLegs},
 	{"the suppression list is kept, shown and lifted", suppressions},
 	{"a write that cannot be stored does not hold up the others", poison},
 	{"text from the wire is stored whatever it is", wireText},
