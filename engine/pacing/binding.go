@@ -11,8 +11,8 @@ const (
 	// and says little.
 	BindingSpan = 10 * time.Second
 	// bindingStill is how long an answer stands, so that it can be read. An outage is told at
-	// once, and until it has been over for so long; what an operator or the clock decides is
-	// told at once and ends at once.
+	// once, and until it has been over for so long; one of the trunks, where nobody is to be
+	// dialled now, ends at once, and so does what an operator or the clock decides.
 	bindingStill = 3 * time.Second
 	// brakedLeast is the part of BindingSpan from which on the brake is called an outage: it
 	// comes and goes several times a second.
@@ -91,6 +91,11 @@ func decided(c engine.Constraint) bool {
 	return c == engine.ConstraintPaused || c == engine.ConstraintWindow || c == engine.ConstraintNodeDraining
 }
 
+// resting: nobody is to be dialled now.
+func resting(c engine.Constraint) bool {
+	return c == engine.ConstraintRetryDelay || c == engine.ConstraintNoDueContacts
+}
+
 // Tell says what bound for most of the last BindingSpan, and its share of it; since is
 // when it was told first. An outage, ConstraintNone when there is none, wins.
 func (b *Binding) Tell(at engine.BootTime, outage engine.Constraint) (c engine.Constraint, share float64,
@@ -112,12 +117,16 @@ func (b *Binding) Tell(at engine.BootTime, outage engine.Constraint) (c engine.C
 		braked*brakedLeast >= all+braked {
 		outage, seen = engine.ConstraintOverload, b.BrakedAt
 	}
+	over := false
 	switch {
 	case decided(outage):
 		b.Out = engine.ConstraintNone
 	case outage != engine.ConstraintNone:
 		b.Out, b.OutAt = outage, seen
-	case b.Out != engine.ConstraintNone && at-b.OutAt < engine.BootTime(bindingStill):
+	case b.Out == engine.ConstraintNone:
+	case b.Out == engine.ConstraintTrunkHealth && resting(b.Now):
+		over, b.Out = b.Told == b.Out, engine.ConstraintNone
+	case at-b.OutAt < engine.BootTime(bindingStill):
 		outage = b.Out
 	default:
 		b.Out = engine.ConstraintNone
@@ -128,7 +137,7 @@ func (b *Binding) Tell(at engine.BootTime, outage engine.Constraint) (c engine.C
 	if b.ToldAt == 0 && c == engine.ConstraintTrunkCPS && all < bindingStep {
 		return engine.ConstraintNone, 1, max(at, 1) // a bucket is empty for a moment when a campaign begins
 	}
-	if c != b.Told && (b.ToldAt == 0 || outage != engine.ConstraintNone || decided(b.Told) ||
+	if c != b.Told && (b.ToldAt == 0 || outage != engine.ConstraintNone || decided(b.Told) || over ||
 		at-b.ToldAt >= engine.BootTime(bindingStill)) {
 		b.Told, b.ToldAt = c, max(at, 1)
 	}

@@ -129,6 +129,21 @@ func TestAnOutageIsToldUntilItHasBeenOverFor3Seconds(t *testing.T) {
 	tells(0, engine.ConstraintConcurrency)
 }
 
+func TestAnOutageOfTheTrunksEndsAtOnceWhereNobodyIsToBeDialled(t *testing.T) {
+	for held, want := range map[engine.Constraint]engine.Constraint{
+		engine.ConstraintRetryDelay: engine.ConstraintRetryDelay, engine.ConstraintNoDueContacts: engine.ConstraintNoDueContacts,
+		engine.ConstraintConcurrency: engine.ConstraintTrunkHealth,
+	} {
+		var b Binding
+		at := engine.BootTime(time.Hour)
+		b.Note(at, held)
+		b.Tell(at, engine.ConstraintTrunkHealth)
+		if got, _, _ := b.Tell(at.Add(time.Second), engine.ConstraintNone); got != want {
+			t.Errorf("held back by %q: %q, want %q", held, got, want)
+		}
+	}
+}
+
 func TestABucketThatIsEmptyWhenACampaignBeginsIsNotTold(t *testing.T) {
 	var b Binding
 	at := engine.BootTime(time.Hour)
