@@ -58,40 +58,107 @@ func TestFailingBotsKeepTheAbandonCap(t *testing.T) {
 	if os.Getenv("TRUTH_LONG") == "" {
 		t.Skip("it dials for a minute; TRUTH_LONG=1 asks for it")
 	}
-	for _, door := range []bot.Door{
-		{RefuseShare: 0.05},
-		{RefuseShare: 0.25},
-		{RefuseShare: 0.2, SlowShare: 0.3, Slow: draw.Exactly(4 * second)},
-		{RefuseShare: 0.9},
+	late := func(share float64) bot.Door { return bot.Door{SlowShare: share, Slow: draw.Exactly(4 * second)} }
+	for _, f := range []failing{
+		{seats: 20, most: 0.01, door: bot.Door{RefuseShare: 0.05}},
+		{seats: 20, most: 0.03, door: bot.Door{RefuseShare: 0.25}},
+		{seats: 20, most: 0.05, door: bot.Door{RefuseShare: 0.9}},
+		{seats: 20, most: 0.03, door: bot.Door{RefuseShare: 0.2, SlowShare: 0.3, Slow: draw.Exactly(4 * second)}},
+		{seats: 20, most: 0.01, door: late(0.5)},
+		{seats: 20, most: 0.05, door: late(0.9)},
+		{seats: 200, most: 0.03, door: bot.Door{RefuseShare: 0.5}},
+		{seats: 200, most: 0.01, door: late(0.25)},
+		{seats: 20, most: 0.03, dies: 0.05},
+		{seats: 20, most: 0.01, dies: 0.5},
+		{seats: 200, most: 0.05, dies: 0.9},
 	} {
-		t.Run(
-			fmt.Sprintf("%.0f %% refused, %.0f %% late", 100*door.RefuseShare, 100*door.SlowShare),
-			func(t *testing.T) {
+		t.Run(f.String(), func(t *testing.T) {
+			if f.seats < 100 { // the others want the machine for themselves
 				t.Parallel()
-				keepsTheCap(t, door)
-			},
-		)
+			}
+			f.keepsTheCap(t)
+		})
 	}
 }
 
-const abandonCap = 0.03
+// TestABotThatIsBackIsDialledForInFullWithinAMinute: after a minute in which nine of ten sockets were refused.
+func TestABotThatIsBackIsDialledForInFullWithinAMinute(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TRUTH_LONG") == "" {
+		t.Skip("it dials for two minutes; TRUTH_LONG=1 asks for it")
+	}
+	const seats = 20
+	w := open(t, seats, 1)
+	door := func(d bot.Door) {
+		t.Helper()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.people.Profile = []carrier.Behaviour{{Kind: carrier.Human, Ring: draw.Between(second/2, 2*second)}}
+		w.voices.Door = d
+		w.voices.Conversations = []bot.Conversation{{Talk: draw.Between(5*second, 10*second), Mute: true}}
+		if err := cmp.Or(w.carrier.Configure(w.people), w.bot.Configure(w.voices)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	door(bot.Door{RefuseShare: 0.9})
+	people := make([]string, 2000)
+	for i := range people {
+		people[i] = number(32, i)
+	}
+	id := w.run(t, map[string]any{"concurrency": seats, "abandon_cap_pct": 3}, people...)
+	engaged := func() (n float64) {
+		live, _ := w.state(t, id)["live"].(map[string]any)
+		for _, of := range []string{"dialling", "ringing", "waiting", "in_progress"} {
+			n += live[of].(float64)
+		}
+		return n
+	}
+	most, failing := 0.0, time.Now()
+	w.until(t, 70*second, "a minute is over", func() bool {
+		most = max(most, engaged())
+		return time.Since(failing) > 60*second
+	})
+	door(bot.Door{})
+	back := time.Now()
+	w.until(t, 60*second, "each seat has a line or a conversation", func() bool { return engaged() >= seats })
+	t.Logf("%.0f lines and conversations at most before, %d after %v", most, seats, time.Since(back).Round(second/10))
+	if most >= seats {
+		t.Error("the bot that refused was dialled for in full")
+	}
+}
 
-func keepsTheCap(t *testing.T, door bot.Door) {
-	w := open(t, 20, 1)
+// failing is a bot that fails, and the cap that it must not break.
+type failing struct {
+	seats int
+	most  float64 // of the live answers that may be abandoned
+	door  bot.Door
+	dies  float64 // of the conversations, half a second after their start
+}
+
+func (f *failing) String() string {
+	return fmt.Sprintf("%d seats, cap %.0f %%, %.0f %% refused, %.0f %% late, %.0f %% dying", f.seats, 100*f.most,
+		100*f.door.RefuseShare, 100*f.door.SlowShare, 100*f.dies)
+}
+
+func (f *failing) keepsTheCap(t *testing.T) {
+	w := open(t, f.seats, 1)
 	w.mu.Lock()
 	w.people.Profile = []carrier.Behaviour{{Kind: carrier.Human, Ring: draw.Between(second/2, 2*second)}}
-	w.voices.Door = door
-	w.voices.Conversations = []bot.Conversation{{Talk: draw.Between(second, 4*second), Mute: true}}
+	w.voices.Door = f.door
+	w.voices.Conversations = []bot.Conversation{
+		{Weight: 1 - f.dies, Talk: draw.Between(second, 4*second), Mute: true},
+		{Weight: f.dies, Die: draw.Exactly(second / 2), Mute: true},
+	}
 	err := cmp.Or(w.carrier.Configure(w.people), w.bot.Configure(w.voices))
 	w.mu.Unlock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	people := make([]string, 400)
+	people := make([]string, 20*f.seats)
 	for i := range people {
 		people[i] = number(31, i)
 	}
-	id := w.run(t, map[string]any{"concurrency": 20, "abandon_cap_pct": 100 * abandonCap}, people...)
+	id := w.run(t, map[string]any{"concurrency": f.seats, "abandon_cap_pct": 100 * f.most}, people...)
 	until := time.Now().Add(60 * second)
 	w.until(t, 70*second, "a minute is over, or all were called", func() bool {
 		return time.Now().After(until) || text(w.state(t, id), "status") == "completed"
@@ -125,7 +192,7 @@ func keepsTheCap(t *testing.T, door bot.Door) {
 		if a.cause != "" {
 			abandoned++
 		}
-		if float64(abandoned) > abandonCap*float64(live) {
+		if float64(abandoned) > f.most*float64(live) {
 			t.Errorf("%d abandoned of %d live answers at %s, the last for %s", abandoned, live, a.at, a.cause)
 			break
 		}
