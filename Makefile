@@ -15,13 +15,24 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # the time that the SIP and RTP tests need.
 TEST_TIMEOUT  ?= 28m
 TEST_PARALLEL ?= 2
-TEST := test -race -shuffle=on -ldflags=-w -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT)
+TEST := test -shuffle=on -ldflags=-w -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT)
+RACE := $(GO) $(TEST) -race
+# Built as the program is shipped, so that tests which build and start that compile nothing twice.
+PLAIN := CGO_ENABLED=0 $(GO) $(TEST) -trimpath
 # The core starts no goroutine and has no channel (imports_test.go): alone there is nothing in it to race, and the tests of
 # actors and process have it under the detector. The store in memory is shared: it is tested with the others.
-CORE := grep -E '^dialler/engine(/|$$)' | grep -v /memstore
+CORE := ^dialler/engine(/|$$)
 # So have they what their LONG tests run, hours of calls by a clock of their own; these run beside the core's.
 LONG := ^Test(TheAbandonCapIsKeptAnewInEveryRun|TheForecastKeepsSeatsBusierThanOneLineASeat|AFileMeetsTheEndOfTheRun|$\
 	TheFiguresAreTheSameThreeWaysWhateverHappens|AnExclusionHoldsForTheRowsOfAFileThatIsBeingActivated)$$
+# The tests of process wait for browsers, time-outs and other processes. Under the detector are those that have the most
+# at once: calls of every kind, nodes, faults, ends; each package has its own tests under it.
+BUSY := ^Test(TheInputsOfARunReplayToTheSameEffects|ADialoutIsCommandedThroughAnyNode|NothingIsLeftOfCallsOfEveryKind|$\
+	FaultsOfTheDatabaseStopNewCallsAndNothingElse|ACampaignIsDialledThroughTwoNodes|SlowAndManyClientsHarmNobody|$\
+	NodesThatWereStoppedLeaveNoGoroutine|EveryFinalResponseComesToItsOutcome|AnAnsweredCallIsServedAndEndedByItsBot|$\
+	AStandbyThatTakesOverIsGoneOnWithAndHasAllThatWasAcknowledged|DrainingPlacesNoCallAndWaitsForTheLiveOnes|$\
+	IntegratorsAreToldAndTheirLibrariesVerifyIt|APersonIsErasedOnEveryNode|ACallOverTLSWithSRTPIsHeardAtBothEnds|$\
+	AnAnswerThatCrossesTheCancelOfAnExclusionIsEndedAndServedByNobody|ADiallerThatWasKilledIsFollowedAtOnce)$$
 # What is compiled while npm fetches the console's libraries: it does not embed the console.
 WITHOUT_CONSOLE := ./actors/... ./engine/... ./media/... ./persistence/... ./sipstack/...
 BENCH         ?= .
@@ -86,9 +97,11 @@ quick: need-go ## Run the tests that take a minute: engine, actors, API, laws; n
 
 test: deps ## Run every test in random order, most with the race detector; the console's in a browser.
 	@$(GO) build -race $(WITHOUT_CONSOLE) & $(MAKE) -s console console-schema; status=$$?; wait; exit $$status
-	@set -e; core=$$($(GO) list ./... | $(CORE)); others=$$($(GO) list ./... | grep -vxF "$$core"); set +e -x; status=0; \
-	$(GO) $(TEST) -skip '$(LONG)' ./process $$others || status=1; $(GO) $(TEST:-race=) $$core || status=1; \
-	$(GO) $(TEST:-race=) -run '$(LONG)' ./actors || status=1; $(GO) -C bench/lab $(TEST) ./... || status=1; exit $$status
+	@set -e; core=$$($(GO) list ./... | grep -E '$(CORE)' | grep -v /memstore); \
+	others=$$($(GO) list ./... | grep -vxF "$$core" | grep -vx dialler/process); set +e -x; status=0; \
+	$(RACE) -skip '$(LONG)' $$others || status=1; $(PLAIN) ./process $$core || status=1; \
+	$(RACE) -run '$(BUSY)' ./process || status=1; $(PLAIN) -run '$(LONG)' ./actors || status=1; \
+	cd bench/lab && $(PLAIN) ./... || status=1; exit $$status
 
 test-elsewhere: need-go #: The tests of the actors with every call carried by another node over a bad network (some minutes).
 	$(GO) test -count=1 -timeout 20m ./actors -args -elsewhere

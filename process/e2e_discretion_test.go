@@ -73,7 +73,7 @@ func TestTheLogOfARunGivesNoNumberVariableOrSecretAway(t *testing.T) {
 	eventually(t, "it goes on", func() bool { return w.detail(id).Status == "running" })
 	w.act(id, "stop").expect(200)
 	w.quiet()
-	if n := strings.Count(w.log.String(), "\n"); n < 40 {
+	if n := strings.Count(w.log.String(), "\n"); n < 30 {
 		t.Errorf("only %d lines were logged", n)
 	}
 }
