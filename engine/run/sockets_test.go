@@ -72,6 +72,38 @@ func TestALineLeavesWhenItsSocketStands(t *testing.T) {
 	}
 }
 
+func TestOfARoundOnlyAsManyLinesLeaveAsHaveTheirSocketsLeft(t *testing.T) {
+	for lost, leave := range []int{1, 1, 1, 0} {
+		w := ready(t, withSockets(0))
+		w.due(w.rows(3), 0)
+		w.seats(10)
+		ids := w.opened()
+		w.stands(ids...)
+		w.trunks(1000, "")
+		for _, id := range ids[:lost] { // while the caller ID is asked for
+			w.do(&engine.SocketEvent{Socket: id, Reason: "closed"})
+		}
+		w.numbers(1000, "")
+		back := len(sent[ReleaseNumber](w)) + len(sent[ReleaseTrunk](w))
+		if len(w.s.Lines) != leave || back != 2*(1-leave) {
+			t.Errorf("%d of three sockets lost: %d lines of one candidate, %d given back", lost, len(w.s.Lines), back)
+		}
+	}
+}
+
+// A bot that has other endpoints loses its sockets; without any, none is to be replaced.
+func TestSocketsOfABotsFormerEndpointsAreReplacedIfAnyStood(t *testing.T) {
+	moved := []engine.Bot{{ID: "bot", Active: true, Seats: 10, Endpoints: []string{"ws://elsewhere"}}}
+	w := ready(t, withSockets(0))
+	if w.do(&BotsChanged{Bots: moved}); w.s.Lost {
+		t.Error("there was none")
+	}
+	w, _ = ringThree(t)
+	if w.s.setBot(moved); !w.s.Lost || w.s.Standing != 0 {
+		t.Errorf("%+v", w.s.SocketState)
+	}
+}
+
 func TestWithCreditForEveryLineNoSocketIsOpenedAhead(t *testing.T) {
 	w := ready(t, withSockets(1000))
 	w.due(w.rows(3), 0)

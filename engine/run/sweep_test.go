@@ -217,7 +217,9 @@ func TestAWaitIsNotEndedByAnOutdatedRow(t *testing.T) {
 	q := one[ReadOverdue](w)
 	w.do(&OverdueRead{Read: q.Read, All: true, Rows: []contact.Contact{w.row("c1")}})
 	w.do(&call.Up{Contact: "c1"})
-	w.pass(restPatience) // it has not come to rest
+	w.pass(restPatience - 1)
+	none[ReadOverdue](w)
+	w.pass(1) // it has not come to rest
 	q = one[ReadOverdue](w)
 	w.rests(w.final("c1"))
 	w.forget()
