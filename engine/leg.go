@@ -64,7 +64,7 @@ const (
 	LegDigit       LegEventKind = "digit"       // INFO DTMF
 	LegFenced      LegEventKind = "fenced"      // the lease of the node that has it is over: it is being ended
 	LegReferred    LegEventKind = "referred"    // REFER of the far side (RFC 3515): answer it with AnswerRefer, or it is declined
-	LegSession     LegEventKind = "session"     // the far side's session may outlast the one of LegAnswered: Dialog is new
+	LegSession     LegEventKind = "session"     // its session may outlast that of LegAnswered: Dialog is new
 )
 
 // Final says whether an event of this kind is the last one of its leg.
