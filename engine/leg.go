@@ -41,8 +41,12 @@ type DialogState struct {
 	RemoteAddr   string   `json:"remote_addr"` // host:port that the 200 came from
 	Transport    string   `json:"transport"`   // udp, tcp
 	LocalAddr    string   `json:"local_addr"`  // host:port of our Contact
-	BytesSent    int      `json:"-"`
-	Extra        string   `json:"extra,omitempty"` // adapter's own, opaque to the engine
+	// SessionSec: without a refresh of ours, or an answer to one of its own, the far
+	// side ends the session within so many seconds (RFC 4028), 0: nothing says that it
+	// does. LegSession corrects it.
+	SessionSec uint32 `json:"session_sec,omitempty"`
+	BytesSent  int    `json:"-"`
+	Extra      string `json:"extra,omitempty"` // adapter's own, opaque to the engine
 }
 
 // LegEventKind says what happened to a leg.
@@ -60,6 +64,7 @@ const (
 	LegDigit       LegEventKind = "digit"       // INFO DTMF
 	LegFenced      LegEventKind = "fenced"      // the lease of the node that has it is over: it is being ended
 	LegReferred    LegEventKind = "referred"    // REFER of the far side (RFC 3515): answer it with AnswerRefer, or it is declined
+	LegSession     LegEventKind = "session"     // its session may outlast that of LegAnswered: Dialog is new
 )
 
 // Final says whether an event of this kind is the last one of its leg.
@@ -67,7 +72,7 @@ func (k LegEventKind) Final() bool {
 	switch k {
 	case LegNotSent, LegRefused, LegHungUp, LegClosed:
 		return true
-	case LegSent, LegProvisional, LegAnswered, LegSilent, LegFenced, LegDigit, LegReferred:
+	case LegSent, LegProvisional, LegAnswered, LegSilent, LegFenced, LegDigit, LegReferred, LegSession:
 		return false
 	}
 	return false
@@ -142,7 +147,7 @@ func (e *LegEvent) Proves() Proof {
 		return ProofHungUp
 	case LegClosed:
 		return e.Proof
-	case LegSent, LegProvisional, LegAnswered, LegSilent, LegFenced, LegDigit, LegReferred:
+	case LegSent, LegProvisional, LegAnswered, LegSilent, LegFenced, LegDigit, LegReferred, LegSession:
 	}
 	return Unproven
 }

@@ -2,6 +2,7 @@ package sipstack_test
 
 import (
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -110,7 +111,123 @@ func TestARefreshOfTheFarSideKeepsTheSession(t *testing.T) {
 		t.Fatalf("%s", r)
 	}
 	s.HangUpLeg(leg, engine.HangUpCause{Q850: 16})
-	l.expect(leg, "sent answered(200) closed(200)")
+	l.expect(leg, "sent answered(200) session closed(200)")
+}
+
+// What is stored with the answer says within which time the far side ends a session that
+// nobody refreshes: the session timer that the two have agreed on, if the far side itself
+// has it, and not only a proxy.
+func TestTheDialogSaysWhenTheFarSideEndsTheSession(t *testing.T) {
+	f := func(headers string, want uint32, trunk func(*sipstack.TrunkConfig)) {
+		t.Helper()
+		u := script{sip.BYE: answers("200 OK"), sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
+			u.reply(r, from, "200 OK", "far", headers, answerSDP)
+		}}.start(t)
+		s := newStack(t, sipstack.Config{})
+		setTrunk(s, u.port(), trunk)
+		l, leg, _ := answered(t, s, u)
+		if got := l.kind(leg, engine.LegAnswered).Dialog.SessionSec; got != want {
+			t.Errorf("%q: %d s, want %d", headers, got, want)
+		}
+	}
+	f("Session-Expires: 600;refresher=uas\r\n", 600, nil)
+	f("Session-Expires: 600;refresher=uac\r\nRequire: timer\r\nSupported: 100rel, timer\r\n", 600, nil)
+	f("x: 600;refresher=uac\r\nk: timer\r\n", 600, nil)
+	f("Session-Expires: 20;refresher=uas\r\n", 90, nil) // 90 is the least that we agree to later
+	f("Session-Expires: 600;refresher=uac\r\nRequire: timer\r\n", 0, nil)
+	f("Session-Expires: 600\r\n", 0, nil)
+	f("Supported: timer\r\n", 0, nil)
+	f("Session-Expires: 600;refresher=uas\r\n", 0, func(c *sipstack.TrunkConfig) { c.SessionSec = -1 })
+}
+
+// What is stored stays true: the far side gets no longer session than that, and where it
+// does not let us say so, what it has is told.
+func TestASessionThatMayLastForLongerThanIsStoredIsTold(t *testing.T) {
+	const none = -1
+	f := func(headers, want string, told int) {
+		t.Helper()
+		u := sessionUAS(t, "600;refresher=uas", ", UPDATE", script{})
+		s := newStack(t, sipstack.Config{})
+		setTrunk(s, u.port(), nil)
+		l, leg, invite := answered(t, s, u)
+		u.inDialog(invite, "far", "UPDATE", 1, headers, "")
+		if r := u.response(1); r.StatusCode != 200 || header(r, "Session-Expires") != want {
+			t.Fatalf("%q: %s", headers, r)
+		}
+		s.HangUpLeg(leg, engine.HangUpCause{Q850: 16})
+		if told == none {
+			l.expect(leg, "sent answered(200) closed(200)")
+			return
+		}
+		es := l.expect(leg, "sent answered(200) session closed(200)")
+		was, is := *es[1].Dialog, *es[2].Dialog
+		if was.SessionSec = is.SessionSec; int(is.SessionSec) != told || !reflect.DeepEqual(was, is) {
+			t.Errorf("%q: told %+v, want %d s", headers, is, told)
+		}
+	}
+	f("Supported: timer\r\nSession-Expires: 300;refresher=uac\r\n", "300;refresher=uac", none)
+	f("Supported: timer\r\nSession-Expires: 3600;refresher=uac\r\n", "600;refresher=uac", none)
+	f("Supported: timer\r\nSession-Expires: 3600;refresher=uas\r\nMin-SE: 500\r\n", "600;refresher=uas", none)
+	f("Supported: timer\r\nSession-Expires: 3600;refresher=uac\r\nMin-SE: 900\r\n", "900;refresher=uac", 900)
+	f("Supported: timer\r\nSession-Expires: 800;refresher=uac\r\nMin-SE: 900\r\n", "800;refresher=uac", 800)
+	f("Supported: timer\r\n", "600;refresher=uac", none)
+	f("Session-Expires: 300\r\n", "300;refresher=uas", 0) // it knows no timer: a proxy wrote that
+	f("", "", 0)
+}
+
+func TestAnAnswerToOurRefreshThatLengthensTheSessionIsTold(t *testing.T) {
+	f := func(headers, want string, told uint32) {
+		t.Helper()
+		u := sessionUAS(t, "2;refresher=uac\r\nSupported: timer", ", UPDATE", script{
+			sip.UPDATE: func(u *uas, r *sip.Request, from netip.AddrPort) {
+				u.reply(r, from, "200 OK", "far", headers, "")
+			}})
+		s := newStack(t, sipstack.Config{})
+		setTrunk(s, u.port(), nil)
+		l, leg, _ := answered(t, s, u)
+		if want == "session" {
+			if got := l.kind(leg, engine.LegSession).Dialog.SessionSec; got != told {
+				t.Errorf("%q: told %d s, want %d", headers, got, told)
+			}
+			return
+		}
+		u.request(sip.UPDATE, 2) // the first was answered
+		s.HangUpLeg(leg, engine.HangUpCause{Q850: 16})
+		l.expect(leg, "sent answered(200) closed(200)")
+	}
+	f("Session-Expires: 2;refresher=uac\r\n", "", 0)
+	f("Session-Expires: 900;refresher=uac\r\n", "session", 900)
+	f("", "session", 0)
+}
+
+// A call that is being ended, here or by the life after, is no longer refreshed: the
+// session of a far side that does not hear its BYE runs out.
+func TestACallThatIsBeingEndedIsNotRefreshed(t *testing.T) {
+	u := sessionUAS(t, "600;refresher=uas", ", UPDATE", script{sip.BYE: func(*uas, *sip.Request, netip.AddrPort) {}})
+	s := newStack(t, sipstack.Config{})
+	setTrunk(s, u.port(), nil)
+	l, leg, invite := answered(t, s, u)
+	const refresh = "Supported: timer\r\nSession-Expires: 600;refresher=uac\r\n"
+	refused := func(n int) {
+		t.Helper()
+		u.inDialog(invite, "far", "UPDATE", n, refresh, "")
+		if r := u.response(n); r.StatusCode != 481 {
+			t.Fatalf("%s", r)
+		}
+	}
+	s.HangUpLeg(leg, engine.HangUpCause{Q850: 16})
+	u.request(sip.BYE, 1)
+	refused(1)
+	dialog := l.kind(leg, engine.LegAnswered).Dialog
+	addr := s.Addr()
+	_ = s.Close()
+	next := newStack(t, sipstack.Config{Listen: addr})
+	setTrunk(next, u.port(), nil)
+	refused(2) // it knows nothing of the call yet
+	next.RecoverLeg(engine.RecoveredLeg{Attempt: engine.AttemptID(strings.Split(string(leg), ".")[0]), Leg: leg,
+		Trunk: trunkID, From: "+4930", To: "+4940", Dialog: dialog}, l.sink)
+	u.request(sip.BYE, 2)
+	refused(3)
 }
 
 func TestARefreshAnsweredWith481EndsTheCall(t *testing.T) {

@@ -283,4 +283,10 @@ func (m *Machine) mediaSilent(ev Event) {
 	m.hangUp(engine.HangUpCause{Q850: 41, Text: "Media timeout"})
 }
 
+// sessionChanged: the session may outlast what was recorded with the answer.
+func (m *Machine) sessionChanged(ev Event) {
+	m.leg(ev.Leg.Leg).Dialog = ev.Leg.Dialog
+	m.emit(recordLeg)
+}
+
 func (m *Machine) hearDigit(ev Event) { m.emit(HearDigit{Digit: ev.Media.Digit}) }

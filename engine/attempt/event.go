@@ -51,6 +51,7 @@ const (
 	PeerSilent       Kind = "peer_silent"        // RTP time-out of a far leg
 	LegFenced        Kind = "leg_fenced"         // its node's lease is over: the port is ending it
 	LegReferred      Kind = "leg_referred"       // REFER: the far side wants the call transferred
+	LegSession       Kind = "leg_session"        // its session may outlast what was recorded of it
 
 	TransferRequested Kind = "transfer_requested" // the bot wants the callee handed over to somebody
 	TransferAnswered  Kind = "transfer_answered"  // the target took the call, and its audio is joined
@@ -67,7 +68,8 @@ var Kinds = []Kind{
 	VerdictNotLive, BotConnected, BotFailed, BotFirstAudio, BotClosed, MessagePlayed, MediaSilent,
 	MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, CallTimedOut, CancelRequested,
 	ExcludeRequested, HangUpRequested, DigitPressed, ResultStored, OwnerLost,
-	LegFenced, LegReferred, TransferRequested, TransferAnswered, TransferFailed, TransferEnded, RevisionTimedOut, TrunkDue,
+	LegFenced, LegReferred, LegSession, TransferRequested, TransferAnswered, TransferFailed, TransferEnded,
+	RevisionTimedOut, TrunkDue,
 }
 
 // Event is one input of the machine.
@@ -118,6 +120,8 @@ func FromLeg(e engine.LegEvent) (ev Event, ok bool) {
 		ev.Kind = LegFenced
 	case engine.LegReferred:
 		ev.Kind = LegReferred
+	case engine.LegSession:
+		ev.Kind = LegSession
 	case engine.LegDigit:
 		ev.Kind = DigitPressed
 		ev.Media = &engine.MediaEvent{Attempt: e.Attempt, At: e.At, Kind: engine.MediaDigit, Digit: e.Digit}

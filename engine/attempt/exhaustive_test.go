@@ -89,6 +89,7 @@ func moves() []move {
 		leg("digit_pressed info", DigitPressed, engine.LegDigit, 0, func(e *engine.LegEvent) { e.Digit = '5' }),
 		leg("leg_fenced", LegFenced, engine.LegFenced, 0),
 		leg("leg_referred", LegReferred, engine.LegReferred, 0),
+		leg("leg_session", LegSession, engine.LegSession, 0),
 		{"transfer_requested", TransferRequested, func(*world) Event { return Event{Kind: TransferRequested, To: "sip:desk@pbx.example"} }},
 		{"transfer_requested number", TransferRequested, func(*world) Event { return Event{Kind: TransferRequested, To: "+493099999"} }},
 		plain(TransferAnswered), plain(TransferFailed), plain(TransferEnded),

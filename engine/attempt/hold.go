@@ -18,13 +18,35 @@ const FinalWait = 32 * time.Second
 const HoldMargin = time.Minute
 
 // HoldBound is when the hold of the attempt's number ends without a proof:
-// latest possible answer, the longest call, and a margin.
+// latest possible answer, the longest call, and a margin. SessionEnd may be earlier.
 func (a *Attempt) HoldBound(c *Config) time.Time {
 	longest := max(c.CallLimit, MessageLimit)
 	if c.Listen.Voicemail != "" { // the bot may say at any time that it talks to a machine
 		longest += VoicemailLimit
 	}
 	return a.SendBy.Add(c.RingTimeout + FinalWait + longest + HoldMargin)
+}
+
+// SessionEnd is when the session of each leg whose end is not proven is over at the
+// latest, of an attempt that has ended by now: nobody refreshes one any more, and no
+// refresh of the far side is answered (RFC 4028 §10). Zero: that is not known, for one
+// of them has none, or may live on in a process that is cut off and knows no lease.
+func (m *Machine) SessionEnd(now time.Time) time.Time {
+	var longest uint32
+	for i := range m.A.Legs {
+		l := &m.A.Legs[i]
+		switch {
+		case l.Proof != engine.Unproven:
+		case l.Dialog == nil || l.Dialog.SessionSec == 0 || l.EndedAt == nil && m.A.Node == 0:
+			return time.Time{}
+		default:
+			longest = max(longest, l.Dialog.SessionSec)
+		}
+	}
+	if longest == 0 {
+		return time.Time{}
+	}
+	return now.Add(time.Duration(longest)*time.Second + HoldMargin)
 }
 
 // Hold is that of a number.
@@ -43,7 +65,8 @@ func (h *Hold) Why() string {
 }
 
 // Owed says of an attempt that has ended whether the end of a leg to the callee
-// is not proven: its number stays held then, until HoldBound at the latest.
+// is not proven: its number stays held then, until HoldBound or SessionEnd at the
+// latest.
 func (m *Machine) Owed() bool {
 	return slices.ContainsFunc(m.A.Legs, func(l Leg) bool { return l.Proof == engine.Unproven })
 }

@@ -63,3 +63,74 @@ func TestTheHoldOfALostCallOutlastsIt(t *testing.T) {
 	f(15*time.Second+32*time.Second+MessageLimit+VoicemailLimit+time.Minute,
 		Config{RingTimeout: 15 * time.Second, CallLimit: 10 * time.Second, Listen: engine.AMDRules{Voicemail: "vm"}})
 }
+
+// A lost call is over with its session, where each leg that may live has one and
+// nobody refreshes it: then the far side hangs up.
+func TestTheHoldOfALostCallEndsWithItsSession(t *testing.T) {
+	over := t0
+	leg := func(sec uint32, edit ...func(*Leg)) Leg {
+		l := Leg{SentAt: &over, Dialog: &engine.DialogState{ToTag: "x", SessionSec: sec}}
+		for _, f := range edit {
+			f(&l)
+		}
+		return l
+	}
+	rings := func(l *Leg) { l.Dialog = nil }
+	ended := func(l *Leg) { l.EndedAt = &over } // by its own process; nobody heard of its BYE
+	proven := func(l *Leg) { l.EndedAt, l.Proof = &over, engine.ProofBye }
+	const unknown = 0
+	f := func(name string, node engine.Incarnation, want time.Duration, legs ...Leg) {
+		t.Helper()
+		m := Machine{A: Attempt{Node: node, Legs: legs}}
+		lost := t0.Add(time.Hour)
+		got := m.SessionEnd(lost)
+		if want == unknown && !got.IsZero() || want != unknown && got.Sub(lost) != want {
+			t.Errorf("%s: %s behind the loss, want %s", name, got.Sub(lost), want)
+		}
+	}
+	f("no leg", 7, unknown)
+	f("none was agreed on", 7, unknown, leg(0))
+	f("it rings", 7, unknown, leg(600, rings))
+	f("a session", 7, 10*time.Minute+HoldMargin, leg(600))
+	f("a longer one", 7, time.Hour+HoldMargin, leg(3600))
+	f("the longer of two", 7, time.Hour+HoldMargin, leg(600, ended), leg(3600))
+	f("one of two has none", 7, unknown, leg(0, ended), leg(600))
+	f("one of two rings", 7, unknown, leg(600, rings), leg(600))
+	f("the one without is over", 7, 10*time.Minute+HoldMargin, leg(0, proven), leg(600))
+	f("the one that rang is over", 7, 10*time.Minute+HoldMargin, leg(0, rings, proven), leg(600))
+	f("all are over", 7, unknown, leg(600, proven))
+	// A process without a lease may be cut off, and refresh the session on and on.
+	f("of a process without a lease", 0, unknown, leg(600))
+	f("which has ended it", 0, 10*time.Minute+HoldMargin, leg(600, ended))
+}
+
+// A node whose lease is over refreshes for engine.LimboFor at most, by its own clock:
+// what it agrees to with its last refresh ends before the hold.
+func TestASessionThatACutOffNodeRefreshedLastEndsBeforeTheHold(t *testing.T) {
+	const session = 90
+	m := Machine{A: Attempt{Node: 7, Legs: []Leg{{Dialog: &engine.DialogState{SessionSec: session}}}}}
+	last := t0.Add(engine.LimboFor + session*time.Second)
+	if spare := m.SessionEnd(t0).Sub(last); spare < 20*time.Second {
+		t.Errorf("%s are left", spare)
+	}
+}
+
+// A session that was lengthened counts for as long as it is now, whatever the call is at.
+func TestALengthenedSessionIsRecorded(t *testing.T) {
+	f := func(w *world) {
+		t.Helper()
+		w.must(w.leg(engine.LegSession, 0))
+		if got := w.m.A.Legs[0].Dialog.SessionSec; got != 900 || effectNames(w.last) != "Record(leg)" {
+			t.Errorf("%d s, %s", got, effectNames(w.last))
+		}
+	}
+	f(newWorld(t, Config{AMD: engine.AMDOff}).answer())
+	f(newWorld(t, Config{AMD: engine.AMDOff}).converse())
+	abandoned := newWorld(t, Config{AMD: engine.AMDOff}).answer()
+	abandoned.wait(BridgeBudget).must(abandoned.timer(TimerBridge)) // its message plays
+	f(abandoned)
+	w := newWorld(t, Config{AMD: engine.AMDOff}).answer()
+	if err := w.apply(Event{Kind: LegSession, Leg: &engine.LegEvent{}}); err == nil {
+		t.Error("a dialog was lost")
+	}
+}

@@ -125,6 +125,8 @@ func incomplete(ev Event) bool {
 	case LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed, LegFenced,
 		LegReferred:
 		return ev.Leg == nil
+	case LegSession:
+		return ev.Leg == nil || ev.Leg.Dialog == nil
 	case ResultStored:
 		return ev.Result == nil
 	default: // every other kind is told in full by itself

@@ -47,7 +47,7 @@ type Peer struct {
 // PeerKinds are the events of a far leg's machine.
 var PeerKinds = []Kind{
 	LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed,
-	PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped, PeerSilent, DigitPressed, LegFenced, LegReferred,
+	PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped, PeerSilent, DigitPressed, LegFenced, LegReferred, LegSession,
 }
 
 // peerStep is one step of a far leg's machine; tell is what the attempt hears
@@ -105,7 +105,8 @@ func peerRows() []peerRow {
 		peerRow{From: every[:4], On: LegReferred, Do: (*peerStep).declineRefer, Why: "nobody else is asked where the call goes"})
 	late(LegReferred, PeerOver)
 	late(DigitPressed, every...)
-	rs = append(rs, peerRow{From: every, On: LegFenced, Ignore: true, Why: "its end follows"})
+	rs = append(rs, peerRow{From: every, On: LegFenced, Ignore: true, Why: "its end follows"},
+		peerRow{From: every, On: LegSession, Ignore: true, Why: "no number is held for it"})
 	late(PeerTimedOut, PeerAnswered, PeerUp, PeerLeaving, PeerOver)
 	late(PeerDropped, PeerLeaving, PeerOver)
 	late(PeerSilent, PeerCalling, PeerAnswered, PeerLeaving, PeerOver)

@@ -87,6 +87,11 @@ func peerMoves() []move {
 			engine.LegClosed,
 			0,
 		), leg("leg_fenced", LegFenced, engine.LegFenced, 0), leg("digit", DigitPressed, engine.LegDigit, 0),
+		{"bot: session", LegSession, func(w *world) Event {
+			ev := w.peer(engine.LegSession, 0)
+			ev.Leg.Dialog = &engine.DialogState{}
+			return ev
+		}},
 
 		{"bot: refer", LegReferred, func(w *world) Event {
 			ev := w.peer(engine.LegReferred, 0)

@@ -80,6 +80,10 @@ func (r *rule) want() string {
 		return r.stays("AnswerRefer") // declined: the callee's side is not asked
 	case r.is(LegReferred, TransferRequested, TransferAnswered, TransferFailed, TransferEnded):
 		return r.stays(nothing) // handed over to nobody, by default
+	case r.is(LegSession) && slices.Contains(answeredUp, r.a.State):
+		return r.stays("Record(leg)")
+	case r.is(LegSession):
+		return r.stays(nothing)
 	case r.a.State == Ended:
 		return r.overAlready()
 	case r.a.Ending != nil:

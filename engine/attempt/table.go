@@ -324,6 +324,8 @@ func commonRows() []row {
 		{From: answeredUp, On: DigitPressed, Guard: "by signalling", When: signalled, Do: (*Machine).hearDigit},
 		{From: answeredUp, On: DigitPressed, Ignore: true, Why: "digits go to the bot on the media path"},
 		{From: answeredUp, On: LegFenced, Ignore: true, Why: "its end follows"},
+		{From: answeredUp, On: LegSession, Do: (*Machine).sessionChanged, Why: "the hold of a lost call outlasts its session"},
+		{From: beforeAnswer, On: LegSession, Ignore: true, Why: "there is no session yet, or it is being ended"},
 		{From: answeredUp, On: LegTrying, Ignore: true},
 		{From: answeredUp, On: LegRinging, Ignore: true},
 		{From: notAwaiting, On: TrunkGranted, Guard: "another channel", When: anotherChannel, Do: (*Machine).returnTrunk,

@@ -378,8 +378,11 @@ func (w *world) leg(kind engine.LegEventKind, code int, with ...func(*engine.Leg
 	id := w.openLeg()
 	w.legSeq[id]++
 	e := engine.LegEvent{Attempt: w.m.A.ID, Leg: id, Seq: w.legSeq[id], At: w.now, Kind: kind, Code: code}
+	if kind == engine.LegSession {
+		e.Dialog = &engine.DialogState{ToTag: "x", CSeq: 1, SessionSec: 900}
+	}
 	if kind == engine.LegAnswered {
-		e.Dialog = &engine.DialogState{ToTag: "x", CSeq: 1}
+		e.Dialog = &engine.DialogState{ToTag: "x", CSeq: 1, SessionSec: 600}
 		e.SDP = []byte("v=0")
 	}
 	if kind == engine.LegClosed && e.Seq%2 == 0 { // every second one

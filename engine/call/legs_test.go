@@ -117,6 +117,64 @@ func TestAHoldEndsWithAProof(t *testing.T) {
 	r.on(&Durable{Step: 2}, "forget legs of a", "idle")
 }
 
+// A lost conversation is over when its session is: nobody refreshes that. Whoever watches
+// its leg, in this life or a later one, changes nothing about that.
+func TestTheHoldOfALostConversationEndsWithItsSession(t *testing.T) {
+	const end = 10*time.Minute + attempt.HoldMargin
+	f := func(sec uint32, want time.Duration) attempt.Attempt {
+		t.Helper()
+		at := live(t, true)
+		at.Legs[0].Dialog.SessionSec = sec
+		r := recovered(t, at, 0)
+		w := r.write()
+		h := w.Holds[0]
+		if !h.Owed || !h.Until.Equal(w.Attempts[0].HoldBound(&r.call.Machine.Config)) {
+			t.Errorf("%+v", h)
+		}
+		if want == 0 && !h.SessionEnd.IsZero() || want != 0 && !h.SessionEnd.Equal(r.now.Add(want)) {
+			t.Errorf("%d s: %+v, want the end in %s", sec, h, want)
+		}
+		r.durable(1)
+		r.clear()
+		return r.call.snapshot()
+	}
+	f(0, 0)
+	at := f(600, end)
+	later := newRig(t)
+	later.contact = NewContact(rowOf(nil), rulesOf(nil), limits, nil)
+	later.call = &later.contact.Call
+	later.seq[first.Leg(1)] = at.Legs[0].Seq
+	later.apply(&Started{Lost: &at})
+	later.want("up", "own a", "recover leg a.1")
+	later.on(later.leg(1, engine.LegClosed), "write 1 leg.closed") // its hold is as it was
+}
+
+// What a refresh has made of the session counts, once it is recorded.
+func TestTheHoldOfALostConversationEndsWithTheSessionThatIsInForce(t *testing.T) {
+	r := up(t, nil, nil)
+	r.talking(first)
+	r.on(r.leg(1, engine.LegSession, func(e *engine.LegEvent) { e.Dialog = &engine.DialogState{SessionSec: 900} }),
+		"write 4 leg.added")
+	if d := r.write().Attempts[0].Legs[0].Dialog; d.SessionSec != 900 {
+		t.Errorf("%+v", d)
+	}
+	r.apply(&LegsGone{Attempt: first})
+	if h := r.write().Holds[0]; !h.SessionEnd.Equal(r.now.Add(15*time.Minute + attempt.HoldMargin)) {
+		t.Errorf("%+v", h)
+	}
+}
+
+// So it is when the far side does not hear our BYE: it is not refreshed any more.
+func TestTheHoldOfACallThatNobodyHearsUsEndEndsWithItsSession(t *testing.T) {
+	r := up(t, nil, nil)
+	r.talking(first)
+	r.apply(r.leg(1, engine.LegSession, func(e *engine.LegEvent) { e.Dialog = &engine.DialogState{SessionSec: 900} }))
+	r.apply(r.leg(1, engine.LegClosed))
+	if h := r.write().Holds[0]; !h.Owed || !h.SessionEnd.Equal(r.now.Add(15*time.Minute+attempt.HoldMargin)) {
+		t.Errorf("%+v", h)
+	}
+}
+
 // Where several nodes use a trunk and a number, a leg that may be there still keeps
 // them in use.
 func TestALostLegKeepsItsTrunkAndNumberWhereTheyAreShared(t *testing.T) {

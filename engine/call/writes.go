@@ -224,13 +224,13 @@ func (c *Call) over(now time.Time) {
 }
 
 // hold is what becomes of the number with the attempt's end: free, or held until a
-// proof or the bound, or while the bot's leg is being ended.
+// proof, the bound or the end of the session, or while the bot's leg is being ended.
 func (c *Call) hold(now time.Time) journal.HoldRelease {
 	a := &c.Machine.A
 	h := journal.HoldRelease{Attempt: a.ID, Number: a.To, Owed: c.Machine.Owed()}
 	switch {
 	case h.Owed:
-		h.Until = a.HoldBound(&c.Machine.Config)
+		h.Until, h.SessionEnd = a.HoldBound(&c.Machine.Config), c.Machine.SessionEnd(now)
 	case c.Watching > 0:
 		h.Until = now.Add(c.Machine.Config.RingTimeout + c.Limits.RingGrace)
 	}

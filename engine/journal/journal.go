@@ -215,8 +215,10 @@ type HoldRelease struct {
 	Number  engine.PhoneNumber
 	Until   time.Time
 	// Owed: nothing has proven the end of the call. The hold ends no earlier than
-	// the Bound of its intent.
+	// the Bound of its intent, but at SessionEnd.
 	Owed bool
+	// SessionEnd is when the call is over whatever the rules allowed, zero: not known.
+	SessionEnd time.Time `json:",omitzero"`
 }
 
 // Exclusion binds one campaign; exactly one of Number and Match is set.

@@ -150,10 +150,15 @@ func (s *Store) release(h journal.HoldRelease) {
 	case !ok || cur.Attempt != h.Attempt:
 	case h.Until.IsZero():
 		delete(s.Holds, h.Number)
-	case h.Owed && cur.Bound.After(h.Until):
-		s.Holds[h.Number] = Hold{h.Attempt, cur.Bound, cur.Bound}
 	default:
-		s.Holds[h.Number] = Hold{h.Attempt, h.Until, cur.Bound}
+		until := h.Until
+		if h.Owed && cur.Bound.After(until) {
+			until = cur.Bound
+		}
+		if e := h.SessionEnd; !e.IsZero() && e.Before(until) {
+			until = e
+		}
+		s.Holds[h.Number] = Hold{h.Attempt, until, cur.Bound}
 	}
 }
 

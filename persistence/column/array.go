@@ -56,7 +56,8 @@ func (a *Array) Empty() bool { return a.n == 0 }
 // behind header and length.
 func (a *Array) Only() []byte { return a.buf[headLength+4:] }
 
-func (a *Array) null() {
+// Null sends no value.
+func (a *Array) Null() {
 	a.n++
 	a.nulls = true
 	a.buf = append(a.buf, 0xff, 0xff, 0xff, 0xff)
@@ -130,7 +131,7 @@ func (a *Array) Instant(t time.Time) {
 
 func (a *Array) moment(t *time.Time) {
 	if t == nil {
-		a.null()
+		a.Null()
 		return
 	}
 	a.Instant(*t)
@@ -141,7 +142,7 @@ func (a *Array) moment(t *time.Time) {
 func (a *Array) ID(s string) {
 	var b [16]byte
 	if !ParseID(s, &b) {
-		a.null()
+		a.Null()
 		return
 	}
 	a.length(16)

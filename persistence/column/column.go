@@ -97,7 +97,7 @@ func Object[T, V any](name string, f func(*T) *V, present func(*V) bool) Of[T] {
 		Put: func(a *Array, r *T) error {
 			v := f(r)
 			if !present(v) {
-				a.null()
+				a.Null()
 				return nil
 			}
 			return a.JSON(v)
@@ -229,7 +229,7 @@ func (b *Batch[T]) Add(row *T) error {
 	for _, s := range b.shape.slots {
 		a.buf = binary.BigEndian.AppendUint32(a.buf, s.oid)
 		if s.column < 0 {
-			a.null()
+			a.Null()
 		} else if err := b.cols[s.column].Put(a, row); err != nil {
 			return err
 		}

@@ -131,15 +131,19 @@ var statements = map[string]string{
 	// By the server's clock, which says when the hold is over: the program's may
 	// stand elsewhere. The bound of an intent of the release before is of a call
 	// before it, or missing: then what the loser says counts. So is the hold itself, on
-	// a server that lost what was committed last.
+	// a server that lost what was committed last. The end of the session (null: not known)
+	// comes before all of them.
 	"lost": `INSERT INTO number_holds AS h (number, attempt_id, hold_until, bound)
-		SELECT u.number, u.attempt, now() + u."left" * interval '1 microsecond',
+		SELECT u.number, u.attempt, least(now() + u.session * interval '1 microsecond', greatest(
+			now() + u."left" * interval '1 microsecond',
+			(SELECT b.bound FROM number_holds b WHERE u.owed AND b.number = u.number AND b.attempt_id = u.attempt))),
 			CASE WHEN u.owed THEN now() + u."left" * interval '1 microsecond' END
-		FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::boolean[]) AS u(number, attempt, "left", owed)
+		FROM unnest($1::text[], $2::uuid[], $3::bigint[], $4::boolean[], $5::bigint[])
+			AS u(number, attempt, "left", owed, session)
 		ORDER BY u.number
-		ON CONFLICT (number) DO UPDATE SET attempt_id = excluded.attempt_id, bound = excluded.bound,
-			hold_until = CASE WHEN h.attempt_id = excluded.attempt_id AND excluded.bound IS NOT NULL
-				THEN greatest(h.bound, excluded.hold_until) ELSE excluded.hold_until END
+		ON CONFLICT (number) DO UPDATE SET attempt_id = excluded.attempt_id, hold_until = excluded.hold_until,
+			bound = CASE WHEN h.attempt_id = excluded.attempt_id THEN coalesce(h.bound, excluded.bound)
+				ELSE excluded.bound END
 		WHERE h.attempt_id = excluded.attempt_id OR h.hold_until <= now()`,
 	"exclusions": `INSERT INTO exclusions AS t (campaign_id, number, match, reason, lifted, created_at)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::text[], $5::boolean[], $6::timestamptz[])

@@ -163,13 +163,20 @@ func (t *commit) queueHolds() {
 	if lost := t.g.rows.lost; len(lost) > 0 {
 		numbers, attempts, left, owed := t.texts(0), t.arrayOf(1, pgtype.UUIDOID), t.arrayOf(2, pgtype.Int8OID),
 			t.arrayOf(3, pgtype.BoolOID)
+		session := t.arrayOf(4, pgtype.Int8OID)
 		for _, h := range lost {
 			numbers.Text(string(h.Number))
 			attempts.ID(string(h.Attempt))
 			left.Int8(h.Until.Sub(t.now).Microseconds())
 			owed.Bool(h.Owed)
+			if h.SessionEnd.IsZero() {
+				session.Null()
+			} else {
+				session.Int8(h.SessionEnd.Sub(t.now).Microseconds())
+			}
 		}
-		t.queue("lost", [][]byte{numbers.Param(), attempts.Param(), left.Param(), owed.Param()}, nothing)
+		t.queue("lost", [][]byte{numbers.Param(), attempts.Param(), left.Param(), owed.Param(), session.Param()},
+			nothing)
 	}
 }
 

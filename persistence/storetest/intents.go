@@ -156,6 +156,63 @@ func owedHolds(t *testing.T, w *world) {
 	}
 }
 
+// sessionHolds: a call whose session is over is over, however long the rules allowed it;
+// one whose session is longer is held as long as they do. What is told again, as after an
+// answer that was not heard, changes nothing.
+func sessionHolds(t *testing.T, w *world) {
+	f := func(bound, until, session time.Duration, held bool) {
+		t.Helper()
+		c := w.contact()
+		x, a := w.intent(&c)
+		x.Intent.Bound = at().Add(bound)
+		w.commit(x)
+		end, lost := w.ended(&c, a, engine.OutcomeLost)
+		lost.Legs[0].EndedAt = nil
+		end.Attempts = []attempt.Attempt{lost}
+		h := &end.Holds[0]
+		h.Until, h.Owed = at().Add(until), true
+		if session != 0 {
+			h.SessionEnd = at().Add(session)
+		}
+		w.commit(end)
+		w.commit(w.write(func(x *journal.Write) { x.Holds = end.Holds }))
+		again, _ := w.intent(&c)
+		if err := w.try(again)[0]; errors.Is(err, journal.ErrNumberHeld) != held || err != nil && !held {
+			t.Errorf("the bound in %s, what the loser says in %s, the session's end in %s: %v", bound, until, session, err)
+		}
+	}
+	const over, ahead = -time.Second, time.Hour
+	f(ahead, ahead, over, false)
+	f(ahead, over, over, false)
+	f(ahead, ahead, ahead, true)
+	f(ahead, over, ahead, true)
+	f(over, ahead, ahead, true)
+	f(over, over, ahead, false)
+	f(ahead, over, 0, true)
+	f(over, over, 0, false)
+}
+
+// lengthenedSession: what a refresh has made of the session is stored with the leg.
+func lengthenedSession(t *testing.T, w *world) {
+	c := w.contact()
+	x, a := w.intent(&c)
+	w.commit(x)
+	step := func(sec uint32) {
+		t.Helper()
+		l := a.Legs[0]
+		l.Seq++
+		l.Dialog = &engine.DialogState{ToTag: "x", CSeq: 1, SessionSec: sec}
+		a.Legs = []attempt.Leg{l}
+		w.commit(w.write(func(x *journal.Write) { x.Attempts = []attempt.Attempt{a} }))
+		if d := w.storedAttempt(a.ID).Legs[0].Dialog; d == nil || d.SessionSec != sec {
+			t.Errorf("%+v, want a session of %d s", d, sec)
+		}
+	}
+	step(600)
+	step(900)
+	step(0)
+}
+
 // unwatchedLegs: the program died again and again before a lost leg was seen to
 // its end, until its number was free.
 func unwatchedLegs(t *testing.T, w *world) {

@@ -20,6 +20,8 @@ var portCases = []testCase{
 	{"of many writers one gets the number", heldByOne},
 	{"a lost attempt holds its number until its time", lostHolds},
 	{"a number whose call is not proven to be over is held until the bound of its intent", owedHolds},
+	{"a number whose call is not proven to be over is held until its session has ended", sessionHolds},
+	{"a session that was lengthened is stored", lengthenedSession},
 	{"a lost leg that nobody watches any more has an end", unwatchedLegs},
 	{"a suppressed number is not dialled", suppressed},
 	{"a new contact has a number that is new", freshContact},

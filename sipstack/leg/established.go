@@ -66,7 +66,7 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 		}
 		l.emit(engine.LegEvent{
 			Kind: engine.LegAnswered, Code: r.StatusCode, Reason: r.Reason, Attestation: message.Attestation(r),
-			SDP: l.session.remoteSDP, Dialog: l.dlg.state(l.inv.to.Transport, l.inv.sentBy),
+			SDP: l.session.remoteSDP, Dialog: l.state(),
 		})
 		l.enter(phaseAnswered)
 		if unwanted {

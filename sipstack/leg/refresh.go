@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"dialler/engine"
 	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
@@ -13,12 +14,36 @@ import (
 // start reads what a 2xx to the INVITE says of a session timer. Without
 // Session-Expires there is none (§7.2); without refresher it is us, so that it
 // is somebody.
+//
+// The far side itself has the timer when it refreshes or says that it knows timers:
+// else a proxy may have put Session-Expires there (§8.2), and nobody at the far end
+// ends the session.
 func (n *session) start(r *sip.Response) {
 	l := n.leg
-	if sec, refresher := message.SessionExpires(r); sec > 0 && l.trunk.SessionSec > 0 {
-		n.watch = &sessionTimer{}
-		n.watch.agreed(l.s.clock.Now(), sec, refresher != "uas")
+	sec, refresher := message.SessionExpires(r)
+	if sec == 0 || l.trunk.SessionSec == 0 {
+		return
 	}
+	n.watch = &sessionTimer{}
+	n.watch.agreed(l.s.clock.Now(), sec, refresher != "uas")
+	if refresher == "uas" || knowsTimers(r) {
+		n.told = max(sec, message.MinSessionSec)
+	}
+}
+
+func knowsTimers(m sip.Message) bool {
+	return message.Lists(m, "supported", "timer") || message.Lists(m, "k", "timer")
+}
+
+// lasts tells of a session of the far side that may last for longer than was told: for
+// as long as that, 0: forever. How long it lasts at most is stored, and a number is held
+// by it.
+func (n *session) lasts(sec uint32) {
+	if n.told == 0 || sec != 0 && sec <= n.told {
+		return
+	}
+	n.told = sec
+	n.leg.emit(engine.LegEvent{Kind: engine.LegSession, Dialog: n.leg.state()})
 }
 
 func (n *session) tick(now time.Duration) {
@@ -114,6 +139,7 @@ func (n *session) refreshed(r *sip.Response) {
 		}
 	}
 	sec, refresher := message.SessionExpires(r)
+	n.lasts(sec)
 	if sec == 0 || n.watch == nil {
 		n.watch = nil // §7.2: no session timer any more
 		return
@@ -128,7 +154,7 @@ func (n *session) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
 		return a, true
 	}
 	sec, refresher := message.SessionExpires(r)
-	supports := message.Lists(r, "supported", "timer") || message.Lists(r, "k", "timer")
+	supports := knowsTimers(r)
 	switch {
 	case sec == 0 && (n.watch == nil || (!n.watch.ours && !supports)):
 		return a, true
@@ -145,7 +171,10 @@ func (n *session) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
 	case refresher == "":
 		refresher = "uac"
 	}
-	a.sec, a.ours = max(sec, message.MinSessionSec), refresher == "uas"
+	if n.told != 0 { // so that what is stored stays true, where the far side lets us (§9)
+		sec = min(sec, max(n.told, message.MinSEOf(r)))
+	}
+	a.sec, a.ours, a.theirs = max(sec, message.MinSessionSec), refresher == "uas", supports
 	a.lines = "Session-Expires: " + strconv.Itoa(int(a.sec)) + ";refresher=" + refresher + "\r\n"
 	if supports {
 		a.lines = "Require: timer\r\n" + a.lines
@@ -155,6 +184,11 @@ func (n *session) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
 
 // apply restarts the session timer when the refresh was accepted.
 func (n *session) apply(a refreshAnswer) {
+	if a.theirs {
+		n.lasts(a.sec)
+	} else {
+		n.lasts(0)
+	}
 	if a.sec == 0 {
 		n.watch = nil
 		return

@@ -19,6 +19,8 @@ type session struct {
 	localSDP, remoteSDP []byte
 	reinvite            *clientTx     // our last re-INVITE, for repeated responses
 	watch               *sessionTimer // nil: none agreed
+	// told is DialogState.SessionSec as it was told last.
+	told uint32
 }
 
 // onOffer takes a re-INVITE or an UPDATE (RFC 3261 §14.2, RFC 3311 §5.2).

@@ -44,4 +44,6 @@ type refreshAnswer struct {
 	lines string
 	sec   uint32 // 0: no session timer
 	ours  bool
+	// theirs: the far side knows timers, so that it ends a session that is not refreshed.
+	theirs bool
 }

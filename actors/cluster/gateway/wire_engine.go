@@ -38,6 +38,7 @@ func (w wire) dialog(d *engine.DialogState) {
 	link.Text(w.Wire, &d.LocalAddr)
 	link.Number(w.Wire, &d.BytesSent)
 	link.Text(w.Wire, &d.Extra)
+	link.Number(w.Wire, &d.SessionSec)
 }
 
 func (w wire) legEvent(e *engine.LegEvent) {
