@@ -217,7 +217,7 @@ func TestAWaitIsNotEndedByAnOutdatedRow(t *testing.T) {
 	q := one[ReadOverdue](w)
 	w.do(&OverdueRead{Read: q.Read, All: true, Rows: []contact.Contact{w.row("c1")}})
 	w.do(&call.Up{Contact: "c1"})
-	w.pass(restPatience - 1)
+	w.pass(2*time.Second - 1)
 	none[ReadOverdue](w)
 	w.pass(1) // it has not come to rest
 	q = one[ReadOverdue](w)
