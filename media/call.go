@@ -122,7 +122,8 @@ type call struct {
 
 	det        *amd.Detector
 	heardFor   int      // frames that it has heard
-	judged     bool     // the detector has decided; it listens on for a beep
+	oursTick   int      // of the last frame of the bot's that could be heard
+	judged     bool     // the detector has decided; it listens on
 	leaving    *leaving // a message waits for the beep of the machine
 	link       *botlink.Link
 	firstAudio bool // MediaBotFirstAudio was told

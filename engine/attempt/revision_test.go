@@ -259,3 +259,15 @@ func TestWithoutClassificationThereIsNoVerdictThatTheBotCouldRevise(t *testing.T
 	w := newWorld(t, Config{AMD: engine.AMDOff}).converse()
 	w.must(w.media(engine.MediaBotVerdict, verdict(engine.VerdictMachine))).does("")
 }
+
+func TestWhatIsHeardRevisesToMachineFaxOrSITAndOnce(t *testing.T) {
+	for _, v := range []engine.Verdict{engine.VerdictMachine, engine.VerdictFax, engine.VerdictSIT} {
+		w := newWorld(t, tentative).servedAs(engine.VerdictHuman).wait(8 * time.Second)
+		w.must(w.media(engine.MediaVerdict, verdict(v))).does("DetachBot Line(released) Record(revised) HangUp")
+		w.must(w.media(engine.MediaVerdict, verdict(engine.VerdictFax)), w.media(engine.MediaBotVerdict, verdict(engine.VerdictFax)))
+		w.must(w.leg(engine.LegClosed, 0)).is(Ended, disposition.ForVerdict(v))
+		if a := &w.m.A; a.Verdict != v || a.RevisedFrom != engine.VerdictHuman || a.WasConnected() || w.counted != 0 {
+			t.Errorf("%s: %s from %s, connected %v, counted %d", v, a.Verdict, a.RevisedFrom, a.WasConnected(), w.counted)
+		}
+	}
+}

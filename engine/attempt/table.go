@@ -300,7 +300,7 @@ func connectedRows() []row {
 		{From: in, On: VerdictNotLive, Guard: "revised, a message is left", When: revisesAndLeaves, Do: (*Machine).reviseAndLeave,
 			Why: "the bot is taken off, the seat goes back"},
 		{From: in, On: VerdictNotLive, Guard: "revised", When: revises, Do: (*Machine).revise,
-			Why: "a later beep, or the bot's word, revises the verdict: the bot is taken off"},
+			Why: "what is heard later, or the bot's word, revises the verdict: the bot is taken off"},
 		{From: in, On: VerdictNotLive, Ignore: true, Why: "a live answer that stands stays one; the bot hears the beep itself"},
 		{From: in, On: RevisionTimedOut, Do: (*Machine).stands, Why: "the abandon rate uses only answers that can no longer be revised"},
 	}
