@@ -60,6 +60,48 @@ func TestALaterBeepMakesAMachineOfALiveAnswer(t *testing.T) {
 	}
 }
 
+// The bot's word ends a conversation as a machine's at any time. What the abandon rate
+// has counted by then stays counted (SEMANTICS §5).
+func TestTheBotsWordMakesAMachineOfALiveAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration
+		live  int
+	}{"while the answer is tentative": {8 * time.Second, 0}, "when it has counted": {2 * time.Minute, 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
+					return actortest.Script{Ring: time.Second, Code: 200, Verdict: engine.VerdictHuman,
+						VerdictIn: time.Second, BotIn: 20 * time.Millisecond, BotSays: engine.VerdictMachine,
+						BotSaysIn: c.after}
+				}, func(s *campaign.Settings) {
+					s.AMD, s.AMDReviseSec, s.AlwaysOn, s.RedialOnlyUnderSec = engine.AMDParallel, 20, true, 600
+				})
+				defer r.tree.Close()
+				r.add(1)
+				r.act(campaign.ActionStart)
+				r.until(5*time.Minute, "a machine", func() bool { return r.detail().Counters.MachineDetected == 1 })
+				r.over()
+				a := r.only()
+				if a.Outcome != engine.OutcomeMachine || a.RevisedFrom != engine.VerdictHuman ||
+					a.WasConnected() != (c.live == 1) {
+					t.Errorf("%s from %s, connected %v", a.Outcome, a.RevisedFrom, a.WasConnected())
+				}
+				if got := r.contactOf(number(0)); got.State != contact.MachineDetected {
+					t.Errorf("the contact is %s", got.State)
+				}
+				d := r.detail()
+				if d.Counters.LiveAnswers != c.live || d.Counters.ConnectedCalls != c.live ||
+					d.Live.Ledgers[0].LiveAnswers != c.live || d.Live.Ledgers[0].Machines != 1-c.live {
+					t.Errorf("live answers %d and %d, connected %d, machines %d", d.Counters.LiveAnswers,
+						d.Live.Ledgers[0].LiveAnswers, d.Counters.ConnectedCalls, d.Live.Ledgers[0].Machines)
+				}
+				r.act(campaign.ActionStop)
+				r.check()
+			})
+		})
+	}
+}
+
 func TestALiveAnswerCountsWhenItsTimeForABeepIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {

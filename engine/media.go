@@ -109,6 +109,7 @@ const (
 	MediaSilent        MediaEventKind = "silent"          // neither RTP nor RTCP for the RTP time-out
 	MediaFailed        MediaEventKind = "failed"          // the SDP answer cannot be used
 	MediaPeerSilent    MediaEventKind = "peer_silent"     // the same of the far leg that Session names
+	MediaBotVerdict    MediaEventKind = "bot_verdict"     // the bot said that it talks to a machine, a fax or SIT
 )
 
 // MediaEvent is one event of an attempt's media path. Seq counts from 1
@@ -121,7 +122,7 @@ type MediaEvent struct {
 
 	Session SessionID
 	// Verdict, Confidence (0…1) and AMDTook (from the 200 OK to the decision)
-	// belong to MediaVerdict; GreetingEnd is when the greeting ended, zero when
+	// belong to MediaVerdict and MediaBotVerdict; GreetingEnd is when the greeting ended, zero when
 	// it did not.
 	Verdict     Verdict
 	Confidence  float64

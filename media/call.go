@@ -122,10 +122,12 @@ type call struct {
 
 	det        *amd.Detector
 	heardFor   int      // frames that it has heard
-	judged     bool     // the detector has decided; it listens on for a beep
+	oursTick   int      // of the last frame of the bot's that could be heard
+	judged     bool     // the detector has decided; it listens on
 	leaving    *leaving // a message waits for the beep of the machine
 	link       *botlink.Link
 	firstAudio bool // MediaBotFirstAudio was told
+	botJudged  bool // MediaBotVerdict was told
 	playing    bool // the information message, or the one for a machine
 	message    []byte
 	played     int // bytes of it
@@ -343,6 +345,20 @@ func (c *call) BotFailed(l *botlink.Link, at time.Time, reason string, refused b
 	if c.link == l {
 		c.link = nil
 		c.emit(engine.MediaEvent{Kind: engine.MediaBotFailed, At: at, Session: l.Session(), Error: reason, Refused: refused, Missed: missed})
+	}
+	c.unlock()
+}
+
+// BotVerdict implements botlink.Handler. It is told once: no more than one can revise a
+// verdict.
+func (c *call) BotVerdict(l *botlink.Link, at time.Time, v engine.Verdict) {
+	c.mu.Lock()
+	if c.link == l && !c.botJudged {
+		c.botJudged = true
+		c.emit(engine.MediaEvent{
+			Kind: engine.MediaBotVerdict, At: at, Session: l.Session(), Verdict: v, Confidence: 1,
+			AMDTook: at.Sub(c.answeredAt), Features: map[string]float64{"bot": 1},
+		})
 	}
 	c.unlock()
 }

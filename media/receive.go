@@ -254,6 +254,7 @@ func (c *call) classify(b []byte, law codec.Codec) {
 	for i, v := range b {
 		pcm[i] = table[v]
 	}
+	c.det.Ours(c.ours())
 	d, ok := c.det.Feed(pcm[:])
 	if c.judged {
 		if c.leaving != nil {

@@ -87,7 +87,10 @@ func (c *call) next(dst []byte) bool {
 			c.emit(engine.MediaEvent{Kind: engine.MediaPlayed})
 		}
 	case c.link != nil:
-		if n = c.link.ReadFrame(dst); n > 0 && !c.firstAudio {
+		if n = c.link.ReadFrame(dst); n > 0 && c.det != nil && audible(dst[:n]) {
+			c.oursTick = c.ticks
+		}
+		if n > 0 && !c.firstAudio {
 			c.firstAudio = true
 			c.emit(engine.MediaEvent{Kind: engine.MediaBotFirstAudio, Session: c.link.Session()})
 		}
@@ -111,6 +114,30 @@ func (c *call) next(dst []byte) bool {
 	case codec.Ulaw, codec.None:
 	}
 	return true
+}
+
+const (
+	// audibleFrom is the amplitude from which on audio of ours may be heard, or come back:
+	// −30 dBFS. Bots send silence, and what a model breathes.
+	audibleFrom = 1000
+	// echoTicks is for how long after it an echo may come: 500 ms.
+	echoTicks = 25
+)
+
+// audible says whether μ-law holds more than silence.
+func audible(ulaw []byte) bool {
+	for _, b := range ulaw {
+		if v := codec.UlawToPCM[b]; v >= audibleFrom || v <= -audibleFrom {
+			return true
+		}
+	}
+	return false
+}
+
+// ours says whether our side is heard, or its echo may be. What a bot that is called by
+// SIP says is relayed and not looked at.
+func (c *call) ours() bool {
+	return c.other != nil || c.oursTick > 0 && c.ticks-c.oursTick < echoTicks
 }
 
 // Silence to a callee who has not been heard, in ticks.

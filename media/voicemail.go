@@ -123,10 +123,9 @@ func (c *call) leave(id engine.VoicemailID) {
 	if c.closed || !c.answered || c.leaving != nil || c.playing {
 		return
 	}
-	c.leaving = &leaving{message: id}
+	c.leaving, c.judged = &leaving{message: id}, true
 	if c.det == nil {
-		c.det = amd.New(c.rules())
-		c.judged, c.waited = true, c.without(c.e.now())
+		c.det, c.waited = amd.New(c.rules()), c.without(c.e.now())
 	}
 	c.leaving.beep = c.det.TakeBeep() // by which it was known as a machine
 }

@@ -28,6 +28,9 @@ type Script struct {
 	VerdictIn time.Duration
 	BotIn     time.Duration // attach → connected; <0: never
 	BotTalk   time.Duration // connected → the bot hangs up; 0: never
+	// BotSays is what the bot says that it talks to, and when, from its connection; "": nothing.
+	BotSays   engine.Verdict
+	BotSaysIn time.Duration
 	// BeepIn, from the answer, is when a beep revises the verdict to machine, 0:
 	// never. NoVoicemail is why no message could be left, "": it was.
 	BeepIn      time.Duration
@@ -457,6 +460,13 @@ func (w *World) AttachBot(cmd engine.AttachBot) {
 				Missed:   missed,
 			},
 		)
+		if v := c.script.BotSays; v != "" {
+			w.later(a, c, c.script.BotSaysIn, func() {
+				if c.bot {
+					w.media(a, c, engine.MediaEvent{Kind: engine.MediaBotVerdict, Verdict: v})
+				}
+			})
+		}
 		if c.script.BotTalk > 0 {
 			w.later(a, c, c.script.BotTalk, func() {
 				if c.bot {

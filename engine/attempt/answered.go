@@ -94,24 +94,37 @@ func (m *Machine) leave(ev Event) {
 	m.emit(LeaveVoicemail{Message: m.Config.Listen.Voicemail})
 }
 
-// revise: a beep says that the bot talks to a machine. The live answer is taken
-// back as if it had never been one.
+// revise: the bot talks to no person.
 func (m *Machine) revise(ev Event) {
-	m.unserve(ev)
-	m.decide(ev.At, engine.OutcomeMachine, "", engine.PartySystem)
+	m.noteRevision(ev)
+	m.decide(ev.At, disposition.ForVerdict(m.A.Verdict), "", engine.PartySystem)
 	m.emit(recordRevised)
 	m.hangUp(causeNormal)
 }
 
 func (m *Machine) reviseAndLeave(ev Event) {
-	m.unserve(ev)
+	m.noteRevision(ev)
 	m.leave(ev)
 	m.emit(recordRevised)
 }
 
-func (m *Machine) unserve(ev Event) {
+// noteRevision takes the live answer back as if it had never been one, where it does
+// not count yet. One that stands has moved the cap's books and stays in them: a later
+// word must not undo what dials were placed on.
+func (m *Machine) noteRevision(ev Event) {
+	back := m.takesBack(ev)
 	m.noteVerdict(ev)
-	m.A.ServedAt, m.A.RevisableUntil = nil, nil
+	if back {
+		m.A.ServedAt, m.A.RevisableUntil = nil, nil
+	}
+}
+
+// takesBack says whether a verdict of that moment finds a live answer that does not
+// count yet. A bot that has given its result, or hands the callee over, has taken it
+// for a conversation, and that was told.
+func (m *Machine) takesBack(ev Event) bool {
+	a := &m.A
+	return m.Tentative() && !ev.At.After(*a.RevisableUntil) && a.Result == nil && a.Transfer == nil
 }
 
 // stand: the live answer can no longer be taken back.
@@ -154,7 +167,7 @@ func (m *Machine) serve(ev Event) {
 	m.served()
 }
 
-// revisableUntil is until when a beep may take the live answer back.
+// revisableUntil is until when what is heard may take the live answer back.
 func (m *Machine) revisableUntil() time.Time {
 	if m.Config.AMD == engine.AMDOff || m.Config.Listen.Revise <= 0 {
 		return time.Time{}

@@ -81,7 +81,7 @@ type Attempt struct {
 	RetryAfter time.Duration
 
 	Verdict engine.Verdict
-	// RevisedFrom is the verdict before, when a beep that came later revised it.
+	// RevisedFrom is the verdict before, when a beep that came later, or the bot, revised it.
 	RevisedFrom engine.Verdict
 	Confidence  float64
 	AMDTook     time.Duration

@@ -20,10 +20,16 @@
 //     person is left out of the abandon rate.
 //   - A bot that hangs up while classification still listens has served the
 //     call; the verdict is then unknown.
-//   - A beep that revises a verdict after the bot was connected takes the live
-//     answer back: ServedAt is empty again, the outcome is machine. A bot that has
-//     given its result, or hands the callee over, is left alone. Until no beep can
-//     revise it the answer is tentative, and the abandon rate does not count it.
+//   - What is heard after the bot was connected (a beep, a monologue, a fax, SIT)
+//     takes the live answer back: ServedAt is empty again, the outcome is that of
+//     the later verdict. A bot that has given its result, or hands the callee over,
+//     is left alone. Until nothing that is heard can revise it the answer is
+//     tentative, and the abandon rate does not count it.
+//   - The bot's word revises a verdict at any time of the conversation, and once:
+//     the call is torn down as what the bot says. An answer that counts by then
+//     stays one (ServedAt), so that the abandon rate only moves by what is final;
+//     its contact is a machine's all the same. Without classification there is no
+//     verdict to revise, and the word is ignored.
 //   - A refusal that crosses the CANCEL of a ring timeout is believed; one that
 //     crosses a Stop or an exclusion is noted, but the rule names the outcome.
 //   - Whether an attempt is consumed is decided leg by leg: one leg that counts

@@ -38,7 +38,7 @@ const (
 	BridgeTimedOut   Kind = "bridge_timed_out"   // the 2 s rule
 	ScreenTimedOut   Kind = "screen_timed_out"   // classification never decided
 	CallTimedOut     Kind = "call_timed_out"     // call limit
-	RevisionTimedOut Kind = "revision_timed_out" // no beep takes the live answer back any more
+	RevisionTimedOut Kind = "revision_timed_out" // nothing takes the live answer back any more
 	TrunkDue         Kind = "trunk_due"          // the token that was waited for is there
 	CancelRequested  Kind = "cancel_requested"   // campaign stop: ringing legs only
 	ExcludeRequested Kind = "exclude_requested"  // exclusion or suppression: ringing legs only
@@ -84,7 +84,7 @@ type Event struct {
 	Epoch   int          // of timer events; a stale one is dropped
 	Err     string       // of IntentRefused, BotFailed, TrunkRefused
 	Result  *Result      // of ResultStored
-	By      engine.Party // of HangUpRequested: who asks, "" = the bot
+	By      engine.Party // of HangUpRequested: who asks, "" = the bot; of VerdictNotLive: PartyBot when it says so
 	Peer    engine.LegID // of PeerJoined, PeerUnfit, Transfer…; "" when the API asked
 	To      string       // of TransferRequested: +… or sip:…
 	Until   time.Time    // of IntentRefused and TrunkRefused: from when on it would be taken or granted; zero when that is not known
@@ -141,6 +141,11 @@ func FromMedia(e engine.MediaEvent) (ev Event, ok bool) {
 		} else {
 			ev.Kind = VerdictNotLive
 		}
+	case engine.MediaBotVerdict:
+		if e.Verdict.Live() {
+			return Event{}, false
+		}
+		ev.Kind, ev.By = VerdictNotLive, engine.PartyBot
 	case engine.MediaBotConnected:
 		ev.Kind = BotConnected
 	case engine.MediaBotFailed:
@@ -291,8 +296,8 @@ type (
 		// BotMissed: abandoned because the bot did not take it, and not because it was
 		// lost or ended on our side.
 		BotMissed bool
-		// Tentative: served, but a beep may take that back; CountLive says when it
-		// no longer can.
+		// Tentative: served, but a later verdict may take that back; CountLive says when
+		// it no longer can.
 		Tentative bool
 	}
 	// CountLive: the line's answer is a live one for good.
@@ -346,7 +351,7 @@ const (
 	WhatLeg       What = "leg"      // a further leg
 	WhatAnswered  What = "answered"
 	WhatConnected What = "connected"
-	WhatRevised   What = "revised" // a beep took the live answer back
+	WhatRevised   What = "revised" // a later verdict: no person answered
 	WhatAbandoned What = "abandoned"
 	WhatOptedOut  What = "opted_out" // with the suppression of the number
 	WhatEnded     What = "ended"

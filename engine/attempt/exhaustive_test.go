@@ -62,6 +62,7 @@ func moves() []move {
 		plain(SeatGranted),
 		media("verdict_live", VerdictLive, engine.MediaVerdict, verdict(engine.VerdictHuman)),
 		media("verdict_not_live", VerdictNotLive, engine.MediaVerdict, verdict(engine.VerdictMachine)),
+		media("verdict_not_live by the bot", VerdictNotLive, engine.MediaBotVerdict, verdict(engine.VerdictMachine)),
 		media("bot_connected", BotConnected, engine.MediaBotConnected),
 		{"bot_connected late", BotConnected, func(w *world) Event {
 			ev := w.media(engine.MediaBotConnected)

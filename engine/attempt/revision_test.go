@@ -1,10 +1,12 @@
 package attempt
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/disposition"
 )
 
 // tentative answers may be taken back by a beep within 20 s of the answer.
@@ -176,6 +178,96 @@ func TestEverySituationOfATentativeAnswerKeepsTheBooks(t *testing.T) {
 		explore(t, cfg, func(string, move, *world, *world, error) { seen++ })
 		if seen < 15*len(moves()) {
 			t.Errorf("only %d", seen)
+		}
+	}
+}
+
+func TestTheBotsWordRevisesTheVerdictAtAnyTime(t *testing.T) {
+	unlistened := Config{AMD: engine.AMDParallel}
+	for _, v := range []engine.Verdict{engine.VerdictMachine, engine.VerdictFax, engine.VerdictSIT} {
+		for _, mode := range []engine.AMDMode{engine.AMDParallel, engine.AMDSequential} {
+			for name, c := range map[string]struct {
+				cfg   Config
+				until func(w *world)
+				stood bool
+			}{
+				"while a beep may revise it": {tentative, func(*world) {}, false},
+				"when it had stood": {tentative, func(w *world) {
+					w.wait(20 * time.Second).must(w.timer(TimerRevise)).wait(10 * time.Minute)
+				}, true},
+				"past its time, before its timer": {tentative, func(w *world) { w.wait(21 * time.Second) }, true},
+				"where nothing is listened for":   {unlistened, func(w *world) { w.wait(time.Minute) }, true},
+			} {
+				cfg := c.cfg
+				cfg.AMD = mode
+				w := newWorld(t, cfg).servedAs(engine.VerdictHuman)
+				c.until(w)
+				w.must(w.media(engine.MediaBotVerdict, verdict(v)))
+				if got := strings.TrimPrefix(effectNames(w.last), "CountLive "); got != "DetachBot Line(released) Record(revised) HangUp" {
+					t.Errorf("%s %s: it does %q", name, v, got)
+				}
+				w.must(w.media(engine.MediaBotVerdict, verdict(engine.VerdictFax))) // once
+				w.wait(time.Second).must(w.leg(engine.LegClosed, 0)).is(Ended, disposition.ForVerdict(v))
+				a := &w.m.A
+				if a.Verdict != v || a.RevisedFrom != engine.VerdictHuman || a.WasConnected() != c.stood || a.Seated {
+					t.Errorf("%s %s: %s from %s, connected %v", name, v, a.Verdict, a.RevisedFrom, a.WasConnected())
+				}
+				if counted := c.cfg.Listen.Revise > 0 && c.stood; (w.counted == 1) != counted {
+					t.Errorf("%s %s: counted %d times", name, v, w.counted)
+				}
+			}
+		}
+	}
+}
+
+func TestTheBotsWordIsHeardAfterItsResultAndWhileATargetIsCalled(t *testing.T) {
+	cfg := tentative
+	cfg.Transfers = toAnybody
+	for name, before := range map[string]Event{
+		"a result": {Kind: ResultStored, Result: result("voicemail")},
+		"a target": {Kind: TransferRequested, To: "sip:desk@pbx.example"},
+	} {
+		w := newWorld(t, cfg).servedAs(engine.VerdictHuman).must(before)
+		w.must(w.media(engine.MediaBotVerdict, verdict(engine.VerdictMachine)))
+		w.must(w.leg(engine.LegClosed, 0)).is(Ended, engine.OutcomeMachine)
+		// What was told of the conversation cannot be taken back, so that it counts.
+		if w.counted != 1 || !w.m.A.WasConnected() || w.m.A.RevisedFrom != engine.VerdictHuman {
+			t.Errorf("%s: counted %d times, from %q", name, w.counted, w.m.A.RevisedFrom)
+		}
+	}
+}
+
+func TestTheBotsWordLeavesAMessageOnAMachine(t *testing.T) {
+	w := newWorld(t, leavesMessages).servedAs(engine.VerdictHuman).wait(time.Minute)
+	w.must(w.media(engine.MediaBotVerdict, verdict(engine.VerdictMachine))).
+		does("CountLive DetachBot Line(released) Arm(call) LeaveVoicemail Record(revised)")
+	w.wait(9 * time.Second).must(w.media(engine.MediaPlayed)).does("HangUp")
+	w.must(w.leg(engine.LegClosed, 0)).is(Ended, engine.OutcomeMachine)
+	w = newWorld(t, leavesMessages).servedAs(engine.VerdictHuman)
+	w.must(w.media(engine.MediaBotVerdict, verdict(engine.VerdictFax))).does("DetachBot Line(released) Record(revised) HangUp")
+}
+
+func TestTheBotsWordDecidesWhileClassificationListens(t *testing.T) {
+	w := newWorld(t, tentative).answer().must(Event{Kind: SeatGranted}).must(Event{Kind: BotConnected})
+	w.must(w.media(engine.MediaBotVerdict, verdict(engine.VerdictMachine))).does(takenDown)
+	if a := &w.m.A; a.RevisedFrom != "" || a.WasConnected() || a.Ending.Outcome != engine.OutcomeMachine {
+		t.Errorf("%s from %q, connected %v", a.Verdict, a.RevisedFrom, a.WasConnected())
+	}
+}
+
+func TestWithoutClassificationThereIsNoVerdictThatTheBotCouldRevise(t *testing.T) {
+	w := newWorld(t, Config{AMD: engine.AMDOff}).converse()
+	w.must(w.media(engine.MediaBotVerdict, verdict(engine.VerdictMachine))).does("")
+}
+
+func TestWhatIsHeardRevisesToMachineFaxOrSITAndOnce(t *testing.T) {
+	for _, v := range []engine.Verdict{engine.VerdictMachine, engine.VerdictFax, engine.VerdictSIT} {
+		w := newWorld(t, tentative).servedAs(engine.VerdictHuman).wait(8 * time.Second)
+		w.must(w.media(engine.MediaVerdict, verdict(v))).does("DetachBot Line(released) Record(revised) HangUp")
+		w.must(w.media(engine.MediaVerdict, verdict(engine.VerdictFax)), w.media(engine.MediaBotVerdict, verdict(engine.VerdictFax)))
+		w.must(w.leg(engine.LegClosed, 0)).is(Ended, disposition.ForVerdict(v))
+		if a := &w.m.A; a.Verdict != v || a.RevisedFrom != engine.VerdictHuman || a.WasConnected() || w.counted != 0 {
+			t.Errorf("%s: %s from %s, connected %v, counted %d", v, a.Verdict, a.RevisedFrom, a.WasConnected(), w.counted)
 		}
 	}
 }

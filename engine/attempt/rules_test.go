@@ -317,6 +317,8 @@ func (r *rule) conversation() string {
 		return r.ended()
 	case r.is(BotClosed, CallTimedOut, MediaSilent, HangUpRequested):
 		return r.stays(takenDown)
+	case strings.HasSuffix(r.mv.name, "by the bot") && r.a.Verdict != "":
+		return r.stays("DetachBot Line(released) Record(revised) HangUp")
 	}
 	return r.stays(nothing)
 }

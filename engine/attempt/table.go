@@ -35,11 +35,11 @@ func leaves(m *Machine, ev Event) bool {
 	return m.Config.Listen.Voicemail != "" && ev.Media != nil && ev.Media.Verdict == engine.VerdictMachine
 }
 
-// revises: a beep takes the live answer back. A bot that has given its result,
-// or hands the callee over, knows better.
+// revises: the verdict that sent the call to its bot was wrong. The bot's own word
+// counts at any time; what is heard, only while the answer can be taken back.
 func revises(m *Machine, ev Event) bool {
 	a := &m.A
-	return m.Tentative() && ev.Media != nil && ev.Media.Verdict == engine.VerdictMachine && a.BotUp && a.Result == nil && a.Transfer == nil
+	return a.BotUp && a.Verdict != "" && ev.Media != nil && (ev.By == engine.PartyBot || m.takesBack(ev))
 }
 
 func revisesAndLeaves(m *Machine, ev Event) bool { return revises(m, ev) && leaves(m, ev) }
@@ -300,7 +300,7 @@ func connectedRows() []row {
 		{From: in, On: VerdictNotLive, Guard: "revised, a message is left", When: revisesAndLeaves, Do: (*Machine).reviseAndLeave,
 			Why: "the bot is taken off, the seat goes back"},
 		{From: in, On: VerdictNotLive, Guard: "revised", When: revises, Do: (*Machine).revise,
-			Why: "a later beep revises the verdict: the bot is taken off"},
+			Why: "what is heard later, or the bot's word, revises the verdict: the bot is taken off"},
 		{From: in, On: VerdictNotLive, Ignore: true, Why: "a live answer that stands stays one; the bot hears the beep itself"},
 		{From: in, On: RevisionTimedOut, Do: (*Machine).stands, Why: "the abandon rate uses only answers that can no longer be revised"},
 	}

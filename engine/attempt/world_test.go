@@ -137,7 +137,7 @@ func (w *world) check(ev Event, before *Attempt, effects []Effect) {
 		switch e := e.(type) {
 		case Record:
 			recorded = true
-			if e.What == WhatRevised {
+			if e.What == WhatRevised && !a.WasConnected() {
 				w.revised++
 			}
 		case CountLive:

@@ -540,11 +540,12 @@ func (c *Contact) refusedLate(w *journal.Write) (then Then) {
 	return then
 }
 
-// summary is what the contact's machine needs to know of an attempt.
+// summary is what the contact's machine needs to know of an attempt. Who turned out to be
+// a machine was no conversation of the contact's, though it may have counted as one.
 func summary(at *attempt.Attempt) *contact.Attempt {
 	s := &contact.Attempt{
 		ID: at.ID, Run: at.Run, Outcome: at.Outcome, Consumed: at.Consumed,
-		Connected: at.WasConnected(), Rang: at.RangUnanswered(),
+		Connected: at.WasConnected() && at.RevisedFrom == "", Rang: at.RangUnanswered(),
 		Talk: at.Talk(), RetryAfter: at.RetryAfter,
 	}
 	if at.EndedAt != nil {

@@ -122,8 +122,37 @@ func TestARevisionTellsItsVerdict(t *testing.T) {
 	if !r.has("line of a released machine") || !r.has("write 4 attempt.revised") {
 		t.Fatalf("%v", r.log)
 	}
-	if w := r.write(); w.Events[0].Data.Verdict != engine.VerdictMachine || w.Events[0].Data.Pass != 1 {
-		t.Errorf("%+v", w.Events[0])
+	if d := r.write().Events[0].Data; d.Verdict != engine.VerdictMachine || d.Pass != 1 || d.Connected {
+		t.Errorf("%+v", d)
+	}
+}
+
+// The bot's word comes too late to take a live answer back that the abandon rate has
+// counted: the call is a machine's, and what was counted stays.
+func TestTheBotsWordChangesNothingThatWasCounted(t *testing.T) {
+	r := up(t, nil, func(rl *Rules) { rl.Attempt.AMD = engine.AMDParallel })
+	r.dialled(first)
+	r.apply(r.leg(1, engine.LegAnswered, answered))
+	r.durable(2)
+	r.apply(&SeatGranted{Attempt: first})
+	r.apply(r.mediaEvent(engine.MediaBotConnected))
+	r.apply(r.mediaEvent(engine.MediaVerdict, func(e *engine.MediaEvent) { e.Verdict = engine.VerdictHuman }))
+	r.now = r.now.Add(time.Minute)
+	r.clear()
+	r.apply(r.mediaEvent(engine.MediaBotVerdict, func(e *engine.MediaEvent) { e.Verdict = engine.VerdictMachine }))
+	if !r.has("line of a released machine") || !r.has("write 4 attempt.revised") {
+		t.Fatalf("%v", r.log)
+	}
+	if d := r.write().Events[0].Data; d.Verdict != engine.VerdictMachine || !d.Connected {
+		t.Errorf("%+v", d)
+	}
+	r.apply(r.leg(1, engine.LegClosed))
+	w := r.write()
+	if d := w.Events[0].Data; d.Outcome != engine.OutcomeMachine || !d.Connected || d.AwaitsResult {
+		t.Errorf("%+v", d)
+	}
+	if c := w.Contacts[0]; c.State != contact.MachineDetected {
+		t.Errorf("the contact is %s", c.State)
 	}
 }
 

@@ -176,8 +176,10 @@ func (c *Call) record(what attempt.What) int {
 		if w.Intent.Refused == nil && c.in.Process.Calling(at.To) {
 			w.Intent.Refused = journal.ErrNumberHeld
 		}
-	case attempt.WhatConnected, attempt.WhatRevised:
+	case attempt.WhatConnected:
 		d.Verdict = at.Verdict
+	case attempt.WhatRevised:
+		d.Verdict, d.Connected = at.Verdict, at.WasConnected()
 	case attempt.WhatAbandoned:
 		d.Cause = at.Ending.Cause
 	case attempt.WhatOptedOut:

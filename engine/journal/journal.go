@@ -65,7 +65,7 @@ const (
 	AttemptReserved  Type = "attempt.reserved"
 	AttemptAnswered  Type = "attempt.answered"
 	AttemptConnected Type = "attempt.connected"
-	AttemptRevised   Type = "attempt.revised" // a beep took a live answer back: it is a machine's
+	AttemptRevised   Type = "attempt.revised" // the bot talked to no person; Connected: it stays counted
 	AttemptAbandoned Type = "attempt.abandoned"
 	AttemptOptedOut  Type = "attempt.opted_out" // of an abandoned one: the number was suppressed
 	AttemptEnded     Type = "attempt.ended"

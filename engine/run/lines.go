@@ -113,7 +113,7 @@ func (s *State) lineMoved(m *call.LineMoved) {
 	}
 }
 
-// answerStands: no beep takes the answer back any more, so that it counts.
+// answerStands: nothing takes the answer back any more, so that it counts.
 func (s *State) answerStands(m *call.AnswerStands) {
 	if l := s.Lines[m.Contact]; l != nil && l.Attempt == m.Attempt {
 		s.countAnswer(l, false, "")
@@ -155,7 +155,7 @@ func (s *State) counted(e *journal.Event) {
 	switch {
 	case e.Type == journal.AttemptConnected:
 		l.Told = pacing.Counts{Live: 1}
-	case e.Type == journal.AttemptRevised:
+	case e.Type == journal.AttemptRevised && !e.Data.Connected:
 		l.Told = pacing.Counts{}
 	case e.Type == journal.AttemptEnded && e.Data.Outcome == engine.OutcomeAbandoned:
 		if l.Told = l.Ledger; l.Told.Abandoned == 0 {

@@ -91,7 +91,7 @@ func TestTheLedgersCountEachAnswerOnce(t *testing.T) {
 	w.do(&call.AnswerStands{Contact: "c2", Attempt: w.s.Lines["c2"].Attempt})
 	w.do(&call.AnswerStands{Contact: "c2", Attempt: w.s.Lines["c2"].Attempt})
 	counts(2, 0, 0, 0)
-	w.moved("c2", attempt.PhaseReleased, machine) // counted, and no machine any more
+	w.moved("c2", attempt.PhaseReleased, machine) // by the bot's word: counted, and no machine any more
 	counts(2, 0, 0, 0)
 	w.moved("c3", attempt.PhaseAbandoned, cause(engine.AbandonNoSeat))
 	w.moved("c3", attempt.PhaseAbandoned, cause(engine.AbandonNoSeat))

@@ -79,7 +79,11 @@ func (t *Tally) apply(e *journal.Event, sign int) {
 		t.C.ConnectedCalls += sign
 		t.C.LiveAnswers += sign
 		t.C.Pass(d.Pass).Connected += sign
-	case journal.AttemptRevised: // the table's row says no longer that it was served
+	case journal.AttemptRevised:
+		if d.Connected {
+			break // it had counted for good
+		}
+		// The table's row says no longer that it was served.
 		t.C.ConnectedCalls -= sign
 		t.C.LiveAnswers -= sign
 		t.C.Pass(d.Pass).Connected -= sign

@@ -38,6 +38,7 @@ type Detector struct {
 	musical int // moments in a row that sounded like music
 	music   bool
 	watch   Watcher
+	turns   turns
 }
 
 // Watcher hears what decides: for training. Its functions may be nil.
@@ -80,7 +81,7 @@ type Features struct {
 	Words, Tones                                 int
 	ToneHz, Floor, Peak                          float64 // Hz, dBFS, dBFS
 	Machine                                      float64 // probability, 0 without speech
-	Progress, Beep, Music                        bool
+	Progress, Beep, Music, Monologue             bool
 }
 
 // Map gives the features by name: durations in ms, levels in dBFS.
@@ -97,6 +98,7 @@ func (f Features) Map() map[string]float64 {
 		"longest_pause_ms": ms(f.LongestPause), "words": float64(f.Words), "tones": float64(f.Tones),
 		"tone_hz": math.Round(f.ToneHz), "floor_dbfs": math.Round(f.Floor), "peak_dbfs": math.Round(f.Peak),
 		"machine": math.Round(f.Machine*1000) / 1000, "progress": flag(f.Progress), "beep": flag(f.Beep), "music": flag(f.Music),
+		"monologue": flag(f.Monologue),
 	}
 }
 
@@ -104,7 +106,7 @@ func span(frames int) time.Duration { return time.Duration(frames) * frameTime }
 
 // Feed takes the next FrameSamples samples; ok is true once, with the
 // decision. Frames of another length count as silence. After the decision it
-// listens on for tones: Tones and Revised.
+// listens on: Tones and Revised.
 func (d *Detector) Feed(frame []int16) (Decision, bool) {
 	d.ear.hear(frame)
 	d.measure()
@@ -120,17 +122,6 @@ func (d *Detector) Feed(frame []int16) (Decision, bool) {
 	if d.voice.heard && d.voice.pause > 0 {
 		d.last.GreetingEnd = span(d.voice.lastFrame)
 	}
-	return d.last, true
-}
-
-// Revised says that a beep came after the call had been taken for a person's,
-// or for nobody's: it is a machine's.
-func (d *Detector) Revised() (Decision, bool) {
-	if !d.done || !d.tones.beep || d.last.Verdict == engine.VerdictMachine || !d.last.Verdict.Live() || d.music || d.tones.melody {
-		return Decision{}, false
-	}
-	d.last.Verdict, d.last.Confidence, d.last.At = engine.VerdictMachine, beepConfidence, span(d.ear.frames)
-	d.last.Features = d.features()
 	return d.last, true
 }
 
@@ -158,6 +149,7 @@ func (d *Detector) features() Features {
 		Heard: span(d.ear.frames), Onset: span(v.onset), Speech: span(v.active), FirstRun: span(v.firstRun), Pause: span(v.pause), LongestPause: span(v.longest),
 		Words: v.words, Tones: d.tones.tones.n, ToneHz: d.tones.tones.last[0].hz, Floor: d.ear.floor, Peak: v.peak,
 		Progress: d.tones.progress, Beep: d.tones.beep, Music: d.music || d.tones.melody,
+		Monologue: d.turns.monologue(),
 	}
 	if f.FirstRun == 0 {
 		f.FirstRun = span(v.run)
@@ -182,6 +174,7 @@ func (d *Detector) measure() {
 	d.tones.feed(e.frames, tonal, pair, e.double, sounds, e.hz, e.share, e.level, v.talk >= spokenMin, v.heard)
 	heard := v.heard
 	d.listen(loud, tonal, pair)
+	d.turns.feed(e.frames, v.heard && v.lastFrame == e.frames)
 	d.hearWords(heard)
 	if v.heard && (e.frames-v.onset)%stepFrames == 0 && !(d.done && d.music) {
 		v.vector(e, &d.x)

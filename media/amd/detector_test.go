@@ -170,14 +170,15 @@ func TestRecordings(t *testing.T) {
 }
 
 func BenchmarkFeed(b *testing.B) {
-	f := func(name string, s sound) {
+	f := func(name string, s sound, after bool) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			d := New(Config{})
+			d.done = after
 			for i := 0; b.Loop(); i++ {
 				at := i * FrameSamples % (len(s) - FrameSamples)
 				d.Feed(s[at : at+FrameSamples])
-				if d.done {
+				if d.done && !after {
 					*d = Detector{cfg: d.cfg}
 					d.ear.reset()
 					d.voice.reset()
@@ -185,8 +186,10 @@ func BenchmarkFeed(b *testing.B) {
 			}
 		})
 	}
-	f("speech", sound{}.speak(3*time.Second))
-	f("quiet", sound{}.quiet(3*time.Second))
+	f("speech", sound{}.speak(3*time.Second), false)
+	f("quiet", sound{}.quiet(3*time.Second), false)
+	f("speech after the verdict", sound{}.speak(3*time.Second), true)
+	f("quiet after the verdict", sound{}.quiet(3*time.Second), true)
 }
 
 func TestFeedDoesNotAllocate(t *testing.T) {

@@ -34,7 +34,8 @@
 // # Invariants
 //
 //   - Feed decides once, at the latest after Config.TalkTimeout of media. It
-//     listens on for tones afterwards: Tones, Revised.
+//     listens on for tones and for who speaks when afterwards: Tones, Revised.
+//     No net is asked then, so that it costs a tenth.
 //   - Feed allocates nothing before the decision.
 //   - The rule is not symmetric. A person taken for a machine is hung up on; a
 //     machine taken for a person costs some seconds of a bot. Whatever is

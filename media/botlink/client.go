@@ -66,6 +66,8 @@ type Handler interface {
 	// BotFailed: no endpoint took the call; last call. refused: at least one
 	// was reached and said no.
 	BotFailed(l *Link, at time.Time, reason string, refused bool)
+	// BotVerdict: the bot said that it talks to a machine, a fax or SIT.
+	BotVerdict(l *Link, at time.Time, v engine.Verdict)
 	// BotClosed: the bot closed or lost its socket; last call. normal: it
 	// closed with 1000, 1001 or 1005.
 	BotClosed(l *Link, at time.Time, reason string, normal bool)

@@ -6,7 +6,8 @@
 // # What it does
 //
 // To the bot: connected, start, media, dtmf, mark, stop. From the bot: media
-// (any size, faster than real time), mark, clear. Audio is raw 8 kHz μ-law in
+// (any size, faster than real time), mark, clear; and verdict, which that format
+// has not: the bot talks to no person. Audio is raw 8 kHz μ-law in
 // both directions; WriteFrame takes what the callee says, ReadFrame gives what
 // the callee is to hear.
 //

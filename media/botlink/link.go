@@ -425,6 +425,18 @@ func (l *Link) handle(m *message, n int) {
 			l.play.clear()
 			l.echo(len(l.play.marks))
 		}
+	case "verdict":
+		v := engine.Verdict(in.verdict)
+		if v.Live() { // every other name too
+			l.client.stats.Malformed.Add(1)
+			return
+		}
+		l.mu.Lock()
+		up := l.state == linkUp
+		l.mu.Unlock()
+		if up {
+			l.handler.BotVerdict(l, time.Now(), v)
+		}
 	default:
 		l.client.stats.Unknown.Add(1)
 	}

@@ -71,6 +71,31 @@ func TestFirstMessagesAreConnectedThenStart(t *testing.T) {
 	}
 }
 
+func TestTheBotSaysWhomItTalksTo(t *testing.T) {
+	for _, v := range []string{"machine", "fax", "sit"} {
+		l, p, h, c := connect(t, Config{})
+		// What is none is an error of the frame, and nothing is lost for it.
+		for _, wrong := range []string{`{"name":"human"}`, `{"name":"robot"}`, `{"name":7}`, `{}`, `"machine"`, `null`} {
+			p.text(`{"event":"verdict","verdict":` + wrong + `}`)
+		}
+		p.say([]byte{1, 2, 3})
+		p.text(`{"event":"verdict","streamSid":"MZ","verdict":{"name":"` + v + `"}}`)
+		if got := h.next("verdict"); got.reason != v {
+			t.Errorf("%q, want %q", got.reason, v)
+		}
+		if n := c.Stats().Malformed.Load(); n != 6 {
+			t.Errorf("%d frames were malformed, want 6", n)
+		}
+		if got := play(t, l, 3); got[2] != 3 {
+			t.Errorf("played %v", got)
+		}
+		l.Stop()
+		p.text(`{"event":"verdict","verdict":{"name":"machine"}}`)
+		wait(t, l.Done())
+		h.none()
+	}
+}
+
 // The vector of Twilio's documentation: URL and sorted parameters in one
 // string.
 func TestSignature(t *testing.T) {

@@ -10,6 +10,7 @@ type incoming struct {
 	event   []byte // raw JSON string without quotes
 	payload []byte // base64 of media, raw JSON string without quotes
 	name    []byte // of mark, raw JSON string without quotes
+	verdict []byte // its name, raw JSON string without quotes
 	escaped bool   // payload holds a backslash and must be unquoted first
 }
 
@@ -52,20 +53,9 @@ func parse(b []byte) (incoming, error) {
 				})
 			}
 		case "mark":
-			in.name = nil
-			if s.peek() == '{' {
-				return s.object(func(key []byte) error {
-					if string(key) == "name" {
-						in.name = nil
-						if s.peek() == '"' {
-							v, err := s.str()
-							in.name = v
-							return err
-						}
-					}
-					return s.skip(2)
-				})
-			}
+			return s.named(&in.name)
+		case "verdict":
+			return s.named(&in.verdict)
 		}
 		return s.skip(1)
 	})
@@ -77,6 +67,24 @@ func parse(b []byte) (incoming, error) {
 		return incoming{}, errSyntax
 	}
 	return in, nil
+}
+
+// named reads the name of an object that has one, or any other value.
+func (s *scanner) named(name *[]byte) error {
+	*name = nil
+	if s.peek() != '{' {
+		return s.skip(1)
+	}
+	return s.object(func(key []byte) (err error) {
+		if string(key) == "name" {
+			*name = nil
+			if s.peek() == '"' {
+				*name, err = s.str()
+				return err
+			}
+		}
+		return s.skip(2)
+	})
 }
 
 // scanner walks over JSON (RFC 8259).

@@ -12,7 +12,7 @@ import (
 )
 
 // reference reads a frame with encoding/json.
-func reference(b []byte) (event, payload, name *string) {
+func reference(b []byte) (event, payload, name, verdict *string) {
 	str := func(raw json.RawMessage) *string {
 		var s *string
 		if json.Unmarshal(raw, &s) != nil {
@@ -22,7 +22,7 @@ func reference(b []byte) (event, payload, name *string) {
 	}
 	var top, inner map[string]json.RawMessage
 	if json.Unmarshal(b, &top) != nil {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	event = str(top["event"])
 	if json.Unmarshal(top["media"], &inner) == nil {
@@ -32,13 +32,17 @@ func reference(b []byte) (event, payload, name *string) {
 	if json.Unmarshal(top["mark"], &inner) == nil {
 		name = str(inner["name"])
 	}
-	return event, payload, name
+	inner = nil
+	if json.Unmarshal(top["verdict"], &inner) == nil {
+		verdict = str(inner["name"])
+	}
+	return event, payload, name, verdict
 }
 
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{"event":"media","streamSid":"MZ1","media":{"payload":"AAEC/w=="}}`, `{"event":"media","media":{"payload":"a\/b="}}`,
-		` { "event" : "mark" , "mark" : { "name" : "x\"y" } } `, `{"event":"clear"}`, `{"a":[1,{"b":null}],"event":"mark","mark":{"name":"é"}}`, `{`, `[]`, `{"event":1}`,
+		` { "event" : "mark" , "mark" : { "name" : "x\"y" } } `, `{"event":"clear"}`, `{"event":"verdict","verdict":{"name":"machine"}}`, `{"a":[1,{"b":null}],"event":"mark","mark":{"name":"é"}}`, `{`, `[]`, `{"event":1}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -58,7 +62,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("valid JSON is refused: %q", b)
 		}
-		event, payload, name := reference(b)
+		event, payload, name, verdict := reference(b)
 		same := func(raw []byte, want *string) {
 			t.Helper()
 			if raw == nil || want == nil {
@@ -80,6 +84,7 @@ func FuzzParse(f *testing.F) {
 		same(in.event, event)
 		same(in.payload, payload)
 		same(in.name, name)
+		same(in.verdict, verdict)
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/fasthttp/websocket"
 	"go.uber.org/goleak"
+
+	"dialler/engine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -178,6 +180,10 @@ func (h *heard) BotFailed(_ *Link, at time.Time, reason string, refused bool) {
 }
 func (h *heard) BotClosed(_ *Link, at time.Time, reason string, normal bool) {
 	h.ch <- callback{"closed", reason, normal, at}
+}
+
+func (h *heard) BotVerdict(_ *Link, at time.Time, v engine.Verdict) {
+	h.ch <- callback{kind: "verdict", reason: string(v), at: at}
 }
 
 func (h *heard) next(kind string) callback {

@@ -178,6 +178,10 @@ func (d *drawnCalls) goOn(p *called, a *attempt.Attempt) {
 	case a.ServedAt == nil:
 		d.over(p, a, engine.OutcomeAbandoned, []engine.AbandonCause{engine.AbandonNoSeat,
 			engine.AbandonCapacityLoss}[d.rnd.IntN(2)], true)
+	case d.yes(8): // the bot says that it is no person, of an answer that had counted for good
+		a.Verdict, a.RevisedFrom, a.VerdictAt = engine.VerdictMachine, engine.VerdictHuman, &now
+		d.tell(p, journal.AttemptRevised, before, func(e *journal.Data) { e.Connected = true })
+		d.over(p, a, engine.OutcomeMachine, "", true)
 	case d.yes(15): // it was no person after all
 		a.ServedAt, a.Verdict, a.VerdictAt, a.State = nil, engine.VerdictMachine, &now, attempt.Answered
 		p.c.ConnectedOnce = false

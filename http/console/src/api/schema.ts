@@ -2862,7 +2862,7 @@ export interface components {
             took_ms: number;
             /** Format: date-time */
             decided_at: string | null;
-            /** @description The verdict before, when a later beep revised it. */
+            /** @description The verdict before, when a later beep, or the bot's word (`features` has `bot`), revised it. */
             revised_from?: string;
             /** Format: date-time */
             greeting_end_at?: string;
