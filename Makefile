@@ -11,10 +11,10 @@ MAKEFLAGS += --no-print-directory
 # Pinned, so that a new release of a linter cannot break an old commit.
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# The tests of one package may take this long; two packages at a time leave a machine of two cores able to keep
-# the time that the SIP and RTP tests need.
+# The tests of one package may take this long. Two packages at a time, one under the race detector and one without, leave
+# a machine of two cores able to keep the time that the SIP and RTP tests need.
 TEST_TIMEOUT  ?= 28m
-TEST_PARALLEL ?= 2
+TEST_PARALLEL ?= 1
 TEST := test -shuffle=on -ldflags=-w -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT)
 RACE := $(GO) $(TEST) -race
 # Built as the program is shipped, so that tests which build and start that compile nothing twice.
@@ -99,9 +99,9 @@ test: deps ## Run every test in random order, most with the race detector; the c
 	@$(GO) build -race $(WITHOUT_CONSOLE) & $(MAKE) -s console console-schema; status=$$?; wait; exit $$status
 	@set -e; core=$$($(GO) list ./... | grep -E '$(CORE)' | grep -v /memstore); \
 	others=$$($(GO) list ./... | grep -vxF "$$core" | grep -vx dialler/process); set +e -x; status=0; \
-	$(RACE) -skip '$(LONG)' $$others || status=1; $(PLAIN) ./process $$core || status=1; \
-	$(RACE) -run '$(BUSY)' ./process || status=1; $(PLAIN) -run '$(LONG)' ./actors || status=1; \
-	cd bench/lab && $(PLAIN) ./... || status=1; exit $$status
+	{ slow=0; $(PLAIN) ./process $$core || slow=1; $(PLAIN) -run '$(LONG)' ./actors || slow=1; \
+	cd bench/lab && $(PLAIN) ./... || slow=1; exit $$slow; } & \
+	$(RACE) -skip '$(LONG)' $$others || status=1; $(RACE) -run '$(BUSY)' ./process || status=1; wait $$! || status=1; exit $$status
 
 test-elsewhere: need-go #: The tests of the actors with every call carried by another node over a bad network (some minutes).
 	$(GO) test -count=1 -timeout 20m ./actors -args -elsewhere

@@ -242,9 +242,10 @@ func TestARunWithoutAnAnswererIsNoSuccess(t *testing.T) {
 	}
 	defer func() { _ = held.Close() }()
 	addr := held.LocalAddr().String()
+	binary := program(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	f, err := Run(ctx, Config{Binary: program(t), Rate: 5, Duration: 3 * time.Second, Talk: time.Second, Trunk: addr, Log: t.Logf})
+	f, err := Run(ctx, Config{Binary: binary, Rate: 5, Duration: 3 * time.Second, Talk: time.Second, Trunk: addr, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}
