@@ -106,6 +106,11 @@ func (s *State) newLine(id engine.ContactID, n engine.PhoneNumber) *Line {
 	l := &Line{ID: id, Number: n, Phase: attempt.PhaseOver}
 	s.Lines[id], s.ByNumber[n] = l, id
 	s.Phases[phaseIndex(attempt.PhaseOver)]++
+	if _, triggered := s.TriggersOf[n]; triggered {
+		for _, t := range s.Triggers {
+			t.Outdated = t.Outdated || t.Stored != nil && t.Row.ID == id
+		}
+	}
 	return l
 }
 

@@ -17,6 +17,8 @@ type PendingTrigger struct {
 	Trigger *call.Trigger
 	// LookedUp: the tables were asked for it; it may be dialled.
 	LookedUp bool
+	// Outdated: the contact's actor came up after that.
+	Outdated bool
 }
 
 // pump is called after every message: it dials what the pace allows.
@@ -104,6 +106,8 @@ func (s *State) nextCandidate(seat bool) (Candidate, bool) {
 		}
 		needs := s.needsSeat(t.Row.Number)
 		switch {
+		case t.Outdated:
+			s.queueTrigger(t)
 		case s.callableFor(t.Row.Number) <= 0:
 			t.Trigger.Reason = string(engine.ConstraintWindow)
 			s.queueTrigger(t)

@@ -270,6 +270,24 @@ func TestATriggerOfAContactAtRestReopensIt(t *testing.T) {
 	none[FindTrigger](w)
 }
 
+// While it waits for its round, a late result is stored: the row that was found is out of date.
+func TestATriggerOfAContactThatWasAtWorkMeanwhileReadsItAgain(t *testing.T) {
+	w := seated(t)
+	w.ask(triggers("c9"))
+	w.looked()
+	w.s.LookUpNext = 1
+	r := w.ask(triggers("c1"))
+	w.looked(func(m *TriggerFound) { m.Row, m.OK = w.final("c1"), true })
+	w.do(result("c1"))
+	w.do(&ContactRead{Contact: "c1", Row: w.final("c1"), OK: true})
+	w.do(&call.Up{Contact: "c1"})
+	w.rests(w.final("c1"))
+	w.round() // of c9
+	eq(w, "dials", len(told[*call.Dial](w, "c1")), 0)
+	w.do(&ContactRead{Contact: "c1", Row: w.final("c1"), OK: true})
+	eq(w, "reopened by", told[*call.Reopen](w, "c1")[0].Trigger.Request, r)
+}
+
 func TestATriggerOfAFinalContactIsRefusedWhenTheCampaignIsStoppedMeanwhile(t *testing.T) {
 	w := seated(t)
 	r := w.ask(triggers("c1"))
