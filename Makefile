@@ -24,9 +24,15 @@ PLAIN := CGO_ENABLED=0 $(GO) $(TEST) -trimpath
 CORE := ^dialler/engine(/|$$)
 # So have they what their LONG tests run, hours of calls by a clock of their own; these run beside the core's.
 LONG := ^Test(TheAbandonCapIsKeptAnewInEveryRun|TheForecastKeepsSeatsBusierThanOneLineASeat|AFileMeetsTheEndOfTheRun|$\
-	TheFiguresAreTheSameThreeWaysWhateverHappens|AnExclusionHoldsForTheRowsOfAFileThatIsBeingActivated)$$
-# The tests of process wait for browsers, time-outs and other processes. Under the detector are those that have the most
-# at once: calls of every kind, nodes, faults, ends; each package has its own tests under it.
+	TheFiguresAreTheSameThreeWaysWhateverHappens|AnExclusionHoldsForTheRowsOfAFileThatIsBeingActivated|$\
+	ANumberThatWasAbandonedAnywhereIsNotAbandonedAgainWithin72Hours|After72HoursAnAbandonedNumberIsLikeAnyOther|$\
+	ManySeedsEndWithEqualLedgersAndAbandonsUnderTheCap|WhoWaitsForASeatStandsAside|NoINVITELeavesAfterTheWindowHasClosed|$\
+	ACallbackIsClippedIntoTheContactsWindow|EveryContactIsCalledByItsOwnClock|AStepOfTheWallClockChangesWhoIsDue|$\
+	ANumberIsCalledAtMostAsOftenAsTheCapAllowsWithinItsPeriod)$$
+# The tests of WHOLE programs wait for browsers, time-outs, builds and other processes. Of process's, those that have the
+# most at once run under the detector as well, alone: calls of every kind, nodes, faults, ends. Each package has its own
+# tests under it.
+WHOLE := ./process ./deploy ./bench/load
 BUSY := ^Test(TheInputsOfARunReplayToTheSameEffects|ADialoutIsCommandedThroughAnyNode|NothingIsLeftOfCallsOfEveryKind|$\
 	FaultsOfTheDatabaseStopNewCallsAndNothingElse|ACampaignIsDialledThroughTwoNodes|SlowAndManyClientsHarmNobody|$\
 	NodesThatWereStoppedLeaveNoGoroutine|EveryFinalResponseComesToItsOutcome|AnAnsweredCallIsServedAndEndedByItsBot|$\
@@ -98,10 +104,10 @@ quick: need-go ## Run the tests that take a minute: engine, actors, API, laws; n
 test: deps ## Run every test in random order, most with the race detector; the console's in a browser.
 	@$(GO) build -race $(WITHOUT_CONSOLE) & $(MAKE) -s console console-schema; status=$$?; wait; exit $$status
 	@set -e; core=$$($(GO) list ./... | grep -E '$(CORE)' | grep -v /memstore); \
-	others=$$($(GO) list ./... | grep -vxF "$$core" | grep -vx dialler/process); set +e -x; status=0; \
-	{ slow=0; $(PLAIN) ./process $$core || slow=1; $(PLAIN) -run '$(LONG)' ./actors || slow=1; \
+	others=$$($(GO) list ./... | grep -vxF "$$core" | grep -vxE 'dialler/(process|deploy|bench/load)'); set +e -x; status=0; \
+	{ slow=0; $(PLAIN) $(WHOLE) $$core || slow=1; $(PLAIN) -run '$(LONG)' ./actors || slow=1; \
 	cd bench/lab && $(PLAIN) ./... || slow=1; exit $$slow; } & \
-	$(RACE) -skip '$(LONG)' $$others || status=1; $(RACE) -run '$(BUSY)' ./process || status=1; wait $$! || status=1; exit $$status
+	$(RACE) -skip '$(LONG)' $$others || status=1; wait $$! || status=1; $(RACE) -run '$(BUSY)' ./process || status=1; exit $$status
 
 test-elsewhere: need-go #: The tests of the actors with every call carried by another node over a bad network (some minutes).
 	$(GO) test -count=1 -timeout 20m ./actors -args -elsewhere
