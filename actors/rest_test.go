@@ -209,7 +209,11 @@ func TestTheETAOfACampaignAtRestIsRightWithinASecondOfAChange(t *testing.T) {
 		}, 0},
 		{"the trunk goes and comes", func(r *rig) { r.trunks(down, "trunk"); r.detail(); r.trunks(up, "trunk") }, 0},
 		{"the numbers go", barred("retired"), 0},
-		{"the numbers come", func(r *rig) { barred("retired")(r); time.Sleep(5 * time.Second); barred("active")(r) }, 0},
+		{"the numbers come", func(r *rig) {
+			barred("retired")(r)
+			time.Sleep(5 * time.Second) // virtual
+			barred("active")(r)
+		}, 0},
 		{"edited", func(r *rig) {
 			r.act(campaign.ActionPause)
 			r.mustEdit(func(s *campaign.Settings) { s.MaxAttempts = 3 })

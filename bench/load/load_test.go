@@ -245,7 +245,8 @@ func TestARunWithoutAnAnswererIsNoSuccess(t *testing.T) {
 	binary := program(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	f, err := Run(ctx, Config{Binary: binary, Rate: 5, Duration: 3 * time.Second, Talk: time.Second, Trunk: addr, Log: t.Logf})
+	f, err := Run(ctx, Config{Binary: binary, Rate: 5, Duration: 3 * time.Second, Talk: time.Second, Trunk: addr,
+		Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -203,7 +203,8 @@ func TestTheBotsWordRevisesTheVerdictAtAnyTime(t *testing.T) {
 				w := newWorld(t, cfg).servedAs(engine.VerdictHuman)
 				c.until(w)
 				w.must(w.media(engine.MediaBotVerdict, verdict(v)))
-				if got := strings.TrimPrefix(effectNames(w.last), "CountLive "); got != "DetachBot Line(released) Record(revised) HangUp" {
+				got := strings.TrimPrefix(effectNames(w.last), "CountLive ")
+				if got != "DetachBot Line(released) Record(revised) HangUp" {
 					t.Errorf("%s %s: it does %q", name, v, got)
 				}
 				w.must(w.media(engine.MediaBotVerdict, verdict(engine.VerdictFax))) // once
@@ -244,7 +245,8 @@ func TestTheBotsWordLeavesAMessageOnAMachine(t *testing.T) {
 	w.wait(9 * time.Second).must(w.media(engine.MediaPlayed)).does("HangUp")
 	w.must(w.leg(engine.LegClosed, 0)).is(Ended, engine.OutcomeMachine)
 	w = newWorld(t, leavesMessages).servedAs(engine.VerdictHuman)
-	w.must(w.media(engine.MediaBotVerdict, verdict(engine.VerdictFax))).does("DetachBot Line(released) Record(revised) HangUp")
+	w.must(w.media(engine.MediaBotVerdict, verdict(engine.VerdictFax))).
+		does("DetachBot Line(released) Record(revised) HangUp")
 }
 
 func TestTheBotsWordDecidesWhileClassificationListens(t *testing.T) {
@@ -264,7 +266,8 @@ func TestWhatIsHeardRevisesToMachineFaxOrSITAndOnce(t *testing.T) {
 	for _, v := range []engine.Verdict{engine.VerdictMachine, engine.VerdictFax, engine.VerdictSIT} {
 		w := newWorld(t, tentative).servedAs(engine.VerdictHuman).wait(8 * time.Second)
 		w.must(w.media(engine.MediaVerdict, verdict(v))).does("DetachBot Line(released) Record(revised) HangUp")
-		w.must(w.media(engine.MediaVerdict, verdict(engine.VerdictFax)), w.media(engine.MediaBotVerdict, verdict(engine.VerdictFax)))
+		w.must(w.media(engine.MediaVerdict, verdict(engine.VerdictFax)),
+			w.media(engine.MediaBotVerdict, verdict(engine.VerdictFax)))
 		w.must(w.leg(engine.LegClosed, 0)).is(Ended, disposition.ForVerdict(v))
 		if a := &w.m.A; a.Verdict != v || a.RevisedFrom != engine.VerdictHuman || a.WasConnected() || w.counted != 0 {
 			t.Errorf("%s: %s from %s, connected %v, counted %d", v, a.Verdict, a.RevisedFrom, a.WasConnected(), w.counted)

@@ -25,9 +25,9 @@ const (
 type turns struct {
 	ours     bool // our side is heard in this frame
 	from     int  // frame with which the callee's speech began that goes on, 0: none did
-	last     int  // frame of his last speech that was not ours
-	answered bool // our side spoke after his speech had ended
-	taken    bool // and then he again
+	last     int  // frame of the callee's last speech that was not ours
+	answered bool // our side spoke after that had ended
+	taken    bool // and then the callee again
 }
 
 // Ours says whether our side is heard in the frames to come, or may come back as an
@@ -51,7 +51,7 @@ func (t *turns) feed(frame int, speech bool) {
 	}
 }
 
-// monologue: he has spoken for so long that no person does.
+// monologue: the callee has spoken for longer than a person who answers does.
 func (t *turns) monologue() bool {
 	return t.from > 0 && span(t.last-t.from) >= MonologueMin
 }
