@@ -22,13 +22,15 @@ PLAIN := CGO_ENABLED=0 $(GO) $(TEST) -trimpath
 # The core starts no goroutine and has no channel (imports_test.go): alone there is nothing in it to race, and the tests of
 # actors and process have it under the detector. The store in memory is shared: it is tested with the others.
 CORE := ^dialler/engine(/|$$)
-# So have they what their LONG tests run, hours of calls by a clock of their own; these run beside the core's.
+# So have they what the LONG tests run, hours of calls by a clock of their own, and the simulations that the API is asked
+# for; these run beside the core's.
 LONG := ^Test(TheAbandonCapIsKeptAnewInEveryRun|TheForecastKeepsSeatsBusierThanOneLineASeat|AFileMeetsTheEndOfTheRun|$\
 	TheFiguresAreTheSameThreeWaysWhateverHappens|AnExclusionHoldsForTheRowsOfAFileThatIsBeingActivated|$\
 	ANumberThatWasAbandonedAnywhereIsNotAbandonedAgainWithin72Hours|After72HoursAnAbandonedNumberIsLikeAnyOther|$\
 	ManySeedsEndWithEqualLedgersAndAbandonsUnderTheCap|WhoWaitsForASeatStandsAside|NoINVITELeavesAfterTheWindowHasClosed|$\
 	ACallbackIsClippedIntoTheContactsWindow|EveryContactIsCalledByItsOwnClock|AStepOfTheWallClockChangesWhoIsDue|$\
-	ANumberIsCalledAtMostAsOftenAsTheCapAllowsWithinItsPeriod)$$
+	ANumberIsCalledAtMostAsOftenAsTheCapAllowsWithinItsPeriod|ASimulationShowsACampaignAsItIsAndByOtherSettings|$\
+	ASimulationBeginsWhenTheWindowOpensAndWithoutABody|WhatCannotBeSimulatedIsNamed|BackTestsAreShownAndTellHowFarToTrustAForecast)$$
 # The tests of WHOLE programs wait for browsers, time-outs, builds and other processes. Of process's, those that have the
 # most at once run under the detector as well, alone: calls of every kind, nodes, faults, ends. Each package has its own
 # tests under it.
@@ -105,7 +107,7 @@ test: deps ## Run every test in random order, most with the race detector; the c
 	@$(GO) build -race $(WITHOUT_CONSOLE) & $(MAKE) -s console console-schema; status=$$?; wait; exit $$status
 	@set -e; core=$$($(GO) list ./... | grep -E '$(CORE)' | grep -v /memstore); \
 	others=$$($(GO) list ./... | grep -vxF "$$core" | grep -vxE 'dialler/(process|deploy|bench/load)'); set +e -x; status=0; \
-	{ slow=0; $(PLAIN) $(WHOLE) $$core || slow=1; $(PLAIN) -run '$(LONG)' ./actors || slow=1; \
+	{ slow=0; $(PLAIN) $(WHOLE) $$core || slow=1; $(PLAIN) -run '$(LONG)' ./actors ./http || slow=1; \
 	cd bench/lab && $(PLAIN) ./... || slow=1; exit $$slow; } & \
 	$(RACE) -skip '$(LONG)' $$others || status=1; wait $$! || status=1; $(RACE) -run '$(BUSY)' ./process || status=1; exit $$status
 

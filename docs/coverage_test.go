@@ -20,7 +20,7 @@ var laws = []struct {
 	unproven             int
 }{
 	{"The specification", "testdata/spec.md", "testdata/spec_tests.txt", 0},
-	{"The rulebook", "testdata/semantics.md", "testdata/semantics_tests.txt", 1},
+	{"The rulebook", "testdata/semantics.md", "testdata/semantics_tests.txt", 0},
 }
 
 // entry says what proves a sentence. What no test proves has a word that says

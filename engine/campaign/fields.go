@@ -231,7 +231,7 @@ var Fields = []Field{
 		At: func(s *Settings) any { return &s.AMDListenMS }, Under: "amd",
 		Label: "Longest listening", API: "The longest time of listening from the answer on.", Source: "docs/amd.md",
 	}, {
-		Name: "amd_revise_s", Group: GroupCare, Default: 20, Max: 60, Unit: Seconds, Under: "amd",
+		Name: "amd_revise_s", Group: GroupCare, Default: 10, Max: 60, Unit: Seconds, Under: "amd",
 		At:    func(s *Settings) any { return &s.AMDReviseSec },
 		Label: "A later beep counts for", Help: "It takes back a verdict for a person; 0: not at all", Zero: "Not at all",
 		API: "For how long after the answer a beep takes back a verdict that sent the call to the bot: the bot is " +

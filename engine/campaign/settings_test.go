@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"dialler/engine"
@@ -198,6 +199,20 @@ func TestWhatIsNotSaidIsTheDefault(t *testing.T) {
 	}
 	if d.Recording != RecordingOff || d.RecordingRetentionDays != 30 || !d.StickyExclusion || d.PacingMode != PacingStrict || d.AMD != engine.AMDOff {
 		t.Errorf("%+v", d)
+	}
+}
+
+// "A verdict for a person can be revised once … by what is heard until 10 s of
+// the call."
+func TestABeepRevisesForTenSecondsUnlessTheCampaignSaysOtherwise(t *testing.T) {
+	s := Defaults()
+	if got := s.Listen().Revise; got != 10*time.Second {
+		t.Errorf("got %v, want 10 s", got)
+	}
+	for _, sec := range []int{0, 5, 60} {
+		if s.AMDReviseSec = sec; s.Listen().Revise != time.Duration(sec)*time.Second {
+			t.Errorf("%d s: got %v", sec, s.Listen().Revise)
+		}
 	}
 }
 

@@ -3592,7 +3592,7 @@ export interface components {
             amd_listen_ms?: number;
             /**
              * @description For how long after the answer a beep takes back a verdict that sent the call to the bot: the bot is taken off, the outcome is `machine`. The abandon rate counts the answer only then. 0: not at all.
-             * @default 20
+             * @default 10
              */
             amd_revise_s?: number;
             /**
@@ -3761,7 +3761,7 @@ export interface components {
             amd_listen_ms?: number;
             /**
              * @description For how long after the answer a beep takes back a verdict that sent the call to the bot: the bot is taken off, the outcome is `machine`. The abandon rate counts the answer only then. 0: not at all.
-             * @default 20
+             * @default 10
              */
             amd_revise_s?: number;
             /**
@@ -3908,7 +3908,7 @@ export interface components {
             amd_listen_ms: number;
             /**
              * @description For how long after the answer a beep takes back a verdict that sent the call to the bot: the bot is taken off, the outcome is `machine`. The abandon rate counts the answer only then. 0: not at all.
-             * @default 20
+             * @default 10
              */
             amd_revise_s: number;
             /**

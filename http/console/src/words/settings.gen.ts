@@ -75,7 +75,7 @@ export const defaults = {
   amd: "off",
   amd_sensitivity: 50,
   amd_listen_ms: 4000,
-  amd_revise_s: 20,
+  amd_revise_s: 10,
   amd_review_share: 0,
   abandon_cap_pct: 3,
   pacing_mode: "strict",
