@@ -12,10 +12,10 @@ func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
 	result := func(legs []engine.LegID, err error) {
 		said.Answer(refused(err), gather, func(w *link.Wire) { wire{w}.legIDs(&legs) })
 	}
-	h := g.host(m.attempt)
+	h := g.hosts.of(m.attempt)
 	switch {
 	case m.kind == kOpen && h == nil && !l.Gone():
-		h = g.addHost(m.attempt)
+		h = g.hosts.add(m.attempt)
 		h.own(l, m.open.Epoch)
 	case m.kind == kAdopt:
 		g.adopted(l, m, result)
@@ -23,13 +23,13 @@ func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
 	}
 	if h == nil {
 		g.Strays.Add(1)
-		g.refuse(m, result)
+		refuse(m, result)
 		return
 	}
 	owner, turn := h.owner()
 	if owner != l {
 		g.Strays.Add(1)
-		g.refuse(m, result)
+		refuse(m, result)
 		return
 	}
 	phone, media := g.cfg.Telephony, g.cfg.Media
@@ -44,7 +44,7 @@ func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
 		h.offer = path
 		h.mu.Unlock()
 	case kPlace:
-		g.place(h, turn, m.place)
+		h.place(g, turn, m.place)
 	case kConfirm:
 		phone.ConfirmLeg(m.leg)
 	case kCancel:
@@ -58,9 +58,9 @@ func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
 	case kNotifyRefer:
 		phone.NotifyRefer(m.leg, m.code, m.text)
 	case kAttachLegs, kAttachMedia:
-		g.attach(h, m)
+		h.attach(g, m)
 	case kForget:
-		g.closeHosted(h)
+		h.closeMedia(g)
 		phone.ForgetLegs(m.attempt)
 		g.dropHost(h)
 	case kRecover:
@@ -83,7 +83,7 @@ func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
 			phone.SendDigit(leg, byte(m.code), engine.KeyDuration) //nolint:gosec // was a byte
 		}
 	case kCloseMedia:
-		g.closeHosted(h)
+		h.closeMedia(g)
 	case kOpenPeer:
 		offer, err := media.OpenPeer(m.attempt, m.leg, m.profile)
 		h.mu.Lock()
@@ -94,7 +94,7 @@ func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
 	case kJoinPeer:
 		result(nil, media.JoinPeer(m.attempt, m.leg, m.sdp))
 	case kSendDigits:
-		result(nil, g.sendDigits(m.attempt, m.leg, m.text))
+		result(nil, g.cfg.sendDigits(m.attempt, m.leg, m.text))
 	case kSettle:
 		result(nil, nil)
 	case kAdopt, kLegEvent, kMediaEvent, kOpenSocket, kCloseSocket, kSocketEvent: // dealt with before
@@ -103,7 +103,7 @@ func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
 
 // refuse answers a request about a call that is not here, or not the asker's.
 // What such a node told of it before is settled: it was dropped.
-func (g *Gateway) refuse(m *message, result func([]engine.LegID, error)) {
+func refuse(m *message, result func([]engine.LegID, error)) {
 	switch m.kind {
 	case kSettle:
 		result(nil, nil)
@@ -114,7 +114,7 @@ func (g *Gateway) refuse(m *message, result func([]engine.LegID, error)) {
 }
 
 // place sends the INVITE of a call that another node owns.
-func (g *Gateway) place(h *hosted, turn int, cmd *engine.PlaceLeg) {
+func (h *hosted) place(g *Gateway, turn int, cmd *engine.PlaceLeg) {
 	h.mu.Lock()
 	path, far := h.peers[cmd.Leg]
 	if !far {
@@ -140,13 +140,13 @@ var errDigits = errors.New("gateway: the keys cannot be sent by INFO")
 
 // sendDigits sends keys on the media path, or by signalling where the far side
 // wants that.
-func (g *Gateway) sendDigits(a engine.AttemptID, leg engine.LegID, digits string) error {
-	bySIP, err := g.cfg.Media.SendDigits(a, digits)
+func (c *Config) sendDigits(a engine.AttemptID, leg engine.LegID, digits string) error {
+	bySIP, err := c.Media.SendDigits(a, digits)
 	if err != nil {
 		return err
 	}
 	for i := 0; bySIP && i < len(digits); i++ {
-		if !g.cfg.Telephony.SendDigit(leg, digits[i], engine.KeyDuration) {
+		if !c.Telephony.SendDigit(leg, digits[i], engine.KeyDuration) {
 			return errDigits
 		}
 	}

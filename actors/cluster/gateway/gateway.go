@@ -92,10 +92,7 @@ const shards = 64
 // Gateway is a node's Telephony and Media in a cluster. Its methods are safe for
 // concurrent use and do not wait for other nodes.
 type Gateway struct {
-	cfg  Config
-	away atomic.Int64 // calls whose legs are on other nodes
-	// hosted are the calls here that other nodes own, or nobody does.
-	hosted   atomic.Int64
+	cfg      Config
 	draining atomic.Bool
 
 	// Figures for /metrics.
@@ -105,14 +102,12 @@ type Gateway struct {
 	Stalls    atomic.Int64 // times that a call's events had to wait for room
 	Unowned   atomic.Int64 // calls here that the inventory found nobody for
 
-	taken  atomic.Int64 // calls here that other nodes have adopted from this one
-	once   sync.Once
-	routes [shards]routeShard
-	hosts  [shards]hostShard
-	// sockets of bots on other nodes.
+	routes  routes
+	hosts   hosts
 	sockets socketRoutes
-	looks
+	looks   looks
 
+	once  sync.Once
 	tasks sync.WaitGroup
 	stop  chan struct{}
 }
@@ -127,8 +122,8 @@ var (
 func New(cfg Config) *Gateway {
 	g := &Gateway{cfg: cfg.withDefaults(), stop: make(chan struct{})}
 	for i := range shards {
-		g.routes[i].m = map[engine.AttemptID]*route{}
-		g.hosts[i].m = map[engine.AttemptID]*hosted{}
+		g.routes.shards[i].m = map[engine.AttemptID]*route{}
+		g.hosts.shards[i].m = map[engine.AttemptID]*hosted{}
 	}
 	cfg.Links.On(Name, g.receive)
 	g.tasks.Go(g.tend)
@@ -144,7 +139,7 @@ func (g *Gateway) Join(incarnation engine.Incarnation) { g.cfg.Links.Join(incarn
 // calls that it carries for this node go on while it is heard, and calls that are
 // carried here for it stay its own until another node adopts them.
 func (g *Gateway) Gone(incarnation engine.Incarnation) {
-	g.socketsGone(incarnation)
+	g.sockets.gone(incarnation)
 	g.cfg.Links.Gone(incarnation)
 }
 
@@ -157,21 +152,13 @@ const lostAfter = 2 * keptFor
 // ended them, its process is over, or it says that it has not got them. They have no
 // route from then on.
 func (g *Gateway) Lost() (lost []engine.AttemptID) {
-	for i := range g.routes {
-		s := &g.routes[i]
-		s.mu.RLock()
-		var there []*route
-		for _, r := range s.m {
-			if l := r.link; r.missing.Load() ||
-				l != nil && l.Gone() && (l.Over() || l.GoneFor() >= engine.LimboFor && l.SilentFor() >= lostAfter) {
-				there = append(there, r)
-			}
-		}
-		s.mu.RUnlock()
-		for _, r := range there {
-			g.dropRoute(r)
-			lost = append(lost, r.id)
-		}
+	for _, r := range g.routes.where(func(r *route) bool {
+		l := r.link
+		return r.missing.Load() ||
+			l != nil && l.Gone() && (l.Over() || l.GoneFor() >= engine.LimboFor && l.SilentFor() >= lostAfter)
+	}) {
+		g.routes.drop(r)
+		lost = append(lost, r.id)
 	}
 	return lost
 }
@@ -242,7 +229,7 @@ func (g *Gateway) receive(said *link.Said) {
 	case kCloseSocket:
 		g.cfg.Media.CloseSocket(engine.SocketID(m.text), 0)
 	case kSocketEvent:
-		g.socketEvent(said.Link, m.onSocket)
+		g.sockets.happened(said.Link, m.onSocket)
 	default:
 		g.carryOut(said.Link, m, said)
 	}
@@ -259,8 +246,10 @@ func (g *Gateway) tend() {
 			return
 		case <-tick.C:
 			now := g.cfg.Clock.Boot()
-			g.lookAfter(now)
-			g.count(now)
+			for _, h := range g.hosts.all() {
+				h.lookAfter(g, now)
+			}
+			g.looks.count(g, now)
 		}
 	}
 }
@@ -279,7 +268,9 @@ func (g *Gateway) tend() {
 // gives the call.
 func (g *Gateway) AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID, err error)) {
 	if g.mine(at.Node) {
-		g.takeBack(at.ID)
+		if h := g.hosts.of(at.ID); h != nil {
+			g.dropHost(h)
+		}
 		then(nil, nil)
 		return
 	}
@@ -297,7 +288,7 @@ func (g *Gateway) AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID,
 	for i := range at.Peers {
 		peers = append(peers, at.Peers[i].ID)
 	}
-	r := g.addRoute(at.ID, l, append(presumed, peers...))
+	r := g.routes.add(at.ID, l, append(presumed, peers...))
 	var once sync.Once
 	late := time.AfterFunc(g.cfg.Patience, func() {
 		once.Do(func() { then(r.known(), nil) })
@@ -313,7 +304,7 @@ func (g *Gateway) AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID,
 		waited := true
 		once.Do(func() {
 			waited = false
-			g.dropRoute(r)
+			g.routes.drop(r)
 			then(nil, err)
 		})
 		r.missing.Store(waited)
@@ -338,4 +329,4 @@ func (g *Gateway) Drain() { g.draining.Store(true) }
 func (g *Gateway) Here() engine.Incarnation { return g.cfg.Links.Self() }
 
 // Carried counts the calls of this node's runs that other nodes carry.
-func (g *Gateway) Carried() int64 { return g.away.Load() }
+func (g *Gateway) Carried() int64 { return g.routes.away.Load() }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dialler/actors/cluster/link"
@@ -52,37 +53,60 @@ type hostShard struct {
 	m  map[engine.AttemptID]*hosted
 }
 
-func (g *Gateway) host(a engine.AttemptID) *hosted {
-	s := &g.hosts[shardOf(a)]
+// hosts are the calls here that other nodes own, or nobody does.
+type hosts struct {
+	n      atomic.Int64
+	shards [shards]hostShard
+}
+
+func (hs *hosts) of(a engine.AttemptID) *hosted {
+	s := &hs.shards[shardOf(a)]
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.m[a]
 }
 
-func (g *Gateway) addHost(a engine.AttemptID) *hosted {
-	s := &g.hosts[shardOf(a)]
+func (hs *hosts) add(a engine.AttemptID) *hosted {
+	s := &hs.shards[shardOf(a)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.m[a]
 	if h == nil {
-		g.hosted.Add(1)
-		h = &hosted{id: a, legSerial: 1, mediaSerial: 1, peers: map[engine.LegID]prepared{}, answered: map[engine.LegID]struct{}{}, legSeq: map[engine.LegID]int{}}
+		hs.n.Add(1)
+		h = &hosted{id: a, legSerial: 1, mediaSerial: 1, peers: map[engine.LegID]prepared{},
+			answered: map[engine.LegID]struct{}{}, legSeq: map[engine.LegID]int{}}
 		s.m[a] = h
 	}
 	return h
 }
 
-// dropHost forgets a call: its sinks are silent from then on.
-func (g *Gateway) dropHost(h *hosted) {
-	s := &g.hosts[shardOf(h.id)]
+func (hs *hosts) drop(h *hosted) {
+	s := &hs.shards[shardOf(h.id)]
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.m[h.id] == h {
 		delete(s.m, h.id)
-		g.hosted.Add(-1)
+		hs.n.Add(-1)
 	}
-	s.mu.Unlock()
-	if r := g.to(h.id); r != nil && r.link == nil {
-		g.dropRoute(r)
+}
+
+func (hs *hosts) all() (all []*hosted) {
+	for i := range hs.shards {
+		s := &hs.shards[i]
+		s.mu.RLock()
+		for _, h := range s.m {
+			all = append(all, h)
+		}
+		s.mu.RUnlock()
+	}
+	return all
+}
+
+// dropHost forgets a call: its sinks are silent from then on.
+func (g *Gateway) dropHost(h *hosted) {
+	g.hosts.drop(h)
+	if r := g.routes.to(h.id); r != nil && r.link == nil {
+		g.routes.drop(r)
 	}
 	h.mu.Lock()
 	h.turn++
@@ -95,12 +119,12 @@ func (g *Gateway) dropHost(h *hosted) {
 }
 
 // Hosted counts the calls that this node carries for other owners, or for none.
-func (g *Gateway) Hosted() int { return int(g.hosted.Load()) }
+func (g *Gateway) Hosted() int { return int(g.hosts.n.Load()) }
 
 // OwnerOf is the node that acts for a call whose legs are here; ok is false when
 // no other one does.
 func (g *Gateway) OwnerOf(a engine.AttemptID) (node engine.Incarnation, ok bool) {
-	h := g.host(a)
+	h := g.hosts.of(a)
 	if h == nil {
 		return 0, false
 	}
@@ -117,7 +141,7 @@ const keptFor = 3 * link.Heartbeat
 
 // Kept says whether another node that is heard of acts for a call here.
 func (g *Gateway) Kept(a engine.AttemptID) bool {
-	h := g.host(a)
+	h := g.hosts.of(a)
 	if h == nil {
 		return false
 	}
@@ -125,24 +149,17 @@ func (g *Gateway) Kept(a engine.AttemptID) bool {
 	return l != nil && l.SilentFor() < keptFor
 }
 
-// takeBack: this node owns the attempt itself from now on.
-func (g *Gateway) takeBack(a engine.AttemptID) {
-	if h := g.host(a); h != nil {
-		g.dropHost(h)
-	}
-}
-
 // Leave says that this node owns an attempt no more whose legs are here: unless
 // another node adopts it within OrphanAfter, its legs are hung up. peers are its
 // far legs.
 func (g *Gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
-	if r := g.to(a); r != nil {
+	if r := g.routes.to(a); r != nil {
 		if r.link != nil {
-			g.dropRoute(r)
+			g.routes.drop(r)
 		}
 		return
 	}
-	h := g.addHost(a)
+	h := g.hosts.add(a)
 	h.mu.Lock()
 	if h.link == nil {
 		h.epoch = max(h.epoch, epoch)
@@ -165,7 +182,7 @@ func (g *Gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
 // them within Patience, or they are hung up.
 func (g *Gateway) Replaced(a engine.AttemptID, peers []engine.LegID) {
 	g.Leave(a, 0, peers)
-	if h := g.host(a); h != nil {
+	if h := g.hosts.of(a); h != nil {
 		h.mu.Lock()
 		if h.link == nil {
 			h.alone = min(h.alone, g.cfg.Clock.Boot().Add(g.cfg.Patience-g.cfg.OrphanAfter))
@@ -234,7 +251,7 @@ func (h *hosted) tell(g *Gateway, m *message) (full bool) {
 		return h.link.Tell(Name, gather, false, m.say)
 	}
 	return h.link.TellLate(Name, gather, false, func(w *link.Wire) {
-		q := g.closeHosted(h)
+		q := h.closeMedia(g)
 		m.quality = &q
 		m.say(w)
 	})
@@ -281,8 +298,8 @@ func (h *hosted) stall(g *Gateway) {
 	g.Stalls.Add(1)
 }
 
-// closeHosted closes the media path, once.
-func (g *Gateway) closeHosted(h *hosted) engine.MediaQuality {
+// closeMedia closes the media path, once.
+func (h *hosted) closeMedia(g *Gateway) engine.MediaQuality {
 	h.mu.Lock()
 	if h.quality != nil {
 		defer h.mu.Unlock()
@@ -299,7 +316,7 @@ func (g *Gateway) closeHosted(h *hosted) engine.MediaQuality {
 }
 
 // attachLegs and attachMedia begin the replay to the present owner.
-func (g *Gateway) attachLegs(h *hosted, turn int) {
+func (h *hosted) attachLegs(g *Gateway, turn int) {
 	sink := h.legSink(g, turn)
 	g.cfg.Telephony.AttachLeg(h.id, sink)
 	h.mu.Lock()
@@ -310,7 +327,7 @@ func (g *Gateway) attachLegs(h *hosted, turn int) {
 	}
 }
 
-func (g *Gateway) attachMedia(h *hosted, turn int) {
+func (h *hosted) attachMedia(g *Gateway, turn int) {
 	if g.cfg.Media.AttachMedia(h.id, h.mediaSink(g, turn)) {
 		return
 	}
@@ -325,7 +342,7 @@ func (g *Gateway) attachMedia(h *hosted, turn int) {
 }
 
 // attach gives the owner's new sink all that has happened.
-func (g *Gateway) attach(h *hosted, m *message) {
+func (h *hosted) attach(g *Gateway, m *message) {
 	h.mu.Lock()
 	if m.kind == kAttachLegs {
 		h.legSerial = m.serial
@@ -336,9 +353,9 @@ func (g *Gateway) attach(h *hosted, m *message) {
 	turn := h.turn
 	h.mu.Unlock()
 	if m.kind == kAttachLegs {
-		g.attachLegs(h, turn)
+		h.attachLegs(g, turn)
 	} else {
-		g.attachMedia(h, turn)
+		h.attachMedia(g, turn)
 	}
 }
 
@@ -346,18 +363,18 @@ func (g *Gateway) attach(h *hosted, m *message) {
 func (g *Gateway) adopted(l *link.Link, m *message, result func([]engine.LegID, error)) {
 	// A call that this node left itself has no command of an earlier owner under way.
 	left := true
-	if h := g.host(m.attempt); h != nil {
+	if h := g.hosts.of(m.attempt); h != nil {
 		before, _ := h.owner()
 		left = before == nil
 	}
-	h := g.addHost(m.attempt)
+	h := g.hosts.add(m.attempt)
 	if !h.own(l, m.epoch) {
 		result(nil, errNotTheirs)
 		return
 	}
-	if g.to(m.attempt) == nil {
+	if g.routes.to(m.attempt) == nil {
 		// What an actor here still says of the call is not heeded from here on.
-		g.addRoute(m.attempt, nil, nil)
+		g.routes.add(m.attempt, nil, nil)
 		g.cfg.Taken(m.attempt)
 	}
 	h.mu.Lock()
@@ -378,29 +395,14 @@ func (g *Gateway) adopted(l *link.Link, m *message, result func([]engine.LegID, 
 	}
 	h.mu.Unlock()
 	if len(legs) == 0 && left { // the owner takes it for lost and gives no further command
-		g.closeHosted(h)
+		h.closeMedia(g)
 		g.dropHost(h)
 	}
 	result(legs, nil)
 }
 
-// lookAfter ends calls that nobody owns, and goes on with those that waited.
-func (g *Gateway) lookAfter(now engine.BootTime) {
-	for i := range g.hosts {
-		s := &g.hosts[i]
-		s.mu.RLock()
-		all := make([]*hosted, 0, len(s.m))
-		for _, h := range s.m {
-			all = append(all, h)
-		}
-		s.mu.RUnlock()
-		for _, h := range all {
-			g.lookAt(h, now)
-		}
-	}
-}
-
-func (g *Gateway) lookAt(h *hosted, now engine.BootTime) {
+// lookAfter ends a call that nobody owns, and goes on with one that waited.
+func (h *hosted) lookAfter(g *Gateway, now engine.BootTime) {
 	h.mu.Lock()
 	link, alone, ended := h.link, time.Duration(0), h.ended
 	switch {
@@ -421,19 +423,19 @@ func (g *Gateway) lookAt(h *hosted, now engine.BootTime) {
 	silent := h.quality == nil && (ended != 0 || h.over && alone >= keptFor)
 	h.mu.Unlock()
 	if silent {
-		g.closeHosted(h)
+		h.closeMedia(g)
 	}
 	switch {
 	case again:
-		g.attachLegs(h, turn)
-		g.attachMedia(h, turn)
+		h.attachLegs(g, turn)
+		h.attachMedia(g, turn)
 	case alone < g.cfg.OrphanAfter:
 	case ended == 0:
 		g.Orphans.Add(1)
 		g.cfg.Log.Warn().Str("attempt_id", string(h.id)).Msg("the owner of a call is gone and nobody has taken it over; it is hung up")
 		inventory.End(g.cfg.Telephony, g.cfg.Media, h.id, h.legSink(g, turn))
 	case time.Duration(now-ended) >= g.cfg.Keep:
-		g.closeHosted(h)
+		h.closeMedia(g)
 		g.cfg.Telephony.ForgetLegs(h.id)
 		g.dropHost(h)
 	}

@@ -24,8 +24,7 @@ type looks struct {
 }
 
 // count looks for calls and routes that nobody has any more. Only tend calls it.
-func (g *Gateway) count(now engine.BootTime) {
-	v := &g.looks
+func (v *looks) count(g *Gateway, now engine.BootTime) {
 	if g.cfg.Carried == nil || now < v.looked.Add(inventory.Every) {
 		return
 	}
@@ -36,7 +35,7 @@ func (g *Gateway) count(now engine.BootTime) {
 		return
 	}
 	for _, a := range v.unowned.Since(now, inventory.UnownedFor, g.cfg.Carried(), func(a engine.AttemptID) bool {
-		return g.host(a) != nil || g.cfg.Owned(a)
+		return g.hosts.of(a) != nil || g.cfg.Owned(a)
 	}) {
 		g.Unowned.Add(1)
 		g.cfg.Log.Warn().Str("attempt_id", string(a)).
@@ -48,7 +47,7 @@ func (g *Gateway) count(now engine.BootTime) {
 		v.left[a] = struct{}{}
 	}
 	for a := range v.left {
-		h := g.host(a)
+		h := g.hosts.of(a)
 		if h == nil {
 			delete(v.left, a)
 			continue
@@ -56,28 +55,21 @@ func (g *Gateway) count(now engine.BootTime) {
 		if l, _ := h.owner(); l != nil {
 			delete(v.left, a)
 		} else if g.cfg.Owned(a) {
-			g.takeBack(a)
+			g.dropHost(h)
 			delete(v.left, a)
 		}
 	}
-	for _, a := range v.unused.Since(now, unusedFor, g.routed(), g.cfg.Owned) {
-		if r := g.to(a); r != nil {
-			g.dropRoute(r)
+	for _, a := range v.unused.Since(now, unusedFor, routed(&g.routes), g.cfg.Owned) {
+		if r := g.routes.to(a); r != nil {
+			g.routes.drop(r)
 		}
 	}
 }
 
 // routed are the calls on other nodes to which there are routes.
-func (g *Gateway) routed() (all []engine.AttemptID) {
-	for i := range g.routes {
-		s := &g.routes[i]
-		s.mu.RLock()
-		for id, r := range s.m {
-			if r.link != nil {
-				all = append(all, id)
-			}
-		}
-		s.mu.RUnlock()
+func routed(rs *routes) (all []engine.AttemptID) {
+	for _, r := range rs.where(func(r *route) bool { return r.link != nil }) {
+		all = append(all, r.id)
 	}
 	return all
 }

@@ -42,47 +42,54 @@ func shardOf(a engine.AttemptID) int {
 	return int(h % shards)
 }
 
+// routes lead to the calls elsewhere.
+type routes struct {
+	away   atomic.Int64 // calls whose legs are on other nodes
+	taken  atomic.Int64 // calls here that other nodes have adopted from this one
+	shards [shards]routeShard
+}
+
 // to gives the route of a call, nil when its legs are here.
-func (g *Gateway) to(a engine.AttemptID) *route {
-	if g.away.Load()+g.taken.Load() == 0 {
+func (rs *routes) to(a engine.AttemptID) *route {
+	if rs.away.Load()+rs.taken.Load() == 0 {
 		return nil
 	}
-	s := &g.routes[shardOf(a)]
+	s := &rs.shards[shardOf(a)]
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.m[a]
 }
 
 // toLeg gives the route of the call that a leg belongs to.
-func (g *Gateway) toLeg(leg engine.LegID) *route {
-	if g.away.Load()+g.taken.Load() == 0 {
+func (rs *routes) toLeg(leg engine.LegID) *route {
+	if rs.away.Load()+rs.taken.Load() == 0 {
 		return nil
 	}
 	a, _, _ := leg.Attempt()
-	return g.to(a)
+	return rs.to(a)
 }
 
-func (g *Gateway) addRoute(a engine.AttemptID, l *link.Link, legs []engine.LegID) *route {
+func (rs *routes) add(a engine.AttemptID, l *link.Link, legs []engine.LegID) *route {
 	r := &route{id: a, link: l, legs: legs, legSerial: 1, mediaSerial: 1}
-	s := &g.routes[shardOf(a)]
+	s := &rs.shards[shardOf(a)]
 	s.mu.Lock()
 	old := s.m[a]
 	s.m[a] = r
 	s.mu.Unlock()
-	r.counts(g, 1)
+	r.counts(rs, 1)
 	if old != nil {
-		old.counts(g, -1)
+		old.counts(rs, -1)
 	}
 	return r
 }
 
 // counts adds the route, or takes it away.
-func (r *route) counts(g *Gateway, n int) {
+func (r *route) counts(rs *routes, n int) {
 	if r.link == nil {
-		g.taken.Add(int64(n))
+		rs.taken.Add(int64(n))
 		return
 	}
-	g.away.Add(int64(n))
+	rs.away.Add(int64(n))
 	r.link.Use(n)
 }
 
@@ -98,8 +105,8 @@ func (r *route) knows(legs []engine.LegID) {
 	r.legs = legs
 }
 
-func (g *Gateway) dropRoute(r *route) {
-	s := &g.routes[shardOf(r.id)]
+func (rs *routes) drop(r *route) {
+	s := &rs.shards[shardOf(r.id)]
 	s.mu.Lock()
 	there := s.m[r.id] == r
 	if there {
@@ -107,8 +114,23 @@ func (g *Gateway) dropRoute(r *route) {
 	}
 	s.mu.Unlock()
 	if there {
-		r.counts(g, -1)
+		r.counts(rs, -1)
 	}
+}
+
+// where lists those that a condition holds for.
+func (rs *routes) where(f func(*route) bool) (found []*route) {
+	for i := range rs.shards {
+		s := &rs.shards[i]
+		s.mu.RLock()
+		for _, r := range s.m {
+			if f(r) {
+				found = append(found, r)
+			}
+		}
+		s.mu.RUnlock()
+	}
+	return found
 }
 
 func (r *route) tell(m message) {
@@ -121,7 +143,7 @@ func (r *route) tell(m message) {
 
 // Away says that the legs of an attempt are on another node.
 func (g *Gateway) Away(a engine.AttemptID) bool {
-	r := g.to(a)
+	r := g.routes.to(a)
 	return r != nil && r.link != nil
 }
 
@@ -132,13 +154,13 @@ const unheardAfter = link.Heartbeat + link.Heartbeat/2
 // Unheard says that the legs of an attempt are on another node of which nothing has
 // come for longer than its heart takes to beat.
 func (g *Gateway) Unheard(a engine.AttemptID) bool {
-	r := g.to(a)
+	r := g.routes.to(a)
 	return r != nil && r.link != nil && r.link.SilentFor() > unheardAfter
 }
 
 // happened gives an event of another node to whom it concerns.
 func (g *Gateway) happened(l *link.Link, m *message) {
-	r := g.to(m.attempt)
+	r := g.routes.to(m.attempt)
 	if r == nil || r.link != l {
 		g.Strays.Add(1)
 		return
@@ -183,7 +205,7 @@ func (r *route) mediaNews(m *message) func(engine.MediaEvent) {
 // PlaceLeg implements ports.Telephony. All legs of an attempt that is elsewhere
 // have the same sink: the last one that was given.
 func (g *Gateway) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
-	r := g.to(cmd.Attempt)
+	r := g.routes.to(cmd.Attempt)
 	if r == nil {
 		g.cfg.Telephony.PlaceLeg(cmd, sink)
 		return
@@ -198,7 +220,7 @@ func (g *Gateway) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 
 // ConfirmLeg implements ports.Telephony.
 func (g *Gateway) ConfirmLeg(leg engine.LegID) {
-	if r := g.toLeg(leg); r != nil {
+	if r := g.routes.toLeg(leg); r != nil {
 		r.tell(message{kind: kConfirm, leg: leg})
 		return
 	}
@@ -208,7 +230,7 @@ func (g *Gateway) ConfirmLeg(leg engine.LegID) {
 // CancelLeg implements ports.Telephony. Of a leg elsewhere it says CancelTold:
 // Settled tells when it was carried out.
 func (g *Gateway) CancelLeg(leg engine.LegID) engine.CancelOutcome {
-	if r := g.toLeg(leg); r != nil {
+	if r := g.routes.toLeg(leg); r != nil {
 		r.tell(message{kind: kCancel, leg: leg})
 		return engine.CancelTold
 	}
@@ -217,7 +239,7 @@ func (g *Gateway) CancelLeg(leg engine.LegID) engine.CancelOutcome {
 
 // HangUpLeg implements ports.Telephony.
 func (g *Gateway) HangUpLeg(leg engine.LegID, cause engine.HangUpCause) {
-	if r := g.toLeg(leg); r != nil {
+	if r := g.routes.toLeg(leg); r != nil {
 		r.tell(message{kind: kHangUp, leg: leg, cause: cause})
 		return
 	}
@@ -227,7 +249,7 @@ func (g *Gateway) HangUpLeg(leg engine.LegID, cause engine.HangUpCause) {
 // SendDigit implements ports.Telephony. Of a leg elsewhere true says that it was
 // told there.
 func (g *Gateway) SendDigit(leg engine.LegID, key byte, duration time.Duration) bool {
-	if r := g.toLeg(leg); r != nil {
+	if r := g.routes.toLeg(leg); r != nil {
 		r.tell(message{kind: kSendDigit, leg: leg, code: int(key), span: duration})
 		return true
 	}
@@ -237,7 +259,7 @@ func (g *Gateway) SendDigit(leg engine.LegID, key byte, duration time.Duration) 
 // AnswerRefer implements ports.Telephony. Of a leg elsewhere true says that it
 // was told there.
 func (g *Gateway) AnswerRefer(leg engine.LegID, accept bool) bool {
-	if r := g.toLeg(leg); r != nil {
+	if r := g.routes.toLeg(leg); r != nil {
 		r.tell(message{kind: kAnswerRefer, leg: leg, yes: accept})
 		return true
 	}
@@ -246,7 +268,7 @@ func (g *Gateway) AnswerRefer(leg engine.LegID, accept bool) bool {
 
 // NotifyRefer implements ports.Telephony.
 func (g *Gateway) NotifyRefer(leg engine.LegID, code int, reason string) {
-	if r := g.toLeg(leg); r != nil {
+	if r := g.routes.toLeg(leg); r != nil {
 		r.tell(message{kind: kNotifyRefer, leg: leg, code: code, text: reason})
 		return
 	}
@@ -257,7 +279,7 @@ func (g *Gateway) NotifyRefer(leg engine.LegID, code int, reason string) {
 // legs that were placed there or that AdoptLegs found; their events follow from
 // the first.
 func (g *Gateway) AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []engine.LegID {
-	r := g.to(a)
+	r := g.routes.to(a)
 	if r == nil {
 		return g.cfg.Telephony.AttachLeg(a, sink)
 	}
@@ -272,10 +294,10 @@ func (g *Gateway) AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []en
 
 // ForgetLegs implements ports.Telephony.
 func (g *Gateway) ForgetLegs(a engine.AttemptID) {
-	if r := g.to(a); r != nil {
+	if r := g.routes.to(a); r != nil {
 		r.tell(message{kind: kForget})
 		if r.link != nil {
-			g.dropRoute(r)
+			g.routes.drop(r)
 		}
 		return
 	}
@@ -285,7 +307,7 @@ func (g *Gateway) ForgetLegs(a engine.AttemptID) {
 // RecoverLeg implements ports.Telephony: the leg is ended by the node that its
 // call is known to be on, else by this one.
 func (g *Gateway) RecoverLeg(leg engine.RecoveredLeg, sink func(engine.LegEvent)) {
-	r := g.to(leg.Attempt)
+	r := g.routes.to(leg.Attempt)
 	if r == nil {
 		g.recoverHere(leg, sink)
 		return
@@ -330,7 +352,7 @@ func (g *Gateway) AskBot(ctx context.Context, cmd engine.AskBot) error {
 // node from now on. The offer is empty then, and filled in there. The error says
 // that the node is not to be reached, or has too much waiting.
 func (g *Gateway) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer []byte, err error) {
-	r := g.to(cmd.Attempt)
+	r := g.routes.to(cmd.Attempt)
 	if r == nil {
 		if g.mine(cmd.Node) {
 			return g.cfg.Media.Open(cmd, sink)
@@ -343,7 +365,7 @@ func (g *Gateway) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offe
 			g.cfg.Failed(cmd.Node)
 			return nil, errNodeBusy
 		}
-		r = g.addRoute(cmd.Attempt, l, nil)
+		r = g.routes.add(cmd.Attempt, l, nil)
 	}
 	r.mu.Lock()
 	r.onMedia = sink
@@ -355,7 +377,7 @@ func (g *Gateway) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offe
 
 // Answer implements ports.Media.
 func (g *Gateway) Answer(a engine.AttemptID, sdp []byte, at time.Time) {
-	if r := g.to(a); r != nil {
+	if r := g.routes.to(a); r != nil {
 		r.tell(message{kind: kAnswer, sdp: sdp, at: at})
 		return
 	}
@@ -364,7 +386,7 @@ func (g *Gateway) Answer(a engine.AttemptID, sdp []byte, at time.Time) {
 
 // AttachBot implements ports.Media.
 func (g *Gateway) AttachBot(cmd engine.AttachBot) {
-	if r := g.to(cmd.Attempt); r != nil {
+	if r := g.routes.to(cmd.Attempt); r != nil {
 		there := cmd
 		kind := kAttachBot
 		if _, ok := g.sockets.take(cmd.Socket); ok {
@@ -378,7 +400,7 @@ func (g *Gateway) AttachBot(cmd engine.AttachBot) {
 
 // DetachBot implements ports.Media.
 func (g *Gateway) DetachBot(a engine.AttemptID) {
-	if r := g.to(a); r != nil {
+	if r := g.routes.to(a); r != nil {
 		r.tell(message{kind: kDetachBot})
 		return
 	}
@@ -387,7 +409,7 @@ func (g *Gateway) DetachBot(a engine.AttemptID) {
 
 // PlayMessage implements ports.Media.
 func (g *Gateway) PlayMessage(a engine.AttemptID) {
-	if r := g.to(a); r != nil {
+	if r := g.routes.to(a); r != nil {
 		r.tell(message{kind: kPlay})
 		return
 	}
@@ -396,7 +418,7 @@ func (g *Gateway) PlayMessage(a engine.AttemptID) {
 
 // LeaveVoicemail implements ports.Media.
 func (g *Gateway) LeaveVoicemail(cmd engine.LeaveVoicemail) {
-	if r := g.to(cmd.Attempt); r != nil {
+	if r := g.routes.to(cmd.Attempt); r != nil {
 		r.tell(message{kind: kLeaveVoicemail, text: string(cmd.Message)})
 		return
 	}
@@ -406,7 +428,7 @@ func (g *Gateway) LeaveVoicemail(cmd engine.LeaveVoicemail) {
 // HearDigit implements ports.Media. Of a call elsewhere it gives no leg: the
 // digit is sent on there.
 func (g *Gateway) HearDigit(a engine.AttemptID, digit byte) (by engine.LegID) {
-	if r := g.to(a); r != nil {
+	if r := g.routes.to(a); r != nil {
 		r.tell(message{kind: kHearDigit, code: int(digit)})
 		return ""
 	}
@@ -416,7 +438,7 @@ func (g *Gateway) HearDigit(a engine.AttemptID, digit byte) (by engine.LegID) {
 // CloseMedia implements ports.Media. Of a call elsewhere it gives what came with
 // the last event of its leg.
 func (g *Gateway) CloseMedia(a engine.AttemptID) engine.MediaQuality {
-	r := g.to(a)
+	r := g.routes.to(a)
 	if r == nil {
 		return g.cfg.Media.CloseMedia(a)
 	}
@@ -432,7 +454,7 @@ func (g *Gateway) CloseMedia(a engine.AttemptID) engine.MediaQuality {
 // AttachMedia implements ports.Media. Of a call elsewhere true says that it was
 // told there.
 func (g *Gateway) AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) bool {
-	r := g.to(a)
+	r := g.routes.to(a)
 	if r == nil {
 		return g.cfg.Media.AttachMedia(a, sink)
 	}
@@ -448,7 +470,7 @@ func (g *Gateway) AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) 
 // OpenPeer implements ports.Media; the offer of a call elsewhere is filled in
 // there.
 func (g *Gateway) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.MediaProfile) (offer []byte, err error) {
-	if r := g.to(a); r != nil {
+	if r := g.routes.to(a); r != nil {
 		r.tell(message{kind: kOpenPeer, leg: leg, profile: profile})
 		return nil, nil
 	}
@@ -466,7 +488,7 @@ func (g *Gateway) JoinPeer(a engine.AttemptID, leg engine.LegID, sdp []byte) err
 // JoinPeerThen is JoinPeer of a call that may be elsewhere: then is called once,
 // from any goroutine.
 func (g *Gateway) JoinPeerThen(a engine.AttemptID, leg engine.LegID, sdp []byte, then func(error)) {
-	r := g.to(a)
+	r := g.routes.to(a)
 	if r == nil {
 		then(g.cfg.Media.JoinPeer(a, leg, sdp))
 		return
@@ -485,9 +507,9 @@ func (g *Gateway) SendDigits(a engine.AttemptID, digits string) (bySIP bool, err
 // SendDigitsThen sends keys to the callee of a call that may be elsewhere, on the
 // media path or else by INFO of the leg. then is called once, from any goroutine.
 func (g *Gateway) SendDigitsThen(a engine.AttemptID, leg engine.LegID, digits string, then func(error)) {
-	r := g.to(a)
+	r := g.routes.to(a)
 	if r == nil {
-		then(g.sendDigits(a, leg, digits))
+		then(g.cfg.sendDigits(a, leg, digits))
 		return
 	}
 	r.ask(g, message{kind: kSendDigits, leg: leg, text: digits}, then)
@@ -495,7 +517,7 @@ func (g *Gateway) SendDigitsThen(a engine.AttemptID, leg engine.LegID, digits st
 
 // ClosePeer implements ports.Media.
 func (g *Gateway) ClosePeer(a engine.AttemptID, leg engine.LegID) {
-	if r := g.to(a); r != nil {
+	if r := g.routes.to(a); r != nil {
 		r.tell(message{kind: kClosePeer, leg: leg})
 		return
 	}
@@ -507,7 +529,7 @@ func (g *Gateway) ClosePeer(a engine.AttemptID, leg engine.LegID) {
 // as long as the other node lives; one that is gone sends nothing any more, and
 // that settles it too.
 func (g *Gateway) Settled(a engine.AttemptID, then func()) {
-	r := g.to(a)
+	r := g.routes.to(a)
 	if r == nil || r.link == nil {
 		then()
 		return

@@ -108,22 +108,22 @@ func (g *Gateway) openSocket(l *link.Link, cmd *engine.OpenSocket) {
 	g.cfg.Media.OpenSocket(*cmd, tell)
 }
 
-// socketEvent gives what happened to a socket on another node to who had it opened.
-func (g *Gateway) socketEvent(l *link.Link, e *engine.SocketEvent) {
-	r, ok := g.sockets.of(e.Socket, l)
+// happened gives what happened to a socket on another node to who had it opened.
+func (s *socketRoutes) happened(l *link.Link, e *engine.SocketEvent) {
+	r, ok := s.of(e.Socket, l)
 	if !ok {
 		return // a call has taken it, or it was closed
 	}
 	if !e.Stands {
-		g.sockets.take(e.Socket)
+		s.take(e.Socket)
 	}
 	r.sink(*e)
 }
 
-// socketsGone: a node is gone, and its sockets with it.
-func (g *Gateway) socketsGone(node engine.Incarnation) {
-	for _, id := range g.sockets.where(func(_ engine.SocketID, r socketRoute) bool { return r.link.Peer() == node }) {
-		if r, ok := g.sockets.take(id); ok {
+// gone: a node is gone, and its sockets with it.
+func (s *socketRoutes) gone(node engine.Incarnation) {
+	for _, id := range s.where(func(_ engine.SocketID, r socketRoute) bool { return r.link.Peer() == node }) {
+		if r, ok := s.take(id); ok {
 			r.sink(engine.SocketEvent{Socket: id, Reason: errGone.Error()})
 		}
 	}
