@@ -34,7 +34,7 @@ var Catalogue = []CodeText{
 	{"bot_unavailable", "The bot takes no calls now", "Try again once it does."},
 	{
 		"call_being_closed", "The node that had the call is gone, and the call is being closed",
-		"Send the result again.",
+		"Send the request again in a moment.",
 	},
 	{"call_ended", "The call is over", "Nothing can be done in it any more; its report has what it came to."},
 	{"call_in_progress", "The contact is being called now", "Wait for the end of the call."},

@@ -20,7 +20,7 @@ const (
 	goneFor = 2 * time.Second
 )
 
-// errBeingClosed answers a result of a call whose node is gone.
+// errBeingClosed answers whoever has something for a call whose node is gone.
 var errBeingClosed = engine.Unavailable("call_being_closed", "", 2*time.Second)
 
 // dialoutAsked is what is asked of a call outside campaigns at its node.
@@ -61,7 +61,7 @@ func (r *Router) ofDialout(ctx context.Context, ask dialoutAsked, row *attempt.A
 		return out, nil
 	case live && engine.ErrorCode(err) != lifeOver || !unreachable(err):
 		return out, err
-	case ask.Result != nil && row.State != attempt.Ended:
+	case !ask.Show && row.State != attempt.Ended: // its conversation may go on, and nobody here has it yet
 		return out, errBeingClosed
 	}
 	return r.dialoutHere(ctx, ask)
