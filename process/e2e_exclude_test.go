@@ -228,8 +228,10 @@ func TestAnAnswerThatCrossesTheCancelOfAnExclusionIsEndedAndServedByNobody(t *te
 	if a.SIPCode != 200 || a.Legs[0].Dialog == nil || a.AnsweredAt != nil || a.State != attempt.Ended || a.Session != "" {
 		t.Errorf("row %+v", a)
 	}
-	if n := len(w.bot.Sessions()); n != 0 {
-		t.Errorf("%d bot sessions", n)
+	for _, s := range w.bot.Sessions() {
+		if !s.StartedAt.IsZero() { // one that stood ahead of the call is told of none
+			t.Errorf("a bot was told of the call: %+v", s)
+		}
 	}
 	if d := w.detail(id); d.Counters.Answered != 0 || d.Counters.LiveAnswers != 0 || d.Counters.Abandoned != 0 || d.Counters.Excluded != 1 {
 		t.Errorf("it counts as nobody's answer: %+v", d.Counters)

@@ -16,17 +16,20 @@ import (
 // This file is the fleet's care for the endpoints of bots: what calls and
 // questions tell of them, and the seats that are held back meanwhile.
 
-// askTimeout is how long an endpoint has to answer a question: one that takes
-// longer could serve nobody in time.
-const askTimeout = attempt.BridgeBudget
+// lateAfter is how long somebody who was called can wait for a bot. One that is called by SIP
+// and takes longer to answer a question could serve nobody in time; sockets may be opened
+// ahead of their calls.
+const lateAfter = attempt.BridgeBudget
 
 type (
-	// botAnswered is the answer to a question; Err is nil when it was taken.
+	// botAnswered is the answer to a question; Err is nil when it was taken. Late: there is
+	// none yet.
 	botAnswered struct {
 		of       *botEnds
 		Bot      engine.BotID
 		Endpoint string
 		Err      error
+		Late     bool
 	}
 	askDue struct {
 		of  *botEnds
@@ -101,11 +104,14 @@ func (f *fleetActor) answered(ctx actor.Context, m *botAnswered, now time.Time) 
 	if e != m.of {
 		return // it was edited meanwhile
 	}
-	why := ""
-	if m.Err != nil {
-		why = m.Err.Error()
+	switch {
+	case m.Late:
+		e.ends.Late(now, m.Endpoint, "the bot did not answer in time")
+	case m.Err != nil:
+		e.ends.Answered(now, m.Endpoint, m.Err.Error())
+	default:
+		e.ends.Answered(now, m.Endpoint, "")
 	}
-	e.ends.Answered(now, m.Endpoint, why)
 	f.judge(ctx, m.Bot, now)
 	if len(e.parked) > 0 && e.ends.Fresh(now) {
 		parked := e.parked
@@ -141,20 +147,7 @@ func (f *fleetActor) judge(ctx actor.Context, id engine.BotID, now time.Time) {
 // ask puts the questions that are due, and wakes up for the next one.
 func (f *fleetActor) ask(ctx actor.Context, e *botEnds, now time.Time) {
 	for _, url := range e.ends.Due(now) {
-		d, self, of, bot := f.d, ctx.Self(), e, e.conf
-		go func() {
-			c, cancel := context.WithTimeout(d.Ctx, askTimeout)
-			defer cancel()
-			var err error
-			if bot.URIs() != nil {
-				err = d.Phone.Ask(c, url)
-			} else {
-				err = d.Media.AskBot(c, engine.AskBot{Endpoint: url, AuthToken: bot.AuthToken})
-			}
-			if d.Ctx.Err() == nil {
-				d.Root.Send(self, &botAnswered{of: of, Bot: bot.ID, Endpoint: url, Err: err})
-			}
-		}()
+		go f.d.question(ctx.Self(), e, url)
 	}
 	if e.stop != nil {
 		e.stop()
@@ -162,6 +155,36 @@ func (f *fleetActor) ask(ctx actor.Context, e *botEnds, now time.Time) {
 	}
 	if next := e.ends.Next(); !next.IsZero() {
 		e.stop = f.d.After(next.Sub(now), ctx.Self(), &askDue{of: e, Bot: e.conf.ID})
+	}
+}
+
+// question tells the fleet what an endpoint answers, and before that when it is late.
+func (d *Deps) question(fleetPID *actor.PID, of *botEnds, url string) {
+	bot := of.conf
+	tell := func(m botAnswered) {
+		if d.Ctx.Err() == nil {
+			m.of, m.Bot, m.Endpoint = of, bot.ID, url
+			d.Root.Send(fleetPID, &m)
+		}
+	}
+	if bot.URIs() != nil {
+		c, cancel := context.WithTimeout(d.Ctx, lateAfter)
+		defer cancel()
+		tell(botAnswered{Err: d.Phone.Ask(c, url)})
+		return
+	}
+	c, cancel := context.WithTimeout(d.Ctx, fleet.SocketTimeout)
+	defer cancel()
+	answer := make(chan error, 1)
+	go func() { answer <- d.Media.AskBot(c, engine.AskBot{Endpoint: url, AuthToken: bot.AuthToken}) }()
+	late := time.NewTimer(lateAfter)
+	defer late.Stop()
+	select {
+	case err := <-answer:
+		tell(botAnswered{Err: err})
+	case <-late.C:
+		tell(botAnswered{Late: true})
+		tell(botAnswered{Err: <-answer})
 	}
 }
 

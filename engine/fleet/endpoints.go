@@ -141,6 +141,20 @@ func (e *Endpoints) Answered(now time.Time, url, reason string) {
 	}
 }
 
+// Late: the endpoint has not answered a question for as long as a call could wait for it. It
+// is down until it does: sockets that are opened ahead of their calls may take longer.
+func (e *Endpoints) Late(now time.Time, url, reason string) {
+	p := e.find(url)
+	if p == nil || !p.asked || p.health == Down {
+		return
+	}
+	if p.health == Doubtful {
+		p.rounds++
+	}
+	p.become(Down, now)
+	p.reason, p.pause = reason, 0
+}
+
 // Ask plans a question to every endpoint that is not down: somebody begins to
 // dial, and what is known of them is old.
 func (e *Endpoints) Ask(now time.Time) {
@@ -151,7 +165,8 @@ func (e *Endpoints) Ask(now time.Time) {
 	}
 }
 
-// Due takes the endpoints that are to be asked now; each is owed an Answered.
+// Due takes the endpoints that are to be asked now; each is owed an Answered, before which
+// one may be Late.
 func (e *Endpoints) Due(now time.Time) (urls []string) {
 	for i := range e.list {
 		if p := &e.list[i]; !p.asked && !p.next.IsZero() && !p.next.After(now) {

@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	// SocketTimeout is how long a socket may take to be opened ahead of its call. Nobody
-	// waits for it: a bot that needs seconds for each serves people all the same.
+	// SocketTimeout is how long a socket may take to be opened ahead of its call, and a
+	// question to be answered. Nobody waits for it: a bot that needs seconds for each serves
+	// people all the same.
 	SocketTimeout = 10 * time.Second
 	// SocketAge is how old one becomes that no call takes, as soon as no line relies on it:
 	// what stands behind a proxy or load balancer may have been replaced meanwhile. The

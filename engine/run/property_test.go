@@ -142,7 +142,10 @@ func TestWhateverHappensARunKeepsItsCountsItsLeasesAndItsWord(t *testing.T) {
 				p.step()
 			}
 		}
-		for p.s.Activation != nil && p.s.Activation.Begin != "" {
+		for range 2 * drainTimeout / time.Second {
+			if p.s.Activation == nil || p.s.Activation.Begin == "" {
+				break
+			}
 			p.pass2(time.Second)
 		}
 		if p.s.Activation != nil {

@@ -327,11 +327,13 @@ func (w *world) campaign(t *testing.T, settings map[string]any, people ...string
 	if len(people) == 0 {
 		return id
 	}
-	rows := make([]map[string]any, len(people))
-	for i, n := range people {
-		rows[i] = map[string]any{"mobile": n}
+	for some := range slices.Chunk(people, 1000) { // at most, of a request
+		rows := make([]map[string]any, len(some))
+		for i, n := range some {
+			rows[i] = map[string]any{"mobile": n}
+		}
+		w.must(t, http.MethodPost, "/campaigns/"+id+"/contacts", map[string]any{"contacts": rows})
 	}
-	w.must(t, http.MethodPost, "/campaigns/"+id+"/contacts", map[string]any{"contacts": rows})
 	return id
 }
 
