@@ -82,12 +82,17 @@ func (p *Process) eraseEverywhere(ctx context.Context, step erasureStep) error {
 }
 
 // all has every other node carry out a method and gives the first error. A node
-// without a lease is asked as well; it is passed over when it does not answer and
-// has been so for lapsedFor.
+// without a lease is asked as well, whether it was declared dead or not; it is passed
+// over when it does not answer and has been so for lapsedFor.
 func (s *several) all(ctx context.Context, method string, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, erasureWait)
 	defer cancel()
-	return s.others(ctx, func(ctx context.Context, n *ownership.Node) error { return s.confirmed(ctx, n, method, body) })
+	// They are listed first: who joins again meanwhile is among the others.
+	missing, err := s.owners.Missing(ctx, lapsedFor)
+	if err != nil {
+		return err
+	}
+	return s.others(ctx, missing, func(ctx context.Context, n *ownership.Node) error { return s.confirmed(ctx, n, method, body) })
 }
 
 // confirmed asks one node.

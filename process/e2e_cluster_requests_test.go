@@ -119,16 +119,21 @@ func TestAPersonIsErasedOnEveryNode(t *testing.T) {
 	if err := other.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	r := w.operator("DELETE", "/api/v1/persons/"+gone, nil)
+	erase := func() answer { return w.operator("DELETE", "/api/v1/persons/"+gone, nil) }
+	silent := erase()
+	eventually(t, "the node is declared dead", func() bool {
+		var dead int
+		w.query("SELECT count(*) FROM nodes WHERE left_at IS NOT NULL", &dead)
+		return dead == 1
+	})
+	dead := erase()
 	if err := other.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if r.status != 503 || files() != 1 {
-		t.Fatalf("while a node does not answer: %s, and %d files are left", r, files())
+	if silent.status != 503 || dead.status != 503 || files() != 1 {
+		t.Fatalf("while a node does not answer: %s, once it is declared dead: %s, and %d files are left", silent, dead, files())
 	}
-	eventually(t, "the person is erased", func() bool {
-		return w.operator("DELETE", "/api/v1/persons/"+gone, nil).status == 200
-	})
+	eventually(t, "the person is erased", func() bool { return erase().status == 200 })
 	if n := files(); n != 0 {
 		t.Errorf("%d recordings are left on the other node", n)
 	}

@@ -116,6 +116,18 @@ func (o *Owners) Nodes(ctx context.Context) ([]ownership.Node, error) {
 	return all, o.wrap("nodes not read", err)
 }
 
+// Missing lists who was declared dead, or left, after the end of a lease that is over for less
+// than a time: the process may be alive. A life that another one of the same node followed is
+// not among them.
+func (o *Owners) Missing(ctx context.Context, less time.Duration) ([]ownership.Node, error) {
+	rows, _ := o.pool.Query(ctx, "SELECT "+nodeColumns+` FROM nodes n WHERE left_at > expires_at
+		AND expires_at > clock_timestamp() - $1 * interval '1 microsecond'
+		AND NOT EXISTS (SELECT FROM nodes m WHERE m.name = n.name AND m.incarnation > n.incarnation)
+		ORDER BY incarnation`, less.Microseconds())
+	all, err := pgx.CollectRows(rows, scanNode)
+	return all, o.wrap("nodes not read", err)
+}
+
 // Node gives one life of a node; ok is false when there was none.
 func (o *Owners) Node(ctx context.Context, id engine.Incarnation) (n ownership.Node, ok bool, err error) {
 	rows, _ := o.pool.Query(ctx, "SELECT "+nodeColumns+" FROM nodes n WHERE incarnation = $1", id)
