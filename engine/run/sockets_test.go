@@ -95,7 +95,7 @@ func TestOfARoundOnlyAsManyLinesLeaveAsHaveTheirSocketsLeft(t *testing.T) {
 func TestSocketsOfABotsFormerEndpointsAreReplacedIfAnyStood(t *testing.T) {
 	moved := []engine.Bot{{ID: "bot", Active: true, Seats: 10, Endpoints: []string{"ws://elsewhere"}}}
 	w := ready(t, withSockets(0))
-	if w.do(&BotsChanged{Bots: moved}); w.s.Lost {
+	if w.s.setBot(moved); w.s.Lost {
 		t.Error("there was none")
 	}
 	w, _ = ringThree(t)
