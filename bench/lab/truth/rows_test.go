@@ -46,6 +46,7 @@ func TestTheProgramKeepsItsRules(t *testing.T) {
 		{"refusals of one caller ID leave the trunk up", refusedCallerID},
 		{"transfers wait for a token", transfersWait},
 		{"a late result reaches a contact whose restart is prepared", lateResult},
+		{"variables that a bot by SIP is not told are counted at the call", longVariable},
 		{"a Config URL with contradictory limits fails the start", configURL},
 		{"a trigger that meets an exclusion leaves nobody dialled", triggerMeetsExclusion},
 	} {
@@ -531,6 +532,37 @@ func lateResult(t *testing.T, w *world) {
 	w.must(t, http.MethodPost, "/campaigns/"+id+"/cancel-restart", nil)
 	if c := w.contact(t, id, n); text(c, "status") != "completed" {
 		t.Errorf("the contact is %v, want completed", c["status"])
+	}
+}
+
+func longVariable(t *testing.T, w *world) {
+	voice, err := carrier.Start(carrier.Config{Listen: "127.0.0.1:0", Media: true, KeepInvites: true,
+		Profile: []carrier.Behaviour{{Kind: carrier.Human, Talk: draw.Exactly(second)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = voice.Close() })
+	w.must(t, http.MethodPut, "/bots/by-sip", map[string]any{"name": "By SIP", "seats": 1,
+		"endpoints": []string{"sip:+4930999999@" + voice.Addr()}})
+	n := number(22, 1)
+	w.knows(t, n, talks())
+	call := w.must(t, http.MethodPost, "/sip/dialout", map[string]any{"bot_id": "by-sip", "to_number": n,
+		"variables": map[string]any{"name": "Ada", "long": strings.Repeat("v", 1025), "call-id": "another"}})
+	var c map[string]any
+	w.until(t, 20*second, "the call is over", func() bool {
+		c = w.must(t, http.MethodGet, "/calls/"+text(call, "call_id"), nil)
+		return text(c, "ended_at") != ""
+	})
+	if left, _ := c["variables_left_out"].(float64); left != 1 {
+		t.Errorf("%v variables were left out, want 1", c["variables_left_out"])
+	}
+	legs := voice.Ledger().Calls()
+	if len(legs) != 1 {
+		t.Fatalf("the bot was called %d times", len(legs))
+	}
+	if told := legs[0].Invite; !strings.Contains(told, "\r\nX-name: Ada\r\n") || strings.Contains(told, "X-long") ||
+		strings.Contains(told, "another") {
+		t.Errorf("the bot was told\n%s", told)
 	}
 }
 
