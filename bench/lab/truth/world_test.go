@@ -149,7 +149,7 @@ func open(t *testing.T, seats, nodes int) *world {
 		t,
 		http.MethodPut,
 		"/trunks/"+trunk,
-		map[string]any{"host": host, "port": n, "cps_cap": 100, "channel_cap": 1000, "options_s": 5},
+		map[string]any{"host": host, "port": n, "cps_cap": 1000, "channel_cap": 1000, "options_s": 5},
 	)
 	key := w.must(
 		t,
