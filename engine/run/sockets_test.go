@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/call"
+	"dialler/engine/fleet"
 	"dialler/engine/pacing"
 )
 
@@ -159,6 +160,37 @@ func TestALineWhoseSocketIsLostAndCannotBeReplacedIsCancelled(t *testing.T) {
 	w.moved(youngest, attempt.PhaseOver)
 	if w.s.Withdrawn != 0 {
 		t.Error("it is over")
+	}
+}
+
+// Somebody may pick up any moment: four are opened in place of lost ones though openings pause.
+func TestFourSocketsAtATimeAreOpenedInPlaceOfLostOnes(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		w := ready(t, withSockets(0))
+		w.seats(10)
+		none[OpenSocket](w)
+		w.s.Openings, w.s.Lost = fleet.Openings{Failed: 10, Since: w.s.boot}, lost
+		w.due(w.rows(9), 0)
+		n := len(w.opened())
+		if want := map[bool]int{true: 4}[lost]; n != want {
+			t.Errorf("lost %v: %d are opened, want %d", lost, n, want)
+		}
+	}
+}
+
+func TestTheFleetIsToldOfTheThirdSocketInARowThatIsRefused(t *testing.T) {
+	w := ready(t, withSockets(0))
+	w.due(w.rows(3), 0)
+	w.seats(10)
+	ids := w.opened()
+	for i, id := range ids {
+		w.do(&engine.SocketEvent{Socket: id, Reason: "refused"})
+		if n := len(sent[*call.BotTried](w)); (n > 0) != (i == 2) {
+			t.Errorf("after %d refused: told %d times", i+1, n)
+		}
+	}
+	if len(ids) != 3 {
+		t.Errorf("%d were opened", len(ids))
 	}
 }
 
