@@ -228,7 +228,7 @@ func (s *several) everybody(ctx context.Context, name string, body []byte) {
 // suppressed has every other node confirm that it dials numbers no more. One
 // without a lease sends no INVITE, and has ended what rang.
 func (s *several) suppressed(ctx context.Context, numbers []byte) error {
-	return s.others(ctx, nil, func(ctx context.Context, n *ownership.Node) error {
+	return s.others(ctx, 0, func(ctx context.Context, n *ownership.Node) error {
 		if !n.Live {
 			return nil
 		}
@@ -245,17 +245,14 @@ func (s *several) suppressed(ctx context.Context, numbers []byte) error {
 	})
 }
 
-// others asks every other node at once and gives the first error.
-func (s *several) others(
-	ctx context.Context,
-	beside []ownership.Node,
-	asks func(context.Context, *ownership.Node) error,
-) error {
-	nodes, err := s.owners.Nodes(ctx)
+// others asks every other node at once and gives the first error; lapsed is for how long one
+// that was declared dead is asked as well.
+func (s *several) others(ctx context.Context, lapsed time.Duration,
+	asks func(context.Context, *ownership.Node) error) error {
+	nodes, err := s.owners.PerhapsAlive(ctx, lapsed)
 	if err != nil {
 		return err
 	}
-	nodes = append(nodes, beside...)
 	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
 	for i := range nodes {

@@ -87,12 +87,9 @@ func (p *Process) eraseEverywhere(ctx context.Context, step erasureStep) error {
 func (s *several) all(ctx context.Context, method string, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, erasureWait)
 	defer cancel()
-	// They are listed first: who joins again meanwhile is among the others.
-	missing, err := s.owners.Missing(ctx, lapsedFor)
-	if err != nil {
-		return err
-	}
-	return s.others(ctx, missing, func(ctx context.Context, n *ownership.Node) error { return s.confirmed(ctx, n, method, body) })
+	return s.others(ctx, lapsedFor, func(ctx context.Context, n *ownership.Node) error {
+		return s.confirmed(ctx, n, method, body)
+	})
 }
 
 // confirmed asks one node.

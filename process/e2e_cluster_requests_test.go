@@ -131,7 +131,7 @@ func TestAPersonIsErasedOnEveryNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if silent.status != 503 || dead.status != 503 || files() != 1 {
-		t.Fatalf("while a node does not answer: %s, once it is declared dead: %s, and %d files are left", silent, dead, files())
+		t.Fatalf("while a node is silent: %s, once it is declared dead: %s; %d files are left", silent, dead, files())
 	}
 	eventually(t, "the person is erased", func() bool { return erase().status == 200 })
 	if n := files(); n != 0 {

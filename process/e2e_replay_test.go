@@ -53,7 +53,10 @@ func TestTheInputsOfARunReplayToTheSameEffects(t *testing.T) {
 	eventually(t, "more calls", func() bool { return calls() > 15 })
 	w.restart()
 	// The slower the machine, the fewer lines at once.
-	within(t, 3*patience, "the run is over", func() bool { d := w.detail(id); return d.Status == "completed" && !d.Draining })
+	within(t, 3*patience, "the run is over", func() bool {
+		d := w.detail(id)
+		return d.Status == "completed" && !d.Draining
+	})
 	w.act(id, "restart").expect(200)
 	w.act(id, "start").expect(200)
 	first := calls()

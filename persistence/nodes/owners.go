@@ -110,20 +110,15 @@ func (o *Owners) Bury(ctx context.Context, margin time.Duration) ([]engine.Incar
 
 // Nodes lists who has not left: those that live and those whose lease ran out
 // and whom nobody has declared dead yet, in the order in which they joined.
-func (o *Owners) Nodes(ctx context.Context) ([]ownership.Node, error) {
-	rows, _ := o.pool.Query(ctx, "SELECT "+nodeColumns+" FROM nodes n WHERE left_at IS NULL ORDER BY incarnation")
-	all, err := pgx.CollectRows(rows, scanNode)
-	return all, o.wrap("nodes not read", err)
-}
+func (o *Owners) Nodes(ctx context.Context) ([]ownership.Node, error) { return o.PerhapsAlive(ctx, 0) }
 
-// Missing lists who was declared dead, or left, after the end of a lease that is over for less
-// than a time: the process may be alive. A life that another one of the same node followed is
-// not among them.
-func (o *Owners) Missing(ctx context.Context, less time.Duration) ([]ownership.Node, error) {
-	rows, _ := o.pool.Query(ctx, "SELECT "+nodeColumns+` FROM nodes n WHERE left_at > expires_at
-		AND expires_at > clock_timestamp() - $1 * interval '1 microsecond'
+// PerhapsAlive lists them with those who were declared dead and whose lease ran out less than
+// lapsed ago, unless the node has joined again: their processes may go on.
+func (o *Owners) PerhapsAlive(ctx context.Context, lapsed time.Duration) ([]ownership.Node, error) {
+	rows, _ := o.pool.Query(ctx, "SELECT "+nodeColumns+` FROM nodes n WHERE left_at IS NULL
+		OR left_at > expires_at AND expires_at > clock_timestamp() - $1 * interval '1 microsecond'
 		AND NOT EXISTS (SELECT FROM nodes m WHERE m.name = n.name AND m.incarnation > n.incarnation)
-		ORDER BY incarnation`, less.Microseconds())
+		ORDER BY incarnation`, lapsed.Microseconds())
 	all, err := pgx.CollectRows(rows, scanNode)
 	return all, o.wrap("nodes not read", err)
 }

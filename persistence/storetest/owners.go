@@ -122,22 +122,24 @@ func leaseOver(t *testing.T, w *world) {
 	if dead, err := o.Bury(t.Context(), leaseMargin); err != nil || !slices.Equal(dead, []engine.Incarnation{a}) {
 		t.Errorf("declared dead: %v %v", dead, err)
 	}
-	missing := func(less time.Duration, want ...engine.Incarnation) {
+	perhaps := func(lapsed time.Duration, want ...engine.Incarnation) {
 		t.Helper()
-		list, err := o.Missing(t.Context(), less)
+		list, err := o.PerhapsAlive(t.Context(), lapsed)
 		var got []engine.Incarnation
 		for i := range list {
 			got = append(got, list[i].Incarnation)
 		}
 		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("missing for less than %v: %v %v, want %v", less, got, err, want)
+			t.Errorf("perhaps alive, without a lease for less than %v: %v %v, want %v", lapsed, got, err, want)
 		}
 	}
-	missing(2*leaseMargin, a)
-	missing(leaseMargin) // it is over for longer
-	c := join(t, o, "c")
-	must(t, o.Leave(t.Context(), c)) // of its own accord
-	missing(2*leaseMargin, a)
+	perhaps(2*leaseMargin, a, b)
+	perhaps(leaseMargin, b)
+	must(t, o.Leave(t.Context(), join(t, o, "c"))) // of its own accord
+	perhaps(2*leaseMargin, a, b)
+	again := join(t, o, "a")
+	perhaps(2*leaseMargin, b, again)
+	must(t, o.Leave(t.Context(), again))
 	// Dead is dead, whatever its lease says.
 	must(t, w.pg.QueryRow(t.Context(), "UPDATE nodes SET expires_at = clock_timestamp() + interval '1 hour' WHERE left_at IS NOT NULL RETURNING incarnation", new(int)))
 	if err := o.Renew(t.Context(), a, time.Minute); !errors.Is(err, ownership.ErrFenced) {
