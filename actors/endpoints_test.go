@@ -102,6 +102,27 @@ func TestACampaignWhoseBotTakesNoCallsDialsNobodyAndSaysWhyAndGoesOnByItself(t *
 	})
 }
 
+func TestABotThatAnswersLateIsDownUntilItsAnswerComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(4*time.Second, 60*time.Second), nil)
+		defer r.tree.Close()
+		r.results()
+		r.world.BotSlow = 4 * time.Second
+		r.add(20)
+		r.act(campaign.ActionStart)
+		time.Sleep(3 * time.Second) // virtual
+		synctest.Wait()
+		if s := r.bot(); s.Health != fleet.Down || r.world.Invited() != 0 {
+			t.Errorf("%+v and %d dials before the answer", s, r.world.Invited())
+		}
+		r.until(3*time.Second, "it is dialled for", func() bool { return r.world.Invited() > 0 })
+		if s := r.bot(); s.Health != fleet.Up || r.world.Questions() != 1 {
+			t.Errorf("%+v after %d questions", s, r.world.Questions())
+		}
+		r.until(time.Hour, "campaign completed", r.completed)
+	})
+}
+
 func TestABotThatGoesDownWhilePeopleTalkCostsNoMoreThanTheLinesThatRang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(4*time.Second, 60*time.Second), nil)

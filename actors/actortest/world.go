@@ -80,6 +80,7 @@ type World struct {
 	// BotDown are endpoints of bots that take no call, and why; Asked counts the
 	// questions to endpoints.
 	BotDown  map[string]string
+	BotSlow  time.Duration // until a question is answered
 	Asked    int
 	Opened   int                      // sockets, ahead of their calls
 	sockets  map[engine.SocketID]bool // those that no call has taken
@@ -542,7 +543,15 @@ func (w *World) Calling(to engine.PhoneNumber) bool {
 }
 
 // Ask implements actors.Telephony.
-func (w *World) Ask(_ context.Context, endpoint string) error {
+func (w *World) Ask(ctx context.Context, endpoint string) error {
+	w.mu.Lock()
+	slow := w.BotSlow
+	w.mu.Unlock()
+	select {
+	case <-time.After(slow):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.Asked++

@@ -16,9 +16,8 @@ import (
 // This file is the fleet's care for the endpoints of bots: what calls and
 // questions tell of them, and the seats that are held back meanwhile.
 
-// lateAfter is how long somebody who was called can wait for a bot. One that is called by SIP
-// and takes longer to answer a question could serve nobody in time; sockets may be opened
-// ahead of their calls.
+// lateAfter is how long somebody who was called can wait for a bot. A bot that is called by SIP
+// and takes longer to answer could serve nobody in time; a socket may be opened ahead of its call.
 const lateAfter = attempt.BridgeBudget
 
 type (
@@ -104,13 +103,14 @@ func (f *fleetActor) answered(ctx actor.Context, m *botAnswered, now time.Time) 
 	if e != m.of {
 		return // it was edited meanwhile
 	}
-	switch {
-	case m.Late:
-		e.ends.Late(now, m.Endpoint, "the bot did not answer in time")
-	case m.Err != nil:
-		e.ends.Answered(now, m.Endpoint, m.Err.Error())
-	default:
-		e.ends.Answered(now, m.Endpoint, "")
+	why := ""
+	if m.Err != nil {
+		why = m.Err.Error()
+	}
+	if m.Late {
+		e.ends.Late(now, m.Endpoint)
+	} else {
+		e.ends.Answered(now, m.Endpoint, why)
 	}
 	f.judge(ctx, m.Bot, now)
 	if len(e.parked) > 0 && e.ends.Fresh(now) {
@@ -159,32 +159,28 @@ func (f *fleetActor) ask(ctx actor.Context, e *botEnds, now time.Time) {
 }
 
 // question tells the fleet what an endpoint answers, and before that when it is late.
-func (d *Deps) question(fleetPID *actor.PID, of *botEnds, url string) {
-	bot := of.conf
-	tell := func(m botAnswered) {
-		if d.Ctx.Err() == nil {
-			m.of, m.Bot, m.Endpoint = of, bot.ID, url
-			d.Root.Send(fleetPID, &m)
-		}
+func (d *Deps) question(asker *actor.PID, of *botEnds, url string) {
+	within, ask := fleet.SocketTimeout, func(c context.Context) error {
+		return d.Media.AskBot(c, engine.AskBot{Endpoint: url, AuthToken: of.conf.AuthToken})
 	}
-	if bot.URIs() != nil {
-		c, cancel := context.WithTimeout(d.Ctx, lateAfter)
-		defer cancel()
-		tell(botAnswered{Err: d.Phone.Ask(c, url)})
-		return
+	if of.conf.URIs() != nil {
+		within, ask = lateAfter, func(c context.Context) error { return d.Phone.Ask(c, url) }
 	}
-	c, cancel := context.WithTimeout(d.Ctx, fleet.SocketTimeout)
+	c, cancel := context.WithTimeout(d.Ctx, within)
 	defer cancel()
 	answer := make(chan error, 1)
-	go func() { answer <- d.Media.AskBot(c, engine.AskBot{Endpoint: url, AuthToken: bot.AuthToken}) }()
-	late := time.NewTimer(lateAfter)
-	defer late.Stop()
+	go func() { answer <- ask(c) }()
+	m := botAnswered{of: of, Bot: of.conf.ID, Endpoint: url}
 	select {
-	case err := <-answer:
-		tell(botAnswered{Err: err})
-	case <-late.C:
-		tell(botAnswered{Late: true})
-		tell(botAnswered{Err: <-answer})
+	case m.Err = <-answer:
+	case <-time.After(lateAfter):
+		late := m
+		late.Late = true
+		d.Root.Send(asker, &late)
+		m.Err = <-answer
+	}
+	if d.Ctx.Err() == nil {
+		d.Root.Send(asker, &m)
 	}
 }
 

@@ -143,7 +143,7 @@ func (e *Endpoints) Answered(now time.Time, url, reason string) {
 
 // Late: the endpoint has not answered a question for as long as a call could wait for it. It
 // is down until it does: sockets that are opened ahead of their calls may take longer.
-func (e *Endpoints) Late(now time.Time, url, reason string) {
+func (e *Endpoints) Late(now time.Time, url string) {
 	p := e.find(url)
 	if p == nil || !p.asked || p.health == Down {
 		return
@@ -152,7 +152,7 @@ func (e *Endpoints) Late(now time.Time, url, reason string) {
 		p.rounds++
 	}
 	p.become(Down, now)
-	p.reason, p.pause = reason, 0
+	p.reason, p.pause = "the bot did not answer in time", 0
 }
 
 // Ask plans a question to every endpoint that is not down: somebody begins to

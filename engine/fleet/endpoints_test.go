@@ -77,26 +77,26 @@ func TestACallThatWasNotTakenMakesAQuestionAndItsAnswerDecides(t *testing.T) {
 
 func TestAnEndpointWhoseAnswerIsLateIsDownUntilItComes(t *testing.T) {
 	e := NewEndpoints([]string{one})
-	e.Late(start, one, "late") // it was not asked
+	e.Late(start, one) // it was not asked
 	e.is(t, one, Unknown)
 	e.Ask(start)
 	e.Due(start)
 	late := start.Add(2 * time.Second)
-	e.Late(late, one, "late")
-	if _, why, down := e.Outage(); !e.Fresh(late) || e.Seats(7) != 0 || !down || why != "late" || !e.Next().IsZero() {
+	e.Late(late, one)
+	if _, why, down := e.Outage(); !e.Fresh(late) || e.Seats(7) != 0 || !down || why == "" || !e.Next().IsZero() {
 		t.Fatalf("%+v", e)
 	}
 	e.Answered(start.Add(4*time.Second), one, "")
 	if e.is(t, one, Up); e.Seats(7) != 7 {
 		t.Fatalf("%+v", e)
 	}
-	e.Late(start.Add(4*time.Second), one, "late") // it has answered
+	e.Late(start.Add(4*time.Second), one) // it has answered
 	e.is(t, one, Up)
 	// One that never answers is asked again as any other.
 	e.Missed(start, one, "refused")
 	e.Due(start)
-	e.Late(late, one, "late")
-	e.Answered(late, one, "late")
+	e.Late(late, one)
+	e.Answered(late, one, "timeout")
 	if e.is(t, one, Down); e.Next() != late.Add(time.Second) {
 		t.Fatalf("asked again at %v", e.Next())
 	}
@@ -105,7 +105,7 @@ func TestAnEndpointWhoseAnswerIsLateIsDownUntilItComes(t *testing.T) {
 	for range distrustRounds {
 		e.Missed(start, one, "refused")
 		e.Due(start)
-		e.Late(start, one, "late")
+		e.Late(start, one)
 		e.Answered(start, one, "")
 		e.is(t, one, Up)
 	}
@@ -230,7 +230,7 @@ func TestABotThatIsDownIsAskedUntilItAnswersWhateverHappens(t *testing.T) {
 			default:
 				for _, u := range e.Due(now) {
 					if rapid.Bool().Draw(t, "late") {
-						e.Late(now, u, "late")
+						e.Late(now, u)
 					}
 					e.Answered(now, u, rapid.SampledFrom([]string{"", "no"}).Draw(t, "answer"))
 				}
