@@ -204,7 +204,7 @@ func TestWhatIsNotSaidIsTheDefault(t *testing.T) {
 
 // "A verdict for a person can be revised once … by what is heard until 10 s of
 // the call."
-func TestABeepRevisesForTenSecondsUnlessTheCampaignSaysOtherwise(t *testing.T) {
+func TestAVerdictCanBeRevisedForTenSecondsUnlessTheCampaignSaysOtherwise(t *testing.T) {
 	s := Defaults()
 	if got := s.Listen().Revise; got != 10*time.Second {
 		t.Errorf("got %v, want 10 s", got)

@@ -20,7 +20,7 @@ const (
 	goneFor = 2 * time.Second
 )
 
-// errBeingClosed answers whoever has something for a call whose node is gone.
+// errBeingClosed answers a command or a result for a call that its node may still have.
 var errBeingClosed = engine.Unavailable("call_being_closed", "", 2*time.Second)
 
 // dialoutAsked is what is asked of a call outside campaigns at its node.
@@ -36,8 +36,8 @@ type dialoutAsked struct {
 // dialoutReply is the answer; Call is that of Show.
 type dialoutReply struct{ Call *attempt.Attempt }
 
-// ofDialout has what is asked carried out where the actor of the call is. A node
-// that is gone is answered for as a dialler that was started again would answer.
+// ofDialout has what is asked carried out where the actor of the call is. For a node
+// that is gone this one answers, once the call is known to be over.
 func (r *Router) ofDialout(ctx context.Context, ask dialoutAsked, row *attempt.Attempt) (out dialoutReply, err error) {
 	id, _ := ask.Call.Attempt()
 	to, there := r.dialoutAt(id, row.Node)
@@ -61,7 +61,7 @@ func (r *Router) ofDialout(ctx context.Context, ask dialoutAsked, row *attempt.A
 		return out, nil
 	case live && engine.ErrorCode(err) != lifeOver || !unreachable(err):
 		return out, err
-	case !ask.Show && row.State != attempt.Ended: // its conversation may go on, and nobody here has it yet
+	case !ask.Show && row.State != attempt.Ended: // it may go on, and nobody here has it yet
 		return out, errBeingClosed
 	}
 	return r.dialoutHere(ctx, ask)

@@ -76,7 +76,7 @@ func TestAnErrorOfTheDialoutsNodeIsTheCallers(t *testing.T) {
 }
 
 // While the node has its lease the call may live; afterwards this node answers,
-// as a dialler that was started again does. What is to be done waits for the call's end.
+// as a dialler that was started again does. A command or a result waits for the call's end.
 func TestADialoutOfANodeThatIsGoneIsAnsweredHere(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		_, _, call := dialoutNet(attempt.Connected, 2)
