@@ -819,7 +819,7 @@ func TestWhoeverEndsTheWaitForAResultNamesItsAttempt(t *testing.T) {
 	r = ended(nil)
 	r.apply(&Exclude{Reason: "asked"})
 	none("an exclusion", r)
-	short := func(rl *Rules) { rl.Policy.RedialOnlyUnder, rl.Policy.RetryDelay = time.Minute, time.Second }
+	short := func(rl *Rules) { rl.Policy.Redial.OnlyUnder, rl.Policy.Redial.Delay = time.Minute, time.Second }
 	r = ended(short)
 	r.now = *r.contact.Machine.C.DueAt
 	r.apply(dialOf(second))
@@ -835,7 +835,7 @@ func TestWhoeverEndsTheWaitForAResultNamesItsAttempt(t *testing.T) {
 
 // The run dials contacts at rest: one that is due soon does not wait longer.
 func TestAContactThatIsDueSoonWaitsNoLonger(t *testing.T) {
-	r := up(t, nil, func(rl *Rules) { rl.Policy.RedialOnlyUnder, rl.Policy.RetryDelay = time.Minute, time.Second })
+	r := up(t, nil, func(rl *Rules) { rl.Policy.Redial.OnlyUnder, rl.Policy.Redial.Delay = time.Minute, time.Second })
 	r.talking(first)
 	r.apply(r.leg(1, engine.LegHungUp))
 	if due, linger := r.contact.Machine.C.DueAt, last[*Arm](r); due != nil && linger.After != min(3*time.Second,

@@ -226,7 +226,7 @@ func TestWhateverHappensToAContact(t *testing.T) {
 		r.p.shared = rapid.Bool().Draw(rt, "shared")
 		r.contact = NewContact(rowOf(nil), rulesOf(func(rl *Rules) {
 			rl.Attempt.OptOut = '9'
-			rl.Policy.RetryDelay = 0
+			rl.Policy.Redial.Delay = 0
 		}), limits, nil)
 		r.call = &r.contact.Call
 		l := &ledger{rig: r, rt: rt, intent: map[engine.AttemptID]bool{}, answered: map[engine.AttemptID]int{},

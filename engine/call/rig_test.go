@@ -15,6 +15,7 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/eligibility"
 	"dialler/engine/journal"
+	"dialler/engine/redial"
 )
 
 const (
@@ -90,8 +91,8 @@ func rulesOf(edit func(*Rules)) *Rules {
 	rl := &Rules{Campaign: "cmp", Epoch: 3, Run: 1, Bot: engine.Bot{ID: "bot", Active: true, Seats: 5,
 		Endpoints: []string{"ws://bot"}, AuthToken: "secret", Account: "AC1"},
 		Attempt: attempt.Config{RingTimeout: 30 * time.Second, CallLimit: 15 * time.Minute, AMD: engine.AMDOff},
-		Policy: contact.Policy{MaxAttempts: 3, RetryDelay: 30 * time.Minute, ResultTimeout: 10 * time.Minute,
-			Callbacks: true}}
+		Policy: contact.Policy{MaxAttempts: 3, Redial: redial.Rule{Delay: 30 * time.Minute},
+			ResultTimeout: 10 * time.Minute, Callbacks: true}}
 	if edit != nil {
 		edit(rl)
 	}

@@ -8,6 +8,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/eligibility"
+	"dialler/engine/redial"
 )
 
 // Rules are a campaign's settings as its contacts and their calls take them; never
@@ -41,9 +42,9 @@ func RulesOf(c campaign.Campaign) Rules {
 			Listen: s.Listen(), Record: s.Recording == campaign.RecordingOn,
 			Transfers: attempt.TransferRules{Allowed: s.TransferTargets, Limit: max(s.TransferLimit, 1)}},
 		Policy: contact.Policy{
-			MaxAttempts: s.MaxAttempts, RetryDelay: sec(s.RetryDelaySec), RetryOnSystem: s.RetryOnSystem,
-			RetryOnCustom:    s.RetryOnCustom,
-			StopRedialsAfter: sec(s.StopRedialsAfterSec), RedialOnlyUnder: sec(s.RedialOnlyUnderSec),
+			MaxAttempts: s.MaxAttempts,
+			Redial: redial.Rule{Delay: sec(s.RetryDelaySec), OnSystem: s.RetryOnSystem, OnCustom: s.RetryOnCustom,
+				StopAfter: sec(s.StopRedialsAfterSec), OnlyUnder: sec(s.RedialOnlyUnderSec)},
 			ResultTimeout: sec(s.ResultTimeoutSec), Callbacks: s.CallbackDetection,
 			Clip: campaign.Clip(&c, nil), Ends: c.WindowEndsAt,
 		},

@@ -11,6 +11,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/redial"
 )
 
 // together is a campaign, one contact of it and the contact's attempts, joined
@@ -50,8 +51,8 @@ func (w *together) do(k campaign.Kind) bool {
 }
 
 func (w *together) policy() contact.Policy {
-	p := contact.Policy{MaxAttempts: 3, RetryDelay: time.Minute, ResultTimeout: 15 * time.Minute, Callbacks: true,
-		RetryOnSystem: []engine.Outcome{engine.OutcomeBusy, engine.OutcomeNoAnswer}, RetryOnCustom: []string{"again"}}
+	p := contact.Policy{MaxAttempts: 3, ResultTimeout: 15 * time.Minute, Callbacks: true, Redial: redial.Rule{Delay: time.Minute,
+		OnSystem: []engine.Outcome{engine.OutcomeBusy, engine.OutcomeNoAnswer}, OnCustom: []string{"again"}}}
 	switch {
 	case w.c.C.CompletionReason == campaign.ReasonManuallyStopped:
 		p.ClosedAs = contact.ManuallyStopped

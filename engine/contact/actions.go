@@ -105,7 +105,7 @@ func (m *Machine) refuseWish(ev Event) {
 	if m.fate == fateCallback || !ev.wishes() || ev.Kind == ResultStored && ev.Attempt.Repeated {
 		return
 	}
-	t := ev.At.Add(ev.Policy.RetryDelay)
+	t := ev.At.Add(ev.Policy.Redial.Delay)
 	if ev.Attempt.Callback.At != nil {
 		t = *ev.Attempt.Callback.At
 	}
@@ -175,7 +175,7 @@ func (m *Machine) await(ev Event) {
 // which is stored when it comes and may ask for something else.
 func (m *Machine) redialShort(ev Event) {
 	m.await(ev)
-	m.due(ev, DueRetry, ev.Policy.redial().At(ev.Attempt.EndedAt, ev.Attempt.RetryAfter))
+	m.due(ev, DueRetry, ev.Policy.Redial.At(ev.Attempt.EndedAt, ev.Attempt.RetryAfter))
 }
 
 func (m *Machine) abandoned(ev Event) {
@@ -187,7 +187,7 @@ func (m *Machine) abandoned(ev Event) {
 // retry: Retry Delay counts from the end of the attempt.
 func (m *Machine) retry(ev Event) {
 	m.attempted(ev)
-	m.due(ev, DueRetry, ev.Policy.redial().At(ev.Attempt.EndedAt, ev.Attempt.RetryAfter))
+	m.due(ev, DueRetry, ev.Policy.Redial.At(ev.Attempt.EndedAt, ev.Attempt.RetryAfter))
 }
 
 func (m *Machine) toCallback(ev Event) {
@@ -303,7 +303,7 @@ func (m *Machine) resultCallback(ev Event) {
 // resultRedial: the result of an earlier attempt does not hurry a retry that
 // waits already.
 func (m *Machine) resultRedial(ev Event) {
-	t := ev.Policy.redial().At(ev.Attempt.EndedAt, 0)
+	t := ev.Policy.Redial.At(ev.Attempt.EndedAt, 0)
 	if due := m.C.DueAt; due != nil && due.After(t) {
 		t = *due
 	}
@@ -320,7 +320,7 @@ func (m *Machine) noResult(Event) {
 func (m *Machine) noResultRetry(ev Event) {
 	ended := m.C.ResultDueAt.Add(-ev.Policy.ResultTimeout)
 	m.noResult(ev)
-	m.due(ev, DueRetry, ev.Policy.redial().At(ended, 0))
+	m.due(ev, DueRetry, ev.Policy.Redial.At(ended, 0))
 }
 
 func (m *Machine) noResultFailed(ev Event) {

@@ -335,25 +335,20 @@ func (m *Machine) lastConversation() *Attempt { return &Attempt{Connected: true,
 func (m *Machine) redials(p *Policy, o engine.Outcome, a *Attempt) bool {
 	of := m.redialOf(a)
 	of.Outcome = o
-	return p.redial().Again(of)
+	return p.Redial.Again(of)
 }
 
 // redialsResult: the stored result does.
 func (m *Machine) redialsResult(p *Policy, a *Attempt) bool {
 	of := m.redialOf(a)
 	of.HasResult, of.Disposition = true, a.Disposition
-	return p.redial().Again(of)
+	return p.Redial.Again(of)
 }
 
 // redialOf is what the rule needs to know of an attempt. Rows older than LongestTalk
 // was kept know the last conversation only.
 func (m *Machine) redialOf(a *Attempt) redial.Attempt {
 	return redial.Attempt{DoNotCall: a.DoNotCall, Connected: a.Connected, Talk: a.Talk, Longest: max(m.C.LongestTalk, m.C.LastTalk)}
-}
-
-func (p *Policy) redial() *redial.Rule {
-	return &redial.Rule{Delay: p.RetryDelay, OnSystem: p.RetryOnSystem, OnCustom: p.RetryOnCustom,
-		StopAfter: p.StopRedialsAfter, OnlyUnder: p.RedialOnlyUnder}
 }
 
 func closedFate(s State) fate {
@@ -378,7 +373,7 @@ func (m *Machine) wished(ev Event) (t time.Time, ok bool) {
 	case a.Callback != nil && a.Callback.At != nil && a.Connected:
 		return *a.Callback.At, true
 	case a.Callback != nil && a.Connected:
-		return ev.At.Add(ev.Policy.RetryDelay), true
+		return ev.At.Add(ev.Policy.Redial.Delay), true
 	case ev.Kind == Attempted && m.C.Callback == CallbackRequested && m.C.CallbackAt != nil:
 		return *m.C.CallbackAt, true
 	}

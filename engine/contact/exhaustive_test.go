@@ -149,7 +149,7 @@ func whatHappens(t *testing.T, file, title string, policy func(*Policy)) {
 func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 	all := table.Rows()
 	taken := map[int]bool{}
-	listAll := func(p *Policy) { p.RetryOnSystem = append(p.RetryOnSystem, engine.OutcomeConnectedNoResult) }
+	listAll := func(p *Policy) { p.Redial.OnSystem = append(p.Redial.OnSystem, engine.OutcomeConnectedNoResult) }
 	visit := func(policy func(*Policy)) func(string, move, *world, *world, error) {
 		return func(_ string, mv move, before, _ *world, _ error) {
 			w := before.clone(t)

@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/fsm"
+	"dialler/engine/redial"
 )
 
 // Kind names an event of the machine; past tense.
@@ -43,14 +44,10 @@ const CallbackHorizon = 14 * 24 * time.Hour
 
 // Policy are the campaign's rules that a decision needs.
 type Policy struct {
-	MaxAttempts      int
-	RetryDelay       time.Duration
-	RetryOnSystem    []engine.Outcome
-	RetryOnCustom    []string
-	StopRedialsAfter time.Duration // stop after a meaningful connect, 0 = rule off
-	RedialOnlyUnder  time.Duration // redial after a short connect, 0 = rule off
-	ResultTimeout    time.Duration
-	Callbacks        bool
+	MaxAttempts   int
+	Redial        redial.Rule
+	ResultTimeout time.Duration
+	Callbacks     bool
 	// Clip moves a due time into the next calling window; nil = no window.
 	// ok is false when the window never opens again in this run.
 	Clip func(time.Time) (t time.Time, ok bool)

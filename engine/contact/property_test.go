@@ -21,13 +21,13 @@ func stress(tb reporter, d enginetest.Draws, steps int) *world {
 			p.Clip = untilSix
 		}
 		if d.Pick(2) == 0 {
-			p.RetryOnSystem = append(p.RetryOnSystem, engine.OutcomeConnectedNoResult, engine.OutcomeThrottled, engine.OutcomeMachine)
+			p.Redial.OnSystem = append(p.Redial.OnSystem, engine.OutcomeConnectedNoResult, engine.OutcomeThrottled, engine.OutcomeMachine)
 		}
 		if d.Pick(3) == 0 {
-			p.StopRedialsAfter = 30 * time.Second
+			p.Redial.StopAfter = 30 * time.Second
 		}
 		if d.Pick(3) == 0 {
-			p.RedialOnlyUnder = []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute}[d.Pick(3)]
+			p.Redial.OnlyUnder = []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute}[d.Pick(3)]
 		}
 	})
 	all := moves()
@@ -130,7 +130,7 @@ func TestEveryContactComesToAnEnd(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt, func(p *Policy) {
 			p.MaxAttempts = rapid.IntRange(1, 4).Draw(rt, "max")
-			p.RedialOnlyUnder = rapid.SampledFrom([]time.Duration{0, time.Second, 2 * time.Minute}).Draw(rt, "under")
+			p.Redial.OnlyUnder = rapid.SampledFrom([]time.Duration{0, time.Second, 2 * time.Minute}).Draw(rt, "under")
 		})
 		d := enginetest.RapidDraws{T: rt}
 		row := 0

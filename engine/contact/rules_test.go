@@ -216,7 +216,7 @@ func TestACallbackThatWasWishedInALiveCallIsDroppedWithTheRun(t *testing.T) {
 
 func TestANoResultThatWouldBeRedialledIsClosedWithItsRun(t *testing.T) {
 	for _, s := range []State{ManuallyStopped, WindowClosed} {
-		w := newWorld(t, func(p *Policy) { p.RetryOnSystem = []engine.Outcome{engine.OutcomeConnectedNoResult} })
+		w := newWorld(t, func(p *Policy) { p.Redial.OnSystem = []engine.Outcome{engine.OutcomeConnectedNoResult} })
 		w.dial(engine.OutcomeConnectedNoResult, talked(time.Minute))
 		w.p.ClosedAs = s
 		w.wait(15 * time.Minute).must(Event{Kind: ResultTimedOut})

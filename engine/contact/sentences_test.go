@@ -15,7 +15,7 @@ const (
 )
 
 func listed(outcomes ...engine.Outcome) func(*Policy) {
-	return func(p *Policy) { p.RetryOnSystem = outcomes }
+	return func(p *Policy) { p.Redial.OnSystem = outcomes }
 }
 
 func TestEveryStateOfAContactIsNamedAndFinalAsTheSpecificationSays(t *testing.T) {
@@ -150,7 +150,7 @@ func TestRetriesUsedUpIsFailedWithReasonAttemptsExhausted(t *testing.T) {
 func TestRetryOnCustomComparesTrimmedAndWithoutRegardToCase(t *testing.T) {
 	f := func(listed, said string, redialled bool) {
 		t.Helper()
-		w := newWorld(t, func(p *Policy) { p.RetryOnCustom = []string{"other", listed} }).dial(done, withResult(said))
+		w := newWorld(t, func(p *Policy) { p.Redial.OnCustom = []string{"other", listed} }).dial(done, withResult(said))
 		if (w.m.C.State == Connected && w.m.C.DueAt != nil) != redialled {
 			t.Errorf("%q against %q: %s", said, listed, w.situation())
 		}
@@ -167,9 +167,9 @@ func TestRetryOnCustomComparesTrimmedAndWithoutRegardToCase(t *testing.T) {
 	f(" ", "", false)
 }
 
-func under(d time.Duration) func(*Policy) { return func(p *Policy) { p.RedialOnlyUnder = d } }
+func under(d time.Duration) func(*Policy) { return func(p *Policy) { p.Redial.OnlyUnder = d } }
 
-func stopAfter(d time.Duration) func(*Policy) { return func(p *Policy) { p.StopRedialsAfter = d } }
+func stopAfter(d time.Duration) func(*Policy) { return func(p *Policy) { p.Redial.StopAfter = d } }
 
 func doNotCall(a *Attempt) { a.DoNotCall = true }
 
@@ -247,7 +247,7 @@ func TestAShortConversationWithoutAResultIsRedialledAfterRetryDelay(t *testing.T
 	w.wait(10 * time.Minute).reserve().must(w.result(1, "sold", talked(9*time.Second)))
 	w.must(w.ended(noAnswer)).is(Waiting, "")
 	// The result does not come and the redial waits longer than it.
-	w = short(func(p *Policy) { p.RetryDelay = time.Hour }).wait(15 * time.Minute)
+	w = short(func(p *Policy) { p.Redial.Delay = time.Hour }).wait(15 * time.Minute)
 	w.must(Event{Kind: ResultTimedOut}).is(Connected, "").dueAt(end.Add(time.Hour), DueRetry)
 	// The run ends first; a late result completes it all the same.
 	stopped := func() *world {
@@ -439,7 +439,7 @@ func TestAResultThatDoesNotComeWithinTheResultTimeout(t *testing.T) {
 	w.wait(time.Second).must(Event{Kind: ResultTimedOut}).is(Failed, "connected_no_result")
 
 	// Retried if listed; Retry Delay counts from the end of the attempt.
-	w = newWorld(t, listed(talk), func(p *Policy) { p.RetryDelay = time.Hour }).dial(talk, talked(time.Minute))
+	w = newWorld(t, listed(talk), func(p *Policy) { p.Redial.Delay = time.Hour }).dial(talk, talked(time.Minute))
 	end = w.now
 	w.wait(15*time.Minute).must(Event{Kind: ResultTimedOut}).is(Connected, "").dueAt(end.Add(time.Hour), DueRetry)
 	w = newWorld(t, listed(talk)).dial(talk, talked(time.Minute)).wait(16 * time.Minute)
@@ -525,7 +525,7 @@ func TestAResultOfAnEarlierAttemptIsHeardWhenTheLiveOneReachesNobody(t *testing.
 	}
 	w := sold(busy())
 	w.must(w.ended(engine.OutcomeThrottled, unconsumed)).is(Completed, "")
-	w = sold(busy(func(p *Policy) { p.RetryOnSystem = append(p.RetryOnSystem, engine.OutcomeMachine) }))
+	w = sold(busy(func(p *Policy) { p.Redial.OnSystem = append(p.Redial.OnSystem, engine.OutcomeMachine) }))
 	w.must(w.ended(engine.OutcomeMachine)).is(Completed, "")
 	w = busy()
 	w.must(w.result(1, "x", talked(time.Minute), doNotCall)).must(w.ended(noAnswer)).is(Completed, "")
@@ -943,7 +943,7 @@ func TestASuppressedContactThatWaitsIsFinalAtOnce(t *testing.T) {
 	// A result that is owed is awaited; no redial is to come.
 	w = newWorld(
 		t,
-		func(p *Policy) { p.RedialOnlyUnder = time.Minute },
+		func(p *Policy) { p.Redial.OnlyUnder = time.Minute },
 	).dial(talk, talked(5*time.Second)).
 		must(suppressed)
 	if w.is(Connected, ""); w.m.C.DueAt != nil || w.m.C.ResultDueAt == nil {

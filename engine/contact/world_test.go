@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/redial"
 )
 
 var t0 = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
@@ -35,9 +36,9 @@ type world struct {
 // dial.
 func newWorld(tb reporter, edit ...func(*Policy)) *world {
 	w := &world{tb: tb, now: t0, p: Policy{
-		MaxAttempts: 3, RetryDelay: 10 * time.Minute, ResultTimeout: 15 * time.Minute, Callbacks: true,
-		RetryOnSystem: []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy},
-		RetryOnCustom: []string{"Call Again"},
+		MaxAttempts: 3, ResultTimeout: 15 * time.Minute, Callbacks: true,
+		Redial: redial.Rule{Delay: 10 * time.Minute, OnCustom: []string{"Call Again"},
+			OnSystem: []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy}},
 	}}
 	for _, f := range edit {
 		f(&w.p)
@@ -99,7 +100,7 @@ func (w *world) check(ev Event, before *Contact) {
 		w.fail("%s with a callback that is %s", c.State, c.Callback)
 	case c.Attempt != "" && c.DueAt != nil:
 		w.fail("due while an attempt lives")
-	case c.DueAt != nil && c.ResultDueAt != nil && c.LastTalk >= w.p.RedialOnlyUnder:
+	case c.DueAt != nil && c.ResultDueAt != nil && c.LastTalk >= w.p.Redial.OnlyUnder:
 		w.fail("waits for a dial and for a result, and its conversation was not short")
 	case c.Attempt != "" && c.ResultDueAt != nil:
 		w.fail("waits for a result while an attempt lives")

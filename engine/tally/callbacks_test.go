@@ -10,6 +10,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/redial"
 )
 
 // called is a contact whose events are folded as they happen.
@@ -26,7 +27,7 @@ func newCalled(t *testing.T, fold *Tally, maxAttempts int) *called {
 	t.Helper()
 	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	k := &called{t: t, fold: fold, now: now, p: contact.Policy{MaxAttempts: maxAttempts, Callbacks: true,
-		RetryDelay: time.Minute, ResultTimeout: 15 * time.Minute}}
+		Redial: redial.Rule{Delay: time.Minute}, ResultTimeout: 15 * time.Minute}}
 	k.m.C = contact.Contact{ID: "c", Run: 1, State: contact.Pending, Max: maxAttempts, DueAt: &now,
 		DueClass: contact.DueFirst, DuePass: 1}
 	after := k.m.C.Facts()

@@ -13,6 +13,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/redial"
 )
 
 // person is one contact with its attempts, driven by the real machines.
@@ -447,8 +448,8 @@ func TestTheFoldOfTheEventsEqualsTheCountOfTheStates(t *testing.T) {
 	modes := []engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel}
 	for seed := range uint64(300) {
 		w := &world{rnd: rand.New(rand.NewPCG(seed, 0)), fold: New(), now: time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC),
-			policy: contact.Policy{MaxAttempts: 2, RetryDelay: time.Minute, ResultTimeout: 15 * time.Minute, Callbacks: true,
-				RetryOnSystem: []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy}, RetryOnCustom: []string{"call again"}},
+			policy: contact.Policy{MaxAttempts: 2, ResultTimeout: 15 * time.Minute, Callbacks: true, Redial: redial.Rule{Delay: time.Minute,
+				OnSystem: []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy}, OnCustom: []string{"call again"}}},
 			cfg: attempt.Config{RingTimeout: 30 * time.Second, CallLimit: time.Hour, AMD: modes[seed%3]}}
 		step := func() {
 			before := w.fold.Counters().Callbacks

@@ -8,6 +8,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/redial"
 	"dialler/engine/tally"
 )
 
@@ -15,7 +16,7 @@ import (
 // counters of the tables with the fold of the events: each callback counts.
 func callbacks(t *testing.T, w *world) {
 	fold := tally.New()
-	policy := contact.Policy{MaxAttempts: 1, Callbacks: true, RetryDelay: time.Minute, ResultTimeout: time.Minute}
+	policy := contact.Policy{MaxAttempts: 1, Callbacks: true, Redial: redial.Rule{Delay: time.Minute}, ResultTimeout: time.Minute}
 	now := w.now
 	step := func(c *contact.Contact, typ journal.Type, ev contact.Event, a *attempt.Attempt, d journal.Data, first ...journal.Type) {
 		t.Helper()
