@@ -26,7 +26,12 @@ type roster struct {
 // contactsActor supervises the contact actors of one campaign: one that crashes is
 // restarted alone.
 type contactsActor struct {
-	d *Deps
+	d  *Deps
+	of map[string]core.ContactActor // by the name of the actor
+}
+
+func newContacts(d *Deps) *contactsActor {
+	return &contactsActor{d: d, of: map[string]core.ContactActor{}}
 }
 
 func (c *contactsActor) Receive(ctx actor.Context) {
@@ -36,7 +41,8 @@ func (c *contactsActor) Receive(ctx actor.Context) {
 		props := d.Props(func() actor.Actor { return newContact(d, seed) })
 		name := m.Name
 		for i := 2; ; i++ {
-			if _, err := ctx.SpawnNamed(props, name); err == nil {
+			if pid, err := ctx.SpawnNamed(props, name); err == nil {
+				c.of[pid.Id] = core.ContactActor{Actor: pid.Id, Contact: seed.row.ID, Number: seed.row.Number}
 				return
 			}
 			// The contact's last life has not quite stopped yet.
@@ -45,10 +51,12 @@ func (c *contactsActor) Receive(ctx actor.Context) {
 	case *roster:
 		called := &core.RosterCalled{Life: m.life}
 		for _, pid := range ctx.Children() {
-			called.Actors = append(called.Actors, pid.Id)
+			called.Actors = append(called.Actors, c.of[pid.Id])
 			ctx.Send(host.FreshPID(pid), &call.Report{})
 		}
 		ctx.Send(m.ReplyTo, called)
+	case *actor.Terminated:
+		delete(c.of, m.Who.Id)
 	}
 }
 

@@ -22,7 +22,7 @@ func (c *supervisor) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Started:
 		d, id := c.d, c.id
-		cp, _ := ctx.SpawnNamed(d.Props(func() actor.Actor { return &contactsActor{d: d} },
+		cp, _ := ctx.SpawnNamed(d.Props(func() actor.Actor { return newContacts(d) },
 			actor.WithSupervisor(d.Supervise("contact"))), "contacts")
 		np, _ := ctx.SpawnNamed(d.Props(func() actor.Actor { return numberactor.NewPool(d.System, d.Numbers) },
 			actor.WithSupervisor(d.Supervise("slot"))), "numbers")

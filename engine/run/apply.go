@@ -72,8 +72,7 @@ func (s *State) receive(event any, from engine.Request) error {
 		}
 		return nil
 	case *rosterLate:
-		s.ReportsDue, s.EarlyReports, s.RosterKnown = nil, nil, true
-		s.settle()
+		s.reportsLate()
 		return nil
 	case *Recovered:
 		if e.Life != s.Life {

@@ -73,7 +73,8 @@ func (s *State) dialNoMore(from engine.Request) {
 	s.reply(from, p, nil)
 }
 
-// mayDial: time has passed since the run decided to dial.
+// mayDial: time has passed since the run decided to dial. What an earlier life decided it
+// decided for a seat that this one may have given to another line.
 func (s *State) mayDial(m *call.MayDial) {
 	l := s.Lines[m.Contact]
 	if l == nil {
@@ -81,6 +82,7 @@ func (s *State) mayDial(m *call.MayDial) {
 	}
 	d := *m.Dial
 	d.SendWithin = s.callableFor(l.Number)
-	d.Eligible, d.Withdrawn = true, s.M.C.State != campaign.Running || d.SendWithin <= 0
+	d.Eligible = true
+	d.Withdrawn = s.M.C.State != campaign.Running || d.SendWithin <= 0 || l.Attempt != d.Attempt
 	s.send(l, &d)
 }

@@ -99,12 +99,14 @@ func TestAnIntentThatWaitedIsAskedAboutAgain(t *testing.T) {
 		{"paused", func(w *world) { w.ask(act(campaign.ActionPause)) }, true, 10 * time.Second},
 		{"its window closes", func(w *world) { end := w.now.Add(1); w.s.M.C.WindowEndsAt = &end }, false, 1},
 		{"its window closed", func(w *world) { end := w.now; w.s.M.C.WindowEndsAt = &end }, true, 0},
+		{"decided by an earlier life", func(w *world) { w.do(report(w, "c1", attempt.PhaseOver)) }, true, 10 * time.Second},
 	} {
 		w := dialling(t, 1)
+		a := w.s.Lines["c1"].Attempt
 		c.change(w)
-		w.do(&call.MayDial{Contact: "c1", Dial: &call.Dial{Attempt: "a"}})
+		w.do(&call.MayDial{Contact: "c1", Dial: &call.Dial{Attempt: a}})
 		d := told[*call.Dial](w, "c1")[0]
-		eq(w, c.what, []any{d.Attempt, d.Eligible, d.Withdrawn, d.SendWithin}, []any{"a", true, c.withdrawn, c.within})
+		eq(w, c.what, []any{d.Attempt, d.Eligible, d.Withdrawn, d.SendWithin}, []any{a, true, c.withdrawn, c.within})
 	}
 	w := ready(t)
 	w.do(&call.MayDial{Contact: "nobody", Dial: &call.Dial{}})

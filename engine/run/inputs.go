@@ -72,7 +72,13 @@ type (
 	// RosterCalled names the contacts' actors; each of them reports.
 	RosterCalled struct {
 		Life   int64
-		Actors []string
+		Actors []ContactActor
+	}
+	// ContactActor is the actor of a contact.
+	ContactActor struct {
+		Actor   string
+		Contact engine.ContactID
+		Number  engine.PhoneNumber
 	}
 	// Reported is a contact's word where it stands, by the name of its actor.
 	Reported struct {

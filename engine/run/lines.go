@@ -77,6 +77,10 @@ func (s *State) lineMoved(m *call.LineMoved) {
 	if l == nil {
 		return
 	}
+	if l.Attempt == "" && m.Phase == attempt.PhaseDialling {
+		s.begun(l, m.Attempt) // an earlier life had decided it
+		s.setPhase(l, m.Phase)
+	}
 	if l.Attempt != m.Attempt {
 		return // of an older attempt
 	}
@@ -111,6 +115,11 @@ func (s *State) lineMoved(m *call.LineMoved) {
 	if m.Phase == attempt.PhaseServed {
 		s.Rates.Served(m.At)
 	}
+}
+
+// begun gives a line an attempt that this life has not dialled.
+func (s *State) begun(l *Line, id engine.AttemptID) {
+	l.Attempt, l.SeatTarget, l.Counted, l.Machine = id, 0, false, false
 }
 
 // answerStands: nothing takes the answer back any more, so that it counts.

@@ -1,6 +1,9 @@
 package run
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"dialler/engine"
@@ -67,8 +70,15 @@ func (s *State) loaded(m *Loaded) {
 		s.wantSeats(n) // those of the life before: they are used, or given back
 	}
 	// Where do the contacts stand that outlived a crash of this run?
+	s.callRoster()
+}
+
+// reportPatience is how long a run waits for the reports of its contacts' actors.
+const reportPatience = 2 * time.Second
+
+func (s *State) callRoster() {
 	s.emit(CallRoster{s.Life})
-	s.later(2*time.Second, &rosterLate{})
+	s.later(reportPatience, &rosterLate{})
 }
 
 // presumeSeats: where several nodes share a bot, the calls that were taken over
@@ -106,14 +116,62 @@ func (s *State) openAttempts(open []attempt.Attempt) {
 // rosterKnown: these are the actors of the contacts. Some may have reported
 // already.
 func (s *State) rosterKnown(m *RosterCalled) {
-	s.ReportsDue = make(map[string]struct{}, len(m.Actors))
-	for _, name := range m.Actors {
-		if _, ok := s.EarlyReports[name]; !ok {
-			s.ReportsDue[name] = struct{}{}
+	if s.Ready {
+		s.forgetSilent(m)
+		return
+	}
+	s.ReportsDue = make(map[string]ContactActor, len(m.Actors))
+	for _, a := range m.Actors {
+		if _, ok := s.EarlyReports[a.Actor]; !ok {
+			s.ReportsDue[a.Actor] = a
 		}
 	}
 	s.EarlyReports, s.RosterKnown = nil, true
 	s.settle()
+}
+
+// reportsLate goes on without the reports that are missing. A contact that crashed while
+// the run was down cannot report before the run is ready, because what it loads it loads
+// behind the writes that wait for the run. Its line is kept for it: a second actor of the
+// same contact would act on what the first one changes.
+func (s *State) reportsLate() {
+	if s.Ready {
+		if len(s.Silent) > 0 {
+			s.callRoster()
+		}
+		return
+	}
+	s.Silent = slices.SortedFunc(maps.Values(s.ReportsDue), func(a, b ContactActor) int { return cmp.Compare(a.Actor, b.Actor) })
+	for _, a := range s.Silent {
+		if s.Lines[a.Contact] == nil {
+			s.newLine(a.Contact, a.Number)
+		}
+	}
+	if len(s.Silent) > 0 {
+		s.later(reportPatience, &rosterLate{})
+	}
+	s.ReportsDue, s.EarlyReports, s.RosterKnown = nil, nil, true
+	s.settle()
+}
+
+// forgetSilent removes the lines of actors that have stopped without a word.
+func (s *State) forgetSilent(m *RosterCalled) {
+	s.Silent = slices.DeleteFunc(s.Silent, func(a ContactActor) bool {
+		l := s.Lines[a.Contact]
+		if l == nil || l.Up {
+			return true
+		}
+		if slices.ContainsFunc(m.Actors, func(up ContactActor) bool { return up.Contact == a.Contact }) {
+			return false
+		}
+		s.removeLine(l)
+		for _, msg := range l.Buffer {
+			s.touch(a.Contact, msg)
+		}
+		s.expect(s.now)
+		return true
+	})
+	s.pump()
 }
 
 func (s *State) reported(m *Reported) {
@@ -126,7 +184,7 @@ func (s *State) reported(m *Reported) {
 	s.heard(l, m.Phase)
 	if m.Attempt != "" {
 		if l.Attempt != m.Attempt {
-			l.Attempt, l.SeatTarget, l.Counted, l.Machine = m.Attempt, 0, false, false
+			s.begun(l, m.Attempt)
 		}
 		s.setPhase(l, m.Phase)
 		switch {
@@ -175,9 +233,13 @@ func (s *State) settle() {
 	}
 	var lost []attempt.Attempt
 	for i := range s.Orphans {
-		// One whose contact is only slow to report still has an owner.
-		if l := s.Lines[s.Orphans[i].Contact]; (l == nil || l.Attempt != s.Orphans[i].ID) && !s.proc.Owned(s.Orphans[i].ID) {
-			lost = append(lost, s.Orphans[i])
+		a := &s.Orphans[i]
+		switch l := s.Lines[a.Contact]; {
+		case l != nil && l.Attempt == a.ID:
+		case l != nil && !l.Up: // its contact is only slow to report
+			s.presumed(l, a)
+		case !s.proc.Owned(a.ID):
+			lost = append(lost, *a)
 		}
 	}
 	s.Orphans = nil
@@ -257,23 +319,31 @@ func (s *State) recovered(m *Recovered) {
 		if !c.Attempt.Live() {
 			continue
 		}
-		// It holds no line any more, and its seat until it is heard of; what it comes
-		// to counts, unless the ledgers were loaded with it.
-		l.Attempt = c.Attempt.ID
 		if _, ok := s.Unwanted[c.Attempt.To]; ok {
 			s.send(l, &call.End{Reason: engine.CodeSuppressed})
 		}
-		s.setPhase(l, attempt.PhaseReleased)
-		l.Counted = c.Attempt.ServedAt != nil && c.Attempt.RevisableUntil == nil || c.Attempt.Ending != nil &&
-			c.Attempt.Ending.Outcome == engine.OutcomeAbandoned
-		l.Machine = c.Attempt.Verdict != "" && !c.Attempt.Verdict.Live()
-		if !l.Machine && c.Attempt.Ending == nil && s.sureOfSeat(&c.Attempt) {
-			l.Unheard, l.Seated = true, true
-			s.Busy++
-		}
+		s.presumed(l, &c.Attempt)
 	}
 	s.Recovering = false
 	s.settle()
+}
+
+// presumed gives a line the attempt that the database has of its contact. It holds no
+// line any more, and its seat until it is heard of; what it comes to counts, unless the
+// ledgers were loaded with it.
+func (s *State) presumed(l *Line, a *attempt.Attempt) {
+	if !a.Live() {
+		return
+	}
+	l.Attempt = a.ID
+	s.setPhase(l, attempt.PhaseReleased)
+	l.Counted = a.ServedAt != nil && a.RevisableUntil == nil || a.Ending != nil &&
+		a.Ending.Outcome == engine.OutcomeAbandoned
+	l.Machine = a.Verdict != "" && !a.Verdict.Live()
+	if !l.Machine && a.Ending == nil && s.sureOfSeat(a) {
+		l.Unheard, l.Seated = true, true
+		s.Busy++
+	}
 }
 
 // OfCampaign are the attempts of one campaign.

@@ -24,6 +24,14 @@ func open(w *world, id string, change ...func(*attempt.Attempt)) attempt.Attempt
 	return a
 }
 
+// actorsOf are the actors of contacts.
+func actorsOf(ids ...string) (list []ContactActor) {
+	for _, id := range ids {
+		list = append(list, ContactActor{Actor: "actor-" + id, Contact: engine.ContactID(id), Number: phone(id)})
+	}
+	return list
+}
+
 // report is a contact's word where it stands.
 func report(w *world, id string, p attempt.Phase, change ...func(*call.Reported)) *Reported {
 	m := &Reported{Actor: "actor-" + id, Reported: call.Reported{Row: w.row(id),
@@ -78,17 +86,57 @@ func TestARunIsReadyOnceEveryContactHasReported(t *testing.T) {
 	w.do(report(w, "c1", attempt.PhaseRinging)) // early
 	w.do(&RosterCalled{Life: w.s.Life - 1, Actors: nil})
 	eq(w, "ready", w.s.Ready, false)
-	w.do(&RosterCalled{Life: w.s.Life, Actors: []string{"actor-c1", "actor-c2"}})
+	w.do(&RosterCalled{Life: w.s.Life, Actors: actorsOf("c1", "c2")})
 	eq(w, "ready", w.s.Ready, false)
 	w.do(report(w, "c2", attempt.PhaseServed, func(m *call.Reported) { m.Seated = true }))
 	eq(w, "ready", []any{w.s.Ready, len(w.s.Lines), w.s.Busy}, "[true 2 1]")
 	// Not all are there after two seconds.
 	w = loading(t)
-	w.do(&RosterCalled{Life: w.s.Life, Actors: []string{"actor-c1"}})
+	w.do(&RosterCalled{Life: w.s.Life, Actors: actorsOf("c1")})
 	w.pass(2*time.Second - 1)
 	eq(w, "ready", w.s.Ready, false)
 	w.pass(1)
 	eq(w, "ready", w.s.Ready, true)
+}
+
+// A contact whose actor crashed while the run was down loads behind the writes that wait
+// for the run, and reports when the run is ready.
+func TestAContactThatIsSlowToReportIsNotBroughtUpASecondTime(t *testing.T) {
+	w := loading(t, func(l *Loaded) { l.Open = []attempt.Attempt{open(&world{now: t0}, "c1")} })
+	one[CallRoster](w)
+	w.do(&RosterCalled{Life: w.s.Life, Actors: actorsOf("c1", "c2")})
+	w.pass(2 * time.Second)
+	eq(w, "ready, with a seat for the call", []any{w.s.Ready, len(w.s.Lines), w.s.Busy}, "[true 2 1]")
+	none[Recover](w)
+	w.do(&SubmitResult{Contact: "c1"})
+	w.do(&OpenListed{Life: w.s.Life, Open: []attempt.Attempt{open(w, "c1")}})
+	none[Recover](w)
+	none[ReadContact](w)
+	none[Spawn](w)
+	w.do(report(w, "c1", attempt.PhaseOver))
+	eq(w, "what waited for it", []any{len(told[*call.StoreResult](w, "c1")), w.s.Busy}, "[1 0]")
+	// The other one has stopped without a word.
+	w.do(&SubmitResult{Contact: "c2"})
+	w.pass(2 * time.Second)
+	one[CallRoster](w)
+	w.do(&RosterCalled{Life: w.s.Life, Actors: actorsOf("c1")})
+	eq(w, "lines", len(w.s.Lines), 1)
+	eq(w, "its row is read", one[ReadContact](w).Contact, "c2")
+	w.pass(4 * time.Second)
+	none[CallRoster](w)
+}
+
+// It may have been told to dial by the earlier life, while it was loading.
+func TestACallThatTheRunHeardNothingOfGetsASeat(t *testing.T) {
+	w := dialling(t, 1)
+	before := w.s.Lines["c1"].Attempt
+	w.do(report(w, "c1", attempt.PhaseOver))
+	w.do(&call.LineMoved{Contact: "c1", Attempt: before, Phase: attempt.PhaseWaiting}) // what has ended
+	eq(w, "busy", w.s.Busy, 0)
+	for _, p := range []attempt.Phase{attempt.PhaseDialling, attempt.PhaseWaiting} {
+		w.do(&call.LineMoved{Contact: "c1", Attempt: "a-c1", Phase: p})
+	}
+	eq(w, "granted", told[*call.SeatGranted](w, "c1")[0].Attempt, "a-c1")
 }
 
 func TestWhereAContactThatOutlivedTheRunStands(t *testing.T) {
@@ -181,7 +229,7 @@ func TestAttemptsThatNobodyHasAreClosed(t *testing.T) {
 	w.proc.owned["a-c3"] = true // its contact is only slow to report
 	w.do(report(w, "c2", attempt.PhaseRinging))
 	r := w.ask(&Detail{})
-	w.do(&RosterCalled{Life: w.s.Life, Actors: []string{"actor-c2"}})
+	w.do(&RosterCalled{Life: w.s.Life, Actors: actorsOf("c2")})
 	eq(w, "closing", one[Closing](w).Attempts, 1)
 	q := one[Recover](w)
 	eq(w, "lost", []any{len(q.Lost), q.Lost[0].ID}, "[1 a-c1]")
@@ -414,7 +462,7 @@ func TestIdentifiersFollowFromTheSeedAndSortByTime(t *testing.T) {
 // A crash takes no seat from lines that were dialled before an edit lowered the concurrency.
 func TestAfterACrashLinesInFlightKeepTheSeatsOfAHigherConcurrency(t *testing.T) {
 	w := loading(t, set(func(s *campaign.Settings) { s.Concurrency = 2 }), func(l *Loaded) { l.Seats = 4 })
-	w.do(&RosterCalled{Life: w.s.Life, Actors: []string{"actor-c1", "actor-c2", "actor-c3", "actor-c4"}})
+	w.do(&RosterCalled{Life: w.s.Life, Actors: actorsOf("c1", "c2", "c3", "c4")})
 	w.seats(4)
 	ids := []engine.ContactID{"c1", "c2", "c3", "c4"}
 	for _, id := range ids {
@@ -434,7 +482,7 @@ func TestAfterACrashLinesInFlightKeepTheSeatsOfAHigherConcurrency(t *testing.T) 
 // What the tables have of a conversation that outlived a crash, counters and ledgers have.
 func TestAfterACrashTheLedgersShowWhatTheCountersShow(t *testing.T) {
 	w := loading(t, func(l *Loaded) { l.Counters.LiveAnswers, l.Counters.ConnectedCalls = 1, 1 })
-	w.do(&RosterCalled{Life: w.s.Life, Actors: []string{"actor-c1"}})
+	w.do(&RosterCalled{Life: w.s.Life, Actors: actorsOf("c1")})
 	w.do(&Reported{Actor: "actor-c1", Reported: call.Reported{Row: w.row("c1"), Attempt: "a", Phase: attempt.PhaseServed,
 		Tentative: true}})
 	for _, what := range []string{"it can turn out a machine's", "it can no more", "it is over"} {

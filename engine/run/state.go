@@ -35,7 +35,8 @@ type State struct {
 	Ready        bool
 	Absent       error               // why this node cannot act for the campaign; nil: it does not exist
 	Stash        []Deferred          // what came before the run was ready
-	ReportsDue   map[string]struct{} // contacts' actors that have not reported yet
+	ReportsDue   map[string]ContactActor // those that have not reported yet
+	Silent       []ContactActor          // those that had not when the run went on without them
 	EarlyReports map[string]struct{} // those that reported before all were known
 	RosterKnown  bool
 	Loading      bool

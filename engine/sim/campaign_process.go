@@ -298,7 +298,8 @@ const (
 func (r *runner) callRoster(life int64) {
 	called := &run.RosterCalled{Life: life}
 	for _, a := range r.inOrder() {
-		called.Actors = append(called.Actors, a.name)
+		c := &a.core.Machine.C
+		called.Actors = append(called.Actors, run.ContactActor{Actor: a.name, Contact: c.ID, Number: c.Number})
 		r.p.after(0, a, &call.Report{})
 	}
 	r.tell(called)
