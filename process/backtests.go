@@ -5,8 +5,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"dialler/actors/host"
 	"dialler/engine/campaign"
 	"dialler/engine/forecast"
+	"dialler/persistence"
 )
 
 const (
@@ -17,9 +21,19 @@ const (
 	backTestSlice = 5 * time.Millisecond
 )
 
-// backTest foretells runs that are over, one at a time, and keeps what came of it.
-func (p *Process) backTest(ctx context.Context) {
-	tick := time.NewTicker(cmp.Or(p.tuning.backTestEvery, backTestEvery))
+// backTester foretells runs that are over, one at a time, and keeps what came of it.
+type backTester struct {
+	store *persistence.Store
+	clock host.Clock
+	log   zerolog.Logger
+	// question gives what would have been asked of a campaign at a time.
+	question func(ctx context.Context, c *campaign.Campaign, at time.Time) (forecast.Question, error)
+	every    time.Duration // 0: backTestEvery
+	plays    int           // of each question; 0: the usual
+}
+
+func (b *backTester) run(ctx context.Context) {
+	tick := time.NewTicker(cmp.Or(b.every, backTestEvery))
 	defer tick.Stop()
 	for {
 		select {
@@ -27,24 +41,24 @@ func (p *Process) backTest(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for p.backTestOne(ctx) {
+		for b.one(ctx) {
 			continue
 		}
 	}
 }
 
-// backTestOne says whether there may be another one.
-func (p *Process) backTestOne(ctx context.Context) bool {
-	c, ok, err := p.store.ClaimBackTest(ctx, p.clock.Now())
+// one says whether there may be another one.
+func (b *backTester) one(ctx context.Context) bool {
+	c, ok, err := b.store.ClaimBackTest(ctx, b.clock.Now())
 	if err != nil || !ok { // of a database that is away others tell
 		return false
 	}
 	began := time.Now()
-	points, err := p.backTestOf(ctx, &c)
+	points, err := b.test(ctx, &c)
 	if err == nil && ctx.Err() == nil {
-		err = p.store.KeepBackTest(ctx, c.ID, c.Run, points)
+		err = b.store.KeepBackTest(ctx, c.ID, c.Run, points)
 	}
-	switch log := p.log.With().Str("campaign_id", string(c.ID)).Int("run", c.Run).Logger(); {
+	switch log := b.log.With().Str("campaign_id", string(c.ID)).Int("run", c.Run).Logger(); {
 	case ctx.Err() != nil:
 		return false
 	case err != nil:
@@ -55,19 +69,19 @@ func (p *Process) backTestOne(ctx context.Context) bool {
 	return true
 }
 
-func (p *Process) backTestOf(ctx context.Context, c *campaign.Campaign) (points []forecast.BackTestPoint, err error) {
-	at, course, few, err := p.store.BackTestMoments(ctx, c)
+func (b *backTester) test(ctx context.Context, c *campaign.Campaign) (points []forecast.BackTestPoint, err error) {
+	at, course, few, err := b.store.BackTestMoments(ctx, c)
 	if err != nil || few || c.Settings.AlwaysOn {
 		return nil, err
 	}
 	questions := make([]forecast.Question, len(at))
 	for i := range at { // before a restart moves the list on
-		if questions[i], err = p.front.questionAt(ctx, c, at[i]); err != nil {
+		if questions[i], err = b.question(ctx, c, at[i]); err != nil {
 			return nil, err
 		}
-		questions[i].Plays = p.tuning.backTestPlays
+		questions[i].Plays = b.plays
 	}
-	if now, err := p.store.Campaign(ctx, c.ID); err != nil || now.Run != c.Run || now.State != campaign.Completed {
+	if now, err := b.store.Campaign(ctx, c.ID); err != nil || now.Run != c.Run || now.State != campaign.Completed {
 		return nil, err
 	}
 	began := time.Now()
@@ -91,30 +105,4 @@ func (p *Process) backTestOf(ctx context.Context, c *campaign.Campaign) (points 
 		points = append(points, point)
 	}
 	return points, nil
-}
-
-// questionAt is what would have been asked of a campaign at a time.
-func (f *Front) questionAt(ctx context.Context, c *campaign.Campaign, at time.Time) (q forecast.Question, err error) {
-	of := *c
-	of.Settings = c.Settings.WithDefaults()
-	q.Settings, q.Start, q.Seed = of.Settings, at, 1
-	if q.Standing, err = f.Standing(ctx, &of, at); err != nil {
-		return q, err
-	}
-	people, err := f.People(ctx, c.ID, at)
-	if err != nil {
-		return q, err
-	}
-	q.Meet(&people)
-	bots, err := f.Bots(ctx)
-	if err != nil {
-		return q, err
-	}
-	trunks, err := f.Trunks(ctx)
-	if err != nil {
-		return q, err
-	}
-	numbers, err := f.Numbers(ctx)
-	q.Use(bots, trunks, numbers)
-	return q, err
 }

@@ -12,6 +12,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/forecast"
 	"dialler/engine/journal"
 	"dialler/engine/number"
 	"dialler/persistence/failure"
@@ -343,4 +344,30 @@ func (f *Front) Contact(ctx context.Context, id engine.CampaignID, cid engine.Co
 	d.Explain = campaign.Explain(campaign.Question{Campaign: &c.Campaign, Contact: &view.Contact, Facts: facts,
 		Zones: number.Zones(view.Contact.Number), Live: c.Live, Now: now})
 	return d, nil
+}
+
+// questionAt is what would have been asked of a campaign at a time.
+func (f *Front) questionAt(ctx context.Context, c *campaign.Campaign, at time.Time) (q forecast.Question, err error) {
+	of := *c
+	of.Settings = c.Settings.WithDefaults()
+	q.Settings, q.Start, q.Seed = of.Settings, at, 1
+	if q.Standing, err = f.Standing(ctx, &of, at); err != nil {
+		return q, err
+	}
+	people, err := f.People(ctx, c.ID, at)
+	if err != nil {
+		return q, err
+	}
+	q.Meet(&people)
+	bots, err := f.Bots(ctx)
+	if err != nil {
+		return q, err
+	}
+	trunks, err := f.Trunks(ctx)
+	if err != nil {
+		return q, err
+	}
+	numbers, err := f.Numbers(ctx)
+	q.Use(bots, trunks, numbers)
+	return q, err
 }

@@ -317,7 +317,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 		now: p.clock.Now, log: log, several: p.several != nil,
 	}).run)
 	p.background(func(ctx context.Context) { keepTime(ctx, p.store.Records, p.settings, p.signingKey, log) })
-	p.background(p.backTest)
+	back := backTester{store: p.store, clock: p.clock, log: p.log, question: p.front.questionAt,
+		every: p.tuning.backTestEvery, plays: p.tuning.backTestPlays}
+	p.background(back.run)
 	if err := p.serveProfiles(); err != nil {
 		return err
 	}
