@@ -180,43 +180,6 @@ type Detail struct {
 	Counters Counters
 }
 
-// Counters are the specification's campaign counters and rates (formulas:
-// engine/tally). Rates are shares in 0…1, nil while their denominator is 0.
-type Counters struct {
-	Total           int      `json:"total"`
-	Pending         int      `json:"pending"`
-	Connected       int      `json:"connected"`
-	Completed       int      `json:"completed"`
-	Unanswered      int      `json:"unanswered"`
-	Failed          int      `json:"failed"`
-	Excluded        int      `json:"excluded"`
-	RetriesLeft     int      `json:"retries_left"`
-	Abandoned       int      `json:"abandoned"`
-	MachineDetected int      `json:"machine_detected"`
-	WindowClosed    int      `json:"window_closed"`
-	ManuallyStopped int      `json:"manually_stopped"`
-	Attempts        int      `json:"attempts"`      // consumed
-	Answered        int      `json:"answered"`      // from the answer on
-	Decided         int      `json:"decided"`       // answered, or ended and consumed: over these goes the answer rate
-	Conversations   int      `json:"conversations"` // connected attempts that ended
-	ConnectedCalls  int      `json:"connected_calls"`
-	ResultCalls     int      `json:"result_calls"` // connected attempts with a result
-	LiveAnswers     int      `json:"live_answers"` // served + abandoned
-	CapacityLoss    int      `json:"capacity_loss"`
-	TalkSeconds     float64  `json:"talk_s"`
-	AnswerRate      *float64 `json:"answer_rate"`
-	CompletionRate  *float64 `json:"completion_rate"`
-	AbandonRate     *float64 `json:"abandon_rate"`
-	AHTSeconds      *float64 `json:"aht_s"`
-	Progress        *float64 `json:"progress"`
-	// States counts contacts by state; their sum is Total.
-	States map[contact.State]int `json:"states"`
-
-	Passes    []Pass    `json:"-"` // shown beside the counters
-	Callbacks Callbacks `json:"-"`
-	TalkMS    int       `json:"-"` // TalkSeconds, exactly
-}
-
 // Live is what a running campaign does now, from actor state.
 type Live struct {
 	Dialling   int     `json:"dialling"`
