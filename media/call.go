@@ -36,13 +36,6 @@ const (
 	clockRate = 8000
 )
 
-// written is the SDP that a call has sent last: its version goes up when the
-// rest changes (RFC 3264 §8).
-type written struct {
-	version uint64
-	sum     uint64 // of everything but o=; 0 before the first re-offer
-}
-
 // maxDigits bounds the events of a call that a far side can cause at will: they
 // are kept for an owner that attaches again.
 const maxDigits = 1000
@@ -57,9 +50,8 @@ type call struct {
 	begun  engine.NodeLease // of the node when it was opened; nil: there are no leases
 	sock   *socket
 	peer   demux.Peer // guarded by sock.mu
-	sdp    uint64     // session id of the offer
-	// written is guarded by mu.
-	written written
+	// described is guarded by mu.
+	described description
 	// callee is the call that this path of a far leg belongs to, leg which one;
 	// nil and empty for the callee's own (relay.go).
 	callee *call

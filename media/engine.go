@@ -17,10 +17,8 @@ import (
 	"dialler/engine"
 	"dialler/media/amd"
 	"dialler/media/botlink"
-	"dialler/media/codec"
 	"dialler/media/datagram"
 	"dialler/media/recording"
-	"dialler/media/sdp"
 )
 
 // Config says where media runs and what it may cost.
@@ -220,7 +218,6 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	if !ok {
 		c = &call{
 			e: e, id: cmd.Attempt, amd: cmd.AMD, listen: cmd.Listen, record: cmd.Record, sink: sink, openedAt: time.Now(),
-			sdp:  rand.Uint64() >> 1,                                                //nolint:gosec // an identifier
 			ssrc: rand.Uint32(), seq: uint16(rand.Uint32()) >> 1, ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
 		}
 		if f := e.cfg.Fence; f != nil {
@@ -228,6 +225,7 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 		}
 		c.peer.Owner, c.peer.Alone = c, e.latches(cmd.Profile)
 		c.sock = e.choose(c.peer.Alone)
+		c.described = describe(e.cfg.Host, c.sock.port)
 		e.calls[cmd.Attempt] = c
 		c.sock.open(c, e.now())
 		e.done.forget(cmd.Attempt)
@@ -238,7 +236,7 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	if ok {
 		c.attach(sink)
 	}
-	return sdp.AppendOffer(make([]byte, 0, 512), e.cfg.Host, c.sock.port, c.sdp, keys.Own(), codec.Of(cmd.Profile)...), nil
+	return c.described.appendOffer(make([]byte, 0, 512), keys, cmd.Profile), nil
 }
 
 func (e *Engine) call(a engine.AttemptID) *call {

@@ -57,8 +57,8 @@ func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.M
 	case p == nil:
 		p = &call{
 			e: e, id: a, callee: c, leg: leg, begun: c.begun, amd: engine.AMDOff, sock: c.sock, openedAt: time.Now(),
-			sdp:  rand.Uint64() >> 1,                                                //nolint:gosec // an identifier
-			ssrc: rand.Uint32(), seq: uint16(rand.Uint32()) >> 1, ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
+			described: describe(e.cfg.Host, c.sock.port),
+			ssrc:      rand.Uint32(), seq: uint16(rand.Uint32()) >> 1, ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
 		}
 		p.peer.Owner, p.peer.Alone = p, e.latches(profile)
 		if c.peers == nil {
@@ -72,7 +72,7 @@ func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.M
 		return nil, err
 	}
 	keys := p.offer(profile)
-	return sdp.AppendOffer(make([]byte, 0, 288), e.cfg.Host, p.sock.port, p.sdp, keys.Own(), codec.Of(profile)...), nil
+	return p.described.appendOffer(make([]byte, 0, 288), keys, profile), nil
 }
 
 // JoinPeer takes the SDP answer of a far leg and connects the callee with it,

@@ -18,7 +18,7 @@ import (
 func lines(t testing.TB, e *Engine, sdp []byte) string {
 	t.Helper()
 	c := e.call(attempt(1))
-	return strings.NewReplacer("\r\n", "\n", fmt.Sprint(c.sock.port), "PORT", fmt.Sprint(c.sdp), "ID").Replace(string(sdp))
+	return strings.NewReplacer("\r\n", "\n", fmt.Sprint(c.sock.port), "PORT", fmt.Sprint(c.described.session), "ID").Replace(string(sdp))
 }
 
 func reoffer(t testing.TB, e *Engine, offer string) string {
