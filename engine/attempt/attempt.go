@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"slices"
 	"time"
 
 	"dialler/engine"
@@ -152,13 +153,16 @@ type Ending struct {
 
 // OpenLeg says whether a leg may still ring or be answered: of a lost attempt,
 // which ended before its legs were over, or the bot's of one that just ended.
-func (a *Attempt) OpenLeg() bool {
-	for i := range a.Legs {
-		if a.Legs[i].EndedAt == nil {
-			return true
-		}
-	}
-	return a.OpenPeers() > 0
+func (a *Attempt) OpenLeg() bool { return a.OpenCallee() || a.OpenPeers() > 0 }
+
+// OpenCallee says whether one of its legs to the callee may still be there, Open whether this
+// one may.
+func (a *Attempt) OpenCallee() bool {
+	return slices.ContainsFunc(a.Legs, func(l Leg) bool { return l.EndedAt == nil })
+}
+
+func (a *Attempt) Open(leg engine.LegID) bool {
+	return slices.ContainsFunc(a.Legs, func(l Leg) bool { return l.ID == leg && l.EndedAt == nil })
 }
 
 // Result is what a bot or a post-call analysis reports of a conversation.

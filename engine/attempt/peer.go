@@ -273,6 +273,16 @@ func (m *Machine) drop(now time.Time, kind PeerKind) {
 	}
 }
 
+// Peer gives a far leg, nil when there is none.
+func (a *Attempt) Peer(id engine.LegID) *Peer {
+	for i := range a.Peers {
+		if a.Peers[i].ID == id {
+			return &a.Peers[i]
+		}
+	}
+	return nil
+}
+
 // OpenPeers counts the far legs that are not over.
 func (a *Attempt) OpenPeers() (n int) {
 	for i := range a.Peers {

@@ -7,53 +7,61 @@ import (
 	"dialler/engine/attempt"
 )
 
-// This file is what a call learns of its bot, for the fleet and for the brake.
+// Reaching is how a call's bot is reached. It tells the fleet which endpoints took the call's
+// session and which did not, and the brake how long that took.
+type Reaching struct {
+	Bot     engine.BotID
+	Attempt engine.AttemptID
+	// Asked: the bot is being reached; what comes of it is not known.
+	Asked bool
+	Since engine.BootTime // its socket is being opened since then, 0: it is not
+}
 
-// mediaTried tells the fleet which endpoints took the call's session, and which did
-// not.
-func (c *Call) mediaTried(e *engine.MediaEvent) {
+// media takes an event of the media path.
+func (b *Reaching) media(e *engine.MediaEvent, dst []Effect) []Effect {
 	switch e.Kind {
 	case engine.MediaBotConnected:
-		c.reached(e.Endpoint, e.Missed)
+		return b.tried(e.Endpoint, e.Missed, dst)
 	case engine.MediaBotFailed:
 		missed := e.Missed
 		if len(missed) == 0 {
 			missed = []engine.EndpointMiss{{Reason: e.Error}}
 		}
-		c.reached("", missed)
+		return b.tried("", missed, dst)
 	default: // of the callee
+		return dst
 	}
 }
 
-func (c *Call) reached(endpoint string, missed []engine.EndpointMiss) {
-	c.BotAsked = false
-	c.botTook(true)
-	c.emit(&BotTried{Bot: c.Bot.ID, Reached: endpoint, Missed: missed})
+// tried ends the question: an endpoint took the session, or none did.
+func (b *Reaching) tried(endpoint string, missed []engine.EndpointMiss, dst []Effect) []Effect {
+	b.Asked = false
+	return append(b.settled(true, dst), &BotTried{Bot: b.Bot, Reached: endpoint, Missed: missed})
 }
 
-// botTook: the bot's socket is being opened no more; telling, that it says how long
-// that takes.
-func (c *Call) botTook(telling bool) {
-	if c.BotSince != 0 {
-		c.emit(&BotSettled{Bot: c.Bot.ID, Attempt: c.Machine.A.ID, Since: c.BotSince, Telling: telling})
-		c.BotSince = 0
+// settled: the bot's socket is no longer being opened. telling: that says how long it takes.
+func (b *Reaching) settled(telling bool, dst []Effect) []Effect {
+	if b.Since == 0 {
+		return dst
 	}
+	e := &BotSettled{Bot: b.Bot, Attempt: b.Attempt, Since: b.Since, Telling: telling}
+	b.Since = 0
+	return append(dst, e)
 }
 
-// botLate: the call is abandoned while its bot was being reached; nobody will say which
-// endpoint it was that did not answer.
-func (c *Call) botLate(l attempt.Line) {
-	if l.Phase != attempt.PhaseAbandoned || !c.BotAsked || l.Cause == engine.AbandonNoSeat {
-		return
+// late: the call is abandoned while its bot was being reached. Nobody will say which endpoint
+// did not answer.
+func (b *Reaching) late(l attempt.Line, dst []Effect) []Effect {
+	if l.Phase != attempt.PhaseAbandoned || !b.Asked || l.Cause == engine.AbandonNoSeat {
+		return dst
 	}
-	c.reached("", []engine.EndpointMiss{{Reason: "it did not answer in time"}})
+	return b.tried("", []engine.EndpointMiss{{Reason: "it did not answer in time"}}, dst)
 }
 
-// peerTried tells of a bot that is called by SIP: p is its leg as it stood before the
-// event.
-func (c *Call) peerTried(p *attempt.Peer, e *engine.LegEvent) {
+// leg takes an event of a bot's leg that is called by SIP: p is the leg before the event.
+func (b *Reaching) leg(p *attempt.Peer, e *engine.LegEvent, dst []Effect) []Effect {
 	if p == nil || p.Kind != attempt.PeerBot || p.State != attempt.PeerCalling {
-		return
+		return dst
 	}
 	miss := engine.EndpointMiss{Endpoint: p.URI}
 	switch e.Kind {
@@ -64,19 +72,9 @@ func (c *Call) peerTried(p *attempt.Peer, e *engine.LegEvent) {
 	case engine.LegSilent:
 		miss.Reason = "it does not answer"
 	default:
-		return
+		return dst
 	}
-	c.emit(&BotTried{Bot: c.Bot.ID, Missed: []engine.EndpointMiss{miss}})
-}
-
-// peerOf gives a far leg as it stands, nil when there is none.
-func (c *Call) peerOf(leg engine.LegID) *attempt.Peer {
-	for i := range c.Machine.A.Peers {
-		if p := &c.Machine.A.Peers[i]; p.ID == leg {
-			return p
-		}
-	}
-	return nil
+	return append(dst, &BotTried{Bot: b.Bot, Missed: []engine.EndpointMiss{miss}})
 }
 
 // joined takes what came of connecting callee and far leg.
@@ -85,9 +83,9 @@ func (c *Call) joined(e *PeerJoined) {
 	if e.Err != nil {
 		ev.Kind, ev.Err = attempt.PeerUnfit, e.Err.Error()
 	}
-	if p := c.peerOf(e.Leg); p != nil && p.Kind == attempt.PeerBot {
+	if p := c.Machine.A.Peer(e.Leg); p != nil && p.Kind == attempt.PeerBot {
 		if e.Err == nil {
-			c.reached(p.URI, nil)
+			c.out = c.Reaching.tried(p.URI, nil, c.out)
 		} else {
 			c.emit(&BotTried{Bot: c.Bot.ID, Missed: []engine.EndpointMiss{{Endpoint: p.URI,
 				Reason: "its SDP cannot be used"}}})

@@ -39,11 +39,8 @@ type Call struct {
 	Placing   *PlaceLeg // whose media path is being opened, since PlacingAt
 	PlacingAt time.Time
 	Attaching *Attaching // the legs of the attempt are being taken over
-	// BotAsked: the bot is being reached; what comes of it is not known. BotSince: its
-	// socket is, since then.
-	BotAsked bool
-	BotSince engine.BootTime
-	Socket   engine.SocketID // that stands for it
+	Reaching  Reaching
+	Socket    engine.SocketID // that stands for the bot
 
 	// Taken: another node has the call now. What is left is to end.
 	Taken bool
@@ -109,11 +106,8 @@ type policy interface {
 	refusedLate(w *journal.Write) Then
 	// config are the rules of its attempts.
 	config() attempt.Config
-	// line hears where the line stands, stands that the live answer can no longer be
-	// taken back, and dialled that the first INVITE left.
-	line(l attempt.Line, now time.Time)
-	stands()
-	dialled(at time.Time)
+	// line hears where the line of an attempt stands.
+	line(id engine.AttemptID, l attempt.Line, now time.Time)
 	// variables came with who is called and are not changed; identify adds what else
 	// only the owner can tell the bot.
 	variables() map[string]string
@@ -121,12 +115,10 @@ type policy interface {
 	// adopt takes over an attempt as it is stored; adopted: its legs are taken over too.
 	adopt(at attempt.Attempt)
 	adopted()
-	// resulted: the result of the current attempt has come.
-	resulted()
+	// rest: the result of the current attempt has come, for which the owner may have stayed.
+	rest()
 	// awaitsResult: the outcome of an attempt that has ended is not final.
 	awaitsResult(engine.AttemptID) bool
-	// sole: no other owner can have an attempt of this one that is open in the table.
-	sole() bool
 }
 
 func (c *Call) enter(in Input, dst []Effect, p policy) {
@@ -175,7 +167,8 @@ func (c *Call) own(at attempt.Attempt, cfg attempt.Config, bot engine.Bot) {
 	c.Machine, c.Bot = attempt.Machine{A: at, Config: cfg}, bot
 	c.Machine.Config.BotURIs = bot.URIs()
 	c.SendBy, c.Newest, c.Granted, c.Unused, c.Only = 0, "", Validity{}, 0, ""
-	c.MediaOpen, c.Placing, c.Attaching, c.BotAsked, c.BotSince, c.NumberHeld = false, nil, nil, false, 0, false
+	c.MediaOpen, c.Placing, c.Attaching, c.NumberHeld = false, nil, nil, false
+	c.Reaching = Reaching{Bot: bot.ID, Attempt: at.ID}
 	c.Replays, c.Taken, c.Socket = false, false, ""
 	c.Last, c.Acked, c.Gated = c.Step, c.Step, nil
 	c.emit(&Owns{at.ID})
@@ -323,7 +316,7 @@ func (c *Call) receive(event any) {
 	case *engine.MediaEvent:
 		if ev, ok := attempt.FromMedia(*e); ok && c.Has() && !c.Replays {
 			if e.Seq > c.Machine.A.MediaSeq { // else replayed
-				c.mediaTried(e)
+				c.out = c.Reaching.media(e, c.out)
 			}
 			c.apply(ev)
 		}
@@ -400,12 +393,12 @@ func (c *Call) legEvent(e *engine.LegEvent) {
 	if e.Kind == engine.LegSent {
 		c.left(e.Leg)
 	}
-	c.peerTried(c.peerOf(e.Leg), e)
+	c.out = c.Reaching.leg(a.Peer(e.Leg), e, c.out)
 	if ev, ok := attempt.FromLeg(*e); ok {
 		waited := a.InviteAt == nil
 		c.apply(ev)
-		if at := a.InviteAt; waited && at != nil {
-			c.owner.dialled(*at)
+		if at := a.InviteAt; waited && at != nil && c.owner.contact() != "" {
+			c.say(&InviteLeft{At: *at})
 		}
 	}
 }

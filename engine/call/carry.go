@@ -41,7 +41,8 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 	case attempt.DialPeer:
 		c.dialPeer(v, now)
 	case attempt.Cancel:
-		if c.withdraw(v.Leg) {
+		if waiting := slices.IndexFunc(c.Gated, func(g Gated) bool { return placed(g.Effect) == v.Leg }); waiting >= 0 {
+			c.Gated = slices.Delete(c.Gated, waiting, waiting+1) // its INVITE waits for the intent
 			c.notSent(v.Leg, engine.NotSentCancelled, now)
 			return
 		}
@@ -49,7 +50,9 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 	case attempt.AttachBot:
 		c.attachBot(v)
 	case attempt.CountLive:
-		c.owner.stands()
+		if id := c.owner.contact(); id != "" {
+			c.emit(&AnswerStands{Contact: id, Attempt: a.ID})
+		}
 	case attempt.CloseMedia:
 		if c.MediaOpen {
 			c.Closed = true
@@ -59,7 +62,7 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 		c.emit(&Arm{After: v.At.Sub(now), Fired: TimerFired{Attempt: a.ID, Timer: v.Timer, Epoch: v.Epoch}})
 	case attempt.TrunkEvent:
 		// Of a lost call the leg may be there still; the database says when it is over.
-		over := v.Over && !(c.in.Process.Shared() && c.open(v.Leg))
+		over := v.Over && !(c.in.Process.Shared() && a.Open(v.Leg))
 		c.emit(&TrunkEvent{Trunk: v.Trunk, Leg: v.Leg, From: a.From, To: a.To, Class: v.Class, Over: over, At: now})
 	case attempt.NextTrunk:
 		c.emit(&ReserveTrunk{Leg: c.Machine.NextLeg(), Attempt: a.ID, Tried: v.Tried, Only: c.Only})
@@ -67,32 +70,22 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 		if v.Phase == attempt.PhaseServed {
 			c.emit(CountServed)
 		}
-		c.botLate(v)
-		c.owner.line(v, now)
+		c.out = c.Reaching.late(v, c.out)
+		c.owner.line(a.ID, v, now)
 	case attempt.NumberFree:
 		// Likewise.
-		if c.NumberHeld = c.in.Process.Shared() && c.openAny(); !c.NumberHeld {
+		if c.NumberHeld = c.in.Process.Shared() && a.OpenCallee(); !c.NumberHeld {
 			c.numberFree(v.Strike)
 		}
 	case attempt.Over:
 		// A lost attempt may have INVITEs that wait: they never leave.
 		c.Gated = slices.DeleteFunc(c.Gated, func(g Gated) bool { return placed(g.Effect) != "" })
 		c.emit(e)
-		c.botTook(false)
+		c.out = c.Reaching.settled(false, c.out)
 		c.over(now)
 	default:
 		c.emit(e)
 	}
-}
-
-// open says whether a leg may still be there.
-func (c *Call) open(leg engine.LegID) bool {
-	return slices.ContainsFunc(c.Machine.A.Legs, func(l attempt.Leg) bool { return l.ID == leg && l.EndedAt == nil })
-}
-
-// openAny says whether any leg to the callee may.
-func (c *Call) openAny() bool {
-	return slices.ContainsFunc(c.Machine.A.Legs, func(l attempt.Leg) bool { return l.EndedAt == nil })
 }
 
 // numberFree gives the caller ID back.
@@ -100,17 +93,6 @@ func (c *Call) numberFree(strike bool) {
 	a := &c.Machine.A
 	c.emit(&ReleaseNumber{Attempt: a.ID, Number: a.From,
 		End: numberpool.End{NotDialled: a.InviteAt == nil, Strike: strike, Answered: a.AnsweredAt != nil}})
-}
-
-// withdraw takes back an INVITE that waits for its intent; false: there is none.
-func (c *Call) withdraw(leg engine.LegID) bool {
-	for i, g := range c.Gated {
-		if placed(g.Effect) == leg {
-			c.Gated = slices.Delete(c.Gated, i, i+1)
-			return true
-		}
-	}
-	return false
 }
 
 // notSent stands in for the telephony port when a leg is given up before it was
@@ -200,7 +182,7 @@ func (c *Call) dialPeer(e attempt.DialPeer, now time.Time) {
 	}
 	if e.Kind == attempt.PeerBot {
 		cmd.Password = c.Bot.AuthToken
-		c.BotAsked = true
+		c.Reaching.Asked = true
 	}
 	open := &OpenPeer{Attempt: a.ID, Leg: e.Leg}
 	if e.Profile != nil { // of the trunk, when it goes through one
@@ -220,7 +202,7 @@ func (c *Call) attachBot(e attempt.AttachBot) {
 	if a.Session == "" {
 		a.Session = sessionOf(a.ID)
 	}
-	c.BotAsked, c.BotSince = true, c.in.Boot
+	c.Reaching.Asked, c.Reaching.Since = true, c.in.Boot
 	c.emit(&AttachBot{Bot: c.Bot.ID, Since: c.in.Boot, Attach: engine.AttachBot{
 		Attempt: a.ID, Session: a.Session, Call: a.ID.Call(), Endpoints: c.in.Process.Endpoints(&c.Bot),
 		AuthToken: c.Bot.AuthToken, Account: c.Bot.Account, Parameters: c.parameters(), Deadline: e.Deadline,

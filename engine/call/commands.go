@@ -105,9 +105,9 @@ func (c *Contact) triggered(d journal.Data) journal.Event {
 
 // giveBack returns the leases of a dial unused.
 func (c *Contact) giveBack(m *Dial) {
-	c.emit(&TrunkEvent{Trunk: m.Trunk, Leg: m.Attempt.Leg(1), Over: true, At: c.now()})
+	c.emit(&TrunkEvent{Trunk: m.Trunk, Leg: m.Attempt.Leg(1), Over: true, At: c.Call.in.Now})
 	c.emit(&ReleaseNumber{Attempt: m.Attempt, Number: m.From, End: numberpool.End{NotDialled: true}})
-	c.lineOf(m.Attempt, attempt.Line{Phase: attempt.PhaseOver}, c.now())
+	c.line(m.Attempt, attempt.Line{Phase: attempt.PhaseOver}, c.Call.in.Now)
 }
 
 // --- the eligibility hook ----------------------------------------------------------
@@ -203,7 +203,7 @@ func (c *Contact) attach(t *Trigger, w *journal.Write, status string, id engine.
 		r.NextEligibleAt, r.Reason = t.NextAt, t.Reason
 	}
 	if t.Command.Idempotency.Present() {
-		w.Reply = journal.StoredReply(t.Command.Idempotency, 200, r, c.now())
+		w.Reply = journal.StoredReply(t.Command.Idempotency, 200, r, c.Call.in.Now)
 	}
 	return &TriggerAnswer{Trigger: t, Reply: r}
 }
@@ -270,7 +270,7 @@ func (c *Contact) exclude(m *Exclude) {
 	if live && !done.InCall {
 		done.Cancelled = c.Call.Machine.A.Ending == nil
 		// From here on the INVITE is known not to have left, or its CANCEL is owed.
-		c.Call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: c.now()})
+		c.Call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: c.Call.in.Now})
 	}
 	if !changed {
 		c.Call.tell(done, settled)
@@ -312,7 +312,7 @@ func (c *Contact) end(m *End) {
 			kind = attempt.HangUpRequested
 		}
 		c.Call.Machine.Refusal = m.Reason
-		c.Call.apply(attempt.Event{Kind: kind, At: c.now(), By: engine.PartySystem})
+		c.Call.apply(attempt.Event{Kind: kind, At: c.Call.in.Now, By: engine.PartySystem})
 	}
 	if m.Op != 0 {
 		c.Call.tell(&Excluded{Op: m.Op}, settled)
@@ -335,7 +335,7 @@ var operatorKind = map[campaign.ContactAction]struct {
 func (c *Contact) operate(m *Operate) {
 	c.Suppressed = false // it was asked for since, and the number is not on the list
 	does := operatorKind[m.Command.Action]
-	ev := contact.Event{Kind: does.kind, At: c.now(), Policy: c.policy(), Until: m.Command.At}
+	ev := contact.Event{Kind: does.kind, At: c.Call.in.Now, Policy: c.policy(), Until: m.Command.At}
 	if err := c.Machine.Refusal(ev); err != nil {
 		c.Call.answer(m.Request, nil, err)
 		return

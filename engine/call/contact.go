@@ -125,7 +125,7 @@ func (c *Contact) handle(event any) bool {
 		if c.Call.is(e.Attempt) {
 			c.Call.receive(e)
 		} else {
-			c.lineOf(e.Attempt, attempt.Line{Phase: attempt.PhaseOver}, c.now())
+			c.line(e.Attempt, attempt.Line{Phase: attempt.PhaseOver}, c.Call.in.Now)
 		}
 	case *Reattached:
 		c.reattached(e)
@@ -181,8 +181,7 @@ func (c *Contact) handle(event any) bool {
 	return true
 }
 
-func (c *Contact) emit(e Effect)  { c.Call.emit(e) }
-func (c *Contact) now() time.Time { return c.Call.in.Now }
+func (c *Contact) emit(e Effect) { c.Call.emit(e) }
 
 // Busy says whether the contact has something that only it knows or awaits.
 func (c *Contact) Busy() bool {
@@ -262,7 +261,7 @@ func (c *Contact) reattached(m *Reattached) {
 		return
 	}
 	if m.Seated && !c.Call.Machine.A.Seated {
-		c.Call.apply(attempt.Event{Kind: attempt.SeatGranted, At: c.now()})
+		c.Call.apply(attempt.Event{Kind: attempt.SeatGranted, At: c.Call.in.Now})
 	}
 	c.Call.Replays = false
 	c.emit(&AttachMedia{m.Attempt})
@@ -273,7 +272,7 @@ func (c *Contact) reattached(m *Reattached) {
 // change applies an event to the contact and gives what the history says of that: the
 // facts before and after, and whose result is awaited no longer though none came.
 func (c *Contact) change(ev contact.Event) (d journal.Data, ok bool) {
-	ev.At, ev.Policy = c.now(), c.policy()
+	ev.At, ev.Policy = c.Call.in.Now, c.policy()
 	if ev.Restarted {
 		ev.Policy.ClosedAs = c.Rules.Before // nobody is dialled in that run any more
 	}
@@ -315,7 +314,7 @@ func (c *Contact) retune() {
 // paused. What the first trunks said decides.
 func (c *Contact) pause() {
 	if c.Rules.Paused && c.Call.Has() && c.Call.Machine.A.State == attempt.Dialling {
-		c.Call.apply(attempt.Event{Kind: attempt.TrunkRefused, At: c.now()})
+		c.Call.apply(attempt.Event{Kind: attempt.TrunkRefused, At: c.Call.in.Now})
 	}
 }
 
@@ -343,7 +342,7 @@ func (c *Contact) settleSuppressed() {
 }
 
 func (c *Contact) resultTimeout(m *ResultTimeout) {
-	if due := c.Machine.C.ResultDueAt; due == nil || !m.Restarted && due.After(c.now()) {
+	if due := c.Machine.C.ResultDueAt; due == nil || !m.Restarted && due.After(c.Call.in.Now) {
 		return
 	}
 	if d, ok := c.change(contact.Event{Kind: contact.ResultTimedOut, Restarted: m.Restarted}); ok {
@@ -369,7 +368,7 @@ func (c *Contact) rest() {
 func (c *Contact) linger() {
 	wait := c.Call.Limits.ResultLinger
 	if due := c.Machine.C.DueAt; due != nil { // a short conversation: the run dials contacts at rest
-		wait = min(wait, due.Sub(c.now()))
+		wait = min(wait, due.Sub(c.Call.in.Now))
 	}
 	c.Lingering = true
 	c.LingerEpoch++
@@ -404,8 +403,6 @@ func (c *Contact) forget(m *Forget) {
 func (c *Contact) number() engine.PhoneNumber            { return c.Machine.C.Number }
 func (c *Contact) contact() engine.ContactID             { return c.Machine.C.ID }
 func (c *Contact) config() attempt.Config                { return c.Rules.Attempt }
-func (c *Contact) sole() bool                            { return true }
-func (c *Contact) resulted()                             { c.rest() }
 func (c *Contact) awaitsResult(id engine.AttemptID) bool { return c.Machine.C.AwaitsResult(id) }
 func (c *Contact) triggerRefused(t *Trigger)             { c.Trigger = t }
 func (c *Contact) variables() map[string]string          { return c.Machine.C.Variables }
@@ -418,7 +415,7 @@ func (c *Contact) identify(p map[string]string) {
 func (c *Contact) stamp(w *journal.Write) { w.Campaign, w.Epoch = c.Rules.Campaign, c.Rules.Epoch }
 
 func (c *Contact) event(t journal.Type) journal.Event {
-	return journal.Event{Campaign: c.Rules.Campaign, Run: c.Machine.C.Run, At: c.now(), Type: t, Version: 1,
+	return journal.Event{Campaign: c.Rules.Campaign, Run: c.Machine.C.Run, At: c.Call.in.Now, Type: t, Version: 1,
 		Contact: c.Machine.C.ID, Attempt: c.Call.Machine.A.ID}
 }
 
@@ -431,7 +428,7 @@ func (c *Contact) adopt(at attempt.Attempt) {
 func (c *Contact) adopted() {
 	c.report()
 	if c.Machine.C.State == contact.Excluded && c.Call.Machine.A.AnsweredAt == nil {
-		c.Call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: c.now()})
+		c.Call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: c.Call.in.Now})
 	}
 }
 
@@ -456,7 +453,7 @@ func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
 		at := &w.Attempts[0]
 		sum := summary(at)
 		if at.EndedAt == nil {
-			sum.EndedAt = c.now()
+			sum.EndedAt = c.Call.in.Now
 		}
 		if at.Run != e.Run {
 			c.resultBefore(w, sum)
@@ -483,7 +480,7 @@ func (c *Contact) resultBefore(w *journal.Write, sum *contact.Attempt) {
 	}
 	if ok {
 		m := contact.Machine{C: kept}
-		ev := contact.Event{Kind: contact.ResultStored, At: c.now(), Policy: c.policy(), Attempt: sum}
+		ev := contact.Event{Kind: contact.ResultStored, At: c.Call.in.Now, Policy: c.policy(), Attempt: sum}
 		ev.Policy.ClosedAs = contact.ManuallyStopped
 		before := kept.Facts()
 		if err := m.Apply(ev); err != nil {
@@ -560,9 +557,7 @@ func summary(at *attempt.Attempt) *contact.Attempt {
 	return s
 }
 
-func (c *Contact) line(l attempt.Line, now time.Time) { c.lineOf(c.Call.Machine.A.ID, l, now) }
-
-func (c *Contact) lineOf(id engine.AttemptID, l attempt.Line, now time.Time) {
+func (c *Contact) line(id engine.AttemptID, l attempt.Line, now time.Time) {
 	m := &LineMoved{Contact: c.Machine.C.ID, Attempt: id, At: now,
 		Phase: l.Phase, Cause: l.Cause, BotMissed: l.BotMissed, Tentative: l.Tentative}
 	if a := &c.Call.Machine.A; a.ID == id {
@@ -570,9 +565,3 @@ func (c *Contact) lineOf(id engine.AttemptID, l attempt.Line, now time.Time) {
 	}
 	c.emit(m)
 }
-
-func (c *Contact) stands() {
-	c.emit(&AnswerStands{Contact: c.Machine.C.ID, Attempt: c.Call.Machine.A.ID})
-}
-
-func (c *Contact) dialled(at time.Time) { c.Call.say(&InviteLeft{At: at}) }

@@ -139,19 +139,13 @@ func (d *Dialout) suppressed(m *NumbersSuppressed) {
 func (d *Dialout) number() engine.PhoneNumber   { return d.Call.Machine.A.To } // "" before it is known
 func (d *Dialout) contact() engine.ContactID    { return "" }
 func (d *Dialout) stamp(*journal.Write)         {}
-func (d *Dialout) stands()                      {}
-func (d *Dialout) dialled(time.Time)            {}
-func (d *Dialout) resulted()                    {}
+func (d *Dialout) rest()                        {}
 func (d *Dialout) triggerRefused(*Trigger)      {}
 func (d *Dialout) identify(map[string]string)   {}
 func (d *Dialout) variables() map[string]string { return d.Call.Machine.A.Variables }
 
 // awaitsResult: nobody waits for the result of a dialout.
 func (d *Dialout) awaitsResult(engine.AttemptID) bool { return false }
-
-// sole: a dialout that is open in the table may live on another node, or is being
-// recovered.
-func (d *Dialout) sole() bool { return false }
 
 func (d *Dialout) config() attempt.Config {
 	cfg := attempt.Config{RingTimeout: d.Call.Limits.DialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff,
@@ -195,7 +189,7 @@ func (d *Dialout) refusedLate(*journal.Write) Then { return Then{} }
 
 // line: the seat was held before the call; it is granted as soon as it is asked for,
 // and goes back when the call no longer needs it.
-func (d *Dialout) line(l attempt.Line, _ time.Time) {
+func (d *Dialout) line(_ engine.AttemptID, l attempt.Line, _ time.Time) {
 	switch l.Phase {
 	case attempt.PhaseAbandoned:
 		d.emit(&Abandoned{d.Call.Machine.A.To})

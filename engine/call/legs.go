@@ -69,7 +69,7 @@ func (c *Call) legsGone(id engine.AttemptID) {
 func (c *Call) recoverLegs() {
 	a := &c.Machine.A
 	if !a.Live() { // it was closed by an earlier owner
-		c.NumberHeld = c.in.Process.Shared() && c.openAny()
+		c.NumberHeld = c.in.Process.Shared() && c.Machine.A.OpenCallee()
 	}
 	giveUp := c.Machine.Config.RingTimeout + c.Limits.RingGrace
 	c.Watching = 0
@@ -106,7 +106,7 @@ func (c *Call) watched(e *engine.LegEvent) {
 	}
 	c.Watching--
 	c.Machine.Watched(e)
-	if c.NumberHeld && !c.openAny() {
+	if c.NumberHeld && !c.Machine.A.OpenCallee() {
 		c.NumberHeld = false
 		c.numberFree(false)
 	}

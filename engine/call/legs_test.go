@@ -382,7 +382,7 @@ func TestABotThatIsReachedBySIP(t *testing.T) {
 	r.clear()
 	r.on(&PeerJoined{Attempt: second, Leg: first.Leg(3)})
 	r.apply(&PeerJoined{Attempt: first, Leg: first.Leg(3)})
-	if !r.has("bot tried sip:bot@a") || !r.has("line of a served") || r.call.BotAsked {
+	if !r.has("bot tried sip:bot@a") || !r.has("line of a served") || r.call.Reaching.Asked {
 		t.Errorf("%v", r.log)
 	}
 	r.durable(r.call.Step)
@@ -474,7 +474,7 @@ func TestWhatKeepsASocketFromItsCall(t *testing.T) {
 	// The callee hangs up: that says nothing of the bot.
 	r = waiting()
 	r.apply(r.leg(1, engine.LegHungUp))
-	if r.call.BotSince != 0 || r.has("bot settled telling") != r.has("bot tried") {
+	if r.call.Reaching.Since != 0 || r.has("bot settled telling") != r.has("bot tried") {
 		t.Errorf("%v", r.log)
 	}
 }

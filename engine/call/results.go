@@ -41,7 +41,7 @@ func (c *Call) result(m *StoreResult) {
 		c.answer(m.Request, nil, nil)
 		return
 	}
-	c.owner.resulted()
+	c.owner.rest()
 	c.Result = m
 	c.apply(attempt.Event{Kind: attempt.ResultStored, At: c.in.Now, Result: &r})
 }
@@ -59,7 +59,7 @@ func (c *Call) resultOf(m *StoreResult) bool {
 	case at == nil:
 		c.answer(m.Request, nil, m.Err)
 		return false
-	case at.State != attempt.Ended && !c.owner.sole():
+	case at.State != attempt.Ended && c.owner.contact() == "": // a dialout that lives on another node
 		c.answer(m.Request, nil, ErrCallNotFound)
 		return false
 	case at.State != attempt.Ended || c.Live() || c.Watching > 0:
