@@ -22,7 +22,7 @@ type record struct {
 }
 
 // putAttempt keeps the attempt from going back, and each of its legs.
-func (s *Store) putAttempt(a *attempt.Attempt) {
+func (s *tables) putAttempt(a *attempt.Attempt) {
 	r := s.attempts[a.ID]
 	var b *book
 	if a.Campaign != "" {
@@ -55,7 +55,7 @@ func mark(set map[engine.AttemptID]*record, r *record, in bool) {
 }
 
 // count makes the figures of a campaign tell of an attempt, or forget it.
-func (s *Store) count(b *book, r *record, sign int) {
+func (s *tables) count(b *book, r *record, sign int) {
 	if b == nil {
 		return
 	}
@@ -114,7 +114,7 @@ func newerLegs(old, legs []attempt.Leg) []attempt.Leg {
 }
 
 // forget drops an attempt that nobody can ask for any more.
-func (s *Store) forget(id engine.AttemptID) {
+func (s *tables) forget(id engine.AttemptID) {
 	r := s.attempts[id]
 	if s.opt.KeepEnded || r == nil || r.a.Campaign == "" || r.a.Live() || r.a.OpenLeg() {
 		return
@@ -136,7 +136,7 @@ func (s *Store) Attempt(_ context.Context, id engine.AttemptID) (a attempt.Attem
 
 // AllAttempts yields every attempt in the order in which they were begun; it
 // belongs under the lock.
-func (s *Store) AllAttempts() iter.Seq[attempt.Attempt] {
+func (s *tables) AllAttempts() iter.Seq[attempt.Attempt] {
 	return func(yield func(attempt.Attempt) bool) {
 		for _, r := range byBegin(s.attempts) {
 			if !yield(r.a) {
@@ -228,7 +228,7 @@ func dialOf(a *attempt.Attempt) dial {
 }
 
 // begin notes an attempt for the caps, recount what became of it.
-func (s *Store) begin(r *record) {
+func (s *tables) begin(r *record) {
 	a := &r.a
 	if a.ReservedAt == nil {
 		return
@@ -241,7 +241,7 @@ func (s *Store) begin(r *record) {
 	}
 }
 
-func (s *Store) recount(r *record) {
+func (s *tables) recount(r *record) {
 	a := &r.a
 	if a.ReservedAt == nil {
 		return
@@ -271,7 +271,7 @@ func nth(list []dial, n int, since time.Time, but engine.AttemptID) (at time.Tim
 
 // capped refuses an intent whose number was called as often as is allowed, or
 // whose API key has placed as many dialouts as it may.
-func (s *Store) capped(n *journal.Intent) error {
+func (s *tables) capped(n *journal.Intent) error {
 	if s.attempts[n.Attempt] == nil && n.Cap != nil {
 		if s.byNumber == nil { // calls are counted from the first time that it matters
 			s.byNumber = map[engine.PhoneNumber][]dial{}

@@ -38,7 +38,7 @@ func (s *Store) Commit(_ context.Context, group []journal.Write) (refused []erro
 
 // refuse says why a write is not accepted; answered are the replies of the group
 // so far. It changes nothing but that.
-func (s *Store) refuse(w *journal.Write, answered map[ReplyKey]bool) error {
+func (s *tables) refuse(w *journal.Write, answered map[ReplyKey]bool) error {
 	if w.Campaign != "" {
 		if b := s.books[w.Campaign]; b == nil || b.row == nil || w.Epoch != b.row.Epoch {
 			return journal.ErrStaleEpoch
@@ -64,7 +64,7 @@ func (s *Store) refuse(w *journal.Write, answered map[ReplyKey]bool) error {
 	return nil
 }
 
-func (s *Store) refuseIntent(w *journal.Write) error {
+func (s *tables) refuseIntent(w *journal.Write) error {
 	n := w.Intent
 	if n == nil {
 		return nil
@@ -82,21 +82,21 @@ func (s *Store) refuseIntent(w *journal.Write) error {
 }
 
 // held says whether an attempt has the number.
-func (s *Store) held(n engine.PhoneNumber, now time.Time) bool {
+func (s *tables) held(n engine.PhoneNumber, now time.Time) bool {
 	h, ok := s.Holds[n]
 	return ok && (h.Until.IsZero() || now.Before(h.Until))
 }
 
 // over says of an intent that its attempt has ended: it is a repeat of what was
 // done long ago.
-func (s *Store) over(w *journal.Write) bool {
+func (s *tables) over(w *journal.Write) bool {
 	r := s.attempts[w.Intent.Attempt]
 	return r != nil && !r.a.Live() || r == nil && s.forgotten(w)
 }
 
 // forgotten says of a campaign's write that attempts in it that are not known were
 // dropped: whoever begins one says something new of its contact.
-func (s *Store) forgotten(w *journal.Write) bool {
+func (s *tables) forgotten(w *journal.Write) bool {
 	return !s.opt.KeepEnded && w.Campaign != "" && !slices.ContainsFunc(w.Contacts, func(c contact.Contact) bool {
 		r := s.rows[c.ID]
 		return r == nil || c.Version > r.c.Version
@@ -104,7 +104,7 @@ func (s *Store) forgotten(w *journal.Write) bool {
 }
 
 // apply does one write.
-func (s *Store) apply(w *journal.Write) error {
+func (s *tables) apply(w *journal.Write) error {
 	if r := w.Reply; r != nil {
 		s.Replies[keyOf(r.Idempotency)] = *r
 	}
@@ -144,7 +144,7 @@ func (s *Store) apply(w *journal.Write) error {
 	return s.sweeps(w)
 }
 
-func (s *Store) release(h journal.HoldRelease) {
+func (s *tables) release(h journal.HoldRelease) {
 	cur, ok := s.Holds[h.Number]
 	switch {
 	case !ok || cur.Attempt != h.Attempt:
@@ -163,7 +163,7 @@ func (s *Store) release(h journal.HoldRelease) {
 }
 
 // putExclusion keeps the newest word on a number or a match.
-func (s *Store) putExclusion(x journal.Exclusion) {
+func (s *tables) putExclusion(x journal.Exclusion) {
 	b := s.book(x.Campaign)
 	key := keyOfExclusion(&x)
 	i, ok := b.excludedAt[key]
@@ -207,7 +207,7 @@ func (s *Store) Exclusions(_ context.Context, id engine.CampaignID) (list []jour
 
 // AllExclusions gives every exclusion, lifted ones too, campaign by campaign; it
 // belongs under the lock.
-func (s *Store) AllExclusions() (list []journal.Exclusion) {
+func (s *tables) AllExclusions() (list []journal.Exclusion) {
 	for _, b := range s.inOrder() {
 		list = append(list, b.exclusions...)
 	}
@@ -215,7 +215,7 @@ func (s *Store) AllExclusions() (list []journal.Exclusion) {
 }
 
 // inOrder gives the campaigns by their identifiers.
-func (s *Store) inOrder() []*book {
+func (s *tables) inOrder() []*book {
 	list := make([]*book, 0, len(s.books))
 	for _, id := range slices.Sorted(maps.Keys(s.books)) {
 		list = append(list, s.books[id])

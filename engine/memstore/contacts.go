@@ -82,7 +82,7 @@ func (r *row) index(sign int) {
 const slabSize = 256
 
 // putContact stores a contact unless its version is there already.
-func (s *Store) putContact(c *contact.Contact) {
+func (s *tables) putContact(c *contact.Contact) {
 	r := s.rows[c.ID]
 	switch {
 	case r == nil:
@@ -100,7 +100,7 @@ func (s *Store) putContact(c *contact.Contact) {
 }
 
 // set replaces what is stored of a contact.
-func (s *Store) set(r *row, c *contact.Contact) {
+func (s *tables) set(r *row, c *contact.Contact) {
 	b := r.book
 	if r.c.ID != "" {
 		r.leave()
@@ -121,7 +121,7 @@ func (s *Store) set(r *row, c *contact.Contact) {
 }
 
 // taken says whether another contact of the campaign has the number.
-func (s *Store) taken(c *contact.Contact) bool {
+func (s *tables) taken(c *contact.Contact) bool {
 	b := s.books[c.Campaign]
 	if b == nil {
 		return false
@@ -132,7 +132,7 @@ func (s *Store) taken(c *contact.Contact) bool {
 
 // AllContacts yields every contact, campaign by campaign, as it was added; it
 // belongs under the lock.
-func (s *Store) AllContacts() iter.Seq[contact.Contact] {
+func (s *Roster) AllContacts() iter.Seq[contact.Contact] {
 	return func(yield func(contact.Contact) bool) {
 		for _, b := range s.inOrder() {
 			for _, r := range b.rows {
@@ -145,7 +145,7 @@ func (s *Store) AllContacts() iter.Seq[contact.Contact] {
 }
 
 // Contacts gives a page of a campaign's contacts in the order of the list.
-func (s *Store) Contacts(_ context.Context, id engine.CampaignID,
+func (s *Roster) Contacts(_ context.Context, id engine.CampaignID,
 	page campaign.Page) (list campaign.ContactList, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +158,7 @@ func (s *Store) Contacts(_ context.Context, id engine.CampaignID,
 }
 
 // inList gives a campaign's contacts by position.
-func (s *Store) inList(id engine.CampaignID) []*row {
+func (s *tables) inList(id engine.CampaignID) []*row {
 	b := s.books[id]
 	if b == nil {
 		return nil
@@ -169,7 +169,7 @@ func (s *Store) inList(id engine.CampaignID) []*row {
 }
 
 // ContactByNumber gives the contact of a campaign with a number.
-func (s *Store) ContactByNumber(_ context.Context, id engine.CampaignID,
+func (s *Roster) ContactByNumber(_ context.Context, id engine.CampaignID,
 	n engine.PhoneNumber) (c contact.Contact, ok bool, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *Store) ContactByNumber(_ context.Context, id engine.CampaignID,
 }
 
 // ContactByID gives a contact.
-func (s *Store) ContactByID(_ context.Context, id engine.ContactID) (c contact.Contact, ok bool, _ error) {
+func (s *Roster) ContactByID(_ context.Context, id engine.ContactID) (c contact.Contact, ok bool, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.rows[id]; r != nil {
@@ -191,7 +191,7 @@ func (s *Store) ContactByID(_ context.Context, id engine.ContactID) (c contact.C
 
 // ContactsMatching lists the contacts whose variables contain all pairs, in the
 // order of the list. No pairs match nobody.
-func (s *Store) ContactsMatching(_ context.Context, id engine.CampaignID,
+func (s *Roster) ContactsMatching(_ context.Context, id engine.CampaignID,
 	match map[string]string) (list []contact.Contact, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +204,7 @@ func (s *Store) ContactsMatching(_ context.Context, id engine.CampaignID,
 }
 
 // ExcludedContacts lists the contacts with one of the numbers that are excluded.
-func (s *Store) ExcludedContacts(_ context.Context, id engine.CampaignID,
+func (s *Roster) ExcludedContacts(_ context.Context, id engine.CampaignID,
 	numbers []engine.PhoneNumber) (list []contact.Contact, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +221,7 @@ func (s *Store) ExcludedContacts(_ context.Context, id engine.CampaignID,
 }
 
 // Suppressed gives those of the numbers that are on the suppression list.
-func (s *Store) Suppressed(_ context.Context,
+func (s *Roster) Suppressed(_ context.Context,
 	numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,7 +234,7 @@ func (s *Store) Suppressed(_ context.Context,
 	return found, nil
 }
 
-func (s *Store) suppressed(n engine.PhoneNumber) bool {
+func (s *tables) suppressed(n engine.PhoneNumber) bool {
 	_, ok := s.Suppressions[n]
 	return ok
 }
@@ -242,7 +242,7 @@ func (s *Store) suppressed(n engine.PhoneNumber) bool {
 // SuppressedContacts gives, by their identifiers, up to limit contacts behind one
 // that wait for a dial in the run though their number is suppressed: of these
 // numbers, or of all when there are none.
-func (s *Store) SuppressedContacts(_ context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
+func (s *Roster) SuppressedContacts(_ context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
 	after engine.ContactID, limit int) (list []contact.Contact, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +277,7 @@ func newContact(n *campaign.NewContact, id engine.ContactID, at *time.Time) cont
 
 // AddContacts inserts contacts with ascending positions; duplicates by number,
 // and while exclusions are sticky whoever is excluded, are skipped and counted.
-func (s *Store) AddContacts(_ context.Context, add journal.ContactInsert) (rep campaign.AddReport, err error) {
+func (s *Roster) AddContacts(_ context.Context, add journal.ContactInsert) (rep campaign.AddReport, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b, err := s.campaign(add.Campaign)

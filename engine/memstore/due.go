@@ -149,7 +149,7 @@ func (q *queue) due(order contact.Order, limit int, leave func(*row) bool) []con
 // DueContacts gives up to limit contacts that are due at order.Now, in that order.
 // Who has a live attempt or is in except, and a number that is held then, is left
 // out; a suppressed one is not.
-func (s *Store) DueContacts(_ context.Context, id engine.CampaignID, run int, order contact.Order, limit int,
+func (s *Roster) DueContacts(_ context.Context, id engine.CampaignID, run int, order contact.Order, limit int,
 	except []engine.ContactID) ([]contact.Contact, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +172,7 @@ func (s *Store) DueContacts(_ context.Context, id engine.CampaignID, run int, or
 // NextDue is the earliest due time of any contact of the run that waits for a
 // dial, nil when none does. open counts those that are not final: who waits for a
 // dial, has a live attempt, or is owed a result.
-func (s *Store) NextDue(_ context.Context, id engine.CampaignID, run int) (next *time.Time, open int, _ error) {
+func (s *Roster) NextDue(_ context.Context, id engine.CampaignID, run int) (next *time.Time, open int, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.books[id]
@@ -193,7 +193,7 @@ func (s *Store) NextDue(_ context.Context, id engine.CampaignID, run int) (next 
 
 // Callable says whether a contact of the run waits for a dial that no suppression
 // forbids, or has a call or a result under way.
-func (s *Store) Callable(_ context.Context, id engine.CampaignID, run int) (bool, error) {
+func (s *Roster) Callable(_ context.Context, id engine.CampaignID, run int) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.books[id]
@@ -212,7 +212,7 @@ func (s *Store) Callable(_ context.Context, id engine.CampaignID, run int) (bool
 
 // Exhausted says whether a contact of the run failed because it had used up its
 // attempts.
-func (s *Store) Exhausted(_ context.Context, id engine.CampaignID, run int) (bool, error) {
+func (s *Roster) Exhausted(_ context.Context, id engine.CampaignID, run int) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.books[id]
@@ -221,7 +221,7 @@ func (s *Store) Exhausted(_ context.Context, id engine.CampaignID, run int) (boo
 
 // ResultsOverdue lists contacts whose result time-out has passed, the earliest
 // first.
-func (s *Store) ResultsOverdue(_ context.Context, id engine.CampaignID, now time.Time,
+func (s *Roster) ResultsOverdue(_ context.Context, id engine.CampaignID, now time.Time,
 	limit int) ([]contact.Contact, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

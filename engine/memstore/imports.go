@@ -27,7 +27,7 @@ func (o *staging) end(state campaign.ImportState, at time.Time) {
 func (o *staging) close() { o.rows, o.numbers = nil, nil }
 
 // BeginImport opens an import, the only open one of its campaign.
-func (s *Store) BeginImport(_ context.Context, imp campaign.Import) error {
+func (s *Files) BeginImport(_ context.Context, imp campaign.Import) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := s.campaign(imp.Campaign); err != nil {
@@ -54,7 +54,7 @@ func (s *Store) BeginImport(_ context.Context, imp campaign.Import) error {
 
 // StageImport adds rows; total and invalid are the file's figures so far. The
 // rows that were rejected are not kept.
-func (s *Store) StageImport(_ context.Context, id engine.ImportID, rows []journal.StagedRow,
+func (s *Files) StageImport(_ context.Context, id engine.ImportID, rows []journal.StagedRow,
 	_ []campaign.RejectedRow, total, invalid int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *Store) StageImport(_ context.Context, id engine.ImportID, rows []journa
 }
 
 // openImport gives an import that may become contacts, all of its rows.
-func (s *Store) openImport(id engine.ImportID, staged int) (*staging, error) {
+func (s *Files) openImport(id engine.ImportID, staged int) (*staging, error) {
 	o := s.imports[id]
 	switch {
 	case o == nil || !o.imp.Open():
@@ -84,7 +84,7 @@ func (s *Store) openImport(id engine.ImportID, staged int) (*staging, error) {
 
 // ActivateImport makes contacts of the staged rows, all at once and only if gate
 // lets them pass. Nobody waits for it while gate is asked.
-func (s *Store) ActivateImport(ctx context.Context, a journal.Activation,
+func (s *Files) ActivateImport(ctx context.Context, a journal.Activation,
 	gate func(context.Context) (journal.Gate, error)) (out journal.Activated, err error) {
 	if err := s.beginActivation(a.Import, a.Staged); err != nil {
 		return out, err
@@ -106,7 +106,7 @@ func (s *Store) ActivateImport(ctx context.Context, a journal.Activation,
 	return s.activate(b, o, a, g), nil
 }
 
-func (s *Store) beginActivation(id engine.ImportID, staged int) error {
+func (s *Files) beginActivation(id engine.ImportID, staged int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o, err := s.openImport(id, staged)
@@ -117,7 +117,7 @@ func (s *Store) beginActivation(id engine.ImportID, staged int) error {
 }
 
 // activate makes the switch.
-func (s *Store) activate(b *book, o *staging, a journal.Activation, g journal.Gate) (out journal.Activated) {
+func (s *Files) activate(b *book, o *staging, a journal.Activation, g journal.Gate) (out journal.Activated) {
 	standing := b.standing(a.Sticky, a.Since)
 	first, at := b.position, a.At.Round(0)
 	for i := range o.rows {
@@ -170,7 +170,7 @@ func (b *book) standing(sticky bool, since time.Time) exclusion.Book {
 }
 
 // CheckImport counts what would become of the staged rows.
-func (s *Store) CheckImport(_ context.Context, k journal.Check) (campaign.Import, error) {
+func (s *Files) CheckImport(_ context.Context, k journal.Check) (campaign.Import, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o, err := s.openImport(k.Import, k.Staged)
@@ -197,7 +197,7 @@ func (s *Store) CheckImport(_ context.Context, k journal.Check) (campaign.Import
 }
 
 // FailImport ends an import that is open.
-func (s *Store) FailImport(_ context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error {
+func (s *Files) FailImport(_ context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.imports[id]; o != nil && o.imp.Open() {
@@ -207,7 +207,7 @@ func (s *Store) FailImport(_ context.Context, id engine.ImportID, problem campai
 }
 
 // CloseImport drops the rows that are still staged.
-func (s *Store) CloseImport(_ context.Context, id engine.ImportID) error {
+func (s *Files) CloseImport(_ context.Context, id engine.ImportID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.imports[id]; o != nil {
@@ -217,7 +217,7 @@ func (s *Store) CloseImport(_ context.Context, id engine.ImportID) error {
 }
 
 // Import gives an import.
-func (s *Store) Import(_ context.Context, id engine.ImportID) (campaign.Import, error) {
+func (s *Files) Import(_ context.Context, id engine.ImportID) (campaign.Import, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.imports[id]; o != nil {
@@ -227,7 +227,7 @@ func (s *Store) Import(_ context.Context, id engine.ImportID) (campaign.Import, 
 }
 
 // StagedNumber says whether an import has a row with the number.
-func (s *Store) StagedNumber(_ context.Context, id engine.ImportID, n engine.PhoneNumber) (bool, error) {
+func (s *Files) StagedNumber(_ context.Context, id engine.ImportID, n engine.PhoneNumber) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.imports[id]
@@ -239,7 +239,7 @@ func (s *Store) StagedNumber(_ context.Context, id engine.ImportID, n engine.Pho
 }
 
 // Staged counts the rows that are staged.
-func (s *Store) Staged() (n int) {
+func (s *Files) Staged() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.imports {

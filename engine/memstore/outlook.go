@@ -14,7 +14,7 @@ import (
 // Outlook counts the contacts of a campaign by whether and why not they are
 // dialled in the run, and what its latest attempts came to. It looks at every one:
 // it is asked before a run.
-func (s *Store) Outlook(_ context.Context, id engine.CampaignID, run int) (o campaign.Outlook, _ error) {
+func (s *Roster) Outlook(_ context.Context, id engine.CampaignID, run int) (o campaign.Outlook, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.books[id]
@@ -57,7 +57,7 @@ func (s *Store) Outlook(_ context.Context, id engine.CampaignID, run int) (o cam
 	return o, nil
 }
 
-func (s *Store) past(id engine.CampaignID) (p campaign.Past) {
+func (s *tables) past(id engine.CampaignID) (p campaign.Past) {
 	var list []*attempt.Attempt
 	for _, r := range byBegin(s.attempts) {
 		if a := &r.a; a.Campaign == id && !a.Live() && a.Consumed && a.InviteAt != nil {
@@ -86,7 +86,7 @@ func (s *Store) past(id engine.CampaignID) (p campaign.Past) {
 
 // WaitingNumbers groups the numbers that Outlook calls waiting by their first
 // digits, the largest groups first.
-func (s *Store) WaitingNumbers(_ context.Context, id engine.CampaignID,
+func (s *Roster) WaitingNumbers(_ context.Context, id engine.CampaignID,
 	run int) (groups []campaign.NumberGroup, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,13 +40,13 @@ func (m *moves) add(before *contact.Facts, after contact.Facts) {
 }
 
 // tell stores the event of the moves, unless it is there.
-func (s *Store) tell(ev journal.Event, m *moves) {
+func (s *tables) tell(ev journal.Event, m *moves) {
 	ev.Data.Moves = m.list
 	s.keepEvent(&ev, true)
 }
 
 // sweeps does what a write does to the contacts at rest.
-func (s *Store) sweeps(w *journal.Write) error {
+func (s *tables) sweeps(w *journal.Write) error {
 	if b := w.Bulk; b != nil {
 		kind := contact.RunStopped
 		if b.To == contact.WindowClosed {
@@ -71,7 +71,7 @@ func (s *Store) sweeps(w *journal.Write) error {
 	return nil
 }
 
-func (s *Store) sweep(w *journal.Sweep, ev contact.Event, of func(yield func(*row) bool)) error {
+func (s *tables) sweep(w *journal.Sweep, ev contact.Event, of func(yield func(*row) bool)) error {
 	if s.told(&w.Event) {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (s *Store) RunOfContacts(_ context.Context, id engine.CampaignID) (int, err
 }
 
 // inRun gives a campaign whose row must be in the given run.
-func (s *Store) inRun(id engine.CampaignID, run int) (*book, error) {
+func (s *tables) inRun(id engine.CampaignID, run int) (*book, error) {
 	b, err := s.campaign(id)
 	if err == nil && b.row.Run != run {
 		err = engine.Conflict("run_moved", "")

@@ -37,8 +37,21 @@ type Options struct {
 }
 
 // Store keeps everything in memory. Its methods take its lock, but for those that
-// say that they belong under it.
+// say that they belong under it. It is divided as the database's is (package persistence).
 type Store struct {
+	*tables
+	Roster
+	Files
+}
+
+// Roster has the contacts: who they are, who is due, and what is to come.
+type Roster struct{ *tables }
+
+// Files imports lists of contacts.
+type Files struct{ *tables }
+
+// tables are what is stored, with the lock.
+type tables struct {
 	opt Options
 	mu  sync.Mutex
 
@@ -110,7 +123,7 @@ type history struct {
 
 // New is an empty store.
 func New(o Options) *Store {
-	return &Store{
+	t := &tables{
 		opt:          o,
 		Holds:        map[engine.PhoneNumber]Hold{},
 		Suppressions: map[engine.PhoneNumber]journal.Suppression{},
@@ -125,15 +138,16 @@ func New(o Options) *Store {
 		abandons:     map[engine.PhoneNumber]int64{},
 		byKey:        map[engine.KeyID][]dial{},
 	}
+	return &Store{t, Roster{t}, Files{t}}
 }
 
 // Lock keeps the store as it is until Unlock: for what belongs under the lock.
-func (s *Store) Lock() { s.mu.Lock() }
+func (s *tables) Lock() { s.mu.Lock() }
 
 // Unlock lets the store go on.
-func (s *Store) Unlock() { s.mu.Unlock() }
+func (s *tables) Unlock() { s.mu.Unlock() }
 
-func (s *Store) book(id engine.CampaignID) *book {
+func (s *tables) book(id engine.CampaignID) *book {
 	b := s.books[id]
 	if b == nil {
 		b = newBook(&history{events: map[int64]int{}})
@@ -148,7 +162,7 @@ func newBook(h *history) *book {
 }
 
 // campaign gives a campaign that is stored.
-func (s *Store) campaign(id engine.CampaignID) (*book, error) {
+func (s *tables) campaign(id engine.CampaignID) (*book, error) {
 	if b := s.books[id]; b != nil && b.row != nil {
 		return b, nil
 	}
@@ -182,7 +196,7 @@ func (s *Store) Campaign(_ context.Context, id engine.CampaignID) (campaign.Camp
 
 // CampaignRow is the stored row of a campaign itself, nil when there is none; it
 // belongs under the lock.
-func (s *Store) CampaignRow(id engine.CampaignID) *campaign.Campaign {
+func (s *tables) CampaignRow(id engine.CampaignID) *campaign.Campaign {
 	if b := s.books[id]; b != nil {
 		return b.row
 	}
@@ -203,7 +217,7 @@ func (s *Store) AcquireCampaign(_ context.Context, id engine.CampaignID) (campai
 }
 
 // putCampaign: the newest row stands, and only taking ownership moves the epoch.
-func (s *Store) putCampaign(row campaign.Campaign) {
+func (s *tables) putCampaign(row campaign.Campaign) {
 	b := s.book(row.ID)
 	if old := b.row; old != nil {
 		if row.Seq < old.Seq {
@@ -295,9 +309,9 @@ type eventKey struct {
 }
 
 // putEvent keeps an event once, if it is one that the store keeps.
-func (s *Store) putEvent(e *journal.Event) { s.keepEvent(e, s.opt.KeepEvents) }
+func (s *tables) putEvent(e *journal.Event) { s.keepEvent(e, s.opt.KeepEvents) }
 
-func (s *Store) keepEvent(e *journal.Event, keep bool) {
+func (s *tables) keepEvent(e *journal.Event, keep bool) {
 	if e.Campaign == "" {
 		k := eventKey{e.Attempt, e.Type, e.Data.Leg, e.At.Round(time.Microsecond).UnixMicro()}
 		if _, dup := s.dialouts[k]; keep && !dup {
@@ -315,7 +329,7 @@ func (s *Store) keepEvent(e *journal.Event, keep bool) {
 }
 
 // told says whether an event is stored.
-func (s *Store) told(e *journal.Event) bool {
+func (s *tables) told(e *journal.Event) bool {
 	_, ok := s.book(e.Campaign).history.events[e.Seq]
 	return ok
 }
@@ -350,7 +364,7 @@ func (s *Store) Events(_ context.Context, id engine.CampaignID, after int64,
 }
 
 // AllEvents gives every event as it came; it belongs under the lock.
-func (s *Store) AllEvents() []journal.Event { return s.events }
+func (s *tables) AllEvents() []journal.Event { return s.events }
 
 // replyLife is how long a reply is kept.
 const replyLife = 24 * time.Hour
@@ -358,7 +372,7 @@ const replyLife = 24 * time.Hour
 func keyOf(id engine.Idempotency) ReplyKey { return ReplyKey{id.Key, id.Route, id.Token} }
 
 // takesReply: there is none, it is this one, or its day is over.
-func (s *Store) takesReply(r *journal.Reply) bool {
+func (s *tables) takesReply(r *journal.Reply) bool {
 	old, dup := s.Replies[keyOf(r.Idempotency)]
 	return !dup || !old.At.After(r.At.Add(-replyLife)) ||
 		old.At.Equal(r.At) && old.BodyHash == r.BodyHash && string(old.Body) == string(r.Body)
@@ -376,7 +390,7 @@ func (s *Store) FindReply(_ context.Context, id engine.Idempotency) (journal.Rep
 }
 
 // PutAttempt stores an attempt outside a write; it belongs under the lock.
-func (s *Store) PutAttempt(a attempt.Attempt) { s.putAttempt(&a) }
+func (s *tables) PutAttempt(a attempt.Attempt) { s.putAttempt(&a) }
 
 // PutContact stores a contact outside a write; it belongs under the lock.
-func (s *Store) PutContact(c contact.Contact) { s.putContact(&c) }
+func (s *tables) PutContact(c contact.Contact) { s.putContact(&c) }
