@@ -11,38 +11,6 @@ MAKEFLAGS += --no-print-directory
 # Pinned, so that a new release of a linter cannot break an old commit.
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# The tests of one package may take this long. Two packages at a time, one under the race detector and one without, leave
-# a machine of two cores able to keep the time that the SIP and RTP tests need.
-TEST_TIMEOUT  ?= 28m
-TEST_PARALLEL ?= 1
-TEST := test -shuffle=on -ldflags=-w -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT)
-RACE := $(GO) $(TEST) -race
-# Built as the program is shipped, so that tests which build and start that compile nothing twice.
-PLAIN := CGO_ENABLED=0 $(GO) $(TEST) -trimpath
-# The core starts no goroutine and has no channel (imports_test.go): alone there is nothing in it to race, and the tests of
-# actors and process have it under the detector. The store in memory is shared: it is tested with the others.
-CORE := ^dialler/engine(/|$$)
-# So have they what the LONG tests run, hours of calls by a clock of their own, and the simulations that the API is asked
-# for; these run beside the core's.
-LONG := ^Test(TheAbandonCapIsKeptAnewInEveryRun|TheForecastKeepsSeatsBusierThanOneLineASeat|AFileMeetsTheEndOfTheRun|$\
-	TheFiguresAreTheSameThreeWaysWhateverHappens|AnExclusionHoldsForTheRowsOfAFileThatIsBeingActivated|$\
-	ANumberThatWasAbandonedAnywhereIsNotAbandonedAgainWithin72Hours|After72HoursAnAbandonedNumberIsLikeAnyOther|$\
-	ManySeedsEndWithEqualLedgersAndAbandonsUnderTheCap|WhoWaitsForASeatStandsAside|NoINVITELeavesAfterTheWindowHasClosed|$\
-	ACallbackIsClippedIntoTheContactsWindow|EveryContactIsCalledByItsOwnClock|AStepOfTheWallClockChangesWhoIsDue|$\
-	ANumberIsCalledAtMostAsOftenAsTheCapAllowsWithinItsPeriod|ASimulationShowsACampaignAsItIsAndByOtherSettings|$\
-	ASimulationBeginsWhenTheWindowOpensAndWithoutABody|WhatCannotBeSimulatedIsNamed|BackTestsAreShownAndTellHowFarToTrustAForecast)$$
-# The tests of WHOLE programs wait for browsers, time-outs, builds and other processes. Of process's, those that have the
-# most at once run under the detector as well, alone: calls of every kind, nodes, faults, ends. Each package has its own
-# tests under it.
-WHOLE := ./process ./deploy ./bench/load
-BUSY := ^Test(TheInputsOfARunReplayToTheSameEffects|ADialoutIsCommandedThroughAnyNode|NothingIsLeftOfCallsOfEveryKind|$\
-	FaultsOfTheDatabaseStopNewCallsAndNothingElse|ACampaignIsDialledThroughTwoNodes|SlowAndManyClientsHarmNobody|$\
-	NodesThatWereStoppedLeaveNoGoroutine|EveryFinalResponseComesToItsOutcome|AnAnsweredCallIsServedAndEndedByItsBot|$\
-	AStandbyThatTakesOverIsGoneOnWithAndHasAllThatWasAcknowledged|DrainingPlacesNoCallAndWaitsForTheLiveOnes|$\
-	IntegratorsAreToldAndTheirLibrariesVerifyIt|APersonIsErasedOnEveryNode|ACallOverTLSWithSRTPIsHeardAtBothEnds|$\
-	AnAnswerThatCrossesTheCancelOfAnExclusionIsEndedAndServedByNobody|ADiallerThatWasKilledIsFollowedAtOnce)$$
-# What is compiled while npm fetches the console's libraries: it does not embed the console.
-WITHOUT_CONSOLE := ./actors/... ./engine/... ./media/... ./persistence/... ./sipstack/...
 BENCH         ?= .
 SIM_CHECKS    ?= 20000
 SIM_CAMPAIGNS ?= 2000
@@ -54,7 +22,7 @@ both = status=0; for module in . bench/lab; do $(GO) -C $$module $(1) || status=
 test_dirs = grep -rl --include='*_test.go' --exclude-dir=node_modules '$(1)' . | sed 's,/[^/]*$$,,' | sort -u
 
 .DEFAULT_GOAL := help
-include http/console/console.mk bench/lab/lab.mk
+include deps/tests.mk http/console/console.mk bench/lab/lab.mk
 .PHONY: $(shell sed -nE 's/^([a-z][a-z-]*):( .*|)$$/\1/p' $(MAKEFILE_LIST))
 
 help: ## Print this list.
@@ -102,18 +70,6 @@ soak: deps-run build #: Half an hour of steady calls: does anything grow? docs/l
 
 quick: need-go ## Run the tests that take a minute: engine, actors, API, laws; no race detector.
 	$(GO) test -p 4 ./engine/... ./actors/... ./http/... ./command ./docs .
-
-test: deps ## Run every test in random order, most with the race detector; the console's in a browser.
-	@$(GO) build -race $(WITHOUT_CONSOLE) & $(MAKE) -s console console-schema; status=$$?; wait; exit $$status
-	@set -e; core=$$($(GO) list ./... | grep -E '$(CORE)' | grep -v /memstore); \
-	others=$$($(GO) list ./... | grep -vxF "$$core" | grep -vxE 'dialler/(process|deploy|bench/load)'); set +e -x; status=0; \
-	{ slow=0; $(PLAIN) $(WHOLE) $$core || slow=1; $(PLAIN) -run '$(LONG)' ./actors ./http || slow=1; \
-	cd bench/lab && $(PLAIN) ./... || slow=1; exit $$slow; } & \
-	$(RACE) -skip '$(LONG)' $$others || status=1; wait $$! || status=1; $(RACE) -run '$(BUSY)' ./process || status=1; exit $$status
-
-test-elsewhere: need-go #: The tests of the actors with every call carried by another node over a bad network (some minutes).
-	$(GO) test -count=1 -timeout 20m ./actors -args -elsewhere
-	$(GO) test -count=1 -timeout 5m -run TestNodesThatWereStopped ./process
 
 contract: deps #: Make 20,000 requests from openapi.yaml: CONTRACT_REQUESTS=20000, CONTRACT_SEED=7.
 	CONTRACT_SEED=$${CONTRACT_SEED:-$$(date +%s)} CONTRACT_REQUESTS=$${CONTRACT_REQUESTS:-20000} $(GO) test -count=1 -run TestWhateverIsAskedIsAnsweredAsTheFileSays -v -timeout 30m ./process
