@@ -288,12 +288,3 @@ func (b *Broken) Error() string {
 	}
 	return s.String()
 }
-
-// RunCampaigns plays an installation once. It ends when every campaign has
-// ended and nothing is left to happen, or with the installation's Length.
-// The first broken invariant ends it too.
-func RunCampaigns(in Installation, seed uint64) CampaignsResult {
-	w := newCampaignWorld(in.WithDefaults(), seed)
-	w.play()
-	return w.result()
-}

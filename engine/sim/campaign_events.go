@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/timeline"
 )
 
 // receiver is whoever takes messages: a run, a contact.
@@ -21,30 +22,24 @@ type simEvent struct {
 	event any
 }
 
-// push lets something happen after a time. What follows from what comes again and again,
-// when nothing else is left, is no more than that.
-func (w *campaignWorld) push(d time.Duration, e simEvent) {
-	if e.idle = e.idle || w.idling; !e.idle {
-		w.busy++
+// schedule is the clock of a world, and what will happen in it.
+type schedule struct {
+	now    time.Duration // by the monotonic clock
+	queue  timeline.Queue[simEvent]
+	busy   int  // events of the queue that are not idle
+	idling bool // what happens now is idle, and nothing else is left
+}
+
+// push lets something happen after a time. What follows from something idle is idle.
+func (s *schedule) push(d time.Duration, e simEvent) {
+	if e.idle = e.idle || s.idling; !e.idle {
+		s.busy++
 	}
-	w.queue.Push(w.now+max(d, 0), e)
+	s.queue.Push(s.now+max(d, 0), e)
 }
 
 // later lets something happen in the world.
-func (w *campaignWorld) later(d time.Duration, f func()) { w.push(d, simEvent{f: f}) }
-
-// after gives somebody a message once some time has passed, unless the process is gone.
-func (p *process) after(d time.Duration, to receiver, event any) {
-	p.w.push(d, simEvent{life: p.life, to: to, event: event})
-}
-
-// do has something done by the process after a time.
-func (p *process) do(d time.Duration, f func()) { p.w.push(d, simEvent{life: p.life, f: f}) }
-
-// again is do for what comes again and again.
-func (p *process) again(d time.Duration, f func()) {
-	p.w.push(d, simEvent{life: p.life, idle: true, f: f})
-}
+func (s *schedule) later(d time.Duration, f func()) { s.push(d, simEvent{f: f}) }
 
 // lane delivers what is sent through it in order, each after a delay of its own.
 type lane struct{ last time.Duration }

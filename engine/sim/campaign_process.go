@@ -294,6 +294,19 @@ const (
 	closedTick = 20 * time.Second
 )
 
+// after gives somebody a message once some time has passed, unless the process is gone.
+func (p *process) after(d time.Duration, to receiver, event any) {
+	p.w.push(d, simEvent{life: p.life, to: to, event: event})
+}
+
+// do has something done by the process after a time.
+func (p *process) do(d time.Duration, f func()) { p.w.push(d, simEvent{life: p.life, f: f}) }
+
+// again is do for what comes again and again.
+func (p *process) again(d time.Duration, f func()) {
+	p.w.push(d, simEvent{life: p.life, idle: true, f: f})
+}
+
 // callRoster names the contacts that are up; each of them reports.
 func (r *runner) callRoster(life int64) {
 	called := &run.RosterCalled{Life: life}

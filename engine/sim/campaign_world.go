@@ -13,19 +13,15 @@ import (
 	"dialler/engine/memstore"
 	"dialler/engine/pacing"
 	"dialler/engine/run"
-	"dialler/engine/timeline"
 )
 
 // campaignWorld is an installation and all around it: what is durable, the process
 // that dials, the network with its people, bots, operators, and what goes wrong.
 type campaignWorld struct {
-	in     Installation
-	seed   uint64
-	now    time.Duration // by the monotonic clock
+	in   Installation
+	seed uint64
+	schedule
 	offset time.Duration // of the wall clock, by steps
-	queue  timeline.Queue[simEvent]
-	busy   int  // events of the queue that are not idle
-	idling bool // what happens now is idle, and nothing else is left
 	events int
 	draws  uint64
 
@@ -73,6 +69,14 @@ type campaignRecord struct {
 }
 
 var background = context.Background()
+
+// RunCampaigns plays an installation until every campaign has ended and nothing is left to
+// happen, or for its Length. The first broken invariant ends it too.
+func RunCampaigns(in Installation, seed uint64) CampaignsResult {
+	w := newCampaignWorld(in.WithDefaults(), seed)
+	w.play()
+	return w.result()
+}
 
 func newCampaignWorld(in Installation, seed uint64) *campaignWorld {
 	w := &campaignWorld{in: in, seed: seed, byID: map[engine.CampaignID]*campaignRecord{},
