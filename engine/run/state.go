@@ -33,11 +33,11 @@ type State struct {
 	// Loading.
 	Life         int64 // of this state, in time order
 	Ready        bool
-	Absent       error               // why this node cannot act for the campaign; nil: it does not exist
-	Stash        []Deferred          // what came before the run was ready
+	Absent       error                   // why this node cannot act for the campaign; nil: it does not exist
+	Stash        []Deferred              // what came before the run was ready
 	ReportsDue   map[string]ContactActor // those that have not reported yet
 	Silent       []ContactActor          // those that had not when the run went on without them
-	EarlyReports map[string]struct{} // those that reported before all were known
+	EarlyReports map[string]struct{}     // those that reported before all were known
 	RosterKnown  bool
 	Loading      bool
 
