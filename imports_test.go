@@ -16,22 +16,21 @@ import (
 	"testing"
 )
 
-// This file is the law of who may know whom: engine decides, actors execute,
-// adapters touch the world. docs/architecture.md explains the table.
+// This file defines which package may import which: engine decides, actors execute, adapters access
+// the outside world. docs/architecture.md explains the table.
 
 const module = "dialler"
 
-// importRule says what the non-test files of one folder, and of every folder
-// below it that has no rule of its own, may import beside the standard library.
+// importRule says what the non-test files of one folder, and of every folder below it without its
+// own rule, may import in addition to the standard library.
 //
-// An entry of ours is a package of this module; one that ends in /... is the
-// package and everything below it. An entry of third is a module, or a path
-// within one.
+// An entry of ours is a package of this module; one that ends in /... is the package and everything
+// below it. An entry of third is a module, or a path within one.
 type importRule struct {
 	dir    string
 	ours   []string
 	third  []string
-	core   bool // the rules of coreImports, coreTime and coreSyntax hold too
+	core   bool // the rules of coreImports, coreTime and coreSyntax apply too
 	remedy string
 }
 
@@ -73,7 +72,7 @@ var importRules = []importRule{
 		ours:   []string{"engine/...", "persistence/sealed"},
 		remedy: "keys are files and environment: which ones, the caller says"},
 	{dir: "process/outgoing",
-		ours:   []string{"engine/...", "http/egress", "persistence/webhooks"}, // the figures of its outbox
+		ours:   []string{"engine/...", "http/egress", "persistence/webhooks"}, // the metrics of its outbox
 		third:  []string{"github.com/prometheus/client_golang"},
 		remedy: "a request to others is made when it is called: who sends what, the caller knows"},
 	{dir: "process/metrics",
@@ -103,7 +102,7 @@ var importRules = []importRule{
 		third:  []string{"github.com/nyaruka/phonenumbers"},
 		remedy: "the core is pure Go on the standard library and phonenumbers"},
 
-	// The tree of actors: each package knows those below it and never the composition.
+	// The tree of actors: each package knows those below it and never the top one.
 	{dir: "actors",
 		ours: []string{"engine/...", "actors/call", "actors/campaign", "actors/dialout", "actors/fleet", "actors/host",
 			"actors/lease", "actors/number", "actors/ports", "actors/trunk", "actors/writer"},
@@ -186,7 +185,7 @@ var importRules = []importRule{
 		third: []string{"github.com/asynkron/protoactor-go", "github.com/rs/zerolog",
 			"google.golang.org/grpc", "google.golang.org/protobuf", // settings of protoactor's remote, and its messages
 			"go.etcd.io/etcd/client", "go.uber.org/zap", // membership by etcd; zap to silence its client
-			"github.com/labstack/echo"}, // of protoactor's automanaged provider, to silence it
+			"github.com/labstack/echo"}, // to silence protoactor's automanaged provider
 		remedy: "the cluster reaches the database through its port Owners"},
 
 	{dir: "sipstack", // a new package below needs a row of its own
@@ -231,7 +230,7 @@ var importRules = []importRule{
 		remedy: "the jitter buffer knows sequence numbers alone: what is in order goes to a function"},
 	{dir: "media/sdp",
 		ours:   []string{"media/codec"},
-		third:  []string{"github.com/pion"}, // its suites; in tests another reader of SDP
+		third:  []string{"github.com/pion"}, // its suites; in tests a second SDP parser
 		remedy: "a description is text: whose it is, and what follows from it, the call knows"},
 	{dir: "media/srtp",
 		ours:   []string{"media/sdp"},
@@ -288,7 +287,7 @@ var importRules = []importRule{
 		ours:   []string{"engine/...", "http/form", "http/memory", "http/telephony", "http/wire"},
 		third:  []string{"github.com/valyala/fasthttp"},
 		remedy: resourceRemedy},
-	{dir: "http/contacts", // an attempt of a contact's trail looks like a call
+	{dir: "http/contacts", // an attempt in a contact's trail looks like a call
 		ours: []string{"engine/...", "http/calls", "http/download", "http/form", "http/idempotency", "http/live",
 			"http/wire"},
 		remedy: resourceRemedy},
@@ -391,7 +390,7 @@ var importRules = []importRule{
 	{dir: "bench/carrier",
 		ours: []string{"engine", "bench/..."},
 		third: []string{"github.com/pion/rtp", "github.com/rs/zerolog",
-			"golang.org/x/sys"}, // the kernel's times of datagrams
+			"golang.org/x/sys"}, // the kernel's timestamps of datagrams
 		remedy: "the carrier judges the dialler and shares no code with it"},
 	{dir: "bench/carrier/media",
 		ours: []string{"bench/pace", "bench/voice"}, third: []string{"github.com/pion/rtp"},
@@ -401,16 +400,16 @@ var importRules = []importRule{
 		remedy: "nobody imports main: what both need belongs in a package of its own"},
 }
 
-// testOurs and testThird are what any test file may import beside its folder's
-// rule; testOursOf and testThirdOf only those of one folder.
+// testOurs and testThird are what any test file may import in addition to its folder's rule;
+// testOursOf and testThirdOf apply to one folder.
 var (
 	testOurs   = []string{"bench/..."}
 	testOursOf = map[string][]string{
-		"engine": {"persistence/storetest"}, // the promises that memstore keeps as PostgreSQL does
-		// and the store of the actor tests, made of it; whole trees
+		"engine": {"persistence/storetest"}, // the guarantees memstore shares with PostgreSQL
+		// The store of the actor tests is checked too; whole trees are run.
 		"actors":      {"persistence/storetest", "actors/actortest", "actors/cluster/gateway", "actors/cluster/link"},
 		"persistence": {"persistence/..."},       // the whole store
-		"process":     {"command", "actors/..."}, // the test binary is the program, when a test asks for that
+		"process":     {"command", "actors/..."}, // the test binary acts as the program on request
 	}
 	testThird   = []string{"pgregory.net/rapid", "go.uber.org/goleak"}
 	testThirdOf = map[string][]string{
@@ -430,7 +429,7 @@ var (
 	}
 )
 
-// What the core may not do, and what to do instead. It is about non-test files.
+// What the core must not do, and what to do instead, in non-test files.
 var (
 	coreImports = map[string]string{
 		"os":            "files and the environment belong to process and the adapters",
@@ -482,7 +481,7 @@ func TestImportsObeyTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatalf("cannot read the tree: %v", err)
 	}
-	// A checker that looks at the wrong folder finds nothing.
+	// A checker that looks in the wrong folder finds nothing.
 	for _, dir := range []string{".", "engine", "actors"} {
 		if !seen[dir] {
 			t.Errorf("no Go file of %q was checked; was the test started in the root of the module?", dir)
@@ -522,7 +521,7 @@ func checkFile(name string, source []byte) []string {
 			if isTest {
 				allowed = slices.Concat(allowed, testOurs, testOursOf[topOf(dir)], []string{dir}) // a test may be a package of its own
 				if rule.core {
-					allowed = append(allowed, "engine/...") // a test may look at the core as a whole
+					allowed = append(allowed, "engine/...") // a test may use the whole core
 				}
 			}
 			if !matchAny(allowed, own) {
@@ -551,7 +550,7 @@ func checkFile(name string, source []byte) []string {
 
 // checkCore looks for the clock, printing, goroutines and channels.
 func checkCore(file *ast.File, report func(p token.Pos, what, remedy string)) {
-	names := map[string]string{} // the name that an import has in this file → its path
+	names := map[string]string{} // import name in this file → its path
 	for _, spec := range file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
@@ -600,8 +599,8 @@ func checkCore(file *ast.File, report func(p token.Pos, what, remedy string)) {
 	})
 }
 
-// ruleOf gives the rule of a folder: its own, else that of the nearest folder
-// above whose rule covers what is below it.
+// ruleOf returns the rule of a folder: its own, otherwise that of the nearest parent whose rule
+// covers subfolders.
 func ruleOf(dir string) (importRule, bool) {
 	for _, r := range importRules {
 		if r.dir == dir {
@@ -626,7 +625,8 @@ func ownPackage(imported string) (string, bool) {
 	return strings.CutPrefix(imported, module+"/")
 }
 
-// isThirdParty: the first element of a path outside the standard library has a dot.
+// isThirdParty says whether the first path element contains a dot, as none in the standard library
+// does.
 func isThirdParty(imported string) bool {
 	return strings.Contains(topOf(imported), ".")
 }
@@ -781,7 +781,7 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 	f("common/strings.go", importing("strings"), "folder common has no rule")
 	f("engine/broken.go", "package", "does not parse")
 
-	// Test files may use test libraries and the model world, not more.
+	// Test files may use test libraries and the world model, nothing else.
 	f("engine/contact/machine_test.go", importing("os", "math/rand/v2", "pgregory.net/rapid", "go.uber.org/goleak"))
 	f("sipstack/leg_test.go", importing("dialler/sipstack", "dialler/bench/carrier"))
 	f("engine/fsm/table_test.go", importing("dialler/engine/fsm"))
@@ -793,7 +793,7 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 	f("media/port_test.go", importing("dialler/sipstack"), "media may not import dialler/sipstack")
 	f("engine/window/window.go", importing("pgregory.net/rapid"), "engine/window may not import pgregory.net/rapid")
 
-	// What the core may not do.
+	// What the core must not do.
 	for _, p := range []string{"os", "os/exec", "os/signal", "net", "net/http", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "unsafe"} {
 		f("engine/contact/machine.go", importing(p), "the core may not import "+p)
 	}

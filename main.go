@@ -1,5 +1,5 @@
-// Command dialler is an outbound dialler engine for voice bots: command reads
-// what it is asked to do, process is a running dialler.
+// Command dialler is an outbound dialler engine for voice bots: package command parses the command
+// line, package process is a running dialler.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// unplain are phrases that read as translated, each with what is said in plain English.
+// unplain maps phrases that read as translated to plain English.
 var unplain = map[string]string{
 	"of late":         "recently",
 	"of before":       "earlier, old, previous",
@@ -22,8 +22,9 @@ var unplain = map[string]string{
 	"is to go on":     "continues",
 }
 
-// proseIn are the files whose words are ours: code, documentation, the API's document and the console. Tests of the
-// words, decisions and results as they were recorded, and what is generated stay as they are.
+// proseIn says whether a file's prose is ours: code, documentation, the API's document and the
+// console. Tests of the words, decisions and results as recorded, and generated files are left as
+// they are.
 func proseIn(path string) bool {
 	if slices.Contains([]string{"words_test.go", "docs/spec_coverage.md"}, path) {
 		return false
@@ -38,7 +39,7 @@ func proseIn(path string) bool {
 	return slices.Contains([]string{".go", ".md", ".yaml", ".ts", ".tsx", ".sql", ".sh"}, filepath.Ext(path))
 }
 
-// What reads as translated is kept out.
+// Prose that reads as translated is rejected.
 func TestProseIsPlainEnglish(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -69,7 +70,7 @@ func TestProseIsPlainEnglish(t *testing.T) {
 	}
 }
 
-// alone says whether no word goes on at either end of what stands at i.
+// alone says whether the text at i is a whole word, not part of a longer one.
 func alone(line string, i, n int) bool {
 	letter := func(k int) bool { return k >= 0 && k < len(line) && line[k] >= 'a' && line[k] <= 'z' }
 	return !letter(i-1) && !letter(i+n)

@@ -12,8 +12,8 @@ import (
 	"dialler/engine/contact"
 )
 
-// The bot's path must stand within 1.8 s of the answer, so that the message
-// starts before 2 s; else the call is abandoned (SEMANTICS §6).
+// The bot's path must be up within 1.8 s of the answer, so that the message starts before 2 s;
+// otherwise the call is abandoned (SEMANTICS §6).
 func TestABotThatDoesNotConnectInTimeMakesAnAbandonWithTheMessage(t *testing.T) {
 	for _, mode := range []engine.AMDMode{engine.AMDOff, engine.AMDParallel, engine.AMDSequential} {
 		t.Run(string(mode), func(t *testing.T) {

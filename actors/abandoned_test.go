@@ -13,7 +13,7 @@ import (
 	"dialler/engine/contact"
 )
 
-// abandonedBefore makes calls to numbers that another campaign abandoned.
+// abandonedBefore makes calls to numbers that another campaign abandoned earlier.
 func (r *rig) abandonedBefore(ago time.Duration, numbers ...engine.PhoneNumber) {
 	at := time.Now().Add(-ago)
 	r.store.View(func() {
@@ -33,8 +33,8 @@ func every(k, n int) (list []engine.PhoneNumber) {
 	return list
 }
 
-// abandonedNow counts the calls of the rig's campaign that were abandoned, by
-// whether their number was among the given ones.
+// abandonedNow counts the abandoned calls of the rig's campaign, by whether their number was among
+// the given ones.
 func (r *rig) abandonedNow(among []engine.PhoneNumber) (those, others int) {
 	in := map[engine.PhoneNumber]bool{}
 	for _, n := range among {
@@ -86,7 +86,7 @@ func TestAfter72HoursAnAbandonedNumberIsLikeAnyOther(t *testing.T) {
 			r.act(campaign.ActionStart)
 			for last := 0; !r.completed(); time.Sleep(500 * time.Millisecond) { // virtual
 				n := r.world.LiveCalls()
-				most, last = max(most, min(n, last)), n // a BYE may be under way
+				most, last = max(most, min(n, last)), n // a BYE may be in flight
 			}
 		})
 		return most
@@ -126,7 +126,7 @@ func TestASeatHeldForALineOutlivesACrashOfTheRun(t *testing.T) {
 	})
 }
 
-// A contact that waits for a seat of its own holds up nobody who needs none.
+// A contact that needs a seat of its own does not hold up contacts that need none.
 func TestWhoWaitsForASeatStandsAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(to engine.PhoneNumber, _ int) actortest.Script {
@@ -137,7 +137,7 @@ func TestWhoWaitsForASeatStandsAside(t *testing.T) {
 		r.results()
 		r.add(600)
 		r.act(campaign.ActionStart)
-		// Half way there is credit: then the head of the list needs seats.
+		// Half-way there is credit: then the head of the list needs seats.
 		r.until(2*time.Hour, "credit", func() bool { return r.detail().Counters.Completed > 300 })
 		rest := []engine.PhoneNumber{}
 		r.store.View(func() {
@@ -148,7 +148,7 @@ func TestWhoWaitsForASeatStandsAside(t *testing.T) {
 			}
 		})
 		r.abandonedBefore(time.Hour, rest...)
-		r.faults.Crash("run", r.id, "") // it looks at the list anew
+		r.faults.Crash("run", r.id, "") // it reads the list again
 		r.until(2*time.Hour, "campaign completed", r.completed)
 		if d := r.detail(); d.Counters.Completed+d.Counters.Abandoned != 600 {
 			t.Errorf("%+v", d.Counters)

@@ -13,8 +13,8 @@ import (
 	core "dialler/engine/run"
 )
 
-// The methods of the tree are blocking calls with a deadline, for the HTTP front end and
-// for the process itself.
+// The tree's methods are blocking calls with a deadline, for the HTTP API and for the process
+// itself.
 
 // ask sends a request and waits for its answer until ctx ends.
 func ask[T any](ctx context.Context, t *Tree, to *actor.PID, msg any) (answer T, err error) {
@@ -24,7 +24,7 @@ func ask[T any](ctx context.Context, t *Tree, to *actor.PID, msg any) (answer T,
 	return writer.Ask[T](ctx, t.writers, to, msg)
 }
 
-// roomFor refuses a message to a campaign, or to dialout, that has too much to do.
+// roomFor refuses a message to an overloaded campaign or dialout.
 func (t *Tree) roomFor(to *actor.PID, msg any) error {
 	switch m := msg.(type) {
 	case *campaignactor.ForCampaign:
@@ -46,16 +46,16 @@ func (t *Tree) room(id engine.CampaignID) error {
 	return core.ErrOverloaded
 }
 
-// Waiting is how many messages wait for the actor that has most to do.
+// Waiting returns the length of the longest mailbox.
 func (t *Tree) Waiting() (most int) { return t.mailboxes.Longest() }
 
-// Database says how the database is.
+// Database returns the state of the database.
 func (t *Tree) Database() writer.Status { return t.writers.Database.Now() }
 
-// staleAfter is when a tree that has not answered is called dead.
+// staleAfter is when a tree that has not answered counts as dead.
 const staleAfter = 30 * time.Second
 
-// Alive is nil while the tree answers.
+// Alive returns nil while the tree answers.
 func (t *Tree) Alive() error {
 	ctx, cancel := context.WithTimeout(t.sys.Ctx, staleAfter)
 	defer cancel()

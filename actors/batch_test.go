@@ -16,8 +16,8 @@ import (
 	"dialler/engine/memstore"
 )
 
-// A batch obeys the rules of lists, says of each item what became of it, and
-// keeps its answer with the contacts.
+// A batch obeys the rules of lists, reports the result of each item, and stores its answer with the
+// contacts.
 func TestABatchSaysOfEachItemWhatBecameOfIt(t *testing.T) {
 	for _, sticky := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

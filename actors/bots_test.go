@@ -12,7 +12,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// bots configures the bots anew.
+// bots replaces the configured bots.
 func (r *rig) bots(list ...engine.Bot) {
 	r.t.Helper()
 	r.store.View(func() { r.store.BotList = list })
@@ -24,7 +24,7 @@ func (r *rig) bots(list ...engine.Bot) {
 
 func TestACampaignWhoseBotIsDeletedFailsAndItsConversationsFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// Half of the people talk, the others' phones ring for long.
+		// Half of the people talk, the others' phones ring for a long time.
 		talk := steady(2*time.Second, 60*time.Second)
 		r := newRig(t, func(n engine.PhoneNumber, nth int) actortest.Script {
 			if n[len(n)-1]%2 == 0 {
@@ -94,7 +94,7 @@ func TestABotThatIsInactiveHoldsNewDialsAndSaysSo(t *testing.T) {
 		r.until(time.Minute, "it talks", func() bool { return r.detail().Live.InProgress > 1 })
 		off := engine.Bot{ID: "bot", Seats: 10, Endpoints: []string{"ws://bot"}}
 		r.bots(off)
-		time.Sleep(time.Minute) // virtual: what rang has been answered or is over
+		time.Sleep(time.Minute) // virtual: ringing calls have been answered or are over
 		dials := r.world.Invited()
 		time.Sleep(10 * time.Minute) // virtual
 		d := r.detail()

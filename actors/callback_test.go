@@ -14,8 +14,8 @@ import (
 	"dialler/engine/window"
 )
 
-// wishes posts results as bots would: the wish of the nth conversation with a
-// number, nil for one without.
+// wishes posts results as bots would: the callback wish of the nth conversation with a number, or
+// nil.
 func (r *rig) wishes(wish func(to engine.PhoneNumber, nth int) *attempt.Callback) {
 	nth := map[engine.PhoneNumber]int{}
 	r.store.View(func() {
@@ -42,7 +42,7 @@ func once(at func() *time.Time) func(engine.PhoneNumber, int) *attempt.Callback 
 	}
 }
 
-// inFrom is that long after the moment of asking.
+// inFrom returns the time d after it is called.
 func inFrom(d time.Duration) func() *time.Time {
 	return func() *time.Time { t := time.Now().Add(d); return &t }
 }
@@ -153,7 +153,7 @@ func TestACallbackIsDialledBeforeAnythingElse(t *testing.T) {
 		r.until(2*time.Hour, "campaign completed", r.completed)
 		calls := r.callsTo(number(0))
 		at := calls[1].CallbackAt
-		if len(calls) != 2 || calls[1].InviteAt.Sub(*at) > 15*time.Second { // one call is in its way
+		if len(calls) != 2 || calls[1].InviteAt.Sub(*at) > 15*time.Second { // it may have to wait for one call
 			t.Fatalf("calls %+v", calls)
 		}
 	})

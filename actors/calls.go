@@ -23,8 +23,8 @@ func (t *Tree) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.Dial
 	return ask[campaign.DialoutReply](ctx, t, t.dialout, &dialoutactor.Place{Command: cmd})
 }
 
-// Call gives a call as it stands: as its owner knows it while it lives, as it
-// is stored afterwards.
+// Call returns the current state of a call: its owner's while it is live, the stored one
+// afterwards.
 func (t *Tree) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
 	if aid, ok := id.Attempt(); ok {
 		if of, ok := t.calls.Owners.Of(aid); ok {
@@ -40,14 +40,13 @@ func (t *Tree) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, err
 	return t.Live(ctx, a), nil
 }
 
-// Has says whether the actor of an attempt lives here.
+// Has says whether the actor of an attempt is here.
 func (t *Tree) Has(id engine.AttemptID) bool { return t.calls.Owners.Owned(id) }
 
-// liveWait bounds how long the owner of a live attempt is waited for; its row
-// is good enough after that.
+// liveWait bounds the wait for the owner of a live attempt; after that, its row is good enough.
 const liveWait = 500 * time.Millisecond
 
-// Live brings the stored row of an attempt that has not ended up to date.
+// Live refreshes the stored row of an attempt that has not ended.
 func (t *Tree) Live(ctx context.Context, a attempt.Attempt) attempt.Attempt {
 	if a.State == attempt.Ended {
 		return a
@@ -63,7 +62,7 @@ func (t *Tree) Live(ctx context.Context, a attempt.Attempt) attempt.Attempt {
 	return now
 }
 
-// askOwner asks the actor to which an attempt belongs how it stands.
+// askOwner asks an attempt's actor for its state.
 func (t *Tree) askOwner(ctx context.Context, id engine.AttemptID, of callactor.Owner) (attempt.Attempt, error) {
 	ctx, cancel := context.WithTimeout(ctx, liveWait)
 	defer cancel()
@@ -74,7 +73,7 @@ func (t *Tree) askOwner(ctx context.Context, id engine.AttemptID, of callactor.O
 	return ask[attempt.Attempt](ctx, t, t.campaigns, toRun(of.Campaign, msg))
 }
 
-// stored gives a call as its row has it.
+// stored returns a call's row.
 func (t *Tree) stored(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
 	aid, ok := id.Attempt()
 	if !ok {
@@ -90,7 +89,7 @@ func (t *Tree) stored(ctx context.Context, id engine.CallID) (attempt.Attempt, e
 	return a, nil
 }
 
-// SubmitResult stores the result of a conversation, whenever it comes.
+// SubmitResult stores the result of a conversation, however late it comes.
 func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
 	if err := t.writers.Database.Err(); err != nil {
 		return err
@@ -143,8 +142,8 @@ func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string) error 
 	return err
 }
 
-// Transfer asks for a live call to be handed over to a number or SIP address.
-// Call tells what became of it.
+// Transfer asks for a live call to be handed over to a number or SIP address. Call shows the
+// outcome.
 func (t *Tree) Transfer(ctx context.Context, id engine.CallID, to string) error {
 	a, err := t.stored(ctx, id)
 	if err != nil {
@@ -163,7 +162,7 @@ func (t *Tree) Transfer(ctx context.Context, id engine.CallID, to string) error 
 	return err
 }
 
-// Flush waits until what calls have said so far is in the database.
+// Flush waits until everything that calls have written so far is in the database.
 func (t *Tree) Flush(ctx context.Context) error { return t.writers.Flush(ctx) }
 
 // LiveCalls counts the attempts that have not ended.
@@ -175,8 +174,8 @@ func (t *Tree) Destination(to number.Callee) error {
 	return t.calls.Destinations.Now().JudgeCallee(to, "")
 }
 
-// SetRules changes where calls may go, how often one number may be called within
-// a time, as Config has them. It counts for the next intent to dial.
+// SetRules changes the allowed countries and the limit of calls to one number, as in Config. It
+// applies from the next intent to dial.
 func (t *Tree) SetRules(countries []string, calleeCap int, calleePeriod time.Duration) {
 	t.calls.Destinations.Allow(countries)
 	t.calls.CalleeLimit.Set(calleeCap, calleePeriod)

@@ -11,7 +11,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// asked asks n times at once, and gives the answers by code and the longest wait.
+// asked sends n requests at once and returns the answers by code, and the longest wait.
 func asked(n int, ask func() error) (codes map[string]int, longest time.Duration) {
 	codes = map[string]int{}
 	var mu sync.Mutex
@@ -34,8 +34,8 @@ func asked(n int, ask func() error) (codes map[string]int, longest time.Duration
 	return codes, longest
 }
 
-// The actors of a campaign that does not exist stop after a second: whoever asks in
-// that very moment is answered, too.
+// The actors of an unknown campaign stop after a second; a request at that very moment must still
+// be answered.
 func TestWhoAsksACampaignWhoseActorsStopIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
@@ -54,8 +54,8 @@ func TestWhoAsksACampaignWhoseActorsStopIsAnswered(t *testing.T) {
 	})
 }
 
-// A hand-over answers what was asked before it, and says of the rest that this
-// node is not the owner.
+// A hand-over answers the requests made before it and answers later ones that this node is not the
+// owner.
 func TestAHandOverAnswersWhatIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)

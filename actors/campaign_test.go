@@ -42,11 +42,11 @@ func (c bubbleClock) Boot() engine.BootTime { return engine.BootTime(time.Since(
 
 // rig is a tree over fake ports with one campaign.
 type rig struct {
-	writesCap int  // 0: as by default
-	far       bool // every call is carried by another node
-	besides   bool // a tree that is started is another node's: the one before goes on
+	writesCap int  // 0 means the default
+	far       bool // another node carries every call
+	besides   bool // a new tree is another node's: the old one goes on
 	nodes     *farNodes
-	near      *actortest.World // of the node that carries none
+	near      *actortest.World // of the node that carries no calls
 	t         *testing.T
 	store     *actortest.Store
 	world     *actortest.World
@@ -58,25 +58,25 @@ type rig struct {
 	member  actors.Membership // nil: alone
 	held    *heldBack         // nil: INVITEs leave at once
 	configs campaignactor.Configs
-	hook    call.Eligibility // nil: nobody is asked before a dial
+	hook    call.Eligibility // nil means no check before a dial
 	optOut  byte
-	cap     int           // calls to a number within a day
-	tick    time.Duration // 0: as by default
+	cap     int           // calls per number per day
+	tick    time.Duration // 0 means the default
 	step    atomic.Int64  // of the wall clock
 	life    atomic.Pointer[life]
-	// sharedCaps: nil: the counts of trunks, bots and numbers are the tree's own.
+	// sharedCaps nil means the tree keeps its own counts of trunks, bots and numbers.
 	sharedCaps lease.SharedCaps
-	said       bytes.Buffer // the log of all trees, by way of log
+	said       bytes.Buffer // the log of all trees, written through log
 	log        io.Writer
 }
 
-// life is one tree of a rig; bots post while it is still coming up.
+// life is one tree of a rig; bots may post while it is still starting.
 type life struct {
 	up   chan struct{} // closed when tree can be used
 	tree *actors.Tree
 }
 
-// post gives the tree of the present life a result, as soon as it is up.
+// post delivers a result to the current tree, as soon as it is up.
 func (r *rig) post(call engine.CallID, res attempt.Result) {
 	l := r.life.Load()
 	<-l.up
@@ -90,8 +90,8 @@ func newRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script,
 	return makeRig(t, &rig{far: *elsewhere}, script, edit)
 }
 
-// newDaysRig is a rig whose campaign takes days: it looks at its pace more seldom, so
-// that they do not take minutes.
+// newDaysRig is a rig for a campaign that takes days: it evaluates its pacing less often, to save
+// minutes of test time.
 func newDaysRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script,
 	edit func(*campaign.Settings)) *rig {
 	t.Helper()
@@ -127,8 +127,8 @@ func makeRig(t *testing.T, r *rig, script func(engine.PhoneNumber, int) actortes
 	}
 	r.log = zerolog.SyncWriter(&r.said)
 	r.t, r.store, r.world, r.id, r.near = t, s, actortest.NewWorld(script), id, actortest.NewWorld(script)
-	// Behind Close: each message that the world still sends to an actor that is
-	// gone keeps a goroutine of protoactor for a second.
+	// After Close, each message that the world still sends to a stopped actor keeps a protoactor
+	// goroutine for a second.
 	t.Cleanup(func() { time.Sleep(2 * time.Hour) }) // virtual
 	r.start()
 	return r
@@ -136,7 +136,7 @@ func makeRig(t *testing.T, r *rig, script func(engine.PhoneNumber, int) actortes
 
 func (r *rig) start() {
 	r.t.Helper()
-	if r.world.Now == nil { // before anybody asks for it
+	if r.world.Now == nil { // before anything reads it
 		r.world.Now = func() time.Time { return stepped(time.Now(), time.Duration(r.step.Load())) }
 	}
 	l := &life{up: make(chan struct{})}
@@ -168,8 +168,8 @@ func (r *rig) start() {
 	close(l.up)
 }
 
-// replayed has the beginning of every run's life replayed at the end of the test: its
-// inputs lead to the same effects again.
+// replayed replays the beginning of every activation of the run at the end of the test and checks
+// that its inputs lead to the same effects.
 func replayed(t *testing.T) func(engine.CampaignID, run.Config) campaignactor.RunRecorder {
 	if crc32.ChecksumIEEE([]byte(t.Name()))%replayEach != 0 {
 		return nil
@@ -219,8 +219,8 @@ func (r *rig) detail() campaign.Detail {
 // until waits in virtual time.
 func (r *rig) until(limit time.Duration, what string, ok func() bool) {
 	r.t.Helper()
-	// A day of virtual time would be a million questions to the tree: who has
-	// waited for long waits a thousandth of that for the next look.
+	// Polling every 100 ms would mean a million queries for a day of virtual time, so the interval
+	// grows to a thousandth of the time waited.
 	for began := time.Now(); time.Since(began) < limit; time.Sleep(max(100*time.Millisecond,
 		time.Since(began)/1000)) { // virtual
 		if ok() {
@@ -239,8 +239,7 @@ func (r *rig) until(limit time.Duration, what string, ok func() bool) {
 	r.t.Fatalf("not within %v: %s\n%+v\nlive %+v\ncounters %+v", limit, what, d.Campaign.State, *d.Live, d.Counters)
 }
 
-// over waits until the ends of all calls are stored: figures tell of a call before
-// it has ended.
+// over waits until the ends of all calls are stored: counters include a call before it has ended.
 func (r *rig) over() {
 	r.t.Helper()
 	r.until(time.Minute, "the ends of all calls are stored", func() bool {
@@ -252,7 +251,7 @@ func (r *rig) over() {
 	synctest.Wait()
 }
 
-// attempts gives all that are stored.
+// attempts returns all stored attempts.
 func (r *rig) attempts() (list []attempt.Attempt) {
 	r.store.View(func() { list = slices.Collect(r.store.AllAttempts()) })
 	return list
@@ -260,7 +259,7 @@ func (r *rig) attempts() (list []attempt.Attempt) {
 
 func (r *rig) completed() bool { return r.detail().Campaign.State == campaign.Completed }
 
-// check asserts what must hold when a campaign has ended.
+// check asserts the invariants of an ended campaign.
 func (r *rig) check() {
 	r.t.Helper()
 	synctest.Wait()
@@ -320,7 +319,7 @@ func (r *rig) check() {
 	if n := st.Numbers.Leases.Load(); n != 0 {
 		r.t.Errorf("%d number leases are held", n)
 	}
-	time.Sleep(time.Minute) // virtual: seats go back
+	time.Sleep(time.Minute) // virtual: seats are returned
 	synctest.Wait()
 	if n := st.Fleet.SeatsHeld.Load(); n != 0 {
 		r.t.Errorf("%d seats are held", n)
@@ -329,8 +328,7 @@ func (r *rig) check() {
 
 func (r *rig) cap3() bool { return true }
 
-// threeWays holds live state, tables and the fold of the events against each
-// other.
+// threeWays compares the live state, the tables and the fold of the events.
 func (r *rig) threeWays() {
 	r.t.Helper()
 	synctest.Wait()
@@ -392,7 +390,7 @@ func TestCampaignRunsToItsEnd(t *testing.T) {
 	})
 }
 
-// To look at a campaign at rest must not take it over.
+// Reading an idle campaign must not take it over.
 func TestACampaignThatIsNotUpIsNotBroughtUpByALookAtIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(time.Second, time.Second), nil)

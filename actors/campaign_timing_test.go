@@ -18,9 +18,9 @@ import (
 	"dialler/engine/journal"
 )
 
-// BenchmarkCall is what a call costs the tree, from the due contact to its stored
-// result, over a store, a carrier and a media path that cost next to nothing. The
-// clock on the wall says little here: look at cpu-µs/call and allocs/op.
+// BenchmarkCall measures what a call costs the tree, from the due contact to its stored result,
+// over a store, a carrier and a media path that cost almost nothing. Wall-clock time says little
+// here: look at cpu-µs/call and allocs/op.
 func BenchmarkCall(b *testing.B) {
 	const seats = 200
 	store := actortest.NewStore()
@@ -102,7 +102,7 @@ type wallClock struct{ start time.Time }
 func (wallClock) Now() time.Time          { return time.Now() }
 func (c wallClock) Boot() engine.BootTime { return engine.BootTime(time.Since(c.start)) + 1 }
 
-// processorTime is what this process has used so far.
+// processorTime returns the CPU time this process has used so far.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

@@ -13,7 +13,7 @@ import (
 	core "dialler/engine/run"
 )
 
-// toRun is a request to a campaign's run.
+// toRun addresses a request to a campaign's run.
 func toRun(id engine.CampaignID, msg any) any {
 	return &campaignactor.ForCampaign{Campaign: id, Msg: msg}
 }
@@ -26,9 +26,9 @@ func (t *Tree) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, erro
 	return ask[campaign.Detail](ctx, t, t.campaigns, toRun(cmd.Campaign, &core.Act{Command: cmd}))
 }
 
-// Detail is the campaign as it stands, with its live figures.
+// Detail returns the campaign's current state with its live figures.
 func (t *Tree) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
-	if err := t.writers.Database.Err(); err != nil { // nobody can be brought up now
+	if err := t.writers.Database.Err(); err != nil { // no actor can start now
 		d, up, askErr := t.DetailIfUp(ctx, id)
 		if askErr != nil || up {
 			return d, askErr
@@ -38,9 +38,8 @@ func (t *Tree) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detai
 	return ask[campaign.Detail](ctx, t, t.campaigns, toRun(id, &core.Detail{Supplies: t.supplies(ctx)}))
 }
 
-// DetailIfUp is Detail for a campaign whose actors are up, and up is false for
-// any other: nothing has happened to it since this process began, so its row
-// and tables say it all.
+// DetailIfUp is Detail for a campaign whose actors are up. For any other, up is false: nothing has
+// happened to it since this process started, so its row and tables are complete.
 func (t *Tree) DetailIfUp(ctx context.Context, id engine.CampaignID) (d campaign.Detail, up bool, err error) {
 	v, err := ask[any](
 		ctx,
@@ -60,8 +59,8 @@ func (t *Tree) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campa
 	return ask[campaign.AddReport](ctx, t, t.campaigns, toRun(cmd.Campaign, &core.AddRows{Command: cmd}))
 }
 
-// AddBatch is AddContacts for a list of which each item is judged by itself; the
-// reply is stored with the contacts when the command carries an Idempotency.
+// AddBatch is AddContacts for a list whose items are judged one by one; the reply is stored with
+// the contacts if the command carries an Idempotency.
 func (t *Tree) AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.BatchReply, error) {
 	if err := t.writers.Database.Err(); err != nil {
 		return campaign.BatchReply{}, err
@@ -86,8 +85,7 @@ func (t *Tree) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.Excl
 	return ask[campaign.ExcludeReply](ctx, t, t.campaigns, toRun(cmd.Campaign, &core.Exclude{Command: cmd}))
 }
 
-// ExclusionsImported tells the history of a campaign that a file of numbers was
-// excluded.
+// ExclusionsImported records in a campaign's history that a file of numbers was excluded.
 func (t *Tree) ExclusionsImported(ctx context.Context, cmd campaign.ExclusionsImported) error {
 	if err := t.writers.Database.Err(); err != nil {
 		return err
@@ -96,7 +94,7 @@ func (t *Tree) ExclusionsImported(ctx context.Context, cmd campaign.ExclusionsIm
 	return err
 }
 
-// Lift takes an exclusion of a campaign back.
+// Lift lifts an exclusion of a campaign.
 func (t *Tree) Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply, error) {
 	if err := t.writers.Database.Err(); err != nil {
 		return campaign.LiftReply{}, err
@@ -104,8 +102,8 @@ func (t *Tree) Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply,
 	return ask[campaign.LiftReply](ctx, t, t.campaigns, toRun(cmd.Campaign, &core.Lift{Command: cmd}))
 }
 
-// ActOnContact has an operator's word on one contact carried out; it returns once
-// that is durable.
+// ActOnContact carries out an operator's command on one contact; it returns once the effect is
+// durable.
 func (t *Tree) ActOnContact(ctx context.Context, cmd campaign.ActOnContact) error {
 	if err := t.writers.Database.Err(); err != nil {
 		return err
@@ -114,7 +112,7 @@ func (t *Tree) ActOnContact(ctx context.Context, cmd campaign.ActOnContact) erro
 	return err
 }
 
-// Preflight says whether the campaign can be started and what is ahead of it.
+// Preflight says whether the campaign can be started and what it has to expect.
 func (t *Tree) Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error) {
 	return ask[campaign.Readiness](ctx, t, t.campaigns, toRun(id, &core.Preflight{}))
 }
@@ -124,10 +122,10 @@ func (t *Tree) Import(ctx context.Context, cmd campaign.ImportContacts, file io.
 	return t.imports.Import(ctx, cmd, file)
 }
 
-// Figures gives what the campaigns published last, at most 200 of them.
+// Figures returns what the campaigns published last, for at most 200 of them.
 func (t *Tree) Figures() []campaignactor.Figures { return t.board.All() }
 
-// NewCampaignID is short enough to read out: "cmp_" and 10 characters.
+// NewCampaignID returns an ID short enough to read aloud: "cmp_" and 10 characters.
 func NewCampaignID() engine.CampaignID {
 	var b [7]byte
 	_, _ = rand.Read(b[:])

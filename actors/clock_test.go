@@ -22,11 +22,11 @@ func (r *rig) stepClock(d time.Duration) {
 	r.step.Add(int64(d))
 }
 
-// stepped is what time.Now gives outside a bubble, after the wall clock was
-// stepped: a wall time, and a monotonic reading that no step changes. Package
-// time has no way to make one; stepClock checks that this does.
+// stepped returns what time.Now would outside a bubble after the wall clock was stepped: a wall
+// time plus a monotonic reading that no step changes. Package time cannot construct one; stepClock
+// checks that this does.
 func stepped(t time.Time, d time.Duration) time.Time {
-	raw := struct { // as package time lays it out
+	raw := struct { // the layout of package time
 		wall uint64 // 1, 33 bits of seconds since 1885, 30 of nanoseconds
 		ext  int64  // nanoseconds of the monotonic clock
 		loc  *time.Location
@@ -51,7 +51,7 @@ func TestAStepOfTheWallClockOpensAndClosesTheWindowAtOnce(t *testing.T) {
 		r.stepClock(10 * time.Hour)
 		r.until(5*time.Second, "dialled by the clock that was set forward", func() bool { return r.world.Invited() > 0 })
 		r.stepClock(-10 * time.Hour)
-		time.Sleep(2 * time.Second) // virtual: whoever is on the line stays
+		time.Sleep(2 * time.Second) // virtual: the callee stays on the line
 		n := r.world.Invited()
 		time.Sleep(time.Hour) // virtual
 		if got := r.world.Invited(); got != n || r.detail().Live.Constraint != engine.ConstraintWindow {
@@ -75,7 +75,7 @@ func TestAStepOfTheWallClockChangesWhoIsDue(t *testing.T) {
 		r.stepClock(6 * time.Hour)
 		r.until(6*time.Second, "the retries are due by the clock that was set forward", func() bool { return r.world.Invited() == 10 })
 		time.Sleep(time.Minute) // virtual
-		// Set back, their time comes when the clock shows it again.
+		// After a step back, they are due when the clock shows their time again.
 		r.stepClock(-3 * time.Hour)
 		time.Sleep(8 * time.Hour) // virtual
 		if n := r.world.Invited(); n != 10 {
@@ -88,8 +88,7 @@ func TestAStepOfTheWallClockChangesWhoIsDue(t *testing.T) {
 	})
 }
 
-// What waits in memory was due when it was read; set back, the clock says that it
-// is not.
+// Contacts in memory were due when they were read; after a step back they no longer are.
 func TestAStepBackTakesContactsThatAreNotDueYetOutOfTheLookAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 60*time.Second), func(s *campaign.Settings) { s.Concurrency, s.AbandonCapPPM, s.AlwaysOn = 1, 0, true })

@@ -12,25 +12,24 @@ import (
 	"dialler/actors/writer"
 )
 
-// Config are the settings of the tree. What is not set has the default that is named.
+// Config are the settings of the tree. Unset fields have the documented default.
 type Config struct {
 	Writers   writer.Config
 	Calls     call.Config
 	Campaigns campaignactor.Config
 	LeaseTTL  time.Duration // of a seat allotment, 30 s
-	// AllowedCountries are where calls may go, ISO 3166; none: the countries of
+	// AllowedCountries are the countries that may be called, ISO 3166; empty means the countries of
 	// the configured numbers (package destination).
 	AllowedCountries []string
-	// CalleeCap bounds the attempts to one number within CalleePeriod, over all
-	// campaigns and the calls outside them; 0 = as often as may be.
+	// CalleeCap bounds the attempts to one number within CalleePeriod, over all campaigns and the
+	// calls outside them; 0 = no limit.
 	CalleeCap    int
 	CalleePeriod time.Duration
-	// WritesCap is how many writes may lie in memory on their way to a database
-	// that takes less than it is given, 20,000; beyond it nothing is begun that
-	// adds some.
+	// WritesCap is how many writes may queue in memory for a slow database, default 20,000; beyond
+	// it nothing that adds writes is begun.
 	WritesCap int
 	Log       zerolog.Logger
-	// Actors are options of every actor, for tests: they inject faults by them.
+	// Actors are options for every actor; tests inject faults with them.
 	Actors []actor.PropsOption
 }
 

@@ -11,7 +11,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// library is what lies at the Config URL; every fetch takes two seconds.
+// library is the content of the Config URL; every fetch takes two seconds.
 type library struct {
 	body    string
 	fail    error
@@ -53,7 +53,7 @@ func TestAStartWithAConfigURLFetchesItFirstAndAsksNoMore(t *testing.T) {
 		if d.Campaign.State != campaign.Running || d.Campaign.Settings.Concurrency != 3 || d.Campaign.External == nil || time.Since(began) < 2*time.Second {
 			t.Errorf("%+v", d.Campaign)
 		}
-		// A process that dies goes on with what was fetched.
+		// After a crash the process goes on with what was fetched.
 		lib.fail = engine.Invalid("config_url_unreachable", "away")
 		r.kill()
 		r.start()
@@ -109,7 +109,7 @@ func TestTheRunAnswersWhileAConfigurationIsFetched(t *testing.T) {
 		defer func() { r.tree.Close() }()
 		r.results()
 		r.add(1)
-		lib.during = func() { // another address is chosen meanwhile
+		lib.during = func() { // the address is changed meanwhile
 			if d := r.detail(); d.Campaign.State != campaign.Draft {
 				t.Errorf("%s", d.Campaign.State)
 			}

@@ -13,14 +13,14 @@ import (
 	"dialler/engine/journal"
 )
 
-// operate has an operator's word on the contact with a number carried out.
+// operate carries out an operator's command on the contact with a number.
 func (r *rig) operate(action campaign.ContactAction, n engine.PhoneNumber, at time.Time) error {
 	r.t.Helper()
 	return r.tree.ActOnContact(context.Background(), campaign.ActOnContact{Campaign: r.id, Contact: r.contactOf(n).ID, Action: action, At: at,
 		Reason: "asked", Who: engine.Who{User: "usr_olga", Name: "olga@example.org"}})
 }
 
-// operated gives the events that an operator's words on contacts left.
+// operated returns the events left by operators' commands on contacts.
 func (r *rig) operated() (list []journal.Event) {
 	r.store.View(func() {
 		for _, e := range r.store.AllEvents() {
@@ -37,7 +37,7 @@ func TestAContactThatAnOperatorRetriesIsDialledNext(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) { s.Concurrency, s.AbandonCapPPM = 1, 0 })
 		defer r.tree.Close()
 		r.results()
-		r.add(3000) // more than the look-ahead has room for
+		r.add(3000) // more than the look-ahead can hold
 		r.act(campaign.ActionStart)
 		time.Sleep(time.Minute) // virtual
 		synctest.Wait()
@@ -52,7 +52,7 @@ func TestAContactThatAnOperatorRetriesIsDialledNext(t *testing.T) {
 			}
 			r.until(time.Minute, "completed", func() bool { return r.contactOf(n).State == contact.Completed })
 		}
-		// A final one is called once more, with fresh attempts.
+		// A final contact is called once more, with fresh attempts.
 		if err := r.operate(campaign.RetryNow, number(2999), time.Time{}); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestAContactThatAnOperatorRetriesIsDialledNext(t *testing.T) {
 		}
 		r.act(campaign.ActionStop)
 		r.until(time.Minute, "over", func() bool { return !r.detail().Draining })
-		time.Sleep(5 * time.Second) // virtual: what nobody waits for is written
+		time.Sleep(5 * time.Second) // virtual: writes that nothing waits for are stored
 		r.check()
 	})
 }
@@ -75,7 +75,7 @@ func TestAContactIsCalledAtTheTimeThatAnOperatorPromised(t *testing.T) {
 		r.results()
 		r.add(2)
 		r.act(campaign.ActionStart)
-		r.act(campaign.ActionPause) // it is granted in a paused campaign, and holds once it is resumed
+		r.act(campaign.ActionPause) // accepted in a paused campaign, effective once it resumes
 		at := time.Now().Add(3 * time.Hour)
 		if err := r.operate(campaign.CallBack, number(0), at); err != nil {
 			t.Fatal(err)

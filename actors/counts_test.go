@@ -27,15 +27,14 @@ func (teller) Ask(ownership.Identity, []byte, []byte, func([]byte, engine.BootTi
 func (teller) Owe(ownership.Identity, []byte)                                               {}
 func (teller) Recount()                                                                     {}
 
-// asker is a node that keeps none, and asks over a network that loses, delays and
-// repeats.
+// asker is a node that keeps none, and asks over a network that loses, delays and duplicates.
 type asker struct {
 	bank  *actors.Tree
 	clock bubbleClock
 
 	mu   sync.Mutex
 	rng  *rand.Rand
-	away bool // the keeper answers nobody
+	away bool // the keeper answers no node
 }
 
 var errNoAnswer = errors.New("no answer")
@@ -72,7 +71,7 @@ func (a *asker) Ask(of ownership.Identity, question, undo []byte, then func([]by
 				a.Owe(of, undo)
 			}
 		})
-		if fate >= 10 { // the answer is what is lost
+		if fate >= 10 { // the answer is lost instead
 			time.AfterFunc(way(), func() { a.bank.SharedCounts().Serve(of, 2, question, lost) })
 		}
 		return
@@ -93,7 +92,7 @@ func (a *asker) Owe(of ownership.Identity, notice []byte) {
 	}
 }
 
-// keptCounts are those that the tests of this file are about.
+// keptCounts are the counts that the tests of this file are about.
 var keptCounts = []ownership.Identity{quota.Trunk("trunk"), quota.Seats("bot"), quota.Shard("+4930111111"), quota.Shard("+4930111112")}
 
 // newKeptRig is a rig whose trunk, bot and numbers are counted by another node.
@@ -149,8 +148,8 @@ func newKeptRig(t *testing.T, channels, seats int, edit func(*campaign.Settings)
 	return r, a
 }
 
-// A campaign is dialled within caps that another node counts, over a bad network,
-// and when all is over that node has everything back.
+// A campaign is dialled within caps that another node counts, over a bad network; at the end that
+// node has everything back.
 func TestACampaignIsDialledByCountsOfAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const channels, seats = 6, 4
@@ -171,7 +170,7 @@ func TestACampaignIsDialledByCountsOfAnotherNode(t *testing.T) {
 			t.Errorf("at most %d calls at a time", most)
 		}
 		r.check()
-		time.Sleep(3 * time.Minute) // virtual: what was lost is found by the database
+		time.Sleep(3 * time.Minute) // virtual: lost returns are found in the database
 		synctest.Wait()
 		if st := a.bank.Stats(); st.Trunks.Leases.Load() != 0 || st.Numbers.Leases.Load() != 0 ||
 			st.Fleet.SeatsHeld.Load() != 0 {
@@ -185,7 +184,7 @@ func TestACampaignIsDialledByCountsOfAnotherNode(t *testing.T) {
 	})
 }
 
-// While the keeper answers nobody nothing is dialled, and it is said why.
+// While the keeper is away nothing is dialled, and the campaign says why.
 func TestNothingIsDialledWhileTheKeeperIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, a := newKeptRig(t, 50, 10, nil)
@@ -253,9 +252,9 @@ func TestACallerIDIsInUseUntilTheLegOfALostCallIsOver(t *testing.T) {
 	})
 }
 
-// A node has lost its lease, and the owner of the calls that it carries has not
-// been told yet that they are lost: what the campaign has dialled with the seats
-// that it was granted keeps them, whether their count goes on or is begun anew.
+// A node has lost its lease, and the owner of the calls that it carries has not been told yet that
+// they are lost. The calls that the campaign dialled with its granted seats keep them, whether
+// their count continues or is restarted.
 func TestWhoIsCalledIsServedWhileANodeIsNotDeclaredGone(t *testing.T) {
 	for _, anew := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -266,7 +265,7 @@ func TestWhoIsCalledIsServedWhileANodeIsNotDeclaredGone(t *testing.T) {
 			r.add(seats)
 			r.act(campaign.ActionStart)
 			r.until(time.Minute, "four ring", func() bool { return r.world.LiveCalls() == seats })
-			// Two of them are carried by a node that is dead.
+			// Two of them are carried by a dead node.
 			r.store.View(func() {
 				for at := range r.store.AllAttempts() {
 					if n := at.To[len(at.To)-1]; n%2 == 0 {

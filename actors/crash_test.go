@@ -18,7 +18,7 @@ func TestACrashAtTheTopOfTheTreeHangsUpNobodyHoweverOftenItComes(t *testing.T) {
 				r := newRig(t, steady(2*time.Second, 40*time.Second), nil)
 				defer r.tree.Close()
 				r.results()
-				// Configured after the start, as most of an installation is.
+				// Configured after the start, as in most installations.
 				r.store.View(func() {
 					r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}}
 					r.store.BotList = append(r.store.BotList, engine.Bot{ID: "late", Active: true, Seats: 2,
@@ -54,7 +54,7 @@ func TestACrashAtTheTopOfTheTreeHangsUpNobodyHoweverOftenItComes(t *testing.T) {
 				if r.world.Byes != byes || r.world.LiveCalls() != 6 {
 					t.Errorf("%d calls live, %d BYEs", r.world.LiveCalls(), r.world.Byes-byes)
 				}
-				second := dial(number(101)) // the tree goes on, with all that is configured
+				second := dial(number(101)) // the tree goes on with its whole configuration
 				r.until(time.Hour, "campaign completed", r.completed)
 				r.until(time.Minute, "the dialouts end", func() bool { return r.tree.LiveCalls() == 0 })
 				for _, id := range []engine.CallID{call, second} {

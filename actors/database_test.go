@@ -17,7 +17,7 @@ func TestWhatIsUnderWayWhenTheDatabaseGoesAwayIsAnsweredAndWholeAfterwards(t *te
 		defer r.tree.Close()
 		r.results()
 		r.act(campaign.ActionStart)
-		time.Sleep(1200 * time.Millisecond) // virtual: off the beat of the probe
+		time.Sleep(1200 * time.Millisecond) // virtual: out of step with the probe
 		trigger := func(n engine.PhoneNumber) error {
 			_, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: n,
 				Idempotency: engine.Idempotency{Key: "key", Route: "trigger", Token: string(n)}})
@@ -91,8 +91,8 @@ func TestALostConnectionIsNotADatabaseThatIsAway(t *testing.T) {
 	})
 }
 
-// An exclusion that is stored is carried out: whom it is about is asked until the
-// database says so.
+// A stored exclusion is carried out: the look-up of its contacts is retried until the database
+// answers.
 func TestAnExclusionIsWholeThoughALookUpFails(t *testing.T) {
 	for name, cmd := range map[string]campaign.Exclude{"number": {Number: number(1)}, "metadata": {Match: map[string]string{"i": "1"}}} {
 		t.Run(name, func(t *testing.T) {
@@ -119,8 +119,7 @@ func TestAnExclusionIsWholeThoughALookUpFails(t *testing.T) {
 	}
 }
 
-// The slower commits are, the later a call leaves and its ACK follows; the 2 s
-// rule counts from the answer all the same.
+// Slower commits delay a call's INVITE and its ACK; the 2 s rule still counts from the answer.
 func TestSlowCommitsSlowDiallingDownAndAbandonNobodyBeyondTheCap(t *testing.T) {
 	run := func(delay time.Duration) (took time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
@@ -133,7 +132,7 @@ func TestSlowCommitsSlowDiallingDownAndAbandonNobodyBeyondTheCap(t *testing.T) {
 			r.act(campaign.ActionStart)
 			r.until(3*time.Hour, "campaign completed", r.completed)
 			took = time.Since(begun)
-			r.check() // the cap among others
+			r.check() // which includes the cap
 			if s := r.tree.Database(); s.Outages != 0 {
 				t.Errorf("%v a commit is taken for an outage", delay)
 			}
@@ -144,8 +143,8 @@ func TestSlowCommitsSlowDiallingDownAndAbandonNobodyBeyondTheCap(t *testing.T) {
 		return took
 	}
 	fast, slow := run(2*time.Millisecond), run(200*time.Millisecond)
-	// A conversation of 36 s may wait for its intent and its answer, each behind
-	// the commit under way.
+	// A conversation of 36 s may wait for its intent and its answer, each behind a commit in
+	// progress.
 	if limit := fast + fast/10; slow > limit {
 		t.Errorf("a campaign of %v takes %v, want at most %v", fast, slow, limit)
 	}

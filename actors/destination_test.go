@@ -15,8 +15,8 @@ import (
 
 const vienna = engine.PhoneNumber("+43676123456")
 
-// A contact that is in the list already is not dialled when the installation
-// does not call its country: no INVITE leaves, and the contact says why.
+// A contact already in the list is not dialled if the installation does not call its country: no
+// INVITE leaves, and the contact says why.
 func TestAContactAbroadIsFailedWithoutACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 10*time.Second), nil)

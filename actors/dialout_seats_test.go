@@ -20,7 +20,7 @@ func (r *rig) outgoing() {
 	time.Sleep(time.Second) // virtual
 }
 
-// Another node has stored the bot, and whom it told of it was not up yet.
+// Another node has stored the bot, and announced it before this node was up.
 func TestADialoutToABotThatThisNodeHasNotHeardOfIsPlaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 5*time.Second), nil)
@@ -38,7 +38,7 @@ func TestADialoutToABotThatThisNodeHasNotHeardOfIsPlaced(t *testing.T) {
 	})
 }
 
-// A campaign has every seat of the bot, and gives some back as its calls end.
+// A campaign has every seat of the bot, and returns some as its calls end.
 func TestADialoutWaitsForItsShareOfTheSeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(500*time.Millisecond, 3*time.Second), func(s *campaign.Settings) { s.AbandonCapPPM = 0 })
@@ -55,14 +55,14 @@ func TestADialoutWaitsForItsShareOfTheSeats(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if placed < 5 { // half of the seats are its share
+		if placed < 5 { // its share is half of the seats
 			t.Errorf("%d of 20 dialouts were placed", placed)
 		}
 	})
 }
 
-// Seats come and go with their keeper while calls are asked for: everybody is
-// answered, and nothing faults.
+// Seats come and go with their keeper while calls are requested: every request is answered, and
+// nothing faults.
 func TestDialoutsAreAnsweredWhileTheKeeperOfSeatsComesAndGoes(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {

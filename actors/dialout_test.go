@@ -94,7 +94,7 @@ func TestEveryLegOffersTheMediaOfItsOwnTrunk(t *testing.T) {
 	})
 }
 
-// A dialler that has just come up does not say that it has no numbers.
+// A dialler that has just started does not claim to have no numbers.
 func TestADialoutWaitsForTheNumbersToBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(time.Second, 5*time.Second), nil)
@@ -142,7 +142,7 @@ func TestAKeyPlacesNoMoreDialoutsWithinADayThanItMay(t *testing.T) {
 			t.Errorf("without a cap: %v", err)
 		}
 		time.Sleep(e.RetryAfter) // virtual
-		// The one without a cap counts when there is one again.
+		// The call placed without a cap counts once there is a cap again.
 		if err := dial("key_1", 2, 5); engine.ErrorCode(err) != "key_dialout_cap" {
 			t.Errorf("two within the day: %v", err)
 		}
@@ -156,8 +156,8 @@ func TestAKeyPlacesNoMoreDialoutsWithinADayThanItMay(t *testing.T) {
 	})
 }
 
-// The bot is called by SIP, because the ACK of its leg waits for the write with
-// which the early result becomes that of a conversation.
+// The bot is called by SIP, because the ACK of its leg waits for the write that turns the early
+// result into that of a conversation.
 func TestAResultThatComesWhileADialoutRingsIsKeptOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sipRig(t, steady(2*time.Second, 10*time.Second))
@@ -176,7 +176,7 @@ func TestAResultThatComesWhileADialoutRingsIsKeptOnce(t *testing.T) {
 		if n := r.world.Acked(); n != 2 {
 			t.Errorf("%d legs have their ACK, want those of the callee and of the bot", n)
 		}
-		time.Sleep(time.Minute) // virtual: it is over
+		time.Sleep(time.Minute) // virtual: the call is over
 		a, err := r.tree.Call(context.Background(), rep.CallID)
 		if err != nil || a.State != attempt.Ended || a.Outcome != engine.OutcomeCompleted || a.Result == nil || a.Result.Disposition != "early" {
 			t.Errorf("%s, outcome %s, result %+v, %v", a.State, a.Outcome, a.Result, err)

@@ -14,7 +14,7 @@ import (
 	"dialler/engine/tally"
 )
 
-// edit changes the settings that hold now.
+// edit changes the current settings.
 func (r *rig) edit(f func(*campaign.Settings)) (campaign.Detail, error) {
 	r.t.Helper()
 	d := r.detail()
@@ -212,8 +212,8 @@ func TestARestartForTheUnreachedDialsOnlyThem(t *testing.T) {
 	})
 }
 
-// A database that goes away, or a crash, between the campaign's step into
-// another run and its contacts' leaves them owed that step.
+// If the database goes away, or the process crashes, after the campaign's step into another run and
+// before its contacts' step, the contacts still get that step later.
 func TestContactsAreBroughtIntoTheCampaignsRunAfterTheDatabaseOrTheProcessWentAway(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

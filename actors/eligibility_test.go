@@ -13,7 +13,7 @@ import (
 	"dialler/engine/eligibility"
 )
 
-// oracle takes its time for every answer.
+// oracle takes time for every answer.
 type oracle struct {
 	takes   time.Duration
 	verdict func(eligibility.Question) eligibility.Verdict
@@ -32,7 +32,7 @@ func (o *oracle) Eligible(ctx context.Context, q eligibility.Question) eligibili
 	return o.verdict(q)
 }
 
-// asking is a rig that asks before each dial.
+// asking is a rig that checks eligibility before each dial.
 func asking(t *testing.T, o call.Eligibility, contacts int, edit func(*campaign.Settings)) *rig {
 	t.Helper()
 	r := newRig(t, steady(2*time.Second, 10*time.Second), edit)

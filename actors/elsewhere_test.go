@@ -26,10 +26,9 @@ import (
 	"dialler/engine/quota"
 )
 
-// With -elsewhere the calls of all tests of this package are carried by another
-// node, over a network that loses, repeats and delays. Only a test that allows no
-// command under way may fail then (TestATrunkThatFlapsLosesNothing: its trunk goes
-// down within milliseconds of a dial).
+// With -elsewhere another node carries the calls of all tests of this package, over a network that
+// loses, duplicates and delays. Only a test that allows no command in flight may fail then
+// (TestATrunkThatFlapsLosesNothing: its trunk goes down within milliseconds of a dial).
 var elsewhere = flag.Bool("elsewhere", false, "carry every call on another node")
 
 // farNodes are two nodes: the tree is on the first, all calls on the second, whose
@@ -40,9 +39,9 @@ type farNodes struct {
 	nodes map[engine.Incarnation]*farNode
 	first *gateway.Gateway
 	lives engine.Incarnation
-	// carrier places the calls, 2 unless a test says otherwise.
+	// carrier is the node that places the calls, 2 unless a test says otherwise.
 	carrier engine.Incarnation
-	// epochs are those with which calls were adopted.
+	// epochs are the epochs with which calls were adopted.
 	epochs []int64
 }
 
@@ -52,7 +51,7 @@ type farNode struct {
 	links *link.Links
 }
 
-// farPort is a node's way to the other.
+// farPort is a node's connection to the other.
 type farPort struct {
 	n    *farNodes
 	self engine.Incarnation
@@ -84,21 +83,21 @@ func (n *farNodes) join(id engine.Incarnation, world *actortest.World, clock hos
 	return g
 }
 
-// placing is the node that places the calls.
+// placing returns the node that places the calls.
 func (n *farNodes) placing() engine.Incarnation {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.carrier
 }
 
-// place has another node place the calls.
+// place makes another node place the calls.
 func (n *farNodes) place(at engine.Incarnation) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.carrier = at
 }
 
-// leave: nothing reaches the node any more, nor comes from it.
+// leave isolates a node.
 func (n *farNodes) leave(id engine.Incarnation) {
 	n.mu.Lock()
 	g := n.nodes[id]
@@ -110,8 +109,7 @@ func (n *farNodes) leave(id engine.Incarnation) {
 	}
 }
 
-// gone: the lease of a node is over, and nothing is heard of it. What it carried is lost
-// once it must have ended it.
+// gone ends a node's lease and isolates it. Its calls are lost once it must have ended them.
 func (r *rig) gone(id engine.Incarnation) []engine.AttemptID {
 	r.nodes.first.Gone(id)
 	time.Sleep(engine.LimboFor) // virtual
@@ -120,9 +118,9 @@ func (r *rig) gone(id engine.Incarnation) []engine.AttemptID {
 	return lost
 }
 
-// goFar puts the two nodes between the tree and the world. For a further life of
-// the tree the first node is another one; the second is still there, and so is the
-// first one when the tree before goes on beside this one.
+// goFar puts the two nodes between the tree and the world. For a later life of the tree the first
+// node is a new one; the second still exists, and so does the old first node if the earlier tree
+// goes on beside this one.
 func (r *rig) goFar(p *actors.Ports) {
 	n := r.nodes
 	if n == nil {
@@ -145,8 +143,8 @@ func (r *rig) goFar(p *actors.Ports) {
 	p.Telephony, p.Media, p.RemoteLegs = far, far, far
 }
 
-// farAway is the first node's gateway, which has every call carried by the second,
-// however long that was not heard of, and lets the world answer questions.
+// farAway is the first node's gateway. It has every call carried by the second node, however long
+// that was silent, and lets the world answer questions.
 type farAway struct {
 	*gateway.Gateway
 	world *actortest.World
@@ -179,7 +177,7 @@ func TestACampaignIsDialledOnAnotherNodeLikeOnThisOne(t *testing.T) {
 	})
 }
 
-// An exclusion is confirmed when the node of the ringing leg has dealt with it.
+// An exclusion is confirmed when the node with the ringing leg has processed it.
 func TestAnExclusionIsConfirmedByTheNodeThatRings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFarRig(t, steady(10*time.Second, time.Minute), nil)
@@ -229,8 +227,8 @@ func TestKeysGoToACallOnAnotherNode(t *testing.T) {
 	})
 }
 
-// The campaign's new owner goes on with the calls that another node carries: none
-// of them ends, and nobody is called twice.
+// The campaign's new owner goes on with the calls that another node carries: none of them ends, and
+// no contact is called twice.
 func TestACampaignTakenOverGoesOnWithItsCallsOnAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFarRig(t, steady(2*time.Second, 30*time.Second), nil)
@@ -238,14 +236,14 @@ func TestACampaignTakenOverGoesOnWithItsCallsOnAnotherNode(t *testing.T) {
 		r.add(10)
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
-		r.nodes.leave(1) // at once, with what it had to say
+		r.nodes.leave(1) // at once, with its unsent messages
 		r.tree.Close()
 		time.Sleep(10 * time.Second) // virtual: its lease ends
 		r.start()
 		defer func() { r.tree.Close() }()
 		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
-		// The node that carries them gives them to the latest owner: the epoch of
-		// whoever dialled tells it nothing.
+		// The node that carries them gives them to the latest owner, whatever the epoch of the node
+		// that dialled.
 		if now := r.detail().Campaign.Epoch; len(r.nodes.epochs) != 10 || slices.ContainsFunc(r.nodes.epochs, func(e int64) bool { return e != now }) {
 			t.Errorf("adopted with the epochs %v, the campaign's is %d", r.nodes.epochs, now)
 		}
@@ -257,7 +255,7 @@ func TestACampaignTakenOverGoesOnWithItsCallsOnAnotherNode(t *testing.T) {
 	})
 }
 
-// awayCaps keeps every count at this node, but for the seats of bots while away.
+// awayCaps keeps every count at this node, except bot seats while away.
 type awayCaps struct{ away atomic.Bool }
 
 func (k *awayCaps) As() engine.Incarnation { return 1 }
@@ -270,10 +268,10 @@ func (k *awayCaps) Ask(_ ownership.Identity, _, _ []byte, then func([]byte, engi
 func (k *awayCaps) Owe(ownership.Identity, []byte) {}
 func (k *awayCaps) Recount()                       {}
 
-// A campaign moves while calls are classified whose bot is attached already, and
-// while others ring: whoever picks up is served, with the seat that the dial relied
-// on, also while nobody can say how many seats there are: whoever counts them may
-// have left together with the campaign's owner.
+// A campaign moves while some calls are classified with their bot already attached, and others
+// ring. Every callee who picks up is served with the seat that the dial relied on, even while no
+// node can say how many seats there are: their keeper may have left together with the campaign's
+// owner.
 func TestWhoIsCalledWhenTheCampaignMovesIsServed(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -333,7 +331,7 @@ func TestWhoIsCalledWhenTheCampaignMovesIsServed(t *testing.T) {
 	}
 }
 
-// A phone that a node let ring which is gone is cancelled as that node would have.
+// A leg that a lost node let ring is cancelled as that node would have done.
 func TestALegOfANodeThatIsGoneIsCancelledWithWhatThatWroteIntoItsVia(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFarRig(t, steady(20*time.Second, 30*time.Second), nil)
@@ -352,8 +350,8 @@ func TestALegOfANodeThatIsGoneIsCancelledWithWhatThatWroteIntoItsVia(t *testing.
 	})
 }
 
-// With the node that carried them the calls are lost: they are closed at once, and
-// who was not reached is called again, from the node that is left.
+// Calls are lost with the node that carried them: they are closed at once, and contacts who were
+// not reached are called again, from the remaining node.
 func TestCallsOfANodeThatIsGoneAreLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFarRig(t, steady(2*time.Second, 30*time.Second), nil)
@@ -387,8 +385,8 @@ func TestCallsOfANodeThatIsGoneAreLost(t *testing.T) {
 	})
 }
 
-// A call is answered on a node that dies in that moment: that no bot was there in
-// time is the loss of a node, of which the campaign hears only seconds later.
+// A call is answered at the very moment its node dies: the bot's absence counts as a capacity loss,
+// although the campaign hears of it only seconds later.
 func TestAnAnswerOnANodeThatDiesIsACapacityLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFarRig(t, func(n engine.PhoneNumber, nth int) actortest.Script {

@@ -18,11 +18,11 @@ import (
 
 const botURL = "ws://bot"
 
-// leases asserts that nothing is held any more and everything agrees.
+// leases asserts that nothing is held any more and that all counts agree.
 func (r *rig) leases() {
 	r.t.Helper()
 	r.threeWays()
-	time.Sleep(time.Minute) // virtual: seats go back
+	time.Sleep(time.Minute) // virtual: seats are returned
 	synctest.Wait()
 	st := r.tree.Stats()
 	if s, c, n := st.Fleet.SeatsHeld.Load(), st.Trunks.Leases.Load(), st.Numbers.Leases.Load(); s+c+n != 0 ||
@@ -137,7 +137,7 @@ func TestABotThatGoesDownWhilePeopleTalkCostsNoMoreThanTheLinesThatRang(t *testi
 		invited := r.world.Invited()
 		r.until(time.Minute, "it is known", func() bool { return r.tree.Stats().Fleet.BotsDown.Load() == 1 })
 		byes := r.world.HungUp()
-		time.Sleep(10 * time.Second) // virtual: what rang is answered
+		time.Sleep(10 * time.Second) // virtual: ringing calls are answered
 		synctest.Wait()
 		d := r.detail()
 		most := r.world.Invited() - invited + 20
@@ -159,7 +159,7 @@ func TestABotThatGoesDownWhilePeopleTalkCostsNoMoreThanTheLinesThatRang(t *testi
 			}
 		}
 		r.world.MendBot(botURL)
-		// The abandons have used the credit up: it goes on with a seat for every dial.
+		// The abandons have used up the credit: it goes on with a seat for every dial.
 		r.until(time.Hour, "campaign completed", r.completed)
 		if n := r.detail().Counters; n.Completed+n.Abandoned != 60 || n.Abandoned != d.Counters.Abandoned {
 			t.Errorf("%+v", n)
@@ -219,8 +219,8 @@ func TestABotThatAnswersAndServesNobodyIsTriedWithOneCallAtATime(t *testing.T) {
 		first := r.detail().Counters.Abandoned
 		time.Sleep(10 * time.Minute) // virtual
 		d := r.detail()
-		// Pauses of 10 to 300 s: six trials. The seat of one that failed may be
-		// used once more before it is withdrawn.
+		// Pauses of 10 to 300 s: six trials. The seat of a failed trial may be used once more
+		// before it is withdrawn.
 		if first > 6 || d.Counters.Abandoned < first+3 || d.Counters.Abandoned > first+12 {
 			t.Errorf("%d abandoned at first, %d after ten minutes", first, d.Counters.Abandoned)
 		}
@@ -267,7 +267,7 @@ func TestABotBySIPThatRefusesEverybodyHoldsTheDialling(t *testing.T) {
 		r.add(40)
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "it is known", func() bool { return r.tree.Stats().Fleet.BotsDown.Load() == 1 })
-		time.Sleep(20 * time.Second) // virtual: what rang is answered
+		time.Sleep(20 * time.Second) // virtual: ringing calls are answered
 		d, invited := r.detail(), r.world.Invited()
 		if d.Counters.Abandoned == 0 || d.Counters.Abandoned != invited || !strings.Contains(d.Live.Explanation, "SIP 503") {
 			t.Errorf("%d dials, %d abandoned, %s", invited, d.Counters.Abandoned, d.Live.Explanation)
@@ -291,7 +291,7 @@ func TestABotThatIsEditedIsAskedAnew(t *testing.T) {
 		r.world.BreakBot(botURL, "connection refused")
 		r.add(5)
 		r.act(campaign.ActionStart)
-		time.Sleep(10 * time.Minute) // virtual: the questions have become rare
+		time.Sleep(10 * time.Minute) // virtual: questions have become rare
 		r.bots(engine.Bot{ID: "bot", Active: true, Seats: 10, Endpoints: []string{"ws://elsewhere"}})
 		r.until(5*time.Second, "it dials", func() bool { return r.world.Invited() > 0 })
 		r.until(time.Hour, "campaign completed", r.completed)

@@ -10,14 +10,13 @@ import (
 	core "dialler/engine/run"
 )
 
-// A person is erased in the database; around that the tree takes the person out
-// of the campaigns in which it is open, and forgets it. The number is held in
-// the database meanwhile: no intent to dial it is accepted.
+// A person is erased in the database. In addition, the tree removes the person from the campaigns
+// in which they are open, and forgets them. Meanwhile the number is held in the database: no intent
+// to dial it is accepted.
 
-// BeginErasure takes a person out of the campaigns in which it may still be
-// called (open) and lets no trigger of the number pass in all of them. Whoever
-// calls it holds the number; if it is not erased, triggers are let pass again after
-// a minute.
+// BeginErasure removes a person from the campaigns in which they may still be called (open) and
+// blocks triggers for the number in all of them. The caller holds the number; unless it is erased,
+// triggers are allowed again after a minute.
 func (t *Tree) BeginErasure(ctx context.Context, n engine.PhoneNumber, all, open []engine.CampaignID,
 	reason string) error {
 	for _, id := range all {

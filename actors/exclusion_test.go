@@ -115,8 +115,8 @@ func TestAnExclusionOvertakesATriggerThatIsUnderWay(t *testing.T) {
 	}
 }
 
-// The events of an exclusion stand in the order in which the contact changed: the
-// last one tells of it as its row does, whenever the exclusion comes.
+// The events of an exclusion are in the order in which the contact changed: the last one matches
+// its row, whenever the exclusion comes.
 func TestTheLastEventOfAnExcludedContactIsWhatItsRowSays(t *testing.T) {
 	for _, wait := range []time.Duration{0, time.Millisecond, 50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond, 1500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {

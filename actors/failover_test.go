@@ -14,8 +14,8 @@ import (
 	"dialler/engine/trunk"
 )
 
-// twoTrunks is a campaign whose first trunk refuses every call and whose second one
-// takes so many a second.
+// twoTrunks is a campaign whose first trunk refuses every call and whose second one takes second
+// calls per second.
 func twoTrunks(t *testing.T, second int, edit func(*campaign.Settings)) *rig {
 	t.Helper()
 	r := newRig(t, steady(2*time.Second, 5*time.Second), func(s *campaign.Settings) {
@@ -73,8 +73,8 @@ func TestACallWaitsForTheNextTrunksToken(t *testing.T) {
 	}
 }
 
-// New attempts must not take the tokens for which calls wait, nor may a trunk that is
-// broken hold up what the other one carries.
+// New attempts must not take the tokens that failed-over calls wait for, nor may a broken trunk
+// hold up the calls that the other one carries.
 func TestCallsThatGoOverLoseNoTokenToNewOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := twoTrunks(t, 4, func(s *campaign.Settings) { s.Concurrency = 60 })
@@ -104,7 +104,7 @@ func TestCallsThatGoOverLoseNoTokenToNewOnes(t *testing.T) {
 	})
 }
 
-// waiting are the attempts that stand between two trunks.
+// waiting returns the attempts that are between two trunks.
 func (r *rig) waiting() (list []attempt.Attempt) {
 	for _, a := range r.attempts() {
 		if a.State != attempt.Ended && a.InviteAt == nil && len(a.Legs) == 1 && a.Legs[0].Trunk == "first" && r.world.InvitedTo(a.To) == 1 {

@@ -79,7 +79,7 @@ func TestACrashedRunHangsUpNobody(t *testing.T) {
 	})
 }
 
-// What one life of the run asked for, or waited for, is nothing to the next one.
+// What one activation of the run requested, or waited for, does not affect the next one.
 func TestARunThatCrashesAgainAndAgainHangsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 60*time.Second), nil)
@@ -91,7 +91,7 @@ func TestARunThatCrashesAgainAndAgainHangsUpNobody(t *testing.T) {
 		before, byes := r.world.LiveCalls(), r.world.HungUp()
 		for range 15 {
 			r.faults.Crash("run", r.id, "")
-			time.Sleep(2 * time.Second) // virtual: the life before would wait no longer while this one loads
+			time.Sleep(2 * time.Second) // virtual: its predecessor would have stopped waiting by now
 		}
 		synctest.Wait()
 		if d := r.detail(); d.Live.InProgress != 10 || r.world.LiveCalls() < before || r.world.HungUp() != byes {
@@ -165,7 +165,7 @@ func TestAnEarlierLifeIsClosedAsLostAndNobodyIsDialledTwiceAtOnce(t *testing.T) 
 				r.add(60)
 				r.act(campaign.ActionStart)
 				time.Sleep(at) // virtual
-				// kill −9: the tree and its adapters are gone, the store stays.
+				// kill −9: the tree and its adapters are gone, the store remains.
 				r.tree.Close()
 				synctest.Wait()
 				first := r.world
@@ -441,8 +441,8 @@ func TestDialoutHoldsASeatFirst(t *testing.T) {
 	})
 }
 
-// A bot that hears nothing repeats its result, and does so while the actor that
-// stored the one before is ending.
+// A bot without an answer repeats its result, here while the actor that stored the previous one is
+// ending.
 func TestResultsOfADialoutThatComeTogetherAreAllAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, everyoneTalks, nil)

@@ -15,22 +15,22 @@ import (
 	"dialler/engine/journal"
 )
 
-// retryLost has lost calls tried again ten seconds later.
+// retryLost retries lost calls ten seconds later.
 func retryLost(callLimit int) func(*campaign.Settings) {
 	return func(s *campaign.Settings) {
 		s.CallLimitSec, s.RetryDelaySec, s.RetryOnSystem = callLimit, 10, []engine.Outcome{engine.OutcomeLost}
 	}
 }
 
-// answerer is the far side of all calls, on whatever node: its own clock says from
-// when until when each lives if nobody ends it.
+// answerer is the far side of all calls, on any node: its own clock says when each call begins and
+// ends unless something ends it.
 type answerer struct {
 	mu       sync.Mutex
 	calls    map[engine.PhoneNumber][]time.Time // when each begins and ends, one after the other
 	overlaps int
 }
 
-// script: each phone rings, is answered, and its call lasts until its own end.
+// script lets each phone ring and be answered, and its call last until its own end.
 func (x *answerer) script(ring, talk time.Duration) func(engine.PhoneNumber, int) actortest.Script {
 	return func(to engine.PhoneNumber, nth int) actortest.Script {
 		x.mu.Lock()
@@ -49,8 +49,7 @@ func (x *answerer) script(ring, talk time.Duration) func(engine.PhoneNumber, int
 	}
 }
 
-// again is how long after the beginning of its first call each number was called
-// again.
+// again returns how long after the beginning of its first call each number was called again.
 func (x *answerer) again() (after []time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -63,7 +62,7 @@ func (x *answerer) again() (after []time.Duration) {
 	return after
 }
 
-// endsOfLegs are what proved the ends of the legs of lost calls.
+// endsOfLegs returns what proved the ends of the legs of lost calls.
 func (r *rig) endsOfLegs() (proofs []engine.Proof) {
 	r.store.View(func() {
 		for _, e := range r.store.AllEvents() {
@@ -75,10 +74,10 @@ func (r *rig) endsOfLegs() (proofs []engine.Proof) {
 	return proofs
 }
 
-// A node is cut off while its phones ring, or while people talk: nobody who is left
-// can end those calls, and nothing that is heard of them proves their end. They
-// outlive every wait of ours, and nobody is called a second time meanwhile: neither
-// by the campaign, which retries lost calls, nor by a dialout.
+// A node is cut off while its phones ring, or while people talk: no remaining node can end those
+// calls, and nothing that is heard of them proves their end. They outlast every wait of ours, and
+// yet nobody is called a second time meanwhile, neither by the campaign, which retries lost calls,
+// nor by a dialout.
 func TestACallThatOutlivesItsNodeIsNotOverlapped(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -129,7 +128,7 @@ func TestACallThatOutlivesItsNodeIsNotOverlapped(t *testing.T) {
 	}
 }
 
-// What proves the end frees the number at once.
+// Proof of the end frees the number at once.
 func TestALostCallWhoseEndIsProvenHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newFarRig(t, steady(10*time.Second, 30*time.Second), retryLost(900))
@@ -148,8 +147,8 @@ func TestALostCallWhoseEndIsProvenHoldsNothing(t *testing.T) {
 	})
 }
 
-// The bound is that of the intent, and holds over further lives of the process:
-// with fewer seconds for a call by now, those that were begun before may last.
+// The bound is the intent's, and holds over later lives of the process: even if the call limit is
+// shorter by now, calls that began before may last as long as they were allowed.
 func TestAHoldOutlivesRestartsAndEditsOfTheCallLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var far answerer
@@ -158,7 +157,7 @@ func TestAHoldOutlivesRestartsAndEditsOfTheCallLimit(t *testing.T) {
 		r.add(3)
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "three talk", func() bool { return r.detail().Live.InProgress == 3 })
-		r.store.View(func() { // by another node, say
+		r.store.View(func() { // as if by another node
 			c := r.store.CampaignRow(r.id)
 			c.Settings.CallLimitSec = 10
 		})
@@ -178,8 +177,8 @@ func TestAHoldOutlivesRestartsAndEditsOfTheCallLimit(t *testing.T) {
 	})
 }
 
-// A call that this process ends is over when the far side says so: a BYE that
-// nobody answers leaves the number held.
+// A call that this process ends is over when the far side confirms: after an unanswered BYE the
+// number stays held.
 func TestABYEThatNobodyAnswersLeavesTheNumberHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 10*time.Second), nil)

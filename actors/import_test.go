@@ -19,7 +19,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// file is a file with the numbers from..to, and which account each belongs to.
+// file makes a file with the numbers from..to, and the account of each.
 func file(from, to int) string {
 	var b strings.Builder
 	b.WriteString("phone_number,account\n")
@@ -34,8 +34,7 @@ func (r *rig) importFile(text string) (campaign.Import, error) {
 		strings.NewReader(text))
 }
 
-// importing starts an import whose rows take that long to insert; its end
-// comes on the channel.
+// importing starts an import whose rows take that long to insert; its result comes on the channel.
 func (r *rig) importing(text string, takes time.Duration) <-chan error {
 	r.store.View(func() { r.store.Imports.Inserting = takes })
 	ended := make(chan error, 1)
@@ -68,7 +67,7 @@ func TestAnImportedFileIsDialledToItsEnd(t *testing.T) {
 			if first == "start" {
 				r.act(campaign.ActionStart)
 			}
-			// Two rows are no numbers, one stands twice, one is in the campaign.
+			// Two rows are not numbers, one is repeated, one is already in the campaign.
 			imp, err := r.importFile(file(0, 60) + "nonsense,x\n,y\n" + number(7).E164() + ",z\n")
 			if err != nil || imp.State != campaign.ImportActive || imp.Rows != 63 || imp.Added != 59 || imp.Duplicate != 2 || imp.Invalid != 2 ||
 				imp.FinishedAt == nil || imp.Filename != "f.csv" {
@@ -181,8 +180,8 @@ func TestARunThatHasNothingLeftWaitsForTheFileBeingActivated(t *testing.T) {
 	})
 }
 
-// Whenever an exclusion is confirmed, no INVITE leaves for it afterwards, be
-// the file before, at, or behind its gate.
+// Once an exclusion is confirmed, no INVITE leaves for it, whether the file is before, at or past
+// its gate.
 func TestAnExclusionHoldsForTheRowsOfAFileThatIsBeingActivated(t *testing.T) {
 	const inserting = 10 * time.Millisecond
 	for _, sticky := range []bool{true, false} {
@@ -263,7 +262,7 @@ func TestATriggerWaitsForTheFileThatHasItsNumber(t *testing.T) {
 	})
 }
 
-// A trigger that was on its way when the switch began is stored before it.
+// A trigger in flight when the switch began is stored before it.
 func TestATriggerThatIsUnderWayIsStoredBeforeTheSwitch(t *testing.T) {
 	for _, concurrency := range []int{10, 1} { // dialled at once, or queued
 		for after := time.Duration(0); after < 20*time.Millisecond; after += time.Millisecond {
@@ -288,7 +287,7 @@ func TestATriggerThatIsUnderWayIsStoredBeforeTheSwitch(t *testing.T) {
 					t.Errorf("%v after: %v", after, err)
 				}
 				r.until(10*time.Minute, "every contact is called", func() bool { return r.detail().Counters.Completed == 9 })
-				time.Sleep(time.Minute) // virtual: everybody has heard of it
+				time.Sleep(time.Minute) // virtual: every actor has been told
 				synctest.Wait()
 				r.noStall()
 				if d := r.detail(); d.Counters.Total != 9 || d.Counters.Completed != 9 || r.world.Invites != 9 {
@@ -362,7 +361,7 @@ func TestAListOfContactsWaitsForTheFile(t *testing.T) {
 	})
 }
 
-// Stop, at any moment: the rows are in the run before it ends, or not at all.
+// Stop, at any moment: either the rows are in the run before it ends, or none are.
 func TestAFileMeetsTheEndOfTheRun(t *testing.T) {
 	for _, action := range []campaign.Action{campaign.ActionStop, campaign.ActionPause} {
 		for after := time.Duration(0); after < 40*time.Millisecond; after += time.Millisecond {
@@ -398,8 +397,8 @@ func TestAFileMeetsTheEndOfTheRun(t *testing.T) {
 	}
 }
 
-// The run crashes at any moment of the switch: the file is in, whole, or it is
-// not, and the run's figures are those of the tables.
+// The run crashes at any moment of the switch: either the whole file is in or none of it, and the
+// run's counters match the tables.
 func TestARunThatCrashesWhileAFileIsActivated(t *testing.T) {
 	active := 0
 	for after := time.Duration(0); after < 40*time.Millisecond; after += time.Millisecond {
@@ -412,7 +411,7 @@ func TestARunThatCrashesWhileAFileIsActivated(t *testing.T) {
 			time.Sleep(time.Second) // virtual
 			inserting := 10 * time.Millisecond
 			if after > 30*time.Millisecond {
-				inserting = 5 * time.Second // long enough for the new run to hear of it
+				inserting = 5 * time.Second // long enough for the new run to learn of it
 			}
 			ended := r.importing(file(20, 40), inserting)
 			time.Sleep(after) // virtual
@@ -526,7 +525,7 @@ func TestATreeThatIsClosedEndsItsImports(t *testing.T) {
 	})
 }
 
-// A dry run adds and dials nobody, and says what the file would add.
+// A dry run adds and dials nobody, and reports what the file would add.
 func TestADryRunAddsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.StickyExclusion, s.AlwaysOn = true, true })

@@ -16,7 +16,7 @@ func TestNobodyKeepsTheActorOfAContactThatHasEnded(t *testing.T) { endsOf(t, fal
 
 func TestNobodyKeepsTheActorsThatARunAskedWhenItHadCrashed(t *testing.T) { endsOf(t, true) }
 
-// endsOf plays a campaign to its end, whose run faults on the way or not.
+// endsOf plays a campaign to its end, with or without a fault of its run on the way.
 func endsOf(t *testing.T, crash bool) {
 	synctest.Test(t, func(t *testing.T) {
 		script := func(n engine.PhoneNumber, i int) actortest.Script {
@@ -46,7 +46,7 @@ func endsOf(t *testing.T, crash bool) {
 			return r.completed()
 		})
 		r.check()
-		time.Sleep(time.Hour) // virtual: whatever timer was stopped is over
+		time.Sleep(time.Hour) // virtual: every stopped timer would have fired
 		synctest.Wait()
 		if ends.Seen() < n/2 {
 			t.Fatalf("%d actors seen of %d", ends.Seen(), n)
@@ -73,7 +73,7 @@ func TestNobodyKeepsTheActorOfACallOutsideCampaigns(t *testing.T) {
 		}
 		ends.Look()
 		r.until(time.Minute, "the calls ended", func() bool { return r.tree.LiveCalls() == 0 })
-		time.Sleep(time.Hour) // virtual: whatever timer was stopped is over
+		time.Sleep(time.Hour) // virtual: every stopped timer would have fired
 		synctest.Wait()
 		if ends.Seen() != n {
 			t.Fatalf("%d actors seen of %d", ends.Seen(), n)

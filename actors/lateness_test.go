@@ -11,8 +11,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// newBusyRig is a rig that has dials to place for seconds: thirty a second, and
-// workers for all of them.
+// newBusyRig is a rig with enough dials for seconds: thirty a second, and workers for all of them.
 func newBusyRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Script) *rig {
 	t.Helper()
 	r := newRig(t, script, func(s *campaign.Settings) { s.Concurrency, s.MaxAttempts = 100, 1 })
@@ -28,8 +27,8 @@ func newBusyRig(t *testing.T, script func(engine.PhoneNumber, int) actortest.Scr
 	return r
 }
 
-// brakes holds something back until the campaign says overload, and watches that
-// nothing more is admitted meanwhile; then all contacts are dialled.
+// brakes holds something back until the campaign reports overload, and checks that nothing more is
+// admitted meanwhile; then all contacts are dialled.
 func (r *rig) brakes(held, let func()) {
 	r.t.Helper()
 	attempts := func() int64 { return r.tree.Stats().Calls.Attempts.Load() }
@@ -93,7 +92,7 @@ func TestNoDialIsAdmittedWhileTheBotsSocketsAreLate(t *testing.T) {
 	})
 }
 
-// One call in ten finds an endpoint that takes its connection and says nothing.
+// One call in ten meets an endpoint that accepts its connection and then says nothing.
 func TestASocketThatHangsBesideOthersHoldsNoDialBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64

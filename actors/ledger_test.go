@@ -13,9 +13,8 @@ import (
 	"dialler/engine/pacing"
 )
 
-// The abandon cap holds over the run: what an earlier run served earns the next
-// one no credit, in one life of the process and when it ends between Restart and
-// Start.
+// The abandon cap applies per run: served calls of an earlier run earn the next one no credit, both
+// within one process and when the process ends between Restart and Start.
 func TestTheAbandonCapIsKeptAnewInEveryRun(t *testing.T) {
 	for _, mode := range []string{campaign.PacingStrict, campaign.PacingHybrid} {
 		for _, killed := range []bool{false, true} {
@@ -33,7 +32,7 @@ func abandonCapInASecondRun(t *testing.T, mode string, killed bool) {
 		s := actortest.Script{Ring: 4 * time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second, BotIn: 50 * time.Millisecond, Talk: 3 * time.Second}
 		switch {
 		case second.Load():
-			s.Talk = time.Minute // everybody answers, and talks
+			s.Talk = time.Minute // everyone answers and talks
 		case to[len(to)-1] >= '3':
 			s.Ring = time.Hour
 		}
@@ -106,7 +105,7 @@ func abandonCapInASecondRun(t *testing.T, mode string, killed bool) {
 	}
 }
 
-// Cancel Restart shows the previous run as it was, its ledger too.
+// Cancel Restart shows the previous run as it was, including its ledger.
 func TestCancelRestartBringsTheLedgerOfTheRunBack(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(map[bool]string{true: "restarted", false: "one life"}[killed], func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// Whoever only the lifted exclusion kept away is called, sticky or not; whom another
-// one keeps away stays so.
+// Contacts blocked only by the lifted exclusion are called, sticky or not; those blocked by another
+// one stay blocked.
 func TestWhoseExclusionIsLiftedCanBeCalledAgain(t *testing.T) {
 	for _, sticky := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -84,8 +84,8 @@ func TestWhoseExclusionIsLiftedCanBeCalledAgain(t *testing.T) {
 	}
 }
 
-// A lift while the excluded one is in a conversation withdraws the exclusion that
-// waits for its end.
+// A lift during a conversation of the excluded contact withdraws the exclusion that waits for its
+// end.
 func TestALiftWithinAConversationLeavesTheContactAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, time.Minute), func(s *campaign.Settings) { s.AlwaysOn = true })

@@ -53,7 +53,7 @@ func TestALateResultFindsItsContactByTheDatabase(t *testing.T) {
 		r.add(1)
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "the call ended", func() (ok bool) { r.store.View(func() { ok = call != "" }); return })
-		time.Sleep(10 * time.Second) // virtual: its contact rests
+		time.Sleep(10 * time.Second) // virtual: its contact is idle
 		err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: call, Result: attempt.Result{Disposition: "late", ReceivedAt: time.Now()}})
 		if err != nil {
 			t.Fatal(err)
@@ -63,8 +63,8 @@ func TestALateResultFindsItsContactByTheDatabase(t *testing.T) {
 	})
 }
 
-// The contacts of a stopped campaign still wait for results when it is
-// prepared for its next run: the reset must not be undone by what they knew.
+// The contacts of a stopped campaign still wait for results when it is prepared for its next run:
+// their state in memory must not undo the reset.
 func TestRestartWhileContactsWaitForTheirResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, everyoneTalks, func(s *campaign.Settings) { s.AlwaysOn = true })

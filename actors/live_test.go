@@ -101,7 +101,7 @@ func TestDialsAreThoseWhoseInviteLeft(t *testing.T) {
 		near(t, "dials/s", l.DialsPerSec, 1/l.At.Sub(*l.LastDialAt).Seconds(), 1e-3)
 		r.act(campaign.ActionStop)
 		r.until(time.Hour, "over", func() bool { return len(r.openAttempts()) == 0 })
-		time.Sleep(time.Second) // virtual: its result is under way
+		time.Sleep(time.Second) // virtual: its result is in flight
 		r.threeWays()
 	})
 }

@@ -11,9 +11,8 @@ import (
 	"dialler/engine/contact"
 )
 
-// Whoever waits in a long list is put away in parts, so that the answers of
-// calls that still live are stored in between; the campaign is draining until
-// that is done, across a crash.
+// A long list of waiting contacts is closed in parts, so that the answers of live calls are stored
+// in between; the campaign is draining until that is done, even across a crash.
 func TestTheEndOfALongListIsDoneInPartsAndNobodyIsLeftWaiting(t *testing.T) {
 	for name, crash := range map[string]bool{"at a stretch": false, "with a crash in between": true} {
 		t.Run(name, func(t *testing.T) {
@@ -24,7 +23,7 @@ func TestTheEndOfALongListIsDoneInPartsAndNobodyIsLeftWaiting(t *testing.T) {
 				r.add(contacts)
 				r.act(campaign.ActionStart)
 				r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
-				// A store as slow as one that closes five thousand rows.
+				// A store that takes as long as one that closes five thousand rows.
 				r.store.View(func() { r.store.Delay = 200 * time.Millisecond })
 				d := r.act(campaign.ActionStop)
 				if d.Campaign.State != campaign.Completed || !d.Draining {
@@ -44,7 +43,7 @@ func TestTheEndOfALongListIsDoneInPartsAndNobodyIsLeftWaiting(t *testing.T) {
 					d := r.detail()
 					return !d.Draining && d.Counters.States[contact.Connected] == 0 && len(r.openAttempts()) == 0
 				})
-				time.Sleep(time.Second) // the last write, in virtual time
+				time.Sleep(time.Second) // virtual: the last write
 				r.store.View(func() {
 					for c := range r.store.AllContacts() {
 						if c.DueAt != nil || c.State == contact.Pending {
@@ -56,7 +55,7 @@ func TestTheEndOfALongListIsDoneInPartsAndNobodyIsLeftWaiting(t *testing.T) {
 				if c := d.Counters; c.ManuallyStopped < contacts-20 || c.Total != contacts || c.Pending != 0 {
 					t.Errorf("%+v", c)
 				}
-				if !crash { // the carrier's ledger began anew with it
+				if !crash { // a crash also resets the carrier's ledger
 					r.check()
 				}
 			})

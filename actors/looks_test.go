@@ -11,13 +11,13 @@ import (
 	"dialler/engine/campaign"
 )
 
-// A contact may be called and be at rest again between the reading of its row and
-// the answer: whoever asked for it does not go on with that row.
+// A contact may be called and be idle again between the reading of its row and the answer: a
+// request for it must not go on with the stale row.
 func TestARowThatWasReadBeforeTheCallIsReadAgain(t *testing.T) {
 	busy := func(engine.PhoneNumber, int) actortest.Script {
 		return actortest.Script{Ring: 200 * time.Millisecond, Code: 486}
 	}
-	for name, ask := range map[string]func(r *rig) error{ // each is carried out on the contact as it is then
+	for name, ask := range map[string]func(r *rig) error{ // each acts on the contact's state at that time
 		"exclude": func(r *rig) error {
 			rep, err := r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id, Number: number(1)})
 			if err == nil && rep.Matched != 1 {

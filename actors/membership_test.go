@@ -12,10 +12,10 @@ import (
 	"dialler/engine/campaign"
 )
 
-// leaseOf is a node's lease that ends when the test says so.
+// leaseOf is a node's lease, which ends when the test says so.
 type leaseOf struct {
 	ends       atomic.Int64
-	suppressed func([]engine.PhoneNumber) error // what the other nodes say to it, nil: they confirm
+	suppressed func([]engine.PhoneNumber) error // the other nodes' answer; nil means they confirm
 }
 
 func (l *leaseOf) LeaseEnds() engine.BootTime { return engine.BootTime(l.ends.Load()) }
@@ -33,8 +33,8 @@ func newLease() *leaseOf {
 	return l
 }
 
-// Two nodes share the database, and legs and audio can be reached from both: the
-// calls of a campaign go on when the other node takes it over.
+// Two nodes share the database, and both can reach legs and audio: a campaign's calls go on when
+// the other node takes it over.
 func TestACampaignThatIsHandedOverKeepsItsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
@@ -82,8 +82,7 @@ func TestACampaignThatIsHandedOverKeepsItsCalls(t *testing.T) {
 	})
 }
 
-// Whenever a campaign is handed over, also between an intent and its INVITE: no
-// attempt is lost by it.
+// Whenever a campaign is handed over, even between an intent and its INVITE, no attempt is lost.
 func TestAHandOverLosesNoAttempt(t *testing.T) {
 	for moment := range 25 {
 		synctest.Test(t, func(t *testing.T) {
@@ -114,7 +113,7 @@ func TestAHandOverLosesNoAttempt(t *testing.T) {
 	}
 }
 
-// Else a database that is restarted would have the numbers of calls that ended elsewhere held again.
+// Otherwise, after a database restart, numbers of calls that ended elsewhere would be held again.
 func TestWhatIsHandedOverIsHeldNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
@@ -137,8 +136,7 @@ func TestWhatIsHandedOverIsHeldNoMore(t *testing.T) {
 	})
 }
 
-// A node that starts acts for nothing before it is told to, and leaves what
-// others own alone.
+// A node that starts acts for nothing until it is told to, and leaves others' campaigns alone.
 func TestANodeOfSeveralActsForWhatItOwnsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
@@ -157,7 +155,7 @@ func TestANodeOfSeveralActsForWhatItOwnsOnly(t *testing.T) {
 			t.Fatalf("epoch %d, was %d (%v): somebody else took the campaign over", d.Campaign.Epoch, epoch, err)
 		}
 		r.store.View(func() { r.store.NotOwned = true })
-		for i := range 2 { // it has left meanwhile, and comes up again
+		for i := range 2 { // it has stopped meanwhile, and starts again
 			if _, err := r.tree.Detail(t.Context(), r.id); engine.ErrorCode(err) != "not_owner" {
 				t.Fatalf("%d: a node that does not own the campaign answers %v", i, err)
 			}
@@ -176,7 +174,7 @@ func TestANodeOfSeveralActsForWhatItOwnsOnly(t *testing.T) {
 			}
 			time.Sleep(10 * time.Second) // virtual
 		}
-		// It may own it later.
+		// The node may own it later.
 		r.store.View(func() { r.store.NotOwned = false })
 		if err := owner.Ownership().Release(t.Context(), r.id); err != nil {
 			t.Fatal(err)
@@ -186,8 +184,7 @@ func TestANodeOfSeveralActsForWhatItOwnsOnly(t *testing.T) {
 	})
 }
 
-// Self-fencing: a node whose lease ran out places no call, says why, and lets the
-// live ones go on.
+// Self-fencing: a node whose lease ran out places no calls, says why, and lets live calls go on.
 func TestAFencedNodePlacesNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
@@ -230,7 +227,7 @@ func TestAFencedNodePlacesNoCall(t *testing.T) {
 	})
 }
 
-// An INVITE leaves before the lease of the moment of its intent ends, or never.
+// An INVITE leaves before the end of the lease that was held at its intent, or never.
 func TestAnIntentIsNotSentAfterTheEndOfTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)

@@ -16,8 +16,7 @@ import (
 	"dialler/engine/numberpool"
 )
 
-// beside is another campaign of the same tree, started with n contacts from
-// the given number on.
+// beside starts another campaign in the same tree, with n contacts from the given number on.
 func (r *rig) beside(id engine.CampaignID, from, n int, edit func(*campaign.Settings)) *rig {
 	r.t.Helper()
 	other := &rig{t: r.t, store: r.store, world: r.world, tree: r.tree, id: id, configs: r.configs, optOut: r.optOut}
@@ -65,7 +64,7 @@ func TestTwoCampaignsShareTheSeatsOfTheirBotByWeight(t *testing.T) {
 				}
 				time.Sleep(time.Second) // virtual
 			}
-			// Who has nobody to dial leaves its share to the other.
+			// A campaign with nobody to dial leaves its share to the other.
 			other.act(campaign.ActionPause)
 			r.until(2*time.Minute, "it has all seats again", func() bool { return r.detail().Live.Seats == 10 })
 			r.act(campaign.ActionStop)
@@ -107,8 +106,8 @@ func TestAStickyNumberCallsTheContactAgain(t *testing.T) {
 	}
 }
 
-// With the option a contact is called from the number of its area, else of its country;
-// without it the numbers take turns, wherever the contact lives.
+// With the option, a contact is called from a number of its area, else of its country; without it
+// the numbers take turns, wherever the contact lives.
 func TestTheOptionLocalMatchHasContactsCalledFromTheNumberOfTheirArea(t *testing.T) {
 	const berlin, munich, manhattan engine.PhoneNumber = "+493023125000", "+498923125000", "+12125550100"
 	homes := []struct {
@@ -127,7 +126,7 @@ func TestTheOptionLocalMatchHasContactsCalledFromTheNumberOfTheirArea(t *testing
 			})
 			r := newRig(t, script, edit)
 			defer r.tree.Close()
-			for _, n := range []engine.PhoneNumber{berlin, munich, manhattan} { // whose countries may be called
+			for _, n := range []engine.PhoneNumber{berlin, munich, manhattan} { // their countries may be called
 				r.tree.NumberChanged(engine.NumberSettings{Number: n, State: "active"})
 			}
 			cmd := campaign.AddContacts{Campaign: r.id, Source: "api"}
@@ -193,7 +192,7 @@ func TestTheCapsOfANumberHoldAcrossCampaigns(t *testing.T) {
 	})
 }
 
-// numberStatus is how a number stands.
+// numberStatus returns a number's status.
 func (r *rig) numberStatus(n engine.PhoneNumber) numberpool.Status {
 	r.t.Helper()
 	all, err := r.tree.NumberStatuses(context.Background())

@@ -14,14 +14,14 @@ import (
 	"dialler/engine/journal"
 )
 
-// inOrder gives the attempts whose INVITE left, by that time.
+// inOrder returns the attempts whose INVITE left, by the time of the INVITE.
 func (r *rig) inOrder() []attempt.Attempt {
 	list := r.dialled()
 	slices.SortFunc(list, func(a, b attempt.Attempt) int { return a.InviteAt.Compare(*b.InviteAt) })
 	return list
 }
 
-// oneByOne is a campaign that has one line, whose calls are never answered.
+// oneByOne is a campaign with one line, whose calls are never answered.
 func oneByOne(ring time.Duration, edit func(*campaign.Settings)) (func(engine.PhoneNumber, int) actortest.Script, func(*campaign.Settings)) {
 	return func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: ring, Code: 486} }, func(s *campaign.Settings) {
 		s.Concurrency, s.AbandonCapPPM, s.MaxAttempts, s.RetryDelaySec = 1, 0, 2, 10
@@ -62,14 +62,14 @@ func TestTheFirstPassIsTheContactsOfTheRunAndOfTheBatchBeforeAnyRetry(t *testing
 				t.Fatalf("dial %d is not in list order", i)
 			}
 		}
-		// The batch makes its own first pass: after the retries that were placed or
-		// in hand when it came, before all others.
+		// The batch makes its own first pass: after the retries already placed or read when it
+		// came, before all others.
 		batch := slices.Index(numbers, number(100))
 		if batch > 24 || !slices.Equal(numbers[batch:batch+10], []engine.PhoneNumber{number(100), number(101), number(102), number(103), number(104),
 			number(105), number(106), number(107), number(108), number(109)}) {
 			t.Errorf("the batch begins at dial %d: %v", batch, numbers[batch:min(batch+10, len(numbers))])
 		}
-		// Retries go by the time at which they were due.
+		// Retries are in the order of their due times.
 		var retried []engine.PhoneNumber
 		for _, a := range list[20:] {
 			if a.Number == 2 && slices.Contains(numbers[:20], a.To) {

@@ -90,9 +90,9 @@ func TestAFloodOfMessagesToACampaignHarmsNoCall(t *testing.T) {
 			})
 		}
 		all.Wait()
-		time.Sleep(time.Minute) // virtual: no question's time-out is pending
+		time.Sleep(time.Minute) // virtual: no future's time-out is pending
 		synctest.Wait()
-		// What the store of the test keeps is in it.
+		// This includes what the test's store keeps.
 		if kept := (live() - before) / (senders * each); kept > 1024 && floodEach == 100 {
 			t.Errorf("%d bytes a message are kept", kept)
 		}
@@ -109,7 +109,7 @@ func TestAFloodOfMessagesToACampaignHarmsNoCall(t *testing.T) {
 	})
 }
 
-// live is the live heap, bytes.
+// live returns the size of the live heap in bytes.
 func live() int64 {
 	var m runtime.MemStats
 	runtime.GC()

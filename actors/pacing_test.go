@@ -33,9 +33,8 @@ func TestTheForecastKeepsSeatsBusierThanOneLineASeat(t *testing.T) {
 			t.Logf("%s: %v, %d of %d live answers abandoned", mode, took[mode], c.Abandoned, c.LiveAnswers)
 		})
 	}
-	// The first hour earns the credit, so there is less to gain than later. On
-	// a list this short strict and hybrid end within seconds of each other, in
-	// either order.
+	// The first hour earns the credit, so there is less to gain than later. On a list this short,
+	// strict and hybrid end within seconds of each other, in either order.
 	for _, mode := range []string{campaign.PacingStrict, campaign.PacingHybrid} {
 		if most := took[campaign.PacingProgressive] * 93 / 100; took[mode] > most {
 			t.Errorf("%s took %v, want at most %v", mode, took[mode], most)
@@ -43,8 +42,8 @@ func TestTheForecastKeepsSeatsBusierThanOneLineASeat(t *testing.T) {
 	}
 }
 
-// A tree that comes up after another begins with what that one has learnt of
-// the people of the campaign.
+// A tree that starts after another one begins with what that one learnt about the campaign's
+// contacts.
 func TestWhatPacingHasLearntSurvivesTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, actortest.Mix(11, 0.3, 0.1, 40*time.Second), func(s *campaign.Settings) {

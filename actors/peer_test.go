@@ -219,7 +219,7 @@ func TestAContactThatCrashesKeepsItsBotBySIP(t *testing.T) {
 	})
 }
 
-// A bot by SIP whose process died says no BYE; its audio ends.
+// A bot by SIP whose process died sends no BYE; its audio ends.
 func TestACallWhoseBotBySIPFallsSilentIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sipRig(t, steady(2*time.Second, 10*time.Minute))

@@ -23,37 +23,37 @@ type Store interface {
 	dialout.Store
 	campaign.Store
 
-	// ActiveCampaigns lists the campaigns that are running, paused, have live
-	// attempts or results owed, or are completed with contacts that wait.
+	// ActiveCampaigns lists the campaigns that are running or paused, have live attempts or
+	// outstanding results, or are completed with waiting contacts.
 	ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error)
 	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
-	// HoldOpen has the attempts that have not ended hold their numbers, where they do not.
+	// HoldOpen makes attempts that have not ended hold their numbers, where they do not yet.
 	HoldOpen(ctx context.Context) error
 }
 
-// Membership is this node's place among several that share the campaigns. A
-// tree without one is alone and acts for all of them.
+// Membership is this node's place among the nodes that share the campaigns. A tree without one runs
+// alone and acts for all of them.
 type Membership interface {
 	call.Lease
-	// Suppressed has every other node that may dial confirm that it dials numbers no
-	// more that are on the suppression list now; the error says which did not.
+	// Suppressed has every other node that may dial confirm that it no longer dials numbers that
+	// are on the suppression list now; the error names the nodes that did not.
 	Suppressed(ctx context.Context, numbers []engine.PhoneNumber) error
 }
 
-// Ports are what the tree touches the world through.
+// Ports are the tree's access to the outside world.
 type Ports struct {
 	Store     Store
 	Telephony ports.Telephony
 	Media     ports.Media
 	Clock     host.Clock
-	Configs   campaign.Configs // nil: a campaign with a Config URL cannot start
-	// Eligibility is asked before each dial of a contact; nil: nobody is.
+	Configs   campaign.Configs // nil means a campaign with a Config URL cannot start
+	// Eligibility is asked before each dial of a contact; nil means no check.
 	Eligibility call.Eligibility
-	Spool       writer.Spool // nil: while the database is away calls wait for it
-	// Membership: nil, this process acts for every campaign.
+	Spool       writer.Spool // nil means calls wait while the database is down
+	// Membership nil means this process acts for every campaign.
 	Membership Membership
-	// RemoteLegs: nil: all legs are here.
+	// RemoteLegs nil means all legs are here.
 	RemoteLegs ports.RemoteLegs
-	// SharedCaps: nil: this process alone uses the trunks, bots and numbers.
+	// SharedCaps nil means only this process uses the trunks, bots and numbers.
 	SharedCaps lease.SharedCaps
 }

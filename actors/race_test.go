@@ -2,8 +2,8 @@
 
 package actors_test
 
-// floodEach: the race detector makes each message ten times as dear.
+// floodEach is smaller because the race detector makes each message ten times as expensive.
 const floodEach = 4
 
-// replayEach: and each replay.
+// replayEach is larger because it also slows each replay.
 const replayEach = 6

@@ -11,7 +11,7 @@ import (
 	"dialler/engine/contact"
 )
 
-// Sticky on: later adds are refused; off: adding again makes it callable.
+// Sticky: later adds are refused. Not sticky: adding again makes the contact callable.
 func TestAddingSomebodyAgainUndoesAnExclusionThatIsNotSticky(t *testing.T) {
 	for _, sticky := range []bool{true, false} {
 		for _, by := range []string{"list", "file", "trigger"} {
@@ -43,7 +43,8 @@ func TestAddingSomebodyAgainUndoesAnExclusionThatIsNotSticky(t *testing.T) {
 					rep, err := r.tree.AddContacts(context.Background(), cmd)
 					want := campaign.AddReport{Added: 1, Duplicates: 3, Readmitted: 2, Total: 4}
 					if sticky {
-						// By number he is known as excluded; by metadata only once it is repeated.
+						// By number the contact is known as excluded; by metadata only once the
+						// exclusion is repeated.
 						want = campaign.AddReport{Duplicates: 2, Excluded: 2, Total: 3}
 					}
 					if rep != want || err != nil {

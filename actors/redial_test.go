@@ -15,7 +15,7 @@ import (
 	"dialler/engine/contact"
 )
 
-// dials gives the attempts that are stored, in order.
+// dials returns the stored attempts, in order.
 func (r *rig) dials() []attempt.Attempt {
 	list := r.attempts()
 	slices.SortFunc(list, func(a, b attempt.Attempt) int { return cmp.Compare(a.Number, b.Number) })
@@ -23,7 +23,7 @@ func (r *rig) dials() []attempt.Attempt {
 }
 
 func TestAShortConversationWithoutAResultIsDialledAgainAfterRetryDelay(t *testing.T) {
-	for _, delay := range []int{1, 20, 60} { // before its contact rests; before its result is overdue; behind that
+	for _, delay := range []int{1, 20, 60} { // before its contact is idle; before its result is overdue; after that
 		synctest.Test(t, func(t *testing.T) {
 			script := func(_ engine.PhoneNumber, nth int) actortest.Script {
 				return steady(time.Second, time.Duration(nth*nth)*2*time.Second)("", nth) // 2 s, then 8 s

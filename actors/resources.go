@@ -19,7 +19,7 @@ import (
 	"dialler/engine/trunk"
 )
 
-// BotsChanged makes the tree read the configured bots anew.
+// BotsChanged makes the tree reload the configured bots.
 func (t *Tree) BotsChanged(ctx context.Context) error {
 	bots, err := t.store.Bots(ctx)
 	if err != nil {
@@ -29,8 +29,8 @@ func (t *Tree) BotsChanged(ctx context.Context) error {
 	return nil
 }
 
-// TrunksChanged makes the tree read the configured trunks anew. put names those
-// that were edited: it ends a hold of theirs.
+// TrunksChanged makes the tree reload the configured trunks. put names those that were edited,
+// which ends a hold of theirs.
 func (t *Tree) TrunksChanged(ctx context.Context, put ...engine.TrunkID) error {
 	trunks, err := t.store.Trunks(ctx)
 	if err != nil {
@@ -40,8 +40,8 @@ func (t *Tree) TrunksChanged(ctx context.Context, put ...engine.TrunkID) error {
 	return nil
 }
 
-// TrunkStatuses tells how the trunks stand, those that were deleted while legs
-// of theirs were under way among them.
+// TrunkStatuses returns the status of the trunks, including deleted ones with legs still in
+// progress.
 func (t *Tree) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]trunk.Status, error) {
 	return t.trunkStatuses(ctx, &trunkactor.Actors{})
 }
@@ -62,17 +62,16 @@ func (t *Tree) trunkStatuses(ctx context.Context, of *trunkactor.Actors) (map[en
 	return all, nil
 }
 
-// TrunkHealth takes what the telephony adapter says of a trunk.
+// TrunkHealth takes the telephony adapter's report on a trunk.
 func (t *Tree) TrunkHealth(h engine.TrunkHealth) { t.sys.Root.Send(t.trunks, &h) }
 
-// NumberChanged tells a number's owner of edited caps.
+// NumberChanged tells a number's owner that its caps were edited.
 func (t *Tree) NumberChanged(n engine.NumberSettings) {
 	t.calls.Destinations.Add(n.Number)
 	t.sys.Root.Send(t.numbers, &numberactor.Configured{List: []engine.NumberSettings{n}})
 }
 
-// NumberStatuses tells how the outbound numbers stand, those that are configured
-// and those that were used.
+// NumberStatuses returns the status of the outbound numbers that are configured or were used.
 func (t *Tree) NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numberpool.Status, error) {
 	pids, err := ask[map[engine.PhoneNumber]*actor.PID](ctx, t, t.numbers, &numberactor.Actors{})
 	if err != nil {
@@ -89,12 +88,13 @@ func (t *Tree) NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numbe
 	return all, nil
 }
 
-// BotStatuses tells how the configured bots stand.
+// BotStatuses returns the status of the configured bots.
 func (t *Tree) BotStatuses(ctx context.Context) (map[engine.BotID]fleetactor.BotStatus, error) {
 	return ask[map[engine.BotID]fleetactor.BotStatus](ctx, t, t.fleet, &fleetactor.Statuses{})
 }
 
-// supplied is what the trunks and numbers said last, for all that look at a campaign.
+// supplied caches the latest answers of the trunks and numbers, shared by all requests for
+// campaigns.
 type supplied struct {
 	mu    sync.Mutex
 	at    engine.BootTime // when they were asked
@@ -103,12 +103,12 @@ type supplied struct {
 }
 
 const (
-	suppliedFor    = time.Second            // so old it may be
-	suppliedWithin = 250 * time.Millisecond // else what they said before is shown …
-	suppliedAtMost = 5 * time.Second        // … unless it is older than this
+	suppliedFor    = time.Second            // maximum age
+	suppliedWithin = 250 * time.Millisecond // else the previous answers are shown …
+	suppliedAtMost = 5 * time.Second        // … unless they are older than this
 )
 
-// supplies tells how trunks and numbers stand, nil when that is not known.
+// supplies returns the state of trunks and numbers, nil if unknown.
 func (t *Tree) supplies(ctx context.Context) *campaign.Supplies {
 	s := &t.supplied
 	s.mu.Lock()

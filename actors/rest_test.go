@@ -15,8 +15,8 @@ import (
 	"dialler/engine/trunk"
 )
 
-// newRestingRig is a campaign whose contacts were busy and wait an hour: nobody of it is
-// on the line, and nothing is due.
+// newRestingRig is a campaign whose contacts were busy and wait an hour: no call is live, and
+// nothing is due.
 func newRestingRig(t *testing.T, contacts int, edit func(*campaign.Settings)) *rig {
 	t.Helper()
 	busy := func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} }
@@ -36,7 +36,7 @@ func (r *rig) rest(contacts int) {
 	r.t.Helper()
 	r.until(time.Minute, "all were busy", func() bool { return r.detail().Counters.States[contact.Waiting] == contacts })
 	r.over()
-	time.Sleep(20 * time.Second) // virtual: the campaign has looked that nobody is due
+	time.Sleep(20 * time.Second) // virtual: the campaign has seen that nothing is due
 }
 
 func (r *rig) exclude(n engine.PhoneNumber, reason string) campaign.ExcludeReply {
@@ -48,7 +48,7 @@ func (r *rig) exclude(n engine.PhoneNumber, reason string) campaign.ExcludeReply
 	return rep
 }
 
-// erase takes a person out of the tree as an erasure does.
+// erase removes a person from the tree as an erasure does.
 func (r *rig) erase(n engine.PhoneNumber) {
 	r.t.Helper()
 	ids := []engine.CampaignID{r.id}
@@ -60,7 +60,7 @@ func (r *rig) erase(n engine.PhoneNumber) {
 	}
 }
 
-// campaignRow is what is stored of the campaign: asking for it wakes nobody.
+// campaignRow returns the stored campaign without starting any actor.
 func (r *rig) campaignRow() (c campaign.Campaign) {
 	r.store.View(func() { c = *r.store.CampaignRow(r.id) })
 	return c
@@ -79,7 +79,7 @@ func (r *rig) completesAtOnce() {
 	r.check()
 }
 
-// settled are the ways in which an operator settles a contact that waits.
+// settled are the ways in which an operator settles a waiting contact.
 var settled = []struct {
 	how  string
 	do   func(r *rig)
@@ -111,7 +111,7 @@ func TestACampaignAtRestCompletesAtOnceWhenItsLastOpenContactIsSettled(t *testin
 	}
 }
 
-// The same when the process was killed behind the commit that settles the contact.
+// The same if the process was killed after the commit that settles the contact.
 func TestACampaignAtRestThatIsLoadedCompletesAtOnceWhenNobodyIsOpen(t *testing.T) {
 	for _, x := range settled {
 		t.Run(x.how, func(t *testing.T) {
@@ -175,14 +175,14 @@ func TestACampaignAtRestTellsOfAChangeWithinASecond(t *testing.T) {
 	}
 }
 
-// Six wait for their last attempt: one since ten minutes, whose change shows in what is due
-// next, and five who were dialled in the last five, one a minute.
+// Six wait for their last attempt: one has for ten minutes, whose change affects what is due next;
+// five were dialled in the last five minutes, one a minute.
 func TestTheETAOfACampaignAtRestIsRightWithinASecondOfAChange(t *testing.T) {
 	const absent = time.Duration(-1) // it cannot be estimated
 	type change struct {
 		how  string
 		do   func(r *rig)
-		want time.Duration // 0: what is due, and a minute for each
+		want time.Duration // 0 means the due time, plus a minute for each
 	}
 	down := []engine.TrunkSettings{{ID: "trunk", CPSCap: 50, ChannelCap: 500}}
 	up := []engine.TrunkSettings{{ID: "trunk", Active: true, CPSCap: 50, ChannelCap: 500}}
@@ -199,7 +199,7 @@ func TestTheETAOfACampaignAtRestIsRightWithinASecondOfAChange(t *testing.T) {
 			if _, err := r.tree.Lift(context.Background(), campaign.Lift{Campaign: r.id, Number: number(0)}); err != nil {
 				r.t.Fatal(err)
 			}
-			// It is called at once: five dials are left, of which there were six in five minutes.
+			// It is called at once, which leaves five dials, at a rate of six in five minutes.
 		}, 5 * time.Minute},
 		{"the trunk goes", func(r *rig) { r.trunks(down, "trunk") }, absent},
 		{"the trunk comes", func(r *rig) {
@@ -315,8 +315,7 @@ func TestAPausedCampaignWhoseLastOpenContactIsSettledStaysPausedAndHasNobodyToCa
 	}
 }
 
-// Who talks is left alone; the number is suppressed all the same, so that no redial
-// is waited for.
+// A conversation goes on, but its number is suppressed nonetheless, so no redial is waited for.
 func TestAConversationWhoseNumberIsSuppressedIsTheContactsLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(time.Second, 10*time.Second), func(s *campaign.Settings) {
@@ -336,7 +335,7 @@ func TestAConversationWhoseNumberIsSuppressedIsTheContactsLast(t *testing.T) {
 	})
 }
 
-// exclusions gives the campaign's exclusions that stand, in their order.
+// exclusions returns the campaign's exclusions in effect, in order.
 func (r *rig) exclusions() []journal.Exclusion {
 	r.t.Helper()
 	list, err := r.store.Exclusions(context.Background(), r.id)
@@ -381,7 +380,7 @@ func TestASecondExclusionKeepsTheRecordedReasonUnlessItBringsOne(t *testing.T) {
 				if d := r.detail(); d.Counters.Excluded != 1 {
 					t.Errorf("%d excluded", d.Counters.Excluded)
 				}
-				// What was lifted is forgotten with its reason.
+				// A lifted exclusion is forgotten with its reason.
 				lift := campaign.Lift{Campaign: r.id, Number: number(0)}
 				if by == "metadata" {
 					lift.Number, lift.Match = "", map[string]string{"i": "0"}
@@ -438,7 +437,7 @@ func TestACampaignThatATrunkHeldBackDialsWithinASecondOfItsEdit(t *testing.T) {
 		r.until(time.Minute, "it holds the campaign back", func() bool { return r.detail().Live.Constraint == engine.ConstraintTrunkHealth })
 		time.Sleep(5 * time.Second) // virtual
 		n := r.world.Invited()
-		r.trunks(r.store.TrunkList, "trunk") // put again as it is: the operator says that it is mended
+		r.trunks(r.store.TrunkList, "trunk") // saved unchanged: the operator says it is fixed
 		time.Sleep(time.Second)              // virtual
 		if s := r.trunkStatus("trunk"); r.world.Invited() == n {
 			t.Errorf("nothing is dialled a second after the trunk was put again: %+v", s)
@@ -473,15 +472,15 @@ func TestACampaignThatANumberHeldBackDialsWithinASecondOfItsEdit(t *testing.T) {
 	})
 }
 
-// The answer of a look is old: who came to rest while it was under way is not
-// forgotten until the next one.
+// The answer of a query is stale: a contact that became idle while it ran is not forgotten until
+// the next query.
 func TestAContactThatComesToRestDuringALookIsDialledWhenItIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		script := func(n engine.PhoneNumber, nth int) actortest.Script {
 			switch n {
 			case number(1):
 				return steady(time.Second, 12*time.Second)(n, nth)
-			case number(2): // is final a second before the conversation ends: the run looks again
+			case number(2): // final a second before the conversation ends: triggers a new query
 				return actortest.Script{Ring: 12 * time.Second, Code: 603}
 			}
 			return actortest.Script{Ring: time.Second, Code: 486}

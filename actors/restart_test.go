@@ -14,8 +14,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// kill ends the tree and its adapters as kill −9 does: the store stays. Of two
-// nodes both die, and the next life is alone.
+// kill ends the tree and its adapters as kill −9 does: the store remains. Of two nodes both die,
+// and the next life runs alone.
 func (r *rig) kill() {
 	r.tree.Close()
 	synctest.Wait()
@@ -23,7 +23,7 @@ func (r *rig) kill() {
 	r.world = actortest.NewWorld(r.world.Script)
 }
 
-// openAttempts gives the attempts that the store calls open.
+// openAttempts returns the attempts that are open in the store.
 func (r *rig) openAttempts() (open []attempt.Attempt) {
 	r.store.View(func() {
 		for a := range r.store.AllAttempts() {
@@ -118,7 +118,7 @@ func TestTheLegsOfALostCallAreWatchedByTheNextLifeToo(t *testing.T) {
 		n := len(r.openAttempts())
 		for range 2 {
 			r.kill()
-			r.world.RecoverTakes = 10 * time.Second // the far side says nothing for a while
+			r.world.RecoverTakes = 10 * time.Second // the far side is silent for a while
 			r.start()
 			r.until(5*time.Second, "closed as lost", func() bool {
 				lost := 0
@@ -216,8 +216,8 @@ func TestAResultThatNeverComesTimesOutInAStoppedCampaignToo(t *testing.T) {
 	}
 }
 
-// An answered call that had no bot yet when the process died is abandoned for
-// loss of capacity, and the ledgers that bound the next dials know it at once.
+// An answered call that had no bot yet when the process died is abandoned as a capacity loss, and
+// the ledgers that limit the next dials include it at once.
 func TestTheAbandonsOfACrashAreInTheLedgersAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {

@@ -12,7 +12,7 @@ import (
 	"dialler/engine/contact"
 )
 
-// only gives the campaign's one attempt.
+// only returns the campaign's only attempt.
 func (r *rig) only() (a attempt.Attempt) {
 	r.store.View(func() {
 		for x := range r.store.AllAttempts() {
@@ -22,8 +22,8 @@ func (r *rig) only() (a attempt.Attempt) {
 	return a
 }
 
-// A beep that comes later makes a machine's of what was a live answer: the bot
-// is taken off, and the abandon rate has never counted it (SEMANTICS §5).
+// A late beep turns a live answer into a machine: the bot is disconnected, and the abandon rate has
+// never counted it (SEMANTICS §5).
 func TestALaterBeepMakesAMachineOfALiveAnswer(t *testing.T) {
 	for _, mode := range []engine.AMDMode{engine.AMDParallel, engine.AMDSequential} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestALaterBeepMakesAMachineOfALiveAnswer(t *testing.T) {
 				r.add(1)
 				r.act(campaign.ActionStart)
 				r.until(time.Minute, "connected", func() bool { return r.detail().Counters.ConnectedCalls == 1 })
-				// It is shown as what it is so far; what the cap goes by has it not.
+				// The call is shown with its current verdict; the cap's ledger does not include it.
 				if l := r.detail().Live; l.Ledgers[0].LiveAnswers != 1 || l.Rolling.Day.LiveAnswers != 0 {
 					t.Errorf("%d live answers, %d that count, while a beep may revise it",
 						l.Ledgers[0].LiveAnswers, l.Rolling.Day.LiveAnswers)
@@ -60,8 +60,8 @@ func TestALaterBeepMakesAMachineOfALiveAnswer(t *testing.T) {
 	}
 }
 
-// The bot's word ends a conversation as a machine's at any time. What the abandon rate
-// has counted by then stays counted (SEMANTICS §5).
+// A bot's report turns a conversation into a machine's at any time. What the abandon rate has
+// counted by then stays counted (SEMANTICS §5).
 func TestTheBotsWordMakesAMachineOfALiveAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		after time.Duration

@@ -10,7 +10,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// Where calls may go changes without a restart: it counts for the next call.
+// The allowed countries change without a restart: the next call follows them.
 func TestACountryThatIsAllowedLaterIsCalledFromThenOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 10*time.Second), nil)

@@ -14,8 +14,8 @@ import (
 	"dialler/engine/contact"
 )
 
-// A contact uses up its attempts, the process goes, and the run ends in the next
-// one with contacts that were answered.
+// A contact uses up its attempts, the process ends, and the run ends in the next process with
+// contacts that were answered.
 func TestARunRemembersAcrossARestartThatAttemptsWereUsedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(n engine.PhoneNumber, nth int) actortest.Script {
@@ -65,8 +65,7 @@ func TestTheNextRunDoesNotEndForTheReasonsOfTheOneBefore(t *testing.T) {
 	})
 }
 
-// Two late results of one call while the contact is redialled: both are stored,
-// one counts.
+// Two late results of one call arrive while the contact is redialled: both are stored, one counts.
 func TestTwoResultsOfAnEarlierCallDuringARedialCountOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(_ engine.PhoneNumber, nth int) actortest.Script {

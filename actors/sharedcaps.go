@@ -11,10 +11,10 @@ import (
 	"dialler/engine/ownership"
 )
 
-// SharedCounts is the tree as what counts for other nodes too: it implements sharedcaps.Tree.
+// SharedCounts is the tree as keeper of counts for other nodes: it implements sharedcaps.Tree.
 type SharedCounts struct{ t *Tree }
 
-// SharedCounts is for the nodes that share trunks, bots and numbers with this one.
+// SharedCounts returns the interface for nodes that share trunks, bots and numbers with this one.
 func (t *Tree) SharedCounts() SharedCounts { return SharedCounts{t} }
 
 // Count implements sharedcaps.Tree.
@@ -58,7 +58,7 @@ func (s SharedCounts) countOf(id ownership.Identity) *actor.PID {
 		return s.t.trunks
 	case ownership.Fleet:
 		return s.t.fleet
-	default: // of what is not counted nobody asks
+	default: // no node asks for what is not counted
 		return s.t.numbers
 	}
 }

@@ -23,8 +23,8 @@ func newSpoolRig(t *testing.T, talk time.Duration) *rig {
 	return r
 }
 
-// ordered watches that the events of a contact are committed in the order of
-// their sequence, repeats aside.
+// ordered checks that a contact's events are committed in the order of their sequence, repeats
+// aside.
 func (r *rig) ordered() {
 	last := map[engine.ContactID]int64{}
 	seen := map[int64]bool{}
@@ -110,7 +110,7 @@ func TestACrashWhileTheDatabaseIsAwayLosesNothingOfLiveCalls(t *testing.T) {
 				r.store.SetDown(true)
 				time.Sleep(after) // virtual
 				synctest.Wait()
-				// What the first life knows of its calls.
+				// What the first process knows of its calls.
 				was := map[engine.AttemptID]attempt.Attempt{}
 				var ids []engine.AttemptID
 				r.store.View(func() {
@@ -126,7 +126,7 @@ func TestACrashWhileTheDatabaseIsAwayLosesNothingOfLiveCalls(t *testing.T) {
 					was[id] = a
 				}
 				acked := r.world.Acked()
-				r.tree.Close() // kill −9: memory is gone, the spool stays
+				r.tree.Close() // kill −9: memory is lost, the spool remains
 				synctest.Wait()
 				r.store.SetDown(false)
 				r.ordered()
@@ -289,7 +289,7 @@ func TestSpooledWritesOfAnOwnerThatWasReplacedAreRefused(t *testing.T) {
 		r.tree.Close()
 		synctest.Wait()
 		r.store.SetDown(false)
-		r.store.View(func() { r.store.CampaignRow(r.id).Epoch++ }) // somebody else has it
+		r.store.View(func() { r.store.CampaignRow(r.id).Epoch++ }) // another node has it
 		r.world = actortest.NewWorld(r.world.Script)
 		r.start()
 		defer r.tree.Close()
@@ -299,7 +299,7 @@ func TestSpooledWritesOfAnOwnerThatWasReplacedAreRefused(t *testing.T) {
 				t.Errorf("%d of %d writes were refused", r.spool.Refused, r.spool.Taken)
 			}
 		})
-		// Nobody else knows how to end them, but where another node carries them.
+		// No other process knows how to end them, unless another node carries them.
 		want := 10
 		if r.far {
 			want = 0
@@ -349,7 +349,7 @@ func TestMoreThanASlowDatabaseTakesIsRefused(t *testing.T) {
 			t.Errorf("%d writes lie in memory", n)
 		}
 		asked.Wait()
-		if n := codes["overloaded"]; n < 1000 || n > 1400 { // each trigger has a write and waits behind it
+		if n := codes["overloaded"]; n < 1000 || n > 1400 { // each trigger has a write and waits for it
 			t.Errorf("answers by code: %v", codes)
 		}
 		r.store.View(func() { r.store.Delay = time.Millisecond })

@@ -46,7 +46,7 @@ func TestAFaultAnywhereInTheTreeLosesNoCallAndNoLease(t *testing.T) {
 							numbers,
 						)
 					}
-					// Nothing is granted twice that is still in use.
+					// Nothing that is still in use is granted twice.
 					if held := st.Trunks.Leases.Load(); held > 12 {
 						t.Errorf("%d channels of 12", held)
 					}
@@ -61,8 +61,7 @@ func TestAFaultAnywhereInTheTreeLosesNoCallAndNoLease(t *testing.T) {
 	}
 }
 
-// A trunk that forgot what it has granted would grant its channels a second
-// time.
+// A trunk that forgot its grants would grant its channels a second time.
 func TestTheCapsOfATrunkAndANumberHoldAcrossTheirFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 60*time.Second), func(s *campaign.Settings) { s.Numbers = s.Numbers[:1] })
@@ -97,7 +96,7 @@ func TestTheCapsOfATrunkAndANumberHoldAcrossTheirFaults(t *testing.T) {
 	})
 }
 
-// Poison: a fault that comes whenever the actor is started.
+// Poison: a fault that recurs whenever the actor starts.
 func TestAContactThatFaultsAgainAndAgainWaitsEverLongerAndItsSiblingsNoticeNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 20*time.Second), nil)
@@ -132,7 +131,7 @@ func TestAContactThatFaultsAgainAndAgainWaitsEverLongerAndItsSiblingsNoticeNothi
 	})
 }
 
-// A run that cannot come up: its calls go on, other campaigns do not notice.
+// A run that cannot start: its calls go on, and other campaigns are not affected.
 func TestARunThatFaultsAgainAndAgainHangsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 90*time.Second), nil)
@@ -170,7 +169,7 @@ func TestARunThatFaultsAgainAndAgainHangsUpNobody(t *testing.T) {
 	})
 }
 
-// What was to give a channel back faulted on that: the channel is not gone.
+// The actor that should have returned a channel faulted on that message: the channel is not lost.
 func TestALeaseThatNobodyGaveBackIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {

@@ -26,12 +26,12 @@ func (r *rig) suppress(n engine.PhoneNumber) {
 	}
 }
 
-// heldBack holds the actor of a call back that is about to send its INVITE, and
-// with it what waits in its mailbox.
+// heldBack stops the actor of a call just before it sends its INVITE, and with it the messages in
+// its mailbox.
 type heldBack struct {
 	ports.Telephony
 	to   engine.PhoneNumber
-	nth  int // of the calls to it
+	nth  int // which of the calls to it
 	here chan struct{}
 	goOn chan struct{}
 }
@@ -50,7 +50,7 @@ func (h *heldBack) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	h.Telephony.PlaceLeg(cmd, sink)
 }
 
-// answers waits for what is asked, and says whether it has been answered.
+// answers starts a request; the function it returns says whether it has been answered.
 func answers(f func() error) (answered func() (error, bool)) {
 	c := make(chan error, 1)
 	go func() { c <- f() }()
@@ -70,7 +70,7 @@ func (r *rig) cancels() (n int) {
 	return n
 }
 
-// callBy begins a call to a number, by a campaign or outside all of them.
+// callBy starts a call to a number, by a campaign or outside all of them.
 func (r *rig) callBy(dialout bool, n int) {
 	if !dialout {
 		r.beside("cmp_other", n, 1, func(*campaign.Settings) {})
@@ -79,7 +79,7 @@ func (r *rig) callBy(dialout bool, n int) {
 	go func() { _, _ = r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(n)}) }()
 }
 
-// An intent may have been stored before the suppression: its call has the last word.
+// An intent may have been stored before the suppression: the answer waits for its call.
 func TestASuppressionIsAnsweredOnceNoInviteToTheNumberIsOnItsWay(t *testing.T) {
 	for _, dialout := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestASuppressionIsAnsweredOnceNoInviteToTheNumberIsOnItsWay(t *testing.T) {
 				t.Errorf("dialout %v: answered again while an INVITE is about to leave", dialout)
 			}
 			close(r.held.goOn)
-			time.Sleep(500 * time.Millisecond) // virtual: it may be carried by another node
+			time.Sleep(500 * time.Millisecond) // virtual: another node may carry it
 			if err, answered := again(); err != nil || !answered || r.cancels() != 1 {
 				t.Errorf("dialout %v: answered %v, %v, with %d CANCELs, want one", dialout, answered, err, r.cancels())
 			}
@@ -120,8 +120,8 @@ func TestASuppressionIsAnsweredOnceNoInviteToTheNumberIsOnItsWay(t *testing.T) {
 	}
 }
 
-// A result that says do_not_call is answered like a suppression, whatever it is
-// the result of and whatever calls the number meanwhile.
+// A result with do_not_call is answered like a suppression, whatever it belongs to and whatever
+// calls the number meanwhile.
 func TestADoNotCallResultIsAnsweredOnceTheNumberIsCalledNoMore(t *testing.T) {
 	for _, by := range []struct{ first, then bool }{{false, false}, {false, true}, {true, false}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestADoNotCallResultIsAnsweredOnceTheNumberIsCalledNoMore(t *testing.T) {
 	}
 }
 
-// The call whose result it is confirms as well, and its conversation goes on.
+// The call that the result belongs to confirms as well, and its conversation goes on.
 func TestADoNotCallResultLeavesItsOwnConversationAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
@@ -213,8 +213,8 @@ func TestADoNotCallResultLeavesItsOwnConversationAlone(t *testing.T) {
 	})
 }
 
-// The number is held while somebody hears the message; if it is called from
-// elsewhere all the same, that call ends as well.
+// The number is held while the callee hears the message; if it is called elsewhere nevertheless,
+// that call ends as well.
 func TestTheOptOutKeyEndsEveryOtherCallToTheNumber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(_ engine.PhoneNumber, nth int) actortest.Script {
@@ -249,7 +249,7 @@ func TestTheOptOutKeyEndsEveryOtherCallToTheNumber(t *testing.T) {
 	})
 }
 
-// Whoever had the call may have let go of it before the suppression was told.
+// The call's former owner may have released it before it was told of the suppression.
 func TestACallThatIsTakenOverEndsWhenItsNumberWasSuppressedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(14*time.Second, 30*time.Second), func(s *campaign.Settings) { s.MaxAttempts = 1 })
@@ -268,7 +268,7 @@ func TestACallThatIsTakenOverEndsWhenItsNumberWasSuppressedMeanwhile(t *testing.
 		if err := first.Ownership().Release(t.Context(), r.id); err != nil {
 			t.Fatal(err)
 		}
-		r.suppress(number(1)) // of the two nodes neither has the campaign
+		r.suppress(number(1)) // neither of the two nodes has the campaign
 		if r.cancels() != 0 {
 			t.Fatal("cancelled before anybody has the call")
 		}
@@ -292,7 +292,7 @@ func TestANumberSuppressedWhileItWaitsInTheLookAheadIsNotDialled(t *testing.T) {
 		r.add(3)
 		r.act(campaign.ActionStart)
 		r.until(10*time.Second, "the first is called", func() bool { return r.world.Invited() == 1 })
-		r.suppress(number(2)) // it is behind the others in the look-ahead
+		r.suppress(number(2)) // it comes after the others in the look-ahead
 		r.until(5*time.Minute, "completed", r.completed)
 		r.check()
 		if c := r.contactOf(number(2)); c.State != contact.Failed || c.Reason != "suppressed" || r.world.InvitedTo(number(2)) != 0 {
@@ -313,7 +313,7 @@ func TestASuppressedNumberThatRingsIsCancelledAndAConversationIsLeftAlone(t *tes
 		r.act(campaign.ActionStart)
 		time.Sleep(8 * time.Second) // virtual: both ring
 		r.suppress(number(0))
-		time.Sleep(10 * time.Second) // virtual: the other talks
+		time.Sleep(10 * time.Second) // virtual: the other call is talking
 		r.suppress(number(1))
 		r.until(5*time.Minute, "completed", r.completed)
 		r.check()
@@ -371,8 +371,8 @@ func TestADialoutThatRingsIsCancelledWhenItsNumberIsSuppressed(t *testing.T) {
 	})
 }
 
-// The caller of an abandoned call hears the message; with the opt-out key the
-// number is suppressed for the whole installation, durably with the attempt.
+// The callee of an abandoned call hears the message; the opt-out key suppresses the number for the
+// whole installation, durably with the attempt.
 func TestTheOptOutKeyInTheInformationMessageSuppressesTheNumber(t *testing.T) {
 	for _, key := range []byte{'9', '1', 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -387,7 +387,7 @@ func TestTheOptOutKeyInTheInformationMessageSuppressesTheNumber(t *testing.T) {
 			r.act(campaign.ActionStart)
 			r.until(time.Minute, "abandoned", func() bool { return r.detail().Counters.Abandoned == 1 })
 			r.until(time.Minute, "the call is over", func() bool { return r.world.HungUp() > 0 && r.world.LiveCalls() == 0 })
-			time.Sleep(time.Second) // virtual: until its end is stored, of which nobody waits to hear
+			time.Sleep(time.Second) // virtual: until its end is stored, which nothing waits for
 			r.store.View(func() {
 				if r.store.IsSuppressed(number(0)) != (key == '9') {
 					t.Errorf("key %q: suppressed %v", key, r.store.IsSuppressed(number(0)))
@@ -439,8 +439,8 @@ func TestADoNotCallResultSuppressesTheNumberWhereverItIsCalledNext(t *testing.T)
 	})
 }
 
-// The cap holds over campaigns and dialouts; a contact waits for it, whatever
-// its retry delay, and a dialout is refused.
+// The cap applies across campaigns and dialouts; a contact waits for it, whatever its retry delay,
+// and a dialout is refused.
 func TestANumberIsCalledAtMostAsOftenAsTheCapAllowsWithinItsPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} }

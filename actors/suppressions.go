@@ -13,29 +13,27 @@ import (
 	core "dialler/engine/run"
 )
 
-// A number that was put on the suppression list is refused by the database from
-// then on. What was under way to it is told here: a dial that waits or rings is
-// cancelled, a conversation is left alone. As after an exclusion, everybody
-// concerned confirms that no INVITE of theirs leaves any more. A contact that waits
-// for a dial is final.
+// The database refuses a number from the moment it is on the suppression list. Calls in progress to
+// it are told here: a waiting or ringing dial is cancelled, a conversation goes on. As after an
+// exclusion, every actor concerned confirms that it sends no more INVITEs. A contact that waits for
+// a dial becomes final.
 
 const (
-	// suppressionWait bounds how long one waits for everybody's word.
+	// suppressionWait bounds the wait for all confirmations.
 	suppressionWait = 5 * time.Second
-	// suppressionTries is how often everybody is asked when nobody outside waits,
-	// or asks again.
+	// suppressionTries is how often all are asked if no caller waits, or would ask again.
 	suppressionTries = 5
 )
 
-// errUnconfirmed says who did not confirm a suppression that is stored.
+// errUnconfirmed says which actors or nodes did not confirm a stored suppression.
 func errUnconfirmed(who string) error {
 	return engine.Unavailable("suppression_unconfirmed",
 		"the suppression is stored and no new call to the number begins, but "+
 			who+" did not confirm in time that none is on its way; send the request again", time.Second)
 }
 
-// Suppressed tells this node and all others of numbers that are on the suppression
-// list now. nil: no INVITE leaves for them any more.
+// Suppressed tells this node and all others of numbers that are now on the suppression list. nil
+// means no more INVITEs leave for them.
 func (t *Tree) Suppressed(ctx context.Context, numbers []engine.PhoneNumber) error {
 	ctx, cancel := context.WithTimeout(ctx, suppressionWait)
 	defer cancel()
@@ -80,16 +78,15 @@ func (t *Tree) SuppressedHere(ctx context.Context, numbers []engine.PhoneNumber)
 	return nil
 }
 
-// stillDials: one that has stopped meanwhile dials nobody, and whoever takes its
-// calls over reads the list.
+// stillDials says whether an actor may still dial: a stopped one does not, and the next owner of
+// its calls reads the list.
 func (t *Tree) stillDials(ctx context.Context, pid *actor.PID) bool {
 	pids, err := ask[[]*actor.PID](ctx, t, t.campaigns, &campaignactor.Dialling{})
 	return err != nil || pid.Equal(t.dialout) || slices.ContainsFunc(pids, pid.Equal)
 }
 
-// suppressedBy follows a suppression that a call brought about and that is stored:
-// tell, if any, hears whether everybody confirmed. Nobody may ask again, so that
-// everybody is asked until they have.
+// suppressedBy distributes a stored suppression that a call caused: tell, if set, is told whether
+// all confirmed. No caller may ask again, so all are asked until they have.
 func (t *Tree) suppressedBy(n engine.PhoneNumber, tell func(error)) {
 	go func() {
 		for try := 1; ; try++ {

@@ -19,8 +19,7 @@ import (
 	"dialler/engine/window"
 )
 
-// chatty posts results of every kind: in the call, after it, late, corrected,
-// with callbacks.
+// chatty posts results of every kind: during the call, after it, late, corrected, with callbacks.
 func (r *rig) chatty(seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 7))
 	r.store.View(func() {
@@ -51,7 +50,7 @@ func (r *rig) chatty(seed uint64) {
 	})
 }
 
-// drained waits until the campaign's calls are over and its results in.
+// drained waits until the campaign's calls are over and its results have come.
 func (r *rig) drained() {
 	r.t.Helper()
 	r.until(3*time.Hour, "calls are over and results in", func() bool {
@@ -62,8 +61,8 @@ func (r *rig) drained() {
 	synctest.Wait()
 }
 
-// Whatever happens to a campaign, its figures are the same from live state,
-// from the tables and from the events, at every moment of rest.
+// Whatever happens to a campaign, its counters from live state, from the tables and from the events
+// are equal at every idle moment.
 func TestTheFiguresAreTheSameThreeWaysWhateverHappens(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(12) {
@@ -111,7 +110,8 @@ func TestTheFiguresAreTheSameThreeWaysWhateverHappens(t *testing.T) {
 				seen["pass 3"] = seen["pass 3"] || len(d.Counters.Passes) > 2
 				seen[string(d.Campaign.CompletionReason)] = true
 
-				// The next run is prepared, somebody excluded, discarded, prepared again.
+				// The next run is prepared, a contact excluded, the run discarded, and prepared
+				// again.
 				first := d.Counters
 				r.act(campaign.ActionRestart)
 				r.threeWays()
@@ -158,19 +158,19 @@ func (r *rig) disturb(rnd *rand.Rand) {
 		r.excludeOne(n)
 	case 2, 3:
 		_, _ = r.tree.Trigger(ctx, campaign.Trigger{Campaign: r.id, Number: n, Variables: map[string]string{"a": "b"}})
-	case 4: // pause or resume, whichever the state allows
+	case 4: // pause or resume, as the state allows
 		for _, a := range []campaign.Action{campaign.ActionPause, campaign.ActionResume} {
 			if _, err := r.tree.Act(ctx, campaign.Act{Campaign: r.id, Action: a}); err == nil && rnd.IntN(2) == 0 {
 				break
 			}
 		}
 	case 5:
-		for range 1 + rnd.IntN(3) { // also while it loads
+		for range 1 + rnd.IntN(3) { // even while it loads
 			r.faults.Crash("run", r.id, "")
 		}
 	case 6:
 		r.faults.Crash("contact", r.id, r.contactOf(n).ID)
-	case 7: // numbers of which another installation's call lives, or nobody calls
+	case 7: // numbers with another installation's live call, or not called
 		r.store.View(func() {
 			if rnd.IntN(2) == 0 {
 				r.store.Holds[n] = memstore.Hold{Attempt: "somebody else's", Until: time.Now().Add(time.Minute)}
@@ -191,8 +191,7 @@ func (r *rig) excludeOne(n engine.PhoneNumber) int {
 	return rep.Matched
 }
 
-// earlier holds the fold and the tables of an earlier run against what was
-// shown of it.
+// earlier compares the fold and the tables of an earlier run with what was shown of it.
 func (r *rig) earlier(run int, want campaign.Counters) {
 	r.t.Helper()
 	tables, _ := r.store.Counters(context.Background(), r.id, run)
@@ -204,7 +203,7 @@ func (r *rig) earlier(run int, want campaign.Counters) {
 	}
 }
 
-// late posts results of attempts of the run before.
+// late posts results for attempts of the previous run.
 func (r *rig) late(rnd *rand.Rand) {
 	var calls []engine.CallID
 	r.store.View(func() {

@@ -12,7 +12,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// handing is a campaign of which one call talks, and may be handed over.
+// handing is a campaign with one talking call, which may be transferred.
 func handing(t *testing.T, bot engine.Bot, target actortest.Script) (*rig, engine.AttemptID) {
 	t.Helper()
 	r := newRig(t, steady(2*time.Second, 2*time.Hour), func(s *campaign.Settings) {
@@ -106,7 +106,7 @@ func TestACallIsHandedOverToANumberThroughATrunk(t *testing.T) {
 	})
 }
 
-// openFrom is the caller ID of the only attempt; under the world's lock.
+// openFrom returns the caller ID of the only attempt; the world's lock is held.
 func (r *rig) openFrom() (from engine.PhoneNumber) {
 	r.store.View(func() {
 		for a := range r.store.AllAttempts() {
@@ -122,7 +122,7 @@ func TestABotBySIPHandsOverByReferAndIsToldHowItWent(t *testing.T) {
 		defer r.tree.Close()
 		r.world.Refer(id.Leg(2), "sip:else@example.org")
 		r.world.Refer(id.Leg(2), "sip:desk@pbx.example")
-		r.world.Refer(id.Leg(1), "sip:desk@pbx.example") // of the callee's side
+		r.world.Refer(id.Leg(1), "sip:desk@pbx.example") // from the callee's side
 		r.transferIs(id, attempt.TransferRefused)
 		r.world.View(func() { r.world.Target.Code = 200 })
 		r.world.Refer(id.Leg(2), "sip:desk@pbx.example")

@@ -34,8 +34,8 @@ type Tree struct {
 	calls   *callactor.Process
 	imports *campaignactor.Imports
 	board   campaignactor.Board
-	// mailboxes are those of the actors that take commands: of dialout under "", of each
-	// run under its campaign.
+	// mailboxes are those of the actors that accept commands: of dialout under "", of each run
+	// under its campaign.
 	mailboxes host.Mailboxes[engine.CampaignID]
 	stats     Stats
 	supplied  supplied
@@ -47,7 +47,7 @@ type Tree struct {
 	watching sync.WaitGroup
 }
 
-// Stats are the tree's figures for /metrics.
+// Stats are the tree's metrics for /metrics.
 type Stats struct {
 	Actors  *host.Stats
 	Writers *writer.Stats
@@ -60,20 +60,19 @@ type Stats struct {
 // Stats gives the tree's figures.
 func (t *Tree) Stats() *Stats { return &t.stats }
 
-// past is what the database says when the tree begins.
+// past is what the database says when the tree starts.
 type past struct {
 	bots    []engine.Bot
 	trunks  []engine.TrunkSettings
 	numbers []engine.NumberSettings
-	open    []attempt.Attempt // that have not ended
-	watched []attempt.Attempt // of which only legs have not
+	open    []attempt.Attempt // not ended
+	watched []attempt.Attempt // ended, with legs that have not
 	active  []engine.CampaignID
 }
 
-// Start brings the tree up and recovers what an earlier process life left:
-// every attempt that was open is closed as lost and its legs are ended before
-// anything new is dialled to their numbers. Legs that the earlier life itself
-// had taken over and not yet seen to their end are watched on.
+// Start starts the tree and recovers what an earlier process left: every open attempt is closed as
+// lost and its legs are ended before anything new is dialled to their numbers. Legs that the
+// earlier process had itself taken over, and whose end it had not seen, are still watched.
 func Start(ctx context.Context, cfg Config, p Ports) (*Tree, error) {
 	cfg = cfg.withDefaults()
 	tctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -96,8 +95,8 @@ func (t *Tree) start(ctx context.Context, cfg Config, p Ports) error {
 	t.writers = writer.New(t.sys, writers, p.Store, p.Spool)
 	t.calls = t.newCalls(cfg, p)
 	t.stats.Actors, t.stats.Writers, t.stats.Calls = &t.sys.Stats, &t.writers.Stats, &t.calls.Stats
-	// Before anything is loaded and before a campaign is taken over, which would
-	// make the earlier life's writes those of a stale owner.
+	// Before anything is loaded and before a campaign is taken over, which would make the earlier
+	// process's writes those of a stale owner.
 	stale, err := t.writers.Replay(ctx)
 	if err != nil {
 		return fmt.Errorf("actors: write what the spool holds to the database: %w", err)
@@ -135,7 +134,7 @@ func (t *Tree) newCalls(cfg Config, p Ports) *callactor.Process {
 	return calls
 }
 
-// load reads what the tree begins with.
+// load reads the tree's initial state.
 func (t *Tree) load(ctx context.Context) (p past, err error) {
 	read := func(what string, f func() error) {
 		if err == nil {
@@ -153,9 +152,9 @@ func (t *Tree) load(ctx context.Context) (p past, err error) {
 	return p, err
 }
 
-// spawn starts the actors at the top. A restart stops an actor's children, and calls
-// would lose their owners with them: whoever has children goes on with what it knows, and
-// so does who owns leases.
+// spawn starts the top-level actors. A restart stops an actor's children, and calls would lose
+// their owners with them. So actors with children are resumed with their state after a fault, and
+// so are those that own leases.
 func (t *Tree) spawn(cfg Config, p Ports, was *past) (err error) {
 	f := &fleetactor.Deps{System: t.sys, LeaseTTL: cfg.LeaseTTL, Shared: p.SharedCaps, Phone: p.Telephony,
 		Media: p.Media, Reach: t.calls.Reach, Stats: &t.stats.Fleet}
@@ -199,9 +198,9 @@ func (t *Tree) spawn(cfg Config, p Ports, was *past) (err error) {
 	return err
 }
 
-// recover takes up what an earlier life left.
+// recover takes over what an earlier process left.
 func (t *Tree) recover(was *past) {
-	if t.member != nil { // others may be at it: what this node owns it is told
+	if t.member != nil { // others may do it: this node is told what it owns
 		return
 	}
 	for _, a := range slices.Concat(was.open, was.watched) {
@@ -220,8 +219,8 @@ func (t *Tree) recover(was *past) {
 	}
 }
 
-// Close stops the tree. Calls go on in the adapters; what was not durable is
-// recovered by the next life.
+// Close stops the tree. Calls go on in the adapters; what was not durable is recovered by the next
+// process.
 func (t *Tree) Close() {
 	t.once.Do(func() {
 		t.cancel()
@@ -239,7 +238,7 @@ func (t *Tree) numberEdited(n engine.PhoneNumber) {
 	t.sys.Root.Send(t.campaigns, &campaignactor.EveryRun{Msg: &core.NumberChanged{Number: n}})
 }
 
-// botsChanged tells everybody of the bots that are configured.
+// botsChanged broadcasts the configured bots.
 func (t *Tree) botsChanged(bots []engine.Bot) {
 	m := &core.BotsChanged{Bots: bots}
 	t.sys.Root.Send(t.fleet, m)

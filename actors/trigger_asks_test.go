@@ -13,13 +13,13 @@ import (
 	"dialler/engine/journal"
 )
 
-// keyed is a trigger of a number under an Idempotency-Key.
+// keyed triggers a number under an Idempotency-Key.
 func (r *rig) keyed(n int, token string, vars map[string]string) (campaign.TriggerReply, error) {
 	return r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(n), Variables: vars,
 		Idempotency: engine.Idempotency{Key: "key_1", Route: "trigger", Token: token, BodyHash: "x"}})
 }
 
-// calledAndPaused has contacts that were called and are at rest; triggers are queued.
+// calledAndPaused has idle contacts that were called; triggers are queued.
 func (r *rig) calledAndPaused(n int) {
 	r.t.Helper()
 	r.add(n)
@@ -27,13 +27,12 @@ func (r *rig) calledAndPaused(n int) {
 	r.until(time.Minute, "all are called", func() bool {
 		return r.detail().Counters.Connected+r.detail().Counters.Completed >= n && r.world.LiveCalls() == 0
 	})
-	time.Sleep(time.Minute) // virtual: results are there
+	time.Sleep(time.Minute) // virtual: results have come
 	r.act(campaign.ActionPause)
 	synctest.Wait()
 }
 
-// Its number is told from those that the campaign has, and its key from those that
-// were used, by the write itself.
+// The write itself detects that the number is already in the campaign, and that the key was used.
 func TestATriggerThatIsQueuedMeetsAContactThatThereIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.AlwaysOn = true })
@@ -41,7 +40,7 @@ func TestATriggerThatIsQueuedMeetsAContactThatThereIs(t *testing.T) {
 		r.results()
 		r.calledAndPaused(3)
 		before := r.detail().Counters.Total
-		for i, token := range []string{"a", "b"} { // without a look at the tables, then with one
+		for i, token := range []string{"a", "b"} { // without a query, then with one
 			rep, err := r.keyed(i, token, map[string]string{"said": token})
 			if err != nil || rep.Status != "queued" {
 				t.Errorf("%s: %+v, %v", token, rep, err)
@@ -60,8 +59,8 @@ func TestATriggerThatIsQueuedMeetsAContactThatThereIs(t *testing.T) {
 	})
 }
 
-// A repeat must not reach the contact that the first made: it would be merged, or
-// opened again.
+// A repeat must not reach the contact that the first one added: it would be merged, or opened
+// again.
 func TestATriggerUnderAKeyThatWasUsedChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.AlwaysOn = true })
@@ -96,8 +95,8 @@ func TestATriggerUnderAKeyThatWasUsedChangesNothing(t *testing.T) {
 	})
 }
 
-// An exclusion finds the contact of a trigger that was written without a look at
-// the tables, whether it was new or not.
+// An exclusion finds the contact of a trigger that was written without a query, whether it was new
+// or not.
 func TestAnExclusionBehindAQueuedTriggerCoversItsContact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.AlwaysOn, s.StickyExclusion = true, true })

@@ -55,8 +55,8 @@ func TestTriggersOfOneNumberAtOnceAreOneContact(t *testing.T) {
 	}
 }
 
-// What waits for the writes of one trigger must not have those of the next begin
-// another transaction.
+// Requests that wait for one trigger's writes must not make the next one's begin another
+// transaction.
 func TestTriggersAtOnceShareTransactions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.AlwaysOn = true })

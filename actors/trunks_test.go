@@ -22,7 +22,7 @@ func (r *rig) trunkStatus(id engine.TrunkID) trunk.Status {
 	return all[id]
 }
 
-// trunks makes the trunks what the list says; put are the edited ones.
+// trunks configures the trunks in the list; put are the edited ones.
 func (r *rig) trunks(list []engine.TrunkSettings, put ...engine.TrunkID) {
 	r.t.Helper()
 	r.store.View(func() { r.store.TrunkList = list })
@@ -53,7 +53,7 @@ func TestEditingOneTrunkLeavesAnotherOnesHealthAlone(t *testing.T) {
 		if s := r.trunkStatus("trunk"); s.Health != trunk.Held {
 			t.Errorf("after an edit of another one: %+v", s)
 		}
-		r.trunks(list, "trunk") // put again as it is: the operator says that it is mended
+		r.trunks(list, "trunk") // saved unchanged: the operator says it is fixed
 		if s := r.trunkStatus("trunk"); s.Health != trunk.Up {
 			t.Errorf("after it was put again: %+v", s)
 		}
@@ -97,11 +97,11 @@ func TestADeletedTrunkTakesNoCallAndItsLiveOneGoesOn(t *testing.T) {
 	})
 }
 
-// A carrier that refuses one of our numbers refuses it alone: what the trunk carries
-// for others goes on.
+// A carrier that refuses one of our numbers affects only that number: other calls over the trunk go
+// on.
 func TestARefusedCallerIDStopsNoOtherCampaign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const theirs = 1000 // the healthy campaign's contacts begin here
+		const theirs = 1000 // the healthy campaign's contacts start here
 		answers := steady(2*time.Second, 5*time.Second)
 		r := newRig(t, func(to engine.PhoneNumber, nth int) actortest.Script {
 			if to < number(theirs) {
@@ -146,7 +146,7 @@ func TestATrunkThatFlapsLosesNothing(t *testing.T) {
 			synctest.Wait()
 			before := r.world.Invited()
 			time.Sleep(time.Second) // virtual
-			synctest.Wait()         // what ended in this instant is told
+			synctest.Wait()         // everything that ended at this instant is reported
 			if n := r.world.Invited() - before; !up && n > 0 {
 				t.Fatalf("%d calls over a trunk that is down", n)
 			}
@@ -163,8 +163,8 @@ func TestATrunkThatFlapsLosesNothing(t *testing.T) {
 	})
 }
 
-// Grants are apart, but their intents are stored together when the database answers
-// again: in no second do more INVITEs leave than the trunk takes all the same.
+// Grants are spaced, but their intents are stored together when the database recovers: even then,
+// no more INVITEs leave in any second than the trunk takes.
 func TestNoMoreInvitesLeaveWithinASecondThanTheTrunkTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} },

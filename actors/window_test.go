@@ -17,7 +17,7 @@ import (
 	"dialler/engine/window"
 )
 
-// byTheirClocks is 09:00 to 17:00 by the contacts' clocks; a test begins at
+// byTheirClocks sets the window to 09:00 to 17:00 by the contacts' clocks; a test begins at
 // midnight in UTC.
 func byTheirClocks(s *campaign.Settings) {
 	s.Window = window.Window{Zone: "Europe/Berlin", Start: 9 * 60, End: 17 * 60, ContactZone: true}
@@ -126,7 +126,7 @@ func TestAContactOfZonesThatShareNoHourDoesNotHoldTheCampaign(t *testing.T) {
 		r := newDaysRig(t, steady(2*time.Second, 20*time.Second), byTheirClocks)
 		defer r.tree.Close()
 		r.results()
-		r.addNumbers(1, "+1800555010%d", berlin) // toll-free: at home from Bermuda to Guam
+		r.addNumbers(1, "+1800555010%d", berlin) // toll-free: could be anywhere from Bermuda to Guam
 		r.act(campaign.ActionStart)
 		r.until(24*time.Hour, "campaign completed", r.completed)
 		r.check()

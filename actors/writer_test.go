@@ -15,7 +15,7 @@ type resultPlace struct {
 	nth   int
 }
 
-// resultPlaces are all places of the handling of the first results, up to so many.
+// resultPlaces returns all places in the handling of the first results, up to most.
 func resultPlaces(most int) (list []resultPlace) {
 	for _, p := range actortest.ResultPlaces {
 		for nth := range most {
@@ -25,13 +25,13 @@ func resultPlaces(most int) (list []resultPlace) {
 	return list
 }
 
-// A writer that faults on the message which brings the result of its commit would
-// wait for it forever, and everybody of its lane with it.
+// A writer that faults on the message with the result of its commit would otherwise wait for it
+// forever, and its whole lane with it.
 func TestAWriterThatFaultsOnTheResultOfItsCommitGoesOn(t *testing.T) {
 	for _, c := range resultPlaces(2) {
 		t.Run(fmt.Sprint(c.place, " ", c.nth), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				// In strict mode calls would leave one by one, with the sockets that stand for them.
+				// In strict mode calls would leave one by one, with the sockets opened for them.
 				r := newRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) {
 					s.PacingMode = campaign.PacingHybrid
 				})
@@ -43,7 +43,7 @@ func TestAWriterThatFaultsOnTheResultOfItsCommitGoesOn(t *testing.T) {
 				st, faults := r.tree.Stats(), int64(0)
 				when := []time.Duration{50 * time.Millisecond, 2 * time.Second, 19 * time.Second}
 				if c.place == actortest.NextBegins {
-					when = when[:2] // at the end no result finds writes that wait
+					when = when[:2] // at the end no result finds waiting writes
 				}
 				for _, at := range when {
 					time.Sleep(at) // virtual: reserving, answered, the next ones
@@ -62,7 +62,7 @@ func TestAWriterThatFaultsOnTheResultOfItsCommitGoesOn(t *testing.T) {
 	}
 }
 
-// The same of what was given to the spool, and of what is written from there.
+// The same for what was given to the spool, and for what is written from there.
 func TestAWriterThatFaultsOnAResultOfTheSpoolLosesNothingOfIt(t *testing.T) {
 	for _, c := range resultPlaces(3) {
 		for name, back := range map[string]bool{"going to it": false, "coming from it": true} {
@@ -70,7 +70,8 @@ func TestAWriterThatFaultsOnAResultOfTheSpoolLosesNothingOfIt(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newSpoolRig(t, 30*time.Second)
 					defer func() { r.tree.Close() }()
-					// Answers find no socket that stands ahead of them, so that their bots' writes come one by one.
+					// Answers find no socket opened ahead, so that their bots' writes come one by
+					// one.
 					r.mustEdit(func(s *campaign.Settings) { s.PacingMode = campaign.PacingHybrid })
 					r.results()
 					r.ordered()

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// The judge and the model world share the engine's vocabulary with the
-// dialler and nothing else: what the dialler gets wrong must not be wrong in
-// the same way here.
+// The judge and the model world share only the engine's vocabulary with the dialler: a mistake in
+// the dialler must not be repeated here.
 func TestModelWorldSharesNothingWithTheDialler(t *testing.T) {
 	allowed := func(path string) bool {
 		return path == "dialler/engine" || strings.HasPrefix(path, "dialler/bench/")

@@ -45,7 +45,7 @@ type userResetCmd struct {
 	Email      string `arg:"" help:"E-mail address."`
 }
 
-// Run gives a user a new password, and lets one who was deactivated log in again.
+// Run gives a user a new password, and lets a deactivated one log in again.
 func (u *userResetCmd) Run(log zerolog.Logger) error {
 	ctx := context.Background()
 	s, done, err := u.open(ctx, log)

@@ -168,7 +168,7 @@ func (b *benchLoadCmd) nodes(ctx context.Context, cfg load.Config) error {
 	return b.judged(f, f, f.Wrong())
 }
 
-// judged prints figures, and fails with what is wrong with them.
+// judged prints the figures, and fails if any are wrong.
 func (b *benchLoadCmd) judged(f any, page interface{ Print(out io.Writer) }, wrong []string) error {
 	if err := b.print(f, nil); err != nil {
 		return err
@@ -249,8 +249,7 @@ type benchCampaignCmd struct {
 	Keep     bool          `help:"Keep data and logs."`
 }
 
-// Run compares and prints; a campaign that is not like its simulation is an
-// error.
+// Run compares and prints; a campaign that differs from its simulation is an error.
 func (b *benchCampaignCmd) Run() error {
 	ctx, cancel := signals()
 	defer cancel()

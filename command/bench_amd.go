@@ -18,8 +18,7 @@ type benchAMDCmd struct {
 	Keep   bool   `help:"Keep data and logs."`
 }
 
-// Run calls everybody and prints; a verdict that is not that of its recording is
-// an error.
+// Run calls everybody and prints; a verdict that differs from its recording's is an error.
 func (b *benchAMDCmd) Run() error {
 	ctx, cancel := signals()
 	defer cancel()

@@ -21,8 +21,7 @@ import (
 	"dialler/process"
 )
 
-// benchClusterCmd runs the nodes of a cluster with the model world of the sandbox
-// around them.
+// benchClusterCmd runs the nodes of a cluster with the sandbox's model world around them.
 type benchClusterCmd struct {
 	Nodes     int           `help:"Nodes of the cluster." default:"3"`
 	Campaigns int           `help:"Campaigns, which the nodes share out among themselves." default:"3"`
@@ -36,7 +35,7 @@ type benchClusterCmd struct {
 	Keep      bool          `help:"Keep data and logs."`
 }
 
-// clusterRun is what the command has brought up.
+// clusterRun is what the command has started.
 type clusterRun struct {
 	*benchClusterCmd
 	say   func(format string, args ...any)
@@ -49,14 +48,14 @@ type clusterRun struct {
 	names     map[engine.CampaignID]string
 	password  string
 	began     time.Time
-	owners    map[engine.CampaignID]string // that were told last
-	ended     map[string]time.Time         // nodes that are not there, and since when that is known
+	owners    map[engine.CampaignID]string // as last printed
+	ended     map[string]time.Time         // nodes that are down, and since when that is known
 }
 
 // clusterNumber is the i-th contact of the k-th campaign.
 func clusterNumber(k, i int) string { return fmt.Sprintf("+49151%04d%04d", k, i) }
 
-// Run brings the cluster up, runs the campaigns, and reports.
+// Run starts the cluster, runs the campaigns, and reports.
 func (b *benchClusterCmd) Run(log zerolog.Logger) (err error) {
 	if b.Nodes < 1 || b.Nodes > 9 || b.Campaigns < 1 || b.Campaigns > 99 || b.Contacts < 1 || b.Contacts > 9999 {
 		return errors.New("--nodes is 1 to 9, --campaigns 1 to 99, --contacts 1 to 9999")
@@ -73,7 +72,7 @@ func (b *benchClusterCmd) Run(log zerolog.Logger) (err error) {
 		}}
 	quiet := log.Level(zerolog.WarnLevel)
 	cc, bc := sandboxWorld(b.Seed, &quiet)
-	bc.ResultTries = 40 // the node that had the call may be gone
+	bc.ResultTries = 40 // the node of the call may be gone
 	if r.model, err = carrier.Start(cc); err != nil {
 		return fmt.Errorf("start the model carrier: %w", err)
 	}
@@ -139,7 +138,7 @@ func (b *benchClusterCmd) Run(log zerolog.Logger) (err error) {
 	return r.idle(ctx)
 }
 
-// ended: Ctrl-C while it comes up is no error.
+// ended drops the error of a start interrupted by Ctrl-C.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -147,8 +146,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// furnish logs in and makes the bot, the trunk, the numbers and the campaigns,
-// which begin.
+// furnish logs in and creates the bot, the trunk, the numbers and the campaigns, and starts them.
 func (r *clusterRun) furnish(ctx context.Context) error {
 	select {
 	case r.password = <-r.site.Nodes[0].Password:
@@ -231,7 +229,7 @@ func (r *clusterRun) introduce() {
 	}
 }
 
-// clusterDetail is what the API says of a campaign.
+// clusterDetail is the API's description of a campaign.
 type clusterDetail struct {
 	Status   campaign.State    `json:"status"`
 	Draining bool              `json:"draining"`
@@ -239,7 +237,7 @@ type clusterDetail struct {
 	Live     *campaign.Live    `json:"live"`
 }
 
-// watch shows progress, starts nodes again, and ends when the campaigns have.
+// watch shows progress, restarts nodes, and ends when the campaigns have.
 func (r *clusterRun) watch(ctx context.Context) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -251,7 +249,7 @@ func (r *clusterRun) watch(ctx context.Context) error {
 		for _, id := range r.campaigns {
 			var d clusterDetail
 			if err := r.api.Must(ctx, http.MethodGet, "/api/v1/campaigns/"+string(id), nil, &d); err != nil {
-				running++ // whoever acted for it is gone
+				running++ // its owner is gone
 				continue
 			}
 			if d.Status == campaign.Running || d.Draining {
@@ -282,7 +280,7 @@ func (r *clusterRun) progress(id engine.CampaignID, d *clusterDetail) {
 		r.names[id], r.owners[id], d.Status, k.Total, k.Pending, talking, k.ConnectedCalls, k.Completed, k.MachineDetected, k.Abandoned)
 }
 
-// idle tends the nodes until Ctrl-C.
+// idle maintains the nodes until Ctrl-C.
 func (r *clusterRun) idle(ctx context.Context) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -298,8 +296,7 @@ func (r *clusterRun) idle(ctx context.Context) error {
 	}
 }
 
-// tend says who acts for what when that has changed, and starts nodes again that
-// have ended.
+// tend prints changes of ownership, and restarts nodes that have ended.
 func (r *clusterRun) tend(ctx context.Context) error {
 	for _, n := range r.site.Nodes {
 		since, gone := r.ended[n.Name]

@@ -27,7 +27,7 @@ type clusterSummary struct {
 	Overlaps           int                  `json:"overlapping_calls"`
 	Duplicates         int                  `json:"duplicate_invites"`
 	Violations         int                  `json:"bot_protocol_violations"`
-	PeakAbandonPercent float64              `json:"peak_abandon_percent"` // of a campaign, capacity_loss aside
+	PeakAbandonPercent float64              `json:"peak_abandon_percent"` // of a campaign, without capacity_loss
 	Failures           []string             `json:"failures"`
 }
 
@@ -120,7 +120,7 @@ func (sum *clusterSummary) add(attempts []attempt.Attempt, seen map[string]bool)
 		promise.PeakAbandons(attempts, engine.AbandonCapacityLoss)*100)
 }
 
-// check lists what is not as it must be.
+// check lists everything that is wrong.
 func (sum *clusterSummary) check() {
 	must := func(ok bool, format string, args ...any) {
 		if !ok {

@@ -53,7 +53,7 @@ func (b *benchTriggersCmd) Run() error {
 	return b.judged(f, f, f.Wrong())
 }
 
-// judged prints figures, and fails with what is wrong with them.
+// judged prints the figures, and fails if any are wrong.
 func (b *benchTriggersCmd) judged(f any, page interface{ Print(out io.Writer) }, wrong []string) error {
 	if b.JSON {
 		e := json.NewEncoder(os.Stdout)

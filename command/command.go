@@ -14,10 +14,9 @@ import (
 	"dialler/process/configfile"
 )
 
-// cli is the command line. Every flag is also an environment variable
-// (DIALLER_ and its name) and a key of the YAML file: flags win over the
-// environment, the environment over the file. The file may have trunks and
-// SIP listeners as well.
+// cli is the command line. Every flag is also an environment variable (DIALLER_ and its name) and a
+// key of the YAML file: flags take precedence over the environment, and the environment over the
+// file. The file may also contain trunks and SIP listeners.
 type cli struct {
 	ConfigFile string `name:"config" help:"YAML file with settings: each key is a flag's name." type:"existingfile" placeholder:"FILE"`
 	LogLevel   string `help:"Least level of log lines: debug, info, warn, error." enum:"debug,info,warn,error" default:"info"`
@@ -38,7 +37,7 @@ type cli struct {
 	args []string // with which the program was started
 }
 
-// parse reads flags over environment over file.
+// parse reads flags, then the environment, then the file, in order of precedence.
 func parse(args []string) (*cli, *kong.Context, error) {
 	c := &cli{args: args}
 	file, err := configFile(args)
@@ -71,8 +70,7 @@ func parse(args []string) (*cli, *kong.Context, error) {
 	return c, ctx, nil
 }
 
-// configFile finds the file before the flags are parsed: it takes part in
-// parsing them.
+// configFile finds the file before the flags are parsed, because the file affects their parsing.
 func configFile(args []string) (string, error) {
 	for i, a := range args {
 		if v, ok := strings.CutPrefix(a, "--config="); ok {
@@ -128,7 +126,7 @@ func (f *fileValues) Validate(app *kong.Application) error {
 func (f *fileValues) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	switch v := f.values[flag.Name].(type) {
 	case nil:
-		return nil, nil // not there, or nothing behind the colon
+		return nil, nil // missing, or nothing after the colon
 	case []any:
 		parts := make([]string, len(v))
 		for i, one := range v {
@@ -142,13 +140,13 @@ func (f *fileValues) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (an
 	}
 }
 
-// logger writes to stderr: stdout belongs to what a command prints.
+// logger logs to stderr: stdout is for a command's output.
 func (c *cli) logger() zerolog.Logger {
 	level, err := zerolog.ParseLevel(c.LogLevel)
 	if err != nil {
 		level = zerolog.InfoLevel
 	}
-	zerolog.SetGlobalLevel(level) // not the logger's own: it may change
+	zerolog.SetGlobalLevel(level) // not on the logger: it may change
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	if c.LogFormat == "console" {
 		return zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000"}).With().Timestamp().Logger()

@@ -25,7 +25,7 @@ type dbEncryptCmd struct {
 	storeFlags `embed:""`
 }
 
-// Run seals what is stored.
+// Run seals the stored secrets.
 func (d *dbEncryptCmd) Run(log zerolog.Logger) error {
 	ctx := context.Background()
 	s, done, err := d.open(ctx, log)
@@ -83,8 +83,8 @@ type dbAuditCmd struct {
 	Key        []string `help:"A public key in PEM that is trusted too, of an earlier signing key for example." type:"existingfile" placeholder:"PUBLIC"`
 }
 
-// Run folds the events of campaigns, compares them with the tables, and follows
-// the chains of their digests. It fails when anything differs.
+// Run folds the events of campaigns, compares them with the tables, and verifies the chains of
+// their digests. It fails when anything differs.
 func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 	ctx, cancel := signals()
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"dialler/engine"
 )
 
-// onDatabase are the commands that work on a database, by their names.
+// onDatabase returns the names of the commands that work on a database.
 func onDatabase(t *testing.T) (names []string) {
 	t.Helper()
 	_, k, err := parse([]string{"version"})
@@ -29,7 +29,7 @@ func onDatabase(t *testing.T) (names []string) {
 
 func TestACommandRefusesAFolderWithoutADatabaseAndMakesNothing(t *testing.T) {
 	for _, name := range []string{"DATABASE_URL", "DIALLER_DATABASE_URL", "DIALLER_CONFIG"} {
-		t.Setenv(name, "") // it is what it was when the test is over
+		t.Setenv(name, "") // restored when the test is over
 		_ = os.Unsetenv(name)
 	}
 	out := filepath.Join(t.TempDir(), "evidence")
@@ -38,7 +38,7 @@ func TestACommandRefusesAFolderWithoutADatabaseAndMakesNothing(t *testing.T) {
 		"db encrypt-secrets": {"db", "encrypt-secrets"}, "user add": {"user", "add", "ada@example.org"}, "user reset": {"user", "reset", "ada@example.org"},
 		"key create": {"key", "create", "crm"}, "export evidence": {"export", "evidence", "--campaign=cmp_1", "-o", out},
 	}
-	makes := []string{"db migrate", "db url"} // where a new installation or a restore begins
+	makes := []string{"db migrate", "db url"} // commands that start a new installation or a restore
 	all := onDatabase(t)
 	if len(all) != len(commands)+len(makes) {
 		t.Errorf("commands on a database: %q", all)

@@ -13,7 +13,7 @@ import (
 	"dialler/process/configfile"
 )
 
-// settings are the names of all flags that dialler serve and the root have.
+// settings returns the names of all flags of dialler serve and of the root command.
 func settings(t *testing.T) map[string]bool {
 	t.Helper()
 	_, k, err := parse([]string{"serve"})
@@ -35,7 +35,7 @@ func settings(t *testing.T) map[string]bool {
 	return names
 }
 
-// What deploy/ starts the dialler with must be what it takes.
+// The settings in deploy/ must be ones that the dialler accepts.
 func TestEverySettingOfDeployIsOneOfServe(t *testing.T) {
 	t.Parallel()
 	known := settings(t)
@@ -44,7 +44,7 @@ func TestEverySettingOfDeployIsOneOfServe(t *testing.T) {
 	}
 	flag := regexp.MustCompile(`--([a-z][a-z-]+)(?:=|\s|"|$)`)
 	variable := regexp.MustCompile(`\bDIALLER_([A-Z_]+)\b`)
-	others := map[string]bool{"secrets-keys": true} // DIALLER_SECRETS_KEYS is no flag
+	others := map[string]bool{"secrets-keys": true} // DIALLER_SECRETS_KEYS is not a flag
 	f := func(file string, lines func(string) bool) {
 		t.Helper()
 		text, err := os.ReadFile(filepath.Join("..", "deploy", file))

@@ -22,7 +22,7 @@ type dbEraseCmd struct {
 	CalleePeriod  time.Duration `name:"callee-period" help:"Period of --callee-cap, when serve has one." default:"0"`
 }
 
-// Run erases a person who is not to be called in any campaign any more.
+// Run erases a person, who must no longer be open in any campaign.
 func (d *dbEraseCmd) Run(log zerolog.Logger) error {
 	ctx, cancel := signals()
 	defer cancel()

@@ -66,7 +66,7 @@ type verifyEvidenceCmd struct {
 	JSON bool   `name:"json" help:"Print the manifest and what is wrong as JSON."`
 }
 
-// Run verifies; it fails when anything speaks against the file.
+// Run verifies; it fails when anything is wrong with the file.
 func (x *verifyEvidenceCmd) Run() error {
 	var trusted *seal.Public
 	if x.Key != "" {
@@ -101,7 +101,7 @@ func printVerdict(out io.Writer, v *evidence.Verdict, trusted, asJSON bool) erro
 	if asJSON {
 		enc := json.NewEncoder(out)
 		enc.SetIndent("", "  ")
-		_ = enc.Encode(v) // nothing in it that JSON cannot hold
+		_ = enc.Encode(v) // contains nothing that JSON cannot represent
 	} else {
 		_, _ = fmt.Fprintf(out, "campaign %s (%s) run %d, made %s\n", m.Campaign, m.Name, m.Run, m.MadeAt.Format(time.RFC3339))
 		_, _ = fmt.Fprintf(out, "%d attempts, %d answered, %d served, %d abandoned: %.3f %% of %d live answers; at most %.3f %% allowed\n",

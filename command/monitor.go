@@ -7,17 +7,16 @@ import (
 	"syscall"
 )
 
-// sysmonSetting keeps Go's monitor thread out of its deep sleep: the setting
-// asks for a line about the scheduler every 24 days.
+// sysmonSetting keeps Go's monitor thread from its deep sleep: the setting requests a line about
+// the scheduler every 24 days.
 const sysmonSetting = "schedtrace=2147483647"
 
-// steadyMonitor starts the program anew, in the same process, with a setting
-// that Go reads only at the start. A server that handles some thousand small
-// events a second is idle for a moment after each. Go's monitor thread goes to
-// sleep with the last idle processor, is woken by the next system call, and
-// polls every 20 µs for a while: a quarter of all processor time at 300 calls a
-// second. Kept out of that sleep it polls every 10 ms. A GODEBUG that names
-// schedtrace is left as it is. See docs/adr/0012-monitor-thread.md.
+// steadyMonitor restarts the program, in the same process, with a setting that Go only reads at the
+// start. A server that handles some thousand small events per second is idle for a moment after
+// each. Go's monitor thread goes to sleep with the last idle processor, is woken by the next system
+// call, and then polls every 20 µs for a while: a quarter of all CPU time at 300 calls per second.
+// Kept from that sleep it polls every 10 ms. A GODEBUG that names schedtrace is left alone. See
+// docs/adr/0012-monitor-thread.md.
 func steadyMonitor() {
 	have := os.Getenv("GODEBUG")
 	if runtime.GOOS != "linux" || strings.Contains(have, "schedtrace=") {
@@ -36,6 +35,6 @@ func steadyMonitor() {
 	if have != "" {
 		have += ","
 	}
-	// Without the setting the program runs as well, at a higher cost.
+	// The program also runs without the setting, at a higher cost.
 	_ = syscall.Exec(self, os.Args, append(env, "GODEBUG="+have+sysmonSetting)) //nolint:gosec // ourselves
 }

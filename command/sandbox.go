@@ -42,7 +42,7 @@ const (
 	sandboxTrunk engine.TrunkID = "sandbox"
 )
 
-// sandboxWorld is the model world: who answers, how long one talks.
+// sandboxWorld is the model world: who answers, and how long conversations last.
 func sandboxWorld(seed uint64, log *zerolog.Logger) (carrier.Config, bot.Config) {
 	mix := carrier.Mix{
 		AnswerRate: 0.55, MachineShare: 0.2, FaxShare: 0.01, Busy: 0.12, Invalid: 0.03, Unavailable: 0.06,
@@ -63,7 +63,7 @@ func sandboxWorld(seed uint64, log *zerolog.Logger) (carrier.Config, bot.Config)
 	return c, b
 }
 
-// sandboxSummary is what the sandbox reports at the end.
+// sandboxSummary is the sandbox's final report.
 type sandboxSummary struct {
 	Campaign         engine.CampaignID         `json:"campaign_id"`
 	State            campaign.State            `json:"state"`
@@ -71,8 +71,8 @@ type sandboxSummary struct {
 	Seconds          float64                   `json:"seconds"`
 	Counters         campaign.Counters         `json:"counters"`
 
-	// earlierSent and earlierSeen are legs in /metrics and Call-IDs at the carrier
-	// before this campaign began.
+	// earlierSent and earlierSeen are legs in /metrics and Call-IDs at the carrier from before this
+	// campaign.
 	earlierSent, earlierSeen int
 	LegsInDatabase           int `json:"legs_in_database"`
 	CallIDsAtCarrier         int `json:"call_ids_at_carrier"`
@@ -86,12 +86,12 @@ type sandboxSummary struct {
 	violations               map[string]int
 	// PeakAbandonPercent is the highest abandon rate at any moment.
 	PeakAbandonPercent float64 `json:"peak_abandon_percent"`
-	// Overdialled is the most lines that were out beyond free seats.
+	// Overdialled is the largest number of lines dialled beyond free seats.
 	Overdialled int      `json:"most_lines_beyond_free_seats"`
 	Failures    []string `json:"failures"`
 }
 
-// Run brings the sandbox up, runs its campaign, and reports.
+// Run starts the sandbox, runs its campaign, and reports.
 func (s *sandboxCmd) Run(log zerolog.Logger) error {
 	up := &serving{started: make(chan struct{})}
 	ctx, cancel := signalsThen(up.abandon)
@@ -108,7 +108,7 @@ func (s *sandboxCmd) Run(log zerolog.Logger) error {
 	}
 	quiet := log.Level(zerolog.WarnLevel)
 	cc, bc := sandboxWorld(s.Seed, &quiet)
-	bc.AllowRemote = true // to post to us: we may listen on all addresses
+	bc.AllowRemote = true // so that it can post to us: we may listen on all addresses
 	model, err := carrier.Start(cc)
 	if err != nil {
 		return fmt.Errorf("start the model carrier: %w", err)
@@ -122,10 +122,10 @@ func (s *sandboxCmd) Run(log zerolog.Logger) error {
 
 	flags := s.Flags
 	if flags.SIP == process.DefaultSIP {
-		flags.SIP = "127.0.0.1:0" // the model carrier is told where we are by our own INVITE
+		flags.SIP = "127.0.0.1:0" // the model carrier learns our address from our own INVITE
 	}
 	if flags.ListenHTTP == process.DefaultHTTP && taken(process.DefaultHTTP) {
-		flags.ListenHTTP = "127.0.0.1:0" // something else is there; ours is printed
+		flags.ListenHTTP = "127.0.0.1:0" // the port is in use; ours is printed
 	}
 	p, err := up.start(ctx, flags, "sandbox", log)
 	if err != nil {
@@ -133,7 +133,8 @@ func (s *sandboxCmd) Run(log zerolog.Logger) error {
 	}
 	defer p.Close()
 	say("dialler sandbox: API %s, documentation %s/api/docs", p.URL(), p.URL())
-	// They would go on dialling beside the new one, and its ledgers would not agree.
+	// Interrupted campaigns would go on dialling beside the new one, and its ledgers would not
+	// agree.
 	if err := p.EndInterrupted(ctx, say); err != nil {
 		return err
 	}
@@ -178,9 +179,8 @@ func (s *sandboxCmd) Run(log zerolog.Logger) error {
 	return nil
 }
 
-// openPage shows a page in the browser of whoever sits in front of the machine.
-// Without a display nobody does; that the browser does not start is no fault of
-// ours, the address is printed.
+// openPage opens a page in the browser of the machine's user. Without a display there is none. A
+// browser that does not start is not an error: the address is printed.
 func openPage(address string, env func(string) string, find func(string) (string, error)) {
 	program := opener(runtime.GOOS, env)
 	if program == "" {
@@ -196,8 +196,7 @@ func openPage(address string, env func(string) string, find func(string) (string
 	}
 }
 
-// opener names the program that opens a page on a system; "" where there is no
-// display.
+// opener names the program that opens a page on a system; "" if there is no display.
 func opener(system string, env func(string) string) string {
 	switch {
 	case system == "darwin":
@@ -208,7 +207,7 @@ func opener(system string, env func(string) string) string {
 	return ""
 }
 
-// taken says whether somebody else listens on an address.
+// taken says whether another program is listening on an address.
 func taken(addr string) bool {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -238,7 +237,7 @@ func (s *sandboxCmd) credentials(ctx context.Context, p *process.Process, say fu
 	return nil
 }
 
-// newAdminPassword gives the sandbox's administrator another password.
+// newAdminPassword sets and returns a new password for the sandbox's administrator.
 func newAdminPassword(ctx context.Context, p *process.Process) (string, error) {
 	admin, ok, err := p.Store().Accounts.UserByEmail(ctx, process.FirstAdminEmail)
 	if err != nil {
@@ -257,7 +256,7 @@ func newAdminPassword(ctx context.Context, p *process.Process) (string, error) {
 	return password, err
 }
 
-// seed makes the bot, the trunk, the numbers and the campaign.
+// seed creates the bot, the trunk, the numbers and the campaign.
 func (s *sandboxCmd) seed(ctx context.Context, p *process.Process, model *carrier.Carrier, voice *bot.Bot) (engine.CampaignID, error) {
 	f := p.Front()
 	who := engine.System
@@ -297,7 +296,7 @@ func (s *sandboxCmd) seed(ctx context.Context, p *process.Process, model *carrie
 		return "", err
 	}
 	add := campaign.AddContacts{Campaign: d.Campaign.ID, Source: "api", Who: who}
-	base := time.Now().UnixNano() / int64(time.Second) % 10_000 // fresh numbers for every run: what was suppressed stays so
+	base := time.Now().UnixNano() / int64(time.Second) % 10_000 // new numbers for every run: suppressed ones stay so
 	for i := range s.Contacts {
 		add.Contacts = append(add.Contacts, campaign.NewContact{
 			Number:    engine.PhoneNumber(fmt.Sprintf("+49151%04d%04d", base, i)),
@@ -355,7 +354,7 @@ func progressLine(d campaign.Detail) string {
 
 // judge compares the ledgers: database, carrier, metrics, bot.
 func (s *sandboxCmd) judge(ctx context.Context, p *process.Process, model *carrier.Carrier, voice *bot.Bot, sum *sandboxSummary) error {
-	// Seats go back and the last BYEs are answered a moment after the end.
+	// Seats are returned and the last BYEs answered a moment after the end.
 	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -407,7 +406,7 @@ func (s *sandboxCmd) judge(ctx context.Context, p *process.Process, model *carri
 	return nil
 }
 
-// check lists what is not as it must be.
+// check lists everything that is wrong.
 func (sum *sandboxSummary) check() {
 	sum.Failures = append([]string{}, promise.Done(sum.State, sum.Counters)...)
 	must := func(ok bool, format string, args ...any) {

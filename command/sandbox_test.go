@@ -17,6 +17,6 @@ func TestTheConsoleIsOpenedOnlyWhereSomebodySeesIt(t *testing.T) {
 	f("linux", map[string]string{"WAYLAND_DISPLAY": "wayland-0"}, "xdg-open")
 	f("freebsd", map[string]string{"DISPLAY": ":0"}, "xdg-open")
 	f("darwin", nil, "open")
-	// A desktop without the opener: the address is printed, that is enough.
+	// A desktop without an opener: printing the address is enough.
 	openPage("http://127.0.0.1:1/", func(string) string { return ":0" }, func(string) (string, error) { return "", errors.New("not installed") })
 }

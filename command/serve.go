@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	_ "time/tzdata" // zones are known wherever the binary runs
+	_ "time/tzdata" // time zones are known wherever the binary runs
 
 	"github.com/rs/zerolog"
 
@@ -18,10 +18,10 @@ import (
 	"dialler/process"
 )
 
-// Main runs the program with its arguments and gives its exit status.
+// Main runs the program with its arguments and returns its exit status.
 func Main(args []string) int {
 	if err := run(args); err != nil {
-		// One line, whatever libraries make of it: it ends in logs and consoles.
+		// One line, whatever a library's error looks like: it goes to logs and consoles.
 		fmt.Fprintln(os.Stderr, "dialler:", strings.Join(strings.Fields(err.Error()), " "))
 		if engine.ErrorCode(err) == "database_in_use" {
 			return inUse
@@ -31,11 +31,10 @@ func Main(args []string) int {
 	return 0
 }
 
-// inUse is the exit status of a dialler whose database another one serves.
+// inUse is the exit status of a dialler whose database is served by another one.
 const inUse = 3
 
-// collectAt is how much the heap grows until garbage is collected, in per cent
-// of what lives.
+// collectAt is the heap growth before a garbage collection, in per cent of the live heap.
 const collectAt = 60
 
 func run(args []string) error {
@@ -57,23 +56,23 @@ func servesLong(command string) bool {
 	return command == "serve" || command == "sandbox" || strings.HasPrefix(command, "bench carrier") || strings.HasPrefix(command, "bench cluster") || strings.HasPrefix(command, "bench bot")
 }
 
-// serving is the process that the signals are for, once it is up.
+// serving is the process that receives the signals, once it is up.
 type serving struct {
 	started chan struct{} // closed when the start is over
 	p       *process.Process
 }
 
-// startTimeout bounds how long the end of a start is waited for that was told to end.
+// startTimeout bounds the wait for an interrupted start to finish.
 const startTimeout = 10 * time.Second
 
-// start brings the process up.
+// start starts the process.
 func (s *serving) start(ctx context.Context, flags process.Flags, instance string, log zerolog.Logger) (p *process.Process, err error) {
 	defer close(s.started)
 	s.p, err = process.Start(ctx, flags, instance, log)
 	return s.p, err
 }
 
-// abandon says what a process leaves that ends at once, and stops its database.
+// abandon reports what a process that ends at once leaves behind, and stops its database.
 func (s *serving) abandon() {
 	select {
 	case <-s.started:
@@ -95,11 +94,11 @@ func (s *serveCmd) Run(c *cli, log zerolog.Logger) error {
 	ctx, cancel := signalsThen(up.abandon)
 	defer cancel()
 	again := make(chan os.Signal, 1)
-	signal.Notify(again, syscall.SIGHUP) // from here on it ends nothing, not even a start
+	signal.Notify(again, syscall.SIGHUP) // from here on SIGHUP ends nothing, not even a start
 	p, err := up.start(ctx, s.Flags, "main", log)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // asked to end before it was up
+			return nil // told to end before it was up
 		}
 		return err
 	}
@@ -120,7 +119,7 @@ func (s *serveCmd) Run(c *cli, log zerolog.Logger) error {
 	return nil
 }
 
-// reloadOnSignal has each SIGHUP read settings and trunks anew, until ctx ends.
+// reloadOnSignal rereads settings and trunks at each SIGHUP, until ctx ends.
 func reloadOnSignal(ctx context.Context, c *cli, p *process.Process, again <-chan os.Signal, log zerolog.Logger) {
 	go func() {
 		for {
@@ -140,8 +139,8 @@ func reloadOnSignal(ctx context.Context, c *cli, p *process.Process, again <-cha
 	}()
 }
 
-// reload reads flags, environment and file anew, makes count what can, and names
-// what needs a restart.
+// reload rereads flags, environment and file, applies the changes that it can, and names those that
+// need a restart.
 func (c *cli) reload(ctx context.Context, p *process.Process) (restart []string, err error) {
 	now, _, err := parse(c.args)
 	if err != nil {

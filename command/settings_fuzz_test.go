@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzSettingsFile: whatever stands in the settings of the configuration file,
-// they are taken as they stand there, or refused in words that tell no secret.
+// FuzzSettingsFile checks that whatever settings the configuration file contains, they are applied
+// as written, or refused without revealing a secret.
 func FuzzSettingsFile(f *testing.F) {
 	for _, s := range []string{
 		"log-level: debug\nrtp-ports: 16000-16999\nkey-rate: 2.5\nallowed-countries: [DE, AT]\ncallee-period: 12h\nspool-size: 0\n",

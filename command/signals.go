@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// oneSignal is for how long a signal counts as the first one: a terminal and a
-// supervisor, or two of them, may send it at the same time.
+// oneSignal is how long further signals count as the first one: a terminal and a supervisor, or two
+// of them, may send it at the same time.
 const oneSignal = time.Second
 
-// signals gives a context that ends at the first SIGINT or SIGTERM; another one,
-// oneSignal later, ends the process at once.
+// signals returns a context that ends at the first SIGINT or SIGTERM; another one, after oneSignal,
+// ends the process at once.
 func signals() (context.Context, context.CancelFunc) { return signalsThen(func() {}) }
 
-// signalsThen has last run before the process is ended at once.
+// signalsThen runs last before the process is ended at once.
 func signalsThen(last func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ch := make(chan os.Signal, 2)

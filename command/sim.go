@@ -21,7 +21,7 @@ type simCmd struct {
 	Seats  string   `help:"Compare these numbers of workers, such as 50,80." placeholder:"N,N"`
 }
 
-// Run plays a scenario and prints what came of each policy.
+// Run plays a scenario and prints the results of each policy.
 func (s *simCmd) Run() error {
 	ctx, cancel := signals()
 	defer cancel()
@@ -30,11 +30,11 @@ func (s *simCmd) Run() error {
 	return s.play(ctx, os.Stdout, asked == "")
 }
 
-// noReport is the folder's name for those who want none.
+// noReport is the folder's name if no report is wanted.
 const noReport = "none"
 
-// reportFolder is where the report goes when nothing is said of it: beside
-// nobody's files but in sight, and only for a scenario that has a name.
+// reportFolder is the default folder of the report: visible, but beside nobody's files, and only
+// for a scenario that has a name.
 func (s *simCmd) reportFolder() string {
 	switch {
 	case s.Out == noReport:
@@ -46,8 +46,8 @@ func (s *simCmd) reportFolder() string {
 	return strings.TrimSuffix(name, filepath.Ext(name)) + ".report"
 }
 
-// play prints to w. With lenient a report that cannot be written is told and no
-// failure: nobody asked for it.
+// play prints to w. With lenient, a report that cannot be written is mentioned but not an error:
+// nobody asked for it.
 func (s *simCmd) play(ctx context.Context, w io.Writer, lenient bool) error {
 	plan, err := s.plan()
 	if err != nil {
@@ -87,16 +87,16 @@ func (s *simCmd) play(ctx context.Context, w io.Writer, lenient bool) error {
 	return simulate.WriteTable(w, outcomes)
 }
 
-// campaignGC is by how much the heap of a simulated campaign may grow between
-// two collections, in per cent.
+// campaignGC is how much the heap of a simulated campaign may grow between two collections, in per
+// cent.
 const campaignGC = 10
 
-// campaigns plays the section campaign of the scenario.
+// campaigns plays the campaign section of the scenario.
 func (s *simCmd) campaigns(ctx context.Context, w io.Writer, plan *simulate.Plan) error {
 	if s.Out != "" || len(s.WhatIf) > 0 || s.Seats != "" {
 		return engine.Invalid("invalid_comparison", "--out, --what-if and --seats are for pacing alone: leave them out, or the section campaign")
 	}
-	// Nearly all that a long list needs lives as long as its run.
+	// Nearly all memory of a long list is live as long as its run.
 	debug.SetGCPercent(campaignGC)
 	list, err := simulate.PlayCampaigns(ctx, plan)
 	if err != nil {

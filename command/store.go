@@ -10,17 +10,17 @@ import (
 	"dialler/process/keys"
 )
 
-// storeFlags say which database a command works on.
+// storeFlags select the database that a command works on.
 type storeFlags struct {
 	DatabaseURL string `name:"database-url"     help:"Your PostgreSQL; the private one of the data folder when empty."     env:"DIALLER_DATABASE_URL,DATABASE_URL"`
 	DataDir     string `name:"data-dir"         help:"Folder of the private PostgreSQL."`
 	Instance    string `                        help:"Which private database: main, sandbox."                                                                      enum:"main,sandbox" default:"main"`
-	// SecretsKeyFile is what serve has it for.
+	// SecretsKeyFile is the same as in serve.
 	SecretsKeyFile string `name:"secrets-key-file" help:"File with the keys that secrets are encrypted with in the database."                                                                            placeholder:"FILE"`
 }
 
-// there refuses when there is no database to work on. It comes before anything
-// that makes a file.
+// there refuses when there is no database to work on. It is called before anything that creates a
+// file.
 func (f *storeFlags) there() error {
 	if f.DatabaseURL != "" {
 		return nil
@@ -36,8 +36,8 @@ func (f *storeFlags) open(ctx context.Context, log zerolog.Logger) (*persistence
 	return f.openOrMake(ctx, log)
 }
 
-// openOrMake connects; a private PostgreSQL that is not running is started for the
-// command, and made when there is none; one that runs is used and left alone.
+// openOrMake connects. A private PostgreSQL that is not running is started for the command, and
+// created if there is none; a running one is used and left running.
 func (f *storeFlags) openOrMake(ctx context.Context, log zerolog.Logger) (*persistence.Store, func(), error) {
 	url, stop := f.DatabaseURL, func() {}
 	if url == "" {

@@ -31,7 +31,7 @@ type trunkTestCmd struct {
 	Timeout  time.Duration `help:"How long the whole test may take." default:"2m"`
 }
 
-// errTrunkTest is a test that found the trunk unfit; all was said already.
+// errTrunkTest is the error of a test that found the trunk unfit; the details were printed already.
 var errTrunkTest = errors.New("the call was not answered")
 
 // Run places the call. The exit code says whether it was answered.
@@ -47,14 +47,13 @@ func (t *trunkTestCmd) Run() error {
 	return t.follow(ctx, os.Stdout)
 }
 
-// apiClient speaks to a running dialler.
+// apiClient is a client of a running dialler.
 type apiClient struct {
 	base, token string
 	http        *nethttp.Client
 }
 
-// ask sends one request; v takes the answer. A refusal becomes an error in the
-// API's own words.
+// ask sends one request; v receives the answer. A refusal becomes an error in the API's own words.
 func (c *apiClient) ask(ctx context.Context, method, path string, body, v any) error {
 	var r io.Reader
 	if body != nil {
@@ -99,7 +98,7 @@ func (c *apiClient) ask(ctx context.Context, method, path string, body, v any) e
 	return errors.New(text)
 }
 
-// testedCall is what the test needs of a call.
+// testedCall is what the test needs to know of a call.
 type testedCall struct {
 	ID         string     `json:"call_id"`
 	From       string     `json:"from_number"`
@@ -112,7 +111,7 @@ type testedCall struct {
 	SIPReason  string     `json:"sip_reason"`
 }
 
-// follow places the call, prints each step as it comes, and how it ended.
+// follow places the call and prints each step as it happens, and how the call ended.
 func (t *trunkTestCmd) follow(ctx context.Context, out io.Writer) error {
 	c := &apiClient{base: strings.TrimSuffix(t.API, "/"), http: &nethttp.Client{}}
 	var login struct {
@@ -178,7 +177,7 @@ func (t *trunkTestCmd) watch(ctx context.Context, c *apiClient, id string, out i
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		// The call first: what it ended with is in a ladder that is read later.
+		// The call first: a ladder read later includes its end.
 		if err := c.ask(ctx, "GET", "/api/v1/calls/"+id, nil, &call); err != nil {
 			return err
 		}

@@ -20,8 +20,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Helm runs at this version through go run, so that its own dependencies stay
-// out of go.mod. The first run builds it, some minutes of one core.
+// Helm runs at this version through go run, so that its own dependencies stay out of go.mod. The
+// first run builds it, which takes some minutes on one core.
 const helm = "helm.sh/helm/v3/cmd/helm@v3.21.4"
 
 // The schemas of Kubernetes are files of this module; none of its code is built.
@@ -34,7 +34,7 @@ const (
 	threeOfCluster = "--set=replicas=3,cluster.url=etcd://etcd:2379/dialler"
 )
 
-// runHelm gives what Helm printed, and whether it succeeded.
+// runHelm returns Helm's output, and whether it succeeded.
 func runHelm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), helmPatience)
@@ -57,7 +57,7 @@ type object struct {
 	raw        any
 }
 
-// render gives the objects that the chart makes.
+// render returns the objects that the chart makes.
 func render(t *testing.T, args ...string) []object {
 	t.Helper()
 	text, err := runHelm(t, append([]string{"template", "dialler", chart, "--kube-version=1.30"}, args...)...)
@@ -89,7 +89,7 @@ func render(t *testing.T, args ...string) []object {
 	}
 }
 
-// kubernetes knows the schemas of the objects of one version.
+// kubernetes contains the schemas of the objects of one version.
 type kubernetes struct {
 	folder string
 	docs   map[string]*openapi3.T
@@ -104,8 +104,8 @@ func newKubernetes(t *testing.T) *kubernetes {
 	return &kubernetes{folder: filepath.Join(at.Dir, schemasFolder), docs: map[string]*openapi3.T{}}
 }
 
-// check holds an object against its schema; a field that the schema does not
-// have is an error, as it is with kubectl's strict validation.
+// check validates an object against its schema; a field that the schema does not have is an error,
+// as with kubectl's strict validation.
 func (k *kubernetes) check(o object) error {
 	file := filepath.Join("api", o.APIVersion+".json")
 	if group, version, ok := strings.Cut(o.APIVersion, "/"); ok {
@@ -139,7 +139,7 @@ func isOf(s *openapi3.Schema, o object) bool {
 	return slices.Contains(of, struct{ Group, Version, Kind string }{group, version, o.Kind})
 }
 
-// strangers lists the fields that a schema does not know.
+// strangers lists the fields that a schema does not have.
 func strangers(s *openapi3.Schema, v any, at string) (wrong []error) {
 	for _, of := range s.AllOf {
 		if len(s.AllOf) == 1 && len(s.Properties) == 0 {
@@ -174,7 +174,7 @@ func TestTheChartIsWhatKubernetesTakes(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	k := newKubernetes(t)
-	// A check that finds nothing proves nothing.
+	// A check that never finds anything proves nothing: it must find this.
 	var wrong object
 	const misspelt = `{"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"serviceName":"a","replica":1,"selector":{},"template":{"spec":{"containers":[{"name":3}]}}}}`
 	if err := errors.Join(json.Unmarshal([]byte(misspelt), &wrong), json.Unmarshal([]byte(misspelt), &wrong.raw)); err != nil {
@@ -260,12 +260,13 @@ func TestTheChartGivesANodeItsNameItsAddressAndTheTimeToDrain(t *testing.T) {
 	t.Error("there is no StatefulSet")
 }
 
-// A node with a certificate answers nothing but HTTPS: whoever asks it must know.
+// A node with a certificate answers only HTTPS: probes and scrapers must know that.
 func TestTheChartAsksANodeThatServesHTTPSByHTTPS(t *testing.T) {
 	t.Parallel()
 	f := func(probes, monitor, url string, args ...string) {
 		t.Helper()
-		// PodMonitor is no object of Kubernetes' own: without its API the template is taken as it is.
+		// PodMonitor is not a built-in object of Kubernetes: its API is not available here, so the
+		// template is checked as it is.
 		asked := map[string]string{}
 		for _, o := range render(t, append([]string{someDatabase, "--set=podMonitor.enabled=true"}, args...)...) {
 			b, err := json.Marshal(o.raw)

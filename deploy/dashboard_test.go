@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// variable is one of Grafana's, of which Prometheus knows nothing.
+// variable matches Grafana's variables, which Prometheus does not know.
 var variable = regexp.MustCompile(`\$__rate_interval|\$instance`)
 
 func TestTheDashboardIsOneThatGrafanaCanShowAndItsQueriesAreValid(t *testing.T) {
@@ -42,7 +42,7 @@ func TestTheDashboardIsOneThatGrafanaCanShowAndItsQueriesAreValid(t *testing.T) 
 		t.Errorf("%q, uid %q, schema %d, %d panels", board.Title, board.UID, board.SchemaVersion, len(board.Panels))
 	}
 	ids, taken := map[int]bool{}, map[[2]int]string{}
-	// Prometheus checks the queries as the rules that they could be.
+	// Prometheus checks the queries as if they were rules.
 	var rules strings.Builder
 	rules.WriteString("groups:\n- name: dashboard\n  rules:\n")
 	queries := 0

@@ -1,5 +1,5 @@
-// Package deploy_test holds what is in this folder against the tools that will
-// read it, and against the documentation.
+// Package deploy_test checks the files in this folder against the tools that will read them, and
+// against the documentation.
 package deploy_test
 
 import (
@@ -17,8 +17,7 @@ import (
 // patience bounds every tool that is run.
 const patience = 2 * time.Minute
 
-// tool runs a program and gives what it printed; it fails the test when the
-// program fails.
+// tool runs a program and returns its output; it fails the test when the program fails.
 func tool(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -135,7 +134,7 @@ func TestEveryAlertSaysWhatItMeansAndIsFiredAndSilentInTests(t *testing.T) {
 	}
 }
 
-// heading is one of the runbook's entries.
+// heading matches the runbook's entries.
 var heading = regexp.MustCompile(`(?m)^### (\w+)$`)
 
 func TestTheRunbookHasAnEntryForEveryAlertAndForNoOther(t *testing.T) {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// exposureCap is the most that systemd-analyze may find fault with, of 100: 20
-// is what it calls OK.
+// exposureCap is the highest exposure level that systemd-analyze may report, out of 100: it calls
+// 20 OK.
 const exposureCap = "20"
 
-// units copies the units to a folder; their program is one that is there.
+// units copies the units to a folder and replaces their program by an existing one.
 func units(t *testing.T) (dir string, services []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -51,7 +51,7 @@ func TestSystemdTakesTheUnitsAndFindsThemHardened(t *testing.T) {
 	}
 }
 
-// A command without the service's settings works on another database.
+// A command without the service's settings would work on another database.
 func TestEveryUnitGoesByTheSettingsOfTheService(t *testing.T) {
 	t.Parallel()
 	_, services := units(t)

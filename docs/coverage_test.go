@@ -10,11 +10,10 @@ import (
 
 const coveragePath = "spec_coverage.md"
 
-// laws are the texts that bind the dialler, as they were given to us: the
-// specification, and the rulebook that says what it means (SEMANTICS). And how
-// many of their sentences no test proves. It falls as tests are written, and grows only
-// when a reading finds that a test proves less: who proves
-// one lowers it here.
+// laws are the texts that bind the dialler, as given to us: the specification, and the rulebook
+// that interprets it (SEMANTICS); each with the number of sentences that no test proves. That
+// number falls as tests are written, and grows only when a review finds that a test proves less.
+// Whoever proves a sentence lowers it here.
 var laws = []struct {
 	title, text, entries string
 	unproven             int
@@ -23,9 +22,8 @@ var laws = []struct {
 	{"The rulebook", "testdata/semantics.md", "testdata/semantics_tests.txt", 0},
 }
 
-// entry says what proves a sentence. What no test proves has a word that says
-// why: explains (nothing to prove), owner (the owner decides elsewhere), or
-// unproven.
+// entry says what proves a sentence. A sentence that no test proves has a word that says why:
+// explains (nothing to prove), owner (the owner decides elsewhere), or unproven.
 type entry struct {
 	id, words string
 	tests     []string
@@ -41,8 +39,8 @@ type coverage struct {
 	entries   map[string]entry
 }
 
-// TestEverySentenceOfTheLawNamesTheTestsThatProveIt holds the entries against
-// the law and the tests, and the page against both.
+// TestEverySentenceOfTheLawNamesTheTestsThatProveIt compares the entries with the law and the
+// tests, and the page with both.
 func TestEverySentenceOfTheLawNamesTheTestsThatProveIt(t *testing.T) {
 	have := testsOfTheTree(t)
 	var all []coverage
@@ -158,7 +156,7 @@ func judge(law, list string, lacks func(test string) string) (c coverage, wrong 
 	return c, wrong
 }
 
-// readEntry reads the block of one sentence; a block of a heading has no id.
+// readEntry reads the block of one sentence; the block of a heading has no id.
 func readEntry(block string) (e entry, wrong string) {
 	for line := range strings.Lines(strings.TrimSpace(block)) {
 		line = strings.TrimSpace(line)
@@ -185,7 +183,7 @@ func readEntry(block string) (e entry, wrong string) {
 	return e, wrong
 }
 
-// count is of a word, or with "" of what the tests prove.
+// count is the number of sentences with a word, or with "" of those that tests prove.
 func (c *coverage) count(word string) int {
 	n := 0
 	for _, s := range c.sentences {

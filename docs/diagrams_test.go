@@ -20,8 +20,8 @@ var update = flag.Bool("update", false, "rewrite the generated pages")
 
 const diagramsPath = "state-machines.md"
 
-// TestTheDiagramsAreInStepWithTheTables: the page is drawn from the tables that
-// run, so that it cannot tell another story than the code.
+// TestTheDiagramsAreInStepWithTheTables checks the page, which is drawn from the tables that run,
+// so that it always agrees with the code.
 func TestTheDiagramsAreInStepWithTheTables(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# State machines
@@ -67,7 +67,7 @@ func write[S, E ~string, M, Ev any](b *strings.Builder, table *fsm.Table[S, E, M
 	}
 }
 
-// from names the states of a row, briefly when they are all or nearly all.
+// from names the states of a row, briefly when it has all or nearly all of them.
 func from[S ~string](of, all []S) string {
 	if len(of) == len(all) {
 		return "any"
@@ -86,8 +86,8 @@ func from[S ~string](of, all []S) string {
 	return strings.Join(names, ", ")
 }
 
-// A table that is not drawn here, or that leaves an event or a state to
-// nobody, is one that nobody thought through.
+// A table that is not drawn here, or that leaves an event or a state unhandled, was not thought
+// through.
 func TestEveryTransitionTableIsOnThePageAndCoversItsEvents(t *testing.T) {
 	drawn := map[string]bool{}
 	covered(t, drawn, campaign.Table())
@@ -131,7 +131,7 @@ func covered[S, E ~string, M, Ev any](t *testing.T, drawn map[string]bool, table
 	}
 	all := table.States()
 	for _, s := range all {
-		// The last state may be an end in which everything is late.
+		// The last state may be an end state in which every event is late.
 		if !states[s] && s != all[len(all)-1] {
 			t.Errorf("%s: nothing does anything in %s", table.Name(), s)
 		}

@@ -14,8 +14,8 @@ import (
 	"dialler/engine"
 )
 
-// codesOf are the codes of errors in the product: those that a constructor of engine, or an
-// engine.Error written out, is given.
+// codesOf returns the error codes in the product: those passed to a constructor of engine, or in an
+// engine.Error literal.
 func codesOf(t *testing.T) (used map[string]string, texts map[string]bool) {
 	t.Helper()
 	used, texts = map[string]string{}, map[string]bool{}
@@ -101,7 +101,7 @@ func codesOf(t *testing.T) (used map[string]string, texts map[string]bool) {
 	return used, texts
 }
 
-// makesError says whether a function makes an error of the code that it is given first.
+// makesError says whether a function makes an error with its first argument as the code.
 func makesError(fun ast.Expr) bool {
 	names := []string{"Invalid", "NotFound", "Conflict", "TemporaryConflict", "Unavailable", "Forbidden"}
 	switch fun := fun.(type) {

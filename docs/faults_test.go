@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// testsOf gives the text of the file of each test function of the repository.
+// testsOf maps each test function of the repository to the text of its file.
 func testsOf(t *testing.T) map[string]string {
 	t.Helper()
 	named := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
@@ -20,7 +20,7 @@ func testsOf(t *testing.T) map[string]string {
 			return err
 		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"):
 			return fs.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".go"): // the store's suite is in files of another name
+		case d.IsDir() || !strings.HasSuffix(path, ".go"): // the store's suite is in files with other names
 			return nil
 		}
 		text, err := os.ReadFile(path)

@@ -8,7 +8,7 @@ import (
 	"dialler/engine/tally"
 )
 
-// Each figure is what the specification says, or what a page explains.
+// Each figure comes from the specification, or is explained on a page.
 func TestEveryFigureSaysWhereItComesFrom(t *testing.T) {
 	stands := sources(t)
 	for i := range tally.Figures {
@@ -21,7 +21,7 @@ func TestEveryFigureSaysWhereItComesFrom(t *testing.T) {
 	}
 }
 
-// whereFiguresStand says of each object where people find it, in the order of the page.
+// whereFiguresStand says where people find the figures of each object, in the order of the page.
 var whereFiguresStand = []struct {
 	of   tally.Object
 	text string

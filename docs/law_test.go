@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// sentence is one sentence of a law in its own words. Of a row of a table the
-// first sentence of the last cell has the other cells before it, and what
-// follows it has the row's name before it.
+// sentence is one sentence of a law in its own words. In a table row, the first sentence of the
+// last cell is preceded by the other cells, and each later one by the row's name.
 type sentence struct {
 	id      string // the heading's slug and a hash of the words
 	section string // the headings above it
@@ -23,7 +22,7 @@ var (
 	rule     = regexp.MustCompile(`^\|[-| :]+\|$`)
 )
 
-// cut gives the sentences, list items and rows of a page in its order.
+// cut returns the sentences, list items and rows of a page in order.
 func cut(page string) []sentence {
 	var all []sentence
 	var block []string
@@ -85,7 +84,7 @@ func cut(page string) []sentence {
 	return all
 }
 
-// cellsOf gives the cells of a row; a bar between backticks is a letter.
+// cellsOf returns the cells of a row; a bar between backticks is part of the text.
 func cellsOf(row string) []string {
 	cells, code := []string{""}, false
 	for _, r := range strings.Trim(row, "|") {
@@ -104,7 +103,7 @@ func cellsOf(row string) []string {
 	return cells
 }
 
-// split ends a sentence at a full stop and a space, outside code and brackets.
+// split splits sentences at a full stop and a space, outside code and brackets.
 func split(text string) []string {
 	var all []string
 	depth, code, from := 0, false, 0

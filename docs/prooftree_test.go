@@ -17,14 +17,15 @@ import (
 	"testing"
 )
 
-// testTree is what tests there are, and what each of them reaches.
+// testTree lists the existing tests and the declarations that each of them reaches.
 type testTree struct {
 	tests   map[string][]string // name → folders that have it
 	decls   map[string]*declaration
 	console map[string]bool // names of the console's tests
 }
 
-// declaration is something of a package of tests, by folder.name or, as a method, folder.().name.
+// declaration is a declaration in a package's tests, named folder.name or, for a method,
+// folder.().name.
 type declaration struct {
 	uses  []string
 	texts map[string]bool
@@ -37,7 +38,7 @@ func newTestTree() *testTree {
 	return &testTree{tests: map[string][]string{}, decls: map[string]*declaration{}, console: map[string]bool{}}
 }
 
-// lacks says what is wrong with a test that is named, "" when nothing is.
+// lacks says what is wrong with a test's name in an entry, "" when nothing is.
 func (h *testTree) lacks(name string) string {
 	if text, ok := strings.CutPrefix(name, "console: "); ok {
 		if !h.console[text] {
@@ -51,7 +52,7 @@ func (h *testTree) lacks(name string) string {
 	}
 	folder, test, text := m[1], m[2], m[3]
 	folders := h.tests[test]
-	if folder != "" { // one of several that have a test of this name
+	if folder != "" { // one of several folders that have a test of this name
 		folders = slices.DeleteFunc(slices.Clone(folders), func(f string) bool { return f != folder })
 	}
 	switch {
@@ -89,7 +90,7 @@ func (h *testTree) reach(key string, seen map[string]bool, f func(*declaration))
 func testsOfTheTree(t *testing.T) *testTree {
 	t.Helper()
 	h := newTestTree()
-	helpers := map[string][]string{} // files of a folder that are no test files
+	helpers := map[string][]string{} // files of a folder that are not test files
 	helps := map[string]bool{}
 	err := filepath.WalkDir("..", func(file string, d fs.DirEntry, err error) error {
 		switch {
@@ -196,7 +197,7 @@ func (h *testTree) add(dir, file string, text []byte) error {
 	return nil
 }
 
-// isTest says whether a function is one that the go command runs.
+// isTest says whether the go command runs a function as a test.
 func isTest(d *ast.FuncDecl) bool {
 	for prefix, kind := range map[string]string{"Test": "T", "Fuzz": "F"} {
 		if p := d.Type.Params.List; strings.HasPrefix(d.Name.Name, prefix) && len(p) == 1 && len(p[0].Names) == 1 {
@@ -212,7 +213,7 @@ func isTest(d *ast.FuncDecl) bool {
 func (h *testTree) declare(dir, name string, n ast.Node, imports map[string]string) {
 	key := dir + "." + name
 	d := h.decls[key]
-	if d == nil { // methods of one name are one
+	if d == nil { // methods with the same name count as one
 		d = &declaration{texts: map[string]bool{}}
 		h.decls[key] = d
 	}

@@ -12,7 +12,7 @@ import (
 	"dialler/engine/window"
 )
 
-// Each setting is what the specification says, or what a page explains.
+// Each setting comes from the specification, or is explained on a page.
 func TestEverySettingSaysWhereItComesFrom(t *testing.T) {
 	stands := sources(t)
 	for i := range campaign.Fields {
@@ -20,8 +20,8 @@ func TestEverySettingSaysWhereItComesFrom(t *testing.T) {
 	}
 }
 
-// sources checks that what a table has for a source stands in the specification, or is a page that names what it is
-// the source of.
+// sources checks that the source given in a table is in the specification, or is a page that names
+// the figure or setting.
 func sources(t *testing.T) func(name, source string) {
 	t.Helper()
 	law := ""
@@ -81,7 +81,7 @@ are after the first run, *Config URL* those that a document at the campaign's Co
 	inStep(t, "settings.md", out.String())
 }
 
-// inStep compares a generated page with what it has to be, or writes it.
+// inStep compares a generated page with its expected text, or writes it.
 func inStep(t *testing.T, path, want string) {
 	t.Helper()
 	if *update {

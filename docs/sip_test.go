@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestEveryScenarioOfSIPIsNamedAndPlayed holds sip.md against the scenarios,
-// and those against the tests that play them.
+// TestEveryScenarioOfSIPIsNamedAndPlayed compares sip.md with the scenarios, and those with the
+// tests that play them.
 func TestEveryScenarioOfSIPIsNamedAndPlayed(t *testing.T) {
 	page, err := os.ReadFile("sip.md")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 var pathInBackticks = regexp.MustCompile("`([a-z][\\w.-]*/[\\w./-]+)`")
 
-// The pages that lead into the tree name what is there.
+// The pages that introduce the tree only name paths that exist.
 func TestThePathsOfTheGuidesExist(t *testing.T) {
 	for _, page := range []string{"where.md", "../CONTRIBUTING.md"} {
 		text, err := os.ReadFile(page)

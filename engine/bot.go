@@ -9,8 +9,7 @@ import (
 // EndpointsCap is how many endpoints a bot can have.
 const EndpointsCap = 64
 
-// URIs are the bot's addresses when it is called by SIP, none when it has
-// sockets.
+// URIs are the addresses of a bot that is called by SIP; nil when it uses sockets.
 func (b *Bot) URIs() []string {
 	if len(b.Endpoints) == 0 || !strings.HasPrefix(b.Endpoints[0], "sip:") {
 		return nil
@@ -18,9 +17,8 @@ func (b *Bot) URIs() []string {
 	return b.Endpoints
 }
 
-// CheckEndpoints says what is wrong with a bot's endpoints: they are all
-// sockets (ws, wss) or all SIP addresses, since the two are called in different
-// ways.
+// CheckEndpoints validates a bot's endpoints: they are all sockets (ws, wss) or all SIP addresses,
+// since the two are called in different ways.
 func CheckEndpoints(endpoints []string) (errs []FieldError) {
 	fail := func(field, code, message string) {
 		errs = append(errs, FieldError{Field: field, Code: code, Message: message})

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// CodeText is what an error code means, the same wherever it is used: the title is that of
-// the answer over HTTP (RFC 9457, section 3.1.3). The detail of one error may tell its
-// particulars; without, it is this text.
+// CodeText is the text of an error code, the same wherever it is used: Title is the title of the
+// HTTP answer (RFC 9457, section 3.1.3). The detail of one error may be specific; without one, it
+// is this text.
 type CodeText struct {
 	Code   string
 	Title  string // what is wrong, without a full stop
 	Remedy string // what to do
 }
 
-// Text is the detail of an error that has no particulars.
+// Text is the detail of an error without specifics.
 func (t CodeText) Text() string { return t.Title + ". " + t.Remedy }
 
-// Catalogue has every code that leaves the program, in alphabetical order (docs/errors.md).
+// Catalogue lists every code that leaves the program, in alphabetical order (docs/errors.md).
 var Catalogue = []CodeText{
 	{
 		"attempts_exhausted", "All attempts of the contact are used",

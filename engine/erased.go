@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// ErasedPrefix begins what stands in the place of a person's number once the
-// person was erased: no phone number has it, and none is called by it.
+// ErasedPrefix begins the tombstone that replaces a person's number after an erasure: no phone
+// number starts with it, and no call is placed to it.
 const ErasedPrefix = "erased:"
 
-// ErasedNumber is the tombstone of one person: 64 random bits, which say
-// nothing of the number.
+// ErasedNumber is the tombstone of one person: 64 random bits, which reveal nothing about the
+// number.
 func ErasedNumber(random [8]byte) PhoneNumber {
 	return PhoneNumber(ErasedPrefix + hex.EncodeToString(random[:]))
 }
 
-// Erased says whether the number was that of a person who was erased.
+// Erased says whether the number is the tombstone of an erased person.
 func (p PhoneNumber) Erased() bool { return strings.HasPrefix(string(p), ErasedPrefix) }
 
-// ErasedPerson says what was known of a person who was erased.
+// ErasedPerson says what was known about a person who was erased.
 type ErasedPerson struct {
 	Contacts   int
 	Attempts   int
 	Recordings int
-	// Suppressed: the person is not called again. RestsUntil is when one who is
-	// not suppressed may be called again at the earliest, nil: at once.
+	// Suppressed says that the person is not called again. RestsUntil is the earliest time at which
+	// a person who is not suppressed may be called again; nil means at once.
 	Suppressed bool
 	RestsUntil *time.Time
 }

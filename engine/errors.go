@@ -21,15 +21,15 @@ const (
 	KindInternal        Kind = "internal"        // 500
 )
 
-// Error is the one error that crosses package borders on purpose: a stable
-// code for machines, a sentence with the remedy for people.
+// Error is the only error type that deliberately crosses package borders: a stable code for
+// machines, a sentence with the remedy for people.
 type Error struct {
 	Kind       Kind
 	Code       string // stable, snake_case
 	Detail     string // a sentence that says what is wrong and what to do
 	Fields     []FieldError
 	RetryAfter time.Duration // for KindUnavailable and KindTooMany
-	Until      time.Time     // from when on the same would be accepted; zero when that is not known
+	Until      time.Time     // when the same request would be accepted; zero if unknown
 	Current    any           // the present state, for version conflicts; nil otherwise
 }
 
@@ -48,7 +48,7 @@ func (e *Error) Is(target error) bool {
 	return errors.As(target, &t) && t.Code == e.Code
 }
 
-// said is the detail, or that of the catalogue where there is none.
+// said is the detail, or the catalogue's text if there is none.
 func said(code, detail string) string {
 	if text, ok := TextOf(code); ok && detail == "" {
 		return text.Text()
@@ -56,13 +56,13 @@ func said(code, detail string) string {
 	return detail
 }
 
-// Invalid is a request that failed validation; fields may be empty. As of the other kinds:
-// without a detail it says what the catalogue says of its code.
+// Invalid is a request that failed validation; fields may be empty. As with the other kinds, an
+// empty detail stands for the catalogue's text of the code.
 func Invalid(code, detail string, fields ...FieldError) *Error {
 	return &Error{Kind: KindInvalid, Code: code, Detail: said(code, detail), Fields: fields}
 }
 
-// NotFound says that what was named does not exist.
+// NotFound says that the named thing does not exist.
 func NotFound(code, detail string) *Error {
 	return &Error{Kind: KindNotFound, Code: code, Detail: said(code, detail)}
 }
@@ -82,7 +82,7 @@ func Unavailable(code, detail string, retryAfter time.Duration) *Error {
 	return &Error{Kind: KindUnavailable, Code: code, Detail: said(code, detail), RetryAfter: retryAfter}
 }
 
-// ErrorCode gives the stable code of an error, "internal" when it has none.
+// ErrorCode returns the stable code of an error, "internal" if it has none.
 func ErrorCode(err error) string {
 	var e *Error
 	if errors.As(err, &e) {
@@ -91,7 +91,7 @@ func ErrorCode(err error) string {
 	return "internal"
 }
 
-// ErrorDetail gives the sentence of an error, "" when it has none.
+// ErrorDetail returns the sentence of an error, "" if it has none.
 func ErrorDetail(err error) string {
 	var e *Error
 	if errors.As(err, &e) {
@@ -100,8 +100,7 @@ func ErrorDetail(err error) string {
 	return ""
 }
 
-// ErrorUntil tells from when on what was refused would be accepted, zero when
-// that is not known.
+// ErrorUntil says when a refused request would be accepted, zero if unknown.
 func ErrorUntil(err error) time.Time {
 	var e *Error
 	if errors.As(err, &e) {
@@ -113,15 +112,15 @@ func ErrorUntil(err error) time.Time {
 // Codes that more than one package must know.
 const (
 	CodeSuppressed = "suppressed"
-	CodeBotLost    = "bot_lost" // a call that was cancelled because nobody could have taken its answer
+	CodeBotLost    = "bot_lost" // a call cancelled because nobody could have taken its answer
 	CodeNumberHeld = "number_held"
-	// CodeDestination: the installation places no calls there.
+	// CodeDestination says that the installation places no calls there.
 	CodeDestination = "destination_not_allowed"
-	// CodeCalleeCap: the number was called as often as the installation allows
-	// within its period.
+	// CodeCalleeCap says that the number was called as often as the installation allows within its
+	// period.
 	CodeCalleeCap = "callee_cap"
-	// CodeNotEligible: the eligibility hook wants the contact called later;
-	// CodeEligibilityUnknown: it does not answer, and nobody is called then.
+	// CodeNotEligible says that the eligibility hook wants the contact called later;
+	// CodeEligibilityUnknown, that it does not answer, in which case nobody is called.
 	CodeNotEligible        = "not_eligible"
 	CodeEligibilityUnknown = "eligibility_unknown"
 )

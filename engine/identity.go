@@ -2,18 +2,16 @@ package engine
 
 import "unicode/utf8"
 
-// IdentityVariable is the variable of a contact or dialout that carries the
-// value of an Identity header (RFC 8224): a signature of the caller ID that the
-// caller has made elsewhere. It goes into the INVITE as it is, to no bot, and
-// into no log.
+// IdentityVariable is the variable of a contact or dialout that carries the value of an Identity
+// header (RFC 8224): a signature of the caller ID that was made elsewhere. It is copied unchanged
+// into the INVITE, and goes to no bot and into no log.
 const IdentityVariable = "sip_identity"
 
 // IdentityCap is the longest Identity header value, in bytes.
 const IdentityCap = 4096
 
-// ValidIdentity says whether a value may stand in an Identity header: one line
-// of text that is not too long. Whether the signature is good is for those to
-// say who verify it.
+// ValidIdentity says whether a value may be used in an Identity header: one line of text that is
+// not too long. The signature itself is left to its verifiers.
 func ValidIdentity(s string) bool {
 	for _, c := range s {
 		if c < ' ' || c == 0x7f {
@@ -23,7 +21,7 @@ func ValidIdentity(s string) bool {
 	return len(s) <= IdentityCap && utf8.ValidString(s)
 }
 
-// IdentityHeaders are the headers that a call's variables ask for.
+// IdentityHeaders are the headers required by a call's variables.
 func IdentityHeaders(variables map[string]string) []SIPHeader {
 	v := variables[IdentityVariable]
 	if v == "" || !ValidIdentity(v) {

@@ -14,8 +14,8 @@ type ContactID string
 // ordered by time of creation.
 type AttemptID string
 
-// CallID is an attempt as bots and API callers see it ("callSid"): "CA" and
-// the 32 hex digits of the attempt.
+// CallID is the name of an attempt for bots and API callers ("callSid"): "CA" and the 32 hex digits
+// of the attempt.
 type CallID string
 
 // SocketID is one socket of a bot that is opened ahead of its call: the campaign, a slash
@@ -26,15 +26,15 @@ type SocketID string
 // digits, or the SIP Call-ID of the bot's leg.
 type SessionID string
 
-// LegID is one SIP call of an attempt and at the same time that leg's SIP
-// Call-ID: "<attempt>.<n>", n counting from 1.
+// LegID is one SIP call of an attempt and also that leg's SIP Call-ID: "<attempt>.<n>", n counting
+// from 1.
 type LegID string
 
 // ImportID identifies one file of contacts: 32 lower-case hex digits, ordered
 // by time of creation.
 type ImportID string
 
-// BotID, TrunkID, KeyID and UserID name configured things.
+// BotID, TrunkID, KeyID and UserID identify configured objects.
 type (
 	BotID   string
 	TrunkID string
@@ -42,18 +42,18 @@ type (
 	UserID  string
 )
 
-// Incarnation is one life of a node in a cluster, from its joining to its
-// leaving or its lease's end: unique over all nodes and all time, counting from
-// 1. 0 is a process that is in no cluster.
+// Incarnation is one membership of a node in a cluster, from its joining to its leaving or the end
+// of its lease: unique over all nodes and all time, counting from 1. 0 is a process outside any
+// cluster.
 type Incarnation int32
 
-// Call gives the public name of the attempt.
+// Call returns the public name of the attempt.
 func (a AttemptID) Call() CallID { return CallID("CA" + string(a)) }
 
 // Leg names the n-th leg of the attempt, n counting from 1.
 func (a AttemptID) Leg(n int) LegID { return LegID(string(a) + "." + strconv.Itoa(n)) }
 
-// Short is what operators see of an attempt identifier: its last 8 characters.
+// Short is the form of an attempt identifier shown to operators: its last 8 characters.
 func (a AttemptID) Short() string {
 	if len(a) <= 8 {
 		return string(a)
@@ -61,8 +61,8 @@ func (a AttemptID) Short() string {
 	return string(a[len(a)-8:])
 }
 
-// Attempt gives the attempt that a public call identifier names; ok is false
-// when the identifier is not of the form "CA" + 32 lower-case hex digits.
+// Attempt returns the attempt named by a public call identifier; ok is false when the identifier is
+// not of the form "CA" + 32 lower-case hex digits.
 func (c CallID) Attempt() (id AttemptID, ok bool) {
 	if len(c) != 34 || c[:2] != "CA" || !isHex(string(c[2:])) {
 		return "", false
@@ -70,14 +70,14 @@ func (c CallID) Attempt() (id AttemptID, ok bool) {
 	return AttemptID(c[2:]), true
 }
 
-// Attempt gives the attempt that a leg belongs to; ok is false when the
-// identifier is not of the form "<attempt>.<n>".
+// Attempt returns the attempt that a leg belongs to; ok is false when the identifier is not of the
+// form "<attempt>.<n>".
 func (l LegID) Attempt() (id AttemptID, n int, ok bool) {
 	if len(l) < 34 || l[32] != '.' || !isHex(string(l[:32])) {
 		return "", 0, false
 	}
 	n, err := strconv.Atoi(string(l[33:]))
-	if err != nil || n < 1 || l[33] < '1' || l[33] > '9' { // as Leg writes it: no sign, no zeros before it
+	if err != nil || n < 1 || l[33] < '1' || l[33] > '9' { // as Leg writes it: no sign, no leading zeros
 		return "", 0, false
 	}
 	return AttemptID(l[:32]), n, true
@@ -92,10 +92,9 @@ func isHex(s string) bool {
 	return true
 }
 
-// PhoneNumber is an E.164 number with its leading plus. Phone numbers are
-// personal data: its String method masks it, so that a number that reaches a
-// log or an error message by accident is not readable. Code that needs the
-// digits says so by calling E164.
+// PhoneNumber is an E.164 number with its leading plus. Phone numbers are personal data: the String
+// method masks the number, so that one that reaches a log or an error message by accident is not
+// readable. Code that needs the digits calls E164 explicitly.
 type PhoneNumber string
 
 // E164 is the number in clear, for example "+4915112345678".

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzIDs: a name of a call, a leg or an attempt that is taken is written as it
-// came, and an address of a bot that is taken can be dialled.
+// FuzzIDs checks that an accepted name of a call, a leg or an attempt is written as it came, and
+// that an accepted address of a bot can be dialled.
 func FuzzIDs(f *testing.F) {
 	attempt := strings.Repeat("0af9", 8)
 	for _, s := range []string{attempt, "CA" + attempt, attempt + ".1", attempt + ".+1", attempt + ".01", attempt + ".99999999999999999999", attempt + ".-1",

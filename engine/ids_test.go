@@ -66,7 +66,7 @@ func TestAPhoneNumberIsMaskedWhereverItIsPrinted(t *testing.T) {
 	}
 	f("+4915112345678", "+49***78")
 	f("+12345", "+12***45")
-	f("+1234", "+***") // nothing would be left to hide
+	f("+1234", "+***") // there would be nothing left to hide
 	f("", "+***")
 	if PhoneNumber("+4915112345678").E164() != "+4915112345678" {
 		t.Error("who asks for the digits gets them")

@@ -2,12 +2,11 @@ package engine
 
 import "time"
 
-// BootTime is a reading of the boot-time clock (CLOCK_BOOTTIME) in
-// nanoseconds: it runs on while the machine sleeps and never jumps with the
-// wall clock. Send-by times are given on it.
+// BootTime is a reading of the boot-time clock (CLOCK_BOOTTIME) in nanoseconds: it continues while
+// the machine sleeps and never jumps with the wall clock. Send-by times use it.
 type BootTime int64
 
-// Add gives the reading d later.
+// Add returns the reading d later.
 func (b BootTime) Add(d time.Duration) BootTime { return b + BootTime(d) }
 
 // PlaceLeg is the command to send one INVITE. It is given only after the
@@ -20,19 +19,18 @@ type PlaceLeg struct {
 	SendBy      BootTime      // checked immediately before the write to the socket
 	RingTimeout time.Duration // informative; the attempt machine cancels
 	Offer       []byte        // SDP
-	// URI is where the INVITE goes in place of a trunk: the leg is not a call
-	// over a carrier but to a bot or to a person by SIP (ParseSIPURI). To is empty
-	// then.
+	// URI is where the INVITE goes instead of a trunk: the leg is no call over a carrier, but to a
+	// bot or a person by SIP (ParseSIPURI). To is then empty.
 	URI string
-	// Password answers digest challenges to a leg with a URI, for the user of
-	// that; empty: a challenge is a refusal.
+	// Password answers digest challenges to a leg with a URI, for the user in it; if empty, a
+	// challenge is a refusal.
 	Password string
-	// Headers are further headers of the INVITE.
+	// Headers are additional headers of the INVITE.
 	Headers []SIPHeader
 }
 
-// DialogState is what must be durable before the ACK of a 200 leaves, so that
-// a later process life can end the call with BYE.
+// DialogState must be durable before the ACK of a 200 leaves, so that a later process can end the
+// call with BYE.
 type DialogState struct {
 	ToTag        string   `json:"to_tag"`
 	RemoteTarget string   `json:"remote_target"` // Contact URI of the 200
@@ -41,9 +39,9 @@ type DialogState struct {
 	RemoteAddr   string   `json:"remote_addr"` // host:port that the 200 came from
 	Transport    string   `json:"transport"`   // udp, tcp
 	LocalAddr    string   `json:"local_addr"`  // host:port of our Contact
-	// SessionSec: without a refresh of ours, or an answer to one of its own, the far
-	// side ends the session within so many seconds (RFC 4028), 0: nothing says that it
-	// does. LegSession corrects it.
+	// SessionSec is after how many seconds without a refresh of ours, or an answer to one of its
+	// own, the far side ends the session (RFC 4028); 0 means that it is not known to do so.
+	// LegSession corrects it.
 	SessionSec uint32 `json:"session_sec,omitempty"`
 	BytesSent  int    `json:"-"`
 	Extra      string `json:"extra,omitempty"` // adapter's own, opaque to the engine
@@ -56,13 +54,13 @@ const (
 	LegSent        LegEventKind = "sent"        // the INVITE was written to the socket
 	LegNotSent     LegEventKind = "not_sent"    // certainly no INVITE left; last event of the leg
 	LegProvisional LegEventKind = "provisional" // 1xx; Code says which, SDP early media if any
-	LegAnswered    LegEventKind = "answered"    // 2xx; ACK is owed: ConfirmLeg after the dialog is durable
+	LegAnswered    LegEventKind = "answered"    // 2xx; ACK is due: ConfirmLeg after the dialog is durable
 	LegRefused     LegEventKind = "refused"     // final 3xx–6xx, our ACK sent; last event of the leg
 	LegSilent      LegEventKind = "silent"      // no final response (Timer B, or after CANCEL 64*T1). The leg stays owned until LegClosed
 	LegHungUp      LegEventKind = "hung_up"     // BYE from the remote side, answered 200; last event of the leg
 	LegClosed      LegEventKind = "closed"      // our BYE was answered or timed out, or a silent leg was given up; last event of the leg
 	LegDigit       LegEventKind = "digit"       // INFO DTMF
-	LegFenced      LegEventKind = "fenced"      // the lease of the node that has it is over: it is being ended
+	LegFenced      LegEventKind = "fenced"      // its node's lease is over: the leg is being ended
 	LegReferred    LegEventKind = "referred"    // REFER of the far side (RFC 3515): answer it with AnswerRefer, or it is declined
 	LegSession     LegEventKind = "session"     // its session may outlast that of LegAnswered: Dialog is new
 )
@@ -78,24 +76,24 @@ func (k LegEventKind) Final() bool {
 	return false
 }
 
-// Proof is what proved that a leg is over, whoever carries it.
+// Proof is what proved that a leg is over, for whoever owns it.
 type Proof string
 
 const (
-	// Unproven: a CANCEL that was answered (with 200 or 481: the INVITE may have
-	// been answered before, RFC 3261 §9.2), a BYE that was not, a time-out, a far
-	// side that cannot be reached. The call may live.
+	// Unproven covers a CANCEL that was answered (with 200 or 481: the INVITE may have been
+	// answered before, RFC 3261 §9.2), a BYE that was not, a time-out, and a far side that cannot
+	// be reached. The call may still be up.
 	Unproven Proof = ""
-	// ProofNotSent: the process that was to place it says that it never did.
+	// ProofNotSent says that the process that was to place it never did.
 	ProofNotSent Proof = "not_sent"
-	// ProofRefused: a final response of 300 or more to its INVITE.
+	// ProofRefused is a final response of 300 or more to its INVITE.
 	ProofRefused Proof = "refused"
-	// ProofBye: a 2xx or a 481 to a BYE inside its dialog.
+	// ProofBye is a 2xx or a 481 to a BYE inside its dialog.
 	ProofBye Proof = "bye_answered"
-	// ProofHungUp: a BYE of the far side.
+	// ProofHungUp is a BYE from the far side.
 	ProofHungUp Proof = "bye_received"
-	// ProofWord: the process that placed it says that it never sent an ACK, and
-	// that the time is over in which it would: the far side gives up (§13.3.1.4).
+	// ProofWord says that the process that placed it never sent an ACK, and that the time for it is
+	// over: the far side gives up (§13.3.1.4).
 	ProofWord Proof = "not_acknowledged"
 )
 
@@ -112,31 +110,31 @@ type LegEvent struct {
 
 	Code   int    // SIP status code of provisional, answered, refused
 	Reason string // its reason phrase, or why a leg was not sent
-	// Proof says what proved the end, of LegClosed (Proves).
+	// Proof is what proved the end, for LegClosed (Proves).
 	Proof Proof
-	// NotSent says why, for LegNotSent.
+	// NotSent is the reason, for LegNotSent.
 	NotSent NotSentReason
 	// Q850 is the cause of a "Reason: Q.850;cause=" header, 0 when absent.
 	Q850 int
-	// NetworkBlocked: 603 with a network-blocked marker (603+, X-Twilio-Error: 32203).
+	// NetworkBlocked says that a 603 has a network-blocked marker (603+, X-Twilio-Error: 32203).
 	NetworkBlocked bool
-	// LimitReached: the reason text of a 503 names a CPS or concurrency limit.
+	// LimitReached says that the reason text of a 503 names a CPS or concurrency limit.
 	LimitReached bool
 	RetryAfter   time.Duration
 	SDP          []byte // early media of a provisional, answer of a 2xx
 	Dialog       *DialogState
 	Digit        byte
 	Contacts     []string // of a 3xx
-	// Attestation is what the network says of our caller ID (STIR/SHAKEN): A, B
-	// or C, a verstat value, or what a carrier's own header says; "" is nothing.
+	// Attestation is the network's statement on our caller ID (STIR/SHAKEN): A, B or C, a verstat
+	// value, or the content of a carrier's own header; "" for none.
 	Attestation string
-	// ReferTo is where a REFER wants the call to go: a URI without headers.
-	// Replaces is the value of its Replaces header (RFC 3891), unescaped, when
-	// the transfer is attended; ReferredBy names who asks (RFC 3892).
+	// ReferTo is the target of a REFER: a URI without headers. Replaces is the value of its
+	// Replaces header (RFC 3891), unescaped, for an attended transfer; ReferredBy names the sender
+	// (RFC 3892).
 	ReferTo, Replaces, ReferredBy string
 }
 
-// Proves gives what proves that the leg is over, Unproven when nothing does.
+// Proves returns the proof that the leg is over, Unproven if there is none.
 func (e *LegEvent) Proves() Proof {
 	switch e.Kind {
 	case LegNotSent:
@@ -157,14 +155,14 @@ type NotSentReason string
 
 const (
 	NotSentExpired   NotSentReason = "expired"   // the send-by time had passed
-	NotSentHeld      NotSentReason = "held"      // another call to the number lives in this process
+	NotSentHeld      NotSentReason = "held"      // another call to the number is live in this process
 	NotSentCancelled NotSentReason = "cancelled" // CancelLeg came first
 	NotSentNoRoute   NotSentReason = "no_route"  // no route, connection refused, name not resolved
 	NotSentTrunk     NotSentReason = "trunk"     // trunk unknown or not configured
 	NotSentMedia     NotSentReason = "media"     // no media path could be opened
 )
 
-// KeyDuration is how long a key is pressed that is sent by INFO.
+// KeyDuration is the duration of a key press sent by INFO.
 const KeyDuration = 100 * time.Millisecond
 
 // CancelOutcome is the immediate answer to CancelLeg.
@@ -175,10 +173,10 @@ const (
 	CancelOwed     CancelOutcome = "owed"     // CANCEL was sent, or goes out after the first provisional; a crossing 200 gets ACK + BYE
 	CancelAnswered CancelOutcome = "answered" // the call is answered; use HangUpLeg
 	CancelUnknown  CancelOutcome = "unknown"  // no such leg here
-	CancelTold     CancelOutcome = "told"     // the leg is on another node, which carries it out
+	CancelTold     CancelOutcome = "told"     // the leg is on another node, which cancels it
 )
 
-// RecoveredLeg is a leg of an earlier process life that must be ended.
+// RecoveredLeg is a leg of an earlier process that must be ended.
 type RecoveredLeg struct {
 	Attempt  AttemptID
 	Leg      LegID
@@ -187,8 +185,8 @@ type RecoveredLeg struct {
 	URI      string       // of a leg without a trunk
 	Dialog   *DialogState // nil when the leg was not known to be answered
 	CSeq     uint32       // of the last INVITE of a leg without dialog; 1 unless challenged
-	// Node placed it, 0: a process at this one's address. SentBy is what that wrote
-	// into its Via (host:port), "": what this one would.
+	// Node placed it; 0 is a process at this one's address. SentBy is what that process wrote into
+	// its Via (host:port); "" is what this one would write.
 	Node   Incarnation
 	SentBy string
 	GiveUp time.Duration // how long to keep owning it without a final answer
@@ -200,7 +198,7 @@ type HangUpCause struct {
 	Text string
 }
 
-// TrunkHealth is what the OPTIONS keepalive of a trunk found.
+// TrunkHealth is the result of a trunk's OPTIONS keepalive.
 type TrunkHealth struct {
 	Trunk  TrunkID
 	Up     bool

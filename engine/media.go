@@ -8,36 +8,35 @@ type OpenMedia struct {
 	Attempt AttemptID
 	AMD     AMDMode
 	Listen  AMDRules
-	Profile MediaProfile // of the trunk that is tried
+	Profile MediaProfile // of the trunk being tried
 	Record  bool         // both sides, from the answer on
-	// Node is the incarnation of the node that is to carry the call, 0 = this one.
-	// Epoch is the fencing epoch of who asks: nobody with a lower one can take the
-	// call over.
+	// Node is the incarnation of the node that should carry the call, 0 = this one. Epoch is the
+	// fencing epoch of the requester: nobody with a lower one can take the call over.
 	Node  Incarnation
 	Epoch int64
 }
 
-// AMDRules are how a campaign wants its answers classified; zero fields have the
-// classifier's own values.
+// AMDRules are a campaign's rules for classifying answers; zero fields mean the classifier's
+// defaults.
 type AMDRules struct {
-	// Bias is added to the log-odds of a machine: below 0 more evidence is wanted.
+	// Bias is added to the log-odds of a machine: a negative value requires more evidence.
 	Bias float64
-	// Timeout is the longest time of listening from the answer on, for which the
-	// far side must be speaking at the end.
+	// Timeout is the longest time of listening after the answer, for the case that the far side is
+	// still speaking at the end.
 	Timeout time.Duration
-	// Revise is for how long after the answer a beep takes back a verdict that
-	// sent the call to the bot; 0: not at all.
+	// Revise is for how long after the answer a beep revokes a verdict that sent the call to the
+	// bot; 0 means never.
 	Revise time.Duration
-	// Voicemail is the message that may have to be left, so that it is in memory.
+	// Voicemail is the message that may be needed, so that it can be preloaded.
 	Voicemail VoicemailID
 }
 
 // VoicemailID names a message that is left on answering machines.
 type VoicemailID string
 
-// LeaveVoicemail is the command to wait for the beep of the machine that
-// answered, or for the end of its greeting, and to play a message then. MediaPlayed
-// follows, with an Error when nothing was played.
+// LeaveVoicemail is the command to wait for the beep of the answering machine, or for the end of
+// its greeting, and then to play a message. MediaPlayed follows, with an Error if nothing was
+// played.
 type LeaveVoicemail struct {
 	Attempt AttemptID
 	Message VoicemailID
@@ -56,34 +55,32 @@ type AttachBot struct {
 	// Parameters become customParameters of the start frame.
 	Parameters map[string]string
 	Deadline   time.Time
-	// Socket is one that stands and is to be used, "": none does. If it is gone, one is
-	// opened as if it had never stood.
+	// Socket is an open socket to use, "" for none. If it has been lost, a new one is opened as
+	// usual.
 	Socket SocketID
 }
 
-// OpenSocket is the command to open a bot's socket ahead of its call, of which nothing is
-// said yet: a SocketEvent follows, and another one when the socket is gone before a call
-// took it.
+// OpenSocket is the command to open a bot's socket ahead of its call, without any details of the
+// call: a SocketEvent follows, and another one if the socket is lost before a call takes it.
 type OpenSocket struct {
 	Socket    SocketID
-	Node      Incarnation // that carries the call, 0: this one
+	Node      Incarnation // that carries the call; 0 is this one
 	Endpoints []string    // ws:// or wss://, each tried once, in this order
 	AuthToken string      // signs the upgrade request
 	Timeout   time.Duration
-	Limit     time.Duration // after which it is closed, whoever wants it
+	Limit     time.Duration // when it is closed unless a call has taken it
 }
 
-// SocketEvent says that a socket stands, or does not (any more).
+// SocketEvent says that a socket is open, or is not (any more).
 type SocketEvent struct {
 	Socket   SocketID
 	Stands   bool
 	Endpoint string         // that took it
 	Missed   []EndpointMiss // before
-	Reason   string         // why it does not stand
+	Reason   string         // why it is not open
 }
 
-// AskBot is the question whether an endpoint of a bot takes connections. No
-// session begins.
+// AskBot probes whether an endpoint of a bot takes connections. No session begins.
 type AskBot struct {
 	Endpoint  string // ws:// or wss://
 	AuthToken string // signs the upgrade request
@@ -104,12 +101,12 @@ const (
 	MediaBotFailed     MediaEventKind = "bot_failed"      // no endpoint took the call before the deadline
 	MediaBotFirstAudio MediaEventKind = "bot_first_audio" // first bot frame sent to the callee
 	MediaBotClosed     MediaEventKind = "bot_closed"      // the bot closed or lost its socket
-	MediaPlayed        MediaEventKind = "played"          // the information message, or the one that is left on a machine, ended
+	MediaPlayed        MediaEventKind = "played"          // the information message or voicemail message ended
 	MediaDigit         MediaEventKind = "digit"           // RFC 4733 digit from the callee
 	MediaSilent        MediaEventKind = "silent"          // neither RTP nor RTCP for the RTP time-out
-	MediaFailed        MediaEventKind = "failed"          // the SDP answer cannot be used
-	MediaPeerSilent    MediaEventKind = "peer_silent"     // the same of the far leg that Session names
-	MediaBotVerdict    MediaEventKind = "bot_verdict"     // the bot said that it talks to a machine, a fax or SIT
+	MediaFailed        MediaEventKind = "failed"          // the SDP answer is unusable
+	MediaPeerSilent    MediaEventKind = "peer_silent"     // the same for the far leg named by Session
+	MediaBotVerdict    MediaEventKind = "bot_verdict"     // the bot reported a machine, a fax or SIT
 )
 
 // MediaEvent is one event of an attempt's media path. Seq counts from 1
@@ -131,27 +128,26 @@ type MediaEvent struct {
 	Features    map[string]float64
 	Digit       byte
 	Error       string
-	// Refused: the bot's endpoint was reached and refused or closed normally,
-	// as against unreachable.
+	// Refused says that the bot's endpoint was reached and refused or closed normally, rather than
+	// being unreachable.
 	Refused bool
-	// Endpoint took the call (MediaBotConnected), after those of Missed had not;
-	// with MediaBotFailed they are all that were tried.
+	// Endpoint took the call (MediaBotConnected) after those in Missed had not; with
+	// MediaBotFailed, Missed has all that were tried.
 	Endpoint string
 	Missed   []EndpointMiss
 }
 
-// Recording is the audio of a call as it is kept: both sides from the answer
-// to the end.
+// Recording is the stored audio of a call: both sides from the answer to the end.
 type Recording struct {
-	ID         string        `json:"id"` // where it is kept
+	ID         string        `json:"id"` // where it is stored
 	StartedAt  time.Time     `json:"started_at"`
 	Duration   time.Duration `json:"duration_ns"`
 	Bytes      int64         `json:"bytes"`
-	Incomplete bool          `json:"incomplete,omitempty"` // some of it is missing; silence stands there
+	Incomplete bool          `json:"incomplete,omitempty"` // parts are missing and replaced by silence
 	DeletedAt  *time.Time    `json:"deleted_at,omitempty"` // kept no longer
 }
 
-// MediaQuality is what a closed media path reports.
+// MediaQuality is the report of a closed media path.
 type MediaQuality struct {
 	PacketsReceived uint64        `json:"packets_received"`
 	PacketsSent     uint64        `json:"packets_sent"`
@@ -159,10 +155,10 @@ type MediaQuality struct {
 	PacketsLate     uint64        `json:"packets_late"`
 	Jitter          time.Duration `json:"jitter_ns"`
 	Codec           string        `json:"codec"`
-	// MOS is what was heard of the callee, 1 … 4.5, estimated by loss, delay and
-	// codec; 0: nothing was heard.
+	// MOS is the quality of the callee's audio, 1 … 4.5, estimated from loss, delay and codec; 0
+	// means that nothing was received.
 	MOS float64 `json:"mos,omitempty"`
-	// What the callee's side said of our audio (RTCP); zero without a report.
+	// What the callee's side reports on our audio (RTCP); zero without a report.
 	FarReports uint64        `json:"far_reports,omitempty"`
 	FarLost    uint64        `json:"far_packets_lost,omitempty"`
 	FarJitter  time.Duration `json:"far_jitter_ns,omitempty"`

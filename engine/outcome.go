@@ -2,13 +2,13 @@ package engine
 
 import "slices"
 
-// Outcome is what the system says of an ended attempt. It is never mixed with
-// the SIP code (what the wire said) or the disposition (what the bot said).
+// Outcome is the system's term for how an attempt ended. It is never mixed with the SIP code (the
+// carrier's) or the disposition (the bot's).
 type Outcome string
 
 const (
 	OutcomeCompleted         Outcome = "completed"           // conversation with a stored result
-	OutcomeConnectedNoResult Outcome = "connected_no_result" // conversation whose result did not come (yet)
+	OutcomeConnectedNoResult Outcome = "connected_no_result" // conversation without a result (yet)
 	OutcomeAbandoned         Outcome = "abandoned"           // answered live, no bot in time
 	OutcomeMachine           Outcome = "machine"
 	OutcomeFax               Outcome = "fax"
@@ -24,7 +24,7 @@ const (
 	OutcomeCallerHungUp      Outcome = "caller_hung_up" // hung up before the bot was connected, outside the abandon rate
 	OutcomeCancelled         Outcome = "cancelled"
 	OutcomeExcluded          Outcome = "excluded"
-	OutcomeLost              Outcome = "lost" // the process died while the attempt lived
+	OutcomeLost              Outcome = "lost" // the process died during the attempt
 	OutcomeSystemError       Outcome = "system_error"
 )
 
@@ -32,17 +32,17 @@ const (
 type Redial string
 
 const (
-	// RedialNever: completed (its disposition decides), abandoned (final in its run,
+	// RedialNever is for completed (its disposition decides), abandoned (final in its run,
 	// regulation), blocked (607, 608: unwanted), cancelled and excluded (somebody said no).
 	RedialNever  Redial = "never"
 	RedialListed Redial = "listed" // where an operator lists it
-	// RedialDefault: its default retry is "yes" or "soon". Throttled is among them for the
-	// case that a contact was sent back so often that the attempt was consumed after all: our
-	// carrier's limit must not use up a person.
+	// RedialDefault is for outcomes whose default retry is "yes" or "soon". Throttled is one of
+	// them for the case that a contact was sent back so often that the attempt was consumed after
+	// all: our carrier's limit must not use up a person.
 	RedialDefault Redial = "default"
 )
 
-// OutcomeRow is what is said of an outcome, but for what gives it (engine/disposition).
+// OutcomeRow has the properties of an outcome, except what causes it (engine/disposition).
 type OutcomeRow struct {
 	Outcome  Outcome
 	Redial   Redial
@@ -85,7 +85,7 @@ var Outcomes = func() (list []Outcome) {
 	return list
 }()
 
-// Row finds what is said of an outcome; of another than those, that nothing follows it.
+// Row returns the properties of an outcome; an unknown one is never redialled.
 func (o Outcome) Row() OutcomeRow {
 	if i := slices.IndexFunc(OutcomeRows[:], func(r OutcomeRow) bool { return r.Outcome == o }); i >= 0 {
 		return OutcomeRows[i]
@@ -112,7 +112,7 @@ const (
 	PartySystem Party = "system" // limits, stop, exclusion, faults
 )
 
-// Verdict is what answer classification says of an answered call.
+// Verdict is the classification of an answered call.
 type Verdict string
 
 const (
@@ -142,7 +142,7 @@ type AMDMode string
 const (
 	AMDOff        AMDMode = "off"
 	AMDSequential AMDMode = "sequential" // listen first, then attach the bot
-	AMDParallel   AMDMode = "parallel"   // attach the bot at once; a machine verdict takes it off
+	AMDParallel   AMDMode = "parallel"   // attach the bot at once; a machine verdict detaches it
 )
 
 // Constraint is the one thing that kept the dialler from placing (more)
@@ -165,11 +165,11 @@ const (
 	ConstraintDatabase      Constraint = "database"
 	ConstraintNodeDraining  Constraint = "node_draining"
 	ConstraintNodeFenced    Constraint = "node_fenced"
-	ConstraintKeeperAway    Constraint = "keeper_away" // the node that keeps the count of seats, channels or calls does not answer
-	ConstraintOverload      Constraint = "overload"    // the dialler is late with what the calls under way wait for
+	ConstraintKeeperAway    Constraint = "keeper_away" // the node that counts seats, channels or calls does not answer
+	ConstraintOverload      Constraint = "overload"    // the dialler is late with the work of the current calls
 )
 
-// constraints in the order of their indexes.
+// constraints lists the constraints by index.
 var constraints = [...]Constraint{ConstraintNone, ConstraintWindow, ConstraintPaused, ConstraintConcurrency,
 	ConstraintSeats, ConstraintAbandonCredit, ConstraintTrunkCPS, ConstraintTrunkChannels, ConstraintTrunkHealth, ConstraintNumberPool,
 	ConstraintNoDueContacts, ConstraintRetryDelay, ConstraintDatabase, ConstraintNodeDraining, ConstraintNodeFenced,
@@ -178,7 +178,7 @@ var constraints = [...]Constraint{ConstraintNone, ConstraintWindow, ConstraintPa
 // ConstraintCount is how many constraints there are.
 const ConstraintCount = len(constraints)
 
-// Index numbers the constraints from 0, that of ConstraintNone.
+// Index numbers the constraints from 0, which is ConstraintNone.
 func (c Constraint) Index() int { return max(slices.Index(constraints[:], c), 0) }
 
 // ConstraintAt is the constraint with the index.

@@ -1,5 +1,5 @@
 package engine
 
-// Request is whoever waits for an answer, as the caller of the core names it; the
-// core only hands it on. "" is nobody.
+// Request identifies a waiting request, as named by the caller of the core, which only passes it
+// on. "" means that nobody waits.
 type Request string

@@ -8,18 +8,18 @@ type Bot struct {
 	ID        BotID    `json:"id"`
 	Name      string   `json:"name"`
 	Active    bool     `json:"active"`
-	Seats     int      `json:"seats"`     // conversations that its workers can hold at the same time
+	Seats     int      `json:"seats"`     // conversations that its workers can hold concurrently
 	Endpoints []string `json:"endpoints"` // ws:// or wss:// URLs, or sip: URIs; tried in this order
 	// AuthToken signs the upgrade request (X-Twilio-Signature). Secret.
 	AuthToken string `json:"-"`
 	// Account is the "AC" identifier that the bot sees.
 	Account string `json:"account"`
-	// Variables that a dialout must bring.
+	// Variables are the variables that a dialout must provide.
 	Variables []string  `json:"required_variables,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// TrunkKind says how a carrier knows who calls.
+// TrunkKind says how a carrier authenticates our calls.
 type TrunkKind string
 
 const (
@@ -34,13 +34,13 @@ const (
 	TrunkOfFile = "file"
 )
 
-// TrunkSettings are one carrier connection: where it is and what it may carry.
+// TrunkSettings are one carrier connection: its address and its limits.
 type TrunkSettings struct {
 	ID        TrunkID `json:"id"`
 	Host      string  `json:"host"`
 	Port      int     `json:"port"`
 	Transport string  `json:"transport"` // udp, tcp, tls
-	// Kind: empty is credentials with a username, else ip.
+	// Kind, when empty, is credentials with a username, otherwise ip.
 	Kind       TrunkKind `json:"kind,omitempty"`
 	Username   string    `json:"username,omitempty"`
 	Password   string    `json:"-"` // secret
@@ -48,39 +48,38 @@ type TrunkSettings struct {
 	// FromUser takes the place of the caller ID in From, for a carrier that
 	// wants the account there; CallerIDHeader then carries the number.
 	FromUser string `json:"from_user,omitempty"`
-	// CallerIDHeader: none, p_asserted_identity, p_preferred_identity (RFC 3325).
+	// CallerIDHeader is none, p_asserted_identity or p_preferred_identity (RFC 3325).
 	CallerIDHeader string `json:"caller_id_header,omitempty"`
-	// Privacy header (RFC 3323): empty or none, id, header, user, critical,
-	// or several with ";".
+	// Privacy is the Privacy header (RFC 3323): empty or none, id, header, user, critical, or
+	// several with ";".
 	Privacy string `json:"privacy,omitempty"`
-	// NumberFormat: e164 (with plus), e164_no_plus, national, international
-	// (with 00). National wants NumberCountry.
+	// NumberFormat is e164 (with plus), e164_no_plus, national or international (with 00). National
+	// needs NumberCountry.
 	NumberFormat  string `json:"number_format,omitempty"`
 	NumberCountry string `json:"number_country,omitempty"` // ISO 3166
-	// OutboundProxy is the host[:port] that requests are sent to in place of
-	// Host, which stays in the Request-URI.
+	// OutboundProxy is the host[:port] that requests are sent to instead of Host, which stays in
+	// the Request-URI.
 	OutboundProxy string `json:"outbound_proxy,omitempty"`
 	// Listener is the name of the SIP listener that the trunk uses; empty is
 	// the first one. ExternalHost overrides the listener's address behind NAT.
 	Listener     string `json:"listener,omitempty"`
 	ExternalHost string `json:"external_host,omitempty"`
-	// TLS: the name that the certificate must bear (empty: Host), roots of our
-	// own as PEM (empty: the system's), or none of it checked.
+	// TLSServerName is the name that the certificate must have (empty means Host), TLSRoots are
+	// root certificates as PEM (empty means the system's), and TLSInsecure skips all checks.
 	TLSServerName string      `json:"tls_server_name,omitempty"`
 	TLSRoots      string      `json:"tls_roots,omitempty"`
 	TLSInsecure   bool        `json:"tls_insecure,omitempty"`
-	RegisterSec   int         `json:"register_s,omitempty"`    // asked lifetime of a registration, 0 = 600
+	RegisterSec   int         `json:"register_s,omitempty"`    // requested lifetime of a registration, 0 = 600
 	UserAgent     string      `json:"user_agent,omitempty"`    // empty: the dialler's
 	ExtraHeaders  []SIPHeader `json:"extra_headers,omitempty"` // of every INVITE
 	// Redirects is how many 3xx answers one leg follows; 0 none, at most 5.
 	Redirects int `json:"redirects,omitempty"`
-	// ReliableProvisionals (RFC 3262): supported (also when empty), required, off.
+	// ReliableProvisionals (RFC 3262) is supported (also when empty), required or off.
 	ReliableProvisionals string `json:"reliable_provisionals,omitempty"`
 	// SessionSec is the Session-Expires of RFC 4028; 0 = 1800, -1 = no timer.
 	SessionSec int `json:"session_s,omitempty"`
-	// Inbound is the status with which a call that comes over this trunk is
-	// refused: forbidden (403, also when empty), unavailable (480), busy (486),
-	// decline (603).
+	// Inbound is the status with which calls that come in over this trunk are refused: forbidden
+	// (403, also when empty), unavailable (480), busy (486), decline (603).
 	Inbound    string       `json:"inbound,omitempty"`
 	Media      MediaProfile `json:"media,omitzero"`
 	CPSCap     int          `json:"cps_cap"`     // new calls a second, 0 = 10
@@ -89,8 +88,8 @@ type TrunkSettings struct {
 	Weight     int          `json:"weight"`      // share among equal priority, 0 = 1
 	OptionsSec int          `json:"options_s"`   // OPTIONS interval, 0 = 30
 	Active     bool         `json:"active"`
-	// Origin: api (also when empty), or file for a trunk of the configuration
-	// file, which says again at every start what it is.
+	// Origin is api (also when empty), or file for a trunk that the configuration file defines anew
+	// at every start.
 	Origin string `json:"origin,omitempty"`
 }
 
@@ -119,41 +118,41 @@ const (
 	SymmetricOn   = "on"
 )
 
-// MediaProfile is what a trunk wants of the media path.
+// MediaProfile is what a trunk requires of the media path.
 type MediaProfile struct {
 	// Codecs in order of preference: PCMU, PCMA, G722; empty is PCMU, PCMA.
 	Codecs []string `json:"codecs,omitempty"`
-	// SRTP: empty or off; required (RTP/SAVP with SDES, RFC 4568).
+	// SRTP is off (also when empty) or required (RTP/SAVP with SDES, RFC 4568).
 	SRTP string `json:"srtp,omitempty"`
-	// DTMF that we send: rfc4733 (also when empty, with INFO where the far side
-	// did not offer it), info.
+	// DTMF is how we send digits: rfc4733 (also when empty, with INFO where the far side did not
+	// offer it), or info.
 	DTMF string `json:"dtmf,omitempty"`
-	// DTX: the far side sends nothing while nobody speaks, neither RTP nor RTCP;
-	// its calls are not ended as media_error for that.
+	// DTX says that the far side sends neither RTP nor RTCP during silence; its calls are not ended
+	// as media_error for that.
 	DTX bool `json:"dtx,omitempty"`
-	// Symmetric says whether a call is also heard when its RTP comes from
-	// elsewhere than its SDP says: off, on, or auto (also when empty): where the
-	// SDP's address cannot be reached from here.
+	// Symmetric says whether RTP is accepted from an address other than the one in the SDP: off,
+	// on, or auto (also when empty), which accepts it where the SDP's address cannot be reached
+	// from here.
 	Symmetric string `json:"symmetric,omitempty"`
-	// Networks from which RTP may then come (CIDR), beside the host of the SDP
-	// and the one that the 200 came from.
+	// Networks are the networks (CIDR) from which such RTP may come, besides the host of the SDP
+	// and the one that sent the 200.
 	Networks []string `json:"networks,omitempty"`
 }
 
-// NumberSettings are one outbound number and its caps.
+// NumberSettings describe one outbound number and its caps.
 type NumberSettings struct {
 	Number        PhoneNumber `json:"number"`
 	ConcurrentCap int         `json:"concurrent_cap"` // calls at the same time from this number, 0 = no cap
 	HourCap       int         `json:"hour_cap"`       // dials an hour, 0 = no cap
 	DayCap        int         `json:"day_cap"`        // dials a day, 0 = no cap
 	RestSec       int         `json:"rest_s"`         // rest after use
-	// AnswerFloor is the least share of answered calls, in per cent, below which
-	// the number raises an alarm; 0 = only against its own past.
+	// AnswerFloor is the answer rate, in per cent, below which the number raises an alarm; 0
+	// compares the number only with its own past.
 	AnswerFloor int    `json:"answer_floor_pct"`
 	State       string `json:"state"` // active, resting, quarantined, retired
 }
 
-// NumberDials are dials from an outbound number at about one time.
+// NumberDials counts dials from an outbound number at about one time.
 type NumberDials struct {
 	Number PhoneNumber
 	At     time.Time
@@ -168,7 +167,7 @@ type NumberEnd struct {
 	Struck   bool // the caller ID was refused
 }
 
-// APIKey is a stored key: only the hash and what is shown of it.
+// APIKey is a stored key: only its hash, and what is shown of it.
 type APIKey struct {
 	ID        KeyID        `json:"id"`
 	Name      string       `json:"name"`
@@ -178,8 +177,8 @@ type APIKey struct {
 	ExpiresAt *time.Time   `json:"expires_at"`
 	Scopes    []string     `json:"scopes,omitempty"`    // empty = all of dialout, trigger, exclude, results, read
 	Campaigns []CampaignID `json:"campaigns,omitempty"` // empty = all
-	// DialoutsPerDay bounds the calls that it places outside campaigns within any
-	// 24 hours, 0 = as many as there is capacity for.
+	// DialoutsPerDay limits the calls that the key places outside campaigns within any 24 hours; 0
+	// means no limit but capacity.
 	DialoutsPerDay int        `json:"dialouts_per_day"`
 	CreatedAt      time.Time  `json:"created_at"`
 	CreatedBy      string     `json:"created_by"`
@@ -195,17 +194,17 @@ type User struct {
 	Active       bool       `json:"active"`
 	CreatedAt    time.Time  `json:"created_at"`
 	LastLoginAt  *time.Time `json:"last_login_at,omitempty"`
-	// TokenGeneration is that of the log-in tokens that are good: a new password
-	// and a deactivation end those before.
+	// TokenGeneration is the generation of valid log-in tokens: a new password or a deactivation
+	// invalidates the earlier ones.
 	TokenGeneration int `json:"-"`
-	// LockedUntil is until when log-ins from where the user has not logged in before are taken one after the other;
-	// nil or past: as ever.
+	// LockedUntil is when the guard on log-ins ends: until then, log-ins from a place where the
+	// user has not logged in before are processed one at a time. Nil or a past time means no guard.
 	LockedUntil *time.Time `json:"locked_until,omitempty"`
 }
 
 const (
-	// LogInFailures is after how many log-ins that fail in a row, from whatever
-	// addresses, an account is guarded, LogInLock for how long.
+	// LogInFailures is how many failed log-ins in a row, from any addresses, put an account under
+	// guard; LogInLock is for how long.
 	LogInFailures = 20
 	LogInLock     = 15 * time.Minute
 )
@@ -213,12 +212,12 @@ const (
 // Locked says whether log-ins of the user are guarded now.
 func (u *User) Locked(now time.Time) bool { return u.LockedUntil != nil && now.Before(*u.LockedUntil) }
 
-// UserSession is a log-in that lasts, as it is stored: of its token only the
-// hash. It ends at ExpiresAt, which use moves on.
+// UserSession is a stored log-in session; of its token only the hash is stored. It ends at
+// ExpiresAt, which use extends.
 type UserSession struct {
 	Hash      [32]byte // SHA-256 of the token
 	User      UserID
 	CreatedAt time.Time
-	SeenAt    time.Time // last use, as far as it is written down
+	SeenAt    time.Time // last use, as far as recorded
 	ExpiresAt time.Time
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Voicemail is a message that is left on answering machines. It never changes.
+// Voicemail is a message that is left on answering machines. It is immutable.
 type Voicemail struct {
 	ID        VoicemailID
 	Name      string
@@ -14,7 +14,7 @@ type Voicemail struct {
 	CreatedBy string
 }
 
-// AMDReview is a verdict that people are asked about.
+// AMDReview is a verdict that a person is asked to check.
 type AMDReview struct {
 	Attempt     AttemptID
 	Campaign    CampaignID
@@ -25,9 +25,9 @@ type AMDReview struct {
 	Confidence  float64
 	Took        time.Duration
 	AnsweredAt  time.Time
-	// Audio says whether the call's recording is kept still.
+	// Audio says whether the call's recording still exists.
 	Audio      bool
-	Label      Verdict // what a person says that it was; "" as long as nobody did
+	Label      Verdict // a person's judgement; "" until there is one
 	LabelledBy string
 	LabelledAt *time.Time
 }
@@ -41,7 +41,7 @@ type AMDReviewQuery struct {
 	Labelled *bool
 }
 
-// AMDConfusion is how often a verdict was given to what people say that it was.
+// AMDConfusion counts how often a verdict was given for a label that people assigned.
 type AMDConfusion struct {
 	Trunk   TrunkID
 	Country string
@@ -53,8 +53,8 @@ type AMDConfusion struct {
 // Verdicts lists every verdict.
 var Verdicts = []Verdict{VerdictHuman, VerdictMachine, VerdictFax, VerdictSIT, VerdictSilence, VerdictUnknown, VerdictScreener}
 
-// AMDDice throws for an attempt: a sample of a share of n millionths has those
-// below n. The same attempt always throws the same.
+// AMDDice gives an attempt's fixed random draw: a sample of n millionths takes the attempts whose
+// draw is below n. The same attempt always gets the same draw.
 func AMDDice(a AttemptID) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(a)) // cannot fail

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// SIPURI is the address of somebody who is called by SIP and not through a
-// trunk: sip:user@host[:port][;transport=udp|tcp|tls] (RFC 3261 §19.1).
+// SIPURI is the address of a party that is called by SIP and not through a trunk:
+// sip:user@host[:port][;transport=udp|tcp|tls] (RFC 3261 §19.1).
 type SIPURI struct {
 	User      string
 	Host      string // name, IPv4 address, or IPv6 address without brackets
-	Port      int    // 0: what DNS says, else 5060
-	Transport string // udp, tcp, tls; empty when the URI does not say
+	Port      int    // 0 means the one from DNS, else 5060
+	Transport string // udp, tcp, tls; empty when the URI has none
 }
 
-// SIPURICap is the longest SIP URI that is taken, in bytes.
+// SIPURICap is the longest SIP URI that is accepted, in bytes.
 const SIPURICap = 512
 
-// ParseSIPURI reads an address; ok is false for anything else, other URI
-// parameters, headers and passwords included.
+// ParseSIPURI parses an address; ok is false for anything else, including other URI parameters,
+// headers and passwords.
 func ParseSIPURI(s string) (u SIPURI, ok bool) {
 	if len(s) > SIPURICap {
 		return u, false
@@ -70,8 +70,8 @@ func letterOrDigit(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
-// notUser: unreserved, escapes and user-unreserved of RFC 3261 §25.1, those
-// aside that would begin parameters of the user part.
+// notUser rejects characters other than unreserved, escapes and user-unreserved of RFC 3261 §25.1,
+// and those that would begin parameters of the user part.
 func notUser(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("-_.!~*'()%&=+$,/#", r) }
 
 func notHost(r rune) bool { return !letterOrDigit(r) && r != '-' && r != '.' && r != '_' }
@@ -80,23 +80,22 @@ func notHex6(r rune) bool {
 	return !(r >= 'a' && r <= 'f' || r >= 'A' && r <= 'F' || r >= '0' && r <= '9' || r == ':' || r == '.')
 }
 
-// Limits of the headers that carry variables to whoever is called by SIP.
+// Limits of the headers that carry variables to a party called by SIP.
 const (
 	// VariableHeaderCap is the longest value in bytes; a longer one is left out,
 	// since half of a value is worse than none.
 	VariableHeaderCap = 1024
-	// VariableHeadersCap bounds name, value and separators of all headers
-	// together, in bytes; what no longer fits is left out.
+	// VariableHeadersCap limits name, value and separators of all headers together, in bytes;
+	// headers beyond it are left out.
 	VariableHeadersCap = 8192
 )
 
-// VariableHeaders writes what a bot is told as SIP headers: "X-" and the name
-// as it is, so that first_name is X-first_name. Bytes that a header name cannot
-// have become "_", control characters of a value spaces. Names that differ in
-// case only are one header: the first by order of name. first are the names
-// that go before all others, and are reserved: a variable that reads like one of them,
-// whatever its case and be it written with "-" or "_", is none of the headers. The rest
-// is in order of name. left counts the values that were too long, or found no room.
+// VariableHeaders writes a bot's parameters as SIP headers: "X-" and the name unchanged, so that
+// first_name is X-first_name. Bytes that a header name cannot contain become "_", control
+// characters of a value become spaces. Names that differ only in case are one header: the first by
+// order of name. first are the names that come first, and are reserved: a variable whose name
+// equals one of them, regardless of case and with "-" and "_" treated alike, gets no header. The
+// rest is sorted by name. left counts the values that were too long, or did not fit.
 func VariableHeaders(values map[string]string, first []string) (out []SIPHeader, left int) {
 	reserved := make(map[string]bool, len(first))
 	for _, n := range first {
@@ -136,10 +135,10 @@ func VariableHeaders(values map[string]string, first []string) (out []SIPHeader,
 	return out, left
 }
 
-// spelled is a name as far as it tells it from a reserved one.
+// spelled is the form of a name for comparison with reserved names.
 func spelled(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
 
-// headerName keeps what a token may have (RFC 3261 §25.1).
+// headerName keeps the characters that a token may have (RFC 3261 §25.1).
 func headerName(r rune) rune {
 	if letterOrDigit(r) || strings.ContainsRune("-.!%*_+`'~", r) {
 		return r

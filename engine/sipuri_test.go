@@ -39,7 +39,7 @@ func TestASIPAddressIsReadOrRefusedWhole(t *testing.T) {
 func TestVariablesAreHeadersUnderTheirOwnNames(t *testing.T) {
 	got, left := VariableHeaders(map[string]string{
 		"first_name": "Anna", "call_id": "CA1", "größe": "a\r\nVia: x", "Name": "upper", "name": "lower", "": "nobody", "tab": "a\tb ",
-		"call-id": "mine", "Call_ID": "mine", "RUN": "7", // reserved, in whichever spelling
+		"call-id": "mine", "Call_ID": "mine", "RUN": "7", // reserved, in any spelling
 	}, []string{"call_id", "run"})
 	if left != 0 {
 		t.Errorf("%d are left out for want of room", left)
@@ -77,8 +77,8 @@ func TestHeadersOfVariablesAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzSIPURI: an address that is taken can stand in a request line as it is,
-// and written out again it is the same address.
+// FuzzSIPURI checks that an accepted address can be used in a request line unchanged, and that it
+// stays the same address when it is written out.
 func FuzzSIPURI(f *testing.F) {
 	for _, s := range []string{"sip:bot@example.org", "sip:a@[::1]:5070;transport=tcp", "sip:a@192.0.2.1:5060;Transport=TLS", "sip:@h", "sips:a@h", "sip:a@h;lr", "sip:a b@h", "sip:a@h:0"} {
 		f.Add(s)
@@ -108,8 +108,8 @@ func FuzzSIPURI(f *testing.F) {
 	})
 }
 
-// FuzzVariableHeaders: whatever a contact's variables are, the headers of them
-// are lines of their own, few and short, each name once.
+// FuzzVariableHeaders checks that, whatever a contact's variables are, their headers are separate
+// lines, few and short, with each name once.
 func FuzzVariableHeaders(f *testing.F) {
 	f.Add("first_name", "Ada", "First_Name", "ada\r\nVia: x")
 	f.Add("", "", "\x00", strings.Repeat("x", VariableHeaderCap+1))

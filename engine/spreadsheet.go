@@ -2,9 +2,9 @@ package engine
 
 import "strings"
 
-// SpreadsheetText keeps spreadsheets from taking what others wrote into a cell of a
-// CSV file for a formula: an apostrophe goes before a text that begins like one
-// (OWASP, CSV injection). Phone numbers and numbers are ours and need it not.
+// SpreadsheetText stops spreadsheets from taking foreign text in a cell of a CSV file for a
+// formula: an apostrophe is put before a text that begins like one (OWASP, CSV injection). Phone
+// numbers and numbers are our own and do not need it.
 func SpreadsheetText(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r\n", rune(s[0])) {
 		return "'" + s

@@ -11,9 +11,8 @@ type Who struct {
 // System is the dialler itself as the origin of a command.
 var System = Who{Name: "system"}
 
-// Idempotency ties a command to the request that carried it, so that its
-// reply commits together with what the command did. The zero value means that
-// the request had no Idempotency-Key.
+// Idempotency ties a command to the request that carried it, so that its reply commits together
+// with the command's changes. The zero value means that the request had no Idempotency-Key.
 type Idempotency struct {
 	Key      KeyID  // API key (or user) that sent the request
 	Route    string // for example "trigger"

@@ -16,7 +16,7 @@ import (
 	"dialler/http/access"
 )
 
-// One 401 body for missing, malformed, unknown, inactive and expired keys.
+// The same 401 body for missing, malformed, unknown, inactive and expired keys.
 func TestEveryBadKeyGetsTheSame401(t *testing.T) {
 	b := newBench(t)
 	inactive := b.addKey(func(k *engine.APIKey) { k.Active = false })
@@ -52,7 +52,7 @@ func TestEveryBadKeyGetsTheSame401(t *testing.T) {
 	f("X-API-Key", expired)
 	f("X-API-Key", expiresNow)
 	f("X-API-Key", b.key, "X-API-Key", b.key)
-	f("Authorization", "Bearer "+b.admin) // the trigger takes keys only
+	f("Authorization", "Bearer "+b.admin) // the trigger accepts keys only
 	f("Authorization", "Bearer "+b.key)
 	if len(b.ports.triggers) != 0 {
 		t.Error("a command passed")
@@ -66,7 +66,7 @@ func TestAKeyIsCheckedOnEveryRequest(t *testing.T) {
 	b.clock.advance(200 * time.Millisecond) // still cached
 	b.do("POST", triggerPath, triggerBody(""), "X-API-Key", expiring).is(401, "unauthorized")
 
-	// A change elsewhere is seen within a second.
+	// A change on another node takes effect within a second.
 	b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
 	lookups := b.ports.lookups
 	b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
@@ -108,8 +108,8 @@ func TestWithSharedKeysADeactivationWaitsForTheOtherNodes(t *testing.T) {
 	}
 }
 
-// While the database is away nobody can be revoked, and whoever may look on must
-// see what goes on.
+// While the database is down no credential can be revoked, but users must still see what is going
+// on.
 func TestCredentialsThatWereGoodHoldOnWhileTheDatabaseIsAway(t *testing.T) {
 	const path = "/api/v1/campaigns/cmp_1"
 	b := newBench(t)
@@ -129,16 +129,16 @@ func TestCredentialsThatWereGoodHoldOnWhileTheDatabaseIsAway(t *testing.T) {
 	away := engine.Unavailable("database_unavailable", "the database is away", time.Second)
 	fails := func(err error) { defer b.ports.lock()(); b.ports.userFail = err }
 	fails(away)
-	b.clock.advance(2 * time.Second) // what is remembered is not good any more, but all there is
+	b.clock.advance(2 * time.Second) // the cache has expired, but it is all there is
 	all(200, "")
 	if a := b.do("GET", path, "", "X-API-Key", unused).is(503, "database_unavailable"); a.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
 	b.do("GET", path, "", "X-API-Key", "vx_"+strings.Repeat("A", 32)).is(503, "database_unavailable")
 	b.clock.advance(6 * time.Minute)
-	b.do("GET", path, "", "X-API-Key", brief).is(401, "unauthorized") // it has expired, whoever can be asked
+	b.do("GET", path, "", "X-API-Key", brief).is(401, "unauthorized") // it has expired, with or without a database
 	fails(errBoom)
-	b.do("GET", path, "", "X-API-Key", key).is(500, "internal") // nothing is known of such an error
+	b.do("GET", path, "", "X-API-Key", key).is(500, "internal") // such an error does not use the cache
 	fails(away)
 	b.clock.advance(15 * time.Minute)
 	all(503, "database_unavailable")
@@ -185,7 +185,7 @@ func TestRateLimitOfAKey(t *testing.T) {
 	if a.header.Get("Retry-After") != "2" || a.header.Get("RateLimit") != `"key";r=0;t=4` {
 		t.Errorf("headers %v", a.header)
 	}
-	// Another key has its own bucket, and time fills this one.
+	// Another key has its own bucket, and time refills this one.
 	b.do("POST", triggerPath, triggerBody(""), "X-API-Key", b.addKey(func(*engine.APIKey) {})).is(200, "")
 	b.clock.advance(2 * time.Second)
 	b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
@@ -267,7 +267,7 @@ func TestLogIn(t *testing.T) {
 	b.ports.mu.Unlock()
 	b.do("POST", "/api/v1/auth/token", `{"email":"oper@example.org","password":"`+password+`"}`).is(401, "invalid_credentials")
 
-	// Deactivation is effective at once for a new look, a second later for all.
+	// Deactivation takes effect at once for a new look-up, a second later for all.
 	b.clock.advance(time.Second)
 	b.do("GET", "/api/v1/campaigns", "", "Authorization", "Bearer "+token).is(401, "unauthorized")
 }
@@ -309,7 +309,7 @@ func TestTokensExpireAndAreSignedWithOneAlgorithm(t *testing.T) {
 	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.Issuer = "x" })).is(401, "unauthorized")
 	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.Subject = "usr_none" })).is(401, "unauthorized")
 	use(sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.Subject = "" })).is(401, "unauthorized")
-	// What counts is the role of the store, not that of the token.
+	// The stored role counts, not the token's.
 	forged := sign(jwt.SigningMethodHS256, key, func(c *jwtClaims) { c.Subject = "usr_view" })
 	b.do("POST", "/api/v1/campaigns", `{}`, "Authorization", "Bearer "+forged).is(403, "role_too_low")
 	use(b.admin).is(200, "")
@@ -321,7 +321,7 @@ func TestTokensExpireAndAreSignedWithOneAlgorithm(t *testing.T) {
 	}
 }
 
-// The key of log-in tokens changes by itself; those that are valid stay so.
+// The signing key of log-in tokens is rotated automatically; valid tokens stay valid.
 func TestTheKeyOfTokensChangesWithoutAnybodyBeingLoggedOut(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.TokenTTL = 100 * 24 * time.Hour })
 	issue := func(at time.Time) string {
@@ -356,7 +356,7 @@ func TestTheKeyOfTokensChangesWithoutAnybodyBeingLoggedOut(t *testing.T) {
 		use(fresh, 200, "")
 	}
 	b.clock.advance(jwtPeriod)
-	use(old, 401, "unauthorized") // its key is no more, whatever its expiry says
+	use(old, 401, "unauthorized") // its key is gone, whatever its expiry says
 	// A token cannot choose a key of its own.
 	for _, kid := range []any{nil, "", "x", "-1", "999999999999999999999", 678.0, []any{"1"}} {
 		token := jwt.NewWithClaims(
@@ -383,7 +383,7 @@ func TestLogInsAreThrottled(t *testing.T) {
 	if a.header.Get("Retry-After") != "30" {
 		t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
 	}
-	// Not even the right password; and other accounts are not concerned.
+	// Not even the right password works; other accounts are not affected.
 	right := `{"email":"oper@example.org","password":"` + password + `"}`
 	b.do("POST", "/api/v1/auth/token", right).is(429, "too_many_logins")
 	b.do("POST", "/api/v1/auth/token", `{"email":"view@example.org","password":"`+password+`"}`).is(200, "")

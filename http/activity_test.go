@@ -76,7 +76,7 @@ func TestEveryActionOfTheLogIsInTheContract(t *testing.T) {
 	for kind := range campaigns.ActionNames {
 		b.ports.events = append(b.ports.events, journal.Event{Campaign: "cmp_1", At: testAt, Type: kind})
 	}
-	b.byAdmin("GET", "/api/v1/activity?page_size=100", "").is(200, "") // held against the file
+	b.byAdmin("GET", "/api/v1/activity?page_size=100", "").is(200, "") // checked against the contract
 	if shown := len(b.byAdmin("GET", "/api/v1/activity?page_size=100", "").get("activity").([]any)); shown != len(
 		campaigns.ActionNames,
 	) {

@@ -10,9 +10,9 @@ import (
 	"dialler/http/wire"
 )
 
-// authorisation says of every route which scope opens it to keys, and which role
-// to users; "-" is none. What a bot does with its own call is open to the token of
-// the call too, and "call" to nothing else; "open" is open to everybody.
+// authorisation lists for every route the scope that opens it to keys, and the role that opens it
+// to users; "-" is none. What a bot does with its own call is also open to the call's token; "call"
+// means to that token only; "open" is open to everyone.
 const authorisation = `
 POST   /api/v1/sip/dialout                                       dialout admin
 POST   /api/v1/campaigns/trigger                                 trigger -
@@ -134,7 +134,7 @@ GET    /api/openapi.json                                         open
 GET    /api/docs                                                 open
 `
 
-// TestEveryRouteForEverybody asks for every route as everybody: who gets 401, who
+// TestEveryRouteForEverybody requests every route with every kind of credential: who gets 401, who
 // 403, and who is let in.
 func TestEveryRouteForEverybody(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.KeyRate = 1e9 })

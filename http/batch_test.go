@@ -53,7 +53,7 @@ func TestEachItemOfABatchIsJudgedByItself(t *testing.T) {
 		got.Contacts[0].Variables["age"] != "36" || got.Idempotency.Present() || got.Who.Name != "crm" {
 		t.Errorf("%+v", got)
 	}
-	// None that can be added is asked about all the same: the campaign may refuse.
+	// Even if no item can be added, the campaign is asked, because it may refuse.
 	b.ports.fail = engine.Conflict("contacts_locked", "no")
 	b.byKey("POST", batchPath, batchBody("7")).is(409, "contacts_locked")
 	if n := len(b.ports.batches[1].Contacts); n != 0 {
@@ -88,7 +88,7 @@ func TestARepeatedBatchIsAnsweredTheSameAndAddsNothing(t *testing.T) {
 		t.Errorf("%s, then %s; %d batches", first.body, again.body, len(b.ports.batches))
 	}
 	b.byKey("POST", batchPath, batchBody("8"), "Idempotency-Key", "one").is(422, "idempotency_mismatch")
-	// The key belongs to the campaign's route.
+	// The key is scoped to the campaign's route.
 	b.byKey("POST", strings.Replace(batchPath, "cmp_1", "cmp_2", 1), body, "Idempotency-Key", "one").is(200, "")
 	if n := len(b.ports.batches); n != 2 || b.ports.batches[1].Campaign != "cmp_2" {
 		t.Errorf("%d batches", n)

@@ -5,10 +5,9 @@ import (
 	"testing"
 )
 
-// FuzzBodies holds every answer to a body of the other routes that take one, but
-// for log-ins, which are slow by purpose,
-// against the contract: whatever is sent, it is carried out or refused, and no
-// fault of ours.
+// FuzzBodies checks every answer to a body against the contract, on all other routes with a body
+// except log-ins, which are slow on purpose: any input is either carried out or refused, and never
+// causes an internal error.
 func FuzzBodies(f *testing.F) {
 	b := newBench(f)
 	routes := []struct{ method, path string }{

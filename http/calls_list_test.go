@@ -46,7 +46,7 @@ func TestCallsAreListedByCursor(t *testing.T) {
 			"from invalid_format", "to invalid_format", "page_size out_of_range", "cursor invalid_format", "page unknown_field")
 	b.byAdmin("GET", path+"?from=2030-03-02T00:00:00Z&to=2030-03-01T00:00:00Z", "").is(422, "validation_failed", "to out_of_range")
 
-	// A key that is bound to campaigns sees theirs.
+	// A key bound to campaigns sees theirs.
 	bound := b.addKey(func(k *engine.APIKey) { k.Scopes, k.Campaigns = []string{"read"}, []engine.CampaignID{"cmp_1"} })
 	b.do("GET", path+"?campaign_id=cmp_1", "", "X-API-Key", bound).is(200, "")
 	b.do("GET", path+"?campaign_id=cmp_2", "", "X-API-Key", bound).is(403, "campaign_not_allowed")

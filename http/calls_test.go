@@ -141,7 +141,7 @@ func TestResultsComeWithTheCallsTokenOrAKey(t *testing.T) {
 	b.do("POST", path, body, "Authorization", "Bearer x").is(401, "unauthorized")
 }
 
-// A bot posts once: what cannot be stored now, and is kept, is accepted.
+// A bot posts once: a result that cannot be stored now, but is kept, is accepted.
 func TestAResultThatIsKeptForLaterIsAccepted(t *testing.T) {
 	b := newBench(t)
 	b.ports.resultLater = true
@@ -191,7 +191,7 @@ func TestAFieldOfAResultThatIsNotKnownLosesNothing(t *testing.T) {
 		t.Errorf("%v, %s", got.Unknown, a.body)
 	}
 
-	// What is too large is named, and loses nothing else either.
+	// Data that is too large is named, and nothing else is lost.
 	got, a = post(
 		`{"outcome":"interested","long":"` + strings.Repeat(
 			"x",
@@ -219,7 +219,7 @@ func TestAFieldOfAResultThatIsNotKnownLosesNothing(t *testing.T) {
 		t.Errorf("%d fields dropped", len(dropped))
 	}
 
-	// A wrong value of a known field is a mistake still, and the only one.
+	// A wrong value of a known field is still an error, and the only one.
 	bad := b.byKey("POST", path, `{"outcome":"x","disposition":7,"callback":{"x":1}}`).
 		is(422, "validation_failed", "disposition wrong_type")
 	if e := bad.problem().Errors; len(e) != 1 {
@@ -272,7 +272,7 @@ func TestBotsHangUpByTheirRoute(t *testing.T) {
 	b.ports.attempt.State = attempt.Connected
 	b.ports.fail = errBoom
 	bad(post(path, good, "Status=completed"), 500, 20500)
-	// What never reached the route has the same shape.
+	// Errors before the route have the same format.
 	bad(b.do("GET", path, "", "Authorization", good), 405, 20004)
 	bad(post("/2010-04-01/Accounts/"+theAccount+"/Messages.json", good, "To=x"), 404, 20404)
 }

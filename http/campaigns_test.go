@@ -210,7 +210,7 @@ func TestContactsAreAddedAllOrNone(t *testing.T) {
 	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/contacts", `{"contacts":[`+good+`]}`).is(409, "contacts_locked")
 }
 
-// Lists have their own limit, for those who bring credentials.
+// Lists have their own size limit, for clients with credentials.
 func TestListsOfContactsMayHave20MiB(t *testing.T) {
 	b := newBench(t)
 	var rows strings.Builder
@@ -229,7 +229,7 @@ func TestListsOfContactsMayHave20MiB(t *testing.T) {
 	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/contacts", strings.Repeat(" ", 20<<20)+"{}").is(413, "body_too_large")
 }
 
-// The attempt that lives counts among the attempts: its INVITE has left.
+// A live attempt counts among the attempts, because its INVITE has left.
 func TestContactsComeWithTheirAttemptTrail(t *testing.T) {
 	b := newBench(t)
 	a := b.byAdmin("GET", "/api/v1/campaigns/cmp_1/contacts", "").is(200, "")
@@ -276,7 +276,7 @@ func TestACloneIsANewDraftAndSaysWhereItIs(t *testing.T) {
 	b.byAdmin("POST", path, "").is(404, "campaign_not_found")
 }
 
-// With TLS the last thing that a client sends is a record that nobody reads.
+// With TLS the last thing that a client sends is a record that nothing reads.
 func TestACloneEndsWhenItsClientGoes(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		b := newBench(t)
@@ -294,7 +294,7 @@ func TestACloneEndsWhenItsClientGoes(t *testing.T) {
 		if secure {
 			c = b.connectTLS()
 		}
-		// What is sent after the request is no sign that somebody still waits.
+		// Data after the request does not prove that the client still waits.
 		if _, err := fmt.Fprintf(c, "POST %s/clone HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 0\r\n\r\nGET ", campaignPath, b.admin); err != nil {
 			t.Fatal(err)
 		}

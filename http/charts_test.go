@@ -67,7 +67,7 @@ func TestAChartIsCountedOnceForAllWhoLookAtIt(t *testing.T) {
 	if n := counted.Load(); n != 3 {
 		t.Errorf("counted %d times", n)
 	}
-	// Another campaign is nothing to a key that is bound to one, remembered or not.
+	// A key bound to one campaign cannot see another one, cached or not.
 	bound := b.addKey(func(k *engine.APIKey) { k.Campaigns = []engine.CampaignID{"cmp_2"} })
 	b.do("GET", "/api/v1/campaigns/cmp_1/series", "", "X-API-Key", bound).is(403, "campaign_not_allowed")
 }
@@ -126,7 +126,7 @@ func TestABreakdownTellsCausesNumbersAndTheTimeToTheFirstSound(t *testing.T) {
 	b.byKey("GET", "/api/v1/campaigns/cmp_1/breakdown?points=2", "").is(422, "validation_failed", "points unknown_field")
 }
 
-// Capacity is what stands in the live figures, of the same moment.
+// Capacity matches the live figures of the same moment.
 func TestTheCapacityOfACampaignIsThatOfItsLiveFigures(t *testing.T) {
 	d := detail("cmp_1", campaign.Settings{Name: "n", Bot: "bot_1", Concurrency: 8}, campaign.Running)
 	d.Live.Constraint = engine.ConstraintSeats

@@ -11,7 +11,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// Classification of the fake: reviews that a test puts there.
+// Classification of the fake: reviews that a test has added.
 
 func (p *ports) Voicemails(context.Context) ([]engine.Voicemail, error) {
 	defer p.lock()()

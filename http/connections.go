@@ -18,27 +18,25 @@ import (
 	"dialler/http/wire"
 )
 
-// Connections are what a client costs before it has shown who it is: a
-// descriptor, which the calls need too, and some 20 KiB. There are so many and
-// no more. When there is no room, the one makes room that has kept us waiting
-// longest: it is idle, or sends its request a byte at a time. Those whose
-// request is being handled stay.
+// A connection costs something before its client is authenticated: a descriptor, which calls need
+// too, and some 20 KiB. So their number is limited. When there is no room, the connection that has
+// kept us waiting longest is closed: it is idle, or sends its request a byte at a time. Connections
+// whose request is being handled stay.
 
-// connections are those that are open.
+// connections are the open connections.
 type connections struct {
 	cap int
 
 	mu      sync.Mutex
 	open    int
-	waiting list.List     // of *conn, the one that waits longest first
-	least   time.Duration // how long it must have waited before it makes room
+	waiting list.List     // of *conn, longest waiting first
+	least   time.Duration // minimum wait before one is closed to make room
 
-	lingering atomic.Int32 // refused ones that may still read why
-	starved   atomic.Int64 // Unix ns of when the last one could not be accepted for want of descriptors
+	lingering atomic.Int32 // refused ones that may still read the reason
+	starved   atomic.Int64 // Unix ns of the last accept that failed for lack of descriptors
 }
 
-// starvedFor is how long a want of descriptors is believed to go on after it was
-// last felt.
+// starvedFor is how long a lack of descriptors is assumed to last after it last occurred.
 const starvedFor = 5 * time.Second
 
 // Starved says whether the process lacks descriptors: connections could not be
@@ -48,19 +46,18 @@ func (s *Server) Starved() bool {
 }
 
 const (
-	// waitLeast is the least that a connection has waited when it makes room: a
-	// storm of new ones must not drive out those that have only just come.
+	// waitLeast is the minimum wait before a connection is closed to make room: a flood of new ones
+	// must not drive out those that have just connected.
 	waitLeast = time.Second
-	// lingerCap bounds the refused clients that are given time to read the
-	// answer.
+	// lingerCap bounds the refused clients that are given time to read the response.
 	lingerCap = 64
 )
 
 var errTooManyConnections = engine.Unavailable("too_many_connections",
 	"The server has too many connections open; use fewer, keep them open, and try again after Retry-After.", time.Second)
 
-// admit counts a new connection; the one that has to make room for it is
-// given back too. When there is none, ok is false.
+// admit counts a new connection, and returns the one to close for it, if any. ok is false if there
+// is no room.
 func (cs *connections) admit(c *conn) (gone *conn, ok bool) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -74,7 +71,7 @@ func (cs *connections) admit(c *conn) (gone *conn, ok bool) {
 	return gone, true
 }
 
-// longest takes out the connection that waits longest; mu is held.
+// longest removes the connection that has waited longest; mu is held.
 func (cs *connections) longest() *conn {
 	e := cs.waiting.Front()
 	if e == nil {
@@ -89,17 +86,17 @@ func (cs *connections) longest() *conn {
 	return c
 }
 
-// count is how many are open.
+// count returns how many are open.
 func (cs *connections) count() int {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return cs.open
 }
 
-// Connections is how many are open, live streams among them.
+// Connections returns how many are open, including live streams.
 func (s *Server) Connections() int { return s.conns.count() }
 
-// conn is a connection that is counted and that may have to linger.
+// conn is a counted connection that may have to linger.
 type conn struct {
 	net.Conn
 	all    *connections
@@ -111,23 +108,23 @@ type conn struct {
 	place   *list.Element // in all.waiting, nil while a request is handled
 	since   time.Time     // it waits
 	evicted bool
-	left    bool // it is not counted any more
+	left    bool // no longer counted
 }
 
-// Linger has the connection stay open for a while after its answer.
+// Linger keeps the connection open for a while after its response.
 func (c *conn) Linger() { c.linger.Store(true) }
 
-// NetConn is the connection below.
+// NetConn returns the underlying connection.
 func (c *conn) NetConn() net.Conn { return c.Conn }
 
-// waits puts it among those that wait for their client; all.mu is held.
+// waits adds it to those that wait for their client; all.mu is held.
 func (c *conn) waits(now time.Time) {
 	if c.place == nil && !c.left {
 		c.place, c.since = c.all.waiting.PushBack(c), now
 	}
 }
 
-// leave takes it out of the count; all.mu is held.
+// leave removes it from the count; all.mu is held.
 func (c *conn) leave() {
 	if c.left {
 		return
@@ -140,7 +137,7 @@ func (c *conn) leave() {
 	}
 }
 
-// connState hears from fasthttp that a connection waits for its next request.
+// connState learns from fasthttp that a connection waits for its next request.
 func connState(nc net.Conn, state fasthttp.ConnState) {
 	if c, ok := nc.(*conn); ok && state == fasthttp.StateIdle {
 		c.all.mu.Lock()
@@ -149,8 +146,8 @@ func connState(nc net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// handled says that the connection's request is here as a whole: it stays open
-// until that is answered. It is false when the connection had to make room.
+// handled says that the connection's request is complete: the connection stays open until it is
+// answered. It returns false if the connection was closed to make room.
 func handled(nc net.Conn) bool {
 	c, ok := nc.(*conn)
 	if !ok {
@@ -165,9 +162,8 @@ func handled(nc net.Conn) bool {
 	return !c.evicted
 }
 
-// Close waits, when the client may still be sending a body that was refused,
-// until it has had time to read the answer: what arrives at a closed socket
-// resets the connection, and the answer is lost.
+// Close delays if the client may still be sending a refused body, until it has had time to read the
+// response: data arriving at a closed socket resets the connection, and the response is lost.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		if c.linger.Load() {
@@ -192,15 +188,14 @@ type listener struct {
 	failed time.Time // when a failure was logged last
 }
 
-// acceptPause is how long nothing is accepted after a failure, at first and at
-// most.
+// acceptPause is the first and the longest pause after a failed accept.
 const (
 	acceptPause     = 5 * time.Millisecond
 	acceptPauseMost = time.Second
 )
 
-// Accept gives the next connection that there is room for. What keeps one from
-// being accepted, such as the want of descriptors, passes: only Close ends it.
+// Accept returns the next connection that there is room for. Failures such as a lack of descriptors
+// are temporary: only Close ends it.
 func (l *listener) Accept() (net.Conn, error) {
 	pause := acceptPause
 	for {
@@ -212,7 +207,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			}
 			continue
 		case errors.Is(err, net.ErrClosed) || l.server.closing.Err() != nil:
-			return nil, net.ErrClosed // whatever it failed with: nothing more is wanted of it
+			return nil, net.ErrClosed // the error does not matter once it is closed
 		}
 		l.server.acceptFailed(l, err)
 		wait := time.NewTimer(pause)
@@ -249,7 +244,7 @@ func (l *listener) admit(nc net.Conn) *conn {
 	return c
 }
 
-// acceptFailed makes room when descriptors are short, and says so once a minute.
+// acceptFailed closes a connection when descriptors are short, and logs that once a minute.
 func (s *Server) acceptFailed(l *listener, err error) {
 	s.metrics.unaccepted.Inc()
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
@@ -278,7 +273,7 @@ func (s *Server) refuse(nc net.Conn) {
 	_ = nc.SetDeadline(time.Now().Add(time.Second))
 	if s.conns.lingering.Add(1) > lingerCap {
 		s.conns.lingering.Add(-1)
-		_, _ = nc.Write(answer) // a few hundred bytes: a new socket takes them
+		_, _ = nc.Write(answer) // a few hundred bytes fit into a new socket's buffer
 		_ = nc.Close()
 		return
 	}

@@ -54,8 +54,8 @@ func TestTheConnectionThatWaitsLongestMakesRoomForAnother(t *testing.T) {
 	knock(t, address, "GET /healthz HTTP/1.1\r\nHos")                                                  // never ends its head
 	knock(t, address, "POST "+triggerPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"mob") // or its body
 	eventually(t, "three are open", func() bool { return b.server.conns.count() == 3 })
-	// At first they might still send: who comes is told to come again, and finds
-	// room when they have waited for long enough.
+	// At first they may still be sending: a new client is told to retry, and finds room once they
+	// have waited long enough.
 	ask := func() int {
 		c := knock(t, address, askHealth)
 		defer func() { _ = c.Close() }()
@@ -124,7 +124,7 @@ func TestAConnectionWhoseRequestIsHandledMakesNoRoom(t *testing.T) {
 	}
 }
 
-// poor is a listener that lacks descriptors at times.
+// poor is a listener that sometimes lacks descriptors.
 type poor struct {
 	net.Listener
 	lacks atomic.Int32
@@ -153,7 +153,7 @@ func TestTheAPIOutlivesAWantOfDescriptors(t *testing.T) {
 	if n := b.figure("dialler_http_accept_errors_total"); n != 5 {
 		t.Errorf("%v failures are counted", n)
 	}
-	p.lacks.Store(1 << 30) // Shutdown does not wait for better times
+	p.lacks.Store(1 << 30) // Shutdown does not wait for descriptors
 	if err := b.server.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -163,7 +163,7 @@ func TestTheAPIOutlivesAWantOfDescriptors(t *testing.T) {
 }
 
 func TestARefusedClientOfAPipeMaySendItsBody(t *testing.T) {
-	ours, client := net.Pipe() // it has no half close
+	ours, client := net.Pipe() // it has no half-close
 	c := &conn{Conn: ours, all: new(connections)}
 	c.linger.Store(true)
 	closed := make(chan struct{})

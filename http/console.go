@@ -14,10 +14,9 @@ import (
 	"dialler/http/wire"
 )
 
-// The console: pages that are built from console/src into console/dist and are
-// part of the binary. Its index.html answers every address below /dashboard;
-// which page that is, the console decides in the browser. None of it is secret:
-// what needs a log-in is what the pages ask the API for.
+// The console: pages that are built from console/src into console/dist and embedded in the binary.
+// Its index.html answers every address below /dashboard; the console chooses the page in the
+// browser. None of it is secret: only the API calls of the pages need a log-in.
 
 //go:embed all:console/dist
 var consoleDist embed.FS
@@ -28,8 +27,8 @@ var consoleMissing []byte
 const (
 	consoleHome = "/dashboard/campaigns"
 
-	// consolePolicy lets the pages use nothing but this server. Mantine sets
-	// styles from scripts, hence 'unsafe-inline' for styles; scripts have none.
+	// consolePolicy restricts the pages to this server. Mantine sets styles from scripts, hence
+	// 'unsafe-inline' for styles; there are no inline scripts.
 	consolePolicy = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 		"font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
@@ -40,12 +39,12 @@ type console struct {
 	assets map[string]*asset // by name below /assets/
 }
 
-// asset is one file in the forms in which it can be sent.
+// asset is one file with its encodings.
 type asset struct {
 	contentType string
 	cache       string
 	raw         variant
-	br, gzip    variant // empty body: there is none
+	br, gzip    variant // an empty body means there is none
 }
 
 type variant struct {
@@ -53,11 +52,10 @@ type variant struct {
 	etag string
 }
 
-// hashedName is how the build names a file after its content: such a file never
-// changes.
+// hashedName matches the build's file names with a content hash: such a file never changes.
 var hashedName = regexp.MustCompile(`-[A-Za-z0-9_-]{8}\.[a-z0-9]+$`)
 
-// contentTypes are of the files that a build makes; another is sent as bytes.
+// contentTypes are the types of a build's files; any other is sent as bytes.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".svg": "image/svg+xml", ".png": "image/png", ".woff2": "font/woff2", ".json": "application/json",
@@ -111,8 +109,8 @@ func (c *console) asset(name string) *asset {
 	return a
 }
 
-// pages are the routes of the console. They are for people and no part of the
-// API: openapi.yaml does not have them.
+// pages are the routes of the console. They are for people and not part of the API, so they are not
+// in openapi.yaml.
 func (s *Server) pages() []*route {
 	var routes []*route
 	for _, method := range []string{nethttp.MethodGet, nethttp.MethodHead} {
@@ -127,8 +125,8 @@ func (s *Server) pages() []*route {
 	return routes
 }
 
-// nowhere answers what no route takes. A catch-all of the router leaves out the
-// empty rest, so "/dashboard/" comes here.
+// nowhere answers requests without a route. The router's catch-all does not match an empty rest, so
+// "/dashboard/" comes here.
 func (s *Server) nowhere(r *wire.Request) error {
 	if string(r.HTTP.Path()) == "/dashboard/" {
 		return s.toConsole(r)
@@ -136,7 +134,7 @@ func (s *Server) nowhere(r *wire.Request) error {
 	return engine.NotFound("route_not_found", "")
 }
 
-// toConsole leads from the bare address to the first page.
+// toConsole redirects the bare address to the first page.
 func (s *Server) toConsole(r *wire.Request) error {
 	sendFile(r, "text/plain; charset=utf-8", "no-store", nil)
 	r.HTTP.Response.SetStatusCode(nethttp.StatusFound)
@@ -181,8 +179,7 @@ func (s *Server) consoleAsset(r *wire.Request) error {
 	return nil
 }
 
-// sendFile answers 200 with a file and with what keeps a browser from being
-// used against its user.
+// sendFile answers 200 with a file and the security headers for browsers.
 func sendFile(r *wire.Request, contentType, cache string, body []byte) {
 	r.Send(nethttp.StatusOK, contentType, body)
 	r.HTTP.Response.SkipBody = r.HTTP.IsHead()
@@ -191,7 +188,7 @@ func sendFile(r *wire.Request, contentType, cache string, body []byte) {
 	h.Set("Content-Security-Policy", consolePolicy)
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("X-Frame-Options", "DENY") // for browsers that do not know frame-ancestors
+	h.Set("X-Frame-Options", "DENY") // for browsers without frame-ancestors
 }
 
 // accepts says whether an Accept-Encoding names a coding and does not refuse it

@@ -10,8 +10,8 @@ import (
 	"testing/fstest"
 )
 
-// consoleBench is a server with a console of a few files; its client follows no
-// redirects and decodes nothing by itself.
+// consoleBench is a server with a console of a few files; its client follows no redirects and does
+// not decode responses.
 func consoleBench(t *testing.T, files fstest.MapFS) *bench {
 	t.Helper()
 	b := newBench(t)
@@ -49,8 +49,7 @@ func someConsole(t *testing.T) fstest.MapFS {
 	}
 }
 
-// page asks for a file of the console; fields are pairs of a header's name and
-// value.
+// page requests a file of the console; fields are pairs of a header's name and value.
 func (b *bench) page(method, path string, fields ...string) answer {
 	b.t.Helper()
 	req, err := nethttp.NewRequest(method, "http://api.test"+path, nil)
@@ -144,7 +143,7 @@ func TestAssetsGoOutAsTheBuildCompressedThem(t *testing.T) {
 	if body, err := io.ReadAll(r); err != nil || string(body) != consoleScript {
 		t.Errorf("%q, %v", body, err)
 	}
-	// No compressed form: as it is.
+	// Without a compressed form it is sent as it is.
 	b.page("GET", "/assets/style.css", "Accept-Encoding", "br, gzip").is(200, "").has("Content-Encoding", "")
 }
 

@@ -53,7 +53,7 @@ func TestActionsOnAContactAreRefused(t *testing.T) {
 	if len(b.ports.contactActs) > 0 {
 		t.Errorf("carried out: %+v", b.ports.contactActs)
 	}
-	// What the contact says is passed on; every state that refuses is one of engine/contact's.
+	// The contact's own refusal is passed on; every refusing state is one of engine/contact's.
 	m := &contact.Machine{C: contact.Contact{State: contact.Pending, DueAt: &time.Time{}}}
 	past := m.Refusal(contact.Event{Kind: contact.CallbackSet, At: testAt, Until: testAt.Add(-time.Hour), Policy: contact.Policy{Callbacks: true}})
 	for status, fails := range map[int][]error{

@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write what is generated anew")
 
-// contract is openapi.yaml, made stricter: a field that the file does not name
-// is an error, so that nothing leaves undocumented.
+// contract is openapi.yaml, made stricter: a field that the file does not name is an error, so that
+// no response has undocumented fields.
 var contract = sync.OnceValues(func() (*openapi3.T, error) {
 	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
 	openapi3filter.RegisterBodyDecoder(wire.ContentWAV, openapi3filter.PlainBodyDecoder)
@@ -69,7 +69,7 @@ var contract = sync.OnceValues(func() (*openapi3.T, error) {
 	return doc, nil
 })
 
-// checkContract holds one answer against the file.
+// checkContract checks one response against the file.
 func checkContract(t testing.TB, s *Server, req *nethttp.Request, body string, a answer) {
 	t.Helper()
 	doc, err := contract()
@@ -113,7 +113,7 @@ func checkContract(t testing.TB, s *Server, req *nethttp.Request, body string, a
 	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
 		t.Errorf("%s %s answered %d against the contract: %v\n%s", req.Method, path, a.status, err, a.body)
 	}
-	// What was accepted must be what the file says is acceptable.
+	// An accepted request must be valid according to the file.
 	if a.status < 300 && body != "" && op.RequestBody != nil {
 		media := op.RequestBody.Value.Content["application/json"]
 		if media == nil {
@@ -186,7 +186,8 @@ func TestEveryRouteIsInTheOpenAPIFileAndTheReverse(t *testing.T) {
 }
 
 func TestEveryEndpointIsBelowAPIV1(t *testing.T) {
-	// What watches the process, the documentation, and the route of Twilio's own libraries stand outside.
+	// Process monitoring, the documentation, and the route of Twilio's own libraries are not in the
+	// file.
 	outside := []string{"/healthz", "/readyz", "/metrics", "/api/openapi.yaml", "/api/openapi.json", "/api/docs",
 		"/2010-04-01/Accounts/{account}/Calls/{call}.json"}
 	for _, rt := range newBench(t).server.routes {
@@ -196,7 +197,7 @@ func TestEveryEndpointIsBelowAPIV1(t *testing.T) {
 	}
 }
 
-// Who may use a route stands in the table and in the file; both must agree.
+// The access rules are in the table and in the file; both must agree.
 func TestAccessInTheOpenAPIFileIsThatOfTheRoutes(t *testing.T) {
 	b := newBench(t)
 	doc, err := contract()
@@ -211,7 +212,7 @@ func TestAccessInTheOpenAPIFileIsThatOfTheRoutes(t *testing.T) {
 				for name := range s {
 					schemes = append(schemes, name)
 				}
-				// What changes something takes no cookie without its second half.
+				// Writing routes accept a cookie only with its CSRF token.
 				if _, cookie := s["session"]; cookie && (len(s) == 2) != (rt.method != "GET") {
 					t.Errorf("%s %s: the CSRF token", rt.method, rt.path)
 				}

@@ -55,7 +55,7 @@ func TestDialoutWithAnAdminToken(t *testing.T) {
 	b.do("POST", dialoutPath, body, "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
 	b.do("POST", dialoutPath, body, "Authorization", "Bearer x.y.z").is(401, "unauthorized")
 	b.do("POST", dialoutPath, body).is(401, "unauthorized")
-	// Its Idempotency-Key belongs to the user.
+	// Its Idempotency-Key is scoped to the user.
 	b.byAdmin("POST", dialoutPath, body, "Idempotency-Key", "k").is(201, "")
 	if a := b.byAdmin("POST", dialoutPath, body, "Idempotency-Key", "k").is(201, ""); a.header.Get("Idempotent-Replayed") != "true" {
 		t.Error("not replayed")

@@ -29,7 +29,7 @@ func (s *Server) openapiJSON(r *wire.Request) error {
 	return nil
 }
 
-// docs is one page without foreign hosts: it renders the file above.
+// docs is one page without third-party hosts: it renders the file above.
 func (s *Server) docs(r *wire.Request) error {
 	r.HTTP.Response.Header.Set("Content-Security-Policy",
 		"default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors "+

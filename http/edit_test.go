@@ -80,8 +80,8 @@ func TestAVersionConflictShowsWhatHoldsNow(t *testing.T) {
 	b.byAdmin("PATCH", campaignPath, `{"version":1,"name":"x"}`).is(409, "field_locked", "name locked")
 }
 
-// FuzzEdit holds every answer to an edit against the contract; what passes is
-// a command with a version and valid in its form.
+// FuzzEdit checks every response to an edit against the contract; an accepted edit is a command
+// with a version and a valid form.
 func FuzzEdit(f *testing.F) {
 	b := newBench(f)
 	for _, s := range []string{`{"version":7,"concurrency":9,"window":{"end":"20:00","days":["Sat"]}}`, `{"version":1,"window":null}`, `{"version":1,"a":{"b":{}}}`,

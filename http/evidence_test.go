@@ -40,7 +40,7 @@ func TestOnlySoManyRecordsAreMadeAtATime(t *testing.T) {
 	if n := len(b.server.files.Archives); n != download.ArchiveCap {
 		t.Errorf("%d are under way", n)
 	}
-	// Who asks while one ends has its place.
+	// A request that comes as another ends gets its place.
 	waiting := make(chan answer, 1)
 	go func() { waiting <- b.byAdmin("GET", "/api/v1/campaigns/cmp_1/runs/1/evidence", "") }()
 	eventually(t, "the request is being handled", func() bool { return b.figure("dialler_http_requests_in_flight") == 1 })
@@ -48,7 +48,7 @@ func TestOnlySoManyRecordsAreMadeAtATime(t *testing.T) {
 	(<-waiting).is(200, "")
 	eventually(t, "its place is free", func() bool { return len(b.server.files.Archives) == download.ArchiveCap-1 })
 	b.server.files.Archives.Leave()
-	// One that cannot be made is no answer at all, and leaves its place.
+	// An archive that cannot be made sends no response body, and releases its place.
 	b.ports.fail = errors.New("disk full")
 	c := b.connect()
 	if _, err := io.WriteString(c, "GET /api/v1/campaigns/cmp_1/runs/1/evidence HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+b.admin+"\r\n\r\n"); err != nil {

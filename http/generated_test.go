@@ -17,8 +17,8 @@ import (
 	"dialler/engine/window"
 )
 
-// What is made of the tables of the core: parts of openapi.yaml, and the console's copy
-// of the settings. -update writes them.
+// Files generated from the core's tables: parts of openapi.yaml, and the console's copy of the
+// settings. -update writes them.
 
 const consoleWords = "console/src/words/"
 
@@ -39,8 +39,8 @@ func TestWhatIsMadeOfTheTablesIsInStep(t *testing.T) {
 	}
 }
 
-// document is openapi.yaml with its generated parts as they have to be. They stand
-// between comments, "begin NAME" and "end NAME".
+// document returns openapi.yaml with its generated parts up to date. They are between the comments
+// "begin NAME" and "end NAME".
 func document(t *testing.T) string {
 	t.Helper()
 	text := string(openapiYAML)
@@ -65,7 +65,7 @@ func document(t *testing.T) string {
 	return described(t, text)
 }
 
-// described gives each figure of openapi.yaml the description that engine/tally's table has.
+// described gives each figure in openapi.yaml the description from engine/tally's table.
 func described(t *testing.T, text string) string {
 	t.Helper()
 	old := regexp.MustCompile(`,? ?description: ("(\\.|[^"\\])*"|[^,{}"]+)`)
@@ -93,7 +93,7 @@ func described(t *testing.T, text string) string {
 	return text
 }
 
-// The console calls a figure what the table calls it, and says of it what the table says.
+// The console uses the table's name and description for each figure.
 func TestTheConsoleSaysOfAFigureWhatTheTableSays(t *testing.T) {
 	var pages strings.Builder
 	for _, page := range []string{"counters", "live-card", "passes-card"} {
@@ -109,7 +109,7 @@ func TestTheConsoleSaysOfAFigureWhatTheTableSays(t *testing.T) {
 		if f.Means == "" {
 			continue
 		}
-		// What is shown with it, as over how many, may follow the sentence.
+		// An addition, such as the number it is based on, may follow the sentence.
 		stat := regexp.MustCompile(` label="` + regexp.QuoteMeta(f.Label) + `" about=("|\{` + "`" + `)` +
 			regexp.QuoteMeta(strings.TrimSuffix(f.Means, ".")) + `[.,]`)
 		if !stat.MatchString(pages.String()) {
@@ -188,8 +188,8 @@ func playedSchema() []string {
 	return append([]string{"          required: [" + strings.Join(names, ", ") + "]", "          properties:"}, lines...)
 }
 
-// schemaStyle is how much a schema says: bounds, default and description (whole), and
-// whether null is allowed, as in a merge patch.
+// schemaStyle is the detail of a schema: bounds, default and description (whole), and whether null
+// is allowed, as in a merge patch.
 type schemaStyle struct{ bounds, whole, null bool }
 
 func schemaOf(f *campaign.Field, style schemaStyle) string {
@@ -258,7 +258,7 @@ func schemaOf(f *campaign.Field, style schemaStyle) string {
 	return "{ " + strings.Join(append([]string{"type: " + kind}, has...), ", ") + " }"
 }
 
-// describe is what the API's document says of a setting.
+// describe returns the API document's description of a setting.
 func describe(f *campaign.Field) string {
 	if f.API != "" || f.Help == "" {
 		return f.API
@@ -266,7 +266,7 @@ func describe(f *campaign.Field) string {
 	return f.Help + "."
 }
 
-// settingsTS is the table as the console reads it.
+// settingsTS is the settings table for the console.
 func settingsTS(t *testing.T) string {
 	t.Helper()
 	var rows, defaults bytes.Buffer
@@ -348,7 +348,7 @@ export const defaults = {
 `
 }
 
-// outcomesTS is the table of outcomes as the console reads it.
+// outcomesTS is the outcomes table for the console.
 func outcomesTS(t *testing.T) string {
 	t.Helper()
 	var rows strings.Builder

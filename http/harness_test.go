@@ -25,16 +25,16 @@ import (
 	"dialler/http/wire"
 )
 
-// cheapHash is of password, and costs next to nothing to verify: with the race
-// detector a log-in takes half a second of a core else.
+// cheapHash is a hash of password that is cheap to verify: otherwise, with the race detector, a
+// log-in takes half a second of a core.
 var cheapHash = func() string {
 	salt, enc := make([]byte, 16), base64.RawStdEncoding
 	hash := argon2.IDKey([]byte(password), salt, 1, 8, 1, 32)
 	return fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, enc.EncodeToString(salt), enc.EncodeToString(hash))
 }()
 
-// bench is a served API over fake ports, and a client that holds every answer
-// against openapi.yaml.
+// bench is a served API over fake ports, and a client that checks every response against
+// openapi.yaml.
 type bench struct {
 	t      testing.TB
 	server *Server
@@ -163,7 +163,7 @@ func (b *bench) token(id engine.UserID) string {
 	return token
 }
 
-// slowKeys has every key send more than it may.
+// slowKeys makes every key exceed its rate limit.
 func (b *bench) slowKeys() {
 	cfg := b.server.gate.Config
 	cfg.KeyRate, cfg.KeyBurst = 1e-9, 0
@@ -208,7 +208,7 @@ func (b *bench) do(method, path, body string, fields ...string) answer {
 	return a
 }
 
-// byKey and byAdmin send with the unrestricted key, as the administrator.
+// byKey and byAdmin send with the unrestricted key, and as the administrator.
 func (b *bench) byKey(method, path, body string, fields ...string) answer {
 	b.t.Helper()
 	return b.do(method, path, body, append([]string{"X-API-Key", b.key}, fields...)...)
@@ -219,8 +219,8 @@ func (b *bench) byAdmin(method, path, body string, fields ...string) answer {
 	return b.do(method, path, body, append([]string{"Authorization", "Bearer " + b.admin}, fields...)...)
 }
 
-// is holds the answer to a status and, for problems, a code; want names fields
-// that must be among the errors.
+// is checks a response's status and, for problems, its code; want names fields that must be among
+// the errors.
 func (a answer) is(status int, code string, want ...string) answer {
 	a.t.Helper()
 	if a.status != status {

@@ -37,8 +37,7 @@ func (s *Server) readyz(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, v)
 }
 
-// showHealth tells a console what readyz tells a machine; that something is
-// wrong is no failure of the request.
+// showHealth shows a console what readyz shows a machine; a problem is not an error of the request.
 func (s *Server) showHealth(r *wire.Request) error { return r.Reply(nethttp.StatusOK, s.readiness(r)) }
 
 func (s *Server) readiness(r *wire.Request) readyView {

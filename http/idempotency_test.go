@@ -41,7 +41,7 @@ func TestARepeatedRequestIsAnsweredWithTheFirstAnswer(t *testing.T) {
 	if id.Route != "trigger" || id.Token != "key 1" || len(id.BodyHash) != 64 || id.Key != b.ports.keys[0].ID {
 		t.Errorf("idempotency %+v", id)
 	}
-	// Another sender's key is another key.
+	// The same key of another sender is a different key.
 	other := b.addKey(func(*engine.APIKey) {})
 	if a := b.do("POST", triggerPath, triggerBody(""), "X-API-Key", other, "Idempotency-Key", "key 1").is(200, ""); a.header.Get("Idempotent-Replayed") != "" {
 		t.Error("replayed to another sender")
@@ -131,14 +131,14 @@ func TestWithoutRepliesNothingIsCarriedOut(t *testing.T) {
 	if len(b.ports.excludes) != 0 {
 		t.Error("carried out")
 	}
-	// A trigger's own write finds them out; of one that is refused it is not known.
+	// A trigger's own write detects a repeat; if the trigger is refused, it is not detected.
 	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "j").is(200, "")
 	b.ports.fail = engine.Conflict("outside_window", "Closed.")
 	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "j").is(503, "database")
 	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "i").is(503, "database")
 	b.ports.fail = engine.Unavailable("timeout", "Not in time.", 0)
 	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "i").is(503, "timeout")
-	// A refusal that cannot be kept is still answered: it changed nothing.
+	// A refusal that cannot be stored is still answered, because it changed nothing.
 	b.ports.fail, b.ports.findFail, b.ports.storeFail = nil, nil, errBoom
 	b.byKey("POST", triggerPath, `{}`, "Idempotency-Key", "k").is(422, "validation_failed")
 }

@@ -70,8 +70,8 @@ func TestImportsAndTheirRejectedRowsAreListed(t *testing.T) {
 	b.do("GET", importsPath+"/"+string(theImport)+"/rejected?page_size=201", "", view...).is(422, "validation_failed")
 }
 
-// A file that came to its end is not read again; one that broke off is, and
-// while one comes in there is no second.
+// A completed file is not read again; an interrupted one is, and while one comes in, a second one
+// is refused.
 func TestAFileIsSentAgainUnderItsKey(t *testing.T) {
 	b := newBench(t)
 	post := func(path string) answer {
@@ -98,7 +98,7 @@ func TestAFileIsSentAgainUnderItsKey(t *testing.T) {
 	}
 	imp.State = campaign.ImportActivating
 	b.ports.requested = []campaign.Import{imp}
-	post(importsPath+"?filename=a.csv&wait=false").is(202, "") // its rows are taken
+	post(importsPath+"?filename=a.csv&wait=false").is(202, "") // its rows are accepted
 	post(importsPath+"?filename=b.csv").is(422, "idempotency_mismatch")
 	post(importsPath+"?filename=a.csv&dry_run=true").is(422, "idempotency_mismatch")
 	imp.State = campaign.ImportFailed
@@ -137,7 +137,7 @@ func TestTheProgressOfAnImportIsStreamedToItsEnd(t *testing.T) {
 	b.overTCP()
 	b.server.feeds.Interval = time.Millisecond
 	looks := 0
-	b.ports.theImport = func() campaign.Import { // called with the lock
+	b.ports.theImport = func() campaign.Import { // called with the lock held
 		looks++
 		imp := anImport(campaign.ImportContacts{Campaign: "cmp_1"})
 		imp.State, imp.FinishedAt, imp.Rows = campaign.ImportStaging, nil, looks/3*1000

@@ -18,10 +18,10 @@ var (
 	rightOper = `{"email":"oper@example.org","password":"` + password + `"}`
 )
 
-// behindProxy has the peer of the bench be a proxy that is known.
+// behindProxy makes the bench's peer a known proxy.
 func behindProxy(c *Config) { c.Proxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")} }
 
-// Behind a proxy the guesses of one client are not those of the others, however many there are.
+// Behind a proxy, one client's guesses do not count against others, however many there are.
 func TestGuessesBehindAProxyLockNobodyElseOut(t *testing.T) {
 	b := newBench(t, behindProxy)
 	const a, owner = "198.51.100.66", "203.0.113.5"
@@ -42,7 +42,7 @@ func TestGuessesBehindAProxyLockNobodyElseOut(t *testing.T) {
 	b.do("POST", tokenPath, rightOper, "X-Forwarded-For", owner).is(200, "")
 }
 
-// Who is no proxy that is known cannot say who they are, and the log says that somebody tries to.
+// An unknown proxy cannot say who the client is, and the attempt is logged.
 func TestAForgedAddressChangesNothing(t *testing.T) {
 	b := newBench(t)
 	for n := range 5 {
@@ -72,20 +72,20 @@ func TestGuessesDoNotLockAKnownBrowserOut(t *testing.T) {
 	}
 	b.do("POST", sessionPath, rightOper).is(429, "too_many_logins")
 	b.do("POST", sessionPath, rightOper, "Cookie", device).is(200, "")
-	// It is the device of one user, ...
+	// The device belongs to one user, ...
 	for range 5 {
 		b.do("POST", sessionPath, `{"email":"view@example.org","password":"wrong"}`).is(401, "invalid_credentials")
 	}
 	b.do("POST", sessionPath, `{"email":"view@example.org","password":"`+password+`"}`, "Cookie", device).
 		is(429, "too_many_logins")
-	// ... nobody else makes one, ...
+	// ... cannot be forged, ...
 	b.do("POST", sessionPath, rightOper, "Cookie", strings.Replace(device, "-", "-9", 1)).is(429, "too_many_logins")
-	// ... it has few guesses of its own, ...
+	// ... has few guesses of its own, ...
 	for range 10 {
 		b.do("POST", sessionPath, wrongOper, "Cookie", device).is(401, "invalid_credentials")
 	}
 	b.do("POST", sessionPath, wrongOper, "Cookie", device).is(429, "too_many_logins")
-	// ... and its time ends.
+	// ... and expires.
 	b.clock.advance(180*24*time.Hour + time.Second)
 	for range 5 {
 		b.do("POST", sessionPath, wrongOper).is(401, "invalid_credentials")
@@ -93,7 +93,7 @@ func TestGuessesDoNotLockAKnownBrowserOut(t *testing.T) {
 	b.do("POST", sessionPath, rightOper, "Cookie", device).is(429, "too_many_logins")
 }
 
-// An address that nobody has is answered like one that somebody has.
+// An unknown e-mail address gets the same answer as a known one.
 func TestGuessesDoNotTellWhichAddressesThereAre(t *testing.T) {
 	b := newBench(t, behindProxy)
 	var answers [2][]int
@@ -110,7 +110,7 @@ func TestGuessesDoNotTellWhichAddressesThereAre(t *testing.T) {
 	}
 }
 
-// Whoever has a network of IPv6 addresses has the guesses of one.
+// A network of IPv6 addresses has the guesses of one address.
 func TestANetworkOfAddressesHasTheGuessesOfOne(t *testing.T) {
 	b := newBench(t, behindProxy)
 	for n := range 5 {
@@ -120,13 +120,13 @@ func TestANetworkOfAddressesHasTheGuessesOfOne(t *testing.T) {
 	b.do("POST", tokenPath, wrongOper, "X-Forwarded-For", "2001:db8:0:1::1").is(401, "invalid_credentials")
 }
 
-// After many log-ins that fail in a row an account takes those of browsers that it does not know one after the other
-// for a while, the right one among them; nobody hears of it but administrators.
+// After many failed log-ins in a row, an account accepts log-ins from unknown browsers only one at
+// a time for a while, even the correct one; only administrators learn of it.
 func TestAnAccountIsGuardedAfterManyLogInsThatFail(t *testing.T) {
 	b := newBench(t, behindProxy)
 	from := 0
 	in := func(body string) answer {
-		from++ // whoever guesses has many addresses
+		from++ // an attacker has many addresses
 		return b.do("POST", tokenPath, body, "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", from%250+1))
 	}
 	fail := func(n int) {
@@ -162,7 +162,7 @@ func TestAnAccountIsGuardedAfterManyLogInsThatFail(t *testing.T) {
 		in(wrongOper).is(401, "invalid_credentials")
 	}
 
-	// An administrator ends it too.
+	// An administrator can end it too.
 	fail(engine.LogInFailures - 10)
 	for range 3 {
 		in(wrongOper).is(401, "invalid_credentials")

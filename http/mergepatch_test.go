@@ -30,8 +30,7 @@ func applyPatch(target, patch any) any {
 	return t
 }
 
-// withoutNulls leaves out the members that are null: a merge patch cannot make
-// them.
+// withoutNulls leaves out null members, because a merge patch cannot create them.
 func withoutNulls(v any) any {
 	if m, ok := v.(map[string]any); ok {
 		for name, value := range m {
@@ -103,8 +102,8 @@ func TestMergePatches(t *testing.T) {
 	}
 }
 
-// FuzzMergePatch: whatever two objects there are, a client that applies the
-// patch to what it had has what there is now.
+// FuzzMergePatch checks that, for any two objects, a client that applies the patch to the old one
+// has the new one.
 func FuzzMergePatch(f *testing.F) {
 	f.Add([]byte(`{"a":{"b":1},"c":null}`), []byte(`{"a":{"b":2,"d":[1]},"e":{}}`))
 	f.Add([]byte(`{"a":{"b":1}}`), []byte(`{"a":1}`))
@@ -113,7 +112,7 @@ func FuzzMergePatch(f *testing.F) {
 		if json.Unmarshal(before, &old) != nil || json.Unmarshal(after, &now) != nil || old == nil || now == nil {
 			return
 		}
-		before, _ = json.Marshal(old) // as it is written here
+		before, _ = json.Marshal(old) // normalise the formatting
 		after, _ = json.Marshal(now)
 		patch, err := form.MergePatch(before, after)
 		if err != nil {

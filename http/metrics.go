@@ -12,8 +12,8 @@ import (
 	"dialler/http/wire"
 )
 
-// metrics are the API's own figures. Their label sets are closed: templates of
-// routes (never paths), known methods and statuses.
+// metrics are the API's own metrics. Their label sets are closed: templates of routes (never
+// paths), known methods and statuses.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -104,7 +104,7 @@ func newMetrics(reg prometheus.Registerer, conns *connections) (*metrics, error)
 	return m, nil
 }
 
-// routeMetrics are one route's figures, found without hashing labels.
+// routeMetrics are one route's metrics, found without hashing labels.
 type routeMetrics struct {
 	duration prometheus.Observer
 	byStatus [600]atomic.Pointer[prometheus.Counter]

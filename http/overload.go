@@ -11,57 +11,54 @@ import (
 	"dialler/http/wire"
 )
 
-// More than the dialler can take is refused at once, not queued: an answer that
-// comes late is asked for again, and makes everything later still. What adds
-// work is refused first; what bots and CRMs have to say has room of its own, so
-// have the commands of operators, and so has looking: who wants to pause a
-// campaign because there is too much of everything must be able to.
+// Excess load is refused at once, not queued: a late answer is requested again, and makes
+// everything later still. Requests that add calls are refused first. Results and exclusions from
+// bots and CRMs have their own capacity; so do operators' commands, and so does reading: an
+// operator who wants to pause a campaign because of overload must be able to.
 
-// intake is what a route asks of the dialler.
+// intake classifies what a route asks of the dialler.
 type intake int
 
 const (
-	intakeNone     intake = iota // health, figures, pages; streams and files have bounds of their own
+	intakeNone     intake = iota // health, metrics, pages; streams and files have their own limits
 	intakeCalls                  // adds calls: triggers, dialouts, lists of contacts
-	intakeWords                  // results, exclusions, and all else that a machine may send
-	intakeCommands               // what only people do: a campaign is paused, a trunk is changed
+	intakeWords                  // results, exclusions, and everything else a machine may send
+	intakeCommands               // what only people do: pausing a campaign, changing a trunk
 	intakeLooks                  // reads
-	intakesCount                 // how many there are
+	intakesCount                 // number of intakes
 )
 
-// String names the intake as figures do.
+// String returns the label of the intake in metrics.
 func (i intake) String() string {
 	return [...]string{"none", "calls", "reports", "commands", "reads"}[i]
 }
 
 const (
-	// How many requests of an intake may be under way, but for calls, which
-	// Config.IntakeCap bounds.
+	// The maximum concurrent requests per intake, except for calls, which Config.IntakeCap limits.
 	wordsCap    = 1024
 	commandsCap = 128
 	looksCap    = 64
-	// bodiesCap bounds the bytes of the bodies that are in memory and longer than
-	// bodyKeep.
+	// bodiesCap bounds the total size of bodies in memory that are longer than bodyKeep.
 	bodiesCap = 48 << 20
 )
 
-// bodiesLabel is how figures name long bodies.
+// bodiesLabel is the metrics label of long bodies.
 const bodiesLabel = "bodies"
 
-// overloadRetry is when a refused request may come again.
+// overloadRetry is when a refused request may be retried.
 const overloadRetry = time.Second
 
 var errOverloaded = engine.Unavailable("overloaded",
 	"", overloadRetry)
 
-// gates bound what is under way.
+// gates limit concurrent requests.
 type gates struct {
 	cap    [intakesCount]int64
 	in     [intakesCount]atomic.Int64
 	bodies atomic.Int64 // bytes
 }
 
-// pass lets a request in, or refuses it; leave follows in the first case.
+// pass admits a request, or refuses it; an admitted one calls leave.
 func (g *gates) pass(i intake) bool {
 	if i == intakeNone || g.in[i].Add(1) <= g.cap[i] {
 		return true
@@ -76,7 +73,7 @@ func (g *gates) leave(i intake) {
 	}
 }
 
-// keep counts n bytes more of a body, or refuses them.
+// keep counts n more bytes of a body, or refuses them.
 func (g *gates) keep(n int) error {
 	if g.bodies.Add(int64(n)) <= bodiesCap {
 		return nil
@@ -85,7 +82,7 @@ func (g *gates) keep(n int) error {
 	return errOverloaded
 }
 
-// intakeOf says what a route asks of the dialler.
+// intakeOf classifies a route.
 func intakeOf(rt *route) intake {
 	switch {
 	case rt.streams || !strings.HasPrefix(rt.path, "/api/v1/") && !strings.HasPrefix(rt.path, "/2010-04-01/") ||
@@ -102,7 +99,7 @@ func intakeOf(rt *route) intake {
 	return intakeWords
 }
 
-// large says whether a body is worth knowing its sender before it is read.
+// large says whether a body is so large that its sender is authenticated before it is read.
 func large(r *wire.Request) bool {
 	length := r.HTTP.Request.Header.ContentLength()
 	return r.HTTP.RequestBodyStream() != nil && (length > wire.BodyKeep || length < 0)

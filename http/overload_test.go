@@ -33,7 +33,7 @@ func TestMoreThanCanBeUnderWayIsRefusedAndOthersHaveTheirOwnRoom(t *testing.T) {
 			t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
 		}
 	}
-	// What stops calls, and who looks, is not held up by those who add some.
+	// Requests that stop calls or read are not held up by those that add calls.
 	b.byKey("POST", "/api/v1/contacts/exclude", `{"campaign_id":"cmp_1","mobile":"`+mobile+`"}`).is(200, "")
 	b.byAdmin("GET", "/api/v1/campaigns", "").is(200, "")
 	if n := b.labelled("dialler_http_overloaded_total", "calls"); n != 3 {
@@ -47,7 +47,7 @@ func TestMoreThanCanBeUnderWayIsRefusedAndOthersHaveTheirOwnRoom(t *testing.T) {
 	b.byKey("POST", triggerPath, triggerBody("")).is(200, "")
 }
 
-// labelled is the figure of one label of /metrics.
+// labelled returns the value of one label in /metrics.
 func (b *bench) labelled(name, label string) float64 {
 	b.t.Helper()
 	families, err := b.server.Registry.Gather()
@@ -77,7 +77,7 @@ func TestARefusedRequestIsNotKeptUnderItsIdempotencyKey(t *testing.T) {
 	}
 }
 
-// Who pauses a campaign because there is too much of everything finds room.
+// An operator who pauses a campaign because of overload gets through.
 func TestAnOperatorIsNotHeldUpByResultsAndTriggers(t *testing.T) {
 	b := newBench(t)
 	for _, i := range []intake{intakeCalls, intakeWords} {
@@ -100,7 +100,7 @@ func TestLongBodiesHaveABoundTogether(t *testing.T) {
 	list := `{"contacts":[` + strings.Repeat(" ", 200<<10) + `{"mobile":"` + mobile + `"}]}`
 	path := "/api/v1/campaigns/cmp_1/contacts"
 	b.byAdmin("POST", path, list).is(503, "overloaded")
-	b.byKey("POST", triggerPath, triggerBody("")).is(200, "") // a short one finds room
+	b.byKey("POST", triggerPath, triggerBody("")).is(200, "") // a short one gets through
 	if n := b.labelled("dialler_http_overloaded_total", "bodies"); n != 1 {
 		t.Errorf("%v refusals are counted", n)
 	}
@@ -117,7 +117,7 @@ func TestALongBodyIsNotReadForSomebodyUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		status, p, last := response(t, bufio.NewReader(c)) // of the body one byte has come
+		status, p, last := response(t, bufio.NewReader(c)) // one byte of the body has been sent
 		if status != 401 || p.Code != "unauthorized" || !last {
 			t.Errorf("%s: answered %d %s after %s", length, status, p.Code, time.Since(began))
 		}

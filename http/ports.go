@@ -17,19 +17,18 @@ import (
 	"dialler/http/wire"
 )
 
-// This file is all that the API knows of the rest of the dialler. Every call
-// blocks until its answer is final, obeys ctx, and gives errors of package
-// engine where the caller can do something about them; any other error is an
-// internal one and its text stays in the log.
+// This file is everything the API knows of the rest of the dialler. Every call blocks until its
+// answer is final, obeys ctx, and returns errors of package engine if the caller can do something
+// about them; any other error is internal and its text stays in the log.
 
-// Campaigns is the campaign tree and what is stored of it.
+// Campaigns is the campaign tree and what is stored of campaigns.
 type Campaigns interface {
 	campaigns.Campaigns
 	contacts.Campaigns
 	exclusions.Campaigns
 }
 
-// Reports reads what became of attempts.
+// Reports reads the outcomes of attempts.
 type Reports interface {
 	reports.Reports
 	campaigns.Charts
@@ -37,11 +36,10 @@ type Reports interface {
 
 // Health answers the probes.
 type Health interface {
-	// Alive is nil while the process decides; an error makes /healthz fail
-	// (a decision loop stale for more than 30 s).
+	// Alive returns nil while the process is making decisions; an error makes /healthz fail (a
+	// decision loop stale for more than 30 s).
 	Alive() error
-	// Checks are what /readyz reports by name: database, trunks, rtp_ports,
-	// draining.
+	// Checks returns what /readyz reports by name: database, trunks, rtp_ports, draining.
 	Checks(ctx context.Context) []Check
 }
 
@@ -52,10 +50,10 @@ const NoTrunk = "no_trunk"
 type Check struct {
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
-	// Warning is the code of what somebody has to see to though the check passes.
+	// Warning is the code of something that needs attention although the check passes.
 	Warning string `json:"warning,omitempty"`
 	Detail  string `json:"detail,omitempty"`
-	// Since is when it failed, nil when that is not known.
+	// Since is when it failed, nil if unknown.
 	Since *time.Time `json:"since,omitempty"`
 }
 

@@ -104,7 +104,7 @@ func (p *ports) Unsuppress(_ context.Context, n engine.PhoneNumber, _ engine.Who
 	return len(p.suppressed) < before, p.fail
 }
 
-// Destination: calls to Austria are not allowed.
+// Destination does not allow calls to Austria.
 func (p *ports) Destination(to number.Callee) error {
 	if to.Region == "AT" {
 		return engine.Invalid("destination_not_allowed", "calls to AT are not allowed")

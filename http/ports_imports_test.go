@@ -8,7 +8,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// importedFile is a file as it came through.
+// importedFile is a file as it was received.
 type importedFile struct {
 	cmd  campaign.ImportContacts
 	text string
@@ -22,7 +22,7 @@ func anImport(c campaign.ImportContacts) campaign.Import {
 		CreatedAt: testAt, CreatedBy: c.Who, FinishedAt: &testAt}
 }
 
-// Import reads to the end, or to the error, as the campaign tree does.
+// Import reads to the end, or to an error, as the campaign tree does.
 func (p *ports) Import(ctx context.Context, c campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
 	p.mu.Lock()
 	hook, fail := p.onImport, p.fail

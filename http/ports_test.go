@@ -21,8 +21,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// ports are the rest of the dialler, faked: what was asked is kept, what is
-// answered can be replaced.
+// ports fakes the rest of the dialler: requests are recorded, answers can be replaced.
 type ports struct {
 	mu      sync.Mutex
 	keys    []engine.APIKey
@@ -37,14 +36,14 @@ type ports struct {
 
 	sessions  map[[32]byte]engine.UserSession
 	kept      int
-	noted     int // sessions noted as used
+	noted     int // sessions recorded as used
 	notedFail error
 
 	triggers           []campaign.Trigger
 	excludes           []campaign.Exclude
 	contactActs        []campaign.ActOnContact
 	exclusions         []journal.Exclusion
-	excludeCap         int // from then on they fail; 0 = never
+	excludeCap         int // beyond it they fail; 0 = never
 	importedExclusions []campaign.ExclusionsImported
 	lifts              []campaign.Lift
 	dialouts           []campaign.Dialout
@@ -59,12 +58,12 @@ type ports struct {
 	clones             []campaign.Clone
 	onClone            func(context.Context)
 	pages              []campaign.Page
-	kinds              [][]journal.Type // of the activity that was asked for
+	kinds              [][]journal.Type // of the requested activity
 	events             []journal.Event
 	results            []campaign.SubmitResult
 	hungUp             []engine.CallID
 	asked              []attempt.Query
-	older              engine.AttemptID // the cursor of lists of calls
+	older              engine.AttemptID // the next cursor in lists of calls
 	hold               *attempt.Hold
 	digits             []string
 	transfers          []string
@@ -97,7 +96,7 @@ type ports struct {
 	onImport func(context.Context, campaign.ImportContacts, io.Reader) (campaign.Import, error)
 
 	actFail     error
-	fail        error // what every campaign and call command answers
+	fail        error // the answer to every campaign and call command
 	onTrigger   func(context.Context, campaign.Trigger) (campaign.TriggerReply, error)
 	onDetail    func(context.Context, engine.CampaignID) (campaign.Detail, error)
 	onList      func(context.Context, campaign.Page) ([]campaign.Detail, int, error)
@@ -137,8 +136,7 @@ func newPorts() *ports {
 	return p
 }
 
-// asText is what the database says of text: NUL and bytes that are no UTF-8 are
-// not stored.
+// asText simulates the database's check of text: NUL and invalid UTF-8 are not stored.
 func asText[T ~string](s T) error {
 	if strings.IndexByte(string(s), 0) >= 0 || !utf8.ValidString(string(s)) {
 		return fmt.Errorf("pq: invalid byte sequence for encoding UTF8: %q", string(s))
@@ -148,7 +146,7 @@ func asText[T ~string](s T) error {
 
 func (p *ports) lock() func() { p.mu.Lock(); return p.mu.Unlock }
 
-// commit stores a success as the campaign tree does, with what it did.
+// commit stores a success with its effects, as the campaign tree does.
 func (p *ports) commit(id engine.Idempotency, status int, reply any) error {
 	if !id.Present() {
 		return nil
@@ -186,5 +184,5 @@ func (p *ports) Checks(context.Context) []Check { defer p.lock()(); return p.che
 
 var errBoom = errors.New("pq: key (number)=(+4915112345678) is broken")
 
-// notFound is what a port says of what it does not have.
+// notFound is a port's error for a missing resource.
 func notFound(code string) error { return engine.NotFound(code, "There is none.") }

@@ -14,20 +14,20 @@ import (
 	"dialler/http/wire"
 )
 
-// row is one line of what the specification and the rulebook say that a request
-// is answered with (spec: Errors; SEMANTICS §10–12).
+// row is one expected response to a request, from the specification and the rulebook (spec: Errors;
+// SEMANTICS §10–12).
 type row struct {
 	says   string
-	body   string // "": the good one
-	who    string // header and value; "": the unrestricted key
+	body   string // "" means the valid one
+	who    string // header and value; "" means the unrestricted key
 	given  func(*bench)
-	path   string // "": the route's own
+	path   string // "" means the route's own
 	more   []string
 	status int
 	code   string
 }
 
-// operation is a route whose every answer is in the table.
+// operation is a route with all its responses in the table.
 type operation struct {
 	route string // in openapi.yaml
 	path  string
@@ -40,10 +40,10 @@ const (
 	hangPath = "/2010-04-01/Accounts/{account}/Calls/{call}.json"
 )
 
-// fails has the engine refuse with an error.
+// fails makes the engine refuse with an error.
 func fails(err error) func(*bench) { return func(b *bench) { b.ports.fail = err } }
 
-// everyRoute are the rows that all routes for keys share.
+// everyRoute returns the rows that all routes for keys share.
 func everyRoute(good string) []row {
 	return []row{
 		{says: "key missing", who: noKey, status: 401, code: "unauthorized"},
@@ -65,7 +65,7 @@ func everyRoute(good string) []row {
 	}
 }
 
-// repeated are the rows of an Idempotency-Key.
+// repeated returns the rows of an Idempotency-Key.
 func repeated(good string) []row {
 	key := []string{"Idempotency-Key", "k"}
 	first := func(body string) func(*bench) {
@@ -207,7 +207,7 @@ func operations() []operation {
 			{says: "the database is away", who: bot, more: form, given: fails(engine.Unavailable("database_unavailable", "Away.", time.Second)), status: 503, code: "20503"},
 		}},
 		{"/api/v1/calls/{call_id}/result", call + "/result", `{"disposition":"sold"}`, slices.Concat(slices.DeleteFunc(everyRoute(`{"disposition":"sold"}`), func(r row) bool {
-			// Every field of a result is optional, and one that is not known is stored.
+			// Every field of a result is optional, and unknown ones are stored.
 			return r.says == "nothing in it" || r.says == "a field that there is not"
 		}), []row{
 			{says: "a field that there is not", body: `{"disposition":"sold","outcome":"interested"}`, status: 200},
@@ -229,8 +229,8 @@ func operations() []operation {
 	}
 }
 
-// Every row of the tables of dialout, trigger, exclude, hang-up and result, and
-// every answer that openapi.yaml names for them: none without a row here.
+// Every row of the tables of dialout, trigger, exclude, hang-up and result is tested, and every
+// response that openapi.yaml lists for them has a row.
 func TestEveryRowOfTheTables(t *testing.T) {
 	doc, err := contract()
 	if err != nil {

@@ -35,7 +35,7 @@ func dials(n int) []campaign.ReportedAttempt {
 	return list
 }
 
-// parts gives the list part by part, as the store does.
+// parts returns the list in parts, as the store does.
 func parts(list []campaign.ReportedAttempt) func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) {
 	return func(q campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) {
 		from := 0
@@ -60,14 +60,14 @@ const columnsBefore = "run,pass,attempt_number,attempt_id,contact_id,phone_numbe
 func TestTheAttemptReportHasOneRowADial(t *testing.T) {
 	b := newBench(t)
 	list := dials(2*perPart + 7)
-	// An intent that was never sent is no dial; one that does not count is.
+	// An intent that was never sent is not a dial; a dial that does not count is one.
 	list[3].InviteAt, list[3].Consumed = nil, false
 	list[4].Consumed = false
 	served, verdict := testAt, &list[5].Attempt
 	verdict.AnsweredAt, verdict.ServedAt, verdict.BotConnectedAt = &served, &served, &served
 	end := served.Add(1500 * time.Millisecond)
 	verdict.EndedAt, verdict.Verdict, verdict.AMDTook, verdict.SIPCode, verdict.HungUpBy = &end, engine.VerdictHuman, 740*time.Millisecond, 200, engine.PartyBot
-	verdict.Attestation = "=A" // of a carrier of its own mind
+	verdict.Attestation = "=A" // from a carrier with its own values
 	verdict.Result = &attempt.Result{Disposition: "=HYPERLINK(1)", SubDisposition: "fine"}
 	list[5].ContactVariables = map[string]string{"city": "Köln, \"Süd\"", "note": "-1", "unknown": "x"}
 	b.ports.onPart = parts(list)
@@ -106,7 +106,7 @@ func TestTheAttemptReportHasOneRowADial(t *testing.T) {
 	}
 }
 
-// raw asks for a report as it is on the wire; gzip says whether to ask for that.
+// raw requests a report as it is on the wire; gzip says whether to accept gzip.
 func (b *bench) raw(path string, gzip bool) *nethttp.Response {
 	b.t.Helper()
 	req, err := nethttp.NewRequest("GET", "http://api.test"+path, nil)
@@ -129,7 +129,7 @@ func (b *bench) raw(path string, gzip bool) *nethttp.Response {
 	return resp
 }
 
-// unpacked reads a report to its end or to where it breaks off.
+// unpacked reads a report to its end or to the interruption.
 func unpacked(resp *nethttp.Response) ([]byte, error) {
 	if resp.Header.Get("Content-Encoding") == "" {
 		return io.ReadAll(resp.Body)
@@ -167,12 +167,12 @@ func TestAReportThatIsCutOffNeverLooksComplete(t *testing.T) {
 	eventually(t, "no report is counted", func() bool { return b.server.files.Sheets.Load() == 0 })
 }
 
-// What came before the fault and what comes behind the last whole row of it are
-// the report that had no fault.
+// The part before the fault and the part after its last whole row together equal the uninterrupted
+// report.
 func TestAReportGoesOnBehindTheLastRowThatArrived(t *testing.T) {
 	b := newBench(t)
 	list := dials(2*perPart + 7)
-	list[perPart].InviteAt, list[perPart].Consumed = nil, false // no row of it
+	list[perPart].InviteAt, list[perPart].Consumed = nil, false // not a row of it
 	whole := parts(list)
 	b.ports.onPart = whole
 	for _, gzip := range []bool{false, true} {
@@ -214,7 +214,7 @@ func TestAReportGoesOnBehindTheLastRowThatArrived(t *testing.T) {
 		if typ := resp.Header.Get("Content-Type"); typ != "text/csv; charset=utf-8; header=absent" {
 			t.Errorf("Content-Type %q", typ)
 		}
-		// Behind the last row there is nothing yet, and the cursor stays.
+		// After the last row there is nothing yet, and the cursor stays.
 		resp = b.raw(reportPath+"?after="+string(list[len(list)-1].ID), gzip)
 		if rest, err := unpacked(resp); err != nil || len(rest) > 0 ||
 			resp.Trailer.Get("X-Report-Cursor") != string(list[len(list)-1].ID) {

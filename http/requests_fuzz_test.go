@@ -18,9 +18,8 @@ import (
 	"dialler/http/wire"
 )
 
-// direct has the routes handle one request as it stands on the wire, without a
-// connection. ok is false when it is none that a server would read; streamed
-// says that the answer would have been written later.
+// direct has the routes handle one raw request without a connection. ok is false if a server would
+// not accept it as a request; streamed says that the response would have been written later.
 func (b *bench) direct(raw []byte) (a answer, streamed, ok bool) {
 	var req fasthttp.Request
 	if req.Read(bufio.NewReaderSize(bytes.NewReader(raw), 32<<10)) != nil {
@@ -33,7 +32,7 @@ func (b *bench) direct(raw []byte) (a answer, streamed, ok bool) {
 	for k, v := range rc.Response.Header.All() {
 		a.header.Add(string(k), string(v))
 	}
-	if rc.Hijacked() { // its place is free again when it has been written
+	if rc.Hijacked() { // its place is released once it has been written
 		s := b.server
 		s.files.Sheets.Store(0)
 		s.files.Archives = wire.NewPlaces(download.ArchiveCap)
@@ -43,7 +42,7 @@ func (b *bench) direct(raw []byte) (a answer, streamed, ok bool) {
 	return a, rc.Hijacked(), true
 }
 
-// directly is do for targets that send a body a thousand times a second.
+// directly is do for fuzz targets that send a body a thousand times a second.
 func (b *bench) directly(method, path, body string, fields ...string) answer {
 	b.t.Helper()
 	var raw bytes.Buffer
@@ -76,7 +75,7 @@ func (l *logbook) forget() {
 	l.buf.Reset()
 }
 
-// forget empties what grows with every request.
+// forget empties everything that grows with each request.
 func (p *ports) forget() {
 	defer p.lock()()
 	fresh := newPorts()
@@ -86,9 +85,9 @@ func (p *ports) forget() {
 	p.hungUp, p.digits, p.transfers, p.forced, p.erasures, p.suppressed, p.suppressors, p.imports, p.deleted, p.logins = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
 }
 
-// FuzzRequest: whatever stands in the path, the query and a header of a
-// request, it is carried out or refused as the contract says, nobody gets what
-// the key or the missing one does not open, and no number comes into the log.
+// FuzzRequest checks that any path, query and header is carried out or refused according to the
+// contract, that no response exceeds what the key (or its absence) allows, and that no number gets
+// into the log.
 func FuzzRequest(f *testing.F) {
 	b := newBench(f, manyStreams)
 	elsewhere := b.addKey(func(k *engine.APIKey) { k.Campaigns = []engine.CampaignID{"cmp_other"} })
@@ -216,6 +215,6 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// manyStreams leaves room for those that are answered without a connection, whose
-// places are never given back.
+// manyStreams allows any number of streams, because those without a connection never release their
+// places.
 func manyStreams(c *Config) { c.StreamCap, c.StreamCapEach = 1<<30, 1<<30 }

@@ -66,7 +66,7 @@ func TestTrunksAreUpsertedAndTheirPasswordIsWriteOnly(t *testing.T) {
 		"priority out_of_range", "weight out_of_range", "options_s out_of_range", "x unknown_field")
 }
 
-// wholeTrunk has every field of a trunk, none of them with its default.
+// wholeTrunk has every field of a trunk, none with its default.
 const wholeTrunk = `{"host":"sip.example.net","port":5070,"transport":"tls","kind":"registered","username":"acme","password":"geheim",
 	"from_domain":"acme.example","from_user":"acme","caller_id_header":"p_preferred_identity","privacy":"id;critical",
 	"number_format":"national","number_country":"DE","outbound_proxy":"proxy.example.net:5080","listener":"wan","external_host":"203.0.113.9",

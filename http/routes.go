@@ -17,21 +17,21 @@ import (
 // route is one row of the table below.
 type route struct {
 	method string
-	path   string // template; also the label of figures and log lines
+	path   string // template; also the label in metrics and log lines
 	access wire.Access
 	handle wire.Handler
-	// streams: the handler reads the body itself, as it comes in.
+	// streams says that the handler reads the body itself, as it comes in.
 	streams bool
 
 	metrics *routeMetrics
 	intake  intake
 }
 
-// noRoute labels what no template matched.
+// noRoute labels requests that matched no template.
 const noRoute = "none"
 
-// table is every route of the API and who may use it: the one place to look
-// for both. The contract test holds it against openapi.yaml.
+// table lists every route of the API and who may use it: the only place for both. The contract test
+// checks it against openapi.yaml.
 func (s *Server) table() []*route {
 	const v1 = "/api/v1"
 	const one = v1 + "/campaigns/{campaign_id}"
@@ -178,7 +178,7 @@ func (s *Server) table() []*route {
 
 		on("GET", v1+"/health", viewers, s.showHealth),
 
-		// For machines that watch, and for readers.
+		// For monitoring systems, and for readers.
 		on("GET", "/healthz", everybody, s.healthz),
 		on("GET", "/readyz", everybody, s.readyz),
 		on("GET", "/metrics", everybody, exposition(s.Registry)),
@@ -193,8 +193,7 @@ func (s *Server) table() []*route {
 	return routes
 }
 
-// isContactsPath says whether a request goes to a route for long lists,
-// before it is routed.
+// isContactsPath says, before routing, whether a request goes to a route for long lists.
 func isContactsPath(uri []byte) bool {
 	if i := bytes.IndexByte(uri, '?'); i >= 0 {
 		uri = uri[:i]
@@ -209,8 +208,7 @@ func (s *Server) route() {
 	s.unrouted.metrics = s.metrics.forRoute(s.unrouted)
 
 	s.router = router.New()
-	// A client that mistypes a path must hear of it: a redirect of a POST
-	// would be dropped or repeated by many of them.
+	// A client that mistypes a path must be told: many would drop or repeat a redirected POST.
 	s.router.RedirectTrailingSlash = false
 	s.router.RedirectFixedPath = false
 	s.router.HandleOPTIONS = false
@@ -234,7 +232,7 @@ func (s *Server) with(rt *route, h wire.Handler) *route {
 }
 
 func methodNotAllowed(r *wire.Request) error {
-	// The router always lists OPTIONS, which no route of ours answers.
+	// The router always lists OPTIONS, which none of our routes answers.
 	allow := strings.Split(string(r.HTTP.Response.Header.Peek("Allow")), ", ")
 	kept := allow[:0]
 	for _, m := range allow {
@@ -247,7 +245,7 @@ func methodNotAllowed(r *wire.Request) error {
 		Detail: "This route does not answer " + form.ClipName(string(r.HTTP.Method())) + "; see Allow."}
 }
 
-// actions are the lifecycle commands that have a route of their own.
+// actions are the lifecycle commands with their own routes.
 var actions = []struct {
 	name   string
 	action campaign.Action

@@ -25,8 +25,8 @@ func (s *Server) release(r *wire.Request) {
 	s.requests.Put(r)
 }
 
-// serve makes a fasthttp handler of a route: identity, limits, the handler,
-// errors, panics, figures and the log line.
+// serve makes a fasthttp handler of a route: identity, limits, the handler, errors, panics, metrics
+// and the log line.
 func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 	return func(rc *fasthttp.RequestCtx) {
 		r := s.acquire(rc, rt)
@@ -34,8 +34,8 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 		began := time.Now()
 		defer func() {
 			if p := recover(); p != nil {
-				// The stack is for the log; a panic of one request must not
-				// touch the connection or its neighbours.
+				// The stack is for the log; a panic in one request must not affect the connection
+				// or other requests.
 				s.metrics.panics.Inc()
 				rc.Response.Reset()
 				r.Fail(fmt.Errorf("panic: %v", p))
@@ -69,7 +69,7 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 			}
 		}
 		early := !rt.streams && large(r) && r.HTTP.Request.Header.ContentLength() <= s.bodyCap(&rc.Request.Header)
-		if early { // nobody fills the memory without a name
+		if early { // unauthenticated clients must not fill the memory
 			if err := s.gate.Authenticate(r); err != nil {
 				r.Fail(err)
 				r.Finish()
@@ -84,7 +84,7 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 				}
 				return
 			}
-			// What the client took to send it is not the request's time.
+			// The time that the client took to send it does not count as the request's.
 			r.Restart()
 			began = time.Now()
 		}
@@ -95,7 +95,7 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 			}
 		}
 		if !handled(rc.Conn()) {
-			r.Fail(errTooManyConnections) // which nobody reads: nothing is done that nobody hears of
+			r.Fail(errTooManyConnections) // nobody reads this; nothing must be done unheard
 			rc.SetConnectionClose()
 			return
 		}
@@ -111,28 +111,28 @@ func (s *Server) serve(rt *route) fasthttp.RequestHandler {
 	}
 }
 
-// refusable says whether a process that must not serve any more refuses a route:
-// all of the API but its health.
+// refusable says whether a process that must not serve refuses a route: all of the API except
+// health.
 func (rt *route) refusable() bool {
 	return (strings.HasPrefix(rt.path, "/api/v1/") || strings.HasPrefix(rt.path, "/2010-04-01/")) &&
 		rt.path != "/api/v1/health"
 }
 
-// errAmbiguous: what stands before the dialler may have read another request.
+// errAmbiguous means that a proxy in front of the dialler may have parsed the request differently.
 var errAmbiguous = &engine.Error{Kind: wire.KindBadRequest, Code: "bad_request",
 	Detail: "The request has both Content-Length and Transfer-Encoding, or a header field that goes on in the next " +
 		"line; send one length, and each field in a line."}
 
-// ambiguous says whether a body's length is told in two ways (RFC 9112 §6.3), or a
-// field is folded (§5.2).
+// ambiguous says whether a body's length is given in two ways (RFC 9112 §6.3), or a field is folded
+// (§5.2).
 func ambiguous(h *fasthttp.RequestHeader) bool {
 	raw := h.RawHeaders()
 	return bytes.Contains(raw, []byte("\n ")) || bytes.Contains(raw, []byte("\n\t")) ||
 		h.ContentLength() == -1 && bytes.Contains(bytes.ToLower(raw), []byte("content-length"))
 }
 
-// logAnswer writes one line an answered request: the template of the route,
-// never the path, the query or a body.
+// logAnswer logs one line per answered request: the template of the route, never the path, the
+// query or a body.
 func (s *Server) logAnswer(rt *route, r *wire.Request, status int, took time.Duration) {
 	level := zerolog.DebugLevel
 	if status >= 400 {

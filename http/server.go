@@ -30,21 +30,20 @@ import (
 	"dialler/http/wire"
 )
 
-// Config is what the process decides of the API. Zero values mean the default
-// in parentheses.
+// Config configures the API. Zero values mean the default in parentheses.
 type Config struct {
-	// JWTSecret is what the keys of log-in tokens (HS256) are made of; at least 32
+	// JWTSecret is the secret from which the keys of log-in tokens (HS256) are derived; at least 32
 	// bytes. Required.
 	JWTSecret []byte
-	// TokenTTL is how long a log-in token lives (12 h).
+	// TokenTTL is how long a log-in token is valid (12 h).
 	TokenTTL time.Duration
 	// SecureCookies says that browsers reach the API by https only.
 	SecureCookies bool
-	// Proxies are the networks of the proxies in front of it, whose X-Forwarded-For says who sent a request.
+	// Proxies are the networks of the proxies in front of the API, whose X-Forwarded-For is trusted
+	// for the client's address.
 	Proxies []netip.Prefix
 
-	// CommandTimeout bounds every request's work and becomes the command's
-	// Deadline (10 s).
+	// CommandTimeout bounds the work of every request and becomes the command's Deadline (10 s).
 	CommandTimeout time.Duration
 	ReadTimeout    time.Duration // whole request (30 s)
 	WriteTimeout   time.Duration // whole answer (30 s)
@@ -54,29 +53,29 @@ type Config struct {
 	ContactsBodyCap int   // bytes, of POST /campaigns/{id}/contacts and contacts:batch (20 MiB)
 	ImportBodyCap   int64 // bytes, of POST /campaigns/{id}/imports (1 GiB)
 	HeaderCap       int   // bytes (16 KiB)
-	ConnectionCap   int   // simultaneous connections (4,096), of which each takes some 20 KiB and a descriptor
-	ConnsPerIPCap   int   // simultaneous connections of one address (no cap)
-	// UploadRate is the least that a client must send of a file on the average
-	// (16 KiB a second), and it must not pause for longer than ReadTimeout.
+	ConnectionCap   int   // simultaneous connections (4,096); each takes some 20 KiB and a descriptor
+	ConnsPerIPCap   int   // simultaneous connections per address (no cap)
+	// UploadRate is the minimum average rate at which a client must send a file (16 KiB a second);
+	// it must not pause for longer than ReadTimeout.
 	UploadRate int
 
-	// IntakeCap is how many requests that add calls may be under way (256).
+	// IntakeCap is the maximum of concurrent requests that add calls (256).
 	IntakeCap     int
 	StreamCap     int // simultaneous live streams (1,000)
-	StreamCapEach int // of one user or key (30)
+	StreamCapEach int // per user or key (30)
 	// StreamPatience is how long the client of a stream may take to read (10 s).
 	StreamPatience time.Duration
-	// ReportPatience is how long a reader of a report, a recording or evidence may
-	// take for what it was sent, and how far it may be behind 16 KiB a second (60 s).
+	// ReportPatience is how long a reader of a report, a recording or evidence may take for what it
+	// was sent, and how far it may fall behind 16 KiB a second (60 s).
 	ReportPatience time.Duration
 	// SimulationTime is how long a simulation may take (3 min).
 	SimulationTime time.Duration
 
-	// ResultToken gives the bearer token with which a call's bot may post its
-	// result; nil when only the hash that is stored with the call is known.
+	// ResultToken returns the bearer token with which a call's bot may post its result; nil if only
+	// the hash stored with the call is known.
 	ResultToken func(engine.CallID) string
-	// KeyCacheTTL is how long a key is trusted without asking the store; never
-	// more than a second (1 s).
+	// KeyCacheTTL is how long a key is trusted without querying the store; never more than a second
+	// (1 s).
 	KeyCacheTTL time.Duration
 	// SharedKeys says that other nodes serve the same keys: a deactivation is
 	// answered only after their caches must have dropped the key too.
@@ -85,17 +84,17 @@ type Config struct {
 	// at once (0: no limit; burst: KeyRate rounded up).
 	KeyRate  float64
 	KeyBurst int
-	// StrictTransport has browsers come by HTTPS alone from the first answer on: not
-	// with a certificate that they do not know, past which nobody would come any more.
+	// StrictTransport makes browsers use only HTTPS from the first response on. Do not set it with
+	// a certificate that they do not trust, because then no user could get past the warning.
 	StrictTransport bool
-	// PlainWebhooks lets webhooks be sent to http URLs.
+	// PlainWebhooks allows webhooks to http URLs.
 	PlainWebhooks bool
 
 	Log zerolog.Logger
-	// Refuses, unless nil, gives what every request of the API is answered with but
-	// those that ask how the process is; nil: it is served.
+	// Refuses, unless nil, returns the error with which every API request except health is
+	// answered; nil means it is served.
 	Refuses func() error
-	// Registry is served at /metrics and gets the API's own figures. Required.
+	// Registry is served at /metrics and gets the API's own metrics. Required.
 	Registry *prometheus.Registry
 	// Now is the wall clock (time.Now).
 	Now func() time.Time
@@ -154,7 +153,7 @@ type Server struct {
 	Deps
 
 	routes   []*route
-	unrouted *route // what no template matched
+	unrouted *route // requests that match no template
 	router   *router.Router
 	http     *fasthttp.Server
 	metrics  *metrics
@@ -188,13 +187,13 @@ type Server struct {
 	base   context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	// closing ends when Shutdown begins: what takes as long as a client likes
-	// ends then.
+	// closing ends when Shutdown begins, and with it everything that lasts as long as a client
+	// likes.
 	closing context.Context
 	close   context.CancelFunc
 }
 
-// New wires the API; it serves nothing yet.
+// New sets the API up; it does not serve yet.
 func New(cfg Config, deps Deps) (*Server, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -275,7 +274,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		ReadTimeout:        cfg.ReadTimeout,
 		WriteTimeout:       cfg.WriteTimeout,
 		IdleTimeout:        cfg.IdleTimeout,
-		MaxRequestBodySize: 1, // of which it takes care itself; see limits
+		MaxRequestBodySize: 1, // the server reads the rest itself; see limits
 		ReadBufferSize:     cfg.HeaderCap,
 		ConnState:          connState,
 		MaxConnsPerIP:      cfg.ConnsPerIPCap,
@@ -285,13 +284,13 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,
-		SecureErrorLogMessage:        true, // a request line may hold a number
+		SecureErrorLogMessage:        true, // a request line may contain a number
 		Logger:                       quiet{},
 	}
 	return s, nil
 }
 
-// strictTransport is how long browsers come by HTTPS alone (RFC 6797): a year.
+// strictTransport is how long browsers use only HTTPS (RFC 6797): a year.
 const strictTransport = "max-age=31536000"
 
 func (s *Server) handler() fasthttp.RequestHandler {
@@ -300,9 +299,9 @@ func (s *Server) handler() fasthttp.RequestHandler {
 	}
 	const name = "Strict-Transport-Security"
 	return func(rc *fasthttp.RequestCtx) {
-		rc.Response.Header.Set(name, strictTransport) // answers of their own take it along
+		rc.Response.Header.Set(name, strictTransport) // set early, for responses of the handler's own
 		s.router.Handler(rc)
-		rc.Response.Header.Set(name, strictTransport) // a panic's answer is another one
+		rc.Response.Header.Set(name, strictTransport) // again, because a panic replaces the response
 	}
 }
 
@@ -323,11 +322,11 @@ func (s *Server) Serve(l net.Listener) error {
 	return s.http.Serve(l)
 }
 
-// Shutdown stops listening, ends the live streams, lets requests that are being handled finish (until
-// ctx ends) and writes down when keys and sessions were last used.
+// Shutdown stops listening, ends the live streams, lets current requests finish (until ctx ends)
+// and stores when keys and sessions were last used.
 func (s *Server) Shutdown(ctx context.Context) error {
-	// fasthttp knows a listener only once its Serve runs: closing them here
-	// covers a Shutdown that overtakes it.
+	// fasthttp knows a listener only once its Serve runs: closing them here covers a Shutdown that
+	// comes first.
 	s.close()
 	s.mu.Lock()
 	s.closed = true
@@ -345,8 +344,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// usageInterval is how often the last use of keys and sessions is written down:
-// it must not cost the hot path a write.
+// usageInterval is how often the last use of keys and sessions is stored, so that requests do not
+// pay for a write.
 const usageInterval = 30 * time.Second
 
 func (s *Server) noteUsage() {
@@ -364,9 +363,9 @@ func (s *Server) noteUsage() {
 	}
 }
 
-// limits gives the routes that take long lists more time, and only to those
-// who bring credentials. Of a body, fasthttp takes one byte in before the
-// request is handled: a request is refused without waiting for more of it.
+// limits gives the routes for long lists more time, but only to clients with credentials. fasthttp
+// reads one byte of a body before the request is handled: a request is refused without waiting for
+// the rest.
 func (s *Server) limits(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	c := fasthttp.RequestConfig{MaxRequestBodySize: 1}
 	if takesLists(h) {
@@ -375,7 +374,7 @@ func (s *Server) limits(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return c
 }
 
-// bodyCap is how long the body of a request that is not streamed may be.
+// bodyCap returns how long the body of an unstreamed request may be.
 func (s *Server) bodyCap(h *fasthttp.RequestHeader) int {
 	if takesLists(h) {
 		return s.ContactsBodyCap
@@ -388,7 +387,7 @@ func takesLists(h *fasthttp.RequestHeader) bool {
 		len(h.Peek("X-Api-Key")) > 0 || len(h.Cookie(access.SessionCookie)) > 0)
 }
 
-// unreadable answers what never became a request.
+// unreadable answers input that did not become a request.
 func (s *Server) unreadable(rc *fasthttp.RequestCtx, err error) {
 	rc.Response.Reset()
 	r := s.acquire(rc, s.unrouted)
@@ -397,7 +396,7 @@ func (s *Server) unreadable(rc *fasthttp.RequestCtx, err error) {
 	s.metrics.answered(s.unrouted, rc.Response.StatusCode(), 0)
 }
 
-// whyUnreadable says what is wrong with a request that could not be read.
+// whyUnreadable returns what is wrong with a request that could not be read.
 func (s *Server) whyUnreadable(rc *fasthttp.RequestCtx, err error) *engine.Error {
 	var small *fasthttp.ErrSmallBuffer
 	var netErr net.Error
@@ -425,7 +424,7 @@ func (s *Server) whyUnreadable(rc *fasthttp.RequestCtx, err error) *engine.Error
 	return &engine.Error{Kind: wire.KindBadRequest, Code: "bad_request", Detail: "The request is not valid HTTP."}
 }
 
-// quiet keeps fasthttp's own log lines away: they may quote requests.
+// quiet suppresses fasthttp's own log lines, which may quote requests.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}

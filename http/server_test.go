@@ -71,7 +71,7 @@ func TestAnswersAreNotCachedOrSniffed(t *testing.T) {
 	}
 }
 
-// raw sends bytes and gives the status of the answer.
+// raw sends bytes and returns the status of the response.
 func raw(t *testing.T, b *bench, bytes string) *nethttp.Response {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -134,7 +134,7 @@ func TestShutdownLetsRequestsFinish(t *testing.T) {
 	if len(b.ports.used) != 1 {
 		t.Error("the last use of the key was not written down")
 	}
-	// Serving after that ends at once.
+	// Serve returns at once after that.
 	if err := b.server.Serve(fasthttputil.NewInmemoryListener()); err != nil {
 		t.Error(err)
 	}
@@ -160,7 +160,7 @@ func TestARealListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	// A body over the limit: the answer is read, not a reset connection.
+	// A body over the limit: the client reads the response, and the connection is not reset.
 	resp, err = client.Post(fmt.Sprintf("http://%s%s", ln.Addr(), triggerPath), "application/json", strings.NewReader(strings.Repeat(" ", 3<<20)))
 	if err != nil || resp.StatusCode != 413 {
 		t.Fatalf("%v %v", resp, err)

@@ -27,7 +27,7 @@ func (b *bench) browser(email string, fields ...string) browser {
 	return browser{bench: b, cookie: cookieOf(a), csrf: a.get("csrf_token").(string)}
 }
 
-// cookieOf is the session's cookie that an answer sets, as a browser sends it back.
+// cookieOf returns the session cookie that a response sets, as a browser sends it back.
 func cookieOf(a answer) string {
 	a.t.Helper()
 	for _, c := range (&nethttp.Response{Header: a.header}).Cookies() {
@@ -99,7 +99,7 @@ func TestCookiesAreSecureBehindHTTPS(t *testing.T) {
 	}
 }
 
-// One 401 body, whatever is wrong with a session.
+// There is one 401 body, whatever is wrong with a session.
 func TestEveryBadSessionGetsTheSame401(t *testing.T) {
 	b := newBench(t)
 	s := b.browser("oper@example.org")
@@ -157,14 +157,14 @@ func TestASessionStandsWhereverATokenDoes(t *testing.T) {
 	if who := b.ports.acts[0].Who; who.User != "usr_oper" || who.Name != "oper@example.org" {
 		t.Errorf("who %+v", who)
 	}
-	// Routes that take keys only stay so, and the dialout takes an admin.
+	// Routes for keys only stay so, and the dialout accepts an administrator.
 	admin.send("POST", triggerPath, triggerBody("")).is(401, "unauthorized")
 	admin.send("POST", dialoutPath, `{"bot_id":"bot_1","to_number":"`+mobile+`"}`).is(201, "")
-	// Long lists of contacts pass with a cookie as well.
+	// Long lists of contacts are accepted with a cookie as well.
 	long := `{"contacts":[{"mobile":"` + mobile + `","metadata":{"x":"` + strings.Repeat("y", 2<<20) + `"}}]}`
 	oper.send("POST", "/api/v1/campaigns/cmp_1/contacts", long).is(422, "validation_failed")
 
-	// What came with a token or key needs no cookie and no CSRF token.
+	// Requests with a token or key need no cookie and no CSRF token.
 	b.byAdmin("PUT", "/api/v1/bots/b", bot).is(200, "")
 	b.byAdmin("PUT", "/api/v1/bots/b", bot, "Cookie", view.cookie).is(200, "")
 	b.byKey("POST", triggerPath, triggerBody(""), "Cookie", view.cookie).is(200, "")
@@ -199,7 +199,7 @@ func TestWithoutTheCSRFTokenACookieOnlyReads(t *testing.T) {
 func TestLoggingOutEndsTheSessionAtOnce(t *testing.T) {
 	b := newBench(t)
 	s, other := b.browser("oper@example.org"), b.browser("oper@example.org")
-	s.send("GET", sessionPath, "").is(200, "") // it is remembered now
+	s.send("GET", sessionPath, "").is(200, "") // it is cached now
 	a := s.send("DELETE", sessionPath, "").is(204, "")
 	if set := a.header.Get("Set-Cookie"); set != "dialler_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0" {
 		t.Errorf("Set-Cookie %q", set)
@@ -221,7 +221,7 @@ func TestEveryLogInIsANewSessionAndEndsTheOneBefore(t *testing.T) {
 	}
 	first.send("GET", sessionPath, "").is(401, "unauthorized")
 	second.send("GET", sessionPath, "").is(200, "")
-	// A cookie of nobody, as one would plant it, is no matter.
+	// An unknown cookie, such as a planted one, is harmless.
 	planted := "dialler_session=" + strings.Repeat("A", 43)
 	if third := b.browser("oper@example.org", "Cookie", planted); third.cookie == planted {
 		t.Error("a planted token was kept")
@@ -231,7 +231,7 @@ func TestEveryLogInIsANewSessionAndEndsTheOneBefore(t *testing.T) {
 func TestASessionEndsTwelveHoursAfterItsLastUse(t *testing.T) {
 	b := newBench(t)
 	s := b.browser("oper@example.org")
-	for range 14 { // to the seventh day
+	for range 14 { // until the seventh day
 		b.clock.advance(12*time.Hour - time.Second)
 		want := b.clock.Now().Add(12 * time.Hour)
 		if end := testAt.Add(7 * 24 * time.Hour); want.After(end) {
@@ -241,7 +241,7 @@ func TestASessionEndsTwelveHoursAfterItsLastUse(t *testing.T) {
 			t.Errorf("expires at %v, want %v", got, want)
 		}
 	}
-	// … and seven days after the log-in whatever happens.
+	// … and in any case seven days after the log-in.
 	b.clock.advance(testAt.Add(7*24*time.Hour).Sub(b.clock.Now()) - time.Second)
 	s.send("GET", sessionPath, "").is(200, "")
 	b.clock.advance(time.Second)
@@ -282,7 +282,7 @@ func TestUseOfASessionIsWrittenDownOnceAMinuteAndOffThePath(t *testing.T) {
 			t.Errorf("stored %+v", u)
 		}
 	}
-	// What is not written down yet counts all the same.
+	// A use that is not stored yet counts too.
 	b.clock.advance(12*time.Hour - time.Second)
 	s.send("GET", sessionPath, "").is(200, "")
 	b.clock.advance(12*time.Hour - time.Second)
@@ -304,7 +304,7 @@ func TestRevokingASessionHoldsWithinASecond(t *testing.T) {
 	b.clock.advance(time.Second)
 	s.send("GET", sessionPath, "").is(401, "unauthorized")
 
-	// So do a deactivation and another role.
+	// So do a deactivation and a change of role.
 	s = b.browser("oper@example.org")
 	s.send("GET", sessionPath, "").is(200, "")
 	change := func(f func(*engine.User)) {

@@ -21,8 +21,7 @@ import (
 
 const simulatePath = "/api/v1/campaigns/cmp_1/simulate"
 
-// simulated is a campaign with 60 contacts and a bot with 5 seats, behind a real
-// socket.
+// simulated is a campaign with 60 contacts and a bot with 5 seats, over a real socket.
 func simulated(b *bench) {
 	b.overTCP()
 	d := detail(
@@ -93,7 +92,7 @@ func TestASimulationShowsACampaignAsItIsAndByOtherSettings(t *testing.T) {
 			band["median"].(float64) < band["high"].(float64)) {
 		t.Errorf("%v", forecast)
 	}
-	// What it echoes asks the same again, though time has passed.
+	// Sending back its echoed inputs repeats the question, although time has passed.
 	b.clock.advance(time.Minute)
 	again := b.byAdmin("POST", simulatePath, `{"seed":7,"as_of":"2030-03-01T12:00:00Z"}`).is(200, "")
 	if s := again.get("as_is").(map[string]any)["summary"].(map[string]any); fmt.Sprint(s) != fmt.Sprint(before) ||
@@ -207,7 +206,7 @@ func TestBackTestsAreShownAndTellHowFarToTrustAForecast(t *testing.T) {
 	b.byKey("GET", "/api/v1/campaigns/cmp_9/back-tests", "").is(404, "campaign_not_found")
 }
 
-// stuck is a listener whose connections write nothing until they may.
+// stuck is a listener whose connections block writes until released.
 type stuck struct {
 	net.Listener
 	begun, goOn chan struct{}
@@ -235,7 +234,7 @@ func (c stuckConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Who has the answer may ask for the next one at once.
+// A client with the answer may ask for the next simulation at once.
 func TestASimulationThatWasPlayedIsUnderWayNoLonger(t *testing.T) {
 	b := newBench(t)
 	simulated(b)
@@ -260,7 +259,7 @@ func TestASimulationThatWasPlayedIsUnderWayNoLonger(t *testing.T) {
 	}
 }
 
-// underWay is how many simulations are.
+// underWay returns how many simulations are running.
 func (b *bench) underWay() int { return b.server.campaigns.Running.Count() }
 
 func TestASimulationThatTakesTooLongSaysSo(t *testing.T) {

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Whoever stands before the dialler may read such a request as another one than it
-// does: it is refused, and nothing behind it on the connection is looked at (RFC
-// 9112 §6.3 and §11.2).
+// A proxy in front of the dialler may parse such a request differently: it is refused, and nothing
+// after it on the connection is read (RFC 9112 §6.3 and §11.2).
 func TestARequestThatCanBeReadInTwoWaysIsRefusedAndEndsItsConnection(t *testing.T) {
 	b := newBench(t)
 	const trap = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -52,7 +51,7 @@ func TestARequestThatCanBeReadInTwoWaysIsRefusedAndEndsItsConnection(t *testing.
 	}
 }
 
-// However a path is written, it opens nothing that its plain form does not.
+// No spelling of a path opens more than its plain form.
 func TestNoWayToWriteAPathOpensMoreThanThePlainOne(t *testing.T) {
 	b := newBench(t)
 	for _, path := range []string{

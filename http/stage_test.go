@@ -18,8 +18,8 @@ import (
 	"dialler/http/wire"
 )
 
-// stage is a bench whose streams go by hand: a tick makes the feed look, a beat
-// makes a stream look after its client.
+// stage is a bench whose streams are driven by hand: a tick makes the feed query, a beat makes a
+// stream check its client.
 type stage struct {
 	*bench
 	address    string
@@ -62,7 +62,7 @@ func newStage(t testing.TB, change ...func(*Config)) *stage {
 	s.address = ln.Addr().String()
 	served := make(chan error, 1)
 	go func() { served <- b.server.Serve(ln) }()
-	t.Cleanup(func() { // before that of the bench
+	t.Cleanup(func() { // before the bench's own
 		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
 		if err := b.server.Shutdown(ctx); err != nil {
@@ -86,7 +86,7 @@ func (s *stage) byHand() {
 	}
 }
 
-// present is a campaign with the time of day in it, as its actor answers.
+// present returns a campaign with the current time of day, as its actor answers.
 func (s *stage) present(d *campaign.Detail) campaign.Detail {
 	out := *d
 	if d.Live != nil {
@@ -106,8 +106,8 @@ func (s *stage) changes(id engine.CampaignID, f func(*campaign.Detail)) {
 
 func (s *stage) ticks() { s.hand(s.tick) }
 
-// hand gives a timer's time to whoever waits for it; a second hand proves that
-// what followed from the first is done.
+// hand fires a timer for its receiver; a second hand proves that the effects of the first are
+// complete.
 func (s *stage) hand(c chan time.Time) {
 	s.t.Helper()
 	select {
@@ -117,7 +117,7 @@ func (s *stage) hand(c chan time.Time) {
 	}
 }
 
-// eventually waits for what has no event of its own.
+// eventually waits for a condition that has no event.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(testTimeout)
@@ -134,7 +134,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 
 func (s *stage) streams() int { return int(s.figure("dialler_http_streams")) }
 
-// held is how many streams are counted, feed what is watched under a key.
+// held returns how many streams are counted, feed what is watched under a key.
 func (s *stage) held() int { return s.server.feeds.Count() }
 
 func (s *stage) feed(key string) *live.Feed { return s.server.feeds.Watched(key) }
@@ -144,7 +144,7 @@ func (s *stage) looked() int {
 	return s.looks
 }
 
-// quiet waits until every stream is over and no feed looks any more.
+// quiet waits until every stream is over and no feed queries any more.
 func (s *stage) quiet() {
 	s.t.Helper()
 	done := make(chan struct{})
@@ -159,7 +159,7 @@ func (s *stage) quiet() {
 	}
 }
 
-// figure is one of /metrics.
+// figure returns one value from /metrics.
 func (b *bench) figure(name string) float64 {
 	b.t.Helper()
 	families, err := b.server.Registry.Gather()
@@ -183,7 +183,7 @@ type viewer struct {
 	r    *bufio.Reader
 	resp *nethttp.Response
 	last string // id of the last event
-	has  any    // what it has before it
+	has  any    // its state before that event
 }
 
 type event struct{ id, name, data, comment, retry string }
@@ -231,7 +231,7 @@ func (s *stage) watchAs(path string, fields ...string) *viewer {
 	return v
 }
 
-// refused holds a request for a stream to a problem, and to the contract.
+// refused checks that a request for a stream gets a problem, according to the contract.
 func (s *stage) refused(status int, code, path string, fields ...string) answer {
 	s.t.Helper()
 	return s.do("GET", path, "", fields...).is(status, code)
@@ -275,7 +275,7 @@ func (v *viewer) event() (e event) {
 	}
 }
 
-// gets reads the next event, which must be of the kind, and keeps what it says.
+// gets reads the next event, which must be of that kind, and applies it.
 func (v *viewer) gets(name string) event {
 	v.t.Helper()
 	e := v.event()
@@ -295,7 +295,7 @@ func (v *viewer) gets(name string) event {
 	return e
 }
 
-// sees holds what the client has against what GET answers.
+// sees compares the client's state with the response to GET.
 func (v *viewer) sees(a answer) {
 	v.t.Helper()
 	want := withoutNulls(parsed(v.t, a.is(200, "").body))

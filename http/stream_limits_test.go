@@ -18,7 +18,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// A fault in what a stream shows ends the stream and nothing else.
+// A fault in what a stream shows ends only that stream.
 func TestAPanicEndsTheStreamOnly(t *testing.T) {
 	s := newStage(t)
 	v := s.watch(livePath)
@@ -45,7 +45,7 @@ func TestAClientThatLeavesIsNoticed(t *testing.T) {
 	loud.gets("snapshot")
 	_ = quiet.conn.Close()
 	eventually(t, "one stream is left", func() bool { return s.streams() == 1 })
-	// One that goes on talking does not want a stream.
+	// A client that sends more does not want a stream.
 	if _, err := loud.conn.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -66,18 +66,18 @@ func TestStreamsAreBounded(t *testing.T) {
 	_ = mine.conn.Close()
 	eventually(t, "its place is free", func() bool { return s.held() == 2 })
 	s.watch(livePath).gets("snapshot")
-	// Other requests do not suffer.
+	// Other requests are not affected.
 	s.byAdmin("GET", "/api/v1/campaigns", "").is(200, "")
 }
 
-// A client that does not read is dropped, and holds up nobody.
+// A client that does not read is dropped, and holds up no other.
 func TestASlowClientIsDroppedAndHoldsUpNobody(t *testing.T) {
 	s := newStage(t)
 	s.server.feeds.Patience = time.Second
 	slow := s.watchSlowly(livePath)
 	quick := s.watch(livePath)
 	quick.gets("snapshot")
-	text := strings.Repeat("x", (64<<10)/4) // the system takes one off the writer's hands, however late it is read
+	text := strings.Repeat("x", (64<<10)/4) // the system buffers one of these, however late it is read
 	began := time.Now()
 	for states := 0; s.streams() == 2; states++ {
 		if time.Since(began) > testTimeout {
@@ -116,15 +116,15 @@ func (s *stage) watchSlowly(path string) net.Conn {
 	return conn
 }
 
-// A stream's life is not that of an answer: the timeouts of requests pass.
+// A stream is not a response: it outlives the request timeouts.
 func TestAStreamOutlivesTheTimeoutsOfRequests(t *testing.T) {
-	const timeout = time.Second // within which a stream begins
+	const timeout = time.Second // a stream begins within it
 	s := newStage(t, func(c *Config) {
 		c.ReadTimeout, c.WriteTimeout, c.IdleTimeout, c.CommandTimeout = timeout, timeout, timeout, timeout
 	})
 	v := s.watch(livePath)
 	v.gets("snapshot")
-	for n := range 2 { // in silence, and since it was written to
+	for n := range 2 { // in silence, and after a write
 		late := knock(t, s.address, "GET / HTTP/1.1\r\nHos")
 		if _, err := io.ReadAll(late); err != nil {
 			t.Fatal(err)
@@ -136,15 +136,14 @@ func TestAStreamOutlivesTheTimeoutsOfRequests(t *testing.T) {
 	v.sees(s.byAdmin("GET", "/api/v1/campaigns/cmp_1", ""))
 }
 
-// Shutdown ends the streams, those of clients that do not read too, and leaves
-// nothing behind.
+// Shutdown ends the streams, even those of clients that do not read, and leaves nothing behind.
 func TestShutdownEndsTheStreams(t *testing.T) {
 	leak := goleak.IgnoreCurrent()
 	t.Run("", func(t *testing.T) {
 		s := newStage(t, func(c *Config) { c.StreamPatience = time.Hour })
 		var wg sync.WaitGroup
 		var viewers []*viewer
-		text := strings.Repeat("x", 16*(64<<10)) // more than the system takes off a writer's hands
+		text := strings.Repeat("x", 16*(64<<10)) // more than the system buffers
 		s.changes("cmp_1", func(d *campaign.Detail) { d.Live.Explanation = text })
 		for _, path := range []string{livePath, livePath, listPath} {
 			v := s.watch(path)
@@ -152,7 +151,7 @@ func TestShutdownEndsTheStreams(t *testing.T) {
 			viewers = append(viewers, v)
 		}
 		slow := s.watchSlowly(livePath)
-		if _, err := io.ReadFull(slow, make([]byte, 4096)); err != nil { // it is being written to
+		if _, err := io.ReadFull(slow, make([]byte, 4096)); err != nil { // a write is in progress
 			t.Fatal(err)
 		}
 		for _, v := range viewers {
@@ -171,13 +170,13 @@ func TestShutdownEndsTheStreams(t *testing.T) {
 	endsAll(t, leak)
 }
 
-// endsAll waits until no goroutine is left but those that were there before.
+// endsAll waits until only goroutines from before are left.
 func endsAll(t *testing.T, before goleak.Option) {
 	t.Helper()
 	var left error
 	for began := time.Now(); time.Since(began) < testTimeout; {
 		left = goleak.Find(before,
-			// fasthttp's pool cleaner sleeps up to ten seconds after the end.
+			// fasthttp's pool cleaner sleeps for up to ten seconds after the end.
 			goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
 			goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 		if left == nil {

@@ -26,7 +26,7 @@ func TestAStreamBeginsWithWhatGETShows(t *testing.T) {
 	if get := s.byAdmin("GET", "/api/v1/campaigns/cmp_1", "").is(200, ""); e.data != string(get.body) || e.id == "" {
 		t.Errorf("snapshot %+v, GET %s", e, get.body)
 	}
-	// Who comes later gets the present, not what was shown first.
+	// A later client gets the current state, not the one first shown.
 	s.clock.advance(time.Hour)
 	s.ticks()
 	s.ticks()
@@ -34,7 +34,7 @@ func TestAStreamBeginsWithWhatGETShows(t *testing.T) {
 	if get := s.byAdmin("GET", "/api/v1/campaigns/cmp_1", ""); late.data != string(get.body) || late.id != e.id {
 		t.Errorf("snapshot %+v, GET %s", late, get.body)
 	}
-	// Both go on from what they have.
+	// Both continue from their state.
 	s.changes("cmp_1", func(d *campaign.Detail) { d.Counters.Total = 5 })
 	s.ticks()
 	v.gets("delta")
@@ -72,7 +72,7 @@ func TestDeltasMakeTheSnapshotWhatGETShows(t *testing.T) {
 	f(func(d *campaign.Detail) { d.Campaign.Settings.Numbers = nil })
 }
 
-// The passing of time alone is no news: an idle campaign is silence.
+// The passing of time alone is not a change: an idle campaign is silent.
 func TestTheTimeOfDayAloneIsNoDelta(t *testing.T) {
 	for _, path := range []string{livePath, listPath} {
 		t.Run(path, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestTheTimeOfDayAloneIsNoDelta(t *testing.T) {
 	}
 }
 
-// next is the id of the state after.
+// next returns the id of the next state.
 func next(id string) string {
 	epoch, n, _ := strings.Cut(id, "-")
 	var state int
@@ -195,7 +195,7 @@ func TestAReconnectGoesOnWhereTheClientWas(t *testing.T) {
 		w.has = v.has
 		return w
 	}
-	// Nothing happened meanwhile: that is said at once.
+	// Nothing happened meanwhile, which is confirmed at once.
 	w := again("Last-Event-ID", v.last)
 	if e := w.gets("delta"); e.data != "{}" || e.id != v.last {
 		t.Errorf("%+v", e)
@@ -212,7 +212,7 @@ func TestAReconnectGoesOnWhereTheClientWas(t *testing.T) {
 	w.sees(s.byAdmin("GET", "/api/v1/campaigns/cmp_1", ""))
 	_ = w.conn.Close()
 
-	// By parameter; the header is the newer of the two.
+	// By parameter; if both are given, the header is the newer one.
 	e := s.watch(livePath + "?last_event_id=" + w.last).gets("delta")
 	if e.data != "{}" {
 		t.Errorf("%+v", e)
@@ -221,7 +221,7 @@ func TestAReconnectGoesOnWhereTheClientWas(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 
-	// States that are not known any more, or never were.
+	// States that are no longer kept, or never existed.
 	for n := range 30 {
 		count(100 + n)
 	}
@@ -232,8 +232,7 @@ func TestAReconnectGoesOnWhereTheClientWas(t *testing.T) {
 	s.refused(422, "validation_failed", livePath+"?last_event_id=1&x=1", "Authorization", "Bearer "+s.admin)
 }
 
-// With its last client a feed stops looking; what it knew serves a client that
-// comes back soon.
+// When its last client leaves, a feed stops querying; its state serves a client that returns soon.
 func TestNothingIsAskedWhileNobodyWatches(t *testing.T) {
 	s := newStage(t)
 	var viewers []*viewer
@@ -324,7 +323,7 @@ func TestWhoMayWatch(t *testing.T) {
 	}
 }
 
-// The stream ends when the credentials that opened it do.
+// The stream ends when its credentials do.
 func TestAStreamEndsWithItsCredentials(t *testing.T) {
 	f := func(name string, open func(*stage) []string, revoke func(*stage, []string)) {
 		t.Run(name, func(t *testing.T) {
@@ -368,8 +367,7 @@ func TestAStreamEndsWithItsCredentials(t *testing.T) {
 	})
 }
 
-// That credentials cannot be checked just now, or that the dialler does not
-// answer once, ends no stream.
+// A stream survives a failed check of its credentials and a single failed query.
 func TestAStreamOutlivesShortTrouble(t *testing.T) {
 	s := newStage(t)
 	view := s.browser("view@example.org")
@@ -386,13 +384,13 @@ func TestAStreamOutlivesShortTrouble(t *testing.T) {
 	s.changes("cmp_1", func(d *campaign.Detail) { d.Counters.Total = 1 })
 	s.ticks()
 	v.gets("delta")
-	// The delta may be that of the look before: none may still be under way when
-	// the next trouble begins.
+	// The delta may come from the previous query: none may be in progress when the next failure
+	// begins.
 	eventually(t, "every tick has had its look", func() bool {
 		defer s.ports.lock()()
-		return s.looks == 1+10 // that of the snapshot, and one a tick
+		return s.looks == 1+10 // one for the snapshot, one per tick
 	})
-	// After a while it ends, and who comes back hears why.
+	// After a while it ends, and a client that reconnects is told why.
 	set(errBoom)
 	for range 10 {
 		s.ticks()

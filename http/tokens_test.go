@@ -10,7 +10,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// What tests know of tokens and sessions: how one is made by hand.
+// Helpers for tests to make tokens and sessions by hand.
 
 type jwtClaims struct {
 	Role       string `json:"role"`
@@ -32,7 +32,7 @@ func jwtKey(secret []byte, period int64) []byte {
 	return m.Sum(nil)
 }
 
-// jwtSigned makes a token of claims with the key of a moment.
+// jwtSigned signs claims with the key of a given time.
 func jwtSigned(secret []byte, at time.Time, claims jwt.Claims) (string, error) {
 	period := jwtPeriodOf(at)
 	t := jwt.NewWithClaims(jwt.SigningMethodHS256, claims)
@@ -40,7 +40,7 @@ func jwtSigned(secret []byte, at time.Time, claims jwt.Claims) (string, error) {
 	return t.SignedString(jwtKey(secret, period))
 }
 
-// csrfOf is the CSRF token of a session's token.
+// csrfOf returns the CSRF token of a session's token.
 func csrfOf(token string) string {
 	m := hmac.New(sha256.New, []byte(token))
 	m.Write([]byte("csrf"))

@@ -235,8 +235,8 @@ func TestNothingPersonalIsLogged(t *testing.T) {
 	}
 }
 
-// FuzzTriggerBody holds every answer to the trigger against the contract, and
-// every command to the rules.
+// FuzzTriggerBody checks every response of the trigger against the contract, and every command
+// against the rules.
 func FuzzTriggerBody(f *testing.F) {
 	b := newBench(f)
 	for _, s := range []string{triggerBody(""), triggerBody(`,"metadata":{"a":[1,{}],"b":null}`), `{"campaign_id":1}`, `[]`, `{`, `{"campaign_id":"x","mobile":"+1"}`} {

@@ -14,15 +14,15 @@ import (
 	"dialler/http/wire"
 )
 
-// cheapCampaigns answers at once, so that what is measured is the API.
+// cheapCampaigns answers at once, so that only the API is measured.
 type cheapCampaigns struct{ *ports }
 
 func (cheapCampaigns) Trigger(_ context.Context, c campaign.Trigger) (campaign.TriggerReply, error) {
 	return campaign.TriggerReply{Status: "queued", ContactID: "0123456789abcdef0123456789abcdef", CampaignID: c.Campaign}, nil
 }
 
-// BenchmarkTrigger is one trigger from the read request to the ready answer,
-// without the socket.
+// BenchmarkTrigger measures one trigger from the received request to the finished response, without
+// the socket.
 func BenchmarkTrigger(b *testing.B) {
 	run := func(name, idempotencyKey string, cfg Config) {
 		b.Run(name, func(b *testing.B) {

@@ -50,8 +50,8 @@ func (b *bench) connectTLS() net.Conn {
 	return c
 }
 
-// overTCP has the client come through a real socket: one in memory does not notice
-// a deadline while it is read.
+// overTCP connects the client through a real socket: one in memory does not notice a deadline
+// during a read.
 func (b *bench) overTCP() {
 	addr := b.served()
 	transport := &nethttp.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -75,14 +75,14 @@ func (b *bench) connect() net.Conn {
 	return c
 }
 
-// head begins an upload; fields are whole header lines.
+// head returns the header of an upload; fields are whole header lines.
 func (b *bench) head(path string, fields ...string) string {
 	return "POST " + path + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + b.admin + "\r\nContent-Type: text/csv\r\n" + strings.Join(append(fields, "", ""), "\r\n")
 }
 
 func chunk(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
 
-// response reads one answer; last says that the server ends the connection.
+// response reads one response; last says that the server ends the connection.
 func response(t testing.TB, r *bufio.Reader) (status int, p wire.Problem, last bool) {
 	t.Helper()
 	resp, err := nethttp.ReadResponse(r, nil)
@@ -137,15 +137,15 @@ func TestWhatIsNoUploadIsRefused(t *testing.T) {
 		t.Errorf("%d files came through", len(b.ports.imports))
 	}
 	b.ports.fail = nil
-	// A body without an end is one without a file.
+	// An empty body contains no file.
 	b.byAdmin("POST", importsPath, "", "Content-Type", csv).is(201, "")
 	if b.ports.imports[0].text != "" || b.ports.imports[0].err != nil {
 		t.Errorf("%+v", b.ports.imports[0])
 	}
 }
 
-// A refusal is read by a client that is in the middle of a large file, and what
-// it still sends is not taken for a request.
+// A client in the middle of a large file can read the refusal, and the rest of what it sends is not
+// taken for a request.
 func TestARefusedUploadIsAnsweredAndItsRestIsNoRequest(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.ImportBodyCap = 8 << 20 })
 	trap := "POST " + triggerPath + " HTTP/1.1\r\nHost: x\r\nX-API-Key: " + b.key + "\r\nContent-Type: application/json\r\nContent-Length: " +
@@ -156,7 +156,7 @@ func TestARefusedUploadIsAnsweredAndItsRestIsNoRequest(t *testing.T) {
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
-			_, _ = io.WriteString(c, head+body) // until the server has had enough
+			_, _ = io.WriteString(c, head+body) // until the server has read enough
 		}()
 		r := bufio.NewReader(c)
 		got, p, last := response(t, r)
@@ -224,7 +224,7 @@ func TestAConnectionServesOnBehindAWholeFile(t *testing.T) {
 	}
 }
 
-// However the connection ends, a file that is cut off does not look whole.
+// However the connection ends, a truncated file is not taken for a complete one.
 func TestAFileThatIsCutOffIsNotTakenForAWholeOne(t *testing.T) {
 	for name, f := range map[string]struct{ field, body string }{
 		"a known length":           {"Content-Length: 1000", csvFile},
@@ -302,7 +302,7 @@ func TestASlowUploadIsEndedAndASteadyOneIsNot(t *testing.T) {
 		}()
 	}
 	b, slow := newBench(t, limits), newBench(t, limits)
-	// The time that the reader takes is not the client's.
+	// The reader's own time does not count against the client.
 	slow.ports.onImport = func(_ context.Context, c campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
 		var one [1]byte
 		if _, err := file.Read(one[:]); err != nil {
@@ -361,7 +361,7 @@ func TestShutdownEndsAnUpload(t *testing.T) {
 	}
 }
 
-// The other routes read their bodies as before, whichever way they come.
+// The other routes read their bodies as before, with either transfer encoding.
 func TestBodiesInChunksAreReadWholeOrNotAtAll(t *testing.T) {
 	b := newBench(t)
 	headOf := func(b *bench) string {

@@ -98,7 +98,7 @@ func TestEverybodyChangesTheirOwnPasswordKnowingTheOldOne(t *testing.T) {
 	view.send("PUT", "/api/v1/password", `{"current_password":"`+password+`","new_password":"another long one"}`).is(204, "")
 	b.logInAs("view@example.org", "another long one").is(200, "")
 	b.do("PUT", "/api/v1/password", `{"current_password":"x","new_password":"another long one"}`).is(401, "unauthorized")
-	// Guessing at it with somebody's open session is slow.
+	// Guessing the password from an open session is slow.
 	other := b.browser("oper@example.org")
 	for range 5 {
 		other.send("PUT", "/api/v1/password", `{"current_password":"guess","new_password":"another long one"}`).is(422, "validation_failed")

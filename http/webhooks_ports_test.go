@@ -9,7 +9,7 @@ import (
 	"dialler/engine/webhook"
 )
 
-// hooks are the endpoints behind the API, faked.
+// hooks fakes the endpoints behind the API.
 type hooks struct {
 	endpoints []webhook.Endpoint
 	secrets   map[webhook.EndpointID][]string

@@ -147,11 +147,11 @@ func TestOperatorsReadTheLogOfWebhooksAndOnlyAdministratorsChangeThem(t *testing
 			b.do("POST", hooksPath+"/"+id+"/"+act, "", as...).is(403, "")
 		}
 	}
-	b.byKey("GET", hooksPath, "").is(401, "") // no scope of API keys is for this
+	b.byKey("GET", hooksPath, "").is(401, "") // API keys have no scope for this
 	b.do("GET", hooksPath, "").is(401, "")
 }
 
-// The file's webhooks are those of the one table, and a message of each obeys it.
+// The file's webhooks are those of the table, and a message of each conforms to it.
 func TestEveryTypeOfMessageIsInTheOpenAPIFileAndObeysIt(t *testing.T) {
 	doc, err := contract()
 	if err != nil {
@@ -204,8 +204,8 @@ func TestEveryTypeOfMessageIsInTheOpenAPIFileAndObeysIt(t *testing.T) {
 	}
 }
 
-// everyFact gives facts that together make every type of message, once with the
-// rows and once without.
+// everyFact returns facts that together produce every type of message, once with the rows and once
+// without.
 func everyFact() (out []webhook.Fact) {
 	at := testAt
 	a := attempt.Attempt{ID: theAttempt, Campaign: "cmp_1", Contact: "c1", Bot: "bot_1", To: mobile, From: "+493023125000", SIPReason: "OK",

@@ -8,7 +8,7 @@ import (
 	"dialler/engine"
 )
 
-// says tells which kind of answer the bot takes the call for.
+// says sends the kind of answer that the bot takes the call for.
 func (s *session) says(v engine.Verdict) {
 	s.t.Helper()
 	s.send(map[string]any{"event": "verdict", "streamSid": "x", "verdict": map[string]any{"name": v}})
@@ -28,13 +28,13 @@ func TestTheBotsVerdictIsToldOnce(t *testing.T) {
 	if got.Verdict != engine.VerdictFax || got.AMDTook < time.Minute || got.Confidence != 1 || got.Features["bot"] != 1 {
 		t.Errorf("%+v", got)
 	}
-	s.says(engine.VerdictMachine) // a bot that says it in every turn costs nothing
+	s.says(engine.VerdictMachine) // a bot that repeats it in every turn does no harm
 	s.says(engine.VerdictMachine)
 	s.say(make([]byte, 1600))
 	ev.next(engine.MediaBotFirstAudio)
 }
 
-// The bot says so before classification has decided: the message is left all the same.
+// The bot says so before classification has decided: the message is left nevertheless.
 func TestAMessageIsLeftAfterTheBotsVerdict(t *testing.T) {
 	message := func(context.Context, engine.VoicemailID) ([]byte, error) { return tone(320), nil }
 	e, p, ev := listening(t, engine.AMDRules{Voicemail: "vm1"}, message)

@@ -18,7 +18,7 @@ type description struct {
 	host             string
 	port             uint16
 	session, version uint64
-	sum              uint64 // of everything but o=; 0 before the first re-offer
+	sum              uint64 // of everything except o=; 0 before the first re-offer
 }
 
 func describe(host string, port uint16) description {
@@ -53,9 +53,9 @@ func sectionsOf(text []byte) []section {
 	return out
 }
 
-// appendAnswer writes the answer to an offer: as many m= lines, the first
-// audio as ours with what both sides can do under the offer's payload types,
-// the others refused with port 0 (RFC 3264 §6); all of them without a.
+// appendAnswer writes the answer to an offer, with as many m= lines: the first audio line with what
+// both sides support, under the offer's payload types, and the others refused with port 0 (RFC 3264
+// §6). Without a, all of them are refused.
 func (d *description) appendAnswer(b, offer []byte, a *sdp.Answer, secure *srtp.Session) []byte {
 	body := append([]byte("c=IN IP4 "), d.host...)
 	body = append(body, "\r\nt=0 0\r\n"...)
@@ -77,7 +77,7 @@ func (d *description) appendAnswer(b, offer []byte, a *sdp.Answer, secure *srtp.
 	return d.appendBody(b, body)
 }
 
-// appendFormats writes the payload types of our m= line and what they are.
+// appendFormats writes the payload types of our m= line and their attributes.
 func appendFormats(b, formats []byte, a *sdp.Answer) []byte {
 	var lines []byte
 	for len(formats) > 0 {
@@ -107,7 +107,7 @@ func appendFormats(b, formats []byte, a *sdp.Answer) []byte {
 	return append(b, "\r\n"...)
 }
 
-// mirrored is our direction for the far side's (RFC 3264 §6.1).
+// mirrored returns our direction for the far side's (RFC 3264 §6.1).
 func mirrored(a *sdp.Answer) string {
 	switch {
 	case a.HeSends && a.HeListens:
@@ -122,7 +122,7 @@ func mirrored(a *sdp.Answer) string {
 	return "inactive"
 }
 
-// appendBody writes an SDP of ours with the version that it gets.
+// appendBody writes an SDP body of ours with its version.
 func (d *description) appendBody(b, rest []byte) []byte {
 	if sum := sumOf(rest); sum != d.sum {
 		d.sum, d.version = sum, max(d.version, 1)+1

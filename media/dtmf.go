@@ -14,8 +14,8 @@ type dtmf struct {
 	until uint32 // ts + duration of the newest packet
 }
 
-// packet gives the digit that a packet begins; ok is false for repetitions,
-// other events and what is malformed.
+// packet returns the digit that a packet begins; ok is false for repetitions, other events and
+// malformed packets.
 func (d *dtmf) packet(ts uint32, payload []byte) (digit byte, ok bool) {
 	if len(payload) < 4 || int(payload[0]) >= len(digits) {
 		return 0, false
@@ -30,8 +30,8 @@ func (d *dtmf) packet(ts uint32, payload []byte) (digit byte, ok bool) {
 			}
 			return 0, false
 		}
-		// A tone longer than the duration field goes on in a new segment that
-		// begins where the last one ended (§2.5.1.3).
+		// A tone longer than the duration field continues in a new segment that begins where the
+		// last one ended (§2.5.1.3).
 		if !d.ended && event == d.event && ts == d.until {
 			d.ts, d.ended, d.until = ts, end, until
 			return 0, false

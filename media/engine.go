@@ -21,41 +21,38 @@ import (
 	"dialler/media/recording"
 )
 
-// Config says where media runs and what it may cost.
+// Config says where media runs and limits its cost.
 type Config struct {
 	// Host is the IPv4 address that SDP offers name, for example 127.0.0.1 or
 	// the external address of a NAT.
 	Host string
-	// Bind is the local IPv4 address of the sockets; empty: Host.
+	// Bind is the local IPv4 address of the sockets; if empty, Host.
 	Bind string
-	// PortMin and PortMax bound the UDP ports, inclusive; a socket takes an
-	// even one for RTP and the odd one above for RTCP. PortMax 0: any free ports.
+	// PortMin and PortMax bound the UDP ports, inclusive; a socket takes an even one for RTP and
+	// the odd one above for RTCP. PortMax 0 means any free ports.
 	PortMin, PortMax int
-	// Sockets is the number of RTP sockets that all calls share; default 32. More
-	// are opened, up to SocketCap, while more calls than that ring or are not yet
-	// heard and could be latched; default 1024.
+	// Sockets is the number of RTP sockets that all calls share; default 32. More are opened, up to
+	// SocketCap (default 1024), while more calls than that are ringing or unheard and may latch.
 	Sockets, SocketCap int
 	// Pacers is the number of goroutines that send; default 4.
 	Pacers int
-	// RTPTimeout is how long neither RTP nor RTCP may come before MediaSilent;
-	// default 30 s.
+	// RTPTimeout is how long neither RTP nor RTCP may arrive before MediaSilent; default 30 s.
 	RTPTimeout time.Duration
-	// Message is the WAV file (8 kHz mono) that PlayMessage plays; empty: a
-	// built-in tone of 1.2 s.
+	// Message is the WAV file (8 kHz mono) that PlayMessage plays; if empty, a built-in tone of 1.2
+	// s.
 	Message string
-	// ReadPause is how long the reader of a busy socket gathers datagrams;
-	// default 3 ms, negative: not at all. It adds to the latency and to the
-	// measured jitter.
+	// ReadPause is how long the reader of a busy socket waits to batch datagrams; default 3 ms,
+	// negative disables it. It adds to the latency and to the measured jitter.
 	ReadPause time.Duration
-	// Voicemail reads a message that is left on machines, as μ-law; it may block
-	// until ctx ends. nil: none are kept.
+	// Voicemail reads a message to be left on machines, as μ-law; it may block until ctx ends. nil
+	// means there are no messages.
 	Voicemail func(ctx context.Context, id engine.VoicemailID) ([]byte, error)
 	AMD       amd.Config
 	Bot       botlink.Config
-	// Recorder keeps the recordings of calls that ask for one; nil: none are made.
+	// Recorder makes the recordings of calls that ask for one; nil means none are made.
 	Recorder *recording.Recorder
-	// Fence is the lease of this node: behind it no bot is attached, and no audio leaves
-	// once nobody has the call. nil: it needs none.
+	// Fence is the lease of this node. After its end no bot is attached, and no audio is sent once
+	// no node has the call. nil means that no lease is needed.
 	Fence engine.Fence
 	Log   zerolog.Logger
 }
@@ -72,10 +69,10 @@ type Engine struct {
 	started time.Time
 	stop    chan struct{}
 	tasks   sync.WaitGroup
-	cname   string // of our reports (RFC 7022 §4.2: random, for the life of the process)
+	cname   string // of our reports (RFC 7022 §4.2: random, one per process)
 
 	mu      sync.RWMutex
-	sockets []*socket // more are added, none is taken away
+	sockets []*socket // some are added, none is removed
 	groups  []*group
 	calls   map[engine.AttemptID]*call
 	closed  bool
@@ -88,9 +85,8 @@ type Engine struct {
 
 var errClosed = errors.New("media: closed")
 
-// New binds the sockets and starts the readers and pacers. It fails when the
-// address is no IPv4 address, the port range is too small or taken, or the
-// message cannot be read.
+// New binds the sockets and starts the readers and pacers. It fails when the address is not an IPv4
+// address, the port range is too small or in use, or the message cannot be read.
 func New(cfg Config) (*Engine, error) {
 	if cfg.Bind == "" {
 		cfg.Bind = cfg.Host
@@ -127,8 +123,8 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A tenth of a second that the first call to be classified, and every other of
-	// its socket, would wait for.
+	// Takes a tenth of a second, for which the first classified call, and every other on its
+	// socket, would otherwise wait.
 	amd.Shipped()
 	e := &Engine{
 		cfg: cfg, log: cfg.Log, message: message, started: time.Now(), stop: make(chan struct{}),
@@ -139,7 +135,7 @@ func New(cfg Config) (*Engine, error) {
 	for range cfg.Sockets {
 		s, err := e.newSocket(bind, e.pool.ports, datagram.BatchSize)
 		if err != nil {
-			// A range smaller than the wish is used as far as it goes.
+			// If the range is smaller than requested, the sockets that fit are used.
 			if cfg.PortMax != 0 && len(e.sockets) > 0 {
 				e.log.Warn().Int("sockets", len(e.sockets)).Int("wanted", cfg.Sockets).
 					Msg("the RTP port range has too few free even ports")
@@ -174,7 +170,7 @@ func New(cfg Config) (*Engine, error) {
 // ms is a millisecond of now.
 const ms = int64(time.Millisecond)
 
-// now is nanoseconds on the monotonic clock since New.
+// now is the monotonic time since New in nanoseconds.
 func (e *Engine) now() int64 { return int64(time.Since(e.started)) }
 
 // Close ends all calls, tells their bots, and waits for every goroutine.
@@ -201,13 +197,12 @@ func (e *Engine) Close() {
 	e.tasks.Wait()
 }
 
-// Open reserves a media path and gives its SDP offer. Opening an attempt
-// again gives the same offer to the new sink, unless another trunk's profile
-// asks for another one. sink may be nil: events are
-// kept until AttachMedia. The error says that the engine is closed.
+// Open reserves a media path and returns its SDP offer. Opening an attempt again returns the same
+// offer and replaces the sink, unless another trunk's profile requires a new offer. sink may be
+// nil: events are kept until AttachMedia. The error says that the engine is closed.
 //
-// sink is called from the engine's goroutines, one event at a time; it must
-// not block, and may call the engine.
+// sink is called from the engine's goroutines, one event at a time; it must not block, and may call
+// the engine.
 func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer []byte, err error) {
 	e.mu.Lock()
 	if e.closed {
@@ -245,7 +240,7 @@ func (e *Engine) call(a engine.AttemptID) *call {
 	return e.calls[a]
 }
 
-// path is the call of a leg: a far leg's, or the callee's.
+// path returns the path of a leg: a far leg's, or the callee's.
 func (e *Engine) path(a engine.AttemptID, leg engine.LegID) *call {
 	c := e.call(a)
 	if c == nil {
@@ -266,8 +261,8 @@ func (e *Engine) Calls() []engine.AttemptID {
 	return slices.Collect(maps.Keys(e.calls))
 }
 
-// AnsweredFrom says where the 2xx of a leg came from: whom the call may hear
-// beside the address of its SDP. It comes before Answer or JoinPeer.
+// AnsweredFrom sets the source of a leg's 2xx, which is one of the hosts that the call may accept
+// besides the address of its SDP. It comes before Answer or JoinPeer.
 func (e *Engine) AnsweredFrom(a engine.AttemptID, leg engine.LegID, host netip.Addr) {
 	if c := e.path(a, leg); c != nil {
 		c.mu.Lock()
@@ -276,25 +271,25 @@ func (e *Engine) AnsweredFrom(a engine.AttemptID, leg engine.LegID, host netip.A
 	}
 }
 
-// Answer takes the SDP of the 200 OK, which came at at: audio starts both
-// ways, and classification if the attempt has it. MediaFailed follows when
-// the answer cannot be used. A later answer (re-INVITE) moves the call.
+// Answer applies the SDP of the 200 OK, received at at: audio starts in both directions, and
+// classification if the attempt has it. MediaFailed follows when the answer cannot be used. A later
+// answer (re-INVITE) moves the call.
 func (e *Engine) Answer(a engine.AttemptID, sdp []byte, at time.Time) {
 	if c := e.call(a); c != nil {
 		c.answer(sdp, at)
 	}
 }
 
-// AttachBot opens the bot's socket: MediaBotConnected or MediaBotFailed
-// follows. The same session said twice is one; another session replaces it.
+// AttachBot opens the bot's socket: MediaBotConnected or MediaBotFailed follows. Repeating a
+// session has no effect; another session replaces it.
 func (e *Engine) AttachBot(cmd engine.AttachBot) {
 	if c := e.call(cmd.Attempt); c != nil {
 		c.attachBot(cmd)
 	}
 }
 
-// AskBot is the question whether an endpoint of a bot takes connections; it
-// blocks until the answer, or ctx ends. nil: it does.
+// AskBot probes whether a bot's endpoint accepts connections; it blocks until the answer, or until
+// ctx ends. nil means it does.
 func (e *Engine) AskBot(ctx context.Context, cmd engine.AskBot) error {
 	return e.bots.Ask(ctx, cmd.Endpoint, cmd.AuthToken)
 }
@@ -305,13 +300,13 @@ func (e *Engine) OpenSocket(cmd engine.OpenSocket, sink func(engine.SocketEvent)
 	e.bots.OpenAhead(cmd, sink)
 }
 
-// CloseSocket closes one that no call has taken, CloseSockets all of a campaign.
+// CloseSocket closes a socket that no call has taken; CloseSockets closes all those of a campaign.
 func (e *Engine) CloseSocket(id engine.SocketID, _ engine.Incarnation) { e.bots.CloseAhead(id) }
 
 // CloseSockets: see CloseSocket.
 func (e *Engine) CloseSockets(of engine.CampaignID) { e.bots.CloseAllAhead(string(of) + "/") }
 
-// DetachBot takes the bot off: stop frame, close. No event follows.
+// DetachBot detaches the bot: stop frame, close. No event follows.
 func (e *Engine) DetachBot(a engine.AttemptID) {
 	if c := e.call(a); c != nil {
 		c.detachBot()
@@ -326,9 +321,9 @@ func (e *Engine) PlayMessage(a engine.AttemptID) {
 	}
 }
 
-// HearDigit tells the bot of a digit of the callee, 0-9, *, #, A-D, that came
-// by another way than the media path. It is sent on to a far leg that the callee
-// is connected to; by is that leg when it has to go by INFO there.
+// HearDigit passes the bot a digit of the callee, 0-9, *, #, A-D, that did not arrive on the media
+// path. It is also forwarded to a far leg to which the callee is connected; by is that leg when it
+// has to be sent there by INFO.
 func (e *Engine) HearDigit(a engine.AttemptID, digit byte) (by engine.LegID) {
 	if c := e.call(a); c != nil {
 		return c.hearDigit(digit)
@@ -336,8 +331,8 @@ func (e *Engine) HearDigit(a engine.AttemptID, digit byte) (by engine.LegID) {
 	return ""
 }
 
-// CloseMedia ends the media path, with a stop frame to the bot, and gives its
-// counts. Closing again gives them again for a while, then zero.
+// CloseMedia ends the media path, with a stop frame to the bot, and returns its counts. Closing
+// again returns them again for a while, then zero.
 func (e *Engine) CloseMedia(a engine.AttemptID) engine.MediaQuality {
 	e.mu.Lock()
 	c := e.calls[a]
@@ -354,8 +349,8 @@ func (e *Engine) CloseMedia(a engine.AttemptID) engine.MediaQuality {
 	return q
 }
 
-// AttachMedia gives a media path a new owner: all events from Seq 1, then
-// those to come. False when no such path is open here.
+// AttachMedia gives a media path a new owner, who receives all events from Seq 1 and then new ones.
+// It returns false when no such path is open here.
 func (e *Engine) AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) bool {
 	c := e.call(a)
 	if c == nil {
@@ -365,7 +360,7 @@ func (e *Engine) AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) b
 	return true
 }
 
-// DetachMedia leaves a media path without an owner: its events are kept.
+// DetachMedia removes the owner of a media path; its events are kept.
 func (e *Engine) DetachMedia(a engine.AttemptID) {
 	if c := e.call(a); c != nil {
 		c.mu.Lock()
@@ -374,10 +369,10 @@ func (e *Engine) DetachMedia(a engine.AttemptID) {
 	}
 }
 
-// recentCap is how many ended calls' counts are kept.
+// recentCap is the number of ended calls whose counts are kept.
 const recentCap = 1024
 
-// recent keeps the counts of the last ended calls.
+// recent keeps the counts of the most recently ended calls.
 type recent struct {
 	rows  map[engine.AttemptID]engine.MediaQuality
 	order []engine.AttemptID

@@ -17,7 +17,7 @@ import (
 	"dialler/media/g711"
 )
 
-// connected is a call with a phone and a bot.
+// connected returns a call with a phone and a bot.
 func connected(t testing.TB, e *Engine, n int, formats string) (*phone, *session, *events) {
 	t.Helper()
 	b, p, ev := newBot(t), newPhone(t, uint32(n)), record(t)
@@ -105,7 +105,7 @@ func TestSentRTPIsContinuous(t *testing.T) {
 }
 
 func TestSilenceToACalleeWhoIsNotHeardOnlyKeepsThePathOpen(t *testing.T) {
-	t.Parallel() // takes the 5 s to a keep-alive
+	t.Parallel() // waits 5 s for a keep-alive
 	e := start(t, nil)
 	p := newPhone(t, 1)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, nil)
@@ -145,7 +145,7 @@ func TestReorderedLostAndDuplicatedPackets(t *testing.T) {
 			send(i)
 		}
 	})
-	// What is made up for packet 4 passes into the first samples of packet 5.
+	// The concealment of packet 4 cross-fades into the first samples of packet 5.
 	got := s.hearUntil(len(said) - 32)
 	if !bytes.HasPrefix(got, said[:4*160]) || !bytes.Contains(got, said[5*160+conceal.JoinSamples:9*160]) ||
 		bytes.Contains(got, said[3*160:5*160]) {
@@ -234,7 +234,7 @@ func mustOffer(t testing.TB, e *Engine, n int, ev *events) []byte {
 }
 
 func TestSilentAfterTheRTPTimeout(t *testing.T) {
-	t.Parallel() // takes the 5 s to a keep-alive
+	t.Parallel() // waits 5 s for a keep-alive
 	e := start(t, func(c *Config) { c.RTPTimeout = 200 * time.Millisecond })
 	ev, p := record(t), newPhone(t, 1)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink)
@@ -244,7 +244,7 @@ func TestSilentAfterTheRTPTimeout(t *testing.T) {
 		t.Fatalf("silent after %v", got.At.Sub(began))
 	}
 	for range openingFirst + 1 {
-		p.hear() // five times the time-out passes
+		p.hear() // five times the timeout passes
 	}
 	ev.none()
 }
@@ -260,7 +260,7 @@ func TestATrunkWithDTXMayBeSilent(t *testing.T) {
 	ev, p := record(t), newPhone(t, 1)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1), Profile: engine.MediaProfile{DTX: true}}, ev.sink)
 	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
-	p.say(0, speech(160, 1)) // from then on silence is sent every 20 ms
+	p.say(0, speech(160, 1)) // from now on silence is sent every 20 ms
 	for range 15 {
 		p.hear()
 	}
@@ -290,12 +290,12 @@ func TestRTCPIsASignOfLife(t *testing.T) {
 	for range 3 { // every 20 ms
 		p.hear()
 	}
-	ev.none() // as long again, but not since the report
+	ev.none() // the timeout again, but not since the report
 	quietFor(c, patience/2)
 	ev.next(engine.MediaSilent)
 }
 
-// quietFor makes the last sign of life of a path so much older.
+// quietFor makes the last sign of life of a path older by d.
 func quietFor(c *call, d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -307,7 +307,7 @@ func TestHoldIsNotSilent(t *testing.T) {
 	ev, p := record(t), newPhone(t, 1)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink)
 	e.Answer(attempt(1), p.called(offer, "0", "a=recvonly"), time.Now())
-	p.say(0, speech(160, 1)) // from then on silence is sent every 20 ms
+	p.say(0, speech(160, 1)) // from now on silence is sent every 20 ms
 	for range 15 {
 		p.hear()
 	}

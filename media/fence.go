@@ -2,8 +2,8 @@ package media
 
 import "dialler/engine"
 
-// limboOver says whether the node has been without its lease for so long that audio
-// leaves only for calls that others have (ended).
+// limboOver says whether the node has been without its lease for so long that audio is only sent
+// for calls that other nodes have (ended).
 func (e *Engine) limboOver() bool {
 	f := e.cfg.Fence
 	if f == nil {
@@ -13,5 +13,5 @@ func (e *Engine) limboOver() bool {
 	return t != nil && f.Boot() >= t.Until().Add(engine.LimboFor)
 }
 
-// ended says whether nobody has the call any more.
+// ended says whether no node has the call any more.
 func (c *call) ended() bool { return engine.LimboOver(c.begun, c.e.cfg.Fence, c.id) }

@@ -8,7 +8,7 @@ import (
 	"dialler/engine"
 )
 
-// leased is a node whose only lease ends when a test says so.
+// leased is a node whose only lease ends on the test's command.
 type leased struct {
 	began time.Time
 	until atomic.Int64
@@ -27,7 +27,7 @@ func newLeased() *leased {
 	return f
 }
 
-// Nobody gets a bot behind the lease, though the command was given before.
+// No bot is attached after the end of the lease, even if the command was given before.
 func TestNoBotIsAttachedBehindTheEndOfTheLease(t *testing.T) {
 	f, b, r := newLeased(), newBot(t), record(t)
 	e := start(t, func(c *Config) { c.Fence = f })
@@ -41,8 +41,8 @@ func TestNoBotIsAttachedBehindTheEndOfTheLease(t *testing.T) {
 	}
 }
 
-// Audio flows as long as somebody has the call: half a minute behind the lease, and
-// longer when another node does.
+// Audio flows as long as a node has the call: half a minute after the end of the lease, and longer
+// when another node has it.
 func TestNoAudioLeavesOnceNobodyHasTheCall(t *testing.T) {
 	f, p := newLeased(), newPhone(t, 7)
 	e := start(t, func(c *Config) { c.Fence = f })
@@ -69,7 +69,7 @@ func TestNoAudioLeavesOnceNobodyHasTheCall(t *testing.T) {
 	for time.Now().Before(over) {
 		<-tick.C
 	}
-	if n := e.Stats().PacketsSent - sent; n > 2 { // that was on its way
+	if n := e.Stats().PacketsSent - sent; n > 2 { // those already on their way
 		t.Errorf("%d packets left", n)
 	}
 }

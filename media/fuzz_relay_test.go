@@ -11,9 +11,9 @@ import (
 	"github.com/pion/rtp"
 )
 
-// FuzzRelay: whatever two sides send that are joined, what goes out is RTP of
-// ours: one source, a payload type that was agreed, a bounded length; sequence
-// numbers do not go back further than the far side's do.
+// FuzzRelay checks that whatever two joined sides send, our output is valid RTP: one source, an
+// agreed payload type, a bounded length, and sequence numbers that go back no further than the far
+// side's.
 func FuzzRelay(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 1, 1, 8, 160, 0, 1, 0, 160, 2, 0, 0, 0, 1, 1, 101, 4, 0, 5, 9, 160}, uint8(0))
 	f.Add([]byte{0, 1, 9, 80, 1, 3, 9, 255, 0, 255, 0, 3, 2, 9, 0, 0}, uint8(9))

@@ -12,9 +12,8 @@ import (
 	"github.com/pion/rtp"
 )
 
-// FuzzSRTP: whatever is received under the far side's keys, nothing is taken
-// that was not sealed with them, nor anything twice, and what is genuine is
-// taken all the same.
+// FuzzSRTP checks that whatever is received under the far side's keys, only packets sealed with
+// them are accepted, each once, and every genuine one is.
 func FuzzSRTP(f *testing.F) {
 	f.Add([]byte{0x80, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 7, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, uint16(65535), uint8(0))
 	f.Add(make([]byte, 40), uint16(3), uint8(1))
@@ -66,7 +65,7 @@ func FuzzSRTP(f *testing.F) {
 	})
 }
 
-// FuzzTelephoneEvent: whatever comes as telephone-event, a timestamp is at most
+// FuzzTelephoneEvent checks that whatever arrives as telephone-event, a timestamp yields at most
 // one digit, and a digit is one of the sixteen.
 func FuzzTelephoneEvent(f *testing.F) {
 	f.Add([]byte{1, 5, 10, 0, 160, 0, 5, 10, 1, 64, 0, 5, 138, 1, 64})
@@ -95,8 +94,8 @@ func FuzzTelephoneEvent(f *testing.F) {
 	})
 }
 
-// FuzzWAV: a file gives sound of a bounded length or an error, never more than
-// it has.
+// FuzzWAV checks that a file yields audio of a bounded length or an error, and never more than it
+// contains.
 func FuzzWAV(f *testing.F) {
 	head := func(format, channels, bits uint16, data []byte) []byte {
 		b := append([]byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00"), 0, 0, 0, 0)
@@ -121,7 +120,7 @@ func FuzzWAV(f *testing.F) {
 		if len(sound) == 0 || len(sound) > messageCap || len(sound) > len(b) {
 			t.Fatalf("%d bytes of sound of %d", len(sound), len(b))
 		}
-		// Written as μ-law it is the same again.
+		// Written as μ-law, the audio is the same again.
 		again, err := parseWAV(head(7, 1, 8, sound))
 		if err != nil || !bytes.Equal(again, sound) {
 			t.Fatalf("%v: %d bytes became %d", err, len(sound), len(again))

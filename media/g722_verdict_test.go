@@ -11,7 +11,7 @@ import (
 	"dialler/media/g711"
 )
 
-// TestAVerdictIsTheSameOverG722: of what a call in G.722 hears of greetings.
+// TestAVerdictIsTheSameOverG722 checks it for greetings heard on a G.722 call.
 func TestAVerdictIsTheSameOverG722(t *testing.T) {
 	folder, err := corpus.Load(filepath.Join("amd", "testdata", "greetings"))
 	if err != nil {

@@ -12,29 +12,29 @@ import (
 	"dialler/media/datagram"
 )
 
-// Keys that are sent to the callee (RFC 4733 §2.5.1), in ticks of 20 ms: a tone
-// of 100 ms, whose end is sent three times, and as long a pause after it.
+// Keys sent to the callee (RFC 4733 §2.5.1), in ticks of 20 ms: a tone of 100 ms, whose end is sent
+// three times, followed by a pause of the same length.
 const (
 	toneTicks = 5
 	endTicks  = toneTicks + 2
 	keyTicks  = 2 * toneTicks
 	keyVolume = 10 // −10 dBm0
-	// keysCap is how many keys wait at most.
+	// keysCap is the maximum number of queued keys.
 	keysCap = 64
 )
 
 var errDigits = errors.New("media: digits are 0-9, *, #, A-D, at most 64 of them waiting")
 
-// keys are waiting to be sent; the first of them is under way when tick > 0.
+// keys are waiting to be sent; the first of them is being sent when tick > 0.
 type keys struct {
 	queue string
 	tick  int
-	ts    uint32 // where the tone under way began
+	ts    uint32 // start of the current tone
 }
 
-// SendDigits sends keys (0-9, *, #, A-D) to the callee, one after the other, in
-// place of the bot's audio, which waits. bySIP: none was sent, they have to go
-// by INFO; the far side takes no telephone-event, or its trunk wants it so.
+// SendDigits sends keys (0-9, *, #, A-D) to the callee, one after another, in place of the bot's
+// audio, which waits. bySIP means that none was sent and they have to go by INFO: the far side does
+// not support telephone-event, or its trunk prefers INFO.
 func (e *Engine) SendDigits(a engine.AttemptID, sent string) (bySIP bool, err error) {
 	sent = strings.ToUpper(sent)
 	c := e.call(a)
@@ -57,7 +57,7 @@ func (e *Engine) SendDigits(a engine.AttemptID, sent string) (bySIP bool, err er
 	return false, nil
 }
 
-// key writes the event of this tick; false when none is to be sent. mu is held.
+// key writes the event of this tick; it returns false when there is none to send. mu is held.
 func (c *call) key(b *[datagram.SendCap]byte) (n int, ok bool) {
 	k := &c.keys
 	if k.queue == "" {
@@ -65,7 +65,7 @@ func (c *call) key(b *[datagram.SendCap]byte) (n int, ok bool) {
 	}
 	if c.ans.Events < 0 || !c.ans.HeListens { // a later answer
 		if !c.ans.HeListens && k.tick == 0 {
-			return 0, false // on hold they wait
+			return 0, false // keys wait during hold
 		}
 		*k = keys{}
 		return 0, false
@@ -78,13 +78,13 @@ func (c *call) key(b *[datagram.SendCap]byte) (n int, ok bool) {
 		k.queue, k.tick = k.queue[1:], 0
 	}
 	if tick >= endTicks {
-		return 0, false // the pause: audio goes on
+		return 0, false // the pause: audio continues
 	}
 	h := rtp.Header{
 		Version: 2, Marker: tick == 0, PayloadType: uint8(c.ans.Events), //nolint:gosec // a payload type
 		SequenceNumber: c.seq, Timestamp: k.ts, SSRC: c.ssrc,
 	}
-	_, _ = h.MarshalTo(b[:rtpHeaderBytes]) // cannot fail: the room is there
+	_, _ = h.MarshalTo(b[:rtpHeaderBytes]) // cannot fail: the buffer is large enough
 	p := b[rtpHeaderBytes : rtpHeaderBytes+4]
 	p[0], p[1] = byte(strings.IndexByte(digits, key)), keyVolume //nolint:gosec // one of sixteen
 	if tick >= toneTicks-1 {
@@ -92,6 +92,6 @@ func (c *call) key(b *[datagram.SendCap]byte) (n int, ok bool) {
 	}
 	binary.BigEndian.PutUint16(p[2:], uint16(min(tick+1, toneTicks)*codec.FrameBytes)) //nolint:gosec // 800 at most
 	c.seq++
-	c.talking = false // audio after it begins anew
+	c.talking = false // audio after it starts afresh
 	return rtpHeaderBytes + 4, true
 }

@@ -122,12 +122,12 @@ func TestACallWhoseStreamIsSwitchedOffGoesOnAfterwards(t *testing.T) {
 		return c.ticks
 	}
 	from := ticks()
-	wait(t, func() bool { return ticks() > from+15 }, nil) // 300 ms, two time-outs
+	wait(t, func() bool { return ticks() > from+15 }, nil) // 300 ms, two timeouts
 	ev.none()
 	// Back again with another codec and another source.
 	e.Reanswer(attempt(1), "", sdpAnswer(p.port(), "8 101"))
 	p.ssrc, p.seq, p.ts = 5, 9, 1<<31
-	for range 5 { // the first of another source are on probation
+	for range 5 { // the first packets of a new source are on probation
 		p.say(8, speech(160, 2))
 	}
 	wait(t, func() bool { return e.Stats().PacketsReceived >= 3 }, nil)

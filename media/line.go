@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiveBuffer is asked for on every RTP socket (SO_RCVBUF): at 50 calls a
-// socket it holds about a second of audio while the reader is held up.
+// receiveBuffer is requested for every RTP socket (SO_RCVBUF): at 50 calls per socket it holds
+// about a second of audio while the reader is stalled.
 const receiveBuffer = 1 << 20
 
 // line is one UDP port of a pair.
@@ -19,7 +19,7 @@ type line struct {
 	conn *net.UDPConn
 	raw  syscall.RawConn
 	port uint16
-	left atomic.Bool // another one took its place: its reader ends
+	left atomic.Bool // another line replaced it: its reader ends
 }
 
 func newLine(conn *net.UDPConn) (*line, error) {
@@ -31,7 +31,7 @@ func newLine(conn *net.UDPConn) (*line, error) {
 	return &line{conn: conn, raw: raw, port: uint16(conn.LocalAddr().(*net.UDPAddr).Port)}, nil //nolint:gosec // a port
 }
 
-// widen asks for the buffers that a port of many calls needs.
+// widen requests the buffers that a port with many calls needs.
 func (l *line) widen() {
 	_ = l.conn.SetReadBuffer(receiveBuffer)
 	_ = l.conn.SetWriteBuffer(receiveBuffer)
@@ -47,8 +47,8 @@ func (l *line) sound() (ok bool) {
 	return ok
 }
 
-// strays are connections whose descriptor has become somebody else's: to close
-// them, or to let them be collected, would close that.
+// strays are connections whose descriptor number was reused: closing them, or letting them be
+// collected, would close the new owner's.
 var strays struct {
 	mu   sync.Mutex
 	list []*line
@@ -63,7 +63,7 @@ func (l *line) leave() {
 		_ = l.conn.Close()
 		return
 	}
-	_ = l.conn.SetReadDeadline(time.Unix(1, 0)) // it waits for what never comes
+	_ = l.conn.SetReadDeadline(time.Unix(1, 0)) // it waits for data that never comes
 	strays.mu.Lock()
 	strays.list = append(strays.list, l)
 	strays.mu.Unlock()

@@ -26,10 +26,9 @@ import (
 	"dialler/media/sdp"
 )
 
-// TestLoad measures what n two-way calls cost this process; the far sides run
-// in a child process. MEDIA_LOAD=n runs it; MEDIA_LOAD_KIND says what the calls
-// are: pcmu (with a bot's socket), g722, srtp, relay (joined with a bot by SIP),
-// alone (nobody to talk to).
+// TestLoad measures the cost of n two-way calls in this process; the far sides run in a child
+// process. MEDIA_LOAD=n runs it; MEDIA_LOAD_KIND selects the kind of call: pcmu (with a bot's
+// socket), g722, srtp, relay (joined with a bot by SIP), alone (nobody to talk to).
 func TestLoad(t *testing.T) {
 	if os.Getenv("MEDIA_LOAD_CHILD") != "" {
 		farSides()
@@ -122,7 +121,7 @@ func TestLoad(t *testing.T) {
 		s1.PacketsLost, s1.TicksSkipped, s1.Bots, s1.SlowBots)
 }
 
-// loadKey is that of all far sides with SRTP.
+// loadKey is the key of all far sides with SRTP.
 var loadKey = sdp.Master{9}
 
 func cpu() time.Duration {
@@ -179,7 +178,7 @@ func farSides() {
 		text, kind, _ := strings.Cut(in.Text(), " ")
 		port, _ := strconv.Atoi(text)
 		conn, _ := net.DialUDP("udp4", nil, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
-		_ = conn.SetReadBuffer(1) // what it hears is dropped by the kernel
+		_ = conn.SetReadBuffer(1) // the kernel drops what it receives
 		b := make([]byte, 172)
 		b[0] = 0x80
 		if kind == "9" {

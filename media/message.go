@@ -14,8 +14,8 @@ import (
 // messageCap bounds the information message: 60 s.
 const messageCap = 60 * 8000
 
-// loadMessage reads the information message, as μ-law: a WAV file with 8 kHz
-// mono PCM16, μ-law or A-law, or the built-in tone when path is empty.
+// loadMessage reads the information message and converts it to μ-law: a WAV file with 8 kHz mono
+// PCM16, μ-law or A-law, or the built-in tone when path is empty.
 func loadMessage(path string) ([]byte, error) {
 	if path == "" {
 		return toneMessage(), nil
@@ -31,9 +31,8 @@ func loadMessage(path string) ([]byte, error) {
 	return m, nil
 }
 
-// toneMessage is what an abandoned callee hears when no recording is
-// configured: three short rising tones, 1.2 s. It tells that the call is not
-// silent; rules that ask for words need a recording.
+// toneMessage is what an abandoned callee hears when no recording is configured: three short rising
+// tones, 1.2 s. It only shows that the line is not dead; rules that require words need a recording.
 func toneMessage() []byte {
 	const rate, tone, gap = 8000, 2400, 800
 	out := make([]byte, 0, 3*(tone+gap))

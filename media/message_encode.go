@@ -9,12 +9,12 @@ import (
 	"dialler/media/wav"
 )
 
-// VoicemailMost is the longest message that is left on a machine, in seconds.
+// VoicemailMost is the longest message that can be left on a machine, in seconds.
 const VoicemailMost = 60
 
-// EncodeMessage makes a message for machines of a WAV file: 8 or 16 kHz, one
-// channel or two, 16-bit linear, μ-law or A-law, at most VoicemailMost long. It gives
-// μ-law at 8 kHz; the error says what to do.
+// EncodeMessage converts a WAV file to a message for machines. The file may have 8 or 16 kHz, one
+// channel or two, 16-bit linear, μ-law or A-law, and at most VoicemailMost seconds. The result is
+// μ-law at 8 kHz; the error says how to fix the file.
 func EncodeMessage(file []byte) ([]byte, error) {
 	x, err := wav.Decode(file)
 	if err != nil {

@@ -7,19 +7,18 @@ import (
 	"dialler/media/codec"
 )
 
-// The mean opinion score of what one side heard, by a shortened E-model (ITU-T
-// G.107): with the default values of everything that is not measured,
+// The mean opinion score of what one side heard, by a shortened E-model (ITU-T G.107) with default
+// values for everything that is not measured:
 //
 //	R   = 93.2 − Id − Ie,eff
 //	Id  = 0.024·d + 0.11·(d − 177.3)⁺, d the one-way delay in ms
 //	Ie,eff = Ie + (95 − Ie)·Ppl / (Ppl + Bpl), Ppl the loss in per cent
 //	MOS = 1 + 0.035·R + 7·10⁻⁶·R·(R − 60)·(100 − R), in 1 … 4.5
 //
-// Losses are taken to be random (BurstR 1). d is half the round trip, 20 ms of
-// a packet and twice the jitter, at most 60 ms, of a buffer against it; without
-// a round trip that part is left out. G.711 with concealment has Ie 0 and Bpl
-// 25.1 (G.113 appendix I). G.722 has no such row for a listener of 8 kHz: Ie 4,
-// for coding twice, and Bpl 15 are ours.
+// Losses are assumed to be random (BurstR 1). d is half the round trip, 20 ms for a packet, and
+// twice the jitter, at most 60 ms, for the jitter buffer; without a measured round trip that part
+// is left out. G.711 with concealment has Ie 0 and Bpl 25.1 (G.113 appendix I). G.722 has no such
+// row for an 8 kHz listener: Ie 4, for transcoding, and Bpl 15 are our own values.
 func opinion(c codec.Codec, loss float64, roundTrip, jitter time.Duration) float64 {
 	ie, bpl := 0.0, 25.1
 	if c == codec.G722 {

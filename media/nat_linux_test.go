@@ -21,12 +21,12 @@ import (
 	"dialler/media/codec"
 )
 
-// home are three network namespaces: d with us at 203.0.113.10, c with a far
-// side at 10.77.0.2, and between them the router r, a NAT that gives every stream
-// from c a port of its own at 203.0.113.1.
+// home consists of three network namespaces: d with us at 203.0.113.10, c with a far side at
+// 10.77.0.2, and between them the router r, a NAT that gives every stream from c a port of its own
+// at 203.0.113.1.
 type home struct{ d, r, c string }
 
-// newHome skips the test where namespaces cannot be made.
+// newHome skips the test where namespaces cannot be created.
 func newHome(t *testing.T, name string) home {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -77,8 +77,7 @@ func newHome(t *testing.T, name string) home {
 	return h
 }
 
-// inside runs f on a thread of its own in a namespace; sockets that it opens stay
-// there.
+// inside runs f on a thread of its own in a namespace; sockets that it opens stay in it.
 func inside(t *testing.T, ns string, f func() error) {
 	t.Helper()
 	done := make(chan error)
@@ -99,10 +98,9 @@ func inside(t *testing.T, ns string, f func() error) {
 	}
 }
 
-// TestEveryCallBehindANATIsHeard places 200 calls at 10 a second to a far side
-// behind a NAT, of which SDP knows nothing: each has a port, or all have the
-// same; many have early media. Every one must be heard within 300 ms of audio,
-// both ways, and no other.
+// TestEveryCallBehindANATIsHeard places 200 calls, 10 per second, to a far side behind a NAT that
+// its SDP does not reveal: each has its own port, or all share one; many have early media. Every
+// call must be heard within 300 ms of audio, in both directions, and no other call by it.
 func TestEveryCallBehindANATIsHeard(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		t.Run(map[string]string{"a": "a port each", "b": "one port for all"}[name], func(t *testing.T) {
@@ -210,7 +208,7 @@ func behind(t *testing.T, h home, onePort bool) {
 	e.Close()
 }
 
-// check says how the call was heard.
+// check checks how the call was heard.
 func (n *natted) check(c *call, within int16) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,7 +228,7 @@ func (n *natted) check(c *call, within int16) error {
 	return nil
 }
 
-// heardOfUs counts what came of our audio; all of it has one SSRC.
+// heardOfUs counts the packets of our audio received; all of them have one SSRC.
 func (n *natted) heardOfUs() (packets int) {
 	raw, err := n.conn.SyscallConn()
 	if err != nil {

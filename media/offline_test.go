@@ -13,9 +13,9 @@ import (
 	"dialler/media/wav"
 )
 
-// TestTheVerdictOfACallIsThatOfItsRecording: what `lab amd eval` says of a
-// recording is what a call says on which it is played, in either law, and also
-// when some of it is late.
+// TestTheVerdictOfACallIsThatOfItsRecording checks that a call on which a recording is played gets
+// the same verdict as the recording in `lab amd eval`, in either law, and also when some of it is
+// late.
 func TestTheVerdictOfACallIsThatOfItsRecording(t *testing.T) {
 	for _, name := range []string{"human_short_de", "human_name_en", "machine_unavailable_de", "sit_nc2", "fax_ansam"} {
 		f := func(how string, law codec.Codec, late time.Duration) {
@@ -67,7 +67,7 @@ func sameVerdict(t *testing.T, name string, law codec.Codec, late time.Duration)
 	}
 }
 
-// passes has time go by without audio, as ticks do; mu is held.
+// passes lets time go by without audio, as ticks do; mu is held.
 func passes(c *call, d time.Duration) {
 	for at := int64(0); at <= int64(d); at += int64(frameTime) {
 		if at > fillAfter {
@@ -79,14 +79,14 @@ func passes(c *call, d time.Duration) {
 	}
 }
 
-// What does not come at all is silence, up to the present, and what the far side
-// left out is not heard twice.
+// Missing audio counts as silence, up to the present, and audio that the far side left out is not
+// heard twice.
 func TestTimeWithoutAudioIsSilenceToTheClassifier(t *testing.T) {
 	e, p, ev := start(t, nil), newPhone(t, 1), record(t)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1), AMD: engine.AMDParallel}, ev.sink)
 	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
 	c := e.call(attempt(1))
-	c.mu.Lock() // and no packet comes, no tick passes but those of the test
+	c.mu.Lock() // no packets arrive, and only the test's ticks pass
 	defer c.mu.Unlock()
 	says := func(ts uint32) {
 		c.clock = e.now()
@@ -104,10 +104,10 @@ func TestTimeWithoutAudioIsSilenceToTheClassifier(t *testing.T) {
 	heard(0)
 	passes(c, 460*time.Millisecond)
 	heard(20)
-	says(26 * codec.FrameBytes) // it left half a second out
+	says(26 * codec.FrameBytes) // it left out half a second
 	heard(26)
 	says(27 * codec.FrameBytes)
 	heard(27)
-	c.wait(c.lastAudio + int64(time.Second)) // held up as a whole: packets wait to be read
+	c.wait(c.lastAudio + int64(time.Second)) // the whole process stalled: packets wait to be read
 	heard(27)
 }

@@ -9,20 +9,18 @@ import (
 
 const (
 	frameTime = 20 * time.Millisecond
-	// catchUp is how many frames a pacer that was held up sends at once before
-	// it gives up the lost time.
+	// catchUp is how many frames a stalled pacer sends at once before it gives up the lost time.
 	catchUp = 10
 )
 
-// pacer beats every 20 ms. Without anybody to serve it sleeps.
+// pacer ticks every 20 ms. It sleeps while there is nothing to serve.
 type pacer struct {
 	offset  time.Duration // spreads the pacers over the 20 ms
-	wake    chan struct{} // there is somebody to serve; holds one
+	wake    chan struct{} // there is a call to serve; buffer of one
 	skipped *atomic.Uint64
 }
 
-// run calls tick at each beat until stop is closed; tick says whether it served
-// anybody.
+// run calls tick at each beat until stop is closed; tick says whether it served any call.
 func (p *pacer) run(stop <-chan struct{}, tick func(*datagram.Writer) (served bool)) {
 	w := datagram.NewWriter(datagram.BatchSize)
 	var next time.Time
@@ -64,7 +62,7 @@ func (p *pacer) run(stop <-chan struct{}, tick func(*datagram.Writer) (served bo
 	}
 }
 
-// called wakes the pacer up.
+// called wakes the pacer.
 func (p *pacer) called() {
 	select {
 	case p.wake <- struct{}{}:

@@ -32,7 +32,7 @@ func TestEventsOfRFC4733(t *testing.T) {
 	f(1000, 5, 0x80, 480, 0)   // late
 	f(9000, 15, 0, 0xFFFF, 'D')
 	f(9000+0xFFFF, 15, 0, 160, 0) // the next segment of a long tone
-	f(200000, 16, 0, 160, 0)      // flash is no digit
+	f(200000, 16, 0, 160, 0)      // flash is not a digit
 	f(300000, 10, 0, 160, '*')
 	if _, ok := d.packet(400000, []byte{1, 2}); ok {
 		t.Fatal("a short packet was taken")
@@ -53,7 +53,7 @@ func benchCall(b testing.TB) *call {
 	return c
 }
 
-// incoming is a stream of packets without a loss.
+// incoming is a stream of packets without loss.
 type incoming struct {
 	buf [datagram.SendCap]byte
 	seq uint16

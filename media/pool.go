@@ -7,20 +7,20 @@ import (
 	"dialler/engine"
 )
 
-// pool is what more RTP sockets are opened from; guarded by Engine.mu.
+// pool opens additional RTP sockets; guarded by Engine.mu.
 type pool struct {
 	bind  netip.Addr
 	ports *portRange
-	// full: the range, or the process, has no more ports; said once.
+	// full means that the range, or the process, has no more ports; logged once.
 	full  bool
 	again int64 // when to try next
-	turn  int   // where the search for a socket begins
+	turn  int   // where the search for a socket starts
 }
 
-// poolPause is how long no port is asked for after there was none.
+// poolPause is the pause after an attempt that found no free port.
 const poolPause = 1000 * ms
 
-// ownNetworks are those that this host is in.
+// ownNetworks returns the networks of this host.
 func ownNetworks() (list []netip.Prefix) {
 	addrs, _ := net.InterfaceAddrs()
 	for _, a := range addrs {
@@ -33,8 +33,8 @@ func ownNetworks() (list []netip.Prefix) {
 	return list
 }
 
-// latches says whether a call with the profile may come to hear another address
-// than its SDP's; of a loopback address all neighbours are near.
+// latches says whether a call with the profile may accept another address than its SDP's; for a
+// loopback address all neighbours are near.
 func (e *Engine) latches(p engine.MediaProfile) bool {
 	switch p.Symmetric {
 	case engine.SymmetricOff:
@@ -45,7 +45,7 @@ func (e *Engine) latches(p engine.MediaProfile) bool {
 	return !e.pool.bind.IsLoopback()
 }
 
-// ports are the sockets at the moment.
+// ports returns the current sockets.
 func (e *Engine) ports() []*socket {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -63,10 +63,9 @@ func (e *Engine) Ports() (usable, all int) {
 	return usable, len(list)
 }
 
-// choose gives the socket for a new call; mu is held. A call that may be latched
-// gets one on which no other call is unheard, nor was lately: what comes from
-// elsewhere can then be its own only. Among several, the one with the fewest
-// calls whose source is not known yet, then the fewest calls.
+// choose returns the socket for a new call; mu is held. A call that may latch gets one on which no
+// other call is unheard, or was recently: then a stream from elsewhere can only be its own. Among
+// several it takes the socket with the fewest calls whose source is unknown, then the fewest calls.
 func (e *Engine) choose(alone bool) *socket {
 	now := e.now()
 	e.pool.turn++
@@ -87,7 +86,7 @@ func (e *Engine) choose(alone bool) *socket {
 	return best
 }
 
-// free says whether a new call would have what is unheard to itself.
+// free says whether a new call would be the only unheard one.
 func (s *socket) free(alone bool, now int64) bool {
 	if alone {
 		return s.waiting.Load() == 0 && s.ghosts.Load() <= now
@@ -95,7 +94,7 @@ func (s *socket) free(alone bool, now int64) bool {
 	return s.alone.Load() == 0
 }
 
-// before says whether a new call is better off here than at o.
+// before says whether a new call is better placed here than at o.
 func (s *socket) before(o *socket, alone bool, now int64) bool {
 	if a, b := s.broken.Load(), o.broken.Load(); a != b {
 		return b
@@ -109,7 +108,7 @@ func (s *socket) before(o *socket, alone bool, now int64) bool {
 	return s.live.Load() < o.live.Load()
 }
 
-// grow opens another socket; nil: there is none to be had. mu is held.
+// grow opens another socket; nil means none is available. mu is held.
 func (e *Engine) grow(now int64) *socket {
 	if len(e.sockets) >= e.cfg.SocketCap || now < e.pool.again || e.closed {
 		return nil

@@ -25,7 +25,7 @@ func TestACallThatMayBeLatchedIsAloneUntilItIsHeard(t *testing.T) {
 	if len(used) != 5 {
 		t.Fatalf("five calls are on %d ports", len(used))
 	}
-	near := open(5, engine.MediaProfile{}).sock // it cannot be latched, but could be taken for one that can
+	near := open(5, engine.MediaProfile{}).sock // it cannot latch, but may be mistaken for one that can
 	if used[near] != 0 {
 		t.Fatal("a call was opened beside one that may be latched")
 	}
@@ -36,7 +36,7 @@ func TestACallThatMayBeLatchedIsAloneUntilItIsHeard(t *testing.T) {
 	if e.Stats().Crowded != 1 {
 		t.Fatal("a port too few is not counted")
 	}
-	// One that is alone on its port and was heard leaves it to the next.
+	// A call that was alone on its port leaves it to the next once it was heard.
 	a := attempt(0)
 	if e.call(a).sock == crowded {
 		a = attempt(1)

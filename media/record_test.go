@@ -25,7 +25,7 @@ func recorder(t testing.TB, dir string) *recording.Recorder {
 	return r
 }
 
-// recorded is a connected call that is recorded.
+// recorded returns a connected call that is being recorded.
 func recorded(t testing.TB, e *Engine, n int, formats string, at time.Time) (*phone, *session) {
 	t.Helper()
 	b, p, ev := newBot(t), newPhone(t, uint32(n)), record(t)
@@ -59,7 +59,7 @@ func sides(t testing.TB, r *recording.Recorder, id string) (callee, bot []byte) 
 	return callee, bot
 }
 
-// words is a side without silence.
+// words returns a side without its silence.
 func words(b []byte) []byte { return bytes.ReplaceAll(b, []byte{codec.UlawSilence}, nil) }
 
 func TestACallIsRecordedSampleForSample(t *testing.T) {
@@ -86,7 +86,7 @@ func TestACallIsRecordedSampleForSample(t *testing.T) {
 			if len(callee) != int(q.Recording.Duration/frameTime)*160 {
 				t.Fatalf("%d samples in %v", len(callee), q.Recording.Duration)
 			}
-			// On a machine that is held up silence may stand between two frames.
+			// On a slow machine there may be silence between two frames.
 			if !bytes.Equal(words(callee), asHeard(said)) || !bytes.Equal(words(bot), reply) {
 				t.Fatal("something else was recorded")
 			}
@@ -110,7 +110,7 @@ func TestNothingIsRecordedUnlessAskedFor(t *testing.T) {
 	if q := e.CloseMedia(attempt(1)); q.Recording != nil {
 		t.Fatalf("%+v", q.Recording)
 	}
-	// Nor what rings and is not answered.
+	// Nor is a call recorded that rings unanswered.
 	if _, err := e.Open(engine.OpenMedia{Attempt: attempt(2), Record: true}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestADiskThatStandsStillDoesNotHoldUpAudio(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recordings")
 	r := recording.New(recording.Config{Dir: dir, Writers: 1})
 	defer r.Close()
-	// A pipe that nobody reads: to open it for writing blocks the writer.
+	// A pipe that nobody reads: opening it for writing blocks the writer.
 	at := time.Now()
 	day := filepath.Join(dir, filepath.FromSlash(at.UTC().Format("2006/01/02")))
 	if err := os.MkdirAll(day, 0o700); err != nil {
@@ -153,7 +153,7 @@ func TestADiskThatStandsStillDoesNotHoldUpAudio(t *testing.T) {
 	}
 	e.CloseMedia(attempt(1))
 	q := e.CloseMedia(attempt(2))
-	f, err := os.OpenFile(pipe, os.O_RDONLY|unix.O_NONBLOCK, 0) // lets the writer go
+	f, err := os.OpenFile(pipe, os.O_RDONLY|unix.O_NONBLOCK, 0) // releases the writer
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestAPauseOfAFarLegDoesNotCoverWhatItSaidBefore(t *testing.T) {
 		tick()
 	}
 	said := speech(5*codec.FrameBytes, 1)
-	for i := range 5 { // at once: four of them run ahead of the time
+	for i := range 5 { // at once: four of them are ahead of time
 		b := append(
 			[]byte{0x80, 0, 0, byte(i), 0, 0, byte(i * codec.FrameBytes >> 8), byte(i * codec.FrameBytes), 0, 0, 0, 9},
 			said[i*codec.FrameBytes:(i+1)*codec.FrameBytes]...)

@@ -13,8 +13,8 @@ import (
 	"dialler/media/sdp"
 )
 
-// relayGap: when nothing was relayed for this long, silence takes its place
-// until the other side goes on.
+// relayGap is the time without relayed packets after which silence takes their place until the
+// other side resumes.
 const relayGap = 60 * ms
 
 var (
@@ -28,20 +28,20 @@ var (
 // peersCap bounds the far legs of a call that are open at the same time.
 const peersCap = 8
 
-// passage is how packets of one path leave on the other: their sequence numbers
-// and timestamps go on from what was sent there before.
+// passage maps packets of one path to the other: their sequence numbers and timestamps continue
+// those sent there before.
 type passage struct {
 	on     bool
-	last   int64 // when a packet was relayed
+	last   int64 // when a packet was last relayed
 	ssrc   uint32
 	base   uint16 // the first sequence number used; older ones are too late
 	seqOff uint16
 	tsOff  uint32
 }
 
-// OpenPeer reserves a second path of a call, for the far leg to whom the callee
-// is to be connected, and gives its SDP offer with what the profile of the leg's
-// trunk asks for. The same leg again gets the same offer.
+// OpenPeer reserves a second path of a call, for the far leg to which the callee is to be
+// connected, and returns its SDP offer according to the profile of the leg's trunk. The same leg
+// again gets the same offer.
 func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.MediaProfile) (offer []byte, err error) {
 	c := e.call(a)
 	if c == nil {
@@ -75,9 +75,9 @@ func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.M
 	return p.described.appendOffer(make([]byte, 0, 288), keys, profile), nil
 }
 
-// JoinPeer takes the SDP answer of a far leg and connects the callee with it,
-// in place of any other: what one of the two sends goes to the other as it
-// comes. An error says why the answer cannot be used; nothing has changed then.
+// JoinPeer applies the SDP answer of a far leg and connects the callee to it, in place of any
+// other: packets are relayed between the two unchanged. An error says why the answer cannot be
+// used; nothing has changed then.
 func (e *Engine) JoinPeer(a engine.AttemptID, leg engine.LegID, text []byte) error {
 	c := e.call(a)
 	if c == nil {
@@ -118,7 +118,7 @@ func (e *Engine) JoinPeer(a engine.AttemptID, leg engine.LegID, text []byte) err
 	return nil
 }
 
-// peerSilent tells that a far leg that was joined sends nothing any more.
+// peerSilent reports that a joined far leg has stopped sending.
 func (c *call) peerSilent(leg engine.LegID) {
 	c.mu.Lock()
 	if p := c.peers[leg]; p != nil && c.other == p {
@@ -155,9 +155,9 @@ func (c *call) takePeers() []*call {
 	return list
 }
 
-// relay sends a packet on to the other side before anything else is done with
-// it: nothing is held back for it. mu is held, and let go meanwhile;
-// open says that the call is not over since.
+// relay forwards a packet to the other side before anything else is done with it, so that nothing
+// delays it. mu is held, and released meanwhile; open says whether the call is still open
+// afterwards.
 func (c *call) relay(pkt *rtp.Packet, w *datagram.Writer, now int64) (open bool) {
 	o := c.other
 	law, event := c.ans.Codecs[pkt.PayloadType&0x7F], c.ans.Event(pkt.PayloadType)
@@ -168,7 +168,7 @@ func (c *call) relay(pkt *rtp.Packet, w *datagram.Writer, now int64) (open bool)
 	if len(pkt.Payload) == 0 || (law == codec.None && !event) {
 		return true
 	}
-	if law == codec.G722 { // in order or not: what comes late is not worth waiting for
+	if law == codec.G722 { // in order or not: a late packet is not worth waiting for
 		if c.wbOut == nil {
 			c.wbOut = codec.NewWideband()
 		}
@@ -182,7 +182,7 @@ func (c *call) relay(pkt *rtp.Packet, w *datagram.Writer, now int64) (open bool)
 	return !c.closed
 }
 
-// pass sends what the other side said; mu is held. law is codec.None for a
+// pass sends the other side's audio to this one; mu is held. law is codec.None for a
 // telephone-event.
 func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec.Codec, w *datagram.Writer, now int64) {
 	if c.closed || !c.answered || c.playing || c.keys.queue != "" || !c.ans.HeListens || c.other != from {
@@ -191,7 +191,7 @@ func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec.Codec
 	pt := c.ans.SendPT
 	if law == codec.None {
 		if c.ans.Events < 0 {
-			return // the far side takes no telephone-event
+			return // the far side does not accept telephone-event
 		}
 		pt = uint8(c.ans.Events) //nolint:gosec // a payload type
 	}
@@ -206,7 +206,7 @@ func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec.Codec
 	}
 	seq, ts := pkt.SequenceNumber+p.seqOff, pkt.Timestamp+p.tsOff
 	if int16(seq-p.base) < 0 { //nolint:gosec // RFC 1982 arithmetic
-		return // older than what silence has taken the place of
+		return // older than the silence that replaced it
 	}
 	p.last = now
 	if int16(seq-c.seq) >= 0 { //nolint:gosec // RFC 1982 arithmetic
@@ -220,7 +220,7 @@ func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec.Codec
 		c.ts = next
 	}
 	h := rtp.Header{Version: 2, Marker: pkt.Marker || begins, PayloadType: pt, SequenceNumber: seq, Timestamp: ts, SSRC: c.ssrc}
-	_, _ = h.MarshalTo(slot[:rtpHeaderBytes]) // cannot fail: the room is there
+	_, _ = h.MarshalTo(slot[:rtpHeaderBytes]) // cannot fail: the slot is large enough
 	n := copy(slot[rtpHeaderBytes:], payload)
 	if law != codec.None && law != c.ans.Send {
 		c.recode(slot[rtpHeaderBytes:rtpHeaderBytes+n], law)
@@ -240,7 +240,7 @@ func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec.Codec
 	}
 }
 
-// recode turns audio of another codec into that of the far side, in place.
+// recode transcodes audio to the far side's codec, in place.
 func (c *call) recode(b []byte, law codec.Codec) {
 	if law == codec.Alaw {
 		codec.Transcode(b, &codec.AlawToUlaw)
@@ -254,9 +254,8 @@ func (c *call) recode(b []byte, law codec.Codec) {
 	}
 }
 
-// passing says at a tick whether the other side's packets go out, so that
-// nothing else has to; mu is held. When they stop, the timestamps go on from
-// where they would be.
+// passing says at a tick whether the other side's packets are being relayed, in which case nothing
+// else is sent; mu is held. When they stop, the timestamps continue without a gap.
 func (c *call) passing(now int64) bool {
 	if !c.out.on {
 		return false

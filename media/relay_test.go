@@ -15,7 +15,7 @@ import (
 	"dialler/media/sdp"
 )
 
-// bridged is an answered call that is joined with a far leg: two phones.
+// bridged is an answered call joined with a far leg: two phones.
 type bridged struct {
 	e            *Engine
 	id           engine.AttemptID
@@ -53,7 +53,7 @@ func (b *bridged) join(t *testing.T, leg engine.LegID, p *phone, formats string)
 	}
 }
 
-// hears gives the next packet with sound.
+// hears returns the next packet with sound.
 func (p *phone) hears(silence byte) *rtp.Packet {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
@@ -104,7 +104,7 @@ func TestLawsAreTranslatedBetweenCalleeAndBot(t *testing.T) {
 
 func TestKeysAreRelayedUnderTheOtherSidesPayloadType(t *testing.T) {
 	b := bridge(t, "0 101", "0 96")
-	// The bot's telephone-event has another number.
+	// The bot uses another payload type for telephone-event.
 	offer, err := b.e.OpenPeer(b.id, b.leg, engine.MediaProfile{})
 	if err != nil {
 		t.Fatal(err)
@@ -183,11 +183,11 @@ func TestWhatOneSideLosesTheOtherSideSeesAsLost(t *testing.T) {
 
 func TestSilenceTakesThePlaceOfASideThatStopsAndTheStreamGoesOn(t *testing.T) {
 	b := bridge(t, "0", "0")
-	b.callee.say(0, speech(codec.FrameBytes, 1)) // who was heard hears silence
+	b.callee.say(0, speech(codec.FrameBytes, 1)) // once the peer was heard, it hears silence
 	b.peer.hears(codec.UlawSilence)
 	b.peer.say(0, speech(codec.FrameBytes, 2))
 	last := b.callee.hears(codec.UlawSilence)
-	for range 3 { // nothing more of the bot: our silence
+	for range 3 { // nothing more from the bot: our silence
 		got := b.callee.hear()
 		if bytes.Count(got.Payload, []byte{codec.UlawSilence}) != codec.FrameBytes ||
 			got.SequenceNumber != last.SequenceNumber+1 ||
@@ -242,7 +242,7 @@ func TestTheCalleeIsTakenFromOneFarLegToAnother(t *testing.T) {
 	if got := person.hears(codec.UlawSilence); !bytes.Equal(got.Payload, said) {
 		t.Fatal("the person does not hear the callee")
 	}
-	b.peer.say(0, speech(codec.FrameBytes, 5)) // nobody is to hear this
+	b.peer.say(0, speech(codec.FrameBytes, 5)) // nobody should hear this
 	answer := speech(codec.FrameBytes, 6)
 	person.say(0, answer)
 	if got := b.callee.hears(codec.UlawSilence); !bytes.Equal(got.Payload, answer) {
@@ -318,8 +318,8 @@ func TestAPacketTooLongForUsIsNotRelayed(t *testing.T) {
 	}
 }
 
-// A callee whose carrier sends keys by INFO presses one: the bot by SIP has it as
-// telephone-event, or is told by INFO where it takes none.
+// A callee whose carrier signals keys by INFO presses one: the bot called by SIP receives it as
+// telephone-event, or by INFO if it does not support that.
 func TestAKeyBySignallingGoesOnToTheFarLeg(t *testing.T) {
 	b := bridge(t, "0", "0 101")
 	b.callee.say(0, speech(codec.FrameBytes, 1))
@@ -329,7 +329,7 @@ func TestAKeyBySignallingGoesOnToTheFarLeg(t *testing.T) {
 		t.Fatalf("it has to go by INFO of %q", by)
 	}
 	var last *rtp.Packet
-	for n := 0; n < 7; { // five of the tone, the end three times
+	for n := 0; n < 7; { // five packets of the tone, three of its end
 		if pkt := b.peer.hear(); pkt.PayloadType == 101 {
 			if n++; n > 1 && pkt.Timestamp != last.Timestamp {
 				t.Fatal("one key has two timestamps")
@@ -341,7 +341,7 @@ func TestAKeyBySignallingGoesOnToTheFarLeg(t *testing.T) {
 		t.Fatalf("event %x", last.Payload)
 	}
 	word := speech(codec.FrameBytes, 2)
-	for heard := false; !heard; heard = bytes.Equal(b.peer.hear().Payload, word) { // after a pause the voice goes on
+	for heard := false; !heard; heard = bytes.Equal(b.peer.hear().Payload, word) { // after a pause the voice resumes
 		b.callee.say(0, word)
 	}
 	other := bridge(t, "0", "0")
@@ -350,8 +350,8 @@ func TestAKeyBySignallingGoesOnToTheFarLeg(t *testing.T) {
 	}
 }
 
-// A person is called through a trunk that wants SRTP: the far leg's path is
-// encrypted, the callee's is not.
+// A person is called through a trunk that requires SRTP: the far leg's path is encrypted, the
+// callee's is not.
 func TestAFarLegThroughATrunkWithSRTPIsEncrypted(t *testing.T) {
 	e, ev := start(t, nil), record(t)
 	callee := newPhone(t, 11)
@@ -386,7 +386,7 @@ func TestAFarLegThroughATrunkWithSRTPIsEncrypted(t *testing.T) {
 	}
 }
 
-// A bot that is gone without a BYE must not leave the callee on a dead line.
+// A bot that vanished without a BYE must not leave the callee on a dead line.
 func TestAFarLegThatSendsNothingMoreIsTold(t *testing.T) {
 	b := bridgeOn(t, start(t, func(c *Config) { c.RTPTimeout = patience }), "0", "0")
 	b.peer.say(0, speech(codec.FrameBytes, 1))

@@ -13,8 +13,7 @@ import (
 	"dialler/media/sdp"
 )
 
-// lines gives an SDP without its CRs, the port of ours as PORT and the session
-// id as ID.
+// lines returns an SDP body without its CRs, with our port as PORT and the session id as ID.
 func lines(t testing.TB, e *Engine, sdp []byte) string {
 	t.Helper()
 	c := e.call(attempt(1))
@@ -49,7 +48,7 @@ func TestTheAnswerOfAReofferHasWhatBothSidesCanDo(t *testing.T) {
 	const audio = "m=audio PORT RTP/AVP 8 96\na=rtpmap:8 PCMA/8000\na=rtpmap:96 telephone-event/8000\na=fmtp:96 0-15\na=ptime:20\na="
 	codecs := "m=audio 4000 RTP/AVP 18 8 96\na=rtpmap:18 G729/8000\na=rtpmap:96 telephone-event/8000\n"
 	f(codecs+"a=sendrecv\n", audio+"sendrecv\n", 2)
-	f(codecs+"a=sendrecv\n", audio+"sendrecv\n", 2) // the same again: the same version
+	f(codecs+"a=sendrecv\n", audio+"sendrecv\n", 2) // the same offer again: the same version
 	f(codecs+"a=sendonly\n", audio+"recvonly\n", 3)
 	f(codecs+"a=recvonly\n", audio+"sendonly\n", 4)
 	f(codecs+"a=inactive\n", audio+"inactive\n", 5)
@@ -92,7 +91,7 @@ func TestAudioFollowsAReoffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := e.Stats().PacketsReceived
-	e.Reanswer(attempt(1), attempt(1).Leg(1), p.called(offer, "0")) // resumed where it was first
+	e.Reanswer(attempt(1), attempt(1).Leg(1), p.called(offer, "0")) // resumed at its first address
 	p.say(0, speech(160, 2))
 	wait(t, func() bool { return e.Stats().PacketsReceived > before }, func() string { return fmt.Sprintf("%+v", e.Stats()) })
 	if pkt := p.hear(); pkt.PayloadType != 0 {

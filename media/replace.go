@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// tendEvery is how often the sockets are looked after.
+// tendEvery is how often the sockets are checked.
 const tendEvery = time.Second
 
-// tend looks after the sockets until the engine ends.
+// tend checks the sockets until the engine ends.
 func (e *Engine) tend() {
 	defer e.tasks.Done()
 	every := time.NewTicker(tendEvery)
@@ -27,8 +27,8 @@ func (e *Engine) tend() {
 	}
 }
 
-// tend replaces what is broken of the socket: the calls on it go on at the same
-// ports. What cannot be bound now is tried again the next time.
+// tend replaces the broken ports of the socket; its calls continue on the same port numbers. A port
+// that cannot be bound now is retried at the next check.
 func (s *socket) tend() {
 	if l := s.rtp.Load(); s.broken.Load() || !l.sound() {
 		s.broken.Store(true)

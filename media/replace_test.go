@@ -9,7 +9,7 @@ import (
 	"dialler/engine"
 )
 
-// steal closes a line's descriptor under it.
+// steal closes a line's descriptor behind its back.
 func steal(t *testing.T, l *line) {
 	t.Helper()
 	err := l.raw.Control(func(fd uintptr) {
@@ -57,7 +57,7 @@ func TestAPortThatCannotBeReadIsReplaced(t *testing.T) {
 	e := start(t, func(c *Config) { c.Sockets = 1 })
 	s := e.sockets[0]
 	old := s.rtp.Load()
-	s.broken.Store(true) // as its reader says after errors in a row
+	s.broken.Store(true) // as its reader reports after several errors in a row
 	s.tend()
 	if l := s.rtp.Load(); l == old || l.port != old.port || s.broken.Load() || !old.left.Load() {
 		t.Fatalf("port %d, broken %v", l.port, s.broken.Load())

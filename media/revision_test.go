@@ -9,7 +9,7 @@ import (
 	"dialler/media/wav"
 )
 
-// speaks without a pause, as long as is wanted.
+// speaks appends speech of the given length without a pause.
 func (a *answering) speaks(d time.Duration) *answering {
 	x := answers(a.t, "machine_unavailable_de").x[wav.Rate : 3*wav.Rate]
 	for n := int(d.Seconds() * wav.Rate); n > 0; n -= len(x) {
@@ -18,7 +18,7 @@ func (a *answering) speaks(d time.Duration) *answering {
 	return a
 }
 
-// lenient takes whoever speaks for a person.
+// lenient takes anything that speaks for a person.
 var lenient = engine.AMDRules{Bias: -50, Revise: 20 * time.Second}
 
 func TestAMonologueRevisesAVerdict(t *testing.T) {
@@ -43,8 +43,8 @@ func TestTonesOfAFaxReviseAVerdict(t *testing.T) {
 	}
 }
 
-// Who speaks while the bot is heard may be the bot's echo, and is no monologue. A bot
-// that sends silence is not heard.
+// Speech while the bot is heard may be the bot's echo and does not count as a monologue. A bot that
+// sends silence is not heard.
 func TestNobodyHoldsAMonologueWhileTheBotIsHeard(t *testing.T) {
 	for name, c := range map[string]struct {
 		sample  byte

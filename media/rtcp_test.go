@@ -14,7 +14,7 @@ import (
 	"dialler/media/codec"
 )
 
-// pair gives a phone on an even port, and the socket for reports above it.
+// pair returns a phone on an even port, and the socket for reports above it.
 func pair(t *testing.T, ssrc uint32) (*phone, *net.UDPConn) {
 	t.Helper()
 	a, b, err := bindPair(addr(1).Addr(), newPortRange(0, 0))
@@ -118,7 +118,7 @@ func TestTheFarSidesReportsMakeTheQualityOfTheCall(t *testing.T) {
 	sr := nextReport(t, reports)[0].(*rtcp.SenderReport)
 	answer, err := rtcp.Marshal([]rtcp.Packet{&rtcp.ReceiverReport{SSRC: 99, Reports: []rtcp.ReceptionReport{{
 		SSRC: ours.SSRC, FractionLost: 128, TotalLost: 1, Jitter: 80,
-		LastSenderReport: uint32(sr.NTPTime>>16) - 65536/4, // it took a quarter of a second to come here
+		LastSenderReport: uint32(sr.NTPTime>>16) - 65536/4, // it took a quarter of a second to arrive
 	}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -139,8 +139,8 @@ func TestTheFarSidesReportsMakeTheQualityOfTheCall(t *testing.T) {
 	}
 }
 
-// Values of the E-model that are published: G.711 without impairment has 4.4,
-// and R of 80, 70, 60 are 4.03, 3.60, 3.10 (G.107 annex B).
+// Published values of the E-model: G.711 without impairment has 4.4, and R of 80, 70, 60 are 4.03,
+// 3.60, 3.10 (G.107 annex B).
 func TestTheOpinionScoreFollowsLossDelayAndCodec(t *testing.T) {
 	if m := opinion(codec.Ulaw, 0, 0, 0); m < 4.38 || m > 4.42 {
 		t.Errorf("at its best %v", m)

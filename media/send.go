@@ -8,8 +8,7 @@ import (
 	"dialler/media/datagram"
 )
 
-// tick is called every 20 ms of an answered call; it may add two datagrams
-// to the batch.
+// tick runs every 20 ms of an answered call; it may add two datagrams to the batch.
 func (c *call) tick(w *datagram.Writer, now int64) {
 	c.mu.Lock()
 	if c.closed {
@@ -34,7 +33,7 @@ func (c *call) tick(w *datagram.Writer, now int64) {
 	if timeout := int64(c.e.cfg.RTPTimeout); !c.silent && !c.dtx && c.ans.HeSends && now-c.lastSign > timeout {
 		c.silent = true
 		if c.callee != nil {
-			go c.callee.peerSilent(c.leg) // not under this lock
+			go c.callee.peerSilent(c.leg) // outside this lock
 		}
 		c.emit(engine.MediaEvent{Kind: engine.MediaSilent})
 	}
@@ -60,7 +59,7 @@ func (c *call) tick(w *datagram.Writer, now int64) {
 	c.unlock()
 }
 
-// wide gives the call's G.722; mu is held.
+// wide returns the call's G.722 codec; mu is held.
 func (c *call) wide() *codec.Wideband {
 	if c.wb == nil {
 		c.wb = codec.NewWideband()
@@ -75,8 +74,7 @@ func (c *call) ticked(now int64) {
 	}
 }
 
-// next writes the next frame to be heard by the callee; false when nothing is
-// to be sent.
+// next writes the next frame for the callee to hear; false means nothing is to be sent.
 func (c *call) next(dst []byte) bool {
 	n := 0
 	switch {
@@ -101,8 +99,8 @@ func (c *call) next(dst []byte) bool {
 	for i := n; i < len(dst); i++ {
 		dst[i] = codec.UlawSilence
 	}
-	// What a far leg says is recorded as it comes; silence that fills its pauses
-	// would cover what ran ahead.
+	// A far leg's audio is recorded on arrival; padding its pauses with silence would overwrite
+	// audio that arrived early.
 	if c.tape != nil && c.callee == nil && c.ans.HeListens && (c.other == nil || c.playing) {
 		c.tape.Bot(dst)
 	}
@@ -117,10 +115,10 @@ func (c *call) next(dst []byte) bool {
 }
 
 const (
-	// audibleFrom is the amplitude from which on audio of ours may be heard, or come back:
-	// −30 dBFS. Bots send silence, and what a model breathes.
+	// audibleFrom is the amplitude above which our audio may be heard or echoed: −30 dBFS. Bots
+	// send silence, and speech models add breathing noise.
 	audibleFrom = 1000
-	// echoTicks is for how long after it an echo may come: 500 ms.
+	// echoTicks is how long after our audio an echo may arrive: 500 ms.
 	echoTicks = 25
 )
 
@@ -134,39 +132,38 @@ func audible(ulaw []byte) bool {
 	return false
 }
 
-// ours says whether our side is heard, or its echo may be. What a bot that is called by
-// SIP says is relayed and not looked at.
+// ours says whether our side, or its echo, may be audible. The audio of a bot called by SIP is
+// relayed without being examined.
 func (c *call) ours() bool {
 	return c.other != nil || c.oursTick > 0 && c.ticks-c.oursTick < echoTicks
 }
 
-// Silence to a callee who has not been heard, in ticks.
+// Silence sent to a callee who has not been heard yet, in ticks.
 const (
 	openingFirst = 2   // at the start,
 	openingEvery = 250 // then one packet every 5 s
 )
 
-// mute says whether silence is left out of the stream. To a callee who has
-// sent nothing yet it only opens the path and keeps it open through NAT
-// (RFC 6263 §4); once he was heard the stream has no gaps.
+// mute says whether silence is left out of the stream. Before the callee has sent anything, silence
+// only opens the path and keeps it open through NAT (RFC 6263 §4); once the callee was heard, the
+// stream has no gaps.
 func (c *call) mute() bool {
 	return !c.tsKnown && c.ticks >= openingFirst && c.ticks%openingEvery != 0
 }
 
-// head writes the RTP header (RFC 3550 §5.1) before the frame. The marker
-// says that sound begins after a pause (RFC 3551 §4.1).
+// head writes the RTP header (RFC 3550 §5.1) before the frame. The marker bit says that sound
+// begins after a pause (RFC 3551 §4.1).
 func (c *call) head(b *[datagram.SendCap]byte, ts uint32) {
 	h := rtp.Header{
 		Version: 2, Marker: !c.talking, PayloadType: c.ans.SendPT,
 		SequenceNumber: c.seq, Timestamp: ts, SSRC: c.ssrc,
 	}
-	_, _ = h.MarshalTo(b[:rtpHeaderBytes]) // cannot fail: the room is there
+	_, _ = h.MarshalTo(b[:rtpHeaderBytes]) // cannot fail: the buffer is large enough
 	c.seq++
 	c.talking = true
 }
 
-// post adds the n bytes of an RTP packet in the slot to the batch, encrypted
-// where the call is.
+// post adds the n bytes of an RTP packet in the slot to the batch, encrypted if the call is.
 func (c *call) post(w *datagram.Writer, b *[datagram.SendCap]byte, n int) {
 	octets := n - rtpHeaderBytes
 	if c.secure != nil {
@@ -179,7 +176,7 @@ func (c *call) post(w *datagram.Writer, b *[datagram.SendCap]byte, n int) {
 	c.octets += uint64(octets) //nolint:gosec // not negative
 }
 
-// pack gathers the frames of 20 ms for packets of another length.
+// pack collects 20 ms frames for packets of another length.
 type pack struct {
 	n   int
 	ts  uint32 // of the first byte
@@ -195,7 +192,7 @@ func (p *pack) drop() {
 	}
 }
 
-// packed sends at a tick what makes whole packets of the length that the far
+// packed sends, at a tick, the collected audio that makes whole packets of the length that the far
 // side asks for; mu is held.
 func (c *call) packed(w *datagram.Writer) {
 	if c.pack == nil {

@@ -32,7 +32,7 @@ type socket struct {
 	demux  *demux.Table
 	closed bool
 
-	// calls are the answered ones, for the pacer; replaced on every change.
+	// calls are the answered calls, for the pacer; replaced on every change.
 	calls atomic.Pointer[[]*call]
 	// waiting, alone, ghosts and live guide the choice of a socket for a new call
 	// (pool.go).
@@ -40,21 +40,21 @@ type socket struct {
 	alone   atomic.Int32
 	ghosts  atomic.Int64
 	live    atomic.Int32
-	// batch is how many datagrams its reader takes at once.
+	// batch is how many datagrams the reader takes at once.
 	batch int
-	group *group // whose pacer serves it
-	// broken: it cannot be read; new calls take another one.
+	group *group // its pacer serves this socket
+	// broken means the socket cannot be read; new calls use another one.
 	broken atomic.Bool
 }
 
-// group is the sockets to whose calls one pacer gives a frame every 20 ms.
+// group is a set of sockets whose calls one pacer serves with a frame every 20 ms.
 type group struct {
 	e       *Engine
 	pacer   pacer
 	sockets atomic.Pointer[[]*socket] // replaced when one is added
 }
 
-// tick says whether there was a call.
+// tick says whether there was any call to serve.
 func (g *group) tick(w *datagram.Writer) (served bool) {
 	now, limboOver := g.e.now(), g.e.limboOver()
 	for _, s := range *g.sockets.Load() {
@@ -88,7 +88,7 @@ func (g *group) serve(s *socket) {
 	g.sockets.Store(&list)
 }
 
-// flush sends what was gathered for the socket.
+// flush sends the datagrams collected for the socket.
 func (s *socket) flush(w *datagram.Writer) {
 	if w.N == 0 {
 		return
@@ -98,7 +98,7 @@ func (s *socket) flush(w *datagram.Writer) {
 	s.e.counters.sendErrors.Add(uint64(failed)) //nolint:gosec // not negative
 }
 
-// bindPair finds an even port and the odd one above it.
+// bindPair binds an even port and the odd one above it.
 func bindPair(ip netip.Addr, ports *portRange) (rtpConn, rtcpConn *net.UDPConn, err error) {
 	at := func(port uint16) (*net.UDPConn, error) {
 		return net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, port)))
@@ -125,7 +125,7 @@ func bindPair(ip netip.Addr, ports *portRange) (rtpConn, rtcpConn *net.UDPConn, 
 	return nil, nil, err
 }
 
-// portRange gives the even ports of a range once each, or 0 many times.
+// portRange returns the even ports of a range once each, or 0 (any port) a number of times.
 type portRange struct{ at, end, tries int }
 
 func newPortRange(first, last int) *portRange {
@@ -170,7 +170,7 @@ func (s *socket) close() {
 	s.rtcp.Load().leave()
 }
 
-// publish refreshes what others read without the lock; it is held.
+// publish refreshes the values that others read without the lock; the lock is held.
 func (s *socket) publish() {
 	s.waiting.Store(int32(s.demux.Waiting)) //nolint:gosec // small
 	s.alone.Store(int32(s.demux.Alone))     //nolint:gosec // small
@@ -185,7 +185,7 @@ func (s *socket) open(c *call, now int64) {
 	s.publish()
 }
 
-// answer makes the call known by its remote address, and by whom else it may hear.
+// answer registers the call under its remote address and the other sources it may accept.
 func (s *socket) answer(c *call, a *sdp.Answer) {
 	l := c.latching(a)
 	s.mu.Lock()
@@ -216,7 +216,7 @@ func (s *socket) remove(c *call, now int64) {
 	}
 }
 
-// list replaces the pacer's list; the lock is held.
+// list replaces the pacer's list of calls; the lock is held.
 func (s *socket) list(change func([]*call) []*call) {
 	var old []*call
 	if p := s.calls.Load(); p != nil {
@@ -230,10 +230,10 @@ func (s *socket) list(change func([]*call) []*call) {
 type arrival struct {
 	call  *call
 	moved bool
-	claim bool // the call's if its key has sealed it
+	claim bool // belongs to the call if its key has sealed it
 }
 
-// read is the reader of RTP.
+// read is the RTP reader loop.
 func (s *socket) read(from *line) {
 	defer s.e.tasks.Done()
 	r, err := datagram.NewReader(from.conn, s.batch)
@@ -252,7 +252,7 @@ func (s *socket) read(from *line) {
 				return
 			}
 			s.e.counters.readErrors.Add(1)
-			if failures++; failures >= brokenAfter { // it will not mend by itself; nor shall it take the processor
+			if failures++; failures >= brokenAfter { // it will not recover by itself, and must not burn CPU
 				s.broken.Store(true)
 				time.Sleep(brokenPause)
 			}
@@ -292,24 +292,24 @@ func (s *socket) read(from *line) {
 		}
 		s.flush(w)
 		clear(arrivals[:n])
-		// Waiting a moment lets the next system call carry more datagrams.
+		// A short wait lets the next system call return more datagrams.
 		if s.e.cfg.ReadPause > 0 && n < s.batch && s.live.Load() >= busySocket {
 			time.Sleep(s.e.cfg.ReadPause)
 		}
 	}
 }
 
-// A socket that cannot be read this many times in a row is broken; it is tried
-// again after each pause, until it is replaced.
+// A socket whose reads fail this many times in a row is broken; it is retried after each pause
+// until it is replaced.
 const (
 	brokenAfter = 10
 	brokenPause = 50 * time.Millisecond
 )
 
-// busySocket is the number of calls from which a reader gathers datagrams.
+// busySocket is the number of calls from which on a reader waits to batch datagrams.
 const busySocket = 4
 
-// find gives the call of the i-th datagram; the lock is held.
+// find returns the call of the i-th datagram; the lock is held.
 func (s *socket) find(r *datagram.Reader, i int, now int64) arrival {
 	b, from := r.Datagram(i)
 	if len(b) < 8 || b[0]>>6 != 2 { // RTP and RTCP are version 2
@@ -342,7 +342,7 @@ func (s *socket) find(r *datagram.Reader, i int, now int64) arrival {
 	return arrival{call: p.Owner.(*call), moved: how == demux.RouteMoved}
 }
 
-// prove gives a source to the call whose key has sealed its packet.
+// prove assigns a source to the call whose key has sealed its packet.
 func (s *socket) prove(c *call, from netip.AddrPort, id demux.ID, now int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -353,7 +353,7 @@ func (s *socket) prove(c *call, from netip.AddrPort, id demux.ID, now int64) {
 	s.publish()
 }
 
-// isRTCP tells RTCP from RTP on one port (RFC 5761 §4).
+// isRTCP distinguishes RTCP from RTP on one port (RFC 5761 §4).
 func isRTCP(b []byte) bool { return len(b) >= 8 && b[1] >= 192 && b[1] <= 223 }
 
 // readRTCP counts reports as signs of life. The far side sends them from the

@@ -10,7 +10,7 @@ import (
 	"github.com/pion/rtp"
 )
 
-// The race detector lets pools forget what they hold, pion's among them.
+// Under the race detector pools drop their contents at random, pion's among them.
 func TestSRTPPacketsDoNotAllocate(t *testing.T) {
 	c := benchCall(t)
 	far := benchSecurity(t, c)

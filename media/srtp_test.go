@@ -21,7 +21,7 @@ import (
 	"dialler/media/srtp"
 )
 
-// secured is a phone that speaks SRTP.
+// secured is a phone that uses SRTP.
 type secured struct {
 	*phone
 	suite   int        // that it chose
@@ -103,7 +103,7 @@ func (p *secured) answer() []byte {
 	return bytes.ReplaceAll(sdpAnswer(p.port(), "0 101", p.line()), []byte("RTP/AVP"), []byte("RTP/SAVP"))
 }
 
-// protected is the next packet as it goes over the wire.
+// protected returns the next packet as it goes over the wire.
 func (p *secured) protected(payload []byte) []byte {
 	p.t.Helper()
 	b, err := (&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: p.seq, Timestamp: p.ts, SSRC: p.ssrc}, Payload: payload}).Marshal()
@@ -120,7 +120,7 @@ func (p *secured) protected(payload []byte) []byte {
 
 func (p *secured) say(payload []byte) { p.raw(p.protected(payload)) }
 
-// hearUntil collects what was sent until total bytes that are no silence came.
+// hearUntil collects audio until it has total bytes that are not silence.
 func (p *secured) hearUntil(total int) []byte {
 	p.t.Helper()
 	var out []byte
@@ -176,7 +176,7 @@ func TestSRTPPassesBothWaysAcrossARollOver(t *testing.T) {
 	}
 }
 
-// offerOf opens an attempt again, which gives the same offer.
+// offerOf reopens an attempt, which returns the same offer.
 func (e *Engine) offerOf(t testing.TB, n int) []byte {
 	t.Helper()
 	offer, err := e.Open(
@@ -339,8 +339,7 @@ func TestARefreshedSessionKeepsItsKeysAndANewKeyIsTaken(t *testing.T) {
 	}
 }
 
-// Whoever guesses an address can write from it; only the key makes a source the
-// call's.
+// Anybody can spoof an address; only the key makes a source the call's.
 func TestForgedPacketsTakeNoSource(t *testing.T) {
 	e, ev := start(t, nil), record(t)
 	p, _ := securely(t, e, 1, 0, ev)
@@ -381,7 +380,7 @@ func wait(t testing.TB, ok func() bool, say func() string) {
 	}
 }
 
-// benchSecurity gives a call SRTP, and the far side's context.
+// benchSecurity gives a call SRTP keys and returns the far side's context.
 func benchSecurity(t testing.TB, c *call) *pionsrtp.Context {
 	t.Helper()
 	c.secure = srtp.New()
@@ -404,7 +403,7 @@ func BenchmarkReceiveSRTPPacket(b *testing.B) {
 	i, now := 0, int64(0)
 	b.ReportAllocs()
 	for b.Loop() {
-		if i == len(packets) { // once more, as a call that has heard nothing
+		if i == len(packets) { // once more, as a call that has heard nothing yet
 			b.StopTimer()
 			i = 0
 			c = benchCall(b)

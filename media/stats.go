@@ -13,7 +13,7 @@ type Stats struct {
 	Sockets  int `json:"sockets"`
 	Calls    int `json:"calls"`    // open media paths
 	Answered int `json:"answered"` // of them answered
-	Bots     int `json:"bots"`     // bot sockets that stand
+	Bots     int `json:"bots"`     // established bot sockets
 
 	PacketsReceived uint64 `json:"packets_received"`
 	PacketsSent     uint64 `json:"packets_sent"`
@@ -25,15 +25,15 @@ type Stats struct {
 	ReadErrors      uint64 `json:"read_errors"`
 	Malformed       uint64 `json:"malformed"`
 	DropUnknown     uint64 `json:"drop_unknown"`   // packets of no call, early media among them
-	DropElsewhere   uint64 `json:"drop_elsewhere"` // from the host of a call that hears the address of its SDP alone
-	DropAmbiguous   uint64 `json:"drop_ambiguous"` // that could belong to more than one call
-	DropStale       uint64 `json:"drop_stale"`     // of calls that ended
-	DropProbation   uint64 `json:"drop_probation"` // of a source that was not proven yet
+	DropElsewhere   uint64 `json:"drop_elsewhere"` // from the host of a call that accepts only its SDP's address
+	DropAmbiguous   uint64 `json:"drop_ambiguous"` // may belong to more than one call
+	DropStale       uint64 `json:"drop_stale"`     // of ended calls
+	DropProbation   uint64 `json:"drop_probation"` // of a source not proven yet
 	SRTPForged      uint64 `json:"srtp_forged"`    // SRTP and SRTCP packets without a valid tag
-	SRTPReplayed    uint64 `json:"srtp_replayed"`  // SRTP and SRTCP packets that came before, or are too old to tell
-	Latched         uint64 `json:"latched"`        // calls heard from elsewhere than their SDP says
-	Crowded         uint64 `json:"crowded"`        // calls opened beside one that was not heard yet, for want of ports
-	Collisions      uint64 `json:"collisions"`     // answers that named another live call's address
+	SRTPReplayed    uint64 `json:"srtp_replayed"`  // SRTP and SRTCP packets received before, or too old to tell
+	Latched         uint64 `json:"latched"`        // calls heard from another address than their SDP's
+	Crowded         uint64 `json:"crowded"`        // calls that share a port with an unheard one, for want of ports
+	Collisions      uint64 `json:"collisions"`     // answers that named the address of another live call
 	TicksSkipped    uint64 `json:"ticks_skipped"`  // 20 ms steps lost to a stalled process
 	PortsReplaced   uint64 `json:"ports_replaced"` // RTP and RTCP ports that broke and were bound again
 
@@ -83,13 +83,13 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-// Stream is one open media path.
+// Stream describes one open media path.
 type Stream struct {
 	Attempt  engine.AttemptID
 	OpenedAt time.Time
 	Answered bool
 	Owned    bool             // somebody listens to its events
-	Session  engine.SessionID // of the bot that is attached or being reached
+	Session  engine.SessionID // of the bot that is attached or connecting
 	BotUp    bool
 	Local    netip.AddrPort // as offered
 	Remote   netip.AddrPort // where audio goes; invalid before the answer

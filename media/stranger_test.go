@@ -47,7 +47,7 @@ func strange(t *testing.T, profile engine.MediaProfile) {
 		}
 	}()
 	sent := uint64(0)
-	settle := func() { // nothing may be lost for want of room in a buffer
+	settle := func() { // no packet may be lost because a buffer is full
 		wait(t, func() bool {
 			s := e.Stats()
 			return s.PacketsReceived+s.DropUnknown+s.DropElsewhere+s.DropAmbiguous+s.DropStale+s.DropProbation >= sent
@@ -94,7 +94,7 @@ func strange(t *testing.T, profile engine.MediaProfile) {
 			say(p)
 			burst(p.to.Port, p.seq, p.ts, p.ssrc, 0)
 		}
-		attack(p) // it speaks no more
+		attack(p) // it has stopped speaking
 	}
 	for _, p := range phones { // most have been silent for seconds
 		attack(p)

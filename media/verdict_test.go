@@ -72,13 +72,13 @@ func TestTwoCallsFromOneAddressNeverCrossTalk(t *testing.T) {
 		e.AttachBot(attach(ids[i], b.url()))
 		sessions[ids[i]] = b.session()
 		ev.next(engine.MediaBotConnected)
-		if i == 0 { // the first call is heard before the second one begins
+		if i == 0 { // the first call is heard before the second begins
 			p.say(0, said[0][:160])
 			sessions[ids[0]].hearUntil(160)
 		}
 	}
 	for k := 160; k < len(said[0]); k += 160 {
-		other.say(0, said[1][k:k+160]) // read before what the first one says, whose last word is waited for
+		other.say(0, said[1][k:k+160]) // read before the first call's audio, whose last word is still awaited
 		a.say(0, said[0][k:k+160])
 		a.hear() // 20 ms pass
 		a.hear()
@@ -87,8 +87,8 @@ func TestTwoCallsFromOneAddressNeverCrossTalk(t *testing.T) {
 		t.Fatal("the first call heard something else")
 	}
 	q := e.CloseMedia(ids[1])
-	// How many are lost to the probation depends on how fast they were sent;
-	// whose they are does not.
+	// How many are lost to probation depends on how fast they were sent; which call's packets are
+	// lost does not.
 	if q.PacketsReceived < 1 || q.PacketsReceived >= 40 {
 		t.Fatalf("the second call received %d packets", q.PacketsReceived)
 	}

@@ -15,7 +15,7 @@ import (
 	"dialler/media/wav"
 )
 
-// answering says what a phone does: a recording, then parts after each other.
+// answering is what a phone says: a recording, then parts one after another.
 type answering struct {
 	t *testing.T
 	x []int16
@@ -45,8 +45,8 @@ func (a *answering) beep(hz float64, d time.Duration) *answering {
 	return a
 }
 
-// into says it all at once, as fast as the engine takes it: the classifier's
-// clock is the audio.
+// into sends all of it at once, as fast as the engine takes it: the classifier's clock is the
+// audio.
 func (a *answering) into(e *Engine, p *phone) {
 	said := p.paced(e)
 	for at := 0; at+codec.FrameBytes <= len(a.x); at += codec.FrameBytes {
@@ -59,7 +59,7 @@ func (a *answering) into(e *Engine, p *phone) {
 	}
 }
 
-// listening is a call that is classified by the given rules.
+// listening returns a call that is classified by the given rules.
 func listening(t *testing.T, rules engine.AMDRules, voicemail func(context.Context, engine.VoicemailID) ([]byte, error)) (*Engine, *phone, *events) {
 	e, p, ev := start(t, func(c *Config) { c.Voicemail = voicemail }), newPhone(t, 1), record(t)
 	offer, err := e.Open(engine.OpenMedia{Attempt: attempt(1), AMD: engine.AMDParallel, Listen: rules}, ev.sink)
@@ -129,7 +129,7 @@ func TestTheMessageFollowsTheBeepOfTheMachine(t *testing.T) {
 	ev.none()
 }
 
-// What the far side buffers is heard before the call ends.
+// The far side plays what it has buffered before the call ends.
 func TestAMessageIsFollowedBySilenceBeforeItsEndIsTold(t *testing.T) {
 	e, ev := start(t, nil), record(t)
 	if _, err := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink); err != nil {
@@ -137,7 +137,7 @@ func TestAMessageIsFollowedBySilenceBeforeItsEndIsTold(t *testing.T) {
 	}
 	c, dst := e.call(attempt(1)), make([]byte, codec.FrameBytes)
 	turn := func() {
-		c.mu.Lock() // it is not answered: no tick but these
+		c.mu.Lock() // it is not answered: no ticks but these
 		defer c.unlock()
 		c.next(dst)
 	}

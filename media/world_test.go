@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience bounds every wait; it is long because machines are shared.
 const patience = 60 * time.Second
 
-// start gives an engine on loopback that ends with the test.
+// start returns an engine on loopback that ends with the test.
 func start(t testing.TB, change func(*Config)) *Engine {
 	t.Helper()
 	cfg := Config{Host: "127.0.0.1", Sockets: 2}
@@ -42,7 +42,7 @@ func start(t testing.TB, change func(*Config)) *Engine {
 	return e
 }
 
-// events records what a sink is told.
+// events records what a sink receives.
 type events struct {
 	t  testing.TB
 	ch chan engine.MediaEvent
@@ -52,7 +52,7 @@ func record(t testing.TB) *events { return &events{t, make(chan engine.MediaEven
 
 func (r *events) sink(ev engine.MediaEvent) { r.ch <- ev }
 
-// next gives the next event, which must be of the kind.
+// next returns the next event, which must be of the given kind.
 func (r *events) next(kind engine.MediaEventKind) engine.MediaEvent {
 	r.t.Helper()
 	select {
@@ -80,7 +80,7 @@ func (r *events) none() {
 type phone struct {
 	t    testing.TB
 	conn *net.UDPConn
-	to   *net.UDPAddr // of the engine, from its offer
+	to   *net.UDPAddr // the engine's address, from its offer
 	ssrc uint32
 	seq  uint16
 	ts   uint32
@@ -99,7 +99,7 @@ func newPhone(t testing.TB, ssrc uint32) *phone {
 
 func (p *phone) port() int { return p.conn.LocalAddr().(*net.UDPAddr).Port }
 
-// called reads the offer and gives an answer with the payload types.
+// called reads the offer and returns an answer with the payload types.
 func (p *phone) called(offer []byte, formats string, extra ...string) []byte {
 	p.t.Helper()
 	p.to = &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: offeredPort(p.t, offer)}
@@ -134,8 +134,8 @@ func (p *phone) say(pt uint8, payload []byte) {
 	p.ts += uint32(len(payload))
 }
 
-// paced is to be called after each packet: now and then it waits until the engine
-// has read what was said, so that no socket's buffer overflows.
+// paced returns a function to call after each packet: now and then it waits until the engine has
+// read everything, so that no socket buffer overflows.
 func (p *phone) paced(e *Engine) (said func()) {
 	before, n := e.Stats().PacketsReceived, uint64(0)
 	return func() {
@@ -161,18 +161,18 @@ func (p *phone) raw(b []byte) {
 	}
 }
 
-// together has the engine read at once what is sent meanwhile.
+// together makes the engine read in one batch what send sends.
 func (p *phone) together(e *Engine, n int, send func()) {
 	p.t.Helper()
 	s := e.call(attempt(n)).sock
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p.raw(make([]byte, rtpHeaderBytes)) // of no version: with this in hand the reader waits
+	p.raw(make([]byte, rtpHeaderBytes)) // of no RTP version: holding this one, the reader waits
 	send()
 }
 
-// streams gives the first packet that is sent to a phone that has said something
-// once that was heard: from then on there are no gaps.
+// streams makes the phone say something and returns the first packet sent after that was heard:
+// from then on there are no gaps.
 func (p *phone) streams(e *Engine, n int) *rtp.Packet {
 	p.t.Helper()
 	c := e.call(attempt(n))
@@ -209,7 +209,7 @@ func (p *phone) hear() *rtp.Packet {
 	return &pkt
 }
 
-// hearUntil collects payloads until total bytes that are not silence came.
+// hearUntil collects payloads until it has total bytes that are not silence.
 func (p *phone) hearUntil(total int, silence byte) []byte {
 	p.t.Helper()
 	var out []byte
@@ -332,7 +332,7 @@ func (s *session) next() (frame, bool) {
 	return frame{}, false
 }
 
-// until skips frames up to one of the event.
+// until skips frames up to the next one of the event.
 func (s *session) until(event string) frame {
 	s.t.Helper()
 	for {
@@ -346,7 +346,7 @@ func (s *session) until(event string) frame {
 	}
 }
 
-// hearUntil collects audio until total bytes that are not silence came.
+// hearUntil collects audio until it has total bytes that are not silence.
 func (s *session) hearUntil(total int) []byte {
 	s.t.Helper()
 	var out []byte
@@ -390,7 +390,7 @@ func attach(id engine.AttemptID, urls ...string) engine.AttachBot {
 	}
 }
 
-// speech is n bytes without either codec's silence, different at each place.
+// speech is n bytes that are silence in neither codec, different at each position.
 func speech(n int, seed byte) []byte {
 	b := make([]byte, n)
 	x := uint32(seed)*2654435761 + 1

@@ -18,7 +18,7 @@ func (s *Store) OpenAttempts(ctx context.Context) ([]attempt.Attempt, error) {
 	return s.db.Attempts(ctx, "WHERE a.live ORDER BY a.id")
 }
 
-// Attempt gives an attempt with its legs; ok is false when there is none.
+// Attempt returns an attempt with its legs; ok is false when there is none.
 func (s *Store) Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error) {
 	if !column.IsID(string(id)) {
 		return attempt.Attempt{}, false, nil
@@ -30,7 +30,7 @@ func (s *Store) Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Att
 	return list[0], true, nil
 }
 
-// Hold gives the hold of a number, nil when it is free.
+// Hold returns the hold on a number, nil when it is free.
 func (s *Store) Hold(ctx context.Context, n engine.PhoneNumber) (*attempt.Hold, error) {
 	var h attempt.Hold
 	err := s.db.Read.QueryRow(ctx, `SELECT replace(attempt_id::text, '-', ''), hold_until FROM number_holds
@@ -44,9 +44,9 @@ func (s *Store) Hold(ctx context.Context, n engine.PhoneNumber) (*attempt.Hold, 
 	return &h, nil
 }
 
-// HoldOpen has each attempt that has not ended hold its number, as its intent had it: a
-// server that lost what was committed last may know of an attempt by what came of it
-// later, from a spool. The row is locked, so that none holds one that ends meanwhile.
+// HoldOpen makes each attempt that has not ended hold its number, as its intent did: a server that
+// lost its latest commits may have learned of an attempt from a later write, out of a spool. The
+// row is locked, so that an attempt that ends meanwhile gets no hold.
 func (s *Store) HoldOpen(ctx context.Context) error {
 	_, err := s.db.Read.Exec(ctx, `WITH open AS (
 			SELECT to_number, id FROM attempts WHERE live AND to_number <> '' FOR SHARE
@@ -57,20 +57,20 @@ func (s *Store) HoldOpen(ctx context.Context) error {
 	return s.db.Wrap("numbers of open attempts not held", err)
 }
 
-// OpenLegs lists the attempts that ended (lost) while a leg of theirs had no
-// final answer and whose number is still held, so that the leg is watched.
+// OpenLegs lists the attempts that ended as lost while one of their legs had no final answer and
+// whose number is still held, so that the leg can be watched.
 func (s *Store) OpenLegs(ctx context.Context) ([]attempt.Attempt, error) {
 	return s.db.Attempts(ctx, `WHERE NOT a.live AND a.id IN (
 		SELECT h.attempt_id FROM number_holds h JOIN legs l ON l.attempt_id = h.attempt_id
 		WHERE h.hold_until > now() AND l.ended_at IS NULL) ORDER BY a.id`)
 }
 
-// longestCall bounds how long an attempt lasts, with much to spare: the longest
-// call that a campaign allows has 4 h.
+// longestCall bounds how long an attempt lasts, with a wide margin: the longest call that a
+// campaign allows is 4 h.
 const longestCall = 7 * 24 * time.Hour
 
-// AbandonedSince says of each number when it was last abandoned, in any
-// campaign and run; numbers that were not are left out.
+// AbandonedSince returns when each number was last abandoned, in any campaign and run; numbers that
+// were not are left out.
 func (s *Store) AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber,
 	since time.Time) (map[engine.PhoneNumber]time.Time, error) {
 	if len(numbers) != 1 {
@@ -89,8 +89,8 @@ type abandonOf struct {
 	since  time.Time
 }
 
-// abandonedOf answers all by the earliest of their times: what is later is the
-// last one of its number all the same.
+// abandonedOf queries all keys from the earliest of their times: a later abandon is still the last
+// one of its number.
 func (s *Store) abandonedOf(ctx context.Context, keys []abandonOf) (map[abandonOf]time.Time, error) {
 	numbers, since := make([]engine.PhoneNumber, len(keys)), keys[0].since
 	for i, k := range keys {
@@ -125,7 +125,7 @@ func (s *Store) abandonedSince(ctx context.Context, numbers []engine.PhoneNumber
 	return out, s.db.Wrap("abandons not read", err)
 }
 
-// Dialouts gives the newest calls outside campaigns.
+// Dialouts returns the newest calls outside campaigns.
 func (s *Store) Dialouts(ctx context.Context, limit int) ([]attempt.Attempt, error) {
 	return s.db.Attempts(ctx, "WHERE a.campaign_id = '' ORDER BY a.id DESC LIMIT $1", limit)
 }

@@ -17,8 +17,8 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// What the server says in the middle of a commit (PostgreSQL, appendix A), and
-// what it means for the write.
+// Errors of the server in the middle of a commit (PostgreSQL, appendix A), and what they mean for
+// the write.
 var states = []struct {
 	state string
 	why   failure.Away // "" = these rows can never be stored
@@ -122,7 +122,7 @@ func TestQueriesDoNotWaitForADatabaseThatSaysNothing(t *testing.T) {
 	f.Hang()
 	waits := make(chan error, 1)
 	go func() {
-		_, err := s.Bots(context.WithoutCancel(t.Context())) // no end of its own
+		_, err := s.Bots(context.WithoutCancel(t.Context())) // without a deadline
 		waits <- err
 	}()
 	f.Hung() // it was sent

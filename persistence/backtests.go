@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// backTestWithin is for how long after its end a run is back-tested, backTestAfter
-	// how long its last results have to come in.
+	// backTestWithin is how long after its end a run may still be back-tested; backTestAfter is how
+	// long its last results have to arrive.
 	backTestWithin = 7 * 24 * time.Hour
 	backTestAfter  = 10 * time.Second
-	// backTestAgain is after how long a claim without a result is another's.
+	// backTestAgain is the time after which another process may take over a claim without a result.
 	backTestAgain = time.Hour
-	// backTestsKept is how many back-tests a campaign keeps, the latest ones.
+	// backTestsKept is how many back-tests are kept for a campaign, the latest ones.
 	backTestsKept = 20
-	// trustedRuns is over how many back-tests a forecast is judged, the latest ones.
+	// trustedRuns is the number of back-tests by which a forecast is judged, the latest ones.
 	trustedRuns = 20
 )
 
-// A run that somebody stopped has no end of its own to be foretold.
+// A run that was stopped by hand has no natural end to forecast.
 const claimBackTest = `INSERT INTO back_tests AS b (campaign_id, run, claimed_at)
 	SELECT c.id, c.run, $1::timestamptz FROM campaigns c
 	WHERE c.state = 'completed' AND c.completion_reason <> 'manually_stopped' AND c.started_at IS NOT NULL
@@ -39,8 +39,8 @@ const claimBackTest = `INSERT INTO back_tests AS b (campaign_id, run, claimed_at
 		WHERE b.points IS NULL AND b.claimed_at <= $4
 	RETURNING campaign_id`
 
-// ClaimBackTest gives a campaign whose latest run is over and is not back-tested, to one
-// who asks; ok is false when there is none.
+// ClaimBackTest claims, for one caller only, a campaign whose latest run is over and not yet
+// back-tested; ok is false when there is none.
 func (s *Store) ClaimBackTest(ctx context.Context, now time.Time) (c campaign.Campaign, ok bool, err error) {
 	var id string
 	err = s.db.Write.QueryRow(ctx, claimBackTest, now, now.Add(-backTestWithin), now.Add(-backTestAfter),
@@ -55,8 +55,8 @@ func (s *Store) ClaimBackTest(ctx context.Context, now time.Time) (c campaign.Ca
 	return c, err == nil, err
 }
 
-// BackTestMoments says when so many per cent of a run's dials had been placed, and how
-// the run went; few is true when it had too few to be foretold.
+// BackTestMoments returns when given percentages of a run's dials had been placed, and how the run
+// went; few is true when it had too few dials to be forecast.
 func (s *Store) BackTestMoments(ctx context.Context, c *campaign.Campaign) (at []time.Time, course forecast.Course,
 	few bool, err error) {
 	shares := make([]float64, len(forecast.BackTestShares))
@@ -71,7 +71,7 @@ func (s *Store) BackTestMoments(ctx context.Context, c *campaign.Campaign) (at [
 	return at, course, course.Dials < 2*callee.MeasuredLeast, s.db.Wrap("attempts not counted", err)
 }
 
-// KeepBackTest stores what came of a back-test; of each campaign the latest are kept.
+// KeepBackTest stores the result of a back-test and keeps only the latest of each campaign.
 func (s *Store) KeepBackTest(ctx context.Context, id engine.CampaignID, run int,
 	points []forecast.BackTestPoint) error {
 	if points == nil {
@@ -86,14 +86,14 @@ func (s *Store) KeepBackTest(ctx context.Context, id engine.CampaignID, run int,
 	return s.db.Wrap("back-test not kept", err)
 }
 
-// BackTests gives the campaign's back-tests by run, the latest first.
+// BackTests returns the campaign's back-tests by run, the latest first.
 func (s *Store) BackTests(ctx context.Context, id engine.CampaignID) (list []forecast.RunBackTest, err error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT run, points FROM back_tests
 		WHERE campaign_id = $1 AND points <> '[]' ORDER BY run DESC`, string(id))
 	return s.backTests(rows)
 }
 
-// Trusted gives the latest back-tests of all campaigns, by which a forecast is judged.
+// Trusted returns the latest back-tests of all campaigns, by which a forecast is judged.
 func (s *Store) Trusted(ctx context.Context) (list []forecast.RunBackTest, err error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT run, points FROM back_tests
 		WHERE points <> '[]' ORDER BY claimed_at DESC LIMIT $1`, trustedRuns)

@@ -15,8 +15,8 @@ import (
 	"dialler/persistence/table"
 )
 
-// InsertCampaign stores a new draft with its first event. The same campaign
-// given again is harmless.
+// InsertCampaign stores a new draft with its first event. Inserting the same campaign again is
+// harmless.
 func (s *Store) InsertCampaign(ctx context.Context, c campaign.Campaign, events ...journal.Event) error {
 	return s.db.InTx(ctx, "campaign not stored", func(tx pgx.Tx) error {
 		if err := column.Exec(ctx, tx, table.InsertCampaign, table.CampaignColumns, &s.db.Shapes.Load().Campaigns,
@@ -27,13 +27,12 @@ func (s *Store) InsertCampaign(ctx context.Context, c campaign.Campaign, events 
 	})
 }
 
-// Campaign gives a campaign's row without taking it over.
+// Campaign returns a campaign's row without acquiring it.
 func (s *Store) Campaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error) {
 	return s.db.Campaign(ctx, id)
 }
 
-// Campaigns gives one page, newest first, and how many there are. The filter
-// is a campaign state or "".
+// Campaigns returns one page, newest first, and the total. The filter is a campaign state or "".
 func (s *Store) Campaigns(ctx context.Context, page campaign.Page) (list []campaign.Campaign, total int, err error) {
 	const filter = "WHERE ($1 = '' OR c.state = $1)"
 	err = s.db.Read.QueryRow(ctx, "SELECT count(*) FROM campaigns c "+filter, page.Filter).Scan(&total)
@@ -46,16 +45,15 @@ func (s *Store) Campaigns(ctx context.Context, page campaign.Page) (list []campa
 	return list, total, s.db.Wrap("campaigns not read", err)
 }
 
-// AcquireCampaign takes ownership: it waits for the commits under way of the
-// owner before, increments the fencing epoch, and gives the campaign's row,
-// its Seq behind every event that is stored. ErrCampaignNotFound when there is
-// none; in a cluster (ActAs) ownership.ErrNotOwner or ErrFenced when this node
-// does not own the campaign.
+// AcquireCampaign takes ownership: it waits for the previous owner's commits in flight, increments
+// the fencing epoch, and returns the campaign's row with its Seq beyond every stored event. It
+// returns ErrCampaignNotFound when there is none, and in a cluster (ActAs) ownership.ErrNotOwner or
+// ErrFenced when this node does not own the campaign.
 func (s *Store) AcquireCampaign(ctx context.Context, id engine.CampaignID) (c campaign.Campaign, err error) {
 	s.db.Epochs.Asks(id)
 	defer func() { s.db.Epochs.Answered(id, c.Epoch, err) }()
 	err = s.db.InTx(ctx, "campaign not taken over", func(tx pgx.Tx) error {
-		// FOR UPDATE is what the KEY SHARE of the commits conflicts with.
+		// FOR UPDATE conflicts with the commits' KEY SHARE.
 		if _, err := tx.Exec(ctx, "SELECT 1 FROM campaigns WHERE id = $1 FOR UPDATE", string(id)); err != nil {
 			return err
 		}
@@ -74,9 +72,8 @@ func (s *Store) AcquireCampaign(ctx context.Context, id engine.CampaignID) (c ca
 	return c, err
 }
 
-// ActiveCampaigns lists the campaigns that are running, paused, have live
-// attempts or results owed, or whose run ended before all who waited were put
-// away, oldest first.
+// ActiveCampaigns lists, oldest first, the campaigns that are running or paused, have live attempts
+// or outstanding results, or whose run ended before all waiting contacts were closed.
 func (s *Store) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT c.id FROM campaigns c
 		WHERE c.state IN ('running', 'paused') OR EXISTS (SELECT FROM attempts a WHERE a.live AND a.campaign_id = c.id)
@@ -88,9 +85,9 @@ func (s *Store) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error
 	return ids, s.db.Wrap("active campaigns not read", err)
 }
 
-// ActAs says which node of a cluster this process is from now on, 0: it has no lease.
-// AcquireCampaign then checks that it owns the campaign, and a commit that it may write
-// about its dialouts. A process for which it is never called is alone.
+// ActAs sets which node of a cluster this process is from now on; 0 means it has no lease.
+// AcquireCampaign then checks that the node owns the campaign, and a commit that it may write about
+// its dialouts. A process that never calls it runs alone.
 func (s *Store) ActAs(id engine.Incarnation) {
 	if id == 0 {
 		id = table.Nobody
@@ -98,8 +95,8 @@ func (s *Store) ActAs(id engine.Incarnation) {
 	s.db.Acting.Store(int32(id))
 }
 
-// owns checks in a transaction that the node this process acts as owns an
-// identity, and keeps it so until the transaction ends.
+// owns checks in a transaction that this process's node owns an identity, and keeps it so until the
+// transaction ends.
 func (s *Store) owns(ctx context.Context, tx pgx.Tx, kind ownership.Kind, id string) error {
 	as := s.db.Acting.Load()
 	if as == 0 {
@@ -118,9 +115,8 @@ func (s *Store) owns(ctx context.Context, tx pgx.Tx, kind ownership.Kind, id str
 	return err
 }
 
-// RemoveCampaign deletes a campaign that never ran, with its contacts and
-// exclusions. What was done to it stays in the history. One that is not there
-// any more is no error.
+// RemoveCampaign deletes a campaign that never ran, with its contacts and exclusions. Its activity
+// stays in the history. Removing one that no longer exists is no error.
 func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who engine.Who) error {
 	return s.db.InTx(ctx, "campaign not removed", func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, "SELECT ever_run OR run > 1 FROM campaigns WHERE id = $1 FOR UPDATE", string(id))

@@ -22,10 +22,9 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// writeHistory makes a campaign with events of every way in which they are written: with
-// a group commit, with contacts, by a sweep, between runs, and beside it what
-// belongs to no campaign. It has three contacts, and a second run when it is begun
-// again.
+// writeHistory creates a campaign whose events are written in every way: with a group commit, with
+// contacts, by a sweep and between runs, and beside it events of no campaign. It has three
+// contacts, and with again a second run.
 func writeHistory(t *testing.T, s *persistence.Store, id engine.CampaignID, again bool) {
 	t.Helper()
 	ctx, who := t.Context(), engine.Who{Name: "ada@example.org"}
@@ -138,8 +137,8 @@ func writeHistory(t *testing.T, s *persistence.Store, id engine.CampaignID, agai
 	must(err)
 }
 
-// audits are those of all campaigns and of what belongs to none, and all that is
-// wrong in them as text.
+// audits returns the audits of all campaigns and of events that belong to none, and all their
+// findings as text.
 func audits(t *testing.T, s *persistence.Store) (list []history.Audit, text string) {
 	t.Helper()
 	campaigns, _, err := s.Campaigns(t.Context(), campaign.Page{Number: 1, Size: 100})
@@ -196,7 +195,7 @@ func TestEveryEventIsInItsChain(t *testing.T) {
 	}
 }
 
-// What events were before they were chained is told, and is no fault.
+// Events from before chaining are reported, but are no fault.
 func TestAHistoryOlderThanTheChainIsNoFault(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
@@ -219,7 +218,7 @@ func TestAHistoryOlderThanTheChainIsNoFault(t *testing.T) {
 	}
 }
 
-// tamper is one way to change what is stored: of a random row that $1 picks.
+// tamper is one way to change stored data: a random row that $1 picks.
 type tamper struct {
 	what string
 	sql  string // with RETURNING of what the audit must name
@@ -260,7 +259,7 @@ func tampers() (list []tamper) {
 	add("attempts", "true", id, "outcome = 'busy'", "cause = cause || 'x'", "consumed = NOT consumed", "answered_at = NULL", "served_at = CASE WHEN served_at IS NULL THEN now() END",
 		"pass = pass + 1", "number = 7", "trunk = 't9'", "sip_code = 503", "verdict = 'machine'", "reserved_at = reserved_at + interval '1 second'", "run = run + 5",
 		"ended_at = ended_at + interval '1 minute', bot_connected_at = coalesce(bot_connected_at, ended_at), served_at = coalesce(served_at, ended_at)", "result = '{}'", "live = true", "id = gen_random_uuid()", "campaign_id = 'cmp_other'")
-	// A contact that no event is about is only told by the figures.
+	// A contact that no event is about shows only in the figures.
 	figure := "campaign_id || ' '"
 	add("contacts", "true", figure, "state = 'failed'", "used = used + 1, state = 'pending'", "max = max + 1, state = 'pending'", "connected_once = NOT connected_once", "has_result = NOT has_result", "rang_unanswered = NOT rang_unanswered",
 		"callback = 'pending'", "run = run + 5")
@@ -271,7 +270,7 @@ func tampers() (list []tamper) {
 			ORDER BY md5(a.ctid::text || $1) LIMIT 1 RETURNING ` + id})
 }
 
-// Whatever row is changed, removed or added, the audit finds it and says where.
+// Whichever row is changed, removed or added, the audit finds it and says where.
 func TestTamperingIsFoundAndNamed(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
@@ -318,7 +317,7 @@ func TestTamperingIsFoundAndNamed(t *testing.T) {
 	}
 }
 
-// The record of a run is given in one piece, or it is said why not.
+// The record of a run is returned whole, or refused with a reason.
 func TestARecordIsOfARunThatIsStillThere(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
@@ -361,8 +360,8 @@ func TestARecordIsOfARunThatIsStillThere(t *testing.T) {
 	}
 }
 
-// Groups whose events are new, partly repeated, of one run or of many, and beside
-// what belongs to no campaign: each event is in its chain once.
+// Groups of events that are new or partly repeated, of one run or of many, together with events of
+// no campaign: each event is in its chain once.
 func TestARepeatAmongNewEventsIsChainedOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)

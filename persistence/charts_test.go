@@ -19,9 +19,9 @@ import (
 
 var chartStart = time.Date(2030, 5, 2, 9, 0, 0, 0, time.UTC)
 
-// charted is a campaign in its second run. Of the first there are four calls in
-// 20 seconds: a conversation, one without an answer, an abandon, and one that
-// still rings; of the second one that was busy.
+// charted returns a store with a campaign in its second run. The first run has four calls in 20
+// seconds: a conversation, one without an answer, an abandon, and one that still rings; the second
+// has one that was busy.
 func charted(t *testing.T, url string, cfg persistence.Config) *persistence.Store {
 	s := storetest.OpenAt(t, url, cfg)
 	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", State: campaign.Running, Run: 2, CreatedAt: chartStart}); err != nil {
@@ -89,18 +89,18 @@ func TestTheSeriesOfARunCountsItsDialsAndAveragesWhatLives(t *testing.T) {
 		{Dials: 1, Decided: 1, Answered: 1, LiveAnswers: 1, Abandoned: 1, Ringing: 0.2, Connected: 0.8},
 		{Dials: 1, Ringing: 0.8},
 	}
-	// A call lives, so it goes until now.
+	// A call is live, so the series runs until now.
 	whole := series(campaign.SeriesQuery{Run: 1, Points: 4})
 	if whole.Run != 1 || whole.Step != 5*time.Second || !whole.From.Equal(chartStart) || !whole.Until.Equal(now) {
 		t.Errorf("%+v", whole)
 	}
 	samePoints(t, whole.Points, points)
-	// What began before is in a part of it too.
+	// A call that began before a part counts in it too.
 	part := series(campaign.SeriesQuery{Run: 1, From: chartStart.Add(10 * time.Second), Until: now, Points: 2})
 	samePoints(t, part.Points, points[2:])
 	early := series(campaign.SeriesQuery{Run: 1, From: chartStart, Until: chartStart.Add(10 * time.Second), Points: 2})
 	samePoints(t, early.Points, points[:2])
-	// Of the present run, which is over, its last call's end is the end.
+	// The present run is over, so the series ends with the end of its last call.
 	last := series(campaign.SeriesQuery{Points: 10})
 	if last.Run != 2 || !last.From.Equal(chartStart.Add(time.Minute)) || !last.Until.Equal(chartStart.Add(61*time.Second)) {
 		t.Errorf("%+v", last)
@@ -116,7 +116,7 @@ func TestTheBreakdownOfARunCountsItsEndedDials(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard := make([]int, len(campaign.FirstAudioBounds)+1)
-	heard[3] = 1 // 400 ms: a bound is the last of its own
+	heard[3] = 1 // 400 ms: an upper bound belongs to its own bucket
 	want := campaign.Breakdown{Run: 1, Dials: 3, FirstAudio: heard,
 		Causes: []campaign.DialCause{
 			{Code: 200, Reason: "OK", Outcome: engine.OutcomeAbandoned, Count: 1}, {Code: 200, Reason: "OK", Outcome: engine.OutcomeCompleted, Count: 1},
@@ -150,7 +150,7 @@ func TestNoChartIsDrawnOfARunThatIsNotThere(t *testing.T) {
 			t.Errorf("breakdown of run %d of %s: %v", c.run, c.id, err)
 		}
 	}
-	// A run without calls has a series without any.
+	// A run without calls has an empty series.
 	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_2", State: campaign.Draft, Run: 1, CreatedAt: chartStart}); err != nil {
 		t.Fatal(err)
 	}

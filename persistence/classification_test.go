@@ -13,7 +13,7 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// reviewed is a store with a campaign of which a share of the verdicts is reviewed.
+// reviewed returns a store with a campaign that has a share of its verdicts reviewed.
 func reviewed(t *testing.T, share int) (s *persistence.Store, put func(n byte, change func(*attempt.Attempt)) engine.AttemptID) {
 	s = storetest.OpenAt(t, storetest.URL(t), persistence.Config{})
 	now := time.Now().UTC().Truncate(time.Microsecond)
@@ -127,7 +127,7 @@ func TestAnAnswerThatABeepMayTakeBackIsInNoLedger(t *testing.T) {
 		served(a)
 		a.State, a.EndedAt, a.Outcome, a.MediaSeq = attempt.Ended, end, engine.OutcomeConnectedNoResult, 1
 	})
-	put(2, func(a *attempt.Attempt) { a.MediaSeq = 1 }) // a machine's after all
+	put(2, func(a *attempt.Attempt) { a.MediaSeq = 1 }) // a machine after all
 	live(pacing.Counts{Live: 1, Machines: 1})
 }
 

@@ -15,18 +15,16 @@ import (
 	"dialler/persistence/table"
 )
 
-// A clone is made by the database alone, in one transaction over one snapshot:
-// however many contacts there are, none of them comes through here, and who
-// dials the original is not waited for.
+// A clone is made by the database alone, in one transaction over one snapshot: no contact passes
+// through this process, however many there are, and a running original is not blocked.
 
-// cloneContacts gives each contact a new identifier, the time of the clone
-// before its position, so that the new ones are in order too. Who is excluded,
-// or will be once his call is over, stays excluded.
+// cloneContacts gives each contact a new identifier, with the time of the clone before its
+// position, so that the copies keep their order. A contact that is excluded, or will be once its
+// call is over, stays excluded.
 //
-// Each copy is written beside its original, whose variables are then looked up one
-// by one (OFFSET 0 keeps the planner from doing it another way): of a list that has
-// just been imported the server has no statistics, and a join chosen by its guess
-// has read the whole list for each contact.
+// Each copy is written beside its original, whose variables are then looked up one by one (OFFSET 0
+// stops the planner from reordering this): a list that was just imported has no statistics yet, and
+// a join planned without them has read the whole list for each contact.
 const cloneContacts = `WITH pair AS MATERIALIZED (
 		SELECT c.id AS original, (lpad(to_hex((extract(epoch FROM $4::timestamptz) * 1000)::bigint), 12, '0')
 				|| lpad(to_hex(c.position % 4294967296), 8, '0') || right(replace(gen_random_uuid()::text, '-', ''),
@@ -50,11 +48,10 @@ const cloneExclusions = `INSERT INTO exclusions (campaign_id, number, match, rea
 	SELECT $2, number, match, reason, false, created_at FROM exclusions
 	WHERE campaign_id = $1 AND NOT lifted AND NOT starts_with(number, '` + engine.ErasedPrefix + `')`
 
-// CloneCampaign copies a campaign in any state into a new draft: settings,
-// number pool, contacts with their variables, and exclusions. Contacts are
-// pending with no attempts, the excluded stay so. It is recorded on both; on
-// the original beside its sequence, which is its run's alone.
-// ErrCampaignNotFound when there is none.
+// CloneCampaign copies a campaign in any state into a new draft: settings, number pool, contacts
+// with their variables, and exclusions. Contacts are pending with no attempts, and the excluded
+// stay excluded. The clone is recorded in both histories; in the original's it is outside the
+// sequence, which only the run writes. It returns ErrCampaignNotFound when there is none.
 func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine.CampaignID,
 	now time.Time) (campaign.Campaign, error) {
 	var draft campaign.Campaign
@@ -94,8 +91,8 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 	return draft, nil
 }
 
-// cloneEvents are what the histories of both say of it: the copy's begins with
-// its contacts, so that its fold is its tables.
+// cloneEvents returns what both histories record of the clone: the copy's begins with its contacts,
+// so that folding it gives its tables.
 func cloneEvents(ctx context.Context, tx pgx.Tx, original, draft *campaign.Campaign, who engine.Who) ([]journal.Event,
 	error) {
 	var open, excluded int

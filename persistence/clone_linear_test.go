@@ -16,9 +16,9 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// A list that was imported a moment ago has no statistics of its own: the planner
-// knows of the lists beside it only. Whatever it believes, a clone reads each
-// contact and its variables a few times.
+// A list that was just imported has no statistics of its own: the planner only knows those of the
+// other lists. Whatever the planner assumes, a clone reads each contact and its variables only a
+// few times.
 func TestACloneIsLinearInItsContacts(t *testing.T) {
 	t.Parallel()
 	const beside, rows = 20_000, 4_000
@@ -45,7 +45,7 @@ func TestACloneIsLinearInItsContacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	took := time.Since(began)
-	s.Close() // its sessions report what they read
+	s.Close() // closing makes its sessions report what they read
 	each := float64(rowsRead(t, url)-before) / rows
 	t.Logf("%d contacts beside %d in %s, %.1f rows read for each", rows, 2*beside, took, each)
 	if each < 2 || each > 12 {
@@ -95,8 +95,7 @@ func imported(t *testing.T, s *persistence.Store, id engine.CampaignID, rows int
 	}
 }
 
-// pairs counts the contacts of cmp_copy whose variables are those of the same
-// number in cmp_1.
+// pairs counts the contacts of cmp_copy whose variables equal those of the same number in cmp_1.
 func pairs(t *testing.T, url string) (same int, err error) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)

@@ -18,20 +18,18 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// BenchmarkCalls measures what an answered call costs: the five writes of its
-// life (intent, answered, connected, ended, result) with five events, committed
-// in groups of the given size. Client CPU is this process, server CPU the
-// backend that commits; both per call. Wall time is that of the disk.
+// BenchmarkCalls measures the cost of an answered call: its five writes (intent, answered,
+// connected, ended, result) with five events, committed in groups of the given size. Client CPU is
+// this process, server CPU the backend that commits; both per call. Wall time is that of the disk.
 func BenchmarkCalls(b *testing.B) {
 	for _, size := range []int{1, 10, 50, 200} {
 		b.Run(fmt.Sprintf("group=%d", size), func(b *testing.B) { benchmarkCalls(b, size, false) })
 	}
 }
 
-// BenchmarkCallsThatAWebhookIsToldOf measures the same with an endpoint that
-// wants everything: the writing as before, and behind it what it takes to read the
-// events and to make messages and jobs of them, three of a call, in the process
-// (told-client) and in the server (told-server).
+// BenchmarkCallsThatAWebhookIsToldOf measures the same with an endpoint that subscribes to
+// everything. In addition to the writing it measures reading the events and making messages and
+// jobs of them, three per call, in the process (told-client) and in the server (told-server).
 func BenchmarkCallsThatAWebhookIsToldOf(b *testing.B) { benchmarkCalls(b, 50, true) }
 
 const preload = 20_000
@@ -99,8 +97,7 @@ func benchmarkCalls(b *testing.B, size int, told bool) {
 		}
 		group = group[:0]
 	}
-	// A window of calls in flight, so that a group has every step in it and no
-	// call twice.
+	// A window of calls in flight, so that a group contains every step but no call twice.
 	for at := 0; at < len(calls)+storetest.CallSteps*size; at++ {
 		for step := range storetest.CallSteps {
 			if i := at - step*size; i >= 0 && i < len(calls) {
@@ -141,7 +138,7 @@ func benchID(now time.Time, i int) string {
 	return fmt.Sprintf("%012x%s", now.UnixMilli()+int64(i), storetest.RandomID()[:20])
 }
 
-// backend is the server process of the one writing connection.
+// backend is the server process behind the only writing connection.
 func backend(b *testing.B, store *persistence.Store) (pid int) {
 	b.Helper()
 	if _, err := store.Commit(b.Context(), []journal.Write{{}}); err != nil {
@@ -164,7 +161,7 @@ func cpuSelf() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// cpuOf reads user and system time of a process: 1/100 s on Linux.
+// cpuOf reads the user and system time of a process: in units of 1/100 s on Linux.
 func cpuOf(pid int) time.Duration {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// BenchmarkLargeCampaign measures the look-ahead of a campaign of 200 000
-// contacts, half of them waiting for a retry that is not due: the cost must not
-// grow with them.
+// BenchmarkLargeCampaign measures the look-ahead of a campaign of 200 000 contacts, half of them
+// waiting for a retry that is not due: those must not add to the cost.
 func BenchmarkLargeCampaign(b *testing.B) {
 	store := storetest.OpenAt(b, storetest.URL(b), persistence.Config{})
 	ctx, now := b.Context(), time.Now()

@@ -11,8 +11,8 @@ import (
 	"dialler/persistence/table"
 )
 
-// Events gives a campaign's history in the order of its sequence, from after
-// the given place on: what an audit folds.
+// Events returns a campaign's history in the order of its sequence, after the given position: the
+// input of an audit's fold.
 func (s *Store) Events(ctx context.Context, id engine.CampaignID, after int64, limit int) ([]journal.Event, error) {
 	rows, _ := s.db.Read.Query(ctx, table.SelectEvent+"WHERE e.campaign_id = $1 AND e.seq > greatest($2, 0) "+
 		"ORDER BY e.seq LIMIT $3",
@@ -21,8 +21,7 @@ func (s *Store) Events(ctx context.Context, id engine.CampaignID, after int64, l
 	return events, s.db.Wrap("events not read", err)
 }
 
-// EventAt gives the event at a place of a campaign's sequence; ok is false when
-// there is none.
+// EventAt returns the event at a position of a campaign's sequence; ok is false when there is none.
 func (s *Store) EventAt(ctx context.Context, id engine.CampaignID, seq int64) (e journal.Event, ok bool, err error) {
 	list, err := s.Events(ctx, id, seq-1, 1)
 	if err != nil || len(list) == 0 || list[0].Seq != seq {

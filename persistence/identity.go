@@ -12,27 +12,27 @@ import (
 	"dialler/engine/journal"
 )
 
-// A database that was restored from a backup knows nothing of what was done
-// since: who asked not to be called, who was called. Four marks tell it from the
-// one that was in use, none of which a backup brings back as it was:
+// A database restored from a backup knows nothing of what happened since: who asked not to be
+// called, who was called. Four marks distinguish it from the one that was in use; no backup
+// restores all of them unchanged:
 //
 //   - the server's identifier and the database's own;
-//   - the timeline, which every point-in-time recovery and every promotion of a
-//     standby begins anew;
+//   - the timeline, of which every point-in-time recovery and every promotion of a
+//     standby starts a new one;
 //   - the transaction that wrote the note: a row that was put back by a dump has
 //     the transaction of its restore in xmin;
 //   - the last note that a process keeps in its data folder, which no dump holds.
 //
-// Whoever runs on the database renews the note every few seconds, so that a
-// standby that takes over under a running dialler is not taken for a backup.
+// Every process that uses the database renews the note every few seconds, so that a standby that
+// takes over under a running dialler is not mistaken for a backup.
 
-// identity is the note that the database was in use.
+// identity is the note that records that the database was in use.
 type identity struct {
 	System   int64     `json:"system"`   // of the cluster, made by initdb
 	Database int64     `json:"database"` // oid
-	Timeline int       `json:"timeline"` // 0 when it may not be read
-	At       time.Time `json:"at"`       // never earlier than the note before it
-	// Transaction is the one that wrote the note; 0 in a note of an earlier release.
+	Timeline int       `json:"timeline"` // 0 if we have no permission to read it
+	At       time.Time `json:"at"`       // never earlier than the previous note
+	// Transaction is the transaction that wrote the note; 0 in a note of an earlier release.
 	Transaction int64 `json:"transaction"`
 	schema      string
 	rewritten   bool // by another transaction: the row was copied
@@ -40,19 +40,18 @@ type identity struct {
 
 const identityName = "database.identity"
 
-// LastUse is the last note of a process on a database, as it keeps it outside
-// the database.
+// LastUse is a process's last note on a database, kept outside the database.
 type LastUse struct {
 	System   int64     `json:"system"`
 	Database int64     `json:"database"`
 	Schema   string    `json:"schema"`
 	At       time.Time `json:"at"`
-	// Running: the process has been on the database since. It may go on over the
-	// promotion of a standby that lost nothing.
+	// Running means that the process has used the database without interruption since. It may
+	// continue over the promotion of a standby that lost nothing.
 	Running bool `json:"-"`
 }
 
-// wasRestored is the error of a database that was restored.
+// wasRestored is the error for a restored database.
 func wasRestored(at time.Time) error {
 	return engine.Conflict("database_restored", "this database was restored from a backup, or moved; what it holds "+
 		"ends at "+
@@ -61,8 +60,8 @@ func wasRestored(at time.Time) error {
 		"Bring them back (see docs/upgrade.md), or accept that with: dialler db accept-restore")
 }
 
-// readIdentity asks for the timeline that is written on: the one of the last
-// checkpoint is the former for minutes after a promotion.
+// readIdentity reads the timeline currently written to: for minutes after a promotion, the last
+// checkpoint still names the former one.
 func readIdentity(ctx context.Context, q interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (i identity, err error) {
@@ -76,8 +75,8 @@ func readIdentity(ctx context.Context, q interface {
 	return i, err
 }
 
-// restored says whether known, the note in the database, was put there by a
-// backup, seen from now by a process whose last note is last.
+// restored says whether known, the note in the database, was put there by a backup, as judged by a
+// process that sees now and whose last note is last.
 func (known identity) restored(now identity, last LastUse) bool {
 	ofIt := now.System == last.System && now.Database == last.Database && now.schema == last.Schema
 	if (last.Running || ofIt) && known.At.Before(last.At) {
@@ -106,17 +105,17 @@ func storedIdentity(ctx context.Context, tx pgx.Tx) (i identity, ok bool, err er
 	return i, err == nil, err
 }
 
-// keepIdentity writes the note. Its transaction must have no savepoint: a row
-// that is written behind one has the subtransaction in xmin.
+// keepIdentity writes the note. Its transaction must have no savepoint: a row written after one has
+// the subtransaction in xmin.
 func keepIdentity(ctx context.Context, tx pgx.Tx, i identity) error {
 	_, err := tx.Exec(ctx, "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE "+
 		"SET value = excluded.value", identityName, i)
 	return err
 }
 
-// InUse notes that the database is in use. Conflict "database_restored" when it
-// is a restored one that nobody has accepted yet. last is what it gave before,
-// to this process or to the one before it on the same data folder.
+// InUse records that the database is in use. It returns Conflict "database_restored" for a restored
+// database that nobody has accepted yet. last is the result of the previous call, by this process
+// or its predecessor on the same data folder.
 func (s *Store) InUse(ctx context.Context, last LastUse) (use LastUse, err error) {
 	err = s.db.InTx(ctx, "use of the database not noted", func(tx pgx.Tx) error {
 		known, ok, err := storedIdentity(ctx, tx)
@@ -139,8 +138,8 @@ func (s *Store) InUse(ctx context.Context, last LastUse) (use LastUse, err error
 	return use, err
 }
 
-// Unsafe names the settings with which the server may lose what it has said is durable.
-// Without being asked, that is: of synchronous_commit the store says itself what it wants.
+// Unsafe names the settings with which the server may lose what it has confirmed as durable. It
+// leaves out synchronous_commit, which the store sets itself.
 func (s *Store) Unsafe(ctx context.Context) ([]string, error) {
 	rows, _ := s.db.Read.Query(ctx, "SELECT name FROM pg_settings WHERE reset_val = 'off' "+
 		"AND name IN ('fsync', 'full_page_writes', 'synchronous_commit') ORDER BY name")
@@ -148,9 +147,9 @@ func (s *Store) Unsafe(ctx context.Context) ([]string, error) {
 	return names, s.db.Wrap("settings of the server not read", err)
 }
 
-// AcceptRestore has a restored database be used as it is: it is recorded who
-// said so. false when the database bears no mark of a restore; a note in a data
-// folder may still tell of one, and is answered by it too.
+// AcceptRestore accepts a restored database as it is and records who did so. It returns false when
+// the database bears no mark of a restore; a note in a data folder may still show one, and this
+// accepts that too.
 func (s *Store) AcceptRestore(ctx context.Context, who engine.Who) (was bool, err error) {
 	err = s.db.InTx(ctx, "the restored database not accepted", func(tx pgx.Tx) error {
 		known, ok, err := storedIdentity(ctx, tx)

@@ -12,8 +12,8 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// A false alarm keeps a call centre from dialling: what an administrator does to
-// tables, and the server to old rows, is no restore.
+// A false alarm keeps a call centre from dialling: table maintenance by an administrator, and the
+// server's own work on old rows, are no restore.
 func TestMaintenanceIsNoRestore(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
@@ -34,7 +34,7 @@ func TestMaintenanceIsNoRestore(t *testing.T) {
 		}
 		use = next
 	}
-	// The row as a dump gives it back.
+	// The row as a dump restores it.
 	run(t, url, "CREATE TABLE copied AS SELECT * FROM settings")
 	run(t, url, "DELETE FROM settings")
 	run(t, url, "INSERT INTO settings SELECT * FROM copied")
@@ -43,8 +43,8 @@ func TestMaintenanceIsNoRestore(t *testing.T) {
 	}
 }
 
-// Of several processes on one database none takes another's note for a loss,
-// whatever the server's clock does.
+// When several processes share a database, none takes another's note for a loss, whatever the
+// server's clock does.
 func TestANoteOfUseIsNeverEarlierThanTheOneBefore(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
@@ -53,7 +53,7 @@ func TestANoteOfUseIsNeverEarlierThanTheOneBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The note of another process, by a clock that was an hour ahead.
+	// A note of another process, written when the clock was an hour ahead.
 	run(t, url, `UPDATE settings SET value = jsonb_set(jsonb_set(value, '{at}', to_jsonb(now() + interval '1 hour')),
 		'{transaction}', to_jsonb(pg_current_xact_id()::xid::text::bigint)) WHERE name = 'database.identity'`)
 	second, err := s.InUse(t.Context(), first)
@@ -65,8 +65,8 @@ func TestANoteOfUseIsNeverEarlierThanTheOneBefore(t *testing.T) {
 	}
 }
 
-// What a commit says is durable is, on a server that does not see to it by itself; and such
-// a server is named.
+// A confirmed commit is durable, even on a server that does not ensure that by default; and such a
+// server is named.
 func TestCommitsAreDurableWhateverTheServerDoesUnasked(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)

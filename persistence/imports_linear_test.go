@@ -19,10 +19,10 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// The switch of an import costs each row the same, however many there are and as
-// many exclusions with them, whether the server has counted the rows of the file or
-// not: the rows that are read are counted, and the plans of its statements, asked
-// for where and when they run, hold no table against each row of another.
+// The switch of an import costs the same per row, however many rows and exclusions there are, and
+// whether or not the server has analysed the file's rows. The test counts the rows read, and checks
+// that the plans of its statements, taken where and when they run, never scan one table for each
+// row of another.
 func TestTheSwitchOfAnImportIsLinearInItsRows(t *testing.T) {
 	t.Parallel()
 	for _, how := range []switching{{}, {analysed: true}, {analysed: true, dry: true}} {
@@ -36,9 +36,8 @@ func TestTheSwitchOfAnImportIsLinearInItsRows(t *testing.T) {
 
 type switching struct{ analysed, dry bool }
 
-// switched switches a file with duplicates, suppressed and excluded numbers and
-// exclusions by metadata, on a schema of its own: so many rows are read for each
-// of its rows.
+// switched activates a file with duplicates, suppressed and excluded numbers and exclusions by
+// metadata, on a schema of its own, and returns how many rows are read for each of its rows.
 func switched(t *testing.T, rows int, how switching) float64 {
 	t.Helper()
 	url, plans := storetest.URL(t), &planReader{t: t}
@@ -55,7 +54,7 @@ func switched(t *testing.T, rows int, how switching) float64 {
 	for i := range rows / 20 {
 		x = append(x, journal.Exclusion{Campaign: c.ID, Number: number(20 * i), CreatedAt: time.Now()},
 			journal.Exclusion{Campaign: c.ID, Match: map[string]string{"account": fmt.Sprint(20*i + 1)}, CreatedAt: time.Now()})
-		for j := range 3 { // of nobody in the file
+		for j := range 3 { // matching nobody in the file
 			x = append(x, journal.Exclusion{Campaign: c.ID, Match: map[string]string{"account": fmt.Sprint(-3*i - j - 1)}, CreatedAt: time.Now()})
 		}
 	}
@@ -77,7 +76,7 @@ func switched(t *testing.T, rows int, how switching) float64 {
 	for i := range staged {
 		of := i
 		if i%20 == 19 {
-			of = i - 1 // the number of the row before
+			of = i - 1 // the number of the previous row
 		}
 		staged[i] = journal.StagedRow{ID: engine.ContactID(hexID()), Line: i + 2, NewContact: campaign.NewContact{Number: number(of),
 			Variables: map[string]string{"first_name": "Ada", "account": fmt.Sprint(i)}}}
@@ -112,11 +111,11 @@ func switched(t *testing.T, rows int, how switching) float64 {
 	if err := s.CloseImport(t.Context(), imp.ID); err != nil {
 		t.Fatal(err)
 	}
-	ended() // it has told its statistics then
+	ended() // by then it has reported its statistics
 	return float64(rowsRead(t, url)-before) / float64(rows)
 }
 
-// importSession finds the session of the schema's import; ended waits for its end.
+// importSession finds the session of the schema's import; ended waits for it to end.
 func importSession(t *testing.T, url string) (ended func()) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -142,8 +141,8 @@ func importSession(t *testing.T, url string) (ended func()) {
 	}
 }
 
-// rowsRead counts what was read of the tables that an import touches. Sessions tell
-// their figures when they end or idle: it waits until they stay what they are.
+// rowsRead counts the rows read from the tables that an import touches. Sessions report their
+// figures when they end or idle, so it waits until they stop changing.
 func rowsRead(t *testing.T, url string) (n int64) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -180,8 +179,8 @@ func runAt(t *testing.T, url, sql string) {
 	}
 }
 
-// planReader asks for the plan of each statement on the rows of a file, on its
-// connection and within its transaction, right before it runs.
+// planReader gets the plan of each statement on the rows of a file, on its connection and in its
+// transaction, right before the statement runs.
 type planReader struct {
 	t    *testing.T
 	on   bool
@@ -221,10 +220,10 @@ func (p *planReader) TraceQueryStart(ctx context.Context, conn *pgx.Conn, q pgx.
 
 func (p *planReader) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// ofAnother is a condition on the current row of the other side of a join.
+// ofAnother matches a condition on the current row of the other side of a join.
 var ofAnother = regexp.MustCompile(`= \w+\.\w`)
 
-// repeated names what a nested loop reads as a whole for each row of its other side.
+// repeated names what a nested loop reads in full for each row of its other side.
 func (n *plan) repeated() string {
 	if n.Node == "Nested Loop" && len(n.Parts) == 2 {
 		inner := &n.Parts[1]

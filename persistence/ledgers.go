@@ -10,12 +10,11 @@ import (
 	"dialler/engine/pacing"
 )
 
-// answers are a campaign's answered calls since $2 with what they are for the
-// abandon rate: served, abandoned (an abandoned call that still hears the
-// information message counts), or taken for a machine; one that a beep may still
-// take back is none yet; at is when that was
-// known. The times that the index does not know are compared row by row: the
-// ledgers are read once in the life of a campaign's actors.
+// answers are a campaign's answered calls since $2, classified for the abandon rate: served,
+// abandoned (an abandoned call that still hears the information message counts), or taken for a
+// machine. A call that a beep may still revise is none of these yet; at is when its class was
+// known. Times that the index does not cover are compared row by row: the ledgers are read once in
+// the life of a campaign's actors.
 const answers = `FROM (SELECT a.served_at IS NOT NULL AND (a.revisable_until IS NULL
 	OR NOT a.live) AS served, x.abandoned, x.abandoned AND x.cause = 'capacity_loss' AS lost,
 			NOT x.abandoned AND a.served_at IS NULL AND a.verdict IN ('machine', 'fax', 'sit') AS machine,
@@ -30,15 +29,15 @@ const answers = `FROM (SELECT a.served_at IS NOT NULL AND (a.revisable_until IS 
 const countAnswers = `count(*) FILTER (WHERE served OR abandoned), count(*) FILTER (WHERE abandoned),
 	count(*) FILTER (WHERE machine), count(*) FILTER (WHERE lost) `
 
-// AbandonLedger counts the campaign's live answers (served and abandoned), the
-// abandoned among them, and the machines since a time, in all its runs.
+// AbandonLedger counts, since a time and over all runs, the campaign's live answers (served and
+// abandoned), the abandoned among them, and the machines.
 func (s *Store) AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (c pacing.Counts, err error) {
 	err = s.db.Read.QueryRow(ctx, "SELECT "+countAnswers+answers, string(id), since).Scan(&c.Live, &c.Abandoned,
 		&c.Machines, &c.CapacityLoss)
 	return c, s.db.Wrap("abandons not counted", err)
 }
 
-// AbandonHours gives the same by the hour of UTC (pacing.HourOf).
+// AbandonHours returns the same counts by the hour in UTC (pacing.HourOf).
 func (s *Store) AbandonHours(ctx context.Context, id engine.CampaignID, since time.Time) (map[int64]pacing.Counts,
 	error) {
 	rows, _ := s.db.Read.Query(ctx, "SELECT floor(extract(epoch FROM at) / 3600)::bigint, "+countAnswers+answers+" "+

@@ -16,8 +16,8 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// A plan that was made when a table had hardly a row reads all of it when it has
-// grown, until its rows are counted again.
+// A plan made while a table was nearly empty reads the whole table after it has grown, until it is
+// analysed again.
 func TestAContactIsLookedUpByItsNumberInATableThatHasJustGrown(t *testing.T) {
 	for _, by := range []string{"a query", "a group commit"} {
 		t.Run(by, func(t *testing.T) { lookedUpInATableThatHasGrown(t, by == "a group commit") })
@@ -57,7 +57,7 @@ func lookedUpInATableThatHasGrown(t *testing.T, commits bool) {
 		}
 	}
 	run(t, url, "VACUUM ANALYZE contacts")
-	for range 12 { // more than PostgreSQL takes to keep a plan
+	for range 12 { // more than PostgreSQL needs to keep a plan
 		ask("+4915112345678")
 	}
 	const more = 10_000
@@ -77,7 +77,7 @@ func lookedUpInATableThatHasGrown(t *testing.T, commits bool) {
 		return scanned, found
 	}
 	scannedBefore, foundBefore := read()
-	// A connection tells what it did once a second at most.
+	// A connection reports its statistics at most once a second.
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for i := 1; i <= more; i++ {

@@ -20,16 +20,15 @@ import (
 	"dialler/persistence/pool"
 )
 
-// migrate brings the schema up to date. Of several processes that start at
-// the same time one does the work; the others wait at the lock and find it
-// done. The lock is of the schema, not of the server.
+// migrate brings the schema up to date. When several processes start at the same time, one does the
+// work; the others wait for the lock and find it done. The lock is per schema, not per server.
 func migrate(ctx context.Context, url string, cfg pool.Config) error {
 	cc, err := pgx.ParseConfig(url)
 	if err != nil {
 		return failure.BadURL(err)
 	}
 	pool.Configure(cc, cfg)
-	// Those of tables are not: every writer that comes later would wait as well.
+	// Table locks are limited: every later writer would wait behind them.
 	cc.RuntimeParams["lock_timeout"] = pool.LockPatience
 	db := stdlib.OpenDB(*cc)
 	defer func() { _ = db.Close() }()
@@ -41,7 +40,7 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 			"right?", err)
 	}
 	defer func() { _ = conn.Close() }()
-	// The lock of schema changes is waited for as long as it takes.
+	// The lock for migrations is awaited without a limit.
 	if _, err := conn.ExecContext(ctx, "SET lock_timeout = 0"); err != nil {
 		return failure.New("migration_failed", "the lock for schema changes was not given", err)
 	}
@@ -49,7 +48,7 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 	if _, err := conn.ExecContext(ctx, lock); err != nil {
 		return failure.New("migration_failed", "the lock for schema changes was not given", err)
 	}
-	// The session's end gives the lock back, also when this process dies.
+	// The end of the session releases the lock, even when this process dies.
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.Migrations, goose.WithVerbose(false))
 	if err != nil {
 		return failure.New("migration_failed", "the schema changes cannot be read", err)
@@ -83,10 +82,9 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 	return nil
 }
 
-// dropUnfinished drops indexes that were not made to their end: of one that is made
-// beside the calls (CREATE INDEX CONCURRENTLY) a time-out, or the end of the process,
-// leaves what nobody reads, everybody maintains, and has the name. Those that are
-// being made just now stay.
+// dropUnfinished drops indexes whose build was aborted: after a timeout, or the end of the process,
+// CREATE INDEX CONCURRENTLY leaves an index that is never read, slows down every write, and
+// occupies the name. It leaves those that are being built right now.
 func dropUnfinished(ctx context.Context, db *sql.DB) error {
 	rows, err := db.QueryContext(ctx, `SELECT format('%I.%I', n.nspname, c.relname) FROM pg_index i
 		JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -117,8 +115,7 @@ func dropUnfinished(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// migrateJobs brings River's tables up to date, by its own steps, each in a
-// transaction.
+// migrateJobs brings River's tables up to date by River's own migrations, each in a transaction.
 func migrateJobs(ctx context.Context, url string, cfg pool.Config) error {
 	pc, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -140,15 +137,13 @@ func migrateJobs(ctx context.Context, url string, cfg pool.Config) error {
 	return err
 }
 
-// migrationTries bounds how often a change is tried for whose locks it waited
-// in vain: for as many seconds.
+// migrationTries bounds how often a migration is retried that did not get its locks: once a second.
 const migrationTries = 120
 
-// Maintain makes the event partitions of the coming months and drops what is
-// past its retention: replies older than a day, number holds long expired, sessions
-// that are over, imports that nobody will finish, nodes that left a month ago. Open calls it; a process that runs for
-// long
-// calls it once in a while. What is kept for days or years is Retain's.
+// Maintain creates the event partitions of the coming months and drops expired data: replies older
+// than a day, number holds long expired, expired sessions, imports that nobody will finish, nodes
+// that left a month ago. Open calls it; a long-running process must call it now and then. Data kept
+// for days or years is dropped by Retain.
 func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if err := s.makePartitions(ctx, now); err != nil {
 		return err
@@ -171,7 +166,7 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if err := s.Endpoints.PurgeWebhooks(ctx, now); err != nil {
 		return err
 	}
-	// Calls name the node they were placed on for longer than anybody asks.
+	// Calls refer to the node they were placed on for longer than anybody needs it.
 	if _, err := s.db.Read.Exec(ctx, `DELETE FROM nodes n WHERE coalesce(left_at,
 		expires_at) < clock_timestamp() - interval '30 days'
 		AND NOT EXISTS (SELECT FROM owners w WHERE w.incarnation = n.incarnation)`); err != nil {
@@ -181,17 +176,16 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	return s.db.Wrap("expired number holds not dropped", err)
 }
 
-// unwatchedSince is how far back legs that nobody watches are looked for whose
-// number has had another call since: little enough to be read at every start.
+// unwatchedSince is how far back to look for unwatched legs whose number has had another call
+// since: short enough to be read at every start.
 const unwatchedSince = 15 * time.Minute
 
-// closeUnwatchedLegs gives an end to the legs of lost attempts that no life
-// watched for long enough to see it, one crash after the other: with the hold of
-// the number the call counts as over.
+// closeUnwatchedLegs ends the legs of lost attempts that no process watched long enough to see them
+// end, in a series of crashes: when the hold of the number ends, the call counts as over.
 func (s *Store) closeUnwatchedLegs(ctx context.Context, now time.Time) error {
 	// Identifiers of attempts begin with their time, in milliseconds.
 	from := fmt.Sprintf("%012x%020x", now.Add(-unwatchedSince).UnixMilli(), 0)
-	// Of a hold that has ended the row is still there, however long it was.
+	// The row of an ended hold still exists, however long it was.
 	if _, err := s.db.Read.Exec(ctx, `UPDATE legs l SET ended_at = $1 FROM attempts a, number_holds h
 		WHERE h.hold_until <= now() AND a.id = h.attempt_id AND NOT a.live AND l.attempt_id = a.id
 		AND l.ended_at IS NULL`, now); err != nil {
@@ -204,15 +198,14 @@ func (s *Store) closeUnwatchedLegs(ctx context.Context, now time.Time) error {
 	return s.db.Wrap("legs that nobody watches not closed", err)
 }
 
-// eventMonths is how many months ahead partitions are made.
+// eventMonths is how many months ahead partitions are created.
 const eventMonths = 3
 
-// eventPartition is the name of the partition of a month.
+// eventPartition is the name of a month's partition.
 func eventPartition(month time.Time) string { return "events_" + month.Format("200601") }
 
-// makePartitions makes one partition of the events a month. Events of a month
-// without one go to the default partition: nothing is lost, it is only slower to
-// drop.
+// makePartitions creates one partition of the events per month. Events of a month without one go to
+// the default partition: nothing is lost, but they are slower to drop.
 func (s *Store) makePartitions(ctx context.Context, now time.Time) error {
 	first := time.Date(now.UTC().Year(), now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
 	for i := range eventMonths {
@@ -230,9 +223,9 @@ func (s *Store) makePartitions(ctx context.Context, now time.Time) error {
 			pgx.Identifier{name}.Sanitize(), from.Format(time.RFC3339), from.AddDate(0, 1, 0).Format(time.RFC3339)))
 		switch state, _ := failure.SQLState(err); state {
 		case "42P07", "23505": // another process was faster
-		case "23514": // events of that month are in the default partition already
+		case "23514": // the default partition already has events of that month
 			s.db.Config.Log.Warn().Str("partition", name).Msg("events of this month stay in the default partition")
-		case "55P03": // somebody is busy with the table; it is not needed yet
+		case "55P03": // the table is busy; the partition is not needed yet
 			s.db.Config.Log.Warn().Str("partition", name).Msg("a partition is not made yet; it is tried again")
 		default:
 			if err != nil {

@@ -15,7 +15,7 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// Who cancels the calls of a node that is gone writes what that wrote into its Via.
+// A node that cancels the calls of a dead node writes the dead node's Via.
 func TestWhatANodeWroteIntoItsViaIsKept(t *testing.T) {
 	t.Parallel()
 	o, first, second, _, _ := claimed(t)
@@ -32,13 +32,13 @@ func TestWhatANodeWroteIntoItsViaIsKept(t *testing.T) {
 	}
 	is(first, "a", "192.0.2.9:5060")
 	is(first, "b", "192.0.2.1:5062")
-	is(first, "c", "192.0.2.9:5060") // of a node that has one address
+	is(first, "c", "192.0.2.9:5060") // that of a node with one address
 	is(first, "", "192.0.2.9:5060")
 	is(second, "a", "")
 }
 
-// claimed are two nodes, the first of which owns an identity and has had no
-// lease for longer than the margin, and a connection of the test's own.
+// claimed returns two nodes, the first of which owns an identity and has had no lease for longer
+// than the margin, and a connection for the test.
 func claimed(t *testing.T) (o *nodes.Owners, first, second ownership.Node, id ownership.Identity, c *pgx.Conn) {
 	t.Helper()
 	url := storetest.URL(t)
@@ -64,8 +64,8 @@ func claimed(t *testing.T) (o *nodes.Owners, first, second ownership.Node, id ow
 	return o, first, second, id, c
 }
 
-// blocked begins a claim that has to wait for what tx holds, lets tx go once it
-// does, and gives what the claim came to.
+// blocked starts a claim that has to wait for tx's locks, ends tx once it does, and returns the
+// result of the claim.
 func blocked(t *testing.T, o *nodes.Owners, id ownership.Identity, by ownership.Node, tx pgx.Tx) ownership.Owner {
 	t.Helper()
 	type answer struct {
@@ -105,7 +105,7 @@ func blocked(t *testing.T, o *nodes.Owners, id ownership.Identity, by ownership.
 	return a.w
 }
 
-// A renewal may be in time and its commit be slow.
+// A renewal may be in time but its commit slow.
 func TestALeaseWhoseRenewalIsBeingCommittedIsNotOver(t *testing.T) {
 	t.Parallel()
 	o, first, second, id, c := claimed(t)
@@ -124,8 +124,8 @@ func TestALeaseWhoseRenewalIsBeingCommittedIsNotOver(t *testing.T) {
 	}
 }
 
-// Two nodes find the owner gone; the second finds the first's claim, not what
-// was true when it asked.
+// Two nodes find the owner gone; the second must see the first's claim, not the state when it
+// started.
 func TestAClaimThatWaitedForAnotherGetsNothing(t *testing.T) {
 	t.Parallel()
 	o, first, second, id, c := claimed(t)
@@ -150,7 +150,7 @@ func TestAClaimThatWaitedForAnotherGetsNothing(t *testing.T) {
 	}
 }
 
-// A query that takes all connections costs no node its lease.
+// A query that occupies all connections costs no node its lease.
 func TestLeasesAreRenewedWhileEveryOtherConnectionIsBusy(t *testing.T) {
 	t.Parallel()
 	s := storetest.OpenAt(t, storetest.URL(t), persistence.Config{Writers: 1, Readers: 1})

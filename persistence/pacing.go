@@ -12,8 +12,7 @@ import (
 	"dialler/engine/pacing"
 )
 
-// SavePacing keeps what a campaign's pacing has learnt; of an older owner it
-// keeps nothing.
+// SavePacing stores what a campaign's pacing has learnt; it ignores an earlier owner.
 func (s *Store) SavePacing(ctx context.Context, id engine.CampaignID, epoch int64, state pacing.State,
 	at time.Time) error {
 	b, err := json.Marshal(state)
@@ -27,8 +26,7 @@ func (s *Store) SavePacing(ctx context.Context, id engine.CampaignID, epoch int6
 	return s.db.Wrap("pacing not kept", err)
 }
 
-// Pacing gives it back; ok is false when nothing is kept, or what is kept
-// cannot be read by this program.
+// Pacing returns the stored state; ok is false when there is none, or this program cannot read it.
 func (s *Store) Pacing(ctx context.Context, id engine.CampaignID) (state pacing.State, ok bool, err error) {
 	var b []byte
 	err = s.db.Read.QueryRow(ctx, "SELECT state FROM pacing WHERE campaign_id = $1", string(id)).Scan(&b)

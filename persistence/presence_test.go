@@ -121,13 +121,13 @@ func TestOfManyStartsAtTheSameInstantOneIsAdmitted(t *testing.T) {
 	}
 	all.Wait()
 	slices.Sort(took)
-	// Each asks for half a second; the machine is shared, hence not all of them.
+	// Each query takes half a second; the machine is shared, so not every caller need meet that.
 	if len(took) != lanes*rounds || took[len(took)/2] > time.Second {
 		t.Errorf("%d were refused, half of them within %v", len(took), took[len(took)/2])
 	}
 }
 
-// written is what there is in a schema, and who is in its book of presence.
+// written lists the contents of a schema, and of its presence table.
 func written(t *testing.T, url string) (what string) {
 	t.Helper()
 	s, err := pgx.Connect(t.Context(), url)
@@ -142,7 +142,7 @@ func written(t *testing.T, url string) (what string) {
 	return what
 }
 
-// Who takes the place of another starts once that has said that its calls are over, or
+// A process that replaces another starts once that one has reported that its calls are over, or
 // must have ended them.
 func TestWhoTakesAPlaceWaitsForTheEndOfTheOthersCalls(t *testing.T) {
 	t.Parallel()
@@ -214,7 +214,7 @@ func TestAProcessThatLostItsSessionTakesItAnewUnlessAnotherWasFaster(t *testing.
 	if _, err := attend(t, url, "b", false); engine.ErrorCode(err) != "database_in_use" || !strings.Contains(err.Error(), `"node-a"`) {
 		t.Errorf("beside the renewed one: %v", err)
 	}
-	// Its own session that the server has not noticed to be gone keeps nobody out.
+	// Our own session, whose end the server has not noticed yet, does not block us.
 	again := attended(t, url, "a", false)
 	if err := again.Record(t.Context()); err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func TestAProcessThatLostItsSessionTakesItAnewUnlessAnotherWasFaster(t *testing.
 	}
 }
 
-// Another process that took a campaign over is told from this one's own take-overs.
+// A takeover of a campaign by another process is distinguished from our own.
 func TestAnEpochOfSomebodyElseIsNoticed(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)

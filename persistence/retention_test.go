@@ -20,10 +20,10 @@ import (
 
 const day = 24 * time.Hour
 
-// keeper signs what is kept of runs.
+// keeper signs the checkpoints of runs.
 var keeper = seal.NewKey(make([]byte, seal.SeedSize))
 
-// finish completes the caller's campaign; who started it is told first.
+// finish completes the caller's campaign; an event first names who stopped it.
 func (w *caller) finish() {
 	w.t.Helper()
 	c := w.c
@@ -61,7 +61,7 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 	run(t, url, "UPDATE goose_db_version SET tstamp = now() - interval '1 year'") // all events are chained
 	ctx, now := t.Context(), time.Now().UTC()
 	past := now.Add(-200 * day)
-	if err := s.Maintain(ctx, past); err != nil { // the partitions of then
+	if err := s.Maintain(ctx, past); err != nil { // the partitions of that time
 		t.Fatal(err)
 	}
 	closed, open := newCaller(t, s, "cmp_closed", past), newCaller(t, s, "cmp_open", past)
@@ -74,7 +74,7 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 			}
 		}
 	}
-	// What is no part of a campaign has chains of its own.
+	// Events that belong to no campaign have chains of their own.
 	for _, at := range []time.Time{past, now} {
 		if _, err := s.Commit(ctx, []journal.Write{{Events: []journal.Event{
 			{At: at, Type: journal.SuppressionAdded, Version: 1, Data: journal.Data{Who: &engine.System, Count: 1}},
@@ -120,8 +120,8 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 	month := "events_" + past.Format("200601")
 	other := "events_" + past.AddDate(0, 0, 1-past.Day()).AddDate(0, 1, 0).Format("200601")
 	third := "events_" + past.AddDate(0, 0, 1-past.Day()).AddDate(0, 2, 0).Format("200601")
-	// The calls of the run that is over go; its events stay with their month, in
-	// which a run that is not over has its own.
+	// The calls of the finished run are dropped; its events stay with their month, which also has
+	// events of an open run.
 	retain(3, other, third)
 	if n, m := count("attempts WHERE campaign_id = 'cmp_closed'"), count("legs"); n != 0 || m != 6 {
 		t.Errorf("%d attempts and %d legs are left", n, m)
@@ -155,10 +155,10 @@ func TestATamperedCheckpointIsFoundAndNamed(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
 	s := storetest.OpenAt(t, url, persistence.Config{Writers: 1, Readers: 2})
-	run(t, url, "UPDATE goose_db_version SET tstamp = now() - interval '1 year'") // all is chained, and signed
+	run(t, url, "UPDATE goose_db_version SET tstamp = now() - interval '1 year'") // everything is chained and signed
 	ctx, now := t.Context(), time.Now().UTC()
 	past := now.Add(-200 * day)
-	if err := s.Maintain(ctx, past); err != nil { // the partitions of then
+	if err := s.Maintain(ctx, past); err != nil { // the partitions of that time
 		t.Fatal(err)
 	}
 	w := newCaller(t, s, "cmp_kept", past)
@@ -181,7 +181,7 @@ func TestATamperedCheckpointIsFoundAndNamed(t *testing.T) {
 	}
 	keep.Events = 100 * day
 
-	// What somebody made of the checkpoint is found, and not signed anew.
+	// A checkpoint that was tampered with is found, and not signed again.
 	run(t, url, "CREATE TABLE genuine AS SELECT * FROM run_checkpoints")
 	genuine := func() {
 		run(t, url, "DELETE FROM run_checkpoints")

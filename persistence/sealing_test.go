@@ -44,7 +44,7 @@ func storeWith(t *testing.T, url string, keys *sealed.Keys) *persistence.Store {
 	return s
 }
 
-// storedAs is what the tables have of the trunk's password and the bot's token.
+// storedAs returns what the tables contain for the trunk's password and the bot's token.
 func storedAs(t *testing.T, url string) (password, token string) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
@@ -125,7 +125,7 @@ func TestSecretsAreSealedWithTheFirstKeyAndOpenedWithAny(t *testing.T) {
 	if c, err := both.CheckSecrets(t.Context()); err != nil || c != (settings.Sealing{Old: 2}) {
 		t.Errorf("%+v %v", c, err)
 	}
-	// A secret that stays is not touched; one that is set is sealed anew.
+	// An unchanged secret is not touched; a new one is sealed again.
 	if _, err := both.PutTrunk(t.Context(), engine.TrunkSettings{ID: "t", Host: "b"}, true, engine.Who{Name: "test"}); err != nil {
 		t.Fatal(err)
 	}

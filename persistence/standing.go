@@ -22,8 +22,8 @@ const peoplesCalls = `SELECT pass > 1, reserved_at, invite_at, answered_at, verd
 		(result->'callback'->>'at')::timestamptz, coalesce((result->>'do_not_call')::bool, false)
 	FROM attempts WHERE campaign_id = $1 AND invite_at <= $2 ORDER BY reserved_at DESC, id DESC LIMIT $3`
 
-// People says how the people on a campaign's list behaved, as it was known at a time: by
-// the latest callee.MeasuredMost attempts of any run.
+// People returns how the people on a campaign's list behaved, as known at the given time: by the
+// latest callee.MeasuredMost attempts of any run.
 func (s *Store) People(ctx context.Context, id engine.CampaignID, at time.Time) (callee.People, error) {
 	rows, _ := s.db.Read.Query(ctx, peoplesCalls, string(id), at, callee.MeasuredMost)
 	calls, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c callee.Call, err error) {
@@ -58,9 +58,9 @@ func (s *Store) People(ctx context.Context, id engine.CampaignID, at time.Time) 
 	return callee.Measure(calls, at), nil
 }
 
-// ahead are the contacts that were not final at $3, by used attempts and when they were
-// due. A contact that has changed since is what its attempts say of it; one that was not
-// dialled again is taken for final, unless it was taken out of the list.
+// ahead are the contacts that were not final at $3, by used attempts and due time. A contact that
+// changed afterwards is reconstructed from its attempts; one that was not dialled again is taken as
+// final, unless it was taken out of the list.
 const ahead = `WITH past AS (
 		SELECT contact_id, count(*) FILTER (WHERE consumed AND ended_at <= $3) AS used,
 			max(ended_at) FILTER (WHERE ended_at <= $3) AS ended,
@@ -83,13 +83,13 @@ const ahead = `WITH past AS (
 			AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = c.number AND s.created_at <= $3)) k
 	WHERE due IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2`
 
-// doneSoFar leaves out what is ahead again: dials that were not decided.
+// doneSoFar leaves out undecided dials, which are still ahead.
 const doneSoFar = `SELECT count(*) FILTER (WHERE ended_at <= $3 OR served_at <= $3),
 		count(*) FILTER (WHERE served_at <= $3), count(*) FILTER (WHERE outcome = 'abandoned' AND ended_at <= $3)
 	FROM attempts WHERE campaign_id = $1 AND run = $2 AND invite_at <= $3`
 
-// Standing says how the campaign's run stood at a time. Of a time that is past, changes
-// to its list that nobody was called for are as they are now.
+// Standing returns how the campaign's run stood at a time. For a time in the past, changes to its
+// list that led to no call are not undone.
 func (s *Store) Standing(ctx context.Context, c *campaign.Campaign, at time.Time) (campaign.Position, error) {
 	x := campaign.Position{At: at, Created: c.CreatedAt}
 	if c.StartedAt != nil && !c.StartedAt.After(at) {

@@ -20,11 +20,11 @@ import (
 	"dialler/persistence/webhooks"
 )
 
-// Config is what Open may be told beside the URL.
+// Config is the configuration of Open besides the URL.
 type Config = pool.Config
 
-// Store is the database of one installation. Its methods may be called from
-// many goroutines; they block until the database answered or ctx ended.
+// Store is the database of one installation. Its methods may be called from many goroutines; they
+// block until the database answers or ctx ends.
 type Store struct {
 	db *table.DB
 	*commit.Writer
@@ -37,14 +37,14 @@ type Store struct {
 	*settings.Configuration
 	Accounts *access.Accounts
 
-	// What a trigger asks.
+	// Look-ups for triggers.
 	suppressed pool.Together[engine.PhoneNumber, journal.Suppression]
 	abandoned  pool.Together[abandonOf, time.Time]
 }
 
-// Open connects, brings the schema up to date under an advisory lock, and
-// makes the partitions of the coming months. The URL is a PostgreSQL URL or
-// key=value string; search_path in it chooses the schema.
+// Open connects, migrates the schema under an advisory lock, and creates the partitions of the
+// coming months. The URL is a PostgreSQL URL or key=value string; search_path in it selects the
+// schema.
 func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	cfg = cfg.WithDefaults()
 	if !cfg.SkipMigrations {
@@ -87,13 +87,13 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Close waits for what runs and closes every connection.
+// Close waits for running operations and closes every connection.
 func (s *Store) Close() {
 	s.Files.Close()
 	s.db.Close()
 }
 
-// Ping says whether the database takes commits: nil when it does.
+// Ping checks whether the database accepts commits; nil means it does.
 func (s *Store) Ping(ctx context.Context) error {
 	server, err := s.db.Ping(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.Arrived(ctx, server)
 }
 
-// QueryRow runs a query of the operator's tools and tests that gives one row.
+// QueryRow runs a query that returns one row, for operator tools and tests.
 func (s *Store) QueryRow(ctx context.Context, sql string, dst ...any) error {
 	return s.db.QueryRow(ctx, sql, dst...)
 }
@@ -112,12 +112,11 @@ func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 	return s.db.Secret(ctx, name)
 }
 
-// OnReplaced has f called whenever the database refuses a write because another
-// process took its campaign over: for a process that is the only one.
+// OnReplaced calls f whenever the database refuses a write because another process took the
+// campaign over: it is meant for a process that should be the only one.
 func (s *Store) OnReplaced(f func()) { s.db.Epochs.OnReplaced(f) }
 
-// Owners opens the part of the store that a cluster needs; it is closed before
-// the store is.
+// Owners opens the part of the store that a cluster needs; close it before the store.
 func (s *Store) Owners(ctx context.Context) (*nodes.Owners, error) {
 	return nodes.OpenOwners(ctx, s.db.Pool)
 }

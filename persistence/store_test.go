@@ -48,8 +48,7 @@ func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// A newer process of the same installation may add a column while this one
-// still takes calls.
+// A newer process of the same installation may add a column while this one is still taking calls.
 func TestColumnAddedWhileCallsGoOn(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)

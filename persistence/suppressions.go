@@ -13,8 +13,8 @@ import (
 	"dialler/persistence/table"
 )
 
-// Suppressed gives those of the numbers that are on the suppression list, as
-// themselves or as an erased person's.
+// Suppressed returns those of the numbers that are suppressed, by themselves or as an erased
+// person's.
 func (s *Store) Suppressed(ctx context.Context,
 	numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
 	if len(numbers) != 1 {
@@ -49,8 +49,8 @@ func (s *Store) suppressedOf(ctx context.Context,
 	return out, s.db.Wrap("suppression list not read", err)
 }
 
-// Suppressions gives one page of the list, newest first, and how many there
-// are: all, or the one of a number.
+// Suppressions returns one page of the list, newest first, and the total: all of them, or those of
+// one number.
 func (s *Store) Suppressions(ctx context.Context, n engine.PhoneNumber,
 	page campaign.Page) (list []journal.Suppression, total int, err error) {
 	const filter = " FROM suppressions WHERE ($1 = '' OR number IN ($1, $2))"
@@ -64,8 +64,8 @@ func (s *Store) Suppressions(ctx context.Context, n engine.PhoneNumber,
 	return list, total, s.db.Wrap("suppression list not read", err)
 }
 
-// Suppress puts numbers on the list and says how many were not on it; one that
-// was keeps its reason. The history has one entry for all of them.
+// Suppress adds numbers to the list and returns how many were new; one that was on it keeps its
+// reason. The history gets one entry for all of them.
 func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (added int,
 	err error) {
 	now := time.Now()
@@ -87,7 +87,7 @@ func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reas
 	return added, err
 }
 
-// Unsuppress takes a number off the list.
+// Unsuppress removes a number from the list.
 func (s *Store) Unsuppress(ctx context.Context, n engine.PhoneNumber, who engine.Who) (found bool, err error) {
 	err = s.db.InTx(ctx, "number not taken off the suppression list", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, "DELETE FROM suppressions WHERE number IN ($1, $2)", n.E164(), s.db.Hashed(n))

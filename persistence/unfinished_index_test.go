@@ -13,9 +13,9 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// An index that is made beside the calls waits for the transactions that write to its
-// table. When one lasts the index is broken off; it is made anew as soon as there is
-// room, and what was left of it is in nobody's way.
+// An index that is built while calls go on waits for the transactions that write to its table. If
+// one of them takes too long, the build is aborted; it is repeated as soon as possible, and the
+// remains of the first do no harm.
 func TestAnIndexThatWasBrokenOffIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)

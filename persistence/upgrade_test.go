@@ -21,13 +21,12 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// servedFrom is the schema of the release before: its processes go on writing
-// while a newer one brings the schema up to date.
+// servedFrom is the schema of the previous release: its processes keep writing while a newer one
+// migrates the schema.
 const servedFrom = 21
 
-// Every change of the schema since the release before is made while calls are
-// written by statements that were prepared before it: none is lost, none is
-// refused, and the history folds to the tables.
+// Every migration since the previous release runs while calls are written by statements prepared
+// before it: none is lost, none is refused, and folding the history gives the tables.
 func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 	t.Parallel()
 	url := storetest.EmptyURL(t)
@@ -47,8 +46,8 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 	if _, err := provider.UpTo(t.Context(), servedFrom); err != nil {
 		t.Fatal(err)
 	}
-	// The statements are this program's: what they write and that schema has not is
-	// there from the beginning.
+	// The statements are this program's: columns that they write and the old schema lacks are added
+	// at the start.
 	for _, sql := range []string{
 		"ALTER TABLE attempts ADD COLUMN incarnation integer NOT NULL DEFAULT 0, ADD COLUMN variables_left_out integer NOT NULL DEFAULT 0",
 		"ALTER TABLE attempts ADD COLUMN revised_from text NOT NULL DEFAULT '', ADD COLUMN revisable_until timestamptz, ADD COLUMN voicemail_left_at timestamptz",
@@ -65,7 +64,7 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 		`CREATE TABLE amd_reviews (attempt_id uuid PRIMARY KEY, campaign_id text NOT NULL, trunk text NOT NULL, country text NOT NULL,
 			verdict text NOT NULL, revised_from text NOT NULL, confidence double precision NOT NULL, amd_ms bigint NOT NULL,
 			answered_at timestamptz NOT NULL, label text NOT NULL DEFAULT '', labelled_by text NOT NULL DEFAULT '', labelled_at timestamptz)`,
-		// The tables of nodes are only read: these are found until those come.
+		// The tables of nodes are only read: these stand in until the real ones are created.
 		"CREATE SCHEMA " + later,
 		"CREATE TABLE " + later + ".nodes (incarnation integer, left_at timestamptz)",
 		"CREATE TABLE " + later + ".owners (kind text, identity text, incarnation integer)",
@@ -117,7 +116,7 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 		}
 		await(written.Load() + 5)
 	}
-	// The newer process comes up beside the old one, and makes its partitions.
+	// The newer process starts beside the old one and creates its partitions.
 	storetest.OpenAt(t, url, persistence.Config{Writers: 1, Readers: 1})
 	await(written.Load() + 5)
 	cancel()
@@ -133,9 +132,8 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 	}
 }
 
-// Whose result was awaited when the schema was brought up to date is known by the call
-// that ended last without one: its outcome is not shown as final, and the end of its wait
-// is told.
+// Contacts whose result was pending during a migration are recognised by the latest ended call that
+// has none: its outcome is not shown as final, and the end of the wait is reported.
 func TestWhoseResultIsAwaitedIsKnownAfterAnUpgrade(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
@@ -156,8 +154,8 @@ func TestWhoseResultIsAwaitedIsKnownAfterAnUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Contact 1 waits for nothing, 2 for the second of its calls, 3 for its only one: the
-	// second was no conversation. The result of 4 has come, and the call of 5 is of another run.
+	// Contact 1 waits for nothing, 2 for the second of its calls, 3 for its only one: the second
+	// was no conversation. The result of 4 has arrived, and the call of 5 belongs to another run.
 	for _, sql := range []string{
 		"UPDATE attempts SET outcome = 'connected_no_result', result = NULL",
 		`INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'number', 2,
@@ -189,8 +187,8 @@ func TestWhoseResultIsAwaitedIsKnownAfterAnUpgrade(t *testing.T) {
 	}
 }
 
-// caller writes calls of one campaign, all at one time, with the events of a
-// history that folds to them.
+// caller writes calls of one campaign, all at the same time, with the events of a history that
+// folds to them.
 type caller struct {
 	t     *testing.T
 	store *persistence.Store

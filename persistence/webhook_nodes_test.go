@@ -16,8 +16,7 @@ import (
 	"dialler/persistence/webhooks"
 )
 
-// Nodes that all follow the history and all deliver send each message of an endpoint
-// once.
+// Several nodes that all follow the history and all deliver send each message of an endpoint once.
 func TestSeveralNodesDeliverEachMessageOnce(t *testing.T) {
 	t.Parallel()
 	const nodes, events = 3, 60

@@ -165,7 +165,7 @@ func TestAServerIsGivenTheTimeThatItAsksFor(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond) // polls a condition
 	}
-	// After its last try it is disabled: nothing came through all the time.
+	// After its last try it is disabled: nothing was delivered in all that time.
 	run(t, w.url, "UPDATE webhook_deliveries SET tries = 9; UPDATE river_job SET state = 'available', scheduled_at = now()")
 	w.await("whk_1", "failed", all(1, webhook.Failed))
 	if e, err := w.Endpoints.Webhook(t.Context(), "whk_1"); err != nil || e.Active ||
@@ -228,7 +228,7 @@ func TestATestMessageGoesToAnInactiveEndpointToo(t *testing.T) {
 	}
 }
 
-// A process that was killed in the middle of a try leaves a job that runs forever.
+// A process killed in the middle of a try leaves a job that stays running forever.
 func TestWhatAKilledProcessWasSendingIsSentAgain(t *testing.T) {
 	t.Parallel()
 	w := newTold(t)

@@ -23,7 +23,7 @@ import (
 	"dialler/persistence/webhooks"
 )
 
-// told is a store with endpoints, campaigns and what was sent.
+// told is a store with endpoints, campaigns and the messages sent.
 type told struct {
 	t   *testing.T
 	url string
@@ -52,7 +52,7 @@ func (w *told) endpoint(id webhook.EndpointID, change ...func(*webhook.Endpoint)
 	}
 }
 
-// campaign makes one that runs.
+// campaign creates a running campaign.
 func (w *told) campaign(id engine.CampaignID) campaign.Campaign {
 	w.t.Helper()
 	if err := w.InsertCampaign(w.t.Context(), campaign.Campaign{ID: id, State: campaign.Running, Run: 1, CreatedAt: time.Now()}); err != nil {
@@ -82,7 +82,7 @@ func (w *told) commit(writes ...journal.Write) {
 	}
 }
 
-// follow reads the history to its end and gives how many messages it made.
+// follow reads the history to its end and returns how many messages it made.
 func (w *told) follow() (n int) {
 	w.t.Helper()
 	for {
@@ -109,7 +109,7 @@ func (w *told) count(what string, args ...any) (n int) {
 	return n
 }
 
-// deliver opens an outbox whose tries answer answers.
+// deliver opens an outbox whose tries are answered by answer.
 func (w *told) deliver(change ...func(*webhooks.OutboxConfig)) *webhooks.Outbox {
 	w.t.Helper()
 	cfg := webhooks.OutboxConfig{
@@ -131,7 +131,7 @@ func (w *told) deliver(change ...func(*webhooks.OutboxConfig)) *webhooks.Outbox 
 	return o
 }
 
-// await waits until the log of an endpoint is as wanted.
+// await waits until the log of an endpoint satisfies done.
 func (w *told) await(id webhook.EndpointID, what string, done func([]webhook.Delivery) bool) []webhook.Delivery {
 	w.t.Helper()
 	for until := time.Now().Add(time.Minute); ; {
@@ -164,7 +164,7 @@ func TestWhatIsCommittedIsToldOnceAndWhatIsRefusedNever(t *testing.T) {
 	t.Parallel()
 	w := newTold(t)
 	c := w.campaign("cmp_1")
-	w.commit(happened(&c, 1, journal.CampaignStarted)) // before anybody wants to know
+	w.commit(happened(&c, 1, journal.CampaignStarted)) // before there is an endpoint
 	w.endpoint("whk_all")
 	w.endpoint("whk_some", func(e *webhook.Endpoint) { e.Types = []string{"campaign.paused"} })
 	w.endpoint("whk_other", func(e *webhook.Endpoint) { e.Campaigns = []engine.CampaignID{"cmp_2"} })
@@ -238,8 +238,8 @@ func TestNothingIsReadWhileNobodyIsToBeTold(t *testing.T) {
 	}
 }
 
-// Transactions end in another order than they began: an identity column would
-// show gaps that close later.
+// Transactions end in another order than they began: an identity column would show gaps that are
+// filled later.
 func TestNoEventIsMissedWhileManyCommitAtOnceAndTwoRead(t *testing.T) {
 	t.Parallel()
 	w := newTold(t)
@@ -282,7 +282,7 @@ func TestNoEventIsMissedWhileManyCommitAtOnceAndTwoRead(t *testing.T) {
 	writers.Wait()
 	stop()
 	readers.Wait()
-	// A reader that was cut off has its lock until the server notices.
+	// The server keeps the lock of a disconnected reader until it notices.
 	for until := time.Now().Add(time.Minute); ; {
 		f, err := w.Endpoints.FollowEvents(t.Context())
 		if err != nil {
@@ -339,7 +339,7 @@ func TestAContactsMessageHoldsWhatItsRowsSay(t *testing.T) {
 			t.Errorf("no whole %s", typ)
 		}
 	}
-	// Erased, nothing of the person is left to be sent.
+	// After the erasure, nothing of the person is left to be sent.
 	number := engine.PhoneNumber("+4915112345678")
 	if _, err := w.Records.ErasePerson(t.Context(), history.Erasure{Number: number, Tombstone: engine.PhoneNumber(engine.ErasedPrefix + "1"), Who: engine.System, At: time.Now()}); err != nil {
 		t.Fatal(err)

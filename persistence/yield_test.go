@@ -11,8 +11,8 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// yields has every insertion into the table fail with an SQLSTATE until it has
-// been tried so often: sequences are not rolled back.
+// yields makes every insertion into the table fail with an SQLSTATE until it has been tried that
+// often: sequences are not rolled back.
 func yields(t *testing.T, url, table, state string, times int) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
@@ -33,8 +33,8 @@ func yields(t *testing.T, url, table, state string, times int) {
 	}
 }
 
-// A transaction that the server ended for another one's sake is tried again, so
-// that two administrators at once are not told that the database is away.
+// A transaction that the server aborted in favour of another is retried, so that two administrators
+// at once do not get an error that the database is unavailable.
 func TestATransactionThatYieldsToAnotherIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{"40001", "40P01"} {

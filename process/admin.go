@@ -10,26 +10,25 @@ import (
 	"dialler/persistence"
 )
 
-// FirstAdminEmail is the log-in of the administrator that a new installation
-// begins with.
+// FirstAdminEmail is the log-in of a new installation's first administrator.
 const FirstAdminEmail = "admin@dialler.local"
 
-// AddUser stores somebody who may log in.
+// AddUser stores a new user.
 func AddUser(ctx context.Context, s *persistence.Store, email, role, password string) error {
 	return s.Accounts.CreateUser(ctx, access.NewUser(email, role, password, time.Now()), engine.System)
 }
 
-// adminRetry is how long the first administrator waits for a database that is
-// away.
+// adminRetry is how often creating the first administrator is retried while the database is
+// unavailable.
 const adminRetry = 500 * time.Millisecond
 
-// FirstAdmin makes the first administrator of an installation without users;
-// the password is "" when there is one already. While the database is away it
-// waits, until ctx ends: whoever dials by then goes on.
+// FirstAdmin creates the first administrator of an installation without users; the password is ""
+// when there is one already. While the database is unavailable it waits until ctx ends; the dialler
+// itself keeps running meanwhile.
 func (p *Process) FirstAdmin(ctx context.Context) (password string, err error) {
 	password = access.NewPassword()
 	first := access.NewUser(FirstAdminEmail, "admin", password, time.Now())
-	// What has begun is not left half-way: the password would be lost.
+	// Once begun, it must not be abandoned half-way: the password would be lost.
 	work := context.WithoutCancel(ctx)
 	for waited := false; ; waited = true {
 		made, err := p.makeFirst(work, first)
@@ -54,8 +53,8 @@ func (p *Process) FirstAdmin(ctx context.Context) (password string, err error) {
 	}
 }
 
-// makeFirst stores the first user. It may be called again when it is not known
-// whether that was done.
+// makeFirst stores the first user. It may be called again when it is unknown whether that
+// succeeded.
 func (p *Process) makeFirst(ctx context.Context, first engine.User) (made bool, err error) {
 	users, err := p.store.Accounts.Users(ctx)
 	if err != nil {

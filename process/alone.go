@@ -18,24 +18,23 @@ import (
 	"dialler/persistence/nodes"
 )
 
-// presenceEvery is how often the process says that it is there, and how soon it
-// learns that another one took its place.
+// presenceEvery is how often the process renews its presence, and so how soon it notices that
+// another one has replaced it.
 const presenceEvery = time.Second
 
-// attendance is this process's place at its database.
+// attendance is this process's registration at its database.
 type attendance struct {
 	*nodes.Presence
 	log     zerolog.Logger
-	drain   func()                     // places no call any more
-	because atomic.Pointer[string]     // why another process serves the database, nil: none does
-	lease   *ownLease                  // nil: it is a node, and has another
+	drain   func()                     // stops placing calls
+	because atomic.Pointer[string]     // why another process serves the database, nil if none does
+	lease   *ownLease                  // nil for a node, which has another lease
 	over    func(context.Context) bool // every call has ended, and the database knows it
-	ended   chan error                 // brings the end of the process that had taken this one's place
+	ended   chan error                 // the end of the process that had replaced this one
 }
 
-// ownLease is the lease of a process that is alone (engine.Fence): it has no end until
-// another process takes its place. Then all calls are ended at once, for nobody can
-// adopt them.
+// ownLease is the lease of a process that runs alone (engine.Fence): it has no end until another
+// process replaces this one. Then all calls are ended at once, for nobody can adopt them.
 type ownLease struct {
 	clock host.Clock
 	until atomic.Int64
@@ -62,8 +61,8 @@ func (l *ownLease) Until() engine.BootTime { return engine.BootTime(l.until.Load
 // end ends every call.
 func (l *ownLease) end() { l.until.Store(int64(l.Boot()) - int64(engine.LimboFor)) }
 
-// attend asks for the database, which nobody else may serve but, in a cluster,
-// other nodes. Nothing is written before.
+// attend acquires the database, which no other process may serve except, in a cluster, other nodes.
+// Nothing is written before.
 func attend(
 	ctx context.Context,
 	url string,
@@ -74,7 +73,7 @@ func attend(
 	lease *ownLease,
 ) (*attendance, error) {
 	me.Life, me.PID = rand.Text(), os.Getpid()
-	me.Host, _ = os.Hostname() // it is told to people only
+	me.Host, _ = os.Hostname() // only shown to people
 	here, err := nodes.Attend(ctx, url, cfg, me)
 	if err != nil {
 		if engine.ErrorCode(err) == "database_in_use" {
@@ -86,11 +85,11 @@ func attend(
 		ended: make(chan error, 1)}, nil
 }
 
-// leavingEvery is how often a process whose place was taken looks whether its calls
-// have ended, for which the other one waits.
+// leavingEvery is how often a replaced process checks whether its calls have ended, which the other
+// process waits for.
 const leavingEvery = 50 * time.Millisecond
 
-// stay watches that no other process takes this one's place, until ctx ends.
+// stay watches until ctx ends whether another process replaces this one.
 func (a *attendance) stay(ctx context.Context) {
 	tick := time.NewTimer(presenceEvery)
 	defer tick.Stop()
@@ -111,7 +110,7 @@ func (a *attendance) stay(ctx context.Context) {
 			a.ended <- engine.Unavailable("replaced", "another process had taken the place of this one, and has ended; "+
 				"start this one again", time.Second)
 			return
-		} // while the database is away others say so
+		} // unavailability of the database is reported elsewhere
 		if lost && !left {
 			tick.Reset(leavingEvery)
 		} else {
@@ -120,16 +119,15 @@ func (a *attendance) stay(ctx context.Context) {
 	}
 }
 
-// leave says that every call has ended, once that is so and the database knows what
-// became of them.
+// leave reports that every call has ended, once that is so and the database knows their outcomes.
 func (a *attendance) leave(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, presenceEvery)
 	defer cancel()
 	return a.over(ctx) && a.Left(ctx) == nil
 }
 
-// replaced has the process place no call any more, and end those that it has when it is
-// alone: another one serves its database, until this one is started again.
+// replaced stops the process from placing calls and, if it runs alone, ends its current ones:
+// another process serves its database until this one is started again.
 func (a *attendance) replaced(why string) {
 	if !a.because.CompareAndSwap(nil, &why) {
 		return
@@ -142,7 +140,7 @@ func (a *attendance) replaced(why string) {
 	}
 }
 
-// refusal is what the API answers once the process was replaced.
+// refusal is the API's answer once the process was replaced.
 func (a *attendance) refusal() error {
 	if why := a.because.Load(); why != nil {
 		return engine.Unavailable("replaced", *why, 5*time.Second)

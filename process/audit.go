@@ -40,8 +40,8 @@ func auditText(out io.Writer, a *history.Audit) {
 	}
 }
 
-// Audit prints what differs of a campaign, or of all and of what belongs to none
-// when id is "": as lines of text or as one JSON object each.
+// Audit prints the differences found in a campaign or, when id is "", in all of them and in events
+// of none: as lines of text or as one JSON object each.
 func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out io.Writer, asJSON bool, trusted ...seal.Public) (err error) {
 	ids := []engine.CampaignID{id}
 	if id == "" {
@@ -54,7 +54,7 @@ func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out 
 		events += a.Events
 		wrong += a.Wrong()
 		if asJSON {
-			_ = json.NewEncoder(out).Encode(&a) // nothing in it that JSON cannot hold
+			_ = json.NewEncoder(out).Encode(&a) // contains nothing that JSON cannot represent
 		} else {
 			auditText(out, &a)
 		}

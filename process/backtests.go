@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// backTestEvery is how often is looked for a run that is over.
+	// backTestEvery is how often finished runs are looked for.
 	backTestEvery = 30 * time.Second
-	// backTestSlice is for how long a back-test works before it rests for three times as
-	// long: it takes a quarter of a processor from the calls at most.
+	// backTestSlice is how long a back-test works before it pauses for three times as long: it
+	// takes at most a quarter of a CPU from the calls.
 	backTestSlice = 5 * time.Millisecond
 )
 
@@ -50,7 +50,7 @@ func (b *backTester) run(ctx context.Context) {
 // one says whether there may be another one.
 func (b *backTester) one(ctx context.Context) bool {
 	c, ok, err := b.store.ClaimBackTest(ctx, b.clock.Now())
-	if err != nil || !ok { // of a database that is away others tell
+	if err != nil || !ok { // others report that the database is unavailable
 		return false
 	}
 	began := time.Now()
@@ -75,7 +75,7 @@ func (b *backTester) test(ctx context.Context, c *campaign.Campaign) (points []f
 		return nil, err
 	}
 	questions := make([]forecast.Question, len(at))
-	for i := range at { // before a restart moves the list on
+	for i := range at { // before a restart changes the list
 		if questions[i], err = b.question(ctx, c, at[i]); err != nil {
 			return nil, err
 		}

@@ -19,8 +19,8 @@ import (
 	"dialler/sipstack"
 )
 
-// capacity is what this process can carry, and who of the cluster carries its
-// campaigns' calls.
+// capacity is what this process can carry, and which nodes of the cluster carry its campaigns'
+// calls.
 type capacity struct {
 	p        *Process
 	room     int
@@ -28,22 +28,22 @@ type capacity struct {
 
 	mu       sync.Mutex
 	at       time.Time     // of the last measurement
-	used     time.Duration // processor time until then
+	used     time.Duration // CPU time until then
 	load     float64
 	unusable []engine.TrunkID
 }
 
 const (
-	// otherFiles are descriptors that are neither a call's nor the API's.
+	// otherFiles is the number of descriptors used neither by calls nor by the API.
 	otherFiles = 512
 	// rtpPortsMost bounds the RTP ports.
 	rtpPortsMost = 1024
-	// mostCalls bounds what a node says that it can carry.
+	// mostCalls bounds the capacity that a node reports.
 	mostCalls = 1 << 20
 )
 
-// rtpPortCap is how many RTP ports may be open, each with one for RTCP: an eighth of
-// the descriptors at most.
+// rtpPortCap is how many RTP ports may be open, each with one for RTCP: together an eighth of the
+// descriptors at most.
 func rtpPortCap() int {
 	var files syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) != nil || files.Cur > mostCalls {
@@ -52,8 +52,8 @@ func rtpPortCap() int {
 	return min(int(files.Cur)/16, rtpPortsMost)
 }
 
-// newCapacity measures what does not change: each call needs a descriptor, for
-// the bot's socket; RTP ports are shared by all.
+// newCapacity measures what does not change: each call needs a descriptor for the bot's socket; RTP
+// ports are shared by all.
 func newCapacity(p *Process) *capacity {
 	c := &capacity{p: p, room: mostCalls}
 	var files syscall.Rlimit
@@ -73,7 +73,7 @@ func newCapacity(p *Process) *capacity {
 	return c
 }
 
-// report is how this node stands now. Load and trunks are of the last second.
+// report describes the present state of this node. Load and trunks are from the last second.
 func (c *capacity) report() placement.Report {
 	r := placement.Report{Room: c.room}
 	if tree := c.p.treeUp.Load(); tree != nil {
@@ -103,7 +103,7 @@ func (c *capacity) measure(now time.Time) {
 	c.at, c.unusable = now, c.p.sip.Unusable()
 }
 
-// seen says which nodes there are.
+// seen records which nodes exist.
 func (c *capacity) seen(all []ownership.Node) {
 	others := make([]engine.Incarnation, 0, len(all))
 	for i := range all {
@@ -114,7 +114,7 @@ func (c *capacity) seen(all []ownership.Node) {
 	c.carriers.Know(others)
 }
 
-// tell tells another node, if this one has its lease.
+// tell sends the report to another node, if this one has its lease.
 func (c *capacity) tell(to engine.Incarnation, say func(*link.Wire)) {
 	s := c.p.lease.several.Load()
 	if s == nil || s.node.Incarnation() == 0 {
@@ -125,14 +125,14 @@ func (c *capacity) tell(to engine.Incarnation, say func(*link.Wire)) {
 	}
 }
 
-// begin takes what other nodes tell, and tells them.
+// begin starts to receive other nodes' reports, and to send this node's.
 func (c *capacity) begin(s *several) {
 	c.p.links.On(carriers.Name, func(said *link.Said) { c.carriers.Heard(said.Link.Peer(), said.Wire) })
 	s.router.Carrier = c.carriers.Choose
 	c.p.background(c.carriers.Run)
 }
 
-// carried are the attempts of which this process has something that would go on by itself.
+// carried lists the attempts for which this process has something that would continue by itself.
 func carried(sip *sipstack.Stack, audio *media.Engine) []engine.AttemptID {
 	all := audio.Calls()
 	for _, l := range sip.Legs() {
@@ -144,7 +144,7 @@ func carried(sip *sipstack.Stack, audio *media.Engine) []engine.AttemptID {
 	return slices.Compact(all)
 }
 
-// metrics are the node's figures.
+// metrics are the node's metrics.
 func (c *capacity) metrics() []prometheus.Collector {
 	of, g, links := c.carriers, c.p.gateway, c.p.links.Stats()
 	return []prometheus.Collector{

@@ -36,8 +36,8 @@ func (f *Front) VoicemailFile(ctx context.Context, id engine.VoicemailID) ([]byt
 	return monoWAV(audio), nil
 }
 
-// reviewedAudio is how much of a call is heard for a review: what the classifier
-// heard, the beep that may have revised it included.
+// reviewedAudio is how much of a call is played for a review: what the classifier heard, including
+// the beep that may have revised it.
 const reviewedAudio = 60 * time.Second
 
 // AMDAudio implements http.Classification.
@@ -50,7 +50,7 @@ func (f *Front) AMDAudio(ctx context.Context, id engine.AttemptID) ([]byte, erro
 	return calleeOf(file)
 }
 
-// calleeOf takes the callee's side out of the begin of a recording.
+// calleeOf extracts the callee's side from the beginning of a recording.
 func calleeOf(r io.Reader) ([]byte, error) {
 	const samples = int(reviewedAudio/time.Second) * 8000
 	b, err := io.ReadAll(io.LimitReader(r, int64(recordingHeader+2*samples)))
@@ -65,10 +65,10 @@ func calleeOf(r io.Reader) ([]byte, error) {
 	return monoWAV(left), nil
 }
 
-// recordingHeader is that of media/recording's files.
+// recordingHeader is the header length of media/recording's files.
 const recordingHeader = 58
 
-// monoWAV is μ-law at 8 kHz as a file (WAVE format 7).
+// monoWAV wraps μ-law at 8 kHz in a WAV file (WAVE format 7).
 func monoWAV(audio []byte) []byte {
 	pad := len(audio) & 1
 	le := binary.LittleEndian
@@ -93,12 +93,12 @@ func monoWAV(audio []byte) []byte {
 	return append(append(b, audio...), make([]byte, pad)...)
 }
 
-// exportCap bounds how many calls an export has.
+// exportCap bounds how many calls an export contains.
 const exportCap = 2000
 
-// OpenAMDExport implements http.Classification: a folder as `lab amd eval` and
-// `lab amd train` take it, in a file without a name. A call whose recording is
-// kept no longer, or on a node that is away, is left out.
+// OpenAMDExport implements http.Classification: a folder in the form that `lab amd eval` and `lab
+// amd train` read, in an unnamed file. A call whose recording has been deleted, or is on a node
+// that is unavailable, is left out.
 func (f *Front) OpenAMDExport(ctx context.Context, q engine.AMDReviewQuery) (io.ReadSeekCloser, error) {
 	file, err := os.CreateTemp("", "dialler-amd") // 0600
 	if err == nil {

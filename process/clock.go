@@ -8,7 +8,7 @@ import (
 	"dialler/engine"
 )
 
-// systemClock is the machine's clocks.
+// systemClock implements the machine's clocks.
 type systemClock struct{}
 
 // Now is the wall clock with Go's monotonic reading.

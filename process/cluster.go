@@ -27,8 +27,7 @@ import (
 	"dialler/process/metrics"
 )
 
-// several is this process as one node of a cluster: keeper acts for the campaigns
-// that it owns.
+// several is this process as one node of a cluster: keeper runs the campaigns that it owns.
 type several struct {
 	owners *nodes.Owners
 	node   *cluster.Node
@@ -37,8 +36,7 @@ type several struct {
 	log    zerolog.Logger
 }
 
-// lease tells the tree how long the node may act; before the node is there it
-// may not.
+// lease tells the tree how long the node may act; until the node has joined, it may not.
 type lease struct {
 	node    atomic.Pointer[cluster.Node]
 	owners  atomic.Pointer[nodes.Owners] // likewise
@@ -91,17 +89,17 @@ func (l *lease) Suppressed(ctx context.Context, numbers []engine.PhoneNumber) er
 }
 
 const (
-	// configuredEvery is how often what is configured is read anew, in case a node
-	// was not told; tellFor bounds how long a change waits for the other nodes.
+	// configuredEvery is how often the configuration is reread, in case a node missed a message;
+	// tellFor bounds how long a change waits for the other nodes.
 	configuredEvery = 10 * time.Second
 	tellFor         = 2 * time.Second
 
-	// What nodes tell each other.
+	// The messages between nodes.
 	toldConfigured = "configured"
 	toldSuppressed = "suppressed"
 )
 
-// nodeName is what people call this node.
+// nodeName is the name of this node for people.
 func (f *Flags) nodeName() (string, error) {
 	if f.Node != "" {
 		return f.Node, nil
@@ -113,7 +111,7 @@ func (f *Flags) nodeName() (string, error) {
 	return name, nil
 }
 
-// join makes the process a node. The tree is up and acts for nothing yet.
+// join makes the process a node. The tree is running but owns nothing yet.
 func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	name, err := p.flags.nodeName()
 	if err != nil {
@@ -143,7 +141,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.lease.several.Store(s)
 	s.keeper.Attach(s.node)
 	s.router = routing.New(p.tree, s.node, p.store, p.gateway, p.log)
-	// Who changed something is answered when every node goes by it.
+	// A change is only confirmed once every node applies it.
 	s.node.Handle(
 		toldConfigured,
 		func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, _ []byte) ([]byte, error) {
@@ -167,7 +165,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.capacity.begin(s)
 	p.sharedCaps.Start(s.node, p.links, owners, p.tree.SharedCounts())
 	p.several = s
-	p.unsettled.Store(true) // what was changed since it was read, and before others could tell
+	p.unsettled.Store(true) // changes made since it was read, before other nodes could report them
 	c, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { s.keeper.Keep(c) })
@@ -182,7 +180,7 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	return nil
 }
 
-// readAnew has what is configured read every configuredEvery.
+// readAnew rereads the configuration every configuredEvery.
 func (p *Process) readAnew(ctx context.Context) {
 	tick := time.NewTicker(configuredEvery)
 	defer tick.Stop()
@@ -196,9 +194,9 @@ func (p *Process) readAnew(ctx context.Context) {
 	}
 }
 
-// everybody tells the other nodes something, and waits for a moment until they
-// have heard it. Who does not hear of it finds it in the database: what is
-// configured every configuredEvery.
+// everybody sends a message to the other nodes, and waits for a moment until they have received it.
+// A node that misses it finds the change in the database: it rereads the configuration every
+// configuredEvery.
 func (s *several) everybody(ctx context.Context, name string, body []byte) {
 	ctx, cancel := context.WithTimeout(ctx, tellFor)
 	defer cancel()
@@ -225,8 +223,8 @@ func (s *several) everybody(ctx context.Context, name string, body []byte) {
 	wg.Wait()
 }
 
-// suppressed has every other node confirm that it dials numbers no more. One
-// without a lease sends no INVITE, and has ended what rang.
+// suppressed makes every other node confirm that it no longer dials the numbers. A node without a
+// lease sends no INVITE, and has ended the calls that were ringing.
 func (s *several) suppressed(ctx context.Context, numbers []byte) error {
 	return s.others(ctx, 0, func(ctx context.Context, n *ownership.Node) error {
 		if !n.Live {
@@ -245,8 +243,8 @@ func (s *several) suppressed(ctx context.Context, numbers []byte) error {
 	})
 }
 
-// others asks every other node at once and gives the first error; lapsed is for how long one
-// that was declared dead is asked as well.
+// others asks every other node at once and returns the first error; lapsed is how long after its
+// lease ran out a node that was declared dead is still asked.
 func (s *several) others(ctx context.Context, lapsed time.Duration,
 	asks func(context.Context, *ownership.Node) error) error {
 	nodes, err := s.owners.PerhapsAlive(ctx, lapsed)
@@ -278,7 +276,7 @@ func (s *several) check() http.Check {
 	return c
 }
 
-// metrics are the node's figures.
+// metrics are the node's metrics.
 func (s *several) metrics(counts *sharedcaps.Stats) []prometheus.Collector {
 	st := s.node.Stats()
 	return []prometheus.Collector{
@@ -380,8 +378,8 @@ func (f *Front) configured(ctx context.Context) {
 	}
 }
 
-// commands are what the owner of a campaign carries out: this node's tree, or
-// in a cluster any node's.
+// commands are carried out by the owner of a campaign: this node's tree, or in a cluster any
+// node's.
 type commands = routing.Tree
 
 var (
@@ -395,7 +393,7 @@ var (
 	_ actorlease.SharedCaps = (*sharedcaps.Caps)(nil)
 )
 
-// owner carries out what is asked of campaigns and calls.
+// owner carries out commands about campaigns and calls.
 func (f *Front) owner() commands {
 	if f.p.several != nil {
 		return f.p.several.router

@@ -11,19 +11,19 @@ import (
 	"dialler/persistence/history"
 )
 
-// A person is erased on every node: each has actors that know the number, perhaps
-// writes that wait on its disk, and the recordings of the calls that it carried.
+// A person is erased on every node: each has actors that know the number, possibly writes waiting
+// on its disk, and the recordings of the calls that it carried.
 
 const (
 	askedErasure = "erasure"
 	// erasureWait bounds how long one node may take for one step.
 	erasureWait = 8 * time.Second
-	// lapsedFor is how long a node without a lease that does not answer may still
-	// be alive and come back with what it knows.
+	// lapsedFor is how long a node without a lease that does not answer may still be alive and
+	// return with its data.
 	lapsedFor = time.Minute
 )
 
-// errNodeSilent: who does not answer may know the person.
+// errNodeSilent is the error when a node does not answer: it may still know the person.
 var errNodeSilent = engine.Unavailable("node_unreachable", "a node of the cluster does not answer and may still know the person; see that it runs or is gone for a minute, then erase again", 5*time.Second)
 
 // erasureStep is one step of an erasure, for one node.
@@ -36,7 +36,7 @@ type erasureStep struct {
 	Matches    map[engine.CampaignID][]map[string]string
 }
 
-// eraseHere carries out a step on this node. A step that comes again does no harm.
+// eraseHere carries out a step on this node. Repeating a step does no harm.
 func (p *Process) eraseHere(ctx context.Context, s erasureStep) error {
 	n := s.Number
 	switch s.Step {
@@ -53,7 +53,7 @@ func (p *Process) eraseHere(ctx context.Context, s erasureStep) error {
 	case "files":
 		return removeFiles(p.recorder, s.Recordings)
 	case "end":
-		up, err := p.tree.Ownership().Up(ctx) // more than have the person, if a step was lost before
+		up, err := p.tree.Ownership().Up(ctx) // more than those that have the person, if an earlier step was lost
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (p *Process) eraseHere(ctx context.Context, s erasureStep) error {
 	return engine.Invalid("request_unreadable", "")
 }
 
-// serveErasure has steps carried out for other nodes.
+// serveErasure carries out steps for other nodes.
 func (p *Process) serveErasure(s *several) {
 	s.node.Handle(askedErasure, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
 		var step erasureStep
@@ -73,7 +73,7 @@ func (p *Process) serveErasure(s *several) {
 	})
 }
 
-// eraseEverywhere has a step carried out by all nodes; nil: all have done it.
+// eraseEverywhere makes all nodes carry out a step; nil means that all have done so.
 func (p *Process) eraseEverywhere(ctx context.Context, step erasureStep) error {
 	if err := p.eraseHere(ctx, step); err != nil {
 		return err
@@ -81,9 +81,9 @@ func (p *Process) eraseEverywhere(ctx context.Context, step erasureStep) error {
 	return p.several.all(ctx, askedErasure, link.Encode(&step))
 }
 
-// all has every other node carry out a method and gives the first error. A node
-// without a lease is asked as well, whether it was declared dead or not; it is passed
-// over when it does not answer and has been so for lapsedFor.
+// all makes every other node carry out a method and returns the first error. A node without a lease
+// is asked too, whether or not it was declared dead; it is skipped when it does not answer and has
+// been without a lease for lapsedFor.
 func (s *several) all(ctx context.Context, method string, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, erasureWait)
 	defer cancel()
@@ -110,7 +110,7 @@ func (s *several) confirmed(ctx context.Context, n *ownership.Node, method strin
 	return errNodeSilent
 }
 
-// unanswered says that a node did not answer, or is another one by now.
+// unanswered says that a node did not answer, or has restarted as another incarnation.
 func unanswered(err error) bool {
 	switch engine.ErrorCode(err) {
 	case "owner_unreachable", "owner_silent", "node_not_found":
@@ -119,7 +119,7 @@ func unanswered(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded)
 }
 
-// clusterErasure is what an Eraser tells the nodes of a cluster.
+// clusterErasure sends an Eraser's steps to the nodes of a cluster.
 type clusterErasure struct{ p *Process }
 
 // Begin implements erasing.
@@ -131,7 +131,7 @@ func (e clusterErasure) Begin(ctx context.Context, n engine.PhoneNumber, found *
 	if err != nil {
 		return err
 	}
-	for _, id := range found.Open { // its owner takes the person out
+	for _, id := range found.Open { // its owner removes the person
 		body := link.Encode(&erasureStep{Step: "open", Number: n, Campaigns: []engine.CampaignID{id}})
 		if _, err := e.p.several.node.Ask(ctx, ownership.Identity{Kind: ownership.Campaign, ID: string(id)}, askedErasure, body); err != nil {
 			return err

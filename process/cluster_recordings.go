@@ -13,19 +13,19 @@ import (
 	"dialler/media/recording"
 )
 
-// A recording lies on the disk of the node that carried its call. Any node sends it:
-// what lies elsewhere is read over the link in parts, one at a time.
+// A recording is on the disk of the node that carried its call. Any node can serve it: recordings
+// of other nodes are read over the link in parts, one at a time.
 
 const (
 	askedRecording = "recording"
-	// recordingPart is how much of a recording one message has: little enough that
-	// calls do not wait behind it.
+	// recordingPart is how much of a recording one message contains: little enough that calls do
+	// not wait behind it.
 	recordingPart = 32 << 10
 	// recordingWait bounds the search for a recording, and the wait for a part.
 	recordingWait = 5 * time.Second
 )
 
-// recordingQuestion asks for bytes of a recording; with none, for its size.
+// recordingQuestion requests bytes of a recording; with Bytes 0 it asks for its size.
 type recordingQuestion struct {
 	Place       string
 	From, Bytes int64
@@ -82,9 +82,9 @@ func (s *several) askRecording(
 	return a, err
 }
 
-// openRecording opens a recording that is not on this node's disk. Every node that is
-// there is asked: a disk may have moved on to a node of another name. carrier gives the
-// name of the node that recorded it, "" when nobody knows that any more.
+// openRecording opens a recording that is not on this node's disk. It asks every node that is up: a
+// disk may have moved to a node with another name. carrier returns the name of the node that
+// recorded it, "" when that is no longer known.
 func (s *several) openRecording(
 	ctx context.Context,
 	place string,
@@ -104,7 +104,7 @@ func (s *several) openRecording(
 	defer cancel()
 	for i := range nodes {
 		n := &nodes[i]
-		if s.node.Was(n.Incarnation) { // that it is not here is known
+		if s.node.Was(n.Incarnation) { // already known not to be here
 			all <- said{by: n, err: errNoRecording}
 			continue
 		}
@@ -132,7 +132,7 @@ func (s *several) openRecording(
 	switch {
 	case err != nil:
 		return nil, err
-	case name == "" && len(silent) > 0: // of long ago: any node may have had it
+	case name == "" && len(silent) > 0: // too old: any node may have had it
 		name = silent[0]
 	case name == "", slices.Contains(without, name) && !slices.Contains(silent, name):
 		return nil, errNoRecording
@@ -141,21 +141,21 @@ func (s *several) openRecording(
 		"The recording is on the node "+name+", which does not answer. Try again once that node is up.", recordingRetry)
 }
 
-// recordingRetry is after how long a node that is away is looked for again.
+// recordingRetry is the pause before an unavailable node is tried again.
 const recordingRetry = 10 * time.Second
 
 var errNoRecording = engine.NotFound("recording_not_found", "")
 
-// recordingElsewhere is a recording on another node's disk; it keeps nothing of it.
+// recordingElsewhere is a recording on another node's disk; it buffers nothing.
 type recordingElsewhere struct {
 	s        *several
-	ctx      context.Context // of the request, which its sending outlives
+	ctx      context.Context // of the request, which the sending outlives
 	at       engine.Incarnation
 	place    string
 	size, on int64
 }
 
-// Read implements io.Reader: one message to the other node.
+// Read implements io.Reader: it sends one message to the other node.
 func (r *recordingElsewhere) Read(p []byte) (int, error) {
 	left := r.size - r.on
 	if left <= 0 {

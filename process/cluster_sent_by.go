@@ -10,12 +10,11 @@ import (
 	"dialler/engine/ownership"
 )
 
-// sentByEvery is how often it is looked whether this node writes something else
-// into its Via than it has told.
+// sentByEvery is how often to check whether this node's Via has changed since it was stored.
 const sentByEvery = time.Second
 
-// tellSentBy keeps in the database what this node writes into the Via of its
-// requests: when it dies, another one cancels what it was calling.
+// tellSentBy stores in the database what this node writes into the Via of its requests: when it
+// dies, another node cancels its ringing calls.
 func (s *several) tellSentBy(ctx context.Context, now func() map[engine.TrunkID]string) {
 	tick := time.NewTicker(sentByEvery)
 	defer tick.Stop()
@@ -24,7 +23,7 @@ func (s *several) tellSentBy(ctx context.Context, now func() map[engine.TrunkID]
 	for {
 		if id, by := s.node.Incarnation(), now(); id != 0 && len(by) > 0 && (id != as || !maps.Equal(by, told)) {
 			c, cancel := context.WithTimeout(ctx, tellFor)
-			if s.owners.PutSentBy(c, id, by) == nil { // else it is tried again
+			if s.owners.PutSentBy(c, id, by) == nil { // otherwise it is tried again
 				told, as = by, id
 			}
 			cancel()
@@ -37,15 +36,15 @@ func (s *several) tellSentBy(ctx context.Context, now func() map[engine.TrunkID]
 	}
 }
 
-// joiner is a node's way to the database that tells, as soon as it has a lease and
-// before it acts by it, what this life of the node writes into its Via.
+// joiner is a node's access to the database. As soon as the node has a lease, and before it acts on
+// it, joiner stores what this incarnation writes into its Via.
 type joiner struct {
 	cluster.Owners
 	put func(ctx context.Context, id engine.Incarnation, by map[engine.TrunkID]string) error
 	now func() map[engine.TrunkID]string
 }
 
-// Join implements cluster.Owners. A life of which that is not known is not begun.
+// Join implements cluster.Owners. An incarnation whose Via cannot be stored does not start.
 func (j joiner) Join(ctx context.Context, n ownership.Node, ttl time.Duration) (ownership.Node, error) {
 	me, err := j.Owners.Join(ctx, n, ttl)
 	if err != nil {
@@ -57,8 +56,8 @@ func (j joiner) Join(ctx context.Context, n ownership.Node, ttl time.Duration) (
 	return me, err
 }
 
-// sentByChanged tells at once what trunks that were changed have in their Via from
-// the next call on; what cannot be told now tellSentBy tells.
+// sentByChanged stores at once the Via that changed trunks have from the next call on; if that
+// fails, tellSentBy does it later.
 func (l *lease) sentByChanged(ctx context.Context, by map[engine.TrunkID]string) {
 	if l == nil {
 		return // no others
@@ -74,8 +73,8 @@ func (l *lease) sentByChanged(ctx context.Context, by map[engine.TrunkID]string)
 	}
 }
 
-// SentBy is what another node wrote into the Via of its requests over a trunk, as
-// far as that is known, "" when nothing is. A bot's leg has no trunk.
+// SentBy is what another node wrote into the Via of its requests over a trunk, as far as known,
+// otherwise "". A bot's leg has no trunk.
 func (l *lease) SentBy(ctx context.Context, node engine.Incarnation, trunk engine.TrunkID) string {
 	o := l.owners.Load()
 	if o == nil || node == 0 {

@@ -12,7 +12,7 @@ import (
 	"dialler/engine/ownership"
 )
 
-// joins lets every node in.
+// joins admits every node.
 type joins struct {
 	cluster.Owners
 	last engine.Incarnation
@@ -24,8 +24,8 @@ func (j *joins) Join(_ context.Context, n ownership.Node, _ time.Duration) (owne
 	return n, nil
 }
 
-// Nothing leaves a node before others could cancel it as that node would: its Via is
-// in the database when its lease begins, of each of its lives.
+// A node sends nothing before others could cancel it in its name: its Via is in the database when
+// its lease begins, for each of its incarnations.
 func TestWhatANodeWritesIntoItsViaIsKnownBeforeItActs(t *testing.T) {
 	told := map[engine.Incarnation]map[engine.TrunkID]string{}
 	var away error

@@ -25,7 +25,7 @@ import (
 // privateDir is a data folder for a private PostgreSQL.
 func privateDir(t *testing.T) (dir string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "dialler-e2e-") // reached by the server's user, too
+	dir, err := os.MkdirTemp("", "dialler-e2e-") // the server's user must reach it too
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
@@ -36,8 +36,8 @@ func privateDir(t *testing.T) (dir string) {
 	return dir
 }
 
-// refusedBeside runs a second serve, which must end by itself, and gives the line
-// that it said.
+// refusedBeside runs a second serve, which must end by itself, and returns the line that it
+// printed.
 func refusedBeside(t *testing.T, database string, args ...string) string {
 	t.Helper()
 	cmd := program(t, database, append([]string{"serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0"}, args...)...)
@@ -116,7 +116,7 @@ func TestADiallerThatWasKilledIsFollowedAtOnce(t *testing.T) {
 	for range 3 {
 		began := time.Now()
 		first := serve(t, url)
-		free := time.Since(began) // of a start that nobody stands in the way of, on this machine now
+		free := time.Since(began) // of an unobstructed start on this machine at present
 		if err := first.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestADiallerThatWasKilledIsFollowedAtOnce(t *testing.T) {
 	}
 }
 
-// postmaster is the process of the private PostgreSQL in a folder, 0: none.
+// postmaster is the process of the private PostgreSQL in a folder, 0 if there is none.
 func postmaster(t *testing.T, dir string) int {
 	t.Helper()
 	found, _ := filepath.Glob(filepath.Join(dir, databaseName, "data*", "postmaster.pid"))
@@ -160,7 +160,7 @@ func TestASecondDiallerOnAPrivateDatabaseLeavesItRunning(t *testing.T) {
 	if now := postmaster(t, dir); now != server || syscall.Kill(server, 0) != nil {
 		t.Fatalf("PostgreSQL was %d, is %d", server, now)
 	}
-	// The orphan of one that was killed is adopted at once, and stopped with the next.
+	// The orphan of a killed process is adopted at once, and stopped with the next process.
 	if err := first.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestADiallerWhoseCampaignsAnotherTookOverIsNotReady(t *testing.T) {
 	if status, why := w.readiness(); status != 200 || why != "" {
 		t.Fatalf("/readyz: %d %s", status, why)
 	}
-	// What another process does at its start.
+	// What another process does when it starts.
 	w.exec("UPDATE campaigns SET epoch = epoch + 1")
 	if r := w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": newNumber()}); r.status == 200 {
 		t.Errorf("a trigger of a campaign that is another's: %s", r)
@@ -238,11 +238,11 @@ func TestADiallerWhosePlaceAnotherTookIsNotReady(t *testing.T) {
 	}
 }
 
-// talking starts the program on the world's database, in the world's place, with
-// one conversation that lasts.
+// talking starts the program on the world's database, in place of the world's process, with one
+// lasting conversation.
 func (w *world) talking() (r *running) {
 	w.t.Helper()
-	w.tampered = true // there is nothing here to audit while it is another process
+	w.tampered = true // there is nothing to audit here while another process runs
 	w.p.Close()
 	w.flags.SIP = "127.0.0.1:" + strconv.Itoa(ports.Of(w.t))
 	r = w.another()
@@ -261,7 +261,7 @@ func (w *world) talking() (r *running) {
 	return r
 }
 
-// stopped signals the program again and again until it ends.
+// stopped signals the program repeatedly until it ends.
 func (r *running) stopped(first time.Time) (status int, after time.Duration) {
 	r.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -304,7 +304,7 @@ func TestASignalASecondLaterEndsAtOnceSaysWhatIsLeftAndStopsThePrivateDatabase(t
 	t.Parallel()
 	pg := privateDir(t)
 	w := newPrivateWorld(t, pg, tuning{})
-	w.silently(0) // until somebody hangs up
+	w.silently(0) // until someone hangs up
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	r := w.talking()
 	first := time.Now()

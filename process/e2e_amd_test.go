@@ -26,21 +26,21 @@ import (
 	"dialler/media/wav"
 )
 
-// callee is somebody who answers with a recording.
+// callee answers with a recording.
 type callee struct {
 	name, label, number string
 	pcm                 []int16
 }
 
-// cast is who answers the calls of a test.
+// cast are the callees of a test.
 type cast struct {
 	t      *testing.T
 	dir    string
 	script map[engine.PhoneNumber][]carrier.Behaviour
 }
 
-// plays adds a callee who plays the recordings, one a call, and hangs up so long
-// after each answer.
+// plays adds a callee who plays the recordings, one per call, and hangs up that long after each
+// answer.
 func (c *cast) plays(name, label string, talk time.Duration, recordings ...[]int16) *callee {
 	c.t.Helper()
 	who := &callee{name: name, label: label, number: newNumber(), pcm: recordings[0]}
@@ -82,8 +82,8 @@ func parts(all ...[]int16) (out []int16) {
 	return out
 }
 
-// offline is what the classifier says of a recording, as it comes by μ-law, after
-// so many frames of nothing.
+// offline is the classifier's decision for a recording, converted to μ-law, after that many frames
+// of nothing.
 func offline(pcm []int16, lead int) amd.Decision {
 	heard := voice.PCMU.Decode(nil, voice.PCMU.Encode(nil, pcm))
 	d := amd.New(amd.Config{})
@@ -102,7 +102,7 @@ func sameDecision(a *attempt.Attempt, d *amd.Decision) bool {
 	return a.Verdict == d.Verdict && math.Abs(a.Confidence-d.Confidence) < 1e-9 && maps.Equal(a.Features, d.Features.Map())
 }
 
-// attemptOf is the row of a call in the carrier's ledger.
+// attemptOf is the row for a call in the carrier's ledger.
 func (w *world) attemptOf(row *carrier.Call) attempt.Attempt {
 	w.t.Helper()
 	id, _, _ := strings.Cut(row.CallID, ".")
@@ -113,7 +113,7 @@ func (w *world) attemptOf(row *carrier.Call) attempt.Attempt {
 	return a
 }
 
-// screened makes a campaign that calls the callees, and starts it.
+// screened creates a campaign that calls the callees, and starts it.
 func (w *world) screened(change map[string]any, callees ...*callee) engine.CampaignID {
 	w.t.Helper()
 	all := map[string]any{"concurrency": 40, "max_attempts": 1}
@@ -128,21 +128,21 @@ func (w *world) screened(change map[string]any, callees ...*callee) engine.Campa
 	return id
 }
 
-// under is the world as a test of its own sees it.
+// under is the world with a subtest's t.
 func (w *world) under(t *testing.T) *world {
 	o := *w
 	o.t = t
 	return &o
 }
 
-// ear keeps what callees hear.
+// ear records what callees hear.
 type ear struct {
 	mu    sync.Mutex
 	calls map[string]*hearing
 }
 
-// hearing is the audio that one callee heard, and how many frames it had said
-// itself when each frame of it came.
+// hearing is the audio that one callee heard, with how many frames it had sent itself when each
+// frame arrived.
 type hearing struct {
 	audio []byte
 	said  []int
@@ -168,8 +168,8 @@ func (e *ear) of(row *carrier.Call) hearing {
 	return hearing{}
 }
 
-// One dialler calls all of them at once: what it says of each is what is said of
-// its recording offline, and what follows is what is specified.
+// One dialler calls all of them at once: its verdict on each is the one for its recording offline,
+// and the consequences are as specified.
 func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0) // the callees hang up
@@ -195,7 +195,7 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 		c.plays("nobody", "silence", listened, pause(time.Second)),
 		c.plays("at_the_beep", "machine", listened, parts(spoken(t, "human_short_de")[:voice.Rate], beep(1400, 300*time.Millisecond), pause(time.Second))))
 
-	// Those whose call is ended, whose verdict is revised, and who get a message.
+	// The callees whose call is ended, whose verdict is revised, and who get a message.
 	greeting := spoken(t, "machine_unavailable_de")
 	machine := c.plays("machine", "machine", 20*time.Second, greeting)
 	fax := c.plays("fax", "fax", 20*time.Second, spoken(t, "fax_ansam"))
@@ -233,8 +233,8 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 		for _, who := range callees {
 			row := call(who, 0)
 			a := w.attemptOf(&row)
-			// The audio begins when the carrier has the ACK. What passed before, when it
-			// was long enough to be silence, was heard as that.
+			// The audio begins when the carrier has the ACK. If the time before was long enough to
+			// count as silence, it was heard as silence.
 			lead, found := 0, false
 			for ; lead < 250 && !found; lead++ {
 				d := offline(who.pcm, lead)
@@ -249,8 +249,8 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 			if lead > 1 {
 				t.Logf("%s: silence for %d ms first", who.name, 20*(lead-1))
 			}
-			// All of that has to be said before it is heard; it may have been a little
-			// late, and is caught up with then.
+			// All of that has to be said before it is heard; it may have been slightly late and was
+			// then caught up.
 			if spoken := time.Duration(a.Features["heard_ms"]) * time.Millisecond; a.AMDTook < spoken-400*time.Millisecond {
 				t.Errorf("%s: decided %v after the answer, on %v of audio", who.name, a.AMDTook, spoken)
 			}
@@ -341,8 +341,8 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 	t.Run("labelled calls are a folder to measure", func(t *testing.T) { w.under(t).exported(t, all, callees, model) })
 }
 
-// exported labels the calls of a campaign, exports them, and classifies what the
-// export says, as `lab amd eval` does.
+// exported labels the calls of a campaign, exports them, and classifies the export as `lab amd
+// eval` does.
 func (w *world) exported(t *testing.T, id engine.CampaignID, callees []*callee, model *carrier.Carrier) {
 	type review struct {
 		ID       engine.AttemptID `json:"attempt_id"`
@@ -397,15 +397,15 @@ func (w *world) exported(t *testing.T, id engine.CampaignID, callees []*callee, 
 		if f.Label != labels[f.File] {
 			t.Errorf("%s is labelled %q, want %q", f.File, f.Label, labels[f.File])
 		}
-		// A recording is kept in real time: where audio was late it has a pause, which
-		// the call's verdict does not know.
+		// A recording is made in real time: where audio was late it has a pause that the call's
+		// verdict did not see.
 		if d := decided(f.Samples); !slices.Contains(engine.Verdicts, d.Verdict) {
 			t.Errorf("%s is %q", f.File, d.Verdict)
 		}
 	}
 }
 
-// decided is what the classifier says of a recording and the silence after it.
+// decided is the classifier's decision for a recording and the silence after it.
 func decided(pcm []int16) amd.Decision {
 	d := amd.New(amd.Config{})
 	for frame := make([]int16, amd.FrameSamples); ; {

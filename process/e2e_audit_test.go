@@ -12,8 +12,8 @@ import (
 	"dialler/process/keys"
 )
 
-// audited holds the events of every campaign of the world against the tables:
-// whatever a test did, they tell the same.
+// audited compares the events of every campaign of the world with the tables: whatever a test did,
+// they must agree.
 func (w *world) audited() {
 	w.t.Helper()
 	if out, err := w.audit(""); err != nil {
@@ -33,7 +33,7 @@ func (w *world) audit(id engine.CampaignID) (out string, err error) {
 	return b.String(), err
 }
 
-// The command prints what differs, and fails then.
+// The command prints the differences, and then fails.
 func TestTheAuditFindsARowThatNoEventExplains(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, time.Second)

@@ -17,7 +17,7 @@ func TestARunThatIsOverIsBackTestedByItself(t *testing.T) {
 	talks := person(100 * time.Millisecond)
 	talks.Weight = 1
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{busy, talks}})
-	// Half of the dials less those under way are enough to measure people, a quarter is not.
+	// Half of the dials, minus those in progress, are enough to measure people; a quarter is not.
 	const contacts, most = 130, 10
 	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": most,
 		"endpoints": []string{w.bot.URL()}, "auth_token": ourToken, "account": ourAccount}).expect(200)

@@ -21,15 +21,15 @@ import (
 	"dialler/engine/campaign"
 )
 
-// Bots made with the libraries that others make theirs with, in processes of
-// their own: what we believe of their protocols is not judged by ourselves.
+// Bots built with the libraries that others use for theirs, in processes of their own: so our view
+// of their protocols is not tested only against itself.
 
-// told is a line that a script wrote.
+// told is a line that a script printed.
 type told struct {
 	Event string
 	// of listening
 	URL string
-	// of any event, by what it is
+	// Of any event; which are set depends on the event.
 	Message, What, Name, Call, SID, Account, Status, Input, Output, Library, More string
 	Code, Marks, Loud, Clear                                                      int
 	MS, AudioEndMs                                                                float64
@@ -66,7 +66,7 @@ type script struct {
 	lines []told
 }
 
-// newScript starts a script and gives it with the address that it listens on.
+// newScript starts a script and returns it with the address on which it listens.
 func newScript(t *testing.T, name string, args ...string) (s *script, url string) {
 	t.Helper()
 	s = &script{t: t}
@@ -91,7 +91,7 @@ func newScript(t *testing.T, name string, args ...string) (s *script, url string
 		s.read(out)
 	}()
 	t.Cleanup(func() {
-		_ = in.Close() // it ends by itself then
+		_ = in.Close() // it then ends by itself
 		select {
 		case <-read:
 		case <-time.After(patience):
@@ -130,7 +130,7 @@ func (s *script) all(event string, that func(told) bool) (found []told) {
 	return found
 }
 
-// await gives the latest line of an event.
+// await returns the latest line of an event.
 func (s *script) await(event string, that func(told) bool) (l told) {
 	s.t.Helper()
 	eventually(s.t, "the script tells of "+event, func() bool {
@@ -147,8 +147,8 @@ func (s *script) await(event string, that func(told) bool) (l told) {
 	return l
 }
 
-// twilio, the library: its validator believes how the upgrade is signed, its REST
-// client ends a live call, and reads every refusal as one of its own errors.
+// twilio, the library: its validator accepts the signature of our upgrade, its REST client ends a
+// live call, and it reads every refusal as one of its own errors.
 func TestTheTwilioLibraryBelievesOurSignatureAndHangsUpOurCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
@@ -190,9 +190,9 @@ func TestTheTwilioLibraryBelievesOurSignatureAndHangsUpOurCalls(t *testing.T) {
 	w.quiet()
 }
 
-// The OpenAI Agents SDK as the bot, for whole calls: what the callee says reaches
-// its model and what the model says the callee; an interruption clears what was
-// still to be heard; and the call ends properly, whoever ends it.
+// The OpenAI Agents SDK as the bot, for whole calls: its model hears the callee and the callee
+// hears the model; an interruption clears the audio not played yet; and the call ends properly,
+// whoever ends it.
 func TestABotOfTheOpenAIAgentsSDKHoldsWholeCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
@@ -208,13 +208,13 @@ func TestABotOfTheOpenAIAgentsSDKHoldsWholeCalls(t *testing.T) {
 		w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber(), "variables": variables}).expect(201).into(&rep)
 		return rep.CallID, since
 	}
-	// conversation is what every call has in it, the n-th of the script.
+	// conversation is the common part of every call, for the n-th of the script.
 	conversation := func(id engine.CallID, n int) {
 		t.Helper()
 		nth := func(event string) (l told) {
 			t.Helper()
 			eventually(t, "the script tells once more of "+event, func() bool {
-				s.await("listening", nil) // fails with what went wrong
+				s.await("listening", nil) // fails with the cause
 				found := s.all(event, nil)
 				if len(found) <= n {
 					return false

@@ -10,12 +10,12 @@ import (
 	"dialler/sipstack"
 )
 
-// Each test here places a call through the API to a trunk that SIPp plays, and
-// asserts three things: what was on the wire (SIPp's exit status), what the
-// API says came of it, and the row that is stored.
+// Each test here places a call through the API to a trunk that SIPp plays, and asserts three
+// things: the messages on the wire (SIPp's exit status), the outcome in the API, and the stored
+// row.
 
-// one checks what every call to one trunk has in common and gives its row: one
-// leg, whose Call-ID is the one that SIPp saw.
+// one checks what every call to one trunk has in common and returns its row: one leg, with the
+// Call-ID that SIPp saw.
 func (w *world) one(id engine.CallID, s *sipp, wantRequests string) attempt.Attempt {
 	w.t.Helper()
 	s.satisfied()
@@ -34,8 +34,7 @@ func (w *world) one(id engine.CallID, s *sipp, wantRequests string) attempt.Atte
 	return a
 }
 
-// inOrder says whether every stage is there and none is before the one
-// before it.
+// inOrder says whether every stage is set and none precedes the one before it.
 func inOrder(stages ...*time.Time) bool {
 	for i, at := range stages {
 		if at == nil || i > 0 && at.Before(*stages[i-1]) {
@@ -45,7 +44,7 @@ func inOrder(stages ...*time.Time) bool {
 	return true
 }
 
-// served checks the row of a conversation that a bot had.
+// served checks the row of a conversation with a bot.
 func (w *world) served(id engine.CallID, a *attempt.Attempt) {
 	w.t.Helper()
 	if !inOrder(a.ReservedAt, a.InviteAt, a.TryingAt, a.RingingAt, a.AnsweredAt, a.BotConnectedAt, a.ServedAt, a.EndedAt) {
@@ -240,7 +239,7 @@ func TestCredentialsThatAreRefusedAreTheTrunksFault(t *testing.T) {
 	if a.SIPCode != 401 || a.Consumed || a.HungUpBy != engine.PartySystem {
 		t.Errorf("row: SIP %d, consumed %v, hung up by %s", a.SIPCode, a.Consumed, a.HungUpBy)
 	}
-	// An operator should look: the trunk is held and takes no further call.
+	// An operator should look into it: the trunk is held and takes no more calls.
 	r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}).expect(503)
 	if r.code() != "no_capacity" || r.header.Get("Retry-After") == "" {
 		t.Errorf("a held trunk: %s", r)
@@ -284,7 +283,7 @@ func TestACongestedTrunkHandsTheCallToTheNext(t *testing.T) {
 
 func TestSilenceIsNotTriedOnTheNextTrunkAndALateAnswerIsEnded(t *testing.T) {
 	t.Parallel()
-	// Timer B is 64 times T1: 3.2 s; the leg stays owned as long again.
+	// Timer B is 64 times T1: 3.2 s; the leg stays owned for as long again.
 	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 50 * time.Millisecond}}, time.Second)
 	s := startSipp(t, `< INVITE
 		pause 4500

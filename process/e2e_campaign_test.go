@@ -46,7 +46,7 @@ func TestACampaignIsCreatedFilledStartedPausedResumedAndStopped(t *testing.T) {
 	}
 	placed := 0
 	eventually(t, "the live calls finish", func() bool {
-		placed = calls() // one that was just placed comes a moment after the answer
+		placed = calls() // a call just placed appears a moment after the answer
 		return len(model.Ledger().Live()) == 0 && w.detail(id).Counters.Completed == placed
 	})
 	never(t, model, time.Second, "a paused campaign placed a call", func(carrier.Ledger) bool { return calls() > placed })
@@ -187,8 +187,7 @@ func TestRetriesFollowTheSettings(t *testing.T) {
 	}
 }
 
-// A load balancer sends the request that makes the first trunk only to a process
-// that is ready.
+// A load balancer only sends the request that creates the first trunk to a process that is ready.
 func TestAnEmptyDatabaseIsReadyWithoutATrunk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 300*time.Millisecond)

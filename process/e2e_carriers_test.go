@@ -22,8 +22,8 @@ func senders(calls []carrier.Call) map[string]int {
 	return n
 }
 
-// A campaign that is more than its node can carry is dialled through another one
-// as well. When that is killed, what it carried is closed, and the campaign goes on.
+// A campaign that exceeds its node's capacity is dialled through another node as well. When that
+// one is killed, its calls are closed, and the campaign continues.
 func TestACampaignIsDialledThroughTwoNodes(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnProcess(t) {
@@ -45,7 +45,7 @@ func TestACampaignIsDialledThroughTwoNodes(t *testing.T) {
 	add(24)
 	eventually(t, "everybody was called, and every result is there", func() bool {
 		c := w.detail(id).Counters
-		return c.Completed+c.Abandoned == total // a bot that has much to do may be late now and then
+		return c.Completed+c.Abandoned == total // a busy bot may be late now and then
 	})
 	fewAbandoned(t, w.detail(id).Counters)
 	ours := w.p.sip.Addr()
@@ -58,7 +58,7 @@ func TestACampaignIsDialledThroughTwoNodes(t *testing.T) {
 	}
 
 	eventually(t, "dialouts that come at the same time are carried by both nodes", func() bool {
-		for range 4 { // seats of the campaign may not be free yet: 503
+		for range 4 { // the campaign's seats may not be free yet: 503
 			w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()})
 		}
 		var nodes int
@@ -81,8 +81,9 @@ func TestACampaignIsDialledThroughTwoNodes(t *testing.T) {
 	if err := other.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// For half a minute behind its lease it could still have them. The bot posts what it has to this node
-	// meanwhile: whose conversation has its result is completed, the others are lost.
+	// For half a minute after the end of its lease it could still have them. Meanwhile the bot
+	// posts its results to this node: conversations with a result are completed, the others are
+	// lost.
 	within(t, 3*patience, "its calls are closed", func() bool {
 		var closed, open int
 		w.query("SELECT count(*) FILTER (WHERE NOT live AND hung_up_by = 'system' AND outcome IN ('lost', 'completed')), "+
@@ -108,7 +109,7 @@ func TestACampaignIsDialledThroughTwoNodes(t *testing.T) {
 	}
 }
 
-// fewAbandoned: a bot that has much to do may be late now and then, not as a rule.
+// fewAbandoned allows for a busy bot that is late now and then, but not often.
 func fewAbandoned(t *testing.T, c campaign.Counters) {
 	t.Helper()
 	if c.Abandoned > c.Total/4 {

@@ -14,8 +14,7 @@ import (
 	"dialler/http/client"
 )
 
-// The Go client for integrations does with a running dialler what its
-// documentation says.
+// The Go client for integrations works with a running dialler as documented.
 func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{webhookEvery: 50 * time.Millisecond}, 300*time.Millisecond)
@@ -33,7 +32,7 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 		return c
 	}
 	crm, operator, stranger := as(client.WithAPIKey(w.key)), as(client.WithToken(w.admin)), as(client.WithAPIKey("vx_"+strings.Repeat("a", 32)))
-	// must is for what has to succeed.
+	// must checks what has to succeed.
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -49,7 +48,7 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 		return e
 	}
 
-	// An operator makes a campaign and fills it from a file.
+	// An operator creates a campaign and fills it from a file.
 	made, err := operator.CreateCampaign(ctx, settings(map[string]any{"always_on": true, "retry_delay_s": 60}))
 	must(err)
 	to := newNumber()
@@ -86,7 +85,7 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 		t.Errorf("without the present state: %+v", e)
 	}
 
-	// Who is excluded is left alone.
+	// An excluded contact is left alone.
 	gone, err := crm.Exclude(ctx, client.Exclude{CampaignID: made.CampaignID, Match: map[string]string{"account": "A-17"}, Reason: "paid"})
 	must(err)
 	if gone.Matched != 1 || gone.Excluded != 1 {
@@ -177,7 +176,7 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	}
 	_ = refused(crm.HangUp(ctx, placed.CallID), 404, "call_ended")
 
-	// What became of it all.
+	// The results of all of it.
 	eventually(t, "both contacts are completed", func() bool {
 		n := 0
 		for c, err := range crm.Contacts(ctx, made.CampaignID, client.ContactFilter{Status: "completed"}) {

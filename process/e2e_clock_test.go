@@ -11,7 +11,7 @@ import (
 	"dialler/engine"
 )
 
-// stepClock is the machine's clocks, of which the wall clock can be stepped.
+// stepClock is the machine's clocks, with a wall clock that can be stepped.
 type stepClock struct{ by atomic.Int64 }
 
 func (c *stepClock) Now() time.Time         { return stepped(time.Now(), time.Duration(c.by.Load())) }
@@ -19,9 +19,9 @@ func (c *stepClock) Boot() engine.BootTime  { return systemClock{}.Boot() }
 func (c *stepClock) step(by time.Duration)  { c.by.Add(int64(by)) }
 func (c *stepClock) show() (hour time.Time) { return c.Now().UTC() }
 
-// stepped is what time.Now gives after the wall clock was stepped by whole
-// seconds: its monotonic reading has not changed. Package time has no way to
-// make one; the test below checks that this does.
+// stepped is what time.Now returns after the wall clock was stepped by whole seconds: its monotonic
+// reading is unchanged. Package time has no way to create one; the test below checks that this
+// works.
 func stepped(now time.Time, by time.Duration) time.Time {
 	raw := (*struct {
 		wall uint64 // 1, 33 bits of seconds since 1885, 30 of nanoseconds
@@ -76,7 +76,7 @@ func TestStepsOfTheClockNeitherDialOutsideTheWindowNorTwice(t *testing.T) {
 		}
 		return list
 	}
-	// Both lines, so that no other call is on its way.
+	// Both lines, so that no other call is in progress.
 	var during []bot.Session
 	eventually(t, "two are called in the window and talk", func() bool { during = talking(); return len(during) == 2 })
 

@@ -1,7 +1,7 @@
 //go:build !race
 
-// The library behind the messages of a cluster sets a logger of all without a lock
-// when a node starts: the race detector takes no second node of a process.
+// The library for messages between nodes sets a global logger without a lock when a node starts:
+// the race detector does not allow a second node in a process.
 
 package process
 
@@ -21,8 +21,8 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// Three nodes in one process come up, one of them calls, and are stopped, the owner
-// of the campaign first: no goroutine is left of leases, links, counts or membership.
+// Three nodes in one process start, one of them calls, and they are stopped, the campaign's owner
+// first: no goroutine of leases, links, counts or membership is left.
 func TestNodesThatWereStoppedLeaveNoGoroutine(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnProcess(t) {

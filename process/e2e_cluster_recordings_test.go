@@ -13,7 +13,7 @@ import (
 	"dialler/engine"
 )
 
-// wavs are the whole recordings under a folder.
+// wavs returns the complete recordings under a folder.
 func wavs(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -28,8 +28,8 @@ func wavs(t *testing.T, dir string) (files []string) {
 	return files
 }
 
-// A recording is heard through any node, and while the node that has it is away
-// every other one names that node.
+// A recording can be heard through any node; while the node that has it is unavailable, every other
+// one names that node.
 func TestARecordingIsHeardThroughEveryNode(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnProcess(t) {
@@ -47,7 +47,7 @@ func TestARecordingIsHeardThroughEveryNode(t *testing.T) {
 	eventually(t, "the database knows of both", func() bool { return w.rows("recordings") == 2 })
 	file, unwanted := wavs(t, other.recordings)[0], wavs(t, other.recordings)[1]
 	want, err := os.ReadFile(file)
-	if err != nil || len(want) < 64_000 { // of more than one part
+	if err != nil || len(want) < 64_000 { // more than one part
 		t.Fatalf("%d bytes: %v", len(want), err)
 	}
 	url := func(file string) string {
@@ -74,7 +74,7 @@ func TestARecordingIsHeardThroughEveryNode(t *testing.T) {
 		node.send("GET", path, nil, "X-API-Key", foreign).expect(404)
 	}
 
-	// One that lies nowhere, of a node that is there, is no recording.
+	// If the node is up and has no such file, there is no recording.
 	if err := os.Rename(file, file+".away"); err != nil {
 		t.Fatal(err)
 	}

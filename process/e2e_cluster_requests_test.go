@@ -16,8 +16,8 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// A call outside campaigns is commanded through any node; the node that had it is
-// killed, and it is answered for as after a restart.
+// A call outside campaigns can be controlled through any node; when the node that had it is killed,
+// its end is reported as after a restart.
 func TestADialoutIsCommandedThroughAnyNode(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnProcess(t) {
@@ -26,7 +26,7 @@ func TestADialoutIsCommandedThroughAnyNode(t *testing.T) {
 	w, other := newClusterWorld(t, 0)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})
 	two := w.at(other.api)
-	// The other node hears of the trunk.
+	// The other node learns of the trunk.
 	var id engine.CallID
 	placed := func() {
 		t.Helper()
@@ -44,7 +44,7 @@ func TestADialoutIsCommandedThroughAnyNode(t *testing.T) {
 		})
 		eventually(t, "this node shows its conversation", func() bool { return w.call(id).State == "connected" })
 	}
-	// Who configured a bot here may use it there.
+	// A bot configured here can be used there.
 	for i := range 5 {
 		id := fmt.Sprintf("fresh%d", i)
 		w.operator("PUT", "/api/v1/bots/"+id, map[string]any{"name": "Fresh", "active": false, "endpoints": []string{w.bot.URL()}}).expect(201)
@@ -68,7 +68,7 @@ func TestADialoutIsCommandedThroughAnyNode(t *testing.T) {
 	if err := other.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// For half a minute behind its lease that node could still have it.
+	// For half a minute after the end of its lease that node could still have it.
 	within(t, 3*patience, "the call of the node that is gone is over", func() bool {
 		r := w.crm("POST", "/api/v1/calls/"+string(id)+"/hang-up", nil)
 		return r.status == 404 && r.code() == again.code()
@@ -77,8 +77,8 @@ func TestADialoutIsCommandedThroughAnyNode(t *testing.T) {
 	eventually(t, "nobody hears it any more", func() bool { return len(model.Ledger().Live()) == 0 })
 }
 
-// A person is erased on every node: contacts that wait there, and recordings on
-// its disk. Without the word of a node that lives nobody is called erased.
+// A person is erased on every node: contacts that wait there, and recordings on its disk. Without
+// the confirmation of a living node nobody counts as erased.
 func TestAPersonIsErasedOnEveryNode(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnProcess(t) {
@@ -154,8 +154,8 @@ func TestAPersonIsErasedOnEveryNode(t *testing.T) {
 	}
 }
 
-// Every node that may dial confirms a suppression; without the word of one the
-// number is on the list all the same, and the request is sent again.
+// Every node that may dial confirms a suppression; if a confirmation is missing, the number is on
+// the list nevertheless, and the request is repeated.
 func TestASuppressionIsConfirmedByEveryNode(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnProcess(t) {
@@ -165,7 +165,7 @@ func TestASuppressionIsConfirmedByEveryNode(t *testing.T) {
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.NoAnswer}}})
 	two, rings := w.at(other.api), newNumber()
 	dialout := map[string]any{"bot_id": ourBot, "to_number": rings}
-	// The other node hears of the trunk.
+	// The other node learns of the trunk.
 	eventually(t, "the other node places a call", func() bool {
 		return two.crm("POST", "/api/v1/sip/dialout", dialout).status == 201
 	})
@@ -191,9 +191,8 @@ func TestASuppressionIsConfirmedByEveryNode(t *testing.T) {
 	eventually(t, "it rings no more", func() bool { return len(model.Ledger().Live()) == 0 })
 }
 
-// A node that comes later gets its share of the campaigns; the calls that are
-// under way stay where they are, and no one is called twice.
-// SEMANTICS §12: "the deactivation's answer comes after every live node dropped the key".
+// Every node refuses a deactivated key once the deactivation is answered. SEMANTICS §12: "the
+// deactivation's answer comes after every live node dropped the key".
 func TestADeactivatedKeyIsRefusedByEveryNodeFromTheAnswerOn(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnProcess(t) {
@@ -208,7 +207,7 @@ func TestADeactivatedKeyIsRefusedByEveryNodeFromTheAnswerOn(t *testing.T) {
 			t.Helper()
 			two.send("GET", "/api/v1/calls", nil, "X-API-Key", key.Key).expect(status)
 		}
-		read(200) // it is remembered there
+		read(200) // it is cached there
 		w.operator("PATCH", "/api/v1/api-keys/"+key.ID, map[string]any{"is_active": false}).expect(200)
 		read(401)
 	}
@@ -239,7 +238,7 @@ func TestANodeThatJoinsLaterGetsCampaigns(t *testing.T) {
 		}
 	})
 	var moved engine.CampaignID
-	// After a disturbance nothing moves for half a minute.
+	// After a disturbance nothing is moved for half a minute.
 	within(t, 3*patience, "one of them is the other node's", func() bool {
 		for _, id := range ids {
 			if name, _ := w.ownerOf(id); name == "two" {

@@ -19,15 +19,15 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// inCluster is held while a process of a test is a node: they need many processors.
+// inCluster is held while the process of a test is a node: nodes need many CPUs.
 var inCluster sync.Mutex
 
-// alone names the test that a process has to itself.
+// alone names the test that has a process to itself.
 const alone = "DIALLER_TEST_ALONE"
 
-// hasItsOwnProcess runs the test of a cluster in another process, and says that it
-// was. The library that carries messages between nodes sets a logger of all when a
-// node starts, without a lock: no process may have a second node after another one.
+// hasItsOwnProcess runs a cluster's test in another process, and says that it did. The library for
+// messages between nodes sets a global logger without a lock when a node starts: a process must not
+// start a second node after the first.
 func hasItsOwnProcess(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(alone) != t.Name() {
@@ -37,9 +37,8 @@ func hasItsOwnProcess(t *testing.T) bool {
 	return measuresItsProcess(t, 5*time.Minute)
 }
 
-// measuresItsProcess runs a test of the memory or the goroutines of its process in
-// another one, beside other tests, and says that it was. under is a program that runs
-// it, with its arguments.
+// measuresItsProcess runs a test of the memory or the goroutines of its process in another process,
+// beside other tests, and says that it did. under is a program that runs it, with its arguments.
 func measuresItsProcess(t *testing.T, limit time.Duration, under ...string) bool {
 	t.Helper()
 	mark := "alone: " + t.Name()
@@ -57,9 +56,9 @@ func measuresItsProcess(t *testing.T, limit time.Duration, under ...string) bool
 	return true
 }
 
-// connectsNoMore waits, after everything else of a test, until the library's sleep
-// after a connection to a node that is gone is over: two seconds, which no end of
-// the process cuts short. Other tests may make such connections all the time.
+// connectsNoMore waits at the end of a test until the library's pause after connecting to a dead
+// node is over: two seconds, which stopping does not cut short. Other tests may make such
+// connections all the time.
 func connectsNoMore(t *testing.T) {
 	t.Cleanup(func() {
 		deadline, tick := time.After(5*time.Second), time.NewTicker(50*time.Millisecond)
@@ -75,14 +74,14 @@ func connectsNoMore(t *testing.T) {
 	})
 }
 
-// newClusterWorld is a world whose process is one of two nodes; the other is a
-// program of its own, which a test may kill.
+// newClusterWorld is a world whose process is one of two nodes; the other is a separate program,
+// which a test may kill.
 func newClusterWorld(t *testing.T, talk time.Duration, change ...func(*Flags)) (w *world, other *running) {
 	t.Helper()
 	return newClusterWorldOn(t, storetest.URL(t), talk, change...)
 }
 
-// newClusterWorldOn is that on a database of the test's own.
+// newClusterWorldOn is newClusterWorld on a database of the test's own.
 func newClusterWorldOn(t *testing.T, url string, talk time.Duration,
 	change ...func(*Flags)) (w *world, other *running) {
 	t.Helper()
@@ -113,7 +112,7 @@ func newClusterWorldOn(t *testing.T, url string, talk time.Duration,
 	return w, other
 }
 
-// ownerOf is the name of the node that acts for a campaign, "" when none does.
+// ownerOf is the name of the node that owns a campaign, "" when none does.
 func (w *world) ownerOf(id engine.CampaignID) (name string, epoch int64) {
 	w.t.Helper()
 	w.query(`SELECT coalesce(max(n.name), ''), coalesce(max(o.epoch), 0) FROM owners o JOIN nodes n USING (incarnation)
@@ -121,10 +120,10 @@ func (w *world) ownerOf(id engine.CampaignID) (name string, epoch int64) {
 	return name, epoch
 }
 
-// of gives a campaign that the named node acts for.
+// campaignOf returns a campaign that the named node owns.
 func (w *world) campaignOf(node string, change map[string]any) engine.CampaignID {
 	w.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); { // this node may not have heard of the other one yet
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); { // this node may not know of the other one yet
 		var c struct {
 			ID engine.CampaignID `json:"campaign_id"`
 		}
@@ -141,8 +140,8 @@ func (w *world) campaignOf(node string, change map[string]any) engine.CampaignID
 	return ""
 }
 
-// insist repeats a command that another node did not answer in time: whether it
-// was carried out is not known then.
+// insist repeats a command that another node did not answer in time: it is then unknown whether it
+// was carried out.
 func (w *world) insist(id engine.CampaignID, action string) {
 	w.t.Helper()
 	repeated := false
@@ -159,8 +158,8 @@ func (w *world) insist(id engine.CampaignID, action string) {
 	})
 }
 
-// Any node answers any API call; a campaign whose node is killed goes on at
-// another one within ten seconds, and nobody is called twice.
+// Any node answers any API call; a campaign whose node is killed continues on another one within
+// ten seconds, and nobody is called twice.
 func TestANodeThatIsKilledIsReplaced(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnProcess(t) {
@@ -181,7 +180,7 @@ func TestANodeThatIsKilledIsReplaced(t *testing.T) {
 	eventually(t, "both campaigns dial", func() bool {
 		return w.detail(theirs).Counters.Completed > 2 && w.detail(ours).Counters.Completed > 2
 	})
-	// The console of this node shows what the other one does.
+	// The console of this node shows the activity of the other one.
 	eventually(t, "both show what they do", func() bool { return w.detail(theirs).Live != nil && w.detail(ours).Live != nil })
 	_, before := w.ownerOf(theirs)
 
@@ -200,10 +199,11 @@ func TestANodeThatIsKilledIsReplaced(t *testing.T) {
 	for _, id := range []engine.CampaignID{theirs, ours} {
 		w.insist(id, "pause")
 		w.insist(id, "resume")
-		// The calls of the node that was killed are in limbo for half a minute, with their seats.
+		// The calls of the killed node are in limbo for half a minute, with their seats.
 		within(t, 3*patience, "everybody was called", func() bool {
 			c := w.detail(id).Counters
-			// Connected: the bot posts its result to the node of the call, which may be the one that was killed.
+			// Connected: the bot posts its result to the node of the call, which may be the killed
+			// one.
 			return c.Total == numbers[id] && c.Completed+c.Failed+c.Abandoned+c.Unanswered+c.States[contact.Connected] >= numbers[id]
 		})
 	}
@@ -217,8 +217,8 @@ func TestANodeThatIsKilledIsReplaced(t *testing.T) {
 	}
 }
 
-// A node that is drained gives its campaigns to the others at once: they go on
-// dialling there, while its own calls finish on it, with what came of them.
+// A drained node hands its campaigns to the others at once: they are dialled there, while the
+// node's own calls finish on it with their results.
 func TestANodeThatIsDrainedHandsItsCampaignsOn(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnProcess(t) {

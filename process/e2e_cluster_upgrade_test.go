@@ -24,8 +24,7 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// nextSchemaEnv has a program that is run by a test bring the schema to that of a
-// release that is still to come.
+// nextSchemaEnv makes a program run by a test migrate the schema to that of a future release.
 const nextSchemaEnv = "DIALLER_TEST_NEXT_SCHEMA"
 
 func init() {
@@ -34,8 +33,8 @@ func init() {
 	}
 }
 
-// nextSchema is this program's with what a release may add to it by the rule of
-// docs/upgrade.md: the tables that every call is written to change their shape.
+// nextSchema is this program's schema plus what a release may add under the rule of
+// docs/upgrade.md: the tables written for every call change their shape.
 func nextSchema() fs.FS {
 	all := fstest.MapFS{
 		"99998_next_columns.sql": {Data: []byte(`-- +goose Up
@@ -57,7 +56,7 @@ CREATE INDEX CONCURRENTLY next_ranks ON attempts (next_rank);
 	}
 	files, err := fs.Glob(migrations.FS, "*.sql")
 	if err != nil {
-		panic(err) // the pattern is right
+		panic(err) // the pattern is valid
 	}
 	for _, name := range files {
 		b, err := fs.ReadFile(migrations.FS, name)
@@ -69,8 +68,8 @@ CREATE INDEX CONCURRENTLY next_ranks ON attempts (next_rank);
 	return all
 }
 
-// triggered sends a trigger to a node, which may be ending, and says whether it
-// was taken; what is sent again is carried out once.
+// triggered sends a trigger to a node, which may be stopping, and says whether it was accepted; a
+// repeated trigger is carried out once.
 func triggered(w *world, api string, id engine.CampaignID, number string) bool {
 	body := strings.NewReader(`{"campaign_id": "` + string(id) + `", "mobile": "` + number + `"}`)
 	req, err := nethttp.NewRequestWithContext(context.Background(), "POST", api+"/api/v1/campaigns/trigger", body)
@@ -89,9 +88,9 @@ func triggered(w *world, api string, id engine.CampaignID, number string) bool {
 	return resp.StatusCode < 300
 }
 
-// A release with another schema replaces the one before without a pause: while it
-// brings the schema up to date the old node dials on, then that one is drained.
-// Nothing is lost, and going back needs nothing but the old program.
+// A release with another schema replaces the previous one without a pause: while it migrates the
+// schema the old node keeps dialling, then it is drained. Nothing is lost, and going back needs
+// only the old program.
 func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnProcess(t) {
@@ -100,8 +99,8 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 	connectsNoMore(t)
 	database, here, there := storetest.URL(t), ports.AddressOf(t), ports.AddressOf(t)
 	membership := "automanaged://" + here + "," + there
-	// Bots reach the nodes through a load balancer: a result may come late, to
-	// another node than the call had.
+	// Bots reach the nodes through a load balancer: a result may arrive late, at another node than
+	// the call's.
 	var api atomic.Pointer[string]
 	balancer := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -109,7 +108,7 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 				r.SetURL(to)
 			}
 		},
-		ErrorLog: log.New(io.Discard, "", 0), // of a node that ends
+		ErrorLog: log.New(io.Discard, "", 0), // from a stopping node
 	})
 	defer balancer.Close()
 	public := "--public-url=" + balancer.URL
@@ -118,8 +117,8 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 	id := w.campaign(map[string]any{"concurrency": 5, "always_on": true, "max_attempts": 3, "retry_delay_s": 1, "retry_on_system": []string{"lost"}})
 	w.insist(id, "start")
 
-	// Somebody triggers all the time, as a load balancer has it: at the new node
-	// when the old one takes nothing any more.
+	// Triggers arrive all the time, as through a load balancer: at the new node once the old one
+	// accepts none.
 	first := w.p.URL()
 	api.Store(&first)
 	client := w.at(first)
@@ -133,7 +132,7 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 		defer tick.Stop()
 		for {
 			number := newNumber()
-			for ctx.Err() == nil { // until it is known to be taken, once
+			for ctx.Err() == nil { // until it is known to have been accepted, once
 				if triggered(client, *api.Load(), id, number) {
 					taken.Add(1)
 					break
@@ -181,7 +180,7 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 	eventually(t, "the new node acts for the campaign", func() bool { name, _ := w.ownerOf(id); return name == "new" })
 	more("the new release dials", 3)
 
-	// And back: the old program comes up on the new schema and takes over.
+	// And back: the old program starts on the new schema and takes over.
 	w.p.Close()
 	again := awaitUp(t, program(t, database, "serve", public, "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json", "--cluster="+membership, "--node=old",
 		"--cluster-listen="+here, "--spool-dir="+t.TempDir(), "--recordings-dir="+t.TempDir()))
@@ -219,7 +218,7 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 	if lost := w.at(again.api).labelled("dialler_outcomes_total", "outcome", string(engine.OutcomeLost)); lost > 0 {
 		t.Errorf("%v calls were lost", lost)
 	}
-	// The world's end looks through a process without a cluster.
+	// The world's end checks through a process without a cluster.
 	again.terminate()
 	w.flags.Cluster, w.flags.Node, w.flags.ClusterListen, w.flags.PublicURL = "", "", "", ""
 	w.start()

@@ -12,8 +12,7 @@ import (
 	"dialler/bench/carrier"
 )
 
-// The pages of administration in a real browser, one script a part of them; all
-// use one world.
+// The administration pages in a real browser, one script for each part; all use one world.
 func TestAnAdministratorSetsUpTheDiallerInTheConsole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, time.Second)
@@ -40,7 +39,7 @@ func TestAnAdministratorSetsUpTheDiallerInTheConsole(t *testing.T) {
 
 func TestPeopleHearCallsAndSayWhoAnsweredInTheConsole(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, tuning{}, 3*time.Second) // longer than a verdict takes, late as its audio may be
+	w := newWorld(t, tuning{}, 3*time.Second) // longer than a verdict takes, even with late audio
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
 	const admin, operator, name, calls = "ada@example.org", "olga@example.org", "Heard calls", 3
 	w.consoleUser(admin, "admin")

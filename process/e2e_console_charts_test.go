@@ -18,7 +18,7 @@ func TestTheCampaignPageTellsHowTheCampaignWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.trunk("model", host, port, map[string]any{"channel_cap": channels}) // it is what binds
+	w.trunk("model", host, port, map[string]any{"channel_cap": channels}) // it is the limiting one
 	w.consoleUser(viewer, "viewer")
 	id := w.campaign(map[string]any{"always_on": true, "concurrency": 5, "max_attempts": 1, "abandon_cap_pct": 3})
 	add := func(n int) {
@@ -28,7 +28,7 @@ func TestTheCampaignPageTellsHowTheCampaignWorks(t *testing.T) {
 		}
 		w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
 	}
-	// A first run, whole, and a second that goes on while somebody looks.
+	// A first run, complete, and a second that continues while somebody watches.
 	add(before)
 	w.act(id, "start").expect(200)
 	eventually(t, "the first run's calls are over", func() bool {

@@ -18,7 +18,7 @@ import (
 	"dialler/engine"
 )
 
-// arguments gives what a shell passes to curl in a command.
+// arguments returns what a shell passes to curl for a command.
 func arguments(t *testing.T, command string) []string {
 	t.Helper()
 	out, err := exec.Command("sh", "-c", `curl() { for a in "$@"; do printf '%s\0' "$a"; done; }; `+command).Output()
@@ -28,7 +28,7 @@ func arguments(t *testing.T, command string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// paste does what a command of the console says, with the key in its place.
+// paste runs a command from the console, with the key filled in.
 func (w *world) paste(command string) answer {
 	w.t.Helper()
 	var method, url, body string
@@ -91,8 +91,7 @@ func TestTwoOperatorsEditCloneAndRestartInTheConsole(t *testing.T) {
 	}
 	w.operator("GET", "/api/v1/campaigns/"+string(id), nil).expect(nethttp.StatusNotFound)
 
-	// The commands of the integration panel, pasted: those of another campaign
-	// that is there and runs.
+	// The integration panel's commands, pasted: those for another, existing and running campaign.
 	running := w.running(map[string]any{"number_pool": numbers})
 	for _, step := range []struct{ endpoint, want string }{{"Trigger", `"contact_id"`}, {"Exclude a number", `"matched":1`}, {"Exclude by account", `"matched":0`}, {"Dialout", `"call_id"`}} {
 		a := w.paste(strings.ReplaceAll(saw.Commands[step.endpoint], string(id), string(running)))
@@ -175,11 +174,10 @@ func TestACampaignIsRunByTheKeyboardAlone(t *testing.T) {
 	w.quiet()
 }
 
-// newReportHolder is a server before the dialler: it hands everything through,
-// but for the Attempt Report, of which it sends the first half and waits for "go".
-// Then "hold" sends the rest; "break" and "lose" end the connection, and who asks
-// for what follows gets it, or is told that it is not kept any more. "cancelled"
-// answers when the reader of a report that was held has gone.
+// newReportHolder is a server in front of the dialler. It passes everything through except the
+// Attempt Report, of which it sends the first half and waits for "go". Then "hold" sends the rest;
+// "break" and "lose" end the connection, and a request for the rest gets it, or is told that it is
+// no longer kept. "cancelled" answers when the reader of a held report has gone.
 func newReportHolder(t *testing.T, dialler string) *httptest.Server {
 	t.Helper()
 	to, err := url.Parse(dialler)

@@ -22,16 +22,15 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// The console in a real browser: the scripts of http/console/e2e drive the
-// system's Chromium against the whole process. Accessibility, errors of the
-// pages and requests to other hosts are judged in browser.mjs, for every page
-// that a script visits.
+// The console in a real browser: the scripts of http/console/e2e drive the system's Chromium
+// against the whole process. browser.mjs checks accessibility, page errors and requests to other
+// hosts for every page that a script visits.
 
 // consoleDir is where the console and its scripts are.
 const consoleDir = "../http/console"
 
-// found is the first of the programs that is installed; an environment variable
-// may name another.
+// found returns the first of the programs that is installed; an environment variable may name
+// another.
 func found(t *testing.T, variable string, names ...string) string {
 	t.Helper()
 	if given := os.Getenv(variable); given != "" {
@@ -46,8 +45,8 @@ func found(t *testing.T, variable string, names ...string) string {
 	return ""
 }
 
-// node is a Node.js as make deps leaves it: the system's, or the one in bin/node
-// when that is too old.
+// node is a Node.js as installed by make deps: the system's, or the one in bin/node when that is
+// too old.
 func node(t *testing.T) string {
 	t.Helper()
 	if beside, _ := filepath.Glob("../bin/node/node_modules/node-linux-*/bin/node"); len(beside) > 0 {
@@ -56,8 +55,7 @@ func node(t *testing.T) string {
 	return found(t, "NODE", "node", "nodejs")
 }
 
-// consoleIsBuilt fails when the console in this binary is not that of the
-// sources.
+// consoleIsBuilt fails when the console in this binary was not built from the current sources.
 func consoleIsBuilt(t *testing.T) {
 	t.Helper()
 	const remedy = "run make console, then the tests again"
@@ -84,8 +82,8 @@ func consoleIsBuilt(t *testing.T) {
 	}
 }
 
-// browse runs a script in a browser against the world's process and gives what
-// it prints. Settings are pairs of a name and a value; the last of a name holds.
+// browse runs a script in a browser against the world's process and returns its output. Settings
+// are pairs of a name and a value; the last one of a name counts.
 func (w *world) browse(script string, settings ...string) []byte {
 	w.t.Helper()
 	consoleIsBuilt(w.t)
@@ -106,7 +104,7 @@ func (w *world) browse(script string, settings ...string) []byte {
 	return out.Bytes()
 }
 
-// consoleUser adds somebody who may log in with browserPassword.
+// consoleUser adds a user who can log in with browserPassword.
 func (w *world) consoleUser(email, role string) {
 	w.t.Helper()
 	if err := AddUser(context.Background(), w.p.store, email, role, browserPassword); err != nil {
@@ -120,7 +118,7 @@ func TestAnOperatorRunsACampaignInTheConsole(t *testing.T) {
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(200 * time.Millisecond)}})
 	const email, name = "olga@example.org", "Autumn renewals"
 	w.consoleUser(email, "operator")
-	id := w.campaign(map[string]any{"name": name, "concurrency": 2, "max_attempts": 2}) // it goes on while it is looked at
+	id := w.campaign(map[string]any{"name": name, "concurrency": 2, "max_attempts": 2}) // it continues while it is watched
 
 	const added, invalid, duplicate = 40, 1, 2
 	var file strings.Builder
@@ -145,7 +143,7 @@ func TestAnOperatorRunsACampaignInTheConsole(t *testing.T) {
 	if err := json.Unmarshal(out, &saw); err != nil {
 		t.Fatalf("%s: %v", out, err)
 	}
-	// One row per dial: the carrier counts them too.
+	// One row per dial, checked against the carrier's count.
 	if dials := len(model.Ledger().Calls()); saw.Rows != dials || dials != added {
 		t.Errorf("the report has %d rows, the carrier %d calls, the file %d contacts", saw.Rows, dials, added)
 	}

@@ -22,16 +22,15 @@ import (
 	"dialler/engine/campaign"
 )
 
-// Clients that take what they asked for a byte at a time or not at all, and a
-// process without descriptors: the program that is shipped, in a process of its own.
+// Clients that read a response one byte at a time or not at all, and a process without descriptors:
+// with the shipped program, in a process of its own.
 
-// apart has the world's dialler go on as a process of its own, with one call that
-// talks.
+// apart continues the world's dialler in a process of its own, with one call in conversation.
 func (w *world) apart(id engine.CampaignID) (r *running, call campaign.TriggerReply) {
 	w.t.Helper()
 	w.p.Close()
 	w.flags.SIP = fmt.Sprintf("127.0.0.1:%d", ports.Of(w.t))
-	w.tampered = true // there is nothing here to audit while it is another process
+	w.tampered = true // there is nothing to audit here while another process runs
 	r = w.another()
 	w.t.Cleanup(func() {
 		if r.cmd.ProcessState == nil {
@@ -57,7 +56,7 @@ func TestReadersOfReportsThatHardlyReadHarmNobody(t *testing.T) {
 	first := w.talks(id)
 	model.HangUp(string(first.AttemptID.Leg(1)))
 	w.ended(first.AttemptID.Call(), engine.OutcomeCompleted)
-	const rows = 20_000 // 26 MB as a report, of which a part of 1,000 rows is in memory
+	const rows = 20_000 // 26 MB as a report, of which 1,000 rows at a time are in memory
 	w.exec(fmt.Sprintf(`INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', md5(n::text)::uuid, 'sip_reason', repeat('x', 1000)))).*
 		FROM attempts a, generate_series(1, %d) n`, rows))
 	r, call := w.apart(id)
@@ -143,7 +142,7 @@ func TestReadersOfReportsThatHardlyReadHarmNobody(t *testing.T) {
 	r.terminate()
 }
 
-// descriptors counts those that a process has open.
+// descriptors counts the open descriptors of a process.
 func descriptors(t *testing.T, pid int) int {
 	t.Helper()
 	open, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
@@ -160,7 +159,7 @@ func TestAWantOfDescriptorsNeitherSpinsNorEndsAnything(t *testing.T) {
 	id := w.running(nil)
 	r, call := w.apart(id)
 
-	// look asks as long as there is an answer to be had.
+	// look polls as long as there is an answer.
 	client := &nethttp.Client{Timeout: patience, Transport: &nethttp.Transport{DisableKeepAlives: true}}
 	look := func(path string) (int, string) {
 		resp, err := client.Get(w.p.URL() + path)
@@ -211,7 +210,7 @@ func TestAWantOfDescriptorsNeitherSpinsNorEndsAnything(t *testing.T) {
 		_ = c.Close()
 	}
 	eventually(t, "it is ready again", func() bool { status, _ := look("/readyz"); return status == 200 })
-	w.client.CloseIdleConnections() // those that made room
+	w.client.CloseIdleConnections() // the idle ones that made room
 	w.talks(id)
 	w.act(id, "stop").expect(200)
 	for _, c := range model.Ledger().Live() {

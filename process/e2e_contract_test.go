@@ -26,32 +26,31 @@ import (
 )
 
 const (
-	// contractRequests is how many requests are made of the file (make contract makes 20,000), and how
-	// many at a time.
+	// contractRequests is how many requests are generated from the file (make contract uses
+	// 20,000), and how many at a time.
 	contractRequests = 1_000
 	contractClients  = 8
-	// contractRound: what requests have deleted is there again after so many.
+	// contractRound is the number of requests after which deleted objects are created again.
 	contractRound = 250
 )
 
-// parameters are the places of a path that a request fills in.
+// parameters are the placeholders in a path that a request fills in.
 var parameters = regexp.MustCompile(`\{[a-z_]+\}`)
 
-// campaignOfPath is the campaign that a request is about.
+// campaignOfPath matches the campaign that a request is about.
 var campaignOfPath = regexp.MustCompile(`cmp_[a-z0-9]+`)
 
-// seldom are operations that take a processor long: one in so many of their turns.
+// seldom are CPU-intensive operations: only one in this many of their turns is made.
 var seldom = map[string]int{
 	"POST /api/v1/auth/token": 20, "POST /api/v1/session": 20, // a password is hashed
 	"POST /api/v1/trunks/{trunk_id}/test":           20, // a call is placed
 	"POST /api/v1/campaigns/{campaign_id}/simulate": 20, // seconds are played
 }
 
-// Requests that are made from the OpenAPI file alone, right ones and wrong ones,
-// are answered as the file says: no 500, no status and no field that it does not
-// name; and the only 503 are those of a call outside campaigns (dialout, the test of a
-// trunk) without a line, of a simulation that takes too long, and of readiness.
-// `make contract` draws others each time.
+// Requests made from the OpenAPI file alone, valid and invalid, are answered as the file says: no
+// 500, and no status or field that it does not name. The only 503s allowed are for a call outside
+// campaigns (dialout, the test of a trunk) without a line, for a simulation that takes too long,
+// and for readiness. `make contract` draws other requests each time.
 func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 	t.Parallel()
 	setting := func(name string, otherwise uint64) uint64 {
@@ -75,7 +74,7 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 	}
 	maker := contract.NewMaker(file, seed, numbers, map[string][]string{
 		"campaign_id": {string(w.campaign(nil)), string(w.running(nil))}, "bot_id": {ourBot, ourBot, "spare"}, "trunk_id": {"model", "spare", "other"}, "number": {ourNumber, "+493023125999"}, "account": {ourAccount},
-		// What a person would fill in, where the file says no more than that it is text.
+		// What a person would enter where the file says only that it is text.
 		"zone": {"UTC", "Europe/Berlin", "America/New_York"}, "host": {"127.0.0.1"}, "external_host": {"127.0.0.1"}, "tls_server_name": {"localhost"}, "from_domain": {"localhost"},
 		"number_country": {"DE"}, "listener": {"default"}, "privacy": {"none", "id;critical"}, "outbound_proxy": {"127.0.0.1:9"}, "transfer_targets": {"sip:desk@127.0.0.1", "+4915112*"}, "endpoints": {w.bot.URL()},
 		"config_url": {"http://127.0.0.1:9/"}, "url": {"http://127.0.0.1:9/"}, "start": {"00:00", "08:00"}, "end": {"00:00", "20:00"}, "tls_roots": {""},
@@ -93,7 +92,7 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 		w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10, "endpoints": []string{w.bot.URL()}, "auth_token": ourToken, "account": ourAccount})
 		w.operator("PUT", "/api/v1/numbers/"+ourNumber, map[string]any{})
 		w.operator("PUT", "/api/v1/trunks/model", map[string]any{"host": host, "port": port, "cps_cap": 100})
-		// Something is going on: a call, and a campaign with contacts.
+		// There is activity: a call, and a campaign with contacts.
 		shown := func(method, path string, a answer) {
 			if i := slices.IndexFunc(file.Operations(), func(o contract.Operation) bool { return o.Method == method && o.Path == path }); a.status < 300 && i >= 0 {
 				maker.Learn(&contract.Request{Of: file.Operations()[i]}, a.body)
@@ -115,7 +114,7 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 	var mu sync.Mutex
 	seen, wrong := map[string]map[int]int{}, map[string]string{}
 	began := time.Now()
-	var asked []string // every request, for what came before a wrong answer
+	var asked []string // all requests, to show what led to a wrong answer
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	next := func() (o contract.Operation, as string) {
 		for {
@@ -133,7 +132,7 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 		}
 		return o, as
 	}
-	// No name has a NUL in it, which PostgreSQL refuses to compare, or bytes that are not UTF-8.
+	// No name contains a NUL, which PostgreSQL refuses to compare, or invalid UTF-8.
 	for _, o := range file.Operations() {
 		for _, name := range []string{"%00", "%0Ax", "%FF"} {
 			if target := parameters.ReplaceAllLiteralString(o.Path, name); target != o.Path {
@@ -187,7 +186,7 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 	if asked := len(file.Operations()) - len(seldom) - 2; len(seen) < asked && !t.Failed() {
 		t.Errorf("%d of %d operations were asked for", len(seen), asked)
 	}
-	// Requests that are never granted prove little.
+	// Operations that never succeed prove little.
 	for of, statuses := range seen {
 		granted, all := 0, 0
 		for status, n := range statuses {
@@ -200,11 +199,11 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 	w.send("GET", "/healthz", nil).expect(200)
 }
 
-// asFileSays sends a request and holds the answer against the file.
+// asFileSays sends a request and checks the response against the file.
 func (w *world) asFileSays(file *contract.File, maker *contract.Maker, r *contract.Request, credential [2]string) (int, error) {
 	limit := patience
 	if strings.HasSuffix(r.Of.Path, "/simulate") {
-		limit = 2 * time.Minute // it is done within one, or refused
+		limit = 2 * time.Minute // it is done within one minute, or refused
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

@@ -28,12 +28,12 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// Faults of the database under a whole dialler with a private server of its own,
-// on a volume that can be filled: what callers, the API and the machines that
-// watch see of each, and that nothing is half-done afterwards.
+// Database faults under a complete dialler with its own private server, on a volume that can be
+// filled: what callers, the API and monitoring see of each, and that nothing is half-done
+// afterwards.
 
-// volume is a small file system of the test's own. It is mounted in a namespace
-// that a process beside us holds: nothing is left of it, whatever ends us.
+// volume makes a small file system for the test. It is mounted in a namespace that a process beside
+// us holds, so that nothing is left of it, however we end.
 func volume(t *testing.T, mib int) (dir string) {
 	t.Helper()
 	point, err := os.MkdirTemp("", "dialler-volume-")
@@ -46,8 +46,8 @@ func volume(t *testing.T, mib int) (dir string) {
 	}
 	mount := []string{"-Ur", "-m", "sh", "-c", `mount -t tmpfs -o size="$2"m,mode=0755 tmpfs "$1" && echo ready && exec cat`, "sh", point, strconv.Itoa(mib)}
 	if os.Geteuid() == 0 {
-		// The server is given to another user, who must be allowed to look into
-		// the process that holds the namespace.
+		// The server runs as another user, who must have access to the process that holds the
+		// namespace.
 		u, err := user.Lookup("postgres")
 		if err != nil {
 			if u, err = user.Lookup("nobody"); err != nil {
@@ -79,7 +79,7 @@ func volume(t *testing.T, mib int) (dir string) {
 	return fmt.Sprintf("/proc/%d/root%s", c.Process.Pid, point)
 }
 
-// fill takes what is left of a volume; the returned function gives it back.
+// fill uses up the free space of a volume; the returned function releases it.
 func fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	f, err := os.CreateTemp(dir, "ballast")
@@ -102,7 +102,7 @@ func fill(t *testing.T, dir string) (free func()) {
 	}
 }
 
-// serverProcesses are those that work in the private server's data.
+// serverProcesses returns the processes that work in the private server's data.
 func (w *world) serverProcesses() (pids []int) {
 	w.t.Helper()
 	found, _ := filepath.Glob(filepath.Join(w.p.pg.Dir(), "data*"))
@@ -132,8 +132,7 @@ func (w *world) kill(pids ...int) {
 	}
 }
 
-// keptDown has nobody start the private server until the returned function is
-// called.
+// keptDown prevents the private server from being started until the returned function is called.
 func (w *world) keptDown() (release func()) {
 	w.t.Helper()
 	f, err := os.OpenFile(filepath.Join(w.p.pg.Dir(), "lock"), os.O_RDWR, 0)
@@ -146,7 +145,7 @@ func (w *world) keptDown() (release func()) {
 	return func() { _ = f.Close() }
 }
 
-// tell runs statements on a connection of their own, each by itself.
+// tell runs statements on a separate connection, one by one.
 func (w *world) tell(statements ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -163,7 +162,7 @@ func (w *world) tell(statements ...string) error {
 	return nil
 }
 
-// readiness is what /readyz says of the database.
+// readiness is what /readyz reports on the database.
 type readiness struct {
 	status int
 	OK     bool
@@ -190,13 +189,13 @@ func (w *world) ready() (r readiness) {
 	return r
 }
 
-// databaseWrite is a request that would have to be stored.
+// databaseWrite is a request that must be stored.
 type databaseWrite struct {
 	name string
 	send func() answer
 }
 
-// writes are all kinds of requests that change something; each n makes others.
+// writes returns all kinds of requests that change something, different ones for each n.
 func (w *world) writes(id engine.CampaignID, live engine.CallID, token, csv, to string, n int) []databaseWrite {
 	of := func(path string) string { return "/api/v1/campaigns/" + string(id) + path }
 	operator := func(method, path string, body any) func() answer {
@@ -226,11 +225,11 @@ func (w *world) writes(id engine.CampaignID, live engine.CallID, token, csv, to 
 	}
 }
 
-// databaseFault is one fault from its beginning to its end.
+// databaseFault is one fault from beginning to end.
 type databaseFault struct {
 	name  string
-	says  string // in what /readyz says
-	reads bool   // queries are answered all the same
+	says  string // part of what /readyz says
+	reads bool   // queries still work
 	begin func() (end func())
 }
 
@@ -239,11 +238,11 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 	dir := volume(t, 256)
 	faults := &storetest.Faults{}
 	w := newPrivateWorld(t, dir, tuning{toDatabase: faults.Dial})
-	w.silently(0) // until somebody hangs up
+	w.silently(0) // until someone hangs up
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	id := w.running(map[string]any{"concurrency": 2})
 	csv, _ := contactFile(3)
-	parked := w.running(map[string]any{"window": closedWindow()}) // takes contacts and dials nobody
+	parked := w.running(map[string]any{"window": closedWindow()}) // takes contacts but dials nobody
 
 	begun := func(s bot.Session) bool { return s.FramesIn > 0 && s.Parameters != nil }
 	stays := w.trigger(id, newNumber(), nil).AttemptID
@@ -273,7 +272,7 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 		}},
 		{"the volume of the data is full", "is full", true, func() func() {
 			free := fill(t, dir)
-			// Room within the files is used up by rows that are large.
+			// Large rows use up the free space inside the files.
 			eventually(t, "the volume is full for the database too", func() bool {
 				return w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": parked, "mobile": newNumber(), "metadata": noise()}).status == 503
 			})
@@ -310,11 +309,11 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 		if up := w.metric("dialler_database_up"); up != 0 {
 			t.Errorf("%s: dialler_database_up %v", f.name, up)
 		}
-		// The console's banner shows what this says.
+		// The console's banner shows this text.
 		if h := w.operator("GET", "/api/v1/health", nil).expect(200); !strings.Contains(string(h.body), f.says) || !strings.Contains(string(h.body), `"database"`) {
 			t.Errorf("%s: the console is told %s", f.name, h)
 		}
-		// A call ends, and audio flows, as ever.
+		// A call can still end, and audio still flows.
 		if !w.bot.HangUp(goes.Call()) {
 			t.Fatalf("%s: the session is gone", f.name)
 		}
@@ -322,7 +321,7 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 			row, _ := model.Ledger().Call(string(goes.Leg(1)))
 			return row.State == carrier.StateEnded && row.ByeBy == carrier.Caller
 		})
-		// What the actors know is shown.
+		// What the actors know is still shown.
 		eventually(t, f.name+": the campaign says why it does not dial", func() bool {
 			d := w.detail(id)
 			return d.Live != nil && d.Live.Constraint == engine.ConstraintDatabase && d.Live.InProgress == 1
@@ -334,10 +333,10 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 		if r := w.operator("GET", "/api/v1/campaigns/"+string(id)+"/contacts", nil); f.reads && r.status != 200 || !f.reads && !away(r) {
 			t.Errorf("%s: a query: %s", f.name, r)
 		}
-		// Nothing is stored, and whoever asks is told so at once.
+		// Nothing is stored, and the client is told so at once.
 		for _, x := range writes {
 			if x.name == "log-in" && f.reads {
-				continue // a wrong password is a wrong password
+				continue // a wrong password stays a wrong password
 			}
 			r := x.send()
 			if x.name == "result" { // a bot posts once
@@ -347,7 +346,7 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 				continue
 			}
 			if !away(r) {
-				// Room that a full volume has left may do for a row.
+				// A full volume may still have space for a row.
 				if f.says != "is full" || r.status >= 300 || !direct[x.name] {
 					t.Errorf("%s: %s: %s", f.name, x.name, r)
 				}
@@ -371,25 +370,25 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 			}
 			return len(rows) == 1
 		})
-		// The repeats of what was refused are carried out, once.
+		// Refused requests that are repeated are carried out, once.
 		for _, x := range writes[:2] {
 			x.send().expect(200)
 			x.send().expect(200)
 		}
-		// Once each, or twice when a server that has no room comes up for a moment.
+		// Once each, or twice if a server without space comes up for a moment.
 		if away, back := w.said(wentAway)-said, w.said(cameBack)-said; away < 1 || away > 2 || back != away {
 			t.Errorf("%s: the log says %d times that it is away and %d times that it is back", f.name, away, back)
 		}
 		if lines := loud(w.log) - quiet; lines > 10 {
 			t.Errorf("%s: %d warnings and errors in the log", f.name, lines)
 		}
-		if x := w.exclude(id, triggered); x.Matched != 1 { // it waits for no line any more
+		if x := w.exclude(id, triggered); x.Matched != 1 { // it no longer waits for a line
 			t.Errorf("%s: a trigger that was repeated: %+v", f.name, x)
 		}
 	}
 
 	t.Logf("connections are cut, at %s", time.Now().Format("15:04:05.0"))
-	// Through the writer: nobody notices.
+	// Through the writer: clients do not notice.
 	said, failed := w.said(wentAway), w.metric("dialler_commit_failures_total")
 	for n, cut := range []storetest.Fault{storetest.CutBefore, storetest.CutAfter} {
 		to := newNumber()
@@ -406,7 +405,7 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 	if n := w.metric("dialler_commit_failures_total") - failed; n < 2 {
 		t.Errorf("%v commits failed, two were cut", n)
 	}
-	// A list of contacts: given again, added once, and counted once.
+	// A list of contacts: sent again, added once, and counted once.
 	total := w.detail(id).Counters.Total
 	met := faults.ArmText(storetest.CutAfter, "commit")
 	listed := newNumber()
@@ -420,7 +419,7 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 	if n := w.said(wentAway) - said; n != 0 {
 		t.Errorf("a lost connection is taken for a database that is away: %d times", n)
 	}
-	// What is configured: it was stored, and nobody was told. The tree finds out.
+	// Configuration: it was stored, but the answer was lost. The tree finds out.
 	for try := 1; ; try++ {
 		met = faults.ArmText(storetest.CutAfter, "commit")
 		r := w.operator("PUT", "/api/v1/numbers/+493023125098", map[string]any{})
@@ -428,7 +427,7 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 		if away(r) {
 			break
 		}
-		if try == 5 { // something else that ends with COMMIT comes first now and then, not always
+		if try == 5 { // sometimes another COMMIT comes first
 			t.Fatalf("a number whose commit was not answered: %s", r)
 		}
 	}
@@ -455,7 +454,7 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 	}
 	w.flows(model, stays.Call(), stays.Leg(1))
 	commits, took = w.metric("dialler_commit_seconds_count")-commits, w.metric("dialler_commit_seconds_sum")-took
-	if commits < 6 || took < 0.2*(commits-2) { // one or two may have been under way before
+	if commits < 6 || took < 0.2*(commits-2) { // one or two may have been in progress before
 		t.Errorf("%v commits of 200 ms each took %v s", commits, took)
 	}
 	if r := w.ready(); r.status != 200 || w.metric("dialler_database_outages_total") != outages {
@@ -469,7 +468,7 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 		}
 		want := engine.OutcomeConnectedNoResult
 		if a == stays {
-			want = engine.OutcomeCompleted // by the result that was kept
+			want = engine.OutcomeCompleted // by the kept result
 		}
 		w.ended(a.Call(), want)
 	}
@@ -481,15 +480,15 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 	w.quiet()
 }
 
-// away says whether a request was answered as one that the database is owed.
+// away says whether a response says that the database is down.
 func away(r answer) bool {
 	return r.status == nethttp.StatusServiceUnavailable && r.code() == "database_unavailable" && r.header.Get("Retry-After") != ""
 }
 
-// direct are requests that no writer carries out: a row may still find room.
+// direct are requests that do not go through a writer: a row may still find space.
 var direct = map[string]bool{"campaign": true, "key": true, "suppression": true, "bot": true, "number": true, "log-in": true, "clone": true}
 
-// noise are variables that no compression makes small.
+// noise returns incompressible variables.
 func noise() map[string]any {
 	m := map[string]any{}
 	for i := range 60 {
@@ -500,7 +499,7 @@ func noise() map[string]any {
 	return m
 }
 
-// What the log says of an outage.
+// The log messages of an outage.
 const (
 	wentAway = "the database is away"
 	cameBack = "the database is back"

@@ -16,19 +16,19 @@ import (
 )
 
 var (
-	// ourMetric is a name that an exposition of the dialler has.
+	// ourMetric matches the name of one of our metrics.
 	ourMetric = regexp.MustCompile(`\b(?:dialler|process|go)_[a-z0-9_]+\b`)
-	// selector is a metric with what is asked of its labels.
+	// selector matches a metric with its label matchers.
 	selector = regexp.MustCompile(`\b((?:dialler|process|go)_[a-z0-9_]+)\{([^}]*)\}`)
 	asked    = regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)`)
-	// exposed is a line of an exposition.
+	// exposed matches a line of an exposition.
 	exposed = regexp.MustCompile(`^([a-z][a-z0-9_]*)(?:\{(.*)\})? `)
 )
 
-// addedByTheScrape are labels that Prometheus puts to every series.
+// addedByTheScrape are labels that Prometheus adds to every series.
 var addedByTheScrape = []string{"instance", "job"}
 
-// exposition gives the metrics of the world, each with the names of its labels.
+// exposition returns the world's metrics, each with its label names.
 func (w *world) exposition() map[string]map[string]bool {
 	w.t.Helper()
 	out := map[string]map[string]bool{}
@@ -47,7 +47,7 @@ func (w *world) exposition() map[string]map[string]bool {
 	return out
 }
 
-// Rules and dashboard may only name what a node that dials shows.
+// Alerts and dashboard may only use metrics that a dialling node exposes.
 func TestEveryMetricOfTheAlertsAndTheDashboardIsThereWhileACampaignDials(t *testing.T) {
 	t.Parallel()
 	url, here := storetest.URL(t), ports.AddressOf(t)
@@ -55,7 +55,7 @@ func TestEveryMetricOfTheAlertsAndTheDashboardIsThereWhileACampaignDials(t *test
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(300 * time.Millisecond)}})
 	id := w.campaign(map[string]any{"concurrency": 2, "max_attempts": 1})
 	var rows []any
-	for range 60 { // so that it lasts as long as it is looked at
+	for range 60 { // enough to last while the metrics are read
 		rows = append(rows, map[string]any{"mobile": newNumber()})
 	}
 	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
@@ -94,7 +94,7 @@ func TestEveryMetricOfTheAlertsAndTheDashboardIsThereWhileACampaignDials(t *test
 	}
 }
 
-// What an alert about trunks, checks and clocks goes by.
+// The metrics on which alerts about trunks, checks and clocks are based.
 func TestTheMetricsSayHowChecksTrunksAndClockStand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 200*time.Millisecond)

@@ -17,7 +17,7 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// exec changes the world's database behind its back.
+// exec changes the world's database without the dialler's knowledge.
 func (w *world) exec(sql string) {
 	w.t.Helper()
 	ctx := context.Background()
@@ -31,8 +31,8 @@ func (w *world) exec(sql string) {
 	}
 }
 
-// Every world looks through its log at the end; this one makes it write about
-// all that can go wrong with a number in hand.
+// Every world checks its log at the end; this one makes it log everything that can go wrong with a
+// number.
 func TestTheLogOfARunGivesNoNumberVariableOrSecretAway(t *testing.T) {
 	t.Parallel()
 	faults := new(actortest.Faults)
@@ -50,14 +50,14 @@ func TestTheLogOfARunGivesNoNumberVariableOrSecretAway(t *testing.T) {
 		w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber(), "variables": map[string]any{"first_name": "Ada"}})
 	}
 	eventually(t, "the calls are over", func() bool { return w.p.tree.LiveCalls() == 0 && w.detail(id).Counters.Pending == 0 })
-	// Mistakes of senders, in every place of a request.
+	// Client errors, in every part of a request.
 	number := newNumber()
 	w.send("GET", "/api/v1/calls/"+number+"?mobile="+number, nil, "X-API-Key", w.key)
 	w.send("POST", "/api/v1/"+number, `{"mobile":"`+number+`"}`, "X-API-Key", w.key, "X-Request-ID", number)
 	w.send("POST", "/api/v1/campaigns/trigger", `{"mobile":"`+number+`","`+number+`":"Ada"`, "X-API-Key", w.key)
 	w.operator("PUT", "/api/v1/numbers/"+number+"0000000", map[string]any{"state": number})
 	w.send("POST", "/api/v1/auth/token", map[string]any{"email": FirstAdminEmail, "password": "wonderland"}).expect(401)
-	// Faults of ours: a database that refuses what it is told, and a panic.
+	// Internal errors: a database that refuses a write, and a panic.
 	w.exec("ALTER TABLE suppressions RENAME TO elsewhere")
 	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": number, "variables": map[string]any{"first_name": "Ada"}}); r.status != 503 {
 		t.Errorf("no intent can be made durable: %s", r)
@@ -100,6 +100,6 @@ func TestAProcessThatWasClosedLeavesNothingBehind(t *testing.T) {
 	if err := Ended(append([]goleak.Option{before}, Lingering...)...); err != nil {
 		t.Error(err)
 	}
-	w.start() // its ports are free for the next life
+	w.start() // its ports are free for the next process
 	w.send("GET", "/healthz", nil).expect(200)
 }

@@ -18,8 +18,8 @@ import (
 	"dialler/bench/carrier"
 )
 
-// commandsOf are the shell blocks of a page that have curl in them, joined: what
-// one sets, a later one uses.
+// commandsOf returns the shell blocks of a page that contain curl, joined: later ones use variables
+// set in earlier ones.
 func commandsOf(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", page))
@@ -35,7 +35,7 @@ func commandsOf(t *testing.T, page string) string {
 	return b.String()
 }
 
-// shell runs commands with a curl that keeps every answer, and gives these.
+// shell runs commands with a curl that records every response, and returns these.
 func shell(t *testing.T, commands string) []shown {
 	t.Helper()
 	curl, err := exec.LookPath("curl")
@@ -43,7 +43,7 @@ func shell(t *testing.T, commands string) []shown {
 		t.Fatal("curl was not found: apt-get install curl")
 	}
 	dir := t.TempDir()
-	// The curl of the page, which also writes down what it asked and was told.
+	// The page's curl, which also records its requests and responses.
 	wrapper := "#!/bin/bash\nn=$(ls " + dir + " | wc -l)\n" +
 		curl + ` --max-time 30 --write-out '\n%{stderr}%{json}\n' "$@" > ` + dir + "/$n.body 2> " + dir + "/$n.meta\ncode=$?\ncat " + dir + "/$n.body\nexit $code\n"
 	bin := t.TempDir()
@@ -78,7 +78,7 @@ func shell(t *testing.T, commands string) []shown {
 	}
 }
 
-// shown is an answer that somebody who follows a page gets.
+// shown is a response that a reader who follows a page gets.
 type shown struct {
 	Method string
 	URL    string `json:"url_effective"`
@@ -87,7 +87,7 @@ type shown struct {
 	body   []byte
 }
 
-// check holds the answer against openapi.yaml and gives the route's template.
+// check checks the response against openapi.yaml and returns the route's template.
 func (s *shown) check(t *testing.T, doc *openapi3.T) string {
 	t.Helper()
 	path := regexp.MustCompile(`^https?://[^/]+([^?]*)`).FindStringSubmatch(s.URL)[1]
@@ -120,7 +120,7 @@ func (s *shown) check(t *testing.T, doc *openapi3.T) string {
 	return ""
 }
 
-// Whoever types what the pages say gets what the API promises.
+// A reader who types what the pages say gets what the API promises.
 func TestTheCommandsOfThePagesDoWhatTheySay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
@@ -138,7 +138,7 @@ func TestTheCommandsOfThePagesDoWhatTheySay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What a reader fills in: the addresses of the models, and what earlier answers say.
+	// What a reader fills in: the addresses of the models, and values from earlier responses.
 	fill := func(page string, pairs ...string) string {
 		t.Helper()
 		text := commandsOf(t, page)
@@ -153,7 +153,7 @@ func TestTheCommandsOfThePagesDoWhatTheySay(t *testing.T) {
 	last := func(name string) string {
 		return `$(grep -ho '"` + name + `":"[^"]*"' "$ANSWER" | head -1 | cut -d'"' -f4)`
 	}
-	// Every answer goes to a file, of which a reader would copy identifiers.
+	// Every response is saved to a file, from which a reader would copy identifiers.
 	keep := "ANSWER=$(mktemp)\n"
 	readme := keep + fill("README.md",
 		"API=http://127.0.0.1:8080", "API="+w.p.URL(),
@@ -185,5 +185,5 @@ func TestTheCommandsOfThePagesDoWhatTheySay(t *testing.T) {
 	if err := json.Unmarshal(hooks[0].body, &hook); err != nil {
 		t.Fatal(err)
 	}
-	w.operator("DELETE", "/api/v1/webhooks/"+hook.ID, nil).expect(204) // its server is none of ours
+	w.operator("DELETE", "/api/v1/webhooks/"+hook.ID, nil).expect(204) // its server is not ours
 }

@@ -22,12 +22,12 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// judge is an operator's own system that is asked whether somebody may be called.
+// judge is an operator's external system that says whether a contact may be called.
 type judge struct {
 	*httptest.Server
 	secret string
 	mu     sync.Mutex
-	wrong  []string       // what its questions lacked
+	wrong  []string       // what was missing in its questions
 	asked  map[string]int // by number
 	answer func(nethttp.ResponseWriter, *nethttp.Request, string)
 }
@@ -88,10 +88,10 @@ func (j *judge) count(number string) int {
 	return j.asked[number]
 }
 
-// answersCome is for tests whose systems answer: however late, they are heard.
+// answersCome is for tests whose systems answer: late answers are accepted too.
 var answersCome = tuning{eligibilityBudget: patience}
 
-// newJudgedWorld starts a world that asks before each dial.
+// newJudgedWorld starts a world that asks the judge before each dial.
 func newJudgedWorld(t *testing.T, j *judge, fail string, times tuning) *world {
 	t.Helper()
 	url := storetest.URL(t)
@@ -99,7 +99,7 @@ func newJudgedWorld(t *testing.T, j *judge, fail string, times tuning) *world {
 		EligibilityURL: j.URL + "/may", EligibilitySecret: j.secret, EligibilityFail: fail, EligibilityAllowPrivate: true}}, times, 300*time.Millisecond)
 }
 
-// why is the explanation of a contact.
+// why returns the explanation of a contact.
 func (w *world) why(id engine.CampaignID, contactID string) (code string, next *time.Time) {
 	w.t.Helper()
 	var c struct {
@@ -145,7 +145,7 @@ func TestTheOperatorsOwnSystemDecidesWhoIsCalledAndWhoIsNot(t *testing.T) {
 		c := w.contact(id, never)
 		return c.Status == "excluded" && strings.Contains(c.Reason, "has paid")
 	})
-	// Contacts of a list are asked about as well.
+	// Contacts of a list are checked as well.
 	first, second := newNumber(), newNumber()
 	j.does(func(rw nethttp.ResponseWriter, _ *nethttp.Request, to string) {
 		_, _ = io.WriteString(rw, map[bool]string{true: verdicts[never], false: verdicts[later]}[to == second])

@@ -18,7 +18,7 @@ import (
 	"dialler/persistence/private"
 )
 
-// dump is what pg_dump writes of the world's schema, as text.
+// dump returns pg_dump's output for the world's schema.
 func (w *world) dump() string {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -42,7 +42,7 @@ func (w *world) dump() string {
 	return string(out)
 }
 
-// imported waits for the end of a file.
+// imported waits for the end of a file's import.
 func (w *world) imported(id engine.CampaignID, file string) (imp campaign.Import) {
 	w.t.Helper()
 	w.upload(id, file)
@@ -57,7 +57,7 @@ func (w *world) imported(id engine.CampaignID, file string) (imp campaign.Import
 	return imp
 }
 
-// digits are a number as an operator writes it: files may leave its country out.
+// digits returns a number as an operator writes it, because files may omit the country code.
 func digits(number string) string { return strings.TrimPrefix(number, "+49") }
 
 func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
@@ -76,11 +76,12 @@ func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
 	file := "phone_number,name\n" + gone + ",Wilhelmina\n" + digits(gone) + ",Wilhelmina\n"
 	w.imported(id, file)
 	eventually(t, "both had their call", func() bool { return w.lifecycle(id).Counters.Completed == 2 })
-	// The person is open in another campaign, and excluded there by a variable.
+	// The person is open in one other campaign, and excluded there by a variable.
 	draft := w.campaign(nil)
 	w.operator("POST", "/api/v1/campaigns/"+string(draft)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": gone, "metadata": vars}}}).expect(200)
 	w.crm("POST", "/api/v1/contacts/exclude", map[string]any{"campaign_id": string(id), "match": map[string]any{"crm": "K-4711"}, "reason": "Wilhelmina wrote"}).expect(200)
-	// A call outside campaigns, whose reply is kept; and a live one refuses.
+	// A call outside campaigns, whose reply is stored; and a live one, which makes the erasure
+	// refuse.
 	reply := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": gone, "variables": vars}, "Idempotency-Key", "once").expect(201)
 	var placed struct {
 		CallID engine.CallID `json:"call_id"`
@@ -147,7 +148,7 @@ func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
 		t.Errorf("%d recordings are left, want that of the other person", recordings)
 	}
 
-	// Rows and counters are what they were; world's audit proves the history.
+	// Rows and counters are unchanged; the world's audit checks the history.
 	if after := w.lifecycle(id).Counters; after.Completed != before.Completed || after.Total != before.Total || after.Connected != before.Connected {
 		t.Errorf("counters %+v, before %+v", after, before)
 	}
@@ -173,7 +174,7 @@ func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
 		c := w.lifecycle(id).Counters
 		return c.Total == 2 && c.Excluded == 1 && c.Pending == 1
 	})
-	// Asked for again it finds nothing; who is suppressed stays so, as a hash.
+	// A repeated request finds nothing; a suppressed person stays so, as a hash.
 	calls := len(model.Ledger().Calls())
 	w.operator("DELETE", "/api/v1/persons/"+gone+"?suppress=true", nil).expect(200).into(&erased)
 	if erased.Contacts != 0 || erased.Attempts != 0 || !erased.Suppressed {
@@ -197,7 +198,7 @@ func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
 		t.Errorf("who asked: %s", r)
 	}
 
-	// The command refuses who is still to be called, and erases who is not.
+	// The command refuses contacts who are still to be called, and erases others.
 	w.quiet()
 	command := func(number string) (string, error) {
 		out, err := program(t, w.url, "db", "erase", "--number="+number, "--suppress", "--recordings-dir="+w.flags.RecordingsDir).CombinedOutput()

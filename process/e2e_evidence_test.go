@@ -17,8 +17,8 @@ import (
 	"dialler/process/keys"
 )
 
-// A campaign of two persons, exported by the shipped command and checked by it
-// without the database.
+// A campaign of two contacts, exported by the shipped command and verified by it without the
+// database.
 func TestTheEvidenceOfACampaignIsExportedAndVerified(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, time.Second)
@@ -49,7 +49,7 @@ func TestTheEvidenceOfACampaignIsExportedAndVerified(t *testing.T) {
 			t.Errorf("%s: %v %v", name, info.Mode(), err)
 		}
 	}
-	url = "" // none is needed from here on
+	url = "" // no database is needed from here on
 	if out, err := run("verify", "evidence", file); err != nil || !strings.Contains(out, "the file is whole") {
 		t.Fatalf("%v %s", err, out)
 	}
@@ -102,7 +102,7 @@ func TestTheEvidenceOfACampaignIsExportedAndVerified(t *testing.T) {
 	}
 }
 
-// unzipped are all parts of a file, one behind the other.
+// unzipped returns all parts of a file, concatenated.
 func unzipped(t *testing.T, file []byte) (all string) {
 	t.Helper()
 	z, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))

@@ -32,7 +32,7 @@ func (w *world) trigger(id engine.CampaignID, number string, metadata map[string
 	return rep
 }
 
-// never waits that long for what must not come.
+// never waits that long and fails if the condition occurs.
 func never(t *testing.T, model *carrier.Carrier, long time.Duration, what string, cond func(carrier.Ledger) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), long)
@@ -67,7 +67,8 @@ func TestAnExcludedContactsRingingLegIsCancelledAndNoInviteFollows(t *testing.T)
 	if c := w.contact(id, to); c.Status != "excluded" {
 		t.Errorf("%+v", c)
 	}
-	// The second time nothing is left to cancel; sticky, so nobody adds it again.
+	// The second time nothing is left to cancel; the exclusion is sticky, so it cannot be undone by
+	// adding.
 	if x := w.exclude(id, to); x.Matched != 1 || x.CancelledRinging != 0 {
 		t.Errorf("again: %+v", x)
 	}
@@ -229,7 +230,7 @@ func TestAnAnswerThatCrossesTheCancelOfAnExclusionIsEndedAndServedByNobody(t *te
 		t.Errorf("row %+v", a)
 	}
 	for _, s := range w.bot.Sessions() {
-		if !s.StartedAt.IsZero() { // one that stood ahead of the call is told of none
+		if !s.StartedAt.IsZero() { // a socket opened ahead is not told of the call
 			t.Errorf("a bot was told of the call: %+v", s)
 		}
 	}
@@ -272,7 +273,7 @@ func TestAnExclusionBindsOneCampaignAndTheSameNumberIsStillCalledInAnother(t *te
 	if n := calls(); n != 1 {
 		t.Errorf("%d calls to the number that one campaign of two excluded", n)
 	}
-	// Nor does an exclusion that comes first bind any but its campaign.
+	// Nor does an earlier exclusion affect any other campaign.
 	barred, free := w.running(nil), w.running(nil)
 	w.exclude(barred, to)
 	r := w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": barred, "mobile": to})

@@ -9,9 +9,9 @@ import (
 	"dialler/engine"
 )
 
-// The first trunk refuses every call, the second one takes three a second: by the
-// carriers' own ledgers everybody is called over the second trunk, once, within its
-// rate, and what is told of a call is what the second carrier said.
+// The first trunk refuses every call, the second one takes three a second. By the carriers' own
+// ledgers, every contact is called over the second trunk, once, within its rate, and the reported
+// result of a call is the second carrier's.
 func TestACallThatGoesOverWaitsForTheNextTrunksRate(t *testing.T) {
 	t.Parallel()
 	const people, cps = 9, 3
@@ -81,8 +81,8 @@ func TestACallThatGoesOverWaitsForTheNextTrunksRate(t *testing.T) {
 	w.quiet()
 }
 
-// A carrier that is out of capacity asks to be left alone for a day: its trunk stops
-// for a minute at most and says so, and a put ends the wait, by the carrier's ledger.
+// A carrier without capacity asks to be left alone for a day: its trunk stops for at most a minute
+// and says so, and a PUT ends the wait, by the carrier's ledger.
 func TestAThrottledTrunkIsShownAndAPutEndsItsWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 300*time.Millisecond)

@@ -13,8 +13,8 @@ import (
 	"dialler/engine/attempt"
 )
 
-// flows waits until audio went both ways after a moment: the carrier heard the
-// bot and the bot heard the callee.
+// flows waits until audio has gone both ways: the carrier heard the bot and the bot heard the
+// callee.
 func (w *world) flows(model *carrier.Carrier, id engine.CallID, leg engine.LegID) {
 	w.t.Helper()
 	before, ok := model.Ledger().Call(string(leg))
@@ -78,7 +78,7 @@ func TestAPanicInMidCallHangsUpNobody(t *testing.T) {
 		for _, c := range []conversation{talking, sibling, ringing} {
 			w.flows(model, c.call, c.leg)
 		}
-		// They end as any other: by the bot, and by the callee.
+		// They end like any other: by the bot, and by the callee.
 		if !w.bot.HangUp(talking.call) || !w.bot.HangUp(ringing.call) || !model.HangUp(string(sibling.leg)) {
 			t.Fatalf("a session is gone after the crash of %s", target)
 		}
@@ -97,7 +97,7 @@ func TestAPanicInMidCallHangsUpNobody(t *testing.T) {
 	if d := w.detail(id); d.Counters.Completed != 18 || d.Counters.Attempts != 18 || d.Counters.LiveAnswers != 18 || d.Counters.Abandoned != 0 {
 		t.Errorf("%+v", d.Counters)
 	}
-	for range 21 { // poison: the last restart is put off
+	for range 21 { // poison: the last restart is delayed
 		faults.Crash("run", id, "")
 	}
 	eventually(t, "the run waits before it is restarted", func() bool { return w.metric("dialler_actors_failing") == 1 })
@@ -138,8 +138,7 @@ func TestTheNextLifeEndsTheCallsOfAnEarlierOneAndDialsNobodyTwiceAtOnce(t *testi
 		t.Errorf("the conversation: %+v", row)
 	}
 	row, _ = model.Ledger().Call(string(ringing.Leg(1)))
-	// Nobody knows any more whether the INVITE was challenged: one CANCEL goes
-	// out for either CSeq.
+	// It is unknown whether the INVITE was challenged, so one CANCEL goes out for either CSeq.
 	if row.FinalCode != 487 || slices.ContainsFunc(row.Violations, func(v string) bool { return v != "cancel_of_other_transaction" }) {
 		t.Errorf("the ringing leg: %+v", row)
 	}
@@ -151,7 +150,7 @@ func TestTheNextLifeEndsTheCallsOfAnEarlierOneAndDialsNobodyTwiceAtOnce(t *testi
 	if d := w.detail(id); d.Counters.Attempts != 2 || d.Counters.Answered != 1 || d.Counters.ConnectedCalls != 1 || d.Status != "running" {
 		t.Errorf("%s %+v", d.Status, d.Counters)
 	}
-	// Who was talked to is not called again for that, once the bot has said what came of it.
+	// A contact who was talked to is not called again for that, once the bot has posted a result.
 	w.result(talking.Call(), begun.Parameters["result_token"], map[string]any{"disposition": "interested"}).expect(200)
 	eventually(t, "of two that were lost one is due, and the one with a result completed", func() bool {
 		return w.rows("contacts WHERE state = 'completed' AND due_at IS NULL AND number = '"+talks+"'") == 1 &&
@@ -205,7 +204,7 @@ func TestAnAnswerThatNoBotTakesIsAbandonedWithTheMessage(t *testing.T) {
 	w := newWorld(t, tuning{}, time.Second)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(2 * time.Second)}})
 	id := w.dialout(newNumber())
-	// The bot goes away while the phone rings.
+	// The bot disappears while the phone rings.
 	if err := w.bot.Configure(bot.Config{Door: bot.Door{RefuseShare: 1}, Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +226,7 @@ func TestAnAnswerThatNoBotTakesIsAbandonedWithTheMessage(t *testing.T) {
 func TestATrunkThatIsDownAtTheStartIsKnownToBeDown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, time.Second)
-	w.trunk("nowhere", "no..such..name", 5060, nil) // a name that no resolver has to be asked about
+	w.trunk("nowhere", "no..such..name", 5060, nil) // a name that fails without a resolver
 	w.restart()
 	// The keepalive reports once, here before the tree is up.
 	eventually(t, "the keepalive has tried", func() bool {

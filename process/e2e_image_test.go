@@ -19,14 +19,13 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// imageUser is the user of the image.
+// imageUser is the user ID in the image.
 const imageUser = 65532
 
-// buildOfTheImage is the line of the Containerfile that builds the program.
+// buildOfTheImage matches the Containerfile's line that builds the program.
 var buildOfTheImage = regexp.MustCompile(`(?m)^RUN CGO_ENABLED=0 go build (.*) -o \S+ \.$`)
 
-// The program of the image, built with the flags of the image, must run where
-// there is nothing beside it.
+// The program, built with the image's flags, must run with nothing else beside it.
 func TestTheProgramOfTheImageRunsInAFolderWithNothingElseAsAnotherUser(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../deploy/container/Containerfile")
@@ -37,7 +36,7 @@ func TestTheProgramOfTheImageRunsInAFolderWithNothingElseAsAnotherUser(t *testin
 	if line == nil {
 		t.Fatal("the Containerfile has no line that builds the program")
 	}
-	// Not the folder of the test, which is closed to others.
+	// Not the test's folder, which other users cannot read.
 	root, err := os.MkdirTemp("", "dialler-image-") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
@@ -60,8 +59,8 @@ func TestTheProgramOfTheImageRunsInAFolderWithNothingElseAsAnotherUser(t *testin
 	cmd := exec.CommandContext(t.Context(), binary, args...)
 	in := root
 	if os.Geteuid() == 0 {
-		// Nothing of this system can be seen from in there: no zones, no
-		// certificates, no /proc, no temporary folder.
+		// Nothing of this system is visible inside: no zones, no certificates, no /proc, no
+		// temporary folder.
 		for _, dir := range []string{"usr", "usr/local", "usr/local/bin", "var", "var/lib"} {
 			if err := os.Chmod(filepath.Join(root, dir), 0o555); err != nil {
 				t.Fatal(err)
@@ -90,7 +89,7 @@ func TestTheProgramOfTheImageRunsInAFolderWithNothingElseAsAnotherUser(t *testin
 	if err != nil || password == nil {
 		t.Fatalf("user add printed %q: %v", out, err)
 	}
-	// Zones come with the program.
+	// Time zones are embedded in the program.
 	resp, err := client.Post(r.api+"/api/v1/auth/token", "application/json",
 		strings.NewReader(`{"email":"ada@example.org","password":"`+string(password[1])+`"}`))
 	if err != nil {
@@ -137,7 +136,7 @@ func TestTheProgramOfTheImageRunsInAFolderWithNothingElseAsAnotherUser(t *testin
 	}
 }
 
-// static fails when a program asks for a loader or libraries.
+// static fails if a program needs a loader or libraries.
 func static(t *testing.T, binary string) {
 	t.Helper()
 	f, err := elf.Open(binary)
@@ -152,8 +151,8 @@ func static(t *testing.T, binary string) {
 	}
 }
 
-// overTCP makes the database of a URL reachable by TCP, until the test ends: the
-// private server has a socket in the file system only.
+// overTCP makes a database reachable by TCP until the test ends, because the private server only
+// has a socket in the file system.
 func overTCP(t *testing.T, database string) string {
 	t.Helper()
 	u, err := url.Parse(database)

@@ -20,7 +20,7 @@ import (
 	"dialler/persistence/private"
 )
 
-// server is a PostgreSQL of the test's own.
+// server is a PostgreSQL server for the test.
 type server struct {
 	t   *testing.T
 	dir string
@@ -29,7 +29,7 @@ type server struct {
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "dialler-e2e-") // reached by the server's user, too
+	dir, err := os.MkdirTemp("", "dialler-e2e-") // the server's user can reach it too
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func (s *server) start() {
 	}
 }
 
-// kill ends it without a word, and the processes that it started.
+// kill kills it and the processes that it started.
 func (s *server) kill() {
 	s.t.Helper()
 	of := []int{s.pg.Pid()}
@@ -75,7 +75,7 @@ func (s *server) kill() {
 		if err != nil {
 			continue // it has ended
 		}
-		// "pid (name) state parent …"; the name may hold anything.
+		// "pid (name) state parent …"; the name may contain anything.
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		if len(fields) > 1 && fields[1] == strconv.Itoa(s.pg.Pid()) {
 			of = append(of, id)
@@ -97,13 +97,13 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAnImport(t *testing.T) {
 	file, _ := contactFile(6000)
 	ready := func() bool { return w.send("GET", "/readyz", nil).status == 200 }
 
-	// While it is uploaded.
+	// During the upload.
 	u := w.slowUpload(id)
 	half := strings.LastIndexByte(file[:len(file)/2], '\n') + 1
 	u.piece(file[:half])
 	eventually(t, "rows are staged", func() bool { return w.rows("import_rows") > 0 })
 	s.kill()
-	go func() { // the answer may come before all is sent
+	go func() { // the response may come before everything is sent
 		_, _ = fmt.Fprintf(u.c, "%x\r\n%s\r\n0\r\n\r\n", len(file)-half, file[half:])
 	}()
 	if r := u.answer().expect(503); r.header.Get("Retry-After") == "" {
@@ -115,7 +115,7 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAnImport(t *testing.T) {
 	eventually(t, "the import has failed", func() bool { return w.imports(id)[0].State == campaign.ImportFailed })
 	w.nothingOf(id, 0)
 
-	// While its rows become contacts, or right behind that.
+	// While its rows become contacts, or right after that.
 	for range 2 {
 		big, _ := contactFile(12_000)
 		answered := make(chan answer, 1)
@@ -151,7 +151,7 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAnImport(t *testing.T) {
 		s.kill()
 		a := <-answered
 		s.start()
-		// The server may be back before it was missed: then a query finds that the
+		// The server may be back before its loss was noticed: then a query finds that the
 		// connections are broken.
 		eventually(t, "the database is back", func() bool { return w.operator("GET", importsOf(id), nil).status == 200 && ready() })
 		eventually(t, "the import is settled", func() bool { imp := w.imports(id)[0]; return !imp.Open() })
@@ -178,7 +178,7 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAReport(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	w := newWorldOn(t, s.pg.URL(), tuning{}, 300*time.Millisecond)
-	w.client.Timeout = 3 * patience // for a whole report of 30 MB
+	w.client.Timeout = 3 * patience // long enough for a report of 30 MB
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	id := w.campaign(nil)
 	file, _ := contactFile(1)
@@ -186,8 +186,7 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAReport(t *testing.T) {
 	w.act(id, "start").expect(200)
 	eventually(t, "it completes", func() bool { return w.detail(id).Status == "completed" })
 	w.sameLedgers(model, id, 1)
-	// Many more of the same: more than the sockets between the two hold, also
-	// when they are compressed.
+	// Many more of the same: more than the socket buffers between the two hold, even compressed.
 	w.tampered = true
 	const attempts = 12_000
 	var n int

@@ -18,7 +18,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// endlessFile makes the rows of a large file as they are read.
+// endlessFile generates the rows of a large file as they are read.
 type endlessFile struct {
 	row, rows int
 	rest      []byte
@@ -41,18 +41,18 @@ func (f *endlessFile) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// aside runs a program for which there is time: what is only work leaves the
-// processors to the tests that keep the times of calls.
+// aside runs a program at low priority, so that CPU-bound work leaves the processors to tests that
+// measure call times.
 var aside = []string{"nice", "-n", "10"}
 
 func TestALargeFileIsImportedWhileACampaignDials(t *testing.T) {
-	if raceEnabled { // else it is to take no more than its time, with the machine to itself
+	if raceEnabled { // otherwise its time is measured, with the machine to itself
 		t.Parallel()
 	}
 	if measuresItsProcess(t, 15*time.Minute, aside...) {
 		return
 	}
-	// What it costs says nothing under the race detector.
+	// Its cost says nothing under the race detector.
 	rows, limit := 200_000, 30*time.Second
 	if raceEnabled {
 		rows, limit = 50_000, 10*time.Minute
@@ -70,8 +70,8 @@ func TestALargeFileIsImportedWhileACampaignDials(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	// What is garbage already must not count: with the usual setting there is as
-	// much of it as the tests before have left alive.
+	// Garbage must not count: with the usual setting there is as much of it as earlier tests have
+	// left alive.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	runtime.GC()
 	before := heap()
@@ -125,7 +125,7 @@ func TestALargeFileIsImportedWhileACampaignDials(t *testing.T) {
 	}
 	calls := len(model.Ledger().Calls()) - dialled
 	t.Logf("%d rows took %v, %v of a processor and %d MiB, with %d calls meanwhile", rows, took, cost, grown>>20, calls)
-	// Two lines, a call of some 400 ms each: it went on dialling all the time.
+	// Two lines, a call of some 400 ms each: it kept dialling all the time.
 	if least := int(took / time.Second); calls < least {
 		t.Errorf("%d calls in %v", calls, took)
 	}
@@ -136,7 +136,7 @@ func TestALargeFileIsImportedWhileACampaignDials(t *testing.T) {
 	}
 }
 
-// processorTime is what this process has had of the processors.
+// processorTime returns the CPU time this process has used.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage

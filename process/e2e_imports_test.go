@@ -23,8 +23,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// contactFile makes a file of contacts; every number is one that no other test
-// dials.
+// contactFile makes a file of contacts with numbers that no other test dials.
 func contactFile(n int) (text string, numbers []string) {
 	var b strings.Builder
 	b.WriteString("phone_number,first_name,account\n")
@@ -37,7 +36,7 @@ func contactFile(n int) (text string, numbers []string) {
 
 func importsOf(id engine.CampaignID) string { return "/api/v1/campaigns/" + string(id) + "/imports" }
 
-// upload sends a file; it is answered when all its rows are contacts.
+// upload sends a file; the response comes when all its rows are contacts.
 func (w *world) upload(id engine.CampaignID, file string) answer {
 	w.t.Helper()
 	client := *w.client
@@ -54,7 +53,7 @@ func (w *world) imports(id engine.CampaignID) []campaign.Import {
 	return list.Imports
 }
 
-// slowUpload is an upload whose pieces the test sends.
+// slowUpload is an upload that the test sends piece by piece.
 type slowUpload struct {
 	t testing.TB
 	c net.Conn
@@ -197,7 +196,7 @@ func TestAFileIsImportedWhileItsCampaignDials(t *testing.T) {
 	w.upload(id, file).expect(409) // completed
 	w.sameLedgers(model, id, 43)
 
-	// Another run is dialled; the report has both, or the one asked for.
+	// Another run is dialled; the report contains both, or the requested one.
 	w.act(id, "restart").expect(200)
 	if r := w.upload(id, file).expect(409); r.code() != "contacts_locked" {
 		t.Errorf("into a prepared run: %s", r)
@@ -211,8 +210,7 @@ func TestAFileIsImportedWhileItsCampaignDials(t *testing.T) {
 	w.quiet()
 }
 
-// sameLedgers holds the Attempt Report against the carrier's calls and the legs
-// of the database.
+// sameLedgers compares the Attempt Report with the carrier's calls and the legs in the database.
 func (w *world) sameLedgers(model *carrier.Carrier, id engine.CampaignID, want int) {
 	w.t.Helper()
 	rows := w.report(id, "")
@@ -241,8 +239,8 @@ func (w *world) sameLedgers(model *carrier.Carrier, id engine.CampaignID, want i
 	}
 }
 
-// Exclusions and triggers come all the while a file is staged and activated,
-// and the calls of another campaign go on.
+// Exclusions and triggers come throughout the staging and activation of a file, and the calls of
+// another campaign go on.
 func TestExclusionsAndTriggersMeetAnImport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 200*time.Millisecond)
@@ -252,7 +250,7 @@ func TestExclusionsAndTriggersMeetAnImport(t *testing.T) {
 	file, numbers := contactFile(rows)
 	answered := make(chan answer, 1)
 	go func() {
-		defer close(answered) // also when there is no answer in time
+		defer close(answered) // even without a response in time
 		answered <- w.upload(id, file)
 	}()
 	eventually(t, "the file comes in", func() bool { return w.rows("imports") > 0 }) // its rows are gone again when it is active
@@ -269,7 +267,7 @@ func TestExclusionsAndTriggersMeetAnImport(t *testing.T) {
 		})
 	}
 	for i := range each {
-		// The first rows: those that would be dialled at once.
+		// The first rows, which would be dialled at once.
 		at(i, func() {
 			a := w.crm("POST", "/api/v1/contacts/exclude", map[string]any{"campaign_id": id, "mobile": numbers[2*i]})
 			mu.Lock()
@@ -303,7 +301,7 @@ func TestExclusionsAndTriggersMeetAnImport(t *testing.T) {
 	var imp campaign.Import
 	got, ok := <-answered
 	if !ok {
-		t.FailNow() // the upload said why
+		t.FailNow() // the upload has reported why
 	}
 	got.expect(201).into(&imp)
 	if imp.Rows != rows || imp.Added+imp.Duplicate+imp.Excluded != rows || len(confirmed) == 0 {
@@ -333,8 +331,8 @@ func TestExclusionsAndTriggersMeetAnImport(t *testing.T) {
 	}
 }
 
-// The group commits of a neighbour wait neither for the rows of a file that become
-// contacts nor for the switch behind that.
+// A neighbour's group commits wait neither for a file's rows to become contacts nor for the switch
+// after that.
 func TestTriggersOfAnotherCampaignNeverWaitForAnImport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 200*time.Millisecond)
@@ -347,7 +345,7 @@ func TestTriggersOfAnotherCampaignNeverWaitForAnImport(t *testing.T) {
 	}
 	called()
 	file, numbers := contactFile(20)
-	// holds has a transaction that the import has to wait for, once it is there.
+	// holds opens a transaction that the import must wait for once it gets there.
 	holds := func(sql string) (pid int, end func()) {
 		t.Helper()
 		ctx := context.Background()
@@ -368,12 +366,12 @@ func TestTriggersOfAnotherCampaignNeverWaitForAnImport(t *testing.T) {
 			return w.rows(fmt.Sprintf("pg_stat_activity WHERE %d = ANY(pg_blocking_pids(pid))", pid)) > 0
 		})
 	}
-	// Whether a row becomes a contact hangs on a transaction that has one with its number.
+	// Whether a row becomes a contact depends on a transaction with the same number.
 	contact, release := holds(fmt.Sprintf(`INSERT INTO contacts SELECT (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid(),
 		'campaign_id', '%s', 'number', '%s'))).* FROM contacts c LIMIT 1`, id, numbers[10]))
 	answered := make(chan answer, 1)
 	go func() {
-		defer close(answered) // also when there is no answer in time
+		defer close(answered) // even without a response in time
 		answered <- w.upload(id, file)
 	}()
 	waits("its rows become contacts", contact)
@@ -389,7 +387,7 @@ func TestTriggersOfAnotherCampaignNeverWaitForAnImport(t *testing.T) {
 	var imp campaign.Import
 	got, ok := <-answered
 	if !ok {
-		t.FailNow() // the upload said why
+		t.FailNow() // the upload has reported why
 	}
 	if got.expect(201).into(&imp); imp.Added != 20 {
 		t.Errorf("%+v", imp)
@@ -408,7 +406,7 @@ func TestAnUploadThatBreaksOffLeavesNothing(t *testing.T) {
 	staged := func() bool { return w.rows("import_rows") > 0 }
 	last := func() campaign.Import { return w.imports(id)[0] }
 
-	// The client goes away.
+	// The client disconnects.
 	u := w.slowUpload(id)
 	u.piece(file)
 	eventually(t, "rows are staged", staged)
@@ -427,11 +425,11 @@ func TestAnUploadThatBreaksOffLeavesNothing(t *testing.T) {
 	}
 	w.nothingOf(id, 0)
 
-	// The file is broken in its last line.
+	// The file is malformed in its last line.
 	if r := w.upload(id, file+numbers[0]+",\"Ada\n+49").expect(422); r.code() != "malformed_csv" {
 		t.Errorf("a broken file: %s", r)
 	}
-	// The campaign stops meanwhile.
+	// The campaign is stopped meanwhile.
 	other := w.running(nil)
 	u = w.slowUpload(other)
 	u.piece(file)

@@ -9,14 +9,14 @@ import (
 	"dialler/bench/carrier"
 )
 
-// The actors of a campaign go while its callee talks, and nobody is told: leg, audio and
-// the bot's socket have nobody any more, though they work. A process that is alone finds
-// and ends them; a call that has its actor goes on.
+// The actors of a campaign are gone while its callee talks, and nobody is told: leg, audio and the
+// bot's socket still work, but have no owner. A process that runs alone finds and ends them; a call
+// with its actor goes on.
 func TestAConversationThatNobodyActsForIsEndedAlsoInAProcessThatIsAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
 	w.silently(0)
-	w.tampered = true // that the call ended is known to nobody
+	w.tampered = true // nothing records the end of the call
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	orphaned := w.running(nil)
 	orphan, other := w.talks(orphaned), w.talks(w.running(nil))

@@ -10,7 +10,7 @@ import (
 	"dialler/engine"
 )
 
-// ladder is what GET /api/v1/calls/{call_id}/ladder says in short.
+// ladder returns GET /api/v1/calls/{call_id}/ladder in short form.
 func (w *world) ladder(id engine.CallID) (titles string) {
 	w.t.Helper()
 	var l struct {

@@ -18,7 +18,7 @@ func TestNothingIsLeftOfCallsOfEveryKind(t *testing.T) {
 		return
 	}
 	exactly(t)
-	// Timer B is 1.3 s, and a leg answers retransmissions as long.
+	// Timer B is 1.3 s, and a leg answers retransmissions for the same time.
 	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 20 * time.Millisecond}, dialoutRing: 2 * time.Second}, 200*time.Millisecond)
 	short := draw.Exactly(50 * time.Millisecond)
 	kinds := []carrier.Behaviour{
@@ -42,7 +42,7 @@ func TestNothingIsLeftOfCallsOfEveryKind(t *testing.T) {
 	play := func(numbers []string) {
 		t.Helper()
 		for _, n := range numbers {
-			// The trunk may be left alone for a moment: some of these calls are its faults.
+			// The trunk may be paused for a moment, because some of these calls are its faults.
 			eventually(t, "a call is placed", func() bool {
 				r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": n})
 				if r.status != 201 && r.code() != "no_capacity" {
@@ -53,7 +53,7 @@ func TestNothingIsLeftOfCallsOfEveryKind(t *testing.T) {
 		}
 		eventually(t, "nothing of the calls is left", func() bool { return w.p.tree.LiveCalls() == 0 && w.p.sip.Stats().KnownLegs == 0 })
 	}
-	play(numbers[:4*len(kinds)]) // and the pools are as large as they get
+	play(numbers[:4*len(kinds)]) // and the pools reach their maximum size
 	before, held := runtime.NumGoroutine(), ours()
 	play(numbers[4*len(kinds):])
 	w.quiet()
@@ -62,27 +62,26 @@ func TestNothingIsLeftOfCallsOfEveryKind(t *testing.T) {
 	}
 	eventually(t, "the goroutines are as before", func() bool { return runtime.NumGoroutine() <= before+20 })
 
-	// Maps that are used for the first time and the like take 1.3 KiB a call; the
-	// garbage of a moment may still be held.
+	// First uses of maps and the like take 1.3 KiB a call; recent garbage may still be held.
 	var left int64
 	defer func() { t.Logf("%d bytes a call are left", left/int64(4*len(kinds))) }()
 	eventually(t, "the memory is as before", func() bool { left = ours() - held; return left <= leakBytes*int64(4*len(kinds)) })
 }
 
-// leakBytes is how much of the heap a call may leave behind.
+// leakBytes is how much heap a call may leave behind.
 const leakBytes = 2 << 10
 
-// exactly has every allocation of a test counted.
+// exactly makes the profiler count every allocation of a test.
 func exactly(t *testing.T) {
 	rate := runtime.MemProfileRate
 	runtime.MemProfileRate = 1
 	t.Cleanup(func() { runtime.MemProfileRate = rate })
 }
 
-// ours is how much of the heap is held by what the dialler's own packages
-// allocated since exactly: models and tests are left out.
+// ours returns how much heap is held by allocations of the dialler's own packages since exactly,
+// without models and tests.
 func ours() (held int64) {
-	runtime.GC() // what was freed shows after the second one
+	runtime.GC() // freed memory shows after the second one
 	runtime.GC()
 	n, _ := runtime.MemProfile(nil, false)
 	records := make([]runtime.MemProfileRecord, n+1000)
@@ -99,7 +98,7 @@ func ours() (held int64) {
 	return held
 }
 
-// mine says whether a stack is the dialler's.
+// mine says whether a stack belongs to the dialler.
 func mine(stack []uintptr) bool {
 	frames, found := runtime.CallersFrames(stack), false
 	for {

@@ -9,7 +9,7 @@ import (
 	"dialler/engine"
 )
 
-// lifecycle is what the lifecycle's tests read of a campaign.
+// lifecycle is what the lifecycle tests read of a campaign.
 type lifecycle struct {
 	ID       engine.CampaignID `json:"campaign_id"`
 	Status   string
@@ -65,7 +65,7 @@ func TestACampaignIsEditedClonedAndRestartedAndItsHistoryTellsIt(t *testing.T) {
 	for i := range 6 {
 		n := newNumber()
 		numbers = append(numbers, n)
-		if i >= 3 { // these answer the second call only
+		if i >= 3 { // these succeed on the second call only
 			script[engine.PhoneNumber(n)] = []carrier.Behaviour{{Kind: carrier.Refuse, Code: 603}, person(100 * time.Millisecond)}
 		}
 	}
@@ -178,7 +178,7 @@ func TestACampaignIsEditedClonedAndRestartedAndItsHistoryTellsIt(t *testing.T) {
 			Counters      struct{ Total, Attempts, Connected, Failed int }
 		}
 	}
-	w.restart() // the history is of the database
+	w.restart() // the history is in the database
 	w.operator("GET", path+"/runs", nil).expect(200).into(&history)
 	if history.Total != 2 || len(history.Runs) != 2 {
 		t.Fatalf("runs %+v", history)

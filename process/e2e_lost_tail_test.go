@@ -12,13 +12,13 @@ import (
 	"dialler/persistence"
 )
 
-// urlOf names both servers of a pair: the one that takes writes is used.
+// urlOf names both servers of a pair: the one that accepts writes is used.
 func urlOf(primary, standby *replica) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable"+
 		"&target_session_attrs=read-write", primary.port, standby.port)
 }
 
-// forgets has the primary wait for its standby no more, which hears of nothing from now on.
+// forgets makes the primary stop waiting for its standby, which receives nothing from now on.
 func (primary *replica) forgets(standby *replica) {
 	t := primary.t
 	t.Helper()
@@ -37,7 +37,7 @@ func (primary *replica) forgets(standby *replica) {
 	})
 }
 
-// takesOver has the standby be the primary, whose last moments are lost.
+// takesOver promotes the standby; the primary's last moments are lost.
 func (standby *replica) takesOver(primary *replica) {
 	standby.t.Helper()
 	primary.kill()
@@ -46,7 +46,7 @@ func (standby *replica) takesOver(primary *replica) {
 	}
 }
 
-// calls places dialouts to so many numbers, with each of which a bot talks then.
+// calls places dialouts to n numbers, each of which then talks to a bot.
 func (w *world) calls(n int) (to []string) {
 	w.t.Helper()
 	for range n {
@@ -54,7 +54,7 @@ func (w *world) calls(n int) (to []string) {
 			CallID engine.CallID `json:"call_id"`
 		}
 		to = append(to, newNumber())
-		eventually(w.t, "a call is placed", func() bool { // nodes may still be about to divide the counts
+		eventually(w.t, "a call is placed", func() bool { // nodes may still be dividing the counts
 			r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": to[len(to)-1]})
 			if r.status == 503 {
 				return false
@@ -67,11 +67,11 @@ func (w *world) calls(n int) (to []string) {
 	return to
 }
 
-// refuses says whether a dialout to a number that is held was decided.
+// refuses says whether a dialout to a held number got a decision.
 func (w *world) refuses(to string) bool {
 	w.t.Helper()
 	r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": to})
-	if r.status == 503 { // the database has just come back
+	if r.status == 503 { // the database has only just come back
 		return false
 	}
 	if r.status != 409 || r.code() != engine.CodeNumberHeld {
@@ -80,24 +80,23 @@ func (w *world) refuses(to string) bool {
 	return true
 }
 
-// refusesAll: nobody of those is called by a dialout while the first call lives at the
-// carrier, for the number is held.
+// refusesAll checks that no dialout calls any of these numbers while its first call is live at the
+// carrier, because the number is held.
 func (w *world) refusesAll(model *carrier.Carrier, to []string) {
 	w.t.Helper()
 	for _, n := range to {
 		eventually(w.t, "a dialout is decided", func() bool {
 			if len(model.Ledger().To(engine.PhoneNumber(n)).Live()) == 0 {
-				return true // the nodes were without the database for so long that they ended it
+				return true // after so long without the database, the nodes ended it
 			}
 			return w.refuses(n)
 		})
 	}
 }
 
-// The database fails over and has lost its last moments: it never heard of the calls of
-// this process. They are told to it before anybody else is called, so that the
-// next process, after a kill -9, calls none of those people while nothing has proven the
-// end of their calls.
+// The database fails over and has lost its last moments: it never heard of this process's calls.
+// They are written to it before anyone else is called, so that the next process, after a kill -9,
+// calls none of these people until the end of their calls is proven.
 func TestACallThatAFailOverForgotIsHeldForTheNextProcessToo(t *testing.T) {
 	t.Parallel()
 	primary, standby := newPair(t)
@@ -149,13 +148,13 @@ func TestACallThatAFailOverForgotIsHeldForTheNextProcessToo(t *testing.T) {
 	if n := len(second.Ledger().Calls()); n > 0 {
 		t.Errorf("%d people were called who are being talked to", n)
 	}
-	// Whoever was not called can be.
+	// Numbers that were not called can be called.
 	w.operator("DELETE", "/api/v1/trunks/model", nil).expect(204)
 	w.dialout(newNumber())
 	eventually(t, "somebody else is called", func() bool { return len(second.Ledger().Calls()) > 0 })
 }
 
-// The same among nodes: another one calls nobody whom the first one is talking to.
+// The same among nodes: another node calls none of the people that the first one is talking to.
 func TestACallThatAFailOverForgotIsHeldForTheOtherNodesToo(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnProcess(t) {

@@ -19,11 +19,11 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// inNamespace is set in the process that has a network of its own, to the test's
-// database: PostgreSQL is reached by a socket of the file system.
+// inNamespace is set, to the test's database, in the process that has a network of its own:
+// PostgreSQL is reached by a socket in the file system.
 const inNamespace = "DIALLER_TEST_NAMESPACE_DATABASE"
 
-// unshared runs a command in a network of its own, as root of it.
+// unshared runs a command in its own network namespace, as root there.
 func unshared(args ...string) *exec.Cmd {
 	how := "-n"
 	if os.Geteuid() != 0 {
@@ -32,8 +32,8 @@ func unshared(args ...string) *exec.Cmd {
 	return exec.Command("unshare", append([]string{how}, args...)...)
 }
 
-// hasItsOwnNetwork runs the test in a process in a network of its own, and says
-// that it was.
+// hasItsOwnNetwork runs the test in a process in its own network namespace; done says that this was
+// the outer process.
 func hasItsOwnNetwork(t *testing.T) (done bool) {
 	t.Helper()
 	mark := "in a network of its own: " + t.Name()
@@ -53,7 +53,7 @@ func hasItsOwnNetwork(t *testing.T) (done bool) {
 	return true
 }
 
-// ip sets the network up.
+// ip runs a command that sets the network up.
 func ip(t *testing.T, args ...string) {
 	t.Helper()
 	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
@@ -61,7 +61,7 @@ func ip(t *testing.T, args ...string) {
 	}
 }
 
-// Addresses of the two machines of the test.
+// Addresses of the test's two machines.
 const (
 	diallersAddress = "10.77.0.1"
 	botsAddress     = "10.77.0.2"
@@ -115,8 +115,8 @@ func botElsewhere(t *testing.T, cfg bot.Config) (socket string) {
 	return "ws://" + botsAddress + port + "/media"
 }
 
-// A dialler that listens on all addresses must not hand out "all addresses" as
-// the one that a bot posts its result to.
+// A dialler that listens on all addresses must not give bots "all addresses" as the one to post
+// results to.
 func TestABotOnAnotherMachinePostsItsResultToADiallerThatListensOnAllAddresses(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnNetwork(t) {
@@ -129,7 +129,7 @@ func TestABotOnAnotherMachinePostsItsResultToADiallerThatListensOnAllAddresses(t
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10, "endpoints": []string{socket},
 		"auth_token": ourToken, "account": ourAccount}).expect(200)
-	// The bot in the other network may still be coming up.
+	// The bot in the other network may still be starting.
 	var id engine.CallID
 	eventually(t, "the bot takes a call", func() bool {
 		a := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()})
@@ -146,7 +146,7 @@ func TestABotOnAnotherMachinePostsItsResultToADiallerThatListensOnAllAddresses(t
 	if got := w.ended(id, engine.OutcomeCompleted); got.Disposition != "interested" {
 		t.Errorf("%+v", got)
 	}
-	// Whoever wants another address is told which setting has it.
+	// The error for another address names the setting for it.
 	u, err := url.Parse(w.p.URL())
 	if err != nil {
 		t.Fatal(err)

@@ -23,8 +23,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// More than the dialler can take: it says so, nothing is half-done, and live
-// calls go on.
+// More load than the dialler can take: it says so, nothing is half-done, and live calls go on.
 
 // talks begins a conversation in a campaign and waits until both sides are heard.
 func (w *world) talks(id engine.CampaignID) campaign.TriggerReply {
@@ -34,8 +33,8 @@ func (w *world) talks(id engine.CampaignID) campaign.TriggerReply {
 	return rep
 }
 
-// flood sends the requests of make from several connections until it says that
-// there are no more, and counts the answers.
+// flood sends the requests of make over several connections until it returns no more, and counts
+// the responses.
 type flood struct {
 	mu       sync.Mutex
 	accepted int
@@ -90,7 +89,7 @@ func (f *flood) refused(code string) int {
 	return f.codes[code]
 }
 
-// triggerRequest is a trigger of a number that nobody else has.
+// triggerRequest is a trigger of an unused number.
 func (w *world) triggerRequest(id engine.CampaignID, key string) *nethttp.Request {
 	body := fmt.Sprintf(`{"campaign_id":%q,"mobile":%q}`, id, newNumber())
 	req, err := nethttp.NewRequestWithContext(context.Background(), "POST", w.p.URL()+"/api/v1/campaigns/trigger", strings.NewReader(body))
@@ -102,7 +101,7 @@ func (w *world) triggerRequest(id engine.CampaignID, key string) *nethttp.Reques
 	return req
 }
 
-// labelled is a figure of /metrics with one label.
+// labelled returns a value of /metrics with one label.
 func (w *world) labelled(name, label, value string) float64 {
 	w.t.Helper()
 	return w.metric(fmt.Sprintf("%s{%s=%q}", name, label, value))
@@ -123,8 +122,8 @@ func TestAFloodOfTriggersIsRefusedWithoutHarm(t *testing.T) {
 		keys[i] = w.newKey(nil)
 	}
 
-	// The database takes nothing for a while: what is under way waits for it, and
-	// all that comes is refused.
+	// The database accepts nothing for a while: requests in progress wait for it, and new ones are
+	// refused.
 	ctx := context.Background()
 	db, err := pgx.Connect(ctx, w.url)
 	if err != nil {
@@ -160,7 +159,7 @@ func TestAFloodOfTriggersIsRefusedWithoutHarm(t *testing.T) {
 	if f.accepted < 6 || f.codes["overloaded"] < 200 || f.codes["rate_limited"] < 1 || f.accepted+f.codes["overloaded"]+f.codes["rate_limited"] != 64*each {
 		t.Errorf("%d accepted, refused %v", f.accepted, f.codes)
 	}
-	// What was accepted is there, what was refused is not.
+	// Accepted contacts are there, refused ones are not.
 	if n := w.detail(flooded).Counters.Total; n != f.accepted || w.rows(fmt.Sprintf("contacts WHERE campaign_id = '%s'", flooded)) != n {
 		t.Errorf("%d contacts of %d accepted triggers", n, f.accepted)
 	}
@@ -184,7 +183,7 @@ func TestAFloodOfTriggersIsRefusedWithoutHarm(t *testing.T) {
 	w.quiet()
 }
 
-// dialSmall connects with a small buffer for what is received.
+// dialSmall connects with a small receive buffer.
 func (w *world) dialSmall(request string) net.Conn {
 	w.t.Helper()
 	d := net.Dialer{Timeout: patience, Control: func(_, _ string, c syscall.RawConn) error {
@@ -203,7 +202,7 @@ func (w *world) dialSmall(request string) net.Conn {
 	return c
 }
 
-// reads gives the answer on a raw connection.
+// reads returns the response on a raw connection.
 func (w *world) reads(c net.Conn) answer {
 	w.t.Helper()
 	resp, err := nethttp.ReadResponse(bufio.NewReader(c), nil)
@@ -227,8 +226,8 @@ func TestSlowAndManyClientsHarmNobody(t *testing.T) {
 	id := w.running(map[string]any{"concurrency": 3})
 	call := w.talks(id)
 
-	// A console that is shown and never looked at: its stream is dropped when it
-	// takes nothing any more; another gets all there is.
+	// A console whose stream is never read is dropped once it accepts no more; another gets every
+	// event.
 	for i := range 40 {
 		w.campaign(map[string]any{"name": fmt.Sprint(i, strings.Repeat(" long", 30))})
 	}
@@ -249,8 +248,8 @@ func TestSlowAndManyClientsHarmNobody(t *testing.T) {
 		t.Errorf("%v streams are open", n)
 	}
 
-	// Bodies that are too long are refused by their head; of a long one nothing is
-	// read for somebody unknown.
+	// Too long bodies are refused by their header; of a long body nothing is read for an
+	// unauthenticated client.
 	trigger := "POST /api/v1/campaigns/trigger HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 	if a := w.reads(w.dialSmall(trigger + "X-API-Key: " + w.key + "\r\nContent-Length: 10737418240\r\n\r\n{")); a.status != 413 || a.code() != "body_too_large" {
 		t.Errorf("10 GiB: %s", a)
@@ -271,13 +270,13 @@ func TestSlowAndManyClientsHarmNobody(t *testing.T) {
 		t.Errorf("an endless body: %s", a)
 	}
 
-	// Clients that send a byte now and then take every connection: who comes is
-	// told to come again, and soon finds room.
+	// Clients that send a byte now and then take every connection: a new client is told to retry,
+	// and soon finds room.
 	var refused answer
 	var slow []net.Conn
 	answered := make(chan answer, 1)
 	eventually(t, "who comes to them is refused", func() bool {
-		for i := range 10 { // so many at once: the first would make room after a second
+		for i := range 10 { // so many at once, because the first would make room after a second
 			request := "GET /healthz HTTP/1.1\r\nHo"
 			if i%2 == 0 {
 				request = trigger + "X-API-Key: " + w.key + "\r\nContent-Length: 100\r\n\r\n{\"mo"
@@ -313,8 +312,9 @@ func TestSlowAndManyClientsHarmNobody(t *testing.T) {
 			_ = c.Close()
 			return false
 		}
-		slow = append(slow, c) // if it took a free place it keeps it
-		// Read as it comes: of who is sent away before it has asked, a client of Go's may say that it got no answer.
+		slow = append(slow, c) // if it got a free place it keeps it
+		// Read raw, because a Go client may report no response if it is refused before it has sent
+		// its request.
 		figures := w.reads(w.dialSmall("GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
 		return figures.status == 200 && !bytes.Contains(figures.body, []byte("dialler_http_connections_evicted_total 0"))
 	})

@@ -44,9 +44,8 @@ func (w *world) endpoints(urls ...string) {
 	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10, "endpoints": urls}).expect(200)
 }
 
-// A bot that takes no call, whatever way it does that, has nobody dialled; the
-// campaign, the API, a dialout and the metrics say so, and dialling goes on by
-// itself.
+// While a bot takes no calls, for whatever reason, nobody is dialled. The campaign, the API, a
+// dialout and the metrics say so, and dialling resumes by itself.
 func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
@@ -61,7 +60,7 @@ func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = silent.Close() })
-	closed := "127.0.0.1:" + strconv.Itoa(ports.Of(t)) // nobody else's until the bot is there
+	closed := "127.0.0.1:" + strconv.Itoa(ports.Of(t)) // reserved until the bot starts
 	id := w.running(nil)
 	to := newNumber()
 	f := func(url, why string) {
@@ -93,7 +92,7 @@ func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 	if n := len(model.Ledger().Calls()); n != 0 {
 		t.Fatalf("%d calls were placed", n)
 	}
-	// The bot is started again, where it was.
+	// The bot is restarted at the same address.
 	again, err := bot.Start(bot.Config{Listen: closed, Conversations: []bot.Conversation{conversation(300 * time.Millisecond)}})
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +112,7 @@ func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 	w.quiet()
 }
 
-// A bot that takes its time is as good as none.
+// A slow bot is as good as none.
 func TestABotThatIsTooSlowMakesAnAbandonWithTheMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, time.Second)
@@ -140,7 +139,7 @@ func TestABotThatBreaksInTheConversationEndsItsCallAndNoOther(t *testing.T) {
 	w := newWorld(t, tuning{}, 0)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	dies, floods, sibling := engine.PhoneNumber(newNumber()), engine.PhoneNumber(newNumber()), newNumber()
-	// One dies without a word, one sends nonsense and minutes of speech at once.
+	// One dies silently, one sends nonsense and minutes of speech at once.
 	if err := w.bot.Configure(bot.Config{Conversations: []bot.Conversation{conversation(0)}, Script: map[engine.PhoneNumber][]bot.Conversation{
 		dies:   {{Die: draw.Exactly(300 * time.Millisecond), Result: &bot.Result{None: true}}},
 		floods: {{Noise: 500, Burst: true, Utterance: draw.Exactly(2 * time.Minute), Pause: draw.Exactly(time.Hour), Result: &bot.Result{Disposition: "interested"}}},

@@ -13,8 +13,8 @@ import (
 	"dialler/sipstack"
 )
 
-// A trunk that answers no INVITE is left alone after five in a row; the
-// campaign says so, and goes on when the trunk is mended.
+// A trunk that answers no INVITE is paused after five in a row; the campaign says so, and resumes
+// when the trunk is fixed.
 func TestATrunkThatAnswersNoInviteIsLeftAloneAndTheCampaignSaysSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 30 * time.Millisecond}}, 200*time.Millisecond)
@@ -46,12 +46,12 @@ func TestATrunkThatAnswersNoInviteIsLeftAloneAndTheCampaignSaysSo(t *testing.T) 
 	if err := model.Configure(carrier.Config{Media: true, Profile: []carrier.Behaviour{person(20 * time.Millisecond)}}); err != nil {
 		t.Fatal(err)
 	}
-	tried := len(model.Ledger().Calls()) // whoever comes from now on is answered
+	tried := len(model.Ledger().Calls()) // from now on, calls are answered
 	host, port, err := splitHostPort(model.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.trunk("model", host, port, nil) // an operator has looked: that ends the pause
+	w.trunk("model", host, port, nil) // an operator has acted, which ends the pause
 	eventually(t, "those who were not called are served", func() bool { return w.detail(id).Counters.Completed >= len(numbers)-tried })
 	if d := w.detail(id); d.Counters.Abandoned != 0 || w.metric("dialler_trunks_down") != 0 {
 		t.Errorf("%v trunks are down, %+v", w.metric("dialler_trunks_down"), d.Counters)
@@ -63,9 +63,8 @@ func TestATrunkThatAnswersNoInviteIsLeftAloneAndTheCampaignSaysSo(t *testing.T) 
 	}
 }
 
-// garbler is a far side that answers whatever comes with what is no answer to
-// it: cut off, of another call, not SIP at all. OPTIONS it answers well while
-// alive says so.
+// garbler is a far side that answers every message with something invalid: truncated, of another
+// call, or not SIP at all. It answers OPTIONS correctly while alive is true.
 func garbler(t *testing.T, alive *atomic.Bool) *net.UDPAddr {
 	t.Helper()
 	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -121,7 +120,7 @@ func TestATrunkThatAnswersGarbageIsAsGoodAsSilentAndStopsNobodyElse(t *testing.T
 	at := garbler(t, &alive)
 	w.trunk("garbled", "127.0.0.1", at.Port, map[string]any{"priority": 0})
 	eventually(t, "its keepalive has found it down", func() bool { return w.shownTrunk("garbled").Status.Health == "down" })
-	// Without a keepalive that finds it out, a call shows it.
+	// Without a keepalive that detects it, a call shows it.
 	host, port, err := splitHostPort(model.Addr())
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +129,7 @@ func TestATrunkThatAnswersGarbageIsAsGoodAsSilentAndStopsNobodyElse(t *testing.T
 	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}); r.status != 503 || r.code() != "no_capacity" || r.header.Get("Retry-After") == "" {
 		t.Errorf("a dialout with a trunk that is down and one that is switched off: %s", r)
 	}
-	if n := w.metric("dialler_trunks_down"); n != 1 { // that which is switched off is not
+	if n := w.metric("dialler_trunks_down"); n != 1 { // an inactive trunk does not count
 		t.Errorf("%v trunks are down", n)
 	}
 	alive.Store(true)
@@ -146,7 +145,7 @@ func TestATrunkThatAnswersGarbageIsAsGoodAsSilentAndStopsNobodyElse(t *testing.T
 	if a := w.stored(id); !a.Consumed || a.SIPCode != 0 || len(a.Legs) != 1 || a.AnsweredAt != nil {
 		t.Errorf("%+v", a)
 	}
-	// The call on the other trunk has noticed nothing.
+	// The call on the other trunk is not affected.
 	if c := w.call(talking); c.State != "connected" || !model.HangUp(string(w.stored(talking).ID.Leg(1))) {
 		t.Errorf("%+v", c)
 	}
@@ -154,7 +153,7 @@ func TestATrunkThatAnswersGarbageIsAsGoodAsSilentAndStopsNobodyElse(t *testing.T
 	w.quiet()
 }
 
-// A carrier that forgets a call: no audio any more, and no answer to our BYE.
+// A carrier forgets a call: audio stops, and our BYE is not answered.
 func TestACallWhoseAudioStopsIsEndedEvenIfTheTrunkAnswersNothingMore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 40 * time.Millisecond}, rtpTimeout: 3 * time.Second}, 0)
@@ -175,7 +174,7 @@ func TestACallWhoseAudioStopsIsEndedEvenIfTheTrunkAnswersNothingMore(t *testing.
 		row, _ := model.Ledger().Call(string(w.stored(id).ID.Leg(1)))
 		return row.ByeBy == carrier.Caller
 	})
-	// Audio from the callee alone is a call; its carrier is gone meanwhile.
+	// Audio from the callee alone still counts as a call; its carrier is gone meanwhile.
 	if c := w.call(oneWay); c.State != "connected" {
 		t.Errorf("one-way audio: %+v", c)
 	}

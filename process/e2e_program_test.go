@@ -23,12 +23,12 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// AsProgram makes the test binary be the program, so that its exit status, its
-// streams and its signals are what a user sees.
+// AsProgram makes the test binary act as the program, so that its exit status, streams and signals
+// are what a user sees.
 const AsProgram = "DIALLER_TEST_AS_PROGRAM"
 
-// dataDirs are the data folders of programs, one a test: what one leaves in its spool
-// belongs to the database of its test.
+// dataDirs are the data folders of programs, one per test, because a spool belongs to its test's
+// database.
 var dataDirs sync.Map
 
 func dataDir(t *testing.T) string {
@@ -42,7 +42,7 @@ func dataDir(t *testing.T) string {
 	return dir
 }
 
-// program prepares a run of the program on a database, in a folder of its own.
+// program prepares a run of the program on a database, in its own folder.
 func program(t *testing.T, database string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -65,15 +65,14 @@ func program(t *testing.T, database string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// shortPatience has a program that is run by a test lose its patience with slow
-// readers of reports sooner.
+// shortPatience shortens the time-out of a tested program for slow readers of reports.
 const shortPatience = "DIALLER_TEST_REPORT_PATIENCE"
 
 func init() {
 	production.reportPatience, _ = time.ParseDuration(os.Getenv(shortPatience)) // 0 without
 }
 
-// running is a server that was started as a program.
+// running is a server started as a program.
 type running struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -82,7 +81,7 @@ type running struct {
 	mu     sync.Mutex
 	stderr bytes.Buffer
 	read   chan struct{}
-	// recordings is the folder of a cluster's node.
+	// recordings is the recordings folder of a cluster node.
 	recordings string
 }
 
@@ -143,7 +142,7 @@ func (r *running) kill() {
 	_ = r.cmd.Wait() // it may have been waited for
 }
 
-// terminate sends SIGTERM and waits for the end in order.
+// terminate sends SIGTERM and waits for an orderly end.
 func (r *running) terminate() {
 	r.t.Helper()
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -284,7 +283,7 @@ func TestSettingsComeFromFlagsThenTheEnvironmentThenTheFile(t *testing.T) {
 	url := storetest.URL(t)
 	client := &nethttp.Client{Timeout: patience}
 	defer client.CloseIdleConnections()
-	r := serve(t, url, "--config="+config, "--log-level=info") // the flag wins, else "dialler up" is not said
+	r := serve(t, url, "--config="+config, "--log-level=info") // the flag wins, else "dialler up" is not logged
 	out, err := program(t, url, "key", "create", "crm").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -307,7 +306,7 @@ func TestSettingsComeFromFlagsThenTheEnvironmentThenTheFile(t *testing.T) {
 	}
 	hangUp("trunks:\n  - {id: a, host: 192.0.2.1, cps_cap: 0}\n", "trunks[0] (a): cps_cap: ")
 	hangUp("trunks:\n  - {id: a, host: 192.0.2.1, active: false}\n", `"changed":1`)
-	// What may change does; what cannot is named; what is wrong changes nothing.
+	// Settings that may change do; those that cannot are named; an invalid file changes nothing.
 	hangUp("key-rate: 0.001\nallowed-countries: [AT]\nkeep-ladders: 7\nsip: 127.0.0.1:1\n", `"settings":["allowed-countries","keep-ladders"]`)
 	eventually(t, "what needs a restart is named", func() bool { return strings.Contains(r.log(), `"settings":["key-rate"]`) }) // the file before had none
 	hangUp("allowed-countries: [XX]\nkeep-ladders: 8\n", "--allowed-countries")
@@ -318,8 +317,8 @@ func TestSettingsComeFromFlagsThenTheEnvironmentThenTheFile(t *testing.T) {
 
 func TestTheSandboxPrintsOneJSONDocumentAndItsLedgersAgree(t *testing.T) {
 	t.Parallel()
-	// With the private database, as a user runs it; its folder must be one that
-	// the server's own user may enter.
+	// With the private database, as a user runs it; the server's own user must be able to enter its
+	// folder.
 	folder, err := os.MkdirTemp("", "dialler-sandbox-") //nolint:usetesting // that of the test is closed to others
 	if err != nil {
 		t.Fatal(err)
@@ -377,7 +376,7 @@ func TestASecondSignalEndsADrainAtOnce(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Of several conversations, of 3 to 9 s each, one lasts until the second signal.
+	// Of several conversations of 3 to 9 s each, one lasts until the second signal.
 	api, talking := regexp.MustCompile(`API (http://\S+),`), regexp.MustCompile(`talking [3-9]`)
 	url := ""
 	for lines := bufio.NewScanner(out); lines.Scan() && !talking.MatchString(lines.Text()); {
@@ -417,7 +416,7 @@ func TestASecondSignalEndsADrainAtOnce(t *testing.T) {
 	}
 }
 
-// docs/adr/0012: the setting is added once, and what the operator chose stays.
+// docs/adr/0012: the setting is added once, and the operator's choice stays.
 func TestAServerStartsAnewWithTheSettingOfItsMonitorThread(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the setting is for Linux")

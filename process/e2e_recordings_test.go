@@ -81,7 +81,7 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 		t.Errorf("/metrics says %v bytes, they are %d", got, size)
 	}
 
-	// A file of which a crash kept the end of its call is found again.
+	// A recording whose call ended in a crash is found again.
 	w.tampered = true
 	w.exec(`DELETE FROM recordings`)
 	w.exec(`UPDATE attempts SET quality = NULL`)
@@ -102,7 +102,8 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 		}
 	}
 
-	// What was deleted while its node was away is deleted once that is back, however old it is.
+	// A recording deleted while its node was down is deleted once the node is back, however old it
+	// is.
 	old := recordingOfOldDay(t, w, id)
 	if err := keeper.reconcile(ctx); err != nil {
 		t.Fatal(err)
@@ -111,7 +112,7 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 		t.Error("a recording that was deleted is still on the disk")
 	}
 
-	// One is deleted by hand, the other one when its week is over.
+	// One is deleted by hand, the other after its week of retention.
 	w.operator("DELETE", list[0].URL, nil).expect(204)
 	if r := w.crm("GET", list[0].URL, nil).expect(404); r.code() != "recording_deleted" {
 		t.Errorf("%s", r)
@@ -141,8 +142,8 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 	}
 }
 
-// recordingOfOldDay makes the file of a recording of long ago that the database calls
-// deleted, and says where it is.
+// recordingOfOldDay makes the file of an old recording that is deleted in the database, and returns
+// its path.
 func recordingOfOldDay(t *testing.T, w *world, of engine.CampaignID) string {
 	t.Helper()
 	rec := w.p.recorder.Start("0123456789abcdef0123456789abcdef", time.Now().AddDate(0, -6, 0))

@@ -12,7 +12,7 @@ import (
 	"dialler/engine"
 )
 
-// settings of a campaign that calls at any time; change overrides fields.
+// settings returns a campaign's settings for calls at any time; change overrides fields.
 func settings(change map[string]any) map[string]any {
 	s := map[string]any{"name": "Spring", "bot_id": ourBot, "concurrency": 5, "number_pool": []string{ourNumber},
 		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "abandon_cap_pct": 0, "ring_timeout_s": 15}
@@ -56,7 +56,7 @@ func (w *world) running(change map[string]any) engine.CampaignID {
 	return id
 }
 
-// census counts every table that a command may write to.
+// census counts the rows of every table that a command may write to.
 func (w *world) census() string {
 	w.t.Helper()
 	var b strings.Builder
@@ -107,7 +107,7 @@ func TestARefusedRequestSaysWhyAndWritesNothing(t *testing.T) {
 			t.Errorf("POST %s %.100s: content type %q", path, body, got)
 		}
 	}
-	// 401: one answer for a missing, malformed, unknown, inactive and expired key.
+	// 401: one response for a missing, malformed, unknown, inactive and expired key.
 	unknown := "vx_" + strings.Repeat("Z", 32)
 	for _, path := range []string{dialout, trigger, exclude} {
 		for _, key := range []string{"", "nonsense", unknown, expired, inactive} {
@@ -154,7 +154,7 @@ func TestARefusedRequestSaysWhyAndWritesNothing(t *testing.T) {
 	f(exclude, w.key, bar(`,"mobile":"`+to+`","reason":5`), 422, "validation_failed")
 	f(exclude, w.key, `{"campaign_id":"cmp_none","mobile":"`+to+`"}`, 404, "campaign_not_found")
 
-	// Neither does a single-page mistake of an operator write half a thing.
+	// Nor does a single wrong field in an operator's request write half of it.
 	for path, body := range map[string]any{
 		"/api/v1/campaigns": settings(map[string]any{"concurrency": 0}),
 		"/api/v1/campaigns/" + string(draft) + "/contacts": map[string]any{"contacts": []any{
@@ -162,7 +162,7 @@ func TestARefusedRequestSaysWhyAndWritesNothing(t *testing.T) {
 	} {
 		w.operator("POST", path, body).expect(422)
 	}
-	w.operator("POST", "/api/v1/campaigns/"+string(draft)+"/start", nil).expect(409) // preflight: nobody to call
+	w.operator("POST", "/api/v1/campaigns/"+string(draft)+"/start", nil).expect(409) // preflight: no contacts to call
 	w.operator("POST", "/api/v1/campaigns/cmp_none/start", nil).expect(404)
 	w.operator("GET", "/api/v1/campaigns/cmp_none", nil).expect(404)
 	w.crm("GET", "/api/v1/calls/CA"+strings.Repeat("0", 32), nil).expect(404)

@@ -65,7 +65,7 @@ func TestARepeatedRequestIsAnsweredFromTheDatabaseAlsoAfterARestart(t *testing.T
 	repeat()
 	w.restart()
 	repeat()
-	// The key belongs to its sender: another one's request is its own.
+	// The key is scoped to its sender: the same key of another is a separate request.
 	other := w.newKey(nil)
 	w.send("POST", requests[2].path, requests[2].body, "X-API-Key", other, "Idempotency-Key", key(2)).expect(200)
 	if r := w.crm("POST", requests[2].path, requests[2].body, "Idempotency-Key", "tab\there"); r.status != 422 || r.code() != "idempotency_key_invalid" {

@@ -12,9 +12,8 @@ import (
 	"dialler/engine/run"
 )
 
-// What a run does follows from what it was told: the inputs of two runs over real
-// SIP, RTP, bots and PostgreSQL, in two lives of the process, lead to the same effects
-// and events once more, byte for byte.
+// A run's effects follow from its inputs: those of two runs over real SIP, RTP, bots and
+// PostgreSQL, in two processes, lead to the same effects and events again, byte for byte.
 func TestTheInputsOfARunReplayToTheSameEffects(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -28,12 +27,13 @@ func TestTheInputsOfARunReplayToTheSameEffects(t *testing.T) {
 	w := newWorld(t, tuning{recordRun: record}, 300*time.Millisecond)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond), person(300 * time.Millisecond),
 		carrier.Busy(), person(200 * time.Millisecond)}})
-	// A result that comes while the process restarts is lost, and the run waits for it when all else is over.
+	// A result that comes during the restart is lost, and the run waits for it when everything else
+	// is over.
 	id := w.campaign(map[string]any{"concurrency": 6, "max_attempts": 2, "retry_delay_s": 1, "result_timeout_s": 2})
 	path := "/api/v1/campaigns/" + string(id)
 	var rows []any
 	var numbers []string
-	for range 24 { // after a missed answer those that are left are dialled one by one at first
+	for range 24 { // after a missed answer, the rest are dialled one at a time at first
 		numbers = append(numbers, newNumber())
 		rows = append(rows, map[string]any{"mobile": numbers[len(numbers)-1], "metadata": map[string]any{"first_name": "Ada"}})
 	}

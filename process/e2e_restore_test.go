@@ -19,7 +19,7 @@ import (
 	"dialler/persistence/private"
 )
 
-// tool runs a program of PostgreSQL.
+// tool runs a PostgreSQL tool.
 func (w *world) tool(name string, args ...string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
@@ -33,7 +33,7 @@ func (w *world) tool(name string, args ...string) {
 	}
 }
 
-// server gives the address of the world's database and the schema in it.
+// server returns the address and schema of the world's database.
 func (w *world) server() (address, schema string) {
 	w.t.Helper()
 	u, err := url.Parse(w.url)
@@ -47,7 +47,7 @@ func (w *world) server() (address, schema string) {
 	return u.String(), schema
 }
 
-// dump makes a backup of the world's database.
+// backup dumps the world's database.
 func (w *world) backup() (file string) {
 	w.t.Helper()
 	address, schema := w.server()
@@ -56,7 +56,7 @@ func (w *world) backup() (file string) {
 	return file
 }
 
-// refusesRestored sees that no dialler starts on the database.
+// refusesRestored checks that no dialler starts on the database.
 func (w *world) refusesRestored() {
 	w.t.Helper()
 	p, err := startTuned(context.Background(), w.flags, "main", zerolog.Nop(), w.times)
@@ -68,7 +68,7 @@ func (w *world) refusesRestored() {
 	}
 }
 
-// acceptRestore does what the command does.
+// acceptRestore does the same as the command.
 func (w *world) acceptRestore() bool {
 	w.t.Helper()
 	ctx := context.Background()
@@ -84,8 +84,8 @@ func (w *world) acceptRestore() bool {
 	return was
 }
 
-// An older backup put back where it was taken: server, database and timeline are
-// the same, and those who were called and suppressed since are forgotten.
+// An older backup is restored in place: server, database and timeline are the same, and later calls
+// and suppressions are forgotten.
 func TestAnOlderBackupPutBackIntoTheSameDatabaseDialsNobody(t *testing.T) {
 	t.Parallel()
 	f := func(name string, backup func(w *world) string, restore func(w *world, dump string), marked bool) {
@@ -99,7 +99,7 @@ func TestAnOlderBackupPutBackIntoTheSameDatabaseDialsNobody(t *testing.T) {
 			w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": mobile}}}).expect(200)
 			eventually(t, "a call after the backup", func() bool { return len(model.Ledger().Calls()) == 1 })
 			w.p.Close()
-			w.start() // a start on what was left finds nothing restored
+			w.start() // a start on the remaining data finds no restore
 			w.p.Close()
 			restore(w, dump)
 			w.refusesRestored()
@@ -129,13 +129,13 @@ func TestAnOlderBackupPutBackIntoTheSameDatabaseDialsNobody(t *testing.T) {
 		w.p.Close()
 		w.exec("UPDATE settings SET value = value - 'transaction' WHERE name = 'database.identity'")
 		dump := w.backup()
-		w.flags.DataDir = w.t.TempDir() // of its own: other tests are on other databases
+		w.flags.DataDir = w.t.TempDir() // separate, because other tests use other databases
 		w.start()
 		return dump
 	}, clean, false)
 }
 
-// The drill: a dump of a dialler that is at work, restored into another server.
+// The drill: a dump of a running dialler is restored into another server.
 func TestADumpOfARunningDiallerIsRestoredAndDialsNobodyBeforeItIsAccepted(t *testing.T) {
 	t.Parallel()
 	// The server after the loss of the first.
@@ -146,7 +146,7 @@ func TestADumpOfARunningDiallerIsRestoredAndDialsNobodyBeforeItIsAccepted(t *tes
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = pg.Stop(); _ = os.RemoveAll(dir) })
-	w := newWorld(t, tuning{}, 0) // conversations last until somebody ends them
+	w := newWorld(t, tuning{}, 0) // conversations last until they are ended
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	id := w.running(map[string]any{"concurrency": 2})
 	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{

@@ -14,7 +14,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// silently makes the bot report nothing by itself.
+// silently makes the bot post no results by itself.
 func (w *world) silently(talk time.Duration) {
 	w.t.Helper()
 	c := conversation(talk)
@@ -51,7 +51,7 @@ func TestAResultIsTakenWithTheCallsTokenWheneverItComes(t *testing.T) {
 		"mood":        "good",
 	}
 
-	// Whoever has not the token of this very call is told nothing.
+	// A client without the token of this very call learns nothing.
 	for _, r := range []answer{
 		w.result(id, params(other)["result_token"], interested), w.result(id, "x", interested),
 		w.send("POST", "/api/v1/calls/"+string(id)+"/result", interested),
@@ -76,14 +76,14 @@ func TestAResultIsTakenWithTheCallsTokenWheneverItComes(t *testing.T) {
 	if c := w.call(id); c.Outcome != engine.OutcomeCompleted || c.Disposition != "interested" {
 		t.Errorf("after its result: %+v", c)
 	}
-	w.restart() // the token outlives the process
+	w.restart() // the token survives the restart
 	w.result(id, token, map[string]any{"disposition": "sold", "do_not_call": true}).expect(200)
 	a := w.stored(id)
 	if a.Outcome != engine.OutcomeCompleted || a.Result.Disposition != "sold" || a.Result.Revision != 1 ||
 		!a.Result.DoNotCall {
 		t.Errorf("the newest result stands: %+v", a.Result)
 	}
-	// do_not_call binds the whole installation.
+	// do_not_call applies to the whole installation.
 	r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": a.To.E164()})
 	if r.status != 409 || r.code() != "suppressed" {
 		t.Errorf("a dialout to a number that asked not to be called: %s", r)
@@ -138,7 +138,7 @@ func TestALateResultCompletesTheContact(t *testing.T) {
 	if d := w.detail(id); d.Counters.Completed != 1 || d.Counters.Failed != 0 {
 		t.Errorf("counters %+v", d.Counters)
 	}
-	// An integrator who goes by sequence hears of the outcome when it is final.
+	// An integration that goes by sequence receives the outcome once it is final.
 	var sequence int64
 	for _, m := range []struct{ kind, says string }{
 		{"attempt.ended", `"outcome":null,"awaiting_result":true`},
@@ -156,7 +156,7 @@ func TestALateResultCompletesTheContact(t *testing.T) {
 	}
 }
 
-// detail is what GET /api/v1/campaigns/{id} shows.
+// detail is the response to GET /api/v1/campaigns/{id}.
 type detail struct {
 	Status           string
 	CompletionReason string `json:"completion_reason"`
@@ -235,8 +235,8 @@ func TestABotEndsItsCallThroughTheTwilioRoute(t *testing.T) {
 	w.quiet()
 }
 
-// A result is awaited until a restart ends the wait, which is told; one that comes while
-// the restart is prepared is lost neither to the run that it is of nor to the prepared one.
+// A result is awaited until a restart ends the wait, which is reported; one that comes while the
+// restart is prepared is lost neither to its own run nor to the prepared one.
 func TestARestartEndsTheWaitForAResultAndLosesNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
@@ -306,7 +306,7 @@ func TestARestartEndsTheWaitForAResultAndLosesNone(t *testing.T) {
 	w.quiet()
 }
 
-// A bot posts once: what cannot be stored now is kept, what is refused is not.
+// A bot posts once: a result that cannot be stored now is kept, a refused one is not.
 func TestAResultIsKeptWhenItsOwnerCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	f := func(err error, want bool) {

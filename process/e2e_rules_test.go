@@ -14,7 +14,7 @@ import (
 	"dialler/engine"
 )
 
-// configured is what the API says of a campaign with a Config URL.
+// configured is the API's view of a campaign with a Config URL.
 type configured struct {
 	ID       engine.CampaignID `json:"campaign_id"`
 	Status   string
@@ -77,7 +77,7 @@ func TestACampaignTakesItsSettingsFromItsConfigURL(t *testing.T) {
 		t.Errorf("%d calls, %d fetches", n, asked.Load())
 	}
 
-	// The next run asks anew; what it finds cannot be used.
+	// The next run fetches again, and gets an unusable document.
 	w.act(id, "restart").expect(200)
 	for document, reason := range map[string]string{
 		`{"concurrency": 0}`:  "config_url_invalid: ",
@@ -142,7 +142,7 @@ func TestNobodyIsCalledWhoIsSuppressedOrLivesWhereNoCallsGo(t *testing.T) {
 		t.Errorf("added to the list: %+v", added)
 	}
 
-	// One that rings is cancelled when it is suppressed.
+	// A ringing call is cancelled when its number is suppressed.
 	rep := w.trigger(id, rings, nil)
 	leg := string(rep.AttemptID.Leg(1))
 	eventually(t, "it rings", func() bool { row, _ := model.Ledger().Call(leg); return row.State == carrier.StateRinging })
@@ -177,7 +177,7 @@ func TestAnAbandonedCallerWhoPressesTheOptOutKeyIsNeverCalledAgain(t *testing.T)
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{caller}})
 	to := newNumber()
 	id := w.dialout(to)
-	// The bot goes away while the phone rings.
+	// The bot disappears while the phone rings.
 	if err := w.bot.Configure(bot.Config{Door: bot.Door{RefuseShare: 1}, Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
 		t.Fatal(err)
 	}

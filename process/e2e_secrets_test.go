@@ -11,8 +11,8 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// A dump has no password of a trunk and no token of a bot once there is a key;
-// the command encrypts what was there before.
+// Once there is a key, a dump contains no trunk passwords and no bot tokens; the command encrypts
+// those stored before.
 func TestADumpHasNoPasswordOnceThereIsAKeyAndTheDiallerGoesOnWithIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
@@ -48,7 +48,7 @@ func TestADumpHasNoPasswordOnceThereIsAKeyAndTheDiallerGoesOnWithIt(t *testing.T
 	if err != nil || len(trunks) != 2 || trunks[0].Password != "hunter2secret" || trunks[1].Password != "hunter3secret" {
 		t.Errorf("%d trunks, %v", len(trunks), err)
 	}
-	// Without the key nobody starts on it.
+	// Without the key the dialler does not start.
 	w.p.Close()
 	cmd := program(t, w.url, "serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0")
 	said, err := cmd.CombinedOutput()

@@ -9,10 +9,10 @@ import (
 	"dialler/engine"
 )
 
-// span is a use of something, by the clock of whoever was used.
+// span is the time of a use, by the clock of the resource's side.
 type span struct{ from, until time.Time }
 
-// peak is how many uses there were at one moment at most.
+// peak returns the maximum number of concurrent uses.
 func peak(spans []span) (most int) {
 	type edge struct {
 		at   time.Time
@@ -29,7 +29,7 @@ func peak(spans []span) (most int) {
 		if c := a.at.Compare(b.at); c != 0 {
 			return c
 		}
-		return a.step - b.step // an end before a beginning
+		return a.step - b.step // ends before beginnings
 	})
 	n := 0
 	for _, e := range edges {
@@ -39,7 +39,7 @@ func peak(spans []span) (most int) {
 	return most
 }
 
-// perSecond is the most beginnings within a second, half-open.
+// perSecond returns the maximum number of beginnings within a half-open second.
 func perSecond(spans []span) (most int) {
 	at := make([]time.Time, len(spans))
 	for i := range spans {
@@ -55,9 +55,9 @@ func perSecond(spans []span) (most int) {
 	return most
 }
 
-// Two nodes dial through one trunk, with one bot and from one number: the carrier
-// and the bot never see more than the caps allow, also when the node dies that
-// kept the count of them. The other one goes on dialling then.
+// Two nodes dial through one trunk, with one bot and from one number: the carrier and the bot never
+// see more than the caps allow, even when the node that keeps the count dies. The other node then
+// continues dialling.
 func TestCapsAreSharedByAllNodes(t *testing.T) {
 	t.Parallel()
 	if hasItsOwnProcess(t) {
@@ -117,8 +117,9 @@ func TestCapsAreSharedByAllNodes(t *testing.T) {
 	})
 	t.Logf("the counts are kept by another node after %v", time.Since(killed))
 	for id, n := range contacts {
-		// A call that was lost with its node holds its seat for half a minute, and its number until it is proven to be
-		// over: a CANCEL proves nothing, so that who was ringing is not called again for as long as the call could last.
+		// A call lost with its node holds its seat for half a minute, and its number until its end
+		// is proven. A CANCEL proves nothing, so a ringing contact is not called again for as long
+		// as the call could last.
 		within(t, 4*patience, "everybody was called", func() bool {
 			var held int
 			w.query("SELECT count(*) FROM number_holds h JOIN attempts a ON a.id = h.attempt_id "+

@@ -1,7 +1,7 @@
 package process
 
 import (
-	"crypto/md5" // RFC 7616 names it
+	"crypto/md5" // required by RFC 7616
 	"crypto/sha256"
 	"fmt"
 	"hash"
@@ -40,8 +40,8 @@ func TestChallengesAreAnswered(t *testing.T) {
 
 var credentialParam = regexp.MustCompile(`(\w+)=(?:"((?:[^"\\]|\\.)*)"|([^",\s]+))`)
 
-// credentials works out again every digest response that the trunk was given:
-// so many, and each of them right (RFC 7616 §3.4.1).
+// credentials recomputes every digest response that the trunk received and checks that there are
+// want of them, all correct (RFC 7616 §3.4.1).
 func credentials(want int) func(*sipCall) {
 	return func(c *sipCall) {
 		c.t.Helper()
@@ -49,7 +49,7 @@ func credentials(want int) func(*sipCall) {
 		for _, m := range c.sipp.messages(c.leg()) {
 			method, _, _ := strings.Cut(m.text, " ")
 			if method == "ACK" {
-				method = "INVITE" // it repeats what the INVITE had (RFC 3261 §22.1)
+				method = "INVITE" // the ACK repeats the INVITE's (RFC 3261 §22.1)
 			}
 			for _, line := range strings.Split(m.text, "\r\n") {
 				name, value, _ := strings.Cut(line, ": ")
@@ -73,7 +73,7 @@ func credentials(want int) func(*sipCall) {
 }
 
 func digestResponse(p map[string]string, method string) string {
-	h := func() hash.Hash { return md5.New() } // RFC 7616 names it
+	h := func() hash.Hash { return md5.New() } // required by RFC 7616
 	if p["algorithm"] == "SHA-256" {
 		h = sha256.New
 	}
@@ -108,7 +108,7 @@ func TestAnAnswersSessionDescriptionIsRead(t *testing.T) {
 	w.run(cases)
 }
 
-// audio checks that RTP went both ways: SIPp echoes it.
+// audio checks that RTP went both ways, because SIPp echoes it.
 func audio(c *sipCall) {
 	c.t.Helper()
 	s, ok := c.bot.Session(c.id.Call())
@@ -130,7 +130,7 @@ func TestHeadersOfOthersAreUnderstood(t *testing.T) {
 	})
 }
 
-// routes checks the Route headers, taken together, of ACK and BYE.
+// routes checks the Route headers of ACK and BYE, joined.
 func routes(want string) func(*sipCall) {
 	return func(c *sipCall) {
 		c.t.Helper()

@@ -18,8 +18,8 @@ import (
 	"dialler/sipstack"
 )
 
-// sipBot starts a model that is called by SIP and makes it the world's bot:
-// refuses tells how many addresses before it refuse.
+// sipBot starts a model that is called by SIP and makes it the world's bot; refuses is how many
+// addresses before it refuse.
 func (w *world) sipBot(b carrier.Behaviour, refuses int) *carrier.Carrier {
 	w.t.Helper()
 	start := func(b carrier.Behaviour) (*carrier.Carrier, string) {
@@ -41,7 +41,7 @@ func (w *world) sipBot(b carrier.Behaviour, refuses int) *carrier.Carrier {
 	return m
 }
 
-// only waits for the one call of a model.
+// only waits for the only call of a model.
 func only(t *testing.T, m *carrier.Carrier, what string, ok func(carrier.Call) bool) (row carrier.Call) {
 	t.Helper()
 	eventually(t, what, func() bool {
@@ -59,8 +59,7 @@ func only(t *testing.T, m *carrier.Carrier, what string, ok func(carrier.Call) b
 
 func over(r carrier.Call) bool { return !r.Live() && !r.EndedAt.IsZero() }
 
-// over waits until a call has ended at its carrier: what ends it may still be on
-// its way there when it has ended here.
+// over waits until a call has ended at its carrier, where the end may arrive later than here.
 func (w *world) over(m *carrier.Carrier, id engine.CallID) (row carrier.Call) {
 	w.t.Helper()
 	leg := string(w.stored(id).ID.Leg(1))
@@ -113,8 +112,8 @@ func TestABotBySIPTalksWithTheCalleeAndItsByeEndsTheCall(t *testing.T) {
 	}
 }
 
-// RFC 3261 §22: the user of the bot's address and the bot's token answer a
-// challenge, that of the BYE too.
+// RFC 3261 §22: the user of the bot's address and the bot's token answer a challenge, including the
+// BYE's.
 func TestABotBySIPMayAskForCredentials(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)

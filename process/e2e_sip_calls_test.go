@@ -8,10 +8,10 @@ import (
 	"dialler/sipstack"
 )
 
-// repeats are what SIPp needs to see a message as often as it comes.
+// repeats makes SIPp see every retransmission.
 var repeats = []string{"-nr"}
 
-// served is the row of a conversation that its bot ended.
+// servedRow is the row of a conversation that its bot ended.
 var servedRow = sipRow{outcome: engine.OutcomeCompleted, code: 200, by: engine.PartyBot, retry: retryNever}
 
 func TestACallIsSetUpAndEndedOnTheWire(t *testing.T) {
@@ -35,7 +35,7 @@ func TestACallIsSetUpAndEndedOnTheWire(t *testing.T) {
 	})
 }
 
-// rangFor checks that the phone rang that long before it was answered.
+// rangFor checks that the phone rang at least that long before it was answered.
 func rangFor(least time.Duration) func(*sipCall) {
 	return func(c *sipCall) {
 		c.t.Helper()
@@ -63,7 +63,7 @@ func TestACallIsGivenUpOnTheWire(t *testing.T) {
 	w.run([]sipCase{
 		{file: "cancel-at-ring-timeout", dialout: true, requests: "INVITE CANCEL ACK", want: unanswered},
 		{file: "cancel-waits-for-provisional", dialout: true, requests: "INVITE CANCEL ACK",
-			want: sipRow{outcome: engine.OutcomeTrunkError, code: 487, by: engine.PartySystem}}, // not one response in time
+			want: sipRow{outcome: engine.OutcomeTrunkError, code: 487, by: engine.PartySystem}}, // no response in time
 		{file: "cancel-crossed-by-200", dialout: true, requests: "INVITE CANCEL ACK BYE", want: with(200), then: nobodyTalked},
 		{file: "cancel-crossed-by-486", dialout: true, requests: "INVITE CANCEL ACK", want: sipRow{outcome: engine.OutcomeBusy, code: 486, by: engine.PartyCallee}},
 		{file: "cancel-without-487", dialout: true, requests: "INVITE CANCEL", want: with(0)},
@@ -85,7 +85,7 @@ func nobodyTalked(c *sipCall) {
 
 func TestSilenceIsTheTrunksFault(t *testing.T) {
 	t.Parallel()
-	// Timer B is 64 times T1: 1.9 s; the leg stays owned as long again. The late
+	// Timer B is 64 times T1: 1.9 s; the leg stays owned for the same time again. The late
 	// responses come in the middle of that.
 	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 30 * time.Millisecond}}, time.Second)
 	want := sipRow{outcome: engine.OutcomeTrunkError, by: engine.PartySystem}

@@ -36,7 +36,7 @@ func TestACalleeMayChangeTheCall(t *testing.T) {
 	w.run(cases)
 }
 
-// heard checks which digits the bot was told of.
+// heard checks which digits the bot received.
 func heard(digits string) func(*sipCall) {
 	return func(c *sipCall) {
 		c.t.Helper()
@@ -52,7 +52,7 @@ func TestACalleeMayLeaveBeforeTheBotIsThere(t *testing.T) {
 	if err := w.bot.Configure(bot.Config{Door: bot.Door{Delay: draw.Exactly(700 * time.Millisecond)}, Conversations: []bot.Conversation{conversation(0)}}); err != nil {
 		t.Fatal(err)
 	}
-	// In strict mode the INVITE waits for a socket that stands: the bot would be there first.
+	// In strict mode the INVITE waits for an open socket: the bot would be there first.
 	w.run([]sipCase{{file: "bye-before-the-bot", requests: "INVITE ACK", campaign: map[string]any{"pacing_mode": "hybrid"},
 		want: sipRow{outcome: engine.OutcomeCallerHungUp, code: 200, q850: 31, by: engine.PartyCallee, retry: retryNever}}})
 }

@@ -38,7 +38,7 @@ func TestSessionTimersAreAgreedOn(t *testing.T) {
 
 func TestSessionsAreRefreshedByEitherSide(t *testing.T) {
 	t.Parallel()
-	// The pause after a 491 goes by T1: 0.2 to 0.4 s.
+	// The pause after a 491 depends on T1: 0.2 to 0.4 s.
 	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 50 * time.Millisecond}}, 0)
 	lost := sipRow{outcome: engine.OutcomeCompleted, code: 200, by: engine.PartySystem, retry: retryNever}
 	w.run([]sipCase{

@@ -10,8 +10,8 @@ import (
 	"dialler/engine"
 )
 
-// refused is a case of a final response: its code and perhaps its phrase, and
-// a header, which is a whole line.
+// refused is a case of a final response: its code, an optional phrase, and a header, which is a
+// whole line.
 func refused(file, response, header string, want sipRow) sipCase {
 	code, phrase, ok := strings.Cut(response, " ")
 	if !ok {
@@ -33,14 +33,14 @@ func refused(file, response, header string, want sipRow) sipCase {
 
 func cause(q850 int) string { return fmt.Sprintf(`Reason: Q.850;cause=%d;text="of the switch"`, q850) }
 
-// TestEveryFinalResponseComesToItsOutcome plays the table "final response →
-// outcome", a file a row.
+// TestEveryFinalResponseComesToItsOutcome plays the table "final response → outcome", one file per
+// row.
 func TestEveryFinalResponseComesToItsOutcome(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, time.Second)
 	callee, system := engine.PartyCallee, engine.PartySystem
 	var cases []sipCase
-	// row adds a case for every code, and one for every cause beside a 500.
+	// row adds a case for every code, and one for every cause with a 500.
 	row := func(file string, want sipRow, codes string, causes ...int) {
 		for code := range strings.FieldsSeq(codes) {
 			cases = append(cases, refused(file, code, "", want))
@@ -72,9 +72,8 @@ func TestEveryFinalResponseComesToItsOutcome(t *testing.T) {
 	w.run(cases)
 }
 
-// TestWhatAResponseAddsToItsCodeIsHeard plays what decides beside the code:
-// Reason, Retry-After, markers of a block, words of a limit, and the campaign's
-// own list of what is redialled.
+// TestWhatAResponseAddsToItsCodeIsHeard plays what decides in addition to the code: Reason,
+// Retry-After, markers of a block, words of a limit, and the campaign's own redial list.
 func TestWhatAResponseAddsToItsCodeIsHeard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, time.Second)
@@ -87,18 +86,18 @@ func TestWhatAResponseAddsToItsCodeIsHeard(t *testing.T) {
 	later := func(r sipRow, d time.Duration) sipRow { r.after = d; return r }
 	set := func(c sipCase, key string, v any) sipCase { c.campaign = map[string]any{key: v}; return c }
 	w.run([]sipCase{
-		// A cause wins over the four codes that say little …
+		// A cause overrides the four vague codes …
 		refused("final-busy", "480", cause(17), caused(busy, 17)),
 		refused("final-busy", "503", cause(17), caused(busy, 17)),
 		refused("final-busy", "603", cause(17), caused(busy, 17)),
 		refused("final-invalid-number", "480", cause(1), sipRow{outcome: engine.OutcomeInvalidNumber, by: callee, q850: 1, retry: retryNever}),
 		refused("final-rejected", "480", cause(21), sipRow{outcome: engine.OutcomeRejected, by: callee, q850: 21, retry: retryNever}),
 		refused("final-credentials", "503", cause(57), sipRow{outcome: engine.OutcomeTrunkError, by: system, free: true, q850: 57, retry: retrySoon}),
-		// … and over no other; 16 says nothing at all.
+		// … and no others; 16 is ignored.
 		refused("final-busy", "486", cause(19), caused(busy, 19)),
 		refused("final-invalid-number", "404", cause(17), sipRow{outcome: engine.OutcomeInvalidNumber, by: callee, q850: 17, retry: retryNever}),
 		refused("final-no-answer", "480", cause(16), sipRow{outcome: engine.OutcomeNoAnswer, by: callee, q850: 16}),
-		// Reason as others write it: another protocol before it, no text, lower case.
+		// Other spellings of Reason: another protocol before it, no text, lower case.
 		refused("final-busy", "500", `Reason: SIP;cause=486;text="Busy Here", Q.850;cause=17`, caused(busy, 17)),
 		refused("final-busy", "500", `Reason: q.850 ;cause=17`, caused(busy, 17)),
 		refused("final-busy", "500", "Reason: SIP;cause=500\r\nReason: Q.850;cause=17;text=\"a;b, \\\"c\\\"\"", caused(busy, 17)),
@@ -111,7 +110,7 @@ func TestWhatAResponseAddsToItsCodeIsHeard(t *testing.T) {
 		refused("final-throttled", "503 Max Channels Reached", "", throttled),
 		refused("final-throttled", "503", `Reason: Q.850;cause=42;text="concurrent call limit"`, caused(throttled, 42)),
 		refused("final-throttled", "503", `Warning: 399 sbc.example "call rate exceeded"`, throttled),
-		// What a throttled trunk asks for concerns the trunk, never the person.
+		// The Retry-After of a throttled trunk applies to the trunk, never to the contact.
 		refused("final-throttled", "503 Too Many Calls", "Retry-After: 30", with(throttled, func(r *sipRow) { r.before = 30 * time.Second })),
 		refused("final-congestion", "503 Operator Unavailable", "", sipRow{outcome: engine.OutcomeCongestion, by: system}),
 
@@ -122,7 +121,7 @@ func TestWhatAResponseAddsToItsCodeIsHeard(t *testing.T) {
 		refused("final-congestion", "503", "Retry-After: 7200", later(sipRow{outcome: engine.OutcomeCongestion, by: system}, 2*time.Hour)),
 		set(refused("final-rejected", "603", "Retry-After: 7200", later(sipRow{outcome: engine.OutcomeRejected, by: callee}, 2*time.Hour)),
 			"retry_on_system", []string{"rejected"}),
-		// Only these five carry it.
+		// Only these five may carry it.
 		refused("final-congestion", "500", "Retry-After: 7200", with(sipRow{outcome: engine.OutcomeCongestion, by: system}, func(r *sipRow) { r.before = 2 * time.Hour })),
 
 		set(refused("final-busy", "486", "", with(busy, func(r *sipRow) { r.retry = retryNever })), "retry_on_system", []string{}),

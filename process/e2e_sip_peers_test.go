@@ -19,10 +19,9 @@ import (
 	"dialler/engine"
 )
 
-// Kamailio, a proxy, and baresip, a softphone, are strangers as SIPp is: they
-// were written to be talked to by others.
+// Kamailio, a proxy, and baresip, a softphone, are independent implementations, as SIPp is.
 
-// peer is a program of another's that a test runs.
+// peer is a third-party program that a test runs.
 type peer struct {
 	t    *testing.T
 	name string
@@ -44,8 +43,7 @@ func (p *peer) said() string {
 	return p.out.String()
 }
 
-// startPeer runs a program in a process group of its own, which ends with the
-// test.
+// startPeer runs a program in its own process group, which ends with the test.
 func startPeer(t *testing.T, name, paths string, args ...string) *peer {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -81,7 +79,7 @@ func startPeer(t *testing.T, name, paths string, args ...string) *peer {
 	return p
 }
 
-// ready waits until a line shows that the program is up.
+// ready waits for the line that shows that the program is up.
 func (p *peer) ready(line string) {
 	p.t.Helper()
 	eventually(p.t, p.name+" is up", func() bool {
@@ -94,19 +92,19 @@ func (p *peer) ready(line string) {
 	})
 }
 
-// softphone is a baresip that answers every call, plays a tone of phoneTone Hz
-// and writes down what it hears.
+// softphone is a baresip that answers every call, plays a tone of phoneTone Hz and records what it
+// hears.
 type softphone struct {
 	*peer
 	user string
-	port int // UDP and TCP; TLS is one above
+	port int // UDP and TCP; TLS is on the next port up
 	dir  string
 }
 
 const phoneTone, botTone = 440, 1000 // Hz
 
-// startSoftphone starts baresip. account are parameters of its account
-// (";mediaenc=srtp"), config more lines of its configuration.
+// startSoftphone starts baresip. account is a list of account parameters (";mediaenc=srtp"), config
+// further lines of its configuration.
 func startSoftphone(t *testing.T, user, account, config string) *softphone {
 	t.Helper()
 	s := &softphone{user: user, port: ports.Of(t), dir: t.TempDir()}
@@ -179,15 +177,13 @@ func (s *softphone) heard() (pcm []int16, rate int) {
 	return pcm, rate
 }
 
-// proxy is a Kamailio that asks INVITEs for credentials, records its route and
-// relays to a softphone.
+// proxy is a Kamailio that challenges INVITEs, records its route and relays to a softphone.
 type proxy struct {
 	*peer
 	port int
 }
 
-// startProxy starts Kamailio; with a certificate it listens for TLS on the port
-// after its own.
+// startProxy starts Kamailio; with a certificate it listens for TLS on the next port.
 func startProxy(t *testing.T, to *softphone, next, certificate string) *proxy {
 	t.Helper()
 	p := &proxy{port: ports.Of(t)}
@@ -261,8 +257,7 @@ request_route {
 }
 `
 
-// talkedWith places a call for a bot that says nothing of its result, and waits
-// for its end.
+// talkedWith places a call for a bot that posts no result, and waits for its end.
 func (w *world) talkedWith(bot *toneBot, to string) sipCall {
 	w.t.Helper()
 	var rep struct {

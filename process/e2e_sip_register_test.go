@@ -9,8 +9,8 @@ import (
 
 var asRegistered = map[string]any{"kind": "registered", "username": alice, "password": alicesPassword}
 
-// registered waits until the registrar has our address for longer than the
-// first 2 s that some of its scenarios give.
+// registered waits until the registrar has our address for longer than the first 2 s that some of
+// its scenarios grant.
 func registered(c *sipCall) {
 	c.t.Helper()
 	eventually(c.t, "the trunk is registered", func() bool {
@@ -50,7 +50,7 @@ func TestATrunkThatMayNotRegisterTakesNoCall(t *testing.T) {
 		r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()})
 		return r.status == 503 && r.code() == "no_capacity"
 	})
-	s.satisfied() // it was asked twice
+	s.satisfied() // it received two requests
 	if n := w.rows("attempts"); n != 0 {
 		t.Errorf("%d attempts", n)
 	}

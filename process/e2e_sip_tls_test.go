@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// certificate makes a root and a certificate of it for carrier.test at
-// 127.0.0.1: file holds it with its key, roots is the root, both in PEM.
+// certificate makes a root and a certificate from it for carrier.test at 127.0.0.1: file contains
+// it with its key, roots the root, both in PEM.
 func certificate(t *testing.T) (file, roots string) {
 	t.Helper()
 	now := time.Now()
@@ -95,8 +95,8 @@ func TestACallOverTLSThroughAProxyIsHeardAtBothEnds(t *testing.T) {
 	heardEachOther(t, b, phone)
 }
 
-// A certificate of another name, or of a root that the trunk does not trust, is
-// no carrier of ours: nothing is sent, and the next trunk is tried.
+// A certificate with another name, or from a root that the trunk does not trust, is refused:
+// nothing is sent, and the next trunk is tried.
 func TestACarrierWithAnotherCertificateIsNotCalled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 200*time.Millisecond)

@@ -18,7 +18,7 @@ import (
 	"github.com/fasthttp/websocket"
 )
 
-// tone is a sine of a frequency, 8 kHz, at a quarter of full scale.
+// tone returns a sine wave at 8 kHz, a quarter of full scale.
 func tone(hz int, long time.Duration) []int16 {
 	pcm := make([]int16, int(long.Seconds()*voice.Rate))
 	for i := range pcm {
@@ -41,8 +41,8 @@ func toneFile(hz int, long time.Duration) []byte {
 	return b.Bytes()
 }
 
-// purity is the share of a signal's energy that one frequency has (Goertzel),
-// in its loudest window of 200 ms; 0 for near silence.
+// purity returns the share of a signal's energy at one frequency (Goertzel), in its loudest window
+// of 200 ms; 0 for near silence.
 func purity(pcm []int16, rate, hz int) (best float64) {
 	window := rate / 5
 	for at := 0; at+window <= len(pcm); at += window / 2 {
@@ -61,16 +61,16 @@ func purity(pcm []int16, rate, hz int) (best float64) {
 	return best
 }
 
-// toneBot plays a tone of botTone Hz to every caller, writes down what it
-// hears, and hangs up once it has heard enough.
+// toneBot plays a tone of botTone Hz to every caller, records what it hears, and hangs up once it
+// has heard enough.
 type toneBot struct {
 	id   string
 	mu   sync.Mutex
 	pcm  []int16
-	stop time.Duration // of audio heard until it hangs up
+	stop time.Duration // amount of audio after which it hangs up
 }
 
-// startToneBot starts the bot and makes it known.
+// startToneBot starts the bot and configures it.
 func (w *world) startToneBot(id string, stop time.Duration) *toneBot {
 	w.t.Helper()
 	b := &toneBot{id: id, stop: stop}

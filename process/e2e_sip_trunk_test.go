@@ -74,8 +74,8 @@ func TestTheKeepaliveSaysWhetherATrunkLives(t *testing.T) {
 	}
 }
 
-// leaving is a trunk over TCP that answers one OPTIONS and then is gone: up by
-// its keepalive, but nothing can be sent to it.
+// leaving is a trunk over TCP that answers one OPTIONS and then disappears: up by its keepalive,
+// but unreachable.
 func (w *world) leaving(id string) {
 	w.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,8 +118,8 @@ func (w *world) leaving(id string) {
 	})
 }
 
-// A connection that is refused was certainly not sent on: the next trunk has
-// the call at once, and without one nothing is consumed.
+// A refused connection has certainly sent nothing: the next trunk gets the call at once, and
+// without one nothing is consumed.
 func TestAnInviteThatCannotLeaveGoesToTheNextTrunk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 200*time.Millisecond)

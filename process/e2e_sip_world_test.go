@@ -14,34 +14,33 @@ import (
 	"dialler/engine/contact"
 )
 
-// The scenarios of bench/scenario/sip are played by SIPp against a whole
-// dialler. Each call is that of a contact, so that it shows three things: the
-// wire (SIPp's own checks and its trace), the stored attempt, and what becomes
-// of the contact.
+// SIPp plays the scenarios of bench/scenario/sip against a complete dialler. Each call is a
+// contact's, so that it shows three things: the wire (SIPp's own checks and its trace), the stored
+// attempt, and what happens to the contact.
 
 const sipScenarios = "../bench/scenario/sip"
 
-// sipRetryDelay of the campaigns here: nothing is redialled within a test.
+// sipRetryDelay is the retry delay of these campaigns: nothing is redialled within a test.
 const sipRetryDelay = time.Hour
 
 // sipCase is one call.
 type sipCase struct {
 	file     string   // of bench/scenario/sip, without .xml
-	label    string   // what distinguishes cases of one file
+	label    string   // distinguishes cases with the same file
 	keys     []string // of the scenario: "name=value"
 	args     []string // more of SIPp's
 	trunk    map[string]any
 	campaign map[string]any
 	metadata map[string]any // variables of the contact
-	dialout  bool           // no contact's call, so that the ring timeout is the world's
+	dialout  bool           // not a contact's call, so that the world's ring timeout applies
 	requests string         // what the trunk saw of the call: "INVITE ACK BYE"
 	want     sipRow
-	// before waits until the trunk can be called, meanwhile acts while the call
-	// lives, then looks on at its end.
+	// before waits until the trunk can be called, meanwhile acts while the call is live, then
+	// checks at its end.
 	before, meanwhile, then func(*sipCall)
 }
 
-// sipRow is what the stored rows have to say. Zero: 0, empty, no.
+// sipRow is the expected stored row. Zero: 0, empty, no.
 type sipRow struct {
 	outcome engine.Outcome
 	code    int
@@ -53,7 +52,7 @@ type sipRow struct {
 	before  time.Duration // less than that, unless 0
 }
 
-// sipRetry is what becomes of the contact.
+// sipRetry is what happens to the contact.
 type sipRetry int
 
 const (
@@ -62,14 +61,14 @@ const (
 	retryNever                 // final
 )
 
-// sipCall is a call of a case.
+// sipCall is the call of a case.
 type sipCall struct {
 	*world
 	*sipCase
 	sipp       *sipp
 	to         string
 	id         engine.AttemptID
-	contact    engine.ContactID // "" of a dialout, as the campaign
+	contact    engine.ContactID // "" for a dialout, as is the campaign
 	campaignID engine.CampaignID
 	row        attempt.Attempt // once it ended
 }
@@ -106,7 +105,7 @@ func (w *world) run(cases []sipCase) {
 func (w *world) place(c *sipCase) {
 	w.t.Helper()
 	call := sipCall{world: w, sipCase: c, sipp: play(w.t, c), to: newNumber()}
-	// What a trunk did to one case does not count against the next.
+	// A trunk's failures in one case do not count against the next.
 	name := fmt.Sprintf("sipp-%d", call.sipp.port)
 	trunk := map[string]any{}
 	for k, v := range c.trunk {
@@ -116,7 +115,7 @@ func (w *world) place(c *sipCase) {
 		trunk[k] = v
 	}
 	w.trunk(name, "127.0.0.1", call.sipp.port, trunk)
-	hold := func() { // what is redialled soon is not, and the next case has its own
+	hold := func() { // prevents redials; the next case has its own hold
 		trunk["active"] = false
 		w.trunk(name, "127.0.0.1", call.sipp.port, trunk)
 	}

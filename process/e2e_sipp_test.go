@@ -16,10 +16,10 @@ import (
 	"dialler/bench/ports"
 )
 
-// SIPp shares nothing with this program: its scenario decides whether what was
-// on the wire is right, and its exit status says so.
+// SIPp shares no code with this program: its scenario decides whether the messages on the wire are
+// correct, and its exit status reports it.
 
-// scenario writes a SIPp scenario of one call, a line a step:
+// scenario writes a SIPp scenario of one call, a line per step:
 //
 //	< INVITE            a request that must come
 //	< BYE Reason=text   … with a header that contains the text
@@ -32,7 +32,7 @@ import (
 //	< 200               a response that must come
 //	pause 500           milliseconds
 //
-// The trunk's OPTIONS are answered beside it, each as a call of its own.
+// The trunk's OPTIONS are answered too, each as a separate call.
 func scenario(steps string) string {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0"?><!DOCTYPE scenario SYSTEM "sipp.dtd"><scenario name="` + "end to end" + `">
@@ -50,7 +50,7 @@ func scenario(steps string) string {
 		case f[0] == "<" && len(f) > 2 && f[2] == "auth":
 			user, password, _ := strings.Cut(f[3], ":")
 			used++
-			// Other credentials are refused, and the call waits for what never comes.
+			// Other credentials are refused, and the call waits in vain.
 			fmt.Fprintf(&b, `<recv request=%q><action><verifyauth assign_to="%d" username=%q password=%q/></action></recv>
 <nop test="%d" next="80"/>
 %s<recv request="ACK"/>
@@ -131,7 +131,7 @@ func response(code, method, with string, crossed bool) string {
 	return "<send" + retrans + "><![CDATA[\n\n" + h.String() + "Content-Length: [len]\n\n" + body + "\n]]></send>\n"
 }
 
-// A BYE of the callee needs what the INVITE said.
+// A BYE from the callee needs data from the INVITE.
 const (
 	inviteOfBye = `<recv request="INVITE"><action>
 <ereg regexp=".*" search_in="hdr" header="From:" assign_to="1"/>
@@ -155,7 +155,7 @@ Content-Length: 0
 `
 )
 
-// sipp is a running SIPp that plays a carrier; it echoes the RTP that it gets.
+// sipp is a running SIPp that plays a carrier; it echoes the RTP it receives.
 type sipp struct {
 	t    *testing.T
 	port int
@@ -175,7 +175,7 @@ func startSipp(t *testing.T, steps string) *sipp {
 	return startSippFile(t, file)
 }
 
-// startSippFile plays the scenario of a file; args are more of SIPp's own.
+// startSippFile plays the scenario of a file; args are further SIPp options.
 func startSippFile(t *testing.T, file string, args ...string) *sipp {
 	t.Helper()
 	path, err := exec.LookPath("sipp")
@@ -185,8 +185,8 @@ func startSippFile(t *testing.T, file string, args ...string) *sipp {
 	if file, err = filepath.Abs(file); err != nil {
 		t.Fatal(err)
 	}
-	// Between the look for free ports and SIPp's use of them, and of those next to
-	// the one for RTP, somebody else may have taken one.
+	// Between the search for free ports and SIPp's use of them, and of those next to the RTP port,
+	// another process may have taken one.
 	for range 5 {
 		if s := launchSipp(t, path, file, args...); s != nil {
 			return s
@@ -225,7 +225,7 @@ func launchSipp(t *testing.T, path, file string, args ...string) *sipp {
 				return true
 			}
 			if s.err == nil {
-				return true // the one call that it had to place is over
+				return true // its only outgoing call is over
 			}
 			t.Fatalf("SIPp ended at once: %v", s.err)
 		default:
@@ -244,8 +244,8 @@ func launchSipp(t *testing.T, path, file string, args ...string) *sipp {
 	return s
 }
 
-// satisfied asks SIPp to end once its calls have, and fails unless each went
-// as the scenario says.
+// satisfied tells SIPp to end once its calls have ended, and fails unless each followed the
+// scenario.
 func (s *sipp) satisfied() {
 	s.t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
@@ -268,8 +268,8 @@ var (
 	cseq     = regexp.MustCompile(`(?m)^CSeq: *(\d+)`)
 )
 
-// requests lists the requests that came with a Call-ID, in the order in which they
-// came first and without repetition, and every Call-ID that an INVITE brought.
+// requests lists the requests with a Call-ID, in order and without repetitions, and every Call-ID
+// of an INVITE.
 func (s *sipp) requests(callID string) (methods string, invited []string) {
 	s.t.Helper()
 	log, err := os.ReadFile(filepath.Join(s.dir, "messages.log"))
@@ -299,7 +299,7 @@ func (s *sipp) requests(callID string) (methods string, invited []string) {
 	return strings.Join(list, " "), invited
 }
 
-// wireMessage is what SIPp sent or received.
+// wireMessage is a message that SIPp sent or received.
 type wireMessage struct {
 	sent bool
 	text string // lines end in CR LF
@@ -307,7 +307,7 @@ type wireMessage struct {
 
 var traced = regexp.MustCompile(`(?s)message (received \[\d+\] bytes :|sent \(\d+ bytes\):)\s+(\S.*)`)
 
-// messages lists what went over the wire with a Call-ID, in order.
+// messages lists the messages on the wire with a Call-ID, in order.
 func (s *sipp) messages(callID string) (list []wireMessage) {
 	s.t.Helper()
 	log, err := os.ReadFile(filepath.Join(s.dir, "messages.log"))
@@ -322,7 +322,7 @@ func (s *sipp) messages(callID string) (list []wireMessage) {
 	return list
 }
 
-// report is what SIPp says of its failure.
+// report returns SIPp's report of its failure.
 func (s *sipp) report() string {
 	var b strings.Builder
 	for _, name := range []string{"errors.log", "messages.log"} {

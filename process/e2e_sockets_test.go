@@ -8,8 +8,8 @@ import (
 	"dialler/bench/carrier"
 )
 
-// A bot refuses a quarter of its sockets, and later takes seconds for each. Lines leave
-// when theirs stands, so that nobody is abandoned though the ledger bears none.
+// A bot refuses a quarter of its sockets, and later takes seconds for each. INVITEs leave only once
+// their socket is open, so that nobody is abandoned even with no credit in the ledger.
 func TestNobodyIsAbandonedByABotThatRefusesAQuarterOfItsSockets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, time.Second)

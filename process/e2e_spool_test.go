@@ -16,7 +16,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// elsewhere stands in for the listener of a dialler that is another process.
+// elsewhere replaces the listener of a dialler that runs as another process.
 type elsewhere struct {
 	net.Listener
 	addr net.Addr
@@ -24,8 +24,7 @@ type elsewhere struct {
 
 func (e elsewhere) Addr() net.Addr { return e.addr }
 
-// another starts the program on the world's installation, whose requests go
-// there from then on.
+// another starts the program on the world's installation, and requests go there from then on.
 func (w *world) another() *running {
 	w.t.Helper()
 	url, dir := w.url, dataDir(w.t)
@@ -50,7 +49,7 @@ func (w *world) another() *running {
 	return r
 }
 
-// checkOf is a line of /readyz.
+// checkOf returns an entry of /readyz.
 func (w *world) checkOf(name string) (ok bool, detail string) {
 	w.t.Helper()
 	var v struct {
@@ -91,7 +90,7 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 
 	w.p.Close()
 	w.flags.SIP = fmt.Sprintf("127.0.0.1:%d", ports.Of(t))
-	w.tampered = true // there is nothing here to audit while it is another process
+	w.tampered = true // no audit while another process runs
 	first := w.another()
 	dead := false
 	t.Cleanup(func() {
@@ -100,7 +99,7 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 			_ = first.cmd.Wait()
 		}
 	})
-	// Its trunk and its bot are known to answer once they were asked.
+	// Its trunk and its bot are known to answer once they were probed.
 	var rep campaign.DialoutReply
 	eventually(t, "the first call is placed", func() bool {
 		r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": numbers[0]})
@@ -128,7 +127,7 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 	})
 	pg.kill()
 
-	// They are answered, confirmed, and talk with the bot.
+	// They are answered, confirmed, and talk to the bot.
 	talking := calls[:5]
 	for _, c := range talking {
 		if a, _ := c.Attempt(); !model.Answer(string(a.Leg(1))) {
@@ -150,7 +149,8 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 	if a, _ := over.Attempt(); !model.HangUp(string(a.Leg(1))) {
 		t.Fatal("no call to hang up")
 	}
-	// Its bot has posted its result, and posts it no more; corrections come after it, and nothing overtakes it.
+	// Its bot has posted its result and will not repeat it; corrections come after it, and nothing
+	// overtakes it.
 	token := w.session(over, "reported", func(s bot.Session) bool {
 		return s.Result.State == bot.ReportTaken && s.Result.Status == 202
 	}).Parameters["result_token"]

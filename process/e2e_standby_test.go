@@ -26,7 +26,7 @@ import (
 	"dialler/persistence/private"
 )
 
-// replica is one of two servers of PostgreSQL.
+// replica is one of two PostgreSQL servers.
 type replica struct {
 	t    *testing.T
 	dir  string
@@ -44,7 +44,7 @@ func (n *replica) url() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", n.port)
 }
 
-// program prepares a program of PostgreSQL.
+// program prepares a PostgreSQL program.
 func (n *replica) program(name string, args ...string) *exec.Cmd {
 	n.t.Helper()
 	path, err := private.Tool(context.Background(), name)
@@ -73,7 +73,7 @@ func (n *replica) start() {
 	eventually(n.t, "the server is up", func() bool { return n.exec("SELECT 1") == nil })
 }
 
-// kill ends it without a word; its processes notice and end too.
+// kill kills it; its child processes notice and end too.
 func (n *replica) kill() {
 	if n.cmd != nil {
 		_ = n.cmd.Process.Kill()
@@ -97,7 +97,7 @@ func (n *replica) exec(sql string) error {
 // newPair starts a primary whose commits wait for a standby.
 func newPair(t *testing.T) (primary, standby *replica) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "dialler-pair-") // reached by the servers' user, too
+	dir, err := os.MkdirTemp("", "dialler-pair-") // the servers' user can reach it too
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,19 +133,18 @@ func newPair(t *testing.T) (primary, standby *replica) {
 	return primary, standby
 }
 
-// A primary that is gone and a standby that takes its place, under a dialler whose
-// DATABASE_URL names both: it goes on without a restart, and what it had
-// acknowledged is there.
+// A primary is lost and a standby replaces it, under a dialler whose DATABASE_URL names both: it
+// goes on without a restart, and everything that it acknowledged is there.
 func TestAStandbyThatTakesOverIsGoneOnWithAndHasAllThatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	primary, standby := newPair(t)
 	w := newWorldOn(t, fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", primary.port, standby.port), tuning{}, 0)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	id := w.running(map[string]any{"concurrency": 2})
-	parked := w.running(map[string]any{"window": closedWindow()}) // takes contacts and dials nobody
+	parked := w.running(map[string]any{"window": closedWindow()}) // takes contacts but dials nobody
 	live := w.talks(id)
 
-	// Triggers come all the time; those that were acknowledged are noted.
+	// Triggers come all the time; acknowledged ones are recorded.
 	var mu sync.Mutex
 	var acknowledged []string
 	count := func() int { mu.Lock(); defer mu.Unlock(); return len(acknowledged) }
@@ -211,7 +210,7 @@ func TestAStandbyThatTakesOverIsGoneOnWithAndHasAllThatWasAcknowledged(t *testin
 		}
 		w.ended(c.Call(), engine.OutcomeCompleted)
 	}
-	// It is not taken for a restored backup: neither now nor by the next start.
+	// It is not taken for a restored backup, neither now nor by the next start.
 	eventually(t, "the takeover is noted", func() bool {
 		return w.rows("settings WHERE name = 'database.identity' AND value->>'timeline' = '2'") == 1
 	})

@@ -11,7 +11,7 @@ import (
 	"dialler/engine"
 )
 
-// mostTalks is how many conversations a bot had at once at most, by its own book.
+// mostTalks returns the maximum number of concurrent conversations, by the bot's own records.
 func mostTalks(all []bot.Session) (most int) {
 	for i := range all {
 		n := 0
@@ -25,10 +25,9 @@ func mostTalks(all []bot.Session) (most int) {
 	return most
 }
 
-// A dialler with 20 live calls, some of which ring, is replaced by another one, which
-// calls the same people at once. By the books of the answerer and of the bot nobody has
-// two calls, and no seat two people. The first one says that it was replaced, and
-// ends when the second has.
+// A dialler with 20 live calls, some of them ringing, is replaced by another one, which calls the
+// same people at once. By the records of the answerer and of the bot nobody has two calls, and no
+// seat two people. The first dialler says that it was replaced, and ends when the second does.
 func TestADiallerThatIsTakenOverEndsItsCallsBeforeTheOtherDials(t *testing.T) {
 	t.Parallel()
 	const people = 20
@@ -41,7 +40,7 @@ func TestADiallerThatIsTakenOverEndsItsCallsBeforeTheOtherDials(t *testing.T) {
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{ringing, talking}})
 	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": people,
 		"endpoints": []string{w.bot.URL()}, "auth_token": ourToken, "account": ourAccount}).expect(200)
-	w.tampered = true // nothing to audit while it is another process
+	w.tampered = true // no audit while another process runs
 	w.p.Close()
 	first := w.another()
 	t.Cleanup(first.kill)

@@ -18,7 +18,7 @@ import (
 	"dialler/process/keys"
 )
 
-// written puts a certificate into files and gives the pool that trusts it.
+// written writes a certificate to files and returns the pool that trusts it.
 func written(t *testing.T, cert, key string, hosts ...string) *x509.CertPool {
 	t.Helper()
 	made, err := keys.OwnCertificate(hosts, time.Now())
@@ -82,7 +82,7 @@ func TestTheAPIIsServedByHTTPSAlone(t *testing.T) {
 	if _, err := tls.Dial("tcp", at, &tls.Config{RootCAs: old, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
 		t.Error("TLS 1.1 is taken")
 	}
-	// Who connects and says nothing holds nobody up.
+	// A client that connects and sends nothing holds up no other.
 	silent, err := net.Dial("tcp", at)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestTheAPIIsServedByHTTPSAlone(t *testing.T) {
 	defer func() { _ = silent.Close() }()
 	w.operator("GET", "/api/v1/campaigns", nil).expect(200)
 
-	// A renewed certificate is there for the next connection; a broken file changes nothing.
+	// A renewed certificate is used from the next connection; a broken file changes nothing.
 	renewed := written(t, w.flags.TLSCert, w.flags.TLSKey, "127.0.0.1")
 	later := time.Now().Add(time.Hour)
 	for _, name := range []string{w.flags.TLSCert, w.flags.TLSKey} {

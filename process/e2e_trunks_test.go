@@ -56,7 +56,7 @@ func TestAChangedTrunkTakesEffectOnTheNextCallAndThePresentOneGoesOn(t *testing.
 		return s.Health == "up" && s.Reason != "" && s.LiveLegs == 1 && s.Share == 1
 	})
 
-	second := w.carrier(behaviour) // the same trunk, elsewhere
+	second := w.carrier(behaviour) // the same trunk, at another address
 	host, port, err := splitHostPort(second.Addr())
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestASignedCallerIDReachesTheCarrierAndItsAttestationIsKept(t *testing.T) {
 	}
 }
 
-// trunksFile is a configuration file with a text.
+// trunksFile makes a configuration file with the given text.
 func trunksFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dialler.yaml")

@@ -23,7 +23,7 @@ import (
 	"dialler/engine/webhook"
 )
 
-// toldOf is one request that came to an endpoint.
+// toldOf is one request to an endpoint.
 type toldOf struct {
 	Header nethttp.Header
 	Body   []byte
@@ -37,7 +37,7 @@ func (r *toldOf) kind() string {
 	return m.Type
 }
 
-// integrator is the server of an integrator.
+// integrator is an integration's server.
 type integrator struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -67,7 +67,7 @@ func (c *integrator) all() []toldOf {
 	return slices.Clone(c.got)
 }
 
-// first gives the first message of a type whose body has the text in it.
+// first returns the first message of a type whose body contains the text.
 func (c *integrator) first(kind, text string) *toldOf {
 	for _, r := range c.all() {
 		if r.kind() == kind && strings.Contains(string(r.Body), text) {
@@ -96,7 +96,7 @@ func (w *world) hook(url string, fields map[string]any) (id, secret string) {
 	return made.ID, made.Secret
 }
 
-// verified has the reference library of another language look at deliveries.
+// verified has another language's reference library verify deliveries.
 func verified(t *testing.T, secret string, list ...*toldOf) (kinds []string) {
 	t.Helper()
 	type delivery struct {
@@ -132,8 +132,8 @@ func verified(t *testing.T, secret string, list ...*toldOf) (kinds []string) {
 	return kinds
 }
 
-// What a campaign and a dialout bring about is told, and the reference libraries
-// of Standard Webhooks for Go and for Node.js take it.
+// The events of a campaign and a dialout are delivered, and the reference libraries of Standard
+// Webhooks for Go and for Node.js accept them.
 func TestIntegratorsAreToldAndTheirLibrariesVerifyIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{webhookEvery: 50 * time.Millisecond}, 300*time.Millisecond)
@@ -193,7 +193,7 @@ func TestIntegratorsAreToldAndTheirLibrariesVerifyIt(t *testing.T) {
 			Deliveries []struct{ State, Type string }
 		}
 		w.operator("GET", "/api/v1/webhooks/"+hook+"/deliveries?state=delivered", nil).expect(200).into(&log)
-		told := map[string]bool{} // one whose answer was late comes again
+		told := map[string]bool{} // a delivery with a late answer is repeated
 		for _, r := range in.all() {
 			told[r.id()] = true
 		}
@@ -205,9 +205,8 @@ func TestIntegratorsAreToldAndTheirLibrariesVerifyIt(t *testing.T) {
 	w.quiet()
 }
 
-// A process that is killed after it has answered a command, and in the middle of
-// a delivery, has forgotten nothing: each message comes, and the one that was
-// being delivered comes again as the same.
+// A process that is killed after it has answered a command, and in the middle of a delivery, has
+// lost nothing: every message is delivered, and the interrupted one is repeated unchanged.
 func TestAKillBetweenCommitAndDeliveryLosesNoMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
@@ -219,7 +218,7 @@ func TestAKillBetweenCommitAndDeliveryLosesNoMessage(t *testing.T) {
 	id := w.running(map[string]any{"max_attempts": 1})
 	w.hook(in.URL, map[string]any{"types": []string{"campaign.paused", "campaign.resumed"}})
 	w.p.Close()
-	w.tampered = true // there is nothing here to audit while it is another process
+	w.tampered = true // no audit while another process runs
 	first := w.another()
 	w.act(id, "pause").expect(200)
 	eventually(t, "the first is being delivered", func() bool { return len(in.all()) == 1 })
@@ -255,7 +254,7 @@ func TestAKillBetweenCommitAndDeliveryLosesNoMessage(t *testing.T) {
 	w.act(id, "stop").expect(200)
 }
 
-// No address of a private network is reached unless that is allowed.
+// No private address is reached unless that is allowed.
 func TestAWebhookReachesNoPrivateNetwork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{webhookEvery: 50 * time.Millisecond}, 0)

@@ -17,17 +17,17 @@ import (
 // The judge of what a dialler says of itself. It knows the carrier's and the bot's side, and
 // the settings; of the dialler it knows only what it says.
 
-// outside is what carrier and bot see at a moment.
+// outside is what carrier and bot see at one moment.
 type outside struct {
 	at                time.Time
 	ringing, answered int
 	sessions          int
-	invites           []time.Time // all, in their order
-	last              time.Time   // when something happened last
-	ends              []time.Time // of the calls that are over
+	invites           []time.Time // all, in order
+	last              time.Time   // time of the latest event
+	ends              []time.Time // of the ended calls
 }
 
-// see looks at the carrier and the bot, at the calls of some numbers.
+// see reads the state of the calls to some numbers at the carrier and the bot.
 func see(w *world, model *carrier.Carrier, of map[engine.PhoneNumber]bool) outside {
 	o := outside{at: time.Now()}
 	note := func(ts ...time.Time) {
@@ -65,7 +65,7 @@ func see(w *world, model *carrier.Carrier, of map[engine.PhoneNumber]bool) outsi
 	return o
 }
 
-// dials counts the INVITEs of a span that ends at a moment.
+// dials counts the INVITEs of a span that ends at a given time.
 func (o *outside) dials(until time.Time, span time.Duration) (n int) {
 	for _, at := range o.invites {
 		if at.After(until.Add(-span)) && !at.After(until) {
@@ -75,13 +75,13 @@ func (o *outside) dials(until time.Time, span time.Duration) (n int) {
 	return n
 }
 
-// still says whether both looks saw the same, and nothing happened shortly before.
+// still says whether both readings are equal, with no event shortly before.
 func still(before, after *outside) bool {
 	return before.ringing == after.ringing && before.answered == after.answered && before.sessions == after.sessions &&
 		before.at.Sub(before.last) > settles && before.last.Equal(after.last)
 }
 
-// settles is how long what happens on the wire may take to be seen in the figures.
+// settles is how long events on the wire may take to show in the figures.
 const settles = 700 * time.Millisecond
 
 // whyJudge judges the samples of one campaign.
@@ -102,14 +102,15 @@ func (j *whyJudge) fail(rule, format string, args ...any) {
 	}
 }
 
-// same wants two figures that stand for the same thing to be equal.
+// same requires two figures with the same meaning to be equal.
 func (j *whyJudge) same(what string, a, b any) {
 	if a != b {
 		j.fail("two figures of one thing", "%s: %v and %v", what, a, b)
 	}
 }
 
-// atOnce: outages, and what is decided, are told and gone at once.
+// atOnce says whether a constraint is shown and removed without delay, as outages and decisions
+// are.
 func atOnce(c engine.Constraint) bool {
 	switch c { //nolint:exhaustive // the others keep still for 3 s
 	case engine.ConstraintPaused, engine.ConstraintWindow, engine.ConstraintDatabase, engine.ConstraintTrunkHealth,
@@ -119,7 +120,7 @@ func atOnce(c engine.Constraint) bool {
 	return false
 }
 
-// record judges one picture by itself: every figure that stands twice in it is the same.
+// record judges one picture by itself: every figure that it contains twice must be the same.
 func (j *whyJudge) record(d *detail, listed bool) {
 	l, c := d.Live, &d.Counters
 	if l == nil || d.Status != "running" {
@@ -185,7 +186,7 @@ func rateOf(p *float64) float64 {
 	return *p
 }
 
-// words: they speak of the figures beside them.
+// words checks that texts agree with the figures beside them.
 func (j *whyJudge) words(d *detail) {
 	l := d.Live
 	var a, b, n int
@@ -217,7 +218,7 @@ func (j *whyJudge) words(d *detail) {
 	}
 }
 
-// steady: nothing that is told changes faster than 3 s.
+// steady checks that nothing shown changes within 3 s.
 func (j *whyJudge) steady(l *campaign.Live, now time.Time) {
 	was := &j.told
 	if l.Constraint == was.Constraint && l.Title == was.Title && l.Standing == was.Standing &&
@@ -239,16 +240,16 @@ func (j *whyJudge) steady(l *campaign.Live, now time.Time) {
 			was.Constraint,
 		)
 	}
-	if was.Title != "" { // what is seen first was told before
+	if was.Title != "" { // the first thing seen was shown before
 		j.changed = now
 	}
 	j.told = l.Why
 }
 
-// facts: the figures are those of carrier and bot.
+// facts checks the figures against the carrier's and the bot's.
 func (j *whyJudge) facts(l *campaign.Live, before, after *outside) {
 	if still(before, after) {
-		// A line is being dialled before its INVITE leaves, too.
+		// A line counts as dialling even before its INVITE leaves.
 		if n := before.ringing; n < l.Ringing || n > l.Ringing+l.Dialling {
 			j.fail(
 				"a figure is not that of carrier and bot",
@@ -270,7 +271,8 @@ func (j *whyJudge) facts(l *campaign.Live, before, after *outside) {
 	if l.DialsPerSec == nil || len(after.invites) == 0 {
 		return
 	}
-	// The buckets are whole seconds, and an INVITE takes its time to the carrier: one may be on its way.
+	// The buckets are whole seconds, and an INVITE takes time to reach the carrier: one may be in
+	// flight.
 	most, least := after.dials(after.at, 61*time.Second)+1, before.dials(before.at.Add(-settles), 58*time.Second)
 	passed := min(max(l.At.Sub(after.invites[0]).Seconds(), 1), 60)
 	if *l.DialsPerSec > float64(most)/max(passed-settles.Seconds(), 1)+0.001 ||
@@ -280,7 +282,7 @@ func (j *whyJudge) facts(l *campaign.Live, before, after *outside) {
 	}
 }
 
-// expects: what is told is one of these, and its words are right.
+// expects checks that the reason shown is one of these, with the right words.
 func (j *whyJudge) expects(l *campaign.Live, want ...engine.Constraint) {
 	if !slices.Contains(want, l.Constraint) {
 		j.fail(
@@ -295,7 +297,7 @@ func (j *whyJudge) expects(l *campaign.Live, want ...engine.Constraint) {
 	}
 }
 
-// A judge that finds nothing wrong with anything proves nothing.
+// A judge that never finds anything wrong proves nothing.
 func TestTheJudgeOfReasonsFindsWhatIsWrong(t *testing.T) {
 	start := time.Now()
 	right := func() (*detail, *outside) {

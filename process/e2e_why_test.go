@@ -20,28 +20,28 @@ import (
 var whyFor = flag.Duration("why", 4*time.Second,
 	"how long what the dialler says of itself is judged in each of eight situations; 38s are five minutes in all")
 
-// situation is something that a campaign is in, and what it should say of it.
+// situation is a state of a campaign, and what it should say about it.
 type situation struct {
 	name      string
 	settings  map[string]any
 	campaigns int // 0: one
 	contacts  int // of each
 	callee    carrier.Behaviour
-	talk      time.Duration // until the bot hangs up, 0: never
+	talk      time.Duration // until the bot hangs up, 0 means never
 	trunk     map[string]any
 	seats     int
 	timers    sipstack.Timers
-	// begins brings it about once calls are made; nil: it comes by itself.
+	// begins causes it once calls are made; nil means it comes by itself.
 	begins func(*looking)
 	// holds says whether carrier and bot show it.
 	holds func(*looking, *outside) bool
-	grace time.Duration // that it may take to be told; 0: the 10 s that are told of, and 3 s
+	grace time.Duration // delay until it is shown; 0 means the 10 s covered, plus 3 s
 	want  []engine.Constraint
-	// check looks closer at what is told.
+	// check examines what is shown more closely.
 	check func(*looking, *campaign.Live, *outside)
 }
 
-// looking is a situation that is looked at.
+// looking is a situation under observation.
 type looking struct {
 	*world
 	s     *situation
@@ -50,9 +50,9 @@ type looking struct {
 	of    []map[engine.PhoneNumber]bool
 	j     *whyJudge
 	mu    sync.Mutex
-	late  [][2]time.Time // when commits were late, as the way to the database saw it
+	late  [][2]time.Time // when commits were late, as seen on the way to the database
 	slow  *storetest.Faults
-	blind bool // the carrier is not there to tell what it sees
+	blind bool // the carrier cannot be asked
 }
 
 func talks(ring time.Duration) carrier.Behaviour {
@@ -165,7 +165,7 @@ func situations() []situation {
 			callee:   talks(200 * time.Millisecond),
 			talk:     700 * time.Millisecond,
 			timers:   sipstack.Timers{T1: 30 * time.Millisecond},
-			// Lines that ring may ring for 15 s; the next ones show that nobody answers.
+			// Ringing lines may ring for 15 s; the next ones show that nothing answers.
 			begins: func(l *looking) { _ = l.model.Close(); l.blind = true },
 			grace:  27 * time.Second,
 			holds:  func(_ *looking, o *outside) bool { return len(o.invites) >= 10 },
@@ -207,27 +207,26 @@ func situations() []situation {
 
 const slowCommit = 1200 * time.Millisecond
 
-// slowed: commits were late.
+// slowed says that commits were late.
 func (l *looking) slowed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.late) > 0
 }
 
-// slowDown has every commit take more than a second from now on.
+// slowDown makes every commit take more than a second from now on.
 func (l *looking) slowDown() {
 	l.slow.Slow("commit", func() {
 		at := time.Now()
-		time.Sleep(slowCommit) // it is the fault: the test waits for none of it
+		time.Sleep(slowCommit) // this is the fault itself; the test does not wait for it
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.late = append(l.late, [2]time.Time{at, time.Now()})
 	})
 }
 
-// What the dialler says of itself is right in every sample, as carrier, bot and settings
-// tell it; nothing that is told changes faster than 3 s; and every figure that stands
-// twice is the same.
+// Every sample of what the dialler says of itself agrees with carrier, bot and settings; nothing
+// shown changes within 3 s; and every figure that appears twice is the same.
 func TestTheReasonIsRightInEverySample(t *testing.T) {
 	t.Parallel()
 	for _, s := range situations() {
@@ -315,8 +314,8 @@ func (l *looking) stream(id engine.CampaignID) (end func() (pictures int)) {
 	}
 }
 
-// watch samples four times a second: until the situation has been there for long enough, for
-// what does not depend on it, and then for as long as was asked.
+// watch samples four times a second: until the situation has lasted long enough, by external
+// evidence, and then for as long as requested.
 func (l *looking) watch() {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
@@ -327,7 +326,7 @@ func (l *looking) watch() {
 	var held, end time.Time
 	begun := false
 	deadline := time.Now().Add(2 * time.Minute)
-	judges := make([]*whyJudge, len(l.ids)) // what is told of each keeps still
+	judges := make([]*whyJudge, len(l.ids)) // what each shows must be steady
 	for i := range judges {
 		judges[i] = &whyJudge{}
 	}
@@ -390,11 +389,11 @@ func (l *looking) judged(judged bool, v *campaign.Live, o *outside) {
 		return
 	}
 	if l.s.name == "the database is slow" && l.lateShare(o.at) < 0.3 {
-		return // for so little of the time it is not what holds the campaign back
+		return // too brief to be what holds the campaign back
 	}
 	want := l.s.want
 	if c := l.s.settings["concurrency"]; len(l.ids) > 1 &&
-		v.InProgress == c { // it was there first, and has all that it may
+		v.InProgress == c { // it was there first, and has everything it may have
 		want = []engine.Constraint{engine.ConstraintConcurrency}
 	}
 	l.j.expects(v, want...)
@@ -403,7 +402,7 @@ func (l *looking) judged(judged bool, v *campaign.Live, o *outside) {
 	}
 }
 
-// lateShare is the part of the last 10 s in which a commit had been under way for too long.
+// lateShare is the fraction of the last 10 s during which a commit had been pending for too long.
 func (l *looking) lateShare(now time.Time) float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -420,7 +419,7 @@ func (l *looking) lateShare(now time.Time) float64 {
 	return float64(late) / 100
 }
 
-// list is what the list of campaigns shows, in the order in which they were made.
+// list returns the list of campaigns, in order of creation.
 func (l *looking) list() []*detail {
 	l.t.Helper()
 	var page struct {
@@ -441,8 +440,8 @@ func (l *looking) list() []*detail {
 	return out
 }
 
-// agree: list and capacity show what the campaign shows. Between two requests something may
-// happen; not every time.
+// agree checks that list and capacity show what the campaign shows. Something may happen between
+// two requests, but not every time.
 func (l *looking) agree(d *detail) {
 	l.t.Helper()
 	id := l.ids[0]
@@ -471,14 +470,14 @@ func (l *looking) agree(d *detail) {
 	}
 	quiet := settles
 	if l.slowed() {
-		quiet += 2 * slowCommit // the figures follow when what happened is durable
+		quiet += 2 * slowCommit // the figures change once the events are durable
 	}
 	if before := see(l.world, l.model, l.of[0]); before.at.Sub(before.last) > quiet {
 		l.j.fail("list, capacity and campaign differ", "%s", differ)
 	}
 }
 
-// shownFigures are those of a picture that only change when something happens.
+// shownFigures returns the figures of a picture that change only with events.
 func shownFigures(d *detail, resources []campaign.Resource) string {
 	c, v := d.Counters, d.Live
 	c.TalkSeconds = 0

@@ -36,28 +36,28 @@ import (
 // The tests of e2e_*_test.go run the whole process: real HTTP, SIP, RTP, bot
 // socket and PostgreSQL, all on loopback. Nothing of it may be left over.
 
-// Lingering goroutines are none of the process.
+// Lingering goroutines do not belong to the process.
 var Lingering = append([]goleak.Option{
-	// Asleep for a second when it was told to end.
+	// Sleeping for a second when it was told to end.
 	goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged.(*AutoManagedProvider).monitorStatuses"),
 	goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged.(*AutoManagedProvider).checkNodes.func1"),
 	goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged.(*AutoManagedProvider).monitorMemberStatusChanges.func1"),
 }, lasting...)
 
-// lasting are those that go on for longer, or forever.
+// lasting are goroutines that go on for longer, or forever.
 var lasting = []goleak.Option{
 	// The test database outlives its tests; its starter waits for it.
 	goleak.IgnoreAnyFunction("dialler/persistence/private.(*Server).reap"),
-	// fasthttp's date keeper lives as long as the program; the cleaner of a
-	// worker pool that was stopped sleeps out its ten seconds.
+	// fasthttp's date updater lives as long as the program; the cleaner of a stopped worker pool
+	// sleeps for its full ten seconds.
 	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
-	// One second of silence after a message to an actor that is gone.
+	// One second of silence after a message to a stopped actor.
 	goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"),
 }
 
-// Ended waits for the end of all goroutines that none of the options passes over:
-// those that were told to end may take a while on a machine that has much to do.
+// Ended waits for the end of all goroutines except those that the options ignore, because ending
+// may take a while on a busy machine.
 func Ended(options ...goleak.Option) (err error) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		if err = goleak.Find(options...); err == nil {
@@ -67,7 +67,7 @@ func Ended(options ...goleak.Option) (err error) {
 	return err
 }
 
-// splitHostPort reads the address of a model.
+// splitHostPort splits the address of a model.
 func splitHostPort(addr string) (host string, port int, err error) {
 	host, p, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -81,13 +81,13 @@ func splitHostPort(addr string) (host string, port int, err error) {
 // machine.
 const patience = 30 * time.Second
 
-// eventually waits for a condition that has no event of its own.
+// eventually waits for a condition that has no event.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	within(t, patience, what, ok)
 }
 
-// within is eventually for what may take long for a reason of its own.
+// within is eventually for a condition that may take long for its own reason.
 func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(limit)
@@ -102,7 +102,7 @@ func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
 	}
 }
 
-// logbook keeps what the process logs.
+// logbook records what the process logs.
 type logbook struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -120,15 +120,16 @@ func (l *logbook) String() string {
 	return l.buf.String()
 }
 
-// personal is what must never be in a log: a number of a callee, or ours. Digits in the middle of a random
-// hexadecimal text, such as a request's ID, are none.
+// personal matches what must never be in a log: a number of a callee, or ours. Digits within random
+// hexadecimal text, such as a request's ID, do not count.
 var personal = regexp.MustCompile(`(^|[^0-9a-f])\+?(4915112[0-9]{4,}|0?15112[0-9]{6}|(4930|0?30)23125000)`)
 
-// telling are words that callees' variables, bots' answers and passwords are made of in these tests, and how an API key
-// begins: whole words, because random identifiers may have their letters.
+// telling matches words that occur in callees' variables, bots' answers and passwords in these
+// tests, and the beginning of an API key. It matches whole words, because random identifiers may
+// contain the same letters.
 var telling = regexp.MustCompile(`\b(Ada|wonderland|gold)\b|\bvx_`)
 
-// discreet fails when the log gives away a number, a variable or a secret.
+// discreet fails if the log reveals a number, a variable or a secret.
 func (w *world) discreet() {
 	w.t.Helper()
 	secrets := append([]string{w.key, w.admin, ourToken}, w.hidden...)
@@ -146,7 +147,7 @@ func (w *world) discreet() {
 	}
 }
 
-// without leaves out the lines that contain a text.
+// without removes the lines that contain a text.
 func (l *logbook) without(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(l.String()) {
@@ -157,7 +158,7 @@ func (l *logbook) without(text string) string {
 	return b.String()
 }
 
-// Names that every world has.
+// Names used in every world.
 const (
 	ourBot    = "anna"
 	ourNumber = "+493023125000"
@@ -178,23 +179,23 @@ type world struct {
 	bot    *bot.Bot
 	key    string   // of all scopes
 	admin  string   // an administrator's token
-	hidden []string // more that must not be in the log
-	// tampered: rows were changed behind the dialler's back, so that its events
-	// cannot tell of them.
+	hidden []string // additional texts that must not be in the log
+	// tampered says that rows were changed without the dialler's knowledge, so that its events do
+	// not cover them.
 	tampered bool
 	client   *nethttp.Client
-	api      string // of another node; "": that of p
+	api      string // of another node; "" means that of p
 }
 
-// at is the world as it is seen through another node's API.
+// at returns the world as seen through another node's API.
 func (w *world) at(api string) *world {
 	o := *w
 	o.api = api
 	return &o
 }
 
-// newWorld starts a world; conversations last as long as talk says, 0 until
-// the callee hangs up.
+// newWorld starts a world; conversations last as long as talk says, with 0 until the callee hangs
+// up.
 func newWorld(t *testing.T, times tuning, talk time.Duration) *world {
 	t.Helper()
 	return newWorldOn(t, storetest.URL(t), times, talk)
@@ -223,11 +224,11 @@ func bringUp(t *testing.T, w *world, times tuning, talk time.Duration) *world {
 	}
 	t.Cleanup(func() { _ = w.bot.Close() })
 	f := &w.flags
-	// The next life listens where this one did: nobody may take the port in between.
+	// The next process must listen at the same address: no other may take the port in between.
 	f.ListenHTTP, f.SIP = cmp.Or(f.ListenHTTP, "127.0.0.1:0"), ports.AddressOf(t)
 	f.DrainTimeout, f.RecordingsDir = patience, filepath.Join(t.TempDir(), "recordings")
 	keyDir := t.TempDir()
-	if _, err := keys.Signing("", keyDir); err != nil { // made when there is none
+	if _, err := keys.Signing("", keyDir); err != nil { // created if there is none
 		t.Fatal(err)
 	}
 	f.SigningKey = filepath.Join(keyDir, keys.SigningFile)
@@ -262,7 +263,7 @@ func bringUp(t *testing.T, w *world, times tuning, talk time.Duration) *world {
 	return w
 }
 
-// conversation talks from the first moment on and reports a result.
+// conversation talks from the first moment and posts a result.
 func conversation(talk time.Duration) bot.Conversation {
 	c := bot.Conversation{Utterance: draw.Exactly(time.Second), Pause: draw.Exactly(20 * time.Millisecond),
 		Result: &bot.Result{Disposition: "interested", Variables: map[string]string{"plan": "gold"}}}
@@ -272,7 +273,7 @@ func conversation(talk time.Duration) bot.Conversation {
 	return c
 }
 
-// Start brings the process up on the world's database.
+// start starts the process on the world's database.
 func (w *world) start() {
 	w.t.Helper()
 	p, err := startTuned(context.Background(), w.flags, "main", zerolog.New(w.log).Level(zerolog.DebugLevel), w.times)
@@ -357,15 +358,14 @@ func (a answer) into(v any) {
 	}
 }
 
-// code is the stable code of a problem.
+// code returns the stable code of a problem.
 func (a answer) code() string {
 	var p struct{ Code string }
 	_ = json.Unmarshal(a.body, &p)
 	return p.Code
 }
 
-// send sends a request. A body that is a string goes out as it is; headers are
-// name and value in turn.
+// send sends a request. A string body is sent as it is; headers alternate name and value.
 func (w *world) send(method, path string, body any, headers ...string) answer {
 	w.t.Helper()
 	var r io.Reader
@@ -414,7 +414,7 @@ func (w *world) crm(method, path string, body any, headers ...string) answer {
 	return w.send(method, path, body, append([]string{"X-API-Key", w.key}, headers...)...)
 }
 
-// number makes a German mobile number that no other test dials.
+// numbersMade counts the German mobile numbers made so far; no two tests dial the same one.
 var numbersMade atomic.Int64
 
 func newNumber() string { return fmt.Sprintf("+4915112%06d", 100_000+numbersMade.Add(1)) }
@@ -446,9 +446,9 @@ func (w *world) call(id engine.CallID) (c call) {
 	return c
 }
 
-// ended waits until the API shows the call ended with the outcome, and until it
-// is stored so: what lives is shown before it is durable. While a result is awaited the
-// API shows no outcome, and the row is that of a call without one.
+// ended waits until the API shows the call ended with the outcome, and until that is stored,
+// because a live call is shown before it is durable. While a result is awaited the API shows no
+// outcome, and the row is that of a call without one.
 func (w *world) ended(id engine.CallID, want engine.Outcome) (c call) {
 	w.t.Helper()
 	var last call
@@ -466,7 +466,7 @@ func (w *world) ended(id engine.CallID, want engine.Outcome) (c call) {
 	return last
 }
 
-// stored is the row of a call, with its legs.
+// stored returns the row of a call, with its legs.
 func (w *world) stored(id engine.CallID) attempt.Attempt {
 	w.t.Helper()
 	aid, _ := id.Attempt()
@@ -513,8 +513,8 @@ func (w *world) query(sql string, into ...any) {
 	}
 }
 
-// metric is a figure of /metrics; one whose owner does not answer in time is left
-// out of a scrape.
+// metric returns a value from /metrics; a figure whose owner does not answer in time is missing
+// from a scrape.
 func (w *world) metric(name string) (v float64) {
 	w.t.Helper()
 	eventually(w.t, "/metrics has "+name, func() (ok bool) {
@@ -524,7 +524,7 @@ func (w *world) metric(name string) (v float64) {
 	return v
 }
 
-// figure finds a figure in what /metrics says.
+// figure finds a value in the output of /metrics.
 func figure(t *testing.T, figures, name string) (v float64, ok bool) {
 	t.Helper()
 	for line := range strings.Lines(figures) {
@@ -538,8 +538,8 @@ func figure(t *testing.T, figures, name string) (v float64, ok bool) {
 	return 0, false
 }
 
-// quiet waits until no call lives and nothing is leased to one any more; with
-// seats, those of idle campaigns too.
+// quiet waits until no call is live and nothing is leased any more; with seats, also those of idle
+// campaigns.
 func (w *world) quiet() {
 	w.t.Helper()
 	st := w.p.tree.Stats()

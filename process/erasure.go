@@ -13,18 +13,18 @@ import (
 	"dialler/persistence/history"
 )
 
-// holdForErasure bounds how long a number is held while its person is erased,
-// for the case that this process dies meanwhile.
+// holdForErasure bounds how long a number is held while its person is erased, in case this process
+// dies meanwhile.
 const holdForErasure = 2 * time.Minute
 
-// errSpoolWaits: what waits would bring a person back.
+// errSpoolWaits means that the spool contains records that would bring a person back.
 var errSpoolWaits = engine.Unavailable("spool_waiting", "", 5*time.Second)
 
-// spoolPatience is how long an erasure waits for what waits: a database that was
-// slow for a moment has written it soon.
+// spoolPatience is how long an erasure waits for the spool: after a short delay of the database it
+// is soon empty.
 const spoolPatience = 5 * time.Second
 
-// spoolWritten waits until no record waits.
+// spoolWritten waits until the spool is empty.
 func spoolWritten(ctx context.Context, records func() int64) error {
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
@@ -45,20 +45,19 @@ func spoolWritten(ctx context.Context, records func() int64) error {
 type Eraser struct {
 	Store *persistence.Store
 	Files *recording.Recorder
-	// running is what runs and may know the person, nil when no dialler does in
-	// this process.
+	// running is what runs and may know the person, nil if no dialler runs in this process.
 	running erasing
-	// CalleePeriod is that of --callee-cap, 0 without one.
+	// CalleePeriod is the period of --callee-cap, 0 without one.
 	CalleePeriod time.Duration
 }
 
 // erasing is what runs: one tree, or those of all nodes.
 type erasing interface {
-	// Begin takes the person out of campaigns and keeps triggers of the number
-	// away; it fails while a recording of the person is being written.
+	// Begin removes the person from campaigns and blocks triggers for the number; it fails while a
+	// recording of the person is being written.
 	Begin(ctx context.Context, n engine.PhoneNumber, found *history.Traces) error
 	RemoveFiles(ctx context.Context, found *history.Traces) error
-	// End makes everybody forget the person.
+	// End makes every tree forget the person.
 	End(
 		ctx context.Context,
 		n, tombstone engine.PhoneNumber,
@@ -67,7 +66,7 @@ type erasing interface {
 	) error
 }
 
-// places are those of the recordings.
+// places returns the locations of the recordings.
 func places(found *history.Traces) []string {
 	ids := make([]string, len(found.Recordings))
 	for i, r := range found.Recordings {
@@ -90,7 +89,7 @@ func inProgress(files *recording.Recorder, ids []string) error {
 	return nil
 }
 
-// removeFiles deletes those of the recordings that are here.
+// removeFiles deletes the recordings that are here.
 func removeFiles(files *recording.Recorder, ids []string) error {
 	for _, id := range ids {
 		if err := files.Remove(id); err != nil {
@@ -100,8 +99,8 @@ func removeFiles(files *recording.Recorder, ids []string) error {
 	return nil
 }
 
-// erasure is what an Eraser tells the one tree and the files, tree is nil when no
-// dialler runs.
+// erasure is what an Eraser needs in a single process: the tree, nil if no dialler runs, and the
+// files.
 type erasure struct {
 	files *recording.Recorder
 	tree  *actors.Tree
@@ -133,9 +132,9 @@ func (e erasure) End(
 	return e.tree.EndErasure(ctx, n, tombstone, found.Campaigns, matches)
 }
 
-// Erase takes a person out of everything that is stored. The number is held
-// until everybody has forgotten it, so that nobody dials it meanwhile; after an
-// error the person may be erased in part, and erasing again does the rest.
+// Erase erases a person from everything that is stored. The number is held until every component
+// has forgotten it, so that nobody dials it meanwhile; after an error the person may be partly
+// erased, and erasing again does the rest.
 func (e *Eraser) Erase(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson, error) {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
@@ -175,7 +174,7 @@ func (e *Eraser) held(ctx context.Context, n engine.PhoneNumber, suppress *bool,
 	if err := running.Begin(ctx, n, &found); err != nil {
 		return engine.ErasedPerson{}, err
 	}
-	// The files go first: of a file without a row nobody would know.
+	// The files are deleted first, because a file without a row would never be found.
 	if err := running.RemoveFiles(ctx, &found); err != nil {
 		return engine.ErasedPerson{}, err
 	}

@@ -11,7 +11,7 @@ import (
 func TestAnErasureWaitsForWhatWaits(t *testing.T) {
 	for _, c := range []struct {
 		what          string
-		written, left time.Duration // when the last record is written, and the client leaves
+		written, left time.Duration // when the last record is written, and the client disconnects
 		want          error
 	}{
 		{"nothing waits", 0, time.Hour, nil},

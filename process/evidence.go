@@ -16,7 +16,7 @@ import (
 	"dialler/persistence"
 )
 
-// ExportEvidence writes the file whole or not at all.
+// ExportEvidence writes the file completely or not at all.
 func ExportEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id engine.CampaignID, run int, by, path string) (m evidence.Manifest, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".evidence") // 0600
 	if err != nil {
@@ -45,7 +45,7 @@ func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id e
 	return w.End()
 }
 
-// programVersion names this program and its version.
+// programVersion returns the name and version of this program.
 func programVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return "dialler " + info.Main.Version
@@ -58,8 +58,8 @@ func (f *Front) RunExists(ctx context.Context, id engine.CampaignID, run int) er
 	return f.Store.Records.RecordOf(ctx, id, run)
 }
 
-// OpenEvidence implements http.Evidence. The file has no name any more: nothing
-// of it stays, whatever becomes of this process. It lies in the folder of TMPDIR.
+// OpenEvidence implements http.Evidence. The file is already unlinked, so nothing of it remains
+// even if this process dies. It is in the TMPDIR folder.
 func (f *Front) OpenEvidence(
 	ctx context.Context,
 	id engine.CampaignID,

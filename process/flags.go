@@ -47,7 +47,7 @@ type Flags struct {
 	ClusterAdvertise string        `name:"cluster-advertise" help:"Address under which other nodes reach it; that of --cluster-listen when empty." placeholder:"HOST:PORT"`
 	MaxCalls         int           `name:"max-calls" help:"Calls that this node is to carry; what is more goes to other nodes of the cluster while they have room. As many as it has descriptors for when 0." default:"0" placeholder:"N"`
 	Placement        string        `name:"placement" help:"Which node carries a new call: own, that of its campaign until it is 60% full, or even, the emptier ones from the first call." enum:"own,even" default:"own"`
-	// ConfigPath is the file of --config, which may have trunks.
+	// ConfigPath is the file of --config, which may contain trunks.
 	ConfigPath string `kong:"-"`
 
 	WebhookAllowPrivate bool `name:"webhook-allow-private" help:"Let webhooks be sent to addresses of private networks and of this machine, and to http URLs: for laboratories."`
@@ -65,13 +65,13 @@ type Flags struct {
 	Message string `name:"message" help:"WAV file (8 kHz mono 16 bit) that the caller of an abandoned call hears; a built-in one when empty." type:"existingfile" placeholder:"FILE"`
 }
 
-// Where SIP and the API listen unless told otherwise.
+// Default addresses of SIP and the API.
 const (
 	DefaultSIP  = "127.0.0.1:5060"
 	DefaultHTTP = "127.0.0.1:8080"
 )
 
-// DataDir is where the private PostgreSQL lives unless told otherwise.
+// DataDir returns the folder of the private PostgreSQL, unless the flag sets it.
 func DataDir(flag, name string) (string, error) {
 	if flag != "" {
 		return filepath.Abs(flag)
@@ -86,8 +86,8 @@ func DataDir(flag, name string) (string, error) {
 	return filepath.Join(home, ".local", "share", "dialler", name), nil
 }
 
-// sipListeners are the SIP listeners: those of the configuration file, else the
-// one of --sip and --sip-external.
+// sipListeners returns the SIP listeners of the configuration file, otherwise the one of --sip and
+// --sip-external.
 func (f *Flags) sipListeners() ([]sipstack.Listener, error) {
 	list, err := configfile.Listeners(f.ConfigPath)
 	if err != nil || len(list) > 0 {

@@ -26,7 +26,7 @@ func (f *Front) Hold(ctx context.Context, n engine.PhoneNumber) (*attempt.Hold, 
 	return f.Store.Hold(ctx, n)
 }
 
-// Calls implements http.Calls: live ones as their owners know them.
+// Calls implements http.Calls; live calls are shown as their owners know them.
 func (f *Front) Calls(ctx context.Context, q attempt.Query) ([]attempt.Attempt, engine.AttemptID, error) {
 	list, next, err := f.Store.Lists.Calls(ctx, q)
 	if err != nil {
@@ -42,8 +42,8 @@ func (f *Front) Calls(ctx context.Context, q attempt.Query) ([]attempt.Attempt, 
 	return list, next, nil
 }
 
-// Ladder implements http.Calls: what the SIP side still knows, else what was
-// kept.
+// Ladder implements http.Calls: the ladder from the SIP side if still there, otherwise the stored
+// one.
 func (f *Front) Ladder(ctx context.Context, id engine.CallID) ([]engine.SIPMessage, error) {
 	a, ok := id.Attempt()
 	if !ok {
@@ -63,8 +63,8 @@ func (f *Front) Ladder(ctx context.Context, id engine.CallID) ([]engine.SIPMessa
 	return append(out, live...), nil
 }
 
-// SubmitResult implements http.Calls. A bot posts its result once: what cannot be stored now is kept in
-// the spool.
+// SubmitResult implements http.Calls. A bot posts its result once: if it cannot be stored now, it
+// is kept in the spool.
 func (f *Front) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) (later bool, err error) {
 	if err = f.owner().SubmitResult(ctx, cmd); f.p.spool == nil || !deferred(err) {
 		return false, err

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	ladderQueue   = 4096 // ladders that wait for the database; more are dropped and counted
+	ladderQueue   = 4096 // ladders waiting for the database; more are dropped and counted
 	ladderBatch   = 256
 	ladderTimeout = 5 * time.Second
 )
 
-// ladderStore is where ladders go.
+// ladderStore stores ladders.
 type ladderStore interface {
 	SaveLadders(ctx context.Context, l []engine.Ladder) error
 }
 
-// ladderKeeper stores what crossed the wire in calls that failed, beside the
-// path of the call: a database that is slow or away costs ladders, never calls.
+// ladderKeeper stores the SIP messages of failed calls, outside the path of the call: a slow or
+// unavailable database costs ladders, never calls.
 type ladderKeeper struct {
 	store   ladderStore
 	all     bool
@@ -73,18 +73,18 @@ func (k *ladderKeeper) run() {
 		err := k.store.SaveLadders(ctx, batch)
 		cancel()
 		n := len(batch)
-		clear(batch) // the messages of a burst are not to stay until the next one
+		clear(batch) // a burst's messages must not stay in memory until the next
 		if err != nil {
 			k.dropped.Add(int64(n))
 			k.log.Warn().Err(err).Int("ladders", n).Msg("SIP ladders of failed calls not stored")
 			if stopped {
-				return // the way out must not wait for a database that is away
+				return // shutdown must not wait for a database that is down
 			}
 		}
 	}
 }
 
-// close stores what waits.
+// close stores the waiting ladders.
 func (k *ladderKeeper) close() {
 	close(k.stop)
 	<-k.done

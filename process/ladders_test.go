@@ -14,7 +14,7 @@ import (
 	"dialler/engine"
 )
 
-// stuckStore takes ladders when it is let.
+// stuckStore accepts ladders only when released.
 type stuckStore struct {
 	gate chan error
 	mu   sync.Mutex
@@ -72,7 +72,7 @@ func TestOnTheWayOutADatabaseThatIsAwayIsAskedOnce(t *testing.T) {
 	}
 }
 
-// forgetfulStore says that it was given ladders and keeps none.
+// forgetfulStore reports that it was given ladders and keeps none.
 type forgetfulStore chan int
 
 func (s forgetfulStore) SaveLadders(_ context.Context, l []engine.Ladder) error {

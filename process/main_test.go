@@ -10,13 +10,13 @@ import (
 	"dialler/process"
 )
 
-// TestMain lets the test binary be the program when a test asks for that, and
-// looks for goroutines that nobody ended.
+// TestMain lets the test binary act as the program if a test asks for it, and checks for leaked
+// goroutines.
 func TestMain(m *testing.M) {
 	if os.Getenv(process.AsProgram) != "" {
 		os.Exit(command.Main(os.Args[1:]))
 	}
-	// These tests wait most of their time, for time-outs of calls above all.
+	// These tests spend most of their time waiting, mainly for call time-outs.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}

@@ -31,9 +31,8 @@ import (
 	"dialler/sipstack"
 )
 
-// Process is one running dialler: the database, the telephony and media
-// adapters, the campaign tree and the API, wired together. Close undoes
-// everything in the opposite order.
+// Process is one running dialler: the database, the telephony and media adapters, the campaign tree
+// and the API, wired together. Close undoes everything in reverse order.
 type Process struct {
 	flags  Flags
 	tuning tuning
@@ -51,21 +50,21 @@ type Process struct {
 	media    *media.Engine
 	recorder *recording.Recorder
 	tree     *actors.Tree
-	lease    *lease    // nil: not of a cluster
-	alone    *ownLease // nil: of a cluster
+	lease    *lease    // nil outside a cluster
+	alone    *ownLease // nil in a cluster
 	several  *several  // nil: as above
 	links    *link.Links
 	gateway  *gateway.Gateway
 	capacity *capacity // nil: as above
 	hooks    *outgoing.DeliveryMetrics
-	// eligibility asks before a dial, where the installation or the campaign wants it.
+	// eligibility asks before a dial, if the installation or the campaign wants it.
 	eligibility *outgoing.Eligibility
 	sharedCaps  *sharedcaps.Caps
 	inventory   *inventory.Keeper
 	api         *http.Server
 	front       *Front
 
-	name       string   // of the instance: of its folder of data
+	name       string   // of the instance, and thus of its data folder
 	listeners  []string // names of the SIP listeners
 	listener   net.Listener
 	profiles   net.Listener
@@ -74,47 +73,47 @@ type Process struct {
 	once       sync.Once
 	draining   bool
 	mu         sync.Mutex
-	unsettled  atomic.Bool // what is configured may have changed, and nobody heard of it
-	settling   sync.Mutex  // held while it is read anew
+	unsettled  atomic.Bool // the configuration may have changed without anyone being told
+	settling   sync.Mutex  // held while it is reloaded
 	histograms *metrics.Histograms
 	treeUp     atomic.Pointer[actors.Tree] // for adapters that report before the tree is up
 }
 
-// databaseName is the private cluster's folder below the data folder.
+// databaseName is the private server's folder below the data folder.
 const databaseName = "postgresql"
 
-// tuning are times that no operator sets: the zero value is production, tests
-// of the whole process shorten them.
+// tuning are times that operators cannot set: the zero value is production, tests of the whole
+// process shorten them.
 type tuning struct {
 	timers      sipstack.Timers
 	dialoutRing time.Duration
-	// eligibilityBudget is what the answer of an eligibility hook may take.
+	// eligibilityBudget is how long an eligibility hook may take to answer.
 	eligibilityBudget time.Duration
 	rtpTimeout        time.Duration
 	// streamPatience is how long the client of a live stream may take to read.
 	streamPatience time.Duration
 	reportPatience time.Duration // of the reader of a report
 	webhookTimeout time.Duration // of one try
-	webhookEvery   time.Duration // how often events are looked for
-	backTestEvery  time.Duration // how often is looked for a run that is over
-	backTestPlays  int           // of each question of a back-test; 0: the usual
-	// toDatabase replaces the way to the database: faults are put in there.
+	webhookEvery   time.Duration // interval of looking for events
+	backTestEvery  time.Duration // interval of looking for finished runs
+	backTestPlays  int           // per question of a back-test; 0 means the default
+	// toDatabase replaces the connection to the database, to inject faults.
 	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
 	clock      host.Clock
-	schema     fs.FS // its steps, nil: this program's
-	// recordRun keeps the inputs of the campaigns' runs.
+	schema     fs.FS // its migrations; nil means this program's
+	// recordRun records the inputs of the campaigns' runs.
 	recordRun func(engine.CampaignID, run.Config) campaignactor.RunRecorder
-	// tree changes the settings of the tree: actors are made to fault there.
+	// tree changes the settings of the tree, to inject actor faults.
 	tree func(*actors.Config)
 }
 
-// Start brings a dialler up; name is its instance: main, sandbox. On an error everything that was up is down again.
+// Start starts a dialler; name is its instance: main, sandbox. After an error everything that was
+// started is stopped again.
 func Start(ctx context.Context, flags Flags, name string, log zerolog.Logger) (*Process, error) {
 	return startTuned(ctx, flags, name, log, production)
 }
 
-// production is what the program runs with: the zero value, but in tests that run
-// it as a program.
+// production is the program's tuning: the zero value, except in tests that run it as a program.
 var production tuning
 
 func startTuned(ctx context.Context, flags Flags, name string, log zerolog.Logger, times tuning) (*Process, error) {
@@ -129,16 +128,15 @@ func startTuned(ctx context.Context, flags Flags, name string, log zerolog.Logge
 	return p, nil
 }
 
-// doubt notes that a change of what is configured may have been stored though
-// nobody was told.
+// doubt records that a configuration change may have been stored without anyone being told.
 func (p *Process) doubt(err error) {
 	if failure.Why(err) != "" {
 		p.unsettled.Store(true)
 	}
 }
 
-// settle reads what is configured anew when a change of it was not answered by
-// the database: it may have been stored all the same.
+// settle reloads the configuration if the database did not answer a change of it, which may have
+// been stored nevertheless.
 func (p *Process) settle(ctx context.Context) {
 	p.settling.Lock()
 	defer p.settling.Unlock()
@@ -164,16 +162,15 @@ func (p *Process) settle(ctx context.Context) {
 	}
 }
 
-// settleEvery is how often settle is tried.
+// settleEvery is the interval of settle.
 const settleEvery = time.Second
 
-// orphansEvery is how often imports that nobody will finish are looked for:
-// those of a database that was restarted under them, among others.
+// orphansEvery is the interval of looking for imports that no process will finish, such as those
+// interrupted by a database restart.
 const orphansEvery = 5 * time.Second
 
-// maintain has the store do its daily work: partitions of the coming months,
-// stored replies and number holds that ran out. It also closes what is left of
-// imports that were interrupted.
+// maintain makes the store do its daily work: partitions for the coming months, expired replies and
+// number holds. It also closes interrupted imports.
 func (p *Process) maintain(ctx context.Context) {
 	tick, orphans, settle := time.NewTicker(6*time.Hour), time.NewTicker(orphansEvery), time.NewTicker(settleEvery)
 	defer tick.Stop()
@@ -186,7 +183,7 @@ func (p *Process) maintain(ctx context.Context) {
 		case <-settle.C:
 			p.settle(ctx)
 		case now := <-orphans.C:
-			// While the database is away others say so.
+			// A database outage is logged elsewhere.
 			if n, err := p.store.CloseOrphanedImports(ctx, now); err == nil && n > 0 {
 				p.log.Warn().Int("imports", n).Msg("interrupted imports closed; nothing of them was added")
 			}
@@ -198,8 +195,8 @@ func (p *Process) maintain(ctx context.Context) {
 	}
 }
 
-// StartPrivate starts the private PostgreSQL of an instance in its data folder,
-// or adopts the one that runs there.
+// StartPrivate starts the private PostgreSQL of an instance in its data folder, or adopts a running
+// one.
 func StartPrivate(ctx context.Context, dataDir, instance string, log zerolog.Logger) (*private.Server, error) {
 	dir, err := DataDir(dataDir, instance)
 	if err != nil {
@@ -208,8 +205,8 @@ func StartPrivate(ctx context.Context, dataDir, instance string, log zerolog.Log
 	return private.Start(ctx, private.Config{Dir: dir, Name: databaseName, Log: log})
 }
 
-// PrivateExists refuses when an instance has no private PostgreSQL in its data
-// folder yet: who looks after a database must not be given an empty one.
+// PrivateExists refuses if an instance has no private PostgreSQL in its data folder yet: a
+// maintenance command must not be given an empty database.
 func PrivateExists(dataDir, instance string) error {
 	dir, err := DataDir(dataDir, instance)
 	if err != nil {
@@ -223,7 +220,7 @@ func PrivateExists(dataDir, instance string) error {
 	return err
 }
 
-// background runs something until the process closes.
+// background runs a function until the process closes.
 func (p *Process) background(run func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -231,16 +228,16 @@ func (p *Process) background(run func(context.Context)) {
 	p.closing = append(p.closing, func() { cancel(); running.Wait() })
 }
 
-// Store is the dialler's database.
+// Store returns the dialler's database.
 func (p *Process) Store() *persistence.Store { return p.store }
 
-// Tree is the campaign tree.
+// Tree returns the campaign tree.
 func (p *Process) Tree() *actors.Tree { return p.tree }
 
-// Front is what the API knows of the dialler.
+// Front returns the dialler as the API sees it.
 func (p *Process) Front() *Front { return p.front }
 
-// URL is the base address of the API.
+// URL returns the base address of the API.
 func (p *Process) URL() string { return p.scheme() + p.listener.Addr().String() }
 
 func (p *Process) scheme() string {
@@ -250,12 +247,12 @@ func (p *Process) scheme() string {
 	return "http://"
 }
 
-// Replaced brings why this process is to end: another one had taken its place, and has
-// ended.
+// Replaced returns a channel with the reason why this process must end: another one had taken its
+// place, and has ended.
 func (p *Process) Replaced() <-chan error { return p.presence.ended }
 
-// Drain places no new call and waits for the live ones, at most the drain
-// timeout, or until ctx ends.
+// Drain places no new calls and waits for the live ones, at most for the drain timeout, or until
+// ctx ends.
 func (p *Process) Drain(ctx context.Context) {
 	p.mu.Lock()
 	p.draining = true
@@ -282,12 +279,12 @@ func (p *Process) Drain(ctx context.Context) {
 		}
 	}
 	if p.several != nil {
-		p.several.node.Leave(ctx) // no call is live any more
+		p.several.node.Leave(ctx) // no calls are live any more
 	}
 }
 
-// Abandon is for a process that ends at once: it says what it leaves, and stops
-// the private PostgreSQL, which would outlive it.
+// Abandon is for a process that ends at once: it reports what it leaves behind, and stops the
+// private PostgreSQL, which would outlive it.
 func (p *Process) Abandon() {
 	p.log.Warn().Int64("calls", p.liveCalls()).Msg("ended at once by a second signal; the calls still live are closed as lost at the next start")
 	if p.pg != nil {
@@ -295,7 +292,7 @@ func (p *Process) Abandon() {
 	}
 }
 
-// liveCalls counts those of this process, and those that it carries for others.
+// liveCalls counts this process's calls, and those that it carries for others.
 func (p *Process) liveCalls() int64 {
 	n := p.tree.LiveCalls()
 	if p.gateway != nil {

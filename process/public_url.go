@@ -13,7 +13,7 @@ import (
 	"dialler/sipstack"
 )
 
-// checkPublicURL says what is wrong with --public-url: bots must be able to post to it.
+// checkPublicURL validates --public-url: bots must be able to post to it.
 func checkPublicURL(given string) error {
 	if given == "" {
 		return nil
@@ -27,9 +27,9 @@ func checkPublicURL(given string) error {
 	return fmt.Errorf("--public-url must be http:// or https:// and a host that bots reach; got %q", given)
 }
 
-// publicURL is the base URL under which bots reach the API: --public-url, else
-// the address that the API listens on. Where that means "all addresses", which
-// is none that a bot could post to, it is one of the machine's own.
+// publicURL returns the base URL under which bots reach the API: --public-url, otherwise the
+// address that the API listens on. If that is "all addresses", to which no bot could post, it is
+// one of the machine's own addresses.
 func publicURL(given, scheme string, api net.Addr, listeners []sipstack.Listener, log zerolog.Logger) (string, error) {
 	if given != "" {
 		return strings.TrimSuffix(given, "/"), nil
@@ -54,9 +54,8 @@ func publicURL(given, scheme string, api net.Addr, listeners []sipstack.Listener
 	return base, nil
 }
 
-// reachedAt picks the address at which bots reach this machine: where carriers
-// do; else routed, from which the machine's default route leaves; else the only
-// one that it has.
+// reachedAt picks the address at which bots reach this machine: the one carriers use; otherwise
+// routed, the source address of the machine's default route; otherwise its only address.
 func reachedAt(listeners []sipstack.Listener, routed netip.Addr, machine []netip.Addr) (netip.Addr, error) {
 	for _, l := range listeners {
 		if at, err := netip.ParseAddrPort(l.Address); err == nil && !at.Addr().Unmap().IsUnspecified() &&
@@ -68,7 +67,7 @@ func reachedAt(listeners []sipstack.Listener, routed netip.Addr, machine []netip
 		return routed, nil
 	}
 	if len(machine) == 0 {
-		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil // nobody else can reach it
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil // no other machine can reach it
 	}
 	of := slices.DeleteFunc(slices.Clone(machine), func(a netip.Addr) bool { return !a.Is4() })
 	if len(of) == 0 {
@@ -84,8 +83,8 @@ func reachedAt(listeners []sipstack.Listener, routed netip.Addr, machine []netip
 	return of[0], nil
 }
 
-// routedAddress is the address from which the machine's default route leaves;
-// invalid without one. Nothing is sent.
+// routedAddress returns the source address of the machine's default route; invalid without one.
+// Nothing is sent.
 func routedAddress() netip.Addr {
 	for _, elsewhere := range []string{"203.0.113.1:9", "[2001:db8::1]:9"} { // RFC 5737, RFC 3849: nobody's
 		c, err := net.Dial("udp", elsewhere)
@@ -101,7 +100,7 @@ func routedAddress() netip.Addr {
 	return netip.Addr{}
 }
 
-// machineAddresses are those of the machine that others may reach.
+// machineAddresses returns the machine's addresses that others may reach.
 func machineAddresses() (all []netip.Addr, err error) {
 	networks, err := net.InterfaceAddrs()
 	for _, n := range networks {
@@ -113,7 +112,7 @@ func machineAddresses() (all []netip.Addr, err error) {
 	return all, err
 }
 
-// networks reads --trusted-proxies: addresses, or networks as CIDR.
+// networks parses --trusted-proxies: addresses, or networks as CIDR.
 func networks(list []string) (all []netip.Prefix, err error) {
 	for _, s := range list {
 		p, err := netip.ParsePrefix(s)

@@ -57,18 +57,18 @@ func TestBotsPostResultsToAnAddressOfTheMachine(t *testing.T) {
 			t.Errorf("%s, %s, %s: %s, want %s", sip, route, machine, got, want)
 		}
 	}
-	// What carriers reach, bots do.
+	// Bots can reach the address that carriers reach.
 	f("203.0.113.10", "203.0.113.10:5060", "192.0.2.2", "192.0.2.2 203.0.113.10")
 	f("203.0.113.10", "127.0.0.1:5060 0.0.0.0:5061 sip.example.com:5062 203.0.113.10:5060", "192.0.2.2", "192.0.2.2 203.0.113.10")
 	f("2001:db8::10", "[2001:db8::10]:5060", "192.0.2.2", "192.0.2.2")
-	// Else the machine's way out, else the only address that it has.
+	// Otherwise the default route's address, otherwise the only one.
 	f("192.0.2.2", "127.0.0.1:5060", "192.0.2.2", "192.0.2.2 172.17.0.1")
 	f("192.0.2.2", "0.0.0.0:5060", "", "192.0.2.2 2001:db8::2")
 	f("192.0.2.2", "[::]:5060", "", "2001:db8::2 192.0.2.2")
 	f("2001:db8::2", "0.0.0.0:5060", "", "2001:db8::2")
-	// Nobody else can reach a machine without any.
+	// No other machine can reach one without addresses.
 	f("127.0.0.1", "127.0.0.1:5060", "", "")
-	// Which of several it is, nobody can know.
+	// Among several, the right one is unknown.
 	f("", "127.0.0.1:5060", "", "192.0.2.2 172.17.0.1")
 	f("", "0.0.0.0:5060", "", "2001:db8::2 2001:db8::3")
 }

@@ -15,19 +15,18 @@ import (
 )
 
 const (
-	// retentionEvery is how often recordings are looked through, retentionBatch
-	// how many at a time.
+	// retentionEvery is the interval of checking recordings, retentionBatch how many are read at a
+	// time.
 	retentionEvery = 24 * time.Hour
 	retentionBatch = 500
-	// damagedEvery is how often it is noted which recordings turned out
-	// incomplete.
+	// damagedEvery is the interval of recording which recordings turned out incomplete.
 	damagedEvery = 30 * time.Second
-	// adoptDays is how many days back files are looked for of which the database
-	// does not know: those of calls whose end a crash kept from it.
+	// adoptDays is how many days back to look for files unknown to the database, those of calls
+	// whose end was lost in a crash.
 	adoptDays = 3
 )
 
-// recordingRows is what the database knows of recordings.
+// recordingRows is the database's knowledge of recordings.
 type recordingRows interface {
 	ExpiredRecordings(
 		ctx context.Context,
@@ -53,19 +52,19 @@ func (s storedRecordings) Attempt(ctx context.Context, id engine.AttemptID) (a a
 	return s.calls.Attempt(ctx, id)
 }
 
-// recordingKeeper keeps files and rows of recordings in step, and neither for
-// longer than wanted.
+// recordingKeeper keeps files and rows of recordings consistent, and deletes both after their
+// retention.
 type recordingKeeper struct {
 	rows  recordingRows
 	files *recording.Recorder
 	now   func() time.Time
 	log   zerolog.Logger
-	// several: other nodes may have files, each on a disk of its own.
+	// several says that other nodes may have files, each on its own disk.
 	several bool
 	damaged []engine.AttemptID
 }
 
-// sweep deletes the recordings whose time is over.
+// sweep deletes the recordings past their retention.
 func (k *recordingKeeper) sweep(ctx context.Context) (deleted int, err error) {
 	now := k.now()
 	var last recordings.KeptRecording
@@ -80,8 +79,8 @@ func (k *recordingKeeper) sweep(ctx context.Context) (deleted int, err error) {
 			if k.several && !k.files.Has(r.ID) {
 				continue // the node that has it deletes it
 			}
-			// One that cannot be deleted now is tried again the next day. The file
-			// goes first: of a file without a row nobody would know.
+			// One that cannot be deleted now is retried the next day. The file is deleted first,
+			// because a file without a row would never be found.
 			if err := k.files.Remove(r.ID); err != nil && engine.ErrorCode(err) != "recording_not_found" {
 				k.log.Error().Err(err).Str("attempt_id", string(r.Attempt)).Msg("a recording whose time is over cannot be deleted; it is tried again tomorrow")
 				continue
@@ -95,8 +94,7 @@ func (k *recordingKeeper) sweep(ctx context.Context) (deleted int, err error) {
 	}
 }
 
-// recover makes the files whole that a crash left behind, and tells the
-// database of them.
+// recover completes the files that a crash left behind, and records them in the database.
 func (k *recordingKeeper) recover(ctx context.Context) error {
 	var failed error
 	err := k.files.Recover(func(f recording.Recovered) {
@@ -105,8 +103,8 @@ func (k *recordingKeeper) recover(ctx context.Context) error {
 	return errors.Join(err, failed)
 }
 
-// adopt stores what is known of a file. The file of no attempt stays: it may be
-// another database's.
+// adopt stores what is known of a file. A file without an attempt stays, because it may be another
+// database's.
 func (k *recordingKeeper) adopt(ctx context.Context, a engine.AttemptID, rec engine.Recording) error {
 	ok, err := k.rows.AddRecording(ctx, a, rec)
 	if err != nil {
@@ -120,9 +118,8 @@ func (k *recordingKeeper) adopt(ctx context.Context, a engine.AttemptID, rec eng
 	return nil
 }
 
-// reconcile deletes the files that are to be kept no longer, since a person was erased
-// or a recording deleted while this node was away, and looks for files of the last days
-// of which the database does not know.
+// reconcile deletes files that must not be kept, because a person was erased or a recording deleted
+// while this node was down, and looks for files of the last days that the database does not know.
 func (k *recordingKeeper) reconcile(ctx context.Context) error {
 	days, err := k.files.Days()
 	if err != nil {
@@ -157,7 +154,7 @@ func (k *recordingKeeper) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// adoptUnknown adopts those of the files of which the database does not know.
+// adoptUnknown adopts files that the database does not know.
 func (k *recordingKeeper) adoptUnknown(
 	ctx context.Context,
 	of []engine.AttemptID,
@@ -172,7 +169,7 @@ func (k *recordingKeeper) adoptUnknown(
 		switch {
 		case err != nil:
 			return err
-		case ok && row.To.Erased(): // while this node was away
+		case ok && row.To.Erased(): // while this node was down
 			if err := k.files.Remove(places[a]); err != nil {
 				return err
 			}
@@ -189,11 +186,11 @@ func (k *recordingKeeper) adoptUnknown(
 	return nil
 }
 
-// noteDamaged tells the database of recordings that turned out incomplete.
+// noteDamaged records in the database which recordings turned out incomplete.
 func (k *recordingKeeper) noteDamaged(ctx context.Context) {
 	k.damaged = append(k.damaged, k.files.Damaged()...)
 	if len(k.damaged) == 0 || k.rows.RecordingsIncomplete(ctx, k.damaged) != nil {
-		return // while the database is away others say so
+		return // a database outage is logged elsewhere
 	}
 	k.damaged = nil
 }

@@ -12,13 +12,13 @@ import (
 	"dialler/process/configfile"
 )
 
-// reloadable are the flags that count anew without a restart, by their names.
+// reloadable are the names of the flags that take effect without a restart.
 var reloadable = map[string]bool{
 	"allowed-countries": true, "callee-cap": true, "callee-period": true, "drain-timeout": true,
 	"keep-ladders": true, "keep-attempts": true, "keep-events": true,
 }
 
-// check says what is wrong with settings that can be judged by themselves.
+// check validates the settings that can be validated by themselves.
 func (f *Flags) check() error {
 	if err := destination.Check(f.AllowedCountries); err != nil {
 		return fmt.Errorf("--allowed-countries: %w", err)
@@ -32,17 +32,16 @@ func (f *Flags) check() error {
 	return checkKeep(f)
 }
 
-// settings are the flags as they count now.
+// settings returns the flags currently in effect.
 func (p *Process) settings() Flags {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.flags
 }
 
-// Reload makes settings count that were read anew, and the trunks of the
-// configuration file. restart names the flags that are other ones than at the
-// start and count only after a restart. What is wrong with any of it leaves
-// everything as it is.
+// Reload applies newly read settings, and the trunks of the configuration file. restart names the
+// flags that differ from those at the start and need a restart. An error in any of it leaves
+// everything unchanged.
 func (p *Process) Reload(ctx context.Context, to Flags) (restart []string, err error) {
 	if err := to.check(); err != nil {
 		return nil, err
@@ -52,7 +51,7 @@ func (p *Process) Reload(ctx context.Context, to Flags) (restart []string, err e
 		err = configfile.CheckListeners(p.flags.ConfigPath, list, p.listeners)
 	}
 	if err == nil {
-		_, err = to.sipListeners() // read at the start only, but a mistake in them would keep the next one from coming up
+		_, err = to.sipListeners() // read at the start only, but an error would prevent the next
 	}
 	if err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func (p *Process) Reload(ctx context.Context, to Flags) (restart []string, err e
 	return restart, nil
 }
 
-// take makes those of the flags count that may change.
+// take applies those flags that may change.
 func (p *Process) take(to Flags) (changed, restart []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,8 +88,7 @@ func (p *Process) take(to Flags) (changed, restart []string) {
 	return changed, restart
 }
 
-// same compares two values of a flag: a list that is empty is one that is not
-// there.
+// same compares two values of a flag: an empty list equals a missing one.
 func same(a, b reflect.Value) bool {
 	if a.Kind() == reflect.Slice && a.Len() == 0 && b.Len() == 0 {
 		return true

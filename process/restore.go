@@ -17,25 +17,25 @@ import (
 	"dialler/persistence/failure"
 )
 
-// inUseEvery is how often it is noted that the database is in use, and how long
-// that may take.
+// inUseEvery is the interval of noting that the database is in use, and the time limit for doing
+// so.
 const inUseEvery = 15 * time.Second
 
-// lastUseName is the file of the data folder with the last note of a process on
-// its database: a backup that is put back behind a dialler ends before it.
+// lastUseName is the file in the data folder with a process's last note on its database: a backup
+// restored without the dialler's knowledge ends before it.
 const lastUseName = "last-use.json"
 
-// useNotes note that the database is in use: in it, and in a file of the data folder.
+// useNotes records that the database is in use: in the database, and in a file of the data folder.
 type useNotes struct {
 	store *persistence.Store
 	file  string
-	tree  *atomic.Pointer[actors.Tree] // nil in it: not up yet
+	tree  *atomic.Pointer[actors.Tree] // nil in it until the tree is up
 	log   zerolog.Logger
 	last  persistence.LastUse
 }
 
-// useDatabase notes that the database is in use. Conflict "database_restored" when
-// it was restored from a backup.
+// useDatabase records that the database is in use. It returns Conflict "database_restored" if it
+// was restored from a backup.
 func useDatabase(
 	ctx context.Context,
 	store *persistence.Store,
@@ -45,7 +45,7 @@ func useDatabase(
 ) (*useNotes, error) {
 	n := &useNotes{store: store, file: filepath.Join(data, lastUseName), tree: tree, log: log}
 	if raw, err := os.ReadFile(n.file); err == nil {
-		_ = json.Unmarshal(raw, &n.last) // a broken one says nothing
+		_ = json.Unmarshal(raw, &n.last) // a broken note is ignored
 	}
 	if err := n.note(ctx); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func useDatabase(
 	return n, err
 }
 
-// note takes the next note.
+// note writes the next note.
 func (n *useNotes) note(ctx context.Context) error {
 	next, err := n.store.InUse(ctx, n.last)
 	if err != nil {
@@ -69,8 +69,8 @@ func (n *useNotes) note(ctx context.Context) error {
 	return nil
 }
 
-// keep writes the note to the data folder. Without it a restore is still
-// told by the marks in the database.
+// keep stores the note in the data folder. Without it, a restore is still detected by the marks in
+// the database.
 func (n *useNotes) keep() {
 	raw, err := json.Marshal(n.last)
 	if err == nil {
@@ -94,9 +94,9 @@ func (n *useNotes) keep() {
 	}
 }
 
-// run goes on noting that the database is in use, until ctx ends. It does so at
-// once when the database was away and is back: a standby may have taken over, and
-// a start that finds its timeline unknown would take it for a restored backup.
+// run keeps noting that the database is in use, until ctx ends. It notes at once when the database
+// is back after an outage: a standby may have taken over, and a start that finds its timeline
+// unknown would take it for a restored backup.
 func (n *useNotes) run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -121,7 +121,7 @@ func (n *useNotes) run(ctx context.Context) {
 			stop()
 			switch {
 			case err == nil:
-			case failure.Why(err) != "": // it is away again, perhaps before anybody else has noticed
+			case failure.Why(err) != "": // it is down again, perhaps unnoticed so far
 				outages = -1
 			case engine.ErrorCode(err) == "database_restored":
 				n.log.Error().

@@ -15,27 +15,29 @@ import (
 )
 
 const (
-	// resultsEvery is how often kept results are submitted while some wait.
+	// resultsEvery is the interval of submitting kept results.
 	resultsEvery = time.Second
-	// resultsMost of them are submitted in one go, resultsAtOnce at the same time.
+	// resultsMost results are submitted in one go, resultsAtOnce concurrently.
 	resultsMost, resultsAtOnce = 256, 32
-	// resultTries bounds how often one is submitted that its owner cannot take: a quarter of an hour.
+	// resultTries bounds how often a result is submitted whose owner cannot accept it: a quarter of
+	// an hour.
 	resultTries = 900
 )
 
-// unheard says whether the error is that nobody could store a result now.
+// unheard says whether the error means that no node could store a result now.
 func unheard(err error) bool {
 	return journal.Temporary(err) || engine.ErrorCode(err) == "node_fenced"
 }
 
-// deferred says whether a result is to be kept for later: it could not be stored, or its owner could not be asked,
-// or did not say. That one has it already does no harm: what comes again changes nothing.
+// deferred says whether to keep a result for later: it could not be stored, or its owner could not
+// be asked or did not answer. If the owner has stored it already, repeating it does no harm,
+// because a repeated result changes nothing.
 func deferred(err error) bool {
 	var e *engine.Error
 	return unheard(err) || errors.As(err, &e) && e.Kind == engine.KindUnavailable
 }
 
-// lastWord says whether the error is the last word on a result.
+// lastWord says whether the error is final for a result.
 func lastWord(err error) bool {
 	var e *engine.Error
 	if !errors.As(err, &e) {
@@ -48,8 +50,8 @@ func lastWord(err error) bool {
 	return e.Kind == engine.KindInvalid
 }
 
-// submitKept stores the kept results once the database is back, those of an earlier life among them. submit hands
-// one to the owner of its call.
+// submitKept stores the kept results once the database is back, including those of an earlier
+// process. submit passes one to the owner of its call.
 func submitKept(
 	ctx context.Context,
 	kept *spool.Spool,
@@ -69,8 +71,8 @@ func submitKept(
 	}
 }
 
-// submitAll submits those that wait, until one finds the database away; those of one call in the order in which they
-// came.
+// submitAll submits the waiting results until one finds the database down; those of one call in
+// their original order.
 func submitAll(ctx context.Context, kept *spool.Spool, submit func(context.Context, campaign.SubmitResult) error,
 	tries map[uint64]int, log zerolog.Logger) {
 	var mu sync.Mutex // of tries

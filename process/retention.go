@@ -16,7 +16,7 @@ const day = 24 * time.Hour
 // keepCap bounds the days of --keep-ladders, --keep-attempts and --keep-events.
 const keepCap = 36500
 
-// checkKeep refuses what would drop calls that the rules still ask for.
+// checkKeep refuses retention periods that would drop calls that the rules still need.
 func checkKeep(f *Flags) error {
 	for _, k := range []struct {
 		name  string
@@ -39,7 +39,7 @@ func checkKeep(f *Flags) error {
 	return nil
 }
 
-// keepTime drops what is past its retention, at the start and now and then, until ctx ends.
+// keepTime drops data past its retention, at the start and periodically, until ctx ends.
 func keepTime(
 	ctx context.Context,
 	records *history.Records,
@@ -59,7 +59,7 @@ func keepTime(
 	}
 }
 
-// retain drops what is past its retention.
+// retain drops data past its retention.
 func retain(
 	ctx context.Context,
 	now time.Time,

@@ -8,14 +8,13 @@ import (
 	"dialler/persistence/spool"
 )
 
-// writers is how many group commits may run at the same time, each with a lane
-// of the spool.
+// writers is how many group commits may run concurrently, each with a lane of the spool.
 const writers = 4
 
-// spoolCap bounds --spool-size, MiB.
+// spoolCap bounds --spool-size, in MiB.
 const spoolCap = 64 << 10
 
-// spoolCheck is the spool's line of /readyz.
+// spoolCheck is the spool's entry in /readyz.
 func spoolCheck(s spool.Stats) http.Check {
 	c := http.Check{Name: "spool", OK: true}
 	waiting := fmt.Sprintf("%d writes of live calls wait on disk for the database since %s, %.1f of %d MiB",

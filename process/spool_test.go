@@ -13,7 +13,7 @@ import (
 	"dialler/process/metrics"
 )
 
-// What an operator sees of a spool that has no room, or whose disk fails.
+// What an operator sees if a spool is full, or its disk fails.
 func TestASpoolThatIsFullOrFailsSaysSo(t *testing.T) {
 	s, err := spool.Open(spool.Config{Dir: t.TempDir(), Size: spool.MinLane, Lanes: 1, Owner: make([]byte, 16)})
 	if err != nil {
@@ -54,7 +54,7 @@ func TestASpoolThatIsFullOrFailsSaysSo(t *testing.T) {
 	if s, err = spool.Open(spool.Config{Dir: t.TempDir(), Size: spool.MinLane, Lanes: 1, Owner: make([]byte, 16)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil { // from here on its files take nothing
+	if err := s.Close(); err != nil { // from here on its files reject writes
 		t.Fatal(err)
 	}
 	if _, err := s.Append(0, []journal.Write{write}); err == nil {

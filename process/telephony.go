@@ -13,12 +13,11 @@ import (
 	"dialler/sipstack"
 )
 
-// sessions brings offers and answers of answered legs to their media, which is
-// opened after the telephony adapter and before any leg.
+// sessions passes offers and answers of answered legs to their media, which is opened after the
+// telephony adapter and before any leg.
 type sessions struct{ *media.Engine }
 
-// telephony opens the SIP sockets and the media path, and tells the SIP side of
-// the trunks.
+// telephony opens the SIP sockets and the media path, and configures the trunks on the SIP side.
 func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) (err error) {
 	var over func(engine.LegEvent, bool, func() []engine.SIPMessage)
 	if p.flags.SIPLadders != "none" {

@@ -13,7 +13,7 @@ import (
 	"dialler/sipstack"
 )
 
-// setTrunks tells the telephony adapter where the configured trunks are.
+// setTrunks configures the trunks in the telephony adapter.
 func (p *Process) setTrunks(ctx context.Context) error {
 	trunks, err := p.store.Trunks(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func (p *Process) setTrunks(ctx context.Context) error {
 	return nil
 }
 
-// inboundStatus is how a call that comes over a trunk is refused; 0 is as ever.
+// inboundStatus is how an inbound call over a trunk is refused; 0 is the default behaviour.
 var inboundStatus = map[string]int{"unavailable": 480, "busy": 486, "decline": 603}
 
 func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
@@ -50,9 +50,8 @@ func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
 	}
 }
 
-// PutTrunk implements http.Trunks: the telephony adapter and the tree hear of
-// the change. It takes effect with the next leg; those under way keep what they
-// were placed with.
+// PutTrunk implements http.Trunks: it tells the telephony adapter and the tree of the change, which
+// takes effect with the next leg; legs in progress keep their configuration.
 func (f *Front) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (bool, error) {
 	for _, wrong := range []*engine.FieldError{configfile.CheckRoots(t.TLSRoots), f.p.checkListener(t.Listener)} {
 		if wrong != nil {
@@ -74,9 +73,9 @@ func (f *Front) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret
 	return created, err
 }
 
-// tellHealth repeats to the tree how a trunk stands, which the telephony adapter
-// may have told before the tree knew the trunk. It ends with what still holds
-// once it was told: the adapter tells every change after that.
+// tellHealth repeats a trunk's health to the tree, because the telephony adapter may have reported
+// it before the tree knew the trunk. It repeats until the state it reported is still current; after
+// that the adapter reports every change.
 func (p *Process) tellHealth(id engine.TrunkID) {
 	var told *engine.TrunkHealth
 	for {
@@ -94,8 +93,7 @@ func (p *Process) tellHealth(id engine.TrunkID) {
 	}
 }
 
-// DeleteTrunk implements http.Trunks: nothing more goes over the trunk; legs
-// that are under way go on.
+// DeleteTrunk implements http.Trunks: no new legs use the trunk; legs in progress go on.
 func (f *Front) DeleteTrunk(ctx context.Context, id engine.TrunkID, who engine.Who) error {
 	if err := f.Store.DeleteTrunk(ctx, id, who); err != nil {
 		f.p.doubt(err)
@@ -106,8 +104,8 @@ func (f *Front) DeleteTrunk(ctx context.Context, id engine.TrunkID, who engine.W
 	return f.tree.TrunksChanged(ctx)
 }
 
-// TrunkStatuses implements http.Trunks: what the tree grants, with what the
-// telephony adapter last heard.
+// TrunkStatuses implements http.Trunks: what the tree grants, and the telephony adapter's latest
+// state.
 func (f *Front) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]telephony.TrunkStatus, error) {
 	owned, err := f.tree.TrunkStatuses(ctx)
 	if err != nil {
@@ -135,7 +133,7 @@ func (f *Front) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]telephony
 	return out, nil
 }
 
-// checkListener says what is wrong with the name of a SIP listener.
+// checkListener validates the name of a SIP listener.
 func (p *Process) checkListener(name string) *engine.FieldError {
 	if name == "" || slices.Contains(p.listeners, name) {
 		return nil

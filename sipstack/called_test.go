@@ -9,8 +9,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// Whatever whoever says, a second call to a number does not leave while the first
-// lives; the next leg of the same attempt, and a transfer to the number, do.
+// Whoever places it, a second call to a number does not leave while the first is live; the next leg
+// of the same attempt, and a transfer to the number, do.
 func TestNoSecondCallLeavesWhileTheFirstLives(t *testing.T) {
 	u := script{sip.INVITE: answers("200 OK"), sip.BYE: answers("200 OK")}.start(t)
 	s := newStack(t, sipstack.Config{Timers: wide, OneCall: true})

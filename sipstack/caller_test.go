@@ -10,7 +10,7 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// invited gives the INVITE of one leg over a trunk that is set as said.
+// invited returns the INVITE of one leg over a trunk with the given configuration.
 func invited(t *testing.T, change func(*sipstack.TrunkConfig), leg func(*engine.PlaceLeg)) *sip.Request {
 	t.Helper()
 	u := script{sip.INVITE: answers("100 Trying", "486 Busy Here"), sip.REGISTER: answers("200 OK")}.start(t)
@@ -63,7 +63,7 @@ func TestTheCallerIDStandsWhereTheTrunkWantsIt(t *testing.T) {
 		c.FromUser, c.FromDomain, c.CallerIDHeader = "acme user", "acme.example", sipstack.CallerIDAsserted
 	}, "<sip:acme%20user@acme.example>", "<sip:e164493012345678@acme.example>", "", "")
 	f(func(c *sipstack.TrunkConfig) { c.CallerIDHeader = sipstack.CallerIDPreferred }, "<"+number+">", "", "<"+number+">", "")
-	// RFC 3325 §9.3: with "id" nobody may learn it from From either.
+	// RFC 3325 §9.3: with "id", From must not reveal it either.
 	f(func(c *sipstack.TrunkConfig) { c.CallerIDHeader, c.Privacy = sipstack.CallerIDAsserted, "id;critical" },
 		`"Anonymous" <sip:anonymous@anonymous.invalid>`, "<"+number+">", "", "id;critical")
 	f(func(c *sipstack.TrunkConfig) { c.FromUser, c.Privacy = "account", "id" },

@@ -16,42 +16,41 @@ type Config struct {
 	// Listeners are the addresses at which we are reached; the first serves
 	// trunks that choose none.
 	Listeners []Listener
-	// Listen and ExternalHost are the short form for one listener of the name
-	// "default" over UDP and TCP; they count only without Listeners.
+	// Listen and ExternalHost are the short form for one listener named "default" over UDP and TCP;
+	// they are used only without Listeners.
 	Listen, ExternalHost string
-	// UserAgent is the User-Agent header; empty for "dialler".
+	// UserAgent is the User-Agent header; default "dialler".
 	UserAgent string
-	// WriteNumber writes a number as a trunk wants it (TrunkConfig.NumberFormat,
-	// NumberCountry): what a country's own format is, is not known here. Without
-	// it there are e164 and e164_no_plus only.
+	// WriteNumber writes a number in a trunk's format (TrunkConfig.NumberFormat, NumberCountry),
+	// because national formats are not known here. Without it, only e164 and e164_no_plus are
+	// available.
 	WriteNumber func(n engine.PhoneNumber, f NumberFormat, country string) string
 	Timers      Timers
 	Log         zerolog.Logger
-	// Resolver answers for DNS; nil is net.DefaultResolver.
+	// Resolver resolves DNS names; nil means net.DefaultResolver.
 	Resolver Resolver
-	// OnTrunkHealth hears the first result of a trunk's OPTIONS keepalive and
-	// every change after it; a registered trunk is up only while it is
-	// registered too. It must not block; nil is allowed.
+	// OnTrunkHealth gets the first result of a trunk's OPTIONS keepalive and every change after it;
+	// a registered trunk is up only while it is also registered. It must not block; nil is allowed.
 	OnTrunkHealth func(engine.TrunkHealth)
-	// OnLegOver hears the final event of every leg of this life, whether it was
-	// answered, and can ask for the messages of the leg, only while it runs. It
-	// must not block nor call the Stack; nil is allowed.
+	// OnLegOver gets the final event of every leg of this process and whether it was answered; only
+	// while it runs, it can ask for the leg's messages. It must not block nor call the Stack; nil
+	// is allowed.
 	OnLegOver func(final engine.LegEvent, answered bool, messages func() []engine.SIPMessage)
 	// Media negotiates sessions that change after their first answer; nil
 	// allows only offers that leave the media where it is.
 	Media Negotiator
-	// OneCall: no call is placed to a number while another one to it lives here,
-	// whatever whoever places it knows.
+	// OneCall says that no call is placed to a number while another one to it is live here,
+	// whatever the caller knows.
 	OneCall bool
-	// Fence is the lease of this node, at whose end what rings is cancelled; nil: it
-	// needs none.
+	// Fence is the lease of this node, at whose end ringing calls are cancelled; nil means no lease
+	// is needed.
 	Fence engine.Fence
-	// Transfers tells the owner of a leg of a REFER (engine.LegReferred) and
-	// waits for its AnswerRefer; without it every REFER is declined.
+	// Transfers reports a REFER to the owner of a leg (engine.LegReferred) and waits for its
+	// AnswerRefer; without it every REFER is declined.
 	Transfers bool
 }
 
-// The words of the configuration; each is explained in its own package.
+// The types of the configuration; each is explained in its own package.
 type (
 	Timers     = timing.Timers
 	Transport  = message.Transport

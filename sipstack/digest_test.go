@@ -78,7 +78,7 @@ func TestAProxyAndTheFarSideAreAnsweredTogether(t *testing.T) {
 	}
 	const proxy, far = "Proxy-Authenticate: Digest realm=\"p\", nonce=\"1\"\r\n", "WWW-Authenticate: Digest realm=\"u\", nonce=\"2\"\r\n"
 	f(proxy, far)
-	f(proxy+far, "") // a forking proxy brings both (RFC 3261 §16.7)
+	f(proxy+far, "") // a forking proxy merges both (RFC 3261 §16.7)
 }
 
 func TestChallengesThatCannotBeAnsweredAreRefusals(t *testing.T) {

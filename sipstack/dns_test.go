@@ -51,7 +51,7 @@ func (n *nameServer) record(name string, priority, port int) {
 	})
 }
 
-// resolver asks this server only.
+// resolver queries this server only.
 func (n *nameServer) resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", n.conn.LocalAddr().String())
@@ -168,7 +168,7 @@ func TestAnAddressThatLeavesOptionsUnansweredIsPutLast(t *testing.T) {
 		t.Fatalf("%d INVITEs at the silent address", n)
 	}
 	silent.repeated(sip.OPTIONS, 2)
-	other.request(sip.OPTIONS, 3) // rounds go on, and the trunk is up
+	other.request(sip.OPTIONS, 3) // keepalives go on, and the trunk is up
 	eventually(t, "the trunk is up", func() bool { return s.Health()[0].Up })
 }
 
@@ -189,7 +189,7 @@ func TestRegistrationFailsOverToTheNextAddress(t *testing.T) {
 		eventually(t, what+": registered at the second address", func() bool { return registered(s) })
 		a.request(sip.REGISTER, 1)
 		l := listen(t, nil)
-		l.expect(place(s, l), "sent refused(486)") // there, too: the first one is put last
+		l.expect(place(s, l), "sent refused(486)") // there too, the first one is tried last
 	}
 }
 
@@ -237,7 +237,7 @@ func TestALongInviteGoesOverTCP(t *testing.T) {
 		t.Fatalf("%s\n%s", first, second)
 	}
 	if strings.Contains(header(first, "Contact"), "transport") {
-		t.Fatalf("%s", first) // the trunk is one of UDP
+		t.Fatalf("%s", first) // the trunk uses UDP
 	}
 }
 
@@ -294,7 +294,7 @@ func TestALegOfAnEarlierLifeIsCancelledAtEveryAddress(t *testing.T) {
 	b.request(sip.CANCEL, 1)
 }
 
-// pair is a trunk's name with two addresses.
+// pair is a trunk name with two addresses.
 func pair(t *testing.T, first, second script) (s *sipstack.Stack, a, b *uas) {
 	t.Helper()
 	ns := newNameServer(t)
@@ -318,7 +318,7 @@ func TestAnOverloadedServerIsFollowedByTheNextAddress(t *testing.T) {
 		t.Fatalf("%s", ack)
 	}
 	b.request(sip.ACK, 1)
-	// The overloaded one is put last.
+	// The overloaded one is tried last.
 	l.expect(place(s, l), "sent provisional(180) answered(200) closed(200)")
 	if n := a.count(sip.INVITE); n != 1 {
 		t.Fatalf("%d INVITEs at the overloaded server", n)

@@ -28,7 +28,7 @@ func (f *fence) Lease() engine.NodeLease    { return f.present.Load() }
 func (f *fence) Boot() engine.BootTime      { return timing.BootNow() }
 func (f *fence) Kept(engine.AttemptID) bool { return f.kept.Load() }
 
-// joined begins another lease.
+// joined begins a new lease.
 func (f *fence) joined() *nodeLease {
 	t := new(nodeLease)
 	t.in(time.Hour)
@@ -45,7 +45,7 @@ func fencedStack(t *testing.T, u *uas) (*sipstack.Stack, *fence, *nodeLease) {
 	return s, f, present
 }
 
-// At the end of the lease whatever rings is cancelled, without being asked.
+// At the end of the lease, ringing calls are cancelled without a command.
 func TestWhatRingsIsCancelledAtTheEndOfTheLease(t *testing.T) {
 	var invite atomic.Pointer[func()]
 	u := script{
@@ -64,11 +64,11 @@ func TestWhatRingsIsCancelledAtTheEndOfTheLease(t *testing.T) {
 	leg := place(s, l)
 	l.kind(leg, engine.LegProvisional)
 	present.in(0)
-	f.joined() // before it was looked: what began before is over all the same
+	f.joined() // before the check: earlier calls are still over
 	l.expect(leg, "sent provisional(180) fenced refused(487)")
 }
 
-// What was answered while the process stood still lies in its socket when it wakes,
+// An answer that arrived while the process was suspended is in its socket buffer when it resumes,
 // and the node may have joined again before that is read.
 func TestAnAnswerBehindTheEndOfTheLeaseBecomesNoConversation(t *testing.T) {
 	var answer atomic.Pointer[func()]
@@ -93,8 +93,8 @@ func TestAnAnswerBehindTheEndOfTheLeaseBecomesNoConversation(t *testing.T) {
 	u.request(sip.ACK, 1)
 }
 
-// An answer whose ACK waits, for the database, is ended with the lease: at once, and
-// when the ACK is asked for.
+// An answer whose ACK waits for the database is ended with the lease: at once, and when the ACK is
+// requested.
 func TestNoACKOfAConversationLeavesBehindTheEndOfTheLease(t *testing.T) {
 	for _, confirms := range []bool{false, true} {
 		u := script{sip.INVITE: answers("200 OK"), sip.BYE: answers("200 OK")}.start(t)
@@ -111,8 +111,8 @@ func TestNoACKOfAConversationLeavesBehindTheEndOfTheLease(t *testing.T) {
 	}
 }
 
-// A conversation goes on for half a minute behind the lease: then the node ends it
-// itself, unless it is back, or another one has the call.
+// A conversation goes on for half a minute after the lease: then the node ends it itself, unless
+// the node is back or another one has the call.
 func TestAConversationGoesOnForHalfAMinuteBehindTheLease(t *testing.T) {
 	talking := func(t *testing.T) (*uas, *fence, *nodeLease, *listener, engine.LegID) {
 		u := script{sip.INVITE: answers("200 OK"), sip.BYE: answers("200 OK")}.start(t)
@@ -150,8 +150,7 @@ func TestAConversationGoesOnForHalfAMinuteBehindTheLease(t *testing.T) {
 	goesOn("another node has it", func(f *fence, p *nodeLease) { f.kept.Store(true); p.in(-time.Minute) })
 }
 
-// An INVITE waits for a name to be resolved, or for a connection: its lease is over
-// before its send-by time.
+// An INVITE waits for name resolution, or for a connection: its lease ends before its send-by time.
 func TestNoINVITELeavesBehindTheEndOfTheLease(t *testing.T) {
 	u := newUAS(t, nil)
 	s, _, present := fencedStack(t, u)

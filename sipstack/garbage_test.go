@@ -11,8 +11,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// What is no answer to our OPTIONS (RFC 3261 §7.1, §17.1.3) says nothing of the
-// trunk's life.
+// A message that does not answer our OPTIONS (RFC 3261 §7.1, §17.1.3) does not show that the trunk
+// is alive.
 func TestAnAnswerOfAnotherTransactionOrVersionIsNoSignOfLife(t *testing.T) {
 	for _, change := range []struct{ what, from, to string }{
 		{"branch", "branch=", "branch=x"},

@@ -15,8 +15,7 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// stranger sends a request to the stack from another loopback address than
-// 127.0.0.1, where the trunk is.
+// stranger sends a request to the stack from a loopback address other than 127.0.0.1, the trunk's.
 func stranger(t *testing.T, s *sipstack.Stack, text string) {
 	t.Helper()
 	c, err := net.DialUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 9)}, net.UDPAddrFromAddrPort(addr(s)))
@@ -42,7 +41,7 @@ func TestOnlyAddressesOfTrunksAreAnswered(t *testing.T) {
 	for i, m := range []string{"OPTIONS", "INVITE", "REGISTER", "BYE", "CANCEL", "X"} {
 		stranger(t, s, outside(m, fmt.Sprint("s", i)))
 	}
-	// Even with all that identifies the call: the BYE of a stranger ends nothing.
+	// Even if it fully identifies the call, a stranger's BYE ends nothing.
 	invite := u.request(sip.INVITE, 1)
 	from, to := invite.From().Value(), invite.To().Value()
 	stranger(t, s, "BYE sip:x@y SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1;rport;branch=z9hG4bKz\r\nFrom: "+to+";tag=far\r\nTo: "+from+
@@ -52,7 +51,7 @@ func TestOnlyAddressesOfTrunksAreAnswered(t *testing.T) {
 	if r := u.response(1); r.StatusCode != 200 || r.CSeq().Value() != "1 OPTIONS" {
 		t.Errorf("the call is not what it was: %s", r)
 	}
-	// Without the trunk there is nobody to answer.
+	// Without the trunk no address may be answered.
 	s.HangUpLeg(leg, engine.HangUpCause{Q850: 16})
 	l.kind(leg, engine.LegClosed)
 	s.RemoveTrunk("carrier")
@@ -98,15 +97,15 @@ func TestAFloodOfRequestsIsAnsweredAtABoundedRate(t *testing.T) {
 	begun := time.Now()
 	for i := 1; i <= sent; i++ {
 		u.send(addr(s), outside("OPTIONS", fmt.Sprint("f", i)))
-		if i%100 == 0 { // no socket's buffer overflows
+		if i%100 == 0 { // so that no socket buffer overflows
 			eventually(t, "every request is answered or counted", func() bool { return answers()+int(s.Stats().Floods) == i })
 		}
 	}
-	// A hundred at once, and fifty a second.
+	// A hundred at once, then fifty a second.
 	if n, most := answers(), 101+int(50*time.Since(begun).Seconds()); n < 100 || n > most {
 		t.Errorf("%d of %d answered, at most %d expected", n, sent, most)
 	}
-	// Calls go on meanwhile.
+	// Calls still work meanwhile.
 	l := listen(t, confirming(s, true))
 	l.kind(place(s, l), engine.LegClosed)
 }

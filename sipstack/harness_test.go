@@ -69,7 +69,7 @@ type listener struct {
 	// changed is closed and replaced at every event.
 	changed chan struct{}
 	events  []engine.LegEvent
-	// react is called for each event, outside of the lock.
+	// react is called for each event, without the lock.
 	react func(engine.LegEvent)
 }
 
@@ -176,7 +176,7 @@ func (l *listener) expect(leg engine.LegID, want string) []engine.LegEvent {
 
 var attempts atomic.Uint64
 
-// newLeg makes an id that no other test has.
+// newLeg makes an ID that no other test uses.
 func newLeg() (engine.AttemptID, engine.LegID) {
 	a := engine.AttemptID(fmt.Sprintf("%016x%016x", time.Now().UnixNano(), attempts.Add(1)))
 	return a, a.Leg(1)
@@ -208,7 +208,7 @@ func confirming(s *sipstack.Stack, hangUp bool) func(engine.LegEvent) {
 	}
 }
 
-// eventually waits for a condition that no event announces.
+// eventually waits for a condition that has no event.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -286,7 +286,7 @@ func startSipp(t *testing.T, scenario, transport string, calls int) *sippRun {
 	return r
 }
 
-// wait waits for SIPp to have seen all its calls, each as the scenario says.
+// wait waits until SIPp has seen all its calls, each according to the scenario.
 func (r *sippRun) wait() {
 	r.t.Helper()
 	if err := <-r.done; err != nil {
@@ -294,7 +294,7 @@ func (r *sippRun) wait() {
 	}
 }
 
-// report is what SIPp says of its failure.
+// report returns SIPp's report of its failure.
 func (r *sippRun) report() string {
 	var b strings.Builder
 	for _, pattern := range []string{"*_errors.log", "*_messages.log"} {
@@ -317,12 +317,12 @@ func bound(network string, port int) bool {
 	return err == nil && strings.Contains(string(table), fmt.Sprintf("0100007F:%04X ", port))
 }
 
-// uas is a far side on a raw UDP socket, for what SIPp cannot play. It parses
-// with sipgo and keeps every request.
+// uas is a far side on a raw UDP socket, for what SIPp cannot play. It parses with sipgo and
+// records every request.
 type uas struct {
 	t    testing.TB
 	conn *net.UDPConn
-	// handle is called for every message by the reading goroutine.
+	// handle is called by the reading goroutine for every message.
 	handle func(u *uas, m sip.Message, from netip.AddrPort)
 
 	flows atomic.Pointer[flows] // nil: UDP only
@@ -330,7 +330,7 @@ type uas struct {
 	mu       sync.Mutex
 	seen     []sip.Message
 	src      netip.AddrPort
-	answered map[string]bool // transactions that it has sent a response to
+	answered map[string]bool // transactions that it has responded to
 }
 
 func newUAS(t testing.TB, handle func(u *uas, m sip.Message, from netip.AddrPort)) *uas {
@@ -376,20 +376,18 @@ func (u *uas) take(m sip.Message, src netip.AddrPort) {
 	}
 }
 
-// transaction is what a request has in common with its repetitions and with the
-// responses to it.
+// transaction returns what a request has in common with its repetitions and responses.
 func transaction(m sip.Message) string { return m.CSeq().Value() + " " + m.Via().Value() }
 
-// isAnswered says whether a request is the repetition of one that was answered:
-// on a busy machine the stack repeats what is answered already.
+// isAnswered says whether a request is the repetition of one that was answered: on a busy machine
+// the stack may repeat one that is already answered.
 func (u *uas) isAnswered(r *sip.Request) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.answered[transaction(r)]
 }
 
-// count counts the requests of a method that came so far, repetitions but of an
-// ACK left out.
+// count counts the requests of a method so far, without repetitions except of an ACK.
 func (u *uas) count(method sip.RequestMethod) int { return len(u.all(method)) }
 
 func (u *uas) all(method sip.RequestMethod) (out []*sip.Request) {
@@ -403,7 +401,7 @@ func (u *uas) all(method sip.RequestMethod) (out []*sip.Request) {
 	return out
 }
 
-// copies are the requests of a method as they came, with their repetitions.
+// copies returns the requests of a method as they came, including repetitions.
 func (u *uas) copies(method sip.RequestMethod) (out []*sip.Request) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -422,7 +420,7 @@ func (u *uas) request(method sip.RequestMethod, n int) *sip.Request {
 	return u.all(method)[n-1]
 }
 
-// repeated waits for a method to have come n times, repetitions counted.
+// repeated waits until a method has come n times, including repetitions.
 func (u *uas) repeated(method sip.RequestMethod, n int) *sip.Request {
 	u.t.Helper()
 	eventually(u.t, fmt.Sprintf("%s %d times at the far side", method, n), func() bool { return len(u.copies(method)) >= n })
@@ -468,8 +466,8 @@ func response(r *sip.Request, status, tag, extra, body string) string {
 	return b + "Content-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
 }
 
-// inDialog sends a request of the far side inside the dialog of an INVITE that
-// it answered with tag.
+// inDialog sends a request from the far side inside the dialog of an INVITE that it answered with
+// tag.
 func (u *uas) inDialog(invite *sip.Request, tag, method string, cseq int, extra, body string) {
 	u.mu.Lock()
 	src := u.src
@@ -483,7 +481,7 @@ func (u *uas) inDialog(invite *sip.Request, tag, method string, cseq int, extra,
 	u.send(src, b)
 }
 
-// responses are those to the far side's requests, each with how often it came.
+// responses returns the responses to the far side's requests, and how often each came.
 func (u *uas) responses() (out []*sip.Response, times map[string]int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -498,8 +496,7 @@ func (u *uas) responses() (out []*sip.Response, times map[string]int) {
 	return out, times
 }
 
-// response waits for the n-th response to the far side's requests, repetitions
-// left out.
+// response waits for the n-th response to the far side's requests, without repetitions.
 func (u *uas) response(n int) *sip.Response {
 	u.t.Helper()
 	var out []*sip.Response
@@ -510,7 +507,7 @@ func (u *uas) response(n int) *sip.Response {
 	return out[n-1]
 }
 
-// again waits for a response to have come n times, the same to the letter.
+// again waits until a response has come n times, byte for byte the same.
 func (u *uas) again(r *sip.Response, n int) {
 	u.t.Helper()
 	eventually(u.t, fmt.Sprintf("%d times at the far side: %s", n, r.StartLine()), func() bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// rungs writes a ladder in short: ">INVITE+SDP <180 >ACK".
+// rungs writes a ladder in short form: ">INVITE+SDP <180 >ACK".
 func rungs(ms []engine.SIPMessage) string {
 	var out []string
 	for _, m := range ms {

@@ -12,8 +12,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// A node of a cluster that was killed comes back at its address, and what its
-// earlier life had placed answers: another node watches the leg, but hears nothing.
+// A killed cluster node is restarted at its address, and a call of its earlier process is answered:
+// another node watches the leg, but hears nothing.
 func TestACallOfAnEarlierLifeIsEndedByWhoeverHearsOfIt(t *testing.T) {
 	invite := func(u *uas, s *sipstack.Stack, status, tag string) (id engine.LegID, send func()) {
 		_, leg := newLeg()
@@ -37,7 +37,7 @@ func TestACallOfAnEarlierLifeIsEndedByWhoeverHearsOfIt(t *testing.T) {
 			t.Error("its attempt is taken for one that lives")
 		}
 		eventually(t, "it is over", func() bool { return s.Stats().LiveLegs == 0 })
-		l := listen(t, nil) // who watches it now hears of its end
+		l := listen(t, nil) // a later watcher is told of its end
 		s.RecoverLeg(engine.RecoveredLeg{Attempt: legAttempt(leg), Leg: leg, Trunk: trunkID}, l.sink)
 		l.expect(leg, "closed(200)")
 	})

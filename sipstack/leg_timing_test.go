@@ -14,8 +14,8 @@ import (
 	"dialler/sipstack"
 )
 
-// echoUAS answers INVITE with 180 and 200 and BYE with 200 by copying lines,
-// so that the far side costs as little as it can.
+// echoUAS answers INVITE with 180 and 200 and BYE with 200 by copying lines, so that the far side
+// costs as little as possible.
 func echoUAS(b *testing.B) int {
 	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -74,9 +74,8 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkLeg is a whole leg over loopback sockets: INVITE, 180, 200, ACK,
-// BYE, 200. cpu-us/op is of the process, the far side included (about a third
-// of the system calls).
+// BenchmarkLeg measures a whole leg over loopback sockets: INVITE, 180, 200, ACK, BYE, 200.
+// cpu-us/op covers the process, including the far side (about a third of the system calls).
 func BenchmarkLeg(b *testing.B) {
 	f := func(inFlight int) {
 		b.Run(fmt.Sprintf("inflight=%d", inFlight), func(b *testing.B) {
@@ -119,8 +118,8 @@ func BenchmarkLeg(b *testing.B) {
 	f(64)
 }
 
-// BenchmarkLiveLegMemory reports the heap that a confirmed leg holds, with an
-// own offer and answer each; one operation leaves one live leg behind.
+// BenchmarkLiveLegMemory reports the heap that a confirmed leg holds, each with its own offer and
+// answer; one operation leaves one live leg behind.
 func BenchmarkLiveLegMemory(b *testing.B) {
 	s := newStack(b, sipstack.Config{})
 	setTrunk(s, echoUAS(b), nil)

@@ -6,22 +6,22 @@ import (
 	"dialler/engine"
 )
 
-// The commands of legs; leg.Table says what each promises.
+// The commands for legs; leg.Table documents what each guarantees.
 
-// PlaceLeg sends the INVITE of a leg; the events say how it went.
+// PlaceLeg sends the INVITE of a leg; its events follow.
 func (s *Stack) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) { s.legs.Place(p, sink) }
 
-// Calling says whether a leg to a number lives here.
+// Calling says whether a leg to a number is live here.
 func (s *Stack) Calling(to engine.PhoneNumber) bool { return s.legs.Calling(to) }
 
 // ConfirmLeg sends the ACK of the leg's 2xx: call it when the dialog state of
 // LegAnswered is durable.
 func (s *Stack) ConfirmLeg(id engine.LegID) { s.legs.Confirm(id) }
 
-// CancelLeg stops a leg that is not answered.
+// CancelLeg stops an unanswered leg.
 func (s *Stack) CancelLeg(id engine.LegID) engine.CancelOutcome { return s.legs.Cancel(id) }
 
-// HangUpLeg ends an answered leg with BYE; one that is not answered is cancelled.
+// HangUpLeg ends an answered leg with BYE; an unanswered one is cancelled.
 func (s *Stack) HangUpLeg(id engine.LegID, cause engine.HangUpCause) { s.legs.HangUp(id, cause) }
 
 // AttachLeg gives the legs of an attempt a new owner.
@@ -29,13 +29,13 @@ func (s *Stack) AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []engi
 	return s.legs.Attach(a, sink)
 }
 
-// DetachLegs takes the owner away from an attempt's legs.
+// DetachLegs removes the owner of an attempt's legs.
 func (s *Stack) DetachLegs(a engine.AttemptID) { s.legs.Detach(a) }
 
 // ForgetLegs says that the end of the attempt is durable.
 func (s *Stack) ForgetLegs(a engine.AttemptID) { s.legs.Forget(a) }
 
-// RecoverLeg ends a leg of an earlier process life.
+// RecoverLeg ends a leg placed by an earlier process.
 func (s *Stack) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	s.legs.Recover(r, sink)
 }
@@ -51,10 +51,10 @@ func (s *Stack) SendDigit(id engine.LegID, key byte, duration time.Duration) boo
 	return s.legs.SendDigit(id, key, duration)
 }
 
-// AnswerRefer answers the REFER that LegReferred told of.
+// AnswerRefer answers the REFER that LegReferred reported.
 func (s *Stack) AnswerRefer(id engine.LegID, accept bool) bool { return s.legs.AnswerRefer(id, accept) }
 
-// NotifyRefer tells the far side how the transfer goes that it asked for.
+// NotifyRefer reports the progress of the transfer that the far side asked for.
 func (s *Stack) NotifyRefer(id engine.LegID, code int, reason string) {
 	s.legs.NotifyRefer(id, code, reason)
 }

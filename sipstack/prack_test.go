@@ -29,7 +29,7 @@ func TestReliableProvisionalsAreAcknowledgedInOrderAndOnce(t *testing.T) {
 	at := addr(s)
 	u.reliably(invite, at, "183 Session Progress", "far", "7", answerSDP)
 	u.request(sip.PRACK, 1)
-	u.reliably(invite, at, "183 Session Progress", "far", "7", answerSDP) // repeated: neither told nor acknowledged
+	u.reliably(invite, at, "183 Session Progress", "far", "7", answerSDP) // repeated: neither reported nor acknowledged
 	u.reliably(invite, at, "180 Ringing", "far", "9", "")                 // before its turn
 	u.reliably(invite, at, "180 Ringing", "far", "8", "")
 	prack := u.request(sip.PRACK, 2)
@@ -39,7 +39,7 @@ func TestReliableProvisionalsAreAcknowledgedInOrderAndOnce(t *testing.T) {
 	if prack.CSeq().SeqNo != 3 || toTagOf(prack) != "far" {
 		t.Fatalf("%s", prack)
 	}
-	u.reply(invite, at, "200 OK", "far", "", "") // without SDP: the answer was in the 183
+	u.reply(invite, at, "200 OK", "far", "", "") // without SDP: the 183 had the answer
 	e := l.kind(leg, engine.LegAnswered)
 	if string(e.SDP) != answerSDP {
 		t.Fatalf("answer %q", e.SDP)

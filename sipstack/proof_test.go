@@ -28,13 +28,13 @@ func (l *listener) end(leg engine.LegID) engine.LegEvent {
 	return last
 }
 
-// What is heard of a leg of an earlier life, and whether it proves that nobody is in
-// that call.
+// Which responses for a leg of an earlier process prove that nobody is in that call any more, and
+// which do not.
 func TestWhatProvesThatALostLegIsOver(t *testing.T) {
 	const watched = 40 * 20 * time.Millisecond
 	far := func(u *uas) string { return u.conn.LocalAddr().String() }
-	// f gives the far side's answers to the CANCEL or the BYE of such a leg, and what
-	// it says by itself behind the CANCEL.
+	// f sets the far side's answers to the CANCEL or the BYE of such a leg, and what it sends
+	// unasked after the CANCEL.
 	f := func(name string, want engine.Proof, dialog bool, does script, says func(u *uas, s *sipstack.Stack, cancel *sip.Request)) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestWhatProvesThatALostLegIsOver(t *testing.T) {
 			}
 		})
 	}
-	// invite has the far side answer the INVITE of the earlier life.
+	// invite makes the far side answer the INVITE of the earlier process.
 	invite := func(status string) func(*uas, *sipstack.Stack, *sip.Request) {
 		return func(u *uas, s *sipstack.Stack, cancel *sip.Request) {
 			text := response(cancel, status, "far", "Contact: <sip:"+far(u)+">\r\n", "")
@@ -86,7 +86,7 @@ func TestWhatProvesThatALostLegIsOver(t *testing.T) {
 	f("no answer to the BYE", engine.Unproven, true, nil, nil)
 }
 
-// Where the far side is cannot be found out: nothing is sent, and nothing proven.
+// The far side's address cannot be found: nothing is sent, and nothing proven.
 func TestANameThatDoesNotResolveProvesNothing(t *testing.T) {
 	ns := newNameServer(t) // knows no name
 	s := newStack(t, sipstack.Config{Resolver: ns.resolver(), Timers: fast})
@@ -107,7 +107,7 @@ func TestANameThatDoesNotResolveProvesNothing(t *testing.T) {
 	}
 }
 
-// What this process ends itself: all but an unanswered BYE is its word.
+// Legs that this process ends itself are proven over, except by an unanswered BYE.
 func TestWhatProvesThatALegOfOursIsOver(t *testing.T) {
 	f := func(name string, want engine.Proof, does script, do func(s *sipstack.Stack, l *listener, leg engine.LegID)) {
 		t.Helper()

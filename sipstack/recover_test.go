@@ -71,7 +71,7 @@ func TestRecoverWithoutDialog(t *testing.T) {
 		s.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4940", CSeq: cseq, GiveUp: patience}, l.sink)
 		return s, l, leg
 	}
-	// respond makes a response to the INVITE that an earlier life sent.
+	// respond sends a response to the INVITE of an earlier process.
 	respond := func(u *uas, s *sipstack.Stack, cancel *sip.Request, status, tag string) {
 		text := response(cancel, status, tag, "Contact: <sip:"+u.conn.LocalAddr().String()+">\r\n", "")
 		u.send(addr(s), strings.Replace(text, " CANCEL\r\n", " INVITE\r\n", 1))
@@ -140,7 +140,7 @@ func TestRecoverOfALiveLegEndsIt(t *testing.T) {
 func TestRecoveredDialogWhoseFarSideIsGone(t *testing.T) {
 	u := newUAS(t, nil)
 	s := newStack(t, sipstack.Config{Timers: wide})
-	l := listen(t, nil) // the trunk is not configured any more
+	l := listen(t, nil) // the trunk is no longer configured
 	a, leg := newLeg()
 	far := u.conn.LocalAddr().String()
 	s.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4940", Dialog: &engine.DialogState{

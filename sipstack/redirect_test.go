@@ -37,7 +37,7 @@ func TestRedirectsAreFollowedByTheirOrder(t *testing.T) {
 	if c.To().Value() != first.To().Value() || c.From().Value() != first.From().Value() || c.CallID().Value() != first.CallID().Value() {
 		t.Fatalf("%s", c) // RFC 3261 §8.1.3.4
 	}
-	// Each refusal is acknowledged where it came from.
+	// Each refusal is acknowledged at its source.
 	if ack := u.request(sip.ACK, 1); ack.Via().Value() != first.Via().Value() || ack.Recipient.String() != first.Recipient.String() {
 		t.Fatalf("%s", ack)
 	}
@@ -70,7 +70,7 @@ func TestAProxyOrAnAlternativeThatIsNamedIsFollowed(t *testing.T) {
 	}
 	f("305 Use Proxy", true)
 	f("380 Alternative Service", false)
-	// Again and again through the same proxy leads nowhere.
+	// Redirects to the same proxy over and over lead nowhere.
 	u := script{sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
 		u.send(from, response(r, "305 Use Proxy", "a", fmt.Sprintf("Contact: <sip:127.0.0.1:%d>\r\n", u.port()), ""))
 	}}.start(t)

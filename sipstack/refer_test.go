@@ -16,7 +16,7 @@ func TestATransferIsAcceptedAndReported(t *testing.T) {
 	l, leg, invite := answered(t, s, u)
 	refer := "Refer-To: \"A\" <sip:agent@192.0.2.1;transport=tcp?Replaces=call%40x%3Bto-tag%3D1%3Bfrom-tag%3D2&X-A=b>\r\nReferred-By: <sip:boss@y>\r\n"
 	u.inDialog(invite, "far", "REFER", 1, refer, "")
-	u.inDialog(invite, "far", "REFER", 1, refer, "") // repeated while nobody has answered
+	u.inDialog(invite, "far", "REFER", 1, refer, "") // repeated while unanswered
 	e := l.kind(leg, engine.LegReferred)
 	if e.ReferTo != "sip:agent@192.0.2.1;transport=tcp" || e.Replaces != "call@x;to-tag=1;from-tag=2" || e.ReferredBy != "sip:boss@y" {
 		t.Fatalf("%+v", e)

@@ -49,7 +49,7 @@ func registered(s *sipstack.Stack) bool {
 	return len(rs) == 1 && rs[0].Registered
 }
 
-// quickRetry repeats no request within a test, so that they can be counted.
+// quickRetry repeats no request within a test, so that requests can be counted.
 func quickRetry() sipstack.Timers {
 	return sipstack.Timers{T1: 5 * time.Second, RegisterRetry: aMoment}
 }
@@ -64,7 +64,7 @@ func TestARegisteredTrunkIsUpOnlyWhileItIsRegistered(t *testing.T) {
 		case <-let:
 			return "200 OK", binding(r, "600")
 		default:
-			return "", "" // asked again by timer E
+			return "", "" // repeated by timer E
 		}
 	})}.start(t)
 	health := make(chan engine.TrunkHealth, 10)
@@ -91,7 +91,7 @@ func TestARegisteredTrunkIsUpOnlyWhileItIsRegistered(t *testing.T) {
 	if left := time.Until(r.Until); !r.Registered || r.Code != 200 || left > 600*time.Second || left < 500*time.Second || r.At.IsZero() || r.Trunk != trunkID {
 		t.Fatalf("%+v", r)
 	}
-	// Refreshed a minute before it ends.
+	// Refreshed a minute before it expires.
 	if next := time.Until(r.Next); next > 540*time.Second || next < 440*time.Second {
 		t.Fatalf("next in %s", next)
 	}
@@ -122,7 +122,7 @@ func TestABindingThatIsNotRefreshedExpires(t *testing.T) {
 		if n > 1 {
 			return "", ""
 		}
-		return "200 OK", "Expires: 1\r\n" // without Contact: what was asked for, for so long
+		return "200 OK", "Expires: 1\r\n" // without Contact: what was asked for, for that long
 	})}.start(t)
 	health := make(chan engine.TrunkHealth, 10)
 	s := newStack(t, sipstack.Config{Timers: quickRetry(), OnTrunkHealth: func(h engine.TrunkHealth) { health <- h }})
@@ -173,7 +173,7 @@ func TestARefusedRegistrationIsTriedAgainLessAndLessOften(t *testing.T) {
 		_ = s.Close()
 		mu.Lock()
 		defer mu.Unlock()
-		// 30, 60, 120, 240 ms with at most a quarter less.
+		// 30, 60, 120, 240 ms, or up to a quarter less.
 		for i := range 4 {
 			if least := aMoment << i * 3 / 4; at[i+1].Sub(at[i]) < least {
 				t.Errorf("%s: try %d came %s after the one before, at least %s expected", status, i+2, at[i+1].Sub(at[i]), least)
@@ -286,7 +286,7 @@ func TestRegistrationOverTLSUsesTheConnectionOfCalls(t *testing.T) {
 func TestARegistrarThatCannotBeReachedIsTriedAgain(t *testing.T) {
 	u := script{sip.REGISTER: registrar(grants("600"))}.start(t)
 	s := newStack(t, sipstack.Config{Timers: quickRetry()})
-	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { registering(c); overTCP(c) }) // nobody listens on TCP
+	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { registering(c); overTCP(c) }) // nothing listens on TCP
 	eventually(t, "the failure is known", func() bool { return strings.Contains(s.Registrations()[0].Reason, "not sent") })
 	if r := s.Registrations()[0]; r.Code != 0 || r.Registered {
 		t.Fatalf("%+v", r)

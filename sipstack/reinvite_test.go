@@ -13,10 +13,10 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// negotiator answers every offer but those that it refuses.
+// negotiator answers every offer except those that it refuses.
 type negotiator struct {
 	mu     sync.Mutex
-	answer []string // that it was given
+	answer []string // the answers that it was given
 	from   netip.Addr
 }
 
@@ -123,7 +123,7 @@ func TestA200IsRepeatedUntilItsAckOrTheCallEnds(t *testing.T) {
 
 func TestARepeatedRequestGetsTheSameAnswer(t *testing.T) {
 	u := script{sip.INVITE: answers("200 OK"), sip.BYE: answers("200 OK")}.start(t)
-	// No timer of ours repeats anything here.
+	// No timer of ours repeats anything in this test.
 	s := newStack(t, sipstack.Config{Media: &negotiator{}, Timers: sipstack.Timers{T1: patience}})
 	setTrunk(s, u.port(), nil)
 	l, leg, invite := answered(t, s, u)

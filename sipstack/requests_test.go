@@ -39,9 +39,9 @@ func TestAContactWhosePortCannotBeIsNotUsed(t *testing.T) {
 	setTrunk(s, u.port(), nil)
 	l := listen(t, confirming(s, false))
 	place(s, l)
-	// In 16 bits it would be the discard port of this machine.
+	// Truncated to 16 bits it would be the discard port of this machine.
 	u.send(addr(s), response(u.request(sip.INVITE, 1), "200 OK", "far", "Contact: <sip:callee@127.0.0.1:65545>\r\n", answerSDP))
-	u.request(sip.ACK, 1) // comes to where the 200 came from
+	u.request(sip.ACK, 1) // goes to where the 200 came from
 }
 
 func TestInDialogRequests(t *testing.T) {
@@ -251,8 +251,8 @@ func TestInviteAsConfigured(t *testing.T) {
 	}
 }
 
-// Some far sides leave out the space that RFC 3261 §7.2 wants behind the code
-// when the phrase is empty.
+// Some far sides omit the space that RFC 3261 §7.2 requires after the code when the phrase is
+// empty.
 func TestAStatusLineThatEndsBehindItsCodeIsUnderstood(t *testing.T) {
 	for _, status := range []string{"404", "404 "} {
 		u := script{sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {

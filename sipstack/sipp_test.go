@@ -10,11 +10,11 @@ import (
 	"dialler/sipstack"
 )
 
-// SIPp shares nothing with this stack: its scenario decides whether what was
-// on the wire is right, by its exit code.
+// SIPp shares no code with this stack: its scenario decides whether the messages on the wire are
+// right, by its exit code.
 
-// patient repeats nothing that SIPp is late with: of an ended call SIPp takes a
-// repetition for an error.
+// patient never retransmits because SIPp is late: SIPp treats a retransmission for an ended call as
+// an error.
 var patient = sipstack.Timers{T1: 3 * time.Second}
 
 func TestAnswerThenOurBye(t *testing.T) {
@@ -204,7 +204,7 @@ func TestInfoDigit(t *testing.T) {
 	p.wait()
 }
 
-// restart closes a stack as a crash would and starts another on its port.
+// restart closes a stack as a crash would and starts another on the same port.
 func restart(t *testing.T, s *sipstack.Stack, port int) *sipstack.Stack {
 	t.Helper()
 	addr := s.Addr()
@@ -225,7 +225,7 @@ func TestLaterLifeEndsAnAnsweredLeg(t *testing.T) {
 	cmd := placeCommand(a, leg)
 	first.PlaceLeg(cmd, l.sink)
 	answered := l.kind(leg, engine.LegAnswered)
-	// The dialog became durable, the ACK did not leave any more.
+	// The dialog became durable, but the ACK was never sent.
 	second := restart(t, first, p.port)
 	l2 := listen(t, nil)
 	second.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: cmd.From, To: cmd.To, Dialog: answered.Dialog}, l2.sink)

@@ -18,8 +18,8 @@ type Stack struct {
 	legs   *leg.Table
 }
 
-// New opens the sockets and starts to serve them. Errors: the listening
-// address is malformed or taken.
+// New opens the sockets and starts to serve them. It fails when the listening address is malformed
+// or in use.
 func New(c Config) (*Stack, error) {
 	c.Timers.SetDefaults()
 	if c.Resolver == nil {
@@ -51,10 +51,9 @@ func New(c Config) (*Stack, error) {
 	return &Stack{net: sockets, trunks: trunks, legs: legs}, nil
 }
 
-// Close takes our addresses back from registrars, as far as they answer within
-// two seconds, then closes the sockets and stops all timers. Nothing else is
-// sent and no event is given: calls that still live are left to a later life's
-// RecoverLeg.
+// Close unregisters our addresses, as far as registrars answer within two seconds, then closes the
+// sockets and stops all timers. Nothing else is sent and no event is emitted: live calls are left
+// to RecoverLeg of a later process.
 func (s *Stack) Close() error {
 	if !s.trunks.Unregister() {
 		return nil // closed before

@@ -1,11 +1,11 @@
 package sipstack
 
-// Stats is a snapshot of what the stack did since it started.
+// Stats is a snapshot of the counters since the stack started.
 type Stats struct {
 	InvitesSent     uint64         // first transmissions, answers to challenges included
 	LegsNotSent     uint64         // legs that ended with LegNotSent
 	Responses       map[int]uint64 // responses to our INVITEs by status code, repeated ones included
-	Retransmissions uint64         // requests that were written again by a timer
+	Retransmissions uint64         // requests repeated by a timer
 	Acks            uint64         // ACKs written, repeated ones included
 	Cancels         uint64         // CANCEL transactions
 	Byes            uint64         // BYE transactions of ours
@@ -13,19 +13,19 @@ type Stats struct {
 	Refreshes       uint64         // session refreshes of ours
 	Redirects       uint64         // 3xx that were followed
 	RemoteByes      uint64         // BYEs of the far side that ended a leg
-	StrayAnswers    uint64         // 2xx that nobody wanted: forks and late ones, each ended with ACK and BYE
-	Unmatched       uint64         // responses and in-dialog requests of no leg that is known
+	StrayAnswers    uint64         // unwanted 2xx: forks and late ones, each ended with ACK and BYE
+	Unmatched       uint64         // responses and in-dialog requests of no known leg
 	Malformed       uint64         // datagrams that are not SIP
 	Strangers       uint64         // requests from addresses of no trunk; dropped
-	Floods          uint64         // requests outside of dialogs beyond the rate of one address; dropped
-	Duplicates      uint64         // PlaceLeg and RecoverLeg of a leg that was known
+	Floods          uint64         // requests outside dialogs beyond one address's rate; dropped
+	Duplicates      uint64         // PlaceLeg and RecoverLeg of a known leg
 	WriteErrors     uint64         // failed writes of any message
-	RefusedConns    uint64         // connections of far sides beyond the bound
+	RefusedConns    uint64         // connections of far sides beyond the limit
 	LiveLegs        int            // legs without a final event
 	KnownLegs       int            // legs with state here, ended ones included
 }
 
-// Stats gives a snapshot; its figures are not taken at one instant.
+// Stats returns a snapshot; its figures are not taken at one instant.
 func (s *Stack) Stats() Stats {
 	c, n, k := &s.legs.Count, &s.net.Counts, &s.trunks.Counts
 	st := Stats{
@@ -66,6 +66,5 @@ func (s *Stack) Addr() string { return s.net.Addr() }
 // when it does not.
 func (s *Stack) ListenerAddr(name string, t Transport) string { return s.net.ListenerAddr(name, t) }
 
-// OpenConnections counts the TCP and TLS connections that are open now, ours
-// and those of far sides.
+// OpenConnections counts the open TCP and TLS connections, ours and those of far sides.
 func (s *Stack) OpenConnections() int { return s.net.OpenConnections() }

@@ -21,7 +21,7 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// authority is a certificate authority of one test.
+// authority is the certificate authority of one test.
 type authority struct {
 	t     testing.TB
 	cert  *x509.Certificate
@@ -86,7 +86,7 @@ type flows struct {
 	mu       sync.Mutex
 	open     map[netip.AddrPort]net.Conn
 	accepted int
-	pings    int    // CRLFCRLF that came alone
+	pings    int    // keep-alives (CRLFCRLF) received
 	sni      string // of the last handshake
 }
 
@@ -105,8 +105,7 @@ func (f *flows) closeAll() {
 	}
 }
 
-// newStreamUAS is a far side on UDP and, at the same port, TCP; or TLS with a
-// certificate.
+// newStreamUAS is a far side on UDP and TCP at the same port; with a certificate, on TLS.
 func newStreamUAS(t testing.TB, cert *tls.Certificate, s script) (*uas, *flows) {
 	t.Helper()
 	f := &flows{open: map[netip.AddrPort]net.Conn{}}

@@ -13,8 +13,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// sessionUAS answers INVITEs with a session of a few seconds and other
-// requests as the script says.
+// sessionUAS answers INVITEs with a session of a few seconds and other requests according to the
+// script.
 func sessionUAS(t *testing.T, expires, allow string, more script) *uas {
 	invites := 0
 	more[sip.INVITE] = func(u *uas, r *sip.Request, from netip.AddrPort) {
@@ -106,7 +106,7 @@ func TestARefreshOfTheFarSideKeepsTheSession(t *testing.T) {
 	if r := u.response(2); r.StatusCode != 200 || header(r, "Session-Expires") != "90;refresher=uac" || header(r, "Require") != "timer" {
 		t.Fatalf("%s", r)
 	}
-	u.inDialog(invite, "far", "UPDATE", 3, "Session-Expires: 90\r\n", "") // a far side without timer: we refresh
+	u.inDialog(invite, "far", "UPDATE", 3, "Session-Expires: 90\r\n", "") // a far side without timers: we refresh
 	if r := u.response(3); header(r, "Session-Expires") != "90;refresher=uas" || header(r, "Require") != "" {
 		t.Fatalf("%s", r)
 	}
@@ -114,9 +114,9 @@ func TestARefreshOfTheFarSideKeepsTheSession(t *testing.T) {
 	l.expect(leg, "sent answered(200) session closed(200)")
 }
 
-// What is stored with the answer says within which time the far side ends a session that
-// nobody refreshes: the session timer that the two have agreed on, if the far side itself
-// has it, and not only a proxy.
+// The state stored with the answer says within which time the far side ends a session that nobody
+// refreshes: the session timer that both have agreed on, provided that the far side itself runs it,
+// and not only a proxy.
 func TestTheDialogSaysWhenTheFarSideEndsTheSession(t *testing.T) {
 	f := func(headers string, want uint32, trunk func(*sipstack.TrunkConfig)) {
 		t.Helper()
@@ -140,8 +140,8 @@ func TestTheDialogSaysWhenTheFarSideEndsTheSession(t *testing.T) {
 	f("Session-Expires: 600;refresher=uas\r\n", 0, func(c *sipstack.TrunkConfig) { c.SessionSec = -1 })
 }
 
-// What is stored stays true: the far side gets no longer session than that, and where it
-// does not let us say so, what it has is told.
+// What is stored stays true: the far side gets no longer session than that, and if it does not let
+// us limit it, its actual length is reported.
 func TestASessionThatMayLastForLongerThanIsStoredIsTold(t *testing.T) {
 	const none = -1
 	f := func(headers, want string, told int) {
@@ -171,7 +171,7 @@ func TestASessionThatMayLastForLongerThanIsStoredIsTold(t *testing.T) {
 	f("Supported: timer\r\nSession-Expires: 3600;refresher=uac\r\nMin-SE: 900\r\n", "900;refresher=uac", 900)
 	f("Supported: timer\r\nSession-Expires: 800;refresher=uac\r\nMin-SE: 900\r\n", "800;refresher=uac", 800)
 	f("Supported: timer\r\n", "600;refresher=uac", none)
-	f("Session-Expires: 300\r\n", "300;refresher=uas", 0) // it knows no timer: a proxy wrote that
+	f("Session-Expires: 300\r\n", "300;refresher=uas", 0) // it does not support timers: a proxy added that
 	f("", "", 0)
 }
 
@@ -200,8 +200,8 @@ func TestAnAnswerToOurRefreshThatLengthensTheSessionIsTold(t *testing.T) {
 	f("", "session", 0)
 }
 
-// A call that is being ended, here or by the life after, is no longer refreshed: the
-// session of a far side that does not hear its BYE runs out.
+// A call that is being ended, by this process or a later one, is no longer refreshed: if the far
+// side does not receive the BYE, its session expires.
 func TestACallThatIsBeingEndedIsNotRefreshed(t *testing.T) {
 	u := sessionUAS(t, "600;refresher=uas", ", UPDATE", script{sip.BYE: func(*uas, *sip.Request, netip.AddrPort) {}})
 	s := newStack(t, sipstack.Config{})
@@ -223,7 +223,7 @@ func TestACallThatIsBeingEndedIsNotRefreshed(t *testing.T) {
 	_ = s.Close()
 	next := newStack(t, sipstack.Config{Listen: addr})
 	setTrunk(next, u.port(), nil)
-	refused(2) // it knows nothing of the call yet
+	refused(2) // it does not know the call yet
 	next.RecoverLeg(engine.RecoveredLeg{Attempt: engine.AttemptID(strings.Split(string(leg), ".")[0]), Leg: leg,
 		Trunk: trunkID, From: "+4930", To: "+4940", Dialog: dialog}, l.sink)
 	u.request(sip.BYE, 2)

@@ -134,7 +134,7 @@ func TestOurTLSListenerServesFarSides(t *testing.T) {
 	s := newStack(t, sipstack.Config{Listeners: []sipstack.Listener{{
 		Name: "public", Address: "127.0.0.1:0", Transports: []sipstack.Transport{sipstack.UDP, sipstack.TCP, sipstack.TLS}, Certificate: ca.certify("dialler.example"),
 	}}})
-	setTrunk(s, 5061, overTLS(ca.roots)) // it is its address that asks
+	setTrunk(s, 5061, overTLS(ca.roots)) // it is recognised by its address
 	address := s.ListenerAddr("public", sipstack.TLS)
 	c := dialUs(t, ca, address)
 	in := bufio.NewReader(c)
@@ -185,7 +185,7 @@ func TestAStreamWithoutMessageBoundaryIsClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = c.SetDeadline(time.Now().Add(patience))
-		_, _ = c.Write([]byte(text)) // the end may come before the last byte
+		_, _ = c.Write([]byte(text)) // the connection may end before the last byte
 		if n, err := c.Read(make([]byte, 100)); err == nil {
 			t.Errorf("%.40q was answered with %d bytes", text, n)
 		} else if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {

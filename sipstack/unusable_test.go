@@ -8,7 +8,7 @@ import (
 	"dialler/sipstack"
 )
 
-// What a node of a cluster says that it cannot place calls over.
+// The trunks over which a node of a cluster reports that it cannot place calls.
 func TestTrunksThatCannotBeUsedFromHereAreNamed(t *testing.T) {
 	s := newStack(t, sipstack.Config{})
 	s.SetTrunk(sipstack.TrunkConfig{ID: "whole", Host: "127.0.0.1", Port: 5999, OptionsInterval: -1})

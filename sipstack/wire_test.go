@@ -18,14 +18,13 @@ import (
 // fast is for tests that wait for timers: timer B is 1.28 s.
 var fast = sipstack.Timers{T1: 20 * time.Millisecond, T2: 160 * time.Millisecond}
 
-// wide makes 64*T1 bearable and leaves a busy machine time between two repetitions:
-// for tests that count them.
+// wide keeps 64*T1 bearable and leaves a busy machine time between two retransmissions: for tests
+// that count them.
 var wide = sipstack.Timers{T1: 50 * time.Millisecond, T2: 400 * time.Millisecond}
 
 const answerSDP = "v=0\r\no=- 7 7 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 50000 RTP/AVP 0\r\n"
 
-// script plays a far side: it answers each method as the function says. What it
-// has answered once it does not answer again.
+// script plays a far side: its functions answer each method. It answers no request twice.
 type script map[sip.RequestMethod]func(u *uas, r *sip.Request, from netip.AddrPort)
 
 func (s script) start(t testing.TB) *uas {
@@ -54,7 +53,7 @@ func answers(statuses ...string) func(*uas, *sip.Request, netip.AddrPort) {
 	}
 }
 
-// answered places a leg, has it answered and confirmed.
+// answered places a leg and has it answered and confirmed.
 func answered(t *testing.T, s *sipstack.Stack, u *uas) (*listener, engine.LegID, *sip.Request) {
 	t.Helper()
 	l := listen(t, confirming(s, false))
@@ -359,9 +358,9 @@ func TestNotSent(t *testing.T) {
 	}
 	f(engine.NotSentExpired, nil, func(p *engine.PlaceLeg) { p.SendBy = timing.BootNow() - 1 })
 	f(engine.NotSentTrunk, nil, func(p *engine.PlaceLeg) { p.Trunk = "unknown" })
-	// Nobody listens on the TCP port.
+	// Nothing listens on the TCP port.
 	f(engine.NotSentNoRoute, func(c *sipstack.TrunkConfig) { c.Transport, c.Port = sipstack.TCP, 1 }, nil)
-	// The kernel sends nothing from a loopback address to elsewhere.
+	// The kernel sends nothing from a loopback address to other hosts.
 	f(engine.NotSentNoRoute, func(c *sipstack.TrunkConfig) { c.Host, c.Port = "192.0.2.1", 5060 }, nil)
 }
 
@@ -457,8 +456,8 @@ func TestCloseLeavesNothingRunning(t *testing.T) {
 	eventually(t, "all goroutines ended", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// Two processes that share nothing but the Call-ID write the same, so that the next one
-// can end what the one before began.
+// Two processes that share nothing but the Call-ID write the same values, so that the next one can
+// end a call of the previous one.
 func TestFromTagAndContactDeriveFromTheCallIDAndTheBranchAlsoFromTheCSeq(t *testing.T) {
 	type wrote struct{ callID, fromTag, contact, branch string }
 	invites := func(a engine.AttemptID) (list [2]wrote) {

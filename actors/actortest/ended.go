@@ -11,15 +11,14 @@ import (
 	"dialler/engine"
 )
 
-// Ended keeps an eye on actors without keeping them.
+// Ended watches actors without keeping them in memory.
 type Ended struct {
 	f         *Faults
 	campaigns []engine.CampaignID
 	seen      map[string]weak.Pointer[actor.ActorProcess]
 }
 
-// Ends gives an eye on the actors of contacts, of calls outside campaigns, and of
-// the campaigns that it is told to.
+// Ends watches the actors of contacts, of calls outside campaigns, and of the given campaigns.
 func (f *Faults) Ends(campaigns ...engine.CampaignID) *Ended {
 	return &Ended{f: f, campaigns: campaigns, seen: map[string]weak.Pointer[actor.ActorProcess]{}}
 }
@@ -31,7 +30,7 @@ func (e *Ended) concerns(name string) bool {
 		})
 }
 
-// Look notes which of them there are now.
+// Look records the actors that exist now.
 func (e *Ended) Look() {
 	for _, bucket := range e.f.of().ProcessRegistry.LocalPIDs.LocalPIDs {
 		for name, p := range bucket.Items() {
@@ -42,7 +41,7 @@ func (e *Ended) Look() {
 	}
 }
 
-// Seen is how many were seen, Held how many of them somebody still holds.
+// Seen returns how many were seen, Held how many of them are still referenced.
 func (e *Ended) Seen() int { return len(e.seen) }
 
 func (e *Ended) Held() (n int) {

@@ -15,39 +15,39 @@ import (
 	"dialler/engine/call"
 )
 
-// Faults make actors of a tree panic. The tree takes them by Config.Actors.
+// Faults makes actors of a tree panic. The tree gets them through Config.Actors.
 type Faults struct {
 	mu     sync.Mutex
 	system *actor.ActorSystem
-	// onRelease are the actors that panic whenever a lease is given back to them.
+	// onRelease are the actors that panic whenever a lease is returned to them.
 	onRelease map[string]bool
 	held      map[string]chan struct{}
-	// of the writers: when a result that is handled makes one panic.
+	// place is where a writer panics while it handles a result.
 	place ResultPlace
-	nth   int // of the results that reach the place, 0: none panics
+	nth   int // of the results that reach the place; 0 means none panics
 }
 
-// ResultPlace is where in the handling of what a writer awaited it panics.
+// ResultPlace is a place in a writer's handling of a result at which it panics.
 type ResultPlace string
 
-// The places: before anything of it is done, when somebody has been told what became of a
-// write, and when the next transaction begins.
+// The places: before any of it is handled, after a caller has been told the outcome of a write, and
+// when the next transaction begins.
 const (
 	ResultComes ResultPlace = "the result comes"
 	ResultTold  ResultPlace = "it is told"
 	NextBegins  ResultPlace = "the next begins"
 )
 
-// ResultPlaces are all of them.
+// ResultPlaces lists all places.
 var ResultPlaces = []ResultPlace{ResultComes, ResultTold, NextBegins}
 
-// crash makes its receiver panic. It has a size, so that two are never the same.
+// crash makes its receiver panic. It has a size, so that no two have the same address.
 type crash struct{ _ byte }
 
-// Inject has the actors of a tree take their faults from f.
+// Inject makes the actors of a tree take their faults from f.
 func (f *Faults) Inject(cfg *actors.Config) { cfg.Actors = f.Options() }
 
-// Options are those of every actor of the tree.
+// Options are the options of every actor of the tree.
 func (f *Faults) Options() []actor.PropsOption {
 	decorate := func(next actor.ContextDecoratorFunc) actor.ContextDecoratorFunc {
 		return func(ctx actor.Context) actor.Context {
@@ -61,21 +61,21 @@ func (f *Faults) Options() []actor.PropsOption {
 	return []actor.PropsOption{actor.WithContextDecorator(decorate)}
 }
 
-// Crash makes an actor panic on a message of its own. Target is "run", "contact",
-// "campaign", "contacts", "pool" or "slot/<number>" of a campaign, the name of an actor at
-// the top ("campaigns", "dialout", "fleet", "trunks", "numbers", "writer-0"), or a child of
-// one: "trunks/trunk-<id>", "numbers/number-<number>".
+// Crash makes an actor panic on a dedicated message. Target is "run", "contact", "campaign",
+// "contacts", "pool" or "slot/<number>" of a campaign, the name of a top-level actor ("campaigns",
+// "dialout", "fleet", "trunks", "numbers", "writer-0"), or a child of one: "trunks/trunk-<id>",
+// "numbers/number-<number>".
 func (f *Faults) Crash(target string, id engine.CampaignID, c engine.ContactID) {
 	f.Send(name(target, id, c), &crash{})
 }
 
-// Send sends a message to an actor by its name.
+// Send sends a message to an actor by name.
 func (f *Faults) Send(name string, msg any) {
 	system := f.of()
 	system.Root.Send(actor.NewPID(system.Address(), name), msg)
 }
 
-// of is the system of the tree's actors.
+// of returns the tree's actor system.
 func (f *Faults) of() *actor.ActorSystem {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,8 +99,7 @@ func name(target string, id engine.CampaignID, c engine.ContactID) string {
 	return target
 }
 
-// OnRelease makes the owners of a trunk or number panic whenever a lease is given back
-// to them.
+// OnRelease makes the owners of a trunk or number panic whenever a lease is returned to them.
 func (f *Faults) OnRelease(targets ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,15 +109,15 @@ func (f *Faults) OnRelease(targets ...string) {
 	}
 }
 
-// OnResult makes a writer panic when it comes to a place in the handling of the nth result
-// from now on, of a commit or of the spool, that gets so far.
+// OnResult makes a writer panic at a place in the handling of a result. It counts results, of
+// commits and of the spool, that reach the place from now on; the nth panics.
 func (f *Faults) OnResult(place ResultPlace, nth int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.place, f.nth = place, nth
 }
 
-// Hold has a run do nothing more while n messages wait for it, until it is let go.
+// Hold blocks a run, with n messages waiting for it, until letGo is called.
 func (f *Faults) Hold(id engine.CampaignID, n int) (letGo func()) {
 	run, held := name("run", id, ""), make(chan struct{})
 	f.mu.Lock()
@@ -135,11 +134,12 @@ func (f *Faults) Hold(id engine.CampaignID, n int) (letGo func()) {
 	}
 }
 
-// faultyContext is how an actor knows its message, and tells others: there it panics.
+// faultyContext is the context from which an actor gets its message and through which it sends; it
+// panics there.
 type faultyContext struct {
 	actor.Context
 	f     *Faults
-	fault any // the message that it has panicked on
+	fault any // the message it has panicked on
 	told  bool
 }
 
@@ -147,7 +147,7 @@ type faultyContext struct {
 func (c *faultyContext) Message() any {
 	msg := c.Context.Message()
 	c.told = false
-	if c.fault != nil && msg == c.fault { // who panicked looks at what it was
+	if c.fault != nil && msg == c.fault { // the fault handler reads the message again
 		return msg
 	}
 	c.fault = msg
@@ -177,7 +177,7 @@ func (c *faultyContext) Message() any {
 	return msg
 }
 
-// results are the messages by which a writer hears what it awaited.
+// results are the messages that bring a writer its results.
 var results = []string{"*writer.committed", "*writer.replayed", "*writer.appended"}
 
 // Send implements actor.Context.
@@ -189,7 +189,7 @@ func (c *faultyContext) Send(to *actor.PID, msg any) {
 	}
 }
 
-// at panics when a writer comes to the place that was chosen, for the nth time.
+// at panics if a writer reaches the chosen place for the nth time.
 func (f *Faults) at(p ResultPlace) {
 	f.mu.Lock()
 	hit := f.nth > 0 && f.place == p
@@ -203,7 +203,7 @@ func (f *Faults) at(p ResultPlace) {
 	}
 }
 
-// Clock gives a clock by which a writer panics where the next transaction begins.
+// Clock returns a clock that makes a writer panic when the next transaction begins.
 func (f *Faults) Clock(c host.Clock) host.Clock { return faultyClock{c, f} }
 
 type faultyClock struct {
@@ -222,7 +222,7 @@ func (c faultyClock) Boot() engine.BootTime {
 	return c.Clock.Boot()
 }
 
-// ofResult says whether it is a writer that asks, in the handling of a result.
+// ofResult says whether the caller is a writer that handles a result.
 func ofResult() bool {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])

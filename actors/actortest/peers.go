@@ -8,8 +8,8 @@ import (
 	"dialler/engine"
 )
 
-// Far legs of the world: bots that are called by SIP. They follow the script of
-// the call that they belong to: BotIn until the 200, BotTalk until their BYE.
+// Far legs of the world: bots called by SIP. They follow the script of their call: BotIn until the
+// 200, BotTalk until their BYE.
 
 // placePeer places the INVITE to a bot; the lock is held.
 func (w *World) placePeer(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
@@ -46,7 +46,7 @@ func (w *World) placePeer(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	})
 }
 
-// answer ends the ringing of a leg as its script says; the lock is held.
+// answer ends the ringing of a leg according to its script; the lock is held.
 func (w *World) answer(l *worldLeg) {
 	if l.script.Code != 200 {
 		w.leg(l, engine.LegRefused, l.script.Code)
@@ -57,8 +57,8 @@ func (w *World) answer(l *worldLeg) {
 	w.hangUpAfter(l, l.script.Talk)
 }
 
-// hangUpAfter lets the far side of an answered leg talk for so long; 0: until
-// it is hung up. The lock is held.
+// hangUpAfter makes the far side of an answered leg hang up after talk; 0 means it waits for the
+// BYE. The lock is held.
 func (w *World) hangUpAfter(l *worldLeg, talk time.Duration) {
 	if talk <= 0 {
 		return
@@ -97,7 +97,7 @@ func (w *World) placeTarget(l *worldLeg) {
 	})
 }
 
-// invitesOf are the INVITEs to bots of one call; the lock is held.
+// invitesOf returns the INVITEs to bots of one call; the lock is held.
 func (w *World) invitesOf(a engine.AttemptID) (list []engine.PlaceLeg) {
 	for _, cmd := range w.BotInvites {
 		if cmd.Attempt == a {
@@ -122,7 +122,7 @@ func (w *World) NotifyRefer(_ engine.LegID, code int, _ string) {
 	w.Notified = append(w.Notified, code)
 }
 
-// Refer lets the far side of a leg ask for a transfer.
+// Refer makes the far side of a leg ask for a transfer.
 func (w *World) Refer(leg engine.LegID, to string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +132,7 @@ func (w *World) Refer(leg engine.LegID, to string) {
 	l.sink(e)
 }
 
-// EndPeer hangs a far leg up from its side.
+// EndPeer makes a far leg hang up.
 func (w *World) EndPeer(leg engine.LegID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,7 +190,7 @@ func (w *World) ClosePeer(a engine.AttemptID, leg engine.LegID) {
 	}
 }
 
-// LivePeers counts the far legs that ring or are answered.
+// LivePeers counts the ringing and answered far legs.
 func (w *World) LivePeers() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,7 +202,7 @@ func (w *World) LivePeers() (n int) {
 	return n
 }
 
-// EndCallee lets the callee of a call hang up.
+// EndCallee makes the callee of a call hang up.
 func (w *World) EndCallee(a engine.AttemptID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -213,14 +213,14 @@ func (w *World) EndCallee(a engine.AttemptID) {
 	}
 }
 
-// RecoveredLegs counts the legs of earlier lives that were to be ended.
+// RecoveredLegs counts the legs of earlier processes that were to be ended.
 func (w *World) RecoveredLegs() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.Recovered
 }
 
-// SilencePeer lets the far leg that a call is joined with send nothing any more.
+// SilencePeer makes the far leg joined to a call stop sending.
 func (w *World) SilencePeer(a engine.AttemptID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,30 +8,29 @@ import (
 	"dialler/engine/journal"
 )
 
-// Spool keeps in memory what survives a crash, with the promises of
-// persistence/spool: order, a bound, and nothing forgotten before all of a lane
-// was released.
+// Spool keeps in memory what survives a crash, with the guarantees of persistence/spool: order, a
+// bound, and nothing forgotten before all of a lane was released.
 type Spool struct {
 	mu    sync.Mutex
 	lanes map[int]*spoolLane
 
-	// Delay is how long the disk takes, Room how many writes a lane holds, 0: any.
+	// Delay is how long the disk takes; Room how many writes a lane holds, 0 means no limit.
 	Delay time.Duration
 	Room  int
-	// Taken and Refused count the writes that came in, and of those that were
-	// released the ones that the store refused; Emptied how often a lane was.
+	// Taken counts the writes that came in; Refused, those that the store refused on release;
+	// Emptied, how often a lane was emptied.
 	Taken, Refused, Emptied int
-	// Bad are writes that may not be spooled and were given all the same.
+	// Bad counts writes that must not be spooled but were.
 	Bad  int
 	fail error
 }
 
 type spoolLane struct {
-	writes   []journal.Write // since it was empty
+	writes   []journal.Write // since it was last empty
 	released int
 }
 
-// NewSpool is an empty spool.
+// NewSpool returns an empty spool.
 func NewSpool() *Spool { return &Spool{lanes: map[int]*spoolLane{}, Delay: time.Millisecond} }
 
 // SetFailing makes the disk fail, or work again.
@@ -44,7 +43,7 @@ func (s *Spool) SetFailing(failing bool) {
 	}
 }
 
-// Waiting counts the writes that were not released.
+// Waiting counts the unreleased writes.
 func (s *Spool) Waiting() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +107,7 @@ func (s *Spool) release(l *spoolLane, n, refused int) {
 	}
 }
 
-// Replay implements actors.Spool: what was released before a crash comes again.
+// Replay implements actors.Spool; writes released before a crash are replayed again.
 func (s *Spool) Replay(most int, commit func([]journal.Write) (int, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package actortest holds stand-ins for the ports of package actors: a store
-// in memory that fails and dawdles on demand, and a carrier and media path that
-// follow a script. They are for tests of the tree.
+// Package actortest holds fakes for the ports of package actors: a store in memory that fails or
+// delays on demand, and a carrier and media path that follow a script. They are for tests of the
+// tree.
 package actortest
 
 import (
@@ -17,8 +17,8 @@ import (
 	"dialler/engine/memstore"
 )
 
-// Store is the store in memory (engine/memstore) with a configuration, and with
-// the delays and faults of a database.
+// Store is the in-memory store (engine/memstore) with a configuration, and with the delays and
+// faults of a database.
 type Store struct {
 	*memstore.Store
 	BotList   []engine.Bot
@@ -26,48 +26,48 @@ type Store struct {
 	Nums      []engine.NumberSettings
 	Imports   Imports
 
-	// NotOwned: another node acts for the campaigns.
+	// NotOwned makes another node act for the campaigns.
 	NotOwned bool
 
 	// Delay is how long a commit takes; Down makes it fail.
 	Delay time.Duration
-	// LookDelay is how long the answer of NextDue is under way.
+	// LookDelay delays the answer of NextDue.
 	LookDelay time.Duration
 	down      bool
-	// deaf: commits are done and nobody hears of it.
+	// deaf makes commits succeed without an answer.
 	deaf bool
 	held func() []journal.Write
-	// FailNext is how many commits from now on fail, each as a lost connection.
+	// FailNext is how many of the next commits fail, as if the connection was lost.
 	FailNext int
-	// FailLookUps is how many look-ups of contacts fail from now on.
+	// FailLookUps is how many of the next contact look-ups fail.
 	FailLookUps int
-	LateAnswer  time.Duration // between the reading of one contact, or of the dials of numbers, and the answer
-	// Reads counts the attempts and contacts that were asked for one by one.
+	LateAnswer  time.Duration // between reading a contact, or the dials of numbers, and the answer
+	// Reads counts the single reads of attempts and contacts.
 	Reads int
 	// OnWrite sees every accepted write.
 	OnWrite func(w *journal.Write)
 
-	committing sync.Mutex // a commit and what is noted of it
+	committing sync.Mutex // held for a commit and its bookkeeping
 }
 
-// Imports is what the store does to files of contacts.
+// Imports is how the store treats files of contacts.
 type Imports struct {
-	// Inserting is how long a switch inserts before it comes to its gate.
+	// Inserting is how long a switch inserts before it reaches its gate.
 	Inserting time.Duration
-	// LoseAnswer makes the next switch give an error although it committed.
+	// LoseAnswer makes the next switch return an error although it committed.
 	LoseAnswer bool
-	// Stalls counts the writes that would have waited for a switch: they insert
-	// a number that it has locked.
+	// Stalls counts the writes that would have waited for a switch, because they insert a number
+	// that it has locked.
 	Stalls int
-	// Gates counts the gates.
+	// Gates counts the gates passed.
 	Gates int
-	// Rejected are the rows that could not become contacts, of all files.
+	// Rejected are the rejected rows of all files.
 	Rejected []campaign.RejectedRow
 
-	activating engine.ImportID // the import that is at its switch
+	activating engine.ImportID // the import currently at its switch
 }
 
-// NewStore is an empty store.
+// NewStore returns an empty store.
 func NewStore() *Store {
 	return &Store{Store: memstore.New(memstore.Options{Now: time.Now, KeepEvents: true, KeepEnded: true}),
 		Delay: 2 * time.Millisecond}
@@ -80,8 +80,7 @@ func (s *Store) View(f func()) {
 	f()
 }
 
-// Counts says how many contacts, exclusions and attempts are stored; it belongs
-// into View.
+// Counts returns how many contacts, exclusions and attempts are stored; call it in View.
 func (s *Store) Counts() (contacts, exclusions, attempts int) {
 	for range s.AllContacts() {
 		contacts++
@@ -92,14 +91,13 @@ func (s *Store) Counts() (contacts, exclusions, attempts int) {
 	return contacts, len(s.AllExclusions()), attempts
 }
 
-// IsSuppressed says whether a number is on the suppression list; it belongs into
-// View.
+// IsSuppressed says whether a number is on the suppression list; call it in View.
 func (s *Store) IsSuppressed(n engine.PhoneNumber) bool {
 	_, ok := s.Suppressions[n]
 	return ok
 }
 
-// Suppress puts a number on the suppression list; it belongs into View.
+// Suppress puts a number on the suppression list; call it in View.
 func (s *Store) Suppress(n engine.PhoneNumber) { s.Suppressions[n] = journal.Suppression{Number: n} }
 
 // SetDeaf makes commits succeed without an answer, or answer again.
@@ -110,7 +108,7 @@ func (s *Store) SetDown(down bool) { s.View(func() { s.down = down }) }
 
 var errDown = errors.New("actortest: the database is away")
 
-// wait is how long the database takes.
+// wait simulates the database's delay.
 func (s *Store) wait(ctx context.Context) (err error) {
 	var delay time.Duration
 	s.View(func() { delay = s.Delay })
@@ -127,14 +125,14 @@ func (s *Store) wait(ctx context.Context) (err error) {
 	return err
 }
 
-// answerLate keeps what was read back for LateAnswer.
+// answerLate delays an answer by LateAnswer.
 func (s *Store) answerLate() {
 	var late time.Duration
 	s.View(func() { late = s.LateAnswer })
 	time.Sleep(late)
 }
 
-// fails counts down the failures that were ordered.
+// fails counts down the requested failures.
 func (s *Store) fails(left *int) (err error) {
 	s.View(func() {
 		if *left > 0 {
@@ -154,7 +152,7 @@ func (s *Store) Renews(held func() []journal.Write) { s.View(func() { s.held = h
 // HoldOpen implements actors.Store: nothing here loses a hold.
 func (s *Store) HoldOpen(context.Context) error { return nil }
 
-// Held is what is committed before all else on a server that takes another's place.
+// Held returns the writes that are committed first on a server that replaces another.
 func (s *Store) Held() (all []journal.Write) {
 	s.View(func() { all = s.held() })
 	return all
@@ -188,8 +186,8 @@ func (s *Store) Commit(ctx context.Context, group []journal.Write) ([]error, err
 	return refused, err
 }
 
-// stalls counts for each write the contacts that are new and whose number an
-// import at its switch has locked.
+// stalls counts, for each write, the new contacts whose number is locked by an import at its
+// switch.
 func (s *Store) stalls(ctx context.Context, group []journal.Write) []int {
 	n := make([]int, len(group))
 	var importing engine.ImportID

@@ -13,7 +13,7 @@ import (
 	"dialler/engine"
 )
 
-// Script says what one call does. Durations count from the step before.
+// Script says what one call does. Each duration counts from the previous step.
 type Script struct {
 	Ring   time.Duration // INVITE → answer or refusal
 	Code   int           // 200, or the refusal
@@ -23,22 +23,23 @@ type Script struct {
 	RetryAfter time.Duration
 	Silent     bool          // no answer at all: Timer B
 	Talk       time.Duration // answer → the callee hangs up; 0: waits for BYE
-	// Verdict of the classification and when, from the answer.
+	// Verdict of the classification, and its time from the answer.
 	Verdict   engine.Verdict
 	VerdictIn time.Duration
 	BotIn     time.Duration // attach → connected; <0: never
 	BotTalk   time.Duration // connected → the bot hangs up; 0: never
-	// BotSays is what the bot says that it talks to, and when, from its connection; "": nothing.
+	// BotSays is the verdict that the bot reports, and its time from the bot's connection; "" means
+	// none.
 	BotSays   engine.Verdict
 	BotSaysIn time.Duration
-	// BeepIn, from the answer, is when a beep revises the verdict to machine, 0:
-	// never. NoVoicemail is why no message could be left, "": it was.
+	// BeepIn, from the answer, is when a beep revises the verdict to machine; 0 means never.
+	// NoVoicemail is why no message could be left; "" means it was left.
 	BeepIn      time.Duration
 	NoVoicemail string
-	// Press is the key pressed a second into the information message, 0: none.
+	// Press is the key pressed a second into the information message; 0 means none.
 	Press byte
-	// Of a bot that is called by SIP: how many of its addresses refuse before one
-	// answers, and whether its SDP cannot be used.
+	// For a bot called by SIP: how many of its addresses refuse before one answers, and whether its
+	// SDP is unusable.
 	BotRefuses int
 	BotUnfit   bool
 }
@@ -47,7 +48,7 @@ type Script struct {
 type World struct {
 	mu     sync.Mutex
 	Script func(to engine.PhoneNumber, nth int) Script
-	// Trunks are those over which every call does the same, whoever is called.
+	// Trunks are trunks over which every call follows one script, whoever is called.
 	Trunks map[engine.TrunkID]Script
 	legs   map[engine.LegID]*worldLeg
 	calls  map[engine.AttemptID]*worldCall
@@ -58,10 +59,10 @@ type World struct {
 	Overlaps int
 	live     map[engine.PhoneNumber]engine.LegID
 	Offers   []string // of the INVITEs, in order
-	// Reattached counts bots that were attached to a call that had one.
+	// Reattached counts bots attached to a call that already had one.
 	Reattached int
-	Keys       []string // that were sent to callees: "12" on the media path, "INFO 1" by signalling
-	// KeysByINFO: no media path sends keys.
+	Keys       []string // sent to callees: "12" on the media path, "INFO 1" by signalling
+	// KeysByINFO means no media path can send keys.
 	KeysByINFO bool
 	Byes       int
 	Acks       map[engine.LegID]int // ConfirmLeg
@@ -69,28 +70,28 @@ type World struct {
 	PeakBots   int
 	bots       int
 	Recovered  int
-	// RecoveredAnswered are those of them that were known to be answered.
+	// RecoveredAnswered counts the recovered legs that were known to be answered.
 	RecoveredAnswered int
-	// RecoveredBy is what was to be written into the Via of their CANCELs.
+	// RecoveredBy lists what was to go into the Via of their CANCELs.
 	RecoveredBy []string
-	// Boot, when it is set, makes the carrier side check send-by times.
+	// Boot, if set, makes the carrier side check send-by times.
 	Boot func() engine.BootTime
-	// Now, when it is set, is the wall clock in place of time.Now.
+	// Now, if set, is the wall clock in place of time.Now.
 	Now func() time.Time
-	// BotDown are endpoints of bots that take no call, and why; Asked counts the
-	// questions to endpoints.
+	// BotDown are the bot endpoints that take no calls, and why; Asked counts the probes of
+	// endpoints.
 	BotDown  map[string]string
-	BotSlow  time.Duration // until a question is answered
+	BotSlow  time.Duration // delay of a probe's answer
 	Asked    int
-	Opened   int                      // sockets, ahead of their calls
-	sockets  map[engine.SocketID]bool // those that no call has taken
-	attached [][]string               // the endpoints of every session, as they were to be tried
-	// Unproven: the far side answers CANCELs with 481 and no BYE: the calls of
+	Opened   int                      // sockets opened ahead of their calls
+	sockets  map[engine.SocketID]bool // those not taken by a call
+	attached [][]string               // the endpoints of each session, in the order to try
+	// Unproven makes the far side answer CANCELs with 481 and leave BYEs unanswered: the calls of
 	// recovered legs may go on.
 	Unproven bool
-	// Lives: the process of whoever asks has the calls that are up.
+	// Lives says that the calls in progress belong to the caller's process.
 	Lives bool
-	// MuteBYE: the far side answers no BYE of ours.
+	// MuteBYE makes the far side ignore our BYEs.
 	MuteBYE bool
 	// RecoverTakes is how long a recovered leg is watched before it is over.
 	RecoverTakes time.Duration
@@ -102,7 +103,7 @@ type World struct {
 	Notified []int
 	Target   Script
 	Targets  []engine.PlaceLeg
-	// Left are the messages that were to be left on machines.
+	// Left are the messages to be left on machines.
 	Left []engine.LeaveVoicemail
 }
 
@@ -113,7 +114,7 @@ type worldLeg struct {
 	script Script
 	state  string // ringing, answered, over
 	far    bool   // to a bot
-	// unproven: its end will not be proven.
+	// unproven means its end will not be proven.
 	unproven bool
 	timer    *time.Timer
 }
@@ -129,7 +130,7 @@ type worldCall struct {
 	timers []*time.Timer
 }
 
-// NewWorld is a world without calls.
+// NewWorld returns a world without calls.
 func NewWorld(script func(engine.PhoneNumber, int) Script) *World {
 	return &World{Script: script, legs: map[engine.LegID]*worldLeg{}, calls: map[engine.AttemptID]*worldCall{},
 		nth: map[engine.PhoneNumber]int{}, Acks: map[engine.LegID]int{}, live: map[engine.PhoneNumber]engine.LegID{}}
@@ -249,7 +250,7 @@ func (w *World) ConfirmLeg(id engine.LegID) {
 	w.Acks[id]++
 }
 
-// Acked counts the legs that were confirmed so far.
+// Acked counts the legs confirmed so far.
 func (w *World) Acked() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -364,7 +365,7 @@ func (w *World) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) ([]byte
 	for _, e := range c.events {
 		sink(e)
 	}
-	// The offer names what it was made for, so that a test can tell offers apart.
+	// The offer names its parameters, so that a test can tell offers apart.
 	return []byte("v=0 " + strings.Join(cmd.Profile.Codecs, ",") + " " + cmd.Profile.SRTP), nil
 }
 
@@ -478,7 +479,7 @@ func (w *World) AttachBot(cmd engine.AttachBot) {
 	})
 }
 
-// OpenSocket implements actors.Media: it stands unless every endpoint is down.
+// OpenSocket implements actors.Media: the socket opens unless every endpoint is down.
 func (w *World) OpenSocket(cmd engine.OpenSocket, sink func(engine.SocketEvent)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -529,8 +530,8 @@ func (w *World) CloseSockets(of engine.CampaignID) {
 // AskBot implements actors.Media.
 func (w *World) AskBot(ctx context.Context, cmd engine.AskBot) error { return w.Ask(ctx, cmd.Endpoint) }
 
-// Calling implements actors.Telephony. The world outlives processes: it knows of a
-// call only where a test says that its process lives on (Lives).
+// Calling implements actors.Telephony. The world outlives processes: it reports a call only if a
+// test says that its process lives on (Lives).
 func (w *World) Calling(to engine.PhoneNumber) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -561,7 +562,7 @@ func (w *World) Ask(ctx context.Context, endpoint string) error {
 	return nil
 }
 
-// BreakBot makes an endpoint take no more calls, MendBot lets it again.
+// BreakBot makes an endpoint refuse calls, MendBot makes it accept them again.
 func (w *World) BreakBot(endpoint, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -571,21 +572,21 @@ func (w *World) BreakBot(endpoint, why string) {
 	w.BotDown[endpoint] = why
 }
 
-// Questions counts the questions to endpoints so far.
+// Questions counts the probes of endpoints so far.
 func (w *World) Questions() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.Asked
 }
 
-// Attached gives the endpoints of every session so far, as they were to be tried.
+// Attached returns the endpoints of every session so far, in the order to try.
 func (w *World) Attached() [][]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.attached)
 }
 
-// MendBot lets an endpoint take calls again.
+// MendBot makes an endpoint accept calls again.
 func (w *World) MendBot(endpoint string) { w.BreakBot(endpoint, "") }
 
 func (w *World) drop(c *worldCall) {
@@ -689,7 +690,7 @@ func (w *World) AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) bo
 	return true
 }
 
-// LiveCalls counts the legs that ring or are answered.
+// LiveCalls counts the ringing and answered legs.
 func (w *World) LiveCalls() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -730,7 +731,7 @@ func (w *World) View(f func()) {
 	f()
 }
 
-// Mix is a script drawn from a seed: repeatable by number and attempt.
+// Mix is a random script from a seed: repeatable by number and attempt.
 func Mix(seed uint64, answer, machine float64, talk time.Duration) func(engine.PhoneNumber, int) Script {
 	return func(to engine.PhoneNumber, nth int) Script {
 		h := seed

@@ -8,16 +8,15 @@ import (
 	"dialler/engine/pacing"
 )
 
-// AbandonedNumbers are the numbers that were recently abandoned, as far as this
-// process has heard: of its own calls at once, of earlier ones when the numbers
-// come into a look-ahead. All campaigns share it.
+// AbandonedNumbers are the recently abandoned numbers that this process knows of: from its own
+// calls at once, from earlier ones when the numbers enter a look-ahead. All campaigns share it.
 type AbandonedNumbers struct {
 	mu    sync.RWMutex
 	at    map[engine.PhoneNumber]time.Time
 	swept time.Time
 }
 
-// Add notes that a call to a number was abandoned.
+// Add records that a call to a number was abandoned.
 func (b *AbandonedNumbers) Add(n engine.PhoneNumber, at, now time.Time) {
 	if !pacing.NeedsSeat(at, now) {
 		return
@@ -41,14 +40,14 @@ func (b *AbandonedNumbers) Add(n engine.PhoneNumber, at, now time.Time) {
 	}
 }
 
-// NeedsSeat says whether a number is only dialled with a seat held.
+// NeedsSeat says whether a number may only be dialled with a seat held.
 func (b *AbandonedNumbers) NeedsSeat(n engine.PhoneNumber, now time.Time) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return pacing.NeedsSeat(b.at[n], now)
 }
 
-// Forget drops a number: its person was erased.
+// Forget drops the number of an erased person.
 func (b *AbandonedNumbers) Forget(n engine.PhoneNumber) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

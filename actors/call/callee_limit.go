@@ -7,7 +7,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// CalleeLimit is how often one number may be called within a time.
+// CalleeLimit is how often one number may be called within a period.
 type CalleeLimit struct{ now atomic.Pointer[calleeLimit] }
 
 type calleeLimit struct {
@@ -15,7 +15,7 @@ type calleeLimit struct {
 	period   time.Duration
 }
 
-// Set changes it; it counts for the next intent to dial. 0 attempts: as often as may be.
+// Set changes the limit, from the next intent to dial on. 0 attempts means no limit.
 func (l *CalleeLimit) Set(attempts int, period time.Duration) {
 	l.now.Store(&calleeLimit{attempts, period})
 }

@@ -8,17 +8,16 @@ import (
 	"dialler/engine/attempt"
 )
 
-// Connects are the sockets to bots that are being opened. How long they take is one of
-// the two signs that the dialler is behind with what the calls under way wait for (the
-// other: writer.Group.Late). The brake (pacing.Brake) admits no dial while it is too late;
-// the bound of messages that may wait (host.MailboxCap) is a later one, for what comes
-// from outside.
+// Connects are the bot sockets being opened. How long that takes is one of the two signs that the
+// dialler cannot keep up with the calls in progress (the other: writer.Group.Late). While it is too
+// late, the brake (pacing.Brake) admits no dials; the mailbox bound (host.MailboxCap) comes later,
+// and is for outside requests.
 type Connects struct {
 	mu   sync.Mutex
 	bots map[engine.BotID]*botConnects
 }
 
-// Late is how long connects to a bot take now; nothing, while there is none.
+// Late returns how long connects to a bot take now; 0 if there are none.
 func (c *Connects) Late(id engine.BotID, now engine.BootTime) time.Duration {
 	return c.bot(id).late(now)
 }
@@ -39,24 +38,24 @@ func (c *Connects) bot(id engine.BotID) *botConnects {
 }
 
 const (
-	// connectLost is when a connect tells nothing any more: its call was abandoned by
-	// then, or its actor is gone.
+	// connectLost is when a connect no longer means anything: by then its call was abandoned, or
+	// its actor is gone.
 	connectLost = attempt.BridgeBudget + time.Second
-	// connectsLeast is how many connects have to be under way, begun after the last that
-	// stood: one that hangs alone is the bot's doing, and no sign of being behind.
+	// connectsLeast is how many connects must be in progress that began after the last one that
+	// succeeded: a single one that hangs is the bot's fault, and no sign of overload.
 	connectsLeast = 3
-	// connectLook is how often those under way are looked through.
+	// connectLook is the interval at which connects in progress are checked.
 	connectLook = 10 * time.Millisecond
 )
 
-// botConnects are the sockets to one bot that are being opened. One that hangs is no
-// sign of being late while later ones stand: what counts is for how long none has
-// stood, or failed, of those begun after the last one that did.
+// botConnects are the sockets being opened to one bot. One that hangs does not mean late while
+// later ones succeed: what counts is how long, of those begun after the last finished one, none has
+// succeeded or failed.
 type botConnects struct {
 	mu     sync.Mutex
 	under  map[engine.AttemptID]engine.BootTime // way, since when
-	done   engine.BootTime                      // the newest of which it is known what came of it was begun then
-	oldest engine.BootTime                      // of those under way begun after it, at looked; 0: none
+	done   engine.BootTime                      // start of the newest one that has finished
+	oldest engine.BootTime                      // start of the oldest in progress since then, at looked; 0: none
 	looked engine.BootTime
 }
 
@@ -66,7 +65,7 @@ func (b *botConnects) begin(a engine.AttemptID, now engine.BootTime) {
 	b.under[a] = now
 }
 
-// end: the connect is over; tells, that it says how long they take.
+// end removes a finished connect; tells means that it shows how long they take.
 func (b *botConnects) end(a engine.AttemptID, from engine.BootTime, tells bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,7 +75,7 @@ func (b *botConnects) end(a engine.AttemptID, from engine.BootTime, tells bool) 
 	}
 }
 
-// late is how long connects take now; nothing, while there is none.
+// late returns how long connects take now; 0 if there are none.
 func (b *botConnects) late(now engine.BootTime) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -18,7 +18,7 @@ func TestASocketThatHangsAloneIsNoSignOfBeingLate(t *testing.T) {
 			t.Errorf("%d hang: %s late", n, late)
 		}
 	}
-	b.end("1", now, true) // one stands that was begun as early
+	b.end("1", now, true) // one that began as early succeeds
 	if late := c.Late("bot", now.Add(1500*time.Millisecond)); late != 0 {
 		t.Errorf("others hang beside one that stands: %s late", late)
 	}

@@ -8,8 +8,8 @@ import (
 	"dialler/engine/destination"
 )
 
-// Destinations keeps the policy of where calls may go; our own numbers, of
-// which it may be made, come as they are configured.
+// Destinations holds the policy of where calls may go. It may depend on our own numbers, which are
+// set as they are configured.
 type Destinations struct {
 	mu        sync.RWMutex
 	countries []string
@@ -17,7 +17,7 @@ type Destinations struct {
 	policy    destination.Policy
 }
 
-// Configure sets the countries, and our own numbers.
+// Configure sets the countries and our own numbers.
 func (d *Destinations) Configure(countries []string, own []engine.NumberSettings) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -47,12 +47,12 @@ func (d *Destinations) Add(n engine.PhoneNumber) {
 	d.policy = destination.New(d.countries, d.own)
 }
 
-// Now is the policy as it stands.
+// Now returns the current policy.
 func (d *Destinations) Now() destination.Policy {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.policy
 }
 
-// Judge says why a number must not be called from a caller ID.
+// Judge returns why a number must not be called from a caller ID.
 func (d *Destinations) Judge(to, from engine.PhoneNumber) error { return d.Now().Judge(to, from) }

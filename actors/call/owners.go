@@ -6,15 +6,14 @@ import (
 	"dialler/engine"
 )
 
-// Owner says whose an attempt is.
+// Owner says who owns an attempt.
 type Owner struct {
 	Campaign engine.CampaignID // "" for a call outside campaigns
 	Contact  engine.ContactID
 }
 
-// Owners know, of the attempts whose actors live, whom to ask about them: a
-// bot's result comes for every call, and finding its owner by the database
-// would cost more than storing it.
+// Owners knows the owners of the attempts whose actors are here: a bot's result comes for every
+// call, and looking its owner up in the database would cost more than storing the result.
 type Owners struct {
 	m sync.Map // engine.AttemptID → Owner
 }
@@ -23,7 +22,7 @@ func (o *Owners) add(id engine.AttemptID, of Owner) { o.m.Store(id, of) }
 
 func (o *Owners) remove(id engine.AttemptID) { o.m.Delete(id) }
 
-// Of says whose an attempt is; false: its actor does not live here.
+// Of returns an attempt's owner; false means its actor is not here.
 func (o *Owners) Of(id engine.AttemptID) (Owner, bool) {
 	v, ok := o.m.Load(id)
 	if !ok {
@@ -32,7 +31,7 @@ func (o *Owners) Of(id engine.AttemptID) (Owner, bool) {
 	return v.(Owner), true
 }
 
-// ByCampaign counts the attempts of each campaign whose actors live.
+// ByCampaign counts, per campaign, the attempts whose actors are here.
 func (o *Owners) ByCampaign() map[engine.CampaignID]int {
 	n := map[engine.CampaignID]int{}
 	o.m.Range(func(_, v any) bool {
@@ -42,7 +41,7 @@ func (o *Owners) ByCampaign() map[engine.CampaignID]int {
 	return n
 }
 
-// Owned says whether the actor of an attempt lives here.
+// Owned says whether the actor of an attempt is here.
 func (o *Owners) Owned(id engine.AttemptID) bool { _, ok := o.m.Load(id); return ok }
 
 // OwnedLeg is Owned for the attempt of a leg.

@@ -10,16 +10,15 @@ import (
 	"dialler/engine/call"
 )
 
-// This file has what the process does about calls whose legs are on another node, or
-// were placed by an earlier life of the process.
+// This file handles calls whose legs are on another node, or were placed by an earlier process.
 
-// WhenSettled sends a message once the node with the attempt's legs has carried out
-// what it was told.
+// WhenSettled sends a message once the node with the attempt's legs has carried out all its
+// commands.
 func (p *Process) WhenSettled(e *call.WhenSettled, to *actor.PID) {
 	p.Remote.Settled(e.Attempt, func() { p.Root.Send(to, e.Message) })
 }
 
-// replaced ends what is up here of a call for which another one acts.
+// replaced ends what is here of a call that another node acts for.
 func (p *Process) replaced(e *call.Replaced) {
 	p.Log.Warn().
 		Str("attempt_id", string(e.Attempt)).
@@ -34,10 +33,9 @@ func (p *Process) replaced(e *call.Replaced) {
 	}
 }
 
-// AdoptLegs makes this node the owner of open attempts whose legs may be on other
-// nodes, those excepted that an actor here has. The epoch is the campaign's now, not
-// that of whoever dialled: the latest owner has them. It blocks until all nodes
-// have answered or been given up.
+// AdoptLegs makes this node the owner of open attempts whose legs may be on other nodes, except
+// those with an actor here. epoch is the campaign's current one, not that of the node that dialled:
+// the latest owner gets them. It blocks until every node has answered or been given up.
 func (p *Process) AdoptLegs(ctx context.Context, epoch int64, open []attempt.Attempt) {
 	if p.Remote == nil {
 		return
@@ -70,10 +68,9 @@ func (p *Process) AdoptLegs(ctx context.Context, epoch int64, open []attempt.Att
 	}
 }
 
-// EndAnswered ends the legs of an attempt that were answered by an earlier life of
-// this process: whoever took the campaign over does not know of their dialogs, and
-// has cancelled what was answered. A call that another node carries is not ended:
-// there its new owner has found it.
+// EndAnswered ends the legs of an attempt that were answered under an earlier process here: the
+// campaign's new owner does not know their dialogs, and has only cancelled them. A call that
+// another node carries is not ended: its new owner has found it there.
 func (p *Process) EndAnswered(a *attempt.Attempt) {
 	for i := range a.Legs {
 		l := &a.Legs[i]

@@ -18,23 +18,23 @@ type Core interface {
 	Apply(call.Input, []call.Effect) []call.Effect
 }
 
-// Shell is what a contact's actor and a dialout's have in common: it hands events
-// to the core, and carries out the effects that concern a call.
+// Shell is what the actors of contacts and dialouts have in common: it passes events to the core,
+// and carries out the effects that concern a call.
 type Shell struct {
 	Self  *actor.PID
 	Owner Owner     // of the attempts
-	Now   time.Time // of the message that is handled
+	Now   time.Time // time of the current message
 
 	d    *Process
 	core Core
 	call *call.Call // of the core
-	// own carries out what is not the same for contacts and dialouts; false: it does not
+	// own carries out effects that differ between contacts and dialouts; false means it does not
 	// know the effect.
 	own  func(call.Effect) bool
 	boot engine.BootTime
 
 	effects   []call.Effect
-	opened    call.MediaOpened // events that the core does not keep, made anew each time
+	opened    call.MediaOpened // events that the core does not keep, reset for each use
 	closed    call.MediaClosed
 	timers    [10]func() // of call.Timers
 	owned     engine.AttemptID
@@ -42,14 +42,14 @@ type Shell struct {
 	mediaSink func(engine.MediaEvent)
 }
 
-// NewShell gives a shell that Begin and Drive prepare.
+// NewShell returns a shell; Begin and Drive prepare it.
 func NewShell(d *Process) Shell { return Shell{d: d} }
 
-// Drive gives the shell the core whose effects it carries out, and the call of that.
+// Drive sets the core whose effects the shell carries out, and the core's call.
 func (s *Shell) Drive(core Core, of *call.Call) { s.core, s.call = core, of }
 
-// Begin prepares the shell for a life of its actor. own carries out what is not the same
-// for contacts and dialouts; false: it does not know the effect.
+// Begin prepares the shell for a life of its actor. own carries out effects that differ between
+// contacts and dialouts; false means it does not know the effect.
 func (s *Shell) Begin(self *actor.PID, own func(call.Effect) bool) {
 	root := s.d.Root
 	s.Self, s.own, s.effects = self, own, s.effects[:0]
@@ -60,8 +60,8 @@ func (s *Shell) Begin(self *actor.PID, own func(call.Effect) bool) {
 // Stamp takes the time of a message once.
 func (s *Shell) Stamp() { s.Now, s.boot = s.d.Clock.Now(), s.d.Clock.Boot() }
 
-// Apply gives the core an event and carries out what it says, in order. An effect may
-// have an answer at once: that is applied before the next effect.
+// Apply passes an event to the core and carries out the effects, in order. If an effect has an
+// immediate answer, that is applied before the next effect.
 func (s *Shell) Apply(event any) {
 	a := &s.call.Machine.A
 	was, id, waited := stagesOf(a), a.ID, a.InviteAt == nil
@@ -81,8 +81,7 @@ func (s *Shell) Apply(event any) {
 	s.effects = s.effects[:from]
 }
 
-// timed tells of the stages that an event brought; of a verdict that is revised only
-// the first counts.
+// timed reports the stages that an event reached; of a revised verdict only the first counts.
 func (s *Shell) timed(was stages) {
 	a := &s.call.Machine.A
 	if a.AnsweredAt == nil {
@@ -95,8 +94,7 @@ func (s *Shell) timed(was stages) {
 	}
 }
 
-// do carries out one effect. Which there are is listed in call.Effects; a test holds
-// the two together.
+// do carries out one effect. call.Effects lists all of them; a test keeps the two consistent.
 func (s *Shell) do(e call.Effect) {
 	d, a := s.d, &s.call.Machine.A
 	switch e := e.(type) {
@@ -205,7 +203,7 @@ func (s *Shell) do(e call.Effect) {
 	}
 }
 
-// timerSlot is where the stop of a timer is kept.
+// timerSlot maps each timer to the index of its stop function.
 var timerSlot = func() map[attempt.Timer]int {
 	slots := map[attempt.Timer]int{}
 	for i, t := range call.Timers {
@@ -222,7 +220,7 @@ func (s *Shell) stop(t attempt.Timer) {
 	}
 }
 
-// Disown: the attempt that the actor had is nobody's any more.
+// Disown releases the actor's attempt, which has no owner any more.
 func (s *Shell) Disown() {
 	if s.owned != "" {
 		s.d.Owners.remove(s.owned)
@@ -276,8 +274,7 @@ func (s *Shell) joinPeer(e attempt.JoinPeer) {
 var errDigitsFull = engine.Conflict("digits_not_sent",
 	"the keys were not sent: too many are waiting, or the call is being ended; try again with fewer")
 
-// sendDigits sends keys on the media path, or by signalling where the far side wants
-// that.
+// sendDigits sends keys on the media path, or by signalling if the far side requires it.
 func (s *Shell) sendDigits(e *call.SendDigits) {
 	d, to := s.d, s.d.Requester(e.Request)
 	if d.Elsewhere(e.Attempt) {
@@ -301,7 +298,7 @@ func (s *Shell) sendDigits(e *call.SendDigits) {
 	d.Reply(to, nil, nil)
 }
 
-// suppress follows a suppression that the call brought about.
+// suppress distributes a suppression that the call caused.
 func (s *Shell) suppress(e *call.Suppress) {
 	d, to := s.d, s.d.Requester(e.Request)
 	if to == nil {
@@ -311,8 +308,7 @@ func (s *Shell) suppress(e *call.Suppress) {
 	d.Suppress(e.Number, func(err error) { d.Reply(to, nil, err) })
 }
 
-// fetchAttempt reads the attempt that a result is about and gives the command back
-// with it.
+// fetchAttempt reads the attempt of a result and returns the command with it.
 func (s *Shell) fetchAttempt(e *call.FetchAttempt) {
 	d, self := s.d, s.Self
 	go func() {

@@ -12,8 +12,7 @@ import (
 	"dialler/engine/call"
 )
 
-// An effect that no shell knows would be lost: every one has its case, and every case
-// its effect.
+// An effect that no shell handles would be lost: every effect has a case, and every case an effect.
 func TestTheShellsCarryOutEveryEffect(t *testing.T) {
 	known := map[string][]string{} // by file
 	for _, file := range []string{"shell.go", "../campaign/contact.go", "../dialout/call.go"} {
@@ -61,7 +60,7 @@ func TestTheShellsCarryOutEveryEffect(t *testing.T) {
 	}
 }
 
-// enclosing is the name of the function around a node.
+// enclosing returns the name of the function around a node.
 func enclosing(f *ast.File, n ast.Node) string {
 	for _, d := range f.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Pos() <= n.Pos() && n.End() <= fn.End() {

@@ -11,7 +11,7 @@ type Stage string
 
 const (
 	StageVerdict    Stage = "verdict"         // classification decided
-	StageBot        Stage = "bot_connected"   // the bot's path stands
+	StageBot        Stage = "bot_connected"   // the bot's path is up
 	StageFirstAudio Stage = "bot_first_audio" // the callee hears the bot
 	StageMessage    Stage = "message"         // the information message of an abandoned call begins
 )
@@ -19,7 +19,7 @@ const (
 // Stages lists every stage.
 var Stages = []Stage{StageVerdict, StageBot, StageFirstAudio, StageMessage}
 
-// stages are the times of an attempt that are measured.
+// stages are the measured times of an attempt.
 type stages [3]*time.Time
 
 func stagesOf(a *attempt.Attempt) stages {

@@ -7,23 +7,23 @@ import (
 	"dialler/engine"
 )
 
-// Stats are the figures of calls.
+// Stats are the metrics of calls.
 type Stats struct {
 	LegsPlaced atomic.Int64 // INVITEs given to the telephony port
 	LegsSent   atomic.Int64 // INVITEs that left
 	Attempts   atomic.Int64 // attempts begun
 	Ended      atomic.Int64 // attempts ended, of those begun and those recovered
 	outcomes   [engine.OutcomeCount]atomic.Int64
-	Recovered  atomic.Int64 // attempts of an earlier process life, taken over to be closed
-	Released   atomic.Int64 // attempts that went on under another owner of their campaign
+	Recovered  atomic.Int64 // attempts of an earlier process, taken over to be closed
+	Released   atomic.Int64 // attempts that went on under their campaign's next owner
 	Answered   atomic.Int64
 	Served     atomic.Int64
 	Abandoned  atomic.Int64
 	Results    atomic.Int64
-	Illegal    atomic.Int64 // events that a machine refused
+	Illegal    atomic.Int64 // events refused by a machine
 }
 
-// ended counts an attempt by what it came to.
+// ended counts an attempt by its outcome.
 func (s *Stats) ended(o engine.Outcome) {
 	s.Ended.Add(1)
 	if i := slices.Index(engine.Outcomes, o); i >= 0 {
@@ -31,7 +31,7 @@ func (s *Stats) ended(o engine.Outcome) {
 	}
 }
 
-// Outcome is how many attempts ended with an outcome.
+// Outcome returns how many attempts ended with an outcome.
 func (s *Stats) Outcome(o engine.Outcome) int64 {
 	if i := slices.Index(engine.Outcomes, o); i >= 0 {
 		return s.outcomes[i].Load()

@@ -7,22 +7,21 @@ import (
 	core "dialler/engine/run"
 )
 
-// boardCap bounds the campaigns whose figures are published: a label for each
-// would otherwise grow with the number of campaigns.
+// boardCap limits the campaigns whose figures are published: otherwise the number of labels would
+// grow with the number of campaigns.
 const boardCap = 200
 
-// Figures are what a campaign publishes for the metrics, once a tick while it
-// is running, paused, or has calls.
+// Figures are a campaign's metrics, published once a tick while it is running, paused, or has
+// calls.
 type Figures = core.Figures
 
-// Board is where the runs put their figures, so that whoever reads them waits
-// for no actor.
+// Board is where the runs publish their figures, so that readers wait for no actor.
 type Board struct {
 	mu   sync.Mutex
 	list map[engine.CampaignID]Figures
 }
 
-// put publishes; beyond boardCap campaigns the newcomers are left out.
+// put publishes figures; beyond boardCap campaigns, new ones are left out.
 func (b *Board) put(f *Figures) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,7 +39,7 @@ func (b *Board) remove(id engine.CampaignID) {
 	delete(b.list, id)
 }
 
-// All gives what the campaigns published last, at most 200 of them.
+// All returns what the campaigns published last, for at most 200 of them.
 func (b *Board) All() []Figures {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -21,17 +21,17 @@ type contactSeed struct {
 	pool  *actor.PID
 	row   contact.Contact
 	rules *rules
-	// first are the messages that wait for it.
+	// first are the messages waiting for it.
 	first []any
-	// recover: the attempt of the row is of an earlier process life.
+	// recover is the row's attempt, if an earlier process made it.
 	recover *attempt.Attempt
-	// core is that of the actor's latest life, nil before its first. A restarted one
-	// takes over what waited there, and loads everything else.
+	// core is the core of the actor's latest life, nil before its first. After a restart it takes
+	// over the messages waiting there, and loads everything else.
 	core *call.Contact
 }
 
-// contactActor is one person in a running campaign, alive while there is something to
-// do: the shell of a call.Contact.
+// contactActor is one contact of a running campaign, in memory while there is something to do: the
+// shell of a call.Contact.
 type contactActor struct {
 	callactor.Shell
 	d    *Deps
@@ -76,14 +76,14 @@ func (a *contactActor) start(self *actor.PID) {
 	a.turn(event)
 }
 
-// turn handles an event, and then those that waited for the contact to come up.
+// turn handles an event, then the events that waited for the contact to be loaded.
 func (a *contactActor) turn(event any) {
 	for ok := true; ok; event, ok = a.core.Next() {
 		a.Apply(event)
 	}
 }
 
-// carryOut carries out the effects that are a contact's alone.
+// carryOut carries out the effects that only contacts have.
 func (a *contactActor) carryOut(e call.Effect) bool {
 	d := a.d
 	switch e := e.(type) {
@@ -92,13 +92,13 @@ func (a *contactActor) carryOut(e call.Effect) bool {
 	case *call.AskEligibility:
 		a.ask(e)
 	case *call.LoadContact:
-		d.Root.Send(a.seed.run, &writer.Barrier{ReplyTo: a.Self}) // behind the writes that are still queued
+		d.Root.Send(a.seed.run, &writer.Barrier{ReplyTo: a.Self}) // after the writes still queued
 	case *call.WhenSettled:
 		d.WhenSettled(e, a.seed.run)
 	case *call.Stopped:
 		d.Root.Send(a.seed.run, e)
 		d.Root.Stop(a.Self)
-	case *call.Up, *call.Reported, *call.Persist: // by the sender the run knows where to answer
+	case *call.Up, *call.Reported, *call.Persist: // the sender tells the run where to answer
 		d.Root.RequestWithCustomSender(a.seed.run, e, a.Self)
 	case call.ToRun:
 		d.Root.Send(a.seed.run, e)

@@ -10,17 +10,17 @@ import (
 	"dialler/engine/journal"
 )
 
-// contactBatch is a list of contacts on its way into the database, outside the run:
-// the same for a plain list and a batch.
+// contactBatch is a list of contacts on its way into the database, outside the run; it serves both
+// plain lists and batches.
 type contactBatch struct {
 	d      *Deps
 	ins    journal.ContactInsert
-	became []campaign.BatchResult // of each contact of the list; "" those of ins
+	became []campaign.BatchResult // result of each contact; "" for those in ins
 	batch  *campaign.AddBatch
-	reply  *campaign.BatchReply // of a batch that is stored
+	reply  *campaign.BatchReply // for a batch with a stored reply
 }
 
-// store leaves the suppressed ones out, as an import does, and adds the others.
+// store leaves out suppressed contacts, as an import does, and adds the others.
 func (a *contactBatch) store() (rep campaign.AddReport, err error) {
 	if err := a.leaveOutSuppressed(); err != nil {
 		return rep, err
@@ -70,7 +70,7 @@ func (a *contactBatch) leaveOutSuppressed() error {
 	return nil
 }
 
-// answer is called in the transaction that adds the contacts.
+// answer is called within the transaction that adds the contacts.
 func (a *contactBatch) answer(rows []campaign.BatchResult) *journal.Reply {
 	all := slices.Clone(a.became)
 	for i := range all {
@@ -86,12 +86,12 @@ func (a *contactBatch) answer(rows []campaign.BatchResult) *journal.Reply {
 	return journal.StoredReply(a.batch.Idempotency, 200, reply, a.ins.At)
 }
 
-// addTries bounds how often a list is given to a database that is not known to be
-// away and yet does not take it.
+// addTries bounds how often a list is sent to a database that does not accept it although it is not
+// known to be down.
 const addTries = 3
 
-// addContacts gives a list to the database until it is known what became of it:
-// the answer to its commit may be lost, and giving it again is harmless.
+// addContacts sends a list to the database until the outcome is known: the answer to its commit may
+// be lost, and sending it again is harmless.
 func (d *Deps) addContacts(ins journal.ContactInsert) (rep campaign.AddReport, err error) {
 	for try := 1; ; try++ {
 		ctx, cancel := context.WithTimeout(d.Ctx, 2*d.Timeout)

@@ -11,20 +11,19 @@ import (
 	core "dialler/engine/run"
 )
 
-// spawnContact asks the contacts supervisor for a contact actor.
+// spawnContact asks the contacts supervisor for a contact's actor.
 type spawnContact struct {
 	Name string
 	Seed *contactSeed
 }
 
-// roster asks for the actors of the contacts, each of which is asked to report.
+// roster asks for the actors of the contacts, each of which must report.
 type roster struct {
 	life    int64
 	ReplyTo *actor.PID
 }
 
-// contactsActor supervises the contact actors of one campaign: one that crashes is
-// restarted alone.
+// contactsActor supervises the contact actors of one campaign: a crashed one is restarted alone.
 type contactsActor struct {
 	d  *Deps
 	of map[string]core.ContactActor // by the name of the actor
@@ -45,7 +44,7 @@ func (c *contactsActor) Receive(ctx actor.Context) {
 				c.of[pid.Id] = core.ContactActor{Actor: pid.Id, Contact: seed.row.ID, Number: seed.row.Number}
 				return
 			}
-			// The contact's last life has not quite stopped yet.
+			// The contact's previous actor has not quite stopped yet.
 			name = m.Name + "." + strconv.Itoa(i)
 		}
 	case *roster:
@@ -60,8 +59,8 @@ func (c *contactsActor) Receive(ctx actor.Context) {
 	}
 }
 
-// decode gives a message as the core knows it, and who waits for an answer. Contacts
-// are known by the sender of what they say first.
+// decode converts a message for the core, and returns who waits for an answer. A contact is
+// identified by the sender of its first report.
 func (r *run) decode(msg any, sender *actor.PID) (any, engine.Request) {
 	switch m := msg.(type) {
 	case *call.Up:
@@ -79,13 +78,13 @@ func (r *run) decode(msg any, sender *actor.PID) (any, engine.Request) {
 	return msg, ""
 }
 
-// spawn brings a contact up.
+// spawn starts a contact's actor.
 func (r *run) spawn(e core.Spawn) {
 	seed := &contactSeed{run: r.self, pool: r.pool, row: e.Row, rules: e.Rules, recover: e.Lost, first: e.First}
 	r.d.Root.Send(r.contacts, &spawnContact{Name: "contact-" + string(e.Row.ID), Seed: seed})
 }
 
-// tell gives a command to a contact that is up.
+// tell sends a command to a contact that is up.
 func (r *run) tell(e core.Tell) {
 	if pid := r.up[e.Contact]; pid != nil {
 		r.d.Root.Send(pid, e.Command)

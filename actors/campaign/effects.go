@@ -106,7 +106,7 @@ func (r *run) do(effect core.Effect) {
 	case core.Overloaded:
 		d.System.Stats.Overloads.Add(1)
 	case core.Failed:
-		if !journal.Temporary(e.Err) { // else it is said of the database
+		if !journal.Temporary(e.Err) { // otherwise reported as a database fault
 			d.Log.Error().Err(e.Err).Str("campaign_id", string(r.id)).Msg(e.What)
 		}
 	case core.ClockStepped:
@@ -124,11 +124,10 @@ func (r *run) do(effect core.Effect) {
 	}
 }
 
-// writer is the one that keeps the order of the campaign's writes.
+// writer returns the writer that keeps the order of the campaign's writes.
 func (r *run) writer() *actor.PID { return r.d.Writers.For(string(r.id)) }
 
-// arm starts a timer; one that is alone of its name takes the place of the one
-// before.
+// arm starts a timer; a named one replaces the previous timer of that name.
 func (r *run) arm(e core.Arm) {
 	stop := r.d.After(e.After, r.self, &core.TimerFired{Timer: e.Timer, Epoch: e.Epoch, Owed: e.Owed})
 	if !e.Timer.Single() {

@@ -10,17 +10,17 @@ import (
 	core "dialler/engine/run"
 )
 
-// Messages left in a stopped actor's mailbox are never answered. So a campaign's
-// actors are stopped in two steps: the run says that it is ready to stop, which comes
-// after the answer to all that was asked before; and only then they stop. What is asked
-// in between waits at the guardian until they have.
+// Messages left in a stopped actor's mailbox are never answered. So a campaign's actors are stopped
+// in two steps: first the run says that it is ready to stop, which it does after answering all
+// earlier requests; only then do they stop. Requests in between wait at the guardian until they
+// have stopped.
 
 // ending is a campaign whose actors are being stopped.
 type ending struct {
 	pid     *actor.PID     // campaign-<id> supervisor
 	waiting []host.Stashed // wake and forCampaign
-	// handOver is who waits for the last word to stop them himself, for another
-	// node is to act for the campaign; else nil.
+	// handOver is the caller that waits for readyToStop and stops the actors itself, because
+	// another node will act for the campaign; otherwise nil.
 	handOver *actor.PID
 	said     bool
 }
@@ -32,14 +32,14 @@ type (
 		Actors   *actor.PID // campaign-<id> supervisor
 		HandOver bool
 	}
-	// readyToStop answers it: all that came before is answered. The campaign
-	// Stays when it exists on this node, again.
+	// readyToStop is the answer: all earlier requests have been answered. Stays means that the
+	// campaign exists on this node after all.
 	readyToStop struct {
 		Campaign engine.CampaignID
 		Actors   *actor.PID
 		Stays    bool
 	}
-	// stopLate is told when a run has had stopAfter for it.
+	// stopLate comes when a run has had stopAfter to answer.
 	stopLate struct {
 		Campaign engine.CampaignID
 		Actors   *actor.PID
@@ -47,20 +47,19 @@ type (
 )
 
 const (
-	// stashCap is how many messages may wait for a campaign whose actors are being stopped.
+	// stashCap limits the messages waiting for a campaign whose actors are being stopped.
 	stashCap = 1000
-	// stopAfter is after how long a run is asked again: it may have crashed with
-	// the question.
+	// stopAfter is when a run is asked again: it may have lost the request in a crash.
 	stopAfter = 5 * time.Second
 )
 
-// waits keeps a message for a campaign whose actors are being stopped.
+// waits stashes a message for a campaign whose actors are being stopped.
 func (c *guardian) waits(id engine.CampaignID, msg any, sender *actor.PID) bool {
 	e := c.endings[id]
 	switch {
 	case e == nil:
 		return false
-	case sender != nil && len(e.waiting) >= stashCap: // nobody would be told of the others
+	case sender != nil && len(e.waiting) >= stashCap: // the others have no caller to refuse
 		c.d.System.Stats.Overloads.Add(1)
 		c.d.Reply(sender, nil, core.ErrOverloaded)
 	default:
@@ -80,8 +79,7 @@ func (c *guardian) askToStop(ctx actor.Context, id engine.CampaignID, e *ending)
 	c.d.After(stopAfter, ctx.Self(), &stopLate{id, e.pid})
 }
 
-// letGo ends a campaign of which another node is to act: nothing that is asked of
-// it is answered by this one any more.
+// letGo ends a campaign that another node will act for: this one answers no more requests for it.
 func (c *guardian) letGo(ctx actor.Context, id engine.CampaignID) {
 	c.leaving[id] = struct{}{}
 	if e := c.endings[id]; e != nil {
@@ -137,7 +135,7 @@ func (c *guardian) stop(ctx actor.Context, id engine.CampaignID, e *ending) {
 
 func (c *guardian) terminated(ctx actor.Context, who *actor.PID) {
 	for id, pid := range c.runs {
-		if pid.Equal(who) { // it stopped under a message that brought it up again
+		if pid.Equal(who) { // it stopped while a message started it again
 			delete(c.runs, id)
 		}
 	}
@@ -149,7 +147,7 @@ func (c *guardian) terminated(ctx actor.Context, who *actor.PID) {
 	}
 }
 
-// resume passes on what has waited.
+// resume passes on the waiting messages.
 func (c *guardian) resume(ctx actor.Context, e *ending) {
 	waiting := e.waiting
 	e.waiting = nil
@@ -163,6 +161,6 @@ func (c *guardian) resume(ctx actor.Context, e *ending) {
 	}
 }
 
-// leaveAfter is how long the actors of a campaign that does not exist, or that
-// another node acts for, stay up.
+// leaveAfter is how long the actors of a campaign stay up that does not exist, or that another node
+// acts for.
 const leaveAfter = time.Second

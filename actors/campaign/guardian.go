@@ -11,26 +11,25 @@ import (
 	"dialler/engine/ownership"
 )
 
-// guardian has the campaigns: it brings a campaign's actors up when it is
-// touched and passes everything else on to its run.
+// guardian owns the campaigns: it starts a campaign's actors on demand and passes everything else
+// on to its run.
 type guardian struct {
 	d    *Deps
 	runs map[engine.CampaignID]*actor.PID // campaign-<id> supervisors
-	// leaving are campaigns on their way to another node: no request brings one
-	// up again.
+	// leaving are campaigns moving to another node: no request starts their actors again.
 	leaving map[engine.CampaignID]struct{}
-	// endings are those whose actors are being stopped.
+	// endings are the campaigns whose actors are being stopped.
 	endings map[engine.CampaignID]*ending
 }
 
-// New gives the guardian of the campaigns.
+// New makes the guardian of the campaigns.
 func New(d *Deps) actor.Actor {
 	return &guardian{d: d, runs: map[engine.CampaignID]*actor.PID{}, leaving: map[engine.CampaignID]struct{}{},
 		endings: map[engine.CampaignID]*ending{}}
 }
 
 type (
-	// Wake brings a campaign up, whatever it then finds to do.
+	// Wake starts a campaign's actors, whatever they then find to do.
 	Wake struct{ Campaign engine.CampaignID }
 	// ForCampaign carries a request to a campaign's run.
 	ForCampaign struct {
@@ -43,21 +42,20 @@ type (
 		Campaign engine.CampaignID
 		Msg      any
 	}
-	// EveryRun carries news to the runs that are up.
+	// EveryRun carries a message to all runs that are up.
 	EveryRun struct{ Msg any }
-	// campaignGone stops the actors of a campaign that does not exist, or that is
-	// not this node's.
+	// campaignGone stops the actors of a campaign that does not exist or is not this node's.
 	campaignGone struct{ Campaign engine.CampaignID }
 	// Ping is answered as soon as it is read.
 	Ping struct{}
-	// DatabaseState says that the database went away, or that it is back.
+	// DatabaseState says that the database went down, or that it is back.
 	DatabaseState struct{}
-	// Up asks which campaigns' actors are up, Dialling for these actors, also those
-	// that are being stopped.
+	// Up asks which campaigns' actors are up; Dialling asks for these actors, including those being
+	// stopped.
 	Up       struct{}
 	Dialling struct{}
-	// LetGo asks for the actors of a campaign, to stop them: the answer comes when its
-	// run is ready to stop. Until HasLeft nothing brings them up again but Wake.
+	// LetGo asks for the actors of a campaign in order to stop them: the answer comes when its run
+	// is ready to stop. Until HasLeft only Wake starts them again.
 	LetGo   struct{ Campaign engine.CampaignID }
 	HasLeft struct{ Campaign engine.CampaignID }
 )
@@ -113,7 +111,7 @@ func (c *guardian) every(ctx actor.Context, msg any) {
 	}
 }
 
-// pass hands a request to a campaign's run, now or once its actors have stopped.
+// pass passes a request to a campaign's run, now or once its actors have stopped.
 func (c *guardian) pass(ctx actor.Context, m *ForCampaign, sender *actor.PID) {
 	if _, leaves := c.leaving[m.Campaign]; leaves {
 		c.d.Reply(sender, nil, ownership.ErrNotOwner)
@@ -134,7 +132,7 @@ func (c *guardian) run(ctx actor.Context, id engine.CampaignID) *actor.PID {
 	name := "campaign-" + string(id)
 	pid, err := ctx.SpawnNamed(props, name)
 	if err != nil {
-		// The guardian was restarted; the campaign lives on under its name.
+		// The guardian was restarted; the campaign's actor still has this name.
 		pid = actor.NewPID(ctx.ActorSystem().Address(), ctx.Self().Id+"/"+name)
 	}
 	pid = host.FreshPID(pid)

@@ -17,24 +17,22 @@ import (
 	core "dialler/engine/run"
 )
 
-// Files of contacts. The rows are staged while the file comes in, outside the
-// campaign and beside the group commits, and become contacts by one switch
-// (ADR 11). The campaign's run is asked three times: before the first byte
-// whether it takes contacts, before the switch, and in the middle of it, at the
-// gate; and it is told how it ended.
+// Files of contacts. The rows are staged while the file comes in, outside the campaign and apart
+// from the group commits, and become contacts in one switch (ADR 11). The campaign's run is asked
+// three times: before the first byte whether it accepts contacts, before the switch, and during it,
+// at the gate; finally it is told the outcome.
 
 const (
-	// A chunk of staged rows ends with whichever comes first.
+	// A chunk of staged rows ends at whichever comes first.
 	chunkRows  = 2000
 	chunkBytes = 1 << 20
-	// gateTimeout bounds the wait for the run in the middle of a switch, while
-	// the numbers of the file are locked.
+	// gateTimeout bounds the wait for the run during a switch, while the file's numbers are locked.
 	gateTimeout = 10 * time.Second
-	// settleTimeout bounds how long an import whose outcome is not known keeps
-	// its sender waiting; what became of it is found out all the same.
+	// settleTimeout bounds how long the sender waits for an import whose outcome is unknown; the
+	// outcome is still determined afterwards.
 	settleTimeout = 5 * time.Second
-	// activationPulse is how often a run hears that a switch is under way: one
-	// that was restarted in the middle of it knows again.
+	// activationPulse is how often a run is told that a switch is in progress, so that a restarted
+	// run learns of it.
 	activationPulse = time.Second
 )
 
@@ -45,8 +43,8 @@ type importing struct {
 	imp      campaign.Import
 	wait     bool
 	terms    core.ImportTerms
-	gated    bool  // the run let it pass: the transaction may have committed
-	epoch    int64 // of the run that did
+	gated    bool  // passed the gate: the transaction may have committed
+	epoch    int64 // of the run that let it pass
 	event    journal.Event
 
 	rows     []journal.StagedRow
@@ -55,11 +53,10 @@ type importing struct {
 	staged   int
 }
 
-// Import reads a file of contacts (package contactlist) into a draft that never
-// ran or a running campaign. With cmd.Wait it returns the import once all its
-// rows are contacts, else once they are staged. The file is read only when the
-// campaign takes contacts. An error of the file's reader comes back as it is;
-// with any error, no row is in the campaign. ctx ends the reading and the
+// Import reads a file of contacts (package contactlist) into a draft that never ran or a running
+// campaign. With cmd.Wait it returns the import once all its rows are contacts, otherwise once they
+// are staged. The file is read only if the campaign accepts contacts. An error of the file's reader
+// is returned as it is; after any error, no row is in the campaign. ctx ends the reading and the
 // waiting; a switch that has begun goes on.
 func (g *Imports) Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
 	d := g.d
@@ -80,7 +77,7 @@ func (g *Imports) Import(ctx context.Context, cmd campaign.ImportContacts, file 
 	if err := i.stage(ctx, contactlist.NewMappedReader(file, cmd.Mapping)); err != nil {
 		defer g.leave()
 		if ctx.Err() != nil {
-			err = errClosing // nobody waits any more, whatever failed by that
+			err = errClosing // no caller waits any more, whatever failed
 		}
 		i.fail(err)
 		i.close()
@@ -120,7 +117,7 @@ var (
 	errEmptyFile = engine.Invalid("empty_file", "The file has no rows behind its first line.")
 )
 
-// begin asks the campaign and opens the import.
+// begin asks the campaign and begins the import.
 func (i *importing) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, i.d.Timeout)
 	defer cancel()
@@ -200,7 +197,7 @@ func (i *importing) flush(ctx context.Context) error {
 	return unavailable(err)
 }
 
-// check says what the switch would do.
+// check reports what the switch would do.
 func (i *importing) check(settled chan<- settledImport) {
 	ctx, cancel := context.WithTimeout(i.d.Ctx, i.patience())
 	defer cancel()
@@ -217,8 +214,7 @@ func (i *importing) check(settled chan<- settledImport) {
 
 // --- the switch --------------------------------------------------------------
 
-// activate makes contacts of the staged rows, tells the run, and then whoever
-// waits.
+// activate turns the staged rows into contacts, then tells the run and the waiting caller.
 func (i *importing) activate(settled chan<- settledImport) {
 	out, err := i.swap()
 	if err != nil {
@@ -236,11 +232,11 @@ func (i *importing) activate(settled chan<- settledImport) {
 	i.close()
 	select {
 	case settled <- settledImport{out.Import, err}:
-	default: // told already that it is not known
+	default: // already answered: outcome unknown
 	}
 }
 
-// swap runs the switch's transaction between the run's two words.
+// swap runs the switch's transaction between the run's two answers.
 func (i *importing) swap() (out journal.Activated, err error) {
 	d := i.d
 	ctx, cancel := context.WithTimeout(d.Ctx, i.patience())
@@ -265,12 +261,12 @@ func (i *importing) swap() (out journal.Activated, err error) {
 	})
 }
 
-// patience bounds the switch: more rows may take longer, on slow disks too.
+// patience bounds the switch: more rows may take longer, even on slow disks.
 func (i *importing) patience() time.Duration {
 	return i.d.ActivateTimeout + time.Duration(i.staged)*200*time.Microsecond
 }
 
-// pulse tells the run again and again that the switch is under way.
+// pulse repeatedly tells the run that the switch is in progress.
 func (i *importing) pulse(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
@@ -289,9 +285,9 @@ func (i *importing) pulse(ctx context.Context) (stop func()) {
 	return func() { cancel(); done.Wait() }
 }
 
-// settle finds out what became of a switch that gave an error. Before the gate
-// nothing can have been committed; behind it the database is asked until it
-// answers, while the run goes on holding what the rows could miss.
+// settle determines the outcome of a switch that returned an error. Before the gate nothing can
+// have been committed; after it, the database is asked until it answers, while the run still holds
+// back everything that could miss the rows.
 func (i *importing) settle(cause error, settled chan<- settledImport) (out journal.Activated, err error) {
 	cause = journal.Unavailable(cause)
 	if errors.Is(cause, journal.ErrStaleEpoch) {
@@ -326,8 +322,8 @@ func (i *importing) settle(cause error, settled chan<- settledImport) (out journ
 	}
 }
 
-// verdict fails the import unless it is active: that waits for a commit that
-// is still under way in the server, and then one of the two stands.
+// verdict fails the import unless it is active. It waits for a commit still in progress in the
+// server; after that the outcome is final.
 func (i *importing) verdict(cause error) (campaign.Import, error) {
 	ctx, cancel := context.WithTimeout(i.d.Ctx, i.d.Timeout)
 	defer cancel()
@@ -348,8 +344,8 @@ func problemOf(err error) campaign.ImportProblem {
 		Detail: "The upload ended before the file did; nothing was added."}
 }
 
-// fail records why the import came to nothing. When the database does not take
-// that, whoever looks for imports without an owner does it later.
+// fail records why the import failed. If the database does not accept that, the search for imports
+// without an owner does it later.
 func (i *importing) fail(cause error) {
 	ctx, cancel := i.ending()
 	defer cancel()
@@ -371,7 +367,7 @@ func (i *importing) close() {
 	}
 }
 
-// ending is for the last words of an import, also while the tree is closed.
+// ending returns a context for an import's final writes, which also work while the tree closes.
 func (i *importing) ending() (context.Context, context.CancelFunc) {
 	wait := i.d.Timeout
 	if i.d.Ctx.Err() != nil {
@@ -382,14 +378,13 @@ func (i *importing) ending() (context.Context, context.CancelFunc) {
 
 // --- the run -----------------------------------------------------------------
 
-// tell gives the run a message without an answer.
+// tell sends the run a message without an answer.
 func (i *importing) tell(msg any) {
 	i.d.Root.Send(i.guardian, &ForCampaign{Campaign: i.imp.Campaign, Msg: msg})
 }
 
-// askAbout asks the run and waits until ctx ends; a run that was restarted has
-// forgotten the question and is asked again. The run never waits, and nobody has to
-// be there to take its answer.
+// askAbout asks the run and waits until ctx ends. A restarted run has forgotten the question, so it
+// is asked again. The run never waits, and nobody has to be there to take its answer.
 func askAbout[T any](ctx context.Context, i *importing, question any) (T, error) {
 	var zero T
 	left := importWait
@@ -420,17 +415,16 @@ func askAbout[T any](ctx context.Context, i *importing, question any) (T, error)
 			return v, nil
 		case <-again.C:
 		case <-ctx.Done():
-			f.PID() // its time runs out by itself
+			f.PID() // it expires by itself
 			return zero, late
 		}
 	}
 }
 
-// importWait bounds a question without a deadline of its own.
+// importWait bounds a question that has no deadline of its own.
 const importWait = time.Hour
 
-// Imports are the imports of files. It counts those that are under way, so that Close
-// waits for their ends.
+// Imports runs the file imports. It counts those in progress, so that Close can wait for them.
 type Imports struct {
 	d        *Deps
 	guardian *actor.PID
@@ -440,7 +434,7 @@ type Imports struct {
 	under  sync.WaitGroup
 }
 
-// NewImports gives the imports of the campaigns that a guardian has.
+// NewImports returns the imports for a guardian's campaigns.
 func NewImports(d *Deps, guardian *actor.PID) *Imports { return &Imports{d: d, guardian: guardian} }
 
 func (g *Imports) enter() bool {
@@ -455,7 +449,7 @@ func (g *Imports) enter() bool {
 
 func (g *Imports) leave() { g.under.Done() }
 
-// Close lets none in any more and waits for those inside.
+// Close admits no new imports and waits for those in progress.
 func (g *Imports) Close() {
 	g.mu.Lock()
 	g.closed = true

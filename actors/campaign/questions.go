@@ -18,10 +18,10 @@ import (
 	"dialler/engine/trunk"
 )
 
-// Questions of a run to the tables, and to others that take their time. Each is put
-// outside the actor; its answer comes back as an event.
+// Queries of a run that take time, mostly to the database. Each runs outside the actor; its answer
+// comes back as an event.
 
-// outside runs f beside the actor and gives what it returns to the run.
+// outside runs f beside the actor and delivers its result to the run.
 func (r *run) outside(limit time.Duration, f func(context.Context, *Deps) any) {
 	d, self := r.d, r.self
 	go func() {
@@ -33,7 +33,7 @@ func (r *run) outside(limit time.Duration, f func(context.Context, *Deps) any) {
 	}()
 }
 
-// ask puts a question; false: the effect is none.
+// ask starts a query; it returns false if the effect is not one.
 func (r *run) ask(effect core.Effect) bool {
 	id, limit := r.id, r.d.Timeout
 	switch e := effect.(type) {
@@ -42,7 +42,7 @@ func (r *run) ask(effect core.Effect) bool {
 	case core.FindTrigger:
 		r.outside(limit, func(ctx context.Context, d *Deps) any { return d.findTrigger(ctx, r.asked(e), e) })
 	case core.AddContacts:
-		r.outside(limit, func(_ context.Context, d *Deps) any { return d.addRows(id, e) }) // it takes its time
+		r.outside(limit, func(_ context.Context, d *Deps) any { return d.addRows(id, e) }) // may take long
 	case core.CheckStart:
 		r.outside(limit, func(ctx context.Context, d *Deps) any {
 			a := &core.ActReady{Command: e.Command, Request: e.Request}
@@ -73,14 +73,14 @@ func (r *run) ask(effect core.Effect) bool {
 	return true
 }
 
-// asked is a question that is put now.
+// asked wraps a query with the current time.
 func (r *run) asked(question core.Effect) *core.Asked {
 	d, now := r.d, r.d.Clock.Now()
 	return &core.Asked{Campaign: r.id, Question: question, At: now,
 		Abandoned: func(n engine.PhoneNumber, at time.Time) { d.Abandoned.Add(n, at, now) }}
 }
 
-// answer has the tables answer a question.
+// answer runs a query against the database.
 func (r *run) answer(q *core.Asked, limit time.Duration) {
 	r.outside(limit, func(ctx context.Context, d *Deps) any {
 		event, _ := q.Answer(ctx, d.Store)
@@ -88,7 +88,7 @@ func (r *run) answer(q *core.Asked, limit time.Duration) {
 	})
 }
 
-// load takes ownership and reads what is durable, for the newest life only.
+// load takes ownership and reads the durable state, for the newest activation only.
 func (r *run) load(q *core.Asked) {
 	d, self, activations := r.d, r.self, r.activations
 	go func() {
@@ -110,7 +110,7 @@ func (r *run) load(q *core.Asked) {
 	}()
 }
 
-// findTrigger asks all that a trigger must know at once: who triggers waits for one
+// findTrigger reads everything that a trigger needs in one query, because the caller waits for the
 // answer.
 func (d *Deps) findTrigger(ctx context.Context, q *core.Asked, e core.FindTrigger) *core.TriggerFound {
 	n := e.Command.Number
@@ -206,8 +206,7 @@ func (d *Deps) checkReady(ctx context.Context, id engine.CampaignID, e core.Chec
 	return m
 }
 
-// first is a caller ID of the pool; the pool's numbers are taken to be of one
-// country.
+// first returns a caller ID of the pool; all numbers of a pool are assumed to be of one country.
 func first(pool []engine.PhoneNumber) engine.PhoneNumber {
 	if len(pool) == 0 {
 		return ""
@@ -215,8 +214,8 @@ func first(pool []engine.PhoneNumber) engine.PhoneNumber {
 	return pool[0]
 }
 
-// recoverContacts reads the contacts of attempts that nobody has, however long that
-// takes; nil when the tree ends meanwhile.
+// recoverContacts reads the contacts of orphaned attempts, retrying as long as needed; nil means
+// the tree stopped meanwhile.
 func (d *Deps) recoverContacts(e core.Recover) *core.Recovered {
 	m := &core.Recovered{Life: e.Life}
 	for _, at := range e.Lost {

@@ -15,10 +15,9 @@ import (
 	core "dialler/engine/run"
 )
 
-// run gives a campaign's run (package engine/run) its mailbox: what comes in is
-// applied there, and what is to be done is carried out here. It is a leaf of the
-// tree: when it crashes nobody else is stopped; the next life loads what is durable,
-// asks the contacts where they stand, and goes on.
+// run gives a campaign's run (package engine/run) its mailbox: inputs are applied there, and
+// effects are carried out here. It is a leaf of the tree, so its crash stops no other actor; the
+// next activation loads the durable state, asks the contacts for theirs, and goes on.
 type run struct {
 	d           *Deps
 	id          engine.CampaignID
@@ -29,19 +28,19 @@ type run struct {
 	activations *activations
 
 	state   *core.State
-	up      map[engine.ContactID]*actor.PID // contacts that take commands
-	timers  map[core.Timer]func()           // those alone of their name
-	stop    *prepareStop                    // that was asked for
+	up      map[engine.ContactID]*actor.PID // contacts that accept commands
+	timers  map[core.Timer]func()           // one per name
+	stop    *prepareStop                    // nil unless a stop was requested
 	effects []core.Effect
-	record  RunRecorder // nil: nobody keeps the inputs
+	record  RunRecorder // nil means inputs are not recorded
 }
 
-// activations are those of one campaign's run. One that crashes while it loads must not
-// take the campaign over once the next one has.
+// activations are the successive activations of one campaign's run. One that crashes while loading
+// must not take the campaign from its successor.
 type activations struct {
 	one    sync.Mutex
 	newest atomic.Pointer[run]
-	seats  atomic.Int64 // that the last demand asked for: the fleet keeps them for the next life
+	seats  atomic.Int64 // as last demanded: the fleet keeps them for the next activation
 }
 
 func newRun(d *Deps, l *activations, id engine.CampaignID, guardian, contacts, pool *actor.PID) *run {
@@ -82,7 +81,7 @@ func (r *run) Receive(ctx actor.Context) {
 	}
 }
 
-// apply takes an event through the core and carries out what it says.
+// apply runs an event through the core and carries out the effects.
 func (r *run) apply(event any, from engine.Request) {
 	in := core.Input{Now: r.d.Clock.Now(), Boot: r.d.Clock.Boot(), From: from, Event: event, Process: r}
 	if r.record != nil {
@@ -103,7 +102,7 @@ func (r *run) apply(event any, from engine.Request) {
 	r.effects = effects
 }
 
-// What the core may ask the process.
+// Queries that the core may put to the process.
 
 func (r *run) Draining() bool     { return r.d.Draining.Load() }
 func (r *run) DatabaseAway() bool { return r.d.Writers.Database.Away() }

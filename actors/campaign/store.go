@@ -15,41 +15,39 @@ import (
 // Store is what campaigns need from the database. Calls block and run outside
 // Receive; their results come back as messages.
 type Store interface {
-	// AcquireCampaign takes ownership: it increments the fencing epoch and
-	// gives the campaign's row. ErrCampaignNotFound when there is none.
+	// AcquireCampaign takes ownership: it increments the fencing epoch and returns the campaign's
+	// row, or ErrCampaignNotFound.
 	AcquireCampaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error)
 	// Counters counts the campaign's tables by the formulas of engine/tally.
 	Counters(ctx context.Context, id engine.CampaignID, run int) (campaign.Counters, error)
 
-	// EventAt gives the event at a place of a campaign's sequence.
+	// EventAt returns the event with a given sequence number of a campaign.
 	EventAt(ctx context.Context, id engine.CampaignID, seq int64) (e journal.Event, ok bool, err error)
 
-	// Outlook counts the contacts of a campaign by whether and why not they are
-	// dialled in the run, and what its latest attempts came to.
+	// Outlook counts a campaign's contacts by whether they will be dialled in the run, and if not,
+	// why; and the outcomes of its latest attempts.
 	Outlook(ctx context.Context, id engine.CampaignID, run int) (campaign.Outlook, error)
-	// WaitingNumbers groups the numbers that Outlook calls waiting by their first
-	// digits: one of each group, and how many it has.
+	// WaitingNumbers groups the numbers that Outlook calls waiting by their first digits, with one
+	// example and a count per group.
 	WaitingNumbers(ctx context.Context, id engine.CampaignID, run int) ([]campaign.NumberGroup, error)
 
-	// AbandonLedger counts the campaign's live answers (served and abandoned),
-	// the abandoned among them, and the machines since a time, in all its runs.
-	// AbandonHours gives the same by the hour (pacing.HourOf).
+	// AbandonLedger counts, over all runs of the campaign since a given time, its live answers
+	// (served and abandoned), the abandoned among them, and the machines. AbandonHours returns the
+	// same by the hour (pacing.HourOf).
 	AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (pacing.Counts, error)
 	AbandonHours(ctx context.Context, id engine.CampaignID, since time.Time) (map[int64]pacing.Counts, error)
 
-	// SavePacing keeps what the pacing of a campaign has learnt, and Pacing
-	// gives it back.
+	// SavePacing stores what a campaign's pacing has learnt; Pacing reads it back.
 	SavePacing(ctx context.Context, id engine.CampaignID, epoch int64, state pacing.State, at time.Time) error
 	Pacing(ctx context.Context, id engine.CampaignID) (state pacing.State, ok bool, err error)
 
-	// RunOfContacts is the run that the campaign's contacts are in, all of them;
-	// 0 when there are none.
+	// RunOfContacts returns the run that all of the campaign's contacts are in; 0 if it has no
+	// contacts.
 	RunOfContacts(ctx context.Context, id engine.CampaignID) (int, error)
-	// ResetContacts prepares every contact for a run (with unreached only those
-	// that were never connected): 0 attempts, pending and
-	// due, the excluded left out. The previous run's states are kept for
-	// RestoreContacts, whose run must be the campaign's again. Both write ev, to
-	// which they add the moves. RemoveCampaign deletes a campaign that never ran.
+	// ResetContacts prepares every contact for a run (with unreached, only those never connected):
+	// 0 attempts, pending and due; excluded contacts are skipped. The previous run's states are
+	// kept for RestoreContacts, for which that run must be the campaign's again. Both write ev and
+	// add the moves to it. RemoveCampaign deletes a campaign that never ran.
 	ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time,
 		ev journal.Event) error
 	RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error
@@ -58,31 +56,29 @@ type Store interface {
 	// AddContacts inserts contacts with ascending positions; duplicates by number
 	// and, while exclusions are sticky, excluded contacts are skipped and counted.
 	AddContacts(ctx context.Context, add journal.ContactInsert) (campaign.AddReport, error)
-	// DueContacts gives up to limit contacts that are due at order.Now, in that
-	// order, live attempts excepted. Held numbers are left out; a suppressed one is
-	// not: its intent is refused, which makes the contact final.
+	// DueContacts returns up to limit contacts that are due at order.Now, in that order, without
+	// those in a live attempt. Held numbers are left out. Suppressed ones are not: their intent is
+	// refused, which makes the contact final.
 	DueContacts(ctx context.Context, id engine.CampaignID, run int, order contact.Order, limit int,
 		except []engine.ContactID) ([]contact.Contact, error)
-	// AbandonedSince says of each number when a call to it was last abandoned, in
-	// any campaign, if that is since the given time.
+	// AbandonedSince returns, for each number, when a call to it was last abandoned in any
+	// campaign, if that was after the given time.
 	AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber,
 		since time.Time) (map[engine.PhoneNumber]time.Time, error)
-	// NextDue is the earliest due time of any waiting contact, nil when no
-	// contact waits for a dial. Open counts the contacts that are not final and
-	// wait for a dial, for the end of a live attempt, or for a result: exactly up
-	// to 10,000, and at least that beyond.
+	// NextDue returns the earliest due time of any waiting contact; nil means no contact waits for
+	// a dial. Open counts the contacts that are not final and wait for a dial, the end of a live
+	// attempt, or a result: exactly up to 10,000, a lower bound beyond.
 	NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error)
-	// Callable says whether a contact of the run waits for a dial that no suppression
-	// forbids, or has a call or a result under way.
+	// Callable says whether a contact of the run waits for a dial that no suppression forbids, or
+	// has a call or a result outstanding.
 	Callable(ctx context.Context, id engine.CampaignID, run int) (bool, error)
-	// Exhausted says whether a contact of the run failed because it had used up
-	// its attempts.
+	// Exhausted says whether a contact of the run failed because it used up its attempts.
 	Exhausted(ctx context.Context, id engine.CampaignID, run int) (bool, error)
-	// Suppressed gives those of the numbers that are on the suppression list.
+	// Suppressed returns those numbers that are on the suppression list.
 	Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error)
-	// SuppressedContacts gives, by their identifiers, up to limit contacts behind one
-	// that wait for a dial in the run and whose number is on the suppression list: of
-	// these numbers, or of all when there are none.
+	// SuppressedContacts returns a page of up to limit contacts, ordered by ID, that wait for a
+	// dial in the run and whose number is on the suppression list. It considers only the given
+	// numbers, or all if none are given.
 	SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
 		after engine.ContactID, limit int) ([]contact.Contact, error)
 	// ContactByNumber and ContactByID: ok is false when there is none.
@@ -91,8 +87,7 @@ type Store interface {
 	ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error)
 	// ContactsMatching lists contacts whose variables contain all pairs.
 	ContactsMatching(ctx context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error)
-	// ExcludedContacts lists the contacts with one of the numbers that are
-	// excluded.
+	// ExcludedContacts lists the excluded contacts with one of the numbers.
 	ExcludedContacts(ctx context.Context, id engine.CampaignID, numbers []engine.PhoneNumber) ([]contact.Contact, error)
 	Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error)
 	// FindReply gives the stored reply of a request; ok is false when there is none.
@@ -113,24 +108,23 @@ type Store interface {
 	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
 }
 
-// ImportStore stages files of contacts and makes contacts of them. An import that
-// was begun is closed in the end.
+// ImportStore stages files of contacts and turns them into contacts. Every import that was begun
+// must be closed in the end.
 type ImportStore interface {
-	// BeginImport: Conflict "import_in_progress" while the campaign has another
-	// open one; journal.ErrImportRequest when one that did not fail has the same
-	// Idempotency.
+	// BeginImport fails with Conflict "import_in_progress" while the campaign has another open
+	// import, and with journal.ErrImportRequest if an import with the same Idempotency exists that
+	// did not fail.
 	BeginImport(ctx context.Context, imp campaign.Import) error
-	// StageImport adds rows; total and invalid are the file's figures so far.
+	// StageImport adds rows; total and invalid are the file's totals so far.
 	StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, rejected []campaign.RejectedRow,
 		total, invalid int) error
-	// ActivateImport inserts the staged rows as contacts and calls gate before
-	// it commits. After an error it may be active all the same.
+	// ActivateImport inserts the staged rows as contacts and calls gate before it commits. The
+	// import may be active even if it returns an error.
 	ActivateImport(ctx context.Context, a journal.Activation,
 		gate func(context.Context) (journal.Gate, error)) (journal.Activated, error)
-	// CheckImport counts and lists what would become of the staged rows.
+	// CheckImport reports what activation would do with the staged rows: counts and lists.
 	CheckImport(ctx context.Context, c journal.Check) (campaign.Import, error)
-	// FailImport leaves an import that is active as it is, and waits for a
-	// commit of it that is under way.
+	// FailImport leaves an active import unchanged, and waits for a commit in progress.
 	FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error
 	CloseImport(ctx context.Context, id engine.ImportID) error
 	Import(ctx context.Context, id engine.ImportID) (campaign.Import, error)

@@ -9,9 +9,8 @@ import (
 	"dialler/engine"
 )
 
-// supervisor supervises one campaign's run, numbers and contacts. It keeps
-// nothing that a crash could lose, so none of its children is ever stopped for
-// a sibling's fault.
+// supervisor supervises one campaign's run, numbers and contacts. It holds no state that a crash
+// could lose, so no child is ever stopped because a sibling failed.
 type supervisor struct {
 	d   *Deps
 	id  engine.CampaignID
@@ -38,6 +37,6 @@ func (c *supervisor) Receive(ctx actor.Context) {
 	}
 }
 
-// restartsRun is for the children of a campaign: the run loads what is durable,
-// the others have children.
+// restartsRun restarts only the run, which reloads its durable state. The other children of a
+// campaign are resumed, because a restart would stop their own children.
 func restartsRun(child *actor.PID) bool { return !strings.HasSuffix(child.Id, "/run") }

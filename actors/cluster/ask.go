@@ -11,27 +11,26 @@ import (
 	"dialler/engine/ownership"
 )
 
-// requests is the name under which nodes ask each other (package link).
+// requests is the name of requests between nodes (package link).
 const requests = "request"
 
 const (
-	// ownerLeave is how long an owner may not be heard before it is looked for again,
-	// nodeLeave before a node is given up.
+	// ownerLeave is how long an owner may be silent before it is looked up again; nodeLeave, how
+	// long a node may be before it is given up.
 	ownerLeave = 500 * time.Millisecond
 	nodeLeave  = 2 * time.Second
 )
 
-// Handle says who carries out a method's requests, before others know of this node's
-// claims.
+// Handle registers the handler of a method, before other nodes learn of this node's claims.
 func (n *Node) Handle(method string, h Handler) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.handlers[method] = h
 }
 
-// Ask has the owner of an identity carry out a method and gives its answer; when
-// nobody owns it, a node claims it first. It waits until ctx ends for an owner
-// that was lost to be replaced. ErrUnanswered: it may have been carried out.
+// Ask has the owner of an identity carry out a method and returns its answer; if it has no owner, a
+// node claims it first. If the owner is lost, Ask waits for its replacement until ctx ends.
+// ErrUnanswered means it may have been carried out.
 func (n *Node) Ask(ctx context.Context, id ownership.Identity, method string, body []byte) ([]byte, error) {
 	ctx, cancel := n.bounded(ctx)
 	defer cancel()
@@ -66,8 +65,8 @@ func (n *Node) Ask(ctx context.Context, id ownership.Identity, method string, bo
 	}
 }
 
-// again says whether a request was certainly not carried out, and may be by
-// another node or a little later.
+// again says whether a request was certainly not carried out and may succeed on another node or a
+// little later.
 func again(err error) bool {
 	return errors.Is(err, ownership.ErrNotOwner) || errors.Is(err, ErrOwnerAway) || errors.Is(err, ErrNotJoined)
 }
@@ -79,7 +78,7 @@ func (n *Node) askOwner(ctx context.Context, w ownership.Owner, method string, b
 	return n.askAt(ctx, w.Incarnation, ownerLeave, request{w.Identity, method, body})
 }
 
-// AskNode has a node, also one that has lost its lease, carry out a method.
+// AskNode has a node carry out a method, even one that has lost its lease.
 func (n *Node) AskNode(ctx context.Context, to engine.Incarnation, method string, body []byte) ([]byte, error) {
 	ctx, cancel := n.bounded(ctx)
 	defer cancel()
@@ -92,8 +91,7 @@ func (n *Node) AskNode(ctx context.Context, to engine.Incarnation, method string
 	return n.askAt(ctx, to, nodeLeave, request{method: method, body: body})
 }
 
-// carry brings a frame to another node (link.Transport); where that is is found out
-// first.
+// carry sends a frame to another node (link.Transport), looking up its address first.
 func (n *Node) carry(to engine.Incarnation, frame []byte) {
 	n.mu.Lock()
 	address, ok := n.addrs[to]
@@ -108,7 +106,7 @@ func (n *Node) carry(to engine.Incarnation, frame []byte) {
 	}
 }
 
-// find asks the database where a node is, for what is to be sent there.
+// find looks up a node's address in the database for a frame to be sent there.
 func (n *Node) find(id engine.Incarnation, frame []byte) {
 	ctx, cancel := context.WithTimeout(n.ctx, n.patience())
 	defer cancel()
@@ -130,7 +128,7 @@ func (n *Node) bounded(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, n.cfg.AskTimeout)
 }
 
-// request is what a node is asked: the node itself when identity is empty.
+// request is a request to a node: to the node itself if identity is empty.
 type request struct {
 	of     ownership.Identity
 	method string
@@ -144,7 +142,7 @@ func (r *request) fields(w *link.Wire) {
 	w.Octets(&r.body)
 }
 
-// reply is what becomes of one.
+// reply answers a request.
 type reply struct {
 	body []byte
 	err  error
@@ -170,7 +168,7 @@ func (n *Node) askAt(ctx context.Context, to engine.Incarnation, leave time.Dura
 		a := reply{err: err}
 		if err == nil {
 			w.Octets(&a.body)
-			if !w.Whole() { // it was carried out, and what came of it cannot be read
+			if !w.Whole() { // it was carried out, but its result is unreadable
 				a.err = link.ErrSilent
 			}
 		}
@@ -196,7 +194,7 @@ func (n *Node) askAt(ctx context.Context, to engine.Incarnation, leave time.Dura
 	return nil, ErrUnanswered
 }
 
-// asked takes a request of another node and has it carried out.
+// asked accepts another node's request and has it carried out.
 func (n *Node) asked(s *link.Said) {
 	var r request
 	r.fields(s.Wire)
@@ -216,16 +214,16 @@ func (n *Node) asked(s *link.Said) {
 	if n.ctx.Err() != nil || left <= 0 {
 		n.stats.Refused.Add(1)
 		<-n.slots
-		return // nobody waits for it, or asks again
+		return // the caller has given up, or asks again
 	}
 	n.running.Go(func() {
 		answer, err := n.served(s.Link.Peer(), left, &r)
-		<-n.slots // before who asked knows, and asks again
+		<-n.slots // before the caller gets the answer and asks again
 		s.Answer(err, 0, func(w *link.Wire) { w.Octets(&answer) })
 	})
 }
 
-// served carries a request of another node out.
+// served carries out another node's request.
 func (n *Node) served(from engine.Incarnation, left time.Duration, r *request) (answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(n.ctx, left)
 	defer cancel()
@@ -244,13 +242,13 @@ func (n *Node) served(from engine.Incarnation, left time.Duration, r *request) (
 	return answer, err
 }
 
-// errMethodUnknown: the request itself may be right.
+// errMethodUnknown is temporary, because the request itself may be right.
 var errMethodUnknown = engine.Unavailable("method_unknown", "", time.Second)
 
-// carryOut runs a handler here: for an identity only while this node owns it.
+// carryOut runs a handler here; for an identity, only while this node owns it.
 func (n *Node) carryOut(ctx context.Context, from engine.Incarnation, id ownership.Identity, method string, body []byte) ([]byte, error) {
-	// First of all whether it is for this node: it may have begun a moment ago, where
-	// an owner was before, and know no request yet.
+	// Check first that the request is for this node: it may have just started at a former owner's
+	// address, and not know any method yet.
 	w := ownership.Owner{Identity: id}
 	if id != (ownership.Identity{}) && method != methodClaim {
 		var err error
@@ -267,7 +265,7 @@ func (n *Node) carryOut(ctx context.Context, from engine.Incarnation, id ownersh
 	return h(ctx, from, w, body)
 }
 
-// mine gives this node's claim of an identity; ErrNotOwner when it has none.
+// mine returns this node's claim of an identity, or ErrNotOwner.
 func (n *Node) mine(ctx context.Context, id ownership.Identity) (ownership.Owner, error) {
 	me := n.Incarnation()
 	if me == 0 {
@@ -276,7 +274,7 @@ func (n *Node) mine(ctx context.Context, id ownership.Identity) (ownership.Owner
 	if w, ok := n.Owned(id); ok {
 		return w, nil
 	}
-	// A claim whose answer was lost.
+	// A claim whose answer was lost may exist.
 	asked := n.clock.Boot()
 	w, err := n.store.Owner(ctx, id)
 	if err != nil {

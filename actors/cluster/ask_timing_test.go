@@ -10,8 +10,8 @@ import (
 	"dialler/engine/ownership"
 )
 
-// BenchmarkAsk asks the owner on another node, over TCP, one request after the
-// other and many at once: time and CPU of both sides together.
+// BenchmarkAsk asks the owner on another node over TCP, both sequentially and concurrently. It
+// reports time and CPU of both sides together.
 func BenchmarkAsk(b *testing.B) {
 	nodes := start(b, newDatabase(), 2, nil)
 	if _, err := nodes[0].Claim(b.Context(), campaign(1)); err != nil {

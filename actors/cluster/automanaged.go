@@ -19,8 +19,8 @@ func newProvider(n *Node, w *wire, m membership, port int) (provider, error) {
 	return newListed(n, w, m, port)
 }
 
-// listed is membership by a list of addresses: the library's provider, each
-// node answering on the port above that of its messages.
+// listed is membership by a list of addresses: the library's provider, in which each node answers
+// on the port above its message port.
 type listed struct {
 	*automanaged.AutoManagedProvider
 	n *Node
@@ -35,7 +35,7 @@ func newListed(n *Node, w *wire, m membership, port int) (provider, error) {
 		}
 		hosts = append(hosts, net.JoinHostPort(host, strconv.Itoa(p)))
 	}
-	// The library's own server greets on standard output.
+	// The library's own server prints a banner to standard output.
 	l := &listed{n: n}
 	answers := echo.New()
 	answers.HideBanner, answers.HidePort = true, true

@@ -14,31 +14,30 @@ import (
 	"dialler/engine/ownership"
 )
 
-// Config is what a node is told about itself and its cluster.
+// Config configures a node and its cluster.
 type Config struct {
-	// Membership is how nodes hear of each other:
-	// etcd://host:port[,host:port]/prefix, or for a trial
-	// automanaged://host:port,host:port with the Listen addresses of all nodes,
-	// each of which answers on the port above it as well.
+	// Membership is how nodes discover each other: etcd://host:port[,host:port]/prefix, or, for a
+	// trial, automanaged://host:port,host:port with the Listen addresses of all nodes, each of
+	// which also answers on the next port up.
 	Membership string
 	Name       string // of the node, for people
-	Listen     string // host:port for messages between nodes; port 0: any
-	Advertise  string // host:port under which others reach it; "": Listen
+	Listen     string // host:port for messages between nodes; port 0 picks any
+	Advertise  string // host:port where other nodes reach it; "" means Listen
 	API        string // base URL of its HTTP API
 	Terms      ownership.Terms
-	// Secret is what nodes show each other, at least 16 bytes; "": nothing, the
-	// network keeps others out.
+	// Secret is what nodes authenticate with, at least 16 bytes; "" means no authentication, only
+	// the network keeps others out.
 	Secret string
-	// Begin and Fence tell that the node may act as an incarnation, or no longer:
-	// one after the other, never at the same time. They must not block for long.
+	// Begin and Fence report that the node may act as an incarnation, or no longer. They are called
+	// one after the other, never concurrently, and must not block for long.
 	Begin func(engine.Incarnation)
 	Fence func(id engine.Incarnation, why string)
-	// Links are those of the process; nil: the node makes its own.
+	// Links are the process's links; nil means the node makes its own.
 	Links *link.Links
-	// Requests is how many requests of others are carried out at the same time,
-	// 256; what comes on top is refused.
+	// Requests limits how many requests of other nodes run concurrently, default 256; excess
+	// requests are refused.
 	Requests int
-	// AskTimeout bounds a request whose context has no deadline, 10 s.
+	// AskTimeout bounds a request whose context has no deadline, default 10 s.
 	AskTimeout time.Duration
 	Log        zerolog.Logger
 
@@ -62,13 +61,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Scheme says which of the two ways of membership a URL names.
+// Scheme is the kind of membership that a URL names.
 const (
 	schemeEtcd        = "etcd"
 	schemeAutomanaged = "automanaged"
 )
 
-// membership is a Config.Membership that was understood.
+// membership is a parsed Config.Membership.
 type membership struct {
 	scheme string
 	hosts  []string // host:port
@@ -110,13 +109,13 @@ func parseMembership(s string) (m membership, err error) {
 	return m, nil
 }
 
-// CheckMembership says what is wrong with a Config.Membership, nil: nothing.
+// CheckMembership validates a Config.Membership.
 func CheckMembership(s string) error {
 	_, err := parseMembership(s)
 	return err
 }
 
-// above is the address of a port higher.
+// above returns the address one port higher.
 func above(hostport string) (host string, port int, err error) {
 	host, p, err := net.SplitHostPort(hostport)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 	membersMax  = 10_000
 )
 
-// etcdMembers is membership by etcd: each node keeps a key under a lease, and
-// watches those of the others. Without etcd the last known members stay.
+// etcdMembers is membership by etcd: each node keeps a key under a lease and watches the others'
+// keys. While etcd is unreachable, the last known members stay.
 type etcdMembers struct {
 	n      *Node
 	client *clientv3.Client
@@ -33,7 +33,7 @@ type etcdMembers struct {
 	wg     sync.WaitGroup
 
 	of    *cluster.Cluster
-	known map[string]etcdMember // by key; of the one goroutine
+	known map[string]etcdMember // by key; used by a single goroutine
 }
 
 type etcdMember struct {
@@ -50,7 +50,7 @@ func newEtcdMembers(n *Node, m membership) *etcdMembers {
 
 // StartMember implements cluster.ClusterProvider.
 func (e *etcdMembers) StartMember(c *cluster.Cluster) error {
-	// Not earlier: starting the remote sets gRPC's logger, which nobody may use
+	// Not earlier: starting the remote sets gRPC's logger, and no other goroutine may use it
 	// meanwhile.
 	client, err := clientv3.New(clientv3.Config{Endpoints: e.hosts, DialTimeout: etcdRequest, Logger: zap.NewNop(),
 		DialKeepAliveTime: 5 * time.Second, DialKeepAliveTimeout: 3 * time.Second, Context: e.ctx})
@@ -74,7 +74,7 @@ func (e *etcdMembers) close() {
 	if e.client == nil {
 		return
 	}
-	_ = e.client.Close() // its context has ended: that is what it says
+	_ = e.client.Close() // its only error is that its context has ended
 }
 
 func (e *etcdMembers) run() {
@@ -93,7 +93,7 @@ func (e *etcdMembers) run() {
 
 var errEtcdEnded = errors.New("the lease or the watch ended")
 
-// session registers the node and follows the others until something ends.
+// session registers the node and follows the others until an error or the end of the context.
 func (e *etcdMembers) session() error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(e.ctx))
 	defer cancel()
@@ -114,10 +114,10 @@ func (e *etcdMembers) session() error {
 	}); err != nil {
 		return err
 	}
-	defer func() { // also when this process goes: the others hear of it at once
+	defer func() { // also on shutdown: the others learn of it at once
 		c, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_, _ = e.client.Revoke(c, lease) // else it ends by itself
+		_, _ = e.client.Revoke(c, lease) // on failure the lease expires by itself
 	}()
 	if err := brief(func(c context.Context) error {
 		value, err := json.Marshal(me)
@@ -183,7 +183,7 @@ func (e *etcdMembers) put(all map[string]etcdMember, key string, value []byte) {
 	}
 }
 
-// become tells who is a member now.
+// become publishes the current members.
 func (e *etcdMembers) become(now map[string]etcdMember) {
 	for k, m := range e.known {
 		if _, ok := now[k]; !ok && m.ID != e.of.ActorSystem.ID {

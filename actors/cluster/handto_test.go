@@ -22,7 +22,7 @@ func TestWhatIsHandedOverIsTheOtherNodesAlsoForWhoAskedBefore(t *testing.T) {
 		_, err := one.OwnersOf(context.Background(), ownership.Campaign, []string{campaign(1).ID})
 		done <- err
 	}()
-	<-asked // and the answer names this node
+	<-asked // its answer names this node
 	if err := one.HandTo(t.Context(), campaign(1), two.Incarnation()); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestOwnersOfManyAreKnownWithoutAskingAgain(t *testing.T) {
 	if _, err := nodes[1].Claim(t.Context(), campaign(2)); err != nil {
 		t.Fatal(err)
 	}
-	db.stands.Store(int64(db.Boot())) // what is known is so for a second
+	db.stands.Store(int64(db.Boot())) // cached knowledge stays valid for a second
 	all, err := nodes[0].OwnersOf(t.Context(), ownership.Campaign, []string{campaign(1).ID, campaign(2).ID})
 	if err != nil || len(all) != 2 || all[0].Live || all[1].Incarnation != nodes[1].Incarnation() {
 		t.Fatalf("%+v, %v", all, err)

@@ -14,8 +14,8 @@ import (
 	"dialler/engine/ownership"
 )
 
-// cached is what the database said of an owner, for a second: who asks the
-// wrong node is told so.
+// cached is what the database said of an owner, valid for a second: a request to the wrong node is
+// rejected there.
 type cached struct {
 	owner ownership.Owner
 	until engine.BootTime
@@ -24,17 +24,16 @@ type cached struct {
 const (
 	cacheFor = time.Second
 	cacheMax = 10_000
-	// releasedFor is how long it is remembered when an identity was released:
-	// longer than an answer of the database can take.
+	// releasedFor is how long a released identity is remembered: longer than a database answer can
+	// take.
 	releasedFor = time.Minute
 )
 
-// methodClaim asks a node to claim the identity that the request is for.
+// methodClaim asks a node to claim the identity of the request.
 const methodClaim = "cluster.claim"
 
-// Owner tells who acts for an identity. When nobody does, the least loaded node
-// claims it: this one or another. An owner that is not live has lost its lease
-// so short a time ago that nobody may claim yet.
+// Owner returns who acts for an identity. If no node does, the least loaded node claims it: this
+// one or another. An owner that is not live lost its lease so recently that no node may claim yet.
 func (n *Node) Owner(ctx context.Context, id ownership.Identity) (ownership.Owner, error) {
 	if !id.Valid() {
 		return ownership.Owner{}, engine.Invalid("identity_invalid", "")
@@ -60,9 +59,8 @@ func (n *Node) Owner(ctx context.Context, id ownership.Identity) (ownership.Owne
 	return w, nil
 }
 
-// OwnersOf tells who acts for each of the identities, in their order, by one
-// question to the database; nobody claims any. What it says is what Owner and
-// Acting say for the next second.
+// OwnersOf returns who acts for each of the identities, in their order, with one query; nothing is
+// claimed. Owner and Acting give the same answers for the next second.
 func (n *Node) OwnersOf(ctx context.Context, kind ownership.Kind, ids []string) ([]ownership.Owner, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -75,7 +73,7 @@ func (n *Node) OwnersOf(ctx context.Context, kind ownership.Kind, ids []string) 
 	return all, err
 }
 
-// Acting tells who acts for an identity, if anybody does; nobody claims it.
+// Acting returns who acts for an identity, if any node does; nothing is claimed.
 func (n *Node) Acting(ctx context.Context, id ownership.Identity) (w ownership.Owner, ok bool, err error) {
 	if w, ok = n.Owned(id); ok {
 		return w, true, nil
@@ -103,7 +101,7 @@ func (n *Node) Owned(id ownership.Identity) (w ownership.Owner, ok bool) {
 	return w, ok && w.Incarnation == me
 }
 
-// place has the least loaded node claim an identity that nobody acts for.
+// place has the least loaded node claim an unowned identity.
 func (n *Node) place(ctx context.Context, id ownership.Identity, was ownership.Owner) (ownership.Owner, error) {
 	loads, err := n.store.Loads(ctx, id.Kind)
 	if err != nil {
@@ -112,7 +110,7 @@ func (n *Node) place(ctx context.Context, id ownership.Identity, was ownership.O
 	best, ok := choose(loads, id)
 	me := n.Incarnation()
 	if ok && best.Incarnation != me && best.Address != n.Address() {
-		// What it says is only a hint: the database is asked again.
+		// Its answer is only a hint: the database is asked again.
 		n.located(best.Incarnation, best.Address)
 		brief, cancel := context.WithTimeout(ctx, n.patience())
 		_, err := n.askAt(brief, best.Incarnation, ownerLeave, request{of: id, method: methodClaim})
@@ -124,13 +122,13 @@ func (n *Node) place(ctx context.Context, id ownership.Identity, was ownership.O
 		}
 	}
 	if me == 0 || n.State() != ownership.Member {
-		return was, ErrOwnerAway // who drains claims nothing
+		return was, ErrOwnerAway // a draining node claims nothing
 	}
 	return n.Claim(ctx, id)
 }
 
-// choose picks one of the least loaded nodes, by the identity, so that many
-// identities without an owner do not all go to the same one.
+// choose picks one of the least loaded nodes by hashing the identity, so that many unowned
+// identities do not all go to the same node.
 func choose(loads []ownership.Load, id ownership.Identity) (ownership.Load, bool) {
 	if len(loads) == 0 {
 		return ownership.Load{}, false
@@ -144,8 +142,8 @@ func choose(loads []ownership.Load, id ownership.Identity) (ownership.Load, bool
 	return loads[int(h.Sum32()%uint32(least))], true
 }
 
-// Claim makes this node the owner of an identity that nobody acts for, and tells
-// who is the owner now. ErrNotJoined when this node has no lease.
+// Claim makes this node the owner of an identity that no node acts for, and returns the owner after
+// that. It returns ErrNotJoined if this node has no lease.
 func (n *Node) Claim(ctx context.Context, id ownership.Identity) (ownership.Owner, error) {
 	me := n.Incarnation()
 	if me == 0 {
@@ -163,8 +161,8 @@ func (n *Node) Claim(ctx context.Context, id ownership.Identity) (ownership.Owne
 	return w, nil
 }
 
-// Release gives an identity up: the next who asks claims it. This node must not
-// act for it any more.
+// Release gives an identity up: the next node that needs it claims it. This node must have stopped
+// acting for it.
 func (n *Node) Release(ctx context.Context, id ownership.Identity) error {
 	const never = engine.BootTime(1<<63 - 1)
 	drop := func(released engine.BootTime) (w ownership.Owner, ok bool) {
@@ -191,8 +189,8 @@ func (n *Node) Release(ctx context.Context, id ownership.Identity) error {
 	return err
 }
 
-// HandTo gives an identity up for one node to claim. This node must not act for
-// it any more. After an error it is anybody's, perhaps still this node's.
+// HandTo releases an identity for one node to claim. This node must have stopped acting for it.
+// After an error the owner is unknown, and may still be this node.
 func (n *Node) HandTo(ctx context.Context, id ownership.Identity, to engine.Incarnation) error {
 	ctx, cancel := n.bounded(ctx)
 	defer cancel()
@@ -215,13 +213,13 @@ func (n *Node) claimFor(ctx context.Context, _ engine.Incarnation, asked ownersh
 	return nil, err
 }
 
-// remember keeps what the database said to a question that was asked at a moment.
+// remember caches the database's answer to a query that was sent at a given moment.
 func (n *Node) remember(w ownership.Owner, asked engine.BootTime) {
 	me := n.Incarnation()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if at, ok := n.released[w.Identity]; ok && at >= asked {
-		return // it may have been read before it was released
+		return // it may predate the release
 	}
 	if !w.Live {
 		delete(n.cache, w.Identity)
@@ -255,14 +253,14 @@ func (n *Node) recall(id ownership.Identity) (ownership.Owner, bool) {
 	return c.owner, ok
 }
 
-// forget drops what is known of an identity's owner.
+// forget drops the cached owner of an identity.
 func (n *Node) forget(id ownership.Identity) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.cache, id)
 }
 
-// memberLeft drops what is known of the owners at an address.
+// memberLeft drops the cached owners at an address.
 func (n *Node) memberLeft(address string) {
 	n.stats.MembersLeft.Add(1)
 	n.broken(address)
@@ -275,8 +273,8 @@ func (n *Node) memberLeft(address string) {
 	}
 }
 
-// addressOf is where an incarnation listens, also after it lost its lease: its
-// calls go on, and its process may live under another incarnation.
+// addressOf returns where an incarnation listens, even after it lost its lease: its calls go on,
+// and its process may live under another incarnation.
 func (n *Node) addressOf(ctx context.Context, id engine.Incarnation) (string, error) {
 	n.mu.Lock()
 	a, ok := n.addrs[id]
@@ -295,7 +293,7 @@ func (n *Node) addressOf(ctx context.Context, id engine.Incarnation) (string, er
 	return node.Address, nil
 }
 
-// located keeps where a node is.
+// located caches where a node is.
 func (n *Node) located(id engine.Incarnation, address string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -305,7 +303,7 @@ func (n *Node) located(id engine.Incarnation, address string) {
 	n.addrs[id] = address
 }
 
-// broken: a connection to an address broke.
+// broken handles a broken connection to an address.
 func (n *Node) broken(address string) {
 	n.links.Broken(func(id engine.Incarnation) bool {
 		n.mu.Lock()
@@ -323,11 +321,11 @@ func (n *Node) Live(ctx context.Context, id engine.Incarnation) (bool, error) {
 // Was says whether this process is or was an incarnation.
 func (n *Node) Was(id engine.Incarnation) bool { return n.links.Was(id) }
 
-// lookup is protoactor's way to ask who acts for an identity.
+// lookup is the protoactor interface for finding an identity's owner.
 type lookup struct{ n *Node }
 
-// Get implements cluster.IdentityLookup: the node that acts for the identity, as
-// the actor that takes its messages; nil when there is none now.
+// Get implements cluster.IdentityLookup: it returns the message actor of the node that acts for the
+// identity; nil if there is none now.
 func (l lookup) Get(id *cluster.ClusterIdentity) *actor.PID {
 	ctx, cancel := context.WithTimeout(l.n.ctx, l.n.patience())
 	defer cancel()

@@ -26,30 +26,30 @@ type Node struct {
 	wg      sync.WaitGroup
 	wire    transport
 	links   *link.Links
-	slots   chan struct{} // of requests that are carried out
+	slots   chan struct{} // of running requests
 	running sync.WaitGroup
 	stats   Stats
 
 	lease  atomic.Pointer[nodeLease]
-	acting atomic.Int32 // incarnation that Begin told, 0: fenced
+	acting atomic.Int32 // incarnation reported by Begin; 0 if fenced
 
 	events chan ownership.Event
 	state  atomic.Value  // ownership.State
-	left   chan struct{} // closed once the lease's loop is over
+	left   chan struct{} // closed once the lease loop has ended
 
 	mu       sync.Mutex
 	owned    map[ownership.Identity]ownership.Owner
 	cache    map[ownership.Identity]cached
-	released map[ownership.Identity]engine.BootTime // when this node gave it up
+	released map[ownership.Identity]engine.BootTime // when this node gave each up
 	addrs    map[engine.Incarnation]string
-	finding  map[engine.Incarnation]bool // whose address is asked for
+	finding  map[engine.Incarnation]bool // nodes whose address is being looked up
 	handlers map[string]Handler
 	once     sync.Once
 }
 
 // Stats are a node's figures for /metrics.
 type Stats struct {
-	Joins        atomic.Int64 // incarnations that this process was
+	Joins        atomic.Int64 // incarnations this process has had
 	Fences       atomic.Int64 // leases that ended before the node left
 	RenewalsLost atomic.Int64
 	RenewalNanos atomic.Int64 // how long the last renewal took
@@ -58,11 +58,11 @@ type Stats struct {
 	Answered     atomic.Int64 // requests of other nodes carried out
 	Refused      atomic.Int64 // requests of other nodes refused: late, too many, not the owner
 	Unanswered   atomic.Int64 // requests to other nodes without an answer in time
-	MembersLeft  atomic.Int64 // members that membership said are gone
+	MembersLeft  atomic.Int64 // members reported gone by membership
 }
 
-// Start makes the process a member. It returns once messages can come in; the
-// node has joined when Begin was called. Close ends it.
+// Start makes the process a member. It returns once messages can come in; the node has joined once
+// Begin was called. Close ends it.
 func Start(ctx context.Context, cfg Config, store Owners, clock Clock) (*Node, error) {
 	cfg = cfg.withDefaults()
 	m, err := parseMembership(cfg.Membership)
@@ -72,7 +72,7 @@ func Start(ctx context.Context, cfg Config, store Owners, clock Clock) (*Node, e
 	if cfg.Secret != "" && len(cfg.Secret) < 16 {
 		return nil, engine.Invalid("cluster_secret_short", "the secret of the cluster has at least 16 bytes")
 	}
-	if cfg.Secret != "" { // it travels as text
+	if cfg.Secret != "" { // it is sent in plain text
 		cfg.Secret = hex.EncodeToString([]byte(cfg.Secret))
 	}
 	n := &Node{cfg: cfg, store: store, clock: clock, log: cfg.Log,
@@ -107,10 +107,10 @@ func (n *Node) Address() string { return n.wire.address() }
 // Stats gives the node's figures.
 func (n *Node) Stats() *Stats { return &n.stats }
 
-// State is where the node stands.
+// State returns the state of the node's lease.
 func (n *Node) State() ownership.State { return n.state.Load().(ownership.State) }
 
-// Incarnation is whom the node acts as, 0 while it has no lease.
+// Incarnation returns the node's incarnation, 0 while it has no lease.
 func (n *Node) Incarnation() engine.Incarnation {
 	if !n.May() {
 		return 0
@@ -118,11 +118,11 @@ func (n *Node) Incarnation() engine.Incarnation {
 	return engine.Incarnation(n.acting.Load())
 }
 
-// Until is when the node acts no longer unless its lease is renewed: the latest
-// send-by time of an INVITE. It is over when the node has no lease.
+// Until returns when the node stops acting unless its lease is renewed: the latest send-by time of
+// an INVITE. It is in the past if the node has no lease.
 func (n *Node) Until() engine.BootTime { return n.lease.Load().Until() }
 
-// Lease is the present one, or the last one; one that is over stays over.
+// Lease returns the current lease, or the last one; an ended lease stays ended.
 func (n *Node) Lease() engine.NodeLease { return n.lease.Load() }
 
 // nodeLease is one lease.
@@ -134,8 +134,8 @@ type nodeLease struct {
 // Until implements engine.NodeLease.
 func (t *nodeLease) Until() engine.BootTime { return engine.BootTime(t.until.Load()) }
 
-// keepUntil moves the end of the lease of an incarnation; one that is taken away, or
-// given up, ends now.
+// keepUntil moves the end of an incarnation's lease; a lease that was taken away or given up ends
+// now.
 func (n *Node) keepUntil(of engine.Incarnation, at engine.BootTime) {
 	t := n.lease.Load()
 	if t.of != of {
@@ -151,13 +151,12 @@ func (n *Node) keepUntil(of engine.Incarnation, at engine.BootTime) {
 // May says whether the node may act now.
 func (n *Node) May() bool { return n.clock.Boot() < n.Until() }
 
-// Drain has the node claim nothing more. It goes on with what it owns until
-// that is released.
+// Drain makes the node claim nothing more. It goes on with what it owns until that is released.
 func (n *Node) Drain() { n.post(ownership.Event{Kind: ownership.Drain}) }
 
-// Leave ends the node's lease: what it owns may be claimed at once, so it must
-// act for nothing any more. It returns when the database knows, or ctx ended,
-// and then others wait for the lease's end.
+// Leave ends the node's lease: what it owns may be claimed at once, so it must have stopped acting
+// for all of it. Leave returns when the database has recorded it, or when ctx ends; in that case
+// others wait until the lease runs out.
 func (n *Node) Leave(ctx context.Context) {
 	n.post(ownership.Event{Kind: ownership.Leave})
 	select {
@@ -166,17 +165,17 @@ func (n *Node) Leave(ctx context.Context) {
 	}
 }
 
-// Close leaves, if that has not been done, for at most two seconds, and stops
-// taking messages.
+// Close leaves the cluster unless that was done, for at most two seconds, and stops receiving
+// messages.
 func (n *Node) Close() {
 	n.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		n.Leave(ctx)
 		n.mu.Lock()
-		n.cancel() // nothing begins any more
+		n.cancel() // nothing new begins
 		n.mu.Unlock()
-		n.running.Wait() // their context has ended
+		n.running.Wait() // their contexts have ended
 		n.links.Close()
 		n.wire.close()
 		n.wg.Wait()
@@ -191,7 +190,7 @@ func (n *Node) post(ev ownership.Event) {
 	}
 }
 
-// keep runs the lease: it alone applies events to it.
+// keep runs the lease: only keep applies events to it.
 func (n *Node) keep() {
 	lease := ownership.Lease{Terms: n.cfg.Terms}
 	timer := time.NewTimer(0)
@@ -267,11 +266,11 @@ func (n *Node) execute(e ownership.Effect, timer *time.Timer, in ownership.State
 			n.wg.Go(leave)
 			return
 		}
-		leave() // whoever waits for it wants to know that others may claim
+		leave() // the caller waits until others may claim
 	}
 }
 
-// patience is how long one request of the lease may take: three fit into it.
+// patience is how long one request of the lease may take, so that three fit before it ends.
 func (n *Node) patience() time.Duration { return (n.cfg.Terms.TTL - n.cfg.Terms.Margin) / 3 }
 
 func (n *Node) join() {
@@ -305,7 +304,7 @@ func (n *Node) renew(id engine.Incarnation) {
 	}
 }
 
-// tellStore tells the database something that it finds out by itself later.
+// tellStore tells the database something that it would otherwise find out later.
 func (n *Node) tellStore(what string, f func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(n.ctx, n.patience())
 	defer cancel()
@@ -314,7 +313,7 @@ func (n *Node) tellStore(what string, f func(context.Context) error) {
 	}
 }
 
-// clocks add the wall clock.
+// clocks adds the wall clock.
 type clocks struct{ Clock }
 
 // Now reads it.

@@ -62,7 +62,7 @@ func TestAnyNodeReachesTheOneOwnerOfAnIdentity(t *testing.T) {
 			t.Errorf("%s in epoch %d", campaign(i).ID, w.Epoch)
 		}
 	}
-	// One that leaves is replaced at once: nobody waits for its lease.
+	// A node that leaves is replaced at once, without waiting for its lease.
 	nodes[0].Leave(ctx)
 	for i := range identities {
 		for _, n := range nodes {
@@ -90,7 +90,7 @@ func TestTheLibraryFindsTheOwnerThroughOurLookup(t *testing.T) {
 			t.Error("it is not forgotten")
 		}
 	}
-	// Of a member that is gone nothing is known any more.
+	// The cached owners of a departed member have been dropped.
 	if _, err := nodes[0].Owner(t.Context(), campaign(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestANodeThatCannotRenewItsLeaseIsFencedAndJoinsAgainAsAnother(t *testing.T
 	if n.Incarnation() == first || !n.Was(first) {
 		t.Errorf("it was %d and is %d", first, n.Incarnation())
 	}
-	// What it owned is free once the others' margin is over, for it as for them.
+	// Its identities are free once the others' margin has passed, for it as for them.
 	if a, err := n.Ask(t.Context(), campaign(1), "who", nil); err != nil || string(a) != "0 cmp_1 " {
 		t.Errorf("%q, %v", a, err)
 	}
@@ -223,7 +223,7 @@ func TestWhatIsToldArrivesInOrder(t *testing.T) {
 		from, got = s.Link.Peer(), append(got, n)
 	})
 	var want []int
-	for i := range count { // where it is has to be found out
+	for i := range count { // its address must be looked up
 		nodes[0].links.To(nodes[1].Incarnation()).
 			Tell("n", time.Millisecond, true, func(w *link.Wire) { link.Number(w, &i) })
 		want = append(want, i)
@@ -276,7 +276,7 @@ func TestErrorsOfTheOwnerReachWhoAsks(t *testing.T) {
 	f("who", make([]byte, MaxBody+1), "request_too_large")
 	f("nothing", make([]byte, MaxBody), "")
 	f("sing", nil, "method_unknown")
-	// What an owner was asked whose address another node has now is for its successor.
+	// A request to an owner whose address another node now has is for its successor.
 	if _, err := nodes[1].carryOut(t.Context(), 1, id, "sing", nil); !errors.Is(err, ownership.ErrNotOwner) {
 		t.Errorf("a request for another owner: %v", err)
 	}
@@ -301,7 +301,7 @@ func TestErrorsOfTheOwnerReachWhoAsks(t *testing.T) {
 	}
 }
 
-// Though every frame comes twice.
+// Every frame is duplicated.
 func TestARequestThatComesTwiceIsCarriedOutOnce(t *testing.T) {
 	t.Parallel()
 	nodes := start(t, newDatabase(), 2, nil)

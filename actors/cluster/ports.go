@@ -9,23 +9,22 @@ import (
 	"dialler/engine/ownership"
 )
 
-// Owners is what a node needs from the database. Calls block until it answered
-// or ctx ended; all times are the database's. Persistence has it, with the
-// exact promises.
+// Owners is what a node needs from the database. Calls block until it answers or ctx ends; all
+// times are the database's. Package persistence implements it and documents the exact guarantees.
 type Owners interface {
 	Join(ctx context.Context, n ownership.Node, ttl time.Duration) (ownership.Node, error)
-	// Renew: ownership.ErrFenced when the lease is over.
+	// Renew returns ownership.ErrFenced if the lease is over.
 	Renew(ctx context.Context, id engine.Incarnation, ttl time.Duration) error
 	Drain(ctx context.Context, id engine.Incarnation) error
 	Leave(ctx context.Context, id engine.Incarnation) error
 	Node(ctx context.Context, id engine.Incarnation) (n ownership.Node, ok bool, err error)
-	// Loads lists who may claim, the least loaded first.
+	// Loads lists the nodes that may claim, the least loaded first.
 	Loads(ctx context.Context, kind ownership.Kind) ([]ownership.Load, error)
 	Owner(ctx context.Context, id ownership.Identity) (ownership.Owner, error)
-	// OwnersOf tells the same of many, in their order.
+	// OwnersOf returns the same for many identities, in their order.
 	OwnersOf(ctx context.Context, kind ownership.Kind, ids []string) ([]ownership.Owner, error)
-	// Claim gives who owns the identity afterwards; ownership.ErrFenced when the
-	// claiming node's lease is over.
+	// Claim returns the owner of the identity afterwards, or ownership.ErrFenced if the claiming
+	// node's lease is over.
 	Claim(ctx context.Context, id ownership.Identity, by engine.Incarnation, margin time.Duration) (ownership.Owner, error)
 	Release(ctx context.Context, id ownership.Identity, by engine.Incarnation) error
 }
@@ -35,23 +34,22 @@ type Clock interface {
 	Boot() engine.BootTime
 }
 
-// Handler carries out a request for an identity that this node owns, in the
-// epoch of its claim; the identity is empty for a request to the node itself.
-// Its error reaches whoever asked as an *engine.Error; another error becomes
-// internal. It runs on a goroutine of its own.
+// Handler carries out a request for an identity that this node owns, in the epoch of its claim; the
+// identity is empty for a request to the node itself. An *engine.Error reaches the caller as it is;
+// any other error becomes internal. Each call runs on its own goroutine.
 type Handler = func(ctx context.Context, from engine.Incarnation, owned ownership.Owner, body []byte) ([]byte, error)
 
 // Errors of requests.
 var (
-	// ErrNotJoined: the node has no lease.
+	// ErrNotJoined means the node has no lease.
 	ErrNotJoined = engine.Unavailable("node_fenced", "", time.Second)
-	// ErrOwnerAway: the owner cannot be reached and its lease has not ended yet.
+	// ErrOwnerAway means the owner cannot be reached and its lease has not ended yet.
 	ErrOwnerAway = engine.Unavailable("owner_unreachable", "", time.Second)
-	// ErrUnanswered: it may have been carried out.
+	// ErrUnanswered means it may have been carried out.
 	ErrUnanswered = engine.Unavailable("owner_silent", "", time.Second)
-	// ErrBusy: too many requests of other nodes at once.
+	// ErrBusy means too many concurrent requests of other nodes.
 	ErrBusy = engine.Unavailable("node_overloaded", "", time.Second)
-	// ErrTooLarge: more than MaxBody.
+	// ErrTooLarge means larger than MaxBody.
 	ErrTooLarge = link.ErrTooLarge
 )
 

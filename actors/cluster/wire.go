@@ -31,27 +31,26 @@ import (
 // transport carries frames between nodes.
 type transport interface {
 	address() string
-	// send does not say whether it arrived.
+	// send does not report whether the frame arrived.
 	send(address string, frame []byte)
 	close()
 }
 
-// inbox is the name of the actor that takes a node's frames. The programs before the
-// link called theirs otherwise: the two do not hear each other.
+// inbox is the name of the actor that takes a node's frames. Releases before package link used
+// another name, so the two do not hear each other.
 const inbox = "link"
 
-// clusterName is what the library calls the cluster.
+// clusterName is the cluster's name in the library.
 const clusterName = "dialler"
 
 const (
 	writerBatch = 32 // messages in one frame
 	writerQueue = 1024
-	// gossipEvery turns gossip down: nothing of ours goes by it.
+	// gossipEvery turns gossip down: we send nothing over it.
 	gossipEvery = 24 * time.Hour
 )
 
-// wire is a node's part of protoactor: an actor system of its own, the remote
-// and the cluster.
+// wire is a node's part of protoactor: its own actor system, the remote and the cluster.
 type wire struct {
 	n        *Node
 	system   *actor.ActorSystem
@@ -61,11 +60,11 @@ type wire struct {
 
 	mu      sync.Mutex
 	closed  bool
-	peers   map[string]struct{} // addresses that endpoints may stand to
+	peers   map[string]struct{} // addresses that may have endpoints
 	started bool
 }
 
-// provider is how nodes hear of each other.
+// provider is how nodes discover each other.
 type provider interface {
 	cluster.ClusterProvider
 	close()
@@ -116,7 +115,7 @@ func splitAddress(hostport string) (host string, port int, err error) {
 	return host, int(n), err
 }
 
-// start begins to take messages; the library panics when it cannot.
+// start begins to accept messages; the library panics if it cannot.
 func (w *wire) start() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -144,7 +143,7 @@ func (w *wire) remoteConfig(host string, port int) *remote.Config {
 			grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
 			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 			grpc.StreamInterceptor(w.admit),
-			// The library's handlers of these panic.
+			// The library's handlers of these calls panic.
 			grpc.UnaryInterceptor(func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
 				return nil, status.Error(codes.Unimplemented, "messages only")
 			})),
@@ -153,11 +152,11 @@ func (w *wire) remoteConfig(host string, port int) *remote.Config {
 		options = append(options, remote.WithAdvertisedHost(w.n.cfg.Advertise))
 	}
 	c := remote.Configure(host, port, options...)
-	c.MaxRetryCount = 1 // it sleeps for two seconds after each
+	c.MaxRetryCount = 1 // it sleeps for two seconds after each try
 	return c
 }
 
-// secretKey is the metadata that the cluster's secret travels in.
+// secretKey is the metadata key of the cluster's secret.
 const secretKey = "dialler-cluster-secret"
 
 func (w *wire) show(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -167,7 +166,7 @@ func (w *wire) show(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn,
 	return streamer(ctx, d, c, method, opts...)
 }
 
-// admit lets in who knows the secret, and outlives what the library panics on.
+// admit accepts peers that know the secret, and recovers from the library's panics.
 func (w *wire) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	if s := w.n.cfg.Secret; s != "" {
 		md, _ := metadata.FromIncomingContext(stream.Context())
@@ -187,7 +186,7 @@ func (w *wire) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo
 
 func (w *wire) address() string { return w.system.Address() }
 
-// knows notes that an endpoint to an address may stand; false: it is too late.
+// knows records that an address may have an endpoint; false means it is too late.
 func (w *wire) knows(address string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -221,8 +220,8 @@ func (w *wire) close() {
 	w.stop()
 }
 
-// stop ends what start began. The library's own way waits for seconds, and
-// trips over messages that come in meanwhile.
+// stop ends what start began. The library's own way waits for seconds, and fails on messages that
+// arrive meanwhile.
 func (w *wire) stop() {
 	if w.provider != nil {
 		w.provider.close()

@@ -17,32 +17,32 @@ import (
 	"dialler/engine/ownership"
 )
 
-// The automanaged provider notices that it was shut down when its round ends,
-// after a second or two.
+// The automanaged provider notices its shutdown only at the end of its round, after a second or
+// two.
 func TestMain(m *testing.M) {
 	const provider = "github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged.(*AutoManagedProvider)."
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(provider+"monitorStatuses"), goleak.IgnoreAnyFunction(provider+"checkNodes.func1"),
 		goleak.IgnoreAnyFunction(provider+"monitorMemberStatusChanges.func1"))
 }
 
-// database keeps leases and owners in memory, by the rules of persistence.
+// database keeps leases and owners in memory, by the rules of package persistence.
 type database struct {
 	mu     sync.Mutex
 	nodes  map[engine.Incarnation]*ownership.Node
 	owners map[ownership.Identity]ownership.Owner
 	away   map[string]bool // names of nodes that cannot reach it
 	last   engine.Incarnation
-	late   func() // holds the answer of OwnersOf back
+	late   func() // delays the answer of OwnersOf
 
-	ahead  atomic.Int64 // how far its clock, which is the nodes' too, was set forward
-	stands atomic.Int64 // when it is not 0, what the nodes' clock shows
+	ahead  atomic.Int64 // how far its clock, and thus the nodes', was set forward
+	stands atomic.Int64 // unless 0, the fixed reading of the nodes' clock
 }
 
 func newDatabase() *database {
 	return &database{nodes: map[engine.Incarnation]*ownership.Node{}, owners: map[ownership.Identity]ownership.Owner{}, away: map[string]bool{}}
 }
 
-// port is how one node reaches the database.
+// port is one node's connection to the database.
 type port struct {
 	*database
 	name string
@@ -166,7 +166,7 @@ func (p port) Owner(_ context.Context, id ownership.Identity) (ownership.Owner, 
 
 func (p port) OwnersOf(_ context.Context, kind ownership.Kind, ids []string) (all []ownership.Owner, err error) {
 	if p.late != nil {
-		defer p.late() // once the lock is free
+		defer p.late() // after the lock is released
 	}
 	unlock, err := p.reach()
 	defer unlock()
@@ -215,11 +215,11 @@ func (p port) Release(_ context.Context, id ownership.Identity, by engine.Incarn
 	return err
 }
 
-// terms are those of tests: a lease ends when the clock is set forward, however
-// long the test stands still.
+// terms are those of tests: a lease ends when the clock is set forward, however long the test
+// itself is paused.
 var terms = ownership.Terms{TTL: time.Hour, Margin: 300 * time.Millisecond, Every: 200 * time.Millisecond}
 
-// listens gives addresses for messages whose ports above are free as well.
+// listens returns message addresses whose next ports up are free as well.
 func listens(t testing.TB, n int) []string {
 	t.Helper()
 	all := make([]string, n)
@@ -229,7 +229,7 @@ func listens(t testing.TB, n int) []string {
 	return all
 }
 
-// start brings nodes up whose names are their places in the list, "0" first.
+// start starts nodes whose names are their indexes, "0" first.
 func start(t testing.TB, db *database, count int, change func(i int, c *Config)) []*Node {
 	t.Helper()
 	at := listens(t, count)
@@ -274,7 +274,7 @@ func start(t testing.TB, db *database, count int, change func(i int, c *Config))
 	return nodes
 }
 
-// await waits for a condition, for a minute at most.
+// await waits for a condition, for at most a minute.
 func await(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	deadline, tick := time.After(time.Minute), time.NewTicker(5*time.Millisecond)

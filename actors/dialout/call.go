@@ -9,19 +9,19 @@ import (
 	"dialler/engine/call"
 )
 
-// dialoutCall is one call outside campaigns: the shell of a call.Dialout. Its struct
-// outlives a crash, and with it the core: only the message that crashed it is lost.
+// dialoutCall is one call outside campaigns: the shell of a call.Dialout. The struct, and with it
+// the core, outlives a crash: only the message that caused it is lost.
 type dialoutCall struct {
 	callactor.Shell
 	d      *Deps
 	core   *call.Dialout
 	parent *actor.PID
-	first  any // event, nil: a result is awaited
+	first  any // first event; nil means a result is expected
 	begun  bool
 }
 
-// newDialoutCall gives a call that begins with an event, nil: it is over, and a result
-// of it follows.
+// newDialoutCall makes a call that begins with an event; nil means that the call is over and a
+// result follows.
 func newDialoutCall(d *Deps, parent *actor.PID, id engine.AttemptID, bot engine.Bot, first any) *dialoutCall {
 	core := call.NewDialout(id, bot, d.Limits(), first == nil)
 	c := &dialoutCall{Shell: callactor.NewShell(d.Process), d: d, core: core, parent: parent, first: first}
@@ -53,7 +53,7 @@ func (c *dialoutCall) start() {
 	c.begun = true
 }
 
-// carryOut carries out the effects that are a dialout's alone.
+// carryOut carries out the effects that only dialouts have.
 func (c *dialoutCall) carryOut(e call.Effect) bool {
 	d := c.d
 	switch e := e.(type) {

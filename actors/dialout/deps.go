@@ -16,13 +16,13 @@ type Store interface {
 	Bots(ctx context.Context) ([]engine.Bot, error)
 }
 
-// Deps are what the calls outside campaigns need beside what all calls do.
+// Deps are what the calls outside campaigns need in addition to what all calls need.
 type Deps struct {
 	*callactor.Process
 	Store    Store
 	Writers  *writer.Group
 	Numbers  *actor.PID
 	LeaseTTL time.Duration // of the seats
-	// BotsChanged tells everybody of the bots that are configured.
+	// BotsChanged broadcasts the configured bots.
 	BotsChanged func([]engine.Bot)
 }

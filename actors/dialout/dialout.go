@@ -23,19 +23,18 @@ import (
 )
 
 type (
-	// Place places one call; lookedUp, the database was asked for a bot that was not known.
+	// Place places one call; lookedUp says that the database was already asked for a bot that was
+	// not known.
 	Place struct {
 		Command  campaign.Dialout
 		lookedUp bool
 	}
-	// Recover takes over a call that another life of the process, or a node that is gone,
-	// has placed.
+	// Recover takes over a call that an earlier process, or a node that is gone, has placed.
 	Recover struct{ Attempt attempt.Attempt }
-	// retryLoad has what could not be loaded loaded again, expire renews seats.
+	// retryLoad retries what could not be loaded, expire renews seats.
 	retryLoad struct{}
 	expire    struct{}
-	// over: the call needs its actor no more, which has taken so many
-	// results.
+	// over says that the call no longer needs its actor, which has received this many results.
 	over struct {
 		Attempt engine.AttemptID
 		PID     *actor.PID
@@ -51,14 +50,14 @@ type dialout struct {
 	stash []host.Stashed
 	state *admission.State
 	calls map[engine.AttemptID]*actor.PID
-	// results are how many were passed on to a call's actor.
+	// results counts the results passed on to each call's actor.
 	results map[engine.AttemptID]int
 	ops     map[int]*suppressedCalls
 	opSeq   int
 	effects []admission.Effect
 }
 
-// New gives the actor that owns the calls outside campaigns.
+// New makes the actor that owns the calls outside campaigns.
 func New(d *Deps) actor.Actor {
 	return &dialout{d: d, state: admission.New(), calls: map[engine.AttemptID]*actor.PID{},
 		results: map[engine.AttemptID]int{},
@@ -117,7 +116,7 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		o.apply(ctx, m)
 	case *over:
 		if m.Results < o.results[m.Attempt] {
-			return // one is on its way to it; it says this again
+			return // a result is on its way to it; it will report over again
 		}
 		delete(o.calls, m.Attempt)
 		delete(o.results, m.Attempt)
@@ -177,14 +176,14 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		o.d.Reply(sender, nil, call.ErrCallEnded)
 	case *expire:
 		o.apply(ctx, &admission.Renew{})
-		for _, pid := range o.calls { // its word may have been lost with a fault
+		for _, pid := range o.calls { // a fault may have lost its report
 			ctx.Send(pid, &call.SayAgain{})
 		}
 		o.d.After(o.d.LeaseTTL/3, ctx.Self(), m)
 	}
 }
 
-// apply takes an event through the admission and carries out what it says.
+// apply runs an event through the admission and carries out the effects.
 func (o *dialout) apply(ctx actor.Context, event any) {
 	o.effects = o.state.Apply(admission.Input{Now: o.d.Clock.Now(), Boot: o.d.Clock.Boot(), Event: event,
 		Barred: o.barred()}, o.effects[:0])
@@ -194,7 +193,7 @@ func (o *dialout) apply(ctx actor.Context, event any) {
 	clear(o.effects)
 }
 
-// barred is why no call is placed from here now.
+// barred returns why no call can be placed from here now.
 func (o *dialout) barred() error {
 	switch {
 	case o.d.Draining.Load():
@@ -210,7 +209,7 @@ func (o *dialout) barred() error {
 var (
 	errDraining = engine.Unavailable("node_draining", "the dialler is being stopped and places no new call",
 		5*time.Second)
-	// errFenced answers whoever wants a call from a node whose lease ran out.
+	// errFenced refuses a call on a node whose lease ran out.
 	errFenced = engine.Unavailable("node_fenced",
 		"", 2*time.Second)
 	errDialoutDatabase = engine.Unavailable("database_unavailable",
@@ -249,8 +248,8 @@ func (o *dialout) do(ctx actor.Context, effect admission.Effect) {
 	}
 }
 
-// lookUp asks the database for a bot that was made a moment ago, perhaps: by
-// another node, which may have told this one before it was up.
+// lookUp asks the database for an unknown bot: another node may have created it a moment ago and
+// told this one before it was up.
 func (o *dialout) lookUp(m *admission.Place) {
 	d, self, to := o.d, o.self, o.d.Requester(m.Request)
 	go func() {
@@ -268,8 +267,8 @@ func (o *dialout) lookUp(m *admission.Place) {
 	}()
 }
 
-// spawn starts the actor of a call, under a name of its own: the one that the call
-// had before may be stopping still.
+// spawn starts the actor of a call, under a new name: an earlier actor of the same call may still
+// be stopping.
 func (o *dialout) spawn(ctx actor.Context, id engine.AttemptID, bot engine.Bot, first any) *actor.PID {
 	c := newDialoutCall(o.d, ctx.Self(), id, bot, first)
 	pid := host.FreshPID(ctx.SpawnPrefix(o.d.Props(func() actor.Actor { return c },

@@ -1,3 +1,3 @@
-// Package dialout has the actors of the calls outside campaigns: one that admits them and
-// one for each call. What they decide stands in engine/dialout and engine/call.
+// Package dialout contains the actors of the calls outside campaigns: one that admits them and one
+// for each call. Their decisions are in engine/dialout and engine/call.
 package dialout

@@ -8,7 +8,7 @@ import (
 	core "dialler/engine/run"
 )
 
-// suppressedCalls are the calls of which dialout awaits the word.
+// suppressedCalls are the calls whose confirmation dialout awaits.
 type suppressedCalls struct {
 	replyTo *actor.PID
 	awaited map[engine.AttemptID]struct{}
@@ -28,7 +28,8 @@ func (o *dialout) suppressed(ctx actor.Context, m *core.Suppressed, sender *acto
 	}
 }
 
-// suppressedCall notes that a call has confirmed, or is over: then for all.
+// suppressedCall records that a call has confirmed an operation, or is over, which confirms all of
+// them.
 func (o *dialout) suppressedCall(id engine.AttemptID, of func(op int) bool) {
 	for n, op := range o.ops {
 		if !of(n) {

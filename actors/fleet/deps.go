@@ -10,14 +10,14 @@ import (
 	"dialler/engine"
 )
 
-// Phone asks a bot that is called by SIP. It blocks until the address has answered
-// whether it takes calls (nil), or ctx ends.
+// Phone asks a bot that is called by SIP. It blocks until the address has answered whether it takes
+// calls (nil means yes), or ctx ends.
 type Phone interface {
 	Ask(ctx context.Context, uri string) error
 }
 
-// Media asks a bot behind a socket. It blocks until an endpoint has answered whether it
-// takes connections (nil), or ctx ends.
+// Media asks a bot behind a socket. It blocks until an endpoint has answered whether it takes
+// connections (nil means yes), or ctx ends.
 type Media interface {
 	AskBot(ctx context.Context, cmd engine.AskBot) error
 }
@@ -33,9 +33,9 @@ type Deps struct {
 	Stats    *Stats
 }
 
-// Stats are the figures of the bots.
+// Stats are the metrics of the bots.
 type Stats struct {
 	SeatsHeld atomic.Int64
-	// Active bots without an endpoint that takes calls, and such endpoints.
+	// Active bots without an endpoint that takes calls, and endpoints that take none.
 	BotsDown, EndpointsDown atomic.Int64
 }

@@ -1,3 +1,3 @@
-// Package fleet has the actor that owns the seats of the voice bots and looks after their
-// endpoints. What it decides stands in engine/fleet.
+// Package fleet contains the actor that owns the seats of the voice bots and monitors their
+// endpoints. Its decisions are in engine/fleet.
 package fleet

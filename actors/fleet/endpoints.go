@@ -13,15 +13,15 @@ import (
 	"dialler/engine/fleet"
 )
 
-// This file is the fleet's care for the endpoints of bots: what calls and
-// questions tell of them, and the seats that are held back meanwhile.
+// This file is the fleet's monitoring of bot endpoints: what calls and probes report of them, and
+// the seats withheld meanwhile.
 
-// lateAfter is how long somebody who was called can wait for a bot. A bot that is called by SIP
-// and takes longer to answer could serve nobody in time; a socket may be opened ahead of its call.
+// lateAfter is how long a callee can wait for a bot. A bot that is called by SIP and takes longer
+// to answer could serve nobody in time; a socket may be opened ahead of its call.
 const lateAfter = attempt.BridgeBudget
 
 type (
-	// botAnswered is the answer to a question; Err is nil when it was taken. Late: there is
+	// botAnswered is the answer to a probe; Err is nil if the bot accepted it. Late means there is
 	// none yet.
 	botAnswered struct {
 		of       *botEnds
@@ -40,13 +40,13 @@ type (
 type botEnds struct {
 	conf   engine.Bot
 	ends   *fleet.Endpoints
-	parked []*Demand // wait for the first answer
-	stop   func()    // of the timer to the next question
+	parked []*Demand // waiting for the first answer
+	stop   func()    // stops the timer of the next probe
 	down   bool      // as last logged
 	downAt time.Time
 }
 
-// configureEnds: a bot that was edited is known no more.
+// configureEnds discards what is known of a bot that was edited.
 func (f *fleetActor) configureEnds(self *actor.PID, bots []engine.Bot) {
 	gone := f.ends
 	f.ends = make(map[engine.BotID]*botEnds, len(bots))
@@ -69,8 +69,8 @@ func (f *fleetActor) configureEnds(self *actor.PID, bots []engine.Bot) {
 	}
 }
 
-// asksFirst holds a demand back until it is known whether the bot takes calls:
-// somebody begins to dial with it.
+// asksFirst holds a demand back until it is known whether the bot takes calls, because a holder
+// begins to dial with it.
 func (f *fleetActor) asksFirst(ctx actor.Context, m *Demand, now time.Time) bool {
 	e := f.ends[m.Bot]
 	if e == nil || !e.conf.Active || e.conf.URIs() != nil || f.bots[m.Bot].Granted() > 0 || e.ends.Fresh(now) {
@@ -122,8 +122,8 @@ func (f *fleetActor) answered(ctx actor.Context, m *botAnswered, now time.Time) 
 	}
 }
 
-// judge carries out what the endpoints of a bot have come to: its seats, the
-// order in which calls try them, and the next questions.
+// judge applies the state of a bot's endpoints: its seats, the order in which calls try them, and
+// the next probes.
 func (f *fleetActor) judge(ctx actor.Context, id engine.BotID, now time.Time) {
 	b, e := f.bots[id], f.ends[id]
 	seats, proved := 0, 0
@@ -144,7 +144,7 @@ func (f *fleetActor) judge(ctx actor.Context, id engine.BotID, now time.Time) {
 	f.count()
 }
 
-// ask puts the questions that are due, and wakes up for the next one.
+// ask sends the probes that are due, and schedules the next one.
 func (f *fleetActor) ask(ctx actor.Context, e *botEnds, now time.Time) {
 	for _, url := range e.ends.Due(now) {
 		go f.d.question(ctx.Self(), e, url)
@@ -158,7 +158,7 @@ func (f *fleetActor) ask(ctx actor.Context, e *botEnds, now time.Time) {
 	}
 }
 
-// question tells the fleet what an endpoint answers, and before that when it is late.
+// question reports an endpoint's answer to the fleet, and before that whether it is late.
 func (d *Deps) question(asker *actor.PID, of *botEnds, url string) {
 	within, ask := fleet.SocketTimeout, func(c context.Context) error {
 		return d.Media.AskBot(c, engine.AskBot{Endpoint: url, AuthToken: of.conf.AuthToken})
@@ -184,8 +184,7 @@ func (d *Deps) question(asker *actor.PID, of *botEnds, url string) {
 	}
 }
 
-// log says once that a bot is down, and once that it is back; one that is only
-// being tried is not.
+// log logs once that a bot is down and once that it is back, but not that it is being tried.
 func (f *fleetActor) log(e *botEnds, now time.Time) {
 	_, reason, down := e.ends.Outage()
 	switch {
@@ -221,8 +220,7 @@ func (f *fleetActor) countDown() {
 	f.d.Stats.EndpointsDown.Store(int64(ends))
 }
 
-// outage is why a bot has no seats, nil when that is not because of its
-// endpoints.
+// outage returns why a bot has no seats; nil if its endpoints are not the reason.
 func (f *fleetActor) outage(id engine.BotID) *fleet.Outage {
 	e := f.ends[id]
 	if e == nil || !e.conf.Active {
@@ -235,7 +233,7 @@ func (f *fleetActor) outage(id engine.BotID) *fleet.Outage {
 	return &fleet.Outage{Since: since, Reason: reason}
 }
 
-// BotStatus is how a bot stands.
+// BotStatus is the state of a bot.
 type BotStatus struct {
 	Health    fleet.EndpointHealth // its best endpoint's
 	Held      int                  // seats granted to campaigns and dialout

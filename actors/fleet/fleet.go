@@ -15,16 +15,16 @@ import (
 
 // Messages about seats.
 type (
-	// Demand says how many seats of a bot a holder wants in all; it renews
-	// the allotment. run.SeatsAllotted follows, and again when it changes.
+	// Demand says how many seats of a bot a holder wants in all; it renews the allotment.
+	// run.SeatsAllotted answers, and is sent again when it changes.
 	Demand struct {
 		Holder fleet.Holder
 		Bot    engine.BotID
 		Want   int
-		Weight int // of the holder among others, under 1 counts as 1
-		GiveUp int // free seats that the holder gives back to others
+		Weight int // of the holder relative to others; under 1 counts as 1
+		GiveUp int // free seats that the holder gives up to others
 		N      int // the demand's number, repeated in its answer
-		// Epoch is the campaign's: a holder of a later one is on another node.
+		// Epoch is the campaign's: a holder with a later one is on another node.
 		Epoch   int64
 		ReplyTo *actor.PID
 	}
@@ -34,7 +34,7 @@ type (
 		Seats, Free int
 		Outage      *fleet.Outage
 	}
-	// Statuses asks how all bots stand; a map of BotStatus answers.
+	// Statuses asks for the state of all bots; a map of BotStatus answers.
 	Statuses struct{}
 )
 
@@ -49,13 +49,13 @@ type fleetActor struct {
 	ends    map[engine.BotID]*botEnds
 
 	// Where several nodes use the bots.
-	demands map[heldFrom]demanded // the last ones of this node's holders
+	demands map[heldFrom]demanded // the latest from this node's holders
 	epochs  map[heldFrom]int64
-	lost    map[engine.BotID]int // calls of which no holder knows
+	lost    map[engine.BotID]int // calls that no holder knows of
 }
 
-// New gives the actor that owns the seats; bots are those that are configured, and what
-// it was told last of them.
+// New makes the actor that owns the seats. bots points to the configured bots, which the actor
+// updates when it is told of changes.
 func New(d *Deps, bots *[]engine.Bot) actor.Actor {
 	return &fleetActor{d: d, bots: map[engine.BotID]*fleet.Fleet{}, holders: map[fleet.Holder]*actor.PID{}, known: bots,
 		ends: map[engine.BotID]*botEnds{}, demands: map[heldFrom]demanded{}, epochs: map[heldFrom]int64{},
@@ -100,7 +100,7 @@ func (f *fleetActor) Receive(ctx actor.Context) {
 		f.d.Reply(ctx.Sender(), f.statuses(), nil)
 	case *fleetTick:
 		if m.of != f {
-			return // of a life before
+			return // of an earlier life
 		}
 		for _, b := range f.bots {
 			b.Expire(now)
@@ -112,8 +112,8 @@ func (f *fleetActor) Receive(ctx actor.Context) {
 	}
 }
 
-// configure: a bot that is inactive or gone has no seats; calls that hold one
-// go on, no new one gets one.
+// configure applies a new list of bots. An inactive or missing bot has no seats; calls that hold
+// one go on, no new one gets one.
 func (f *fleetActor) configure(ctx actor.Context, bots []engine.Bot, now time.Time) {
 	seats := map[engine.BotID]int{}
 	for _, b := range bots {
@@ -149,7 +149,7 @@ func (f *fleetActor) demand(ctx actor.Context, m *Demand, now time.Time) {
 		}
 	}
 	ctx.Send(m.ReplyTo, f.allot(b, m, now))
-	// Those who have more than their share hear of it at once.
+	// Holders with more than their share are told at once.
 	for _, g := range b.Over(now) {
 		f.tell(ctx, m.Bot, g)
 	}
@@ -180,8 +180,7 @@ func (f *fleetActor) count() {
 	f.d.Stats.SeatsHeld.Store(int64(n))
 }
 
-// left answers how many seats of a bot there are, and how many of them nobody
-// holds.
+// left returns how many seats a bot has, and how many of them are free.
 func (f *fleetActor) left(id engine.BotID) SeatsLeft {
 	b := f.bots[id]
 	if b == nil {
@@ -189,7 +188,7 @@ func (f *fleetActor) left(id engine.BotID) SeatsLeft {
 	}
 	left := SeatsLeft{Seats: b.Seats(), Free: max(b.Free(), 0), Outage: f.outage(id)}
 	if e := f.ends[id]; left.Outage != nil {
-		left.Seats, left.Free = e.conf.Seats, e.conf.Seats // when it is back
+		left.Seats, left.Free = e.conf.Seats, e.conf.Seats // once the bot is back
 	}
 	return left
 }

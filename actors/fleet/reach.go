@@ -6,8 +6,8 @@ import (
 	"dialler/engine"
 )
 
-// Reach is in which order the endpoints of bots are tried now. The fleet writes
-// it, every call reads it.
+// Reach holds the order in which bot endpoints are tried now. The fleet writes it, every call reads
+// it.
 type Reach struct {
 	mu    sync.RWMutex
 	order map[engine.BotID][]string
@@ -25,7 +25,7 @@ func (r *Reach) put(id engine.BotID, order []string) {
 // Of gives the endpoints that a call with the bot tries.
 func (r *Reach) Of(b *engine.Bot) []string { return r.Order(b.ID, b.Endpoints) }
 
-// Order gives the endpoints of a bot, of which these are known, in that order.
+// Order returns a bot's known endpoints in the order in which to try them.
 func (r *Reach) Order(id engine.BotID, known []string) []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

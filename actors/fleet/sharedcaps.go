@@ -13,30 +13,30 @@ import (
 	core "dialler/engine/run"
 )
 
-// This file is for several nodes that use one bot: one keeps the count of its
-// seats. Endpoints each node judges by its own calls and questions.
+// This file is for several nodes that use one bot: one node keeps the count of its seats. Each node
+// judges endpoints by its own calls and probes.
 
-// heldFrom is a holder of this node and a bot.
+// heldFrom is a pair of a holder on this node and a bot.
 type heldFrom struct {
 	holder fleet.Holder
 	bot    engine.BotID
 }
 
-// demanded is a holder's last demand, and when it came.
+// demanded is a holder's latest demand, and when it came.
 type demanded struct {
 	*Demand
 	at      time.Time
 	granted int  // by the last answer
-	away    bool // nobody has answered it
+	away    bool // no keeper has answered it
 }
 
 type (
-	// seatsAnswered is what the node that keeps the count says to a demand.
+	// seatsAnswered is the keeper's answer to a demand.
 	seatsAnswered struct {
 		of    heldFrom
 		m     *Demand
 		got   core.SeatsAllotted
-		ok    bool // else nobody has answered
+		ok    bool // false if no keeper has answered
 		asked engine.BootTime
 	}
 	renewSeats struct{ of *fleetActor }
@@ -76,7 +76,7 @@ func (f *fleetActor) askKeeper(ctx actor.Context, m *Demand) {
 	if m.Want <= 0 {
 		delete(f.demands, of)
 	}
-	if m.Want > 0 && f.outage(m.Bot) != nil { // no more than lines in flight rely on, as this node sees it
+	if m.Want > 0 && f.outage(m.Bot) != nil { // as seen by this node: no more than lines in flight rely on
 		q := *m
 		q.Want = min(q.Want, max(f.demands[of].granted-q.GiveUp, 0))
 		m = &q
@@ -107,13 +107,13 @@ func (f *fleetActor) keeperAnswered(ctx actor.Context, m *seatsAnswered) {
 		f.demands[m.of] = d
 	}
 	a.Bot, a.N, a.Until = m.of.bot, m.m.N, quota.SeatsUntil(m.asked)
-	if o := f.outage(m.of.bot); o != nil { // as this node sees it: lines in flight keep their seats
+	if o := f.outage(m.of.bot); o != nil { // as seen by this node: lines in flight keep their seats
 		a.Target, a.Outage = 0, o
 	}
 	ctx.Send(m.m.ReplyTo, &a)
 }
 
-// note keeps a demand.
+// note stores a demand.
 func (f *fleetActor) note(m *Demand, now time.Time) {
 	if of := (heldFrom{m.Holder, m.Bot}); m.Want > 0 {
 		f.demands[of] = demanded{Demand: m, at: now, granted: f.demands[of].granted}
@@ -122,8 +122,8 @@ func (f *fleetActor) note(m *Demand, now time.Time) {
 	}
 }
 
-// renew repeats the demands whose count another node keeps, of holders that do so
-// themselves now and then.
+// renew repeats demands whose count another node keeps, for holders that renew theirs only now and
+// then.
 func (f *fleetActor) renew(ctx actor.Context, now time.Time) {
 	for of, m := range f.demands {
 		if now.Sub(m.at) > f.d.LeaseTTL {
@@ -131,7 +131,7 @@ func (f *fleetActor) renew(ctx actor.Context, now time.Time) {
 			continue
 		}
 		q := *m.Demand
-		q.GiveUp = 0 // it was given up once
+		q.GiveUp = 0 // already given up once
 		switch kept := lease.Mine(f.d.Shared, quota.Seats(of.bot)); {
 		case !kept:
 			f.askKeeper(ctx, &q)
@@ -142,7 +142,7 @@ func (f *fleetActor) renew(ctx actor.Context, now time.Time) {
 	f.d.After(quota.RenewSeats, ctx.Self(), &renewSeats{f})
 }
 
-// serve decides for another node.
+// serve decides another node's demand.
 func (f *fleetActor) serve(ctx actor.Context, s *lease.Served, now time.Time) {
 	m := &Demand{}
 	if !link.Unpack(s.Body, m.fields) || !f.d.Shared.Mine(s.Of) {
@@ -156,12 +156,12 @@ func (f *fleetActor) serve(ctx actor.Context, s *lease.Served, now time.Time) {
 	case b == nil:
 		s.Answer(seatBytes(&core.SeatsAllotted{N: m.N}))
 		return
-	case m.Epoch < f.epochs[of]: // the campaign is another node's by now
+	case m.Epoch < f.epochs[of]: // another node has the campaign by now
 		s.Answer(seatBytes(&core.SeatsAllotted{N: m.N}))
 		return
 	case m.Epoch > f.epochs[of]:
 		if f.epochs[of] != 0 {
-			f.d.Shared.Recount() // its calls may go on where it was
+			f.d.Shared.Recount() // its calls may go on at its former node
 		}
 		f.epochs[of] = m.Epoch
 	}
@@ -176,7 +176,7 @@ func (f *fleetActor) serve(ctx actor.Context, s *lease.Served, now time.Time) {
 	f.count()
 }
 
-// counted begins the books of bots anew, or compares them with the database.
+// counted restarts the books of bots, or compares them with the database.
 func (f *fleetActor) counted(ctx actor.Context, m *lease.Counted, now time.Time) {
 	for of := range m.Of {
 		id := engine.BotID(of.ID)
@@ -197,7 +197,7 @@ func (f *fleetActor) counted(ctx actor.Context, m *lease.Counted, now time.Time)
 			b.Adopt(now, h, n, adoptFor)
 		}
 		for of, d := range f.demands {
-			if m.Anew && of.bot == id { // it has asked somebody else up to now
+			if m.Anew && of.bot == id { // it has asked another node up to now
 				d.away = true
 				f.demands[of] = d
 			}
@@ -207,12 +207,11 @@ func (f *fleetActor) counted(ctx actor.Context, m *lease.Counted, now time.Time)
 	f.d.Reply(ctx.Sender(), struct{}{}, nil)
 }
 
-// adoptFor is how long seats in use are counted of which only the database knows;
-// it is asked again meanwhile.
+// adoptFor is how long seats in use that only the database knows of are counted; meanwhile it is
+// queried again.
 const adoptFor = 2 * time.Minute
 
-// dropped: another node keeps the count from now on, and the holders here have
-// to ask it.
+// dropped handles that another node keeps the count from now on: the holders here must ask it.
 func (f *fleetActor) dropped(ctx actor.Context, m *lease.Dropped) {
 	id := engine.BotID(m.Of.ID)
 	b := f.bots[id]

@@ -1,4 +1,4 @@
-// Package host runs the actors of a process: it starts them, gives them workers, timers
-// and mailboxes, restarts those that fault, and carries answers to whoever asked. It
-// knows no actor in particular, and nothing of calls.
+// Package host runs the actors of a process: it starts them, gives them workers, timers and
+// mailboxes, restarts them after a fault, and carries answers back to callers. It knows no
+// particular actor, and nothing of calls.
 package host

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// NewID is 32 hex digits: 48 bits of Unix milliseconds, so that identifiers
-// sort by creation and index pages stay hot, and 80 random bits.
+// NewID returns 32 hex digits: 48 bits of Unix milliseconds, so that identifiers sort by creation
+// and index pages stay hot, and 80 random bits.
 func NewID(now time.Time) string {
 	var b [16]byte
 	ms := now.UnixMilli()

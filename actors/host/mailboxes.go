@@ -6,15 +6,15 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// MailboxCap is how many messages may wait in front of a command. Mailboxes have no
-// bound of their own: what calls need holds a lease, and what comes from outside is
-// refused once too much of it waits already.
+// MailboxCap is how many messages may be queued ahead of a command. Mailboxes themselves are
+// unbounded: work for calls requires a lease, and outside requests are refused once too many are
+// waiting.
 const MailboxCap = 10_000
 
-// Mailboxes are those of the actors that take commands, each under a key.
+// Mailboxes are those of the actors that accept commands, each under a key.
 type Mailboxes[K comparable] struct{ m sync.Map }
 
-// Of makes the mailbox of an actor and keeps it.
+// Of makes an actor's mailbox and registers it.
 func (b *Mailboxes[K]) Of(key K) actor.PropsOption {
 	return actor.WithMailbox(func() actor.Mailbox {
 		m := actor.Unbounded()()
@@ -23,10 +23,10 @@ func (b *Mailboxes[K]) Of(key K) actor.PropsOption {
 	})
 }
 
-// Forget drops a mailbox whose actor has ended.
+// Forget drops the mailbox of an actor that has ended.
 func (b *Mailboxes[K]) Forget(key K) { b.m.Delete(key) }
 
-// Waiting is how many messages wait for an actor.
+// Waiting returns how many messages wait for an actor.
 func (b *Mailboxes[K]) Waiting(key K) int {
 	v, ok := b.m.Load(key)
 	if !ok {
@@ -35,7 +35,7 @@ func (b *Mailboxes[K]) Waiting(key K) int {
 	return v.(actor.Mailbox).UserMessageCount()
 }
 
-// Longest is how many messages wait for the actor that has most to do.
+// Longest returns the length of the longest mailbox.
 func (b *Mailboxes[K]) Longest() (most int) {
 	b.m.Range(func(_, v any) bool {
 		most = max(most, v.(actor.Mailbox).UserMessageCount())

@@ -6,15 +6,12 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// registryBuckets is into how many parts the names of actors are divided, each
-// with 32 locks of its own.
+// registryBuckets is the number of maps that hold the actors' names, each with 32 locks of its own.
 const registryBuckets = 8
 
-// shrinkRegistry replaces the maps in which an actor system finds its actors by
-// fewer ones. There are 32,768 of them, and each keeps the room of the first
-// name that fell into it: with names that never come again, as those of
-// contacts and of questions, that is 12 MiB that calls leave behind. It must be
-// called before anything else knows of the system.
+// shrinkRegistry replaces an actor system's registry with fewer maps. It has 32,768, each of which
+// keeps the space of the first name that it held. With names that are never reused, as for contacts
+// and futures, calls leave 12 MiB behind. It must be called before anything else uses the system.
 func shrinkRegistry(s *actor.ActorSystem) {
 	all := s.ProcessRegistry.LocalPIDs.LocalPIDs
 	few := slices.Clone(all[:min(registryBuckets, len(all))])

@@ -12,7 +12,7 @@ type nothing struct{}
 
 func (nothing) Receive(actor.Context) {}
 
-// live is the live heap, bytes.
+// live returns the size of the live heap in bytes.
 func live() int64 {
 	var m runtime.MemStats
 	runtime.GC()

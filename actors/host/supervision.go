@@ -8,19 +8,19 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// A fault is a panic in Receive. What an actor that faulted does next:
+// A fault is a panic in Receive. What happens to the actor after it:
 const (
-	// restarts it has at once within faultMemory; then it waits before each one,
-	// so that a fault that comes again and again takes neither the processor nor
-	// the log, and its siblings notice nothing.
+	// restartsAtOnce is how many restarts within faultMemory are immediate. After that each restart
+	// is delayed, so that a recurring fault floods neither the CPU nor the log, and does not affect
+	// its siblings.
 	restartsAtOnce = 20
 	faultMemory    = 2 * time.Minute
 	restartFirst   = time.Second
 	restartLast    = 30 * time.Second
 )
 
-// fault is what an actor panicked with, and where: its supervisor decides with a
-// stack of its own.
+// fault records what an actor panicked with, and where, because its supervisor runs on a different
+// stack.
 type fault struct {
 	reason any
 	stack  []byte
@@ -28,7 +28,7 @@ type fault struct {
 
 func (f *fault) Error() string { return fmt.Sprint(f.reason) }
 
-// telling is an actor that says where it faults.
+// telling is an actor that reports where it faults.
 type telling struct{ actor.Actor }
 
 // Receive implements actor.Actor.
@@ -41,32 +41,31 @@ func (t telling) Receive(ctx actor.Context) {
 	t.Actor.Receive(ctx)
 }
 
-// guardian decides what becomes of an actor that faulted: it alone, never its
-// siblings. There is no end to restarts: giving up would leave calls without an
-// owner.
+// guardian decides what happens to an actor that faulted, and to that actor only. Restarts are
+// unlimited: giving up would leave calls without an owner.
 type guardian struct {
 	s      *System
 	name   string // of the kind of actor
 	resume Resume
 }
 
-// Resume says of an actor that faulted whether it goes on with what it knows, so that
-// only the message that it faulted on is lost; else it begins anew.
+// Resume says whether an actor that faulted keeps its state, so that only the message that caused
+// the fault is lost; otherwise it starts from scratch.
 type Resume func(child *actor.PID) bool
 
 // Supervise restarts children that fault.
 func (s *System) Supervise(name string) actor.SupervisorStrategy { return s.Guard(name, Restarts) }
 
-// Guard does with those that fault what resume says.
+// Guard resumes or restarts children that fault, as resume says.
 func (s *System) Guard(name string, resume Resume) actor.SupervisorStrategy {
 	return &guardian{s: s, name: name, resume: resume}
 }
 
-// Restarts is for actors that load what is durable.
+// Restarts is for actors that load durable state.
 func Restarts(*actor.PID) bool { return false }
 
-// Resumes is for actors that own what only they know: leases, or children,
-// whom a restart would stop.
+// Resumes is for actors that own state only they have: leases, or children, which a restart would
+// stop.
 func Resumes(*actor.PID) bool { return true }
 
 // HandleFailure implements actor.SupervisorStrategy.

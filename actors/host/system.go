@@ -21,9 +21,9 @@ type Clock interface {
 	Boot() engine.BootTime
 }
 
-// System is where the actors of a process live, and what every one of them has.
+// System is the actors of a process, and what all of them share.
 type System struct {
-	Ctx   context.Context // ends when the actors are to do nothing more
+	Ctx   context.Context // ends when the actors must stop working
 	Clock Clock
 	Log   zerolog.Logger
 	Root  *actor.RootContext
@@ -34,14 +34,14 @@ type System struct {
 	options []actor.PropsOption
 }
 
-// Stats are figures of the actors, whatever they do.
+// Stats are metrics common to all actors.
 type Stats struct {
 	Restarts  atomic.Int64 // actors restarted after a panic
-	Failing   atomic.Int64 // of them, those that wait because they fault again and again
-	Overloads atomic.Int64 // commands refused because too many waited
+	Failing   atomic.Int64 // those of them that are delayed because of recurring faults
+	Overloads atomic.Int64 // commands refused because too many were waiting
 }
 
-// New gives a system without actors. The options are those of every actor in it.
+// New makes a system without actors. The options apply to every actor in it.
 func New(ctx context.Context, clock Clock, log zerolog.Logger, options ...actor.PropsOption) *System {
 	s := &System{Ctx: ctx, Clock: clock, Log: log, system: newActorSystem(), options: options}
 	s.Root = s.system.Root
@@ -56,7 +56,7 @@ func newActorSystem() *actor.ActorSystem {
 	return s
 }
 
-// Close stops actors, in their order, and then the system.
+// Close stops actors in the given order, then the system.
 func (s *System) Close(pids ...*actor.PID) {
 	for _, pid := range pids {
 		if pid != nil {
@@ -67,8 +67,8 @@ func (s *System) Close(pids ...*actor.PID) {
 	s.workers.close()
 }
 
-// Spawn starts an actor at the top. A fault of its own, and one of its children, ends as
-// fault and children say.
+// Spawn starts a top-level actor. fault says whether it resumes after a fault of its own, children
+// whether its children do.
 func (s *System) Spawn(name string, producer actor.Producer, fault, children Resume,
 	options ...actor.PropsOption) (*actor.PID, error) {
 	options = append(options, actor.WithSupervisor(s.Guard(name+" child", children)),
@@ -80,8 +80,7 @@ func (s *System) Spawn(name string, producer actor.Producer, fault, children Res
 	return pid, nil
 }
 
-// After sends a message to an actor once some time has passed; the returned function
-// stops it.
+// After sends a message to an actor after a delay; the returned function cancels it.
 func (s *System) After(wait time.Duration, to *actor.PID, msg any) func() {
 	t := time.AfterFunc(max(wait, 0), func() {
 		if s.Ctx.Err() == nil {
@@ -91,7 +90,7 @@ func (s *System) After(wait time.Duration, to *actor.PID, msg any) func() {
 	return func() { t.Stop() }
 }
 
-// Future is an actor that waits for one answer.
+// Future makes an actor that waits for one answer.
 func (s *System) Future(limit time.Duration) *actor.Future { return actor.NewFuture(s.system, limit) }
 
 // Wait waits for a future, or for the end of ctx.
@@ -106,11 +105,11 @@ func Wait(ctx context.Context, f *actor.Future) error {
 	}
 }
 
-// PID is that of the actor with a name.
+// PID returns the PID of the actor with a name.
 func (s *System) PID(name string) *actor.PID { return actor.NewPID(s.system.Address(), name) }
 
-// Request names an actor that waits for an answer, for the core, and Requester is the
-// actor that is meant.
+// Request identifies, to the core, the actor that waits for an answer; Requester returns that
+// actor.
 func Request(pid *actor.PID) engine.Request {
 	if pid == nil {
 		return ""
@@ -118,7 +117,7 @@ func Request(pid *actor.PID) engine.Request {
 	return engine.Request(pid.Id)
 }
 
-// Requester is the actor that a request names, nil when it names none.
+// Requester returns the actor that a request identifies, or nil.
 func (s *System) Requester(r engine.Request) *actor.PID {
 	if r == "" {
 		return nil
@@ -132,14 +131,14 @@ type Answer struct {
 	Err   error
 }
 
-// Reply answers an actor that asked, if one did.
+// Reply answers the actor that asked, if there is one.
 func (s *System) Reply(to *actor.PID, value any, err error) {
 	if to != nil {
 		s.Root.Send(to, &Answer{value, err})
 	}
 }
 
-// Stashed is a message that waits, with its sender.
+// Stashed is a postponed message, with its sender.
 type Stashed struct {
 	Msg    any
 	Sender *actor.PID

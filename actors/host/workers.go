@@ -11,22 +11,21 @@ import (
 const (
 	// throughput is how many messages an actor handles before others get a turn.
 	throughput = 300
-	// workersCap bounds how many goroutines wait for work, workersLeast how many
-	// of them stay however little there is to do.
+	// workersCap bounds how many goroutines wait for work; workersLeast is how many stay even
+	// without work.
 	workersCap   = 256
 	workersLeast = 8
 	// workersRest is how long the others wait.
 	workersRest = 10 * time.Second
 )
 
-// workers run the actors that have messages. protoactor starts a goroutine for
-// every actor that wakes up, and each grows its stack anew, which costs more
-// than most messages; these goroutines are used again and keep their stacks.
-// Those that a burst left and nothing needs any more end after a while.
+// workers run the actors that have messages. protoactor starts a goroutine for every actor that
+// wakes up, and growing its stack costs more than most messages; these goroutines are reused and
+// keep their stacks. Surplus workers left by a burst end after a while.
 type workers struct {
 	mu     sync.Mutex
-	idle   []chan func() // the one used last is used next
-	unused int           // how many at the head of idle were not used since shrink last fired
+	idle   []chan func() // last in, first out
+	unused int           // how many at the head of idle were unused since shrink last fired
 	shrink *time.Timer   // nil while no more wait than should stay
 	closed bool
 }
@@ -74,8 +73,7 @@ func (w *workers) work(fn func()) {
 	}
 }
 
-// dismiss ends the workers that had nothing to do since it last looked, but for
-// the few that stay.
+// dismiss ends the workers that were idle since its last run, except for a few.
 func (w *workers) dismiss() {
 	w.mu.Lock()
 	if w.closed {
@@ -95,7 +93,7 @@ func (w *workers) dismiss() {
 	}
 }
 
-// close ends the idle workers; the others end with their work.
+// close ends the idle workers; the others end when their work does.
 func (w *workers) close() {
 	w.mu.Lock()
 	idle := w.idle

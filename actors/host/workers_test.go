@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// waiting is how many workers have nothing to do.
+// waiting returns how many workers are idle.
 func (w *workers) waiting() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.idle)
 }
 
-// busy has n workers run at the same time.
+// busy keeps n workers busy at the same time.
 func (w *workers) busy(n int) {
 	var all sync.WaitGroup
 	all.Add(n)
@@ -35,8 +35,8 @@ func TestWorkersOfABurstEndWhenNothingNeedsThem(t *testing.T) {
 		if n := w.waiting(); n != 100 {
 			t.Fatalf("%d wait after a burst of 100", n)
 		}
-		time.Sleep(workersRest / 2) // virtual: between two looks at who is idle
-		// As many as are needed now and then stay.
+		time.Sleep(workersRest / 2) // virtual: between two checks for idle workers
+		// Workers that are needed now and then stay.
 		for range 5 {
 			time.Sleep(workersRest) // virtual
 			w.busy(20)
@@ -61,6 +61,6 @@ func TestNoWorkerWaitsOnceTheirPoolIsClosed(t *testing.T) {
 		var w workers
 		w.busy(50)
 		w.close()
-		w.busy(50) // end with their work: the bubble would not
+		w.busy(50) // they end with their work, else the bubble would hang
 	})
 }

@@ -1,8 +1,8 @@
-// Package inventory finds what goes on in a process though nobody acts for it: legs,
-// audio and sockets of bots. The gateway of a node goes by it, which gives other nodes
-// the time to adopt a call, and Keeper, which is for a process that is alone.
+// Package inventory finds legs, audio and bot sockets in a process that no actor owns. A cluster
+// node's gateway uses it, which leaves other nodes time to adopt a call; Keeper is for a process
+// that runs alone.
 //
-// It must not know: actors, nodes.
+// It must not know actors or nodes.
 package inventory
 
 import (
@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// Every is how often somebody looks, and UnownedFor how long nobody may have a call
-	// before that is a fault.
+	// Every is the interval between checks; UnownedFor is how long a call may have no owner before
+	// that is a fault.
 	Every      = 5 * time.Second
 	UnownedFor = 5 * time.Second
-	// ActorAwayFor is how long an actor that faults again and again may be away before
-	// it is back and finds its call.
+	// ActorAwayFor is how long a repeatedly faulting actor may be away before it is back and finds
+	// its call.
 	ActorAwayFor = 30 * time.Second
 )
 
-// Noted is what nobody had when it was last looked for, and since when.
+// Noted holds the calls without an owner at the last check, and since when.
 type Noted map[engine.AttemptID]engine.BootTime
 
-// Since gives those of all that nobody has had for so long, and notes the others.
+// Since returns the calls in all that have had no owner for that long, and notes the others.
 func (n *Noted) Since(now engine.BootTime, long time.Duration, all []engine.AttemptID,
 	has func(engine.AttemptID) bool) (gone []engine.AttemptID) {
 	still := Noted{}
@@ -52,8 +52,7 @@ func (n *Noted) Since(now engine.BootTime, long time.Duration, all []engine.Atte
 	return gone
 }
 
-// End ends the legs of a call that nobody has, and takes its bot away; sink hears of
-// their end.
+// End ends the legs of an ownerless call and disconnects its bot; sink gets their ends.
 func End(phone ports.Telephony, media ports.Media, a engine.AttemptID, sink func(engine.LegEvent)) {
 	for _, leg := range phone.AttachLeg(a, sink) {
 		phone.HangUpLeg(leg, engine.HangUpCause{Q850: 41, Text: "owner lost"})
@@ -61,30 +60,30 @@ func End(phone ports.Telephony, media ports.Media, a engine.AttemptID, sink func
 	media.DetachBot(a)
 }
 
-// Config is what a Keeper goes by.
+// Config configures a Keeper.
 type Config struct {
 	Telephony ports.Telephony
 	Media     ports.Media
 	Clock     host.Clock
-	// Carried are the attempts of which something goes on here by itself, and Owned says
-	// whether the actor of one lives.
+	// Carried lists the attempts with anything still running here; Owned says whether the actor of
+	// one exists.
 	Carried func() []engine.AttemptID
 	Owned   func(engine.AttemptID) bool
 	Log     zerolog.Logger
 }
 
-// Keeper ends the calls of a process that is alone for which nobody acts.
+// Keeper ends the ownerless calls of a process that runs alone.
 type Keeper struct {
-	Unowned atomic.Int64 // calls that were found
+	Unowned atomic.Int64 // ownerless calls found
 
 	cfg   Config
 	noted Noted
 }
 
-// New gives a keeper.
+// New makes a Keeper.
 func New(cfg Config) *Keeper { return &Keeper{cfg: cfg} }
 
-// Run looks until ctx ends.
+// Run checks until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()

@@ -42,8 +42,8 @@ type bubbleClock struct{ begun time.Time }
 func (c bubbleClock) Now() time.Time        { return time.Now() }
 func (c bubbleClock) Boot() engine.BootTime { return engine.BootTime(time.Since(c.begun)) }
 
-// A call whose actor is away for a while goes on; one that nobody has is ended once, with
-// its audio and its bot.
+// A call whose actor is away for a while goes on; an ownerless one is ended once, with its audio
+// and its bot.
 func TestOnlyACallThatNobodyHasIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const id engine.AttemptID = "01a21b0d7cb0f66fe8b7fd656d9a319c"

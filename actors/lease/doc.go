@@ -1,6 +1,5 @@
-// Package lease is what those who own something scarce have in common: channels of
-// trunks, seats of bots, calls from outbound numbers. Whoever uses one holds a lease.
-// Several nodes may use the same trunks, bots and numbers; then one node keeps the count
-// of each (SharedCaps), and this package has the messages between its actors and those
-// of the others.
+// Package lease is what the owners of scarce resources have in common: channels of trunks, seats of
+// bots, calls from outbound numbers. Every use requires a lease. Several nodes may share trunks,
+// bots and numbers; then one node keeps the count of each (SharedCaps), and this package defines
+// the messages between its actors and those of the other nodes.
 package lease

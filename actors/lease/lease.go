@@ -2,7 +2,7 @@ package lease
 
 import "time"
 
-// TTL is when a channel or a caller ID whose leg nobody ended is taken
-// back. It is beyond any call, which rings and talks no longer than the most
-// that settings allow: the reconciliation of a crashed owner comes first.
+// TTL is when a channel or a caller ID whose leg was never ended is taken back. It is longer than
+// any call can ring and talk under the settings' limits: the reconciliation of a crashed owner
+// comes first.
 const TTL = 5 * time.Hour

@@ -12,39 +12,37 @@ import (
 	"dialler/engine/ownership"
 )
 
-// SharedCaps is what is needed where several nodes share trunks, bots and
-// numbers: for each of them one node keeps the count (package sharedcaps). The
-// actor of a count that another node keeps asks there, with bytes that only the
-// tree of that node reads.
+// SharedCaps is for nodes that share trunks, bots and numbers: for each of them one node keeps the
+// count (package sharedcaps). If another node keeps a count, its actor here asks that node, with
+// bytes that only the other tree reads.
 type SharedCaps interface {
-	// As is whom this node acts as, 0 while it must not act.
+	// As returns the incarnation that this node acts as, 0 while it must not act.
 	As() engine.Incarnation
 	// Mine says whether this node keeps the count and may grant now.
 	Mine(of ownership.Identity) bool
-	// Ask has whoever keeps the count decide. then is called once, from any
-	// goroutine: with the answer and when it was asked for, or with an error; undo
-	// is given back then, unless it is nil.
+	// Ask has the keeper of the count decide. then is called once, from any goroutine: with the
+	// answer and the time it was asked for, or with an error; undo, unless nil, is then returned.
 	Ask(of ownership.Identity, question, undo []byte, then func(answer []byte, asked engine.BootTime, err error))
-	// Owe has whoever keeps the count told something until that is confirmed.
+	// Owe has the keeper of the count sent a notice until it is confirmed.
 	Owe(of ownership.Identity, notice []byte)
 	// Recount has the books compared with the database soon.
 	Recount()
 }
 
-// Mine says whether this node keeps a count: a process that is alone keeps all.
+// Mine says whether this node keeps a count: a process that runs alone keeps all.
 func Mine(caps SharedCaps, of ownership.Identity) bool { return caps == nil || caps.Mine(of) }
 
-// InUse is what the database says is in use.
+// InUse is what is in use according to the database.
 type InUse struct {
 	Legs     map[engine.TrunkID]map[engine.LegID]struct{}
 	Attempts map[engine.PhoneNumber]map[engine.AttemptID]struct{}
 	Seats    map[engine.BotID]map[fleet.Holder]int
-	// Lost are attempts that ended before their legs did: their calls may go on, and
-	// nobody's allotment covers them.
+	// Lost counts attempts that ended before their legs did: their calls may go on, and no
+	// allotment covers them.
 	Lost map[engine.BotID]int
 }
 
-// OpenCalls are the calls that the database says go on.
+// OpenCalls are the calls in progress according to the database.
 type OpenCalls interface {
 	// OpenAttempts lists every attempt that has not ended, with its legs.
 	OpenAttempts(ctx context.Context) ([]attempt.Attempt, error)
@@ -53,7 +51,7 @@ type OpenCalls interface {
 	OpenLegs(ctx context.Context) ([]attempt.Attempt, error)
 }
 
-// CountInUse reads what is in use, for the node me.
+// CountInUse reads what is in use from the point of view of node me.
 func CountInUse(ctx context.Context, calls OpenCalls, me engine.Incarnation) (u InUse, err error) {
 	open, err := calls.OpenAttempts(ctx)
 	if err != nil {
@@ -97,15 +95,15 @@ func (u *InUse) add(a *attempt.Attempt, me engine.Incarnation) {
 		u.Lost[a.Bot]++
 		return
 	}
-	// Also when its node has lost its lease: until the campaign's owner has lost the
-	// call its seat is among those of the campaign, and not to be taken off twice.
+	// Even if its node has lost its lease: until the campaign's owner has lost the call, its seat
+	// counts as the campaign's and must not be deducted twice.
 	if u.Seats[a.Bot] == nil {
 		u.Seats[a.Bot] = map[fleet.Holder]int{}
 	}
 	u.Seats[a.Bot][HolderAt(fleet.Holder(a.Campaign), a.Node, me)]++
 }
 
-// HolderAt is a holder's name where the count is kept: each node has dialouts.
+// HolderAt returns a holder's name at the keeper, because each node has dialouts.
 func HolderAt(h fleet.Holder, at, me engine.Incarnation) fleet.Holder {
 	if h != "" && h != fleet.Dialout {
 		return h
@@ -116,23 +114,23 @@ func HolderAt(h fleet.Holder, at, me engine.Incarnation) fleet.Holder {
 	return fleet.Dialout + "/" + fleet.Holder(strconv.Itoa(int(at)))
 }
 
-// Messages about counts that are kept for other nodes.
+// Messages about counts kept for other nodes.
 type (
-	// Counted brings what the database says of counts; Anew: the book is begun.
+	// Counted brings the database's counts; Anew means the book starts from scratch.
 	Counted struct {
 		Of   map[ownership.Identity]struct{}
 		Anew bool
 		Use  InUse
 		Now  time.Time
 	}
-	// Served is a question of some node about a count that this one keeps.
+	// Served is a node's question about a count that this node keeps.
 	Served struct {
 		Of     ownership.Identity
 		From   engine.Incarnation
 		Body   []byte
 		Answer func([]byte)
 	}
-	// Returned is what some node gives back.
+	// Returned is a grant that a node returns.
 	Returned struct {
 		Of   ownership.Identity
 		Body []byte

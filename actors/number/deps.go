@@ -14,29 +14,28 @@ import (
 // Store is what the numbers need from the database. Calls block and run outside Receive.
 type Store interface {
 	Numbers(ctx context.Context) ([]engine.NumberSettings, error)
-	// NumberDials counts the dials since a time from the numbers whose dials are
-	// capped.
+	// NumberDials counts the dials since a given time from the numbers that have dial caps.
 	NumberDials(ctx context.Context, since time.Time) ([]engine.NumberDials, error)
-	// NumberEnds tells how the last calls of every number ended since a time, at
-	// most so many of each, the oldest first.
+	// NumberEnds returns how the last calls of every number since a given time ended, at most most
+	// for each, oldest first.
 	NumberEnds(ctx context.Context, since time.Time, most int) ([]engine.NumberEnd, error)
-	// QuarantineNumber takes a number out of use until an operator ends that.
+	// QuarantineNumber takes a number out of use until an operator lifts that.
 	QuarantineNumber(ctx context.Context, n engine.PhoneNumber) error
 }
 
-// Deps are what the numbers need.
+// Deps are the dependencies of the numbers.
 type Deps struct {
 	*host.System
 	Store     Store
-	Timeout   time.Duration // of a call of the store
-	Reconcile time.Duration // how often leases are looked at
+	Timeout   time.Duration // of a store call
+	Reconcile time.Duration // interval of lease checks
 	Shared    lease.SharedCaps
-	Owned     func(engine.AttemptID) bool // the attempt's actor lives here
-	Edited    func(engine.PhoneNumber)    // hears of edited caps; must not block
+	Owned     func(engine.AttemptID) bool // whether the attempt's actor is here
+	Edited    func(engine.PhoneNumber)    // called after caps were edited; must not block
 	Stats     *Stats
 }
 
-// Stats are the figures of the numbers.
+// Stats are the metrics of the numbers.
 type Stats struct {
 	Leases      atomic.Int64
 	Quarantined atomic.Int64
@@ -49,7 +48,7 @@ type Known struct {
 	Ends []engine.NumberEnd
 }
 
-// endsMemory is how far back the ended calls of a number are looked for.
+// endsMemory is how far back a number's ended calls are read.
 const endsMemory = 30 * 24 * time.Hour
 
 // Load reads the numbers and what is known of their calls.

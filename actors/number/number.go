@@ -16,15 +16,15 @@ import (
 	"dialler/engine/quota"
 )
 
-// numberActor is a number's one owner: caps, rest, strikes.
+// numberActor is a number's only owner: caps, rest, strikes.
 type numberActor struct {
 	d    *Deps
 	slot *numberpool.Slot
 	no   engine.PhoneNumber
 
 	strays       leases.Strays[engine.AttemptID]
-	lost         quota.Strays[engine.AttemptID] // by the database, where several nodes use the number
-	alarm        numberpool.Alarm               // as it was told last
+	lost         quota.Strays[engine.AttemptID] // per the database, if several nodes use the number
+	alarm        numberpool.Alarm               // as last reported
 	area, region string                         // of the number, for local match
 }
 
@@ -82,8 +82,7 @@ func (a *numberActor) Receive(ctx actor.Context) {
 	}
 }
 
-// watch tells people when the number's answer rate begins to alarm, and when it
-// does no more.
+// watch reports when the number's answer rate raises the alarm, and when the alarm ends.
 func (a *numberActor) watch() {
 	before := a.alarm
 	if a.alarm = a.slot.Alarm(); a.alarm == before {
@@ -99,7 +98,7 @@ func (a *numberActor) watch() {
 		Msg("outbound number: so few answer that it may be labelled as spam; look at it, rest it or replace it")
 }
 
-// store makes a quarantine durable: it outlives the process.
+// store makes a quarantine durable, so that it outlives the process.
 func (a *numberActor) store(self *actor.PID) {
 	d, no := a.d, a.no
 	go func() {
@@ -113,10 +112,10 @@ func (a *numberActor) store(self *actor.PID) {
 
 func (a *numberActor) candidate(now time.Time) numberpool.Candidate {
 	if a.area == "" {
-		a.area, a.region = number.Home(a.no) // worked out once, it is slow
+		a.area, a.region = number.Home(a.no) // computed once, because it is slow
 	}
 	return a.slot.Candidate(now, a.area, a.region)
 }
 
-// expire is when leases are looked at.
+// expire triggers the lease check.
 type expire struct{}

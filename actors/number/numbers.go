@@ -17,19 +17,19 @@ import (
 	core "dialler/engine/run"
 )
 
-// retryLoad has what could not be loaded loaded again.
+// retryLoad retries a failed load.
 type retryLoad struct{}
 
 type (
-	// Reserve asks a pool for a caller ID for each of several attempts;
-	// run.NumbersReserved follows.
+	// Reserve asks a pool for a caller ID for each of several attempts; run.NumbersReserved
+	// answers.
 	Reserve struct {
 		Round   int
 		Want    []core.NumberWant
 		ReplyTo *actor.PID
 	}
-	// leaseOne travels pool → slot → number; leased answers to the pool, or
-	// to the node that asks by answer.
+	// leaseOne travels pool → slot → number; leased answers the pool, or the node that asked by
+	// answer.
 	leaseOne struct {
 		Attempt engine.AttemptID
 		Number  engine.PhoneNumber
@@ -40,55 +40,54 @@ type (
 		Attempt engine.AttemptID
 		Number  engine.PhoneNumber
 		OK      bool
-		UseBy   engine.BootTime // when the lease ends unused, 0: never
+		UseBy   engine.BootTime // when the unused lease ends; 0 means never
 		C       numberpool.Candidate
 	}
-	// SetPool gives a pool the numbers of its campaign.
+	// SetPool sets the numbers of a campaign's pool.
 	SetPool struct {
 		Numbers    []engine.PhoneNumber
 		LocalMatch bool
 	}
-	// Configured tells the numbers of edited caps.
+	// Configured tells the numbers that caps were edited.
 	Configured struct{ List []engine.NumberSettings }
-	// loaded is all that is known when the process begins.
+	// loaded is everything known when the process starts.
 	loaded struct{ Known }
-	// LeaseAny asks for any of the configured numbers, or for one of them;
-	// dialout.NumberLeased answers.
+	// LeaseAny asks for any of the configured numbers, or for a specific one; dialout.NumberLeased
+	// answers.
 	LeaseAny struct {
 		Attempt engine.AttemptID
 		From    engine.PhoneNumber
 		ReplyTo *actor.PID
 		tried   map[engine.PhoneNumber]struct{}
 	}
-	// States asks for the states of those of the numbers that are
-	// configured or have been used.
+	// States asks for the states of those numbers that are configured or have been used.
 	States struct{ Numbers []engine.PhoneNumber }
-	// barred is a number's word that its strikes have quarantined it.
+	// barred reports that a number's strikes have quarantined it.
 	barred struct{ Number engine.PhoneNumber }
 	// Actors asks for the actors of all numbers, configured or used.
 	Actors struct{}
-	// Status asks a number how it stands.
+	// Status asks for a number's state.
 	Status struct{}
 	// quarantine makes a quarantine durable.
 	quarantine struct{}
 )
 
-// numbers owns the outbound numbers of the installation, an actor each.
+// numbers owns the outbound numbers of the installation, with one actor for each.
 type numbers struct {
 	d    *Deps
 	byNo map[engine.PhoneNumber]*actor.PID
 	set  map[engine.PhoneNumber]engine.NumberSettings
-	// pending are leases asked for before the configuration was read.
+	// pending are leases requested before the configuration was read.
 	pending []any
 	loaded  bool
-	any     map[engine.AttemptID]*LeaseAny // dialouts that wait for a number
+	any     map[engine.AttemptID]*LeaseAny // dialouts waiting for a number
 	used    map[engine.PhoneNumber]time.Time
 	barred  map[engine.PhoneNumber]struct{}             // quarantined by their strikes
-	past    map[engine.PhoneNumber][]engine.NumberDials // of earlier process lives
+	past    map[engine.PhoneNumber][]engine.NumberDials // of earlier processes
 	ends    map[engine.PhoneNumber][]engine.NumberEnd   // likewise
 }
 
-// New gives the actor that owns the outbound numbers.
+// New makes the actor that owns the outbound numbers.
 func New(d *Deps) actor.Actor {
 	return &numbers{d: d, byNo: map[engine.PhoneNumber]*actor.PID{},
 		set: map[engine.PhoneNumber]engine.NumberSettings{},
@@ -190,7 +189,7 @@ func (n *numbers) pass(ctx actor.Context, msg any) {
 	}
 }
 
-// lease asks whoever keeps the number's count.
+// lease asks the keeper of the number's count.
 func (n *numbers) lease(ctx actor.Context, m *leaseOne) {
 	if lease.Mine(n.d.Shared, quota.Shard(m.Number)) {
 		ctx.Send(n.number(ctx, m.Number), m)
@@ -199,8 +198,8 @@ func (n *numbers) lease(ctx actor.Context, m *leaseOne) {
 	}
 }
 
-// LeaseAny serves a dialout: the number that was asked for, if it is one of
-// ours, else the least recently used of all.
+// leaseAny serves a dialout: it leases the requested number if it is one of ours, or, if none was
+// requested, the least recently used one.
 func (n *numbers) leaseAny(ctx actor.Context, m *LeaseAny) {
 	if m.From != "" {
 		if _, ok := n.set[m.From]; !ok {
@@ -223,7 +222,7 @@ func (n *numbers) leaseAny(ctx actor.Context, m *LeaseAny) {
 	n.tryAny(ctx, m)
 }
 
-// tryAny asks the least recently used number that was not asked yet.
+// tryAny asks the least recently used number that has not been asked yet.
 func (n *numbers) tryAny(ctx actor.Context, m *LeaseAny) {
 	var best engine.PhoneNumber
 	for no := range n.set {
@@ -288,7 +287,7 @@ func (n *numbers) number(ctx actor.Context, no engine.PhoneNumber) *actor.PID {
 	return pid
 }
 
-// slotOf is a number's slot with what is known of its calls.
+// slotOf makes a number's slot from what is known of its calls.
 func slotOf(s engine.NumberSettings, past []engine.NumberDials, ends []engine.NumberEnd) *numberpool.Slot {
 	slot := numberpool.NewSlot(s)
 	for _, p := range past {
@@ -302,7 +301,7 @@ func slotOf(s engine.NumberSettings, past []engine.NumberDials, ends []engine.Nu
 	return slot
 }
 
-// list answers with the actors of the numbers, brought up if they are not.
+// list answers with the actors of the numbers, and starts them if necessary.
 func (n *numbers) list(ctx actor.Context) {
 	for no := range n.set {
 		n.number(ctx, no)
@@ -310,8 +309,7 @@ func (n *numbers) list(ctx actor.Context) {
 	n.d.Reply(ctx.Sender(), maps.Clone(n.byNo), nil)
 }
 
-// states gives the states of those of the numbers that are configured or
-// barred.
+// states returns the states of those numbers that are configured or barred.
 func (n *numbers) states(of []engine.PhoneNumber) map[engine.PhoneNumber]numberpool.State {
 	out := make(map[engine.PhoneNumber]numberpool.State, len(of))
 	for _, no := range of {

@@ -13,9 +13,8 @@ import (
 	core "dialler/engine/run"
 )
 
-// pool chooses among the numbers of one campaign. Each is a slot actor below
-// it, which leases from the number's owner; the pool keeps the last word of
-// each to choose by.
+// pool chooses among the numbers of one campaign. Each has a slot actor below it, which leases from
+// the number's owner; the pool chooses by the latest answer of each.
 type pool struct {
 	s      *host.System
 	owner  *actor.PID // of all numbers
@@ -23,11 +22,11 @@ type pool struct {
 	cands  []numberpool.Candidate
 	local  bool
 	ops    map[engine.AttemptID]*poolOp
-	barred map[engine.PhoneNumber]time.Time // when it was last asked
+	barred map[engine.PhoneNumber]time.Time // when each was last asked
 }
 
-// askBarred is how often a number that is quarantined or retired is asked again:
-// an operator may have ended that.
+// askBarred is how often a quarantined or retired number is asked again: an operator may have
+// lifted that.
 const askBarred = 5 * time.Second
 
 type poolOp struct {
@@ -38,8 +37,8 @@ type poolOp struct {
 	tried map[engine.AttemptID][]engine.PhoneNumber
 }
 
-// NewPool gives the actor that chooses among the numbers of one campaign; owner is that
-// of all numbers.
+// NewPool makes the actor that chooses among the numbers of one campaign; owner is the owner of all
+// numbers.
 func NewPool(s *host.System, owner *actor.PID) actor.Actor {
 	return &pool{s: s, owner: owner, slots: map[engine.PhoneNumber]*actor.PID{}, ops: map[engine.AttemptID]*poolOp{},
 		barred: map[engine.PhoneNumber]time.Time{}}
@@ -95,7 +94,7 @@ func (p *pool) configure(ctx actor.Context, m *SetPool) {
 	p.cands = cands
 }
 
-// changed: the last word of a number is older than its edit.
+// changed discards a number's latest answer, because it predates an edit.
 func (p *pool) changed(n engine.PhoneNumber) {
 	delete(p.barred, n)
 	for i := range p.cands {
@@ -115,7 +114,7 @@ func (p *pool) choose(ctx actor.Context, op *poolOp, i int) {
 			tried = tried || no == c.Number
 		}
 		if !tried {
-			// The copy may be stale: a refusal whose time has come is asked again.
+			// The copy may be stale: a refusal that may have ended is asked again.
 			barred := c.Refusal.Cap == numberpool.CapState && now.Sub(p.barred[c.Number]) < askBarred
 			c.Available = c.Available || c.Refusal.Cap == numberpool.CapState && !barred ||
 				(!c.Refusal.NextAt.IsZero() && !now.Before(c.Refusal.NextAt)) ||
@@ -139,7 +138,7 @@ func (p *pool) choose(ctx actor.Context, op *poolOp, i int) {
 	no := cands[k].Number
 	for j := range p.cands {
 		if p.cands[j].Number == no {
-			p.cands[j].UsedAt = now // spread a batch over the pool
+			p.cands[j].UsedAt = now // spreads a batch over the pool
 		}
 	}
 	op.tried[w.Attempt] = append(op.tried[w.Attempt], no)
@@ -161,7 +160,7 @@ func (p *pool) leased(ctx actor.Context, m *leased) {
 	}
 	op := p.ops[m.Attempt]
 	if op == nil {
-		if m.OK { // asked before a restart of the pool; nobody waits any more
+		if m.OK { // asked before a restart of the pool; no caller waits any more
 			ctx.Send(p.owner, &call.ReleaseNumber{Attempt: m.Attempt, Number: m.Number,
 				End: numberpool.End{NotDialled: true}})
 		}
@@ -183,8 +182,8 @@ func (p *pool) resolved(ctx actor.Context, op *poolOp) {
 	}
 }
 
-// slotActor is one number of a campaign's pool: the right to use it for one
-// attempt now is leased from the number's owner.
+// slotActor is one number of a campaign's pool: for each attempt it leases the right to use the
+// number from the number's owner.
 type slotActor struct{ owner *actor.PID }
 
 func (s *slotActor) Receive(ctx actor.Context) {

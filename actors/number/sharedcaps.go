@@ -15,7 +15,7 @@ import (
 	"dialler/engine/quota"
 )
 
-// This file is for several nodes that call from one number: one keeps its count.
+// This file is for several nodes that call from one number: one node keeps its count.
 
 // The question for a number names it and the attempt; leased answers.
 
@@ -42,7 +42,7 @@ func notice(w *link.Wire, m *call.ReleaseNumber) {
 	w.Flag(&m.End.Answered)
 }
 
-// askKeeper passes a question on to the node that keeps the number's count.
+// askKeeper passes a request on to the node that keeps the number's count.
 func (n *numbers) askKeeper(m *leaseOne) {
 	d := n.d
 	back := call.ReleaseNumber{Attempt: m.Attempt, Number: m.Number, End: numberpool.End{NotDialled: true}}
@@ -59,7 +59,7 @@ func (n *numbers) askKeeper(m *leaseOne) {
 	})
 }
 
-// serve decides for another node.
+// serve decides another node's request.
 func (n *numbers) serve(ctx actor.Context, m *lease.Served) {
 	one := leaseOne{answer: m.Answer}
 	whole := link.Unpack(m.Body, func(w *link.Wire) { question(w, &one) })
@@ -69,8 +69,8 @@ func (n *numbers) serve(ctx actor.Context, m *lease.Served) {
 	ctx.Send(n.number(ctx, one.Number), &one)
 }
 
-// undone takes back what another node has given back. What is not held was given
-// back before, or the count has been begun anew since.
+// undone takes back a lease that another node returns. A lease that is not held was returned
+// before, or the count has been restarted since.
 func (n *numbers) undone(ctx actor.Context, m *lease.Returned) {
 	r := &call.ReleaseNumber{}
 	if !link.Unpack(m.Body, func(w *link.Wire) { notice(w, r) }) || quota.Shard(r.Number) != m.Of {
@@ -80,7 +80,7 @@ func (n *numbers) undone(ctx actor.Context, m *lease.Returned) {
 	ctx.Send(n.number(ctx, r.Number), r)
 }
 
-// shard tells all actors of a shard's numbers something.
+// shard sends a message to all actors of a shard's numbers.
 func (n *numbers) shard(ctx actor.Context, of ownership.Identity, m any) {
 	for no, pid := range n.byNo {
 		if quota.Shard(no) == of {
@@ -89,15 +89,14 @@ func (n *numbers) shard(ctx actor.Context, of ownership.Identity, m any) {
 	}
 }
 
-// Counted brings what the database says of the numbers' calls, and with Anew what is
-// Known of the numbers.
+// Counted brings what the database knows of the numbers' calls and, with Anew, Known.
 type Counted struct {
 	*lease.Counted
 	Known
 }
 
-// slotCounted brings a number what the database says: with slot its count is
-// begun anew, else it is compared.
+// slotCounted brings a number's data from the database: with slot its count is restarted, otherwise
+// compared.
 type slotCounted struct {
 	slot *numberpool.Slot
 	open map[engine.AttemptID]struct{}
@@ -121,7 +120,7 @@ func (n *numbers) counted(ctx actor.Context, m *Counted) {
 			}
 		}
 	}
-	// Those that have an actor, or calls.
+	// Numbers that have an actor, or calls.
 	to := map[engine.PhoneNumber]struct{}{}
 	for no := range n.byNo {
 		to[no] = struct{}{}
@@ -143,11 +142,11 @@ func (n *numbers) counted(ctx actor.Context, m *Counted) {
 		}
 		ctx.Send(n.number(ctx, no), c)
 	}
-	n.d.Reply(ctx.Sender(), struct{}{}, nil) // what follows comes after it
+	n.d.Reply(ctx.Sender(), struct{}{}, nil) // later messages come after it
 }
 
 func (a *numberActor) straying(now time.Time) []engine.AttemptID {
-	if a.d.Shared != nil { // the database says it (counted)
+	if a.d.Shared != nil { // the database reports them (counted)
 		return nil
 	}
 	return a.strays.Find(now, a.slot.Attempts(), a.d.Owned)
@@ -178,7 +177,7 @@ func (a *numberActor) counted(now time.Time, m *slotCounted) {
 	a.d.Stats.Leases.Add(int64(a.slot.Held() - before))
 }
 
-// dropped: another node keeps the count from now on.
+// dropped handles that another node keeps the count from now on.
 func (a *numberActor) dropped() {
 	a.d.Stats.Leases.Add(-int64(a.slot.Held()))
 	for _, id := range a.slot.Attempts() {

@@ -9,18 +9,18 @@ import (
 	"dialler/engine"
 )
 
-// Deps are what the trunks need.
+// Deps are the dependencies of the trunks.
 type Deps struct {
 	*host.System
-	Reconcile time.Duration // how often leases are looked at
+	Reconcile time.Duration // interval of lease checks
 	Shared    lease.SharedCaps
-	Owned     func(engine.LegID) bool // the actor of the leg's attempt lives here
+	Owned     func(engine.LegID) bool // whether the actor of the leg's attempt is here
 	Stats     *Stats
 }
 
-// Stats are the figures of the trunks.
+// Stats are the metrics of the trunks.
 type Stats struct {
 	Leases  atomic.Int64
-	Down    atomic.Int64 // active trunks that take no calls as they should
-	AllDown atomic.Bool  // no active trunk takes calls
+	Down    atomic.Int64 // active trunks that cannot take calls
+	AllDown atomic.Bool  // whether no active trunk takes calls
 }

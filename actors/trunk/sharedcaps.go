@@ -13,19 +13,19 @@ import (
 	"dialler/engine/quota"
 )
 
-// This file is for several nodes that use one trunk: one keeps the count of its
-// calls a second and channels. Health each node judges by its own calls.
+// This file is for several nodes that use one trunk: one node keeps the count of its calls per
+// second and channels. Each node judges its health by its own calls.
 
-// answered is what the node that keeps the count says to a reservation.
+// answered is the keeper's answer to a reservation.
 type answered struct {
 	op    *reservation
 	legs  []engine.LegID
 	grant trunkGrant
-	ok    bool // else nobody has answered
+	ok    bool // false if no keeper has answered
 	asked engine.BootTime
 }
 
-// passOn hands what is about one trunk to its actor.
+// passOn passes a message about one trunk to its actor.
 func (t *trunks) passOn(ctx actor.Context, of ownership.Identity, m any) {
 	if pid := t.byID[engine.TrunkID(of.ID)]; pid != nil {
 		ctx.Send(pid, m)
@@ -36,7 +36,7 @@ func (t *trunks) counted(ctx actor.Context, m *lease.Counted) {
 	for of := range m.Of {
 		t.passOn(ctx, of, m)
 	}
-	t.d.Reply(ctx.Sender(), struct{}{}, nil) // what follows comes after it
+	t.d.Reply(ctx.Sender(), struct{}{}, nil) // later messages come after it
 }
 
 func (a *trunkActor) identity() ownership.Identity { return quota.Trunk(a.t.Settings().ID) }
@@ -81,7 +81,7 @@ func (a *trunkActor) answered(ctx actor.Context, m *answered) {
 		if m.grant.got[k] {
 			a.t.Granted(leg)
 			op.Trunks[i], op.Media[i], op.Validity[i] = s.ID, &s.Media, call.Validity{By: quota.UseBy(m.asked)}
-			if wait := m.grant.wait[k]; wait > 0 { // since the answer left
+			if wait := m.grant.wait[k]; wait > 0 { // since the answer was sent
 				op.Validity[i].From = boot.Add(wait)
 			}
 		} else {
@@ -92,7 +92,7 @@ func (a *trunkActor) answered(ctx actor.Context, m *answered) {
 	ctx.Send(a.parent, op)
 }
 
-// tellKeeper tells the node that keeps the count how a leg went.
+// tellKeeper tells the keeper of the count how a leg went.
 func (a *trunkActor) tellKeeper(m *call.TrunkEvent) {
 	n := trunkNotice{legs: []engine.LegID{m.Leg}, over: m.Over, sent: m.Sent}
 	if m.Class != nil && m.Class.Throttle {
@@ -103,7 +103,7 @@ func (a *trunkActor) tellKeeper(m *call.TrunkEvent) {
 	}
 }
 
-// serve decides for another node.
+// serve decides another node's reservation.
 func (a *trunkActor) serve(m *lease.Served) {
 	var legs []engine.LegID
 	if !link.Unpack(m.Body, func(w *link.Wire) { legsOf(w, &legs) }) || !a.d.Shared.Mine(m.Of) {
@@ -122,7 +122,7 @@ func (a *trunkActor) serve(m *lease.Served) {
 	m.Answer(link.Pack(g.fields))
 }
 
-// undone takes back what another node has given back.
+// undone takes back what another node returns.
 func (a *trunkActor) undone(m *lease.Returned) {
 	var n trunkNotice
 	if !link.Unpack(m.Body, n.fields) {
@@ -143,7 +143,7 @@ func (a *trunkActor) undone(m *lease.Returned) {
 	a.d.Stats.Leases.Add(int64(a.t.Held() - before))
 }
 
-// counted begins the book anew, or compares it with the database.
+// counted restarts the book, or compares it with the database.
 func (a *trunkActor) counted(m *lease.Counted) {
 	before, open := a.t.Held(), m.Use.Legs[a.t.Settings().ID]
 	if m.Anew {
@@ -169,7 +169,7 @@ func (a *trunkActor) counted(m *lease.Counted) {
 	a.d.Stats.Leases.Add(int64(a.t.Held() - before))
 }
 
-// dropped: another node keeps the count from now on.
+// dropped handles that another node keeps the count from now on.
 func (a *trunkActor) dropped() {
 	a.d.Stats.Leases.Add(-int64(a.t.Held()))
 	a.t.Recount(a.now)

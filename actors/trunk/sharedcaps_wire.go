@@ -7,16 +7,16 @@ import (
 	"dialler/engine"
 )
 
-// What nodes ask and tell each other of a trunk whose caps they share: one description
-// writes and reads each message.
+// Messages between nodes about a trunk whose caps they share: one description both writes and reads
+// each message.
 
-// legsOf are legs of a trunk: a question for channels and tokens.
+// legsOf describes legs of a trunk: a question for channels and tokens.
 func legsOf(w *link.Wire, legs *[]engine.LegID) {
 	link.List(w, legs, func(l *engine.LegID) { link.Text(w, l) })
 }
 
-// trunkGrant answers it: which of the legs, in their order, how long each INVITE has
-// to wait, and why not the rest.
+// trunkGrant answers it: which of the legs are granted, in order, how long each INVITE must wait,
+// and why the rest are not.
 type trunkGrant struct {
 	got        []bool
 	wait       []time.Duration // one a leg
@@ -36,8 +36,7 @@ func readTrunkGrant(b []byte, legs int) (g trunkGrant, ok bool) {
 	return g, ok && len(g.got) == legs && len(g.wait) == legs
 }
 
-// trunkNotice gives legs back, or tells that one was sent, or refused for too many
-// calls.
+// trunkNotice returns legs, or reports that one was sent, or refused because of too many calls.
 type trunkNotice struct {
 	legs      []engine.LegID
 	sent      bool

@@ -13,18 +13,18 @@ import (
 	"dialler/engine/trunk"
 )
 
-// trunkActor owns one trunk's calls a second and channels.
+// trunkActor owns one trunk's calls per second and channels.
 type trunkActor struct {
 	d      *Deps
 	t      *trunk.Trunk
 	parent *actor.PID
 	now    time.Time
 	strays leases.Strays[engine.LegID]
-	lost   quota.Strays[engine.LegID] // by the database, where several nodes use the trunk
-	down   bool                       // it is counted so
+	lost   quota.Strays[engine.LegID] // per the database, if several nodes use the trunk
+	down   bool                       // counted as down
 }
 
-// expire is when leases are looked at.
+// expire triggers the lease check.
 type expire struct{}
 
 func (a *trunkActor) Receive(ctx actor.Context) {
@@ -33,8 +33,8 @@ func (a *trunkActor) Receive(ctx actor.Context) {
 	a.count()
 }
 
-// count keeps the figure of trunks that are down. One that is tried after a pause
-// is until the trial has succeeded.
+// count maintains the number of trunks that are down. A trunk on trial after a pause counts as down
+// until the trial succeeds.
 func (a *trunkActor) count() {
 	h := a.t.Health(a.now)
 	down := h != trunk.Up && h != trunk.Off
@@ -100,8 +100,8 @@ func (a *trunkActor) receive(ctx actor.Context) {
 	}
 }
 
-// straying are the legs whose channels are to be taken back. Where several nodes
-// use the trunk the database says it (counted).
+// straying returns the legs whose channels must be taken back. If several nodes use the trunk, the
+// database reports them (counted).
 func (a *trunkActor) straying() []engine.LegID {
 	if a.d.Shared != nil {
 		return nil

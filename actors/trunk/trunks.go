@@ -18,8 +18,8 @@ import (
 
 // Messages to the trunks.
 type (
-	// ReserveBatch asks for a channel and a token for each of several
-	// legs; run.TrunksReserved follows.
+	// ReserveBatch asks for a channel and a token for each of several legs; run.TrunksReserved
+	// answers.
 	ReserveBatch struct {
 		Round   int
 		Legs    []engine.LegID
@@ -31,19 +31,18 @@ type (
 		Leg     engine.LegID
 		Attempt engine.AttemptID
 		Tried   []engine.TrunkID
-		Only    engine.TrunkID // no other; "" = any
+		Only    engine.TrunkID // only this trunk; "" = any
 		ReplyTo *actor.PID
 	}
-	// Configured are all trunks; those of Put were edited, be it to what
-	// they were.
+	// Configured contains all trunks; those in Put were edited, even if unchanged.
 	Configured struct {
 		Trunks []engine.TrunkSettings
 		Put    []engine.TrunkID
 	}
-	// Candidates asks for the last word of every active trunk.
+	// Candidates asks for the latest state of every active trunk.
 	Candidates struct{}
-	// Actors asks for the actors of all trunks, or of those that are configured, Status a
-	// trunk how it stands.
+	// Actors asks for the actors of all trunks, or of the configured ones; Status asks for a
+	// trunk's status.
 	Actors struct{ Configured bool }
 	Status struct{}
 	// reservation travels from trunk to trunk until every leg has a channel or no
@@ -56,8 +55,8 @@ type (
 	state struct{ c trunk.Candidate }
 )
 
-// trunks keeps what the last word of each trunk was, and passes reservations
-// to the trunk that its choice falls on.
+// trunks keeps the latest state of each trunk, and passes reservations to the trunk that it
+// chooses.
 type trunks struct {
 	d       *Deps
 	byID    map[engine.TrunkID]*actor.PID
@@ -66,7 +65,7 @@ type trunks struct {
 	applied map[engine.TrunkID]engine.TrunkSettings
 }
 
-// New gives the actor that owns the trunks; set are those that there are already.
+// New makes the actor that owns the trunks; set are the existing ones.
 func New(d *Deps, set []engine.TrunkSettings) actor.Actor {
 	return &trunks{d: d, byID: map[engine.TrunkID]*actor.PID{}, known: map[engine.TrunkID]trunk.Candidate{},
 		applied: map[engine.TrunkID]engine.TrunkSettings{}, set: set}
@@ -87,7 +86,7 @@ func (t *trunks) Receive(ctx actor.Context) {
 	case *reservation:
 		t.place(ctx, m)
 	case *state:
-		if _, there := t.known[m.c.ID]; there { // else it was deleted meanwhile
+		if _, there := t.known[m.c.ID]; there { // otherwise it was deleted meanwhile
 			t.known[m.c.ID] = m.c
 			t.countDown()
 		}
@@ -119,7 +118,7 @@ func (t *trunks) Receive(ctx actor.Context) {
 	}
 }
 
-// countDown notes whether no active trunk takes calls.
+// countDown publishes whether no active trunk takes calls.
 func (t *trunks) countDown() {
 	down, active := 0, 0
 	for _, s := range t.set {
@@ -133,9 +132,8 @@ func (t *trunks) countDown() {
 	t.d.Stats.AllDown.Store(down == active)
 }
 
-// configure takes the settings over; a trunk that was not edited keeps its hold.
-// first makes the trunks that are new here:
-// those that were there before the process have a past that nobody knows.
+// configure applies the settings; a trunk that was not edited keeps its hold. first makes the
+// trunks that are new here: those that existed before this process have an unknown past.
 func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []engine.TrunkID,
 	first func(engine.TrunkSettings, time.Time) *trunk.Trunk) {
 	t.set = set
@@ -147,7 +145,7 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []
 			continue
 		}
 		t.applied[s.ID] = s
-		// Until the trunk itself has spoken: it takes calls from this moment on.
+		// Until the trunk itself has reported: it takes calls from now on.
 		t.known[s.ID] = trunk.New(s).Candidate(t.d.Clock.Now())
 		if pid := t.byID[s.ID]; pid != nil {
 			ctx.Send(pid, &s)
@@ -160,15 +158,15 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []
 		}
 	}
 	for id, pid := range gone {
-		// A deleted trunk grants nothing more; its actor stays for the legs
-		// that are under way, and for a trunk that takes its name again.
+		// A deleted trunk grants nothing more; its actor stays for legs in progress, and for a new
+		// trunk of the same name.
 		delete(t.known, id)
 		delete(t.applied, id)
 		ctx.Send(pid, &engine.TrunkSettings{ID: id})
 	}
 }
 
-// place chooses a trunk for the legs that have none yet.
+// place chooses a trunk for the legs without one.
 func (t *trunks) place(ctx actor.Context, op *reservation) {
 	cands := make([]trunk.Candidate, 0, len(t.known))
 	for _, c := range t.known {
@@ -187,7 +185,7 @@ func (t *trunks) place(ctx actor.Context, op *reservation) {
 	ctx.Send(op.batch.ReplyTo, core.ReservedTrunks(op.batch.Round, op.Reservation))
 }
 
-// last gives the last word of every trunk.
+// last returns the latest state of every trunk.
 func (t *trunks) last() []trunk.Candidate {
 	list := make([]trunk.Candidate, 0, len(t.set))
 	for _, s := range t.set {

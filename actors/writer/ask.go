@@ -11,8 +11,8 @@ import (
 	"dialler/engine"
 )
 
-// Ask sends a request and waits for its answer until ctx ends, or until the database has
-// been away for a while: most answers wait for something to be stored.
+// Ask sends a request and waits for its answer until ctx ends, or until the database has been down
+// for a while, because most answers wait for something to be stored.
 func Ask[T any](ctx context.Context, g *Group, to *actor.PID, msg any) (T, error) {
 	var zero T
 	limit := 10 * time.Second
@@ -22,10 +22,10 @@ func Ask[T any](ctx context.Context, g *Group, to *actor.PID, msg any) (T, error
 	f := g.Root.RequestFuture(to, msg, max(limit, time.Millisecond))
 	release := g.Database.bound(f)
 	err := f.Wait()
-	if release() || err != nil && g.Database.Away() { // given up, or the time ran out meanwhile
+	if release() || err != nil && g.Database.Away() { // given up, or timed out meanwhile
 		return zero, errLeftWhileAway
 	}
-	if err != nil { // the answer may be on its way: it is not looked at
+	if err != nil { // an answer may still come: it is ignored
 		return zero, engine.Unavailable("timeout", "the dialler did not answer in time; whether the command was "+
 			"carried out is not known, try again with the same Idempotency-Key", time.Second)
 	}

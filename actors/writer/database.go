@@ -16,53 +16,49 @@ import (
 )
 
 const (
-	// probeEvery is how often the database is asked how it is, so that it is known
-	// to be away, and back, while nobody has anything to write; probeAway, while it
-	// is away.
+	// probeEvery is the interval of database probes, which detect an outage and its end even while
+	// there is nothing to write; probeAway is the interval during an outage.
 	probeEvery = time.Second
 	probeAway  = 250 * time.Millisecond
-	// probePatience is how long an answer may take before the database counts as
-	// away.
+	// probePatience is how long an answer may take before the database counts as down.
 	probePatience = 3 * time.Second
-	// awayPatience is how long a request that was under way when the database went
-	// away waits for its return before it is answered. Most are back sooner: one
-	// connection was lost.
+	// awayPatience is how long a request in progress when the database goes down waits for its
+	// return before it is answered. Most outages are shorter: one connection was lost.
 	awayPatience = 2 * time.Second
 )
 
-// Status says whether what calls do can be made durable.
+// Status says whether calls can be made durable.
 type Status struct {
 	Up     bool
-	Since  time.Time // of being up or away
-	Detail string    // why it is away, and what to do
-	// Outages counts how often it went away, in this life of the process.
+	Since  time.Time // of the current state
+	Detail string    // why it is down, and what to do
+	// Outages counts the outages since this process started.
 	Outages int64
 }
 
-// Database is the one place that knows whether the database takes commits:
-// as the writers find, and as it answers when it is asked. It says so once, in
-// the log and to the campaigns.
+// Database is the only place that knows whether the database takes commits, from the writers'
+// results and its own probes. It reports each change once, in the log and to the campaigns.
 type Database struct {
 	g *Group
 
 	mu      sync.Mutex
-	failing map[string]error // by who found it away
+	failing map[string]error // by who found it down
 	status  Status
-	works   context.Context // ends when the database goes away
+	works   context.Context // ends when the database goes down
 	gone    context.CancelFunc
 	away    atomic.Bool
 }
 
-// errDatabaseAway answers what cannot be done without the database.
+// errDatabaseAway refuses what cannot be done without the database.
 var errDatabaseAway = engine.Unavailable("database_unavailable",
 	"the database is away and nothing can be stored; nothing was done, try again", 2*time.Second)
 
-// errLeftWhileAway answers a request that was under way when the database went.
+// errLeftWhileAway answers a request in progress when the database went down.
 var errLeftWhileAway = engine.Unavailable("database_unavailable",
 	"the database went away before it was known to have stored this; repeat the request, with the same "+
 		"Idempotency-Key where it had one", 2*time.Second)
 
-// open says that the database answers: the tree has just been loaded from it.
+// open marks the database as up: the tree has just been loaded from it.
 func (w *Database) open(g *Group) {
 	w.g = g
 	w.failing = map[string]error{}
@@ -77,7 +73,7 @@ func (w *Database) tell(up bool) {
 	}
 }
 
-// failed notes that somebody, by name, found the database away.
+// failed records that someone, by name, found the database down.
 func (w *Database) failed(who string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,7 +91,7 @@ func (w *Database) failed(who string, err error) {
 	w.gone()
 }
 
-// succeeded notes that whoever found the database away does so no more.
+// succeeded records that someone who found the database down no longer does.
 func (w *Database) succeeded(who string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +114,7 @@ func (w *Database) succeeded(who string) {
 	w.tell(true)
 }
 
-// Now says how the database is.
+// Now returns the state of the database.
 func (w *Database) Now() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,7 +124,7 @@ func (w *Database) Now() Status {
 // Away says that the database takes no commits.
 func (w *Database) Away() bool { return w.away.Load() }
 
-// Err refuses what would have to be stored while the database is away.
+// Err refuses what must be stored while the database is down.
 func (w *Database) Err() error {
 	if w.away.Load() {
 		return errDatabaseAway
@@ -136,15 +132,15 @@ func (w *Database) Err() error {
 	return nil
 }
 
-// bound ends the wait for an answer some time after the database went away; release says
-// whether it did.
+// bound limits the wait for an answer to some time after the database goes down; release says
+// whether that happened.
 func (w *Database) bound(f *actor.Future) (release func() (left bool)) {
 	b := &boundWait{of: w, f: f}
 	b.watch()
 	return b.release
 }
 
-// boundWait is one request that waits for its answer.
+// boundWait is one request waiting for its answer.
 type boundWait struct {
 	of *Database
 	f  *actor.Future
@@ -174,7 +170,7 @@ func (b *boundWait) watch() {
 	})
 }
 
-// giveUp leaves a request without its answer, unless the database is back.
+// giveUp ends a request's wait, unless the database is back.
 func (b *boundWait) giveUp() {
 	if b.of.Away() {
 		b.mu.Lock()
@@ -197,11 +193,10 @@ func (b *boundWait) release() (left bool) {
 	return b.left
 }
 
-// prober is how a writer is called among those who find the database away.
+// prober is the probe's name among those who find the database down.
 const prober = "probe"
 
-// Watch asks the database how it is until the system ends. When it is back the
-// writers try at once.
+// Watch probes the database until the system ends. When it is back the writers retry at once.
 func (w *Database) Watch() {
 	away := false
 	for {

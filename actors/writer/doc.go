@@ -1,5 +1,4 @@
-// Package writer makes what happens durable: group commits to the database, in the order
-// in which they came, and a spool on disk for what calls under way produce while the
-// database is away. It knows whether the database takes commits, and nothing of what is
-// written.
+// Package writer makes events durable: group commits to the database, in order, and a spool on disk
+// for the data of live calls while the database is down. It knows whether the database takes
+// commits, but nothing of what is written.
 package writer

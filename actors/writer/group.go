@@ -17,40 +17,38 @@ import (
 // Store is what the writers need from the database. Calls block and run outside
 // Receive.
 type Store interface {
-	// Commit makes a group of writes durable in one transaction and says of
-	// each whether it was accepted (nil) or refused by the database (one of
-	// journal's errors). A non-nil err means that nothing is known to be
-	// durable and the same group may be given again: writes are idempotent.
+	// Commit makes a group of writes durable in one transaction and returns, for each, whether the
+	// database accepted it (nil) or refused it (one of journal's errors). A non-nil err means that
+	// nothing is known to be durable and the same group may be sent again: writes are idempotent.
 	Commit(ctx context.Context, group []journal.Write) (refused []error, err error)
-	// Ping says whether the database takes commits: nil when it does.
+	// Ping returns nil if the database takes commits.
 	Ping(ctx context.Context) error
-	// Renews has what held gives committed before all else on each server that takes
-	// the place of another, or was restarted: it may have lost what was committed last.
+	// Renews sets the writes that are committed first on each server that replaces another, or was
+	// restarted, because it may have lost the latest commits.
 	Renews(held func() []journal.Write)
 }
 
-// Config are the settings of the writers.
+// Config configures the writers.
 type Config struct {
 	Writers       int           // parallel group commits, 4
 	CommitTimeout time.Duration // of one transaction, 10 s
-	// Gather is the least time between the beginnings of two transactions of a
-	// busy writer: what it may add to the latency of a step, 6 ms.
+	// Gather is the minimum time between the beginnings of two transactions of a busy writer, which
+	// it may add to the latency of a step; default 6 ms.
 	Gather time.Duration
-	// Patience is how long what nobody waits for may wait for others to go with,
-	// 25 ms: the connection and the end of a call, its result.
+	// Patience is how long writes that nothing waits for may wait to be committed with others: the
+	// connection and the end of a call, its result. Default 25 ms.
 	Patience time.Duration
-	// SpoolAfter is how long a transaction may take before what calls under way
-	// produce goes to the spool instead of waiting for it, 400 ms: an answer is
-	// not confirmed before it is durable, and the callee speaks within 2 s.
+	// SpoolAfter is how long a transaction may take before the data of live calls goes to the spool
+	// instead of waiting for it, default 400 ms: an answer is not confirmed before it is durable,
+	// and the callee speaks within 2 s.
 	SpoolAfter time.Duration
-	// OnCommit sees every group commit that succeeded: its writes and how long
-	// the transaction took. OnDatabase hears that the database went away or came
-	// back. They must not block; nil: nobody listens.
+	// OnCommit reports every successful group commit: its number of writes and duration. OnDatabase
+	// reports that the database went down or came back. They must not block; nil is allowed.
 	OnCommit   func(writes int, took time.Duration)
 	OnDatabase func(up bool)
 }
 
-// WithDefaults fills in what is not set.
+// WithDefaults fills in unset fields.
 func (c Config) WithDefaults() Config {
 	c.Writers = cmp.Or(c.Writers, 4)
 	c.CommitTimeout = cmp.Or(c.CommitTimeout, 10*time.Second)
@@ -63,7 +61,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Group are the writers of a process.
+// Group is the writers of a process.
 type Group struct {
 	*host.System
 	Database Database
@@ -71,13 +69,13 @@ type Group struct {
 
 	cfg    Config
 	store  Store
-	spool  Spool // nil: while the database is away calls wait for it
+	spool  Spool // nil means calls wait while the database is down
 	held   held
 	pids   []*actor.PID
-	oldest []atomic.Int64 // by writer: when the write came that has waited longest, 0: none waits
+	oldest []atomic.Int64 // by writer: arrival of the write that has waited longest, 0: none
 }
 
-// Stats are the figures of the writers.
+// Stats are the metrics of the writers.
 type Stats struct {
 	Commits, Writes, Failures atomic.Int64
 	Waiting                   atomic.Int64 // writes that are neither in the database nor in the spool
@@ -92,8 +90,8 @@ func (s *Stats) observe(n int, err error) {
 	s.Writes.Add(int64(n))
 }
 
-// New gives a group whose writers do not run yet. The database counts as up: something
-// has just been read from it.
+// New makes a group whose writers do not run yet. The database counts as up, because something has
+// just been read from it.
 func New(s *host.System, cfg Config, store Store, spool Spool) *Group {
 	g := &Group{System: s, cfg: cfg.WithDefaults(), store: store, spool: spool}
 	g.oldest = make([]atomic.Int64, g.cfg.Writers)
@@ -116,13 +114,13 @@ func (g *Group) Start() error {
 	return nil
 }
 
-// PIDs are the writers, for their end.
+// PIDs returns the writers, to stop them.
 func (g *Group) PIDs() []*actor.PID { return g.pids }
 
 // For gives the writer that keeps the order of an identity's writes.
 func (g *Group) For(id string) *actor.PID { return g.pids[g.laneOf(id)] }
 
-// laneOf is the number of that writer.
+// laneOf returns the index of that writer.
 func (g *Group) laneOf(id string) int {
 	h := uint32(2166136261)
 	for i := 0; i < len(id); i++ {
@@ -131,7 +129,7 @@ func (g *Group) laneOf(id string) int {
 	return int(h % uint32(len(g.pids))) //nolint:gosec // a few writers
 }
 
-// Late is for how long the oldest write waits of the writer that an identity has.
+// Late returns how long the oldest write of an identity's writer has been waiting.
 func (g *Group) Late(id string) time.Duration {
 	if since := engine.BootTime(g.oldest[g.laneOf(id)].Load()); since != 0 {
 		return time.Duration(g.Clock.Boot() - since)
@@ -139,7 +137,7 @@ func (g *Group) Late(id string) time.Duration {
 	return 0
 }
 
-// Flush waits until every write that is under way has reached the database.
+// Flush waits until every pending write has reached the database.
 func (g *Group) Flush(ctx context.Context) error {
 	left := time.Minute
 	if dl, ok := ctx.Deadline(); ok {

@@ -11,8 +11,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// held are the attempts whose numbers this process holds, each as the database last took
-// it. They are written again on a server that may have lost that (Store.Renews).
+// held are the attempts whose numbers this process holds, each as last accepted by the database.
+// They are written again on a server that may have lost them (Store.Renews).
 type held struct {
 	now func() time.Time
 
@@ -21,12 +21,12 @@ type held struct {
 }
 
 type heldCall struct {
-	stored journal.Write // hold, attempt and legs: nobody's epoch counts for them
-	// contact is that of a campaign, which only its owner writes.
+	stored journal.Write // hold, attempt and legs, which do not depend on an epoch
+	// contact is the write for a campaign's contact, which only its owner may write.
 	contact journal.Write
 }
 
-// took notes what the database took of a group.
+// took records what the database accepted of a group.
 func (h *held) took(group []journal.Write, refused []error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -37,13 +37,13 @@ func (h *held) took(group []journal.Write, refused []error) {
 	}
 }
 
-// Hold notes an attempt that this process has adopted, as the database has it.
+// Hold records an attempt that this process has adopted, as it is in the database.
 func (g *Group) Hold(a attempt.Attempt) {
 	g.held.took([]journal.Write{{Attempts: []attempt.Attempt{a}}}, nil)
 }
 
-// LetGo forgets what calls hold for which another process acts from now on: what has
-// become of them is no longer heard of here.
+// LetGo forgets the holds of calls that another process acts for from now on, because this one no
+// longer learns what happens to them.
 func (g *Group) LetGo(gone func(*attempt.Attempt) bool) {
 	g.held.mu.Lock()
 	defer g.held.mu.Unlock()
@@ -70,7 +70,7 @@ func (h *held) note(w *journal.Write) {
 			c.stored.Intent = nil
 		case w.Intent != nil:
 			c.stored.Intent = &journal.Intent{Attempt: a.ID, Number: a.To, Bound: w.Intent.Bound}
-		case c.stored.Intent == nil: // it was taken over: the database knows the bound
+		case c.stored.Intent == nil: // taken over: the database knows the bound
 			c.stored.Intent = &journal.Intent{Attempt: a.ID, Number: a.To, Bound: h.now()}
 		}
 		if len(w.Contacts) > 0 && w.Campaign != "" {
@@ -98,7 +98,7 @@ func (h *held) forgetOver() {
 	})
 }
 
-// again gives it, the oldest first.
+// again returns the writes, oldest first.
 func (h *held) again() (all []journal.Write) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// What is written again on a server that lost what was committed last: of each call that
-// lives, and of each whose end nothing has proven, the last that the database took.
+// Writes to repeat on a server that lost the latest commits: for each live call, and each whose end
+// is not proven, the last one that the database accepted.
 func TestWhatCallsHoldIsKeptUntilTheEndOfTheHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := actortest.NewStore()

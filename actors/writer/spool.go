@@ -15,59 +15,56 @@ import (
 	"dialler/engine/journal"
 )
 
-// While the database is away, or takes long, what calls that are under way
-// produce is made durable in the spool, in the order in which it came. Once the
-// database commits again it is written there first, from the copy in memory (the
-// contacts keep the same writes until then: the disk is read by the next life
-// only), and what came meanwhile goes on to the spool, until so little is left
-// that it can be waited for.
+// While the database is down or slow, the data of live calls is made durable in the spool, in
+// order. Once the database commits again, the spooled writes go there first, from the copy in
+// memory (the contacts keep the same writes until then; only the next process reads the disk). New
+// ones still go to the spool, until so little is left that they can wait for it.
 
-// Spool keeps on disk what a database that is away cannot take: one lane for each
-// writer. Its calls block on the disk and run outside Receive.
+// Spool stores on disk what the database cannot take during an outage: one lane for each writer.
+// Its calls block on the disk and run outside Receive.
 type Spool interface {
-	// Append makes writes durable in their order and says how many of them, from
-	// the first on, it took: there is no room for the others. After an error none
-	// was taken.
+	// Append makes writes durable in order and returns how many of them, from the first on, it
+	// took: there is no room for the others. After an error none was taken.
 	Append(lane int, writes []journal.Write) (n int, err error)
-	// Release forgets the oldest n writes of a lane, which the database took or, so
-	// many of them, refused.
+	// Release forgets the oldest n writes of a lane, which the database accepted or, for refused of
+	// them, refused.
 	Release(lane, n, refused int) error
-	// Replay gives what an earlier life left to commit, at most so many writes at
-	// a time, in the order in which each lane took them, and forgets it.
+	// Replay passes what an earlier process left to commit, at most most writes at a time, in each
+	// lane's order, and forgets it.
 	Replay(most int, commit func(group []journal.Write) (refused int, err error)) error
 }
 
-// spooling is a writer's part of it.
+// spooling is a writer's spool state.
 type spooling struct {
-	on   bool // what may be spooled is
-	shut bool // there is no room, or the disk fails: nothing more is, until the spool is empty
-	// kept are the writes in the spool, in its order.
+	on   bool // writes that may be spooled are
+	shut bool // full or failing disk: spools nothing more until the spool is empty
+	// kept are the spooled writes, in order.
 	kept []queued
-	// appending are those on their way to it, still in the queue as well.
+	// appending are the writes being spooled, which are also still in the queue.
 	appending []queued
-	batch     int // counts what was given to the spool
-	replaying int // of kept, in the transaction under way
+	batch     int // number of batches given to the spool
+	replaying int // of kept, in the current transaction
 }
 
-// queuedState says where a write of the queue stands.
+// queuedState is the state of a write in the queue.
 type queuedState uint8
 
 const (
 	inQueue queuedState = iota
-	toSpool             // on its way to the spool
-	inSpool             // in the spool, and in the transaction under way too
+	toSpool             // being spooled
+	inSpool             // in the spool, and also in the current transaction
 )
 
 type (
-	// slowCommit: the transaction with this number takes long.
+	// slowCommit says that the transaction with this number is slow.
 	slowCommit struct{ flight int }
-	// appended brings what the spool took back from its goroutine.
+	// appended returns the spool's result from its goroutine.
 	appended struct {
 		batch int // of which
 		n     int
 		err   error
 	}
-	// replayed brings the result of a commit of spooled writes back.
+	// replayed returns the result of a commit of spooled writes.
 	replayed struct {
 		flight  int // whose
 		refused []error
@@ -76,7 +73,7 @@ type (
 	}
 )
 
-// divert: from now on what may wait on disk does.
+// divert makes everything that may be spooled go to the spool from now on.
 func (w *writer) divert(ctx actor.Context) {
 	if w.d.spool != nil {
 		w.spool.on = true
@@ -84,14 +81,14 @@ func (w *writer) divert(ctx actor.Context) {
 	}
 }
 
-// toSpool spools what may be, unless some of it is on its way.
+// toSpool spools what may be spooled, unless a batch is in progress.
 func (w *writer) toSpool(ctx actor.Context) {
 	s := &w.spool
 	if !s.on || s.shut || s.appending != nil {
 		return
 	}
 	var batch []journal.Write
-	held := map[string]struct{}{} // what those that stay in the queue are about
+	held := map[string]struct{}{} // the subjects of those that stay in the queue
 	for i := range w.queue {
 		q := &w.queue[i]
 		if q.barrier != nil || q.state == inSpool || q.told {
@@ -122,10 +119,10 @@ func (w *writer) toSpool(ctx actor.Context) {
 	}()
 }
 
-// appended: the first n of those on their way are durable.
+// appended handles that the first n writes being spooled are durable.
 func (w *writer) appended(ctx actor.Context, m *appended) {
 	s := &w.spool
-	if m.batch != s.batch || s.appending == nil { // it had been handled before the fault
+	if m.batch != s.batch || s.appending == nil { // already handled before the fault
 		w.commit(ctx)
 		return
 	}
@@ -145,8 +142,8 @@ func (w *writer) appended(ctx actor.Context, m *appended) {
 			ctx.Send(q.ReplyTo, &call.Durable{Step: q.Step, Spooled: true})
 		}
 	}
-	// Those in the transaction under way stay in the queue until that is over; it
-	// may have been over already, and they gone.
+	// Those in the current transaction stay in the queue until it is over; it may already be over,
+	// and they gone.
 	taken := m.n
 	missing := len(s.appending)
 	for i := range w.queue {
@@ -154,7 +151,7 @@ func (w *writer) appended(ctx actor.Context, m *appended) {
 			missing--
 		}
 	}
-	taken -= missing // they were the first
+	taken -= missing // they were the first ones
 	for i := range w.queue {
 		if q := &w.queue[i]; q.state == toSpool {
 			q.state = inQueue
@@ -172,7 +169,7 @@ func (w *writer) appended(ctx actor.Context, m *appended) {
 		w.dropSpooledFrom(w.flying)
 	}
 	if len(w.queue)+len(s.kept) == 0 {
-		w.settle(ctx) // the database has taken all of it meanwhile
+		w.settle(ctx) // the database has accepted all of it meanwhile
 	}
 	w.toSpool(ctx)
 	w.commit(ctx)
@@ -180,7 +177,7 @@ func (w *writer) appended(ctx actor.Context, m *appended) {
 
 func (w *writer) dropSpooled() { w.dropSpooledFrom(0) }
 
-// dropSpooledFrom takes what is in the spool out of the queue, from a place on.
+// dropSpooledFrom removes spooled writes from the queue, starting at an index.
 func (w *writer) dropSpooledFrom(i int) {
 	rest := slices.DeleteFunc(w.queue[i:], func(q queued) bool { return q.state == inSpool })
 	gone := len(w.queue) - i - len(rest)
@@ -209,7 +206,7 @@ func (w *writer) replay(ctx actor.Context) {
 
 func (w *writer) replayed(ctx actor.Context, m *replayed) {
 	s := &w.spool
-	if m.flight != w.flight || s.replaying == 0 { // it had been handled before the fault
+	if m.flight != w.flight || s.replaying == 0 { // already handled before the fault
 		w.commit(ctx)
 		return
 	}
@@ -247,14 +244,14 @@ func (w *writer) replayed(ctx actor.Context, m *replayed) {
 		s.kept = nil
 	}
 	if rest <= groupCap {
-		s.on = false // the last ones: what comes now waits for them
+		s.on = false // the last ones: new writes wait for them
 	}
 	w.settle(ctx)
 	w.commit(ctx)
 	w.faults = 0
 }
 
-// count is how many were refused.
+// count returns how many were refused.
 func count(refused []error) (n int) {
 	for _, err := range refused {
 		if err != nil {
@@ -264,15 +261,15 @@ func count(refused []error) (n int) {
 	return n
 }
 
-// Replay writes what an earlier life spooled to the database, before anything is
-// read from there. It gives the answered attempts that the database refused to take:
-// another node acts for their campaigns by now, and only the spool had the answers.
+// Replay writes an earlier process's spool to the database, before anything is read from there. It
+// returns the answered attempts that the database refused: another node acts for their campaigns by
+// now, and only the spool had the answers.
 func (g *Group) Replay(ctx context.Context) ([]attempt.Attempt, error) {
 	if g.spool == nil {
 		return nil, nil
 	}
 	writes, rejected := 0, 0
-	answered := map[engine.AttemptID]attempt.Attempt{} // whose answers only this spool has
+	answered := map[engine.AttemptID]attempt.Attempt{} // with answers that only this spool has
 	err := g.spool.Replay(groupCap, func(group []journal.Write) (int, error) {
 		c, cancel := context.WithTimeout(ctx, g.cfg.CommitTimeout)
 		defer cancel()

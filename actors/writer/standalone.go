@@ -11,14 +11,14 @@ import (
 	"dialler/engine/journal"
 )
 
-// Standalone are the writers of a process that has nothing else, for measurements.
+// Standalone is the writers of a process that has nothing else, for measurements.
 type Standalone struct {
 	g        *Group
 	cancel   context.CancelFunc
 	listener *actor.PID
 }
 
-// durableListener hears what became of writes.
+// durableListener gets the results of writes.
 type durableListener struct{ durable func(step int, err error) }
 
 func (l *durableListener) Receive(ctx actor.Context) {
@@ -27,8 +27,8 @@ func (l *durableListener) Receive(ctx actor.Context) {
 	}
 }
 
-// Start starts writers on a store; durable hears of each write, one at a
-// time, that it is in the database or was refused.
+// Start starts writers on a store; durable is called for each write, one at a time, once it is in
+// the database or was refused.
 func Start(cfg Config, store Store, clock host.Clock, durable func(step int, err error)) (*Standalone, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := New(host.New(ctx, clock, zerolog.Nop()), cfg, store, nil)
@@ -41,12 +41,12 @@ func Start(cfg Config, store Store, clock host.Clock, durable func(step int, err
 	return s, nil
 }
 
-// Persist gives a write to the writer that keeps the order of an identity.
+// Persist passes a write to the writer that keeps the order of an identity.
 func (s *Standalone) Persist(id string, write journal.Write, step int) {
 	s.g.Root.Send(s.g.For(id), &Persist{Write: write, ReplyTo: s.listener, Step: step})
 }
 
-// Close ends them; what is not durable by then is not told.
+// Close stops them; writes that are not durable by then are not reported.
 func (s *Standalone) Close() {
 	s.cancel()
 	s.g.System.Close(append(s.g.pids, s.listener)...)

@@ -12,36 +12,36 @@ import (
 	"dialler/engine/journal"
 )
 
-// groupCap bounds how many writes share one transaction.
+// groupCap limits the number of writes in one transaction.
 const groupCap = 512
 
-// Persist asks a writer to make a write durable; call.Durable follows to ReplyTo
-// (when given) once it is, or once the database refused it.
+// Persist asks a writer to make a write durable; call.Durable goes to ReplyTo (if given) once it
+// is, or once the database refused it.
 type Persist struct {
 	Write   journal.Write
 	ReplyTo *actor.PID
 	Step    int // the sender's own number of the write
-	// Run hears of a refusal too (WriteRefused): it has counted the events.
+	// Run is also told of a refusal (WriteRefused), because it has counted the events.
 	Run *actor.PID
-	// Then, when given, is called by the writer once the write is in the database, or
-	// was refused by it; it only sends.
+	// Then, if given, is called by the writer once the write is in the database, or was refused; it
+	// may only send messages.
 	Then func(error)
 }
 
-// WriteRefused tells a run which write the database did not take.
+// WriteRefused tells a run which write the database refused.
 type WriteRefused struct{ Write journal.Write }
 
 // Barrier is answered with BarrierPassed once every write queued before it
 // is durable in the database, or refused.
 type Barrier struct {
 	ReplyTo *actor.PID
-	N       int64 // the sender's own, repeated in BarrierPassed
+	N       int64 // the sender's number, repeated in BarrierPassed
 }
 
 // BarrierPassed answers a Barrier.
 type BarrierPassed struct{ N int64 }
 
-// committed brings the result of a commit back from its goroutine.
+// committed returns the result of a commit from its goroutine.
 type committed struct {
 	flight  int // whose
 	refused []error
@@ -51,28 +51,26 @@ type committed struct {
 type (
 	retryCommit struct{}
 	gathered    struct{} // a busy writer has gathered long enough
-	resumed     struct{} // after a fault: what the queue holds is looked at
+	resumed     struct{} // after a fault: process the queue
 )
 
-// writer is the group commit: an idle one commits at once, a busy one gathers
-// what comes into the next transaction, and begins one no more often than every
-// Config.Gather: a fast disk would otherwise make many small groups, which cost
-// the server several times as much per write. What nobody waits for
-// (journal.Write.Patient) waits up to Config.Patience for something that somebody
-// does: a commit costs about the same with one write and with ten. While the
-// database is away it keeps its queue and tries again; every write is idempotent.
-// What may wait on disk waits there (writer_spool.go).
+// writer is the group commit. An idle one commits at once; a busy one gathers writes for the next
+// transaction, and begins one at most every Config.Gather: otherwise a fast disk would make many
+// small groups, which cost the server several times as much per write. Writes that nothing waits
+// for (journal.Write.Patient) wait up to Config.Patience for one that is waited for, because a
+// commit costs about the same with one write and with ten. While the database is down it keeps its
+// queue and retries; every write is idempotent. Writes that may be spooled wait on disk (spool.go).
 type writer struct {
 	d       *Group
 	lane    int // of the spool
 	queue   []queued
-	flying  int             // of the queue's head: writes in the transaction under way, and barriers between them
+	flying  int             // length of the queue's head in the current transaction, with barriers
 	flight  int             // counts the transactions
-	slow    func()          // stops the watch of the one under way
-	began   engine.BootTime // of the last transaction, 0: there was none
-	waiting bool            // gathered or retryCommit is on its way
-	doze    func()          // stops a wait that ends when something comes that may not wait as long
-	tries   int             // that failed, one after the other
+	slow    func()          // stops the timer for the current one
+	began   engine.BootTime // of the last transaction, 0 means none yet
+	waiting bool            // gathered or retryCommit will come
+	doze    func()          // stops a wait that a less patient write ends
+	tries   int             // consecutive failures
 	backoff time.Duration
 	spool   spooling
 	faults  int // in a row
@@ -82,7 +80,7 @@ type queued struct {
 	Persist
 	barrier *Barrier // in place of a write
 	state   queuedState
-	told    bool // what became of it is known to who asked
+	told    bool // the sender knows the result
 	patient bool
 	at      engine.BootTime // when it came
 }
@@ -99,8 +97,8 @@ func (w *writer) Receive(ctx actor.Context) {
 	whole = true
 }
 
-// oldest is when the write came that has waited longest for being durable, 0: none
-// does.
+// oldest returns the arrival of the write that has waited longest to be durable; 0 means none
+// waits.
 func (w *writer) oldest() engine.BootTime {
 	for i := range w.queue {
 		if q := &w.queue[i]; q.state != inSpool && !q.told && q.barrier == nil {
@@ -110,10 +108,9 @@ func (w *writer) oldest() engine.BootTime {
 	return 0
 }
 
-// faulted: the message on which the writer panics must not leave its lane to wait
-// for what is over already. What brings the end of something comes again, and is
-// handled from where it was; writes and barriers were in the queue before
-// anything could fail.
+// faulted makes the lane go on after a panic, so that it does not wait for something that is
+// already over. A message that ends something is sent again, and handled from where it was; writes
+// and barriers were queued before anything could fail.
 func (w *writer) faulted(ctx actor.Context) {
 	var again any = &resumed{}
 	switch msg := ctx.Message().(type) {
@@ -125,8 +122,8 @@ func (w *writer) faulted(ctx actor.Context) {
 	w.d.After(wait, ctx.Self(), again)
 }
 
-// A writer that faulted goes on after faultFirst; twice that for each fault in a
-// row, faultLast at most.
+// A writer that faulted goes on after faultFirst, doubled for each consecutive fault, up to
+// faultLast.
 const (
 	faultFirst = 10 * time.Millisecond
 	faultLast  = time.Second
@@ -135,7 +132,7 @@ const (
 func (w *writer) receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
-		w.d.Database.succeeded(ctx.Self().Id) // an earlier life of it found nothing out for us
+		w.d.Database.succeeded(ctx.Self().Id) // its earlier failures no longer count
 	case *Persist:
 		w.queue = append(w.queue, queued{Persist: *msg, patient: msg.Write.Patient(), at: w.d.Clock.Boot()})
 		w.d.Stats.Waiting.Add(1)
@@ -171,10 +168,10 @@ func (w *writer) receive(ctx actor.Context) {
 	}
 }
 
-// busy: a transaction is under way.
+// busy says that a transaction is in progress.
 func (w *writer) busy() bool { return w.flying > 0 || w.spool.replaying > 0 }
 
-// commit begins a transaction, or waits a little for more to share it.
+// commit begins a transaction, or waits a little for more writes to share it.
 func (w *writer) commit(ctx actor.Context) {
 	if w.busy() || len(w.queue)+len(w.spool.kept) == 0 {
 		return
@@ -200,8 +197,8 @@ func (w *writer) commit(ctx actor.Context) {
 	w.begin(ctx)
 }
 
-// wait is how long the next transaction is put off; patient, that nothing in the
-// queue keeps it from being put off for longer than a busy writer gathers.
+// wait returns how long the next transaction is delayed. patient says that everything in the queue
+// allows more delay than a busy writer's gathering.
 func (w *writer) wait() (wait time.Duration, patient bool) {
 	if len(w.spool.kept) > 0 || len(w.queue) >= groupCap || w.queue[0].barrier != nil {
 		return 0, false
@@ -229,7 +226,7 @@ func (w *writer) begin(ctx actor.Context) {
 		return
 	}
 	n, group := w.group()
-	if len(group) == 0 { // barriers head the queue: all before them is done
+	if len(group) == 0 { // barriers at the head: everything before them is done
 		for i := range n {
 			w.queue[i].pass(ctx)
 		}
@@ -244,22 +241,21 @@ func (w *writer) begin(ctx actor.Context) {
 	w.flying = n
 }
 
-// group is what the next transaction takes: the first n of the queue, and the
-// writes among them. A barrier ends no group: what waits before it is durable
-// once the group is.
+// group returns the next transaction: the first n of the queue, and the writes among them. A
+// barrier does not end a group: what waits before it is durable once the group is.
 func (w *writer) group() (n int, group []journal.Write) {
 	for n < len(w.queue) && len(group) < groupCap {
 		if q := &w.queue[n]; q.barrier == nil {
 			group = append(group, q.Write)
 		} else if len(group) == 0 && n+1 < len(w.queue) && w.queue[n+1].barrier == nil {
-			return n + 1, nil // nobody waits for a transaction that it has no part in
+			return n + 1, nil // a barrier does not wait for an unrelated transaction
 		}
 		n++
 	}
 	return n, group
 }
 
-// pass tells who waits at a barrier that it is passed.
+// pass tells the waiting sender that a barrier is passed.
 func (q *queued) pass(ctx actor.Context) {
 	if !q.told {
 		q.told = true
@@ -267,7 +263,7 @@ func (q *queued) pass(ctx actor.Context) {
 	}
 }
 
-// transact commits a group in a goroutine of its own.
+// transact commits a group in a separate goroutine.
 func (w *writer) transact(ctx actor.Context, group []journal.Write, then func([]error, error)) {
 	w.began = w.d.Clock.Boot()
 	w.flight++
@@ -291,7 +287,7 @@ func (w *writer) transact(ctx actor.Context, group []journal.Write, then func([]
 }
 
 func (w *writer) done(ctx actor.Context, c *committed) {
-	if c.flight != w.flight || w.flying == 0 { // it had been handled before the fault
+	if c.flight != w.flight || w.flying == 0 { // already handled before the fault
 		w.commit(ctx)
 		return
 	}
@@ -299,9 +295,9 @@ func (w *writer) done(ctx actor.Context, c *committed) {
 	w.slow()
 	if c.err != nil {
 		w.flying = 0
-		// Nothing is known to be durable; the same group goes again. A write
-		// that the database cannot take at all is a fault of ours and must not
-		// hold up the others forever: the group is tried one by one.
+		// Nothing is known to be durable; the same group is retried. A write that the database
+		// cannot accept at all is a bug and must not hold up the others forever: the group is tried
+		// one by one.
 		w.dropSpooled()
 		w.failed(ctx, c.err)
 		return
@@ -318,7 +314,7 @@ func (w *writer) done(ctx actor.Context, c *committed) {
 			err = c.refused[at]
 		}
 		at++
-		if q.state != inSpool && !q.told { // else it is told when the spool's turn comes, or was
+		if q.state != inSpool && !q.told { // otherwise reported with the spool, now or earlier
 			tellPersisted(ctx, q, err)
 		}
 	}
@@ -329,11 +325,11 @@ func (w *writer) done(ctx actor.Context, c *committed) {
 	w.faults = 0
 }
 
-// tellPersisted says that a write is in the database, or was refused by it.
+// tellPersisted reports that a write is in the database, or was refused.
 func tellPersisted(ctx actor.Context, q *queued, err error) {
 	q.told = true
 	if err != nil && q.Run != nil {
-		// A copy: who wrote it may write its events again.
+		// A copy, because the sender may write its events again.
 		refused := q.Write
 		refused.Events = slices.Clone(refused.Events)
 		ctx.Send(q.Run, &WriteRefused{refused})
@@ -346,8 +342,8 @@ func tellPersisted(ctx actor.Context, q *queued, err error) {
 	}
 }
 
-// failed: the transaction was not committed, as far as is known. It is tried
-// again; one connection may be lost without the database being away.
+// failed handles a transaction that was not committed, as far as is known. It is retried; one
+// connection may be lost without the database being down.
 func (w *writer) failed(ctx actor.Context, err error) {
 	w.tries++
 	w.backoff = min(max(2*w.backoff, 50*time.Millisecond), time.Second)
@@ -359,8 +355,8 @@ func (w *writer) failed(ctx actor.Context, err error) {
 	}
 }
 
-// settle: a transaction was committed. The database is back once nothing waits in
-// the spool any more: new calls must find there what the ones before came to.
+// settle handles a committed transaction. The database counts as back once the spool is empty,
+// because new calls must find the results of earlier ones there.
 func (w *writer) settle(ctx actor.Context) {
 	if len(w.spool.kept) > 0 || w.spool.appending != nil {
 		return

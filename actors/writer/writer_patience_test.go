@@ -21,7 +21,7 @@ type bubbleClock struct{ start time.Time }
 func (bubbleClock) Now() time.Time          { return time.Now() }
 func (c bubbleClock) Boot() engine.BootTime { return engine.BootTime(time.Since(c.start)) + 1 }
 
-// What nobody waits for goes with what somebody does, or by itself after a while.
+// A write that nothing waits for goes with one that is waited for, or by itself after a while.
 func TestAWriteThatNobodyWaitsForGoesWithTheNext(t *testing.T) {
 	type at struct {
 		due  time.Duration
@@ -30,7 +30,7 @@ func TestAWriteThatNobodyWaitsForGoesWithTheNext(t *testing.T) {
 	const ms = time.Millisecond
 	for name, c := range map[string]struct {
 		writes []at
-		want   []string // which writes each commit has, and when it began
+		want   []string // the writes of each commit, and when it began
 	}{
 		"alone it waits": {[]at{{0, journal.AttemptEnded}}, []string{"25ms [0]"}},
 		"an answer does not wait, and takes it along": {[]at{{0, journal.AttemptEnded},
@@ -78,7 +78,7 @@ func TestAWriteThatNobodyWaitsForGoesWithTheNext(t *testing.T) {
 	}
 }
 
-// watched notes each commit.
+// watched records each commit.
 type watched struct {
 	*actortest.Store
 	begun   time.Time

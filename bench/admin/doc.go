@@ -1,3 +1,3 @@
-// Package admin is the small HTTP server that the model world's processes
-// show on loopback, so that a harness can ask and steer them.
+// Package admin is the small HTTP server of the model world's processes on loopback, through which
+// a harness queries and steers them.
 package admin

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// maxBody bounds a posted configuration: a script may name a million numbers.
+// maxBody bounds a posted configuration: a script may contain a million numbers.
 const maxBody = 256 << 20
 
 // Server serves until Close.
@@ -23,9 +23,8 @@ type Server struct {
 	done   chan struct{}
 }
 
-// Start serves h on host:port, and Go's profiles below /debug/pprof/: what a
-// model costs must not hide what the dialler costs. Addresses that are not
-// loopback need allowRemote.
+// Start serves h on host:port, and Go's profiles below /debug/pprof/, so that the models' cost can
+// be told from the dialler's. Addresses other than loopback need allowRemote.
 func Start(listen string, allowRemote bool, h http.Handler) (*Server, error) {
 	if _, err := Address(listen, allowRemote); err != nil {
 		return nil, err
@@ -49,7 +48,7 @@ func Start(listen string, allowRemote bool, h http.Handler) (*Server, error) {
 	return s, nil
 }
 
-// Addr is host:port; empty for a nil Server.
+// Addr returns host:port; empty for a nil Server.
 func (s *Server) Addr() string {
 	if s == nil {
 		return ""
@@ -57,7 +56,7 @@ func (s *Server) Addr() string {
 	return s.addr
 }
 
-// Close ends the server; requests under way get a second.
+// Close ends the server; requests in progress get a second.
 func (s *Server) Close() {
 	if s == nil {
 		return
@@ -70,8 +69,8 @@ func (s *Server) Close() {
 	<-s.done
 }
 
-// Address reads host:port; load and its steering stay on loopback unless
-// the operator says otherwise.
+// Address parses host:port; load and its control stay on loopback unless the operator allows
+// otherwise.
 func Address(listen string, allowRemote bool) (netip.AddrPort, error) {
 	at, err := netip.ParseAddrPort(listen)
 	if err != nil {
@@ -89,8 +88,8 @@ func Write(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the client is gone when this fails
 }
 
-// Configure is a handler that reads a configuration and applies it: 204, or
-// 422 with the reason in plain text.
+// Configure returns a handler that reads a configuration and applies it: 204, or 422 with the
+// reason in plain text.
 func Configure[T any](apply func(T) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var cfg T

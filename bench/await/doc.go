@@ -1,4 +1,3 @@
-// Package await lets tests and harnesses wait for a condition with a
-// deadline, without sleeping and without a cost for those who report
-// changes while nobody waits.
+// Package await lets tests and harnesses wait for a condition with a deadline, without sleeping,
+// and at no cost for reporting changes while nothing waits.
 package await

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// poll is how often a condition is looked at even when no change was
-// reported: counters that change too often to be reported are seen then.
+// poll is the interval at which a condition is checked even without a reported change, for counters
+// that change too often to be reported.
 const poll = 100 * time.Millisecond
 
-// Signal says that something changed. The zero value is ready. Notify costs
-// one atomic load when nobody waits.
+// Signal reports that something changed. The zero value is ready. Notify costs one atomic load if
+// nothing waits.
 type Signal struct {
 	waiting atomic.Bool
 	mu      sync.Mutex
@@ -29,7 +29,7 @@ func (s *Signal) wait() <-chan struct{} {
 	return s.ch
 }
 
-// Notify wakes all who wait.
+// Notify wakes all waiters.
 func (s *Signal) Notify() {
 	if !s.waiting.Load() {
 		return
@@ -48,7 +48,7 @@ func (s *Signal) Until(ctx context.Context, cond func() bool) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
-		changed := s.wait() // before the look, so that no change is missed
+		changed := s.wait() // before the check, so that no change is missed
 		if cond() {
 			return nil
 		}

@@ -56,8 +56,8 @@ type Bot struct {
 
 	mu       sync.Mutex
 	sessions []*session
-	past     Summary // of the sessions that are not kept
-	// forgetting: one at a time folds sessions into past.
+	past     Summary // of the sessions not kept
+	// forgetting ensures that only one goroutine at a time folds sessions into past.
 	forgetting bool
 	heard      map[engine.PhoneNumber]int
 	closed     bool
@@ -78,7 +78,7 @@ func Start(cfg Config) (*Bot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bot: %w", err)
 	}
-	// Calls are short: probes of idle connections would be four system calls each.
+	// Calls are short: probes of idle connections would cost four system calls each.
 	quiet := net.ListenConfig{KeepAlive: -1}
 	ln, err := quiet.Listen(context.Background(), "tcp", cfg.Listen)
 	if err != nil {
@@ -111,15 +111,14 @@ func Start(cfg Config) (*Bot, error) {
 	return b, nil
 }
 
-// readBuffer is what a session's socket is read into: a few frames, or what
-// comes between two looks and half as much again.
+// readBuffer returns the size of a session's read buffer: a few frames, or the data between two
+// reads and half as much again.
 func readBuffer(every time.Duration) int {
-	const frame, second = 320, 50 // bytes of one, and how many come
+	const frame, second = 320, 50 // bytes per frame, frames per second
 	return max(2048, min(int(every.Seconds()*frame*second*1.5), asleep))
 }
 
-// Run is a bot as a process of its own: it lives until ctx ends or StopAfter
-// has passed.
+// Run runs a bot as a separate process, until ctx ends or StopAfter has passed.
 func Run(ctx context.Context, cfg Config) error {
 	b, err := Start(cfg)
 	if err != nil {
@@ -138,14 +137,13 @@ func Run(ctx context.Context, cfg Config) error {
 	return b.Close()
 }
 
-// URL is what the platform dials.
+// URL returns the URL that the platform dials.
 func (b *Bot) URL() string { return "ws://" + b.addr + b.cfg.Path }
 
-// HTTPAddr is host:port of the admin interface, empty without one.
+// HTTPAddr returns host:port of the admin interface, empty without one.
 func (b *Bot) HTTPAddr() string { return b.admin.Addr() }
 
-// Configure replaces seed, seats, door, conversations, script and results
-// for the sessions to come.
+// Configure replaces seed, seats, door, conversations, script and results for later sessions.
 func (b *Bot) Configure(cfg Config) error {
 	r, err := cfg.rules()
 	if err != nil {
@@ -218,8 +216,8 @@ func (b *Bot) Wait(ctx context.Context, cond func(*Bot) bool) error {
 	return b.changed.Until(ctx, func() bool { return cond(b) })
 }
 
-// HangUp makes the bot close the socket of a call now; false when no open
-// session has it.
+// HangUp makes the bot close the socket of a call now; it returns false if no open session has that
+// call.
 func (b *Bot) HangUp(call engine.CallID) bool {
 	b.mu.Lock()
 	all := append([]*session(nil), b.sessions...)
@@ -232,7 +230,7 @@ func (b *Bot) HangUp(call engine.CallID) bool {
 	return false
 }
 
-// knock is an upgrade request.
+// knock handles an upgrade request.
 func (b *Bot) knock(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	if b.closed {
@@ -294,9 +292,9 @@ func (b *Bot) knock(w http.ResponseWriter, r *http.Request) {
 	b.serve(conn)
 }
 
-// takeSeat reserves a seat; seats 0 is no limit. A full bot looks again for
-// a moment: the stop frame of one session and the upgrade of the next come
-// over different sockets and may be read in the wrong order.
+// takeSeat reserves a seat; seats 0 means no limit. A full bot checks again for a moment, because
+// the stop frame of one session and the upgrade of the next come over different sockets and may be
+// read in the wrong order.
 func (b *Bot) takeSeat(seats int64) bool {
 	try := func() bool {
 		for {
@@ -354,8 +352,8 @@ func (b *Bot) serve(conn *websocket.Conn) {
 	b.changed.Notify()
 }
 
-// forget folds the oldest sessions into the summary when more are kept than
-// wanted; those that are not over stay. It works in batches.
+// forget folds the oldest sessions into the summary if there are too many; unfinished ones stay. It
+// works in batches.
 func (b *Bot) forget() {
 	keep := b.cfg.KeepSessions
 	if keep <= 0 {
@@ -385,7 +383,7 @@ func (b *Bot) forget() {
 	b.forgetting = false
 }
 
-// nth counts a session with a number.
+// nth returns how many sessions a number has had, and counts one more.
 func (b *Bot) nth(number engine.PhoneNumber) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

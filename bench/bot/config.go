@@ -13,31 +13,30 @@ import (
 	"dialler/engine"
 )
 
-// Config says how the bot behaves. The zero value is a bot on a free
-// loopback port that talks, waits for the callee to hang up, and posts
-// DefaultResults.
+// Config configures the bot. The zero value is a bot on a free loopback port that talks, waits for
+// the callee to hang up, and posts DefaultResults.
 type Config struct {
 	Listen      string `json:"listen,omitempty"` // host:port; port 0 takes a free one
 	Path        string `json:"path,omitempty"`   // of the socket; default "/media"
 	AllowRemote bool   `json:"allow_remote,omitempty"`
 	Seed        uint64 `json:"seed,omitempty"`
 
-	// AuthToken, when set, verifies X-Twilio-Signature; an upgrade without a
-	// good one gets 403. PublicURL is the URL that was signed; when empty it
-	// is put together from the Host header and the path.
+	// AuthToken, if set, verifies X-Twilio-Signature; an upgrade without a valid one gets 403.
+	// PublicURL is the URL that was signed; if empty it is composed from the Host header and the
+	// path.
 	AuthToken string `json:"auth_token,omitempty"`
 	PublicURL string `json:"public_url,omitempty"`
 
-	// Seats is the number of sessions at a time beyond which an upgrade gets
-	// 503. 0: no limit.
+	// Seats is the number of concurrent sessions beyond which an upgrade gets 503. 0 means no
+	// limit.
 	Seats int  `json:"seats,omitempty"`
 	Door  Door `json:"door,omitzero"`
 
-	// Conversations are drawn from by weight; Script fixes numbers: the n-th
-	// session with the number takes the n-th entry, later ones the last.
+	// Conversations are drawn by weight; Script sets those of single numbers: the n-th session with
+	// the number takes the n-th entry, later ones the last.
 	Conversations []Conversation                        `json:"conversations,omitempty"`
 	Script        map[engine.PhoneNumber][]Conversation `json:"script,omitempty"`
-	// Results are drawn from by weight when the conversation names none.
+	// Results are drawn by weight if the conversation names none.
 	Results []Result `json:"results,omitempty"`
 
 	// ResultTries bounds the posts of one result (default 10); ResultBackoff
@@ -46,13 +45,12 @@ type Config struct {
 	ResultTries   int           `json:"result_tries,omitempty"`
 	ResultBackoff time.Duration `json:"result_backoff,omitempty"`
 
-	// KeepSessions bounds the sessions that are remembered one by one once they
-	// are over; older ones are counted in the summary only, and their numbers
-	// are new again. 0: all are kept.
+	// KeepSessions bounds the finished sessions that are kept one by one; older ones are only
+	// counted in the summary, and their numbers are new again. 0 means all are kept.
 	KeepSessions int `json:"keep_sessions,omitempty"`
-	// ReadEvery, when set, makes the bot listen to its sockets in batches of
-	// that length instead of frame by frame, which costs a fraction; the times
-	// of what it hears, a stop frame's too, are that coarse.
+	// ReadEvery, if set, makes the bot read its sockets in batches of that length instead of frame
+	// by frame, at a fraction of the cost; the times of what it hears, including a stop frame, are
+	// that coarse.
 	ReadEvery time.Duration `json:"read_every,omitempty"`
 
 	HTTP      string        `json:"http,omitempty"` // host:port of the admin interface; empty: none
@@ -61,7 +59,7 @@ type Config struct {
 	Log *zerolog.Logger `json:"-"`
 }
 
-// Door is what happens before the upgrade.
+// Door is the behaviour before the upgrade.
 type Door struct {
 	Delay       draw.Span `json:"delay,omitzero"`         // before every answer
 	SlowShare   float64   `json:"slow_share,omitempty"`   // of the upgrades
@@ -73,25 +71,25 @@ type Door struct {
 // Conversation is what the bot does in one session.
 type Conversation struct {
 	Weight float64 `json:"weight,omitempty"`
-	// Talk is start frame to the bot closing the socket; zero waits for the
+	// Talk is the time from the start frame until the bot closes the socket; zero waits for the
 	// callee to hang up.
 	Talk draw.Span `json:"talk,omitzero"`
-	// Die, when set, is start frame to the socket breaking without a close
-	// frame: the bot's process died.
+	// Die, if set, is the time from the start frame until the socket breaks without a close frame,
+	// as if the bot's process died.
 	Die draw.Span `json:"die,omitzero"`
 
 	Think     draw.Span `json:"think,omitzero"`     // start frame to the first word
 	Utterance draw.Span `json:"utterance,omitzero"` // default 2s..5s
 	Pause     draw.Span `json:"pause,omitzero"`     // mark returned to the next sentence; default 1s..4s
 	Mute      bool      `json:"mute,omitempty"`     // says nothing
-	// Burst sends a whole sentence at once, in frames of half a second, as
-	// bots with a fast speech synthesis do; else 20 ms frames in real time.
+	// Burst sends a whole sentence at once, in frames of half a second, as bots with fast speech
+	// synthesis do; otherwise 20 ms frames in real time.
 	Burst bool `json:"burst,omitempty"`
-	// Noise is how many frames that make no sense the bot sends at the start:
-	// no JSON, unknown events, audio that is no base64, one of 300 KiB.
+	// Noise is how many invalid frames the bot sends at the start: no JSON, unknown events, audio
+	// that is not base64, one of 300 KiB.
 	Noise int `json:"noise,omitempty"`
-	// Clear is the share of sentences that the bot breaks off half-way with
-	// a clear frame, as after being interrupted.
+	// Clear is the fraction of sentences that the bot breaks off half-way with a clear frame, as if
+	// interrupted.
 	Clear float64 `json:"clear,omitempty"`
 
 	Result *Result `json:"result,omitempty"`
@@ -100,7 +98,7 @@ type Conversation struct {
 // Result is what the bot reports of a conversation.
 type Result struct {
 	Weight float64 `json:"weight,omitempty"`
-	// None: nothing is ever reported.
+	// None means that nothing is ever reported.
 	None           bool              `json:"none,omitempty"`
 	Disposition    string            `json:"disposition,omitempty"`
 	SubDisposition string            `json:"sub_disposition,omitempty"`
@@ -111,7 +109,7 @@ type Result struct {
 	Delay          draw.Span         `json:"delay,omitzero"` // end of the session to the first post
 }
 
-// DefaultResults are those of an ordinary sales campaign.
+// DefaultResults are the results of an ordinary sales campaign.
 var DefaultResults = []Result{
 	{Weight: 25, Disposition: "interested"},
 	{Weight: 50, Disposition: "not_interested"},

@@ -1,14 +1,12 @@
-// Package bot is a model of the customer's voice bots: a real Twilio Media
-// Streams server (bidirectional WebSocket) with scripted conversations, and
-// a judge of the platform that dials it. It checks the order and the form of
-// every frame, the signature of the upgrade, and the fate of every mark, and
-// it reports results over HTTP as real bots do.
+// Package bot is a model of the customer's voice bots: a real Twilio Media Streams server
+// (bidirectional WebSocket) with scripted conversations, and a judge of the platform that dials it.
+// It checks the order and the form of every frame, the signature of the upgrade, and what happens
+// to every mark, and it posts results over HTTP as real bots do.
 //
 // # Chance and script
 //
-// A conversation is drawn from (seed, called number, n-th session with that
-// number), the welcome at the door from (seed, n-th knock). Config.Script
-// fixes the conversations of single numbers.
+// A conversation is drawn from (seed, called number, n-th session with that number), the behaviour
+// at the door from (seed, n-th knock). Config.Script sets the conversations of single numbers.
 //
 // # Invariants
 //
@@ -24,6 +22,6 @@
 //
 // # Ownership
 //
-// One goroutine per socket reads, and afterwards posts the result. Only the
-// pacers write frames; a session's state is behind its own mutex.
+// One goroutine per socket reads, and afterwards posts the result. Only the pacers write frames; a
+// session's state is behind its own mutex.
 package bot

@@ -67,7 +67,7 @@ func TestNoMoreSessionsThanSeats(t *testing.T) {
 
 func TestSeatIsFreeAtTheStopFrame(t *testing.T) {
 	b := start(t, Config{Seats: 1, Conversations: []Conversation{{Mute: true, Result: &Result{None: true}}}})
-	connect(t, b).begin().stop() // and the platform leaves its socket open
+	connect(t, b).begin().stop() // but the platform leaves its socket open
 	until(t, b, "the seat is free before the socket has ended", func(b *Bot) bool {
 		return len(b.Sessions()) == 1 && b.open.Load() == 0 && b.Sessions()[0].EndedAt.IsZero()
 	})

@@ -21,26 +21,25 @@ func (l drowsyListener) Accept() (net.Conn, error) {
 	return &drowsyConn{Conn: c, awake: make(chan struct{})}, nil
 }
 
-// drowsyConn can be told to read no more often than every so long. Fifty
-// frames come per second and session; taking each as it comes costs a wake-up
-// of the process and two system calls, a batch of ten costs as much as one.
+// drowsyConn can limit how often it is read. Fifty frames come per second and session; reading each
+// one as it comes costs a wake-up of the process and two system calls, as much as a batch of ten.
 type drowsyConn struct {
 	net.Conn
 	once  sync.Once
-	awake chan struct{} // closed: no more naps
+	awake chan struct{} // closed when naps must end
 
-	// Touched by the reading goroutine only.
+	// Used only by the reading goroutine.
 	every time.Duration
-	more  bool // the last read was full: there may be more
+	more  bool // the last read was full, so there may be more
 	raw   syscall.RawConn
 	timer *time.Timer
 }
 
-// asleep is how many bytes must wait before the kernel says that there are
-// any: far more than come during a nap.
+// asleep is how many bytes must wait before the kernel reports any: far more than arrive during a
+// nap.
 const asleep = 32 << 10
 
-// doze begins the naps; called by the reading goroutine.
+// doze begins the naps; the reading goroutine calls it.
 func (c *drowsyConn) doze(every time.Duration) {
 	sock, ok := c.Conn.(syscall.Conn)
 	if !ok || every <= 0 {
@@ -48,16 +47,16 @@ func (c *drowsyConn) doze(every time.Duration) {
 	}
 	raw, err := sock.SyscallConn()
 	if err != nil || lowWater(raw, asleep) != nil {
-		return // read as it comes then
+		return // then read normally
 	}
 	c.raw, c.every, c.timer = raw, every, time.NewTimer(untilGrid(every))
 }
 
-// grid is what the ends of naps, and of mute sessions, fall on: many sessions
-// are served by one wake-up of the process.
+// grid aligns the ends of naps, and of mute sessions, so that one wake-up of the process serves
+// many sessions.
 const grid = 20 * time.Millisecond
 
-// untilGrid is at least d, rounded up to the grid of the wall clock.
+// untilGrid returns at least d, rounded up to the grid of the wall clock.
 func untilGrid(d time.Duration) time.Duration {
 	now := time.Now()
 	end := now.Add(d)
@@ -80,7 +79,7 @@ func lowWater(raw syscall.RawConn, bytes int) error {
 	return err
 }
 
-// wake ends the naps for good: an answer is waited for.
+// wake ends the naps for good, because an answer is expected.
 func (c *drowsyConn) wake() { c.once.Do(func() { close(c.awake) }) }
 
 // Read implements net.Conn.
@@ -104,7 +103,7 @@ func (c *drowsyConn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// nap waits a while; when it is woken, there is no further nap.
+// nap waits a while; once woken, it does not wait again.
 func (c *drowsyConn) nap() error {
 	select {
 	case <-c.timer.C:
@@ -117,7 +116,7 @@ func (c *drowsyConn) nap() error {
 	}
 }
 
-// take reads what is there, without waiting.
+// take reads the available data without waiting.
 func (c *drowsyConn) take(b []byte) (n int, err error) {
 	e := c.raw.Read(func(fd uintptr) bool {
 		n, err = syscall.Read(int(fd), b)

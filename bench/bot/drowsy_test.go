@@ -21,7 +21,7 @@ func TestBotThatListensRarelyHearsEveryFrame(t *testing.T) {
 	}
 }
 
-// What the bot waits for after its goodbye, or its end, is not slept through.
+// The bot's wait after its goodbye, or its end, is not prolonged by a nap.
 func TestBotThatListensRarelyWakesToSayGoodbye(t *testing.T) {
 	b := start(t, Config{ReadEvery: time.Hour, Conversations: []Conversation{{Mute: true, Talk: draw.Exactly(30 * time.Millisecond), Result: &Result{None: true}}}})
 	p := connect(t, b).begin()
@@ -54,7 +54,7 @@ func TestSessionsThatAreNotKeptAreCounted(t *testing.T) {
 	if sum.Sessions != sessions || sum.FramesIn != sessions || sum.Results[ReportNone] != sessions || len(sum.Violations) != 0 {
 		t.Fatalf("%+v", sum)
 	}
-	if n := len(b.Sessions()); n < 3 || n > 7 { // the last one may not be quite over
+	if n := len(b.Sessions()); n < 3 || n > 7 { // the last one may not have ended yet
 		t.Fatalf("%d sessions are kept", n)
 	}
 }

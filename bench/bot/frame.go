@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// frame is any message of the platform. Fields that must be strings on the
-// wire are kept raw, so that a number in their place is seen.
+// frame is any message of the platform. Fields that must be strings on the wire are kept raw, to
+// detect a number in their place.
 type frame struct {
 	Event     string          `json:"event"`
 	Sequence  json.RawMessage `json:"sequenceNumber"`
@@ -48,13 +48,12 @@ type mediaBody struct {
 	Payload   string          `json:"payload"`
 }
 
-// heard is a media frame of the callee's; the numbers are raw, with their
-// quotes.
+// heard is a media frame from the callee; the numbers are raw, with their quotes.
 type heard struct {
 	sequence, stream, track, chunk, timestamp, payload []byte
 }
 
-// heard gives a decoded frame's media, nil without.
+// heard returns a decoded frame's media, nil if there is none.
 func (f *frame) heard(h *heard) *heard {
 	m := f.Media
 	if m == nil {
@@ -64,7 +63,7 @@ func (f *frame) heard(h *heard) *heard {
 	return h
 }
 
-// decimal reads a number that must come as a string of decimal digits.
+// decimal parses a number that must be a string of decimal digits.
 func decimal(raw []byte) (n int64, ok bool) {
 	if len(raw) < 3 || len(raw) > 20 || raw[0] != '"' || raw[len(raw)-1] != '"' {
 		return 0, false
@@ -80,11 +79,10 @@ func decimal(raw []byte) (n int64, ok bool) {
 
 var mediaEvent = []byte(`{"event":"media",`)
 
-// quickMedia reads a media frame without a JSON decoder: fifty of them come
-// per second and session. It understands only frames that begin with their
-// event, have no white space, and whose values are plain strings, in any
-// order, and gives up on everything else; the caller decodes those, and a
-// sample of all, in full.
+// quickMedia parses a media frame without a JSON decoder, because fifty of them come per second and
+// session. It understands only frames that begin with their event, have no white space, and whose
+// values are plain strings, in any order; the caller fully decodes all others, and a sample of
+// these.
 func quickMedia(b []byte, h *heard) bool {
 	if !bytes.HasPrefix(b, mediaEvent) || bytes.IndexByte(b, '\\') >= 0 {
 		return false

@@ -34,8 +34,8 @@ func (m *member) Tick(time.Time) {
 	}
 }
 
-// TestPlatformProcess is not a test: BenchmarkThousandSessions runs it in a
-// process of its own, so that the bot's CPU time can be told from it.
+// TestPlatformProcess is not a test: BenchmarkThousandSessions runs it in a separate process, to
+// separate the bot's CPU time from its own.
 func TestPlatformProcess(t *testing.T) {
 	url := os.Getenv(loadURL)
 	if url == "" {
@@ -118,7 +118,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkMediaFrame is the check of one frame of the callee's.
+// BenchmarkMediaFrame measures the check of one frame from the callee.
 func BenchmarkMediaFrame(b *testing.B) {
 	payload := make([]byte, 216)
 	for i := range payload {

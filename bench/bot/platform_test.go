@@ -127,7 +127,7 @@ func (p *platform) stop() {
 		p.next(), stream, account, callSID)
 }
 
-// botFrame is a frame of the bot's.
+// botFrame is a frame from the bot.
 type botFrame struct {
 	Event     string `json:"event"`
 	StreamSID string `json:"streamSid"`
@@ -139,7 +139,7 @@ type botFrame struct {
 	} `json:"mark"`
 }
 
-// read gives the bot's next frame; an error when the socket has ended.
+// read returns the bot's next frame, or an error if the socket has ended.
 func (p *platform) read() (botFrame, error) {
 	var f botFrame
 	_, b, err := p.conn.ReadMessage()
@@ -155,7 +155,7 @@ func (p *platform) read() (botFrame, error) {
 	return f, nil
 }
 
-// readTo reads on to an event and counts the media frames before it.
+// readTo reads up to an event and counts the media frames before it.
 func (p *platform) readTo(event string) (f botFrame, media, bytes int) {
 	p.t.Helper()
 	for {

@@ -6,25 +6,25 @@ import (
 	"github.com/fasthttp/websocket"
 )
 
-// player is the bot's side of the talking: sentence, mark, wait for the mark
-// to come back, pause, next sentence.
+// player is the bot's side of the conversation: sentence, mark, wait for the mark to come back,
+// pause, next sentence.
 type player struct {
-	payloads []string // of the sentence under way
+	payloads []string // of the current sentence
 	each     time.Duration
 	at       int
-	clearAt  int // payload after which the sentence is broken off; 0: never
+	clearAt  int // payload after which the sentence is broken off; 0 means never
 	count    int // sentences
 	next     time.Time
 	waiting  bool // for the mark
 	over     bool
 }
 
-// heardOut: the platform has played everything.
+// heardOut handles that the platform has played everything.
 func (p *player) heardOut(next time.Time) {
 	p.waiting, p.next = false, next
 }
 
-// Tick is the session's turn, every 20 ms.
+// Tick is called every 20 ms.
 func (s *session) Tick(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,14 +36,14 @@ func (s *session) Tick(now time.Time) {
 		s.breakOff()
 		return
 	}
-	s.talk(now) // also in the last turn, which may come late: a bot that hangs up has said something
+	s.talk(now) // even in the last turn, however late: a bot has spoken before it hangs up
 	if !s.plan.hangUpAt.IsZero() && !now.Before(s.plan.hangUpAt) {
 		s.leaving = EndedByBot
 		s.goodbye()
 	}
 }
 
-// talk goes on with the sentence, or begins the next one when it is due.
+// talk continues the sentence, or begins the next one when it is due.
 func (s *session) talk(now time.Time) {
 	p := &s.script
 	switch {
@@ -68,7 +68,7 @@ func (s *session) talk(now time.Time) {
 	}
 }
 
-// say sends what is due of the sentence, and its mark at the end.
+// say sends the part of the sentence that is due, and its mark at the end.
 func (s *session) say(now time.Time) {
 	p := &s.script
 	for p.at < len(p.payloads) {
@@ -106,7 +106,7 @@ func (s *session) say(now time.Time) {
 	}
 }
 
-// send writes one frame; a session that cannot be written to is over.
+// send writes one frame; if that fails, the session is over.
 func (s *session) send(b []byte) bool {
 	_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if err := s.conn.WriteMessage(websocket.TextMessage, b); err != nil {

@@ -15,22 +15,20 @@ import (
 )
 
 const (
-	// postTimeout bounds one try to post a result, the connection included.
+	// postTimeout bounds one try to post a result, including the connection.
 	postTimeout = 5 * time.Second
-	// idlePosts is how many connections for results stay open: an engine that
-	// commits in groups answers many posts at one moment, and a connection that
-	// is closed then is one to be opened a moment later.
+	// idlePosts is how many connections for results stay open: an engine that commits in groups
+	// answers many posts at once, and a connection closed then must be reopened a moment later.
 	idlePosts = 512
-	// maxAnswer is how much of an answer is read for the connection's reuse.
+	// maxAnswer is how much of a response is read to reuse its connection.
 	maxAnswer = 1 << 16
 )
 
-// poster posts results over connections that are used again. Results are part
-// of every call: http.Client, with two goroutines and a timer for each, was a
-// fifth of what a session costs.
+// poster posts results over reused connections. Results are part of every call: http.Client, with
+// two goroutines and a timer for each, took a fifth of a session's cost.
 type poster struct {
 	mu   sync.Mutex
-	idle map[string][]*postConn // by scheme and host, the last used last
+	idle map[string][]*postConn // by scheme and host, last used last
 	busy map[*postConn]struct{} // nil once closed
 	kept int                    // all of idle
 }
@@ -38,15 +36,15 @@ type poster struct {
 type postConn struct {
 	net.Conn
 	r    *bufio.Reader
-	used bool // it has served a post before
+	used bool // it has served an earlier post
 }
 
 func newPoster() *poster {
 	return &poster{idle: map[string][]*postConn{}, busy: map[*postConn]struct{}{}}
 }
 
-// post is one try: the status of the answer, 0 with an error. Redirections are
-// not followed: a redirected result would carry its token to a stranger.
+// post makes one try and returns the status of the response, 0 with an error. It does not follow
+// redirects, because a redirected result would reveal its token to a third party.
 func (p *poster) post(to, token string, body []byte) (int, error) {
 	u, err := url.Parse(to)
 	if err != nil {
@@ -68,13 +66,13 @@ func (p *poster) post(to, token string, body []byte) (int, error) {
 		status, keep, err := c.exchange(msg)
 		p.put(u, c, keep)
 		if err != nil && c.used && !errors.Is(err, errAnswered) && !isTimeout(err) {
-			continue // the server had closed it meanwhile; a result may be posted twice
+			continue // closed by the server meanwhile; a result may be posted twice
 		}
 		return status, err
 	}
 }
 
-// errAnswered: the server has begun to answer, so the connection was good.
+// errAnswered means that the server has begun to respond, so the connection was good.
 var errAnswered = errors.New("the answer is no HTTP")
 
 func isTimeout(err error) bool {
@@ -82,8 +80,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &e) && e.Timeout()
 }
 
-// exchange sends a request and reads its answer; keep says that the connection
-// can serve another.
+// exchange sends a request and reads its response; keep says that the connection can be reused.
 func (c *postConn) exchange(msg []byte) (status int, keep bool, err error) {
 	_ = c.SetDeadline(time.Now().Add(postTimeout))
 	if _, err := c.Write(msg); err != nil {
@@ -150,7 +147,7 @@ func open(u *url.URL) (net.Conn, error) {
 	return nil, errors.New("result_url must begin with http:// or https://")
 }
 
-// put takes a connection back.
+// put returns a connection to the pool.
 func (p *poster) put(u *url.URL, c *postConn, keep bool) {
 	key := u.Scheme + "://" + u.Host
 	p.mu.Lock()
@@ -167,7 +164,7 @@ func (p *poster) put(u *url.URL, c *postConn, keep bool) {
 	p.idle[key], p.kept = append(p.idle[key], c), p.kept+1
 }
 
-// close breaks every connection, and with it every post under way.
+// close breaks every connection, and with it every post in progress.
 func (p *poster) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -36,8 +36,8 @@ type Session struct {
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	EndedBy   EndedBy   `json:"ended_by,omitempty"`
 
-	FramesIn   int    `json:"frames_in"`  // media frames of the platform
-	FramesOut  int    `json:"frames_out"` // media frames of the bot
+	FramesIn   int    `json:"frames_in"`  // media frames from the platform
+	FramesOut  int    `json:"frames_out"` // media frames from the bot
 	AudioOutMS int    `json:"audio_out_ms"`
 	MarksSent  int    `json:"marks_sent"`
 	MarksBack  int    `json:"marks_back"`
@@ -49,7 +49,7 @@ type Session struct {
 	Result Report `json:"result"`
 }
 
-// Report is the fate of a session's result.
+// Report is what happened to a session's result.
 type Report struct {
 	State       ReportState `json:"state"`
 	Disposition string      `json:"disposition,omitempty"`
@@ -61,15 +61,15 @@ type Report struct {
 	At          time.Time   `json:"at,omitzero"`
 }
 
-// ReportState says how far a result has come.
+// ReportState is the progress of a result.
 type ReportState string
 
 // The states of a result.
 const (
 	ReportNone    ReportState = "none"    // the script reports nothing, or no result_url was given
-	ReportPending ReportState = "pending" // the session lives, or the post is under way
+	ReportPending ReportState = "pending" // the session is live, or the post is in progress
 	ReportTaken   ReportState = "taken"   // 2xx
-	ReportRefused ReportState = "refused" // a 4xx that no repetition cures
+	ReportRefused ReportState = "refused" // a 4xx that a retry cannot fix
 	ReportGivenUp ReportState = "given_up"
 )
 
@@ -78,11 +78,11 @@ type Summary struct {
 	Sessions     int                 `json:"sessions"`
 	Open         int                 `json:"open"`
 	PeakOpen     int                 `json:"peak_open"`
-	Full         int                 `json:"full"`          // refused for want of a seat
+	Full         int                 `json:"full"`          // refused for lack of a seat
 	Refused      int                 `json:"refused"`       // by the door's script, drops included
 	BadSignature int                 `json:"bad_signature"` // refused with 403
 	BadUpgrade   int                 `json:"bad_upgrade"`   // not a WebSocket upgrade
-	Probes       int                 `json:"probes"`        // sockets that only asked whether the bot is there
+	Probes       int                 `json:"probes"`        // sockets that only probed whether the bot is there
 	EndedBy      map[EndedBy]int     `json:"ended_by"`
 	FramesIn     int                 `json:"frames_in"`
 	FramesOut    int                 `json:"frames_out"`
@@ -100,7 +100,7 @@ func newSummary() Summary {
 	return Summary{EndedBy: map[EndedBy]int{}, Violations: map[string]int{}, Results: map[ReportState]int{}, Dispositions: map[string]int{}}
 }
 
-// clone is a copy that shares nothing.
+// clone returns a deep copy.
 func (s Summary) clone() Summary {
 	s.EndedBy, s.Violations = maps.Clone(s.EndedBy), maps.Clone(s.Violations)
 	s.Results, s.Dispositions = maps.Clone(s.Results), maps.Clone(s.Dispositions)

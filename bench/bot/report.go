@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// errNotLoopback keeps a misconfigured load run from posting to strangers.
+// errNotLoopback keeps a misconfigured load run from posting to third parties.
 var errNotLoopback = errors.New("result_url is not a loopback address; set allow_remote if that is wanted")
 
 const maxBackoffSteps = 5 // 32 times the first wait
@@ -32,8 +32,8 @@ type callbackBody struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// report posts the result of an ended session. The engine may be away for a
-// while: connection errors, 429 and 5xx are tried again.
+// report posts the result of an ended session. The engine may be down for a while, so connection
+// errors, 429 and 5xx are retried.
 func (s *session) report() {
 	s.mu.Lock()
 	result, params := s.plan.result, s.row.Parameters
@@ -90,7 +90,7 @@ func (s *session) report() {
 	}
 }
 
-// pause waits; false when the bot closes meanwhile.
+// pause waits; it returns false if the bot closes meanwhile.
 func (s *session) pause(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -48,8 +48,8 @@ func (e *results) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// converse holds a conversation whose result goes to the engine, and gives
-// the session once its report has come to an end.
+// converse holds a conversation whose result goes to the engine, and returns the session once its
+// report is done.
 func converse(t *testing.T, b *Bot, url string) Session {
 	t.Helper()
 	n := b.Summary().Sessions
@@ -128,8 +128,7 @@ func TestResultIsPostedOnceTheEngineIsBack(t *testing.T) {
 	}
 }
 
-// Results go over few connections, and one that the engine has closed
-// meanwhile costs no try.
+// Results share few connections, and one that the engine has closed meanwhile does not cost a try.
 func TestResultsShareConnections(t *testing.T) {
 	server := httptest.NewUnstartedServer(&results{})
 	var opened atomic.Int64

@@ -22,24 +22,25 @@ import (
 )
 
 const (
-	// writeTimeout bounds one frame: a platform that stops reading loses the
-	// session instead of stalling everybody's pacer for good. It is longer than a
-	// starved machine may take from one line to the next.
+	// writeTimeout bounds the write of one frame: a platform that stops reading loses the session
+	// instead of stalling the shared pacer. It is longer than a starved machine may take from one
+	// line to the next.
 	writeTimeout = 3 * time.Second
 	// closeGrace is how long a platform may take to answer a close frame.
 	closeGrace = 300 * time.Millisecond
-	// startTimeout bounds the silence from upgrade to start frame: who opens a socket ahead of its call pings.
+	// startTimeout bounds the silence from upgrade to start frame, because a platform that opens a
+	// socket ahead of its call sends pings.
 	startTimeout = 10 * time.Second
-	// markGrace is how much later than its audio a mark may come back.
+	// markGrace is how long after its audio a mark may come back.
 	markGrace = 5 * time.Second
-	// audible is the mean magnitude of a frame that a person hears.
+	// audible is the mean magnitude above which a person hears a frame.
 	audible = 180
-	// auditEvery: one media frame in so many is decoded in full.
+	// auditEvery is the sampling interval: one media frame in this many is fully decoded.
 	auditEvery = 64
 	maxFrame   = 1 << 20
 )
 
-// mark is one that has not come back.
+// mark is a mark that has not come back.
 type mark struct {
 	name string
 	due  time.Time
@@ -48,11 +49,11 @@ type mark struct {
 // session is one socket.
 type session struct {
 	bot   *Bot
-	over  atomic.Bool // the socket is closed and the result reported
+	over  atomic.Bool // the socket is closed and the result posted
 	conn  *websocket.Conn
 	leave func() // the pacers
 
-	// Touched by the reading goroutine only.
+	// Used only by the reading goroutine.
 	messages  int
 	sequence  int64
 	chunk     int64
@@ -67,9 +68,9 @@ type session struct {
 	script   player
 	marks    []mark
 	stopped  bool // a stop frame came
-	probe    bool // closed in order before any frame: no session at all
+	probe    bool // closed properly before any frame: not a session
 	leaving  EndedBy
-	unseated bool   // the seat was given back
+	unseated bool   // the seat was returned
 	prefix   []byte // of a media frame
 	out      []byte
 }
@@ -119,10 +120,10 @@ func (s *session) giveSeatLocked() {
 	}
 }
 
-// breakOff ends the socket without a word; the lock is held.
+// breakOff closes the socket without a close frame; the lock is held.
 func (s *session) breakOff() { _ = s.conn.Close() }
 
-// abandon is breakOff from outside; a session that is over has no socket.
+// abandon is breakOff from outside; a finished session has no socket.
 func (s *session) abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +132,7 @@ func (s *session) abandon() {
 	}
 }
 
-// release keeps the record alone: a long run has many sessions behind it.
+// release keeps only the record, because a long run has many finished sessions.
 func (s *session) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +148,7 @@ func (s *session) read() {
 	_ = s.conn.SetReadDeadline(time.Now().Add(startTimeout))
 	pong := s.conn.PingHandler()
 	s.conn.SetPingHandler(func(data string) error {
-		if s.messages == 0 { // it stands ahead of its call
+		if s.messages == 0 { // opened ahead of its call
 			_ = s.conn.SetReadDeadline(time.Now().Add(startTimeout))
 		}
 		return pong(data)
@@ -205,12 +206,12 @@ func (s *session) ended(err error) {
 	case s.stopped:
 		s.row.EndedBy = EndedByCallee
 	case s.messages == 0 && websocket.IsCloseError(err, websocket.CloseNormalClosure):
-		s.probe = true // the platform asked whether anybody is there
+		s.probe = true // the platform probed whether the bot is there
 		return
 	default:
 		s.row.EndedBy = EndedLost
 		if websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) {
-			s.violation("close_without_stop") // an orderly end must say stop first
+			s.violation("close_without_stop") // an orderly end must send stop first
 		}
 	}
 	if s.row.StartedAt.IsZero() {
@@ -218,7 +219,7 @@ func (s *session) ended(err error) {
 	}
 }
 
-// message checks one frame and takes what is in it.
+// message checks and processes one frame.
 func (s *session) message(b []byte, now time.Time) {
 	s.messages++
 	if s.messages > 2 && s.messages%auditEvery != 0 && quickMedia(b, &s.heard) {
@@ -352,7 +353,7 @@ func (s *session) start(f *frame, now time.Time) {
 	s.bot.changed.Notify()
 }
 
-// noise sends what a broken bot would; the lock is held.
+// noise sends what a faulty bot would; the lock is held.
 func (s *session) noise() {
 	nonsense := []string{"{", `{"event":"nonsense"}`, `{"event":"media","media":{"payload":"***"}}`, `{"event":"mark"}`, `[]`}
 	for i := range s.plan.Noise {
@@ -362,13 +363,13 @@ func (s *session) noise() {
 		}
 		_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if s.conn.WriteMessage(websocket.TextMessage, []byte(text)) != nil {
-			return // the platform closed: its record says so
+			return // the platform closed, as its record says
 		}
 	}
 }
 
-// turns gives the session its turns until the returned function is called:
-// every 20 ms, or, when it has nothing to say, one when it has to end.
+// turns schedules the session's ticks until the returned function is called: every 20 ms, or, if it
+// has nothing to say, once when it must end.
 func (s *session) turns() (leave func()) {
 	if !s.script.over {
 		return s.bot.pacers.Add(s)
@@ -411,7 +412,7 @@ func (p *plan) draw(r *rules, rng *rand.Rand, now time.Time) {
 	}
 }
 
-// hear takes a media frame of the callee's.
+// hear processes a media frame from the callee.
 func (s *session) hear(m *heard, now time.Time) {
 	if m == nil {
 		s.violation("media_malformed")
@@ -458,7 +459,7 @@ func (s *session) hear(m *heard, now time.Time) {
 	}
 }
 
-// marked takes a returned mark; they come back in the order of their sending.
+// marked processes a returned mark; marks come back in the order in which they were sent.
 func (s *session) marked(f *frame) {
 	if f.Mark == nil {
 		s.violation("mark_malformed")

@@ -30,7 +30,7 @@ func TestConversationFromStartToStop(t *testing.T) {
 		p.media(0xff)
 		p.mark(f.Mark.Name)
 	}
-	p.media(0x00) // as loud as it gets
+	p.media(0x00) // maximum loudness
 	p.send(`{"event":"dtmf","streamSid":"%s","sequenceNumber":"%d","dtmf":{"track":"inbound_track","digit":"9"}}`, stream, p.next())
 	p.stop()
 	until(t, b, "the session is over", func(b *Bot) bool { return b.Summary().Open == 0 && b.Summary().Results[ReportNone] == 1 })
@@ -44,7 +44,7 @@ func TestConversationFromStartToStop(t *testing.T) {
 	if s.MarksSent < 2 || s.MarksBack != 2 || s.FramesOut < 20 || s.FirstSentAt.IsZero() || s.AudibleAt.IsZero() || s.Result.State != ReportNone {
 		t.Fatalf("session: %+v", s)
 	}
-	// The socket is closed by the bot at the latest after stop.
+	// After stop at the latest, the bot closes the socket.
 	for {
 		if _, err := p.read(); err != nil {
 			if !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
@@ -127,7 +127,7 @@ func TestBurstAndClear(t *testing.T) {
 	one := b.sessions[0]
 	b.mu.Unlock()
 	one.mu.Lock()
-	took := one.marks[0].due.Sub(one.row.FirstSentAt) - 12*time.Second - markGrace // by the bot's turns
+	took := one.marks[0].due.Sub(one.row.FirstSentAt) - 12*time.Second - markGrace // by the bot's ticks
 	one.mu.Unlock()
 	if took != 0 {
 		t.Fatalf("six seconds of audio took %v", took)
@@ -237,14 +237,14 @@ func TestMarkThatNeverComesBackIsCounted(t *testing.T) {
 	s := b.sessions[0]
 	b.mu.Unlock()
 	s.mu.Lock()
-	s.marks[0].due = time.Now().Add(-time.Second) // as if the grace was over
+	s.marks[0].due = time.Now().Add(-time.Second) // as if the grace period was over
 	s.mu.Unlock()
 	until(t, b, "the mark is missed", func(b *Bot) bool { return b.Summary().Violations["mark_late"] == 1 })
-	p.readTo("mark") // the bot goes on
+	p.readTo("mark") // the bot continues
 }
 
-// The quick reader gives up on what it does not understand; what it takes for
-// good and is not is found by decoding a sample in full.
+// The quick parser gives up on what it does not understand; malformed frames that it accepts are
+// found by fully decoding a sample.
 func TestMalformedFramesAreFound(t *testing.T) {
 	f := func(end string, malformed, payload int) {
 		t.Helper()

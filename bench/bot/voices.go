@@ -17,8 +17,8 @@ const (
 	burstSamples = voice.Rate / 2
 )
 
-// voices are sentences in μ-law, ready as base64: in 20 ms frames, and in
-// the half seconds of Conversation.Burst.
+// voices are μ-law sentences, already in base64: in 20 ms frames, and in the half seconds of
+// Conversation.Burst.
 type voices struct {
 	seed uint64
 	made [voiceCount]sync.Once
@@ -26,8 +26,7 @@ type voices struct {
 	fat  [voiceCount][]string
 }
 
-// sentence gives the payloads of a sentence of about the given length, and
-// how long each of them plays.
+// sentence returns the payloads of a sentence of about the given length, and the duration of each.
 func (v *voices) sentence(r *rand.Rand, length time.Duration, burst bool) (payloads []string, each time.Duration) {
 	i := r.IntN(voiceCount)
 	v.made[i].Do(func() {

@@ -11,7 +11,7 @@ import (
 	"dialler/engine"
 )
 
-// digest answers a challenge, written here a second time on purpose.
+// digest answers a challenge; it is a second implementation on purpose.
 func digest(challenge, method, uri, user, password, nc string) string {
 	get := func(name string) string {
 		_, rest, _ := strings.Cut(challenge, name+`="`)

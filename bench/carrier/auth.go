@@ -22,10 +22,9 @@ type Credentials struct {
 	Algorithms []string `json:"algorithms,omitempty"`
 	// WWW challenges with 401 WWW-Authenticate instead of 407.
 	WWW bool `json:"www,omitempty"`
-	// Stale tells the first valid answer of every call stale=true, with a
-	// new nonce.
+	// Stale answers the first valid credentials of every call with stale=true and a new nonce.
 	Stale bool `json:"stale,omitempty"`
-	// ByeToo demands credentials of BYE and re-INVITE as well.
+	// ByeToo demands credentials for BYE and re-INVITE as well.
 	ByeToo bool `json:"bye_too,omitempty"`
 }
 
@@ -35,8 +34,8 @@ const (
 	authMissing verdict = iota
 	authGranted
 	authWrong
-	authStale    // right, but for a nonce that is no longer good
-	authReplayed // its nonce count did not grow
+	authStale    // correct, but with a stale nonce
+	authReplayed // its nonce count did not increase
 )
 
 func (c *Credentials) validate() error {
@@ -68,7 +67,7 @@ func (c *Credentials) realm() string {
 	return c.Realm
 }
 
-// challengeHeaders has one line per algorithm (RFC 8760 §2.4).
+// challengeHeaders returns one line per algorithm (RFC 8760 §2.4).
 func challengeHeaders(cred *Credentials, nonce string, stale bool) string {
 	name := "Proxy-Authenticate"
 	if cred.WWW {
@@ -125,7 +124,7 @@ func verify(cred *Credentials, m *message, nonce string, used uint64) verdict {
 	return authGranted
 }
 
-// digestParams reads the parameters of an Authorization value.
+// digestParams parses the parameters of an Authorization value.
 func digestParams(b []byte) map[string]string {
 	if scheme, rest, ok := bytes.Cut(b, []byte(" ")); ok && bytes.EqualFold(scheme, []byte("Digest")) {
 		b = rest

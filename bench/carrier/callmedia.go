@@ -43,7 +43,7 @@ func (c *call) openMedia() int {
 	return 0
 }
 
-// describe is our SDP: an answer, or an offer when the INVITE had none.
+// describe returns our SDP: an answer, or an offer if the INVITE had none.
 func (c *call) describe(direction string) []byte {
 	c.sdpVersion++
 	at := netip.AddrPortFrom(c.carrier.addr.Addr(), c.carrier.media.PortOf(c.stream))
@@ -56,7 +56,7 @@ func (c *call) describe(direction string) []byte {
 	return media.Describe(at, c.sdpVersion, codecs, event, direction)
 }
 
-// speak starts what the callee says after picking up.
+// speak starts the callee's words after picking up.
 func (c *call) speak() {
 	if c.stream == nil {
 		return
@@ -89,7 +89,7 @@ func (c *call) speak() {
 	c.press()
 }
 
-// speakRecording begins the recording once the caller is known to listen.
+// speakRecording starts the recording once the caller is known to listen.
 func (c *call) speakRecording() {
 	if c.stream == nil || c.behaviour == nil || c.behaviour.Recording == "" || c.behaviour.Mute || c.row.AnsweredAt.IsZero() {
 		return

@@ -53,12 +53,12 @@ const shardCount = 64
 type shard struct {
 	mu     sync.Mutex
 	closed bool
-	calls  map[string]*call // by Call-ID, until their transactions are over
-	known  map[string]*Call // newest row of every Call-ID ever seen
+	calls  map[string]*call // by Call-ID, until their transactions expire
+	known  map[string]*Call // latest row of every Call-ID
 	rows   []*Call
 }
 
-// numberCounts says how many calls a number has had.
+// numberCounts holds how many calls each number has had.
 type numberCounts struct {
 	mu sync.Mutex
 	n  map[engine.PhoneNumber]int
@@ -103,8 +103,7 @@ func Start(cfg Config) (*Carrier, error) {
 	return c, nil
 }
 
-// Run is a carrier as a process of its own: it lives until ctx ends or
-// StopAfter has passed.
+// Run runs a carrier as a separate process, until ctx ends or StopAfter has passed.
 func Run(ctx context.Context, cfg Config) error {
 	c, err := Start(cfg)
 	if err != nil {
@@ -123,17 +122,17 @@ func Run(ctx context.Context, cfg Config) error {
 	return c.Close()
 }
 
-// Addr is host:port for SIP over UDP and TCP.
+// Addr returns host:port for SIP over UDP and TCP.
 func (c *Carrier) Addr() string { return c.addr.String() }
 
-// HTTPAddr is host:port of the admin interface, empty without one.
+// HTTPAddr returns host:port of the admin interface, empty without one.
 func (c *Carrier) HTTPAddr() string { return c.admin.Addr() }
 
 // Ledger answers questions about the calls; it works after Close too.
 func (c *Carrier) Ledger() Ledger { return Ledger{c} }
 
-// Configure replaces seed, profile, mix, script, credentials and limits for
-// the calls to come. What belongs to sockets, timers and media stays.
+// Configure replaces seed, profile, mix, script, credentials and limits for later calls. Settings
+// of sockets, timers and media stay.
 func (c *Carrier) Configure(cfg Config) error {
 	cfg.Listen = "127.0.0.1:0" // not used again
 	cfg, err := cfg.withDefaults()
@@ -148,8 +147,8 @@ func (c *Carrier) Configure(cfg Config) error {
 	return nil
 }
 
-// HangUp makes the callee of an answered call hang up now; false when no
-// such call is answered.
+// HangUp makes the callee of an answered call hang up now; it returns false if no such call is
+// answered.
 func (c *Carrier) HangUp(callID string) bool {
 	sh := c.shard(callID)
 	sh.mu.Lock()
@@ -162,8 +161,8 @@ func (c *Carrier) HangUp(callID string) bool {
 	return true
 }
 
-// Close ends everything without a word on the wire, as a carrier does that
-// loses its power. It reports a ledger file that could not be written.
+// Close ends everything without sending anything, like a carrier that loses power. It reports a
+// ledger file that could not be written.
 func (c *Carrier) Close() error {
 	c.closeOnce.Do(func() {
 		for i := range c.shards {
@@ -200,7 +199,7 @@ func (c *Carrier) shard(callID string) *shard {
 	return &c.shards[draw.Hash(0, callID, 0)%shardCount]
 }
 
-// nth counts a call to a number.
+// nth returns how many calls a number has had, and counts one more.
 func (c *Carrier) nth(number engine.PhoneNumber) int {
 	s := &c.numbers[draw.Hash(0, string(number), 0)%shardCount]
 	s.mu.Lock()
@@ -241,7 +240,7 @@ func (sh *shard) row(id string) (Call, bool) {
 	return *row, true
 }
 
-// countMedia brings the packet counts of a call with media up to date.
+// countMedia updates the packet counts of a call with media.
 func (sh *shard) countMedia(row *Call) {
 	if cl := sh.calls[row.CallID]; cl != nil && cl.row == row && cl.stream != nil {
 		row.RTP = cl.stream.Count()
@@ -269,5 +268,5 @@ func (c *counter) snapshot() map[string]int {
 	return maps.Clone(c.n)
 }
 
-// since is a time offset that never goes negative.
+// since returns a non-negative time difference.
 func since(now, at time.Time) time.Duration { return max(0, now.Sub(at)) }

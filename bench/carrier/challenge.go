@@ -7,10 +7,10 @@ import (
 	"dialler/bench/draw"
 )
 
-// maxChallenges ends the patience with a caller that keeps guessing.
+// maxChallenges ends a call whose caller keeps guessing.
 const maxChallenges = 4
 
-// challengeHeaders with a fresh nonce of this call.
+// challengeHeaders returns the headers with a fresh nonce for this call.
 func (c *call) challengeHeaders(cred *Credentials, stale bool) string {
 	c.nonces++
 	c.nonce = strconv.FormatUint(draw.Hash(3, c.row.CallID+c.tag, c.nonces), 16)
@@ -27,7 +27,7 @@ func (c *call) challenge(cred *Credentials, stale bool, now time.Time) {
 	c.refuse(cred.code(), "", 0, c.challengeHeaders(cred, stale), now)
 }
 
-// check judges the credentials of a request of this call.
+// check verifies the credentials of a request of this call.
 func (c *call) check(cred *Credentials, m *message) verdict {
 	if len(m.auth) == 0 || c.nonce == "" {
 		return authMissing
@@ -37,7 +37,7 @@ func (c *call) check(cred *Credentials, m *message) verdict {
 		return v
 	}
 	if uri := digestParams(m.auth)["uri"]; uri != string(m.uri) {
-		c.violation("digest_uri") // §22.4: it repeats the Request-URI
+		c.violation("digest_uri") // §22.4: it must repeat the Request-URI
 	}
 	c.nc++
 	if cred.Stale && !c.granted {

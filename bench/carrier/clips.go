@@ -9,8 +9,8 @@ import (
 	"dialler/bench/voice"
 )
 
-// clipVariants is how many different voices there are of each kind. Clips
-// are made when first heard and shared by all calls.
+// clipVariants is how many different voices there are of each kind. Clips are made on first use and
+// shared by all calls.
 const clipVariants = 24
 
 type clipKey struct {
@@ -62,8 +62,8 @@ func (c *clips) of(kind Kind, r *rand.Rand, codec voice.Codec) []byte {
 	})
 }
 
-// recording gives a file's audio in whole frames, the last one filled with
-// silence; nil when it can be read no longer.
+// recording returns a file's audio in whole frames, the last one padded with silence; nil if it can
+// no longer be read.
 func (c *clips) recording(path string, codec voice.Codec) []byte {
 	return c.get(clipKey{"recording " + Kind(path), 0, codec}, func(*rand.Rand) []int16 {
 		pcm, err := voice.ReadWAV(path)
@@ -74,7 +74,7 @@ func (c *clips) recording(path string, codec voice.Codec) []byte {
 	})
 }
 
-// chatterLength is how long somebody speaks before it begins again.
+// chatterLength is how long the callee speaks before the clip repeats.
 const chatterLength = 6 * time.Second
 
 func (c *clips) chatter(r *rand.Rand, codec voice.Codec) []byte {

@@ -17,42 +17,41 @@ import (
 	"dialler/engine"
 )
 
-// Config says how the carrier behaves. The zero value is a carrier on a free
-// loopback port whose callees follow DefaultMix.
+// Config configures the carrier. The zero value is a carrier on a free loopback port whose callees
+// follow DefaultMix.
 type Config struct {
-	// Listen is host:port for UDP and TCP alike; port 0 takes a free one.
+	// Listen is host:port for both UDP and TCP; port 0 takes a free one.
 	Listen string `json:"listen,omitempty"`
-	// AllowRemote permits addresses that are not loopback.
+	// AllowRemote permits addresses other than loopback.
 	AllowRemote bool `json:"allow_remote,omitempty"`
 
 	Seed uint64 `json:"seed,omitempty"`
-	// Profile is drawn from by weight; when empty, Mix makes one.
+	// Profile is drawn from by weight; if empty, Mix provides one.
 	Profile []Behaviour `json:"profile,omitempty"`
 	Mix     *Mix        `json:"mix,omitempty"`
-	// Script fixes numbers: the n-th call to the number takes the n-th entry,
-	// later ones the last. It wins over the profile.
+	// Script sets the behaviour of single numbers: the n-th call to the number takes the n-th
+	// entry, later ones the last. It overrides the profile.
 	Script map[engine.PhoneNumber][]Behaviour `json:"script,omitempty"`
 
-	// CountryCode, for example "49", makes E.164 of called numbers that come
-	// in national format (leading 0) or with 00.
+	// CountryCode, for example "49", converts called numbers in national format (leading 0) or with
+	// 00 to E.164.
 	CountryCode string `json:"country_code,omitempty"`
 
-	// Credentials, when set, are demanded of INVITE and REGISTER.
+	// Credentials, if set, are demanded for INVITE and REGISTER.
 	Credentials *Credentials `json:"credentials,omitempty"`
 
-	// CPS is the call rate above which INVITEs get 503 "CPS limit exceeded"
-	// with Retry-After; CPSBurst the calls that may come at once (default:
-	// one second's worth). 0: no limit.
+	// CPS is the call rate above which INVITEs get 503 "CPS limit exceeded" with Retry-After;
+	// CPSBurst is how many calls may come at once (default: one second's worth). 0 means no limit.
 	CPS      float64 `json:"cps,omitempty"`
 	CPSBurst int     `json:"cps_burst,omitempty"`
-	// Channels is the number of calls at a time above which INVITEs get 503
-	// "Concurrent call limit exceeded". 0: no limit.
+	// Channels is the number of concurrent calls above which INVITEs get 503 "Concurrent call limit
+	// exceeded". 0 means no limit.
 	Channels int `json:"channels,omitempty"`
-	// Dead makes everything vanish, in both directions, as when the trunk's
-	// far end has lost its power; Configure can switch it.
+	// Dead makes everything disappear, in both directions, as if the trunk's far end had lost
+	// power; Configure can switch it.
 	Dead bool `json:"dead,omitempty"`
-	// Loss is the share of UDP messages that vanish, in each direction. With
-	// it, bye_before_ack and missing ACKs are no longer the caller's fault.
+	// Loss is the fraction of UDP messages lost in each direction. With it, bye_before_ack and
+	// missing ACKs are no longer the caller's fault.
 	Loss float64 `json:"loss,omitempty"`
 	// RetryAfter goes into those refusals (default 1 s, whole seconds).
 	RetryAfter time.Duration `json:"retry_after,omitempty"`
@@ -67,11 +66,10 @@ type Config struct {
 	// StopAfter ends Run (0: until its context ends).
 	StopAfter time.Duration `json:"stop_after,omitempty"`
 
-	// Media turns RTP on. Without it the SDP answers name a port that nobody
-	// reads.
+	// Media turns RTP on. Without it the SDP answers name a port that is never read.
 	Media bool `json:"media,omitempty"`
-	// Codecs in order of preference, "PCMU" and "PCMA" (default both); the
-	// caller's first offer that is listed wins.
+	// Codecs in order of preference, "PCMU" and "PCMA" (default both); the first codec in the
+	// caller's offer that is listed is used.
 	Codecs []string `json:"codecs,omitempty"`
 	// RTPPortMin and RTPPortMax bound the RTP ports; 0 leaves them to the
 	// system.
@@ -80,24 +78,23 @@ type Config struct {
 
 	// LedgerFile gets a JSON line for every change of a call.
 	LedgerFile string `json:"ledger_file,omitempty"`
-	// KeepInvites keeps the text of every call's INVITE in its row, to look
-	// at headers.
+	// KeepInvites keeps the text of every call's INVITE in its row, for checking headers.
 	KeepInvites bool `json:"keep_invites,omitempty"`
-	// HTTP is host:port of the admin interface; empty: none.
+	// HTTP is host:port of the admin interface; empty means none.
 	HTTP string `json:"http,omitempty"`
 
 	Log *zerolog.Logger `json:"-"`
-	// Tap, when set, is called with each audio frame that a callee hears, in the
-	// order of their arrival. It must not block, nor ask the carrier.
+	// Tap, if set, is called with each audio frame that a callee hears, in order of arrival. It
+	// must not block, nor query the carrier.
 	Tap func(Frame) `json:"-"`
 }
 
-// Frame is audio of the caller's.
+// Frame is a frame of the caller's audio.
 type Frame struct {
 	CallID  string
-	Payload []byte // of the call's codec; valid until Tap returns
-	// Said is how many frames of 20 ms the callee has sent of its recording or
-	// clip, and of what follows it.
+	Payload []byte // in the call's codec; valid until Tap returns
+	// Said is how many 20 ms frames the callee has sent of its recording or clip, and of what
+	// follows it.
 	Said int
 }
 
@@ -158,7 +155,7 @@ func codecNamed(name string) (voice.Codec, bool) {
 	return 0, false
 }
 
-// media is the part of the configuration that concerns audio at an address.
+// media returns the audio configuration for an address.
 func (c *Config) media(ip netip.Addr) media.Config {
 	m := media.Config{IP: ip, On: c.Media, Remote: c.AllowRemote, Min: c.RTPPortMin, Max: c.RTPPortMax}
 	for _, name := range c.Codecs {
@@ -168,8 +165,8 @@ func (c *Config) media(ip netip.Addr) media.Config {
 	return m
 }
 
-// rules are the part of the configuration that can change while calls are
-// up. They are replaced as a whole.
+// rules are the part of the configuration that can change during calls. They are replaced as a
+// whole.
 type rules struct {
 	seed        uint64
 	profile     []Behaviour
@@ -229,7 +226,7 @@ func (c *Config) rules() (*rules, error) {
 	return r, nil
 }
 
-// behaviour decides the fate of the n-th call (from 1) to a number.
+// behaviour decides the n-th call (from 1) to a number.
 func (r *rules) behaviour(number engine.PhoneNumber, n int) (*Behaviour, *rand.Rand) {
 	rng := draw.Rand(r.seed, number.E164(), n)
 	if list := r.script[number]; len(list) > 0 {

@@ -191,7 +191,7 @@ func TestTCPStreamIsCutIntoMessages(t *testing.T) {
 	l := u.leg(number)
 	options := strings.ReplaceAll(l.request("OPTIONS", "z9hG4bKo", "<sip:x@y>", "", "", 1), "/UDP", "/TCP")
 	invite := strings.ReplaceAll(l.request("INVITE", l.branch, l.to, "", l.sdp, 1), "/UDP", "/TCP")
-	// Keep-alive, two messages and a half in one segment, then the rest.
+	// A keep-alive, two and a half messages in one segment, then the rest.
 	all := "\r\n\r\n" + options + invite
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	for _, part := range []string{all[:len(all)-7], all[len(all)-7:]} {

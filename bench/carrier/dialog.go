@@ -10,7 +10,7 @@ import (
 	"dialler/bench/draw"
 )
 
-// reinvite is an INVITE transaction of the caller's inside the dialog.
+// reinvite is an INVITE transaction from the caller inside the dialog.
 type reinvite struct {
 	branch string
 	cseq   uint32
@@ -18,8 +18,8 @@ type reinvite struct {
 	final  resender
 }
 
-// newRequest writes a request of ours inside the dialog (RFC 3261 §12.2.1.1)
-// and says where it goes: the topmost route, else the caller's Contact.
+// newRequest writes our request inside the dialog (RFC 3261 §12.2.1.1) and returns its destination:
+// the topmost route, otherwise the caller's Contact.
 func (c *call) newRequest(method, extra string, body []byte, now time.Time) (msg []byte, to peer) {
 	if method != "ACK" {
 		c.localCSeq++
@@ -49,8 +49,8 @@ func (c *call) newRequest(method, extra string, body []byte, now time.Time) (msg
 	return finish(b, body), c.route(next)
 }
 
-// route resolves a URI. Names are not looked up: the source of the INVITE
-// serves for what is not a literal address.
+// route resolves a URI. Names are not looked up: the source of the INVITE is used unless it is a
+// literal address.
 func (c *call) route(uri string) peer {
 	p := c.peer
 	if p.conn != nil {
@@ -69,7 +69,7 @@ func (c *call) route(uri string) peer {
 	return p
 }
 
-// sendRequest repeats a request of ours until its final response.
+// sendRequest repeats our request until its final response.
 func (c *call) sendRequest(method, extra string, body []byte, now time.Time, timeout func()) {
 	msg, to := c.newRequest(method, extra, body, now)
 	c.peer.addr = to.addr
@@ -80,7 +80,7 @@ func (c *call) sendRequest(method, extra string, body []byte, now time.Time, tim
 	c.request.start(c, resend{msg: msg, repeat: !c.peer.reliable(), cap: limit, timeout: timeout})
 }
 
-// hangUp is the callee putting the phone down.
+// hangUp makes the callee hang up.
 func (c *call) hangUp() {
 	now := time.Now()
 	if c.row.State != StateAnswered {
@@ -97,12 +97,12 @@ func (c *call) hangUp() {
 	c.end(now)
 }
 
-// reinvite of the callee's side: hold.
+// reinvite puts the call on hold from the callee's side.
 func (c *call) reinvite(direction string) {
 	now := time.Now()
 	c.held = true
 	if c.row.AckAt.IsZero() {
-		c.holdDue = true // once the ACK is there
+		c.holdDue = true // after the ACK
 		c.conversation(now)
 		return
 	}
@@ -115,7 +115,7 @@ func (c *call) reinvite(direction string) {
 
 func (c *call) touched() { c.carrier.touched(c.row) }
 
-// onResponse takes the answer to a request of ours.
+// onResponse handles the response to our request.
 func (c *call) onResponse(m *message, now time.Time) bool {
 	if string(topBranch(m)) != c.reqBranch || m.cseqMethod != c.reqMethod || m.cseq != c.localCSeq {
 		return false
@@ -189,7 +189,7 @@ func (c *call) onReinvite(m *message, p peer) {
 	c.carrier.touched(c.row)
 }
 
-// renegotiate takes over an offer and gives the direction of the answer.
+// renegotiate applies an offer and returns the direction of the answer.
 func (c *call) renegotiate(m *message) string {
 	if len(m.body) == 0 {
 		return "sendrecv"

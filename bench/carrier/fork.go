@@ -42,7 +42,7 @@ func (c *call) forkOf(m *message) *fork {
 	return nil
 }
 
-// endFork puts a further phone down.
+// endFork hangs up a further phone.
 func (c *call) endFork(f *fork) {
 	if f.ended {
 		return
@@ -53,7 +53,7 @@ func (c *call) endFork(f *fork) {
 	c.touched()
 }
 
-// onForkBye ends a fork; its copies are answered alike.
+// onForkBye ends a fork; copies of the BYE get the same answer.
 func (c *call) onForkBye(f *fork, m *message, p peer) {
 	if !f.acked {
 		c.violation("bye_before_ack")
@@ -68,8 +68,8 @@ func (c *call) onForkAck(f *fork) {
 	f.final.stop()
 }
 
-// Answer makes the callee of a ringing call pick up now, whatever its
-// behaviour says; false when the call is not ringing.
+// Answer makes the callee of a ringing call pick up now, whatever its behaviour; it returns false
+// if the call is not ringing.
 func (c *Carrier) Answer(callID string) bool {
 	sh := c.shard(callID)
 	sh.mu.Lock()

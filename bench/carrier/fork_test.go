@@ -76,8 +76,8 @@ func TestHarnessMakesACalleeAnswer(t *testing.T) {
 }
 
 func TestCalleeRingsLongAfterTheCallerGaveUp(t *testing.T) {
-	// The INVITE is silent for longer than Timer B; then the phone rings
-	// after all and is answered.
+	// The carrier is silent for longer than Timer B; then the phone rings after all and is
+	// answered.
 	late := Behaviour{Kind: Human, NoTrying: true, Post: draw.Exactly(70 * fastT1), Ring: draw.Exactly(2 * fastT1)}
 	c := start(t, Config{T1: fastT1, Script: script(number, late)})
 	begun := time.Now()
@@ -98,7 +98,7 @@ func TestHeadersOfAnAnswer(t *testing.T) {
 	if got := l.answer.get("Session-Expires"); got != "90;refresher=uac" {
 		t.Fatalf("Session-Expires %q", got)
 	}
-	// Its refresh, both ways.
+	// Refreshes, in both directions.
 	l.u.send(l.request("UPDATE", "z9hG4bKu", l.to, "Session-Expires: 90\r\n", "", 2))
 	l.expect(200)
 	l.u.send(l.request("UPDATE", "z9hG4bKv", l.to, "", l.sdp, 3))
@@ -113,7 +113,7 @@ func TestHeadersOfAnAnswer(t *testing.T) {
 func TestRouteSetIsUsedByTheCallee(t *testing.T) {
 	c := start(t, Config{Script: script(number, Behaviour{Kind: Human, Talk: draw.Exactly(time.Millisecond)})})
 	u := newUAC(t, c)
-	proxy := newUAC(t, c) // receives what the route set leads to
+	proxy := newUAC(t, c) // the destination of the route set
 	l := u.leg(number)
 	l.extra = "Record-Route: <sip:" + proxy.local + ";lr>, <sip:127.0.0.1:9;lr>\r\n"
 	l.invite()

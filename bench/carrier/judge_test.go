@@ -13,7 +13,7 @@ import (
 	"dialler/engine"
 )
 
-// A judge that cannot fail is worthless: these tests commit the faults.
+// A judge that cannot fail is worthless: these tests make the errors that it must find.
 
 func TestOverlappingCallsToOneNumberAreFound(t *testing.T) {
 	c := start(t, Config{Script: script(number, Behaviour{Kind: NoAnswer})})
@@ -80,8 +80,8 @@ func TestInviteAfterTheEndIsADuplicate(t *testing.T) {
 	f("new branch", func(l *leg) { l.branch += "again"; l.invite() })
 	f("new branch and CSeq", func(l *leg) { l.branch += "again"; l.cseq++; l.invite() })
 	f("same branch, long after", func(l *leg) {
-		// Another life of the caller derives the same branch; no client
-		// transaction repeats an INVITE T1 after its ACK.
+		// A later process of the caller derives the same branch; no client transaction repeats an
+		// INVITE T1 after its ACK.
 		until(l.u.t, l.u.carrier, "T1 has passed", func(Ledger) bool { return time.Since(l.row().AckAt) > 2*fastT1 })
 		l.invite()
 	})
@@ -258,7 +258,7 @@ func TestOverlapArithmetic(t *testing.T) {
 	f([]string{"ab"}, row("b", "+1", 10, 20), row("a", "+1", 0, -1))
 	f([]string{"ab", "ac"}, row("a", "+1", 0, 30), row("b", "+1", 5, 10), row("c", "+1", 20, -1))
 	f([]string{"ab", "ac", "bc"}, row("a", "+1", 0, -1), row("b", "+1", 5, -1), row("c", "+1", 20, -1))
-	// A short call between two long ones must not hide them from each other.
+	// A short call between two long ones must not hide their overlap.
 	f([]string{"ab", "ac"}, row("a", "+1", 0, 100), row("b", "+1", 10, 11), row("c", "+1", 50, 60))
 
 	s := Rows{row("a", "+1", 0, 10), row("b", "+2", 5, 20), row("c", "+3", 10, 30), row("d", "+4", 1500, -1)}.Summary()
@@ -278,7 +278,7 @@ func TestLedgerFileGivesTheSameJudgement(t *testing.T) {
 	done := u.leg(number).established()
 	done.bye()
 	done.expect(200)
-	for range 2 { // two that overlap, and stay
+	for range 2 { // two overlapping calls that stay
 		l := u.leg(number).invite()
 		l.expect(100)
 		l.expect(180)
@@ -293,7 +293,7 @@ func TestLedgerFileGivesTheSameJudgement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The last line may have been cut by a power failure of our own.
+	// The last line may have been cut off by a power failure on our side.
 	rows, err := ReadLedger(bytes.NewReader(append(raw, `{"call_id":"cut`...)))
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func (l Ledger) Calls() Rows {
 	return out
 }
 
-// Count is how many rows there are.
+// Count returns the number of rows.
 func (l Ledger) Count() (n int) {
 	for i := range l.c.shards {
 		sh := &l.c.shards[i]
@@ -43,10 +43,10 @@ func (l Ledger) Live() Rows {
 	return out
 }
 
-// Call gives the newest row of a Call-ID.
+// Call returns the latest row of a Call-ID.
 func (l Ledger) Call(id string) (Call, bool) { return l.c.shard(id).row(id) }
 
-// To gives the calls to a number, oldest first.
+// To returns the calls to a number, oldest first.
 func (l Ledger) To(number engine.PhoneNumber) Rows { return l.Calls().To(number) }
 
 // Overlaps, DuplicateInvites, ByCode and Summary judge all rows; see Rows.
@@ -61,13 +61,12 @@ func (l Ledger) ByCode() map[int]int { return l.Calls().ByCode() }
 // Summary counts everything.
 func (l Ledger) Summary() Summary { return l.Calls().Summary() }
 
-// Stray counts what belonged to no call: requests answered 481, ACKs and
-// responses that nobody waited for, datagrams that are not SIP.
+// Stray counts messages of no call: requests answered 481, ACKs and responses that were not
+// expected, datagrams that are not SIP.
 func (l Ledger) Stray() map[string]int { return l.c.stray.snapshot() }
 
-// Wait returns once cond holds, or with the error of ctx. It looks after
-// every change of a call, and ten times a second because RTP counts change
-// silently.
+// Wait returns once cond holds, or with the error of ctx. It checks after every change of a call,
+// and ten times a second because RTP counts change without notice.
 func (l Ledger) Wait(ctx context.Context, cond func(Ledger) bool) error {
 	return l.c.changed.Until(ctx, func() bool { return cond(l) })
 }

@@ -12,13 +12,12 @@ import (
 	"sync"
 )
 
-// ledgerFile appends one line per change of a call, each the whole row as it
-// then stood, with one write per line: what the carrier has seen survives
-// whatever happens to anybody else.
+// ledgerFile appends one line per change of a call, each the whole current row, with one write per
+// line: the carrier's record survives any crash of the others.
 type ledgerFile struct {
 	mu  sync.Mutex
 	f   *os.File
-	err error // the first one; a judge that could not write must say so
+	err error // the first error; a judge that could not write must report it
 }
 
 func openLedgerFile(path string) (*ledgerFile, error) {
@@ -47,8 +46,8 @@ func (l *ledgerFile) close() error {
 	return errors.Join(l.err, l.f.Close())
 }
 
-// ReadLedger folds the lines of a ledger file into rows, oldest INVITE
-// first. A last line that was cut short is ignored.
+// ReadLedger folds the lines of a ledger file into rows, oldest INVITE first. A truncated last line
+// is ignored.
 func ReadLedger(r io.Reader) (Rows, error) {
 	type key struct {
 		id string

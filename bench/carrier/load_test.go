@@ -14,7 +14,7 @@ import (
 	"dialler/engine"
 )
 
-// cpuTime is user + system time of this process so far.
+// cpuTime returns the user + system time of this process so far.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
@@ -24,8 +24,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkSippCalls600PerSecond is INVITE, 100, 180, 200, ACK, BYE, 200 at
-// 600 calls/s from a process of its own; b.N is ignored but for the report.
+// BenchmarkSippCalls600PerSecond measures INVITE, 100, 180, 200, ACK, BYE, 200 at 600 calls/s from
+// a separate process; b.N is only used for the report.
 //
 //	go test -run - -bench Sipp -benchtime 1x ./bench/carrier
 func BenchmarkSippCalls600PerSecond(b *testing.B) {
@@ -50,8 +50,7 @@ func BenchmarkSippCalls600PerSecond(b *testing.B) {
 	}
 }
 
-// BenchmarkBusyCall is an INVITE and its ACK through the handler, without
-// the reading of a socket.
+// BenchmarkBusyCall measures an INVITE and its ACK through the handler, without reading a socket.
 func BenchmarkBusyCall(b *testing.B) {
 	c := start(b, Config{Profile: []Behaviour{Busy()}})
 	u := newUAC(b, c)
@@ -106,8 +105,8 @@ func (e *echo) Tick(time.Time) {
 	}
 }
 
-// BenchmarkFiveHundredStreams holds 500 calls with two-way audio for five
-// seconds. The CPU figure holds the caller's sending too.
+// BenchmarkFiveHundredStreams holds 500 calls with two-way audio for five seconds. The CPU figure
+// includes the caller's sending.
 //
 //	go test -run - -bench Streams -benchtime 1x ./bench/carrier
 func BenchmarkFiveHundredStreams(b *testing.B) {

@@ -42,7 +42,7 @@ func (p *phone) port() int { return p.conn.LocalAddr().(*net.UDPAddr).Port }
 
 func (p *phone) offer() string { return fmt.Sprintf(sdpTemplate, p.port()) }
 
-// target takes the carrier's address out of its SDP.
+// target takes the carrier's address from its SDP.
 func (p *phone) target(sdpText string) {
 	p.t.Helper()
 	_, rest, ok := strings.Cut(sdpText, "m=audio ")
@@ -145,7 +145,7 @@ func TestChattererSpeaksTheWholeCall(t *testing.T) {
 			loud[len(loud)-1]++
 		}
 	}
-	// The hello takes at most two seconds with the silence around it.
+	// The hello takes at most two seconds including the silence around it.
 	if loud[3] < 45 {
 		t.Fatalf("loud frames of each second: %v", loud)
 	}
@@ -161,8 +161,8 @@ func TestMachineGreetsAndBeepsWhenTheLedgerSays(t *testing.T) {
 	if after := row.BeepAt.Sub(row.AnsweredAt); after < 4*time.Second || after > 10*time.Second {
 		t.Fatalf("beep after %v", after)
 	}
-	// The clip is known to be right (package voice); here it is enough that
-	// speech goes on for longer than a person's hello.
+	// The clip is known to be right (package voice); here it is enough that speech lasts longer
+	// than a person's hello.
 	loud, last := 0, 0
 	for i := range 150 {
 		if voice.PCMU.Level(p.next().payload) > media.Audible {
@@ -328,13 +328,13 @@ func TestHoldByTheCalleeAndByTheCaller(t *testing.T) {
 	if !strings.Contains(re.body, "a=sendonly") {
 		t.Fatalf("re-INVITE %q", re.body)
 	}
-	// While it is open, one of ours is glare.
+	// While it is pending, one of ours is glare.
 	l.u.send(l.request("INVITE", "z9hG4bKglare", l.to, "", p.offer(), 2))
 	l.u.skipTo("491", func(r *reply) bool { return r.code == 491 })
 	l.ok(re, strings.Replace(p.offer(), "a=ptime:20", "a=recvonly", 1))
 	l.u.skipTo("ACK", func(r *reply) bool { return r.method == "ACK" })
 
-	// Our hold: the callee stops sending, and starts again afterwards.
+	// Our hold: the callee stops sending, and resumes afterwards.
 	hold := func(cseq int, direction, want string) {
 		t.Helper()
 		l.u.send(l.request("INVITE", "z9hG4bKhold"+direction, l.to, "", p.offer()+"a="+direction+"\r\n", cseq))
@@ -363,7 +363,7 @@ func TestAHoldThatIsDueBeforeTheACKComesAfterIt(t *testing.T) {
 	l.expect(100)
 	l.expect(180)
 	l.expect(200)
-	l.repeated(200) // more than the time to the hold
+	l.repeated(200) // longer than the time to the hold
 	l.ack()
 	re := l.u.skipTo("re-INVITE", func(r *reply) bool { return r.method == "INVITE" })
 	l.ok(re, l.sdp)
@@ -412,13 +412,13 @@ func TestPortsOfARangeAreSharedOut(t *testing.T) {
 	l := u.leg(number).invite()
 	l.expect(100)
 	l.expect(180)
-	l.expect(500) // the range is taken
+	l.expect(500) // the range is used up
 	l.ack()
 }
 
 func TestARecordingIsHeardWholeFromTheACKOn(t *testing.T) {
 	var pcm []int16
-	for i := range 3*voice.FrameSamples + 40 { // the last frame is filled up
+	for i := range 3*voice.FrameSamples + 40 { // the last frame is padded
 		pcm = append(pcm, int16(1000*(i%17)-8000))
 	}
 	data := voice.PCMA.Encode(nil, pcm)

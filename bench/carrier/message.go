@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// message is one parsed SIP message. Its slices point into the read buffer
-// and are good until the next read; what outlives that is copied.
+// message is one parsed SIP message. Its slices point into the read buffer and are valid until the
+// next read; anything kept longer is copied.
 type message struct {
 	request bool
-	method  string // of a request; of the CSeq for a response
+	method  string // of a request; for a response, that of the CSeq
 	uri     []byte
 	code    int
 
@@ -54,8 +54,7 @@ func (m *message) parse(data []byte) error {
 	}
 	for len(rest) > 0 {
 		line, rest, _ = bytes.Cut(rest, []byte("\r\n"))
-		// RFC 3261 §7.3.1: a line that begins with white space continues the
-		// one before it.
+		// RFC 3261 §7.3.1: a line that begins with white space continues the previous one.
 		for len(rest) > 0 && (rest[0] == ' ' || rest[0] == '\t') {
 			next, after, _ := bytes.Cut(rest, []byte("\r\n"))
 			line = append(append(bytes.Clone(line), ' '), bytes.TrimSpace(next)...)
@@ -160,8 +159,7 @@ func (m *message) header(name, value []byte) error {
 	return nil
 }
 
-// missing names the first header that RFC 3261 §8.1.1 demands of every
-// request and this one lacks.
+// missing names the first header that RFC 3261 §8.1.1 requires in every request and this one lacks.
 func (m *message) missing() string {
 	switch {
 	case len(m.vias) == 0:
@@ -180,7 +178,7 @@ func (m *message) missing() string {
 	return ""
 }
 
-// methodName avoids an allocation for the methods that matter.
+// methodName avoids an allocation for the usual methods.
 func methodName(b []byte) string {
 	switch string(b) {
 	case "INVITE":
@@ -205,8 +203,7 @@ func methodName(b []byte) string {
 	return string(b)
 }
 
-// splitList splits a comma-separated header outside of quotes and angle
-// brackets.
+// splitList splits a comma-separated header outside quotes and angle brackets.
 func splitList(dst [][]byte, value []byte) [][]byte {
 	start, quoted, angle := 0, false, false
 	for i, b := range value {
@@ -226,9 +223,8 @@ func splitList(dst [][]byte, value []byte) [][]byte {
 	return append(dst, bytes.TrimSpace(value[start:]))
 }
 
-// param gives a header parameter's value; ok also when it has none
-// (";rport"). Parameters inside angle brackets belong to the URI, not to
-// the header.
+// param returns a header parameter's value; ok is also true when it has none (";rport"). Parameters
+// inside angle brackets belong to the URI, not to the header.
 func param(value []byte, name string) (v []byte, ok bool) {
 	if i := bytes.LastIndexByte(value, '>'); i >= 0 {
 		value = value[i+1:]
@@ -254,7 +250,7 @@ func uriParam(value []byte, name string) (v []byte, ok bool) {
 	}
 }
 
-// addrURI takes the URI out of a name-addr or addr-spec.
+// addrURI extracts the URI from a name-addr or addr-spec.
 func addrURI(value []byte) []byte {
 	if i := bytes.IndexByte(value, '<'); i >= 0 {
 		if j := bytes.IndexByte(value[i:], '>'); j >= 0 {
@@ -265,7 +261,7 @@ func addrURI(value []byte) []byte {
 	return bytes.TrimSpace(uri)
 }
 
-// uriUser gives the user part of a sip, sips or tel URI, without parameters.
+// uriUser returns the user part of a sip, sips or tel URI, without parameters.
 func uriUser(uri []byte) []byte {
 	_, rest, ok := bytes.Cut(uri, []byte(":"))
 	if !ok {
@@ -274,7 +270,7 @@ func uriUser(uri []byte) []byte {
 	if user, _, ok := bytes.Cut(rest, []byte("@")); ok {
 		rest = user
 	} else if !bytes.HasPrefix(bytes.ToLower(uri[:min(4, len(uri))]), []byte("tel:")) {
-		return nil // a URI that names a host only
+		return nil // the URI has only a host
 	}
 	if i := bytes.IndexAny(rest, ";:"); i >= 0 {
 		rest = rest[:i]

@@ -13,8 +13,8 @@ type resender struct {
 
 type resend struct {
 	msg     []byte
-	repeat  bool          // false: only watch the limit
-	cap     time.Duration // largest interval; 0: it doubles forever
+	repeat  bool          // false: only watch the timeout
+	cap     time.Duration // largest interval; 0: it doubles without bound
 	timeout func()
 }
 

@@ -13,11 +13,10 @@ import (
 	"dialler/engine"
 )
 
-// SIPp is an implementation that shares nothing with ours: it must find the
-// carrier's SIP correct.
+// SIPp shares no code with ours: it must find the carrier's SIP correct.
 
-// patientT1 repeats nothing that SIPp is late with: of an ended call it takes a
-// repetition for an error.
+// patientT1 avoids retransmissions when SIPp is late: SIPp treats one for an ended call as an
+// error.
 const patientT1 = 5 * time.Second
 
 func sipp(t *testing.T, args ...string) {
@@ -55,21 +54,21 @@ func TestSippCallsOverUDPAndTCP(t *testing.T) {
 }
 
 func TestSippSurvivesALossyNetwork(t *testing.T) {
-	// T1 stays SIPp's own: a carrier that forgets sooner than its caller
-	// repeats would answer 481.
+	// T1 stays SIPp's own: if the carrier's transactions timed out before its caller's, it would
+	// answer 481.
 	const calls = 60
 	c := start(t, Config{Loss: 0.05, Profile: []Behaviour{{Kind: Human}}})
 	sipp(t, "-sn", "uac", c.Addr(), "-m", strconv.Itoa(calls), "-r", "60", "-d", "50", "-s", "+4915100000007")
-	// SIPp takes a repeated 200 of the INVITE for the answer to its BYE, so a
-	// call whose ACK and BYE were both lost stays up; that is not at issue.
+	// SIPp takes a repeated 200 of the INVITE for the answer to its BYE, so a call that lost both
+	// ACK and BYE stays up; that is not tested here.
 	s := c.Ledger().Summary()
-	// Whatever was lost, nobody's phone rang twice.
+	// Whatever was lost, no phone rang twice.
 	if s.EverAnswer != calls || s.Duplicates != 0 || c.Ledger().Stray()["lost"] == 0 {
 		t.Fatalf("%+v, %v", s, c.Ledger().Stray())
 	}
 }
 
-// authScenario is SIPp's uac with digest authentication.
+// authScenario is SIPp's uac scenario with digest authentication.
 const authScenario = `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE scenario SYSTEM "sipp.dtd">
 <scenario name="uac with credentials">

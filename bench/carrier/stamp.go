@@ -8,26 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel notes when a datagram reaches this machine; on loopback that is
-// the moment it was sent. A carrier that is late at reading is not late with
-// that.
+// The kernel records when a datagram reaches this machine; on loopback that is when it was sent. A
+// carrier that reads late does not falsify that time.
 
-// stampRoom is space for one timestamp beside a datagram, in bytes.
+// stampRoom is the space for one timestamp beside a datagram, in bytes.
 const stampRoom = 64
 
-// wantStamps asks the kernel for the times of a socket's datagrams.
+// wantStamps makes the kernel report the arrival times of a socket's datagrams.
 func wantStamps(c *net.UDPConn) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return
 	}
-	_ = raw.Control(func(fd uintptr) { // without it the times of reading serve
+	_ = raw.Control(func(fd uintptr) { // if it fails, the times of reading are used
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 	})
 }
 
-// stampOf reads the time out of the ancillary data of a datagram; zero when
-// there is none.
+// stampOf reads the time from the ancillary data of a datagram; zero when there is none.
 func stampOf(oob []byte) time.Time {
 	for len(oob) > 0 {
 		head, data, rest, err := unix.ParseOneSocketControlMessage(oob)

@@ -10,15 +10,15 @@ func TestAnInviteIsStampedWhenItLeavesAndNotWhenItIsRead(t *testing.T) {
 	u := newUAC(t, c)
 	var row Call
 	var sent, free time.Time
-	for try := 1; try <= 20; try++ { // the kernel begins a moment after it was asked
-		for i := range c.shards { // nobody reads on while they are locked
+	for try := 1; try <= 20; try++ { // the kernel starts a moment after the request
+		for i := range c.shards { // no reader proceeds while they are locked
 			c.shards[i].mu.Lock()
 		}
 		first, second := u.leg(number), u.leg(number)
 		first.invite()
 		second.invite()
 		sent = time.Now()
-		<-time.After(20 * time.Millisecond) // a carrier that is late
+		<-time.After(20 * time.Millisecond) // a carrier that reads late
 		free = time.Now()
 		for i := range c.shards {
 			c.shards[i].mu.Unlock()

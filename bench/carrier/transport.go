@@ -20,12 +20,12 @@ const (
 	maxMessage      = 64 << 10
 )
 
-// peer is where a message came from and where its answers go.
+// peer is the source of a message and the destination of its responses.
 type peer struct {
 	c    *Carrier
 	addr netip.AddrPort
 	conn *tcpConn  // nil for UDP
-	left time.Time // when the message left for us; zero when that is not known
+	left time.Time // when the message was sent to us; zero if unknown
 }
 
 func (p peer) transport() string {
@@ -37,8 +37,8 @@ func (p peer) transport() string {
 
 func (p peer) reliable() bool { return p.conn != nil }
 
-// send writes one message. Errors are counted only: to SIP a message that
-// could not be sent is a lost one.
+// send writes one message. Errors are only counted: to SIP a message that could not be sent is a
+// lost one.
 func (p peer) send(b []byte) {
 	if p.c.vanishes(p.conn == nil) {
 		return
@@ -54,7 +54,7 @@ func (p peer) send(b []byte) {
 	}
 }
 
-// vanishes says whether the next message is lost on its way.
+// vanishes says whether the next message gets lost.
 func (c *Carrier) vanishes(datagram bool) bool {
 	r := c.rules.Load()
 	if r.dead {
@@ -87,7 +87,7 @@ func (c *Carrier) listen(listen string) error {
 		if err != nil {
 			_ = udp.Close()
 			if want.Port() == 0 {
-				continue // free for UDP only; take another
+				continue // free for UDP only; try another
 			}
 			return fmt.Errorf("carrier: %w", err)
 		}
@@ -165,7 +165,7 @@ func (t *tcpConn) write(b []byte) error {
 	return err
 }
 
-// readTCP cuts the stream into messages by Content-Length (RFC 3261 §18.3).
+// readTCP splits the stream into messages by Content-Length (RFC 3261 §18.3).
 func (c *Carrier) readTCP(t *tcpConn) {
 	defer c.tasks.Done()
 	defer func() {
@@ -212,8 +212,8 @@ func (c *Carrier) readTCP(t *tcpConn) {
 	}
 }
 
-// messageSize is the length of the first message of a stream: 0 when its
-// head is not complete, -1 when it has no usable Content-Length.
+// messageSize is the length of the first message in a stream: 0 while its head is incomplete, -1
+// when it has no usable Content-Length.
 func messageSize(data []byte) int {
 	end := bytes.Index(data, []byte("\r\n\r\n"))
 	if end < 0 {

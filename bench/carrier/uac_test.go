@@ -36,7 +36,7 @@ func start(t testing.TB, cfg Config) *Carrier {
 	return c
 }
 
-// until waits for a condition of the ledger.
+// until waits for a condition on the ledger.
 func until(t testing.TB, c *Carrier, what string, cond func(Ledger) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -55,17 +55,17 @@ type uac struct {
 	conn    *net.UDPConn
 	local   string
 	n       int
-	// confirmed are the answers that were acknowledged, by Call-ID and CSeq: the
-	// carrier may have repeated one just before (RFC 3261 §13.3.1.4).
+	// confirmed are the responses that were acknowledged, by Call-ID and CSeq: the carrier may have
+	// repeated one just before (RFC 3261 §13.3.1.4).
 	confirmed map[[2]string]bool
-	had       map[string]bool // messages, to the letter
+	had       map[string]bool // all messages received, verbatim
 }
 
 // leg is one call of the uac.
 type leg struct {
 	u           *uac
 	id, number  string
-	from, to    string // header values; to gets its tag with the answer
+	from, to    string // header values; the response adds the tag to to
 	branch      string
 	cseq        int
 	target      string
@@ -76,14 +76,14 @@ type leg struct {
 	byeCSeqOffs int
 }
 
-// reply is a message of the carrier's.
+// reply is a message from the carrier.
 type reply struct {
 	first   string
 	code    int // 0 for a request
 	method  string
 	headers map[string][]string
 	body    string
-	again   bool // it is the repetition of one that came before
+	again   bool // it repeats an earlier one
 }
 
 func (r *reply) get(name string) string {
@@ -163,8 +163,8 @@ func (l *leg) bye() {
 	l.u.send(l.request("BYE", l.branch+"bye"+strconv.Itoa(l.byeCSeqOffs), l.to, "", "", l.cseq+l.byeCSeqOffs))
 }
 
-// next reads a message that did not come before: the carrier repeats what a test
-// on a busy machine is late to answer. The test fails when none comes.
+// next reads a message that is not a repetition: the carrier repeats a message when a test on a
+// busy machine answers late. The test fails when none arrives.
 func (u *uac) next() *reply {
 	u.t.Helper()
 	for {
@@ -174,7 +174,7 @@ func (u *uac) next() *reply {
 	}
 }
 
-// any reads one message, a repetition or not; it fails the test when none comes.
+// any reads one message, whether repeated or not; it fails the test when none arrives.
 func (u *uac) any() *reply {
 	u.t.Helper()
 	r := u.tryNext(patience)
@@ -184,7 +184,7 @@ func (u *uac) any() *reply {
 	return r
 }
 
-// tryNext gives nil when nothing comes for d, but answers that were confirmed.
+// tryNext returns nil when nothing arrives for d, apart from responses already confirmed.
 func (u *uac) tryNext(d time.Duration) *reply {
 	u.t.Helper()
 	buf := make([]byte, 65536)
@@ -229,7 +229,7 @@ func parseReply(t testing.TB, b []byte) *reply {
 	return r
 }
 
-// settle reads all that the carrier has sent so far.
+// settle reads everything that the carrier has sent so far.
 func (u *uac) settle() {
 	u.t.Helper()
 	l := u.leg("+4930")
@@ -237,8 +237,7 @@ func (u *uac) settle() {
 	u.skipTo("answer to OPTIONS", func(r *reply) bool { return r.get("Call-ID") == l.id })
 }
 
-// repeated reads a message, which must be a response with this code that came
-// before.
+// repeated reads a message, which must be a repeated response with this code.
 func (l *leg) repeated(code int) {
 	l.u.t.Helper()
 	if r := l.u.any(); !r.again || r.code != code || r.get("Call-ID") != l.id {
@@ -268,7 +267,7 @@ func (l *leg) expect(code int) *reply {
 	return r
 }
 
-// skipTo reads on, over retransmissions, to a message that f wants.
+// skipTo reads past retransmissions to a message that f accepts.
 func (u *uac) skipTo(what string, f func(*reply) bool) *reply {
 	u.t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
@@ -280,7 +279,7 @@ func (u *uac) skipTo(what string, f func(*reply) bool) *reply {
 	return nil
 }
 
-// established is a call that was answered and confirmed.
+// established returns the leg once it is answered and confirmed.
 func (l *leg) established() *leg {
 	l.u.t.Helper()
 	l.invite()
@@ -305,7 +304,7 @@ func (l *leg) row() Call {
 	return row
 }
 
-// ok answers a request of the carrier's.
+// ok answers a request from the carrier with 200.
 func (l *leg) ok(r *reply, body string) {
 	s := "SIP/2.0 200 OK\r\nVia: " + r.get("Via") + "\r\nFrom: " + r.get("From") + "\r\nTo: " + r.get("To") +
 		"\r\nCall-ID: " + r.get("Call-ID") + "\r\nCSeq: " + r.get("CSeq") + "\r\n"

@@ -9,9 +9,8 @@ import (
 	"dialler/engine"
 )
 
-// responseHead writes the headers that every response copies from its
-// request (RFC 3261 §8.2.6.2), with received and rport filled in (§18.2.1,
-// RFC 3581 §4). tag goes into To when it has none.
+// responseHead writes the headers that every response copies from its request (RFC 3261 §8.2.6.2),
+// with received and rport filled in (§18.2.1, RFC 3581 §4). tag is added to To if it has none.
 func responseHead(m *message, source netip.AddrPort, tag string) []byte {
 	b := make([]byte, 0, 512)
 	for i, via := range m.vias {
@@ -48,8 +47,8 @@ func responseHead(m *message, source netip.AddrPort, tag string) []byte {
 	return append(b, "\r\n"...)
 }
 
-// response puts a status line before a head, and extra header lines (each
-// with its CRLF) and an SDP body behind it.
+// response puts a status line before a head, and extra header lines (each with its CRLF) and an SDP
+// body after it.
 func response(code int, phrase string, head []byte, extra string, body []byte) []byte {
 	if phrase == "" {
 		phrase = phrases[code]
@@ -74,8 +73,8 @@ func finish(b, body []byte) []byte {
 	return append(b, body...)
 }
 
-// replyTo is where responses go: the source when rport was asked for or the
-// transport is a stream, else the port of the topmost Via (§18.2.2).
+// replyTo is where responses are sent: the source when rport was requested or the transport is a
+// stream, otherwise the port of the topmost Via (§18.2.2).
 func replyTo(m *message, source netip.AddrPort) netip.AddrPort {
 	if len(m.vias) == 0 {
 		return source
@@ -96,7 +95,7 @@ func replyTo(m *message, source netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(source.Addr(), uint16(port))
 }
 
-// reasonHeader is RFC 3326's, with its CRLF; empty without a cause.
+// reasonHeader is the Reason header of RFC 3326, with its CRLF; empty without a cause.
 func reasonHeader(q850 int) string {
 	if q850 == 0 {
 		return ""
@@ -108,10 +107,9 @@ func reasonHeader(q850 int) string {
 	return h + "\r\n"
 }
 
-// phoneNumber makes E.164 of a user part: visual separators go, bare digits
-// get their plus, and national numbers their country code when one is
-// configured, so that a trunk's number format does not hide that two calls
-// went to one number.
+// phoneNumber converts a user part to E.164: visual separators are removed, bare digits get their
+// plus, and national numbers their country code when one is configured, so that a trunk's number
+// format does not hide two calls to one number.
 func phoneNumber(user []byte, countryCode string) engine.PhoneNumber {
 	var b strings.Builder
 	digits := true

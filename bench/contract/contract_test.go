@@ -73,7 +73,7 @@ func TestWhatAnAnswerNamesIsAskedFor(t *testing.T) {
 	}
 }
 
-// Nobody's machine is asked for something because a test made its name up.
+// No request may reach a real machine because a test made up its name.
 func TestNoAddressIsInvented(t *testing.T) {
 	raw, err := os.ReadFile("../../http/openapi.json")
 	if err != nil {

@@ -1,13 +1,13 @@
-// Package contract makes requests from an OpenAPI file, as somebody would who has
-// read nothing else: most of them are what the file allows, some are not, in one
-// place or another. It holds every answer against the same file.
+// Package contract generates requests from an OpenAPI file, like somebody who has read nothing
+// else: most of them are valid according to the file, some are invalid in one place. It checks
+// every response against the same file.
 //
 // # What it must not know
 //
-// The routes, types and errors of the server: only the file. What it learns of a
-// server (identifiers that exist) it takes out of the answers.
+// The server's routes, types and errors: only the file. What it learns of a server (existing
+// identifiers) it takes from the responses.
 //
 // # What it never asks for
 //
-// A host, address or URL that it invents is on the loopback, or is none.
+// Any host, address or URL that it makes up is on the loopback, or invalid.
 package contract

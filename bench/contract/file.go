@@ -28,8 +28,8 @@ type File struct {
 	ops []Operation // by path, then method
 }
 
-// Read takes a file in JSON or YAML. Objects are closed: a field that the file
-// does not name is one that must not be there.
+// Read reads a file in JSON or YAML. Objects are closed: a field that the file does not name is not
+// allowed.
 func Read(raw []byte) (*File, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(raw)
 	if err != nil {
@@ -53,7 +53,7 @@ func Read(raw []byte) (*File, error) {
 	return f, nil
 }
 
-// close forbids fields of answers that the file does not name.
+// close forbids response fields that the file does not name.
 func (f *File) close() {
 	seen, no := map[*openapi3.Schema]bool{}, false
 	var strict func(ref *openapi3.SchemaRef)
@@ -85,10 +85,10 @@ func (f *File) close() {
 	}
 }
 
-// Operations are all that the file describes, by path and method.
+// Operations returns all operations of the file, by path and method.
 func (f *File) Operations() []Operation { return f.ops }
 
-// Takes says whether the operation names a security scheme.
+// Takes says whether the operation accepts a security scheme.
 func (o Operation) Takes(scheme string) bool {
 	if o.op.Security == nil {
 		return false
@@ -101,13 +101,13 @@ func (o Operation) Takes(scheme string) bool {
 	return false
 }
 
-// Endless says that the answer is a stream of events, which does not end.
+// Endless says that the response is an endless stream of events.
 func (o Operation) Endless() bool {
 	ok := o.op.Responses.Status(200)
 	return ok != nil && ok.Value.Content["text/event-stream"] != nil
 }
 
-// withoutNulls leaves out what is null: in a request it counts as not sent.
+// withoutNulls removes nulls: in a request they count as not sent.
 func withoutNulls(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -126,9 +126,8 @@ func withoutNulls(v any) any {
 	return v
 }
 
-// Check holds an answer against the file: its status is one that the operation
-// names, its fields are those of the schema. An accepted body must be one that
-// the file allows.
+// Check checks a response against the file: its status must be one that the operation names, its
+// fields those of the schema. A body that was accepted must be valid according to the file.
 func (f *File) Check(r *Request, status int, header nethttp.Header, answer []byte) error {
 	req, err := nethttp.NewRequestWithContext(context.Background(), r.Of.Method, "http://host"+r.Target, nil)
 	if err != nil {

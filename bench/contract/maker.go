@@ -12,7 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Request is one that was made.
+// Request is one generated request.
 type Request struct {
 	Of     Operation
 	Target string // path and query
@@ -20,24 +20,24 @@ type Request struct {
 	Body   []byte
 }
 
-// Maker makes requests. What it makes depends on its seed and on what it was
-// shown; Make and Learn may be called by several goroutines.
+// Maker generates requests. They depend on its seed and on the responses it was given; Make and
+// Learn may be called by several goroutines.
 type Maker struct {
 	file *File
 
 	mu    sync.Mutex
 	rnd   *rand.Rand
 	known map[string][]string // by the name of a parameter or field
-	// Numbers are those that may be dialled.
+	// numbers are the numbers that may be dialled.
 	numbers []string
 	spared  map[string]bool
 }
 
-// knownMost bounds what is kept of a name.
+// knownMost bounds how many values are kept per name.
 const knownMost = 50
 
-// NewMaker makes requests of the file. numbers are used wherever a telephone
-// number is asked for; known are identifiers that exist, by the parameter's name.
+// NewMaker generates requests from the file. numbers are used wherever a telephone number is
+// required; known are existing identifiers, by the parameter's name.
 func NewMaker(f *File, seed uint64, numbers []string, known map[string][]string) *Maker {
 	m := &Maker{file: f, rnd: rand.New(rand.NewPCG(seed, 1)), known: map[string][]string{}, numbers: numbers} //nolint:gosec // reproducible, no secret
 	for k, v := range known {
@@ -46,7 +46,7 @@ func NewMaker(f *File, seed uint64, numbers []string, known map[string][]string)
 	return m
 }
 
-// Spare keeps an identifier from being learnt: what it stands for is needed to go on.
+// Spare keeps an identifier from being learnt: its object is needed later.
 func (m *Maker) Spare(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,7 +56,7 @@ func (m *Maker) Spare(id string) {
 	m.spared[id] = true
 }
 
-// Make makes one request of an operation.
+// Make generates one request for an operation.
 func (m *Maker) Make(o Operation) *Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,7 +146,7 @@ func (m *Maker) body(r *Request) {
 	r.Header = append(r.Header, [2]string{"Content-Type", kind})
 }
 
-// id is a path parameter: mostly one that exists.
+// id is a path parameter: mostly an existing one.
 func (m *Maker) id(p *openapi3.Parameter) string {
 	for _, name := range []string{p.Name, strings.TrimSuffix(p.Name, "_id") + "/id"} {
 		if list := m.known[name]; len(list) > 0 && !m.one(12) {
@@ -159,7 +159,7 @@ func (m *Maker) id(p *openapi3.Parameter) string {
 	return "nothing"
 }
 
-// text is a parameter's value as it stands on the wire.
+// text is a parameter's value as sent on the wire.
 func (m *Maker) text(p *openapi3.Parameter) string {
 	if m.one(25) {
 		return m.odd()
@@ -180,8 +180,8 @@ func (m *Maker) text(p *openapi3.Parameter) string {
 	}
 }
 
-// Learn takes the identifiers out of an answer in JSON: what a field is called,
-// the parameter is called as well, and the id of what /bots answers is a bot_id.
+// Learn extracts the identifiers from a JSON response: a parameter has the same name as the field,
+// and the id in a response of /bots is a bot_id.
 func (m *Maker) Learn(r *Request, answer []byte) {
 	var v any
 	if json.Unmarshal(answer, &v) != nil {
@@ -241,7 +241,8 @@ func (m *Maker) keep(name, id string) {
 	list[m.rnd.IntN(len(list))] = id
 }
 
-// address is a name of what must not be invented freely: a machine would be asked.
+// address matches names of fields that must not be made up freely: a real machine would be
+// contacted.
 var address = regexp.MustCompile(`(?i)host|url|uri|endpoint|proxy|registrar|address|server|target`)
 
 // spoil changes one value somewhere within v.

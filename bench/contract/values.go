@@ -21,7 +21,7 @@ func (m *Maker) word() string {
 
 func sortText(s []string) { slices.Sort(s) }
 
-// odd is a text that programs stumble over.
+// odd is a text that programs often mishandle.
 func (m *Maker) odd() string {
 	return []string{
 		"", " ", "\x00", "null", "-1", "0", "1e999", "99999999999999999999", "%s%n", "' OR 1=1 --", "../../etc/passwd", "\u202ereversed",
@@ -29,7 +29,7 @@ func (m *Maker) odd() string {
 	}[m.rnd.IntN(24)]
 }
 
-// value is one that the schema allows, nearly always.
+// value returns a value that the schema allows, nearly always.
 func (m *Maker) value(name string, ref *openapi3.SchemaRef, depth int) any {
 	if ref == nil || ref.Value == nil {
 		return m.word()
@@ -143,7 +143,7 @@ func (m *Maker) number(s *openapi3.Schema) float64 {
 		return high
 	}
 	if s.Max != nil && high-low > 1000 {
-		high = low + 1000 // large caps and delays only make a run slow
+		high = low + 1000 // large caps and delays only slow a run down
 	}
 	return math.Floor(low + m.rnd.Float64()*(high-low+1))
 }
@@ -193,7 +193,7 @@ func (m *Maker) str(name string, s *openapi3.Schema) string {
 	return text[:min(len(text), max(most, 0))]
 }
 
-// match writes a text that a regular expression matches.
+// match writes a text that matches a regular expression.
 func (m *Maker) match(b *strings.Builder, t *syntax.Regexp) {
 	repeat := func(least, most int) {
 		if most < 0 || most > least+5 {
@@ -225,11 +225,11 @@ func (m *Maker) match(b *strings.Builder, t *syntax.Regexp) {
 		}
 	case syntax.OpAlternate:
 		m.match(b, t.Sub[m.rnd.IntN(len(t.Sub))])
-	default: // it stands for no text: ^, $
+	default: // it matches no text: ^, $
 	}
 }
 
-// csv is a file of contacts, or something like it.
+// csv is a file of contacts, more or less valid.
 func (m *Maker) csv() string {
 	var b strings.Builder
 	b.WriteString([]string{"phone_number,name\n", "phone_number\n", "\ufeffphone_number,name\r\n", "phone_number;name\n", "name\n", ""}[m.rnd.IntN(6)])

@@ -80,7 +80,7 @@ func TestTheSameSeedMakesTheSameOfARecording(t *testing.T) {
 	}
 }
 
-// scaled is what 15 bits and back do to x.
+// scaled is the effect on x of conversion to 15 bits and back.
 func scaled(x []int16) []int16 {
 	out := make([]int16, len(x))
 	for i, v := range x {

@@ -1,9 +1,9 @@
-// Package corpus reads labelled recordings of answered calls, and makes worse
-// ones of them: other levels, codecs, losses, noises, rooms and speeds.
+// Package corpus reads labelled recordings of answered calls, and degrades them: other levels,
+// codecs, losses, noises, rooms and speeds.
 //
-// A corpus is a folder with WAV files and a labels.csv whose first line names
-// its columns: file (path within the folder) and label are needed, real (1 or
-// 0), voice and license_source say what to keep apart in cross-validation.
+// A corpus is a folder with WAV files and a labels.csv whose first line names its columns: file
+// (path within the folder) and label are required; real (1 or 0), voice and license_source say what
+// to keep apart in cross-validation.
 //
 // # What it must not know
 //
@@ -11,6 +11,6 @@
 //
 // # Invariants
 //
-//   - Whatever is made with the same seed is the same.
+//   - The same seed gives the same result.
 //   - Files over 16 MiB are refused.
 package corpus

@@ -7,16 +7,15 @@ import (
 	"dialler/media/wav"
 )
 
-// Impairment is what happens to a recording on its way. Zero fields change
-// nothing.
+// Impairment is what happens to a recording in transit. Zero fields change nothing.
 type Impairment struct {
-	Speed    float64 // 1.1 is a tenth faster, and higher
-	Onset    int     // ms of line before it, or cut off its begin
+	Speed    float64 // 1.1 is a tenth faster and higher
+	Onset    int     // ms of line noise before it, or cut off its beginning
 	Reverb   float64 // s until it has fallen by 60 dB
 	Noise    string  // hiss, babble, street, hum
-	SNR      float64 // dB, of the loud parts over the noise
-	Level    float64 // dBFS of the loud parts, 0 as it is
-	Offset   float64 // of full scale, direct current
+	SNR      float64 // dB, of the loud parts above the noise
+	Level    float64 // dBFS of the loud parts, 0 leaves it unchanged
+	Offset   float64 // of full scale, DC offset
 	Clip     float64 // dB beyond full scale
 	Codec    string  // ulaw, alaw, gsm
 	Loss     float64 // share of 20 ms frames
@@ -24,7 +23,7 @@ type Impairment struct {
 	Seed     uint64
 }
 
-// Random draws an impairment as calls have them.
+// Random draws an impairment typical of calls.
 func Random(r *rand.Rand) Impairment {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	m := Impairment{
@@ -113,11 +112,11 @@ func (m Impairment) speed(x []float64) []float64 {
 	return out
 }
 
-// onset prepends line, of the first samples back and forth, or cuts.
+// onset prepends line noise, made of the first samples forwards and backwards, or cuts.
 func (m Impairment) onset(x []float64) []float64 {
 	n := m.Onset * wav.Rate / 1000
 	if n <= 0 {
-		quiet := 0 // cut no more than is quiet
+		quiet := 0 // cut only the quiet part
 		for quiet+80 < len(x) && peak(x[quiet:quiet+80]) < 0.003 {
 			quiet += 80
 		}
@@ -236,7 +235,7 @@ func noiseOf(kind string, n int, r *rand.Rand) []float64 {
 			low += 0.15 * (r.NormFloat64() - low)
 			x[i] = swell * (low + 0.1*r.NormFloat64())
 		}
-	case "babble": // voices that nobody understands
+	case "babble": // unintelligible voices
 		for range 7 {
 			speaker(x, r)
 		}

@@ -20,26 +20,26 @@ import (
 type Recording struct {
 	File   string // path within the folder
 	Label  string // empty without a labels.csv
-	Real   bool   // real speech, as against synthesised
-	Voice  string // who speaks, the same in every file of a voice
+	Real   bool   // real speech, rather than synthesised
+	Voice  string // the speaker, the same in every file of a voice
 	Source string // where the recording comes from
 	Detail string
-	// Sounds is what is said, a letter of Sounds each; empty when nobody knows.
+	// Sounds is what is said, one letter of Sounds per sound; empty when unknown.
 	Sounds string
 
 	Samples []int16
-	// Weight is how much it counts in training: 1 when nobody said.
+	// Weight is its weight in training: 1 by default.
 	Weight float64
 }
 
 const maxRecordings = 100_000
 
-// Sounds are the letters that stand for sounds: as in X-SAMPA, but y and 2 for
-// front rounded vowels, x for whatever is like h or ch, r for every r, N for ng
-// and J for the palatal nasal. Pauses are not written.
+// Sounds are the letters that stand for sounds: as in X-SAMPA, except y and 2 for front rounded
+// vowels, x for anything like h or ch, r for every r, N for ng and J for the palatal nasal. Pauses
+// are not written.
 const Sounds = "ieaou@y2pbtdkgfvszSZTDxmnNJlrjw"
 
-// mostSounds are those of one recording.
+// mostSounds bounds the sounds of one recording.
 const mostSounds = 4000
 
 // Folder is a corpus in memory.
@@ -128,8 +128,8 @@ func (f *Folder) labels(text string) error {
 	return nil
 }
 
-// Voice is who speaks, without speed, pitch and engine: what may not stand on
-// both sides of a cross-validation.
+// Voice is the speaker without speed, pitch and engine: one that must not be on both sides of a
+// cross-validation.
 func Voice(name string) string {
 	engine, who, ok := strings.Cut(strings.ToLower(name), "-")
 	if !ok || engine == "real" {

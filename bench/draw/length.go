@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Length is how a plain time.Duration of a configuration looks in JSON:
-// "500ms", "2s".
+// Length is a time.Duration that is written in JSON as "500ms", "2s".
 type Length time.Duration
 
 // MarshalText implements encoding.TextMarshaler.

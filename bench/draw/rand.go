@@ -2,8 +2,8 @@ package draw
 
 import "math/rand/v2"
 
-// Rand gives the generator of the n-th thing called name under a seed. Equal
-// arguments give equal sequences.
+// Rand returns the generator of the n-th thing called name under a seed. Equal arguments give equal
+// sequences.
 func Rand(seed uint64, name string, n int) *rand.Rand {
 	h := Hash(seed, name, n)
 	return rand.New(rand.NewPCG(h, mix(h^0x9e3779b97f4a7c15))) //nolint:gosec // drawn again from the seed, no secret

@@ -15,13 +15,12 @@ const (
 	exponential
 )
 
-// expCap bounds an exponential draw, in means: one call in 22,000 is cut, and
-// no load run waits for the tail.
+// expCap bounds an exponential draw, in means: one call in 22,000 is cut, so that no load run waits
+// for the tail.
 const expCap = 10
 
-// Span is a length of time to be drawn. The zero value is always 0. Its text
-// form, used in JSON, is "3s", "2s..8s" (uniform) or "exp(60s)" (exponential
-// with that mean, at most ten means).
+// Span is a random length of time. The zero value is always 0. Its text form, used in JSON, is
+// "3s", "2s..8s" (uniform) or "exp(60s)" (exponential with that mean, at most ten means).
 type Span struct {
 	shape shape
 	a, b  time.Duration
@@ -39,7 +38,7 @@ func Exponential(mean time.Duration) Span { return Span{shape: exponential, a: m
 // IsZero says whether the span was never set.
 func (s Span) IsZero() bool { return s == Span{} }
 
-// Draw gives a length of time, never negative.
+// Draw returns a random length of time, never negative.
 func (s Span) Draw(r *rand.Rand) time.Duration {
 	switch s.shape {
 	case uniform:

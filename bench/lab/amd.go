@@ -85,7 +85,7 @@ func (e *amdEvalCmd) crossValidate(c *cli, folder *corpus.Folder) error {
 	if !e.JSON {
 		return nil
 	}
-	// The files are those of the stricter one; both have their tables.
+	// The list of files is that of the stricter report; both have their tables.
 	return json.NewEncoder(os.Stdout).Encode(struct {
 		training.Report
 		ByVoice training.Report `json:"by_voice"`
@@ -109,8 +109,8 @@ func readModel(file string) (*amd.Model, error) {
 	return amd.ReadModel(b)
 }
 
-// netsOf gives the nets of model files, and for how many epochs in all they
-// were trained.
+// netsOf returns the nets of model files, and the total number of epochs for which they were
+// trained.
 func netsOf(files []string) (nets []*amd.Net, epochs int, err error) {
 	for _, file := range files {
 		m, err := readModel(file)
@@ -139,9 +139,8 @@ type amdTrainCmd struct {
 	Dirs []string `arg:"" name:"dir" help:"Folders with WAV files and a labels.csv; the first counts most."`
 	Seed uint64   `help:"The same seed gives the same model." default:"1"`
 	Out  string   `help:"File that gets the model." default:"media/amd/model.json"`
-	// The model says for how many epochs it was trained. What was learned so far
-	// is kept beside Out now and then, with .part after its name: --from goes on
-	// with it.
+	// The model records for how many epochs it was trained. The progress so far is saved beside Out
+	// now and then, with the suffix .part: --from continues from it.
 	Epochs int      `help:"Of training. An interrupt ends it a third later, as if fewer had been asked for." default:"240"`
 	Beside []string `help:"Folders that the rule is tuned with as with the first one; no net learns from them." type:"existingdir" placeholder:"DIR"`
 	Net    []string `help:"Keep the nets of these model files, tune the rule alone." type:"existingfile" placeholder:"FILE"`
@@ -190,13 +189,13 @@ func (t *amdTrainCmd) Run(c *cli) error {
 	return err
 }
 
-// writeModel writes a model in place of the one before.
+// writeModel replaces the previous model.
 func writeModel(file string, m *amd.Model) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	// A tree a line, so that two models can be compared.
+	// One tree per line, so that two models can be compared.
 	text := strings.ReplaceAll(string(b), `{"f":`, "\n{\"f\":") + "\n"
 	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
 		return err
@@ -209,7 +208,7 @@ type amdGreetingsCmd struct {
 	Seed  uint64   `help:"The same seed gives the same recordings." default:"1"`
 	Count int      `help:"Recordings." default:"12000"`
 	Kinds []string `help:"These alone: short, again, firm, long, talk, brief, box, carrier, screen." placeholder:"KIND"`
-	// Engines are for other sets of voices.
+	// Engines select other sets of voices.
 	Engines []string `name:"engine" help:"Said by these synthesisers alone: espeak, flite, fest, pico (SVOX Pico, of Debian's section non-free)." placeholder:"NAME"`
 	// Unseen is for measuring.
 	Unseen bool `help:"Other phrases, said by other voices, on which the model is not trained: to measure it."`
@@ -268,7 +267,7 @@ func (s *amdSoundsCmd) Run(*cli) error {
 	return err
 }
 
-// cpuTime is what this process has used.
+// cpuTime is the CPU time that this process has used.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

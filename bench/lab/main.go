@@ -1,6 +1,6 @@
-// Command lab is what only the makers of the dialler need: it trains and measures answer classification,
-// measures the group commit and pacing, and asks whether the tests notice a changed rule. It is run in the root
-// of the tree.
+// Command lab contains tools for the dialler's developers: it trains and measures answer
+// classification, measures the group commit and pacing, and checks whether the tests notice a
+// changed rule. It is run in the root of the tree.
 package main
 
 import (
@@ -37,12 +37,12 @@ func main() {
 	}
 }
 
-// logger writes to stderr: stdout belongs to what a command prints.
+// logger logs to stderr: stdout is for a command's output.
 func (c *cli) logger() zerolog.Logger {
 	return zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000"}).With().Timestamp().Logger()
 }
 
-// signals ends the context at the first signal; the second ends the program.
+// signals cancels the context at the first signal; the second ends the program.
 func signals() (context.Context, context.CancelFunc) {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, cancel)

@@ -21,27 +21,27 @@ import (
 	"dialler/media/wav"
 )
 
-// AMDConfig is a folder of recordings that callees answer with. Zero values mean
-// the default in parentheses.
+// AMDConfig is a folder of recordings for callees to answer with. Zero values mean the default in
+// parentheses.
 type AMDConfig struct {
 	Binary string // the program to measure; required
 	Dir    string // recordings, as `lab amd eval` takes them; required
 	Repeat int    // calls of each recording in each mode (1)
-	Rate   int    // calls a second in all (5)
+	Rate   int    // total calls per second (5)
 	Keep   bool   // keep data and logs
 	Log    func(format string, args ...any)
 }
 
-// AMDFigures is what became of the calls.
+// AMDFigures are the results.
 type AMDFigures struct {
 	Files []AMDFile `json:"files"`
 	Modes []AMDMode `json:"modes"`
-	// Calls are those with classification, Same those of them whose verdict,
-	// confidence and features are those of the recording.
+	// Calls is the number of calls with classification, Same the number of those whose verdict,
+	// confidence and features equal the recording's.
 	Calls int `json:"calls"`
 	Same  int `json:"same"`
-	// Added is how much later the bot is heard with parallel classification than
-	// without any, ms.
+	// Added is how much later the bot is heard with parallel classification than without any, in
+	// ms.
 	Added Spread `json:"parallel_added_ms"`
 }
 
@@ -53,19 +53,19 @@ type AMDFile struct {
 	Calls   []AMDCall `json:"calls"`
 }
 
-// AMDCall is what the classifier said of one call, or of the recording itself.
+// AMDCall is the classifier's result for one call, or for the recording itself.
 type AMDCall struct {
 	Mode       engine.AMDMode `json:"mode,omitempty"`
 	Verdict    engine.Verdict `json:"verdict"`
 	Confidence float64        `json:"confidence"`
-	Heard      int            `json:"heard_ms"` // of the audio, until the decision
-	// Lead is how much silence the classifier heard before the recording began: the
-	// callee speaks when the ACK is there.
+	Heard      int            `json:"heard_ms"` // audio heard until the decision
+	// Lead is how much silence the classifier heard before the recording began: the callee speaks
+	// once the ACK has arrived.
 	Lead int  `json:"lead_ms"`
 	Same bool `json:"same"` // as offline, after that silence
 }
 
-// AMDMode is the times of one mode, from the answer on, ms.
+// AMDMode contains the times of one mode, from the answer on, in ms.
 type AMDMode struct {
 	Mode     engine.AMDMode `json:"mode"`
 	Calls    int            `json:"calls"`
@@ -75,14 +75,14 @@ type AMDMode struct {
 	Audio    AMDTimes       `json:"bot_first_audio"`
 }
 
-// AMDTimes is a histogram: Counts[i] are at most Bounds[i], the last the rest.
+// AMDTimes is a histogram: Counts[i] counts values of at most Bounds[i], and the last one the rest.
 type AMDTimes struct {
 	Spread
 	Count  int   `json:"count"`
 	Counts []int `json:"counts"`
 }
 
-// amdBounds are those of every histogram, ms.
+// amdBounds are the bounds of every histogram, in ms.
 var amdBounds = []float64{10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500, 5000}
 
 func amdTimes(v []float64) AMDTimes {
@@ -96,18 +96,18 @@ func amdTimes(v []float64) AMDTimes {
 }
 
 const (
-	// amdTalk is answer to the callee's BYE: longer than any verdict takes, with the
-	// bot's first words after it.
+	// amdTalk is the time from the answer to the callee's BYE: longer than any verdict and the
+	// bot's first words take.
 	amdTalk = 6500 * time.Millisecond
 	// amdCalls bounds a run.
 	amdCalls = 20_000
-	// amdLead is how many frames of silence before a recording are tried at most.
+	// amdLead is the maximum number of frames of silence to try before a recording.
 	amdLead = 250
 )
 
-// AMD calls everybody of the folder without classification, with sequential and
-// with parallel classification, all in one campaign each and at the same time, and
-// compares the verdicts with those of the recordings themselves.
+// AMD calls everybody in the folder without classification, with sequential and with parallel
+// classification, in one campaign each and at the same time, and compares the verdicts with those
+// for the recordings themselves.
 func AMD(ctx context.Context, cfg AMDConfig) (*AMDFigures, error) {
 	if cfg.Repeat == 0 {
 		cfg.Repeat = 1
@@ -162,8 +162,8 @@ type amdRun struct {
 func (r *amdRun) each() int  { return len(r.recordings) * r.cfg.Repeat }
 func (r *amdRun) calls() int { return r.each() * len(r.modes) }
 
-// script gives each number its recording: mode after mode, in each the recordings
-// in turn.
+// script gives each number its recording: mode after mode, and within each mode the recordings in
+// turn.
 func (r *amdRun) script(dir string) (map[string]any, error) {
 	paths := make([]string, len(r.recordings))
 	for i := range r.recordings {
@@ -229,7 +229,7 @@ func (r *amdRun) run(ctx context.Context, w *world, lines int) (*AMDFigures, err
 	return f, nil
 }
 
-// read takes the calls of a mode out of the database.
+// read reads the calls of a mode from the database.
 func (r *amdRun) read(ctx context.Context, w *world, id string, first int, mode engine.AMDMode, f *AMDFigures) (row AMDMode, err error) {
 	of := make(map[string]int, r.each())
 	for i := range r.each() {
@@ -275,7 +275,7 @@ func (r *amdRun) read(ctx context.Context, w *world, id string, first int, mode 
 	return row, rows.Err()
 }
 
-// leadOf finds after how much silence, in ms, the recording has this decision.
+// leadOf finds the length of silence, in ms, after which the recording has this decision.
 func leadOf(pcm []int16, v engine.Verdict, confidence float64, features map[string]float64) (int, bool) {
 	for lead := range amdLead {
 		d := offline(pcm, lead)
@@ -289,8 +289,8 @@ func leadOf(pcm []int16, v engine.Verdict, confidence float64, features map[stri
 	return 0, false
 }
 
-// offline is what the classifier says of a recording, as it comes by μ-law, after
-// so many frames of silence.
+// offline is the classifier's decision for a recording, converted to μ-law, after that many frames
+// of silence.
 func offline(pcm []int16, lead int) amd.Decision {
 	heard := voice.PCMU.Decode(nil, voice.PCMU.Encode(nil, pcm))
 	d := amd.New(amd.Config{})
@@ -309,7 +309,7 @@ func callOf(d amd.Decision) AMDCall {
 	return AMDCall{Verdict: d.Verdict, Confidence: d.Confidence, Heard: int(d.At.Milliseconds()), Same: true}
 }
 
-// Wrong says what is not as it should be.
+// Wrong lists what is wrong.
 func (f *AMDFigures) Wrong() (wrong []string) {
 	for i := range f.Modes {
 		if m := &f.Modes[i]; m.Answered != m.Calls {

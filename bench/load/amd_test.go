@@ -10,7 +10,7 @@ import (
 	"dialler/engine"
 )
 
-// The calls say of each recording what is said of it by itself.
+// The result for each call is the one for its recording.
 func TestAFolderOfRecordingsIsCalled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func TestAFolderOfRecordingsIsCalled(t *testing.T) {
 				t.Errorf("%s, stage %d: %+v", m.Mode, i, times)
 			}
 		}
-		// Fetched after the verdict, the bot is there for live answers only.
+		// The bot is fetched after the verdict, so only for live answers.
 		bots := 0
 		for _, file := range f.Files {
 			if m.Mode != engine.AMDSequential || file.Offline.Verdict.Live() {

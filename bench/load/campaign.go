@@ -15,21 +15,20 @@ import (
 	"dialler/engine/pacing/trial"
 )
 
-// CampaignConfig is a scenario that is played as a real campaign, over SIP, and
-// in the simulator.
+// CampaignConfig is a scenario that is played both as a real campaign over SIP and in the
+// simulator.
 type CampaignConfig struct {
 	Binary   string          // the program to judge; required
-	Scenario callee.Scenario // with an end of its list; workers and answers do not change in time
+	Scenario callee.Scenario // with a finite list; workers and answers must not change over time
 	Policy   trial.Policy    // strict, hybrid or progressive
 	Seed     uint64          // of the people called, in the real campaign
-	Runs     int             // of the simulator, with the seeds from Seed on (20)
+	Runs     int             // number of simulations, with the seeds from Seed on (20)
 	Keep     bool            // keep data and logs
 	Log      func(format string, args ...any)
 }
 
-// Outcome is what one campaign came to. Connects an hour and utilisation are
-// those from the first to the last dial: when the list is dialled through, the
-// seats empty whatever the pacing.
+// Outcome is the result of one campaign. Connects per hour and utilisation are measured from the
+// first to the last dial: at the end of the list the seats empty whatever the pacing.
 type Outcome struct {
 	Seconds   float64 `json:"seconds"` // from the first dial to the last end
 	Dialling  float64 `json:"dialling_s"`
@@ -42,7 +41,7 @@ type Outcome struct {
 	Within    bool    `json:"within_cap"`
 }
 
-// Comparison sets a real campaign beside what the simulator says of it.
+// Comparison compares a real campaign with its simulation.
 type Comparison struct {
 	Policy    trial.Policy `json:"policy"`
 	Seats     int          `json:"seats"`
@@ -51,14 +50,14 @@ type Comparison struct {
 	Real      Outcome      `json:"real"`
 	Simulated []Outcome    `json:"simulated"`
 	Mean      Outcome      `json:"mean"` // of the simulated
-	// Least and Most are the bounds of the simulated abandon rates, per cent.
+	// Least and Most are the lowest and highest simulated abandon rates, in per cent.
 	Least    float64  `json:"least_abandon_pct"`
 	Most     float64  `json:"most_abandon_pct"`
 	Failures []string `json:"failures"`
 }
 
-// likeness is how far, as a share, the real campaign may be from the simulated
-// mean in utilisation and connects.
+// likeness is the allowed relative deviation of the real campaign from the simulated mean in
+// utilisation and connects.
 const likeness = 0.05
 
 func (c CampaignConfig) withDefaults() (CampaignConfig, error) {
@@ -133,7 +132,7 @@ func Campaign(ctx context.Context, cfg CampaignConfig) (*Comparison, error) {
 	return c, nil
 }
 
-// script tells every number what the simulator says of its dial.
+// script gives every number the simulator's outcome of its dial.
 func (c *CampaignConfig) script() map[string]any {
 	script := make(map[string]any, c.Scenario.Contacts)
 	for i := range c.Scenario.Contacts {
@@ -151,11 +150,10 @@ func (c *CampaignConfig) script() map[string]any {
 	return map[string]any{"script": script, "media": true}
 }
 
-// morning names a zone in which midnight is at least half a day away, and how
-// far it is.
+// morning returns a zone in which midnight is at least half a day away, and the time until then.
 func morning(now time.Time) (zone string, left time.Duration) {
 	now = now.UTC()
-	shift := 8 - now.Hour() // it is about eight o'clock there
+	shift := 8 - now.Hour() // about eight o'clock there
 	if shift < -11 {
 		shift += 24
 	}
@@ -171,7 +169,7 @@ func morning(now time.Time) (zone string, left time.Duration) {
 
 // untilCompleted waits for the campaign's end and for its last call.
 func (w *world) untilCompleted(ctx context.Context, id string, cfg *CampaignConfig) error {
-	// One line a seat is the slowest; half as much again, and a ring.
+	// One line per seat is the slowest pacing; allow half as much again, and a ring.
 	sc := &cfg.Scenario
 	each := sc.Timeout + time.Duration(float64(sc.TalkMean)*sc.Answer.At(0))
 	limit := time.Duration(float64(each)*float64(sc.Contacts)/sc.Workers.At(0)*3/2) + 3*time.Minute
@@ -203,7 +201,7 @@ func (w *world) untilCompleted(ctx context.Context, id string, cfg *CampaignConf
 	})
 }
 
-// outcome reads what the campaign came to from its attempts.
+// outcome computes the campaign's result from its attempts.
 func (w *world) outcome(ctx context.Context, id string, seats int, limit float64) (o Outcome, err error) {
 	var held float64
 	var served int // while there was somebody to dial

@@ -10,7 +10,7 @@ import (
 	"dialler/engine/pacing/trial"
 )
 
-// short is a scenario of half a minute: as many seats as contacts.
+// short is a scenario of half a minute with as many seats as contacts.
 func short() callee.Scenario {
 	sc := callee.Standard()
 	sc.Workers, sc.Answer, sc.Machines, sc.Contacts = callee.Always(40), callee.Always(0.5), 0, 40
@@ -18,7 +18,7 @@ func short() callee.Scenario {
 	return sc
 }
 
-// The real campaign calls the very people of the simulated one.
+// The real campaign calls exactly the people of the simulated one.
 func TestARealCampaignMeetsThePeopleOfItsSimulation(t *testing.T) {
 	t.Parallel()
 	sc := short()

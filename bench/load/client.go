@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// client speaks to the engine's API as an operator.
+// client uses the engine's API as an operator.
 type client struct {
 	base   string
 	http   *http.Client
 	bearer string
 }
 
-// newClient asks for answers as they are: metrics are read twice a second, and to
-// compress them would be a fiftieth of what the engine does.
+// newClient requests uncompressed answers: metrics are read twice a second, and compressing them
+// would be a fiftieth of the engine's work.
 func newClient(addr string) *client {
 	return &client{base: "http://" + addr, http: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableCompression: true}}}
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// do is a request that must succeed; into may be nil.
+// do sends a request that must succeed; into may be nil.
 func (c *client) do(ctx context.Context, method, path string, body, into any) error {
 	var rd io.Reader = http.NoBody
 	if body != nil {

@@ -9,17 +9,17 @@ import (
 type Config struct {
 	Binary string // the program to measure; required
 
-	Rate     int           // calls offered a second (300)
+	Rate     int           // calls offered per second (300)
 	Duration time.Duration // of the offer (20 s)
 	Talk     time.Duration // bot connected to its hang-up (2 s)
 	Ring     time.Duration // INVITE to the carrier's 200 OK (200 ms)
 	Media    bool          // callee and bot speak all the time
 	AMD      bool          // the campaign classifies answers (parallel)
-	Seats    int           // of the bot; (twice what the rate needs)
+	Seats    int           // of the bot (twice what the rate needs)
 
 	Trunk string // host:port of another answerer; the model carrier is not started
 	SIPp  bool   // start SIPp's -sn uas as the answerer
-	Bot   string // how the bot is reached: ws (the default), or sip: a model that takes INVITEs and hangs up after Talk
+	Bot   string // how to reach the bot: ws (the default), or sip: a model that accepts INVITEs and hangs up after Talk
 
 	FindMax bool // search the highest rate that succeeds, from Rate upwards
 	Step    int  // resolution of the search, calls/s (25)
@@ -31,8 +31,8 @@ type Config struct {
 
 	Log func(format string, args ...any) // progress; nil: none
 
-	// In place of the usual ones: what the model carrier is told of its callees,
-	// and the model bot of its conversations.
+	// Replacements for the usual ones: callees configures the model carrier's callees, and
+	// conversation the model bot's conversations.
 	callees, conversation map[string]any
 }
 
@@ -87,10 +87,10 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// calls is how many are offered.
+// calls is the number of calls offered.
 func (c *Config) calls() int { return int(float64(c.Rate) * c.Duration.Seconds()) }
 
-// seats are enough for every conversation with room to spare.
+// seats is enough seats for every conversation, with a margin.
 func (c *Config) seats() int {
 	if c.Seats > 0 {
 		return c.Seats

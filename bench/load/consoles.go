@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// ConsolesConfig is a number of consoles that watch campaigns which dial. Zero
-// values mean the default in parentheses.
+// ConsolesConfig is a number of consoles watching campaigns that dial. Zero values mean the default
+// in parentheses.
 type ConsolesConfig struct {
 	Binary    string        // the program to measure; required
-	Rate      int           // calls a second, of all campaigns (200)
+	Rate      int           // calls per second, of all campaigns (200)
 	Campaigns int           // that run (20)
-	Consoles  int           // that are open (100)
+	Consoles  int           // open consoles (100)
 	Window    time.Duration // of each measurement (20 s)
 	Rounds    int           // without and with the consoles, in turn (6)
 	Browser   []string      // program and arguments that measure a page in a browser, by the environment DIALLER_URL, EMAIL, PASSWORD, WINDOW (0: only how they open); none: only the engine is measured
@@ -30,48 +30,48 @@ type ConsolesConfig struct {
 	Log       func(format string, args ...any)
 }
 
-// ConsolesFigures is what consoles cost. Processor time is in per cent of a core.
+// ConsolesFigures is the cost of consoles. CPU time is in per cent of a core.
 type ConsolesFigures struct {
 	Rate      float64 `json:"dials_per_s"` // INVITEs
 	Campaigns int     `json:"campaigns"`
 	Consoles  int     `json:"consoles"`
-	// Without and With are the engine's processor time, a window each.
+	// Without and With are the engine's CPU time, one value per window.
 	Without []float64 `json:"engine_without_pct"`
 	With    []float64 `json:"engine_with_pct"`
-	Cost    float64   `json:"engine_cost_pct"`       // mean of the differences of neighbours
+	Cost    float64   `json:"engine_cost_pct"`       // mean of the differences between neighbours
 	Error   float64   `json:"engine_cost_error_pct"` // its standard error
-	Events  float64   `json:"events_per_s"`          // that each console got
-	KiB     float64   `json:"kib_per_s"`             // that each console got
-	// Pages is what the browser says of each page.
+	Events  float64   `json:"events_per_s"`          // received by each console
+	KiB     float64   `json:"kib_per_s"`             // received by each console
+	// Pages is the browser's report on each page.
 	Pages []PageFigures `json:"pages,omitempty"`
 }
 
-// PageFigures is what a page costs in a browser.
+// PageFigures is the cost of a page in a browser.
 type PageFigures struct {
 	Page     string  `json:"page"`
 	CPUPct   float64 `json:"cpu_pct"`  // of the whole browser, while the campaigns dial
-	TabPct   float64 `json:"tab_pct"`  // of that the tab's process
-	Dialling Opening `json:"dialling"` // while they dial, on the same cores
+	TabPct   float64 `json:"tab_pct"`  // the part of it used by the tab's process
+	Dialling Opening `json:"dialling"` // while campaigns dial, on the same cores
 	Paused   Opening `json:"paused"`   // once they are paused: with the cores to itself
 }
 
-// Opening is when a page that was never opened before can be used, in ms after the
-// navigation: the middle one of some.
+// Opening is when a page that was never opened before becomes usable, in ms after the navigation:
+// the median of several.
 type Opening struct {
 	Shown       float64 `json:"shown_ms"`       // its content stands
-	Answered    float64 `json:"answered_ms"`    // the menu is open whose button was pressed as soon as the content stood
-	Interactive float64 `json:"interactive_ms"` // beyond that, the main thread has had no task of 50 ms for half a second
-	Later       float64 `json:"later_ms"`       // the longest task of the seconds that follow
+	Answered    float64 `json:"answered_ms"`    // the menu is open after a click as soon as the content was shown
+	Interactive float64 `json:"interactive_ms"` // and since then the main thread had no task of 50 ms for half a second
+	Later       float64 `json:"later_ms"`       // the longest task in the seconds that follow
 }
 
-// Limits that the figures are held to.
+// Limits for the figures.
 const (
 	consolesEnginePct = 5
 	consolesPagePct   = 30
 	consolesReady     = 1500 // ms
 )
 
-// Wrong lists the figures that are beyond their limits.
+// Wrong lists the figures that exceed their limits.
 func (f *ConsolesFigures) Wrong() (list []string) {
 	if f.Rate < 180 {
 		list = append(list, fmt.Sprintf("only %.0f dials a second were placed", f.Rate))
@@ -136,7 +136,7 @@ func (c ConsolesConfig) withDefaults() (ConsolesConfig, error) {
 // consolesEach is how many consoles one user has open: a user may have 30 streams.
 const consolesEach = 25
 
-// Consoles measures what open consoles cost the engine, and the page the browser.
+// Consoles measures what open consoles cost the engine, and what the page costs the browser.
 func Consoles(ctx context.Context, cfg ConsolesConfig) (*ConsolesFigures, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -209,7 +209,7 @@ func (w *world) dialAll(ctx context.Context, cfg *ConsolesConfig) ([]string, err
 			return nil, err
 		}
 	}
-	return ids, sleep(ctx, 5*time.Second) // the pace is reached, the models have learnt
+	return ids, sleep(ctx, 5*time.Second) // the pace is reached and the models have adapted
 }
 
 // pauseAll pauses the campaigns and waits until their last calls have ended.
@@ -229,7 +229,7 @@ func (w *world) pauseAll(ctx context.Context, ids []string) error {
 
 type viewer struct{ email, password, token string }
 
-// viewers makes users who watch.
+// viewers creates users who watch.
 func (w *world) viewers(ctx context.Context, n int) (list []viewer, err error) {
 	for i := range n {
 		v := viewer{email: fmt.Sprintf("viewer%d@dialler.local", i+1)}
@@ -251,8 +251,8 @@ func (w *world) viewers(ctx context.Context, n int) (list []viewer, err error) {
 	return list, nil
 }
 
-// rounds measures the engine without and with the consoles in turn, so that what
-// else changes with time falls on both.
+// rounds measures the engine without and with the consoles in turn, so that other changes over time
+// affect both.
 func (f *ConsolesFigures) rounds(ctx context.Context, w *world, cfg *ConsolesConfig, users []viewer) error {
 	var sent0, sent1 float64
 	var dialling time.Duration
@@ -281,7 +281,7 @@ func (f *ConsolesFigures) rounds(ctx context.Context, w *world, cfg *ConsolesCon
 			return err
 		}
 		watch := w.watchAll(ctx, cfg.Consoles, users)
-		if err := sleep(ctx, time.Second); err != nil { // the snapshots are through
+		if err := sleep(ctx, time.Second); err != nil { // the snapshots have been sent
 			return err
 		}
 		events, bytes, began := watch.events.Load(), watch.bytes.Load(), time.Now()
@@ -303,7 +303,7 @@ func (f *ConsolesFigures) rounds(ctx context.Context, w *world, cfg *ConsolesCon
 	return nil
 }
 
-// meanDifference is the mean of a[i]-b[i] and its standard error, 0 of a single one.
+// meanDifference is the mean of a[i]-b[i] and its standard error, which is 0 for a single value.
 func meanDifference(a, b []float64) (mean, standardError float64) {
 	n := float64(len(a))
 	for i := range a {
@@ -315,7 +315,7 @@ func meanDifference(a, b []float64) (mean, standardError float64) {
 	return mean, math.Sqrt(standardError / n / max(n-1, 1))
 }
 
-// watching are consoles that are open.
+// watching are open consoles.
 type watching struct {
 	end           context.CancelFunc
 	all           sync.WaitGroup
@@ -324,11 +324,11 @@ type watching struct {
 	err           error
 }
 
-// healthEvery is how often a console asks what works.
+// healthEvery is how often a console polls the health page.
 const healthEvery = 5 * time.Second
 
-// watchAll opens consoles as the page does: the stream of all campaigns, and what
-// works every few seconds.
+// watchAll opens consoles as the page does: the stream of all campaigns, and the health every few
+// seconds.
 func (w *world) watchAll(ctx context.Context, n int, users []viewer) *watching {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &watching{end: cancel}
@@ -396,7 +396,7 @@ func (c *watching) stream(ctx context.Context, url, token string) error {
 	}
 }
 
-// browsed is what the browser says of a page.
+// browsed is what the browser reports about a page.
 type browsed struct {
 	Page    string  `json:"page"`
 	CPUPct  float64 `json:"cpu_pct"`
@@ -404,7 +404,7 @@ type browsed struct {
 	Opening Opening `json:"opening"`
 }
 
-// browse lets the browser measure the pages; without a window only how they open.
+// browse makes the browser measure the pages; without a window only their opening.
 func (w *world) browse(ctx context.Context, cfg *ConsolesConfig, v viewer, window time.Duration) (pages []browsed, err error) {
 	cmd := exec.CommandContext(ctx, cfg.Browser[0], cfg.Browser[1:]...) //nolint:gosec // the operator names it
 	cmd.Env = append(os.Environ(), "DIALLER_URL=http://"+w.addr, "EMAIL="+v.email, "PASSWORD="+v.password, fmt.Sprintf("WINDOW=%d", window.Milliseconds()))

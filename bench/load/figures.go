@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// Figures is what one run gave. Times are milliseconds unless a name says
-// otherwise; a run without a process (another answerer, say) leaves its zero.
+// Figures are the results of one run. Times are milliseconds unless a name says otherwise; for a
+// process that the run does not have (with another answerer, say) the figure is zero.
 type Figures struct {
 	Rate     int     `json:"rate"`     // offered, calls/s
 	Duration float64 `json:"duration"` // s
@@ -46,13 +46,13 @@ type Figures struct {
 	LivePeak    int     `json:"live_calls_peak"`
 	KiBPerCall  float64 `json:"kib_per_live_call"`
 	HeapPerCall float64 `json:"heap_kib_per_live_call"`     // live heap and stacks after a collection, less what an idle engine has
-	StreamCore  float64 `json:"core_percent_per_live_call"` // engine CPU a live call in the steady part
+	StreamCore  float64 `json:"core_percent_per_live_call"` // engine CPU per live call in the steady part
 	WALPerCall  float64 `json:"wal_kib_per_call"`
 
 	Profiles []string `json:"profiles,omitempty"`
 }
 
-// CPU is user and system time a call, ms.
+// CPU is user and system time per call, in ms.
 type CPU struct {
 	Engine   float64 `json:"engine"`
 	Postgres float64 `json:"postgres"`
@@ -60,7 +60,7 @@ type CPU struct {
 	Bot      float64 `json:"bot"`
 }
 
-// Spread are percentiles by the nearest rank.
+// Spread contains percentiles by the nearest rank.
 type Spread struct {
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`
@@ -76,10 +76,10 @@ func spread(v []float64) Spread {
 	return Spread{P50: rank(0.5), P99: rank(0.99), Max: v[len(v)-1]}
 }
 
-// Threshold is the success that a run must reach.
+// Threshold is the success rate that a run must reach.
 const Threshold = 0.999
 
-// Good says whether the run did what was asked, and if not, why.
+// Good says whether the run met all goals, and if not, why.
 func (f *Figures) Good() (bool, string) {
 	if ok, why := f.Succeeded(); !ok {
 		return false, why
@@ -90,7 +90,7 @@ func (f *Figures) Good() (bool, string) {
 	return true, ""
 }
 
-// Succeeded says whether the calls did, however fast they went, and if not, why.
+// Succeeded says whether the calls succeeded, at whatever rate, and if not, why.
 func (f *Figures) Succeeded() (bool, string) {
 	switch {
 	case f.Offered == 0:

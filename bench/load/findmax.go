@@ -5,15 +5,15 @@ import (
 	"errors"
 )
 
-// Search is the highest rate that succeeded, and every run on the way.
+// Search contains the highest rate that succeeded, and every run of the search.
 type Search struct {
-	Max    int        `json:"max"` // calls/s; 0: not even the first rate
+	Max    int        `json:"max"` // calls/s; 0: even the first rate failed
 	Best   *Figures   `json:"best,omitempty"`
 	Probes []*Figures `json:"probes"`
 }
 
-// FindMax looks for the highest rate at which a run is good: first by half
-// more each time, then by bisection down to Config.Step.
+// FindMax searches for the highest rate at which a run is good: first by half more each time, then
+// by bisection down to Config.Step.
 func FindMax(ctx context.Context, cfg Config) (*Search, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Floor serves what a trigger costs at least: a request is read, its key is
-// hashed, found and compared, its body decoded, and an answer of the usual size
-// sent. Nothing is done and nothing kept.
+// Floor serves requests at the minimum cost of a trigger: it reads a request, hashes, looks up and
+// compares its key, decodes its body, and sends an answer of the usual size. It does and stores
+// nothing.
 func Floor(ctx context.Context, addr, key string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// commitMetric is the engine's histogram of group commits, seconds.
+// commitMetric is the engine's histogram of group commits, in seconds.
 const commitMetric = "dialler_commit_seconds"
 
-// metrics reads /metrics; of a metric with labels the sum.
+// metrics reads /metrics; for a metric with labels it returns the sum.
 func (c *client) metrics(ctx context.Context) (map[string]float64, error) {
 	text, err := c.metricsText(ctx)
 	if err != nil {
@@ -53,10 +53,10 @@ func sample(line string) (name, labels string, v float64, ok bool) {
 	return name, labels, v, true
 }
 
-// histogram is a cumulative histogram and the writes of its commits.
+// histogram is a cumulative histogram of commits, with the number of their writes.
 type histogram struct {
 	bounds []float64
-	counts []float64 // of at most the bound
+	counts []float64 // at or below the bound
 	writes float64
 }
 
@@ -106,7 +106,7 @@ func parseHistogram(text string) (h histogram, err error) {
 	return h, nil
 }
 
-// since is what came after an earlier reading.
+// since returns what was added after an earlier reading.
 func (h histogram) since(before histogram) histogram {
 	d := histogram{bounds: h.bounds, counts: slices.Clone(h.counts), writes: h.writes - before.writes}
 	for i := range min(len(d.counts), len(before.counts)) {
@@ -122,8 +122,7 @@ func (h histogram) count() float64 {
 	return h.counts[len(h.counts)-1]
 }
 
-// quantile interpolates within the bucket; beyond the last bound it is that
-// bound.
+// quantile interpolates within the bucket; beyond the last bound it returns that bound.
 func (h histogram) quantile(q float64) float64 {
 	rank := q * h.count()
 	if rank <= 0 {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// LeakFigures is what is left of a campaign of calls that end in every way.
+// LeakFigures is what remains after a campaign of calls that end in every way.
 type LeakFigures struct {
 	Calls    int            `json:"calls"`
 	Wall     float64        `json:"wall_s"`
@@ -29,30 +29,30 @@ type LeakFigures struct {
 // Remains is what the engine holds at a moment. Sizes are in MiB.
 type Remains struct {
 	LiveCalls  int     `json:"live_calls"`
-	Legs       int     `json:"sip_legs"`    // known to the SIP side, ended ones included
+	Legs       int     `json:"sip_legs"`    // known to the SIP side, including ended ones
 	MediaPaths int     `json:"media_paths"` // open
 	BotSockets int     `json:"bot_sockets"`
 	Seats      int     `json:"seats"`
 	Channels   int     `json:"trunk_channels"`
 	Numbers    int     `json:"numbers"`
-	HTTP       int     `json:"http_connections"` // those that bots kept open are closed when they were idle for two minutes
+	HTTP       int     `json:"http_connections"` // bots' connections are closed after two minutes idle
 	Goroutines int     `json:"goroutines"`
-	Files      int     `json:"open_files"` // descriptors: sockets among them
-	Heap       float64 `json:"heap_mib"`   // live, with stacks, after a collection
+	Files      int     `json:"open_files"` // descriptors, including sockets
+	Heap       float64 `json:"heap_mib"`   // live, including stacks, after a collection
 	Resident   float64 `json:"rss_mib"`
 
 	stacks map[string]int // goroutines by their innermost functions
 }
 
 const (
-	// leakSettle: silence is given up after 64*T1, its leg owned as long again,
-	// and an ended leg answers retransmissions for 64*T1 more: 96 s. A bot's
+	// leakSettle covers the longest timers: a silent call is given up after 64*T1, its leg is owned
+	// for as long again, and an ended leg answers retransmissions for another 64*T1: 96 s. A bot's
 	// connection is closed two minutes after its last result.
 	leakSettle = 170 * time.Second
-	// leakIdle is longer than idle workers stay.
+	// leakIdle is longer than idle workers live.
 	leakIdle = 25 * time.Second
-	// What may stay: some goroutines and descriptors of pools that grew, a tenth
-	// of the heap, and the connections of the bench itself.
+	// What may remain: some goroutines and descriptors of pools that grew, a tenth of the heap, and
+	// the bench's own connections.
 	leakGoroutines = 10
 	leakFiles      = 10
 	leakHeap       = 1.1
@@ -60,7 +60,7 @@ const (
 	leakHTTP       = 2
 )
 
-// callsOfEveryKind are callees that end calls in all ways there are.
+// callsOfEveryKind are callees that end calls in every possible way.
 var callsOfEveryKind = map[string]any{"media": true, "profile": []map[string]any{
 	{"kind": "human", "weight": 30, "ring": "200ms"},
 	{"kind": "human", "weight": 10, "ring": "200ms", "talk": "500ms"},
@@ -82,9 +82,8 @@ var callsOfEveryKind = map[string]any{"media": true, "profile": []map[string]any
 	{"kind": "silent", "weight": 1},
 }}
 
-// Leak places n calls that end in every way there is, waits until the last
-// timer has run out, and compares what the engine holds with what it held
-// before, after a warm-up.
+// Leak places n calls that end in every possible way, waits until the last timer has expired, and
+// compares what the engine holds with what it held before, after a warm-up.
 func Leak(ctx context.Context, cfg Config, n int) (*LeakFigures, error) {
 	if n < 100 || n > contactLimit {
 		return nil, fmt.Errorf("load: --leak must be 100 to %d calls", contactLimit)
@@ -100,7 +99,7 @@ func Leak(ctx context.Context, cfg Config, n int) (*LeakFigures, error) {
 	}
 	defer w.close()
 	f := &LeakFigures{Calls: n}
-	warm := min(n, 5000) // as many as it takes until pools have grown
+	warm := min(n, 5000) // enough for pools to grow
 	cfg.Log("warming up with %d calls", warm)
 	if _, f.Before, _, err = w.leak(ctx, warm, 0); err != nil {
 		return nil, err
@@ -124,8 +123,8 @@ func Leak(ctx context.Context, cfg Config, n int) (*LeakFigures, error) {
 	return f, err
 }
 
-// leak plays one campaign of contacts from the given one on, and what is left
-// of it once nothing moves any more.
+// leak plays one campaign of contacts from the given one on, and returns what is left of it once
+// nothing changes any more.
 func (w *world) leak(ctx context.Context, n, from int) (id string, r Remains, settled time.Duration, err error) {
 	id, err = w.draftFrom(ctx, from, n, map[string]any{
 		"name": "Leak", "bot_id": botID, "concurrency": w.cfg.seats(), "amd": "parallel", "max_attempts": 1, "number_pool": []string{ownNumber},
@@ -160,7 +159,7 @@ func (w *world) leak(ctx context.Context, n, from int) (id string, r Remains, se
 	if err != nil && calm.Err() == nil {
 		return "", r, settled, err
 	}
-	select { // workers that wait for the API's next connection end, too
+	select { // workers waiting for the API's next connection end too
 	case <-ctx.Done():
 		return "", r, settled, ctx.Err()
 	case <-time.After(leakIdle):
@@ -188,7 +187,7 @@ func (w *world) remains(ctx context.Context) (Remains, error) {
 		Goroutines: n("go_goroutines"), Files: descriptors(w.engine.pid()), Heap: heap / (1 << 20), Resident: mib(resident(w.engine.pid()))}, nil
 }
 
-// saveHeap keeps the profile of what lives, when profiles are asked for.
+// saveHeap saves the heap profile if profiles were requested.
 func (w *world) saveHeap(ctx context.Context, name string) error {
 	if w.cfg.Profiles == "" {
 		return nil
@@ -204,7 +203,7 @@ func (w *world) saveHeap(ctx context.Context, name string) error {
 	return os.WriteFile(filepath.Join(w.cfg.Profiles, name+".pprof"), b, 0o600)
 }
 
-// stacks counts the goroutines by what they do.
+// stacks counts the goroutines by their function.
 func (w *world) stacks(ctx context.Context) (map[string]int, error) {
 	var text []byte
 	p := &client{base: "http://" + w.profiles, http: w.api.http}
@@ -231,7 +230,7 @@ func (w *world) stacks(ctx context.Context) (map[string]int, error) {
 	return out, nil
 }
 
-// grown names what there is more of.
+// grown names what has become more.
 func grown(before, after map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(after)) {
@@ -242,7 +241,7 @@ func grown(before, after map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// descriptors counts the open ones of a process.
+// descriptors counts the open descriptors of a process.
 func descriptors(pid int) int {
 	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {

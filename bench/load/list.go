@@ -12,34 +12,33 @@ import (
 	"time"
 )
 
-// ListFigures is what a campaign with a long list costs in memory. Sizes are
-// resident memory of the engine, in MiB.
+// ListFigures is the memory cost of a campaign with a long list. Sizes are resident memory of the
+// engine, in MiB.
 type ListFigures struct {
 	Contacts  int     `json:"contacts"`
 	Import    float64 `json:"import_s"`
 	Started   float64 `json:"rss_started_mib"`  // nothing loaded
-	Imported  float64 `json:"rss_imported_mib"` // at most, while the file was read
-	Peak      float64 `json:"rss_peak_mib"`     // at most, in all
+	Imported  float64 `json:"rss_imported_mib"` // peak while the file was read
+	Peak      float64 `json:"rss_peak_mib"`     // overall peak
 	Calls     int     `json:"calls"`            // that ended while the campaign ran
-	Duration  float64 `json:"duration_s"`       // for which it ran
+	Duration  float64 `json:"duration_s"`       // running time
 	LivePeak  int     `json:"live_peak"`
 	StopTook  float64 `json:"stop_s"` // until the command was answered
-	AwayTook  float64 `json:"away_s"` // until all who waited were put away
+	AwayTook  float64 `json:"away_s"` // until all waiting contacts were closed
 	PutAway   int     `json:"manually_stopped"`
 	FileMB    float64 `json:"file_mb"` // 10⁶ bytes
 	LimitMiB  float64 `json:"limit_mib"`
 	WithinMiB bool    `json:"within_limit"`
 }
 
-// listLimit is what an engine with a list of a million may use, in MiB.
+// listLimit is how much memory an engine with a list of a million may use, in MiB.
 const listLimit = 300
 
-// importLimit is by how much the memory of an engine may grow while it imports a
-// file, in MiB.
+// importLimit is how much an engine's memory may grow while it imports a file, in MiB.
 const importLimit = 100
 
-// Import imports n contacts as one file of about size bytes, or as small as they
-// are, and reports the memory that the engine used meanwhile.
+// Import imports n contacts as one file of about size bytes, or of minimum size if that is larger,
+// and reports the memory that the engine used meanwhile.
 func Import(ctx context.Context, cfg Config, n, size int) (*ListFigures, error) {
 	if n < 1 || n > 10_000_000 || size > 1<<30 {
 		return nil, errors.New("load: --list must be 1 to 10000000 contacts, and their file have at most 1 GiB")
@@ -150,8 +149,8 @@ func (w *world) sampled(ctx context.Context, peak *float64, f func() error) erro
 	return err
 }
 
-// importList sends the list as one streamed file, its rows filled up to size
-// bytes in all; mb is how large it was.
+// importList sends the list as one streamed file, its rows padded to size bytes in all; mb is the
+// file's actual size.
 func (w *world) importList(ctx context.Context, id string, n, size int) (mb float64, err error) {
 	r, pipe := io.Pipe()
 	sent := 0

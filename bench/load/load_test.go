@@ -151,7 +151,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 	}
 }
 
-// built is the program, once for all tests.
+// built is the program, built once for all tests.
 var built struct {
 	sync.Once
 	dir string
@@ -180,8 +180,8 @@ func program(t *testing.T) string {
 	return filepath.Join(built.dir, "dialler")
 }
 
-// check holds what every complete run must show. The rate is not of it: the
-// machine may be busy with other tests.
+// check checks what every complete run must show, except for the rate: the machine may be busy with
+// other tests.
 func check(t *testing.T, f *Figures) {
 	t.Helper()
 	failed := 0
@@ -231,11 +231,11 @@ func TestARunAgainstSIPp(t *testing.T) {
 	}
 }
 
-// Nobody answers at that address: every call fails, and the run says so.
+// Nothing answers at that address: every call fails, and the run reports it.
 func TestARunWithoutAnAnswererIsNoSuccess(t *testing.T) {
 	t.Parallel()
-	// A socket that is connected elsewhere keeps the port from others, and what
-	// comes to it from anybody but its peer is refused.
+	// A socket connected elsewhere reserves the port, and the kernel refuses packets to it from
+	// anybody but its peer.
 	held, err := net.Dial("udp4", "127.0.0.1:9")
 	if err != nil {
 		t.Fatal(err)

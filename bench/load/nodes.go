@@ -22,17 +22,17 @@ import (
 	"dialler/persistence/private"
 )
 
-// nodesLimit is how many engines one machine is asked to run.
+// nodesLimit is the maximum number of engines on one machine.
 const nodesLimit = 8
 
 // How the calls of a run are placed on the nodes.
 const (
 	alone  = "alone"  // one process, no cluster
-	local  = "local"  // a campaign for each node, which carries its calls
-	evenly = "spread" // one campaign, whose calls all nodes carry alike
+	local  = "local"  // one campaign per node, which carries its calls
+	evenly = "spread" // one campaign, whose calls are spread evenly over all nodes
 )
 
-// NodesFigures is what a call costs with one node and with several.
+// NodesFigures is the cost of a call with one node and with several.
 type NodesFigures struct {
 	Cores  int         `json:"cores"`
 	Pinned bool        `json:"pinned"` // each engine had a core of its own
@@ -48,8 +48,8 @@ type NodesRun struct {
 	Offered   int     `json:"offered"`
 	Success   float64 `json:"success"`
 	Reached   float64 `json:"reached"`
-	// CPU a call in ms, of all engines together; Owner is the part of the engine
-	// that acts for the campaign of a run that is spread.
+	// Engine is CPU per call in ms, of all engines together; Owner is the part of the engine that
+	// owns the campaign, in a spread run.
 	Engine   float64 `json:"engine_ms"`
 	Owner    float64 `json:"owner_ms,omitempty"`
 	Postgres float64 `json:"postgres_ms"`
@@ -59,9 +59,8 @@ type NodesRun struct {
 	Failures map[string]int `json:"failures,omitempty"`
 }
 
-// NodeRatio compares the processor time a call of several nodes, engines and
-// PostgreSQL together, with that of one process at the rate of each node, and at
-// that of all.
+// NodeRatio compares the CPU time per call of several nodes, engines and PostgreSQL together, with
+// that of one process at the rate of each node, and at that of all.
 type NodeRatio struct {
 	Nodes     int     `json:"nodes"`
 	Placement string  `json:"placement"`
@@ -69,8 +68,8 @@ type NodeRatio struct {
 	InAll     float64 `json:"of_one_at_the_rate_in_all"`
 }
 
-// Nodes measures what a call costs with one process and with clusters of two to n
-// nodes on one PostgreSQL; the rate is that of all nodes.
+// Nodes measures the cost of a call with one process and with clusters of two to n nodes on one
+// PostgreSQL; the rate is that of all nodes together.
 func Nodes(ctx context.Context, cfg Config, n int) (*NodesFigures, error) {
 	cfg, err := cfg.withDefaults()
 	switch {
@@ -85,7 +84,7 @@ func Nodes(ctx context.Context, cfg Config, n int) (*NodesFigures, error) {
 	}
 	f := &NodesFigures{Cores: runtime.NumCPU()}
 	_, err = exec.LookPath("taskset")
-	f.Pinned = err == nil && f.Cores >= n+2 // carrier, bot and PostgreSQL have the others
+	f.Pinned = err == nil && f.Cores >= n+2 // carrier, bot and PostgreSQL use the others
 	if !f.Pinned {
 		cfg.Log("%d cores (or no taskset): the engines share them with everything else and are not pinned", f.Cores)
 	}
@@ -117,8 +116,8 @@ func Nodes(ctx context.Context, cfg Config, n int) (*NodesFigures, error) {
 	return f, nil
 }
 
-// compare makes the ratios: a run of several nodes comes after one of a single
-// process at the rate of each, and all after one at the rate of all.
+// compare computes the ratios: each run of several nodes comes after one of a single process at the
+// rate of each node, and all of them after one at the total rate.
 func (f *NodesFigures) compare() {
 	var one float64
 	for i := range f.Runs {
@@ -176,7 +175,7 @@ func nodesRun(ctx context.Context, cfg Config, nodes int, placement string, pin 
 }
 
 func (c *cluster) close() {
-	for i := len(c.engines) - 1; i > 0; i-- { // the first is the world's
+	for i := len(c.engines) - 1; i > 0; i-- { // the first belongs to the world
 		c.engines[i].stop()
 	}
 	for _, a := range c.apis[min(1, len(c.apis)):] {
@@ -232,7 +231,7 @@ func (c *cluster) open(ctx context.Context, nodes int, placement string, pin boo
 // openNode starts one engine.
 func (c *cluster) openNode(ctx context.Context, i int, links []string, placement string, pin bool) error {
 	w := c.world
-	var at [3]string // of the API, SIP and profiles
+	var at [3]string // addresses of the API, SIP and profiles
 	for j := range at {
 		var err error
 		if at[j], err = ports.Address(); err != nil {
@@ -249,7 +248,7 @@ func (c *cluster) openNode(ctx context.Context, i int, links []string, placement
 		}
 		args = append(args, "--cluster", m, "--cluster-listen", links[i], "--node", name)
 	}
-	if placement == evenly { // by calls alone: room for twice what there will be
+	if placement == evenly { // placement by calls only: room for twice as many as there will be
 		args = append(args, "--placement", "even", "--max-calls", strconv.Itoa(2*w.cfg.seats()))
 	}
 	if pin {
@@ -270,8 +269,7 @@ func (c *cluster) openNode(ctx context.Context, i int, links []string, placement
 	})
 }
 
-// campaigns makes those of a run, with all their contacts: one, or one for each
-// node.
+// campaigns creates the campaigns of a run, with all their contacts: one, or one per node.
 func (c *cluster) campaigns(ctx context.Context, nodes int, placement string) (ids []string, err error) {
 	n := c.cfg.calls()
 	if placement != local {
@@ -357,8 +355,8 @@ func (c *cluster) measure(ctx context.Context, nodes int, placement string) (*No
 	return r, c.result(ctx, ids, r)
 }
 
-// profileAll saves a CPU profile of every engine, of most of the time that calls
-// are offered.
+// profileAll saves a CPU profile of every engine over most of the time during which calls are
+// offered.
 func (c *cluster) profileAll(ctx context.Context, dir string) error {
 	saved := make(chan error, len(c.apis))
 	for i, a := range c.apis {
@@ -377,7 +375,7 @@ func (c *cluster) profileAll(ctx context.Context, dir string) error {
 	return errors.Join(all...)
 }
 
-// sum adds the figures of all nodes.
+// sum adds up the figures of all nodes.
 func (c *cluster) sum(ctx context.Context) (map[string]float64, error) {
 	sum := map[string]float64{}
 	for _, a := range c.apis {
@@ -392,12 +390,12 @@ func (c *cluster) sum(ctx context.Context) (map[string]float64, error) {
 	return sum, nil
 }
 
-// over waits until every result is there, or nothing moves any more.
+// over waits until every result has arrived, or nothing changes any more.
 func (c *cluster) over(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*c.cfg.Duration+c.cfg.Talk+90*time.Second)
 	defer cancel()
 	was, moved := 0.0, time.Now()
-	// Each question costs an engine as much as a few calls do.
+	// Each query costs an engine as much as a few calls.
 	err := poll(ctx, 3*time.Second, func() (bool, error) {
 		for _, e := range c.engines {
 			if err := e.ended(); err != nil {
@@ -414,12 +412,12 @@ func (c *cluster) over(ctx context.Context, n int) error {
 		return int(m["dialler_results_total"]) >= n || time.Since(moved) > settleLimit+c.cfg.Talk, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil // the figures will say so
+		return nil // the figures will show it
 	}
 	return err
 }
 
-// result takes what became of the calls from the database.
+// result reads the outcomes of the calls from the database.
 func (c *cluster) result(ctx context.Context, ids []string, r *NodesRun) error {
 	r.Failures = map[string]int{}
 	ok := 0

@@ -32,7 +32,7 @@ func spawn(dir, name string, env []string, program string, args ...string) (*pro
 	cmd := exec.Command(program, args...) //nolint:gosec,noctx // our own programs; stopped by stop
 	cmd.Stdout, cmd.Stderr, cmd.Dir = out, out, dir
 	cmd.Env = append(environment(), env...)
-	// Of its own group: Ctrl-C reaches the tool, which stops the others in order.
+	// In a process group of its own: Ctrl-C only reaches the tool, which stops the others in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("load: %s does not start: %w", name, err)
@@ -45,7 +45,7 @@ func spawn(dir, name string, env []string, program string, args ...string) (*pro
 	return p, nil
 }
 
-// environment keeps settings of whoever runs the tool away from the programs.
+// environment keeps the user's own settings away from the programs.
 func environment() []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -58,7 +58,7 @@ func environment() []string {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// ended says how the program's log ends when it has ended by itself.
+// ended returns the end of the program's log if it has ended by itself.
 func (p *process) ended() error {
 	select {
 	case <-p.done:
@@ -76,7 +76,7 @@ func tail(path string) string {
 	return strings.TrimSpace(string(b[max(0, len(b)-2000):]))
 }
 
-// stop asks the program to end and kills it when it does not.
+// stop asks the program to end and kills it if it does not.
 func (p *process) stop() {
 	if p == nil {
 		return
@@ -98,7 +98,7 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// poll asks until the answer is yes, or an error, or ctx ends.
+// poll repeats ask until it returns true or an error, or ctx ends.
 func poll(ctx context.Context, every time.Duration, ask func() (bool, error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -143,7 +143,7 @@ func cpu(pid int, family bool) time.Duration {
 	return sum
 }
 
-// treeCPU is that of a process, its living children and those that ended.
+// treeCPU is the CPU time of a process, its living children and those that ended.
 func treeCPU(pid int) time.Duration {
 	sum := cpu(pid, true)
 	for _, child := range children(pid) {
@@ -169,7 +169,7 @@ func children(pid int) []int {
 	return list
 }
 
-// resident is the process's resident memory, bytes.
+// resident is the process's resident memory in bytes.
 func resident(pid int) int64 {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

@@ -19,22 +19,21 @@ import (
 // default in parentheses.
 type RepeatsConfig struct {
 	Binary      string // required
-	Keys        int    // Idempotency-Keys, each with a contact of its own (5,000)
-	Repeats     int    // requests beside the first of each key, in all (100,000)
+	Keys        int    // Idempotency-Keys, each with its own contact (5,000)
+	Repeats     int    // total requests besides the first of each key (100,000)
 	Connections int    // (64)
-	Kills       int    // how often the engine is killed and started anew meanwhile (1)
+	Kills       int    // how often the engine is killed and restarted meanwhile (1)
 	Keep        bool   // keep data and logs
 	Log         func(format string, args ...any)
 }
 
-// RepeatsFigures is what became of them.
+// RepeatsFigures is the result.
 type RepeatsFigures struct {
 	Keys     int `json:"keys"`
 	Requests int `json:"requests"` // answered for good
-	// Tries are all that were sent: one that was not answered, or with "not now",
-	// is sent again.
+	// Tries counts all requests sent: one that was not answered, or with "not now", is sent again.
 	Tries    int            `json:"tries"`
-	Fresh    int            `json:"fresh"`    // answered 200 and not as a repeat
+	Fresh    int            `json:"fresh"`    // answered 200, not as a repeat
 	Replayed int            `json:"replayed"` // answered 200 as a repeat
 	NotNow   map[string]int `json:"not_now"`  // by status, or "no answer"
 	Lives    int            `json:"lives"`    // of the engine
@@ -44,8 +43,8 @@ type RepeatsFigures struct {
 	Failures []string       `json:"failures,omitempty"`
 }
 
-// Repeats triggers contacts under Idempotency-Keys again and again over many
-// connections, kills the engine meanwhile, and counts what came of each key.
+// Repeats repeatedly triggers contacts under Idempotency-Keys over many connections, kills the
+// engine meanwhile, and counts the effect of each key.
 func Repeats(ctx context.Context, cfg RepeatsConfig) (*RepeatsFigures, error) {
 	or := func(n *int, v int) {
 		if *n == 0 {
@@ -93,8 +92,7 @@ func Repeats(ctx context.Context, cfg RepeatsConfig) (*RepeatsFigures, error) {
 	return f, f.judge(ctx, w, id)
 }
 
-// repeating sends one request for each entry of the queue until it is answered
-// for good.
+// repeating sends one request for each entry of the queue until it gets a final answer.
 type repeating struct {
 	*storm
 	queue                        []int32 // indexes of keys
@@ -107,7 +105,7 @@ type repeating struct {
 	wrong   []string
 }
 
-// repeatLimit bounds how long one request is tried again.
+// repeatLimit bounds how long one request is retried.
 const repeatLimit = 2 * time.Minute
 
 func (r *repeating) run(ctx context.Context, w *world, cfg *RepeatsConfig) (lives int, err error) {
@@ -127,7 +125,7 @@ func (r *repeating) run(ctx context.Context, w *world, cfg *RepeatsConfig) (live
 		})
 	}
 	lives = 1
-	for kill := range cfg.Kills { // when so much of it is answered
+	for kill := range cfg.Kills { // once that share is answered
 		at := int64(len(r.queue) * (kill + 1) / (cfg.Kills + 1))
 		if err = poll(ctx, 2*time.Millisecond, func() (bool, error) { return r.done.Load() >= at, w.engine.ended() }); err != nil {
 			break
@@ -146,7 +144,7 @@ func (r *repeating) run(ctx context.Context, w *world, cfg *RepeatsConfig) (live
 	return lives, errors.Join(err, ctx.Err())
 }
 
-// one sends a request until it is answered for good.
+// one sends a request until it gets a final answer.
 func (r *repeating) one(ctx context.Context, key int) {
 	end := time.Now().Add(repeatLimit)
 	for ctx.Err() == nil {
@@ -175,7 +173,7 @@ func (r *repeating) one(ctx context.Context, key int) {
 	}
 }
 
-// heard holds the answer against those before it.
+// heard compares the answer with earlier ones.
 func (r *repeating) heard(key int, body string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,7 +186,7 @@ func (r *repeating) heard(key int, body string) {
 	}
 }
 
-// note keeps the first of what is wrong; the caller holds the lock.
+// note records the first failures; the caller holds the lock.
 func (r *repeating) note(what string) {
 	if len(r.wrong) < 20 {
 		r.wrong = append(r.wrong, what)
@@ -219,7 +217,7 @@ func (r *repeating) try(key int) (status int, replayed bool, body string) {
 	return status, len(resp.Header.Peek("Idempotent-Replayed")) > 0, string(resp.Body())
 }
 
-// judge counts what the database has.
+// judge counts the rows in the database.
 func (f *RepeatsFigures) judge(ctx context.Context, w *world, id string) error {
 	if err := w.settle(ctx); err != nil {
 		return err
@@ -231,7 +229,7 @@ func (f *RepeatsFigures) judge(ctx context.Context, w *world, id string) error {
 	if f.Contacts != f.Keys {
 		f.Failures = append(f.Failures, fmt.Sprintf("%d contacts are stored for %d keys", f.Contacts, f.Keys))
 	}
-	if f.Events != f.Keys { // a trigger that was carried out twice would have merged into its contact
+	if f.Events != f.Keys { // a trigger carried out twice would have been merged into its contact
 		f.Failures = append(f.Failures, fmt.Sprintf("%d triggers were carried out for %d keys", f.Events, f.Keys))
 	}
 	if f.Fresh > f.Keys {

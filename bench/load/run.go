@@ -24,7 +24,7 @@ func Run(ctx context.Context, cfg Config) (*Figures, error) {
 	return w.measure(ctx)
 }
 
-// used is the processor time of each process.
+// used is the CPU time of each process.
 type used struct{ engine, postgres, callee, bot time.Duration }
 
 func (w *world) used() (u used) {
@@ -35,7 +35,7 @@ func (w *world) used() (u used) {
 	return u
 }
 
-// measure dials one campaign and reads what became of it.
+// measure dials one campaign and reads the results.
 func (w *world) measure(ctx context.Context) (*Figures, error) {
 	cfg := &w.cfg
 	n := cfg.calls()
@@ -100,7 +100,7 @@ func (w *world) measure(ctx context.Context) (*Figures, error) {
 	return f, w.read(ctx, id, f)
 }
 
-// campaign makes the campaign of a run with n contacts.
+// campaign creates the campaign of a run with n contacts.
 func (w *world) campaign(ctx context.Context, n int) (id string, err error) {
 	amd := "off"
 	if w.cfg.AMD {
@@ -112,12 +112,12 @@ func (w *world) campaign(ctx context.Context, n int) (id string, err error) {
 	})
 }
 
-// draft makes a campaign of these settings with n contacts.
+// draft creates a campaign with these settings and n contacts.
 func (w *world) draft(ctx context.Context, n int, settings map[string]any) (id string, err error) {
 	return w.draftFrom(ctx, 0, n, settings)
 }
 
-// draftFrom is draft with contacts that begin at another one than the first.
+// draftFrom is draft with contacts that start at the given one.
 func (w *world) draftFrom(ctx context.Context, first, n int, settings map[string]any) (id string, err error) {
 	var c struct {
 		ID string `json:"campaign_id"`
@@ -145,10 +145,10 @@ func (w *world) addContacts(ctx context.Context, id string, from, n int) error {
 
 func mib(b int64) float64 { return float64(b) / (1 << 20) }
 
-// settleLimit is how long nothing may happen before a run is called over.
+// settleLimit is how long nothing may happen before a run counts as over.
 const settleLimit = 8 * time.Second
 
-// watch samples the run until every call is over, or nothing moves any more.
+// watch samples the run until every call is over, or nothing changes any more.
 func (w *world) watch(ctx context.Context, f *Figures, n int, begun time.Time, heapIdle float64) error {
 	limit := w.cfg.Duration*3 + w.cfg.Talk + 90*time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -229,7 +229,7 @@ func (w *world) watch(ctx context.Context, f *Figures, n int, begun time.Time, h
 	return <-profiled
 }
 
-// stuck keeps what explains why calls do not end.
+// stuck saves what may explain why calls do not end.
 func (w *world) stuck(ctx context.Context, m map[string]float64) {
 	w.cfg.Keep = true
 	w.cfg.Log("nothing moves for %s with %.0f live calls; what the engine does is in goroutine.pprof and its log", settleLimit, m["dialler_live_calls"])
@@ -258,8 +258,8 @@ func (w *world) profile(ctx context.Context, f *Figures, from, to time.Time) err
 	return nil
 }
 
-// liveHeap is the engine's live heap and stacks, bytes. Pools let go of what
-// they keep with the second collection.
+// liveHeap is the engine's live heap and stacks in bytes. Pools release their contents only with
+// the second collection.
 func (w *world) liveHeap(ctx context.Context) (float64, error) {
 	p := &client{base: "http://" + w.profiles, http: w.api.http}
 	for range 2 {
@@ -272,8 +272,8 @@ func (w *world) liveHeap(ctx context.Context) (float64, error) {
 	return m["go_gc_heap_live_bytes"] + m["go_memstats_stack_inuse_bytes"], err
 }
 
-// idlePages are the resident pages of the engine's heap that hold nothing, left
-// by what it did before: calls would use them without a trace in its size.
+// idlePages are the resident but empty pages of the engine's heap, left by earlier work: calls
+// would use them without making the process larger.
 func (w *world) idlePages(ctx context.Context) (int64, error) {
 	m, err := w.api.metrics(ctx)
 	return int64(max(0, m["go_memstats_heap_idle_bytes"]-m["go_memstats_heap_released_bytes"])), err
@@ -284,23 +284,23 @@ func (w *world) wal(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// settled waits until what the engine has counted is in the database too, as far
-// as it comes at all: a write is counted when it is made.
+// settled waits until everything that the engine has counted is also in the database, as far as it
+// gets there: a write is counted when it is created.
 func (w *world) settled(ctx context.Context, id string) error {
 	waiting, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
 	err := poll(waiting, 100*time.Millisecond, func() (over bool, err error) {
-		// Not with the waiting's own end: a query that ends early takes the connection with it.
+		// Not with the context waiting: a cancelled query closes the connection.
 		err = w.db.QueryRow(ctx, "SELECT NOT EXISTS (SELECT FROM attempts WHERE campaign_id = $1 AND (ended_at IS NULL OR outcome = 'completed' AND result IS NULL))", id).Scan(&over)
 		return over, err
 	})
 	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
-		return nil // the figures will say so
+		return nil // the figures will show it
 	}
 	return err
 }
 
-// read takes the figures that stand in the database.
+// read reads the figures from the database.
 func (w *world) read(ctx context.Context, id string, f *Figures) error {
 	if err := w.settled(ctx, id); err != nil {
 		return err
@@ -368,7 +368,8 @@ func (w *world) read(ctx context.Context, id string, f *Figures) error {
 	return nil
 }
 
-// whole: a bot with a socket reports a result; one by SIP is gone with its BYE.
+// whole says whether a call is complete: a bot with a socket reports a result; one by SIP is gone
+// with its BYE.
 func (w *world) whole(result bool, outcome string) bool {
 	if w.cfg.Bot == "sip" {
 		return outcome == "connected_no_result"
@@ -376,7 +377,7 @@ func (w *world) whole(result bool, outcome string) bool {
 	return result && outcome == "completed"
 }
 
-// steadyRate is the rate of what came between the first second and the last.
+// steadyRate is the rate between the first second and the last.
 func steadyRate(at []time.Time) float64 {
 	if len(at) < 2 {
 		return 0

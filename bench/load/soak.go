@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// SoakSample is what was seen at a moment of a long run. Sizes are in MiB.
+// SoakSample is one sample of a long run. Sizes are in MiB.
 type SoakSample struct {
 	At         float64 `json:"at_s"` // since the start of the load
 	Live       int     `json:"live_calls"`
 	Attempts   int     `json:"attempts"` // so far
 	Results    int     `json:"results"`
 	RSS        float64 `json:"rss_mib"`
-	Heap       float64 `json:"heap_mib"` // what the last collection found alive
+	Heap       float64 `json:"heap_mib"` // live at the last collection
 	Goroutines int     `json:"goroutines"`
 	Files      int     `json:"open_files"`
-	PGMemory   float64 `json:"postgres_anon_mib"` // of all its processes, without what they share
+	PGMemory   float64 `json:"postgres_anon_mib"` // of all its processes, without shared memory
 	PGDisk     float64 `json:"postgres_disk_mib"` // of the database; it keeps every call
 	WAL        float64 `json:"wal_mib"`
-	Holds      float64 `json:"number_holds_mib"` // with dead rows and indexes; live are as many as calls
-	Contact    float64 `json:"contact_bytes"`    // of the table with its indexes, a row
+	Holds      float64 `json:"number_holds_mib"` // with dead rows and indexes; live rows equal the calls
+	Contact    float64 `json:"contact_bytes"`    // of the table with its indexes, per row
 	Attempt    float64 `json:"attempt_bytes"`
-	Dead       float64 `json:"dead_pct"` // dead rows of contacts, attempts and legs, of all
+	Dead       float64 `json:"dead_pct"` // dead rows of contacts, attempts and legs, as a share of all
 	PostDial   Spread  `json:"post_dial_ms"`
 }
 
@@ -43,7 +43,7 @@ type SoakFigures struct {
 	PerCall  float64        `json:"disk_kib_per_call"`
 	Samples  []SoakSample   `json:"samples"`
 	Trends   []Trend        `json:"trends"`
-	// Post-dial delay: medians of the samples of the second and of the last third.
+	// Post-dial delay: medians over the samples of the second and of the last third.
 	Early     Spread   `json:"post_dial_early_ms"`
 	Late      Spread   `json:"post_dial_late_ms"`
 	After     Remains  `json:"after"`
@@ -57,16 +57,16 @@ const (
 	soakMost  = 11 * time.Hour // the log-in ends after twelve
 	// soakLead is how far ahead of the calls contacts are added.
 	soakLead = 30 * time.Second
-	// soakChunk is how many contacts one request brings.
+	// soakChunk is how many contacts one request adds.
 	soakChunk = 1000
-	// By how much the post-dial delay may grow: the usual one by half and 2 ms, the
-	// p99, which any neighbour on the machine moves, twice and 10 ms.
+	// The allowed growth of the post-dial delay: half and 2 ms for the median; double and 10 ms for
+	// the p99, which is affected by other load on the machine.
 	usualGrowth, usualGrowsMS = 1.5, 2
 	lateGrowth, lateGrowsMS   = 2, 10
 )
 
-// soakJudged are the figures that must not grow. Resident memory is that of
-// pages once used and moves in steps; the heap says more.
+// soakJudged are the figures that must not grow. Resident memory includes pages no longer used and
+// moves in steps; the heap is more informative.
 var soakJudged = []judged{
 	{"resident memory", "MiB", 5, 4, func(s *SoakSample) float64 { return s.RSS }},
 	{"live heap", "MiB", 5, 1, func(s *SoakSample) float64 { return s.Heap }},
@@ -78,8 +78,8 @@ var soakJudged = []judged{
 	{"an attempt's row", "B", 20, 60, func(s *SoakSample) float64 { return s.Attempt }},
 }
 
-// Soak places calls at a steady rate for a long time and says whether anything
-// grew that should not.
+// Soak places calls at a steady rate for a long time and reports whether anything grew that should
+// not.
 func Soak(ctx context.Context, cfg Config, long time.Duration) (*SoakFigures, error) {
 	if long < soakLeast || long > soakMost {
 		return nil, fmt.Errorf("load: --soak must be %s to %s", soakLeast, soakMost)
@@ -119,7 +119,7 @@ func Soak(ctx context.Context, cfg Config, long time.Duration) (*SoakFigures, er
 	return f, nil
 }
 
-// feed adds contacts so that there are always some to dial, and no more.
+// feed adds contacts so that there are always some to dial, but no more.
 func (w *world) feed(ctx context.Context, id string, begun time.Time, long time.Duration) error {
 	added := w.cfg.Rate * int(soakLead.Seconds())
 	err := poll(ctx, time.Second, func() (bool, error) {
@@ -140,7 +140,7 @@ func (w *world) feed(ctx context.Context, id string, begun time.Time, long time.
 	return err
 }
 
-// sampleSoak looks every now and then until the time is over.
+// sampleSoak takes samples regularly until the time is over.
 func (w *world) sampleSoak(ctx context.Context, f *SoakFigures, id string, begun time.Time, long time.Duration) error {
 	var said time.Time
 	return poll(ctx, soakEvery, func() (bool, error) {
@@ -208,7 +208,7 @@ func (w *world) soakSample(ctx context.Context, id string, begun time.Time) (s S
 	return s, err
 }
 
-// lateDelays are those of the calls of the last moments.
+// lateDelays are the delays of the most recent calls.
 func (w *world) lateDelays(ctx context.Context, id string) (Spread, error) {
 	rows, err := w.db.Query(ctx, `SELECT extract(epoch FROM invite_at - reserved_at)::float8 * 1000 FROM attempts
 		WHERE campaign_id = $1 AND reserved_at > now() - $2 * interval '1 second' AND invite_at IS NOT NULL`, id, soakEvery.Seconds())
@@ -232,7 +232,7 @@ func (w *world) endSoak(ctx context.Context, f *SoakFigures, id string) (err err
 	w.cfg.Log("waiting for the last calls")
 	calm, cancel := context.WithTimeout(ctx, leakSettle+w.cfg.Talk)
 	defer cancel()
-	// A stop would cancel those that ring.
+	// A stop would cancel the ringing calls.
 	if err := w.api.do(ctx, http.MethodPost, "/api/v1/campaigns/"+id+"/pause", nil, nil); err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (w *world) endSoak(ctx context.Context, f *SoakFigures, id string) (err err
 	return w.db.QueryRow(ctx, "SELECT count(*), count(*) FILTER (WHERE outcome = 'completed' AND result IS NOT NULL) FROM attempts WHERE campaign_id = $1", id).Scan(&f.Calls, &f.Served)
 }
 
-// judge says what was not as it should be.
+// judge reports everything that is wrong.
 func (f *SoakFigures) judge(long time.Duration) {
 	fail := func(bad bool, format string, args ...any) {
 		if bad {
@@ -294,15 +294,14 @@ func (f *SoakFigures) judge(long time.Duration) {
 		a.LiveCalls, a.Legs, a.MediaPaths, a.BotSockets, a.Seats, a.Channels, a.Numbers, f.HoldsLeft)
 }
 
-// usualDelay are the medians of what the samples say of the post-dial delay.
+// usualDelay are the medians of the post-dial delay over the samples.
 func usualDelay(samples []SoakSample) Spread {
 	return Spread{P50: median(samples, func(s *SoakSample) float64 { return s.PostDial.P50 }),
 		P99: median(samples, func(s *SoakSample) float64 { return s.PostDial.P99 }),
 		Max: median(samples, func(s *SoakSample) float64 { return s.PostDial.Max })}
 }
 
-// treeAnon is the memory that a process and its children have for themselves,
-// bytes.
+// treeAnon is the private memory of a process and its children in bytes.
 func treeAnon(pid int) (sum int64) {
 	for _, p := range append(slices.Clone(children(pid)), pid) {
 		b, err := os.ReadFile("/proc/" + strconv.Itoa(p) + "/status")

@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// soakLines is about how many samples the table shows.
+// soakLines is the approximate number of samples in the table.
 const soakLines = 24
 
 // Print writes the tables for people.

@@ -13,11 +13,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// storm sends triggers, each of another contact under a key of its own, over
-// connections that are kept.
+// storm sends triggers, each for another contact under a key of its own, over kept-alive
+// connections.
 type storm struct {
 	key, campaign string
-	sent          atomic.Int64 // by all runs: contacts are never named twice
+	sent          atomic.Int64 // by all runs: contacts are never reused
 	http          *fasthttp.HostClient
 	life          string // in every Idempotency-Key
 }
@@ -30,7 +30,7 @@ func newStorm(addr, key, campaign string) *storm {
 		http: &fasthttp.HostClient{Addr: addr, MaxConns: 2000, ReadTimeout: stormTimeout, WriteTimeout: stormTimeout, MaxIdemponentCallAttempts: 1}}
 }
 
-// up says whether somebody listens.
+// up says whether the address accepts connections.
 func (s *storm) up() bool {
 	c, err := net.DialTimeout("tcp", s.http.Addr, time.Second)
 	if err == nil {
@@ -46,9 +46,9 @@ type wave struct {
 	took                    []float64
 }
 
-// run sends over so many connections for so long: rate a second in all, or, when
-// that is 0, the next as soon as one is answered. What a request takes is counted
-// from when it was due.
+// run sends over that many connections for the given time: at rate requests per second in all or,
+// if that is 0, the next as soon as one is answered. Latency is measured from when a request was
+// due.
 func (s *storm) run(ctx context.Context, conns int, rate float64, d time.Duration) TriggersRow {
 	var tickets atomic.Int64
 	begun := time.Now()
@@ -115,7 +115,7 @@ func (s *storm) send(w *wave, due time.Time) {
 	}
 }
 
-// prepare makes the trigger of a contact, under its key.
+// prepare builds the trigger for a contact, under its key.
 func (s *storm) prepare(req *fasthttp.Request, n int) error {
 	body, err := stormBody(s.campaign, contactNumber(n), n)
 	if err != nil {

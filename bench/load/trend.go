@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Trend is whether a figure grew while nothing else changed.
+// Trend says whether a figure grew while nothing else changed.
 type Trend struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit"`
 	Mean  float64 `json:"mean"`
 	PerH  float64 `json:"per_hour"`     // growth, in its unit
-	Sure  float64 `json:"surely"`       // of it, with 97.5 % confidence; negative when it may have shrunk
-	Pct   float64 `json:"pct_per_hour"` // Sure, of the mean
+	Sure  float64 `json:"surely"`       // lower bound at 97.5 % confidence; negative if it may have shrunk
+	Pct   float64 `json:"pct_per_hour"` // Sure, as a share of the mean
 	Limit float64 `json:"limit_pct"`
 	OK    bool    `json:"ok"`
 }
@@ -22,14 +22,14 @@ type Trend struct {
 // judged is a figure that must not grow.
 type judged struct {
 	name, unit string
-	limit      float64 // per cent of its mean an hour
-	least      float64 // growth within the run that is no matter, in its unit
+	limit      float64 // per cent of its mean per hour
+	least      float64 // negligible growth within the run, in its unit
 	of         func(s *SoakSample) float64
 }
 
-// trendOf fits a line to what was seen of a figure. What of the growth could be
-// chance is left out: the slope is lowered by twice its standard error, which
-// the samples' own likeness to their neighbours widens.
+// trendOf fits a line to the samples of a figure. Growth that could be due to chance is excluded:
+// the slope is lowered by twice its standard error, which is widened for autocorrelation of the
+// samples.
 func trendOf(j *judged, samples []SoakSample) Trend {
 	t := Trend{Name: j.name, Unit: j.unit, Limit: j.limit, OK: true}
 	n := float64(len(samples))
@@ -76,14 +76,14 @@ func (t *Trend) String() string {
 		t.Name, t.PerH, t.Unit, 100*t.PerH/max(t.Mean, 1e-9), t.Mean, t.Unit, t.Pct, t.Limit)
 }
 
-// steadySamples are the last two thirds of those taken under load: pools,
-// caches and the database's first cleaning have had the first.
+// steadySamples are the last two thirds of the samples under load: the first third is left to
+// pools, caches and the database's first vacuum.
 func steadySamples(all []SoakSample, load time.Duration) []SoakSample {
 	out := slices.Clone(all)
 	return slices.DeleteFunc(out, func(s SoakSample) bool { return s.At < load.Seconds()/3 || s.At > load.Seconds() })
 }
 
-// median of a figure.
+// median is the median of a figure.
 func median(samples []SoakSample, of func(*SoakSample) float64) float64 {
 	if len(samples) == 0 {
 		return 0

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// series makes samples every 15 s from a figure of the hours that have passed.
+// series returns samples every 15 s of a figure that is a function of the hours passed.
 func series(long time.Duration, of func(hours float64) float64) (all []SoakSample) {
 	for at := 0.0; at <= long.Seconds(); at += 15 {
 		all = append(all, SoakSample{At: at, RSS: of(at / 3600)})
@@ -40,7 +40,7 @@ func TestGrowthIsToldFromChance(t *testing.T) {
 	if got := judge(30*time.Minute, func(h float64) float64 { return 100 - 30*h }); !got.OK {
 		t.Errorf("what shrinks: %s", got.String())
 	}
-	// A saw as the garbage collector makes, and one with a rising floor.
+	// A sawtooth like the garbage collector's, and one with a rising floor.
 	saw := func(h float64) float64 { _, part := math.Modf(h * 97); return 100 + 30*part }
 	if got := judge(30*time.Minute, saw); !got.OK {
 		t.Errorf("a saw: %s", got.String())

@@ -15,28 +15,27 @@ import (
 	"dialler/bench/ports"
 )
 
-// TriggersConfig is a storm of triggers. Zero values mean the default in
-// parentheses.
+// TriggersConfig describes a storm of triggers. Zero values mean the default in parentheses.
 type TriggersConfig struct {
 	Binary      string        // the program to measure; required
-	Connections []int         // kept-alive ones, each with one request at a time; a row each (64, 128)
+	Connections []int         // kept-alive, one request at a time on each; one row each (64, 128)
 	Duration    time.Duration // of each row (10 s)
 	Profiles    string        // folder for profiles of the engine
 	Keep        bool          // keep data and logs
 	Log         func(format string, args ...any)
 }
 
-// TriggersFigures is what triggers cost.
+// TriggersFigures is the cost of triggers.
 type TriggersFigures struct {
 	Floor TriggersRow   `json:"floor"` // a bare handler that checks the key
 	Full  []TriggersRow `json:"full"`  // as fast as they are accepted
 	Half  TriggersRow   `json:"half"`  // at half of the highest rate
-	// Stored is how many contacts the triggers that were accepted have made.
+	// Accepted is how many triggers were accepted, Stored how many contacts they have created.
 	Accepted int `json:"accepted"`
 	Stored   int `json:"stored"`
 }
 
-// TriggersRow is one measurement: times in ms, processor time in µs a request.
+// TriggersRow is one measurement: times in ms, CPU time in µs per request.
 type TriggersRow struct {
 	Connections int            `json:"connections"`
 	Offered     float64        `json:"offered,omitempty"` // requests/s, 0: as fast as they are answered
@@ -52,15 +51,14 @@ type TriggersRow struct {
 	Dialled     int            `json:"dialled,omitempty"`
 }
 
-// triggerRate and triggerSeats bound what the campaign dials meanwhile: most of
-// what is triggered is queued.
+// triggerRate and triggerSeats bound what the campaign dials meanwhile: most of the triggers are
+// queued.
 const (
 	triggerRate  = 10
 	triggerSeats = 20
 )
 
-// Triggers measures how many triggers a second are accepted, each durable, and
-// what one costs.
+// Triggers measures how many triggers per second are accepted, each durable, and what one costs.
 func Triggers(ctx context.Context, cfg TriggersConfig) (*TriggersFigures, error) {
 	if len(cfg.Connections) == 0 {
 		cfg.Connections = []int{64, 128}
@@ -135,7 +133,7 @@ func each(d time.Duration, n int) float64 {
 	return float64(d) / float64(time.Microsecond) / float64(max(n, 1))
 }
 
-// settle waits until nothing is on its way to the database.
+// settle waits until no write is in flight.
 func (w *world) settle(ctx context.Context) error {
 	return poll(ctx, 100*time.Millisecond, func() (bool, error) {
 		m, err := w.api.metrics(ctx)
@@ -143,8 +141,7 @@ func (w *world) settle(ctx context.Context) error {
 	})
 }
 
-// stormCampaign makes a campaign that runs forever and takes triggers, and the
-// key for it.
+// stormCampaign creates an always-on campaign that accepts triggers, and a key for it.
 func (w *world) stormCampaign(ctx context.Context) (id, key string, err error) {
 	if id, err = w.draft(ctx, 0, map[string]any{
 		"name": "Storm", "bot_id": botID, "concurrency": triggerSeats, "amd": "off", "max_attempts": 1, "number_pool": []string{ownNumber}, "always_on": true,
@@ -192,7 +189,7 @@ func (f *TriggersFigures) storm(ctx context.Context, w *world, cfg TriggersConfi
 		return err
 	}
 	s := newStorm(w.addr, key, id)
-	f.Accepted = s.run(ctx, cfg.Connections[0], 0, 2*time.Second).Accepted // pools fill, plans are made
+	f.Accepted = s.run(ctx, cfg.Connections[0], 0, 2*time.Second).Accepted // fills pools and prepares plans
 	best := TriggersRow{}
 	for i, conns := range cfg.Connections {
 		var saved chan error
@@ -226,7 +223,7 @@ func (f *TriggersFigures) storm(ctx context.Context, w *world, cfg TriggersConfi
 	return w.db.QueryRow(ctx, "SELECT count(*) FROM contacts WHERE campaign_id = $1", id).Scan(&f.Stored)
 }
 
-// profileStorm saves what the engine does while it is asked as fast as it answers.
+// profileStorm saves profiles of the engine under maximum load.
 func (w *world) profileStorm(ctx context.Context, cfg TriggersConfig) error {
 	if err := os.MkdirAll(cfg.Profiles, 0o750); err != nil {
 		return err
@@ -245,11 +242,11 @@ func (f *TriggersFigures) best() (r TriggersRow) {
 	return r
 }
 
-// triggerPatience is how much longer than a group commit a trigger may take at
-// half the highest rate, the 99th percentiles of both, ms.
+// triggerPatience is how much longer than a group commit a trigger may take at half the highest
+// rate, comparing the 99th percentiles, in ms.
 const triggerPatience = 10
 
-// Wrong says what is not as it should be.
+// Wrong lists what is wrong.
 func (f *TriggersFigures) Wrong() (wrong []string) {
 	for _, r := range append([]TriggersRow{f.Floor, f.Half}, f.Full...) {
 		if r.Accepted != r.Sent || r.Sent == 0 {
@@ -286,7 +283,7 @@ func (f *TriggersFigures) Print(out io.Writer) {
 		f.Accepted, f.Stored, best.Server/f.Floor.Server, (best.Server+best.Postgres)/f.Floor.Server)
 }
 
-// stormBody is what is sent.
+// stormBody is the body of a request.
 func stormBody(campaign, number string, row int) ([]byte, error) {
 	return json.Marshal(map[string]any{"campaign_id": campaign, "mobile": number, "metadata": map[string]any{"name": "Ada Lovelace", "account": fmt.Sprint(row), "plan": "gold"}})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// The two share one program.
+// Both subtests share one program.
 func TestAStormOfTriggers(t *testing.T) {
 	t.Parallel()
 	binary := program(t)

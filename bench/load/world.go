@@ -22,7 +22,7 @@ import (
 	"dialler/persistence/private"
 )
 
-// Names of what a run configures.
+// Names in the configuration of a run.
 const (
 	botID      = "load"
 	trunkID    = "load"
@@ -30,7 +30,7 @@ const (
 	adminEmail = "admin@dialler.local"
 )
 
-// startLimit is how long a program may take until it answers.
+// startLimit is how long a program may take to answer after its start.
 const startLimit = 90 * time.Second
 
 // world is everything that one run starts.
@@ -42,7 +42,7 @@ type world struct {
 	bot      *process
 	botAddr  string
 	engine   *process
-	// engineArgs are those of each of its lives.
+	// engineArgs are the arguments of each engine process.
 	engineArgs []string
 	addr       string // of the API
 	profiles   string // host:port of Go's profiles
@@ -52,7 +52,7 @@ type world struct {
 	db         *pgx.Conn
 }
 
-// open brings the world up, or takes down what it brought up so far.
+// open starts the world, or stops whatever it has started so far.
 func open(ctx context.Context, cfg Config) (_ *world, err error) {
 	w := &world{cfg: cfg}
 	defer func() {
@@ -75,7 +75,7 @@ func open(ctx context.Context, cfg Config) (_ *world, err error) {
 	return w, w.furnish(ctx)
 }
 
-// openFolder makes the folder of the run.
+// openFolder creates the folder of the run.
 func (w *world) openFolder() (err error) {
 	if w.dir, err = os.MkdirTemp("", "dialler-load-"); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (w *world) spec(name string, v any) (string, error) {
 	return path, os.WriteFile(path, b, 0o600)
 }
 
-// openCallee starts who answers the calls.
+// openCallee starts the program that answers the calls.
 func (w *world) openCallee() (err error) {
 	if w.answerer = w.cfg.Trunk; w.answerer != "" {
 		return nil
@@ -135,8 +135,8 @@ func (w *world) openBot(ctx context.Context) (err error) {
 	if w.cfg.Media { // one utterance fills the conversation
 		talk["think"], talk["utterance"], talk["pause"] = "0s", (w.cfg.Talk + time.Second).String(), "20ms"
 	}
-	// What the bot hears does not matter here: it listens to many frames at once
-	// and leaves the machine to those who are measured.
+	// What the bot hears does not matter here: it reads many frames at once and leaves the CPU to
+	// the processes being measured.
 	spec, err := w.spec("bot.json", map[string]any{"read_every": "500ms", "keep_sessions": 1000, "conversations": []any{talk}, "results": []any{map[string]any{"weight": 1, "disposition": "measured"}}})
 	if err != nil {
 		return err
@@ -153,8 +153,8 @@ func (w *world) openBot(ctx context.Context) (err error) {
 	})
 }
 
-// openSIPBot starts a model that takes the INVITEs of the bot's legs, speaks for
-// as long as the conversation is to last, and hangs up.
+// openSIPBot starts a model that accepts the INVITEs of the bot's legs, speaks for the length of
+// the conversation, and hangs up.
 func (w *world) openSIPBot() error {
 	voice := map[string]any{"kind": "human", "talk": w.cfg.Talk.String(), "mute": !w.cfg.Media}
 	if w.cfg.Media {
@@ -168,7 +168,7 @@ func (w *world) openSIPBot() error {
 	return err
 }
 
-// botEndpoint is where the engine reaches the bot.
+// botEndpoint is the bot's address for the engine.
 func (w *world) botEndpoint() string {
 	if w.cfg.Bot == "sip" {
 		return "sip:+4930123456999@" + w.botAddr
@@ -214,7 +214,7 @@ func (w *world) openEngine(ctx context.Context) (err error) {
 	return w.age(ctx)
 }
 
-// startEngine begins a life of the engine; its log has the name.
+// startEngine starts an engine process; its log has the name.
 func (w *world) startEngine(ctx context.Context, name string) (err error) {
 	if w.engine, err = spawn(w.dir, name, w.cfg.Env, w.cfg.Binary, w.engineArgs...); err != nil {
 		return err
@@ -222,13 +222,12 @@ func (w *world) startEngine(ctx context.Context, name string) (err error) {
 	return w.await(ctx, w.engine, func() bool { return w.api.do(ctx, http.MethodGet, "/healthz", nil, nil) == nil })
 }
 
-// agedSegments is how many segments of WAL, 16 MiB each, a database has ready
-// after it has worked for a while.
+// agedSegments is how many WAL segments of 16 MiB a database has ready after working for a while.
 const agedSegments = 14
 
-// age makes a fresh database like one that has worked for a while: it has WAL
-// segments to use again. A fresh one zeroes each new segment in the middle of
-// a commit, which is then some tens of milliseconds late.
+// age makes a fresh database like one that has worked for a while: it has WAL segments to reuse. A
+// fresh one zeroes each new segment in the middle of a commit, which delays it by some tens of
+// milliseconds.
 func (w *world) age(ctx context.Context) error {
 	for range agedSegments {
 		if _, err := w.db.Exec(ctx, "SELECT pg_logical_emit_message(false, 'load', ''), pg_switch_wal()"); err != nil {
@@ -239,7 +238,7 @@ func (w *world) age(ctx context.Context) error {
 	return err
 }
 
-// postmaster is the process of the server whose folder it is.
+// postmaster is the process of the server in a folder.
 func postmaster(dir string) (int, error) {
 	for _, pattern := range []string{"postmaster.pid", "*/postmaster.pid"} {
 		paths, _ := filepath.Glob(filepath.Join(dir, pattern))
@@ -292,8 +291,8 @@ func (w *world) furnish(ctx context.Context) error {
 	return w.setTrunk(ctx, host, port, w.cfg.Rate)
 }
 
-// setTrunk caps the trunk so that it grants rate calls a second: a bucket
-// stretches its interval by 2 % to keep within its cap.
+// setTrunk caps the trunk so that it grants rate calls per second: a bucket stretches its interval
+// by 2 % to keep within its cap.
 func (w *world) setTrunk(ctx context.Context, host string, port, rate int) error {
 	return w.api.do(ctx, http.MethodPut, "/api/v1/trunks/"+trunkID, map[string]any{
 		"host": host, "port": port, "cps_cap": (rate*102 + 99) / 100, "channel_cap": 4 * w.cfg.seats(), "options_s": 3600}, nil)

@@ -12,22 +12,22 @@ const (
 
 	slotCount = 5
 	slotTime  = Frame / slotCount
-	// maxCatchUp is how many late slots are made up for; more are skipped,
-	// as a stalled sender's packets never come.
+	// maxCatchUp is how many late slots are made up for; more are skipped, as a stalled sender's
+	// packets are never sent.
 	maxCatchUp = 10 * slotCount
 )
 
-// Member gets a turn per Frame. Turns of one member never overlap, and one
-// turn may still be under way while Remove returns.
+// Member gets one turn per Frame. Turns of one member never overlap, but one may still be running
+// when Remove returns.
 type Member interface{ Tick(now time.Time) }
 
-// Group is a set of pacers that share the members between them.
+// Group is a set of pacers that share the members.
 type Group struct {
 	pacers []*pacer
 	turn   atomic.Uint32
 }
 
-// Start runs n pacers, a goroutine each.
+// Start runs n pacers, one goroutine each.
 func Start(n int) *Group {
 	g := &Group{}
 	for range n {
@@ -41,7 +41,7 @@ func Start(n int) *Group {
 	return g
 }
 
-// Close ends all turns; none is under way when it returns.
+// Close ends all turns; none is running when it returns.
 func (g *Group) Close() {
 	for _, p := range g.pacers {
 		close(p.stop)
@@ -51,7 +51,7 @@ func (g *Group) Close() {
 	}
 }
 
-// Add gives m its turns until remove is called.
+// Add gives m turns until remove is called.
 func (g *Group) Add(m Member) (remove func()) {
 	p := g.pacers[int(g.turn.Add(1))%len(g.pacers)]
 	p.mu.Lock()
@@ -99,7 +99,7 @@ func (p *pacer) run() {
 	begun, served := time.Now(), 0
 	for {
 		if p.empty() {
-			tick.Stop() // nobody is there to be woken for
+			tick.Stop() // there is nobody to wake for
 			select {
 			case <-p.stop:
 				return
@@ -125,7 +125,7 @@ func (p *pacer) run() {
 					m.Tick(now)
 				}
 			}
-			clear(due) // a member that left must not be kept alive
+			clear(due) // removed members must not be kept alive
 		}
 	}
 }

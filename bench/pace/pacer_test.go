@@ -16,7 +16,7 @@ const (
 	turns  = int64(length / Frame)
 )
 
-// A bubble ends with an error when a goroutine of the group is left.
+// A synctest bubble fails when a goroutine of the group is left.
 func TestMembersGetFiftyTurnsASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := Start(2)
@@ -48,7 +48,7 @@ func TestMembersGetFiftyTurnsASecond(t *testing.T) {
 	})
 }
 
-// slow takes its time over its first turn.
+// slow takes long over its first turn.
 type slow struct {
 	takes time.Duration
 	had   bool
@@ -61,7 +61,7 @@ func (s *slow) Tick(time.Time) {
 	}
 }
 
-// What is late is made up for, ten turns at most.
+// Late turns are made up for, at most ten.
 func TestLateTurnsAreMadeUpForWithinALimit(t *testing.T) {
 	for takes, skipped := range map[time.Duration]int64{100 * time.Millisecond: 0, 400 * time.Millisecond: 10} {
 		synctest.Test(t, func(t *testing.T) {
@@ -79,8 +79,7 @@ func TestLateTurnsAreMadeUpForWithinALimit(t *testing.T) {
 	}
 }
 
-// An empty group rests; who comes then gets turns at once, and none for the
-// time before.
+// An empty group sleeps; a new member gets turns at once, but none for the time before.
 func TestGroupThatWasEmptyServesWhoComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := Start(1)

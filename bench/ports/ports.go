@@ -1,6 +1,6 @@
-// Package ports gives harnesses and tests loopback ports to hand to programs
-// that are not told "any": no two processes that ask here get the same port,
-// and the kernel gives none of them to an outgoing connection or to port 0.
+// Package ports provides harnesses and tests with loopback ports for programs that cannot be told
+// "any": no two processes that use it get the same port, and the kernel uses none of them for an
+// outgoing connection or for port 0.
 package ports
 
 import (
@@ -14,20 +14,20 @@ import (
 	"syscall"
 )
 
-// The ports given lie below the range of outgoing connections (32768 on Linux),
-// in blocks of which each belongs to one process as long as that lives.
+// The ports are below the range of outgoing connections (32768 on Linux), in blocks that each
+// belong to one process for its lifetime.
 const (
 	first     = 10000
 	last      = 32000 // not given
 	blockSize = 40
-	row       = 4 // ports are given in rows: SIP and its TLS, RTP and its RTCP
+	row       = 4 // ports come in rows: SIP and its TLS, RTP and its RTCP
 )
 
-// next is the block of this process that is in use, and what of it is left.
+// next is what remains of this process's current block.
 var next struct {
 	sync.Mutex
 	port, end int
-	// held are the locks of its blocks; the end of the process lets go of them.
+	// held are the locks of its blocks, released when the process ends.
 	held []*os.File
 }
 
@@ -38,7 +38,7 @@ func Address() (string, error) {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
 }
 
-// Free is the port of an Address. It is even, as those of RTP are (RFC 3550 §11).
+// Free is the port of an Address. It is even, as RTP ports are (RFC 3550 §11).
 func Free() (int, error) {
 	next.Lock()
 	defer next.Unlock()
@@ -56,9 +56,9 @@ func Free() (int, error) {
 	}
 }
 
-// takeBlock locks a block that no process has. Where to begin is the process's
-// own, so that those that start together do not try the same blocks, and one
-// that follows another does not begin with ports that linger.
+// takeBlock locks a block that no process has. Each process starts at a different place, so that
+// processes started together do not try the same blocks, and one that follows another does not
+// start with lingering ports.
 func takeBlock() error {
 	dir := filepath.Join(os.TempDir(), "dialler-ports")
 	if err := os.MkdirAll(dir, 0o777); err != nil { //nolint:gosec // shared by users
@@ -87,7 +87,7 @@ func takeBlock() error {
 	return fmt.Errorf("ports: all between %d and %d are taken by other processes", first, last)
 }
 
-// unused: nobody has one of n ports, on loopback or on every address.
+// unused says whether n ports are free, on loopback and on every address.
 func unused(port, n int) bool {
 	for i := range 2 * n {
 		at := net.JoinHostPort([]string{"127.0.0.1", ""}[i%2], strconv.Itoa(port+i/2))
@@ -105,7 +105,7 @@ func unused(port, n int) bool {
 	return true
 }
 
-// test is what a test is of, without the package of tests in programs.
+// test is the part of testing.TB needed here, without importing package testing into programs.
 type test interface {
 	Helper()
 	Fatal(...any)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// asked tells a copy of this test program to print ports until it is told to end.
+// asked makes a copy of this test program print ports until it is told to end.
 const asked = "DIALLER_TEST_PORTS"
 
 func TestMain(m *testing.M) {
@@ -94,7 +94,7 @@ func TestAPortAndThoseAboveAreFree(t *testing.T) {
 	}
 }
 
-// A port at which somebody listens is passed over.
+// A port in use is skipped.
 func TestATakenPortIsNotGiven(t *testing.T) {
 	was, err := Free()
 	if err != nil {
@@ -106,7 +106,7 @@ func TestATakenPortIsNotGiven(t *testing.T) {
 	}
 	taken := next.port
 	next.Unlock()
-	if l, err := net.Listen("tcp", ":"+strconv.Itoa(taken+1)); err == nil { // else somebody listens there already
+	if l, err := net.Listen("tcp", ":"+strconv.Itoa(taken+1)); err == nil { // else it is in use already
 		defer func() { _ = l.Close() }()
 	}
 	if got, err := Free(); err != nil || got == taken {

@@ -1,5 +1,5 @@
-// Package shipped builds the program as its image has it, for tests that start,
-// kill and measure it: all of them compile the same packages.
+// Package shipped builds the program as in its image, for tests that start, kill and measure it:
+// all of them compile the same packages.
 package shipped
 
 import (
@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Build writes the program to out. More flags of go build may be given; with -race
-// it has the race detector, which needs cgo.
+// Build writes the program to out. It accepts more flags of go build; -race adds the race detector,
+// which needs cgo.
 func Build(ctx context.Context, out string, flags ...string) error {
-	// A test of bench/lab is of another module, whose versions may be newer.
+	// A test of bench/lab is in another module, whose versions may be newer.
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "dialler").Output()
 	if err != nil {
 		return fmt.Errorf("go list: %w", err)

@@ -19,15 +19,14 @@ import (
 	"dialler/engine/window"
 )
 
-// This file plays the section campaign of a scenario: a whole campaign with
-// windows, retries and passes, on the workers and with the people that the
-// scenario describes.
+// This file plays the campaign section of a scenario: a whole campaign with windows, retries and
+// passes, with the scenario's workers and people.
 
-// contactsMost is how long a list may be; ten million take some 1.5 GiB.
+// contactsMost is the maximum length of a list; ten million take some 1.5 GiB.
 const contactsMost = 10_000_000
 
-// campaignSection are the settings of a campaign by their names in the API, and
-// what a settings page does not know.
+// campaignSection contains the settings of a campaign under their API names, and others that no
+// settings page has.
 type campaignSection struct {
 	campaign.Settings
 	Contacts      int      `json:"contacts"`
@@ -36,8 +35,8 @@ type campaignSection struct {
 	Share         *float64 `json:"false_positive_share"`
 }
 
-// Installation is the world in which the plan's campaign is dialled by a policy;
-// ok is false for a policy that no campaign has.
+// installation is the world in which the plan's campaign is dialled under a policy; ok is false for
+// a policy that no campaign can have.
 func (p *Plan) installation(by trial.Policy) (in sim.Installation, ok bool, err error) {
 	s := campaignSection{Settings: campaign.Defaults()}
 	s.Name, s.Bot, s.Numbers = p.Name, "bot", []engine.PhoneNumber{"+493012345678"}
@@ -57,7 +56,7 @@ func (p *Plan) installation(by trial.Policy) (in sim.Installation, ok bool, err 
 	switch by {
 	case trial.Strict, trial.Hybrid, trial.Progressive:
 		s.PacingMode = string(by)
-	default: // no campaign is dialled so
+	default: // no campaign is dialled like this
 		return in, false, nil
 	}
 	start, err := startOf(s.Start)
@@ -91,8 +90,7 @@ func startOf(s string) (time.Time, error) {
 	return t, nil
 }
 
-// decodeSection reads it by the rules of the API's JSON: no name that it does
-// not know.
+// decodeSection decodes the section like the API's JSON: unknown names are an error.
 func decodeSection(n *yaml.Node, s *campaignSection) error {
 	var v any
 	if err := n.Decode(&v); err != nil {
@@ -114,24 +112,24 @@ func decodeSection(n *yaml.Node, s *campaignSection) error {
 	return nil
 }
 
-// CampaignRow is one played campaign as it is printed. Shares are per cent.
+// CampaignRow is one played campaign as printed. Shares are per cent.
 type CampaignRow struct {
 	Policy          string             `json:"policy"`
 	Seed            uint64             `json:"seed"`
 	State           string             `json:"state"`
 	Reason          string             `json:"reason,omitempty"` // why it ended
 	DurationSeconds float64            `json:"duration_s"`
-	DiallingSeconds float64            `json:"dialling_s"` // of that within the window, running
+	DiallingSeconds float64            `json:"dialling_s"` // the part of that within the window, running
 	ConnectsPerHour float64            `json:"connects_per_h"`
 	AbandonPct      float64            `json:"abandon_pct"`
 	UtilisationPct  float64            `json:"utilisation_pct"`
 	Dials           int                `json:"dials"`
 	Counters        *campaign.Counters `json:"counters"`
-	Broken          string             `json:"broken,omitempty"` // an invariant of the dialler that did not hold
+	Broken          string             `json:"broken,omitempty"` // an invariant of the dialler that was violated
 }
 
-// PlayCampaigns plays the plan's campaign with every policy that a campaign can
-// have and every seed. A cancelled context ends it between two runs.
+// PlayCampaigns plays the plan's campaign with every policy that a campaign can have and every
+// seed. A cancelled context stops it between two runs.
 func PlayCampaigns(ctx context.Context, p *Plan) ([]CampaignRow, error) {
 	var list []CampaignRow
 	for _, by := range p.Policies {

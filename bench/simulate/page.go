@@ -13,8 +13,8 @@ import (
 	"dialler/engine/pacing/trial"
 )
 
-// Plots: places in the drawing, and a colour for each policy, told apart by
-// people who do not see red and green too.
+// Plots: places in the drawing, and a colour for each policy, distinguishable with red-green
+// blindness too.
 const (
 	plotWidth, plotHeight = 960.0, 260.0
 	plotLeft, plotRight   = 56.0, 12.0
@@ -26,11 +26,11 @@ var colours = map[trial.Policy]string{
 	trial.Hybrid: "#d55e00", trial.Clairvoyant: "#555555",
 }
 
-// plot is one drawing: a curve for each policy, over time.
+// plot is one drawing: a curve per policy, over time.
 type plot struct {
 	Title  string
 	Lines  []curve
-	Cap    float64 // a line across; none when negative
+	Cap    float64 // a horizontal line; none when negative
 	X, Y   []mark
 	CapY   string
 	Left   float64
@@ -49,11 +49,10 @@ type mark struct {
 	Text string
 }
 
-// point is a number for the drawing.
+// point formats a number for the drawing.
 func point(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 
-// nice is a step of 1, 2 or 5 times a power of ten by which most is reached in
-// about n steps.
+// nice is a step of 1, 2 or 5 times a power of ten that reaches most in about n steps.
 func nice(most float64, n int) float64 {
 	raw := most / float64(n)
 	power := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -65,7 +64,7 @@ func nice(most float64, n int) float64 {
 	return 10 * power
 }
 
-// draw makes a plot of one value of the courses.
+// draw draws a plot of one value of the courses.
 func draw(title string, length time.Duration, limit float64, outcomes []Outcome, value func(*moment) float64) plot {
 	p := plot{
 		Title:  title,
@@ -130,7 +129,7 @@ func draw(title string, length time.Duration, limit float64, outcomes []Outcome,
 	return p
 }
 
-// parameters of a scenario in words, by their keys.
+// parameters describes a scenario in words, by key.
 func parameters(p *Plan) [][2]string {
 	s := &p.Scenario
 	n := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
@@ -155,7 +154,7 @@ func parameters(p *Plan) [][2]string {
 	return append(list, [2]string{"seeds", strings.Join(seeds, ", ")})
 }
 
-// course tells a value over time.
+// course describes a value over time.
 func course(s *callee.Schedule) string {
 	low, high := s.Range()
 	if low == high {

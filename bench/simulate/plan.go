@@ -15,15 +15,15 @@ import (
 	"dialler/engine/pacing/trial"
 )
 
-// Plan is a scenario, and how it is to be played.
+// Plan is a scenario, and how to play it.
 type Plan struct {
 	Name     string
 	Scenario callee.Scenario
 	Seeds    []uint64
 	Policies []trial.Policy
-	Ratio    float64 // of the policy of that name
-	// Campaign is the section of that name as it stands in the file, nil when
-	// there is none: it tries the whole core and not pacing alone.
+	Ratio    float64 // for the policy with a ratio
+	// Campaign is the campaign section of the file, nil when there is none: it exercises the whole
+	// core and not pacing alone.
 	Campaign *yaml.Node
 }
 
@@ -36,7 +36,7 @@ const (
 	ratioUsual = 2
 )
 
-// Standard is what is played without a file.
+// Standard is the plan used without a file.
 func Standard() Plan {
 	return Plan{
 		Name: "standard", Scenario: callee.Standard(), Seeds: seedsUpTo(5),
@@ -85,10 +85,10 @@ func Read(name string, r io.Reader) (Plan, error) {
 	return p, nil
 }
 
-// document is a file that is being read.
+// document is a file being read.
 type document struct {
 	name  string
-	lines map[string]int // where a key of the top stands
+	lines map[string]int // lines of the top-level keys
 }
 
 func (d *document) wrong(line int, key, message string) error {
@@ -103,7 +103,7 @@ func (d *document) wrong(line int, key, message string) error {
 	return engine.Invalid("invalid_scenario", detail, engine.FieldError{Field: key, Code: "invalid", Message: message})
 }
 
-// place adds the line to an error of the scenario's own.
+// place adds the line to an error of the scenario itself.
 func (d *document) place(err error) error {
 	var e *engine.Error
 	if !errors.As(err, &e) || len(e.Fields) == 0 {
@@ -114,14 +114,13 @@ func (d *document) place(err error) error {
 	return d.wrong(d.lines[top], f.Field, f.Message)
 }
 
-// field is one key of a mapping and what reads its value.
+// field is one key of a mapping and the function that reads its value.
 type field struct {
 	key  string
 	read func(*yaml.Node) error
 }
 
-// mapping reads a mapping; a key that is none of the fields, or comes twice, is
-// an error.
+// mapping reads a mapping; an unknown or repeated key is an error.
 func (d *document) mapping(n *yaml.Node, what string, fields ...field) error {
 	n = resolve(n)
 	names := make([]string, len(fields))
@@ -169,7 +168,7 @@ func (d *document) list(n *yaml.Node, what string, most int, read func(*yaml.Nod
 	return nil
 }
 
-// resolve follows an alias to what it stands for.
+// resolve follows an alias to its target.
 func resolve(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias

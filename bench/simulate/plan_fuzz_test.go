@@ -10,8 +10,8 @@ import (
 	"dialler/engine"
 )
 
-// FuzzScenarioFile: whatever stands in a scenario, it can be played or is
-// refused by its name.
+// FuzzScenarioFile checks that whatever a scenario contains, it can be played or is refused by
+// name.
 func FuzzScenarioFile(f *testing.F) {
 	for _, s := range []string{
 		"N: {steps: [{at: 0, value: 60}, {at: 20m, value: 30}]}\np: {base: 30%, sines: [{amp: 0.1, period: 2h, phase: 1.5}]}\ncontacts: 5000\nseeds: [3, 1]\npolicies: [hybrid, ratio]\nratio: 2.5\n",

@@ -8,16 +8,16 @@ import (
 	"dialler/engine/pacing/trial"
 )
 
-// Outcome is what a policy came to: its summary, and its runs in the order of
-// the seeds (none of the clairvoyant one, which is worked out).
+// Outcome is the result of a policy: its summary, and its runs in the order of the seeds (none for
+// the clairvoyant one, which is calculated).
 type Outcome struct {
 	Summary trial.Summary
 	Runs    []trial.Result
 }
 
-// Play plays every policy with every seed, as many runs at a time as there are
-// cores. The outcomes stand in the order of the policies, whichever run is done
-// first. A cancelled context ends it between two runs.
+// Play plays every policy with every seed, as many runs at a time as there are cores. The outcomes
+// are in the order of the policies, whichever run finishes first. A cancelled context stops it
+// between two runs.
 func Play(ctx context.Context, p *Plan) ([]Outcome, error) {
 	all, err := PlayAll(ctx, []Plan{*p})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"dialler/engine/pacing/trial"
 )
 
-// brief is a plan that is played in no time.
+// brief is a plan that is played quickly.
 func brief() Plan {
 	p := Standard()
 	p.Name, p.Scenario.Length, p.Seeds = "brief <one>", 5*time.Minute, []uint64{5, 4}
@@ -27,7 +27,7 @@ func brief() Plan {
 	return p
 }
 
-// everything that is written about a plan.
+// everything returns all files written for a plan.
 func everything(t *testing.T, p *Plan, cores int) map[string]string {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
@@ -68,7 +68,7 @@ func TestWhatIsWrittenFollowsFromTheFileAndNotFromTheCores(t *testing.T) {
 		}
 	}
 
-	// One row for each policy, in their order.
+	// One row per policy, in order.
 	var out struct {
 		Policies []map[string]any `json:"policies"`
 	}
@@ -166,7 +166,7 @@ func TestAComparisonPlaysEveryCombination(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	// A combination is what the scenario with those values comes to.
+	// A combination has the same result as the scenario with those values.
 	p.Scenario.Cap, p.Scenario.Workers, p.Scenario.TalkMean = 0.03, callee.Always(5), time.Minute
 	alone, err := Play(context.Background(), &p)
 	if err != nil {

@@ -12,10 +12,9 @@ import (
 	"dialler/engine/pacing/trial"
 )
 
-// WriteReport writes into a folder, which it makes: outcome.csv (a row for each
-// policy), runs.csv (one for each run), course.csv (how each policy went over
-// time, the mean of its runs) and report.html, a page with the table and plots
-// that needs nothing else.
+// WriteReport writes into a folder, which it creates: outcome.csv (one row per policy), runs.csv
+// (one per run), course.csv (the course of each policy over time, the mean of its runs) and
+// report.html, a self-contained page with the table and plots.
 func WriteReport(dir string, p *Plan, outcomes []Outcome) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
@@ -74,7 +73,7 @@ func writeRuns(w io.Writer, p *Plan, outcomes []Outcome) error {
 	return csv.NewWriter(w).WriteAll(lines)
 }
 
-// moment is how a policy stood at a time, the mean of its runs.
+// moment is the state of a policy at a time, the mean of its runs.
 type moment struct {
 	until   time.Duration
 	busy    float64 // share of the workers
@@ -82,7 +81,7 @@ type moment struct {
 	abandon float64 // share of the live answers so far
 }
 
-// courseOf is the mean course of the runs that went on at each time.
+// courseOf is the mean course over the runs still going at each time.
 func courseOf(runs []trial.Result) []moment {
 	var course []moment
 	for k := 0; ; k++ {

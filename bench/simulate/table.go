@@ -11,7 +11,7 @@ import (
 	"dialler/engine/pacing/trial"
 )
 
-// Row is one policy's outcome as it is printed. Shares are per cent.
+// Row is one policy's outcome as printed. Shares are per cent.
 type Row struct {
 	Policy          string  `json:"policy"`
 	BusyPct         float64 `json:"busy_pct"`
@@ -30,7 +30,7 @@ type Row struct {
 	Ratio           float64 `json:"ratio,omitempty"`
 }
 
-// RowOf rounds a summary for print.
+// RowOf rounds a summary for printing.
 func RowOf(s *trial.Summary) Row {
 	return Row{
 		Policy: string(s.Policy), BusyPct: percent(s.Busy), ConnectsPerHour: round(s.Connects, 1),
@@ -55,7 +55,7 @@ func round(v float64, digits int) float64 {
 
 func percent(v float64) float64 { return round(100*v, 3) }
 
-// label is the policy, with its ratio where it has one.
+// label is the policy, with its ratio if it has one.
 func (r *Row) label() string {
 	if r.Ratio > 0 {
 		return r.Policy + " " + strconv.FormatFloat(r.Ratio, 'g', 4, 64)
@@ -63,7 +63,7 @@ func (r *Row) label() string {
 	return r.Policy
 }
 
-// headings of the outcome table, and what stands below them.
+// headings are the headings of the outcome table, followed by its cells.
 var headings = []string{"policy", "busy %", "connects/h", "% of clairvoyant", "abandon %", "p95 30 min %", "max 30 min %",
 	"over the cap at the end", "at any moment", "worst excess"}
 
@@ -71,7 +71,7 @@ func (r *Row) cells() []string {
 	f := func(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
 	of := func(n int) string { return fmt.Sprintf("%d/%d", n, r.Runs) }
 	if r.Policy == string(trial.Clairvoyant) {
-		of = func(int) string { return "0" } // it is worked out, not played
+		of = func(int) string { return "0" } // it is calculated, not played
 	}
 	return []string{r.label(), f(r.BusyPct, 1), f(r.ConnectsPerHour, 1), f(r.ClairvoyantPct, 1), f(r.AbandonPct, 2), f(r.P95Pct, 2),
 		f(r.MaxPct, 2), of(r.OverAtEnd), of(r.OverAtAnyMoment), f(r.WorstExcess, 1)}

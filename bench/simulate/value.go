@@ -25,7 +25,7 @@ func parseNumber(s string) (v float64, ok bool) {
 	return v, true
 }
 
-// longest is far more than any time of a scenario, and far from an overflow.
+// longest is far longer than any time in a scenario, and far from an overflow.
 const longest = 10 * 365 * 24 * time.Hour
 
 // parseDuration reads a number of seconds, or 8h, 1h30m, 250ms.
@@ -137,7 +137,7 @@ func (d *document) schedule(key string, into *callee.Schedule) func(*yaml.Node) 
 	}
 }
 
-// all reads a mapping in which no key may be missing but the optional ones.
+// all reads a mapping in which only the optional keys may be missing.
 func (d *document) all(n *yaml.Node, what string, optional string, fields ...field) error {
 	missing := map[string]bool{}
 	for i, f := range fields {

@@ -11,13 +11,13 @@ import (
 	"dialler/engine/callee"
 )
 
-// Change is one key of a scenario and the values that are compared.
+// Change is one key of a scenario with the values to compare.
 type Change struct {
 	Key    string
 	Values []string
 }
 
-// Combination is one choice of values and what it came to.
+// Combination is one choice of values and its result.
 type Combination struct {
 	Values   []string // in the order of the changes
 	Outcomes []Outcome
@@ -26,8 +26,7 @@ type Combination struct {
 // combinationsMost keeps a comparison readable, and from running for days.
 const combinationsMost = 100
 
-// changeable are the keys that a comparison may change, with other names of
-// theirs.
+// changeable are the keys that a comparison may change, with their aliases.
 var changeable = []struct {
 	key, also string
 	set       func(*Plan, string) bool
@@ -70,8 +69,8 @@ func length(of func(*Plan) *time.Duration) func(*Plan, string) bool {
 	}
 }
 
-// ParseChanges reads cap=1%,3% and the like; several in one text are parted by
-// spaces. Errors have the code invalid_comparison.
+// ParseChanges reads cap=1%,3% and the like; several in one text are separated by spaces. Errors
+// have the code invalid_comparison.
 func ParseChanges(texts []string) ([]Change, error) {
 	var changes []Change
 	seen := map[string]bool{}

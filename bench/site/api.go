@@ -13,34 +13,34 @@ import (
 	"time"
 )
 
-// API speaks to the dialler as a console or a CRM does; to nodes of a cluster in
+// API is a client of the dialler, like a console or a CRM; it addresses the nodes of a cluster in
 // turn.
 type API struct {
-	Bearer string // of requests without an Idempotency-Key
-	Key    string // API key of those with one
+	Bearer string // for requests without an Idempotency-Key
+	Key    string // API key for those with one
 
 	at     []string // host:port
 	next   *atomic.Uint64
 	client *http.Client
 }
 
-// NewAPI knows a dialler by its addresses, host:port. So many connections to each
-// are kept.
+// NewAPI returns a client of a dialler at its addresses, host:port. It keeps that many connections
+// to each.
 func NewAPI(connections int, at ...string) *API {
 	return &API{at: at, next: new(atomic.Uint64), client: &http.Client{Timeout: 12 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: connections}}}
 }
 
-// Close drops the connections that are idle.
+// Close closes the idle connections.
 func (a *API) Close() { a.client.CloseIdleConnections() }
 
-// Reply is an answer; Status 0 when none came.
+// Reply is an answer; Status is 0 if there was none.
 type Reply struct {
 	Status   int
 	Body     []byte
-	Replayed bool // it was given before, to the same Idempotency-Key
+	Replayed bool // a stored answer to the same Idempotency-Key
 }
 
-// Code is the stable word of a problem answer.
+// Code is the stable code of a problem answer.
 func (r *Reply) Code() string {
 	var p struct {
 		Code string `json:"code"`
@@ -49,8 +49,8 @@ func (r *Reply) Code() string {
 	return p.Code
 }
 
-// Send is one request. With a token it carries that Idempotency-Key and is
-// made with the API key, else it is made as the administrator.
+// Send sends one request. With a token it has that Idempotency-Key and uses the API key, otherwise
+// it is sent as the administrator.
 func (a *API) Send(ctx context.Context, method, path, token string, body any) (Reply, error) {
 	var rd io.Reader = http.NoBody
 	kind := ""
@@ -98,7 +98,7 @@ func (a *API) do(ctx context.Context, method, path, token, kind string, body io.
 	return Reply{resp.StatusCode, b, resp.Header.Get("Idempotent-Replayed") == "true"}, nil
 }
 
-// Must is a request that is refused only by a fault.
+// Must sends a request that only a fault can make fail.
 func (a *API) Must(ctx context.Context, method, path string, body, into any) error {
 	r, err := a.Send(ctx, method, path, "", body)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *API) Must(ctx context.Context, method, path string, body, into any) err
 	return json.Unmarshal(r.Body, into)
 }
 
-// Login takes a token; it holds over restarts of the dialler.
+// Login gets a token; it stays valid over restarts of the dialler.
 func (a *API) Login(ctx context.Context, email, password string) error {
 	var t struct {
 		Token string `json:"token"`
@@ -123,7 +123,7 @@ func (a *API) Login(ctx context.Context, email, password string) error {
 	return err
 }
 
-// Figures reads /metrics; of a metric with labels the sum.
+// Figures reads /metrics; for a metric with labels it returns the sum.
 func (a *API) Figures(ctx context.Context) (map[string]float64, error) {
 	r, err := a.Send(ctx, http.MethodGet, "/metrics", "", nil)
 	if err != nil {

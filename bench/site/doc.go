@@ -1,14 +1,12 @@
-// Package site runs the shipped program on this machine as an operator does: as
-// one process with many lives, or as the nodes of a cluster with an etcd, a
-// PostgreSQL, a door in front of them, and ways between all of these that can be
-// cut.
+// Package site runs the shipped program on this machine as an operator does: as one process that is
+// restarted, or as the nodes of a cluster with an etcd, a PostgreSQL, a load balancer in front of
+// them, and paths between all of these that can be cut.
 //
-// The ways are proxies on loopback addresses, and no network namespaces: those
-// need root, which neither a developer's machine nor a builder has, and a cut
-// that holds bytes back is to TCP what a network is that loses packets. Two nodes
-// are cut from each other by who connects: the first message of a connection
-// between nodes has the sender's address in it.
+// The paths are proxies on loopback addresses rather than network namespaces: those need root,
+// which neither a developer's machine nor a builder has, and to TCP a cut that holds bytes back is
+// like a network that loses packets. Two nodes are cut off from each other by who connects: the
+// first message of a connection between nodes contains the sender's address.
 //
-// It knows the program by its command line, its API and its database's address,
-// not its packages. It ends only what it has started.
+// It uses the program's command line, its API and its database's address, not its packages. It only
+// ends what it has started.
 package site

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// Door is one address for the API of all nodes, as a load balancer gives it: a
-// request goes to the next node that is ready. Bots post results to it, since the
-// node that had a call may be gone.
+// Door is one address for the API of all nodes, like a load balancer: a request goes to the next
+// node that is ready. Bots post results to it, since the node of a call may be gone.
 type Door struct {
 	Address string // host:port
 
@@ -29,17 +28,17 @@ type Door struct {
 }
 
 const (
-	// doorBody is how much of a request is kept to be sent once more, bytes.
+	// doorBody is how much of a request is buffered for a retry, in bytes.
 	doorBody = 1 << 20
-	// lookEvery is how often nodes are asked whether they are ready.
+	// lookEvery is how often nodes are polled for readiness.
 	lookEvery = 250 * time.Millisecond
-	// doorLimit is how long a node may take to begin its answer.
+	// doorLimit is how long a node may take to start its answer.
 	doorLimit = 15 * time.Second
 )
 
 var errNobody = errors.New("site: no node is ready")
 
-// OpenDoor listens in front of nodes, host:port each.
+// OpenDoor listens in front of nodes, each given as host:port.
 func OpenDoor(nodes []string) (*Door, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -49,7 +48,7 @@ func OpenDoor(nodes []string) (*Door, error) {
 	d := &Door{Address: l.Addr().String(), nodes: nodes, ready: make([]atomic.Bool, len(nodes)), cancel: cancel, done: make(chan struct{}),
 		client: &http.Client{Timeout: time.Second}}
 	through := http.DefaultTransport.(*http.Transport).Clone()
-	// A connection that is kept says nothing of whether the node is there.
+	// A kept-alive connection does not show whether the node is up.
 	through.ResponseHeaderTimeout, through.DisableKeepAlives = doorLimit, true
 	d.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -57,7 +56,7 @@ func OpenDoor(nodes []string) (*Door, error) {
 			r.Out.Host = r.In.Host
 		},
 		Transport:     &turns{d, through},
-		FlushInterval: -1, // streams of the console
+		FlushInterval: -1, // for the console's streams
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}}
 	go func() { _ = d.server.Serve(l) }()
@@ -88,7 +87,7 @@ func (d *Door) look(ctx context.Context) {
 	}
 }
 
-// asks asks a node whether it is ready.
+// asks polls whether a node is ready.
 func (d *Door) asks(ctx context.Context, at string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/readyz", http.NoBody)
 	if err != nil {
@@ -102,8 +101,8 @@ func (d *Door) asks(ctx context.Context, at string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// order is whom a request is offered to, the ready ones first: what is not ready
-// (without a trunk, say) may answer all the same.
+// order is the order in which nodes are tried, the ready ones first: one that is not ready (without
+// a trunk, say) may still answer.
 func (d *Door) order() (all []int) {
 	first, others := d.next.Add(1), []int(nil)
 	for i := range d.nodes {
@@ -117,7 +116,7 @@ func (d *Door) order() (all []int) {
 	return append(all, others...)
 }
 
-// turns sends a request to one node after the other until one takes it.
+// turns offers a request to one node after another until one accepts it.
 type turns struct {
 	d       *Door
 	through http.RoundTripper

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// newNode is a node that is ready and says its name and what it was sent.
+// newNode is a ready node that answers with its name and the request it received.
 func newNode(t *testing.T, name string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ import (
 	"dialler/bench/ports"
 )
 
-// Etcd is one that was started here.
+// Etcd is an etcd that was started here.
 type Etcd struct {
 	Address string // of its clients, host:port
 
@@ -23,8 +23,8 @@ type Etcd struct {
 	done chan struct{}
 }
 
-// StartEtcd starts an etcd with its data in a folder, and waits until it listens.
-// Apart: Ctrl-C does not reach it. Debian has it in its package etcd-server.
+// StartEtcd starts an etcd with its data in a folder, and waits until it listens. apart means that
+// Ctrl-C does not reach it. Debian has it in its package etcd-server.
 func StartEtcd(ctx context.Context, dir string, apart bool) (*Etcd, error) {
 	clients, err := ports.Address()
 	if err != nil {
@@ -77,7 +77,7 @@ func StartEtcd(ctx context.Context, dir string, apart bool) (*Etcd, error) {
 // Pause stops it until Resume.
 func (e *Etcd) Pause() error { return e.cmd.Process.Signal(syscall.SIGSTOP) }
 
-// Resume lets it go on.
+// Resume continues it.
 func (e *Etcd) Resume() error { return e.cmd.Process.Signal(syscall.SIGCONT) }
 
 // Close kills it.

@@ -8,8 +8,8 @@ import (
 	"dialler/engine"
 )
 
-// Owners says which node acts for a campaign, by name; who is acted for by nobody
-// is missing.
+// Owners returns the name of the node that owns each campaign; campaigns without an owner are
+// missing.
 func (s *Site) Owners(ctx context.Context) (map[engine.CampaignID]string, error) {
 	c, err := pgx.Connect(ctx, s.pg.URL())
 	if err != nil {

@@ -17,28 +17,28 @@ import (
 	"dialler/bench/ports"
 )
 
-// startLimit is how long a life may take until it is ready: the first one
-// makes a database, on a machine that may be busy.
+// startLimit is how long a process may take to become ready: the first one creates a database,
+// possibly on a busy machine.
 const startLimit = 90 * time.Second
 
-// Process is the program as an operator runs it: one installation, many lives.
+// Process is the program as an operator runs it: one installation, started many times.
 type Process struct {
 	Binary string
-	Name   string   // of its logs' files
+	Name   string   // names its log files
 	Dir    string   // of its data and its logs
 	Args   []string // beside those below
-	HTTP   string   // host:port, the same in every life
+	HTTP   string   // host:port, the same after every start
 	SIP    string
-	URL    string // of its database; "" is a private one
-	Apart  bool   // Ctrl-C does not reach it, whoever started it ends it
+	URL    string // of its database; "" means a private one
+	Apart  bool   // Ctrl-C does not reach it; its starter ends it
 
 	Life     int
 	Started  time.Time
-	Password chan string // of the first administrator, what the first life printed
+	Password chan string // the first administrator's, as printed at the first start
 
 	cmd  *exec.Cmd
 	log  *os.File
-	done chan struct{} // closed when this life is over
+	done chan struct{} // closed when the current process has ended
 	exit error         // valid once done is closed
 }
 
@@ -54,7 +54,7 @@ func NewProcess(binary, name, dir string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// Start begins the next life; it returns before the life is ready.
+// Start starts the next process; it returns before that is ready.
 func (p *Process) Start() error {
 	p.Life++
 	log, err := os.Create(filepath.Join(p.Dir, fmt.Sprintf("%s-%02d.log", p.Name, p.Life)))
@@ -102,8 +102,8 @@ func (p *Process) listen(out io.Reader) {
 	}
 }
 
-// environment keeps settings of whoever runs the harness away from the
-// dialler: they would point it at another database.
+// environment keeps the user's own settings away from the dialler: they would point it at another
+// database.
 func environment() []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -114,7 +114,7 @@ func environment() []string {
 	return env
 }
 
-// Ready waits until the life answers.
+// Ready waits until the process answers.
 func (p *Process) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -137,11 +137,11 @@ func (p *Process) Ready(ctx context.Context) error {
 	})
 }
 
-// reviveEvery is how long a supervisor waits until it starts the dialler again.
+// reviveEvery is a supervisor's pause before it restarts the dialler.
 const reviveEvery = 200 * time.Millisecond
 
-// Revive does what a supervisor does until a life is ready: it starts the next
-// one when one ends by itself.
+// Revive acts as a supervisor until a process is ready: it starts the next one when one ends by
+// itself.
 func (p *Process) Revive(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -161,7 +161,7 @@ func (p *Process) Revive(ctx context.Context) error {
 	}
 }
 
-// Alive says whether the life goes on.
+// Alive says whether the process is running.
 func (p *Process) Alive() bool {
 	if p.cmd == nil {
 		return false
@@ -174,7 +174,7 @@ func (p *Process) Alive() bool {
 	}
 }
 
-// Kill ends the life as a power cut would, and waits until it is gone.
+// Kill ends the process as a power cut would, and waits until it is gone.
 func (p *Process) Kill() error {
 	if !p.Alive() {
 		return fmt.Errorf("life %d had ended by itself (%w); %s", p.Life, p.exit, p.Tail())
@@ -186,16 +186,16 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Pause stops the process until resume; the world goes on.
+// Pause stops the process until Resume; the world continues.
 func (p *Process) Pause() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
 
-// Resume lets it go on.
+// Resume continues the process.
 func (p *Process) Resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
 // stopLimit is how long a process may take to end after SIGTERM.
 const stopLimit = 60 * time.Second
 
-// Stop ends the life as an operator does. It is killed when it takes too long.
+// Stop ends the process as an operator does. It is killed if it takes too long.
 func (p *Process) Stop() error {
 	if !p.Alive() {
 		return nil
@@ -206,11 +206,10 @@ func (p *Process) Stop() error {
 	return p.Gone()
 }
 
-// Terminate asks the life to end; a second time ends it at once.
+// Terminate asks the process to end; a second call ends it at once.
 func (p *Process) Terminate() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 
-// Gone waits for the end of a life that was asked to end, and kills it when that
-// takes too long.
+// Gone waits for the end of a process that was asked to end, and kills it if that takes too long.
 func (p *Process) Gone() error {
 	late := time.NewTimer(stopLimit)
 	defer late.Stop()
@@ -222,7 +221,7 @@ func (p *Process) Gone() error {
 	}
 }
 
-// Tail is the end of this life's log, for a message.
+// Tail is the end of this process's log, for a message.
 func (p *Process) Tail() string {
 	b, err := os.ReadFile(p.log.Name())
 	if err != nil {
@@ -231,7 +230,7 @@ func (p *Process) Tail() string {
 	return p.log.Name() + " ends:\n" + string(b[max(0, len(b)-3000):])
 }
 
-// Poll asks until the answer is yes, or an error, or ctx ends.
+// Poll repeats ask until it returns true or an error, or ctx ends.
 func Poll(ctx context.Context, every time.Duration, ask func() (bool, error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -247,7 +246,7 @@ func Poll(ctx context.Context, every time.Duration, ask func() (bool, error)) er
 	}
 }
 
-// Until waits for a moment.
+// Until waits until the given time.
 func Until(ctx context.Context, at time.Time) error {
 	t := time.NewTimer(time.Until(at))
 	defer t.Stop()
@@ -259,13 +258,13 @@ func Until(ctx context.Context, at time.Time) error {
 	}
 }
 
-// Running says whether a life was ever begun.
+// Running says whether a process was ever started.
 func (p *Process) Running() bool { return p.cmd != nil }
 
-// Pid is the process of the last life.
+// Pid is the process id of the last process.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Exit is how the last life ended; nil while it has not.
+// Exit is the exit error of the last process; nil while it is running.
 func (p *Process) Exit() error {
 	if p.Alive() {
 		return nil

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Direction is one of a way, or both.
+// Direction is one direction of a path, or both.
 type Direction uint8
 
-// The directions, seen from who connects.
+// The directions, as seen by the side that connects.
 const (
 	Out Direction = 1 << iota
 	In
@@ -20,34 +20,33 @@ func (d Direction) String() string {
 	return [...]string{"neither way", "one way, what it sends", "one way, what it is sent", "both ways"}[d&Both]
 }
 
-// callerLimit is how far into a connection a caller's mark is looked for, bytes.
+// callerLimit is how many bytes of a connection are searched for a caller's mark.
 const callerLimit = 64 << 10
 
-// Way leads to somewhere and can be cut: what is sent then waits, as in a network
-// that loses packets.
+// Way is a path that can be cut: data sent on it then waits, as in a network that loses packets.
 type Way struct {
-	Address string // that is connected to, host:port
+	Address string // to connect to, host:port
 
 	listener net.Listener
 	dial     func() (net.Conn, error)
-	callers  map[string]string // who connects, by a mark in what it sends first
+	callers  map[string]string // names of callers, by a mark in what they send first
 	tasks    sync.WaitGroup
 
 	mu      sync.Mutex
-	changed chan struct{} // closed when cuts has
+	changed chan struct{} // closed when cuts has changed
 	cuts    []cut
 	all     map[net.Conn]struct{}
 	done    bool
 }
 
-// cut is what does not pass.
+// cut describes what does not pass.
 type cut struct {
 	of   Direction
-	from string // who connected; "": whoever
+	from string // the caller; "" means any
 }
 
-// Lay begins a way. Callers, which may be nil, has marks and names: a connection
-// is of the caller whose mark is in what it sends first.
+// Lay opens a path. callers, which may be nil, maps marks to names: a connection belongs to the
+// caller whose mark is in what it sends first.
 func Lay(dial func() (net.Conn, error), callers map[string]string) (*Way, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -58,7 +57,7 @@ func Lay(dial func() (net.Conn, error), callers map[string]string) (*Way, error)
 	return w, nil
 }
 
-// Cut lets nothing pass in a direction, of one caller or, with "", of anybody.
+// Cut blocks a direction for one caller or, with "", for all.
 func (w *Way) Cut(d Direction, from string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,7 +65,7 @@ func (w *Way) Cut(d Direction, from string) {
 	w.turn()
 }
 
-// Mend lets everything pass.
+// Mend lets everything pass again.
 func (w *Way) Mend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +73,7 @@ func (w *Way) Mend() {
 	w.turn()
 }
 
-// turn tells who waits that something has changed; the mutex is held.
+// turn notifies those waiting for a change; the mutex is held.
 func (w *Way) turn() {
 	close(w.changed)
 	w.changed = make(chan struct{})
@@ -94,7 +93,7 @@ func (w *Way) Close() error {
 	return err
 }
 
-// keep remembers a connection, for Close; false when it is too late.
+// keep registers a connection for Close; it returns false when it is too late.
 func (w *Way) keep(c net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,8 +126,8 @@ func (w *Way) accept() {
 
 // carried is one connection.
 type carried struct {
-	caller string // "" while it is not known; of the mutex of the way
-	looked []byte // what was looked through for a mark
+	caller string // "" while unknown; guarded by the path's mutex
+	looked []byte // searched for a mark so far
 }
 
 func (w *Way) carry(near net.Conn) {
@@ -167,7 +166,7 @@ func (w *Way) copy(c *carried, d Direction, to, from net.Conn) {
 	}
 }
 
-// look finds out who connected.
+// look identifies the caller.
 func (w *Way) look(c *carried, sent []byte) {
 	if len(w.callers) == 0 || len(c.looked) > callerLimit {
 		return
@@ -184,8 +183,8 @@ func (w *Way) look(c *carried, sent []byte) {
 	}
 }
 
-// passes waits while the way is cut for a connection. One of whom it is not known
-// yet who connected passes what is cut for somebody.
+// passes waits while the path is cut for a connection. A connection whose caller is not known yet
+// passes a cut for a particular caller.
 func (w *Way) passes(c *carried, d Direction) {
 	for {
 		w.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// talker is both ends of a connection through a way: every line that is sent is
-// answered with the same line.
+// talker is both ends of a connection through a path: every line sent is answered with the same
+// line.
 type talker struct {
 	t     *testing.T
 	conn  net.Conn
@@ -62,7 +62,7 @@ func (k *talker) hearsNothing() {
 	}
 }
 
-// newEcho gives a way to somebody who repeats lines; heard has what reached him.
+// newEcho returns a path to an echo server; heard has the lines that reached it.
 func newEcho(t *testing.T, callers map[string]string) (w *Way, heard chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -135,7 +135,7 @@ func TestAWayIsCutForOneCallerAlone(t *testing.T) {
 	b.say("y")
 	b.hears("y")
 	late := newTalker(t, w)
-	late.say("I am a") // is held from where it says so
+	late.say("I am a") // held back from where it names itself
 	late.hearsNothing()
 	a.hearsNothing()
 	w.Mend()

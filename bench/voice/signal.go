@@ -12,9 +12,8 @@ const (
 	toneLevel   = 7000
 )
 
-// Hello is a person picking up: 0.2–0.5 s of nothing, a word of 0.6–1.2 s,
-// and silence up to a whole second. Afterwards the person listens: play
-// Quiet.
+// Hello is a person answering: 0.2–0.5 s of silence, a word of 0.6–1.2 s, and silence up to a whole
+// second. Afterwards the person listens: play Quiet.
 func Hello(r *rand.Rand) []int16 {
 	lead := between(r, 200*time.Millisecond, 500*time.Millisecond)
 	word := between(r, 600*time.Millisecond, 1200*time.Millisecond)
@@ -24,7 +23,7 @@ func Hello(r *rand.Rand) []int16 {
 	return out
 }
 
-// Greetings end with a beep and half a second of nothing.
+// Greetings end with a beep and half a second of silence.
 const (
 	beepLength = 400 * time.Millisecond
 	afterBeep  = 500 * time.Millisecond

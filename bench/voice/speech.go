@@ -78,7 +78,7 @@ func speech(r *rand.Rand, out []int16, pitch float64) {
 	fade(out)
 }
 
-// fade takes the clicks off both ends.
+// fade removes the clicks at both ends.
 func fade(out []int16) {
 	n := min(len(out)/2, Rate/100)
 	for i := range n {
@@ -92,7 +92,7 @@ func clip16(v float64) int16 {
 	return int16(max(-32768, min(32767, math.Round(v))))
 }
 
-// noise lays line noise under the whole signal.
+// noise adds line noise to the whole signal.
 func noise(r *rand.Rand, out []int16) {
 	for i := range out {
 		out[i] = clip16(float64(out[i]) + lineNoise*r.NormFloat64())

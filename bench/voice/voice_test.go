@@ -35,7 +35,7 @@ func TestG711EveryCodeSurvivesARoundTrip(t *testing.T) {
 				t.Fatalf("codec %d: %#02x is %d and comes back as %#02x", c, code, sample, back)
 			}
 		}
-		// The error stays below a step: 1/16 of the value and the smallest step.
+		// The error stays below a step: 1/16 of the value plus the smallest step.
 		for s := -32000; s <= 32000; s += 7 {
 			got := int(c.Decode(nil, c.Encode(nil, []int16{int16(s)}))[0])
 			if diff := math.Abs(float64(got - s)); diff > math.Abs(float64(s))/16+8 {
@@ -45,7 +45,7 @@ func TestG711EveryCodeSurvivesARoundTrip(t *testing.T) {
 	}
 }
 
-// level is the mean magnitude over a stretch of the signal.
+// level is the mean magnitude of a stretch of the signal.
 func level(pcm []int16) float64 {
 	sum := 0.0
 	for _, s := range pcm {
@@ -66,7 +66,7 @@ func power(pcm []int16, hz float64) float64 {
 	return 2 * p / (energy * float64(len(pcm)))
 }
 
-// spurts gives the loud stretches in ms, bridging gaps below 250 ms.
+// spurts returns the loud stretches in ms, bridging gaps below 250 ms.
 func spurts(pcm []int16) (out [][2]int) {
 	const frame = FrameSamples
 	for i := 0; i+frame <= len(pcm); i += frame {

@@ -10,8 +10,8 @@ import (
 // wavCap bounds a recording: five minutes of 16-bit samples.
 const wavCap = 5 * 60 * 2 * Rate
 
-// ReadWAV gives the samples of a RIFF WAVE file of 8000 Hz with one channel:
-// 16-bit linear (format 1), A-law (6) or μ-law (7).
+// ReadWAV returns the samples of a RIFF WAVE file with 8000 Hz and one channel: 16-bit linear
+// (format 1), A-law (6) or μ-law (7).
 func ReadWAV(path string) ([]int16, error) {
 	info, err := os.Stat(path)
 	if err != nil {

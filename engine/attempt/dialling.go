@@ -19,7 +19,7 @@ func (m *Machine) begin(ev Event) {
 	m.emit(Dial{Leg: leg.ID, Trunk: leg.Trunk, Profile: ev.Profile})
 }
 
-// intentRefused: nothing left and nothing will.
+// intentRefused ends the attempt: no INVITE has left, and none will.
 func (m *Machine) intentRefused(ev Event) {
 	a := &m.A
 	if e := a.Ending; e != nil {
@@ -42,7 +42,7 @@ func (m *Machine) intentRefused(ev Event) {
 	m.close(ev.At, false)
 }
 
-// markSent notes that the INVITE left.
+// markSent notes that the INVITE has left.
 func (m *Machine) markSent(ev Event) {
 	l := m.leg(ev.Leg.Leg)
 	if l.SentAt == nil {
@@ -58,7 +58,7 @@ func (m *Machine) sent(ev Event) {
 	m.arm(TimerRing, ev.At.Add(m.Config.RingTimeout))
 }
 
-// provisional: a response proves that the INVITE left.
+// provisional handles a provisional response, which proves that the INVITE left.
 func (m *Machine) provisional(ev Event) {
 	l := m.leg(ev.Leg.Leg)
 	if l.SentAt == nil {
@@ -68,7 +68,7 @@ func (m *Machine) provisional(ev Event) {
 	m.noteAttestation(ev)
 }
 
-// noteAttestation keeps the network's last word on our caller ID.
+// noteAttestation stores the network's latest attestation of our caller ID.
 func (m *Machine) noteAttestation(ev Event) {
 	if ev.Leg.Attestation != "" {
 		m.A.Attestation = ev.Leg.Attestation
@@ -97,8 +97,8 @@ func (m *Machine) ringing(ev Event) {
 	}
 }
 
-// lateProgress: the CANCEL was decided before the INVITE left or the phone
-// rang; the report still says that it did.
+// lateProgress records progress from before the cancellation took effect: the CANCEL was decided
+// before the INVITE left or the phone rang, but the report still says that it did.
 func (m *Machine) lateProgress(ev Event) {
 	m.markSent(ev)
 	if ev.Kind != LegSent {
@@ -146,7 +146,7 @@ func (m *Machine) answeredSequential(ev Event) {
 	m.emit(Confirm{Leg: ev.Leg.Leg})
 }
 
-// noteRefusal keeps what the wire said, says what it means, and ends the leg.
+// noteRefusal records the response, classifies it, and ends the leg.
 func (m *Machine) noteRefusal(ev Event) *disposition.Result {
 	a, r := &m.A, m.classify(ev)
 	if ev.Kind == LegRefused {
@@ -164,7 +164,7 @@ func (m *Machine) noteRefusal(ev Event) *disposition.Result {
 	return r
 }
 
-// tryNext: the outcome stands if no other trunk is found.
+// tryNext asks for another trunk; the outcome stands if there is none.
 func (m *Machine) tryNext(ev Event) {
 	m.noteRefusal(ev)
 	m.disarm(TimerRing)
@@ -193,18 +193,18 @@ func (m *Machine) nextLeg(ev Event) {
 	m.emit(Dial{Leg: leg.ID, Trunk: leg.Trunk, Profile: ev.Profile})
 }
 
-// forget leaves what the wire said of the last leg to that leg alone: another one,
-// or something else, decides what the attempt comes to.
+// forget clears the last leg's response from the attempt, where it stays only on the leg: another
+// leg, or something else, decides the outcome.
 func (m *Machine) forget() {
 	a := &m.A
 	a.Outcome, a.SIPCode, a.SIPReason, a.Q850, a.Friendly, a.RetryAfter = "", 0, "", 0, "", 0
 }
 
-// TrunkPause is the least time between two questions for another trunk.
+// TrunkPause is the least time between two requests for another trunk.
 const TrunkPause = 10 * time.Millisecond
 
-// awaitTrunk: the next trunk's token is near, worth the wait. The line goes on
-// standing for the call that it will be.
+// awaitTrunk waits for the next trunk's token, which is near. The line keeps its place for the
+// call.
 func (m *Machine) awaitTrunk(ev Event) {
 	due := ev.At.Add(TrunkPause)
 	if ev.Until.After(due) {
@@ -232,9 +232,9 @@ func (m *Machine) refused(ev Event) {
 	m.close(ev.At, r.Strike)
 }
 
-// friendly is the reason in words; "" when a code says no more than itself, for
-// then the code is shown (spec: "The raw SIP error code is displayed when the
-// failure is not one of the mapped friendly reasons").
+// friendly is the reason in words; "" when it would only repeat the code, which is shown then
+// (spec: "The raw SIP error code is displayed when the failure is not one of the mapped friendly
+// reasons").
 func friendly(r *disposition.Result, code int) string {
 	if !r.Mapped && code >= 300 {
 		return ""
@@ -242,7 +242,7 @@ func friendly(r *disposition.Result, code int) string {
 	return r.Friendly
 }
 
-// hungUpBy: only a refusal for the callee's own reasons is the callee's.
+// hungUpBy attributes a refusal to the callee only if it has reasons of the callee's own.
 func hungUpBy(r *disposition.Result) engine.Party {
 	if r.Fault == disposition.FaultCallee || r.Fault == disposition.FaultNumber {
 		return engine.PartyCallee
@@ -250,8 +250,8 @@ func hungUpBy(r *disposition.Result) engine.Party {
 	return engine.PartySystem
 }
 
-// silent: nobody answered the INVITE at all. The end is decided, the leg goes
-// on being owned until sipstack closes it.
+// silent handles an INVITE without any response. The end is decided, but the leg keeps its owner
+// until sipstack closes it.
 func (m *Machine) silent(ev Event) {
 	r := m.classify(ev)
 	m.markSent(ev)
@@ -261,7 +261,7 @@ func (m *Machine) silent(ev Event) {
 	m.decide(ev.At, r.Outcome, "", engine.PartySystem)
 }
 
-// gone: the leg closed without a final answer.
+// gone handles a leg that closed without a final response.
 func (m *Machine) gone(ev Event) {
 	m.A.Outcome, m.A.HungUpBy = engine.OutcomeTrunkError, engine.PartySystem
 	if l := m.leg(ev.Leg.Leg); l.SentAt != nil {
@@ -274,7 +274,7 @@ func (m *Machine) gone(ev Event) {
 func (m *Machine) ringTimedOut(ev Event) {
 	outcome := engine.OutcomeNoAnswer
 	if m.last().TryingAt == nil {
-		outcome = engine.OutcomeTrunkError // not one response: the trunk, not the callee
+		outcome = engine.OutcomeTrunkError // no response at all: the trunk's fault, not the callee's
 	}
 	m.decide(ev.At, outcome, "", engine.PartySystem)
 	m.emit(Cancel{Leg: m.last().ID})
@@ -296,7 +296,7 @@ func (m *Machine) cancel(ev Event) {
 	m.emit(Cancel{Leg: m.last().ID})
 }
 
-// cancelBetween: no leg is open, so nothing is left to wait for.
+// cancelBetween ends the attempt between two legs: no leg is open, so there is nothing to wait for.
 func (m *Machine) cancelBetween(ev Event) {
 	m.forget()
 	m.A.Outcome, m.A.HungUpBy = cancelOutcome(ev.Kind), engine.PartySystem

@@ -1,7 +1,6 @@
 package attempt
 
-// Effects without data of their own, boxed once: handing one out does not
-// allocate.
+// Effects without data of their own, boxed once, so that emitting one does not allocate.
 var (
 	effectDetachBot   Effect = DetachBot{}
 	effectPlayMessage Effect = PlayMessage{}

@@ -6,12 +6,11 @@ import (
 	"dialler/engine"
 )
 
-// This file holds the actions that decide, carry out and close the end.
+// This file holds the actions that decide, carry out and complete the end.
 
 var causeNormal = engine.HangUpCause{Q850: 16, Text: "Normal call clearing"}
 
-// decide fixes what the attempt comes to and gives the seat back; the attempt
-// is over when its leg is.
+// decide fixes the attempt's outcome and gives the seat back; the attempt is over when its leg is.
 func (m *Machine) decide(now time.Time, o engine.Outcome, cause engine.AbandonCause, by engine.Party) {
 	m.stand()
 	m.A.Ending = &Ending{Outcome: o, Cause: cause, HungUpBy: by, At: now}
@@ -21,7 +20,7 @@ func (m *Machine) decide(now time.Time, o engine.Outcome, cause engine.AbandonCa
 		m.dropPeers(now)
 	}
 	m.A.Seated = false
-	if o != engine.OutcomeAbandoned { // whose line tells more
+	if o != engine.OutcomeAbandoned { // an abandon reports its own phase
 		m.emit(lineReleased)
 	}
 }
@@ -34,7 +33,7 @@ func (m *Machine) hangUp(c engine.HangUpCause) {
 
 func (m *Machine) hangUpNow(Event) { m.endLegNow() }
 
-// endLegNow asks for the end of the leg of an attempt whose end is decided.
+// endLegNow requests the end of the leg of an attempt whose end is decided.
 func (m *Machine) endLegNow() {
 	l := m.last()
 	switch {
@@ -46,9 +45,9 @@ func (m *Machine) endLegNow() {
 	}
 }
 
-// crossedAnswer: the 200 was under way when we wanted to cancel. Depending on
-// which was first in sipstack it ends the call by itself or waits for us, so it
-// is told; what it needs for the BYE is recorded in case this process dies.
+// crossedAnswer handles a 200 that crossed our CANCEL. Depending on which came first, sipstack ends
+// the call by itself or waits for us, so we tell it; what the BYE needs is recorded in case this
+// process dies.
 func (m *Machine) crossedAnswer(ev Event) {
 	m.markSent(ev)
 	m.noteAnswer(ev)
@@ -57,7 +56,7 @@ func (m *Machine) crossedAnswer(ev Event) {
 	m.emit(HangUp{Leg: ev.Leg.Leg, Cause: causeNormal})
 }
 
-// endLeg notes the end of the leg that the event is about, else of the last.
+// endLeg notes the end of the event's leg, or of the last leg.
 func (m *Machine) endLeg(ev Event) {
 	l := m.last()
 	if ev.Leg != nil {
@@ -74,7 +73,7 @@ func (m *Machine) endLeg(ev Event) {
 	m.emit(TrunkEvent{Trunk: l.Trunk, Leg: l.ID, Class: m.class, Over: true})
 }
 
-// legOver: the leg of an attempt whose end was decided is over.
+// legOver handles the end of the leg of an attempt whose end was decided.
 func (m *Machine) legOver(ev Event) {
 	a, e := &m.A, m.A.Ending
 	a.Outcome, a.Cause, a.HungUpBy = e.Outcome, e.Cause, e.HungUpBy
@@ -87,8 +86,8 @@ func (m *Machine) legOver(ev Event) {
 		l.SIPCode, l.SIPReason, l.Q850 = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850
 		a.SIPCode, a.SIPReason, a.Q850 = ev.Leg.Code, ev.Leg.Reason, ev.Leg.Q850
 		consumes := true
-		// The far side refused just before our CANCEL arrived: what it said is
-		// truer than our impatience, but not than a rule that wanted the cancel.
+		// The far side refused just before our CANCEL arrived. Its answer outweighs a timeout of
+		// ours, but not a rule that required the CANCEL.
 		impatient := e.Outcome == engine.OutcomeNoAnswer || e.Outcome == engine.OutcomeTrunkError
 		if ev.Leg.Code != 487 && impatient {
 			r := m.classify(ev)
@@ -105,8 +104,8 @@ func (m *Machine) legOver(ev Event) {
 	m.close(ev.At, strike)
 }
 
-// lost: the process that owned the leg died, or the leg is not to be found.
-// An intent that may have left counts as consumed.
+// lost ends an attempt whose owner died or whose leg cannot be found. An intent that may have left
+// counts as consumed.
 func (m *Machine) lost(ev Event) {
 	a := &m.A
 	a.HungUpBy, a.Consumed = engine.PartySystem, true
@@ -114,7 +113,7 @@ func (m *Machine) lost(ev Event) {
 		m.forget() // no refusal decided this end
 	}
 	lost := engine.OutcomeLost
-	if ev.Err != "" { // the leg is gone while the process lived on
+	if ev.Err != "" { // the leg is gone although the process lived on
 		lost = engine.OutcomeSystemError
 	}
 	switch {
@@ -130,15 +129,15 @@ func (m *Machine) lost(ev Event) {
 	default:
 		a.Outcome = lost
 	}
-	// The channel goes back; the leg itself stays open in the books until its
-	// recovery hears the last of it.
+	// The channel goes back; the leg itself stays open in the records until its recovery reports
+	// its end.
 	if l := m.last(); l != nil && l.EndedAt == nil {
 		m.emit(TrunkEvent{Trunk: l.Trunk, Leg: l.ID, Over: true})
 	}
 	m.close(ev.At, false)
 }
 
-// close is the one way into Ended: everything is given back, once.
+// close is the only way into Ended: everything is given back, once.
 func (m *Machine) close(now time.Time, strike bool) {
 	a := &m.A
 	m.stand()
@@ -150,7 +149,7 @@ func (m *Machine) close(now time.Time, strike bool) {
 	a.Seated = false
 	m.disarmAll()
 	if len(a.Legs) == 0 && a.Trunk != "" {
-		// Ended before it began: the first leg's channel was reserved with it.
+		// It ended before it began: the first leg's channel was reserved with it.
 		m.emit(TrunkEvent{Trunk: a.Trunk, Leg: a.ID.Leg(1), Over: true})
 	}
 	m.dropPeers(now)
@@ -161,9 +160,9 @@ func (m *Machine) close(now time.Time, strike bool) {
 	m.emit(effectOver)
 }
 
-// endOf is when the call was over for the people in it: a conversation ends
-// with the decision to end it, the BYE's answer belongs to the wire; and of a
-// conversation whose end nobody saw only its limit is known.
+// endOf is when the call ended for the people in it. A conversation ends with the decision to end
+// it, not with the answer to the BYE; of a conversation whose end nobody saw, only the limit is
+// known.
 func (m *Machine) endOf(now time.Time) time.Time {
 	a := &m.A
 	if a.ServedAt == nil || a.BotConnectedAt == nil {
@@ -190,7 +189,7 @@ func (m *Machine) storeResult(ev Event) {
 		a.Outcome = engine.OutcomeCompleted
 	}
 	if a.Ending != nil && a.Ending.Outcome == engine.OutcomeConnectedNoResult {
-		// A new value: earlier copies of the attempt share the old one.
+		// Use a new value: earlier copies of the attempt share the old one.
 		e := *a.Ending
 		e.Outcome = engine.OutcomeCompleted
 		a.Ending = &e

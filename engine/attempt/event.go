@@ -7,7 +7,7 @@ import (
 	"dialler/engine/disposition"
 )
 
-// Kind names an event of the machine; past tense.
+// Kind names an event of the machine, in the past tense.
 type Kind string
 
 const (
@@ -38,22 +38,22 @@ const (
 	BridgeTimedOut   Kind = "bridge_timed_out"   // the 2 s rule
 	ScreenTimedOut   Kind = "screen_timed_out"   // classification never decided
 	CallTimedOut     Kind = "call_timed_out"     // call limit
-	RevisionTimedOut Kind = "revision_timed_out" // nothing takes the live answer back any more
-	TrunkDue         Kind = "trunk_due"          // the token that was waited for is there
+	RevisionTimedOut Kind = "revision_timed_out" // the live answer can no longer be revoked
+	TrunkDue         Kind = "trunk_due"          // the awaited token is available
 	CancelRequested  Kind = "cancel_requested"   // campaign stop: ringing legs only
 	ExcludeRequested Kind = "exclude_requested"  // exclusion or suppression: ringing legs only
 	HangUpRequested  Kind = "hang_up_requested"  // API or operator: any phase
 	DigitPressed     Kind = "digit_pressed"      //
 	PeerJoined       Kind = "peer_joined"        // a far leg's SDP answer was taken
-	PeerUnfit        Kind = "peer_unfit"         // it cannot be used
+	PeerUnfit        Kind = "peer_unfit"         // it is unusable
 	PeerTimedOut     Kind = "peer_timed_out"     // a far leg's share of the time is used up
-	PeerDropped      Kind = "peer_dropped"       // the call wants a far leg no more
+	PeerDropped      Kind = "peer_dropped"       // the call no longer needs a far leg
 	PeerSilent       Kind = "peer_silent"        // RTP time-out of a far leg
-	LegFenced        Kind = "leg_fenced"         // its node's lease is over: the port is ending it
+	LegFenced        Kind = "leg_fenced"         // its node's lease is over: the port ends it
 	LegReferred      Kind = "leg_referred"       // REFER: the far side wants the call transferred
-	LegSession       Kind = "leg_session"        // its session may outlast what was recorded of it
+	LegSession       Kind = "leg_session"        // its session may outlast the recorded one
 
-	TransferRequested Kind = "transfer_requested" // the bot wants the callee handed over to somebody
+	TransferRequested Kind = "transfer_requested" // the bot wants to hand the callee over
 	TransferAnswered  Kind = "transfer_answered"  // the target took the call, and its audio is joined
 	TransferFailed    Kind = "transfer_failed"    // it did not
 	TransferEnded     Kind = "transfer_ended"     // the target hung up
@@ -79,7 +79,8 @@ type Event struct {
 	Leg   *engine.LegEvent   // of Leg… kinds
 	Media *engine.MediaEvent // of Verdict…, Bot…, MediaSilent, MediaFailed, DigitPressed
 	Trunk engine.TrunkID     // of TrunkGranted
-	// Profile is the granted trunk's, of Began and TrunkGranted; nil: nothing is asked for.
+	// Profile is the media profile of the granted trunk, of Began and TrunkGranted; nil means no
+	// special requirements.
 	Profile *engine.MediaProfile
 	Epoch   int          // of timer events; a stale one is dropped
 	Err     string       // of IntentRefused, BotFailed, TrunkRefused
@@ -87,12 +88,12 @@ type Event struct {
 	By      engine.Party // of HangUpRequested: who asks, "" = the bot; of VerdictNotLive: PartyBot when it says so
 	Peer    engine.LegID // of PeerJoined, PeerUnfit, Transfer…; "" when the API asked
 	To      string       // of TransferRequested: +… or sip:…
-	Until   time.Time    // of IntentRefused and TrunkRefused: from when on it would be taken or granted; zero when that is not known
-	Unheard bool         // of BridgeTimedOut: nothing is heard of the node that has the legs
+	Until   time.Time    // of IntentRefused and TrunkRefused: when it would be accepted; zero if unknown
+	Unheard bool         // of BridgeTimedOut: the node with the legs cannot be heard
 }
 
-// FromLeg turns an adapter's leg event into the machine's; ok is false for a
-// kind that the machine has no use for.
+// FromLeg turns an adapter's leg event into a machine event; ok is false for a kind that the
+// machine does not need.
 func FromLeg(e engine.LegEvent) (ev Event, ok bool) {
 	ev = Event{At: e.At, Leg: &e}
 	switch e.Kind {
@@ -131,7 +132,7 @@ func FromLeg(e engine.LegEvent) (ev Event, ok bool) {
 	return ev, true
 }
 
-// FromMedia turns an adapter's media event into the machine's.
+// FromMedia turns an adapter's media event into a machine event.
 func FromMedia(e engine.MediaEvent) (ev Event, ok bool) {
 	ev = Event{At: e.At, Media: &e, Err: e.Error}
 	switch e.Kind {
@@ -183,7 +184,7 @@ const (
 	TimerTrunk  Timer = "trunk"
 )
 
-// Fired gives the event of a timer that fired.
+// Fired returns the event of a timer that fired.
 func (t Timer) Fired(at time.Time, epoch int) Event {
 	ev := Event{At: at, Epoch: epoch}
 	switch t {
@@ -205,49 +206,48 @@ func (t Timer) Fired(at time.Time, epoch int) Event {
 	return ev
 }
 
-// Effect is imperative data for the contact actor.
+// Effect is an instruction to the contact actor, as data.
 type Effect interface{ effect() }
 
 type (
-	// Record makes the attempt durable as it stands, with an event of the type.
-	// Gated effects that follow it in the same step wait for it.
+	// Record makes the attempt durable in its current state, with an event of that type. Gated
+	// effects that follow it in the same step wait for it.
 	Record struct{ What What }
-	// Dial opens the media path as the trunk wants it, again for each leg, and
-	// places the leg. Gated.
+	// Dial opens the media path with the trunk's profile, once for each leg, and places the leg.
+	// Gated.
 	Dial struct {
 		Leg     engine.LegID
 		Trunk   engine.TrunkID
-		Profile *engine.MediaProfile // nil: nothing is asked for
+		Profile *engine.MediaProfile // nil means no special requirements
 	}
 	// Confirm sends the ACK. Gated.
 	Confirm struct{ Leg engine.LegID }
-	// Cancel sends CANCEL, or makes sure that the INVITE never leaves. It may
-	// come twice.
+	// Cancel sends CANCEL, or makes sure that the INVITE never leaves. It may be emitted twice.
 	Cancel struct{ Leg engine.LegID }
-	// HangUp ends an answered leg with BYE, after the ACK where that is still
-	// owed. It may come twice, and for a leg that the port is ending by itself.
+	// HangUp ends an answered leg with BYE, after the ACK if that is still due. It may be emitted
+	// twice, and for a leg that the port is already ending.
 	HangUp struct {
 		Leg   engine.LegID
 		Cause engine.HangUpCause
 	}
 	// AnswerMedia starts the audio with the far side's SDP.
 	AnswerMedia struct{ SDP []byte }
-	// AttachBot opens the bot's socket; all tries together end at Deadline.
+	// AttachBot opens the bot's socket; Deadline bounds all tries together.
 	AttachBot struct{ Deadline time.Time }
 	DetachBot struct{}
-	// DialPeer opens a second media path and places a far leg, not after SendBy.
-	// Gated. The URI is sip:…, or tel:+… through the trunk.
+	// DialPeer opens a second media path and places a far leg, not later than SendBy. Gated. The
+	// URI is sip:…, or tel:+… through the trunk.
 	DialPeer struct {
 		Leg   engine.LegID
 		Kind  PeerKind
 		URI   string
 		Trunk engine.TrunkID
-		// Profile is that trunk's; nil: nothing is asked for.
+		// Profile is that trunk's media profile; nil means no special requirements.
 		Profile *engine.MediaProfile
 		SendBy  time.Time
 	}
-	// AnswerRefer accepts or declines a REFER; NotifyRefer tells who asked how the
-	// transfer goes, by the status code of the call to the target.
+	// AnswerRefer accepts or declines a REFER; NotifyRefer reports the transfer's progress to its
+	// sender, by the status code of the call to the target.
 	AnswerRefer struct {
 		Leg    engine.LegID
 		Accept bool
@@ -257,50 +257,50 @@ type (
 		Code   int
 		Reason string
 	}
-	// JoinPeer connects the callee with a far leg by its SDP answer; PeerJoined or
-	// PeerUnfit follows. It may come twice.
+	// JoinPeer connects the callee with a far leg by its SDP answer; PeerJoined or PeerUnfit
+	// follows. It may be emitted twice.
 	JoinPeer struct {
 		Leg engine.LegID
 		SDP []byte
 	}
-	// ClosePeer ends a far leg's media path. It may come twice.
+	// ClosePeer ends a far leg's media path. It may be emitted twice.
 	ClosePeer   struct{ Leg engine.LegID }
 	PlayMessage struct{}
-	// LeaveVoicemail plays the campaign's message to the machine that answered, at
-	// its beep; MessagePlayed follows.
+	// LeaveVoicemail plays the campaign's message to the answering machine, after its beep;
+	// MessagePlayed follows.
 	LeaveVoicemail struct{ Message engine.VoicemailID }
-	// HearDigit tells the bot of a digit that came by signalling (INFO); digits
-	// of the media path reach it there.
+	// HearDigit tells the bot about a digit that came by signalling (INFO); digits in the media
+	// path reach the bot there.
 	HearDigit  struct{ Digit byte }
 	CloseMedia struct{}
-	// Arm starts a timer; an older one of the name is void by its epoch.
+	// Arm starts a timer; its epoch invalidates an earlier timer of that name.
 	Arm struct {
 		Timer Timer
 		At    time.Time
 		Epoch int
 	}
-	// TrunkEvent tells the trunk how the leg's first answer went; Over gives
-	// the leg's channel back.
+	// TrunkEvent tells the trunk the result of the leg's first response; Over gives the leg's
+	// channel back.
 	TrunkEvent struct {
 		Trunk engine.TrunkID
 		Leg   engine.LegID
 		Class *disposition.Result
 		Over  bool
 	}
-	// NextTrunk asks for another trunk, those tried excepted.
+	// NextTrunk asks for a trunk other than those tried.
 	NextTrunk struct{ Tried []engine.TrunkID }
-	// Line tells the campaign's run of the line's new phase (pacing, seats).
+	// Line reports the line's new phase to the campaign's run (pacing, seats).
 	Line struct {
 		Phase Phase
 		Cause engine.AbandonCause
-		// BotMissed: abandoned because the bot did not take it, and not because it was
-		// lost or ended on our side.
+		// BotMissed says that the call was abandoned because the bot did not take it, rather than
+		// because the call was lost or ended on our side.
 		BotMissed bool
-		// Tentative: served, but a later verdict may take that back; CountLive says when
-		// it no longer can.
+		// Tentative says that the call is served, but a later verdict may revoke that; CountLive
+		// follows when it no longer can.
 		Tentative bool
 	}
-	// CountLive: the line's answer is a live one for good.
+	// CountLive says that the line's answer is finally a live one.
 	CountLive struct{}
 	// NumberFree gives the number slot back; Strike marks it against the
 	// caller ID.
@@ -351,14 +351,14 @@ const (
 	WhatLeg       What = "leg"      // a further leg
 	WhatAnswered  What = "answered"
 	WhatConnected What = "connected"
-	WhatRevised   What = "revised" // a later verdict: no person answered
+	WhatRevised   What = "revised" // a later verdict: it was not a person
 	WhatAbandoned What = "abandoned"
-	WhatOptedOut  What = "opted_out" // with the suppression of the number
+	WhatOptedOut  What = "opted_out" // together with the suppression of the number
 	WhatEnded     What = "ended"
 	WhatResult    What = "result"
 )
 
-// Phase is where a line stands for pacing and live counters.
+// Phase is the phase of a line for pacing and live counters.
 type Phase string
 
 const (
@@ -367,7 +367,7 @@ const (
 	PhaseListening Phase = "listening" // answered, sequential classification, no seat
 	PhaseWaiting   Phase = "waiting"   // answered, wants a seat
 	PhaseServed    Phase = "served"    // connected: a live answer served
-	PhaseAbandoned Phase = "abandoned" // a live answer not served; the seat, if any, is back
+	PhaseAbandoned Phase = "abandoned" // a live answer not served; any seat is given back
 	PhaseReleased  Phase = "released"  // no longer needs a seat; the leg may still be closing
 	PhaseOver      Phase = "over"      // the line is free
 )

@@ -13,15 +13,15 @@ import (
 	"dialler/engine/fsm"
 )
 
-// move is one way in which an event of a kind can come.
+// move is one way in which a kind of event can arrive.
 type move struct {
 	name string
 	kind Kind
 	ev   func(w *world) Event
 }
 
-// moves has at least one move of every kind, and one for each way in which an
-// event's data decides between rows.
+// moves has at least one move of every kind, and one for each way in which an event's data selects
+// a row.
 func moves() []move {
 	plain := func(k Kind) move { return move{string(k), k, func(*world) Event { return Event{Kind: k} }} }
 	timer := func(k Kind, t Timer) move { return move{string(k), k, func(w *world) Event { return w.timer(t) }} }
@@ -100,7 +100,7 @@ func moves() []move {
 	}
 }
 
-// situation is the state with everything that a guard can ask.
+// situation is the state together with everything that a guard can ask.
 func (w *world) situation() string {
 	a := &w.m.A
 	s := []string{string(a.State)}
@@ -134,7 +134,7 @@ func (w *world) situation() string {
 			what += ", voicemail"
 		}
 		s = append(s, what)
-		return strings.Join(s, ", ") // the rest no longer matters
+		return strings.Join(s, ", ") // the rest is irrelevant by then
 	}
 	if a.Verdict != "" {
 		s = append(s, "judged")
@@ -154,7 +154,7 @@ func (w *world) situation() string {
 	return strings.Join(s, ", ")
 }
 
-// movesOf leaves out the events of far legs where there can be none.
+// movesOf leaves out the events of far legs where a config allows none.
 func movesOf(cfg Config) []move {
 	if len(cfg.Transfers.Allowed) == 0 && len(cfg.BotURIs) == 0 {
 		return moves()
@@ -251,8 +251,8 @@ func TestEveryStateAndEventPairDoesWhatTheGoldenFileSays(t *testing.T) {
 	f(engine.AMDParallel)
 }
 
-// TestEveryRowOfTheTableIsTaken shows rows that no sequence of events reaches:
-// they would be rules that nothing proves.
+// TestEveryRowOfTheTableIsTaken finds rows that no sequence of events reaches: nothing would prove
+// such rules.
 func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 	taken := map[int]map[State]bool{}
 	all := table.Rows()

@@ -7,8 +7,8 @@ import (
 	"dialler/engine"
 )
 
-// congested is a refusal of the network that says a lot: the second leg must not be
-// told of it.
+// congested is a refusal by the network with many details, which must not show up on the second
+// leg.
 func congested(e *engine.LegEvent) {
 	e.Reason, e.Q850, e.RetryAfter = "No circuit available", 34, 20*time.Second
 }
@@ -48,15 +48,15 @@ func TestATokenOfTheNextTrunkIsWaitedForWhileItsInviteMayStillLeave(t *testing.T
 			t.Errorf("%v: %s", wait, got)
 		}
 	}
-	f(-time.Second, true) // by the clock of another node
+	f(-time.Second, true) // by another node's clock
 	f(5*time.Millisecond, true)
 	f(900*time.Millisecond, true)
 	f(9999*time.Millisecond, true)
-	f(10*time.Second, false) // no INVITE of the attempt leaves from then on
+	f(10*time.Second, false) // from then on no INVITE of the attempt may leave
 	f(time.Hour, false)
 }
 
-// A refusal that comes so late decides: no further INVITE of the attempt leaves.
+// A refusal after the send-by time decides: no further INVITE of the attempt may leave.
 func TestARefusalAfterTheSendByTimeGoesToNoOtherTrunk(t *testing.T) {
 	for wait, want := range map[time.Duration]State{9999 * time.Millisecond: Dialling, 10 * time.Second: Ended} {
 		w := newWorld(t, Config{}).ring()
@@ -90,8 +90,7 @@ func TestAWaitForATrunkEndsWithTheAttempt(t *testing.T) {
 	f(OwnerLost, engine.OutcomeLost)
 }
 
-// What is told of a call is what the wire said of the leg that decided; the first
-// trunk's refusal stays on its leg.
+// A call reports what the deciding leg met; the first trunk's refusal stays on its leg.
 func TestWhatIsToldOfACallIsWhatTheDecidingLegMet(t *testing.T) {
 	f := func(cfg Config, outcome engine.Outcome, code int, end func(w *world)) {
 		t.Helper()
@@ -122,7 +121,7 @@ func TestWhatIsToldOfACallIsWhatTheDecidingLegMet(t *testing.T) {
 	f(Config{}, engine.OutcomeTrunkError, 0, func(w *world) { w.must(w.leg(engine.LegSent, 0)).must(w.leg(engine.LegClosed, 0)) })
 	f(Config{}, engine.OutcomeSystemError, 0, func(w *world) { w.must(w.leg(engine.LegNotSent, 0, expired)) })
 	f(Config{}, engine.OutcomeLost, 0, func(w *world) { w.must(Event{Kind: OwnerLost}) })
-	// A call that is handed over afterwards: what the target's leg met is the transfer's.
+	// A call that is handed over later: what the target's leg met belongs to the transfer.
 	f(Config{Transfers: toAnybody}, engine.OutcomeConnectedNoResult, 200, func(w *world) {
 		talk(w).must(ask("+493099999")).must(Event{Kind: TrunkRefused})
 		if tr := w.m.A.Transfer; tr.Result != TransferUnreached || tr.SIPCode != 503 {
@@ -152,7 +151,7 @@ func TestATransferWaitsForATokenWhileItsTargetMayStillBeCalled(t *testing.T) {
 	if tr := w.m.A.Transfer; tr.Result != TransferUnreached {
 		t.Errorf("%s, %+v", effectNames(w.last), tr)
 	}
-	// Nor once the call is over.
+	// Nor after the call is over.
 	w = newWorld(t, Config{Transfers: toAnybody}).converse().must(ask("+493099999"))
 	w.must(Event{Kind: TrunkRefused, Until: w.now.Add(time.Second)})
 	due := w.timer(TimerTrunk)

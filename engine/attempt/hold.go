@@ -7,30 +7,29 @@ import (
 	"dialler/engine"
 )
 
-// The hold of a number ends with a proof that the call is over, or when no call
-// of the attempt can live any more, whoever has its legs.
+// The hold of a number ends with a proof that the call is over, or when no call of the attempt can
+// still be up, whoever owns its legs.
 
-// FinalWait is how long after a CANCEL a 2xx may still be under way: 64*T1
-// (RFC 3261 §9.1).
+// FinalWait is how long after a CANCEL a 2xx may still arrive: 64*T1 (RFC 3261 §9.1).
 const FinalWait = 32 * time.Second
 
-// HoldMargin is added to the latest end of a call.
+// HoldMargin is added to the latest possible end of a call.
 const HoldMargin = time.Minute
 
-// HoldBound is when the hold of the attempt's number ends without a proof:
-// latest possible answer, the longest call, and a margin. SessionEnd may be earlier.
+// HoldBound is when the hold of the attempt's number ends without a proof: the latest possible
+// answer, plus the longest call, plus a margin. SessionEnd may be earlier.
 func (a *Attempt) HoldBound(c *Config) time.Time {
 	longest := max(c.CallLimit, MessageLimit)
-	if c.Listen.Voicemail != "" { // the bot may say at any time that it talks to a machine
+	if c.Listen.Voicemail != "" { // the bot may report a machine at any time
 		longest += VoicemailLimit
 	}
 	return a.SendBy.Add(c.RingTimeout + FinalWait + longest + HoldMargin)
 }
 
-// SessionEnd is when the session of each leg whose end is not proven is over at the
-// latest, of an attempt that has ended by now: nobody refreshes one any more, and no
-// refresh of the far side is answered (RFC 4028 §10). Zero: that is not known, for one
-// of them has none, or may live on in a process that is cut off and knows no lease.
+// SessionEnd is the latest time at which the sessions of all unproven legs of an ended attempt
+// expire: we no longer refresh them, and no refresh of the far side is answered (RFC 4028 §10).
+// Zero means unknown: a leg has no session timer, or may be up in a process that is cut off and has
+// no lease.
 func (m *Machine) SessionEnd(now time.Time) time.Time {
 	var longest uint32
 	for i := range m.A.Legs {
@@ -49,13 +48,13 @@ func (m *Machine) SessionEnd(now time.Time) time.Time {
 	return now.Add(time.Duration(longest)*time.Second + HoldMargin)
 }
 
-// Hold is that of a number.
+// Hold is the hold of a number.
 type Hold struct {
 	Attempt engine.AttemptID
-	Until   *time.Time // unless a proof comes before; nil: for as long as the call lives
+	Until   *time.Time // unless a proof comes first; nil means as long as the call is up
 }
 
-// Why is the reason of a hold, in words.
+// Why explains the hold in words.
 func (h *Hold) Why() string {
 	if h.Until == nil {
 		return "a call to the number is not over, and it is held until it is"
@@ -64,15 +63,14 @@ func (h *Hold) Why() string {
 		h.Until.UTC().Format(time.RFC3339)
 }
 
-// Owed says of an attempt that has ended whether the end of a leg to the callee
-// is not proven: its number stays held then, until HoldBound or SessionEnd at the
-// latest.
+// Owed says whether an ended attempt has a leg to the callee without a proof of its end: the number
+// then stays held, until HoldBound or SessionEnd at the latest.
 func (m *Machine) Owed() bool {
 	return slices.ContainsFunc(m.A.Legs, func(l Leg) bool { return l.Proof == engine.Unproven })
 }
 
-// proofOf is what proves that the leg of an event is over; without a leg in it no
-// INVITE has left.
+// proofOf is the proof in an event that its leg is over; an event without a leg means that no
+// INVITE left.
 func proofOf(ev Event) engine.Proof {
 	if ev.Leg == nil {
 		return engine.ProofNotSent
@@ -80,8 +78,8 @@ func proofOf(ev Event) engine.Proof {
 	return ev.Leg.Proves()
 }
 
-// Watched notes the last event of a leg of an attempt that has ended. A proof may
-// come after an end that nothing has proven, never the other way round.
+// Watched notes the last event of a leg of an ended attempt. A proof may follow an unproven end,
+// never the reverse.
 func (m *Machine) Watched(e *engine.LegEvent) {
 	t := e.At
 	m.A.Legs, m.A.Peers = slices.Clone(m.A.Legs), slices.Clone(m.A.Peers)

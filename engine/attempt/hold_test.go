@@ -10,9 +10,9 @@ import (
 	"dialler/engine/enginetest"
 )
 
-// Whatever comes and in any order, and wherever the process is lost, the number of
-// an attempt that has ended is held on exactly while a leg to it is not proven to be
-// over (the world compares at each step).
+// Whatever events come, in any order, and wherever the process is lost: the number of an ended
+// attempt stays held exactly while a leg to it is not proven to be over (the world checks this at
+// each step).
 func TestTheHoldNeverEndsBeforeItsProof(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := stress(rt, enginetest.RapidDraws{T: rt}, rapid.IntRange(0, 40).Draw(rt, "steps"))
@@ -21,7 +21,7 @@ func TestTheHoldNeverEndsBeforeItsProof(t *testing.T) {
 		} else {
 			w.finish()
 		}
-		// The next owner watches what is open, and hears of it what it hears.
+		// The next owner watches the open legs and receives their last events.
 		next := Machine{A: copyAttempt(&w.m.A), Config: w.m.Config}
 		unknown := false
 		for i := range next.A.Legs {
@@ -44,8 +44,8 @@ func TestTheHoldNeverEndsBeforeItsProof(t *testing.T) {
 	})
 }
 
-// Without a proof the hold ends when the last call that the rules allow is over:
-// answered as late as may be, and as long as may be.
+// Without a proof the hold ends when the longest call that the rules allow is over: answered as
+// late, and lasting as long, as possible.
 func TestTheHoldOfALostCallOutlastsIt(t *testing.T) {
 	sendBy := t0.Add(10 * time.Second)
 	f := func(want time.Duration, c Config) {
@@ -57,15 +57,15 @@ func TestTheHoldOfALostCallOutlastsIt(t *testing.T) {
 	}
 	f(30*time.Second+32*time.Second+15*time.Minute+time.Minute, Config{RingTimeout: 30 * time.Second, CallLimit: 15 * time.Minute})
 	f(15*time.Second+32*time.Second+4*time.Hour+time.Minute, Config{RingTimeout: 15 * time.Second, CallLimit: 4 * time.Hour})
-	// A message outlasts the limit of conversations.
+	// The message may outlast the conversation limit.
 	f(15*time.Second+32*time.Second+MessageLimit+time.Minute, Config{RingTimeout: 15 * time.Second, CallLimit: 10 * time.Second})
-	// So does a message for a machine that the bot finds out about at the very end.
+	// So may a message for a machine that the bot detects at the very end.
 	f(15*time.Second+32*time.Second+MessageLimit+VoicemailLimit+time.Minute,
 		Config{RingTimeout: 15 * time.Second, CallLimit: 10 * time.Second, Listen: engine.AMDRules{Voicemail: "vm"}})
 }
 
-// A lost call is over with its session, where each leg that may live has one and
-// nobody refreshes it: then the far side hangs up.
+// A lost call ends with its session if each leg that may be up has a session timer and nobody
+// refreshes it: the far side then hangs up.
 func TestTheHoldOfALostCallEndsWithItsSession(t *testing.T) {
 	over := t0
 	leg := func(sec uint32, edit ...func(*Leg)) Leg {
@@ -76,7 +76,7 @@ func TestTheHoldOfALostCallEndsWithItsSession(t *testing.T) {
 		return l
 	}
 	rings := func(l *Leg) { l.Dialog = nil }
-	ended := func(l *Leg) { l.EndedAt = &over } // by its own process; nobody heard of its BYE
+	ended := func(l *Leg) { l.EndedAt = &over } // by its own process; nobody received the BYE's answer
 	proven := func(l *Leg) { l.EndedAt, l.Proof = &over, engine.ProofBye }
 	const unknown = 0
 	f := func(name string, node engine.Incarnation, want time.Duration, legs ...Leg) {
@@ -99,13 +99,13 @@ func TestTheHoldOfALostCallEndsWithItsSession(t *testing.T) {
 	f("the one without is over", 7, 10*time.Minute+HoldMargin, leg(0, proven), leg(600))
 	f("the one that rang is over", 7, 10*time.Minute+HoldMargin, leg(0, rings, proven), leg(600))
 	f("all are over", 7, unknown, leg(600, proven))
-	// A process without a lease may be cut off, and refresh the session on and on.
+	// A process without a lease may be cut off, and refresh the session indefinitely.
 	f("of a process without a lease", 0, unknown, leg(600))
 	f("which has ended it", 0, 10*time.Minute+HoldMargin, leg(600, ended))
 }
 
-// A node whose lease is over refreshes for engine.LimboFor at most, by its own clock:
-// what it agrees to with its last refresh ends before the hold.
+// A node whose lease is over refreshes for engine.LimboFor at most, by its own clock: the session
+// agreed in its last refresh ends before the hold.
 func TestASessionThatACutOffNodeRefreshedLastEndsBeforeTheHold(t *testing.T) {
 	const session = 90
 	m := Machine{A: Attempt{Node: 7, Legs: []Leg{{Dialog: &engine.DialogState{SessionSec: session}}}}}
@@ -115,7 +115,7 @@ func TestASessionThatACutOffNodeRefreshedLastEndsBeforeTheHold(t *testing.T) {
 	}
 }
 
-// A session that was lengthened counts for as long as it is now, whatever the call is at.
+// An extended session counts with its new length, whatever the state of the call.
 func TestALengthenedSessionIsRecorded(t *testing.T) {
 	f := func(w *world) {
 		t.Helper()

@@ -8,23 +8,21 @@ import (
 	"dialler/engine/fsm"
 )
 
-// BridgeBudget is how long the bot's path may take, so that the information
-// message of an abandoned call starts within 2 s of the moment that counts.
+// BridgeBudget is how long connecting the bot may take, so that the information message of an
+// abandoned call starts within 2 s of the moment that counts.
 const BridgeBudget = 1800 * time.Millisecond
 
-// ScreenLimit is when an answer classification that never decided is taken
-// for unknown, so that a fault of ours never costs a person the call.
+// ScreenLimit is when an answer classification without a decision is taken as unknown, so that a
+// fault of ours never costs a person the call.
 const ScreenLimit = 6 * time.Second
 
-// ScreenGrace is by how much longer than its own bound a classification is
-// waited for.
+// ScreenGrace is how much longer than its own limit we wait for a classification.
 const ScreenGrace = 2 * time.Second
 
 // MessageLimit bounds the information message of an abandoned call.
 const MessageLimit = time.Minute
 
-// VoicemailLimit bounds the wait for a machine's beep and the message that is
-// left after it.
+// VoicemailLimit bounds the wait for a machine's beep plus the message left after it.
 const VoicemailLimit = 2 * time.Minute
 
 // Config are the rules that apply to one attempt.
@@ -32,37 +30,36 @@ type Config struct {
 	RingTimeout time.Duration // never under 15 s in production settings
 	CallLimit   time.Duration // of a conversation, from the bot's connection
 	AMD         engine.AMDMode
-	// Listen says how answers are classified, for how long a beep revises that, and
-	// which message is left on a machine ("": none).
+	// Listen says how answers are classified, how long a beep can revise that, and which message is
+	// left on a machine ("" for none).
 	Listen engine.AMDRules
 	Record bool // both sides, from the answer on
-	// MustConsume: three unconsumed attempts went before, so this one counts
-	// whatever comes of it.
+	// MustConsume says that three unconsumed attempts preceded, so that this one counts whatever
+	// its outcome.
 	MustConsume bool
-	// OptOut is the key with which somebody who hears the information message
-	// asks never to be called again; 0 is none.
+	// OptOut is the key by which a person who hears the information message asks never to be called
+	// again; 0 means none.
 	OptOut byte
-	// BotURIs are the addresses of a bot that is reached by SIP, tried in this
-	// order; none: the bot has a socket.
+	// BotURIs are the addresses of a bot that is reached by SIP, tried in this order; empty means
+	// that the bot uses a socket.
 	BotURIs []string
-	// Transfers are to whom the bot may hand the callee over; none: to nobody.
+	// Transfers say to whom the bot may hand the callee over; by default to nobody.
 	Transfers TransferRules
 }
 
-// Machine drives one attempt. A is its whole state; effects are handed out by
-// Apply and never kept.
+// Machine drives one attempt. A is its whole state; Apply hands out effects and does not retain
+// them.
 type Machine struct {
 	A      Attempt
 	Config Config
-	// Refusal is the code with which the intent was refused, or for which the
-	// attempt was taken back, "" when it was not; it is not part of the state, for
-	// whoever hears of the end.
+	// Refusal is the code with which the intent was refused, or for which the attempt was
+	// withdrawn, "" otherwise. It is not part of the state, but is for the receiver of the end.
 	Refusal string
 
 	epochs [timerSlots]int
-	// stood: CountLive was given out.
+	// stood says that CountLive was emitted.
 	stood bool
-	// notBefore: no timer fires before it; set when an owner restarts.
+	// notBefore is the earliest time at which a timer fires; set when an owner restarts.
 	notBefore time.Time
 	out       []Effect            `snapshot:"-"`
 	class     *disposition.Result `snapshot:"-"` // of the refusal being handled
@@ -71,7 +68,7 @@ type Machine struct {
 // Parts implements snapshot.Parts.
 func (m *Machine) Parts() []any { return []any{&m.epochs, &m.stood, &m.notBefore} }
 
-// timerSlots is how many timers there are.
+// timerSlots is the number of timers.
 const timerSlots = 7
 
 func (t Timer) slot() int {
@@ -118,8 +115,7 @@ func (m *Machine) Apply(ev Event, dst []Effect) ([]Effect, error) {
 	return dst, nil
 }
 
-// incomplete: an event without the data of its kind is nothing that a port can
-// have sent.
+// incomplete says that an event lacks the data of its kind; no port can have sent it.
 func incomplete(ev Event) bool {
 	switch ev.Kind {
 	case LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed, LegFenced,
@@ -129,18 +125,18 @@ func incomplete(ev Event) bool {
 		return ev.Leg == nil || ev.Leg.Dialog == nil
 	case ResultStored:
 		return ev.Result == nil
-	default: // every other kind is told in full by itself
+	default: // no other kind needs data
 		return false
 	}
 }
 
-// stale drops what is not news: timers of an older epoch, media events of
-// another attempt, leg and media events that were applied before (a re-attach
-// replays from the first), and anything of a leg that is over or not ours.
+// stale drops events that bring nothing new: timers of an older epoch, media events of another
+// attempt, leg and media events that were already applied (a re-attach replays from the first), and
+// anything about a leg that is over or not ours.
 func (m *Machine) stale(ev Event) bool {
 	switch ev.Kind {
 	case PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped, PeerSilent:
-		return true // of a far leg that is not there
+		return true // the far leg does not exist
 	case RingTimedOut:
 		return m.staleTimer(TimerRing, ev.Epoch)
 	case BridgeTimedOut:
@@ -153,7 +149,7 @@ func (m *Machine) stale(ev Event) bool {
 		return m.staleTimer(TimerRevise, ev.Epoch)
 	case TrunkDue:
 		return m.staleTimer(TimerTrunk, ev.Epoch)
-	default: // no timer: what it carries says how old it is
+	default: // not a timer: its own data tells how old it is
 	}
 	if ev.Leg != nil {
 		l := m.leg(ev.Leg.Leg)
@@ -165,12 +161,12 @@ func (m *Machine) stale(ev Event) bool {
 	return false
 }
 
-// staleTimer: epochs start at 1, so that the zero value never fires.
+// staleTimer never accepts epoch 0: epochs start at 1, so that the zero value never fires.
 func (m *Machine) staleTimer(t Timer, epoch int) bool {
 	return epoch == 0 || epoch != m.epochs[t.slot()]
 }
 
-// seen notes how far a leg or the media path was followed.
+// seen notes how many events of a leg or the media path were handled.
 func (m *Machine) seen(ev Event) {
 	if ev.Leg != nil {
 		if l := m.leg(ev.Leg.Leg); l != nil {
@@ -218,18 +214,15 @@ func (m *Machine) disarmAll() {
 	}
 }
 
-// RearmGrace is how long a restarted owner waits for the replay of what
-// happened meanwhile before a deadline that has passed is believed: a bot that
-// stood in time must not be hung up by its owner's restart.
+// RearmGrace is how long a restarted owner waits for replayed events before it acts on a deadline
+// that has passed: a restart must not hang up on a bot that was connected in time.
 const RearmGrace = time.Second
 
-// Rearm gives a restarted owner the timers that must be running, and asks once
-// more for the end of a leg whose end was decided: nobody knows whether the
-// earlier owner had carried that out.
+// Rearm gives a restarted owner the timers that must be running, and repeats the request to end a
+// leg whose end was decided: the earlier owner may not have carried it out.
 func (m *Machine) Rearm(now time.Time, dst []Effect) []Effect {
 	m.out = dst
-	// Timers of the earlier owner may still fire here; no epoch that it gave is
-	// given again.
+	// Timers of the earlier owner may still fire here, so none of its epochs is reused.
 	for i := range m.epochs {
 		m.epochs[i] = max(m.epochs[i], int(now.UnixMilli()))
 	}
@@ -265,8 +258,8 @@ func (m *Machine) Rearm(now time.Time, dst []Effect) []Effect {
 	return dst
 }
 
-// rearmPeers asks once more for the end of far legs that nobody wants, and
-// gives one that is being called its time again.
+// rearmPeers repeats the request to end far legs that are no longer needed, and restarts the timer
+// of one that is being called.
 func (m *Machine) rearmPeers(now time.Time) {
 	if m.A.Ending != nil {
 		m.dropPeers(now)
@@ -291,10 +284,10 @@ func (m *Machine) rearmPeers(now time.Time) {
 	}
 }
 
-// Tentative says whether a beep may still take the live answer back.
+// Tentative says whether a beep may still revoke the live answer.
 func (m *Machine) Tentative() bool { return m.A.RevisableUntil != nil && !m.stood }
 
-// screenLimit is when classification is no longer waited for.
+// screenLimit is how long to wait for classification.
 func (m *Machine) screenLimit() time.Duration {
 	return max(ScreenLimit, m.Config.Listen.Timeout+ScreenGrace)
 }
@@ -305,7 +298,7 @@ func (m *Machine) bridgeDeadline() time.Time {
 	return m.CountsFrom().Add(BridgeBudget)
 }
 
-// CountsFrom is the moment from which the 2 s rule counts, of an answered call.
+// CountsFrom is the moment from which the 2 s rule counts, in an answered call.
 func (m *Machine) CountsFrom() time.Time {
 	if m.Config.AMD == engine.AMDSequential && m.A.GreetingEndAt != nil {
 		return *m.A.GreetingEndAt
@@ -315,7 +308,7 @@ func (m *Machine) CountsFrom() time.Time {
 
 func at(t time.Time) *time.Time { return &t }
 
-// PhaseNow is where the line stands for pacing, for an owner that counts anew.
+// PhaseNow is the line's phase for pacing, for an owner that counts from scratch.
 func (m *Machine) PhaseNow() Phase {
 	a := &m.A
 	if a.State == Ended {

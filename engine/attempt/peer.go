@@ -8,27 +8,26 @@ import (
 	"dialler/engine/fsm"
 )
 
-// This file holds the far legs of an answered call: whoever the callee is
-// connected to by SIP, a bot or the person that the bot transferred to. They
-// are legs of the attempt, placed after its answer, each with a small machine
-// of its own that tells the attempt's.
+// This file holds the far legs of an answered call: the parties that the callee is connected to by
+// SIP, a bot or the person that the bot transferred to. They are legs of the attempt, placed after
+// its answer, each with a small machine of its own that reports to the attempt's.
 
-// PeerKind says who is called.
+// PeerKind says who is called by a far leg.
 type PeerKind string
 
 const (
 	PeerBot      PeerKind = "bot"      // a bot that is reached by SIP
-	PeerTransfer PeerKind = "transfer" // to whom the call is transferred
+	PeerTransfer PeerKind = "transfer" // the target of a transfer
 )
 
-// PeerState is where a far leg stands, as it is stored.
+// PeerState is the state of a far leg, as stored.
 type PeerState string
 
 const (
 	PeerCalling  PeerState = "calling"  // its INVITE is out or about to be
-	PeerAnswered PeerState = "answered" // 200 OK; its media path is being joined, the ACK is owed
+	PeerAnswered PeerState = "answered" // 200 OK; its media path is being joined, the ACK is due
 	PeerUp       PeerState = "up"       // callee and peer hear each other
-	PeerLeaving  PeerState = "leaving"  // CANCEL or BYE is owed
+	PeerLeaving  PeerState = "leaving"  // CANCEL or BYE is due
 	PeerOver     PeerState = "over"
 )
 
@@ -44,14 +43,14 @@ type Peer struct {
 	URI string
 }
 
-// PeerKinds are the events of a far leg's machine.
+// PeerKinds are the event kinds of a far leg's machine.
 var PeerKinds = []Kind{
 	LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused, LegSilent, LegHungUp, LegClosed,
 	PeerJoined, PeerUnfit, PeerTimedOut, PeerDropped, PeerSilent, DigitPressed, LegFenced, LegReferred, LegSession,
 }
 
-// peerStep is one step of a far leg's machine; tell is what the attempt hears
-// of it once the step is done.
+// peerStep is one step of a far leg's machine; tell is the event for the attempt once the step is
+// done.
 type peerStep struct {
 	m    *Machine
 	p    *Peer
@@ -115,13 +114,13 @@ func peerRows() []peerRow {
 	return rs
 }
 
-// peerAt is the place of the far leg that an event is about, -1 for none.
+// peerAt is the index of the far leg that an event is about, -1 for none.
 func (m *Machine) peerAt(id engine.LegID) int {
 	return slices.IndexFunc(m.A.Peers, func(p Peer) bool { return p.ID == id })
 }
 
-// peerOf finds the far leg that an event is about: the one that its leg event
-// names, or the one that is being called when its time is over.
+// peerOf finds the far leg that an event is about: the one that its leg event names, or for a
+// timeout the one being called.
 func (m *Machine) peerOf(ev Event) int {
 	switch {
 	case len(m.A.Peers) == 0:
@@ -136,7 +135,7 @@ func (m *Machine) peerOf(ev Event) int {
 	return -1
 }
 
-// stalePeer drops what is not news of a far leg.
+// stalePeer drops events that bring nothing new about a far leg.
 func (m *Machine) stalePeer(p *Peer, ev Event) bool {
 	switch {
 	case ev.Kind == PeerTimedOut:
@@ -147,8 +146,8 @@ func (m *Machine) stalePeer(p *Peer, ev Event) bool {
 	return false
 }
 
-// applyPeer takes one event through the machine of the i-th far leg, and what
-// it means for the attempt through the attempt's.
+// applyPeer takes one event through the machine of the i-th far leg, and its consequence through
+// the attempt's machine.
 func (m *Machine) applyPeer(i int, ev Event, dst []Effect) ([]Effect, error) {
 	p := &m.A.Peers[i]
 	if m.stalePeer(p, ev) {
@@ -176,14 +175,14 @@ func (m *Machine) applyPeer(i int, ev Event, dst []Effect) ([]Effect, error) {
 	return dst, nil
 }
 
-// told: something happened to a far leg that the attempt must know.
+// told passes on to the attempt what happened to a far leg.
 func (m *Machine) told(s *peerStep, cause Event) {
 	k, id := s.tell, s.p.ID
 	switch {
 	case s.p.Kind == PeerTransfer:
 		k = ofTransfer[k]
 	case k == BotFailed && m.callBot(cause.At):
-		return // the next endpoint has its turn
+		return // the next endpoint is tried
 	}
 	ev := Event{Kind: k, At: cause.At, Peer: id, To: s.to, By: engine.PartyBot, Leg: cause.Leg,
 		Media: &engine.MediaEvent{Attempt: m.A.ID, Session: engine.SessionID(id)}}
@@ -192,12 +191,12 @@ func (m *Machine) told(s *peerStep, cause Event) {
 	}
 }
 
-// ofTransfer is what is told of a target where a bot's leg tells the key.
+// ofTransfer maps the event of a bot's leg to the event for the leg of a transfer's target.
 var ofTransfer = map[Kind]Kind{BotConnected: TransferAnswered, BotFailed: TransferFailed, BotClosed: TransferEnded}
 
-// confirmPeer: the ACK of a far leg waits until its dialog is durable, together
-// with what the answer meant for the attempt where that was recorded. One that
-// was dropped at once has its ACK with its BYE.
+// confirmPeer delays the ACK of a far leg until its dialog is durable, together with the answer's
+// consequence for the attempt if that was recorded. A far leg that was dropped at once gets its ACK
+// with its BYE.
 func (m *Machine) confirmPeer(i, from int) {
 	p := &m.A.Peers[i]
 	if p.State != PeerUp {
@@ -210,8 +209,8 @@ func (m *Machine) confirmPeer(i, from int) {
 	m.emit(Confirm{Leg: p.ID})
 }
 
-// freeChannels gives back what open far legs hold of trunks: the attempt ends,
-// and the rest of them is heard by whoever watches.
+// freeChannels gives back the trunk channels of open far legs: the attempt ends, and its watcher
+// handles the rest.
 func (m *Machine) freeChannels() {
 	for i := range m.A.Peers {
 		if p := &m.A.Peers[i]; p.Trunk != "" && p.EndedAt == nil {
@@ -220,16 +219,16 @@ func (m *Machine) freeChannels() {
 	}
 }
 
-// NextLeg names the leg that is placed next.
+// NextLeg is the identifier of the leg that is placed next.
 func (m *Machine) NextLeg() engine.LegID { return m.nextLegID() }
 
-// nextLegID names the leg that is placed next.
+// nextLegID is the identifier of the leg that is placed next.
 func (m *Machine) nextLegID() engine.LegID {
 	return m.A.ID.Leg(len(m.A.Legs) + len(m.A.Peers) + 1)
 }
 
-// callBot calls the bot's next address, if there is another one. The time that
-// is left is shared evenly; the last one has all of it, which the 2 s rule ends.
+// callBot calls the bot's next address, if there is another one. The remaining time is shared
+// evenly; the last address gets all of it, which the 2 s rule ends.
 func (m *Machine) callBot(now time.Time) bool {
 	tried := 0
 	for i := range m.A.Peers {
@@ -253,7 +252,7 @@ func (m *Machine) callBot(now time.Time) bool {
 	return true
 }
 
-// dropPeers ends every far leg: the call wants them no more.
+// dropPeers ends every far leg: the call no longer needs them.
 func (m *Machine) dropPeers(now time.Time) {
 	m.giveUpTransfer(now)
 	m.drop(now, PeerBot)
@@ -304,7 +303,7 @@ func (s *peerStep) progress(ev Event) {
 	}
 }
 
-// wire keeps what the far side said.
+// wire records the far side's response.
 func (s *peerStep) wire(ev Event) {
 	if l := ev.Leg; l != nil {
 		s.p.SIPCode, s.p.SIPReason, s.p.Q850 = l.Code, l.Reason, l.Q850
@@ -327,7 +326,7 @@ func (s *peerStep) unfit(Event) {
 	s.tell = BotFailed
 }
 
-// failed: this address did not take the call.
+// failed handles an address that did not take the call.
 func (s *peerStep) failed(ev Event) {
 	s.wire(ev)
 	if ev.Leg.Kind.Final() {
@@ -355,14 +354,14 @@ func (s *peerStep) hangUp(Event) {
 	s.m.emit(ClosePeer{Leg: s.p.ID})
 }
 
-// silent: neither RTP nor RTCP comes from the peer any more.
+// silent handles a peer that sends neither RTP nor RTCP any more.
 func (s *peerStep) silent(Event) {
 	s.m.emit(HangUp{Leg: s.p.ID, Cause: engine.HangUpCause{Q850: 102, Text: "Recovery on timer expiry"}})
 	s.m.emit(ClosePeer{Leg: s.p.ID})
 	s.tell = BotClosed
 }
 
-// left: the peer hung up.
+// left handles a peer that hung up.
 func (s *peerStep) left(ev Event) {
 	if ev.Leg.Q850 != 0 {
 		s.p.Q850 = ev.Leg.Q850
@@ -388,7 +387,7 @@ func (s *peerStep) ended(ev Event) {
 	s.over(ev)
 }
 
-// over ends the leg; a channel that it held goes back.
+// over ends the leg and gives back any channel that it held.
 func (s *peerStep) over(ev Event) {
 	s.p.EndedAt = at(ev.At)
 	if s.p.Trunk == "" || s.m.A.State == Ended {

@@ -15,7 +15,7 @@ import (
 
 var twoAddresses = []string{"sip:bot@a.example", "sip:bot@b.example"}
 
-// peer is an event of the newest far leg that is not over, or of the newest.
+// peer is an event of the newest far leg that is not over, otherwise of the newest.
 func (w *world) peer(kind engine.LegEventKind, code int) Event {
 	w.tb.Helper()
 	p := w.newestPeer()
@@ -147,7 +147,7 @@ func TestABotByTelephoneDoesWhatTheGoldenFileSays(t *testing.T) {
 				found[next] = w
 				queue = append(queue, next)
 			}
-			// What the callee's side alone does stands in the files beside this one.
+			// Events of the callee's side alone are in the other golden files.
 			if err == nil && peersOf(w) != peersOf(found[s]) {
 				b.WriteString(head)
 				head = ""
@@ -180,8 +180,7 @@ func notePeerRow(m *Machine, ev Event, taken map[int]bool) {
 	}
 }
 
-// TestEveryFarLegStateHasAnAnswerToEveryEvent: what is illegal is listed here a
-// second time, by hand.
+// TestEveryFarLegStateHasAnAnswerToEveryEvent lists illegal events a second time, by hand.
 func TestEveryFarLegStateHasAnAnswerToEveryEvent(t *testing.T) {
 	illegal := map[PeerState][]Kind{
 		PeerCalling:  {PeerJoined, PeerUnfit},
@@ -253,7 +252,7 @@ func TestAnAddressThatDoesNotAnswerLeavesHalfOfTheTimeToTheNext(t *testing.T) {
 		t.Fatalf("no CANCEL: %s", effectNames(w.last))
 	}
 	second := w.m.A.Peers[1].ID
-	// The first answers all the same, too late.
+	// The first address answers after all, but too late.
 	w.must(w.peerNumbered(first, engine.LegAnswered, 200))
 	if h, ok := effect[HangUp](w); !ok || h.Leg != first {
 		t.Fatalf("no BYE: %s", effectNames(w.last))

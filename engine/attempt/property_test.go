@@ -10,16 +10,16 @@ import (
 	"dialler/engine/enginetest"
 )
 
-// stress throws a sequence of moves at an attempt: in any order, repeated, some
-// again from the first (as after a re-attach), timers late. The world checks
-// the contract after every step; illegal events are part of the exercise.
+// stress sends an attempt a sequence of moves: in any order, repeated, some replayed from the first
+// (as after a re-attach), timers late. The world checks the contract after every step; illegal
+// events are part of the exercise.
 func stress(tb reporter, d enginetest.Draws, steps int) *world {
 	modes := []engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel}
 	w := newWorld(tb, Config{AMD: modes[d.Pick(3)], MustConsume: d.Pick(8) == 0})
 	all := moves()
 	var heard []Event
 	bytes, _ := d.(*enginetest.ByteDraws)
-	if d.Pick(8) != 0 { // mostly a call that was begun
+	if d.Pick(8) != 0 { // mostly a call that has begun
 		w.must(Event{Kind: Began})
 	}
 	for i := 0; i < steps && (bytes == nil || !bytes.Empty()); i++ {
@@ -43,7 +43,7 @@ func stress(tb reporter, d enginetest.Draws, steps int) *world {
 			if len(w.last) > 0 || before.State != w.m.A.State {
 				w.fail("a timer of an old epoch did something")
 			}
-		case 3, 4, 5: // what is likely to come next
+		case 3, 4, 5: // a likely next event
 			_ = w.apply(w.likely(d))
 		default:
 			ev := all[d.Pick(len(all))].ev(w)
@@ -54,8 +54,8 @@ func stress(tb reporter, d enginetest.Draws, steps int) *world {
 	return w
 }
 
-// likely gives an event that a well-behaved world would send now, so that
-// sequences come as far as conversations.
+// likely returns an event that a well-behaved world would send now, so that sequences get as far as
+// conversations.
 func (w *world) likely(d enginetest.Draws) Event {
 	a := &w.m.A
 	switch a.State {
@@ -94,9 +94,8 @@ func (w *world) likely(d enginetest.Draws) Event {
 	return Event{Kind: ResultStored, Result: result("x")}
 }
 
-// finish brings an attempt to its end by what must be possible in any state:
-// its leg closes, or no further trunk is found, or it is cancelled before it
-// begins.
+// finish ends an attempt by means that must work in any state: its leg closes, or no further trunk
+// is found, or it is cancelled before it begins.
 func (w *world) finish() {
 	switch {
 	case w.m.A.State == Ended:
@@ -116,7 +115,7 @@ func TestEveryExitPathGivesAllLeasesBackAndReachesEndedExactlyOnce(t *testing.T)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := stress(rt, enginetest.RapidDraws{T: rt}, rapid.IntRange(0, 60).Draw(rt, "steps"))
 		w.finish()
-		// Whatever comes late changes nothing any more.
+		// Late events no longer change anything.
 		for i := range 10 {
 			_ = w.apply(moves()[(i*7+rapid.IntRange(0, 60).Draw(rt, "late"))%len(moves())].ev(w))
 		}

@@ -14,13 +14,12 @@ type Query struct {
 	Trunk    engine.TrunkID // of the last leg
 	State    State
 	Outcome  engine.Outcome
-	// From and Until bound when the attempt was begun: From at the earliest,
-	// before Until.
+	// From and Until bound when the attempt began: From inclusive, Until exclusive.
 	From, Until time.Time
-	// Before is the cursor of the answer before, "" for the newest ones.
+	// Before is the cursor from the previous page, "" for the newest attempts.
 	Before engine.AttemptID
 	Limit  int
 }
 
-// Narrow says whether the query asks for what no index knows.
+// Narrow says whether the query filters by something that no index covers.
 func (q *Query) Narrow() bool { return q.Trunk != "" || q.State != "" || q.Outcome != "" }

@@ -9,13 +9,13 @@ import (
 	"dialler/engine/disposition"
 )
 
-// tentative answers may be taken back by a beep within 20 s of the answer.
+// A beep may revoke tentative answers within 20 s of the answer.
 var (
 	tentative      = Config{AMD: engine.AMDParallel, Listen: engine.AMDRules{Revise: 20 * time.Second}}
 	leavesMessages = Config{AMD: engine.AMDParallel, Listen: engine.AMDRules{Revise: 20 * time.Second, Voicemail: "vm1"}}
 )
 
-// served brings a call to its bot with a verdict that a beep may revise.
+// servedAs connects a call to its bot with a verdict that a beep may revise.
 func (w *world) servedAs(v engine.Verdict) *world {
 	w.answer()
 	if w.m.Config.AMD == engine.AMDSequential {
@@ -231,7 +231,7 @@ func TestTheBotsWordIsHeardAfterItsResultAndWhileATargetIsCalled(t *testing.T) {
 		w := newWorld(t, cfg).servedAs(engine.VerdictHuman).must(before)
 		w.must(w.media(engine.MediaBotVerdict, verdict(engine.VerdictMachine)))
 		w.must(w.leg(engine.LegClosed, 0)).is(Ended, engine.OutcomeMachine)
-		// What was told of the conversation cannot be taken back, so that it counts.
+		// The conversation has been reported and cannot be revoked, so it counts.
 		if w.counted != 1 || !w.m.A.WasConnected() || w.m.A.RevisedFrom != engine.VerdictHuman {
 			t.Errorf("%s: counted %d times, from %q", name, w.counted, w.m.A.RevisedFrom)
 		}

@@ -42,14 +42,14 @@ func TestAnAttemptIsConsumedOnceItsInviteLeftUnlessTheTableSaysNo(t *testing.T) 
 	none := Config{}
 	f(false, none, func(w *world) { w.must(Event{Kind: IntentRefused, Err: engine.CodeNumberHeld}) })
 	f(true, Config{MustConsume: true}, func(w *world) { w.must(Event{Kind: IntentRefused, Err: engine.CodeNumberHeld}) })
-	// Calls of others to the number are no attempts of the contact.
+	// Other callers' calls to the number are not attempts of this contact.
 	f(false, Config{MustConsume: true}, func(w *world) { w.must(Event{Kind: IntentRefused, Err: engine.CodeCalleeCap}) })
 	f(false, none, func(w *world) { w.must(w.leg(engine.LegNotSent, 0, expired)) })
 	f(false, none, func(w *world) { w.must(w.leg(engine.LegNotSent, 0, noRoute), Event{Kind: TrunkRefused}) })
 	f(true, none, func(w *world) { sent(w).must(w.leg(engine.LegRefused, 486)) })
 	f(false, none, func(w *world) { sent(w).must(w.leg(engine.LegRefused, 429)) })
 	f(false, none, func(w *world) { sent(w).must(w.leg(engine.LegRefused, 407)) })
-	// The first trunk's refusal counts, though the second was never reached.
+	// The first trunk's refusal counts even if the second was never reached.
 	f(true, none, func(w *world) {
 		sent(w).must(w.leg(engine.LegRefused, 503), Event{Kind: TrunkGranted, Trunk: "b"}).
 			must(w.leg(engine.LegNotSent, 0, noRoute), Event{Kind: TrunkRefused})
@@ -60,12 +60,12 @@ func TestAnAttemptIsConsumedOnceItsInviteLeftUnlessTheTableSaysNo(t *testing.T) 
 		w.must(w.leg(engine.LegNotSent, 0, noRoute), Event{Kind: TrunkGranted, Trunk: "b"})
 		sent(w).must(w.leg(engine.LegRefused, 480))
 	})
-	// Cancelled: it depends on whether the INVITE had left.
+	// Cancelled: the result depends on whether the INVITE had left.
 	f(false, none, func(w *world) { w.must(Event{Kind: ExcludeRequested}).must(w.leg(engine.LegNotSent, 0, cancelled)) })
 	f(true, none, func(w *world) { sent(w).must(Event{Kind: ExcludeRequested}).must(w.leg(engine.LegRefused, 487)) })
 	f(true, none, func(w *world) { w.must(Event{Kind: ExcludeRequested}); sent(w).must(w.leg(engine.LegClosed, 0)) })
 	f(true, none, func(w *world) { w.must(Event{Kind: OwnerLost}) }) // it may have left
-	// Three unconsumed ones went before.
+	// Three unconsumed attempts preceded.
 	f(true, Config{MustConsume: true}, func(w *world) { sent(w).must(w.leg(engine.LegRefused, 429)) })
 }
 
@@ -80,7 +80,7 @@ func TestAnUnconsumedAttemptIsReportedWithoutANumber(t *testing.T) {
 	}
 }
 
-// w0 is a world for making events only.
+// w0 is a world that only makes events.
 func w0(t *testing.T) *world { return newWorld(t, Config{}).must(Event{Kind: Began}) }
 
 func TestARefusalWithoutAFriendlyReasonKeepsItsRawCodeForDisplay(t *testing.T) {
@@ -117,7 +117,7 @@ func TestAFinalRefusalOfTheNetworkGoesToTheNextTrunkInTheSameAttempt(t *testing.
 	if got := w.armed[TimerRing].At; !got.Equal(w.now.Add(30 * time.Second)) {
 		t.Errorf("the second leg rings until %v", got)
 	}
-	// Not one response on this leg, whatever the first one's 100 was.
+	// There was no response on this leg, whatever the first one's 100 meant.
 	w.must(w.timer(TimerRing)).must(w.leg(engine.LegRefused, 487))
 	w.is(Ended, engine.OutcomeTrunkError)
 	if w.m.A.Trunk != "b" || len(w.m.A.Legs) != 2 || w.m.A.Legs[0].SIPCode != 503 {
@@ -131,8 +131,8 @@ func TestSilenceIsNotTheNextTrunkThePhoneMayBeRinging(t *testing.T) {
 	if _, ok := effect[NextTrunk](w); ok || w.over > 0 {
 		t.Fatalf("%s", effectNames(w.last))
 	}
-	// A late 200 while the leg is owned gets ACK and BYE; the number stays ours
-	// until the leg is over.
+	// A late 200 while the leg is owned gets ACK and BYE; the number stays held until the leg is
+	// over.
 	w.legSeq[attemptID.Leg(1)] = 2
 	w.wait(10 * time.Second).must(w.leg(engine.LegAnswered, 200))
 	if got := effectNames(w.last); got != "Record(leg) Confirm HangUp" {
@@ -157,7 +157,7 @@ func TestARefusalThatCrossesTheRingTimeoutIsBelieved(t *testing.T) {
 	f(603, engine.OutcomeRejected, engine.PartyCallee)
 	f(404, engine.OutcomeInvalidNumber, engine.PartyCallee)
 
-	// But not when a rule wanted the cancel.
+	// But not when a rule required the CANCEL.
 	w := newWorld(t, Config{}).ring()
 	w.must(Event{Kind: ExcludeRequested}).must(w.leg(engine.LegRefused, 486))
 	w.is(Ended, engine.OutcomeExcluded)
@@ -209,7 +209,8 @@ func TestStopCancelsRingingLegsAndConversationsFinish(t *testing.T) {
 		if len(w.last) > 0 {
 			t.Errorf("a conversation was disturbed: %s", effectNames(w.last))
 		}
-		// The option of Stop that ends conversations too, and whoever has just picked up gets one all the same.
+		// The Stop option that also ends conversations; a callee who has just picked up still gets
+		// one.
 		stop := Event{Kind: HangUpRequested, By: engine.PartySystem}
 		if w := newWorld(t, Config{AMD: mode}).answer().must(stop); w.m.A.Ending != nil || len(w.last) > 0 {
 			t.Errorf("a live answer was abandoned: %s", effectNames(w.last))
@@ -257,7 +258,7 @@ func TestTheBotClosingItsSocketMeansHangUp(t *testing.T) {
 	if w.is(Ended, engine.OutcomeConnectedNoResult); w.m.A.HungUpBy != engine.PartyBot {
 		t.Errorf("hung up by %s", w.m.A.HungUpBy)
 	}
-	// Also while classification is still listening: it had the caller.
+	// Even while classification is still listening: it had the caller.
 	w = newWorld(t, Config{AMD: engine.AMDParallel}).answer().must(Event{Kind: SeatGranted})
 	w.must(w.media(engine.MediaBotConnected)).wait(time.Second).must(w.media(engine.MediaBotClosed))
 	w.wait(time.Second).must(w.leg(engine.LegClosed, 0))
@@ -295,7 +296,7 @@ func TestARepeatedResultReplacesTheFirstAndSaysSo(t *testing.T) {
 	if r := w.m.A.Result; r.Revision != 1 || r.Disposition != "not sold" {
 		t.Errorf("%+v", r)
 	}
-	// That it asks for a callback is news once.
+	// A callback request counts as new only once.
 	wish := func(says bool, want bool) {
 		t.Helper()
 		r := result("later")

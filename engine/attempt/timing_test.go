@@ -21,8 +21,8 @@ func BenchmarkAttempt(b *testing.B) {
 	}
 }
 
-// TestAWholeCallStaysWithinItsBudgetOfAllocations: what is left are the times,
-// the leg with its name, and the effects that carry data.
+// TestAWholeCallStaysWithinItsBudgetOfAllocations allows for the times, the leg with its name, and
+// the effects that carry data.
 func TestAWholeCallStaysWithinItsBudgetOfAllocations(t *testing.T) {
 	budget := map[string]float64{"no_answer": 14, "conversation": 24}
 	for _, c := range wholeCalls() {

@@ -8,18 +8,18 @@ import (
 	"dialler/engine"
 )
 
-// This file holds what becomes of a bot's wish to hand the callee over.
+// This file holds the handling of a bot's request to hand the callee over.
 
-// Transfer is what became of the wish to hand the callee over to somebody.
+// Transfer is a request to hand the callee over, and its result.
 type Transfer struct {
-	// Kind of the target: number (through a trunk) or sip.
+	// Kind is the kind of target: number (through a trunk) or sip.
 	Kind string `json:"kind"`
 	To   string `json:"to"` // E.164 or sip:…; personal data
 	By   string `json:"by"` // api, refer
-	// Leg is the bot's leg that asked, "" for the API.
+	// Leg is the bot's leg that requested it, "" for the API.
 	Leg engine.LegID `json:"leg,omitempty"`
-	// RequestedAt, AnsweredAt and EndedAt: asked for, the target took the call,
-	// the transfer failed or the bridged call was over.
+	// RequestedAt, AnsweredAt and EndedAt are when the transfer was requested, when the target took
+	// the call, and when the transfer failed or the bridged call ended.
 	RequestedAt time.Time      `json:"requested_at"`
 	AnsweredAt  *time.Time     `json:"answered_at,omitempty"`
 	EndedAt     *time.Time     `json:"ended_at,omitempty"`
@@ -29,15 +29,15 @@ type Transfer struct {
 	Tried int `json:"tried"`
 }
 
-// TransferResult is where a transfer stands.
+// TransferResult is the status of a transfer.
 type TransferResult string
 
 const (
-	TransferCalling   TransferResult = "calling"   // the target is called; the bot goes on
+	TransferCalling   TransferResult = "calling"   // the target is called; the bot stays on
 	TransferBridged   TransferResult = "bridged"   // callee and target are connected, the bot is off
-	TransferRefused   TransferResult = "refused"   // the target said no
-	TransferNoAnswer  TransferResult = "no_answer" // nobody took the call in the ring timeout
-	TransferUnreached TransferResult = "failed"    // not to be reached: no trunk, no route, no common codec
+	TransferRefused   TransferResult = "refused"   // the target declined
+	TransferNoAnswer  TransferResult = "no_answer" // not answered within the ring timeout
+	TransferUnreached TransferResult = "failed"    // unreachable: no trunk, no route, no common codec
 	TransferGivenUp   TransferResult = "given_up"  // the call ended first
 )
 
@@ -49,10 +49,10 @@ const (
 
 // TransferRules say to whom a bot may hand a call over.
 type TransferRules struct {
-	// Allowed are E.164 numbers, their prefixes ("+4930*"), SIP URIs, and all
-	// users of a host ("sip:*@host"). None: nobody.
+	// Allowed are E.164 numbers, their prefixes ("+4930*"), SIP URIs, and all users of a host
+	// ("sip:*@host"). Empty allows no transfers.
 	Allowed []string
-	Limit   int // transfers of one call, failed ones included
+	Limit   int // transfers per call, failed ones included
 }
 
 // TransfersCap and TransferTargetsCap bound TransferRules.
@@ -61,7 +61,7 @@ const (
 	TransferTargetsCap = 64
 )
 
-// CheckTransferTarget says whether an entry of TransferRules.Allowed is one.
+// CheckTransferTarget says whether s is a valid entry of TransferRules.Allowed.
 func CheckTransferTarget(s string) bool {
 	if rest, ok := strings.CutPrefix(s, "sip:*@"); ok {
 		_, ok = engine.ParseSIPURI("sip:any@" + rest)
@@ -74,13 +74,13 @@ func CheckTransferTarget(s string) bool {
 	return ok
 }
 
-// isNumber: a plus and up to 15 digits (E.164).
+// isNumber accepts a plus and up to 15 digits (E.164).
 func isNumber(s string) bool {
 	digits, ok := strings.CutPrefix(s, "+")
 	return ok && len(digits) >= 1 && len(digits) <= 15 && strings.Trim(digits, "0123456789") == "" && digits[0] != '0'
 }
 
-// permits says whether the rules name the target.
+// permits says whether the rules allow the target.
 func (r *TransferRules) permits(to string) bool {
 	return slices.ContainsFunc(r.Allowed, func(entry string) bool {
 		if prefix, ok := strings.CutSuffix(entry, "*"); ok && strings.HasPrefix(entry, "+") {
@@ -94,9 +94,8 @@ func (r *TransferRules) permits(to string) bool {
 	})
 }
 
-// target reads to whom a request wants the call to go: a number, a SIP URI, or
-// what a REFER makes of a number (tel:+…, sip:+…@host) when no such SIP address
-// is allowed.
+// target parses the requested target of a call: a number, a SIP URI, or what a REFER makes of a
+// number (tel:+…, sip:+…@host) when no such SIP address is allowed.
 func (m *Machine) target(to string) (string, bool) {
 	to = strings.TrimPrefix(to, "tel:")
 	if isNumber(to) {
@@ -141,13 +140,13 @@ func (m *Machine) bridged() bool {
 	return m.A.Transfer != nil && m.A.Transfer.Result == TransferBridged
 }
 
-// wantsTrunk: a number is to be called, and no leg to it was placed yet.
+// wantsTrunk says that a number is to be called and no leg to it was placed yet.
 func (m *Machine) wantsTrunk() bool {
 	t := m.A.Transfer
 	return t != nil && t.Result == TransferCalling && t.Kind == targetNumber && !m.targetOpen()
 }
 
-// targetOpen says whether a leg to a target is not over.
+// targetOpen says whether a leg to a target is still open.
 func (m *Machine) targetOpen() bool {
 	return slices.ContainsFunc(m.A.Peers, func(p Peer) bool {
 		return p.Kind == PeerTransfer && (p.State == PeerCalling || p.State == PeerAnswered || p.State == PeerUp)
@@ -211,7 +210,7 @@ func (m *Machine) noTrunkForTarget(ev Event) {
 	m.emit(recordLeg)
 }
 
-// transferFailed: the target cannot be reached.
+// transferFailed handles a target that cannot be reached.
 func (m *Machine) transferFailed(ev Event) {
 	result, code := TransferUnreached, 0
 	if i := m.peerAt(ev.Peer); i >= 0 {
@@ -226,7 +225,7 @@ func (m *Machine) transferFailed(ev Event) {
 	m.emit(recordLeg)
 }
 
-// transferFailedAlone: the bot hung up before its target was to be had.
+// transferFailedAlone handles a failed transfer whose bot has already hung up.
 func (m *Machine) transferFailedAlone(ev Event) {
 	if ev.Kind == TrunkRefused {
 		m.endTransfer(ev.At, TransferUnreached, 503)
@@ -236,18 +235,17 @@ func (m *Machine) transferFailedAlone(ev Event) {
 	m.endConversation(ev.At, engine.PartyBot, causeNormal)
 }
 
-// botLeft: the bot hung up while its target is called. Its seat goes back.
+// botLeft handles a bot that hangs up while its target is called. Its seat goes back.
 func (m *Machine) botLeft(Event) {
 	m.A.BotUp, m.A.Seated = false, false
 	m.emit(lineReleased)
 	m.emit(recordLeg)
 }
 
-// endTransfer fixes what became of a transfer that did not come about, and
-// tells who asked for it.
+// endTransfer fixes the result of a transfer that failed, and reports it to the requester.
 func (m *Machine) endTransfer(now time.Time, result TransferResult, code int) {
 	m.disarm(TimerTrunk)
-	t := *m.A.Transfer // snapshots share the one before
+	t := *m.A.Transfer // snapshots share the old value
 	t.Result, t.SIPCode, t.EndedAt = result, code, at(now)
 	m.A.Transfer = &t
 	if t.Leg != "" {
@@ -258,7 +256,7 @@ func (m *Machine) endTransfer(now time.Time, result TransferResult, code int) {
 	}
 }
 
-// giveUpTransfer: the call ends before its transfer came about, or after it.
+// giveUpTransfer closes a transfer, pending or completed, because the call ends.
 func (m *Machine) giveUpTransfer(now time.Time) {
 	switch t := m.A.Transfer; {
 	case t == nil || t.EndedAt != nil:
@@ -271,8 +269,8 @@ func (m *Machine) giveUpTransfer(now time.Time) {
 	}
 }
 
-// handOver: the target took the call. The bot is taken off, told why, and its
-// seat goes back; the callee's conversation goes on.
+// handOver connects the target. The bot is detached and told why, and its seat goes back; the
+// callee's conversation continues.
 func (m *Machine) handOver(ev Event) {
 	t := *m.A.Transfer
 	t.Result, t.AnsweredAt, t.SIPCode = TransferBridged, at(ev.At), 200

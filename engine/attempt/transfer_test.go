@@ -130,7 +130,7 @@ func TestATransferToANumberHasATrunksChannelAndGivesItBack(t *testing.T) {
 	if n, ok := effect[NextTrunk](w); !ok || len(n.Tried) != 0 || len(w.m.A.Peers) != 0 {
 		t.Fatalf("%s", effectNames(w.last))
 	}
-	w.must(Event{Kind: TrunkGranted, Trunk: "a"}) // the one that the callee's leg has, too
+	w.must(Event{Kind: TrunkGranted, Trunk: "a"}) // the same trunk as the callee's leg
 	d, ok := effect[DialPeer](w)
 	if !ok || d.URI != "tel:+493012345" || d.Trunk != "a" {
 		t.Fatalf("%+v", w.last)

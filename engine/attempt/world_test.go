@@ -20,9 +20,9 @@ type reporter interface {
 	Fatalf(format string, args ...any)
 }
 
-// world drives one machine and keeps the books of everybody whom its effects
-// reach: the run (seat, line), the trunks (channels), the telephony port.
-// Each step checks the effects against the contract of the package.
+// world drives one machine and keeps the records of everything that its effects reach: the run
+// (seat, line), the trunks (channels), the telephony port. Each step checks the effects against the
+// package's contract.
 type world struct {
 	tb  reporter
 	m   Machine
@@ -31,11 +31,11 @@ type world struct {
 
 	seat                    bool // the run's view
 	over, served, abandoned int
-	tentative, revised      int // of the served; counted says of how many it was told that they stand
+	tentative, revised      int // of the served; counted is how many were reported as final
 	counted                 int
 	closed, freed, lineOver int
 	attached                int
-	channels                map[engine.LegID]int // Over of each leg
+	channels                map[engine.LegID]int // number of Over per leg
 	returned                int                  // channels given back that no leg used
 	mediaSeq                int
 	legSeq                  map[engine.LegID]int
@@ -91,8 +91,7 @@ func copyAttempt(a *Attempt) Attempt {
 	return c
 }
 
-// apply takes one event and checks the step. It gives the error of an illegal
-// event.
+// apply takes one event and checks the step. It returns the error of an illegal event.
 func (w *world) apply(ev Event) error {
 	w.tb.Helper()
 	if ev.At.IsZero() {
@@ -189,8 +188,8 @@ func (w *world) check(ev Event, before *Attempt, effects []Effect) {
 	}
 }
 
-// proof keeps which legs to the callee are proven to be over: by what their last
-// event says, or because the database refused the intent and they were not placed.
+// proof records which legs to the callee are proven to be over: by their last event, or because the
+// database refused the intent and they were not placed.
 func (w *world) proof(ev Event, before *Attempt) {
 	for i := range w.m.A.Legs {
 		l := &w.m.A.Legs[i]
@@ -205,7 +204,7 @@ func (w *world) proof(ev Event, before *Attempt) {
 	}
 }
 
-// anyLeg is a leg of the callee or a far one.
+// anyLeg finds a leg, of the callee or a far one.
 func (w *world) anyLeg(id engine.LegID) *Leg {
 	if i := w.m.peerAt(id); i >= 0 {
 		return &w.m.A.Peers[i].Leg
@@ -233,7 +232,7 @@ func (w *world) dialPeer(e DialPeer, recorded bool) {
 	}
 }
 
-// answered says whether the leg has a 200.
+// answered says whether the leg got a 2xx.
 func (w *world) answered(l *Leg) bool { return l.SIPCode/100 == 2 }
 
 func (w *world) order(before, after *Attempt) {
@@ -366,7 +365,7 @@ func (w *world) ended() {
 
 // --- events -----------------------------------------------------------------
 
-// openLeg is the leg that can still send events, the last one if none can.
+// openLeg is the leg that can still send events, otherwise the last one.
 func (w *world) openLeg() engine.LegID {
 	if l := w.m.last(); l != nil {
 		return l.ID
@@ -435,7 +434,7 @@ func (w *world) must(evs ...Event) *world {
 
 func (w *world) wait(d time.Duration) *world { w.now = w.now.Add(d); return w }
 
-// ring dials and lets the phone ring.
+// ring dials and makes the phone ring.
 func (w *world) ring() *world {
 	w.tb.Helper()
 	w.must(Event{Kind: Began}, w.leg(engine.LegSent, 0), w.leg(engine.LegProvisional, 100), w.leg(engine.LegProvisional, 180))
@@ -448,7 +447,7 @@ func (w *world) answer() *world {
 	return w.must(w.leg(engine.LegAnswered, 200))
 }
 
-// converse brings the call to its conversation, 2 s after the answer.
+// converse takes the call to its conversation, 2 s after the answer.
 func (w *world) converse() *world {
 	w.tb.Helper()
 	w.answer()
@@ -473,7 +472,7 @@ func (w *world) is(s State, o engine.Outcome) {
 	}
 }
 
-// effect gives the first effect of the type in the last step.
+// effect returns the first effect of the type in the last step.
 func effect[E Effect](w *world) (e E, ok bool) {
 	for _, x := range w.last {
 		if e, ok = x.(E); ok {

@@ -9,7 +9,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// Tables are what a contact asks of what is durable.
+// Tables are the durable data that a contact queries.
 type Tables interface {
 	ContactByID(context.Context, engine.ContactID) (contact.Contact, bool, error)
 	Attempt(context.Context, engine.AttemptID) (attempt.Attempt, bool, error)
@@ -17,15 +17,15 @@ type Tables interface {
 	OpenLegs(context.Context) ([]attempt.Attempt, error)
 }
 
-// Attempts are what a result asks of what is durable.
+// Attempts are the durable data that a result queries.
 type Attempts interface {
 	Attempt(context.Context, engine.AttemptID) (attempt.Attempt, bool, error)
-	// KeptContact is a contact as an earlier run left it.
+	// KeptContact is a contact in the state in which an earlier run left it.
 	KeptContact(context.Context, engine.ContactID, int) (contact.Contact, bool, error)
 }
 
-// ReadContact gives what a restarted contact goes on from: the attempt is the one that it
-// has, or one that has ended and whose legs it watched.
+// ReadContact reads what a restarted contact resumes from: its current attempt, or an ended one
+// whose legs it watched.
 func ReadContact(ctx context.Context, t Tables, id engine.ContactID) *ContactLoaded {
 	row, ok, err := t.ContactByID(ctx, id)
 	m := &ContactLoaded{Row: row, Err: err}
@@ -52,8 +52,8 @@ func ReadContact(ctx context.Context, t Tables, id engine.ContactID) *ContactLoa
 	return m
 }
 
-// Read is the command again, with the attempt that was asked for, or why there is none;
-// of a run before the contact's with the contact as that left it.
+// Read returns the command again, with the requested attempt or the reason why there is none; an
+// attempt of an earlier run comes with the contact as that run left it.
 func (e *FetchAttempt) Read(ctx context.Context, t Attempts) *StoreResult {
 	at, ok, err := t.Attempt(ctx, e.Attempt)
 	var kept *contact.Contact
@@ -75,7 +75,7 @@ func (e *FetchAttempt) Read(ctx context.Context, t Attempts) *StoreResult {
 	return m
 }
 
-// Unread is the command again when the tables could not be asked.
+// Unread returns the command again when the tables could not be queried.
 func (e *FetchAttempt) Unread(err error) *StoreResult {
 	m := *e.Result
 	m.Fetched, m.Attempt, m.Kept = true, nil, nil

@@ -77,7 +77,7 @@ func (b *Reaching) leg(p *attempt.Peer, e *engine.LegEvent, dst []Effect) []Effe
 	return append(dst, &BotTried{Bot: b.Bot, Missed: []engine.EndpointMiss{miss}})
 }
 
-// joined takes what came of connecting callee and far leg.
+// joined handles the result of connecting the callee and a far leg.
 func (c *Call) joined(e *PeerJoined) {
 	ev := attempt.Event{Kind: attempt.PeerJoined, At: c.in.Now, Peer: e.Leg}
 	if e.Err != nil {

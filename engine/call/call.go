@@ -12,65 +12,63 @@ import (
 	"dialler/engine/journal"
 )
 
-// Call is one call and the writes of its owner, which is a contact or a dialout: the
-// latest attempt, what waits until it is durable, when its INVITEs may leave, its legs
-// that are watched after its end, and the hold of the callee's number.
+// Call is one call and the writes of its owner, which is a contact or a dialout: the latest
+// attempt, what waits to become durable, when its INVITEs may leave, legs that are watched after
+// its end, and the hold of the callee's number.
 //
 // Its fields are its state. A shell reads them; only Apply of the owner changes them.
 type Call struct {
-	Machine attempt.Machine // of no attempt while its identifier is ""
+	Machine attempt.Machine // there is no attempt while its identifier is ""
 	Bot     engine.Bot
 	Limits  Limits
 
-	// SendBy is when the last INVITE of the attempt has to have left.
+	// SendBy is when the attempt's last INVITE must have left.
 	SendBy engine.BootTime
-	// Newest is the leg whose trunk was asked for last, and Granted when its INVITE
-	// may leave. Unused is when what else was granted ends unless an INVITE has left,
-	// 0: never.
+	// Newest is the leg for which a trunk was last requested, and Granted when its INVITE may
+	// leave. Unused is when the other grants expire unless an INVITE has left; 0 means never.
 	Newest  engine.LegID
 	Granted Validity
 	Unused  engine.BootTime
 	Only    engine.TrunkID // the one trunk that may carry it, "" = any
 
 	MediaOpen bool
-	// Replays: the media path is being taken over. Its events come again, from the first
-	// on; one that comes before them does not count.
+	// Replays says that the media path is being taken over. Its events are replayed from the first;
+	// an event that comes before the replay does not count.
 	Replays   bool
-	Placing   *PlaceLeg // whose media path is being opened, since PlacingAt
+	Placing   *PlaceLeg // whose media path has been opening since PlacingAt
 	PlacingAt time.Time
-	Attaching *Attaching // the legs of the attempt are being taken over
+	Attaching *Attaching // the attempt's legs are being taken over
 	Reaching  Reaching
 	Socket    engine.SocketID // that stands for the bot
 
-	// Taken: another node has the call now. What is left is to end.
+	// Taken says that another node now has the call; here it only remains to end.
 	Taken bool
 
-	// Watching is how many legs are followed to their end after the attempt's.
+	// Watching is how many legs are followed to their end after the attempt's end.
 	Watching int
-	// NumberHeld: the attempt has ended, and its caller ID is still in use by a leg.
+	// NumberHeld says that the attempt has ended while a leg still uses its caller ID.
 	NumberHeld bool
 
-	Step    int       // of the newest write
+	Step    int       // of the latest write
 	Pending []Pending // not yet durable, oldest first
-	Last    int       // newest recorded step of the attempt
+	Last    int       // latest recorded step of the attempt
 	Acked   int       // newest durable step
 	Gated   []Gated   // effects that wait for a durable step, or for their time
-	// RefusedEvents are of an intent that the database refused: the history tells them
-	// with the end of the attempt.
+	// RefusedEvents belong to an intent that the database refused: they go into the history with
+	// the end of the attempt.
 	RefusedEvents []journal.Event
 
-	Results  map[engine.AttemptID]attempt.Attempt // earlier attempts with results on their way to the table
+	Results  map[engine.AttemptID]attempt.Attempt // earlier attempts whose results are being written
 	Fetching int                                  // results whose attempt is being read
-	Result   *StoreResult                         // that the machine is about to record
+	Result   *StoreResult                         // the result that the machine is about to record
 
-	// Held are the effects that wait for MediaClosed, and Later what is to be said
-	// after them.
+	// Held are the effects that wait for MediaClosed, Later the effects to emit after them.
 	Held   []attempt.Effect
 	HeldAt time.Time
 	Closed bool // MediaClosed is owed
 	Later  []Effect
 
-	// Of the Apply under way.
+	// For the Apply in progress.
 	in    Input            `snapshot:"-"`
 	out   []Effect         `snapshot:"-"`
 	owner policy           `snapshot:"-"`
@@ -83,41 +81,41 @@ type Gated struct {
 	Effect attempt.Effect
 }
 
-// Attaching is why legs are taken over. Gone is what the attempt is told when none is
+// Attaching is why legs are taken over. Gone is the reason that the attempt gets when no leg is
 // known.
 type Attaching struct{ Gone string }
 
-// policy is what contact and dialout decide each for themselves.
+// policy is what differs between contact and dialout.
 type policy interface {
-	// number is who is called, and contact who that is, "" for a dialout.
+	// number is the number called, and contact the contact, "" for a dialout.
 	number() engine.PhoneNumber
 	contact() engine.ContactID
-	// stamp says whose a write is.
+	// stamp marks the owner of a write.
 	stamp(w *journal.Write)
-	// event begins an event of the history.
+	// event starts an event for the history.
 	event(t journal.Type) journal.Event
-	// recorded adds the owner's part to a step of the attempt, of which row and event
-	// are in the write, and ended to its end.
+	// recorded adds the owner's part to a step of the attempt whose row and event are in the write,
+	// and ended to its end.
 	recorded(what attempt.What, w *journal.Write) Then
 	ended(w *journal.Write) Then
-	// triggerRefused: the intent that a trigger asked for was refused. refusedLate adds
-	// to the write of one that was refused after the attempt had been given up.
+	// triggerRefused handles the refusal of an intent that a trigger requested. refusedLate adds to
+	// the write when the attempt had been given up before the refusal.
 	triggerRefused(t *Trigger)
 	refusedLate(w *journal.Write) Then
-	// config are the rules of its attempts.
+	// config returns the rules of its attempts.
 	config() attempt.Config
 	// line hears where the line of an attempt stands.
 	line(id engine.AttemptID, l attempt.Line, now time.Time)
-	// variables came with who is called and are not changed; identify adds what else
-	// only the owner can tell the bot.
+	// variables belong to the callee and are not changed; identify adds what else only the owner
+	// can tell the bot.
 	variables() map[string]string
 	identify(parameters map[string]string)
-	// adopt takes over an attempt as it is stored; adopted: its legs are taken over too.
+	// adopt takes over a stored attempt; adopted follows once its legs are taken over too.
 	adopt(at attempt.Attempt)
 	adopted()
 	// rest: the result of the current attempt has come, for which the owner may have stayed.
 	rest()
-	// awaitsResult: the outcome of an attempt that has ended is not final.
+	// awaitsResult says that the outcome of an ended attempt is not final.
 	awaitsResult(engine.AttemptID) bool
 }
 
@@ -134,7 +132,7 @@ func (c *Call) leave() []Effect {
 
 func (c *Call) emit(e Effect) { c.out = append(c.out, e) }
 
-// say emits what must come behind the effects that wait for MediaClosed.
+// say emits an effect that must follow those that wait for MediaClosed.
 func (c *Call) say(e Effect) {
 	if c.Closed {
 		c.Later = append(c.Later, e)
@@ -156,13 +154,13 @@ func (c *Call) Live() bool { return c.Has() && c.Machine.A.Live() }
 // is says whether the current attempt has this identifier.
 func (c *Call) is(id engine.AttemptID) bool { return c.Has() && c.Machine.A.ID == id }
 
-// waits: something is under way whose end is an event.
+// waits says that something is in progress whose end is an event.
 func (c *Call) waits() bool {
 	under := c.Attaching != nil || c.Watching > 0 || c.Live()
 	return c.Closed || len(c.Pending) > 0 || c.Fetching > 0 || under && !c.Taken
 }
 
-// own makes an attempt the owner's, in place of the one before.
+// own makes an attempt the owner's current one.
 func (c *Call) own(at attempt.Attempt, cfg attempt.Config, bot engine.Bot) {
 	c.Machine, c.Bot = attempt.Machine{A: at, Config: cfg}, bot
 	c.Machine.Config.BotURIs = bot.URIs()
@@ -185,7 +183,7 @@ func (c *Call) begin(within time.Duration, v Validity, p *engine.MediaProfile) {
 	c.apply(attempt.Event{Kind: attempt.Began, At: c.in.Now, Profile: p})
 }
 
-// apply takes one event through the machine and carries out what it says.
+// apply takes one event through the machine and carries out its effects.
 func (c *Call) apply(ev attempt.Event) {
 	if ev.Kind == attempt.SeatGranted && len(c.Machine.Config.BotURIs) > 0 && len(c.Machine.A.Peers) == 0 {
 		c.Machine.Config.BotURIs = c.in.Process.Endpoints(&c.Bot)
@@ -200,9 +198,8 @@ func (c *Call) apply(ev attempt.Event) {
 	c.carryOut(from, ev.At)
 }
 
-// carryOut does what the machine said, from a place on. Effects may lead to further
-// events (a leg that is not sent after all), whose effects come behind them in the
-// same slice.
+// carryOut carries out the machine's effects from an index on. Effects may cause further events (a
+// leg that is not sent after all), whose effects are appended to the same slice.
 func (c *Call) carryOut(from int, now time.Time) {
 	end := len(c.steps)
 	for i := from; i < end; i++ {
@@ -230,7 +227,7 @@ func recorded(e attempt.Effect) bool {
 	return ok
 }
 
-// mediaClosed goes on with what waited for how the audio was.
+// mediaClosed releases what waited for the audio statistics.
 func (c *Call) mediaClosed(m *MediaClosed) {
 	if !c.Closed {
 		return
@@ -240,7 +237,7 @@ func (c *Call) mediaClosed(m *MediaClosed) {
 	c.goOn()
 }
 
-// goOn carries out what waited for MediaClosed.
+// goOn carries out the effects that waited for MediaClosed.
 func (c *Call) goOn() {
 	c.Closed = false
 	held := c.Held
@@ -255,8 +252,7 @@ func (c *Call) goOn() {
 	c.Later = nil
 }
 
-// settled releases what waited for a step; refused says why the database did not take
-// it.
+// settled releases what waited for a step; refused is the database's reason for refusing it.
 func (c *Call) settled(step int, refused error) {
 	if !c.Has() {
 		return
@@ -275,8 +271,8 @@ func (c *Call) settled(step int, refused error) {
 	c.release(c.in.Now)
 }
 
-// replaced: another owner acts for the call, which the database has said. Nothing that
-// waits for a write is done any more, and what is up here ends, unless that one has it.
+// replaced handles the database's answer that another owner has the call. Effects that wait for a
+// write are dropped, and the legs and media here end unless the other owner has them.
 func (c *Call) replaced() {
 	a := &c.Machine.A
 	c.Gated, c.Taken = nil, true
@@ -294,7 +290,7 @@ func (c *Call) replaced() {
 	c.emit(r)
 }
 
-// release carries out what is durable and may be done now.
+// release carries out the effects that are durable and due.
 func (c *Call) release(now time.Time) {
 	for len(c.Gated) > 0 && c.Gated[0].Step <= c.Acked && !c.Closed {
 		e := c.Gated[0].Effect
@@ -325,7 +321,7 @@ func (c *Call) receive(event any) {
 			c.joined(e)
 		}
 	case *TimerFired:
-		if c.is(e.Attempt) { // else of the attempt before, whose stop came too late
+		if c.is(e.Attempt) { // otherwise from the previous attempt, stopped too late
 			c.fired(e)
 		}
 	case *TrunkReserved:
@@ -344,7 +340,7 @@ func (c *Call) receive(event any) {
 	}
 }
 
-// unheardRing is how soon the end of the ringing is thought of again.
+// unheardRing is how soon a ring timeout is reconsidered.
 const unheardRing = time.Second
 
 func (c *Call) fired(e *TimerFired) {
@@ -353,7 +349,7 @@ func (c *Call) fired(e *TimerFired) {
 		return
 	}
 	if e.Timer == attempt.TimerRing && c.in.Process.Unheard(c.Machine.A.ID) {
-		// It may have been answered: what became of it is not for a clock here to say.
+		// The call may have been answered; a clock on this node cannot tell.
 		c.emit(&Arm{After: unheardRing, Fired: *e})
 		return
 	}
@@ -422,7 +418,7 @@ func (c *Call) left(leg engine.LegID) {
 	}
 }
 
-// snapshot copies the attempt for a write: the machine goes on while the writer reads.
+// snapshot copies the attempt for a write, since the machine continues while the writer reads.
 func (c *Call) snapshot() attempt.Attempt {
 	a := c.Machine.A
 	a.Legs = append([]attempt.Leg(nil), a.Legs...)
@@ -430,7 +426,7 @@ func (c *Call) snapshot() attempt.Attempt {
 	return a
 }
 
-// tokenHash is how a result token is stored: hex SHA-256.
+// tokenHash is the stored form of a result token: hex SHA-256.
 func tokenHash(token string) string {
 	h := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(h[:])

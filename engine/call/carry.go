@@ -11,7 +11,7 @@ import (
 	"dialler/engine/numberpool"
 )
 
-// placed is the leg that an effect places, "" for any other effect.
+// placed is the leg that an effect places, "" if it places none.
 func placed(e attempt.Effect) engine.LegID {
 	switch e := e.(type) {
 	case attempt.Dial:
@@ -22,8 +22,8 @@ func placed(e attempt.Effect) engine.LegID {
 	return ""
 }
 
-// early is how long an INVITE has to wait, so that no more of them leave within a
-// second than the trunk takes.
+// early is how long an INVITE must wait so that no more leave within a second than the trunk
+// allows.
 func (c *Call) early(e attempt.Effect) time.Duration {
 	if leg := placed(e); leg == "" || leg != c.Newest || c.Granted.From == 0 {
 		return 0
@@ -31,8 +31,7 @@ func (c *Call) early(e attempt.Effect) time.Duration {
 	return time.Duration(c.Granted.From - c.in.Boot)
 }
 
-// do carries out one effect of the machine. What needs no more than the effect itself
-// is handed on.
+// do carries out one effect of the machine. Effects that need nothing else are handed on.
 func (c *Call) do(e attempt.Effect, now time.Time) {
 	a := &c.Machine.A
 	switch v := e.(type) {
@@ -61,7 +60,7 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 	case attempt.Arm:
 		c.emit(&Arm{After: v.At.Sub(now), Fired: TimerFired{Attempt: a.ID, Timer: v.Timer, Epoch: v.Epoch}})
 	case attempt.TrunkEvent:
-		// Of a lost call the leg may be there still; the database says when it is over.
+		// A lost call's leg may still be up; the database tells when it is over.
 		over := v.Over && !(c.in.Process.Shared() && a.Open(v.Leg))
 		c.emit(&TrunkEvent{Trunk: v.Trunk, Leg: v.Leg, From: a.From, To: a.To, Class: v.Class, Over: over, At: now})
 	case attempt.NextTrunk:
@@ -78,7 +77,7 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 			c.numberFree(v.Strike)
 		}
 	case attempt.Over:
-		// A lost attempt may have INVITEs that wait: they never leave.
+		// A lost attempt may have waiting INVITEs: they never leave.
 		c.Gated = slices.DeleteFunc(c.Gated, func(g Gated) bool { return placed(g.Effect) != "" })
 		c.emit(e)
 		c.out = c.Reaching.settled(false, c.out)
@@ -103,8 +102,7 @@ func (c *Call) notSent(leg engine.LegID, why engine.NotSentReason, now time.Time
 	}})
 }
 
-// by is when a leg's INVITE has to have left: at last then, or when its trunk's grant
-// ends.
+// by is when a leg's INVITE must have left: by last, or by the end of its trunk's grant.
 func (c *Call) by(leg engine.LegID, last engine.BootTime) engine.BootTime {
 	if leg == c.Newest {
 		return Earliest(c.Granted.By, last)
@@ -127,7 +125,7 @@ func (c *Call) dial(e attempt.Dial, now time.Time) {
 	c.emit(&OpenMedia{Leg: e.Leg, Open: open})
 }
 
-// mediaOpened places the leg whose media path was opened.
+// mediaOpened places the leg whose media path has been opened.
 func (c *Call) mediaOpened(e *MediaOpened) {
 	p := c.Placing
 	if p == nil || p.Leg.Leg != e.Leg {
@@ -152,10 +150,9 @@ func numberOf(uri string) (n engine.PhoneNumber, ok bool) {
 	return engine.PhoneNumber(digits), ok
 }
 
-// dialPeer calls a bot by SIP, or the target of a transfer. A bot hears that the
-// callee calls, and all that a bot with a socket is told, as headers. So does a target
-// by SIP, without what is the bot's alone; a number is called from the call's own
-// caller ID.
+// dialPeer calls a bot by SIP, or the target of a transfer. A bot sees the callee as caller, and
+// gets the parameters of a bot with a socket as headers. A target by SIP gets them too, except
+// those meant for the bot alone; a number is called from the call's own caller ID.
 func (c *Call) dialPeer(e attempt.DialPeer, now time.Time) {
 	a := &c.Machine.A
 	place := &PlaceLeg{Peer: true, Leg: engine.PlaceLeg{
@@ -185,16 +182,15 @@ func (c *Call) dialPeer(e attempt.DialPeer, now time.Time) {
 		c.Reaching.Asked = true
 	}
 	open := &OpenPeer{Attempt: a.ID, Leg: e.Leg}
-	if e.Profile != nil { // of the trunk, when it goes through one
+	if e.Profile != nil { // the trunk's, when the call goes through one
 		open.Profile = *e.Profile
 	}
 	c.Placing, c.PlacingAt = place, now
 	c.emit(open)
 }
 
-// sessionOf is an attempt's conversation with the bot. It follows from the attempt: an
-// owner that takes the call over knows it before it is stored, and attaches no second
-// bot.
+// sessionOf is an attempt's conversation with the bot. It is derived from the attempt: an owner
+// that takes the call over knows it before it is stored, and attaches no second bot.
 func sessionOf(id engine.AttemptID) engine.SessionID { return engine.SessionID("MZ" + id) }
 
 func (c *Call) attachBot(e attempt.AttachBot) {
@@ -210,18 +206,17 @@ func (c *Call) attachBot(e attempt.AttachBot) {
 	}})
 }
 
-// standard are the parameters of every call, in the order of the headers that a bot by
-// SIP gets.
+// standard are the parameters of every call, in the order of the headers for a bot by SIP.
 var standard = []string{"call_id", "attempt_id", "campaign_id", "contact_id", "run", "from_number", "to_number",
 	"result_url", "result_token"}
 
-// parameters are what the bot is told of the call.
+// parameters are what the bot is told about the call.
 func (c *Call) parameters() map[string]string {
 	a := &c.Machine.A
 	given := c.owner.variables()
 	p := make(map[string]string, len(given)+len(standard))
 	maps.Copy(p, given)
-	delete(p, engine.IdentityVariable) // is the carrier's to read
+	delete(p, engine.IdentityVariable) // for the carrier only
 	c.owner.identify(p)
 	id := a.ID.Call()
 	p["from_number"], p["to_number"] = a.From.E164(), a.To.E164()

@@ -10,15 +10,15 @@ import (
 	"dialler/engine/numberpool"
 )
 
-// This file is what a contact does when its run, a bot or an operator asks.
+// This file handles the commands that a contact gets from its run, a bot or an operator.
 
-// dial begins an attempt, unless the contact was excluded or dialled meanwhile, or the
-// eligibility hook has to be asked first: then the run is asked once more.
+// dial begins an attempt unless the contact was excluded or dialled meanwhile. If the eligibility
+// hook must be asked first, the run is asked once more afterwards.
 func (c *Contact) dial(m *Dial) {
 	if m.Eligible {
 		c.Asking = false
 	} else if m.Reopens {
-		c.Suppressed = false // it was asked for since, and the number is not on the list
+		c.Suppressed = false // requested since, and not on the list
 		c.ReopensAt = c.Machine.C.Version
 	}
 	if !c.callable(m) {
@@ -61,7 +61,7 @@ func (c *Contact) dial(m *Dial) {
 	c.Call.begin(m.SendWithin, m.Validity, m.Media)
 }
 
-// callable: it waits for a dial, or a trigger opens it again for this one.
+// callable says that the contact waits for a dial, or that a trigger reopens it for this one.
 func (c *Contact) callable(m *Dial) bool {
 	row := &c.Machine.C
 	if !m.Reopens {
@@ -71,8 +71,8 @@ func (c *Contact) callable(m *Dial) bool {
 		row.Version == c.ReopensAt && !c.Suppressed
 }
 
-// notDialled: the contact is another by now than the dial was for. What came since
-// its trigger, and forbids calls, stands.
+// notDialled handles a dial for a contact that has changed meanwhile. What came after its trigger
+// and forbids calls stands.
 func (c *Contact) notDialled(m *Dial) {
 	c.giveBack(m)
 	switch {
@@ -84,8 +84,8 @@ func (c *Contact) notDialled(m *Dial) {
 	}
 }
 
-// reopenFor reopens a final contact for the dial that its trigger asked for. What
-// follows at once stores both.
+// reopenFor reopens a final contact for the dial that its trigger requested. The caller's next
+// write stores both.
 func (c *Contact) reopenFor(m *Dial) {
 	if m.Reopens {
 		d, _ := c.change(contact.Event{Kind: contact.Triggered, Variables: m.Trigger.Command.Variables})
@@ -93,7 +93,7 @@ func (c *Contact) reopenFor(m *Dial) {
 	}
 }
 
-// triggered is the event of a trigger: After is how it found or made the contact.
+// triggered is the event of a trigger; After is the contact as the trigger found or created it.
 func (c *Contact) triggered(d journal.Data) journal.Event {
 	e := c.event(journal.ContactTriggered)
 	e.Data = d
@@ -112,9 +112,8 @@ func (c *Contact) giveBack(m *Dial) {
 
 // --- the eligibility hook ----------------------------------------------------------
 
-// The question is put once the leases are held and before the intent: a hook that
-// takes its time delays this dial and no other. Then the run is asked whether it still
-// dials.
+// ask puts the question once the leases are held and before the intent, so that a slow hook delays
+// only this dial. Then the run is asked whether it still dials.
 func (c *Contact) ask(m *Dial) {
 	c.Asking = true
 	row := &c.Machine.C
@@ -127,7 +126,7 @@ func (c *Contact) ask(m *Dial) {
 }
 
 func (c *Contact) eligible(m *EligibilityKnown) {
-	if !c.Asking { // this is a later life of the one that asked, and was counted as idle
+	if !c.Asking { // the contact that asked was restarted, and counted as idle
 		c.giveBack(m.Dial)
 		return
 	}
@@ -146,12 +145,12 @@ func (c *Contact) eligible(m *EligibilityKnown) {
 		c.reopenFor(m.Dial)
 		c.leaveAlone(v.Reason, m.Dial.Trigger)
 	case eligibility.Allow:
-		c.Asking = true // until the run has said so too
+		c.Asking = true // until the run has agreed too
 		c.emit(&MayDial{Contact: c.Machine.C.ID, Dial: m.Dial})
 	}
 }
 
-// putOff has the contact wait.
+// putOff makes the contact wait.
 func (c *Contact) putOff(ev contact.Event, t *Trigger) {
 	d, ok := c.change(ev)
 	if !ok {
@@ -165,13 +164,13 @@ func (c *Contact) putOff(ev contact.Event, t *Trigger) {
 		c.Call.persist(w, Then{})
 		return
 	}
-	// The trigger's contact, or that it is open again, is not stored yet.
+	// The trigger's new contact, or its reopening, is not stored yet.
 	w.Events = []journal.Event{c.triggered(journal.Data{After: d.Before, Reason: ev.Reason}), changed}
 	t.Reason, t.NextAt = ev.Reason, c.Machine.C.DueAt
 	c.Call.persist(w, Then{Trigger: c.attach(t, w, "queued", "")})
 }
 
-// leaveAlone excludes the contact by the hook's word.
+// leaveAlone excludes the contact as the hook decided.
 func (c *Contact) leaveAlone(reason string, t *Trigger) {
 	note := "eligibility hook"
 	if reason != "" {
@@ -210,7 +209,7 @@ func (c *Contact) attach(t *Trigger, w *journal.Write, status string, id engine.
 
 // reopen merges a trigger into an open contact or reopens a final one.
 func (c *Contact) reopen(t *Trigger) {
-	c.Suppressed = false // it was asked for since, and the number is not on the list
+	c.Suppressed = false // requested since, and not on the list
 	if c.Rules.Sticky && (c.Machine.C.State == contact.Excluded || c.Machine.C.ExcludeAfterCall) {
 		c.Call.answer(t.Request, nil, ErrContactExcluded)
 		return
@@ -255,10 +254,10 @@ func (c *Contact) exclude(m *Exclude) {
 	settled := c.Call.elsewhere()
 	changed := ok && c.Machine.C.Version != version
 	done.Excluded = changed && !was
-	if changed { // before the end of the call, which may come at once and tells of the contact as it is then
+	if changed { // before the end of the call, which may follow at once and reports the contact's state then
 		w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}}
-		// The reason is somebody's own words, which may be erased some day: they stand in
-		// rows, not in the history.
+		// The reason is free text that may have to be erased one day, so it is stored in rows and
+		// not in the history.
 		if !was || *d.Before != *d.After {
 			d.Who = m.Who
 			e := c.event(journal.ContactExcluded)
@@ -269,7 +268,7 @@ func (c *Contact) exclude(m *Exclude) {
 	}
 	if live && !done.InCall {
 		done.Cancelled = c.Call.Machine.A.Ending == nil
-		// From here on the INVITE is known not to have left, or its CANCEL is owed.
+		// From here on the INVITE is known not to have left, or its CANCEL is on the way.
 		c.Call.apply(attempt.Event{Kind: attempt.ExcludeRequested, At: c.Call.in.Now})
 	}
 	if !changed {
@@ -277,7 +276,7 @@ func (c *Contact) exclude(m *Exclude) {
 	}
 }
 
-// readmit: the contact was added again on purpose, or its exclusion was lifted.
+// readmit handles a contact that was added again on purpose, or whose exclusion was lifted.
 func (c *Contact) readmit(m *Readmit) {
 	var then Then
 	done := &Lifted{Op: m.Op}
@@ -302,7 +301,7 @@ func (c *Contact) readmit(m *Readmit) {
 // end cancels a call that is not answered, or ends a conversation too.
 func (c *Contact) end(m *End) {
 	if m.Reason == engine.CodeBotLost && c.Call.Machine.A.AnsweredAt != nil {
-		return // somebody picked up before: the bot is tried all the same
+		return // somebody picked up before: the bot is still tried
 	}
 	settled := c.Call.elsewhere()
 	c.Suppressed = c.Suppressed || m.Reason == engine.CodeSuppressed
@@ -321,8 +320,7 @@ func (c *Contact) end(m *End) {
 
 // --- operators -----------------------------------------------------------------------
 
-// operatorKind is the contact's event and the entry of the activity log for what an
-// operator does.
+// operatorKind is the contact's event and the activity log's entry for an operator's action.
 var operatorKind = map[campaign.ContactAction]struct {
 	kind  contact.Kind
 	entry journal.Type
@@ -331,9 +329,9 @@ var operatorKind = map[campaign.ContactAction]struct {
 	campaign.CallBack: {contact.CallbackSet, journal.ContactCallBackSet},
 }
 
-// operate: an operator wants the contact dialled, now or at a time.
+// operate has the contact dialled at an operator's request, now or at a given time.
 func (c *Contact) operate(m *Operate) {
-	c.Suppressed = false // it was asked for since, and the number is not on the list
+	c.Suppressed = false // requested since, and not on the list
 	does := operatorKind[m.Command.Action]
 	ev := contact.Event{Kind: does.kind, At: c.Call.in.Now, Policy: c.policy(), Until: m.Command.At}
 	if err := c.Machine.Refusal(ev); err != nil {

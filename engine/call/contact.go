@@ -11,42 +11,41 @@ import (
 	"dialler/engine/journal"
 )
 
-// Contact is one person in a running campaign who has something to do: a dial, a call,
-// a result that is awaited, a write under way.
+// Contact is one person in a running campaign with something in progress: a dial, a call, an
+// awaited result, a write.
 type Contact struct {
 	Machine contact.Machine
 	Rules   *Rules
 	Call    Call
 
-	// Loading: what is durable is being loaded after a crash. Stash are the events that
-	// wait for the contact to come up; the shell hands them in as Next gives them.
+	// Loading says that the durable state is being loaded after a crash. Stash are the events that
+	// wait until the contact is loaded; the shell takes them with Next and hands them in.
 	Loading bool
 	Stash   []any
 
 	Trigger *Trigger // that is answered with the intent, or with the end of an attempt whose intent was refused
-	// Reopened are the facts before a trigger opened the contact again, until that is
-	// written.
+	// Reopened are the facts from before a trigger reopened the contact, until that is written.
 	Reopened *contact.Facts
-	// ReopensAt is the contact's version when a dial that reopens it came: whatever
-	// changed it since, while the hook was asked, is newer than the trigger.
+	// ReopensAt is the contact's version when a dial that reopens it came: any later change, while
+	// the hook was asked, is newer than the trigger.
 	ReopensAt   int64
-	Asking      bool // whether it may be dialled
-	Suppressed  bool // its number is on the suppression list, as was told since it is up
-	Lingering   bool // for the result of the call that has ended
+	Asking      bool // waits for the answer whether it may be dialled
+	Suppressed  bool // its number was suppressed since its actor started
+	Lingering   bool // waits for the result of the call that has ended
 	LingerEpoch int
-	Reserving   journal.Data // of the reservation of the live attempt
-	// Kept are the contact as runs before left it, once a late result has changed that.
+	Reserving   journal.Data // data of the live attempt's reservation
+	// Kept is the contact as earlier runs left it, where a late result has changed that.
 	Kept map[int]contact.Contact
 }
 
-// NewContact gives a contact as its row says, and the events that wait for it. The
-// first that it is given is Started, or Restarted in place of one whose shell crashed:
-// then what waits is that one's Stash.
+// NewContact returns a contact in the state of its row, with the events that wait for it. Its first
+// event is Started, or Restarted if the previous shell crashed; stash is then the Stash of that
+// contact.
 func NewContact(row contact.Contact, rules *Rules, limits Limits, stash []any) *Contact {
 	return &Contact{Machine: contact.Machine{C: row}, Rules: rules, Call: Call{Limits: limits}, Stash: stash}
 }
 
-// Apply takes one event and appends what is to be done to dst.
+// Apply takes one event and appends the effects to dst.
 func (c *Contact) Apply(in Input, dst []Effect) []Effect {
 	c.Call.enter(in, dst, c)
 	if c.handle(in.Event) && !c.Call.Closed && c.Call.Attaching == nil {
@@ -56,8 +55,8 @@ func (c *Contact) Apply(in Input, dst []Effect) []Effect {
 	return c.Call.leave()
 }
 
-// Next gives the event that has waited longest for the contact to be loaded. The shell
-// takes one after the other, each once the effects of the one before are carried out.
+// Next returns the event that has waited longest for the contact to be loaded. The shell takes them
+// one by one, each after the previous one's effects are carried out.
 func (c *Contact) Next() (event any, ok bool) {
 	if c.Loading || c.Call.Attaching != nil || len(c.Stash) == 0 {
 		return nil, false
@@ -70,7 +69,7 @@ func (c *Contact) Next() (event any, ok bool) {
 	return event, true
 }
 
-// handle gives false when the event leaves nothing to be settled.
+// handle returns false when nothing remains to be settled after the event.
 func (c *Contact) handle(event any) bool {
 	switch e := event.(type) {
 	case *Started:
@@ -78,7 +77,7 @@ func (c *Contact) handle(event any) bool {
 		return true
 	case *Restarted:
 		c.Loading = true
-		c.Call.Step = int(c.Call.in.Boot) // never a step of an earlier life, of which news may still come
+		c.Call.Step = int(c.Call.in.Boot) // never a step from before the crash, of which news may still come
 		c.emit(&LoadContact{c.Machine.C.ID})
 		return false
 	case *Reload:
@@ -93,14 +92,14 @@ func (c *Contact) handle(event any) bool {
 			c.emit(&LoadContact{c.Machine.C.ID})
 			return false
 		}
-	case *LegsAttached: // belongs to the loading
+	case *LegsAttached: // part of the loading
 		c.Call.receive(e)
 		return true
 	}
 	if c.Loading {
 		switch event.(type) {
 		case *engine.LegEvent, *engine.MediaEvent:
-			if !c.Call.Has() { // come again, in their order, once the attempt is taken over
+			if !c.Call.Has() { // replayed in order once the attempt is taken over
 				return false
 			}
 		}
@@ -166,9 +165,9 @@ func (c *Contact) handle(event any) bool {
 		c.retune()
 		c.pause()
 	case *Report:
-		c.Asking = false // the run that was to be asked is no more
+		c.Asking = false // the run that was to be asked is gone
 		c.report()
-		c.Call.persistAgain() // what the run's crash may have lost
+		c.Call.persistAgain() // writes that the run's crash may have lost
 	case *TimerFired:
 		if e.Timer == TimerLinger {
 			c.lingered(e.Epoch)
@@ -183,7 +182,7 @@ func (c *Contact) handle(event any) bool {
 
 func (c *Contact) emit(e Effect) { c.Call.emit(e) }
 
-// Busy says whether the contact has something that only it knows or awaits.
+// Busy says whether the contact holds or awaits something that is not stored.
 func (c *Contact) Busy() bool {
 	return c.Loading || c.Lingering || c.Asking || len(c.Stash) > 0 || c.Call.waits()
 }
@@ -198,15 +197,15 @@ func (c *Contact) idle() {
 
 func (c *Contact) start(lost *attempt.Attempt) {
 	c.emit(&Up{c.Machine.C.ID})
-	c.retune() // the row may be from before an edit
+	c.retune() // the row may predate an edit
 	if lost != nil {
 		c.recover(lost)
 	}
 }
 
-// recover takes over an attempt of another owner of the campaign: a node that still
-// has its legs, or an earlier process life, with which they were lost. One that had
-// been closed there has legs that were still watched.
+// recover takes over an attempt of the campaign's previous owner: either a node that still has its
+// legs, or an earlier process that lost them. An attempt that had already been closed there has
+// legs that were still watched.
 func (c *Contact) recover(at *attempt.Attempt) {
 	c.adopt(*at)
 	if !at.Live() {
@@ -217,11 +216,11 @@ func (c *Contact) recover(at *attempt.Attempt) {
 	c.Call.reattach("")
 }
 
-// loadAgain is when a contact that could not be loaded is loaded again.
+// loadAgain is the delay before loading a contact is retried.
 const loadAgain = time.Second
 
-// loaded goes on with what is durable: after a crash, when everything else is gone, or
-// in another run, into which it takes the legs that it watches.
+// loaded resumes from the durable state: after a crash, when everything else is lost, or in another
+// run, into which the contact takes the legs that it watches.
 func (c *Contact) loaded(m *ContactLoaded) {
 	if m.Err != nil && engine.ErrorCode(m.Err) != "contact_not_found" {
 		c.emit(&Arm{After: loadAgain, Fired: TimerFired{Timer: TimerLoad}})
@@ -269,12 +268,12 @@ func (c *Contact) reattached(m *Reattached) {
 
 // --- the contact's own changes ---------------------------------------------------
 
-// change applies an event to the contact and gives what the history says of that: the
-// facts before and after, and whose result is awaited no longer though none came.
+// change applies an event to the contact and returns what goes into the history: the facts before
+// and after, and the attempt whose result is no longer awaited although none came.
 func (c *Contact) change(ev contact.Event) (d journal.Data, ok bool) {
 	ev.At, ev.Policy = c.Call.in.Now, c.policy()
 	if ev.Restarted {
-		ev.Policy.ClosedAs = c.Rules.Before // nobody is dialled in that run any more
+		ev.Policy.ClosedAs = c.Rules.Before // that run no longer dials anybody
 	}
 	before, awaited := c.Machine.C.Facts(), c.Machine.C.Awaited()
 	if err := c.Machine.Apply(ev); err != nil {
@@ -293,14 +292,14 @@ func (c *Contact) policy() contact.Policy {
 	return c.Rules.PolicyFor(c.Machine.C.Number, c.Call.in.Process.Zones)
 }
 
-// write writes the contact as it stands, with one event.
+// write writes the contact in its current state, with one event.
 func (c *Contact) write(t journal.Type, d journal.Data, then Then) {
 	e := c.event(t)
 	e.Data = d
 	c.Call.persist(&journal.Write{Contacts: []contact.Contact{c.Machine.C}, Events: []journal.Event{e}}, then)
 }
 
-// retune: Max Attempts was edited.
+// retune applies an edit of Max Attempts.
 func (c *Contact) retune() {
 	if c.Machine.C.Max == c.Rules.Policy.MaxAttempts || !c.Machine.C.Open() {
 		return
@@ -310,15 +309,15 @@ func (c *Contact) retune() {
 	}
 }
 
-// pause ends the wait for another trunk: no INVITE leaves while the campaign is
-// paused. What the first trunks said decides.
+// pause ends the wait for another trunk: no INVITE leaves while the campaign is paused. The outcome
+// on the first trunks decides.
 func (c *Contact) pause() {
 	if c.Rules.Paused && c.Call.Has() && c.Call.Machine.A.State == attempt.Dialling {
 		c.Call.apply(attempt.Event{Kind: attempt.TrunkRefused, At: c.Call.in.Now})
 	}
 }
 
-// runEnded closes a contact that waits; one that does not is left as it is.
+// runEnded closes a contact that waits; any other is left as it is.
 func (c *Contact) runEnded(m *RunEnded) {
 	version := c.Machine.C.Version
 	d, ok := c.change(contact.Event{Kind: m.Kind})
@@ -328,7 +327,7 @@ func (c *Contact) runEnded(m *RunEnded) {
 	}
 }
 
-// settleSuppressed: the number was suppressed, and the contact may wait for a dial.
+// settleSuppressed handles a suppressed number whose contact may wait for a dial.
 func (c *Contact) settleSuppressed() {
 	if !c.Suppressed {
 		return
@@ -381,7 +380,7 @@ func (c *Contact) lingered(epoch int) {
 	}
 }
 
-// forget: the person was erased.
+// forget handles the erasure of the person.
 func (c *Contact) forget(m *Forget) {
 	c.rest()
 	row := &c.Machine.C
@@ -424,7 +423,7 @@ func (c *Contact) adopt(at attempt.Attempt) {
 	c.Call.Machine.Config.MustConsume = c.Machine.C.Unconsumed >= contact.MaxUnconsumed
 }
 
-// adopted: the seat comes first, which replayed media events presume.
+// adopted grants the seat first, since replayed media events presume it.
 func (c *Contact) adopted() {
 	c.report()
 	if c.Machine.C.State == contact.Excluded && c.Call.Machine.A.AnsweredAt == nil {
@@ -468,9 +467,9 @@ func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
 	return then
 }
 
-// resultBefore is a late result of a run before. It changes the contact as that run left
-// it, in which nobody is dialled any more, and one that a run for the unreached took
-// along as it was.
+// resultBefore handles a late result of an earlier run. It changes the contact as that run left it,
+// in which nobody is dialled any more, and a contact that a run for the unreached carried over
+// unchanged.
 func (c *Contact) resultBefore(w *journal.Write, sum *contact.Attempt) {
 	e := &w.Events[0]
 	e.Run = sum.Run
@@ -496,7 +495,7 @@ func (c *Contact) resultBefore(w *journal.Write, sum *contact.Attempt) {
 		}
 	}
 	version, here := c.Machine.C.Version, *sum
-	here.Callback = nil // it was the other run's to grant
+	here.Callback = nil // only the other run could grant it
 	d, ok := c.change(contact.Event{Kind: contact.ResultStored, Attempt: &here})
 	if ok && c.Machine.C.Version != version {
 		x := c.event(journal.ContactChanged)
@@ -506,7 +505,7 @@ func (c *Contact) resultBefore(w *journal.Write, sum *contact.Attempt) {
 	w.Contacts = []contact.Contact{c.Machine.C}
 }
 
-// ended: the contact decides what the end of the attempt means.
+// ended lets the contact decide what the attempt's end means.
 func (c *Contact) ended(w *journal.Write) Then {
 	at, d := &w.Attempts[0], &w.Events[0].Data
 	sum := summary(at)
@@ -521,7 +520,7 @@ func (c *Contact) ended(w *journal.Write) Then {
 	if c.Machine.C.ResultDueAt != nil {
 		c.linger()
 	}
-	// An intent that the database refused was never held: nothing to release.
+	// An intent that the database refused holds nothing, so there is nothing to release.
 	if c.Trigger != nil && sum.Refusal == engine.CodeCalleeCap {
 		c.Trigger.NextAt = c.Machine.C.DueAt
 	}
@@ -537,8 +536,8 @@ func (c *Contact) refusedLate(w *journal.Write) (then Then) {
 	return then
 }
 
-// summary is what the contact's machine needs to know of an attempt. Who turned out to be
-// a machine was no conversation of the contact's, though it may have counted as one.
+// summary is what the contact's machine needs to know about an attempt. A call that turned out to
+// be a machine is no conversation of the contact, though it may have counted as one.
 func summary(at *attempt.Attempt) *contact.Attempt {
 	s := &contact.Attempt{
 		ID: at.ID, Run: at.Run, Outcome: at.Outcome, Consumed: at.Consumed,

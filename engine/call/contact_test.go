@@ -73,7 +73,7 @@ func TestAReportSaysWhereTheContactStands(t *testing.T) {
 	r.talking(first)
 	r.on(&Report{}, "reported a served seated")
 
-	// What the run's crash may have lost is sent again.
+	// Writes that the run's crash may have lost are sent again.
 	r = up(t, nil, nil)
 	r.apply(dialOf(first))
 	r.clear()
@@ -108,7 +108,7 @@ func TestAReportOfATentativeAnswer(t *testing.T) {
 	r.on(&Report{}, "reported a served seated stands tentative", "write 3 attempt.connected +contact")
 }
 
-// A beep takes a live answer back: the history says which verdict stands then.
+// A beep revokes a live answer: the history says which verdict then stands.
 func TestARevisionTellsItsVerdict(t *testing.T) {
 	r := up(t, nil, func(rl *Rules) { rl.Attempt.AMD, rl.Attempt.Listen.Revise = engine.AMDParallel, 10*time.Second })
 	r.dialled(first)
@@ -127,8 +127,8 @@ func TestARevisionTellsItsVerdict(t *testing.T) {
 	}
 }
 
-// The bot's word comes too late to take a live answer back that the abandon rate has
-// counted: the call is a machine's, and what was counted stays.
+// The bot reports a machine too late to revoke a live answer that the abandon rate has counted: the
+// call becomes a machine's, and the count stays.
 func TestTheBotsWordChangesNothingThatWasCounted(t *testing.T) {
 	r := up(t, nil, func(rl *Rules) { rl.Attempt.AMD = engine.AMDParallel })
 	r.dialled(first)
@@ -275,13 +275,14 @@ func TestTheHooksWordOnATrigger(t *testing.T) {
 		r.apply(m)
 		r.apply(&EligibilityKnown{Dial: m, Verdict: eligibility.Verdict{Decision: d, Until: start.Add(time.Hour),
 			Code: engine.CodeNotEligible}})
-		r.log = r.log[4:] // the question, and the leases
+		r.log = r.log[4:] // the question and the leases
 		r.durable(1)
 		r.want(want...)
 		if e := r.write().Events[0]; e.Data.Before != nil || !e.Data.After.Open {
 			t.Errorf("%s: %+v", d, e)
 		}
-		// A final contact is asked for as it will be called, and is reopened by the answer.
+		// The hook is asked about a final contact as it will be called, and its answer reopens the
+		// contact.
 		r = up(t, func(c *contact.Contact) { c.State, c.DueAt, c.Used = contact.Completed, nil, 2 }, nil)
 		r.p.eligible = true
 		m.Reopens, m.Trigger.Command.Variables = true, map[string]string{"a": "b"}
@@ -298,7 +299,7 @@ func TestTheHooksWordOnATrigger(t *testing.T) {
 			t.Errorf("%s: %+v", d, e)
 		}
 	}
-	// What is not stored is answered with why.
+	// A dial that is not stored is answered with the reason.
 	r := up(t, nil, nil)
 	r.p.eligible = true
 	m := dialOf(first)
@@ -316,7 +317,7 @@ func TestAnAnswerOfTheHookThatComesTooLate(t *testing.T) {
 	back := []string{"trunk trunk a.1 over", "release number of a not dialled", "line of a over"}
 	r := up(t, nil, nil)
 	m := dialOf(first)
-	// of an earlier life
+	// from before a crash
 	r.on(&EligibilityKnown{Dial: m, Verdict: eligibility.Verdict{Decision: eligibility.Allow}}, append(back, "idle")...)
 
 	r = up(t, nil, nil)
@@ -331,7 +332,7 @@ func TestAnAnswerOfTheHookThatComesTooLate(t *testing.T) {
 	r.p.eligible = true
 	r.apply(m)
 	r.clear()
-	r.on(&Report{}, "reported - ", "idle") // the run that was to be asked is no more
+	r.on(&Report{}, "reported - ", "idle") // the run that was to be asked is gone
 }
 
 // --- triggers -------------------------------------------------------------------------
@@ -357,7 +358,7 @@ func TestATriggerIsAnsweredWithItsIntent(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 
-	// A refusal for the number's sake queues it, with the contact.
+	// A refusal because of the number queues the trigger, with the contact.
 	for _, err := range []error{journal.ErrNumberHeld, journal.ErrSuppressed, engine.Conflict(engine.CodeDestination,
 		""), engine.Conflict(engine.CodeCalleeCap, "")} {
 		r, _ = trigger()
@@ -373,14 +374,14 @@ func TestATriggerIsAnsweredWithItsIntent(t *testing.T) {
 		}
 	}
 
-	// So does one that comes when the attempt was given up.
+	// So does a refusal after the attempt was given up.
 	r, _ = trigger()
 	r.apply(&End{})
 	r.clear()
 	r.on(&Durable{Step: 1, Err: journal.ErrNumberHeld}, "write 3 contact.triggered attempt.reserved +reply")
 	r.on(&Durable{Step: 3}, "forget legs of a", "stored "+string(callee), "answer someone queued number_held", "idle")
 
-	// Any other is told.
+	// Any other refusal is reported.
 	r, _ = trigger()
 	r.clear()
 	r.apply(&Durable{Step: 1, Err: journal.ErrReplyExists})
@@ -425,7 +426,7 @@ func TestATriggerOfAFinalContactReopensAndDialsItInOneWrite(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 
-	// What came while the hook was asked, and forbids calls, is newer than the trigger.
+	// Whatever came while the hook was asked, and forbids calls, is newer than the trigger.
 	for _, newer := range []any{&Exclude{Op: 7}, &End{Op: 7, Reason: engine.CodeSuppressed}} {
 		r = up(t, final, nil)
 		r.p.eligible = true
@@ -439,7 +440,7 @@ func TestATriggerOfAFinalContactReopensAndDialsItInOneWrite(t *testing.T) {
 		}
 	}
 
-	// By now it is open, or excluded for good: nothing is dialled for this trigger.
+	// The contact is open by now, or excluded for good: nothing is dialled for this trigger.
 	r = up(t, nil, nil)
 	r.on(dial(), "trunk trunk a.1 over", "release number of a not dialled", "line of a over",
 		"write 1 contact.triggered +contact")
@@ -476,8 +477,8 @@ func TestATriggerOfAContactThatThereIs(t *testing.T) {
 
 // --- exclusion ------------------------------------------------------------------------
 
-// The exclusion is durable before the call's end, which tells of the contact as it is
-// then; the word that no INVITE leaves comes once it is.
+// The exclusion is durable before the end of the call, which reports the contact's state then; the
+// confirmation that no INVITE leaves follows.
 func TestAnExclusionIsWrittenBeforeTheEndOfTheCall(t *testing.T) {
 	r := up(t, nil, nil)
 	r.dialled(first)
@@ -512,7 +513,7 @@ func TestAnExclusionLeavesAConversationAlone(t *testing.T) {
 	r.talking(first)
 	r.on(&Exclude{Op: 4}, "write 4 contact.excluded +contact")
 	r.on(&Durable{Step: 4}, "excluded 4 in call new")
-	r.on(&Exclude{Op: 5, Reason: "another"}, "write 5 +contact") // another reason, and nothing for the history
+	r.on(&Exclude{Op: 5, Reason: "another"}, "write 5 +contact") // a different reason, and no history entry
 	r.on(&Durable{Step: 5}, "excluded 5 in call")
 	r.on(&Exclude{Op: 6, Reason: "another"}, "excluded 6 in call")
 }
@@ -578,7 +579,7 @@ func TestAStopCancelsAndAHangUpEndsAConversation(t *testing.T) {
 	r.on(&End{}, "idle")
 }
 
-// Else the option of a Stop would break the abandon cap.
+// Otherwise the Stop option would break the abandon cap.
 func TestAStopThatEndsConversationsAbandonsNobodyWhoHasJustPickedUp(t *testing.T) {
 	r := up(t, nil, nil)
 	r.dialled(first)
@@ -596,12 +597,12 @@ func TestASuppressedNumberIsDialledNoMore(t *testing.T) {
 		t.Errorf("%+v", w.Contacts[0])
 	}
 	r.on(&Durable{Step: 1}, "idle")
-	// Somebody asks for it again: the number is not on the list any more.
+	// The contact is requested again: the number is no longer on the list.
 	r.apply(&Reopen{Trigger: &Trigger{}})
 	r.clear()
 	r.on(&Durable{Step: 2}, "stored "+string(callee), "idle")
 
-	// One that rings is cancelled, and final by that reason.
+	// A ringing call is cancelled, and the contact becomes final with that reason.
 	r = up(t, nil, nil)
 	r.dialled(first)
 	r.on(&End{Reason: engine.CodeSuppressed}, "line of a released", "cancel a.1")
@@ -682,7 +683,7 @@ func TestATransferGoesWhereCallsMayGo(t *testing.T) {
 	}
 }
 
-// The end is not told before it is durable.
+// The end is not reported before it is durable.
 func TestHowAnAttemptStands(t *testing.T) {
 	r := up(t, nil, nil)
 	show := &Show{Attempt: first, Request: someone}
@@ -784,8 +785,8 @@ func TestTheWaitForAResultEnds(t *testing.T) {
 	r.on(&ResultTimeout{}, "idle")
 }
 
-// Each conversation's end says whether its outcome is final, and what makes it so names
-// it: the result, or the end of the wait.
+// The end of each conversation says whether its outcome is final; whatever makes it final names the
+// conversation: the result, or the end of the wait.
 func TestWhoeverEndsTheWaitForAResultNamesItsAttempt(t *testing.T) {
 	ended := func(set func(*Rules)) *rig {
 		r := up(t, nil, set)
@@ -824,7 +825,7 @@ func TestWhoeverEndsTheWaitForAResultNamesItsAttempt(t *testing.T) {
 	r.now = *r.contact.Machine.C.DueAt
 	r.apply(dialOf(second))
 	none("a redial", r)
-	// The end of the run takes the redial away; the result is awaited all the same.
+	// The end of the run cancels the redial; the result is still awaited.
 	r = ended(short)
 	r.apply(&RunEnded{Kind: contact.RunStopped})
 	if d := r.write().Events[0].Data; d.NoResult != "" || r.contact.Machine.C.DueAt != nil ||
@@ -833,7 +834,7 @@ func TestWhoeverEndsTheWaitForAResultNamesItsAttempt(t *testing.T) {
 	}
 }
 
-// The run dials contacts at rest: one that is due soon does not wait longer.
+// The run dials contacts at rest, so a contact that is due soon stops waiting.
 func TestAContactThatIsDueSoonWaitsNoLonger(t *testing.T) {
 	r := up(t, nil, func(rl *Rules) { rl.Policy.Redial.OnlyUnder, rl.Policy.Redial.Delay = time.Minute, time.Second })
 	r.talking(first)

@@ -17,20 +17,20 @@ type Dialout struct {
 	Of   engine.AttemptID
 	Call Call
 
-	Placed *PlaceDialout // nil: it was placed in an earlier process life, or is over
-	// Awaiting: it has ended before, and its only event is a result that is on its way.
+	Placed *PlaceDialout // nil means that it was placed by an earlier process, or is over
+	// Awaiting says that the dialout has ended before, and that its only event is a result on its
+	// way.
 	Awaiting bool
 	Taken    int // results that were passed on to it
 }
 
-// NewDialout gives a call that is placed (PlaceDialout follows) or whose legs are left
-// from an earlier process life (Started). With ended it is over, and StoreResult
-// follows.
+// NewDialout returns a call that is about to be placed (PlaceDialout follows) or whose legs remain
+// from an earlier process (Started follows). With ended it is over, and StoreResult follows.
 func NewDialout(id engine.AttemptID, bot engine.Bot, limits Limits, ended bool) *Dialout {
 	return &Dialout{Of: id, Call: Call{Bot: bot, Limits: limits}, Awaiting: ended}
 }
 
-// Apply takes one event and appends what is to be done to dst.
+// Apply takes one event and appends the effects to dst.
 func (d *Dialout) Apply(in Input, dst []Effect) []Effect {
 	d.Call.enter(in, dst, d)
 	d.handle(in.Event)
@@ -98,7 +98,7 @@ func (d *Dialout) place(p *PlaceDialout) {
 	d.Call.begin(d.Call.Limits.SendByTimeout, p.Validity, p.Media)
 }
 
-// recover ends what an earlier process life left of the call.
+// recover ends what an earlier process left of the call.
 func (d *Dialout) recover(at *attempt.Attempt) {
 	d.adopt(*at)
 	if !at.Live() {
@@ -109,10 +109,10 @@ func (d *Dialout) recover(at *attempt.Attempt) {
 	d.Call.reattach("")
 }
 
-// restart: the shell crashed and has lost the message on which it did.
+// restart handles a crash of the shell, which loses the message that caused it.
 func (d *Dialout) restart() {
 	switch {
-	case d.Call.Closed: // it never heard how the audio was
+	case d.Call.Closed: // it never received the audio statistics
 		d.Call.goOn()
 	case d.Call.Live():
 		d.Call.reattach("gone")
@@ -121,7 +121,7 @@ func (d *Dialout) restart() {
 	}
 }
 
-// suppressed: a dial that waits or rings is cancelled, a conversation is left alone.
+// suppressed cancels a dial that waits or rings, and leaves a conversation alone.
 func (d *Dialout) suppressed(m *NumbersSuppressed) {
 	done := &DialoutSuppressed{Attempt: d.Of, Op: m.Op}
 	if _, ok := m.Numbers[d.number()]; ok && d.Call.Live() {
@@ -144,7 +144,7 @@ func (d *Dialout) triggerRefused(*Trigger)      {}
 func (d *Dialout) identify(map[string]string)   {}
 func (d *Dialout) variables() map[string]string { return d.Call.Machine.A.Variables }
 
-// awaitsResult: nobody waits for the result of a dialout.
+// awaitsResult is false: nothing waits for the result of a dialout.
 func (d *Dialout) awaitsResult(engine.AttemptID) bool { return false }
 
 func (d *Dialout) config() attempt.Config {
@@ -187,8 +187,8 @@ func (d *Dialout) recorded(what attempt.What, w *journal.Write) (then Then) {
 func (d *Dialout) ended(*journal.Write) Then       { return Then{} }
 func (d *Dialout) refusedLate(*journal.Write) Then { return Then{} }
 
-// line: the seat was held before the call; it is granted as soon as it is asked for,
-// and goes back when the call no longer needs it.
+// line manages the seat, which was held before the call: it is granted when requested, and given
+// back when the call no longer needs it.
 func (d *Dialout) line(_ engine.AttemptID, l attempt.Line, _ time.Time) {
 	switch l.Phase {
 	case attempt.PhaseAbandoned:

@@ -147,7 +147,7 @@ func TestSuppressedNumbersOfDialouts(t *testing.T) {
 	}
 }
 
-// A result comes for a call that is over: its actor has been brought up for that.
+// A result arrives for a call that is over: its actor was started for that.
 func TestAResultOfADialoutThatIsOver(t *testing.T) {
 	at := ended(t, first)
 	at.Campaign, at.Contact = "", ""
@@ -191,7 +191,7 @@ func TestTwoResultsOfADialoutAtOnce(t *testing.T) {
 	r.on(m, "fetch a")
 	r.apply(fetched(m, &at, nil))
 	r.clear()
-	r.on(&Durable{Step: 1}, "answer someone") // the other is being read
+	r.on(&Durable{Step: 1}, "answer someone") // the other result is being read
 	r.on(fetched(m, &at, nil), "count result", "write 2 result.stored")
 	if r.write().Events[0].Data.Connected {
 		t.Error("counted as another conversation")
@@ -208,7 +208,7 @@ func TestADialoutOfAnEarlierLifeIsLost(t *testing.T) {
 		t.Errorf("%s", o)
 	}
 	over := r.call.snapshot()
-	// It goes on where its node, which was buried, can be asked for it.
+	// It continues if its node, closed as lost, can still be asked for the legs.
 	r = dialoutRig(t)
 	r.known = 1
 	r.apply(&Started{Lost: &at})
@@ -216,7 +216,7 @@ func TestADialoutOfAnEarlierLifeIsLost(t *testing.T) {
 		t.Errorf("%v", r.log)
 	}
 	r.clear()
-	r.on(&Taken{Attempt: first}, "dialout over 0") // until another one has it
+	r.on(&Taken{Attempt: first}, "dialout over 0") // until another node has it
 	r = dialoutRig(t)
 	r.on(&Started{Lost: &over}, "own a", "recover leg a.1")
 }
@@ -237,7 +237,7 @@ func TestADialoutOutlivesACrash(t *testing.T) {
 			t.Errorf("%s", r.write().Attempts[0].Outcome)
 		}
 	}
-	// It had ended, all but the last of it.
+	// It had ended except for its last leg.
 	r := dialoutRig(t)
 	r.place()
 	r.durable(1)
@@ -288,8 +288,8 @@ func TestHowADialoutStands(t *testing.T) {
 	}
 }
 
-// A dialout whose classification was revised by a beep would say which verdict stands,
-// as a contact's call does: the record is one.
+// A dialout whose classification was revised by a beep reports which verdict stands, as a contact's
+// call does: they share the record.
 func TestADialoutTellsItsVerdict(t *testing.T) {
 	r := dialoutRig(t)
 	r.place()

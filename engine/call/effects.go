@@ -10,18 +10,18 @@ import (
 	"dialler/engine/numberpool"
 )
 
-// Effect is something to do, carried out by the shell in the order in which effects
-// are handed out. It is
+// Effect is something to do, carried out by the shell in the order in which effects are handed out.
+// It is
 //
 //   - a message to the contact's run (ToRun), *Persist among them, which a dialout's
 //     shell takes to a writer instead;
 //   - one of the types below, by pointer or by value as Effects lists them; or
-//   - an effect of the attempt's machine about the call as it stands: Confirm, Cancel,
+//   - an effect of the attempt's machine on the current call: Confirm, Cancel,
 //     HangUp, AnswerMedia, DetachBot, JoinPeer, ClosePeer, AnswerRefer, NotifyRefer,
 //     PlayMessage, LeaveVoicemail, HearDigit, CloseMedia, and Over.
 //
-// OpenMedia, OpenPeer, CloseMedia and AttachLegs are answered by an event at once,
-// before the effects that follow them are carried out.
+// OpenMedia, OpenPeer, CloseMedia and AttachLegs are answered by an event at once, before the
+// effects that follow them are carried out.
 type Effect any
 
 // ToRun is a message of a contact to its run.
@@ -42,23 +42,22 @@ func (*Stored) toRun()       {}
 func (*Reported) toRun()     {}
 
 type (
-	// Owns: the attempt is this owner's from now on, in place of the one before.
+	// Owns says that the attempt is this owner's from now on, replacing the previous one.
 	Owns struct{ Attempt engine.AttemptID }
-	// Answer answers a request; with Err, Value does not count.
+	// Answer answers a request; Value is ignored if Err is set.
 	Answer struct {
 		Request engine.Request
 		Value   any
 		Err     error
 	}
-	// WhenSettled sends a message once the node with an attempt's legs has carried out
-	// what it was told, or never will.
+	// WhenSettled sends a message once the node with an attempt's legs has carried out its
+	// instructions, or never will.
 	WhenSettled struct {
 		Attempt engine.AttemptID
 		Message any // ToRun or *DialoutSuppressed
 	}
-	// OpenMedia opens the media path of a call to the callee, again for each leg;
-	// MediaOpened follows. OpenPeer does so for a far leg, and ends with it in
-	// attempt.ClosePeer.
+	// OpenMedia opens the media path of a call to the callee, once for each leg; MediaOpened
+	// follows. OpenPeer does so for a far leg, until attempt.ClosePeer.
 	OpenMedia struct {
 		Leg  engine.LegID
 		Open engine.OpenMedia
@@ -73,58 +72,58 @@ type (
 		Leg  engine.PlaceLeg
 		Peer bool
 	}
-	// AttachBot opens the bot's socket, since a moment.
+	// AttachBot opens the bot's socket; Since is when that began.
 	AttachBot struct {
 		Bot    engine.BotID
 		Since  engine.BootTime
 		Attach engine.AttachBot
 	}
-	// BotSettled: the socket is being opened no more. Telling: how long that took says
-	// how fast the bot answers.
+	// BotSettled says that the socket is no longer being opened. Telling says that the time it took
+	// shows how fast the bot answers.
 	BotSettled struct {
 		Bot     engine.BotID
 		Attempt engine.AttemptID
 		Since   engine.BootTime
 		Telling bool
 	}
-	// BotTried tells the fleet what became of a call's way to its bot.
+	// BotTried tells the fleet how a call's attempt to reach its bot went.
 	BotTried struct {
 		Bot     engine.BotID
 		Reached string // the endpoint that took the call, "" for none
 		Missed  []engine.EndpointMiss
 	}
-	// SendDigits sends keys to the callee, by INFO of the leg where the media path
-	// cannot, and answers the request.
+	// SendDigits sends keys to the callee, by INFO on the leg if the media path cannot, and answers
+	// the request.
 	SendDigits struct {
 		Attempt engine.AttemptID
 		Leg     engine.LegID
 		Digits  string
 		Request engine.Request
 	}
-	// AttachLegs takes over the legs that live under the attempt; LegsAttached follows,
-	// and after that their events from the first on. AttachMedia does so for its media.
+	// AttachLegs takes over the attempt's live legs; LegsAttached follows, and then their events
+	// from the first on. AttachMedia does the same for its media.
 	AttachLegs  struct{ Attempt engine.AttemptID }
 	AttachMedia struct{ Attempt engine.AttemptID }
-	// RecoverLeg ends what may be left at the carrier of a leg; its last event follows.
+	// RecoverLeg ends whatever may be left of a leg at the carrier; the leg's last event follows.
 	RecoverLeg struct{ Leg engine.RecoveredLeg }
-	// Replaced: another owner acts for the attempt. Its legs here end, unless that one
-	// has them.
+	// Replaced says that another owner has the attempt. Its legs here end unless that owner has
+	// them.
 	Replaced struct {
 		Attempt engine.AttemptID
 		Legs    []engine.LegID
 		Peers   []engine.LegID
 	}
-	// ForgetLegs: nobody asks for the attempt's legs any more.
+	// ForgetLegs says that the attempt's legs are no longer needed.
 	ForgetLegs struct{ Attempt engine.AttemptID }
 	// ReserveTrunk asks for a channel and a token for one leg; TrunkReserved follows.
 	ReserveTrunk struct {
 		Leg     engine.LegID
 		Attempt engine.AttemptID
 		Tried   []engine.TrunkID
-		Only    engine.TrunkID // no other; "" = any
+		Only    engine.TrunkID // no other trunk; "" = any
 	}
-	// TrunkEvent tells a trunk of one of its legs: that its INVITE left, how its first
-	// answer was, or that its channel is free.
+	// TrunkEvent tells a trunk about one of its legs: that its INVITE left, the result of its first
+	// response, or that its channel is free.
 	TrunkEvent struct {
 		Trunk engine.TrunkID
 		Leg   engine.LegID
@@ -142,22 +141,22 @@ type (
 		End     numberpool.End
 		IfHeld  bool // else it was given back before
 	}
-	// Suppress has everybody told of a number that this call put on the suppression
-	// list, and then answers the request, "": nobody.
+	// Suppress announces a number that this call put on the suppression list, and then answers the
+	// request, unless that is "".
 	Suppress struct {
 		Number  engine.PhoneNumber
 		Request engine.Request
 	}
-	// Abandoned: a call to the number was abandoned.
+	// Abandoned reports that a call to the number was abandoned.
 	Abandoned struct{ Number engine.PhoneNumber }
-	// Arm starts a timer, in place of one with the same name; TimerFired comes back.
+	// Arm starts a timer and replaces one with the same name; TimerFired comes back.
 	Arm struct {
 		After time.Duration
 		Fired TimerFired
 	}
 	// Disarm stops a timer.
 	Disarm struct{ Timer attempt.Timer }
-	// ToSelf hands an event back, behind those that wait already.
+	// ToSelf returns an event, behind those already waiting.
 	ToSelf struct{ Event any }
 	// AskEligibility asks the hooks whether the contact may be dialled;
 	// EligibilityKnown follows.
@@ -165,48 +164,48 @@ type (
 		Question eligibility.Question
 		Dial     *Dial
 	}
-	// FetchAttempt reads the attempt that a result is about, and its contact if that is in
-	// another run by now. The same command follows, Fetched.
+	// FetchAttempt reads the attempt that a result is about, and its contact if that is in a later
+	// run. The same command follows, with Fetched set.
 	FetchAttempt struct {
 		Attempt engine.AttemptID
-		Run     int // that the contact is in, 0 of a dialout
+		Run     int // run of the contact, 0 for a dialout
 		Result  *StoreResult
 	}
-	// LoadContact reads the contact and its attempt, behind every write that is
-	// queued; ContactLoaded follows.
+	// LoadContact reads the contact and its attempt after all queued writes; ContactLoaded follows.
 	LoadContact struct{ Contact engine.ContactID }
-	// DialoutSuppressed answers NumbersSuppressed: no INVITE to them leaves any more.
+	// DialoutSuppressed answers NumbersSuppressed: no more INVITEs to these numbers leave.
 	DialoutSuppressed struct {
 		Attempt engine.AttemptID
 		Op      int
 	}
-	// DialoutOver: the dialout has nothing to do any more; it has taken so many results.
+	// DialoutOver says that the dialout has nothing left to do; Results is how many results it has
+	// taken.
 	DialoutOver struct {
 		Attempt engine.AttemptID
 		Results int
 	}
-	// Refused: an event was illegal and has changed nothing.
+	// Refused says that an event was illegal and has changed nothing.
 	Refused struct {
 		Attempt engine.AttemptID
 		Contact engine.ContactID
 		Err     error
 	}
-	// Count counts something for the figures.
+	// Count counts something for the metrics.
 	Count string
 )
 
-// What is counted; ends, answers and messages of abandoned calls are counted where
-// their effects are carried out.
+// Values of Count; ends, answers and messages of abandoned calls are counted where their effects
+// are carried out.
 const (
 	CountAttempt   Count = "attempt"    // begun
 	CountLegPlaced Count = "leg_placed" // to a callee
 	CountLegSent   Count = "leg_sent"   // its INVITE left
 	CountServed    Count = "served"     // a live answer that the bot has
 	CountResult    Count = "result"     // stored
-	CountRecovered Count = "recovered"  // an attempt of an earlier process life was taken over
+	CountRecovered Count = "recovered"  // an attempt of an earlier process was taken over
 )
 
-// Effects has one of each kind of effect, in the form in which it is handed out.
+// Effects has one of each kind of effect, as a pointer or value as it is handed out.
 var Effects = []Effect{
 	&Up{}, &Idle{}, &NotIdle{}, &Stopped{}, &Reported{}, &LineMoved{}, &AnswerStands{}, &InviteLeft{},
 	&Persist{}, &MayDial{}, &Excluded{}, &Lifted{}, &Stored{},

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What the attempt's machine says is either carried out here or handed on; nothing is
-// handed on that a shell is not told of.
+// Every effect of the attempt's machine is either carried out here or handed on, and only effects
+// that shells know are handed on.
 func TestEveryEffectOfTheAttemptIsKnown(t *testing.T) {
 	parse := func(file string) *ast.File {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)

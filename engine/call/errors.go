@@ -6,7 +6,7 @@ import (
 	"dialler/engine"
 )
 
-// Why a command is refused.
+// Reasons why a command is refused.
 var (
 	ErrCallEnded    = engine.NotFound("call_ended", "")
 	ErrCallNotFound = engine.NotFound("call_not_found", "")
@@ -14,7 +14,7 @@ var (
 		"keys can be sent to an answered call only; wait until the call is answered")
 	ErrPersonErased    = engine.NotFound("person_erased", "")
 	ErrContactNotFound = engine.NotFound("contact_not_found", "")
-	// ErrContactExcluded refuses to add somebody who was excluded.
+	// ErrContactExcluded refuses to add a contact that was excluded.
 	ErrContactExcluded = engine.Conflict("contact_excluded", "")
 )
 

@@ -11,8 +11,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// Input is one event or command, a pointer, with the time at which it is handled and
-// what the process knows then.
+// Input is one event or command, a pointer, with the time at which it is handled and the process's
+// answers then.
 type Input struct {
 	Now     time.Time
 	Boot    engine.BootTime
@@ -20,42 +20,41 @@ type Input struct {
 	Process Process
 }
 
-// Process answers what only the process as a whole knows. It is asked while an event
-// is applied and changes nothing.
+// Process answers what only the process as a whole knows. It is queried while an event is applied
+// and changes nothing.
 type Process interface {
-	// LeaseEnds is when another node may dial the same contact; 0: never.
+	// LeaseEnds is when another node may dial the same contact; 0 means never.
 	LeaseEnds() engine.BootTime
-	// Destination says why a number must not be called from a caller ID, nil: it may.
+	// Destination says why a number must not be called from a caller ID; nil means that it may.
 	Destination(to, from engine.PhoneNumber) error
-	// Calling says that a call to a number lives in this process, whatever the database
-	// says: that may have lost its last second.
+	// Calling says that a call to a number is live in this process, whatever the database says: it
+	// may have lost its last second.
 	Calling(to engine.PhoneNumber) bool
-	// CalleeCap bounds how often a number is called, nil: nothing does.
+	// CalleeCap limits how often a number is called; nil means no limit.
 	CalleeCap(now time.Time) *journal.CalleeCap
-	// ResultToken is the bearer token of a call's result.
+	// ResultToken returns the bearer token for a call's result.
 	ResultToken(engine.CallID) string
-	// Carrier is the node that is to carry a campaign's call over a trunk, and Here
-	// is this node; 0 outside a cluster.
+	// Carrier is the node that should carry a campaign's call over a trunk, and Here is this node;
+	// 0 outside a cluster.
 	Carrier(engine.TrunkID) engine.Incarnation
 	Here() engine.Incarnation
-	// Elsewhere says that the legs of an attempt are on another node, and Unheard
-	// that nothing is heard of that node.
+	// Elsewhere says that the attempt's legs are on another node, and Unheard that this node cannot
+	// be heard.
 	Elsewhere(engine.AttemptID) bool
 	Unheard(engine.AttemptID) bool
-	// Shared: other nodes use the same trunks, bots and numbers, and the database
-	// says when a leg that may be left over is gone.
+	// Shared says that other nodes use the same trunks, bots and numbers, and that the database
+	// knows when a leftover leg is gone.
 	Shared() bool
-	// Endpoints are those of a bot, in the order in which they are tried now.
+	// Endpoints are the endpoints of a bot in the current order of preference.
 	Endpoints(*engine.Bot) []string
-	// AsksEligibility says whether a hook is asked before a contact of a campaign
-	// with this one is dialled.
+	// AsksEligibility says whether a hook is asked before a dial in a campaign with the given hook.
 	AsksEligibility(eligibility.Hook) bool
 	// Zones are the time zones of a number (engine/number).
 	Zones(engine.PhoneNumber) []string
 }
 
-// Alone is a process that is in no cluster and restricts nothing: a shell embeds it and
-// answers what it knows better.
+// Alone is a process outside any cluster that restricts nothing: a shell embeds it and overrides
+// what it knows better.
 type Alone struct{}
 
 func (Alone) LeaseEnds() engine.BootTime                { return 0 }
@@ -78,18 +77,18 @@ type Limits struct {
 	ResultLinger  time.Duration // for how long a contact stays up for the result of its call
 	SendByTimeout time.Duration // how long after its intent the INVITE of a dialout may leave
 	DialoutRing   time.Duration // ring timeout of a dialout
-	OptOutDigit   byte          // of dialouts, 0: none; those of campaigns have it in their rules
-	ResultBase    string        // base URL that bots post results to, "": they are told none
+	OptOutDigit   byte          // for dialouts, 0 means none; campaigns have it in their rules
+	ResultBase    string        // base URL for the results that bots post; "" means that bots get none
 }
 
-// What happens to a call and its owner, beside *engine.LegEvent, *engine.MediaEvent
-// and the commands of messages.go.
+// Events of a call and its owner, besides *engine.LegEvent, *engine.MediaEvent and the commands of
+// messages.go.
 type (
-	// Started is the first event of a contact, and of a dialout that was not placed in
-	// this process life. Lost is the attempt of an earlier life, if there is one.
+	// Started is the first event of a contact, and of a dialout that was not placed by this
+	// process. Lost is the attempt of an earlier process, if there is one.
 	Started struct{ Lost *attempt.Attempt }
-	// Restarted follows a crash of the shell. A contact has lost its state with it and
-	// loads what is durable; a dialout has kept it.
+	// Restarted follows a crash of the shell. A contact has lost its state and loads what is
+	// durable; a dialout has kept its state.
 	Restarted struct{}
 	// PlaceDialout begins a dialout whose seat, trunk and number are held.
 	PlaceDialout struct {
@@ -101,9 +100,8 @@ type (
 		From     engine.PhoneNumber
 		Validity Validity
 	}
-	// Durable says what became of a write: it is in the database, was refused by it
-	// (Err), or is in the spool. A spooled one is told of again once the database has
-	// it.
+	// Durable reports the fate of a write: it is in the database, was refused by it (Err), or is in
+	// the spool. A spooled write is reported again once the database has it.
 	Durable struct {
 		Step    int
 		Err     error
@@ -121,7 +119,7 @@ type (
 		Leg        engine.LegID
 		Trunk      engine.TrunkID // "" when refused
 		Media      *engine.MediaProfile
-		Validity   Validity // of the INVITE over it
+		Validity   Validity // of the INVITE through it
 		Constraint engine.Constraint
 		RetryAt    time.Time
 	}
@@ -140,40 +138,38 @@ type (
 	}
 	// MediaClosed answers attempt.CloseMedia.
 	MediaClosed struct{ Quality engine.MediaQuality }
-	// LegsAttached answers AttachLegs: how many legs are known.
+	// LegsAttached answers AttachLegs with the number of known legs.
 	LegsAttached struct{ Known int }
 	// EligibilityKnown answers AskEligibility.
 	EligibilityKnown struct {
 		Dial    *Dial
 		Verdict eligibility.Verdict
 	}
-	// ContactLoaded answers LoadContact: the stored row and its attempt, live or with legs
-	// that are watched. A contact that is not stored is told with the code
-	// "contact_not_found".
+	// ContactLoaded answers LoadContact: the stored row and its attempt, live or with legs that are
+	// watched. If the contact is not stored, Err has the code "contact_not_found".
 	ContactLoaded struct {
 		Row     contact.Contact
 		Attempt *attempt.Attempt
 		Err     error
 	}
-	// NumbersSuppressed tells a dialout of numbers on the suppression list;
-	// DialoutSuppressed follows.
+	// NumbersSuppressed tells a dialout about newly suppressed numbers; DialoutSuppressed follows.
 	NumbersSuppressed struct {
 		Numbers map[engine.PhoneNumber]struct{}
 		Op      int
 	}
-	// Erased: the person with a number was erased; a dialout forgets it.
+	// Erased says that the person with a number was erased; a dialout forgets the number.
 	Erased struct{ Number, Tombstone engine.PhoneNumber }
-	// SayAgain asks a dialout that is over to say so once more.
+	// SayAgain asks a dialout that is over to report that again.
 	SayAgain struct{}
 )
 
-// Timers beside those of the attempt.
+// Timers besides those of the attempt.
 const (
-	// TimerHeld: an INVITE that was held back may leave.
+	// TimerHeld releases an INVITE that was held back.
 	TimerHeld attempt.Timer = "held"
-	// TimerLinger: a contact no longer waits for the result of its call.
+	// TimerLinger ends a contact's wait for the result of its call.
 	TimerLinger attempt.Timer = "linger"
-	// TimerLoad: a contact that could not be loaded is loaded again.
+	// TimerLoad retries loading a contact.
 	TimerLoad attempt.Timer = "load"
 )
 

@@ -8,9 +8,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// reattach gives a restarted owner its attempt back: it takes over the legs that live
-// in the telephony port, as LegsAttached says. Without any the attempt is lost, and is
-// told that they are gone.
+// reattach gives a restarted owner its attempt back: it takes over the legs that are live in the
+// telephony port, which LegsAttached counts. Without any the attempt is lost, for the reason gone.
 func (c *Call) reattach(gone string) {
 	c.MediaOpen, c.Replays = true, true
 	c.SendBy = 0 // an INVITE that has not left by now never will
@@ -18,7 +17,7 @@ func (c *Call) reattach(gone string) {
 	c.emit(&AttachLegs{c.Machine.A.ID})
 }
 
-// attached goes on with the call, or ends what may still ring.
+// attached resumes the call, or ends what may still ring.
 func (c *Call) attached(known int) {
 	if c.Attaching == nil {
 		return
@@ -32,7 +31,7 @@ func (c *Call) attached(known int) {
 	a := &c.Machine.A
 	for i := range a.Legs {
 		if l := &a.Legs[i]; l.Dialog != nil && l.EndedAt == nil && a.Ending == nil {
-			c.emit(attempt.Confirm{Leg: l.ID}) // harmless when it was confirmed
+			c.emit(attempt.Confirm{Leg: l.ID}) // harmless if already confirmed
 		}
 	}
 	for i := range a.Peers {
@@ -46,13 +45,13 @@ func (c *Call) attached(known int) {
 	c.owner.adopted()
 }
 
-// lost ends the attempt whose legs nobody holds and watches them to their end.
+// lost ends an attempt whose legs nobody has, and watches them to their end.
 func (c *Call) lost(why string) {
 	c.recoverLegs()
 	c.apply(attempt.Event{Kind: attempt.OwnerLost, At: c.in.Now, Err: why})
 }
 
-// legsGone: the node that had the legs is gone. The attempt is lost, or its legs are
+// legsGone handles the loss of the node that had the legs. The attempt is lost, or its legs are
 // watched from here.
 func (c *Call) legsGone(id engine.AttemptID) {
 	switch {
@@ -68,7 +67,7 @@ func (c *Call) legsGone(id engine.AttemptID) {
 // watches for their last events.
 func (c *Call) recoverLegs() {
 	a := &c.Machine.A
-	if !a.Live() { // it was closed by an earlier owner
+	if !a.Live() { // an earlier owner closed it
 		c.NumberHeld = c.in.Process.Shared() && c.Machine.A.OpenCallee()
 	}
 	giveUp := c.Machine.Config.RingTimeout + c.Limits.RingGrace
@@ -98,8 +97,8 @@ func (c *Call) recoverLeg(r engine.RecoveredLeg) {
 	c.emit(&RecoverLeg{r})
 }
 
-// watched follows the legs of an attempt that has ended: with the last one's end the
-// number is free again, if that is proven.
+// watched follows the legs of an ended attempt: when the last one ends the number is free again, if
+// that is proven.
 func (c *Call) watched(e *engine.LegEvent) {
 	if !e.Kind.Final() {
 		return
@@ -120,7 +119,7 @@ func (c *Call) watched(e *engine.LegEvent) {
 	c.persist(w, Then{Forget: at.ID})
 }
 
-// keys does what a bot or an operator asks of a live call and answers who asked.
+// keys carries out a request of a bot or an operator on a live call and answers it.
 func (c *Call) keys(m *Keys) {
 	a := &c.Machine.A
 	switch {
@@ -136,7 +135,7 @@ func (c *Call) keys(m *Keys) {
 	}
 }
 
-// transfer hands the call over, or says why not.
+// transfer hands the call over, or answers why not.
 func (c *Call) transfer(m *Transfer) {
 	if !c.is(m.Attempt) || !c.Live() {
 		c.answer(m.Request, nil, ErrCallEnded)
@@ -152,7 +151,7 @@ func (c *Call) transfer(m *Transfer) {
 	c.answer(m.Request, nil, err)
 }
 
-// scrub takes what is personal out of an attempt that has ended.
+// scrub removes personal data from an ended attempt.
 func scrub(a *attempt.Attempt, tombstone engine.PhoneNumber) {
 	a.To, a.Variables, a.Transfer, a.SIPReason = tombstone, nil, nil, ""
 	if r := a.Result; r != nil {

@@ -11,7 +11,7 @@ import (
 	"dialler/engine/contact"
 )
 
-// live is an attempt that rings, or one with a conversation, as it is stored.
+// live is a stored attempt that rings, or one with a conversation.
 func live(t *testing.T, conversation bool) attempt.Attempt {
 	t.Helper()
 	r := up(t, nil, nil)
@@ -24,7 +24,7 @@ func live(t *testing.T, conversation bool) attempt.Attempt {
 	return r.call.snapshot()
 }
 
-// recovered brings a contact up with the attempt of an earlier owner.
+// recovered starts a contact with the attempt of an earlier owner.
 func recovered(t *testing.T, at attempt.Attempt, known int, rows ...func(*contact.Contact)) *rig {
 	t.Helper()
 	r := newRig(t)
@@ -51,7 +51,7 @@ func TestACallGoesOnUnderANewOwner(t *testing.T) {
 	r.on(&Reattached{Attempt: second, Seated: true})
 	r.on(&Reattached{Attempt: first, Seated: true}, "attach media of a")
 	r.apply(r.leg(1, engine.LegHungUp))
-	if !r.has("closemedia") || !r.has("write 1 attempt.ended") { // the media path is there, whoever opened it
+	if !r.has("closemedia") || !r.has("write 1 attempt.ended") { // the media path exists, whoever opened it
 		t.Errorf("%v", r.log)
 	}
 }
@@ -83,7 +83,7 @@ func TestASeatThatTheRunKeptIsGivenAgain(t *testing.T) {
 	r.on(&Reattached{Attempt: first, Seated: true}, "attach bot", "attach media of a")
 }
 
-// Without legs it is lost: what may still ring is ended, and followed to its end.
+// Without legs the call is lost: whatever may still ring is ended, and watched to its end.
 func TestACallWhoseLegsAreGoneIsLost(t *testing.T) {
 	at := live(t, false)
 	r := recovered(t, at, 0)
@@ -108,7 +108,7 @@ func TestACallWhoseLegsAreGoneIsLost(t *testing.T) {
 	r.on(&Durable{Step: 2}, "forget legs of a", "idle")
 }
 
-// The hold ends with a proof, and else at its bound.
+// The hold ends with a proof, otherwise at its bound.
 func TestAHoldEndsWithAProof(t *testing.T) {
 	r := recovered(t, live(t, false), 0)
 	r.durable(1)
@@ -117,8 +117,8 @@ func TestAHoldEndsWithAProof(t *testing.T) {
 	r.on(&Durable{Step: 2}, "forget legs of a", "idle")
 }
 
-// A lost conversation is over when its session is: nobody refreshes that. Whoever watches
-// its leg, in this life or a later one, changes nothing about that.
+// A lost conversation ends with its session, which nobody refreshes. Watching its leg, before or
+// after a restart, does not change that.
 func TestTheHoldOfALostConversationEndsWithItsSession(t *testing.T) {
 	const end = 10*time.Minute + attempt.HoldMargin
 	f := func(sec uint32, want time.Duration) attempt.Attempt {
@@ -146,10 +146,10 @@ func TestTheHoldOfALostConversationEndsWithItsSession(t *testing.T) {
 	later.seq[first.Leg(1)] = at.Legs[0].Seq
 	later.apply(&Started{Lost: &at})
 	later.want("up", "own a", "recover leg a.1")
-	later.on(later.leg(1, engine.LegClosed), "write 1 leg.closed") // its hold is as it was
+	later.on(later.leg(1, engine.LegClosed), "write 1 leg.closed") // its hold is unchanged
 }
 
-// What a refresh has made of the session counts, once it is recorded.
+// The session length set by a refresh counts, once it is recorded.
 func TestTheHoldOfALostConversationEndsWithTheSessionThatIsInForce(t *testing.T) {
 	r := up(t, nil, nil)
 	r.talking(first)
@@ -164,7 +164,7 @@ func TestTheHoldOfALostConversationEndsWithTheSessionThatIsInForce(t *testing.T)
 	}
 }
 
-// So it is when the far side does not hear our BYE: it is not refreshed any more.
+// The same holds when the far side does not receive our BYE: the session is no longer refreshed.
 func TestTheHoldOfACallThatNobodyHearsUsEndEndsWithItsSession(t *testing.T) {
 	r := up(t, nil, nil)
 	r.talking(first)
@@ -175,8 +175,7 @@ func TestTheHoldOfACallThatNobodyHearsUsEndEndsWithItsSession(t *testing.T) {
 	}
 }
 
-// Where several nodes use a trunk and a number, a leg that may be there still keeps
-// them in use.
+// Where several nodes use a trunk and a number, a leg that may still be up keeps them in use.
 func TestALostLegKeepsItsTrunkAndNumberWhereTheyAreShared(t *testing.T) {
 	r := newRig(t)
 	at := live(t, false)
@@ -191,7 +190,7 @@ func TestALostLegKeepsItsTrunkAndNumberWhereTheyAreShared(t *testing.T) {
 		"write 1 attempt.ended +contact +owed")
 	r.on(r.leg(1, engine.LegRefused, code(487)), "release number of a", "write 2 leg.closed +free")
 
-	// A leg that ends as it should gives both back.
+	// A leg that ends normally gives both back.
 	r = up(t, nil, nil)
 	r.p.shared = true
 	r.talking(first)
@@ -200,7 +199,7 @@ func TestALostLegKeepsItsTrunkAndNumberWhereTheyAreShared(t *testing.T) {
 		"write 4 attempt.ended +contact +free")
 }
 
-// One that had been closed by an earlier owner has legs that are watched on.
+// An attempt closed by an earlier owner has legs that are watched further.
 func TestLegsOfACallThatHasEndedAreWatchedOn(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		lost := recovered(t, live(t, false), 0)
@@ -246,7 +245,7 @@ func TestTheNodeWithTheLegsIsGone(t *testing.T) {
 	r.on(r.leg(1, engine.LegClosed), "idle") // nothing is watched any more
 }
 
-// The node that was to carry the call is gone before its intent is durable.
+// The node that was to carry the call is lost before its intent is durable.
 func TestNoInviteLeavesOfACallThatIsLost(t *testing.T) {
 	r := up(t, nil, nil)
 	r.apply(dialOf(first))
@@ -324,7 +323,7 @@ func TestAnExclusionFindsTheCallAfterTheCrash(t *testing.T) {
 	}
 }
 
-// An INVITE that has not left by the time its owner restarts never will.
+// An INVITE that has not left when its owner restarts never will.
 func TestARestartedOwnerPlacesNoLateInvite(t *testing.T) {
 	r := recovered(t, live(t, false), 1)
 	if r.call.SendBy != 0 {
@@ -344,7 +343,7 @@ func TestABotThatIsReachedBySIP(t *testing.T) {
 	r.apply(r.leg(1, engine.LegAnswered, answered))
 	r.durable(2)
 	r.clear()
-	r.p.endpoints = []string{"sip:bot@b", "sip:bot@a"} // the order of now
+	r.p.endpoints = []string{"sip:bot@b", "sip:bot@a"} // the current order
 	r.apply(&SeatGranted{Attempt: first})
 	for _, step := range []int{3, 4} {
 		if len(r.call.Pending) > 0 {
@@ -390,7 +389,7 @@ func TestABotThatIsReachedBySIP(t *testing.T) {
 		t.Errorf("%v", r.log)
 	}
 	r.clear()
-	// The callee hangs up: the bot's leg is ended and watched, its number held meanwhile.
+	// The callee hangs up: the bot's leg is ended and watched, and its number is held meanwhile.
 	r.apply(r.leg(1, engine.LegHungUp))
 	if !r.has("hang up a.3") || r.call.Watching != 1 || r.write().Holds[0].Until != r.now.Add(65*time.Second) ||
 		r.write().Holds[0].Owed {
@@ -458,7 +457,7 @@ func TestWhatKeepsASocketFromItsCall(t *testing.T) {
 	r.clear()
 	r.on(e) // replayed
 
-	// Abandoned while it was being reached: nobody says which endpoint it was.
+	// Abandoned while the bot was being reached: no event says which endpoint it was.
 	r = waiting()
 	var bridge *Arm
 	for _, e := range r.all {
@@ -471,7 +470,7 @@ func TestWhatKeepsASocketFromItsCall(t *testing.T) {
 	if !r.has("bot settled telling") || !r.has("bot tried missed : it did not answer in time") {
 		t.Errorf("%v", r.log)
 	}
-	// The callee hangs up: that says nothing of the bot.
+	// The callee hangs up: that says nothing about the bot.
 	r = waiting()
 	r.apply(r.leg(1, engine.LegHungUp))
 	if r.call.Reaching.Since != 0 || r.has("bot settled telling") != r.has("bot tried") {
@@ -511,7 +510,7 @@ func TestATransferToANumber(t *testing.T) {
 	if !r.has("trunk trunk a.3 sent") || r.has("count leg_sent") {
 		t.Errorf("%v", r.log)
 	}
-	// Its leg is recovered as a call to the number.
+	// The leg is recovered as a call to the number.
 	r.clear()
 	r.apply(&LegsGone{Attempt: first})
 	if l := last[*RecoverLeg](r).Leg; l.Leg != first.Leg(3) || l.To != target || l.From != caller || l.URI != "" ||

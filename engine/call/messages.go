@@ -10,16 +10,16 @@ import (
 	"dialler/engine/journal"
 )
 
-// Validity is when something granted may be used, by the boot-time clock: from one
-// moment on and before the other; 0: without that bound.
+// Validity is when a grant may be used, by the boot-time clock: from From on and before By; 0 means
+// no bound on that side.
 type Validity struct{ From, By engine.BootTime }
 
-// And is when two grants may be used together.
+// And is when two grants may both be used.
 func (v Validity) And(o Validity) Validity {
 	return Validity{From: max(v.From, o.From), By: Earliest(v.By, o.By)}
 }
 
-// Earliest is the earlier of two bounds, of which 0 is none.
+// Earliest is the earlier of two bounds; 0 means no bound.
 func Earliest(a, b engine.BootTime) engine.BootTime {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -32,11 +32,11 @@ type Trigger struct {
 	Command campaign.Trigger
 	Request engine.Request
 	Reason  string     // why it was queued
-	NextAt  *time.Time // when the contact is due
+	NextAt  *time.Time // when the contact becomes due
 }
 
-// Commands to a contact, from its run. A contact whose actor is not up receives
-// them, in order, as soon as it is.
+// Commands from a run to a contact. A contact whose actor is not up receives them, in order, once
+// it is.
 type (
 	// Dial starts an attempt whose leases are held.
 	Dial struct {
@@ -44,20 +44,20 @@ type (
 		Trunk   engine.TrunkID
 		Media   *engine.MediaProfile // the trunk's
 		From    engine.PhoneNumber
-		Trigger *Trigger // the trigger that asked for it, nil when none did
-		Reopens bool     // that trigger is of a contact that is stored and final
-		// SendWithin is how long the INVITE may take to leave: the contact's window
-		// may close before.
+		Trigger *Trigger // the trigger that requested it, or nil
+		Reopens bool     // that trigger's contact is stored and final
+		// SendWithin limits how long the INVITE may take to leave: the contact's window may close
+		// earlier.
 		SendWithin time.Duration
 		Validity   Validity // of the leases
-		// Carrier is the node that is to carry it, 0: that is chosen then.
+		// Carrier is the node that should carry the call; 0 means that it is chosen at that time.
 		Carrier engine.Incarnation
-		// Eligible: the eligibility hook agreed, and so does the run. Withdrawn: the
-		// run no longer dials.
+		// Eligible says that the eligibility hook agreed, and so does the run. Withdrawn says that
+		// the run no longer dials.
 		Eligible, Withdrawn bool
 	}
-	// SeatGranted gives an answered call its seat, and a socket of the bot that stands,
-	// "": none does.
+	// SeatGranted gives an answered call its seat, and an open socket of the bot, "" if there is
+	// none.
 	SeatGranted struct {
 		Attempt engine.AttemptID
 		Socket  engine.SocketID
@@ -65,13 +65,13 @@ type (
 	// Exclude suppresses the contact; Excluded follows.
 	Exclude struct {
 		Reason string
-		Who    *engine.Who // the operator who excluded this one contact, else nil
+		Who    *engine.Who // the operator who excluded this one contact, or nil
 		Op     int
 	}
 	// Reopen merges a trigger into the contact or reopens it; the trigger's reply
 	// commits with it.
 	Reopen struct{ Trigger *Trigger }
-	// Operate has the contact dialled now or at a time; the request is answered once
+	// Operate requests a dial of the contact, now or at a given time; the request is answered once
 	// that is durable or refused.
 	Operate struct {
 		Command campaign.ActOnContact
@@ -83,17 +83,16 @@ type (
 		Result  attempt.Result
 		Late    bool // as in campaign.SubmitResult
 		Request engine.Request
-		// Attempt is the stored row when it is not the live attempt. Fetched: the
-		// contact has asked for it; then it is nil when there is none, and Err says
-		// why.
+		// Attempt is the stored row when it is not the live attempt. Fetched says that the contact
+		// has asked for it; Attempt is then nil when there is none, and Err says why.
 		Attempt *attempt.Attempt
-		// Kept is the contact as the run of the attempt left it, if that is over.
+		// Kept is the contact as the attempt's run left it, if that run is over.
 		Kept    *contact.Contact
 		Fetched bool
 		Err     error
 	}
-	// ResultTimeout says that a result may be overdue. Restarted: it is awaited no longer,
-	// however long it was, for the next run is prepared.
+	// ResultTimeout says that a result may be overdue. Restarted ends the wait in any case, because
+	// the next run is being prepared.
 	ResultTimeout struct{ Restarted bool }
 	// Rest ends the wait for a result.
 	Rest struct{}
@@ -101,7 +100,7 @@ type (
 	// Excluded follows when Op is not 0.
 	End struct {
 		HangUp bool
-		Reason string // of the contact that fails by it; "": the outcome's name
+		Reason string // of the contact that fails because of it; "" means the outcome's name
 		Op     int
 	}
 	// Keys sends digits to the callee, or ends the call when there are none.
@@ -116,110 +115,109 @@ type (
 		To      string
 		Request engine.Request
 	}
-	// Show asks how an attempt stands: between durable steps it is further than its
-	// row.
+	// Show asks for the current state of an attempt, which is ahead of its row between durable
+	// steps.
 	Show struct {
 		Contact engine.ContactID
 		Attempt engine.AttemptID
 		Request engine.Request
 	}
-	// LegsGone: the node that had the attempt's legs is gone.
+	// LegsGone says that the node with the attempt's legs is lost.
 	LegsGone struct {
 		Contact engine.ContactID
 		Attempt engine.AttemptID
 	}
-	// Taken: another node has adopted the legs of a dialout, which are here.
+	// Taken says that another node has adopted a dialout whose legs are on this one.
 	Taken struct{ Attempt engine.AttemptID }
 	// RunEnded closes a contact that waits: contact.RunStopped or
 	// contact.WindowEnded.
 	RunEnded struct{ Kind contact.Kind }
-	// Readmit makes an excluded contact callable again. LiftedExclusion: its exclusion was
+	// Readmit makes an excluded contact callable again. LiftedExclusion says that its exclusion was
 	// lifted, sticky or not. Lifted follows when Op is not 0.
 	Readmit struct {
 		Variables       map[string]string
 		LiftedExclusion bool
 		Op              int
 	}
-	// Forget takes out what is personal: the person was erased.
+	// Forget removes personal data, because the person was erased.
 	Forget struct{ Tombstone engine.PhoneNumber }
-	// Report asks where the contact stands, for a run that counts anew; Reported
-	// follows.
+	// Report asks for the contact's state, for a run that counts from scratch; Reported follows.
 	Report struct{}
-	// Reattached is the run's answer to Reported: whether the line has a seat.
+	// Reattached is the run's answer to Reported: it says whether the line has a seat.
 	Reattached struct {
 		Attempt engine.AttemptID
 		Seated  bool
 	}
-	// Reload: the contacts stepped into another run meanwhile, by a write to all of them.
+	// Reload says that a bulk write moved all contacts to another run.
 	Reload struct{}
 	// Stop asks an idle contact to stop; Stopped or NotIdle follows.
 	Stop struct{}
 )
 
-// What a run hears of its contacts.
+// Messages from contacts to their run.
 type (
-	// Up: the contact takes commands.
+	// Up says that the contact takes commands.
 	Up struct{ Contact engine.ContactID }
-	// Idle: the contact has nothing to do.
+	// Idle says that the contact has nothing to do.
 	Idle struct{ Contact engine.ContactID }
-	// NotIdle: something came up; the contact does not stop.
+	// NotIdle says that something came up; the contact does not stop.
 	NotIdle struct{ Contact engine.ContactID }
-	// Stopped: the contact is a row again, as it says.
+	// Stopped says that the contact is a row again, namely Row.
 	Stopped struct{ Row contact.Contact }
-	// LineMoved says where the contact's line stands.
+	// LineMoved reports the phase of the contact's line.
 	LineMoved struct {
 		Contact engine.ContactID
 		Attempt engine.AttemptID
 		Phase   attempt.Phase
 		Cause   engine.AbandonCause
-		// BotMissed: it was abandoned because the bot did not take it.
+		// BotMissed says that the call was abandoned because the bot did not take it.
 		BotMissed bool
-		Machine   bool // classification took it for no person
-		// Tentative: served, but not to be counted yet; AnswerStands follows.
+		Machine   bool // classified as not a person
+		// Tentative says that the call is served, but not to be counted yet; AnswerStands follows.
 		Tentative bool
 		At        time.Time
 	}
-	// AnswerStands: the line's answer is a live one for good.
+	// AnswerStands says that the line's answer is finally a live one.
 	AnswerStands struct {
 		Contact engine.ContactID
 		Attempt engine.AttemptID
 	}
-	// InviteLeft: an attempt's first INVITE left.
+	// InviteLeft says that an attempt's first INVITE left.
 	InviteLeft struct{ At time.Time }
-	// Persist is a write on its way through the run, which gives its events their
-	// places in the campaign's sequence. Step is the contact's own number of it.
+	// Persist is a write on its way through the run, which numbers its events in the campaign's
+	// sequence. Step is the contact's own number for it.
 	Persist struct {
 		Contact engine.ContactID
 		Step    int
 		Write   *journal.Write
 	}
-	// MayDial asks whether the run still dials: time has passed since it decided to.
-	// A Dial follows.
+	// MayDial asks whether the run still dials, since time has passed since its decision. A Dial
+	// follows.
 	MayDial struct {
 		Contact engine.ContactID
 		Dial    *Dial
 	}
-	// Excluded answers Exclude and End: no INVITE leaves any more.
+	// Excluded answers Exclude and End: no further INVITE leaves.
 	Excluded struct {
 		Op                int
 		Cancelled, InCall bool
-		Excluded          bool // it was not excluded before
+		Excluded          bool // newly excluded
 	}
 	// Lifted answers Readmit.
 	Lifted struct {
 		Op         int
 		Readmitted bool
 	}
-	// Stored: a contact that a trigger made is durable.
+	// Stored says that a contact created by a trigger is durable.
 	Stored struct{ Number engine.PhoneNumber }
-	// Reported answers Report, and comes by itself from a contact that was
-	// restarted.
+	// Reported answers Report, and is also sent by a restarted contact.
 	Reported struct {
 		Row     contact.Contact
-		Attempt engine.AttemptID // "" when none lives
+		Attempt engine.AttemptID // "" if none is live
 		Phase   attempt.Phase
 		Seated  bool
-		// Tentative: the ledgers were read without it. Stands: it counts by now.
+		// Tentative says that the ledgers were read without the answer; Stands that it counts by
+		// now.
 		Tentative, Stands bool
 	}
 )

@@ -106,8 +106,7 @@ func TestAnIdentityHeaderIsTheCarriersAlone(t *testing.T) {
 	}
 }
 
-// No INVITE before the intent is durable, no ACK before the answer is, be it in the
-// spool.
+// No INVITE leaves before the intent is durable, no ACK before the answer is; the spool suffices.
 func TestGatedEffectsWaitForTheirStep(t *testing.T) {
 	for _, spooled := range []bool{false, true} {
 		r := up(t, nil, nil)
@@ -184,7 +183,7 @@ func TestAnInviteLeavesWhileTheLeasesAreValid(t *testing.T) {
 	}
 }
 
-// A trunk that takes so many INVITEs a second is given no more.
+// A trunk limited to a number of INVITEs per second is given no more than that.
 func TestAnInviteThatIsEarlyIsHeldBack(t *testing.T) {
 	r := up(t, nil, nil)
 	d := dialOf(first)
@@ -225,7 +224,7 @@ func TestAnotherTrunkIsUsedWhileEverythingElseIsGranted(t *testing.T) {
 	r.clear()
 	refused(r)
 	r.want("trunk trunk a.1 classified over", "reserve trunk for a.2")
-	// of an attempt before
+	// for an earlier attempt
 	r.on(&TrunkReserved{Attempt: second, Leg: second.Leg(2), Trunk: "other"}, "trunk other b.2 over")
 	r.on(&TrunkReserved{Attempt: second, Leg: second.Leg(2)})
 	r.on(&TrunkReserved{Attempt: first, Leg: first.Leg(2), Trunk: "other", Validity: Validity{From: 1000 + sec,
@@ -233,7 +232,7 @@ func TestAnotherTrunkIsUsedWhileEverythingElseIsGranted(t *testing.T) {
 	r.on(&Durable{Step: 2}, "arm held 1s")
 	r.boot += sec
 	r.on(&TimerFired{Attempt: first, Timer: TimerHeld}, "open media", "count leg_placed", "place leg a.2")
-	if l := last[*PlaceLeg](r).Leg; l.Trunk != "other" || l.SendBy != 1000+5*sec { // the seat is granted until then
+	if l := last[*PlaceLeg](r).Leg; l.Trunk != "other" || l.SendBy != 1000+5*sec { // the grant of the seat ends then
 		t.Errorf("%+v", l)
 	}
 
@@ -279,7 +278,7 @@ func TestWithoutAMediaPathTheLegIsNotPlaced(t *testing.T) {
 	r.on(&MediaClosed{})
 }
 
-// The history tells an intent that was refused, with the end of its attempt.
+// A refused intent goes into the history with the end of its attempt.
 func TestARefusedIntentIsToldWithTheEndOfItsAttempt(t *testing.T) {
 	until := start.Add(time.Hour)
 	held := *journal.ErrNumberHeld
@@ -307,7 +306,7 @@ func TestARefusedIntentIsToldWithTheEndOfItsAttempt(t *testing.T) {
 			t.Errorf("dialout %v: %+v", dialout, w)
 		}
 
-		// It had been given up before.
+		// The attempt had been given up before.
 		r = up(t, nil, nil)
 		if dialout {
 			r = dialoutRig(t)
@@ -339,7 +338,7 @@ func TestOnlyTheIntentOfTheFirstLegIsRefused(t *testing.T) {
 	r.on(&Durable{Step: 2, Err: rejected}, "confirm a.1") // the call is not left unconfirmed
 }
 
-// A database that has lost its last second does not know of a call that lives here.
+// A database that has lost its last second does not know a call that is live here.
 func TestANumberThatIsBeingCalledFromHereIsHeldWhateverTheDatabaseSays(t *testing.T) {
 	for _, calling := range []bool{true, false} {
 		r := up(t, nil, nil)
@@ -352,22 +351,22 @@ func TestANumberThatIsBeingCalledFromHereIsHeldWhateverTheDatabaseSays(t *testin
 	}
 }
 
-// Whoever is told by the database that another owner acts does nothing of what waits,
-// and ends the call here, whatever the write was about.
+// An owner that learns from the database that another owner has the call drops everything that
+// waits and ends the call here, whatever the write was about.
 func TestACallWhoseOwnerWasReplacedGoesNoFurtherHere(t *testing.T) {
 	r := up(t, nil, nil)
 	r.dialled(first)
 	r.apply(r.leg(1, engine.LegAnswered, answered))
 	r.clear()
 	r.on(&Durable{Step: 2, Err: journal.ErrStaleEpoch}, "replaced a, 1 legs", "idle")
-	// It was spooled, so that the ACK left and the bot came, and is refused now.
+	// The write was spooled, so that the ACK left and the bot joined, and is refused now.
 	r = up(t, nil, nil)
 	r.dialled(first)
 	r.apply(r.leg(1, engine.LegAnswered, answered))
 	r.apply(&Durable{Step: 2, Spooled: true})
 	r.clear()
 	r.on(&Durable{Step: 2, Err: journal.ErrStaleEpoch}, "replaced a, 1 legs", "idle")
-	// One that is over ends nothing.
+	// A call that is over ends nothing.
 	r = up(t, nil, nil)
 	r.dialled(first)
 	r.apply(r.leg(1, engine.LegRefused))
@@ -392,7 +391,7 @@ func TestTimersOfAnOlderAttemptAreDropped(t *testing.T) {
 	r.on(&arm.Fired, "line of a released", "cancel a.1")
 }
 
-// Nobody hangs up on a call because the node that carries it cannot be heard.
+// A call is not hung up because the node that carries it cannot be heard.
 func TestABridgeThatTimesOutWithASilentNode(t *testing.T) {
 	for _, unheard := range []bool{false, true} {
 		r := up(t, nil, nil)

@@ -16,7 +16,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// ledger checks what a contact or a dialout does against what holds in every order of
+// ledger checks that a contact or a dialout keeps the invariants that hold for every order of
 // events.
 type ledger struct {
 	*rig
@@ -123,7 +123,7 @@ func (l *ledger) check(e Effect) {
 	}
 }
 
-// commit tells of the oldest write.
+// commit reports the oldest write.
 func (l *ledger) commit(spooled bool, err error) {
 	p := l.call.Pending[0]
 	if spooled {
@@ -167,7 +167,7 @@ func pop[E any](list *[]E) E {
 	return e
 }
 
-// settle lets everything that is under way come to its end.
+// settle lets everything in progress finish.
 func (l *ledger) settle() {
 	for range 200 {
 		switch {
@@ -336,8 +336,8 @@ func TestWhateverHappensToAContact(t *testing.T) {
 				l.step(&Reopen{Trigger: &Trigger{Request: l.request()}})
 			case "report":
 				l.step(&Report{})
-				// The trigger of a dial that waits for the hook or the run is left without an
-				// answer, and what waits for the run keeps its leases.
+				// The trigger of a dial that waits for the hook or the run stays unanswered, and a
+				// dial that waits for the run keeps its leases.
 				for _, d := range append(l.asking, l.mayDial...) {
 					if d.Trigger != nil {
 						delete(l.asked, d.Trigger.Request)
@@ -383,7 +383,7 @@ func TestWhateverHappensToAContact(t *testing.T) {
 	})
 }
 
-// network lets the newest leg to the callee go on.
+// network lets the newest leg to the callee proceed.
 func (l *ledger) network(rt *rapid.T) {
 	a := &l.call.Machine.A
 	placed := false

@@ -38,7 +38,7 @@ func TestLegsGoFromTrunkToTrunkUntilEachHasAChannel(t *testing.T) {
 	}
 	trunks["one"].Release(now, a)
 	now = now.Add(time.Minute)
-	// One that was tried is not asked again.
+	// A trunk that was tried is not asked again.
 	if m := place(NewReservation([]engine.TrunkID{"one"}, d)).Of("d"); m.Trunk != "" || m.Leg != d || m.Attempt != "d" ||
 		m.Constraint != engine.ConstraintTrunkChannels {
 		t.Errorf("%+v", m)

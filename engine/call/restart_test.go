@@ -12,8 +12,8 @@ import (
 	"dialler/engine/memstore"
 )
 
-// A run drops a write whose step it has had from the contact, and news of a write may
-// come once the contact that sent it has crashed.
+// A run drops a write whose step it has already had from the contact, and a write may be confirmed
+// after the contact that sent it has crashed.
 func TestARestartedContactGivesNoStepOfItsEarlierLifeAgain(t *testing.T) {
 	now := time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
 	rules := RulesOf(campaign.Campaign{ID: "c", Run: 1, Settings: campaign.Defaults()})
@@ -53,8 +53,8 @@ func TestARestartedContactGivesNoStepOfItsEarlierLifeAgain(t *testing.T) {
 	}
 }
 
-// What happens to legs and audio while a contact is loaded is told again, in its order,
-// once they are taken over: nothing of it may be applied before what came first.
+// Leg and audio events that happen while a contact is loading are replayed in order once the legs
+// and media are taken over: none may be applied before those that came first.
 func TestARestartedContactWaitsForTheReplayOfItsMedia(t *testing.T) {
 	now := time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
 	settings := campaign.Defaults()
@@ -94,8 +94,8 @@ func TestARestartedContactWaitsForTheReplayOfItsMedia(t *testing.T) {
 	}
 }
 
-// A contact that crashes while it watches the legs of an attempt that has ended goes on
-// with that: nobody else would record their end.
+// A contact that crashes while it watches the legs of an ended attempt resumes that: nobody else
+// would record their end.
 func TestARestartedContactWatchesTheLegsOfALostAttemptOn(t *testing.T) {
 	at := ended(t, first)
 	at.Legs[0].EndedAt = nil

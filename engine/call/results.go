@@ -6,8 +6,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// result stores what a bot reports; it may come before the call's end, after it, or
-// late.
+// result stores a bot's report; it may come before the call's end, after it, or late.
 func (c *Call) result(m *StoreResult) {
 	id, _ := m.Call.Attempt()
 	run := c.owner.event(journal.ResultStored).Run
@@ -19,10 +18,10 @@ func (c *Call) result(m *StoreResult) {
 		c.answer(m.Request, nil, ErrPersonErased)
 		return
 	case c.is(id) && c.Machine.A.Run == run:
-		// It is the current attempt.
+		// This is the current attempt.
 	case !m.Fetched:
-		// What the sender saw of the attempt may be older than its end. That of a run
-		// before, whose legs are watched, is asked for with what that run left.
+		// The sender's copy of the attempt may predate its end. An attempt of an earlier run whose
+		// legs are watched is fetched with the contact as that run left it.
 		c.Fetching++
 		c.emit(&FetchAttempt{Attempt: id, Run: run, Result: m})
 		return
@@ -46,8 +45,8 @@ func (c *Call) result(m *StoreResult) {
 	c.apply(attempt.Event{Kind: attempt.ResultStored, At: c.in.Now, Result: &r})
 }
 
-// resultOf takes the result of an attempt that was read from the table; true: that is
-// the current attempt now.
+// resultOf takes the result of an attempt that was read from the table; true means that this is the
+// current attempt now.
 func (c *Call) resultOf(m *StoreResult) bool {
 	at := m.Attempt
 	if at != nil {
@@ -70,8 +69,8 @@ func (c *Call) resultOf(m *StoreResult) bool {
 	return true
 }
 
-// olderResult stores the result of an attempt while another one is current. Until the
-// row is in the table another result of it must not count again.
+// olderResult stores the result of an attempt while another one is current. Until the row is in the
+// table another result of that attempt must not count again.
 func (c *Call) olderResult(m *StoreResult, at *attempt.Attempt) {
 	machine := attempt.Machine{A: *at, Config: c.owner.config()}
 	r, changes := m.Result, true
@@ -94,7 +93,7 @@ func (c *Call) olderResult(m *StoreResult, at *attempt.Attempt) {
 	c.recordResult(machine.A)
 }
 
-// recordResult writes an attempt with the result that it has just got.
+// recordResult writes an attempt with the result that it just got.
 func (c *Call) recordResult(at attempt.Attempt) int {
 	w, m := c.resultWrite(at), c.Result
 	c.Result = nil
@@ -105,12 +104,12 @@ func (c *Call) recordResult(at attempt.Attempt) int {
 	return c.persist(w, Then{Answer: &Answer{Request: m.Request}})
 }
 
-// resultWrite is the attempt with its result, and what follows from that for the contact.
+// resultWrite is the attempt with its result, and the consequences for the contact.
 func (c *Call) resultWrite(at attempt.Attempt) *journal.Write {
 	e := c.owner.event(journal.ResultStored)
 	e.Attempt = at.ID
 	e.Data = journal.Data{Trunk: at.Trunk, Number: at.Number, Connected: at.CountsResult(),
-		Disposition: at.Result.Disposition, Outcome: at.Outcome} // none while the call lives
+		Disposition: at.Result.Disposition, Outcome: at.Outcome} // none while the call is live
 	w := &journal.Write{Attempts: []attempt.Attempt{at}, Events: []journal.Event{e}}
 	if at.Result.DoNotCall {
 		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByResult, CreatedAt: c.in.Now}}

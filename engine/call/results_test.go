@@ -28,7 +28,7 @@ func fetched(m *StoreResult, at *attempt.Attempt, err error) *StoreResult {
 
 func doNotCall(r *attempt.Result) { r.DoNotCall = true }
 
-// ended is an attempt of a conversation as it is stored.
+// ended is the stored attempt of a conversation.
 func ended(t *testing.T, id engine.AttemptID) attempt.Attempt {
 	t.Helper()
 	r := up(t, nil, nil)
@@ -52,9 +52,9 @@ func TestAResultThatComesBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// One that comes before the conversation is recorded a second time, as that of a
-// conversation, in the write that begins it: a crash leaves both or neither. It was answered
-// by then.
+// A result that comes before the conversation is recorded a second time, as the conversation's
+// result, in the write that begins the conversation: after a crash both or neither exist. The
+// result was answered by then.
 func TestAResultThatComesBeforeTheConversation(t *testing.T) {
 	r := up(t, nil, nil)
 	r.dialled(first)
@@ -95,7 +95,7 @@ func TestAResultAfterTheEnd(t *testing.T) {
 	}
 	r.on(&Durable{Step: 1}, "answer someone", "idle")
 
-	// Nobody knows the attempt, or the database is away.
+	// The attempt does not exist, or the database is unavailable.
 	for _, err := range []error{ErrCallNotFound, engine.Unavailable("database_unavailable", "", 0)} {
 		r = up(t, row, nil)
 		r.apply(m)
@@ -115,8 +115,8 @@ func TestAResultOfARunBeforeChangesNothingHere(t *testing.T) {
 	}
 }
 
-// While a newer attempt is current, the result of an older one is stored beside it, and
-// counts once until its row is in the table.
+// While a newer attempt is current, an older attempt's result is stored with that attempt, and
+// counts only once until its row is in the table.
 func TestTheResultOfAnOlderAttempt(t *testing.T) {
 	at := ended(t, first)
 	r := up(t, func(c *contact.Contact) { c.Used = 1 }, nil)
@@ -136,13 +136,13 @@ func TestTheResultOfAnOlderAttempt(t *testing.T) {
 	r.clear()
 	r.on(&Durable{Step: 2}, "answer someone")
 	r.on(&Durable{Step: 3}, "answer someone")
-	// The newer one reaches nobody: the contact has its result.
+	// The newer attempt reaches nobody: the contact already has its result.
 	r.apply(r.leg(1, engine.LegRefused, code(486)))
 	if c := r.write().Contacts[0]; c.State != contact.Completed || c.DueAt != nil || c.Used != 2 {
 		t.Errorf("%+v", c)
 	}
 
-	// So is one of an attempt that the table says is open, and one that comes while
+	// The same goes for an attempt that is open in the table, and for a result that comes while
 	// legs are watched.
 	open := at
 	open.State, open.EndedAt = attempt.Connected, nil
@@ -166,8 +166,8 @@ func TestTheResultOfAnOlderAttempt(t *testing.T) {
 	}
 }
 
-// A contact that watches the legs of a lost call goes on into the next run: a result of
-// that call is of the run before, and goes to what that left.
+// A contact that watches the legs of a lost call continues into the next run. A result of that call
+// belongs to the earlier run, and changes the contact as that run left it.
 func TestAResultOfACallWhoseLegsAreWatchedIntoTheNextRun(t *testing.T) {
 	at := ended(t, first)
 	at.Legs[0].EndedAt = nil
@@ -203,7 +203,7 @@ func TestAResultOfACallWhoseLegsAreWatchedIntoTheNextRun(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 
-	// Of what a run left, the newest is gone on from.
+	// Of the states that a run left, the newest is used.
 	newer := w.Kept[0]
 	newer.Version, newer.LastDisposition = 20, "called"
 	m = fetched(resultOf(first), &at, nil)
@@ -235,9 +235,8 @@ func TestALegThatEndsWhileAContactLoadsItsRowAgain(t *testing.T) {
 	}
 }
 
-// A result that was kept while the database was away comes late: behind a newer one of
-// its call it changes nothing but that somebody must not be called, whether the call is
-// current or one before it.
+// A result held back while the database was unavailable comes late. After a newer result of its
+// call it changes only do-not-call, whether the call is current or an earlier one.
 func TestALateResultChangesNothingBehindANewerOne(t *testing.T) {
 	older := func(edit ...func(*attempt.Result)) *StoreResult {
 		m := resultOf(first, append(edit, func(r *attempt.Result) {
@@ -248,7 +247,7 @@ func TestALateResultChangesNothingBehindANewerOne(t *testing.T) {
 		return m
 	}
 	newer := func(r *attempt.Result) { r.ReceivedAt = start.Add(time.Minute) }
-	// It is the current one.
+	// The call is current.
 	r := up(t, nil, nil)
 	r.talking(first)
 	r.apply(resultOf(first, newer))
@@ -279,7 +278,7 @@ func TestALateResultChangesNothingBehindANewerOne(t *testing.T) {
 	barred("current", r.write())
 	r.durable(r.call.Step)
 
-	// Another one is current.
+	// Another call is current.
 	r = up(t, func(c *contact.Contact) { c.Used, c.ConnectedOnce, c.HasResult = 1, true, true }, nil)
 	r.dialled(second)
 	row = r.contact.Machine.C
@@ -290,10 +289,10 @@ func TestALateResultChangesNothingBehindANewerOne(t *testing.T) {
 	}
 	r.apply(fetched(older(doNotCall), &at, nil))
 	barred("behind another", r.write())
-	// Until that is in the table it is what is known of the call.
+	// Until that is in the table, this result is what is known about the call.
 	r.clear()
 	r.on(fetched(older(doNotCall), &at, nil), "answer someone")
-	// A newer one takes its place.
+	// A newer result replaces it.
 	late := older()
 	late.Result.ReceivedAt = start.Add(time.Hour)
 	r.apply(fetched(late, &at, nil))
@@ -312,8 +311,8 @@ func TestAResultThatSaysDoNotCall(t *testing.T) {
 	r.on(&Durable{Step: 5, Err: journal.ErrStaleEpoch}, "answer someone stale_epoch", "replaced a, 1 legs", "idle")
 }
 
-// A run for the unreached takes a contact along as the run before left it: a result that
-// comes late says of both that the conversation has one.
+// A run for the unreached carries a contact over as the previous run left it: a late result tells
+// both runs that the conversation has one.
 func TestALateResultOfARunBeforeChangesWhatThatRunLeft(t *testing.T) {
 	f := func(what string, set func(*contact.Contact), state contact.State, writes string) {
 		t.Helper()

@@ -29,7 +29,7 @@ const (
 
 var start = time.Date(2030, 3, 4, 12, 0, 0, 0, time.UTC)
 
-// processOf is a Process that knows what a test says.
+// processOf is a Process with answers set by the test.
 type processOf struct {
 	leaseEnds        engine.BootTime
 	barred           map[engine.PhoneNumber]error
@@ -59,8 +59,8 @@ func (p *processOf) Endpoints(b *engine.Bot) []string {
 	return b.Endpoints
 }
 
-// rig is a shell that writes down what it is asked to do. What has an answer at once is
-// answered, before what follows it is done.
+// rig is a shell that records its instructions. Effects with an immediate answer are answered
+// before the following ones are carried out.
 type rig struct {
 	t       *testing.T
 	p       *processOf
@@ -72,11 +72,11 @@ type rig struct {
 	seq     map[engine.LegID]int
 	media   int
 
-	log     []string // what was done since it was last compared
+	log     []string // effects since the last comparison
 	done    []Effect
 	all     []Effect
 	noMedia error
-	known   int // legs that AttachLegs finds
+	known   int // number of legs that AttachLegs finds
 }
 
 func newRig(t *testing.T) *rig {
@@ -110,7 +110,7 @@ func rowOf(edit func(*contact.Contact)) contact.Contact {
 	return c
 }
 
-// up brings a contact up and forgets what that was.
+// up starts a contact and forgets the effects of that.
 func up(t *testing.T, row func(*contact.Contact), rules func(*Rules)) *rig {
 	t.Helper()
 	r := newRig(t)
@@ -162,7 +162,7 @@ func (r *rig) one(event any) {
 
 func (r *rig) clear() { r.log, r.done = nil, nil }
 
-// want compares what was done since it was last compared.
+// want compares the effects since the last comparison.
 func (r *rig) want(what ...string) {
 	r.t.Helper()
 	got := r.log
@@ -172,21 +172,21 @@ func (r *rig) want(what ...string) {
 	}
 }
 
-// on applies an event and compares what it brings.
+// on applies an event and compares the resulting effects.
 func (r *rig) on(event any, what ...string) {
 	r.t.Helper()
 	r.apply(event)
 	r.want(what...)
 }
 
-// has says whether something was done since it was last compared.
+// has says whether an effect happened since the last comparison.
 func (r *rig) has(what string) bool {
 	return slices.ContainsFunc(r.log, func(l string) bool { return strings.HasPrefix(l, what) })
 }
 
 func (r *rig) durable(step int) { r.t.Helper(); r.apply(&Durable{Step: step}) }
 
-// last is the newest effect of a kind.
+// last is the newest effect of a type.
 func last[E any](r *rig) (e E) {
 	r.t.Helper()
 	for i := len(r.all) - 1; i >= 0; i-- {
@@ -198,7 +198,7 @@ func last[E any](r *rig) (e E) {
 	return e
 }
 
-// write is the newest one.
+// write is the newest write.
 func (r *rig) write() *journal.Write { r.t.Helper(); return last[*Persist](r).Write }
 
 func (r *rig) leg(n int, kind engine.LegEventKind, edit ...func(*engine.LegEvent)) *engine.LegEvent {
@@ -237,7 +237,7 @@ func (r *rig) dialled(id engine.AttemptID) {
 	r.clear()
 }
 
-// talking has the bot talk to the callee.
+// talking connects the callee with the bot.
 func (r *rig) talking(id engine.AttemptID) {
 	r.t.Helper()
 	r.dialled(id)
@@ -257,7 +257,7 @@ func (r *rig) conversation() {
 	r.clear()
 }
 
-// name writes an effect down in a line.
+// name describes an effect in a line.
 func (r *rig) name(e Effect) string {
 	short := func(a engine.AttemptID) string {
 		if a == "" {
@@ -438,7 +438,7 @@ func mapKeys(m map[string]bool) func(func(string) bool) {
 
 var errAway = errors.New("away")
 
-// idempotency is a request's key, "": it has none.
+// idempotency is a request's key; "" for a request without one.
 func idempotency(token string) engine.Idempotency {
 	if token == "" {
 		return engine.Idempotency{}

@@ -11,27 +11,27 @@ import (
 	"dialler/engine/redial"
 )
 
-// Rules are a campaign's settings as its contacts and their calls take them; never
-// changed once handed out.
+// Rules are a campaign's settings in the form that its contacts and their calls use; immutable once
+// handed out.
 type Rules struct {
 	Campaign engine.CampaignID
 	Epoch    int64
 	Run      int
 	Bot      engine.Bot
 	Hook     eligibility.Hook
-	Sticky   bool // Sticky Exclusion: who was excluded is not added again
+	Sticky   bool // Sticky Exclusion: adding an excluded contact again does not undo the exclusion
 
 	Attempt attempt.Config
 	Policy  contact.Policy
-	Before  contact.State      // what waiting contacts became with the run before, of a run that is prepared
-	Paused  bool               // no INVITE leaves, of a call that waits for another trunk either
-	of      *campaign.Campaign // that they are the rules of
+	Before  contact.State      // for a prepared run: what waiting contacts became with the previous run
+	Paused  bool               // no INVITE leaves, not even of a call that waits for another trunk
+	of      *campaign.Campaign // the campaign whose rules these are
 }
 
-// RulesOf works out the rules of a campaign as it stands; its bot and the opt-out
-// digit are the caller's to add.
+// RulesOf derives the rules from a campaign's current state; the caller adds its bot and the
+// opt-out digit.
 func RulesOf(c campaign.Campaign) Rules {
-	c.Seq = 0 // it goes on without them
+	c.Seq = 0 // it changes without affecting the rules
 	s := &c.Settings
 	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	rl := Rules{
@@ -59,8 +59,8 @@ func RulesOf(c campaign.Campaign) Rules {
 	return rl
 }
 
-// closedAs is what waiting contacts become with the run that has ended. Those of a failed
-// run keep their state.
+// closedAs is the state that waiting contacts get at the end of their run. Those of a failed run
+// keep their state.
 func closedAs(c *campaign.Campaign) contact.State {
 	switch {
 	case c.CompletionReason == campaign.ReasonWindowEnded:
@@ -71,8 +71,8 @@ func closedAs(c *campaign.Campaign) contact.State {
 	return ""
 }
 
-// PolicyFor is the policy with the window of one contact; zones gives the time
-// zones of a number (engine/number).
+// PolicyFor is the policy with the window of one contact; zones returns the time zones of a number
+// (engine/number).
 func (rl *Rules) PolicyFor(n engine.PhoneNumber, zones func(engine.PhoneNumber) []string) contact.Policy {
 	p := rl.Policy
 	if rl.of != nil && rl.of.Settings.Window.ContactZone {

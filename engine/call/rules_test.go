@@ -29,7 +29,7 @@ func TestWaitingContactsAreClosedAsTheirCampaignEnded(t *testing.T) {
 	}
 }
 
-// A restart ends the waits for results: who would be redialled then ended as the run did.
+// A restart ends the waits for results: a contact that would be redialled then ends as its run did.
 func TestAWaitThatARestartEndsIsClosedAsItsRunEnded(t *testing.T) {
 	for _, c := range []struct {
 		of   campaign.Campaign
@@ -38,7 +38,7 @@ func TestAWaitThatARestartEndsIsClosedAsItsRunEnded(t *testing.T) {
 		{campaign.Campaign{CompletionReason: campaign.ReasonWindowEnded}, contact.WindowClosed},
 		{campaign.Campaign{CompletionReason: campaign.ReasonManuallyStopped}, contact.ManuallyStopped},
 		{campaign.Campaign{CompletionReason: campaign.ReasonAllFinal}, contact.ManuallyStopped},
-		// A failed run leaves those who wait as they are.
+		// A failed run leaves waiting contacts as they are.
 		{campaign.Campaign{FailureReason: campaign.FailureBotDeleted}, contact.Connected},
 	} {
 		c.of.ID, c.of.State, c.of.Prepared, c.of.Run = "cmp", campaign.Draft, true, 2

@@ -10,23 +10,23 @@ import (
 	"dialler/engine/journal"
 )
 
-// Pending is a write that is not known to be in the database, and what follows once it
-// is, or is refused.
+// Pending is a write that is not known to be in the database, and what follows once it is stored or
+// refused.
 type Pending struct {
 	*Persist
 	Then    Then
 	Spooled bool // durable, but not in the database
 }
 
-// Then is what follows a write. Its parts are carried out in this order.
+// Then is what follows a write. Its parts are carried out in the order of the fields.
 type Then struct {
-	Answer   *Answer        // a request, with the error of a refusal
+	Answer   *Answer        // to a request, with the error of a refusal
 	Trigger  *TriggerAnswer // likewise a trigger
-	Tell     ToRun          // the run, whatever came of the write
+	Tell     ToRun          // to the run, whatever the fate of the write
 	Settled  engine.AttemptID
-	Suppress *Suppress        // everybody, unless the write was refused: then only the request is answered
-	Forget   engine.AttemptID // its legs are needed no more
-	Shown    []Answer         // requests that asked how the ended attempt stands
+	Suppress *Suppress        // everybody is told, unless the write was refused: then only the request is answered
+	Forget   engine.AttemptID // its legs are no longer needed
+	Shown    []Answer         // requests for the state of the ended attempt
 }
 
 // TriggerAnswer answers a trigger.
@@ -46,17 +46,17 @@ func (c *Call) persist(w *journal.Write, then Then) int {
 	return c.Step
 }
 
-// persistAgain sends what may have been lost on its way.
+// persistAgain repeats the writes that may have been lost on the way.
 func (c *Call) persistAgain() {
 	for _, p := range c.Pending {
 		c.emit(p.Persist)
 	}
 }
 
-// durable takes what became of a write, and of those before it.
+// durable handles the fate of a write, and of those before it.
 func (c *Call) durable(m *Durable) {
 	if m.Spooled {
-		// The row in the database is an older one: the owner stays until that has it.
+		// The row in the database is older: the owner stays until the database has the newer one.
 		for i := range c.Pending {
 			if c.Pending[i].Step == m.Step {
 				c.Pending[i].Spooled = true
@@ -69,7 +69,7 @@ func (c *Call) durable(m *Durable) {
 		p := c.Pending[0]
 		c.Pending = slices.Delete(c.Pending, 0, 1)
 		if m.Err != nil && p.Write.Intent != nil {
-			// The history tells it all the same, with the end of the attempt.
+			// The history still contains it, with the end of the attempt.
 			c.RefusedEvents = p.Write.Events
 		}
 		c.follow(&p.Then, m.Err)
@@ -108,9 +108,8 @@ func (c *Call) follow(t *Then, err error) {
 	}
 }
 
-// answerTrigger answers a trigger whose contact was written. One whose intent was
-// refused for the number's sake waits for the end of the attempt, whose write answers
-// it.
+// answerTrigger answers a trigger whose contact was written. If its intent was refused because of
+// the number, the answer waits for the end of the attempt, whose write contains it.
 func (c *Call) answerTrigger(t *TriggerAnswer, err error) {
 	if err != nil && t.Err == nil {
 		switch code := engine.ErrorCode(err); code {
@@ -129,8 +128,8 @@ func (c *Call) answerTrigger(t *TriggerAnswer, err error) {
 	c.answer(t.Trigger.Request, t.Reply, err)
 }
 
-// tell tells the run, of a call on another node once that has carried out what it was
-// told.
+// tell sends a message to the run; if the call is on another node, only once that node has carried
+// out its instructions.
 func (c *Call) tell(m ToRun, settled engine.AttemptID) {
 	if settled != "" {
 		c.say(&WhenSettled{Attempt: settled, Message: m})
@@ -139,7 +138,7 @@ func (c *Call) tell(m ToRun, settled engine.AttemptID) {
 	c.say(m)
 }
 
-// elsewhere is the current attempt, if its legs are on another node.
+// elsewhere is the current attempt if its legs are on another node.
 func (c *Call) elsewhere() engine.AttemptID {
 	if id := c.Machine.A.ID; id != "" && c.in.Process.Elsewhere(id) {
 		return id
@@ -147,7 +146,7 @@ func (c *Call) elsewhere() engine.AttemptID {
 	return ""
 }
 
-// whatType is the event of the history for a step of an attempt.
+// whatType is the history's event for a step of an attempt.
 var whatType = map[attempt.What]journal.Type{
 	attempt.WhatReserved:  journal.AttemptReserved,
 	attempt.WhatLeg:       journal.LegAdded,
@@ -159,7 +158,7 @@ var whatType = map[attempt.What]journal.Type{
 	attempt.WhatResult:    journal.ResultStored,
 }
 
-// record sends a step of the attempt to be made durable and gives the step to wait for.
+// record sends a step of the attempt to be made durable and returns the step to wait for.
 func (c *Call) record(what attempt.What) int {
 	at := c.snapshot()
 	if what == attempt.WhatResult {
@@ -190,8 +189,8 @@ func (c *Call) record(what attempt.What) int {
 	}
 	then := c.owner.recorded(what, w)
 	if what == attempt.WhatConnected && at.CountsResult() {
-		// It was answered when it came. One write tells of both: were they two, the row would
-		// have the result of a conversation before the history has, and after a crash forever.
+		// The result was answered when it came. One write contains both events: with two, the row
+		// would have a conversation's result before the history has it, and after a crash forever.
 		x := c.resultWrite(at)
 		w.Events, w.Suppressions = append(w.Events, x.Events...), x.Suppressions
 		if x.Contacts != nil {
@@ -225,8 +224,8 @@ func (c *Call) over(now time.Time) {
 	c.persist(w, then)
 }
 
-// hold is what becomes of the number with the attempt's end: free, or held until a
-// proof, the bound or the end of the session, or while the bot's leg is being ended.
+// hold is the state of the number after the attempt's end: free, or held until a proof, until its
+// bound or the end of the session, or while the bot's leg is being ended.
 func (c *Call) hold(now time.Time) journal.HoldRelease {
 	a := &c.Machine.A
 	h := journal.HoldRelease{Attempt: a.ID, Number: a.To, Owed: c.Machine.Owed()}
@@ -239,8 +238,8 @@ func (c *Call) hold(now time.Time) journal.HoldRelease {
 	return h
 }
 
-// show answers how the attempt stands. Its end is not told before it is durable, in
-// the database or in the spool.
+// show answers with the current state of the attempt. Its end is not reported before it is durable,
+// in the database or in the spool.
 func (c *Call) show(to engine.Request) {
 	at := c.snapshot()
 	at.AwaitsResult = c.owner.awaitsResult(at.ID)
@@ -253,7 +252,7 @@ func (c *Call) show(to engine.Request) {
 	t.Shown = append(t.Shown, Answer{Request: to, Value: at})
 }
 
-// endedData is the fact of the attempt's end.
+// endedData is the history's record of the attempt's end.
 func endedData(a *attempt.Attempt) journal.Data {
 	d := journal.Data{
 		Outcome: a.Outcome, Cause: a.Cause, Consumed: a.Consumed, Pass: a.Pass, Number: a.Number, Trunk: a.Trunk,

@@ -10,7 +10,7 @@ import (
 	"dialler/engine/snapshot"
 )
 
-// rulesImage is what rules are worked out from: all that is written down of them.
+// rulesImage is the serialised form of rules: the data that they are derived from.
 type rulesImage struct {
 	Of     campaign.Campaign
 	Bot    engine.Bot
@@ -22,7 +22,7 @@ var (
 	errOfNobody = errors.New("call: only the rules of a campaign can be written down")
 )
 
-// MarshalBinary writes the rules of a campaign down.
+// MarshalBinary serialises the rules of a campaign.
 func (rl *Rules) MarshalBinary() ([]byte, error) {
 	if rl.of == nil {
 		return nil, errOfNobody
@@ -30,7 +30,7 @@ func (rl *Rules) MarshalBinary() ([]byte, error) {
 	return rulesCodec().Write(&rulesImage{*rl.of, rl.Bot, rl.Attempt.OptOut})
 }
 
-// UnmarshalBinary reads them back.
+// UnmarshalBinary restores them.
 func (rl *Rules) UnmarshalBinary(b []byte) error {
 	var image rulesImage
 	if err := rulesCodec().Read(b, &image); err != nil {
@@ -41,8 +41,8 @@ func (rl *Rules) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// variants are what a contact or a dialout may hold: events and commands that wait, effects that
-// do, and the answers in them.
+// variants are the types that a contact or a dialout may hold: waiting events and commands, waiting
+// effects, and the answers in them.
 func variants() []any {
 	list := []any{
 		&Started{}, &Restarted{}, &PlaceDialout{}, &Durable{}, &TimerFired{}, &TrunkReserved{}, &PeerJoined{},
@@ -66,19 +66,19 @@ var (
 	dialoutCodec = sync.OnceValue(func() *snapshot.Codec { return snapshot.Of(Dialout{}, variants()...) })
 )
 
-// MarshalBinary writes a contact and its call down: read back they go on as these would.
+// MarshalBinary serialises a contact and its call, so that the restored ones behave the same.
 func (c *Contact) MarshalBinary() ([]byte, error) { return contactCodec().Write(c) }
 
-// UnmarshalBinary reads a contact back.
+// UnmarshalBinary restores a contact.
 func (c *Contact) UnmarshalBinary(b []byte) error { return readInto(c, contactCodec(), b) }
 
-// MarshalBinary writes a dialout down.
+// MarshalBinary serialises a dialout.
 func (d *Dialout) MarshalBinary() ([]byte, error) { return dialoutCodec().Write(d) }
 
-// UnmarshalBinary reads a dialout back.
+// UnmarshalBinary restores a dialout.
 func (d *Dialout) UnmarshalBinary(b []byte) error { return readInto(d, dialoutCodec(), b) }
 
-// readInto leaves what it reads into as it is when the bytes are refused.
+// readInto leaves *v unchanged when the bytes are refused.
 func readInto[T any](v *T, c *snapshot.Codec, b []byte) error {
 	var read T
 	err := c.Read(b, &read)

@@ -50,7 +50,7 @@ func TestRulesAreWrittenDownAsWhatTheyFollowFrom(t *testing.T) {
 	}
 }
 
-// writtenDown has the owner of the call go on as what is read of it when it is written down.
+// writtenDown replaces the call's owner with a serialised and restored copy.
 func (r *rig) writtenDown() {
 	r.t.Helper()
 	if r.dialout != nil {
@@ -60,7 +60,7 @@ func (r *rig) writtenDown() {
 		return
 	}
 	read, rules := &Contact{}, r.contact.Rules
-	r.contact.Rules = nil // a test's own, which follow from no campaign
+	r.contact.Rules = nil // made by the test, not derived from a campaign
 	readBack(r.t, r.contact, read)
 	read.Rules, r.contact.Rules = rules, rules
 	r.contact, r.call = read, &read.Call

@@ -6,10 +6,10 @@ import (
 	"dialler/engine"
 )
 
-// Bot is how bots behave, and what else happens to answered calls, in shares of calls (0…1).
+// Bot describes how bots behave, and what else happens to answered calls, as shares of calls (0…1).
 type Bot struct {
-	Connect       time.Duration // until its path stands, mean
-	Late          float64       // it stands too late; a socket ahead of its call after 4 s
+	Connect       time.Duration // mean time to connect
+	Late          float64       // connects too late; a socket ahead of its call after 4 s
 	Fails         float64       // no endpoint takes the call, or the socket ahead of it
 	Falls         float64       // sockets that are lost while they wait for their call
 	Dies          float64       // conversations in which the bot dies
@@ -17,7 +17,7 @@ type Bot struct {
 	ResultInCall  float64       // the result comes before the end of the call
 	ResultLate    float64       // it comes after the result timeout
 	ResultNever   float64
-	ResultTwice   float64 // it comes once more, changed
+	ResultTwice   float64 // a second, different result follows
 	Callback      float64 // of results
 	DoNotCall     float64 // of results
 	Dispositions  []string
@@ -57,7 +57,8 @@ const (
 	drawCross2
 )
 
-// Draws of what was added later; those above keep their places, so that a seed meets the same people.
+// Draws that were added later; those above keep their indexes, so that a seed still meets the same
+// people.
 const (
 	drawNoMedia = iota + 5000
 	drawRevised
@@ -77,14 +78,14 @@ const (
 	drawSocketLife
 )
 
-// lateBy is how long a bot that is late needs to take a socket.
+// lateBy is how long a late bot takes to open a socket.
 const lateBy = 4 * time.Second
 
-// part is that share of a time.
+// part is the fraction u of a duration.
 func part(u float64, of time.Duration) time.Duration { return time.Duration(u * float64(of)) }
 
-// Opens says what becomes of a socket that is opened ahead of its call: after which time it stands or is refused, and
-// how long it then stands before it is lost (0: it is not).
+// Opens gives the fate of a socket that is opened ahead of its call: when it opens or is refused,
+// and how long it then stays open before it is lost (0 means that it is not lost).
 func (b *Bot) Opens(u Chance, timeout time.Duration) (in time.Duration, stands bool, lost time.Duration) {
 	took := part(0.5+u.At(drawSocketTime), b.Connect)
 	if u.At(drawSocketLate) < b.Late {
@@ -96,7 +97,7 @@ func (b *Bot) Opens(u Chance, timeout time.Duration) (in time.Duration, stands b
 	return min(took, timeout), u.At(drawSocketFails) >= b.Fails && took <= timeout, lost
 }
 
-// Connects says when the bot has a call that has no socket, or when it fails, and why.
+// Connects says when the bot gets a call without a socket, or when and why it fails.
 func (b *Bot) Connects(u Chance, within time.Duration) (in time.Duration, failure string) {
 	took := part(0.5+u.At(drawBotTime), b.Connect)
 	switch {
@@ -116,23 +117,24 @@ func (b *Bot) NoPath(u Chance) bool { return u.At(drawNoMedia) < b.NoMedia }
 // PressesKey says whether the key is pressed during the information message.
 func (b *Bot) PressesKey(u Chance) bool { return u.At(drawOptsOut) < b.OptsOut }
 
-// Gone says when a callee hangs up who does not wait for the bot.
+// Gone says when a callee who does not wait for the bot hangs up.
 func (b *Bot) Gone(u Chance) (in time.Duration, early bool) {
 	return part(u.At(drawHangsUpTime), 2*time.Second), u.At(drawHangsUp) < b.HangsUpEarly
 }
 
-// Crosses says whether an answer crosses a cancel, and whether our side then waits before it ends the call.
+// Crosses says whether an answer crosses a CANCEL, and whether our side then waits before it ends
+// the call.
 func (b *Bot) Crosses(u Chance) (crosses, waits bool) {
 	return u.At(drawCross) < b.CrossedCancel, u.At(drawCross2) >= 0.5
 }
 
-// Cancelled is how long the network needs for a cancel.
+// Cancelled is how long the network takes for a CANCEL.
 func Cancelled(u Chance) time.Duration {
 	return 20*time.Millisecond + part(u.At(drawProgress), 300*time.Millisecond).Truncate(time.Millisecond)
 }
 
-// Verdict is what classification says of an answered call, and when; "" nothing. A beep revises that it was a person
-// at the time revised, within the limit; 0: none.
+// Verdict is the classification of an answered call, and when it comes; "" for none. A beep revises
+// a verdict of a person at the time revised, within the limit; 0 means never.
 func (b *Bot) Verdict(f *Fate, u Chance, limit time.Duration) (v engine.Verdict, took, revised time.Duration) {
 	if u.At(drawVerdictNever) < b.VerdictNever {
 		return "", 0, 0
@@ -160,15 +162,16 @@ func (b *Bot) Verdict(f *Fate, u Chance, limit time.Duration) (v engine.Verdict,
 	return v, took, revised
 }
 
-// Conversation is how one goes on.
+// Conversation is how a conversation proceeds.
 type Conversation struct {
 	Talk    time.Duration
-	Dies    time.Duration // when the bot dies; 0: it does not
+	Dies    time.Duration // when the bot dies; 0 means that it does not
 	BotEnds bool          // at the end of Talk; else the callee does
 	Results []time.Duration
 }
 
-// Converse says how a conversation goes with somebody who has time for talk; results are due limit after its end.
+// Converse says how a conversation proceeds with a callee who has time for talk; results are due
+// limit after its end.
 func (b *Bot) Converse(u Chance, talk, limit time.Duration) Conversation {
 	c := Conversation{Talk: max(talk, 100*time.Millisecond), BotEnds: u.At(drawEndsCall) < b.EndsCall}
 	if u.At(drawLasts) < b.LastsTooLong {
@@ -193,7 +196,7 @@ func (b *Bot) Converse(u Chance, talk, limit time.Duration) Conversation {
 	return c
 }
 
-// Said is what a bot says of a conversation.
+// Said is what a bot reports about a conversation.
 type Said struct {
 	Disposition string
 	DoNotCall   bool
@@ -212,7 +215,8 @@ func (b *Bot) Says(u Chance, n int) Said {
 	return s
 }
 
-// Reports says when the measured bot posts its result, if it does, of a conversation that goes on for talk.
+// Reports says when, if at all, the measured bot posts its result of a conversation that lasts for
+// talk.
 func (p *People) Reports(u Chance, talk time.Duration) (in time.Duration, ok bool) {
 	in = talk + p.Result.At(u.At(drawResultTime))
 	if u.At(drawResultInCall) < p.InCall.Rate() {
@@ -227,7 +231,7 @@ func (p *People) Says(u Chance) Said {
 		Callback: u.At(drawCallback) < p.Callback.Rate(), CallbackIn: max(p.CallbackIn.At(u.At(drawCallbackTime)), 1)}
 }
 
-// Refusal draws the final response of a far side that refuses.
+// Refusal draws the final response of a far side that refuses the call.
 func Refusal(u Chance) (code int, reason string, blocked bool) {
 	for _, k := range []struct {
 		upTo   float64

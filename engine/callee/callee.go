@@ -17,7 +17,7 @@ const (
 	drawTook
 )
 
-// Callees say what becomes of a dial.
+// Callees determine the fate of dials.
 type Callees struct {
 	sc              *Scenario
 	seed            uint64
@@ -25,29 +25,29 @@ type Callees struct {
 	talk            lognormal // s of a long talk
 }
 
-// Fate is what becomes of one dial.
+// Fate is the fate of one dial.
 type Fate struct {
 	Answered bool
 	Machine  bool
 	Ring     time.Duration // from the dial to the answer, or to the end of the line
-	// Talk is for how long the callee stays once there is a worker; of measured people,
-	// from the answer on.
+	// Talk is how long the callee stays once there is a worker; for measured people, from the
+	// answer on.
 	Talk time.Duration
 
-	// The rest is known of measured people alone.
+	// The rest is known only for measured people.
 
 	Refused bool          // the far side refused, by Kind
 	Took    time.Duration // from the answer to the verdict of Kind
 	Kind    *Kind
 }
 
-// FateOf says what becomes of dial number i, from 1, placed at t.
+// FateOf returns the fate of dial number i, from 1, placed at t.
 func FateOf(sc *Scenario, seed, i uint64, t time.Duration) Fate {
 	c := New(sc, seed)
 	return c.Dial(i, t)
 }
 
-// New gives the callees of a scenario.
+// New returns the callees of a scenario.
 func New(sc *Scenario, seed uint64) Callees {
 	r, s := sc.RingMean.Seconds(), sc.RingSD.Seconds()
 	c := Callees{sc: sc, seed: seed, person: lognormalOf(r, s), machine: lognormalOf(machineR*r, machineS*s)}
@@ -58,7 +58,7 @@ func New(sc *Scenario, seed uint64) Callees {
 	return c
 }
 
-// Dial says what becomes of dial number i, placed at t.
+// Dial returns the fate of dial number i, placed at t.
 func (c *Callees) Dial(i uint64, t time.Duration) Fate {
 	u := ChanceOf(c.seed, i)
 	var f Fate

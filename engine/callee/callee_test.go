@@ -45,7 +45,7 @@ func TestDrawsAreUniform(t *testing.T) {
 	f("all draws of dials in turn", func(i uint64) float64 { return ChanceOf(7, i/7).At(1 + i%7) })
 }
 
-// people tells means and deviations over many dials.
+// people computes means and deviations over many dials.
 func people(sc *Scenario) (answered, machines float64, ring, machineRing, talk, hold moments) {
 	c := New(sc, 5)
 	const n = 400_000
@@ -151,8 +151,8 @@ func TestADialsFateFollowsFromSeedNumberAndTime(t *testing.T) {
 	if differ < 500 {
 		t.Errorf("another seed has other people in %d of 1000 dials only", differ)
 	}
-	// The answer probability counts at the dial: who answers at a low one
-	// answers at a higher one too.
+	// The answer probability at the time of the dial counts: a callee who answers at a low one also
+	// answers at a higher one.
 	sc.Answer = Schedule{Steps: []Step{{0, 0.2}, {time.Hour, 0.5}}}
 	for i := range uint64(1000) {
 		if low, high := a.Dial(i, 0), a.Dial(i, time.Hour); low.Answered && low != high {

@@ -13,11 +13,11 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Chance draws the numbers of one thing: equal (seed, thing) give equal draws,
-// whatever else is drawn meanwhile.
+// Chance draws the random numbers for one thing: the same seed and thing give the same draws,
+// whatever else is drawn.
 type Chance uint64
 
-// ChanceOf gives the chance of a thing.
+// ChanceOf returns the chance of a thing.
 func ChanceOf(seed, thing uint64) Chance { return Chance(Mix(Mix(seed) + thing)) }
 
 // At is the k-th number, uniform within (0, 1).
@@ -25,12 +25,12 @@ func (c Chance) At(k uint64) float64 {
 	return (float64(Mix(uint64(c)+k)>>11) + 0.5) / (1 << 53)
 }
 
-// lognormal turns a uniform number into one of that distribution.
+// of turns a uniform number into one of the distribution.
 func (d lognormal) of(u float64) time.Duration {
 	return seconds(math.Exp(d.mu + d.sigma*math.Sqrt2*math.Erfinv(2*u-1)))
 }
 
-// lognormal of a given mean and standard deviation; without deviation the mean
+// lognormal is the distribution of a given mean and standard deviation; without deviation, the mean
 // itself.
 type lognormal struct{ mu, sigma float64 }
 

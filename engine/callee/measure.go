@@ -8,12 +8,12 @@ import (
 	"dialler/engine"
 )
 
-// Call is what the record says of one attempt. Times are nil where there are none.
+// Call is the record of one attempt. Times are nil where there are none.
 type Call struct {
 	Again                                 bool // not the contact's first attempt in the run
 	Reserved                              *time.Time
 	Invite                                time.Time
-	Answered, Verdict, Bot, Served, Ended *time.Time // Bot: it was connected
+	Answered, Verdict, Bot, Served, Ended *time.Time // Bot: when it was connected
 	VerdictIs                             engine.Verdict
 	Took                                  time.Duration // of the classification
 	Outcome                               engine.Outcome
@@ -30,9 +30,9 @@ type Call struct {
 	DoNotCall   bool
 }
 
-// Measure says how the people of some calls behaved, as far as it was known at a time.
-// What was not over then counts as what had already taken as long: a call that has been
-// ringing for ten seconds is one of those that rang for longer than that.
+// Measure says how the people of some calls behaved, as far as known at a given time. A call that
+// was not over then counts like those that had already taken as long: a call that has been ringing
+// for ten seconds is one of those that rang for longer than that.
 func Measure(calls []Call, at time.Time) People {
 	m := measuring{at: at, kinds: map[kindKey]*measuredKind{}}
 	for i := range calls {
@@ -55,7 +55,7 @@ type measuredKind struct {
 	ring, took, talk []weighted
 }
 
-// dial is one that is over as far as who was called is concerned: its kind is known.
+// dial is a dial whose kind is known, because the callee's part in it is over.
 type dial struct {
 	kind *measuredKind
 	ring float64 // INVITE → answer or end, s
@@ -64,7 +64,7 @@ type dial struct {
 type measuring struct {
 	at          time.Time
 	kinds       map[kindKey]*measuredKind
-	order       []*measuredKind // as they came up
+	order       []*measuredKind // in order of appearance
 	known       []dial
 	ringing     []float64 // for how long, s
 	talking     []dial    // for how long, in ring
@@ -73,11 +73,11 @@ type measuring struct {
 	words       map[string]int
 	placing     []weighted
 	results, in []weighted
-	awaited     []float64 // results that had not come, for how long, s
+	awaited     []float64 // how long results have been awaited, s
 }
 
-// resultSoon is how long a result may be awaited, s, without being called missing, also
-// where all others came sooner.
+// resultSoon is how long a result, s, may be awaited before it counts as missing, even if all
+// others came sooner.
 const resultSoon = 10.0
 
 func (m *measuring) before(t *time.Time) bool { return t != nil && !t.After(m.at) }
@@ -147,7 +147,7 @@ func (m *measuring) call(c *Call) {
 	m.talk(k, c)
 }
 
-// said: how the dial ended is what the network or the callee made of it.
+// said says that the network or the callee decided how the dial ended.
 func said(c *Call) bool {
 	switch c.Outcome { //nolint:exhaustive // the others are ours
 	case engine.OutcomeBusy, engine.OutcomeRejected, engine.OutcomeInvalidNumber, engine.OutcomeBlocked,
@@ -159,12 +159,12 @@ func said(c *Call) bool {
 	return false
 }
 
-// ringsOut: the dialler gave up.
+// ringsOut says that the dialler gave up.
 func ringsOut(c *Call) bool {
 	return c.Outcome == engine.OutcomeNoAnswer && (c.Code == 0 || c.Code == 487)
 }
 
-// bot counts whether the bot was there for an answered call.
+// bot counts whether the bot was available for an answered call.
 func (m *measuring) bot(c *Call, ended bool) {
 	f := &m.p.Failed
 	switch {
@@ -224,8 +224,8 @@ func (m *measuring) result(c *Call) {
 	m.words[c.Disposition]++
 }
 
-// open gives the weight of every dial that is not over to those that took longer. A result
-// that is awaited for longer than any took is missing; of the others nothing is known.
+// open distributes the weight of every unfinished dial over those that took longer. A result that
+// is awaited for longer than any took is missing; the other unfinished ones say nothing.
 func (m *measuring) open() {
 	longest := resultSoon
 	for _, r := range m.results {
@@ -272,8 +272,7 @@ func (m *measuring) open() {
 	}
 }
 
-// hear gives those who were abandoned before there was a verdict the verdicts of the
-// others.
+// hear distributes the calls that were abandoned before a verdict over the verdicts of the others.
 func (m *measuring) hear() {
 	if m.unheard == 0 {
 		return
@@ -307,7 +306,7 @@ func (m *measuring) people() People {
 		all = append(all, k.talk...)
 	}
 	for _, k := range m.order {
-		if k.Answered && !k.machine() && len(k.talk) == 0 { // nobody of them was served
+		if k.Answered && !k.machine() && len(k.talk) == 0 { // none of them was served
 			k.talk = all
 		}
 		k.Ring, k.Kind.Took, k.Talk = sampleOf(k.ring), sampleOf(k.took), sampleOf(k.talk)

@@ -10,15 +10,15 @@ import (
 	"dialler/engine"
 )
 
-// Sample stands for a distribution: values in seconds, in order, each as likely as the
-// others. Of more than SampleMost measured values it has the means of as many equal
-// groups, so that mean, shares and tails are those measured.
+// Sample represents a distribution: values in seconds, sorted, all equally likely. More than
+// SampleMost measured values are replaced by the means of that many equal groups, so that mean,
+// shares and tails are those measured.
 type Sample []float64
 
 // SampleMost bounds a Sample.
 const SampleMost = 64
 
-// SampleOf gives the sample of measured values, in s.
+// SampleOf returns the sample of measured values, in s.
 func SampleOf(values []float64) Sample {
 	list := make([]weighted, len(values))
 	for i, v := range values {
@@ -27,10 +27,10 @@ func SampleOf(values []float64) Sample {
 	return sampleOf(list)
 }
 
-// weighted is a measured value that stands for so many.
+// weighted is a measured value with its weight.
 type weighted struct{ v, weight float64 }
 
-// sampleOf cuts the values, in order, into groups of equal weight.
+// sampleOf divides the sorted values into groups of equal weight.
 func sampleOf(list []weighted) Sample {
 	if len(list) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func sampleOf(list []weighted) Sample {
 	return append(s, sum/(size-room))
 }
 
-// At gives the value at u, which is uniform within (0, 1); 0 of an empty sample.
+// At returns the value at u, which is uniform within (0, 1); 0 for an empty sample.
 func (s Sample) At(u float64) time.Duration {
 	if len(s) == 0 {
 		return 0
@@ -64,7 +64,7 @@ func (s Sample) At(u float64) time.Duration {
 	return seconds(max(s[min(int(u*float64(len(s))), len(s)-1)], 0))
 }
 
-// Mean is in s, 0 of an empty sample.
+// Mean is in s; 0 for an empty sample.
 func (s Sample) Mean() float64 {
 	sum := 0.0
 	for _, v := range s {
@@ -89,21 +89,21 @@ func (s Sample) times(f float64) Sample {
 	return scaled
 }
 
-// Kind is one thing that dials came to, and how it went.
+// Kind is one kind of result of dials, and its measurements.
 type Kind struct {
 	Answered bool
-	// Verdict of an answered call; "" when the callee hung up before there was one, or
-	// nobody listened.
+	// Verdict is that of an answered call; "" when the callee hung up before there was one, or
+	// classification was off.
 	Verdict engine.Verdict
-	// Outcome of a dial that was not answered.
+	// Outcome is that of a dial that was not answered.
 	Outcome engine.Outcome
-	// First and Again weigh it: how many first attempts of a contact in a run came to
-	// it, and how many later ones.
+	// First and Again are its weight: how many first attempts of a contact in a run had this
+	// result, and how many later ones.
 	First, Again float64
-	Ring         Sample // INVITE → answer or refusal; empty: it rings until the dialler gives up
+	Ring         Sample // INVITE → answer or refusal; empty means that it rings until the dialler gives up
 	Took         Sample // answer → verdict
-	Talk         Sample // answer → the end of the call, of those that the dialler did not end
-	// The refusal, as the network words it.
+	Talk         Sample // answer → end of the call, if the dialler did not end it
+	// Code, Reason and RetryAfter are the refusal as the network sent it.
 	Code       int
 	Reason     string
 	RetryAfter time.Duration
@@ -111,13 +111,13 @@ type Kind struct {
 
 func (k *Kind) weight() float64 { return k.First + k.Again }
 
-// machine: classification says that no person answered.
+// machine says that classification found no person.
 func (k *Kind) machine() bool { return k.Answered && k.Verdict != "" && !k.Verdict.Live() }
 
-// Share is a share that was measured: so many of so many.
+// Share is a measured share: Of out of Among.
 type Share struct{ Of, Among int }
 
-// Rate is the share as a number, 0 of none.
+// Rate is the share as a number, 0 if nothing was counted.
 func (s Share) Rate() float64 { return float64(s.Of) / float64(max(s.Among, 1)) }
 
 // Word is a disposition and how many results had it.
@@ -126,24 +126,24 @@ type Word struct {
 	Count       int
 }
 
-// People are those who are called and the bot that talks to them, as they were measured
-// over some attempts, or as they are assumed.
+// People are the callees and the bot that talks to them, as measured over some attempts, or as
+// assumed.
 type People struct {
-	Dials      int // that were measured; 0: all of it is assumed
+	Dials      int // measured ones; 0 means that everything is assumed
 	Kinds      []Kind
-	Placing    Sample // decision to dial → INVITE: what the dialler, its database and the calls a second take
+	Placing    Sample // decision to dial → INVITE: taken by the dialler, its database and the CPS cap
 	Failed     Share  // live answers that the bot missed or lost before it talked
 	NoResult   Share  // of the conversations
 	InCall     Share  // of the results, before the call's end
 	Result     Sample // end of the call → result
-	Callback   Share  // of the results, asking for a call back …
-	CallbackIn Sample // … that long after the result
+	Callback   Share  // of the results, with a callback request …
+	CallbackIn Sample // … due that long after the result
 	DoNotCall  Share  // of the results
-	Words      []Word // dispositions, the commonest first
+	Words      []Word // dispositions, most frequent first
 }
 
-// MeasuredMost bounds over how many attempts, the latest ones, people are measured;
-// MeasuredLeast is how many say something.
+// MeasuredMost is how many attempts, the latest ones, people are measured over at most;
+// MeasuredLeast is how many make a meaningful measurement.
 const (
 	MeasuredMost  = 5000
 	MeasuredLeast = 50
@@ -166,8 +166,8 @@ func (p *People) Word(u float64) string {
 	return ""
 }
 
-// Known takes those that were measured when they are enough to say something, and else
-// the assumed ones. Without detection nobody knows of machines.
+// Known returns the measured people if the measurement is large enough, otherwise the assumed ones.
+// Without detection nothing is known about machines.
 func Known(measured *People, detects bool) People {
 	if measured.Dials >= MeasuredLeast {
 		return *measured
@@ -189,7 +189,7 @@ func Known(measured *People, detects bool) People {
 // Assumed are the people of the standard scenario, with classification.
 func Assumed() People { return Known(&People{}, true) }
 
-// assumedDials is over how many dials of the standard scenario its people are measured.
+// assumedDials is the number of dials of the standard scenario over which its people are measured.
 const assumedDials = 20_000
 
 var assumed = sync.OnceValue(func() People {
@@ -222,9 +222,9 @@ var assumed = sync.OnceValue(func() People {
 	}, Result: Sample{2, 6, 10, 14, 18}}
 })
 
-// Figures are what operators know people by: shares in 0…1, means in s.
+// Figures are the figures by which operators know people: shares in 0…1, means in s.
 type Figures struct {
-	Answer   float64 `json:"answer_rate"`   // of dials; machines among them
+	Answer   float64 `json:"answer_rate"`   // of dials; machines included
 	Machines float64 `json:"machine_share"` // of the answers
 	Ring     float64 `json:"ring_s"`        // to the answer
 	Talk     float64 `json:"talk_s"`        // answer → end, of persons
@@ -253,8 +253,8 @@ func (p *People) Figures() Figures {
 		Talk: over(talk, persons)}
 }
 
-// talks: persons of this kind come to talk with the bot; those who hang up before a
-// verdict do not.
+// talks says that persons of this kind get to talk with the bot, unlike those who hang up before a
+// verdict.
 func (p *People) talks(k *Kind) bool {
 	return k.Answered && !k.machine() && len(k.Talk) > 0 && (k.Verdict != "" || !p.classified())
 }
@@ -266,12 +266,12 @@ func (p *People) classified() bool {
 // The setters change one figure and keep the shape of what was measured. They copy what
 // they change.
 
-// SetAnswer has so many of the dials answered, 0…1.
+// SetAnswer sets the share of dials that are answered, 0…1.
 func (p *People) SetAnswer(rate float64) {
 	p.divide(rate, func(*Kind) bool { return true }, func(k *Kind) bool { return k.Answered })
 }
 
-// SetMachines has so many of the answers be machines, 0…1.
+// SetMachines sets the share of answers that are machines, 0…1.
 func (p *People) SetMachines(share float64) {
 	if !slices.ContainsFunc(p.Kinds, func(k Kind) bool { return k.machine() }) {
 		i := slices.IndexFunc(p.Kinds, func(k Kind) bool { return k.Answered })
@@ -285,7 +285,7 @@ func (p *People) SetMachines(share float64) {
 	p.divide(share, func(k *Kind) bool { return k.Answered }, (*Kind).machine)
 }
 
-// divide gives the kinds of part so large a share of those of whole.
+// divide gives the kinds in part that share of the weight of whole.
 func (p *People) divide(share float64, whole, part func(*Kind) bool) {
 	p.Kinds = slices.Clone(p.Kinds)
 	for _, w := range []func(*Kind) *float64{
@@ -312,8 +312,7 @@ func (p *People) divide(share float64, whole, part func(*Kind) bool) {
 	}
 }
 
-// SetRing has those who answer do so after so many seconds in the mean, SetTalk has
-// conversations last so long.
+// SetRing sets the mean time to an answer, in s; SetTalk sets the mean length of conversations.
 func (p *People) SetRing(mean float64) {
 	f := mean / cmp.Or(p.Figures().Ring, mean)
 	p.Kinds = slices.Clone(p.Kinds)
@@ -335,14 +334,14 @@ func (p *People) SetTalk(mean float64) {
 	p.Kinds = kinds
 }
 
-// Draws of a resampling, beyond those of a dial.
+// Draws of a resampling, separate from those of a dial.
 const (
 	drawWeight = iota + 100
 	drawLength = drawWeight + 1000
 )
 
-// Resampled are the people of another measurement of the same size: what was measured
-// over few dials is known less well. Assumed ones are as they are.
+// Resampled returns the people of another measurement of the same size: fewer measured dials mean
+// less certainty. Assumed people are returned unchanged.
 func (p *People) Resampled(seed uint64) People {
 	again := *p
 	if p.Dials == 0 {
@@ -364,8 +363,8 @@ func (p *People) Resampled(seed uint64) People {
 	return again
 }
 
-// Dial says what becomes of a dial that rings for timeout at most; again: it is not the
-// contact's first. Where later dials were not measured, they are like the first.
+// Dial returns the fate of a dial that rings for timeout at most; again means that it is not the
+// contact's first. If later dials were not measured, they are like the first.
 func (p *People) Dial(u Chance, again bool, timeout time.Duration) Fate {
 	var all, later float64
 	for i := range p.Kinds {

@@ -8,7 +8,7 @@ import (
 	"dialler/engine"
 )
 
-// talks are n talks drawn from people, in s.
+// talks draws n talks from people, in s.
 func talks(p *People, n int) (list []float64) {
 	for i := range uint64(n) {
 		if f := p.Dial(ChanceOf(3, i), false, time.Minute); f.Answered && !f.Machine {
@@ -62,7 +62,7 @@ func tail(list []float64) float64 {
 	return s[len(s)-1]
 }
 
-// measured are people of whom everything was measured.
+// measured returns people for whom everything was measured.
 func measured() *People {
 	return &People{Dials: 1000, Kinds: []Kind{
 		{Answered: true, Verdict: engine.VerdictHuman, First: 300, Again: 40, Ring: Sample{2, 4},
@@ -181,7 +181,7 @@ func TestWhatWasMeasuredOverFewDialsIsKnownLessWell(t *testing.T) {
 	}
 }
 
-// A conversation that ended a moment ago has its result before it: it is none of those without.
+// A conversation that has just ended still expects its result, and is not counted as one without.
 func TestAResultThatIsStillAwaitedIsNotMissing(t *testing.T) {
 	at := time.Date(2030, 3, 1, 9, 0, 0, 0, time.UTC)
 	call := func(ended, result time.Duration) Call {

@@ -8,34 +8,33 @@ import (
 	"dialler/engine"
 )
 
-// Scenario are the laws of a world. The letters are those of the pacing notes
-// and of scenario files.
+// Scenario describes a world. The letters are those of the pacing notes and of scenario files.
 type Scenario struct {
 	Workers    Schedule      // N: how many the campaign may use
-	Answer     Schedule      // p: share of dials that are answered, the ring timeout aside
-	TalkFactor Schedule      // times every person's talk; it counts, as p does, at the dial
+	Answer     Schedule      // p: share of dials that are answered, apart from the ring timeout
+	TalkFactor Schedule      // multiplies every person's talk; like p, it is taken at the dial
 	RingMean   time.Duration // R: of a person, from the dial to the answer
 	RingSD     time.Duration // S
 	Timeout    time.Duration // a line rings no longer
 	TalkMean   time.Duration // M: of a person
 	Machines   float64       // m: share of machines among the answers
 	Short      float64       // s: share of short talks among persons
-	Hold       time.Duration // a: for how long a machine keeps a worker
+	Hold       time.Duration // a: how long a machine occupies a worker
 	Wait       time.Duration // W: how long an answered call waits for a worker
-	Cap        float64       // c: of abandoned ones among live answers
+	Cap        float64       // c: abandoned calls among live answers
 	Length     time.Duration // T
-	Contacts   int           // how many are dialled, once each; 0: a list without end
+	Contacts   int           // how many are dialled, once each; 0 means an endless list
 }
 
 // Fixed parts of the callee model.
 const (
-	failFast     = 0.2             // share of the unanswered that fail at once …
-	failLeast    = time.Second     // … after so long at least
+	failFast     = 0.2             // share of unanswered dials that fail at once …
+	failLeast    = time.Second     // … after at least this long
 	FastFailMost = 5 * time.Second //
 	shortTalk    = 8.0             // s, mean of a short talk
 	talkSpread   = 0.8             // coefficient of variation of a long talk
 	machineR     = 1.4             // machines answer later …
-	machineS     = 0.8             // … and more alike
+	machineS     = 0.8             // … and with less spread
 )
 
 // Standard is the scenario with the usual values: 50 workers, three of ten
@@ -49,7 +48,7 @@ func Standard() Scenario {
 	}
 }
 
-// Limits of a scenario: they keep a slip of the keyboard from running for days.
+// Limits of a scenario, so that a typing error does not run for days.
 const (
 	workersMost = 100_000
 	lengthMost  = 31 * 24 * time.Hour
@@ -57,7 +56,7 @@ const (
 	contactsMost = 100_000_000
 )
 
-// Validate names the first field that cannot be meant, by its letter.
+// Validate names the first invalid field by its letter.
 func (s *Scenario) Validate() error {
 	if err := s.Workers.validate("N", 0, workersMost); err != nil {
 		return err
@@ -101,8 +100,8 @@ func (s *Scenario) Validate() error {
 	return nil
 }
 
-// longTalk is the mean of the talks that are not short, in seconds, by which
-// the mean of all is M.
+// longTalk is the mean of the talks that are not short, in seconds, chosen so that the overall mean
+// is M.
 func (s *Scenario) longTalk() float64 {
 	return (s.TalkMean.Seconds() - shortTalk*s.Short) / (1 - s.Short)
 }

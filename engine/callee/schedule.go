@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Schedule is a value over time: a number; steps; sine waves around a base; or
-// a base with pieces that come again in every period.
+// Schedule is a value over time: a number; steps; sine waves around a base; or a base with pieces
+// that repeat in every period.
 type Schedule struct {
 	Base   float64
 	Steps  []Step
@@ -16,8 +16,7 @@ type Schedule struct {
 	Pieces []Piece
 }
 
-// Step: from At on, the value is Value. Before the first step it is the first
-// step's.
+// Step sets the value from At on. Before the first step, the value is that of the first step.
 type Step struct {
 	At    time.Duration
 	Value float64
@@ -30,16 +29,16 @@ type Sine struct {
 	Phase     float64 // radians
 }
 
-// Piece: from Start to End of each period the value is Value.
+// Piece sets the value from Start to End of each period.
 type Piece struct {
 	Start, End time.Duration
 	Value      float64
 }
 
-// Always is the same value at all times.
+// Always is a constant value.
 func Always(v float64) Schedule { return Schedule{Base: v} }
 
-// At gives the value at a time since the start.
+// At returns the value at a time since the start.
 func (s *Schedule) At(t time.Duration) float64 {
 	switch {
 	case len(s.Steps) > 0:
@@ -66,8 +65,8 @@ func (s *Schedule) At(t time.Duration) float64 {
 	return v
 }
 
-// Next gives the first instant after t at which the value jumps; ok is false
-// when it never does again. Sines do not jump.
+// Next returns the first instant after t at which the value jumps; ok is false when there is none.
+// Sines do not jump.
 func (s *Schedule) Next(t time.Duration) (at time.Duration, ok bool) {
 	consider := func(x time.Duration) {
 		if x > t && (!ok || x < at) {
@@ -89,7 +88,7 @@ func (s *Schedule) Next(t time.Duration) (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// Range gives bounds of the value over all times.
+// Range returns bounds of the value over all times.
 func (s *Schedule) Range() (low, high float64) {
 	if len(s.Steps) > 0 {
 		low, high = s.Steps[0].Value, s.Steps[0].Value
@@ -108,7 +107,7 @@ func (s *Schedule) Range() (low, high float64) {
 	return low, high
 }
 
-// validate names what cannot be meant.
+// validate names the invalid field.
 func (s *Schedule) validate(field string, low, high float64) error {
 	kinds := 0
 	for _, given := range []bool{len(s.Steps) > 0, len(s.Sines) > 0, s.Period > 0 || len(s.Pieces) > 0} {

@@ -8,9 +8,9 @@ import (
 	"dialler/engine/contact"
 )
 
-// This file holds what travels between the API and the campaign tree: commands
-// (refusable, with who gives them), replies and views. Replies carry JSON tags
-// because a stored reply is replayed byte for byte (Idempotency-Key).
+// This file holds the messages between the API and the campaign tree: commands (which may be
+// refused, and name their issuer), replies and views. Replies carry JSON tags because a stored
+// reply is replayed byte for byte (Idempotency-Key).
 
 // NewContact is one contact to add.
 type NewContact struct {
@@ -32,12 +32,12 @@ type AddContacts struct {
 	Who      engine.Who
 }
 
-// AddReport counts what became of the rows.
+// AddReport counts the rows by result.
 type AddReport struct {
 	Added      int `json:"added"`
 	Duplicates int `json:"duplicates"`
-	// Readmitted are those of the duplicates that were excluded and can be called
-	// again: Sticky Exclusion is off, and they were added on purpose.
+	// Readmitted counts the duplicates that were excluded and can be called again: Sticky Exclusion
+	// is off, and they were added on purpose.
 	Readmitted int `json:"readmitted"`
 	Excluded   int `json:"excluded"`
 	Total      int `json:"total"` // contacts of the campaign afterwards
@@ -62,12 +62,10 @@ type Act struct {
 	Campaign engine.CampaignID
 	Action   Action
 	Who      engine.Who
-	// Of ActionEdit: the new settings, made from those of the
-	// version.
+	// Settings, for ActionEdit, are the new settings, made from those of Version.
 	Settings *Settings
 	Version  int64
-	// Unreached, of ActionRestart: only contacts whom no call has reached are
-	// prepared again.
+	// Unreached, for ActionRestart, prepares only contacts that no call has reached.
 	Unreached bool
 }
 
@@ -78,7 +76,7 @@ type Trigger struct {
 	Variables   map[string]string
 	Who         engine.Who
 	Idempotency engine.Idempotency
-	Deadline    time.Time // past it the command is dropped unexecuted and answered 503
+	Deadline    time.Time // after this the command is dropped unexecuted and answered with 503
 }
 
 // TriggerReply is the body of a successful trigger.
@@ -110,8 +108,8 @@ type ExcludeReply struct {
 	InCall           int `json:"in_call"`
 }
 
-// Lift takes an exclusion back: the contacts that only it kept away can be called
-// again, as if they were added again with Sticky Exclusion off.
+// Lift lifts an exclusion: the contacts that it alone kept out can be called again, as if they were
+// added again with Sticky Exclusion off.
 type Lift struct {
 	Campaign engine.CampaignID
 	Number   engine.PhoneNumber // "" when Match is given
@@ -125,11 +123,11 @@ type LiftReply struct {
 	Readmitted int `json:"readmitted"` // contacts that can be called again
 }
 
-// ExclusionsImported tells the history that a file of numbers was excluded, each by
-// an Exclude of its own.
+// ExclusionsImported is a history entry for a file of numbers, each excluded by an Exclude of its
+// own.
 type ExclusionsImported struct {
 	Campaign engine.CampaignID
-	Numbers  int // of the file, that were excluded
+	Numbers  int // numbers in the file that were excluded
 	Reason   string
 	Who      engine.Who
 	Deadline time.Time
@@ -140,12 +138,12 @@ type Dialout struct {
 	Bot       engine.BotID
 	To        engine.PhoneNumber
 	From      engine.PhoneNumber // "" = choose
-	Trunk     engine.TrunkID     // the only one that may carry it; "" = choose
+	Trunk     engine.TrunkID     // the only trunk that may carry it; "" = any
 	Variables map[string]string
 	Who       engine.Who
 	// DayCap bounds the dialouts of the key within 24 hours, 0 = no cap.
 	DayCap int
-	// Transfers says to whom the bot may hand the call over; none: to nobody.
+	// Transfers says to whom the bot may hand the call over; by default to nobody.
 	Transfers   attempt.TransferRules
 	Idempotency engine.Idempotency
 	Deadline    time.Time
@@ -162,12 +160,12 @@ type DialoutReply struct {
 	CreatedAt  time.Time        `json:"created_at"`
 }
 
-// SubmitResult stores the result of a conversation; an idempotent upsert by
-// call, accepted late.
+// SubmitResult stores the result of a conversation: an idempotent upsert by call, accepted late.
 type SubmitResult struct {
 	Call   engine.CallID
 	Result attempt.Result
-	// Late: it was kept since Result.ReceivedAt, and changes nothing that a later one has said.
+	// Late says that the result was held back since Result.ReceivedAt; it changes nothing that a
+	// later one has said.
 	Late bool
 }
 
@@ -180,7 +178,7 @@ type Detail struct {
 	Counters Counters
 }
 
-// Live is what a running campaign does now, from actor state.
+// Live is the current activity of a running campaign, from actor state.
 type Live struct {
 	Dialling   int     `json:"dialling"`
 	Ringing    int     `json:"ringing"`
@@ -189,7 +187,7 @@ type Live struct {
 	Seats      int     `json:"seats"`
 	FreeSeats  int     `json:"free_seats"`
 	Credit     float64 `json:"abandon_credit"`
-	CreditHeld int     `json:"abandon_credit_held"` // lines beyond the free workers: each may come to an abandon
+	CreditHeld int     `json:"abandon_credit_held"` // lines beyond the free workers: each may end in an abandon
 	Why
 	LastDialAt       *time.Time   `json:"last_dial_at,omitempty"`
 	DialsPerSec      *float64     `json:"dials_per_s"`
@@ -206,9 +204,9 @@ type Live struct {
 type Page struct {
 	Number int    // from 1
 	Size   int    // 1…200
-	Filter string // a state, or of contacts one of contact.Filters; "" = all
-	// Of contacts only: the one with a number, and those whom the callbacks panel
-	// counts under a word; "" = all.
+	Filter string // a state, or for contacts one of contact.Filters; "" = all
+	// Phone and Callback, for contacts only, select the one with a number, and those that the
+	// callbacks panel counts in a state; "" = all.
 	Phone    engine.PhoneNumber
 	Callback contact.CallbackState
 }
@@ -225,14 +223,14 @@ type ContactDetail struct {
 	Explain Explanation
 }
 
-// ContactFacts is what only the tables know of why a contact waits.
+// ContactFacts is what only the tables know about why a contact waits.
 type ContactFacts struct {
 	Suppressed  bool // on the suppression list of the installation
-	Excluded    bool // its number was excluded before it was added
+	Excluded    bool // its number was excluded before the contact was added
 	Held        bool // another call to its number is not over yet …
 	HeldUntil   *time.Time
 	AbandonedAt *time.Time // of a call to its number, in any campaign, within 72 h
-	// Ahead is how many due contacts go before it, AheadCap at most.
+	// Ahead is how many due contacts are dialled before it, AheadCap at most.
 	Ahead int
 }
 

@@ -4,22 +4,21 @@ import (
 	"dialler/engine"
 )
 
-// AddBatch adds a list of contacts of which each is judged by itself: those that
-// can be added are, all in one transaction with the reply, and the others are
-// named. The rules are those of AddContacts.
+// AddBatch adds a list of contacts, each of which is judged separately: the valid ones are added,
+// all in one transaction with the reply, and the others are named. The rules are those of
+// AddContacts.
 type AddBatch struct {
 	AddContacts
-	// Results has one entry an item of the request, in its order. Those with a
-	// status never became one of Contacts; what becomes of Contacts goes, in
-	// order, into the others.
+	// Results has one entry per item of the request, in order. Items that already have a status are
+	// not among Contacts; the results of Contacts fill the other entries, in order.
 	Results     []BatchResult
 	Idempotency engine.Idempotency
 }
 
-// RowStatus is what became of one contact of a list.
+// RowStatus is the result of adding one contact of a list.
 type RowStatus string
 
-// RowStatuses are those that there are.
+// RowStatuses are the possible values.
 const (
 	RowAdded      RowStatus = "added"
 	RowDuplicate  RowStatus = "duplicate"  // the campaign has a contact with the number, or an earlier item is one
@@ -29,11 +28,11 @@ const (
 	RowInvalid    RowStatus = "invalid"
 )
 
-// BatchResult is what became of one item.
+// BatchResult is the result of one item.
 type BatchResult struct {
 	Status    RowStatus        `json:"status"`
-	ContactID engine.ContactID `json:"contact_id,omitempty"` // of the campaign's contact, if there is one
-	Problem   *RowProblem      `json:"problem,omitempty"`    // of an invalid one
+	ContactID engine.ContactID `json:"contact_id,omitempty"` // the campaign's contact, if there is one
+	Problem   *RowProblem      `json:"problem,omitempty"`    // of an invalid item
 }
 
 // RowProblem says why an item cannot become a contact.
@@ -43,7 +42,7 @@ type RowProblem struct {
 	Errors []engine.FieldError `json:"errors,omitempty"`
 }
 
-// BatchReply is the body of the answer. The counts are of Results.
+// BatchReply is the body of the answer. The counts summarise Results.
 type BatchReply struct {
 	Added      int           `json:"added"`
 	Duplicates int           `json:"duplicates"`
@@ -54,8 +53,7 @@ type BatchReply struct {
 	Results    []BatchResult `json:"results"`
 }
 
-// Reply puts what became of Contacts, one entry each in their order, into the
-// results.
+// Reply inserts the results of Contacts, one each in order, into the results.
 func (b *AddBatch) Reply(rows []BatchResult) BatchReply {
 	out := BatchReply{Results: make([]BatchResult, len(b.Results))}
 	for i, res := range b.Results {

@@ -7,7 +7,7 @@ import (
 	"dialler/engine/window"
 )
 
-// State of a campaign, equal to what is stored and shown.
+// State of a campaign, as stored and shown.
 type State string
 
 const (
@@ -32,7 +32,7 @@ const (
 	ReasonNoCallable      CompletionReason = "no_callable_contacts"
 )
 
-// Failure reasons: what no waiting cures.
+// Failure reasons: conditions that do not pass by waiting.
 const (
 	FailureBotDeleted = "bot_deleted"
 )
@@ -59,15 +59,14 @@ type Settings struct {
 	ResultTimeoutSec    int              `json:"result_timeout_s"`
 
 	AMD engine.AMDMode `json:"amd"`
-	// AMDSensitivity is how readily somebody is taken for a machine, 1 to 100; 0
-	// counts as 50. AMDListenMS is the longest time of listening, 0: the
-	// classifier's own. AMDReviseSec is for how long after the answer a beep takes
-	// back a verdict that sent the call to the bot, 0: not at all.
+	// AMDSensitivity is how readily an answer is taken for a machine, 1 to 100; 0 counts as 50.
+	// AMDListenMS is the longest time of listening; 0 is the classifier's default. AMDReviseSec is
+	// for how long after the answer a beep revises a verdict that sent the call to the bot; 0 means
+	// never.
 	AMDSensitivity int `json:"amd_sensitivity,omitempty"`
 	AMDListenMS    int `json:"amd_listen_ms,omitempty"`
 	AMDReviseSec   int `json:"amd_revise_s,omitempty"`
-	// AMDReviewPPM is the share of the verdicts on recorded calls that people are
-	// asked about.
+	// AMDReviewPPM is the share of the verdicts on recorded calls that people are asked to review.
 	AMDReviewPPM int `json:"amd_review_ppm,omitempty"`
 	// Voicemail is the message that is left on machines, "" = none.
 	Voicemail     engine.VoicemailID `json:"voicemail_id,omitempty"`
@@ -77,8 +76,8 @@ type Settings struct {
 	// want more than there are, 1 to 100; 0 counts as 1.
 	Weight   int `json:"weight"`
 	MaxLines int `json:"max_lines"` // cap of ringing lines, 0 = none of its own
-	// FalsePositivePPM is φ: the share of calls taken for machines that were
-	// persons. It counts them against the abandon cap.
+	// FalsePositivePPM is φ: the share of calls classified as machines that were persons. They
+	// count against the abandon cap.
 	FalsePositivePPM int `json:"false_positive_ppm,omitempty"`
 
 	CallbackDetection bool   `json:"callback_detection"`
@@ -88,17 +87,17 @@ type Settings struct {
 	StopEndsCalls     bool   `json:"stop_ends_calls"`
 	ConfigURL         string `json:"config_url,omitempty"`
 
-	// EligibilityURL is asked before each dial, beside the installation's hook;
-	// EligibilityFail is open, closed, or empty: as the installation says.
+	// EligibilityURL is asked before each dial, in addition to the installation's hook;
+	// EligibilityFail is open, closed, or empty for the installation's setting.
 	EligibilityURL  string `json:"eligibility_url,omitempty"`
 	EligibilityFail string `json:"eligibility_fail,omitempty"`
 
-	// Recording: off, on (both sides of every answered call, from the answer on);
-	// empty is off. How many days they are kept; 0 counts as 30.
+	// Recording is off (also when empty) or on, which records both sides of every answered call
+	// from the answer on. The second setting is how many days they are kept; 0 counts as 30.
 	Recording              string `json:"recording"`
 	RecordingRetentionDays int    `json:"recording_retention_days"`
-	// TransferTargets are to whom a bot may hand its calls over
-	// (attempt.TransferRules), none: to nobody. TransferLimit is how often one
+	// TransferTargets are the targets to which a bot may hand its calls over
+	// (attempt.TransferRules), by default none. TransferLimit is how often that may happen in one
 	// call.
 	TransferTargets []string `json:"transfer_targets"`
 	TransferLimit   int      `json:"transfer_limit"`
@@ -110,7 +109,7 @@ type Campaign struct {
 	Settings Settings
 	State    State
 	Version  int64 // of the settings, for edits
-	Run      int   // 1 is the original
+	Run      int   // the original run is 1
 	EverRun  bool
 	Prepared bool  // draft prepared by Restart
 	Epoch    int64 // fencing epoch of the owner
@@ -128,22 +127,22 @@ type Campaign struct {
 	// External is what the Config URL set at the last Start, nil when there was
 	// none.
 	External *External
-	// Previous is what Cancel Restart shows again, while a restart is prepared.
+	// Previous is what Cancel Restart restores, while a restart is prepared.
 	Previous *Previous
 	// WindowEndsAt is the end of a single-day campaign's window, set at Start.
 	WindowEndsAt *time.Time
-	// Dialled is the dialling time of the run: how long it was running inside its
-	// window, up to RunningSince, from when on it is running (nil: it is not).
+	// Dialled is the dialling time of the run: how long it was running inside its window, up to
+	// RunningSince, since when it has been running (nil when it is not).
 	Dialled      time.Duration
 	RunningSince *time.Time
 }
 
-// Previous is what a prepared restart would otherwise forget of the run before.
+// Previous is what a prepared restart would otherwise lose of the previous run.
 type Previous struct {
 	Settings    Settings    `json:"settings"`
 	RestartedAt *time.Time  `json:"restarted_at,omitempty"`
 	RestartedBy *engine.Who `json:"restarted_by,omitempty"`
 	External    *External   `json:"external,omitempty"`
-	// Unreached: the prepared run is for those whom no call has reached.
+	// Unreached says that the prepared run is for contacts that no call has reached.
 	Unreached bool `json:"only_unreached,omitempty"`
 }

@@ -10,9 +10,8 @@ import (
 	"dialler/engine/window"
 )
 
-// Change is one setting that an edit changed. Field is its name on the wire;
-// a member of the calling window is "window.<member>". From and To are JSON,
-// null where there was, or is, nothing.
+// Change is one setting that an edit changed. Field is its name on the wire; a member of the
+// calling window is "window.<member>". From and To are JSON, null where there was or is no value.
 type Change struct {
 	Field string          `json:"field"`
 	From  json.RawMessage `json:"from"`
@@ -21,12 +20,11 @@ type Change struct {
 
 var null = json.RawMessage("null")
 
-// Changes lists what differs between two settings, in alphabetical order. Of
-// an address only what is no secret is kept: user, password and query are left
-// out.
+// Changes lists what differs between two settings, in alphabetical order. Addresses are kept
+// without their secrets: user, password and query are left out.
 func Changes(before, after *Settings) []Change {
 	var list []Change
-	was, is := before.WithDefaults(), after.WithDefaults() // what is newer than either is no change
+	was, is := before.WithDefaults(), after.WithDefaults() // settings newer than either are not a change
 	for i := range Fields {
 		f := &Fields[i]
 		from, to := encoded(f.Value(&was)), encoded(f.Value(&is))
@@ -68,7 +66,7 @@ func change(field string, from, to json.RawMessage) (Change, bool) {
 	return Change{Field: field, From: from, To: to}, true
 }
 
-// encoded is a value in JSON; those of settings can all be written.
+// encoded is a value as JSON; every setting can be encoded.
 func encoded(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {

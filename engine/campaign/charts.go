@@ -6,24 +6,23 @@ import (
 	"dialler/engine"
 )
 
-// What the charts of a campaign's page show: how a run went over its time, and
-// what its dials came to.
+// Data for the charts of a campaign's page: how a run proceeded over time, and how its dials ended.
 
-// SeriesQuery asks how a run went between two times.
+// SeriesQuery asks how a run proceeded between two times.
 type SeriesQuery struct {
 	Campaign engine.CampaignID
-	Run      int       // 0: the present one
-	From     time.Time // zero: its first dial
-	Until    time.Time // zero: its last call's end, or Now while one lives
-	Points   int       // at most so many, 1…SeriesPointsCap
+	Run      int       // 0 = the current one
+	From     time.Time // zero = its first dial
+	Until    time.Time // zero = its last call's end, or Now while one is live
+	Points   int       // at most this many, 1…SeriesPointsCap
 	Now      time.Time
 }
 
-// SeriesPointsCap bounds how many points a series has.
+// SeriesPointsCap limits the number of points of a series.
 const SeriesPointsCap = 500
 
-// Series is a run in steps of equal length. The last step goes beyond Until
-// when the time is no multiple of them.
+// Series is a run in steps of equal length. The last step extends beyond Until when the time is no
+// multiple of Step.
 type Series struct {
 	Run    int
 	From   time.Time // a multiple of Step, in UTC
@@ -32,14 +31,14 @@ type Series struct {
 	Points []SeriesPoint
 }
 
-// SeriesPoint is one step. Ringing and Connected are how many calls did so at a
-// time, on average over the step.
+// SeriesPoint is one step. Ringing and Connected are the average number of such calls at a time
+// during the step.
 type SeriesPoint struct {
 	Dials    int // calls placed in it …
-	Decided  int // … of which by now so many were answered or have ended …
-	Answered int // … and so many were answered
-	// LiveAnswers are the answers in it that reached the bot or were abandoned,
-	// Abandoned the latter: the counts of the abandon rate.
+	Decided  int // … of which this many are decided by now: answered or ended …
+	Answered int // … and this many were answered
+	// LiveAnswers counts the step's answers that reached the bot or were abandoned, Abandoned only
+	// the latter: the counts of the abandon rate.
 	LiveAnswers, Abandoned int
 	Ringing, Connected     float64
 }
@@ -50,8 +49,8 @@ var seriesSteps = []time.Duration{
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-// NewSeries divides a time into at most so many steps, of a length that people
-// read off a clock: from a second to half a day, then whole days.
+// NewSeries divides a period into at most points steps of a round length: from a second to half a
+// day, then whole days.
 func NewSeries(from, until time.Time, points int) Series {
 	const day = 24 * time.Hour
 	points = min(max(points, 1), SeriesPointsCap)
@@ -76,17 +75,15 @@ func NewSeries(from, until time.Time, points int) Series {
 	}
 }
 
-// Breakdown is what the dials of a run came to.
+// Breakdown shows how the dials of a run ended.
 type Breakdown struct {
 	Run   int
 	Dials int // that have ended
-	// Causes are by the final code and our outcome, the most frequent first,
-	// BreakdownCap at most.
+	// Causes are grouped by final code and outcome, the most frequent first, BreakdownCap at most.
 	Causes  []DialCause
 	Numbers []NumberDials // by dials, BreakdownCap at most
-	// FirstAudio counts the calls by the time from the answer to the bot's first
-	// sound: FirstAudioBounds[i-1] < t ≤ FirstAudioBounds[i], the last beyond all
-	// bounds.
+	// FirstAudio counts the calls by the time from the answer to the bot's first sound:
+	// FirstAudioBounds[i-1] < t ≤ FirstAudioBounds[i]; the last entry is beyond all bounds.
 	FirstAudio []int
 }
 
@@ -95,18 +92,18 @@ const BreakdownCap = 100
 
 // DialCause is one way in which dials ended.
 type DialCause struct {
-	Code    int    // of the final response; 0: there was none
+	Code    int    // of the final response; 0 means there was none
 	Reason  string // as a carrier wrote it
 	Outcome engine.Outcome
 	Count   int
 }
 
-// NumberDials is what became of the dials from one number.
+// NumberDials counts the results of dials from one number.
 type NumberDials struct {
 	Number  engine.PhoneNumber
 	Dials   int // that have ended
 	Decided int // that can no longer change: answered, or ended and consumed …
-	// … of which so many were answered.
+	// … of which this many were answered.
 	Answered int
 }
 

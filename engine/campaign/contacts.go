@@ -6,7 +6,7 @@ import (
 	"dialler/engine"
 )
 
-// ContactAction is what an operator does to one contact.
+// ContactAction is an operator's action on one contact.
 type ContactAction string
 
 const (
@@ -15,8 +15,8 @@ const (
 	RetryNow       ContactAction = "retry_now"
 )
 
-// ActOnContact has an operator's word on one contact carried out. Which states
-// of the contact allow what: contact.Machine.Refusal.
+// ActOnContact carries out an operator's action on one contact. contact.Machine.Refusal defines
+// which states allow which action.
 type ActOnContact struct {
 	Campaign engine.CampaignID
 	Contact  engine.ContactID
@@ -24,11 +24,11 @@ type ActOnContact struct {
 	At       time.Time // of CallBack
 	Reason   string    // of ExcludeContact
 	Who      engine.Who
-	Deadline time.Time // past it the command is dropped unexecuted and answered 503
+	Deadline time.Time // after this the command is dropped unexecuted and answered with 503
 }
 
-// Dials refuses what would have a contact called unless the campaign's run goes
-// on: a paused one calls it once it is resumed.
+// Dials refuses commands that would have a contact called unless the campaign's run is in progress:
+// a paused campaign calls it once it is resumed.
 func (c *Campaign) Dials() error {
 	if c.State == Running || c.State == Paused {
 		return nil

@@ -23,7 +23,7 @@ type Counters struct {
 	ManuallyStopped int      `json:"manually_stopped"`
 	Attempts        int      `json:"attempts"`      // consumed
 	Answered        int      `json:"answered"`      // from the answer on
-	Decided         int      `json:"decided"`       // answered, or ended and consumed: over these goes the answer rate
+	Decided         int      `json:"decided"`       // answered, or ended and consumed: denominator of the answer rate
 	Conversations   int      `json:"conversations"` // connected attempts that ended
 	ConnectedCalls  int      `json:"connected_calls"`
 	ResultCalls     int      `json:"result_calls"` // connected attempts with a result
@@ -35,7 +35,7 @@ type Counters struct {
 	AbandonRate     *float64 `json:"abandon_rate"`
 	AHTSeconds      *float64 `json:"aht_s"`
 	Progress        *float64 `json:"progress"`
-	// States counts contacts by state; their sum is Total.
+	// States counts contacts by state; the sum is Total.
 	States map[contact.State]int `json:"states"`
 
 	Passes    []Pass    `json:"-"` // shown beside the counters
@@ -43,52 +43,51 @@ type Counters struct {
 	TalkMS    int       `json:"-"` // TalkSeconds, exactly
 }
 
-// Pass is a row of the pass breakdown: pass n is the set of the contacts' nth
-// attempts in a run. All of it is counted by attempts, so that a contact that
-// was opened again, and has a first attempt once more, is in its pass twice.
+// Pass is a row of the pass breakdown: pass n is the set of the contacts' nth attempts in a run.
+// Everything is counted by attempts, so that a contact that was reopened, and has another first
+// attempt, is in its pass twice.
 type Pass struct {
 	Number int `json:"pass"`
-	// Eligible became due for the pass: they were attempted, or they are or were
-	// in line for it when they were closed. Who is excluded while he waits is in
-	// none.
+	// Eligible became due for the pass: they were attempted, or are waiting for it, or were when
+	// they were closed. A contact excluded while it waits is in none.
 	Eligible  int `json:"eligible"`
-	Attempted int `json:"attempted"` // consumed attempts, and those that live
+	Attempted int `json:"attempted"` // consumed attempts, and live ones
 	Connected int `json:"connected"`
 	// ConnectedRate is Connected / Attempted, nil while nobody was attempted.
 	ConnectedRate *float64 `json:"connected_rate"`
-	// FirstDialAt and LastDialAt are when its first and its last dial were
-	// begun, those that did not count among them.
+	// FirstDialAt and LastDialAt are when the first and the last dial of the pass began, unconsumed
+	// ones included.
 	FirstDialAt *time.Time `json:"first_dial_at"`
 	LastDialAt  *time.Time `json:"last_dial_at"`
-	// Running: it has begun, and an attempt lives or a contact still waits.
+	// Running says that it has begun, and that an attempt is live or a contact still waits.
 	Running bool `json:"running"`
 
-	// What the fold and the tables count; the rest is worked out of it.
+	// Counted by the fold and the tables; the other fields are derived from these.
 	Consumed int `json:"-"` // attempts that ended and count
 	Live     int `json:"-"` // attempts that live
-	Awaiting int `json:"-"` // contacts in line, or that were when they were closed
-	Waiting  int `json:"-"` // of those, who may still be dialled
+	Awaiting int `json:"-"` // contacts that wait for it, or did when they were closed
+	Waiting  int `json:"-"` // how many of them may still be dialled
 }
 
-// Callbacks are the figures of the callbacks panel: what became of each callback of
-// this run, also of a contact's second. Requested is the sum of the others. The call
-// list filters contacts by the newest callback of each (contact.CallbackState.Covers).
+// Callbacks are the figures of the callbacks panel: the fate of each callback of this run, a
+// contact's second included. Requested is the sum of the others. The call list filters contacts by
+// their newest callback (contact.CallbackState.Covers).
 type Callbacks struct {
 	Requested int `json:"requested"` // by a result, granted or not, or promised by an operator
 	Pending   int `json:"pending"`   // to come, or being dialled
 	Completed int `json:"completed"` // dialled: consumed attempts for a callback
-	Cancelled int `json:"cancelled"` // refused, dropped, or its place taken by a newer one
-	// MeanDelaySeconds is how long after their time the completed ones were dialled,
-	// nil before the first.
+	Cancelled int `json:"cancelled"` // refused, dropped, or replaced by a newer one
+	// MeanDelaySeconds is how long after their time the completed callbacks were dialled, nil
+	// before the first.
 	MeanDelaySeconds *float64 `json:"mean_delay_s"`
 
 	DelayMS int `json:"-"` // the sum of their delays
 }
 
-// passesCap bounds the rows, whatever an event or a row says.
+// passesCap limits the number of rows, whatever an event or a row says.
 const passesCap = 1000
 
-// Pass gives the row of pass n, which is added when there is none.
+// Pass returns the row of pass n, and adds it if there is none.
 func (c *Counters) Pass(n int) *Pass {
 	n = min(max(n, 1), passesCap)
 	for len(c.Passes) < n {
@@ -97,9 +96,9 @@ func (c *Counters) Pass(n int) *Pass {
 	return &c.Passes[n-1]
 }
 
-// Dialled takes the moment of a dial into the pass's range.
+// Dialled extends the pass's range to include the time of a dial.
 func (p *Pass) Dialled(at time.Time) {
-	at = at.UTC().Truncate(time.Microsecond) // what the database keeps
+	at = at.UTC().Truncate(time.Microsecond) // as stored in the database
 	if p.FirstDialAt == nil || at.Before(*p.FirstDialAt) {
 		p.FirstDialAt = &at
 	}

@@ -10,20 +10,20 @@ import (
 	"dialler/engine/pacing"
 )
 
-// Explanation says why a contact is not dialled now, and when it is (SEMANTICS
-// §6): a stable code, a sentence, and the time if one is known.
+// Explanation says why a contact is not dialled now, and when it will be (SEMANTICS §6): a stable
+// code, a sentence, and the time if known.
 type Explanation struct {
 	Code    string     `json:"code"`
 	Message string     `json:"message"`
 	NextAt  *time.Time `json:"next_at,omitempty"`
-	// Ahead is how many due contacts go before it, when it only waits its turn.
+	// Ahead is how many due contacts are dialled before it, when it only waits for its turn.
 	Ahead *int `json:"ahead,omitempty"`
-	// AheadSeconds is about how long they take at the present pace, s, if there is one.
+	// AheadSeconds is roughly how long they take at the present pace, in s, if there is one.
 	AheadSeconds *float64 `json:"ahead_s,omitempty"`
 }
 
-// Codes of explanations beside those of constraints (window, paused, seats …),
-// which speak of the whole campaign.
+// Codes of explanations in addition to those of constraints (window, paused, seats …), which
+// concern the whole campaign.
 const (
 	WhyInCall        = "call_in_progress"
 	WhyResultAwaited = "result_awaited"
@@ -44,19 +44,19 @@ const (
 	WhyQueued        = "queued"
 )
 
-// Question is what an explanation is made of.
+// Question is the input of an explanation.
 type Question struct {
 	Campaign *Campaign
 	Contact  *contact.Contact
 	Facts    ContactFacts
 	Zones    []string // of the contact's number
-	Live     *Live    // of the campaign, nil when it is not up
+	Live     *Live    // of the campaign, nil when it is not loaded
 	Now      time.Time
 }
 
-// Explain judges the reasons in the order in which they hold a contact back:
-// what is final, what is under way, what forbids it, what it waits for itself,
-// and only then what holds the whole campaign.
+// Explain checks the reasons in order of precedence: the contact is final, something is in
+// progress, something forbids the call, the contact itself waits, and only then constraints of the
+// whole campaign.
 func Explain(q Question) Explanation {
 	c := q.Contact
 	switch {
@@ -86,7 +86,7 @@ func Explain(q Question) Explanation {
 	return q.due()
 }
 
-// later: its time has not come.
+// later explains a contact that is not due yet.
 func (q Question) later() Explanation {
 	c := q.Contact
 	switch {
@@ -106,7 +106,7 @@ func (q Question) later() Explanation {
 	return until(WhyOutsideWindow, *c.DueAt, "its calling window opens then")
 }
 
-// due: it could be dialled, as far as it is concerned itself.
+// due explains a contact that could be dialled as far as the contact itself is concerned.
 func (q Question) due() Explanation {
 	w := q.Campaign.Settings.Window.For(q.Zones)
 	if !w.Open(q.Now) {
@@ -156,7 +156,7 @@ func (q Question) due() Explanation {
 	return e
 }
 
-// about writes a span as people say it.
+// about writes a duration in everyday words.
 func about(s float64) string {
 	switch {
 	case s < 90:
@@ -169,7 +169,7 @@ func about(s float64) string {
 	return fmt.Sprintf("%.0f days", s/86400)
 }
 
-// final says why nothing follows any more in this run.
+// final says why nothing more follows in this run.
 func final(c *contact.Contact) Explanation {
 	switch c.State {
 	case contact.Completed:

@@ -99,7 +99,7 @@ func TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs(t *testing.T) {
 			"America/Los_Angeles",
 		}
 	})
-	// What holds its number, or the campaign.
+	// Constraints of its number, or of the campaign.
 	ask("paused", nil, func(q *Question) { q.Campaign.State = Paused })
 	ask("number_held", nil, func(q *Question) { q.Facts.Held = true })
 	ask("number_held", in(time.Minute), func(q *Question) { q.Facts.Held, q.Facts.HeldUntil = true, in(time.Minute) })

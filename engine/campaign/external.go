@@ -11,20 +11,19 @@ import (
 	"dialler/engine"
 )
 
-// A campaign with a Config URL takes its dialler settings from elsewhere: at
-// every Start the document there is fetched, laid over the stored settings and
-// judged like an edit (SEMANTICS §2).
+// A campaign with a Config URL takes its dialler settings from there: at every Start the document
+// is fetched, laid over the stored settings and validated like an edit (SEMANTICS §2).
 
-// External is the configuration of the run as it was fetched at its Start. It
-// stays for the run, whatever becomes of the address.
+// External is the configuration of the run as fetched at its Start. It stays for the whole run,
+// whatever happens to the address.
 type External struct {
 	URL       string          `json:"url"`
 	Hash      string          `json:"hash"` // SHA-256 of the document, hex
 	FetchedAt time.Time       `json:"fetched_at"`
-	Settings  json.RawMessage `json:"settings"` // the members that it set, in the API's words
+	Settings  json.RawMessage `json:"settings"` // the members that it set, as named in the API
 }
 
-// Document is what was found at a Config URL.
+// Document is the document fetched from a Config URL.
 type Document struct {
 	URL       string
 	Body      []byte
@@ -32,18 +31,17 @@ type Document struct {
 	FetchedAt time.Time
 }
 
-// DocumentCap bounds a document, in bytes.
+// DocumentCap limits the size of a document, in bytes.
 const DocumentCap = 256 << 10
 
-// Reasons for which a campaign fails at Start, before a colon and the detail.
+// Reasons why a campaign fails at Start, before a colon and the detail.
 const (
 	FailureConfigUnreachable = "config_url_unreachable"
 	FailureConfigInvalid     = "config_url_invalid"
 )
 
-// ExternalMembers lists what a document at a Config URL may set: how to dial, not
-// who the campaign is, which bot it has, where its configuration lies, who is asked
-// about its contacts and what is recorded.
+// ExternalMembers lists what a document at a Config URL may set: how to dial, but not the
+// campaign's identity, its bot, the Config URL itself, the eligibility hook, or what is recorded.
 func ExternalMembers() (names []string) {
 	for i := range Fields {
 		if Fields[i].External {
@@ -53,14 +51,14 @@ func ExternalMembers() (names []string) {
 	return names
 }
 
-// Overlay lays a document over settings. The error names every mistake: its
-// code is "config_url_invalid".
+// Overlay applies a document to settings. The error names every mistake; its code is
+// "config_url_invalid".
 func Overlay(s Settings, d Document) (Settings, *External, error) {
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(d.Body, &doc); err != nil || doc == nil {
 		return s, nil, engine.Invalid(FailureConfigInvalid, "the document is not a JSON object")
 	}
-	s = s.WithDefaults() // stored before a setting was known
+	s = s.WithDefaults() // the stored settings may predate a setting
 	var fields []engine.FieldError
 	wrong := func(field, code, message string) {
 		fields = append(fields, engine.FieldError{Field: field, Code: code, Message: message})
@@ -100,8 +98,8 @@ func sortedKeys(m map[string]json.RawMessage) []string {
 	return keys
 }
 
-// failureFields bounds how many mistakes a failure's reason names, and how long
-// a name may be: both come from a stranger's document.
+// failureFields limits how many mistakes a failure's reason names, and failureNameCap how long a
+// name may be: both come from an untrusted document.
 const (
 	failureFields  = 5
 	failureNameCap = 40
@@ -123,14 +121,14 @@ func listed(fields []engine.FieldError) string {
 	return strings.Join(parts, "; ")
 }
 
-// Failure is the reason that a failed campaign shows for an error of its
-// configuration: the code and the sentence.
+// Failure is the reason that a failed campaign shows for a configuration error: the code and the
+// sentence.
 func Failure(err error) string {
 	return engine.ErrorCode(err) + ": " + engine.ErrorDetail(err)
 }
 
-// external lists the fields that an edit must leave alone because the Config
-// URL sets them; an edit that changes the address itself is free.
+// external lists the fields that an edit must leave alone because the Config URL sets them; an edit
+// that changes the URL itself may set any field.
 func (m *Machine) external(ev Event) []string {
 	x := m.C.External
 	if x == nil || ev.Settings.ConfigURL != m.C.Settings.ConfigURL {
@@ -147,9 +145,8 @@ func (m *Machine) external(ev Event) []string {
 	return fields
 }
 
-// Configure completes a Start of a campaign with a Config URL: with what was
-// fetched there, or with why it cannot be used. fetched is the error of the
-// fetch.
+// Configure completes a Start of a campaign with a Config URL, either with the fetched document or
+// with the reason why it cannot be used. fetched is the error of the fetch.
 func Configure(ev Event, c Campaign, d Document, fetched error, f PreflightFacts) Event {
 	if fetched != nil {
 		ev.Failure = Failure(fetched)

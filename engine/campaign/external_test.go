@@ -35,7 +35,7 @@ func TestADocumentIsLaidOverTheStoredSettings(t *testing.T) {
 	want.Concurrency, want.AbandonCapPPM, want.FalsePositivePPM = 7, 15_000, 20_000
 	want.RetryOnSystem, want.RetryOnCustom = []engine.Outcome{engine.OutcomeBusy}, []string{}
 	want.Numbers, want.AMD, want.StickyExclusion = []engine.PhoneNumber{"+4930111113"}, engine.AMDParallel, false
-	want.Window = window.Window{Zone: "Europe/Berlin", Start: 9 * 60, End: 18 * 60} // as a whole: no days of the old one
+	want.Window = window.Window{Zone: "Europe/Berlin", Start: 9 * 60, End: 18 * 60} // as a whole: the old days are dropped
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("\n got %+v\nwant %+v", s, want)
 	}
@@ -76,7 +76,7 @@ func TestADocumentThatIsNotValidNamesEveryMistake(t *testing.T) {
 			}
 		}
 	}
-	// Both are judged as they stand after merging, wherever each comes from.
+	// Both are validated after merging, wherever each comes from.
 	merged := stored()
 	merged.StopRedialsAfterSec = 10
 	if _, _, err := Overlay(merged, document(`{"redial_only_under_s":20}`)); !strings.Contains(Failure(err), "config_url_invalid: ") || !strings.Contains(Failure(err), "redial_only_under_s") {
@@ -93,7 +93,7 @@ func TestADocumentThatIsNotValidNamesEveryMistake(t *testing.T) {
 
 func TestEverySettingButTheCampaignsOwnCanBeExternal(t *testing.T) {
 	own := []string{"name", "bot_id", "config_url", "eligibility_url", "eligibility_fail",
-		"recording", "recording_retention_days", // what the law asks is the operator's to decide
+		"recording", "recording_retention_days", // legal requirements are the operator's decision
 		"amd_sensitivity", "amd_listen_ms", "amd_revise_s", "amd_review_share", "voicemail_id"}
 	for i := range Fields {
 		name := Fields[i].Name
@@ -125,7 +125,7 @@ func TestStartTakesTheConfigurationOfTheRunFromItsURL(t *testing.T) {
 	if changes := w.last[0].(Record).Changes; len(changes) != 2 || changes[0].Field != "concurrency" {
 		t.Errorf("%+v", changes)
 	}
-	// Contacts hear of another Max Attempts.
+	// Contacts are told about a new Max Attempts.
 	w = newWorld(t, external)
 	w.must(configured(t, w, `{"max_attempts":9}`)).effects("Retune Record(started) Pump")
 }
@@ -148,7 +148,7 @@ func TestAConfigurationThatIsNotToBeHadFailsTheCampaignAtStart(t *testing.T) {
 		if !reflect.DeepEqual(c.Settings, before) {
 			t.Error("settings of a document that is not valid were taken over")
 		}
-		w.must(ev(Restart), configured(t, w, `{}`)) // the next run asks again
+		w.must(ev(Restart), configured(t, w, `{}`)) // the next run fetches again
 		if c.State != Running || c.Run != 2 || c.FailureReason != "" {
 			t.Errorf("%+v", c)
 		}
@@ -168,7 +168,7 @@ func TestAnEditLeavesAloneWhatComesFromTheConfigURL(t *testing.T) {
 		t.Errorf("%+v", e.Fields)
 	}
 	w.must(edit(func(s *Settings) { s.MaxAttempts = 4 }))
-	// Once the address is another, or gone, the settings are free.
+	// Once the URL is changed or removed, the settings can be edited.
 	w.must(edit(func(s *Settings) { s.ConfigURL, s.Concurrency = "", 3 }))
 	if w.m.C.External != nil || w.m.C.Settings.Concurrency != 3 {
 		t.Errorf("%+v", w.m.C)
@@ -191,9 +191,8 @@ func TestCancelRestartBringsTheExternalConfigurationBack(t *testing.T) {
 	}
 }
 
-// FuzzOverlay: a document of a stranger gives settings that are valid, under
-// the campaign's own name and bot, and the same again from what is kept of it;
-// or a short reason.
+// FuzzOverlay checks that an untrusted document gives either valid settings, with the campaign's
+// own name and bot, that its stored form reproduces, or a short reason.
 func FuzzOverlay(f *testing.F) {
 	for _, s := range []string{`{}`, `{"concurrency":7,"abandon_cap_pct":1.5,"window":{"zone":"UTC","start":"09:00","end":"10:00","days":["Mon"]}}`,
 		`{"number_pool":["+4930111111"],"retry_on_system":["busy"],"pacing_mode":"x"}`, `{"name":"x"}`, `{"abandon_cap_pct":1e400}`, `[]`, `{"amd":null}`, `{"a":`} {

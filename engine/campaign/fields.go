@@ -15,52 +15,52 @@ import (
 	"dialler/engine/window"
 )
 
-// Field is one setting of campaigns: all that is said of it but the rule that follows it.
-// Defaults, bounds, the list of an edit's changes, what a Config URL may set, the API, its
-// document, the console's form and its card, and docs/settings.md are read or made from it.
+// Field defines one setting of campaigns, except the code that applies it. Defaults, bounds, the
+// list of an edit's changes, what a Config URL may set, the API, its document, the console's form
+// and its card, and docs/settings.md all use it or are generated from it.
 type Field struct {
-	Name  string // in requests and answers; of the member of Settings in JSON too, unless Unit converts
+	Name  string // in requests and answers; also the JSON name in Settings, unless Unit converts
 	Group Group
-	// At is where the setting stands: *int, *bool, *string, List or *window.Window.
+	// At points to the setting: *int, *bool, *string, List or *window.Window.
 	At func(*Settings) any
-	// Default is that of a campaign of which nothing is said: int, bool, string or
-	// []string. nil: nothing, or, where Required, an operator must choose.
+	// Default is the value that applies when none is given: int, bool, string or []string; nil
+	// means none, or, with Required, that an operator must choose.
 	Default  any
 	Required bool
-	// Min and Max bound a whole number, as it is stored. Max is the most characters of
-	// a text, the most entries of a list.
+	// Min and Max bound a whole number, in its stored unit. Max is also the most characters of a
+	// text, or entries of a list.
 	Min, Max int
 	Unit     Unit
-	Choices  []Choice // the values of a choice
-	// Judge says what else may be wrong, in relation to other settings too.
+	Choices  []Choice // the allowed values
+	// Judge reports other mistakes, also in relation to other settings.
 	Judge func(*Settings, Wrong)
 
-	External bool   // a document at a Config URL may set it: how to dial, nothing that is the operator's
-	Locked   bool   // it stays as it is once the campaign has run
+	External bool   // a document at a Config URL may set it: it is about how to dial, not the operator's decision
+	Locked   bool   // it is fixed once the campaign has run
 	WhatIf   bool   // a simulation may change it
 	Address  bool   // an address; its user, password and query stay out of the activity log
-	Items    string // of a list: the schema of its entries in the API's document
+	Items    string // for a list: the schema of its entries in the API's document
 
-	Label string   // what it is called
-	Help  string   // beside its field in the console
-	API   string   // in the API's document; "": Help
+	Label string   // its name for people
+	Help  string   // help text beside its field in the console
+	API   string   // text in the API's document; "" means Help
 	Zero  string   // what 0 means
-	Says  []string // what false and true are called; nil: Off, On
-	Shown int      // so many of what is stored are one in the console: 60 s are a minute
-	First int      // of a rule that 0 turns off: what turning it on begins with
-	Under string   // it means something only while this setting has a value, and none that is called off
-	Quiet bool     // the console's card leaves it out while it is empty
-	// Unasked: the console's form has no field for it; it is set through the API.
+	Says  []string // words for false and true; nil means Off, On
+	Shown int      // how many stored units make one in the console: 60 s are a minute
+	First int      // for a rule that 0 turns off: the initial value when it is turned on
+	Under string   // relevant only while the setting of this name has a value other than off
+	Quiet bool     // the console's card omits it while it is empty
+	// Unasked says that the console's form has no field for it; it is set through the API.
 	Unasked bool
 
-	// Source is the sentence of the specification, or the page of docs, that it comes from.
+	// Source is the sentence of the specification, or the page of docs, that defines it.
 	Source string
 }
 
-// Wrong puts down a mistake of a setting.
+// Wrong reports a mistake in a setting.
 type Wrong func(field, code, message string)
 
-// Group is the section of the console's form in which a setting is asked for.
+// Group is the section of the console's form for a setting.
 type Group string
 
 const (
@@ -72,7 +72,7 @@ const (
 	GroupMore    Group = "more"
 )
 
-// Unit is what a whole number counts.
+// Unit is the unit of a whole number.
 type Unit string
 
 const (
@@ -83,7 +83,7 @@ const (
 	Share        Unit = "share" // from 0 to 1, stored in millionths
 )
 
-// Scale is how many of the stored make one on the wire.
+// Scale is how many stored units make one on the wire.
 func (u Unit) Scale() int {
 	switch u {
 	case PerCent:
@@ -95,12 +95,12 @@ func (u Unit) Scale() int {
 	return 1
 }
 
-// Choice is a value of a setting that has a few.
+// Choice is one of a few values of a setting.
 type Choice struct{ Value, Label, About string }
 
-// List is where a list of texts stands.
+// List gives access to a list of texts.
 type List interface {
-	Get() []string // nil when it is
+	Get() []string // nil when the list is nil
 	Set(list []string)
 }
 
@@ -292,7 +292,7 @@ var Fields = []Field{
 		Label: "Callback detection", Help: "A contact that asks for it is called back at the time it named",
 		Says: []string{"Disabled", "Enabled"}, Source: "Enabled or disabled in the dialler configuration.",
 	}, {
-		// The safe side: whoever said no stays undisturbed.
+		// The safe default: whoever said no stays undisturbed.
 		Name: "sticky_exclusion", Group: GroupCare, Default: true, External: true,
 		At:    func(s *Settings) any { return &s.StickyExclusion },
 		Label: "Sticky Exclusion", Help: "Who is excluded stays so, also when added again by file or API",
@@ -351,7 +351,7 @@ var Fields = []Field{
 			"later. As the installation says when left out.",
 		Source: "docs/eligibility.md",
 	}, {
-		// What the law asks is the operator's to decide: no document sets it.
+		// Legal requirements are the operator's decision: no document sets it.
 		Name: "recording", Group: GroupMore, Default: RecordingOff,
 		At:      func(s *Settings) any { return &s.Recording },
 		Choices: []Choice{{RecordingOff, "Off", ""}, {RecordingOn, "On", ""}},
@@ -378,14 +378,15 @@ func FieldOf(name string) *Field {
 	return &Fields[i]
 }
 
-// Optional says whether the setting may have no value: a text that nobody has to choose.
+// Optional says whether the setting may have no value: a text without a default that is not
+// required.
 func (f *Field) Optional() bool {
 	_, text := f.At(&Settings{}).(*string)
 	return text && f.Default == nil && !f.Required
 }
 
-// Stored makes a number on the wire one of those that are stored. It is clamped, so
-// that nonsense stays out of range.
+// Stored converts a number on the wire to its stored form. It is clamped, so that extreme values
+// stay out of range.
 func (f *Field) Stored(v float64) int {
 	n := int(math.Round(math.Max(-1000, math.Min(1000, v)) * float64(f.Unit.Scale())))
 	if v < 0 && n == 0 {
@@ -394,12 +395,11 @@ func (f *Field) Stored(v float64) int {
 	return n
 }
 
-// Wire makes a stored number one of the wire.
+// Wire converts a stored number to its form on the wire.
 func (f *Field) Wire(n int) float64 { return float64(n) / float64(f.Unit.Scale()) }
 
-// Value is the setting as it goes on the wire: int, float64, bool, string, []string
-// (never nil) or window.Window; nil when there is
-// none of one that is optional.
+// Value is the setting as it goes on the wire: int, float64, bool, string, []string (never nil) or
+// window.Window; nil for an optional one without a value.
 func (f *Field) Value(s *Settings) any {
 	switch at := f.At(s).(type) {
 	case *int:
@@ -422,8 +422,8 @@ func (f *Field) Value(s *Settings) any {
 	return nil
 }
 
-// fill gives a setting that has no value its default. A zero that the bounds allow is a
-// choice and stays, as does an empty list.
+// fill gives a setting without a value its default. A zero within the bounds is a choice and stays,
+// and so does an empty list.
 func (f *Field) fill(s *Settings) {
 	switch at := f.At(s).(type) {
 	case *int:
@@ -441,7 +441,7 @@ func (f *Field) fill(s *Settings) {
 	}
 }
 
-// reset gives the setting its default whatever it has.
+// reset sets the default, whatever the present value.
 func (f *Field) reset(s *Settings) {
 	switch at := f.At(s).(type) {
 	case *int:
@@ -453,8 +453,7 @@ func (f *Field) reset(s *Settings) {
 	}
 }
 
-// take sets the setting from JSON, a list and the window as a whole; false when it is
-// of another type.
+// take sets the setting from JSON, a list and the window as a whole; false for a wrong type.
 func (f *Field) take(s *Settings, v json.RawMessage) bool {
 	switch at := f.At(s).(type) {
 	case *int:
@@ -486,7 +485,7 @@ func (f *Field) take(s *Settings, v json.RawMessage) bool {
 	}
 }
 
-// judge says what is wrong with the setting.
+// judge reports what is wrong with the setting.
 func (f *Field) judge(s *Settings, wrong Wrong) {
 	switch at := f.At(s).(type) {
 	case *int:
@@ -524,5 +523,5 @@ func (f *Field) judgeText(text string, wrong Wrong) {
 	}
 }
 
-// figure writes a bound as people send it.
+// figure writes a bound in the form in which clients send it.
 func (f *Field) figure(n int) string { return strconv.FormatFloat(f.Wire(n), 'f', -1, 64) }

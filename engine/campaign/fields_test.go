@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A setting's member in JSON is stored: another name would lose what is there.
+// A setting's JSON name is stored: renaming it would lose stored values.
 func TestEverySettingHasItsRowAndEveryRowItsSetting(t *testing.T) {
 	of := reflect.TypeFor[Settings]()
 	var stored []string

@@ -20,11 +20,11 @@ const (
 	IndicatorNone    Indicator = "none" // neither running nor paused
 )
 
-// IdleAfter is when a dialler that places no call is called idle.
+// IdleAfter is how long a dialler without dials takes to be called idle.
 const IdleAfter = 30 * time.Second
 
-// Indicate says what a campaign is doing: what an operator decided first, then
-// the clock, then the dials.
+// Indicate says what a campaign is doing: the operator's decision comes first, then the window,
+// then the dials.
 func Indicate(s State, windowOpen bool, lastDial, now time.Time) Indicator {
 	switch {
 	case s == Paused:
@@ -39,8 +39,7 @@ func Indicate(s State, windowOpen bool, lastDial, now time.Time) Indicator {
 	return IndicatorLive
 }
 
-// Standing names the state of a campaign that is not started, or over: why it is not
-// dialling.
+// Standing names the state of a campaign that has not started, or is over: why it is not dialling.
 func (c *Campaign) Standing() string {
 	switch {
 	case c.State == Draft && c.Prepared:
@@ -55,7 +54,7 @@ func (c *Campaign) Standing() string {
 	return ""
 }
 
-// CountsView are live answers and what became of them.
+// CountsView counts live answers and their fate.
 type CountsView struct {
 	LiveAnswers  int `json:"live_answers"` // served and abandoned
 	Abandoned    int `json:"abandoned"`
@@ -78,17 +77,17 @@ func ViewCounts(c pacing.Counts) CountsView {
 type LedgerView struct {
 	Period pacing.Period `json:"period"`
 	Since  time.Time     `json:"since"`
-	Until  *time.Time    `json:"until"` // nil: the end of the run
+	Until  *time.Time    `json:"until"` // nil means the end of the run
 	CountsView
-	// Credit is how many more could be abandoned at once within the cap; CreditAfter how
+	// Credit is how many more calls could be abandoned at once within the cap; CreditAfter is how
 	// many live answers without an abandon earn one more, 0 when the cap is 0.
 	Credit      int `json:"credit"`
 	CreditAfter int `json:"credit_after"`
-	// Binding: it is why a line without a free worker waits.
+	// Binding says that this ledger is why a line without a free worker waits.
 	Binding bool `json:"binding"`
 }
 
-// ViewLedger shows a ledger under the campaign's cap, with the counts that are shown of it.
+// ViewLedger shows a ledger under the campaign's cap, with the counts to be displayed.
 func ViewLedger(l *pacing.Ledger, shown pacing.Counts, s *Settings) LedgerView {
 	v := LedgerView{Period: l.Period, Since: l.Since, CountsView: ViewCounts(shown),
 		Credit:      l.Credit(s.AbandonCapPPM, s.FalsePositivePPM),
@@ -100,7 +99,7 @@ func ViewLedger(l *pacing.Ledger, shown pacing.Counts, s *Settings) LedgerView {
 	return v
 }
 
-// MarkStrictest marks the ledger that leaves least room, of such as leave the same the longest.
+// MarkStrictest marks the ledger that leaves the least room; among equal ones, the longest.
 func MarkStrictest(list []LedgerView) {
 	var least *LedgerView
 	for i := range list {
@@ -114,15 +113,15 @@ func MarkStrictest(list []LedgerView) {
 	}
 }
 
-// Rolling are the counts of the last 24 hours and 30 days, by whole hours:
-// shown, not guaranteed.
+// Rolling are the counts of the last 24 hours and 30 days, by whole hours: shown without a
+// guarantee.
 type Rolling struct {
 	Day   CountsView `json:"hours_24"`
 	Month CountsView `json:"days_30"`
 }
 
-// Totals are what a finished run came to over its dialling time: the time in
-// which it was running inside its window.
+// Totals are the rates of a finished run over its dialling time: the time in which it was running
+// inside its window.
 type Totals struct {
 	Connected        int      `json:"total_connected"` // contacts
 	DiallingSeconds  float64  `json:"dialling_s"`
@@ -131,7 +130,7 @@ type Totals struct {
 	CallsPerMinute   *float64 `json:"calls_per_min"`   // consumed attempts: a call is an attempt
 }
 
-// TotalsOf gives them for a campaign that is completed or failed, else nil.
+// TotalsOf returns the totals of a completed or failed campaign, otherwise nil.
 func TotalsOf(c *Campaign, n *Counters) *Totals {
 	if c.State != Completed && c.State != Failed {
 		return nil

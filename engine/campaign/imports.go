@@ -10,8 +10,8 @@ import (
 // ImportState of a file of contacts.
 type ImportState string
 
-// A file is staged, row by row, while it is uploaded, and activated by one
-// switch: before it none of its rows is in the campaign, after it all are.
+// An import is staged row by row during the upload, and activated by one switch: before it none of
+// its rows is in the campaign, after it all are.
 const (
 	ImportStaging    ImportState = "staging"
 	ImportActivating ImportState = "activating"
@@ -21,9 +21,9 @@ const (
 	ImportChecked ImportState = "checked"
 )
 
-// Import is one file of contacts and what became of its rows, or, of a dry run,
-// what would have become of them. Once it is active or checked, Rows = Added + Invalid + Duplicate + Excluded; of a failed one no row
-// is in the campaign.
+// Import is one import of contacts and the results of its rows, or for a dry run the results that
+// they would have. Once it is active or checked, Rows = Added + Invalid + Duplicate + Excluded; of
+// a failed import no row is in the campaign.
 type Import struct {
 	ID         engine.ImportID   `json:"import_id"`
 	Campaign   engine.CampaignID `json:"campaign_id"`
@@ -37,14 +37,14 @@ type Import struct {
 	CreatedAt  time.Time         `json:"created_at"`
 	CreatedBy  engine.Who        `json:"created_by"`
 	FinishedAt *time.Time        `json:"finished_at"`
-	Problem    *ImportProblem    `json:"problem,omitempty"` // of a failed one
+	Problem    *ImportProblem    `json:"problem,omitempty"` // of a failed import
 	DryRun     bool              `json:"dry_run"`
 
-	// Idempotency is of the request, BodyHash of its parameters.
+	// Idempotency belongs to the request, BodyHash to its parameters.
 	Idempotency engine.Idempotency `json:"-"`
 }
 
-// Open says whether the import has not come to its end.
+// Open says whether the import is still in progress.
 func (i *Import) Open() bool { return i.State == ImportStaging || i.State == ImportActivating }
 
 // ImportProblem says why an import failed.
@@ -56,32 +56,30 @@ type ImportProblem struct {
 // RejectedRow is a row that did not become a contact.
 type RejectedRow struct {
 	Line    int    `json:"line"`         // where it begins; the first line of the file is 1
-	Number  string `json:"phone_number"` // as the file has it, shortened
+	Number  string `json:"phone_number"` // as in the file, shortened
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// Reasons of rejected rows beside those of package contactlist.
+// Reasons of rejected rows in addition to those of package contactlist.
 const (
 	RejectedDuplicate  = "duplicate"
 	RejectedExcluded   = "excluded"
 	RejectedSuppressed = "suppressed"
 )
 
-// RejectedCap is how many rejected rows of an import are listed; they are
-// counted all the same.
+// RejectedCap is how many rejected rows of an import are listed; all of them are counted.
 const RejectedCap = 100_000
 
-// ImportContacts brings a file of contacts into a draft that never ran or a
-// running campaign.
+// ImportContacts imports a file of contacts into a draft that never ran or a running campaign.
 type ImportContacts struct {
 	Campaign engine.CampaignID
 	Filename string
 	Who      engine.Who
-	// Wait asks for the end of the activation; without it the answer comes once
-	// the file is staged.
+	// Wait delays the answer until the end of the activation; without it the answer comes once the
+	// file is staged.
 	Wait bool
-	// DryRun has the rows judged and listed as ever, and adds none.
+	// DryRun validates and lists the rows as usual, but adds none.
 	DryRun bool
 	// Mapping renames columns: the file's name to that of a variable, to
 	// contactlist.PhoneColumn, or to "" to leave the column out.
@@ -89,17 +87,17 @@ type ImportContacts struct {
 	Idempotency engine.Idempotency
 }
 
-// CancelledImport is what becomes of an import that somebody cancels.
+// CancelledImport is the problem of an import that somebody cancelled.
 var CancelledImport = ImportProblem{Code: "cancelled", Detail: "The import was cancelled; nothing was added."}
 
-// AttemptsQuery asks for a part of the Attempt Report, in its order: by the
-// time of the reservation, then by identifier.
+// AttemptsQuery asks for a part of the Attempt Report, sorted by the time of the reservation, then
+// by identifier.
 type AttemptsQuery struct {
 	Campaign engine.CampaignID
 	Run      int       // 0 = all runs
 	Until    time.Time // attempts reserved later are left out
-	// After is the last attempt of the part before; zero for the first part. Of
-	// one whose time is not known, the identifier alone.
+	// After is the last attempt of the previous part, zero for the first part. If its time is not
+	// known, only the identifier is set.
 	After struct {
 		ReservedAt time.Time
 		ID         engine.AttemptID

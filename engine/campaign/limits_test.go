@@ -12,7 +12,7 @@ import (
 	"dialler/engine/window"
 )
 
-// Those who keep these limits are other packages; the figures are promised here.
+// Other packages enforce these limits; the figures are promised here.
 func TestWhatIsReadOfACampaignIsBounded(t *testing.T) {
 	got := []int{GroupDigits, GroupCap, PastCap, AheadCap, RejectedCap, DocumentCap}
 	if want := []int{8, 20_000, 10_000, 10_000, 100_000, 262_144}; !slices.Equal(got, want) {
@@ -54,7 +54,7 @@ func TestAContactSaysHowManyGoBeforeItUpToTenThousand(t *testing.T) {
 		9999:   "9999 due contacts are dialled before it",
 		10_000: "more than 10000 due contacts are dialled before it",
 	} {
-		due := now // at this moment its time has come
+		due := now // it becomes due at this moment
 		e := Explain(Question{Now: now, Campaign: &Campaign{State: Running}, Facts: ContactFacts{Ahead: ahead},
 			Contact: &contact.Contact{State: contact.Pending, DueAt: &due}})
 		if e.Code != WhyQueued || e.Message != want || e.NextAt != nil {

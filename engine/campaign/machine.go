@@ -26,7 +26,7 @@ const (
 	AddRows       Kind = "add_contacts"
 	WindowEnded   Kind = "window_ended" // the single-day window closed
 	Exhausted     Kind = "exhausted"    // no contact will ever be due again in this run
-	Broke         Kind = "broke"        // a failure that no waiting cures
+	Broke         Kind = "broke"        // a failure that does not pass by waiting
 )
 
 // Kinds lists every event kind.
@@ -39,23 +39,22 @@ type Event struct {
 	Who          engine.Who
 	Draining     bool             // calls of the run still live
 	Reason       CompletionReason // of Exhausted
-	Failure      string           // of Broke; of Start: why its configuration could not be fetched
-	Settings     *Settings        // of Edit; of Start: with what the Config URL set
-	External     *External        // of Start: what that was
-	Version      int64            // of Edit: the version that was edited, 0 = whichever is there
-	WindowEndsAt *time.Time       // of Start, for a single-day window
-	Unreached    bool             // of Restart: only who was never connected is dialled again
+	Failure      string           // for Broke; for Start, why its configuration could not be fetched
+	Settings     *Settings        // for Edit; for Start, with what the Config URL set
+	External     *External        // for Start: what the Config URL set
+	Version      int64            // for Edit: the version that was edited, 0 = any
+	WindowEndsAt *time.Time       // for Start, with a single-day window
+	Unreached    bool             // for Restart: only contacts that were never connected are dialled again
 }
 
-// OnlyUnreached is the recorded reason of a restart for those whom no call has
-// reached.
+// OnlyUnreached is the recorded reason of a restart for contacts that no call has reached.
 const OnlyUnreached = "only_unreached"
 
-// Effect is what the run actor carries out.
+// Effect is what the run's actor carries out.
 type Effect interface{ effect() }
 
 type (
-	// Record makes the campaign durable as it stands, with the named activity.
+	// Record makes the campaign durable in its current state, with the named activity.
 	Record struct {
 		Action string // started, paused, … : journal type "campaign.<action>"
 		Who    engine.Who
@@ -76,8 +75,8 @@ type (
 	ResetContacts struct{ Unreached bool }
 	// RestoreContacts brings back the contacts as the previous run left them.
 	RestoreContacts struct{}
-	// Retune gives the contacts the Max Attempts that hold now; those that wait
-	// for an attempt beyond them become final.
+	// Retune gives the contacts the current Max Attempts; those that wait for an attempt beyond it
+	// become final.
 	Retune struct{ MaxAttempts int }
 	// Remove deletes the campaign and its contacts.
 	Remove struct{ Who engine.Who }
@@ -99,9 +98,8 @@ type Machine struct {
 	out []Effect `snapshot:"-"` // of the Apply under way
 }
 
-// Apply takes one event and appends the effects to dst. A refused command
-// gives an engine.Error of kind conflict that says what is possible; nothing
-// has changed then.
+// Apply takes one event and appends the effects to dst. A refused command returns an engine.Error
+// of kind conflict that says what is possible; nothing has changed then.
 func (m *Machine) Apply(ev Event, dst []Effect) ([]Effect, error) {
 	if ev.Kind == Edit && ev.Settings == nil {
 		return dst, engine.Invalid("settings_missing", "the edit contains no settings")
@@ -120,7 +118,7 @@ func (m *Machine) Apply(ev Event, dst []Effect) ([]Effect, error) {
 	return dst, nil
 }
 
-// refusal says why no row took a command.
+// refusal says why no row accepted a command.
 func (m *Machine) refusal(ev Event) error {
 	ended := m.C.State == Completed || m.C.State == Failed
 	switch {
@@ -161,7 +159,7 @@ func (m *Machine) standing() string {
 	return string(m.C.State)
 }
 
-// remedy says what makes an edit possible.
+// remedy says how an edit becomes possible.
 func (m *Machine) remedy() string {
 	if m.C.State == Running {
 		return "pause it first"
@@ -171,11 +169,11 @@ func (m *Machine) remedy() string {
 
 func (m *Machine) editable() bool { return m.C.State == Draft || m.C.State == Paused }
 
-// newest: an edit was made from the settings that hold now.
+// newest says that an edit is based on the current settings.
 func (m *Machine) newest(ev Event) bool { return ev.Version == 0 || ev.Version == m.C.Version }
 
-// locked lists the fields that an edit must leave alone: after the first run
-// name and bot are locked, and whatever else the table of settings says.
+// locked lists the fields that an edit must leave alone: after the first run these are name, bot,
+// and whatever the table of settings marks as locked.
 func (m *Machine) locked(ev Event) []string {
 	if !m.C.EverRun {
 		return nil

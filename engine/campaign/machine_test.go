@@ -136,13 +136,13 @@ func (w *world) must(evs ...Event) *world {
 	return w
 }
 
-// refused says that the event is refused with code.
+// refused checks that the event is refused with code.
 func (w *world) refused(ev Event, code string) {
 	w.tb.Helper()
-	_ = w.refusal(ev, code) // what more it tells is not asked
+	_ = w.refusal(ev, code) // its other contents are not checked
 }
 
-// refusal is the conflict that the event is refused with.
+// refusal is the conflict with which the event is refused.
 func (w *world) refusal(ev Event, code string) *engine.Error {
 	w.tb.Helper()
 	err := w.apply(ev)

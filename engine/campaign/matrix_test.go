@@ -8,10 +8,9 @@ import (
 	"dialler/engine/window"
 )
 
-// The specification's table of campaign states, restated by hand: what each
-// state makes of each event. It is the judge of the table that runs, not a
-// picture of it. A code is a refusal, "-" news that comes late and changes
-// nothing.
+// The specification's table of campaign states, restated by hand: the effect of each event in each
+// state. It judges the table that runs, and is not derived from it. A code is a refusal, "-" a late
+// event that changes nothing.
 func TestEveryStateTakesTheEventsThatTheSpecificationGivesItAndNoOther(t *testing.T) {
 	const no = "illegal_state"
 	columns := []Kind{Start, Pause, Resume, Stop, Restart, CancelRestart, Edit, Delete, AddRows, WindowEnded, Exhausted, Broke}

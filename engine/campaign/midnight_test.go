@@ -13,7 +13,7 @@ func TestMidnightIsFoundWithoutReadingTheZoneAgain(t *testing.T) {
 	if got := NextMidnight(c, now).Sub(DayStart(c, now)); got != 23*time.Hour {
 		t.Fatalf("a day of %s", got)
 	}
-	// A run asks twice a second.
+	// A run calls this twice a second.
 	if n := testing.AllocsPerRun(100, func() { NextMidnight(c, now) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}

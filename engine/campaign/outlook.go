@@ -11,32 +11,31 @@ import (
 	"dialler/engine/window"
 )
 
-// Outlook is what the tables say of the dials ahead of a campaign.
+// Outlook is what the tables say about the dials ahead of a campaign.
 type Outlook struct {
 	Total    int          // contacts
-	Waiting  int          // of them wait for a dial that may be placed
-	Attempts int          // that those have left
-	TooLong  int          // of them have a variable that is longer than a header of SIP may be
-	Skipped  []SkipReason // the others, by why they are not dialled
+	Waiting  int          // contacts that wait for a permitted dial
+	Attempts int          // attempts that these have left
+	TooLong  int          // those with a variable too long for a SIP header
+	Skipped  []SkipReason // the others, by the reason why they are not dialled
 	Past     Past
 }
 
-// NumberGroup are waiting contacts whose numbers begin alike, so that they
-// belong to one country and plan.
+// NumberGroup counts waiting contacts whose numbers share a prefix, so that they belong to one
+// country and plan.
 type NumberGroup struct {
 	Sample engine.PhoneNumber
 	Count  int
 }
 
-// GroupDigits is how many characters, the plus among them, the numbers of a
-// group share; GroupCap bounds the groups that are looked at.
+// GroupDigits is how many characters, the plus included, the numbers of a group share; GroupCap
+// limits the number of groups considered.
 const (
 	GroupDigits = 8
 	GroupCap    = 20_000
 )
 
-// Bar moves the waiting contacts of the groups that may not be called to the
-// skipped ones.
+// Bar moves the waiting contacts in groups that may not be called to the skipped ones.
 func (o *Outlook) Bar(groups []NumberGroup, judge func(engine.PhoneNumber) error) {
 	barred := 0
 	for _, g := range groups {
@@ -58,19 +57,18 @@ type SkipReason struct {
 	Count  int    `json:"count"`
 }
 
-// Past is what the campaign's latest attempts came to, at most PastCap of them
-// and in any run.
+// Past is the result of the campaign's latest attempts, at most PastCap of them and in any run.
 type Past struct {
 	Dials, Answered, Connected, Abandoned int
-	TalkSeconds                           float64 // of the connected, in all
+	TalkSeconds                           float64 // sum over the connected
 	RingSeconds                           float64 // INVITE to answer or end, of all dials
 }
 
-// PastCap bounds how many attempts Past is made of.
+// PastCap limits the number of attempts in Past.
 const PastCap = 10_000
 
-// Readiness is the answer of preflight: what forbids Start and Resume, what
-// delays or spoils the run, and what is ahead.
+// Readiness is the answer of preflight: what forbids Start and Resume, what delays or impairs the
+// run, and what to expect.
 type Readiness struct {
 	Ready    bool                `json:"ready"`
 	Blockers []engine.FieldError `json:"blockers"`
@@ -79,7 +77,7 @@ type Readiness struct {
 	Estimate *Estimate           `json:"estimate"` // nil when nothing would be dialled
 }
 
-// ContactsAhead says how many contacts would be dialled, and why the others not.
+// ContactsAhead says how many contacts would be dialled, and why the others would not.
 type ContactsAhead struct {
 	Total   int          `json:"total"`
 	ToDial  int          `json:"to_dial"`
@@ -92,14 +90,14 @@ type Estimate struct {
 	Dials           int        `json:"dials"`
 	Answers         int        `json:"answers"`
 	Abandons        int        `json:"abandons"`
-	EndsAt          *time.Time `json:"ends_at"` // nil: not within a year
+	EndsAt          *time.Time `json:"ends_at"` // nil means not within a year
 	AnswerRate      float64    `json:"answer_rate"`
 	AHTSeconds      float64    `json:"aht_s"`
-	// Measured: rate and length are those of earlier attempts, not defaults.
+	// Measured says that rate and length come from earlier attempts, not from defaults.
 	Measured bool `json:"measured"`
 }
 
-// What is taken for a campaign of which little is known yet.
+// Assumptions about a campaign with little history.
 const (
 	assumedAnswerRate = 0.3
 	assumedAHT        = 90.0 // s
@@ -110,7 +108,7 @@ const (
 	yearOfWindows = 366
 )
 
-// Ready puts the answer of preflight together.
+// Ready puts together the answer of preflight.
 func Ready(c *Campaign, f PreflightFacts, o Outlook, now time.Time) Readiness {
 	r := Readiness{Blockers: Blockers(c, f, now), Warnings: []engine.FieldError{},
 		Contacts: ContactsAhead{Total: o.Total, ToDial: o.Waiting, Skipped: o.Skipped}}
@@ -126,8 +124,7 @@ func Ready(c *Campaign, f PreflightFacts, o Outlook, now time.Time) Readiness {
 	return r
 }
 
-// warnings are what does not forbid to start: waiting cures it, or it is worth
-// knowing before.
+// warnings do not forbid a start: waiting solves them, or they are worth knowing beforehand.
 func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Time) (list []engine.FieldError) {
 	warn := func(when bool, field, code, message string) {
 		if when {
@@ -168,24 +165,22 @@ func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Tim
 	return list
 }
 
-// estimate works out what the run is expected to take.
+// estimate computes what the run is expected to take.
 //
-// With n contacts that wait, k attempts left each on average and the share a
-// of dials that are answered, a contact is answered with q = 1 − (1 − a)^k after
-// q/a dials. So
+// With n contacts that wait, k attempts left each on average and the share a of dials that are
+// answered, a contact is answered with q = 1 − (1 − a)^k after q/a dials. So
 //
 //	answers  = n·q                 dials = n·q/a
 //	duration = max(answers·AHT/C, dials/CPS, (dials·ring + answers·AHT)/lines)
 //	           + AHT + ring
 //
-// with C the smaller of Concurrency and seats, CPS and channels those of the
-// active trunks, lines the smaller of channels and max_lines (of C when every
-// dial holds a seat). While retries are left a run lasts at least (passes − 1)
-// times the Retry Delay. The end is where that much time inside the windows
-// has passed. Abandons: the share of earlier answers that were, else half the
-// cap, never more than the cap; none when every dial holds a seat.
+// with C the smaller of Concurrency and seats, CPS and channels those of the active trunks, lines
+// the smaller of channels and max_lines (of C when every dial holds a seat). While retries are left
+// a run lasts at least (passes − 1) times the Retry Delay. The end is when that much time inside
+// the windows has passed. Abandons: the abandoned share of earlier answers, else half the cap,
+// never more than the cap; none when every dial holds a seat.
 //
-// cut: a single-day window closes before.
+// cut says that a single-day window closes first.
 func estimate(c *Campaign, f *PreflightFacts, o *Outlook, now time.Time) (e *Estimate, cut bool) {
 	s := &c.Settings
 	if o.Waiting == 0 {
@@ -256,7 +251,7 @@ func estimate(c *Campaign, f *PreflightFacts, o *Outlook, now time.Time) (e *Est
 	return e, cut
 }
 
-// lastMoment is when a single-day campaign that starts or goes on now closes.
+// lastMoment is when a single-day campaign that starts or resumes now closes.
 func lastMoment(c *Campaign, now time.Time) *time.Time {
 	if c.WindowEndsAt != nil && (c.State == Running || c.State == Paused) {
 		return c.WindowEndsAt

@@ -10,7 +10,7 @@ import (
 	"dialler/engine/window"
 )
 
-// aboutASecondFrom: fractions that no float has exactly are rounded up.
+// aboutASecondFrom allows for rounding up fractions that no float represents exactly.
 func aboutASecondFrom(e *Estimate, seconds int) bool {
 	return e.DurationSeconds == seconds || e.DurationSeconds == seconds+1
 }
@@ -21,8 +21,8 @@ func TestTheEstimateOfACampaignOfWhichNothingIsKnownTakesThreeAnswersInTenOf90Se
 		o.Waiting, o.Attempts = 2000, 2000
 	})
 	e := Ready(c, f, o, now).Estimate
-	// 600 conversations of 90 s over ten seats, one conversation and one ring of
-	// 20 s more; half of the cap of 3 % is abandoned.
+	// 600 conversations of 90 s over ten seats, plus one conversation and one ring of 20 s; half of
+	// the cap of 3 % is abandoned.
 	if e == nil || e.Measured || e.AnswerRate != 0.3 || e.AHTSeconds != 90 || e.Dials != 2000 || e.Answers != 600 || e.Abandons != 9 || !aboutASecondFrom(e, 600*90/10+90+20) {
 		t.Errorf("%+v", e)
 	}
@@ -70,7 +70,7 @@ func TestARunWhoseEveryDialIsAnsweredWaitsForNoRetry(t *testing.T) {
 		c.Settings.RetryDelaySec = 36_000
 		o.Past = Past{Dials: 100, Answered: 100, Connected: 100, TalkSeconds: 6000}
 	})
-	// 100 calls of 60 s over ten seats, and one more.
+	// 100 calls of 60 s over ten seats, plus one more.
 	if e := Ready(c, f, o, now).Estimate; e.Dials != 100 || e.DurationSeconds != 600+60 {
 		t.Errorf("%+v", e)
 	}

@@ -7,40 +7,39 @@ import (
 	"dialler/engine/pacing"
 )
 
-// Position is how a run of a campaign stood at a moment: what it has done, and what it
-// has ahead.
+// Position is the state of a campaign's run at a moment: what it has done, and what lies ahead.
 type Position struct {
 	At      time.Time
 	Created time.Time // of the campaign
-	// Started is when the latest run that was started was; zero when none ever was.
+	// Started is when the latest started run began; zero if there is none.
 	Started time.Time
-	Begun   bool // it is this run, which goes on
-	// Answers are the campaign's live answers of the last thirty days, in all its runs,
-	// in pieces of AnswersPiece, those of the run apart.
+	Begun   bool // that is this run, which continues
+	// Answers are the campaign's live answers of the last thirty days, over all its runs, in pieces
+	// of AnswersPiece; those of this run are separate.
 	Answers []PastAnswers
-	Learnt  *pacing.State // what pacing had learnt; nil when that is not known
-	Ahead   []Ahead       // contacts that were not final, by when they are due
-	// What the run had come to: dials, conversations, abandoned calls.
+	Learnt  *pacing.State // what pacing had learnt; nil if unknown
+	Ahead   []Ahead       // contacts that were not final, by due time
+	// The run's dials, conversations and abandoned calls so far.
 	Dials, Connected, Abandoned int
 }
 
-// PastAnswers are live answers that became known up to a time.
+// PastAnswers are live answers that became known up to At.
 type PastAnswers struct {
 	At time.Time
 	pacing.Counts
 }
 
-// AnswersPiece is over how long answers are counted together.
+// AnswersPiece is the period over which answers are counted together.
 const AnswersPiece = 15 * time.Minute
 
-// Ahead are contacts that have used as many attempts and are due at the same time.
+// Ahead are contacts that have used the same number of attempts and are due at the same time.
 type Ahead struct {
 	Used  int
-	Due   time.Duration // after Position.At; 0: now
+	Due   time.Duration // after Position.At; 0 means now
 	Count int
 }
 
-// Contacts is how many contacts are ahead, Used how many attempts they have used.
+// Contacts returns how many contacts are ahead, and how many attempts they have used.
 func (s *Position) Contacts() (contacts, used int) {
 	for _, a := range s.Ahead {
 		contacts += a.Count
@@ -49,7 +48,7 @@ func (s *Position) Contacts() (contacts, used int) {
 	return contacts, used
 }
 
-// First gives the first contacts that are ahead, so many at most, one after the other.
+// First iterates over the first contacts ahead, at most the given number.
 func (s *Position) First(most int) iter.Seq[Ahead] {
 	return func(yield func(Ahead) bool) {
 		for _, a := range s.Ahead {
@@ -62,7 +61,7 @@ func (s *Position) First(most int) iter.Seq[Ahead] {
 	}
 }
 
-// Place has the row of a campaign stand there now.
+// Place puts the row of a campaign into this position, as of now.
 func (s *Position) Place(row *Campaign, now time.Time) {
 	if s.Started.IsZero() {
 		return

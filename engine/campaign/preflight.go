@@ -10,21 +10,20 @@ import (
 	"dialler/engine/pacing"
 )
 
-// PreflightFacts are what Preflight must be told; everything else it reads
-// from the campaign.
+// PreflightFacts are what Preflight must be told; it reads everything else from the campaign.
 type PreflightFacts struct {
 	BotKnown bool
 	Trunks   int  // active ones
 	Callable bool // a contact waits that is not suppressed, or has a call or a result under way
 
-	// Numbers are the states of the configured numbers; one of the pool that is
-	// not configured counts as active.
+	// Numbers are the states of the configured numbers; a number of the pool that is not configured
+	// counts as active.
 	Numbers map[engine.PhoneNumber]numberpool.State
 
-	// What only warnings and the estimate need.
+	// Needed only for warnings and the estimate.
 	BotActive        bool
 	BotBySIP         bool
-	BotOutage        string // why the bot takes no calls now, "" when it may
+	BotOutage        string // why the bot takes no calls now, "" if it does
 	Seats, FreeSeats int    // of the bot
 	TrunksUp         int    // active trunks that take calls
 	CPS, Channels    int    // of the active trunks together
@@ -45,11 +44,11 @@ func Preflight(c *Campaign, f PreflightFacts, now time.Time) error {
 	return e
 }
 
-// Preflighted says whether a campaign in the state takes the command at all, so
-// that its preflight matters: another is refused for the state it is in.
+// Preflighted says whether a campaign in the state accepts the command at all, so that its
+// preflight matters: other commands are refused because of the state.
 func Preflighted(s State, k Kind) bool { return k == Start && s == Draft || k == Resume && s == Paused }
 
-// Blockers are what no waiting cures: each forbids Start and Resume.
+// Blockers are conditions that do not pass by waiting: each forbids Start and Resume.
 func Blockers(c *Campaign, f PreflightFacts, now time.Time) (list []engine.FieldError) {
 	blocker := func(field, code, message string) {
 		list = append(list, engine.FieldError{Field: field, Code: code, Message: message})
@@ -94,7 +93,7 @@ func (f *PreflightFacts) pool(c *Campaign) (usable, barred int) {
 	return usable, barred
 }
 
-// Order is in which the campaign's due contacts are dialled at a time.
+// Order is the order in which the campaign's due contacts are dialled at a time.
 func (c *Campaign) Order(now time.Time) contact.Order {
 	o := contact.Order{Now: now}
 	if c.Settings.AlwaysOn {
@@ -103,9 +102,9 @@ func (c *Campaign) Order(now time.Time) contact.Order {
 	return o
 }
 
-// Clip gives the function that moves a due time of a contact at home in the
-// given zones into its next calling window: ok is false when it does not open
-// again in this run. The zones matter to a window by the contact's clocks only.
+// Clip returns the function that moves a due time of a contact in the given zones into its next
+// calling window: ok is false when it does not open again in this run. The zones matter only to a
+// window by the contacts' clocks.
 func Clip(c *Campaign, zones []string) func(time.Time) (time.Time, bool) {
 	w, end := c.Settings.Window.For(zones), c.WindowEndsAt
 	return func(t time.Time) (time.Time, bool) {
@@ -117,9 +116,9 @@ func Clip(c *Campaign, zones []string) func(time.Time) (time.Time, bool) {
 	}
 }
 
-// Complete names the reason for which a run ends by itself: nobody could be called
-// at all (excluded, suppressed, not allowed), or every contact is final, the last
-// ones by using up their attempts. A dial that used up no attempt was one, too.
+// Complete names the reason why a run ends by itself: either nobody could be called at all
+// (excluded, suppressed, not allowed), or every contact is final, the last ones by using up their
+// attempts. A dial that used up no attempt counts as a call, too.
 func Complete(c Counters, exhausted bool) CompletionReason {
 	dialled := slices.ContainsFunc(c.Passes, func(p Pass) bool { return p.FirstDialAt != nil })
 	switch {
@@ -164,16 +163,15 @@ func NextMidnight(c *Campaign, now time.Time) time.Time {
 	return time.Date(d.Year(), d.Month(), d.Day()+1, 0, 0, 0, 0, d.Location())
 }
 
-// PeriodStart is the beginning of the 30-day period in which now lies, counted
-// from the campaign's creation.
+// PeriodStart is the beginning of the current 30-day period, counted from the campaign's creation.
 func PeriodStart(c *Campaign, now time.Time) time.Time {
 	n := now.Sub(c.CreatedAt) / pacing.ThirtyDays
 	return c.CreatedAt.Add(n * pacing.ThirtyDays)
 }
 
-// Books gives the campaign's abandon ledgers as they stand at now. count counts
-// the answers since a time; it is not asked about a run that has not started,
-// whose ledger is empty: StartedAt is still that of the run before.
+// Books returns the campaign's abandon ledgers as of now. count counts the answers since a time; it
+// is not called for a run that has not started, whose ledger is empty, because StartedAt is still
+// that of the previous run.
 func Books(c *Campaign, now time.Time, count func(since time.Time) (pacing.Counts, error)) (b pacing.Books, err error) {
 	b = pacing.NewBooks(now, NextMidnight(c, now), PeriodStart(c, now))
 	if c.StartedAt == nil {

@@ -10,7 +10,7 @@ import (
 	"dialler/engine/window"
 )
 
-// ahead is a campaign that nothing is wrong with, and what preflight is told.
+// ahead is a campaign without problems, and the facts for its preflight.
 func ahead(change func(*Campaign, *PreflightFacts, *Outlook)) (*Campaign, PreflightFacts, Outlook, time.Time) {
 	now := time.Date(2030, 3, 4, 12, 0, 0, 0, time.UTC) // a Monday
 	s := Defaults()
@@ -68,13 +68,13 @@ func TestAPoolOfQuarantinedAndRetiredNumbersHasNoUsableNumber(t *testing.T) {
 	if r := Ready(c, f, o, now); len(r.Blockers) != 1 || r.Blockers[0].Code != "no_usable_number" {
 		t.Errorf("%+v", r.Blockers)
 	}
-	// A number that is not configured counts as active, one that rests is usable.
+	// A number that is not configured counts as active; a resting one is usable.
 	for _, s := range []numberpool.State{"", numberpool.Active, numberpool.Resting} {
 		f.Numbers["+4930111112"] = s
 		want := 1
 		if s == "" {
 			delete(f.Numbers, "+4930111112")
-			want = 2 // that it is not configured
+			want = 2 // plus that it is not configured
 		}
 		if r := Ready(c, f, o, now); !r.Ready || len(r.Warnings) != want || r.Warnings[0].Code != "numbers_barred" {
 			t.Errorf("%q: %+v", s, r)
@@ -126,19 +126,19 @@ func TestTheEstimateFollowsEarlierAttempts(t *testing.T) {
 		o.Past = Past{Dials: 1000, Answered: 500, Connected: 480, Abandoned: 5, TalkSeconds: 480 * 60, RingSeconds: 10_000}
 	})
 	e := Ready(c, f, o, now).Estimate
-	// 500 conversations of 60 s over 10 seats, one conversation and one ring more.
+	// 500 conversations of 60 s over 10 seats, plus one conversation and one ring.
 	if e == nil || !e.Measured || e.Dials != 1000 || e.Answers != 500 || e.DurationSeconds != 500*60/10+60+10 || e.AnswerRate != 0.5 || e.AHTSeconds != 60 || e.Abandons != 5 {
 		t.Fatalf("%+v", e)
 	}
 	if want := now.Add(time.Duration(e.DurationSeconds) * time.Second); e.EndsAt == nil || !e.EndsAt.Equal(want) {
 		t.Errorf("ends at %v, want %v", e.EndsAt, want)
 	}
-	// Abandons stay within the cap, whatever they were.
+	// Abandons stay within the cap, whatever the past rate.
 	o.Past.Abandoned = 400
 	if e := Ready(c, f, o, now).Estimate; e.Abandons != 15 {
 		t.Errorf("%d abandons of 500 answers at 3 %%", e.Abandons)
 	}
-	// The calls a second can be what binds …
+	// The CPS cap can be the limit …
 	f.CPS = 1
 	if e := Ready(c, f, o, now).Estimate; e.DurationSeconds != 500*60/10+60+10 {
 		t.Errorf("%+v", e)
@@ -148,7 +148,7 @@ func TestTheEstimateFollowsEarlierAttempts(t *testing.T) {
 	if e := Ready(c, f, o, now).Estimate; e.DurationSeconds != 10_000+60+10 {
 		t.Errorf("%+v", e)
 	}
-	// … and the lines.
+	// … and so can the lines.
 	f.CPS, c.Settings.MaxLines = 1000, 10
 	if e := Ready(c, f, o, now).Estimate; e.DurationSeconds != (10_000*10+5000*60)/10+60+10 {
 		t.Errorf("%+v", e)

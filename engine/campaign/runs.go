@@ -6,11 +6,11 @@ import (
 	"dialler/engine"
 )
 
-// RunState is what became of a run.
+// RunState is the state of a run in the history.
 type RunState string
 
 const (
-	RunDraft     RunState = "draft"    // the original, not started yet
+	RunDraft     RunState = "draft"    // the original run, not started yet
 	RunPrepared  RunState = "prepared" // by Restart, not started yet
 	RunRunning   RunState = "running"
 	RunPaused    RunState = "paused"
@@ -20,15 +20,16 @@ const (
 
 // RunRecord is one run of a campaign in its history.
 type RunRecord struct {
-	Run   int      `json:"run"` // 1 is the original
+	Run   int      `json:"run"` // the original run is 1
 	State RunState `json:"status"`
-	// Restarted: who prepared it, and when; nil for the original.
+	// RestartedAt and RestartedBy are when and by whom it was prepared; nil for the original.
 	RestartedAt   *time.Time  `json:"restarted_at"`
 	RestartedBy   *engine.Who `json:"restarted_by"`
 	OnlyUnreached bool        `json:"only_unreached"`
 	StartedAt     *time.Time  `json:"started_at"`
 	StartedBy     *engine.Who `json:"started_by"`
-	// EndedBy is who stopped it, the dialler itself when it ended by itself.
+	// CompletedAt is when it ended. EndedBy is who stopped it, or the dialler when it ended by
+	// itself.
 	CompletedAt      *time.Time       `json:"completed_at"`
 	EndedBy          *engine.Who      `json:"ended_by"`
 	CompletionReason CompletionReason `json:"completion_reason,omitempty"`
@@ -36,9 +37,9 @@ type RunRecord struct {
 	Counters         Counters         `json:"counters"`
 }
 
-// Owed is what still has to be done to the contacts when a crash, or a database
-// that went away, came between the campaign's step into another run and theirs:
-// nil when they are in its run, or there are none (run 0).
+// Owed is what still has to be done to the contacts when a crash, or a database outage, came
+// between the campaign's change of run and theirs: nil when they are in its run, or when there are
+// none (run 0).
 func Owed(c *Campaign, contacts int) Effect {
 	switch {
 	case contacts == 0 || contacts == c.Run:

@@ -112,7 +112,8 @@ func TestCancelRestartShowsThePreviousRunAgainAsItWas(t *testing.T) {
 		t.Errorf("\n got %+v\nwant %+v", after, before)
 	}
 	w.refused(ev(CancelRestart), "illegal_state")
-	// After a failed run too, the state is completed; what is told is the failure: nobody stopped it.
+	// After a failed run, too, the state is completed, with the failure as its reason: nobody
+	// stopped the run.
 	w = newWorld(t).must(ev(Start), Event{Kind: Broke, Failure: "bot_deleted"}, ev(Restart), ev(CancelRestart))
 	if w.m.C.State != Completed || w.m.C.FailureReason != "bot_deleted" || w.m.C.CompletionReason != "" {
 		t.Errorf("%+v", w.m.C)
@@ -226,7 +227,7 @@ func TestCancelRestartShowsTheRunBeforeAsItWas(t *testing.T) {
 	s.MaxAttempts++
 	w.must(ev(Restart), Event{Kind: Edit, Settings: &s}, ev(CancelRestart))
 	after := w.m.C
-	after.Version = before.Version // an edit of the discarded run must not slip in
+	after.Version = before.Version // an edit of the discarded run must not apply
 	if !reflect.DeepEqual(after, before) {
 		t.Errorf("%+v\n%+v", after, before)
 	}
@@ -279,8 +280,8 @@ func TestARunningOrFinishedCampaignSaysWhatMakesItEditable(t *testing.T) {
 	}
 }
 
-// Of a single-day campaign that is edited while paused the day is that of the
-// window that is open then, else of the next one.
+// The day of a single-day campaign that is edited while paused is that of the window that is open
+// then, else of the next one.
 func TestAPausedSingleDayEndsWithTheWindowThatWasEdited(t *testing.T) {
 	day := func(hour, minute int) window.TimeOfDay { return window.TimeOfDay(hour*60 + minute) }
 	w := newWorld(t, func(s *Settings) {
@@ -301,7 +302,7 @@ func TestAPausedSingleDayEndsWithTheWindowThatWasEdited(t *testing.T) {
 	edit(func(s *Settings) { s.Concurrency = 9 }, &six)
 	edit(func(s *Settings) { s.Window.End = day(20, 0) }, at(10*time.Hour))
 	edit(func(s *Settings) { s.Window.End = day(16, 0) }, at(6*time.Hour))
-	// Over for today: the next one.
+	// Over for today: the next window counts.
 	edit(func(s *Settings) { s.Window.Start, s.Window.End = day(8, 0), day(9, 30) }, at(23*time.Hour+30*time.Minute))
 	edit(func(s *Settings) { s.SingleDay = false }, nil)
 	edit(func(s *Settings) { s.SingleDay = true }, at(23*time.Hour+30*time.Minute))

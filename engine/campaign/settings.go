@@ -15,7 +15,7 @@ import (
 	"dialler/engine/window"
 )
 
-// Limits that more than a setting's row needs.
+// Limits that concern more than one setting.
 const (
 	NumberPoolCap = 1000
 
@@ -24,7 +24,7 @@ const (
 	configURLCap   = 2048
 	dispositionCap = 255
 	sensitivityMid = 50
-	// biasMost is what the ends of the sensitivity add to the log-odds.
+	// biasMost is what the extremes of the sensitivity add to the log-odds.
 	biasMost = 3
 )
 
@@ -41,8 +41,8 @@ const (
 	RecordingOn  = "on"
 )
 
-// Defaults are the settings of a campaign of which nothing is said. Name, bot,
-// concurrency and window have none: an operator must choose them.
+// Defaults are the settings of a campaign without any given values. Name, bot, concurrency and
+// window have no default: an operator must choose them.
 func Defaults() (s Settings) {
 	for i := range Fields {
 		Fields[i].reset(&s)
@@ -50,9 +50,9 @@ func Defaults() (s Settings) {
 	return s
 }
 
-// WithDefaults fills what is zero and cannot be meant so. A zero abandon cap
-// is a choice (every dial holds a seat) and stays; so do an empty Retry On
-// System, which redials nothing, and booleans.
+// WithDefaults fills in zero values that cannot be intended. A zero abandon cap is a choice (every
+// dial holds a seat) and stays; so do an empty Retry On System, which redials nothing, and
+// booleans.
 func (s Settings) WithDefaults() Settings {
 	for i := range Fields {
 		Fields[i].fill(&s)
@@ -60,7 +60,7 @@ func (s Settings) WithDefaults() Settings {
 	return s
 }
 
-// Listen gives the rules of answer classification that the settings mean.
+// Listen returns the rules of answer classification that the settings define.
 func (s *Settings) Listen() engine.AMDRules {
 	r := engine.AMDRules{
 		Timeout: time.Duration(s.AMDListenMS) * time.Millisecond, Revise: time.Duration(s.AMDReviseSec) * time.Second,
@@ -72,10 +72,9 @@ func (s *Settings) Listen() engine.AMDRules {
 	return r
 }
 
-// Validate names every mistake at once, by the field's name in JSON. It judges
-// the settings alone: whether the bot exists, or a number of the pool is
-// usable, is preflight's business (SEMANTICS §2), since a draft may wait for
-// them.
+// Validate names every mistake at once, by the field's JSON name. It judges only the settings:
+// whether the bot exists, or a number of the pool is usable, is checked by preflight (SEMANTICS
+// §2), since a draft may wait for them.
 func (s Settings) Validate() error {
 	var fields []engine.FieldError
 	for i := range Fields {
@@ -98,9 +97,9 @@ func judgeWindow(w *window.Window, wrong Wrong) {
 	}
 }
 
-// wrongAlwaysOn: spec: an always-on campaign never auto-completes; a single-day one
-// completes when its window ends. SEMANTICS §2: "Always-on requires multi-day (422
-// otherwise)".
+// wrongAlwaysOn checks the rules for always-on campaigns. Spec: an always-on campaign never
+// auto-completes; a single-day one completes when its window ends. SEMANTICS §2: "Always-on
+// requires multi-day (422 otherwise)".
 func wrongAlwaysOn(s *Settings, wrong Wrong) {
 	if s.AlwaysOn && s.SingleDay {
 		wrong("always_on", "requires_multi_day", "an always-on campaign must not be single-day")
@@ -126,7 +125,7 @@ func wrongHook(s *Settings, wrong Wrong) {
 	}
 }
 
-// wellFormed says whether a Config URL can be fetched at all; "" is none.
+// wellFormed says whether a Config URL can be fetched at all; "" means that there is none.
 func wellFormed(configURL string) bool {
 	if configURL == "" {
 		return true
@@ -135,13 +134,14 @@ func wellFormed(configURL string) bool {
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && len(configURL) <= configURLCap
 }
 
-// askable says whether a campaign's eligibility hook can be asked at all; "" is none.
+// askable says whether a campaign's eligibility hook can be called at all; "" means that there is
+// none.
 func askable(hook string) bool {
 	u, err := url.Parse(hook)
 	return hook == "" || wellFormed(hook) && err == nil && u.User == nil && u.Fragment == ""
 }
 
-// wrongNumbers judges the number pool; an empty one is a draft's right.
+// wrongNumbers validates the number pool, which may be empty in a draft.
 func wrongNumbers(s *Settings, wrong Wrong) {
 	seen := make(map[engine.PhoneNumber]bool, len(s.Numbers))
 	for i, n := range s.Numbers {
@@ -156,8 +156,8 @@ func wrongNumbers(s *Settings, wrong Wrong) {
 	}
 }
 
-// wrongRedials: SEMANTICS §4 "with both set, Redial Only Under ≤ Stop Redials
-// After, else 422". A conversation cannot both end the redials and be too short.
+// wrongRedials checks SEMANTICS §4 "with both set, Redial Only Under ≤ Stop Redials After, else
+// 422". A conversation cannot both end the redials and be too short.
 func wrongRedials(s *Settings, wrong Wrong) {
 	if s.StopRedialsAfterSec > 0 && s.RedialOnlyUnderSec > s.StopRedialsAfterSec {
 		wrong("redial_only_under_s", "exceeds_stop_redials_after", "must not be above stop_redials_after_s ("+
@@ -165,8 +165,8 @@ func wrongRedials(s *Settings, wrong Wrong) {
 	}
 }
 
-// CheckCopy refuses to copy settings that contradict each other. They were stored
-// before such settings were refused.
+// CheckCopy refuses to copy settings that contradict each other; they were stored before such
+// settings were refused.
 func (s *Settings) CheckCopy() error {
 	var fields []engine.FieldError
 	wrongRedials(s, func(field, code, message string) {
@@ -207,7 +207,7 @@ func judgeTransferTargets(list []string, wrong Wrong) {
 	}
 }
 
-// ValidateTransfers says what is wrong with the transfers of a dialout.
+// ValidateTransfers reports mistakes in the transfers of a dialout.
 func ValidateTransfers(r attempt.TransferRules) (wrong []engine.FieldError) {
 	add := func(field, code, message string) {
 		wrong = append(wrong, engine.FieldError{Field: field, Code: code, Message: message})

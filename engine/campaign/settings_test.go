@@ -27,7 +27,7 @@ func TestDefaultsAreValidOnceTheOperatorChose(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := goodSettings()
-	s.Numbers = nil // a draft may wait for its pool
+	s.Numbers = nil // a draft may have no pool yet
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestRedialOnlyUnderIsAtMostStopRedialsAfterWhenBothAreSet(t *testing.T) {
 	f(0, 0, true)
 }
 
-// The limits in figures of their own, so that one that moves is noticed.
+// The limits are written out as figures, so that a changed limit is noticed.
 func TestEveryLimitOfTheSettingsIsAcceptedAndNothingBeyond(t *testing.T) {
 	refused := func(change func(*Settings), field string) bool {
 		s := goodSettings()

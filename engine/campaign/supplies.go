@@ -20,8 +20,8 @@ const (
 	ResourceNumbers  = "numbers"
 )
 
-// Resource is one thing that dials need: how much of it is taken, by all campaigns where it
-// is shared. Out counts what of it cannot be used now, by why.
+// Resource is something that dials need: how much of it is in use, by all campaigns where it is
+// shared. Out counts the units that cannot be used now, by reason.
 type Resource struct {
 	Resource string         `json:"resource"`
 	Used     float64        `json:"used"`
@@ -31,14 +31,14 @@ type Resource struct {
 	Note     string         `json:"note,omitempty"` // Out in words
 }
 
-// Supplies are the trunks and outbound numbers of the installation, as they stand.
+// Supplies are the current trunks and outbound numbers of the installation.
 type Supplies struct {
 	CPS      Resource                              // calls a second over the last 9 s, of what the usable trunks grant
-	Channels Resource                              // their live legs, of their channel caps
-	Refuse   map[engine.PhoneNumber]numberpool.Cap // numbers that carry no further dial now
+	Channels Resource                              // their live legs, out of their channel caps
+	Refuse   map[engine.PhoneNumber]numberpool.Cap // numbers that take no further dial now
 }
 
-// SuppliesOf sums up the configured trunks, and the numbers.
+// SuppliesOf summarises the configured trunks, and the numbers.
 func SuppliesOf(trunks []trunk.Status, numbers map[engine.PhoneNumber]numberpool.Status) *Supplies {
 	s := &Supplies{CPS: Resource{Resource: ResourceCPS, Out: map[string]int{}},
 		Channels: Resource{Resource: ResourceChannels, Out: map[string]int{}},
@@ -66,7 +66,7 @@ func SuppliesOf(trunks []trunk.Status, numbers map[engine.PhoneNumber]numberpool
 
 func thousandths(f float64) float64 { return math.Round(f*1000) / 1000 }
 
-// resources fills in what a running or paused campaign dials with, and marks what binds.
+// resources fills in what a running or paused campaign dials with, and marks the binding one.
 func (l *Live) resources(c *Campaign, r *Reason) {
 	if c.State != Running && c.State != Paused {
 		return
@@ -103,7 +103,8 @@ func (l *Live) resources(c *Campaign, r *Reason) {
 	}
 }
 
-// outWords says what of a resource cannot be used now, and why: "2 resting, 1 at its cap of the day".
+// outWords says which units of a resource cannot be used now, and why: "2 resting, 1 at its cap of
+// the day".
 func (r *Resource) outWords() string {
 	words := map[string]string{
 		string(numberpool.CapState):      "quarantined or retired",

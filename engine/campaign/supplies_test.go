@@ -39,7 +39,7 @@ func TestTheCapacityOfACampaignIsWhatCanBeUsedNow(t *testing.T) {
 	}
 }
 
-// What others dial with does not change the picture of a campaign that dials no more, or not yet.
+// Other campaigns' use of resources is not shown for a campaign that no longer dials, or not yet.
 func TestACampaignThatIsNotRunDialsWithNothing(t *testing.T) {
 	for s, want := range map[State]int{Draft: 0, Running: 4, Paused: 4, Completed: 0, Failed: 0} {
 		var l Live

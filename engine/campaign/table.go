@@ -62,7 +62,7 @@ func (m *Machine) start(ev Event) {
 	m.emit(Pump{})
 }
 
-// configure takes over what the Config URL set for the run.
+// configure applies what the Config URL set for the run.
 func (m *Machine) configure(ev Event) []Change {
 	c := &m.C
 	c.External = ev.External
@@ -81,7 +81,7 @@ func (m *Machine) configure(ev Event) []Change {
 	return changes
 }
 
-// startFailed: the run begins and ends at once; every contact stays as it is.
+// startFailed begins and ends the run at once; every contact stays as it is.
 func (m *Machine) startFailed(ev Event) {
 	c := &m.C
 	c.EverRun, c.Prepared, c.Previous, c.External = true, false, nil, nil
@@ -95,13 +95,13 @@ func (m *Machine) edit(ev Event) {
 	c := &m.C
 	changes := Changes(&c.Settings, ev.Settings)
 	if len(changes) == 0 {
-		return // an edit that is repeated does not make a new version
+		return // a repeated edit does not make a new version
 	}
 	before := c.Settings
 	c.Settings = *ev.Settings
 	c.Version++
 	if c.Settings.ConfigURL != before.ConfigURL {
-		c.External = nil // another address is asked at the next Start
+		c.External = nil // the new URL is fetched at the next Start
 	}
 	if c.State == Paused && (c.Settings.SingleDay != before.SingleDay || anyWindow(changes)) {
 		c.WindowEndsAt = SingleDayEnd(c, ev.At)
@@ -119,8 +119,8 @@ func anyWindow(changes []Change) bool {
 func (m *Machine) remove(ev Event) { m.emit(Remove{Who: who(ev)}) }
 func (m *Machine) pump(Event)      { m.emit(Pump{}) }
 
-// rests adds the time since it ran last to the dialling time: the window is not
-// edited while it runs.
+// rests adds the time since the last start or resume to the dialling time: the window cannot be
+// edited while the campaign runs.
 func (m *Machine) rests(now time.Time) {
 	c := &m.C
 	if c.RunningSince != nil {
@@ -204,7 +204,7 @@ func (m *Machine) cancelRestart(ev Event) {
 	if p := c.Previous; p != nil {
 		c.Settings, c.RestartedAt, c.RestartedBy, c.Previous = p.Settings, p.RestartedAt, p.RestartedBy, nil
 		c.External = p.External
-		c.Version++ // an edit of the discarded run must not slip in
+		c.Version++ // an edit of the discarded run must not apply
 	}
 	m.emit(RestoreContacts{})
 	m.record("restart_cancelled", ev, "")

@@ -14,8 +14,8 @@ import (
 	"dialler/engine/redial"
 )
 
-// together is a campaign, one contact of it and the contact's attempts, joined
-// as the actors join them. Whatever comes, the invariants of all three hold.
+// together is a campaign, one contact of it and the contact's attempts, joined as the actors join
+// them. The invariants of all three hold after any event.
 type together struct {
 	t   *rapid.T
 	now time.Time
@@ -23,11 +23,11 @@ type together struct {
 	p   contact.Machine // the person
 	a   *attempt.Machine
 
-	attempts, consumed int // of the run; consumed of them
-	callbacks          int // consumed ones of callbacks
+	attempts, consumed int // of the run; how many are consumed
+	callbacks          int // consumed ones for callbacks
 	callback           bool
 	legSeq, mediaSeq   int
-	excluded           bool // told to the contact, and not taken back
+	excluded           bool // the contact was told, and it was not lifted
 }
 
 func (w *together) do(k campaign.Kind) bool {
@@ -67,7 +67,7 @@ func (w *together) tell(ev contact.Event) error {
 	return w.p.Apply(ev)
 }
 
-// dial reserves an attempt, as the run does for a contact that is due.
+// dial reserves an attempt, as the run does for a due contact.
 func (w *together) dial() {
 	c := &w.p.C
 	if w.c.C.State != campaign.Running || w.a != nil || c.DueAt == nil || w.now.Before(*c.DueAt) {
@@ -202,14 +202,14 @@ func TestCampaignContactAndAttemptAgreeWhateverComes(t *testing.T) {
 				w.drive(attempt.Event{Kind: attempt.ResultStored, Result: &attempt.Result{Callback: &attempt.Callback{Requested: true}}})
 			},
 			func() { _ = w.tell(contact.Event{Kind: contact.ResultTimedOut}) },
-			func() { // an exclusion cancels what rings and leaves a conversation alone
+			func() { // an exclusion cancels a ringing call and leaves a conversation alone
 				talks := w.a != nil && w.a.A.AnsweredAt != nil && w.a.A.Ending == nil
 				if w.tell(contact.Event{Kind: contact.ExcludedBy, InCall: talks}) == nil {
 					w.excluded = true
 					w.drive(attempt.Event{Kind: attempt.ExcludeRequested})
 				}
 			},
-			func() { // contacts are added to a run that goes on
+			func() { // contacts are added to a run in progress
 				if on := w.c.C.State == campaign.Running || w.c.C.State == campaign.Paused; on && w.tell(contact.Event{Kind: contact.Readmitted}) == nil {
 					w.excluded = false
 				}

@@ -9,45 +9,46 @@ import (
 	"dialler/engine/pacing"
 )
 
-// Why is the answer to "why is it not dialling (more)?": one record, made by the run in the
-// same moment as the figures that it speaks of (SEMANTICS §6, explanation). Its words are
-// made here and nowhere else: whoever shows a campaign shows them as they are.
+// Why is the answer to "why is it not dialling (more)?": one record, made by the run at the same
+// moment as its figures (SEMANTICS §6, explanation). All wording is made here; other code displays
+// it unchanged.
 type Why struct {
-	// Constraint is why no more dials are placed: what bound over the last 10 s, for
-	// ConstraintShare of them, told since ConstraintSince. Of a campaign that is not
-	// started, or over, it is empty, and Explanation names its state.
+	// Constraint is why no more dials are placed: the binding constraint over the last 10 s, for
+	// ConstraintShare of them, shown since ConstraintSince. For a campaign that has not started, or
+	// is over, it is empty, and Explanation names the state.
 	Constraint      engine.Constraint `json:"constraint"`
 	ConstraintShare float64           `json:"constraint_share,omitempty"`
 	ConstraintSince *time.Time        `json:"constraint_since,omitempty"`
 	Severity        Severity          `json:"severity,omitempty"`
 	Standing        Standing          `json:"standing,omitempty"`
 	Line            string            `json:"line,omitempty"`   // Standing in words, without a full stop
-	Until           *time.Time        `json:"until,omitempty"`  // that it waits for, nil: that depends on others
-	Title           string            `json:"title,omitempty"`  // of Constraint, without a full stop and without figures
-	Explanation     string            `json:"explanation"`      // sentences, with the figures of this moment
-	Remedy          Remedy            `json:"remedy,omitempty"` // what would help, "": nothing that an operator does
+	Until           *time.Time        `json:"until,omitempty"`  // when the wait ends; nil if that depends on others
+	Title           string            `json:"title,omitempty"`  // of Constraint, without a full stop or figures
+	Explanation     string            `json:"explanation"`      // sentences, with the current figures
+	Remedy          Remedy            `json:"remedy,omitempty"` // what would help, "" if an operator can do nothing
 	// Resources are what the campaign dials with. The one that is Constraint is marked.
 	Resources []Resource `json:"resources"`
 }
 
-// Severity is how much a constraint should trouble an operator.
+// Severity is how much a constraint should concern an operator.
 type Severity string
 
 const (
-	SeverityNormal Severity = "normal" // it dials as fast as it was told to
+	SeverityNormal Severity = "normal" // it dials as fast as configured
 	SeverityNotice Severity = "notice" // it waits, or something slows it down
-	SeverityOutage Severity = "outage" // nothing can be dialled, and nobody decided so
+	SeverityOutage Severity = "outage" // nothing can be dialled, and not by decision
 )
 
-// Standing is what a running or paused campaign is about.
+// Standing is the current activity of a running or paused campaign.
 type Standing string
 
 const (
 	StandingDialling Standing = "dialling"
-	// Nobody can be dialled before a time, before a call ends, or before contacts are added.
+	// StandingWaiting means that nobody can be dialled before a time, before a call ends, or before
+	// contacts are added.
 	StandingWaiting Standing = "waiting"
 	StandingStopped Standing = "stopped" // an outage
-	StandingEnding  Standing = "ending"  // nobody is left to dial, or it was stopped; calls go on
+	StandingEnding  Standing = "ending"  // nobody is left to dial, or it was stopped; calls continue
 	StandingPaused  Standing = "paused"
 )
 
@@ -70,23 +71,23 @@ const (
 	RemedyAddCapacity      Remedy = "add_capacity" // of the machine
 )
 
-// Reason is what the run knows of a constraint beside its figures.
+// Reason is what the run knows about a constraint besides its figures.
 type Reason struct {
 	Constraint engine.Constraint
 	Share      float64
 	Since      time.Time
-	Stopped    bool        // nothing can be dialled, and nobody decided so
-	Bot        *engine.Bot // nil: it is not known
-	BotDown    string      // why the bot has no seats, "": it has
+	Stopped    bool        // nothing can be dialled, and not by decision
+	Bot        *engine.Bot // nil if unknown
+	BotDown    string      // why the bot has no seats, "" if it has some
 	Doubted    bool        // the bot missed answers lately
-	Late       string      // what the brake is on for
+	Late       string      // why the brake is on
 	Waits      int         // contacts that wait for their time
-	NobodyLeft bool        // who is open is in a call for the last time
+	NobodyLeft bool        // the open contacts are in calls for the last time
 	Until      *time.Time  // when the next contact is due, or the window opens
-	Supplies   *Supplies   // nil: they are not known
+	Supplies   *Supplies   // nil if unknown
 }
 
-// said is what is said of a constraint.
+// said is the wording for a constraint.
 type said struct {
 	severity    Severity
 	standing    Standing
@@ -95,7 +96,7 @@ type said struct {
 	remedy      Remedy
 }
 
-// Explain fills in why no more is dialled, in words.
+// Explain fills in, in words, why no more is dialled.
 func (l *Live) Explain(c *Campaign, r *Reason) {
 	l.resources(c, r)
 	if c.State != Running && c.State != Paused {
@@ -122,7 +123,7 @@ func (l *Live) Explain(c *Campaign, r *Reason) {
 	l.Title, l.Explanation, l.Remedy = s.title, s.sentence, s.remedy
 }
 
-// EndingAfterStop is the standing of a campaign that is over while calls of it go on.
+// EndingAfterStop sets the standing of a campaign that is over while calls are still live.
 func (l *Live) EndingAfterStop() {
 	l.Standing, l.Line = StandingEnding, "Ending: "+l.underWay()
 }
@@ -180,7 +181,8 @@ func (l *Live) say(c *Campaign, r *Reason) said {
 	return said{SeverityNotice, "", "", upper(strings.ReplaceAll(string(r.Constraint), "_", " ")), "", ""}
 }
 
-// workers: of the campaign, of the bot, or those whom a further line would risk.
+// workers is about workers: those of the campaign, those of the bot, or those that a further line
+// would risk.
 func (l *Live) workers(c *Campaign, r *Reason) said {
 	at := &c.Settings
 	taken := fmt.Sprintf("%s in calls, %s", counted(l.Seats-l.FreeSeats, "worker is", "workers are"), l.lines())
@@ -278,7 +280,7 @@ func (l *Live) credit(c *Campaign) said {
 	return s
 }
 
-// supplied: trunks and numbers.
+// supplied is about trunks and numbers.
 func (l *Live) supplied(c *Campaign, r *Reason) said {
 	at := func(name string) (used, of float64, out string) {
 		for i := range l.Resources {
@@ -334,7 +336,7 @@ func (l *Live) supplied(c *Campaign, r *Reason) said {
 		RemedyAddNumbers}
 }
 
-// nobody can be dialled now.
+// nobody is for the case that no contact can be dialled now.
 func (l *Live) nobody(c *Campaign, r *Reason) said {
 	switch {
 	case r.Constraint == engine.ConstraintRetryDelay:
@@ -382,10 +384,10 @@ func (l *Live) lines() string {
 	return counted(l.Dialling+l.Ringing+l.Waiting, "line is dialled", "lines are dialled")
 }
 
-// busy: a line or a conversation is under way.
+// busy says that a line or a conversation is in progress.
 func (l *Live) busy() bool { return l.Dialling+l.Ringing+l.Waiting+l.InProgress > 0 }
 
-// underWay says what goes on.
+// underWay describes what is in progress.
 func (l *Live) underWay() string {
 	if !l.busy() {
 		return "no call is under way"

@@ -9,7 +9,7 @@ import (
 	"dialler/engine"
 )
 
-// Every constraint has words, whatever is known beside it: no code, no gap.
+// Every constraint has words, whatever else is known: no codes, no gaps.
 func TestEveryConstraintHasWords(t *testing.T) {
 	sentence := regexp.MustCompile(`^[A-Z0-9].*\.$`)
 	odd := regexp.MustCompile(`_|%!|<nil>|\b1 (lines|workers|conversations|contacts|credits)\b|\.\.|  `)
@@ -78,7 +78,8 @@ func TestEachFaultHasItsSentence(t *testing.T) {
 	)
 }
 
-// Nobody can be dialled before a call or its result says so: that is no dialling.
+// When all contacts are in calls or await results, nobody can be dialled before that ends: this is
+// not shown as dialling.
 func TestACampaignWhoseContactsAreAllInCallsWaitsForThem(t *testing.T) {
 	soon := time.Now()
 	for want, l := range map[string]Live{"Waiting for the calls under way": {InProgress: 2},
@@ -106,7 +107,7 @@ func TestWhatStopsACampaignStandsInItsLine(t *testing.T) {
 	}
 }
 
-// The least room, and of such as have the same the longest period.
+// The least room counts, and among equal ones the longest period.
 func TestTheLedgerThatBindsIsMarkedOnce(t *testing.T) {
 	marked := func(list ...LedgerView) (n int) {
 		MarkStrictest(list)

@@ -21,9 +21,8 @@ var (
 // depthCap bounds the nesting of a value.
 const depthCap = 64
 
-// AppendCanonical appends a JSON value in the form of RFC 8785. Whatever the
-// order of keys, white space and way of writing of the value, the form is the
-// same. A value with a key twice has none.
+// AppendCanonical appends a JSON value in the form of RFC 8785. The form does not depend on the
+// order of keys, white space or spelling of the value. A value with a duplicate key is an error.
 func AppendCanonical(dst, value []byte) ([]byte, error) {
 	p := parser{in: value}
 	dst, err := p.value(dst, 0)
@@ -52,7 +51,7 @@ func (p *parser) space() {
 	}
 }
 
-// next is the byte behind white space, 0 at the end.
+// next is the next byte after white space, 0 at the end.
 func (p *parser) next() byte {
 	p.space()
 	if p.at == len(p.in) {
@@ -108,12 +107,10 @@ func (p *parser) array(dst []byte, depth int) (_ []byte, err error) {
 	}
 }
 
-// member is a key of an object with its value, as it was written behind it: a
-// place in the output.
+// member is an object member as written to the output: the positions of its key and value.
 type member struct{ from, colon, to int }
 
-// object writes the members as they come, and puts them in order behind that
-// when they were not.
+// object writes the members in the order of the input, and sorts them afterwards if necessary.
 func (p *parser) object(dst []byte, depth int) (_ []byte, err error) {
 	p.at++
 	dst = append(dst, '{')
@@ -183,14 +180,14 @@ func order(dst []byte, start int, members []member) ([]byte, error) {
 	return dst[:start+n], nil
 }
 
-// compareKeys compares two written keys by the UTF-16 code units of what they
-// are. Only escapes and characters beyond ASCII need a closer look.
+// compareKeys compares two written keys by the UTF-16 code units of their values. Only escapes and
+// characters beyond ASCII need decoding.
 func compareKeys(a, b []byte) int {
 	if plain(a) && plain(b) {
 		return bytes.Compare(a[1:len(a)-1], b[1:len(b)-1])
 	}
 	var x, y string
-	_ = json.Unmarshal(a, &x) // it was written by us
+	_ = json.Unmarshal(a, &x) // we wrote it, so it is valid
 	_ = json.Unmarshal(b, &y)
 	return slices.Compare(utf16.Encode([]rune(x)), utf16.Encode([]rune(y)))
 }
@@ -204,7 +201,7 @@ func plain(key []byte) bool {
 	return true
 }
 
-// text copies a string that has no escapes; another is read and written anew.
+// text copies a string without escapes; any other is decoded and written again.
 func (p *parser) text(dst []byte) ([]byte, error) {
 	from := p.at
 	escaped := false
@@ -234,7 +231,7 @@ func (p *parser) text(dst []byte) ([]byte, error) {
 	return dst, errJSON
 }
 
-// appendString writes a string with no escapes but those that must be.
+// appendString writes a string with only the necessary escapes.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := 0; i < len(s); i++ {
@@ -253,7 +250,7 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// exactDigits is how many digits of a whole number are written as they are.
+// exactDigits is up to how many digits a whole number is copied unchanged.
 const exactDigits = 15
 
 func (p *parser) number(dst []byte) ([]byte, error) {

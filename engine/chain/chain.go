@@ -8,10 +8,10 @@ import (
 	"dialler/engine"
 )
 
-// Hash is a SHA-256.
+// Hash is a SHA-256 hash.
 type Hash [sha256.Size]byte
 
-// String is 64 hex digits.
+// String returns 64 hex digits.
 func (h Hash) String() string {
 	const digits = "0123456789abcdef"
 	var b [2 * len(h)]byte
@@ -21,9 +21,9 @@ func (h Hash) String() string {
 	return string(b[:])
 }
 
-// Record is an event as it is hashed.
+// Record is an event in the form that is hashed.
 type Record struct {
-	Campaign engine.CampaignID // "" for what belongs to no campaign
+	Campaign engine.CampaignID // "" for events that belong to no campaign
 	Run      int
 	Seq      int64
 	At       time.Time // to the microsecond
@@ -36,11 +36,11 @@ type Record struct {
 	Data     []byte // JSON
 }
 
-// instant is a time as it stands in a text: UTC, six digits of the second.
+// instant is the format of a time in a text: UTC, six digits of the second.
 const instant = "2006-01-02T15:04:05.000000Z"
 
-// AppendText appends the text of which the digest is made: one JSON object in
-// canonical form. It fails only when Data is not JSON.
+// AppendText appends the text from which the digest is computed: one JSON object in canonical form.
+// It fails only when Data is not JSON.
 func (r *Record) AppendText(dst []byte) ([]byte, error) {
 	dst = append(dst, `{"activity":`...)
 	dst = strconv.AppendBool(dst, r.Activity)
@@ -70,12 +70,11 @@ func (r *Record) AppendText(dst []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// Digest is that of an event's text.
+// Digest is the digest of an event's text.
 func Digest(text []byte) Hash { return sha256.Sum256(text) }
 
-// Link is the hash of a batch: of the hash of the batch before (all zero for the
-// first) and the digests of its events in the order of their sequence, one behind
-// the other.
+// Link is the hash of a batch: over the hash of the previous batch (all zero for the first) and the
+// concatenated digests of its events in the order of their sequence.
 func Link(before Hash, digests []byte) Hash {
 	h := sha256.New()
 	h.Write(before[:])

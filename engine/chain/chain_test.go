@@ -56,8 +56,8 @@ func TestWhatIsNotJSONHasNoForm(t *testing.T) {
 	}
 }
 
-// Whatever the order in which a value is written and with how much space, its
-// form is the same, and says the same.
+// The canonical form does not depend on the order and spacing in which a value is written, and has
+// the same meaning.
 func TestTheFormDoesNotDependOnTheWriting(t *testing.T) {
 	var value func(depth int) *rapid.Generator[any]
 	value = func(depth int) *rapid.Generator[any] {
@@ -145,7 +145,7 @@ func FuzzCanonical(f *testing.F) {
 		if again, err := chain.AppendCanonical(nil, out); err != nil || !bytes.Equal(again, out) {
 			t.Fatalf("%q became %q: %v", out, again, err)
 		}
-		// It says the same: to whoever reads it, and once that is written again.
+		// It has the same meaning for a reader, and the same form when written again.
 		var was, is any
 		if json.Unmarshal(in, &was) != nil || json.Unmarshal(out, &is) != nil || !reflect.DeepEqual(was, is) {
 			t.Fatalf("%q says %v, %q says %v", in, was, out, is)

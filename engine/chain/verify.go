@@ -2,17 +2,16 @@ package chain
 
 import "fmt"
 
-// Verifier follows one chain from its beginning. The zero value stands before
-// the first batch; one that begins behind a batch whose hash is known (a
-// checkpoint) has that in N and Hash.
+// Verifier follows one chain from its beginning. The zero value stands before the first batch; to
+// begin after a batch with a known hash (a checkpoint), set N and Hash to that batch.
 type Verifier struct {
 	N    int64
 	Hash Hash
 }
 
-// Batch goes on to a batch of the chain, of which its number, the digests of its
-// events and its hash are kept. It says what is wrong, "" when nothing is, and
-// goes on from what is kept, so that each break is told once.
+// Batch advances to the next batch of the chain, given its stored number, the digests of its events
+// and its hash. It returns what is wrong, "" if nothing is, and continues from the stored values,
+// so that each break is reported once.
 func (v *Verifier) Batch(n int64, digests []byte, hash Hash) (wrong string) {
 	switch {
 	case n != v.N+1:
@@ -24,7 +23,7 @@ func (v *Verifier) Batch(n int64, digests []byte, hash Hash) (wrong string) {
 	return wrong
 }
 
-// Head compares where the chain ends with what is kept as its end.
+// Head compares the end of the chain with its stored head.
 func (v *Verifier) Head(n int64, hash Hash) (wrong string) {
 	switch {
 	case n != v.N:

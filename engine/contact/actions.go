@@ -9,20 +9,20 @@ import (
 
 // Reasons that are not the name of an outcome.
 const (
-	// ReasonExhausted: every attempt was used.
+	// ReasonExhausted says that every attempt was used.
 	ReasonExhausted = "attempts_exhausted"
-	// ReasonReadmitted: added again while the attempt that an exclusion
-	// cancelled is not over yet; it is due as soon as that is.
+	// ReasonReadmitted says that the contact was added again while an attempt cancelled by an
+	// exclusion is not over yet; the contact is due as soon as it is.
 	ReasonReadmitted = "readmitted"
-	// ReasonHeard: while an attempt lives, the result of one before it has come and asks
-	// for nothing more.
+	// ReasonHeard says that during a live attempt the result of an earlier one came and requires
+	// nothing more.
 	ReasonHeard = "result_heard"
-	// ReasonNeverOpens: no time is left at which the contact may be called.
+	// ReasonNeverOpens says that no time is left at which the contact may be called.
 	ReasonNeverOpens = "window_never_opens"
 )
 
 func (m *Machine) reserve(ev Event) {
-	// The result of a short conversation is waited for no longer; it may still come.
+	// The result of a short conversation is no longer awaited, though it may still come.
 	m.C.Attempt, m.C.DueAt, m.C.ResultDueAt = ev.Attempt.ID, nil, nil
 	m.C.CallingBack = m.C.DueClass == DueCallback
 	if waits(m.C.Reason) {
@@ -37,7 +37,7 @@ func (m *Machine) reach(Event) { m.C.ConnectedOnce = true }
 
 // --- the end of an attempt ----------------------------------------------------
 
-// books is what the end of every attempt does to the books.
+// books updates the counts at the end of every attempt.
 func (m *Machine) books(ev Event) {
 	a, c := ev.Attempt, &m.C
 	c.Attempt, c.DueAt, c.ResultDueAt = "", nil, nil
@@ -61,20 +61,20 @@ func (m *Machine) books(ev Event) {
 	}
 }
 
-// attempted is the end of an attempt after which no callback is to come but
-// one that it brings itself.
+// attempted handles the end of an attempt after which no callback follows, except one that the
+// attempt itself requests.
 func (m *Machine) attempted(ev Event) {
 	m.books(ev)
 	m.C.ExcludeAfterCall = false
 	m.callbackOver(ev)
 }
 
-// callbackOver: the callback whose attempt this was is done, one that only was
-// wished for does not come about.
+// callbackOver completes the callback that the attempt was for, and cancels one that was only
+// requested.
 func (m *Machine) callbackOver(ev Event) {
 	c := &m.C
 	if c.CallingBack && c.Callback != CallbackPending && !ev.Attempt.Consumed {
-		c.CallbacksCancelled++ // another took its place while it was dialled
+		c.CallbacksCancelled++ // another replaced it while it was being dialled
 	}
 	switch {
 	case c.Callback == CallbackPending && ev.Attempt.Consumed:
@@ -87,9 +87,9 @@ func (m *Machine) callbackOver(ev Event) {
 	m.refuseWish(ev)
 }
 
-// newest is the callback that counts from now on, of the attempt whose result asked
-// for it. One before it that was neither dialled nor is being dialled is cancelled: it
-// counts as that, unless it is the same wish, told anew.
+// newest sets the callback that counts from now on, with the attempt whose result requested it. An
+// earlier one that was not dialled and is not being dialled is counted as cancelled, unless it is
+// the same request, repeated.
 func (m *Machine) newest(s CallbackState, of engine.AttemptID, at time.Time) {
 	c := &m.C
 	dialled := c.Callback == CallbackCompleted || c.Callback == CallbackPending && c.CallingBack
@@ -100,7 +100,7 @@ func (m *Machine) newest(s CallbackState, of engine.AttemptID, at time.Time) {
 	c.Callback, c.CallbackOf, c.CallbackAt = s, of, &at
 }
 
-// refuseWish keeps a record of a wish that is not granted; told again, it is none.
+// refuseWish records a request that is not granted; a repetition is not recorded again.
 func (m *Machine) refuseWish(ev Event) {
 	if m.fate == fateCallback || !ev.wishes() || ev.Kind == ResultStored && ev.Attempt.Repeated {
 		return
@@ -113,29 +113,28 @@ func (m *Machine) refuseWish(ev Event) {
 	m.C.CallbackExtra = false
 }
 
-// wishes says whether a conversation's result asks for a callback, granted or not.
+// wishes says whether a conversation's result requests a callback, granted or not.
 func (ev *Event) wishes() bool {
 	a := ev.Attempt
 	return a.Callback != nil && a.Connected && ev.Policy.Callbacks
 }
 
-// countRefused counts a wish that is not granted and leaves the newest callback as it
-// is.
+// countRefused counts a request that is not granted and leaves the newest callback unchanged.
 func (m *Machine) countRefused(ev Event) {
 	if ev.wishes() && !ev.Attempt.Repeated {
 		m.C.CallbacksCancelled++
 	}
 }
 
-// again: the contact goes back unchanged, with a back-off of 2, 8, 32 s, or
-// what the network asked for.
+// again returns the contact unchanged to the queue, with a back-off of 2, 8, 32 s, or the wait that
+// the network requested.
 func (m *Machine) again(ev Event) {
 	c := &m.C
 	m.books(ev)
 	wait := 2 * time.Second << (2 * min(c.Unconsumed-1, 2))
 	m.due(ev, c.DueClass, ev.Attempt.EndedAt.Add(max(wait, ev.Attempt.RetryAfter)))
 	switch {
-	case c.CallingBack && c.Callback != CallbackPending: // what took its place was not granted: it is still to come
+	case c.CallingBack && c.Callback != CallbackPending: // its replacement was not granted, so it is still to come
 		at := *c.DueAt
 		c.Callback, c.CallbackOf, c.CallbackAt = CallbackPending, "", &at
 		c.CallbacksCancelled++
@@ -145,16 +144,16 @@ func (m *Machine) again(ev Event) {
 	c.CallingBack = false
 }
 
-// capped: the number was called as often as is allowed within the period. That
-// says nothing of the contact, whose attempts in a row it does not touch.
+// capped handles a number that was called as often as is allowed within the period. That is
+// independent of the contact, whose count of unconsumed attempts in a row stays the same.
 func (m *Machine) capped(ev Event) {
 	row := m.C.Unconsumed
 	m.again(ev)
 	m.C.Unconsumed, m.C.Reason = row, engine.CodeCalleeCap
 }
 
-// readmitted: the exclusion's attempt is over, so that the contact that was
-// added again meanwhile can be dialled. It does not count.
+// readmitted handles the end of an exclusion's attempt: the contact, which was added again
+// meanwhile, can be dialled. The attempt does not count.
 func (m *Machine) readmitted(ev Event) {
 	class := m.C.DueClass
 	m.books(ev)
@@ -171,8 +170,8 @@ func (m *Machine) await(ev Event) {
 	m.C.ResultDueAt = &t
 }
 
-// redialShort: a short conversation is redialled without waiting for its result,
-// which is stored when it comes and may ask for something else.
+// redialShort redials a short conversation without waiting for its result, which is stored when it
+// comes and may change the decision.
 func (m *Machine) redialShort(ev Event) {
 	m.await(ev)
 	m.due(ev, DueRetry, ev.Policy.Redial.At(ev.Attempt.EndedAt, ev.Attempt.RetryAfter))
@@ -184,7 +183,7 @@ func (m *Machine) abandoned(ev Event) {
 	m.C.AbandonedAt = &t
 }
 
-// retry: Retry Delay counts from the end of the attempt.
+// retry counts Retry Delay from the end of the attempt.
 func (m *Machine) retry(ev Event) {
 	m.attempted(ev)
 	m.due(ev, DueRetry, ev.Policy.Redial.At(ev.Attempt.EndedAt, ev.Attempt.RetryAfter))
@@ -194,14 +193,13 @@ func (m *Machine) toCallback(ev Event) {
 	t, _ := m.wished(ev)
 	of := ev.Attempt.ID
 	if ev.Attempt.Callback == nil {
-		of = m.C.CallbackOf // of a result that came while the attempt lived
+		of = m.C.CallbackOf // from a result that came during the attempt
 	}
 	m.attempted(ev)
 	m.callback(ev, of, t)
 }
 
-// callback schedules a wish that was granted; it takes the place of an older
-// one.
+// callback schedules a granted request, which replaces an older one.
 func (m *Machine) callback(ev Event, of engine.AttemptID, wish time.Time) {
 	t, _ := callbackTime(ev.At, &ev.Policy, wish)
 	c := &m.C
@@ -210,7 +208,7 @@ func (m *Machine) callback(ev Event, of engine.AttemptID, wish time.Time) {
 	c.DueAt, c.DueClass, c.DuePass, c.ResultDueAt, c.Reason = &t, DueCallback, c.Used+1, nil, ""
 }
 
-// failed: the attempts are used up, or the last outcome forbids a retry.
+// failed handles used-up attempts, or a last outcome that forbids a retry.
 func (m *Machine) failed(ev Event) {
 	m.attempted(ev)
 	m.C.Reason = m.failure(ev, ev.Attempt.Outcome, ev.Attempt)
@@ -227,8 +225,8 @@ func (m *Machine) failure(ev Event, o engine.Outcome, a *Attempt) string {
 	return string(o)
 }
 
-// due sets the next dial, clipped into the window. When that does not open
-// again the contact waits for the end of the run, which closes it.
+// due sets the next dial, clipped into the window. If the window does not open again the contact
+// waits for the end of the run, which closes it.
 func (m *Machine) due(ev Event, class DueClass, t time.Time) {
 	if t.Before(ev.At) {
 		t = ev.At
@@ -243,7 +241,7 @@ func (m *Machine) due(ev Event, class DueClass, t time.Time) {
 
 // --- results ------------------------------------------------------------------
 
-// heard stores what a result says of the contact.
+// heard stores a result's data on the contact.
 func (m *Machine) heard(ev Event) {
 	m.C.HasResult, m.C.LastDisposition = true, ev.Attempt.Disposition
 }
@@ -263,8 +261,8 @@ func (m *Machine) result(ev Event) {
 	m.refuseWish(ev)
 }
 
-// resultWhileBusy: the end of the live attempt decides; a wish is kept for it, and so is
-// that an attempt before asks for nothing more.
+// resultWhileBusy leaves the decision to the end of the live attempt. A callback request is kept
+// until then, and so is the fact that an earlier attempt requires nothing more.
 func (m *Machine) resultWhileBusy(ev Event) {
 	m.heard(ev)
 	own := ev.Attempt.ID == m.C.Attempt
@@ -278,17 +276,16 @@ func (m *Machine) resultWhileBusy(ev Event) {
 	case ok && ev.Policy.ClosedAs == "":
 		m.newest(CallbackRequested, ev.Attempt.ID, t)
 	case own && m.C.Callback == CallbackRequested:
-		m.C.Callback = CallbackCancelled // withdrawn by the newer word
+		m.C.Callback = CallbackCancelled // withdrawn by the newer result
 	case !own:
 		m.countRefused(ev)
 	}
 }
 
-// resultLate: a result of an earlier attempt of a contact whose end it cannot
-// change.
+// resultLate stores a result of an earlier attempt that cannot change the contact's end.
 func (m *Machine) resultLate(ev Event) { m.heard(ev); m.refuseWish(ev) }
 
-// resultKept: the callback that an earlier result asked for stays.
+// resultKept keeps the callback that an earlier result requested.
 func (m *Machine) resultKept(ev Event) {
 	m.heard(ev)
 	m.countRefused(ev)
@@ -300,8 +297,8 @@ func (m *Machine) resultCallback(ev Event) {
 	m.callback(ev, ev.Attempt.ID, t)
 }
 
-// resultRedial: the result of an earlier attempt does not hurry a retry that
-// waits already.
+// resultRedial does not bring forward a retry that already waits because of an earlier attempt's
+// result.
 func (m *Machine) resultRedial(ev Event) {
 	t := ev.Policy.Redial.At(ev.Attempt.EndedAt, 0)
 	if due := m.C.DueAt; due != nil && due.After(t) {
@@ -315,8 +312,8 @@ func (m *Machine) noResult(Event) {
 	m.C.ResultDueAt, m.C.ExcludeAfterCall = nil, false
 }
 
-// noResultRetry: Retry Delay counts from the end of the attempt, not from the
-// end of the wait for its result.
+// noResultRetry counts Retry Delay from the end of the attempt, not from the end of the wait for
+// its result.
 func (m *Machine) noResultRetry(ev Event) {
 	ended := m.C.ResultDueAt.Add(-ev.Policy.ResultTimeout)
 	m.noResult(ev)
@@ -330,7 +327,7 @@ func (m *Machine) noResultFailed(ev Event) {
 
 // --- exclusion and trigger ------------------------------------------------------
 
-// suppressed: whoever has its number is not called again.
+// suppressed makes the contact final: its number is not called again.
 func (m *Machine) suppressed(ev Event) {
 	m.C.DueAt, m.C.Reason = nil, ""
 	if m.fate == fateWaiting {
@@ -353,8 +350,8 @@ func (m *Machine) exclude(ev Event) {
 
 func (m *Machine) newReason(ev Event) { m.C.Reason = ev.Reason }
 
-// merge: the contact is open already; adding it again also withdraws an
-// exclusion that waits for the end of its call.
+// merge handles a contact that is already open; adding it again also withdraws an exclusion that
+// waits for the end of its call.
 func (m *Machine) merge(ev Event) {
 	m.mergeVariables(ev)
 	m.keep(ev)
@@ -368,8 +365,8 @@ func (m *Machine) keep(Event) {
 
 func (m *Machine) mergeVariables(ev Event) { m.C.Variables = Merged(m.C.Variables, ev.Variables) }
 
-// Merged gives a contact's variables with newer ones: a new map where there are any,
-// since copies of the contact share the old one.
+// Merged returns a contact's variables updated with newer ones: a new map if there are any, since
+// copies of the contact share the old one.
 func Merged(old, newer map[string]string) map[string]string {
 	if len(newer) == 0 {
 		return old
@@ -380,8 +377,8 @@ func Merged(old, newer map[string]string) map[string]string {
 	return merged
 }
 
-// reopen gives a final or excluded contact fresh attempts. What it came to
-// before in this run stays in the counters: they count facts of the run.
+// reopen gives a final or excluded contact fresh attempts. Its earlier results in this run stay in
+// the counters, which count facts of the run.
 func (m *Machine) reopen(ev Event) {
 	m.mergeVariables(ev)
 	m.fresh(ev)
@@ -392,7 +389,7 @@ func (m *Machine) reopen(ev Event) {
 	m.due(ev, class, ev.At)
 }
 
-// reopenLater: the attempt that the exclusion cancelled is not over yet.
+// reopenLater reopens a contact whose cancelled attempt is not over yet.
 func (m *Machine) reopenLater(ev Event) {
 	m.reopen(ev)
 	m.C.DueAt, m.C.Reason = nil, ReasonReadmitted
@@ -408,8 +405,8 @@ func (m *Machine) fresh(ev Event) {
 	c.Ends |= EndOf(c.State)
 }
 
-// deferred moves the due time to where the contact's window opens, from when on
-// somebody else wants it called.
+// deferred moves the due time to the next opening of the contact's window, and not before the time
+// that somebody else requested.
 func (m *Machine) deferred(ev Event) {
 	m.due(ev, m.C.DueClass, ev.notBefore())
 	if ev.Reason != "" || waits(m.C.Reason) {
@@ -417,8 +414,7 @@ func (m *Machine) deferred(ev Event) {
 	}
 }
 
-// waits says whether a reason is why a contact waits, which is over with its next
-// attempt.
+// waits says whether a reason only explains a wait, and is cleared by the next attempt.
 func waits(reason string) bool {
 	return reason == engine.CodeCalleeCap || reason == engine.CodeNotEligible || reason == engine.CodeEligibilityUnknown
 }
@@ -435,11 +431,10 @@ func (m *Machine) closeWaiting(ev Event) {
 	m.dropCallback(ev)
 }
 
-// dropRedial: the result that is owed is awaited all the same, and told when it comes or
-// does not.
+// dropRedial keeps the wait for the result, whose end is reported as usual.
 func (m *Machine) dropRedial(Event) { m.C.DueAt = nil }
 
-// dropCallback: no callback is to come any more.
+// dropCallback cancels a callback that is still to come.
 func (m *Machine) dropCallback(Event) {
 	c := &m.C
 	if c.Callback == CallbackRequested || (c.Callback == CallbackPending && c.Attempt == "") {
@@ -448,10 +443,10 @@ func (m *Machine) dropCallback(Event) {
 	c.CallbackExtra = c.CallbackExtra && c.Callback == CallbackPending
 }
 
-// dropWish: a callback that is being dialled goes on, one to come does not.
+// dropWish cancels a callback that is to come, but not one that is being dialled.
 func (m *Machine) dropWish(ev Event) { m.dropCallback(ev) }
 
-// callbackDropped: without its callback the contact is what its result made it.
+// callbackDropped leaves the contact, without its callback, in the state that its result gave it.
 func (m *Machine) callbackDropped(ev Event) {
 	m.C.DueAt = nil
 	m.dropCallback(ev)
@@ -478,20 +473,20 @@ func (m *Machine) resetExcluded(ev Event) {
 	m.begins()
 }
 
-// begins forgets the facts of the run before that counters count.
+// begins resets the counted facts of the previous run.
 func (m *Machine) begins() {
 	c := &m.C
 	c.Callback, c.CallbackOf, c.CallbackAt, c.CallbackExtra, c.CallingBack = CallbackNone, "", nil, false, false
 	c.CallbacksCancelled, c.Ends = 0, 0
 }
 
-// retune takes over the Max Attempts that hold now.
+// retune applies the current Max Attempts.
 func (m *Machine) retune(ev Event) {
 	m.C.Max = ev.Policy.MaxAttempts
 	m.C.CallbackExtra = m.C.Callback == CallbackPending && m.C.Used >= m.C.Max
 }
 
-// usedUp: the contact waited for an attempt that it does not have any more.
+// usedUp handles a contact that waited for an attempt that is no longer allowed.
 func (m *Machine) usedUp(ev Event) {
 	m.C.DueAt = nil
 	m.dropCallback(ev)
@@ -501,15 +496,15 @@ func (m *Machine) usedUp(ev Event) {
 	}
 }
 
-// awaitOnly: no attempt is left for the redial of a short conversation, whose
-// result is awaited like any other.
+// awaitOnly handles a short conversation that may no longer be redialled; its result is awaited
+// like any other.
 func (m *Machine) awaitOnly(ev Event) {
 	m.C.DueAt, m.C.Max = nil, ev.Policy.MaxAttempts
 	m.dropCallback(ev)
 }
 
-// leaveOut takes a contact that was connected before along into a run for the
-// unreached, as final: it is in the run's Total, and is not dialled.
+// leaveOut carries a previously connected contact over into a run for the unreached as final: it is
+// in the run's Total, and is not dialled.
 func (m *Machine) leaveOut(ev Event) {
 	c := &m.C
 	if c.Open() {

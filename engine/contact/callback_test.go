@@ -46,7 +46,7 @@ func TestAContactWithAnActiveCallbackIsNotFinal(t *testing.T) {
 	if !w.m.C.Open() {
 		t.Error("it does not hold completion")
 	}
-	// Nor does another result without a wish make it so.
+	// Another result without a request does not cancel it either.
 	w.must(w.result(1, "sold")).callback(CallbackPending).dueAt(t0.Add(time.Hour), DueCallback)
 }
 
@@ -54,11 +54,11 @@ func TestOneActiveCallbackPerContactTheNewestWins(t *testing.T) {
 	w := newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
 	w.must(w.result(1, "later", wish(t0p(2*time.Hour)))).callback(CallbackPending).dueAt(t0.Add(2*time.Hour), DueCallback)
 	w.must(w.result(1, "later", wish(t0p(30*time.Minute)))).dueAt(t0.Add(30*time.Minute), DueCallback)
-	// Withdrawn while the call lives.
+	// Withdrawn during the call.
 	w = newWorld(t).reserve().must(Event{Kind: Reached})
 	w.must(w.result(1, "later", wish(t0p(time.Hour)))).must(w.result(1, "sold")).callback(CallbackCancelled)
 	w.must(w.ended(done, withResult("sold"))).is(Completed, "")
-	// Asked for by a late result of an earlier attempt while another lives.
+	// Requested by a late result of an earlier attempt while another is live.
 	w = newWorld(t, listed(talk)).dial(talk, talked(time.Minute)).wait(15 * time.Minute).must(Event{Kind: ResultTimedOut})
 	w.reserve().must(w.result(1, "later", wish(t0p(3*time.Hour)))).callback(CallbackRequested)
 	w.must(w.ended(noAnswer)).callback(CallbackPending).dueAt(t0.Add(3*time.Hour), DueCallback)
@@ -109,7 +109,7 @@ func TestACallbackIsCancelled(t *testing.T) {
 	w.callback(CallbackCancelled).is(Completed, "")
 	w = newWorld(t).dial(done, withResult("later"), wish(t0p(9*time.Hour))).must(Event{Kind: WindowEnded})
 	w.callback(CallbackCancelled).is(WindowClosed, "")
-	// The end of the run.
+	// The run ends.
 	w = newWorld(t).dial(done, withResult("later"), wish(t0p(9*time.Hour))).must(Event{Kind: RunStopped})
 	w.callback(CallbackCancelled).is(ManuallyStopped, "")
 	w = newWorld(t).reserve().must(Event{Kind: Reached})
@@ -117,7 +117,7 @@ func TestACallbackIsCancelled(t *testing.T) {
 	// An exclusion: TestExcludeDropsRetriesAndCallbacks. On request:
 	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).must(Event{Kind: CallbackDropped})
 	w.callback(CallbackCancelled).is(Completed, "")
-	// One that is being dialled goes on.
+	// A callback that is being dialled continues.
 	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).wait(time.Hour).reserve()
 	w.must(Event{Kind: RunStopped}, Event{Kind: CallbackDropped}).callback(CallbackPending)
 }

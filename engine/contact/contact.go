@@ -7,7 +7,7 @@ import (
 	"dialler/engine"
 )
 
-// State of a contact, equal to what is stored; Shown is what others read.
+// State of a contact, as stored; Shown is what users and other systems see.
 type State string
 
 const (
@@ -29,12 +29,11 @@ var States = []State{
 	MachineDetected, WindowClosed, ManuallyStopped, Excluded,
 }
 
-// FilterUnanswered narrows a list to whom the counter Unanswered counts: their last attempt
-// rang and was not answered, whatever their state.
+// FilterUnanswered narrows a list to the contacts counted as Unanswered: their last attempt rang
+// and was not answered, whatever their state.
 const FilterUnanswered = "unanswered"
 
-// Filters are what a list of contacts can be narrowed to: the states by the names that are
-// shown, and FilterUnanswered.
+// Filters are the filters of a contact list: the states by their shown names, and FilterUnanswered.
 func Filters() []string {
 	var all []string
 	for _, s := range States {
@@ -43,9 +42,9 @@ func Filters() []string {
 	return append(all, FilterUnanswered)
 }
 
-// Shown is the name of the state for people and other systems. Between two attempts a
-// contact is waiting; it is stored by the name that this had before, which is the
-// counter's and the filter's, so that programs of the release before go on reading it.
+// Shown is the name of the state for people and other systems. Between two attempts a contact is
+// waiting; it is stored under the former name, which the counter and the filter still use, so that
+// programs of the previous release can read it.
 func (s State) Shown() string {
 	if s == Waiting {
 		return "waiting"
@@ -53,7 +52,7 @@ func (s State) Shown() string {
 	return string(s)
 }
 
-// StateShownAs is the state with this name; ok is false when none has it.
+// StateShownAs is the state with this name; ok is false if there is none.
 func StateShownAs(name string) (s State, ok bool) {
 	i := slices.IndexFunc(States, func(s State) bool { return s.Shown() == name })
 	if i < 0 {
@@ -102,13 +101,13 @@ const (
 	CallbackCancelled CallbackState = "cancelled"
 )
 
-// CallbackStates lists the states of callbacks. The call list filters by them
-// (Covers); what the callbacks panel counts are callbacks, not contacts.
+// CallbackStates lists the states of callbacks. The call list filters by them (Covers); the
+// callbacks panel counts callbacks, not contacts.
 var CallbackStates = []CallbackState{CallbackRequested, CallbackPending, CallbackCompleted, CallbackCancelled}
 
-// Covers says whether a contact whose newest callback is in a state is listed under
-// the filter w: requested is everybody who asked, whatever came of it; pending is who
-// is still to be called back, while the call that brought the wish goes on too.
+// Covers says whether a contact whose newest callback is in state s is listed under the filter w:
+// requested covers everybody who asked, whatever the result; pending covers contacts still to be
+// called back, also during the call with the request.
 func (w CallbackState) Covers(s CallbackState) bool {
 	switch w {
 	case CallbackRequested:
@@ -120,7 +119,7 @@ func (w CallbackState) Covers(s CallbackState) bool {
 	return s == w
 }
 
-// Among lists the states that are listed under the filter w.
+// Among lists the states that the filter w covers.
 func (w CallbackState) Among() (list []CallbackState) {
 	for _, s := range CallbackStates {
 		if w.Covers(s) {
@@ -150,51 +149,50 @@ type Contact struct {
 	// LastConversation is the attempt of the last conversation, whose result is awaited
 	// while ResultDueAt is set.
 	LastConversation engine.AttemptID
-	LastTalk         time.Duration // of the last conversation, for the redial rules when its result does not come
-	LongestTalk      time.Duration // of the conversations since it was given its attempts, for Stop Redials After
+	LastTalk         time.Duration // of the last conversation, for the redial rules when no result comes
+	LongestTalk      time.Duration // since the contact was given its attempts, for Stop Redials After
 	ConnectedOnce    bool          // at least one connected attempt in this run
 	HasResult        bool          // a result is stored in this run
 	RangUnanswered   bool          // the last attempt rang and was not answered
-	Ends             Ends          // how it ended before in this run: what it was excluded, or opened again, as
+	Ends             Ends          // its earlier ends in this run: its states when it was excluded, or reopened
 
-	// Due: when DueAt is not nil the contact waits for a dial from then on,
-	// in the order of DueClass. A contact without DueAt is not dialled.
+	// DueAt, when not nil, is from when the contact waits for a dial, in the order of DueClass. A
+	// contact without DueAt is not dialled.
 	DueAt    *time.Time
 	DueClass DueClass
-	// DuePass is the pass for which the contact was put in line last, its Used
-	// of then + 1. It stays when the contact is closed while it waits, so that
-	// the pass still knows who was due for it.
+	// DuePass is the pass for which the contact last waited: its Used at that time, plus 1. It
+	// stays when the contact is closed while it waits, so that the pass still knows which contacts
+	// were due for it.
 	DuePass int
 
-	// Attempt is the live attempt, "" when none.
+	// Attempt is the live attempt, "" if there is none.
 	Attempt engine.AttemptID
 	// ResultDueAt is when the result of the last connected attempt times out.
 	ResultDueAt *time.Time
 
-	// Callback is the newest one, CallbackOf the attempt whose result asked for it, ""
-	// when somebody promised it.
+	// Callback is the newest callback, CallbackOf the attempt whose result requested it, "" when an
+	// operator promised it.
 	Callback      CallbackState
 	CallbackOf    engine.AttemptID
 	CallbackAt    *time.Time
 	CallbackExtra bool // the pending callback is the one attempt beyond Max Attempts
-	// CallingBack: the live attempt is a callback's: the pending one's, or that of one
-	// whose place a newer has taken.
+	// CallingBack says that the live attempt is for a callback: the pending one, or one that a
+	// newer callback has replaced.
 	CallingBack bool
-	// CallbacksCancelled counts those before the newest that were cancelled in this run.
-	// Those that were dialled are counted by their attempts.
+	// CallbacksCancelled counts the callbacks before the newest that were cancelled in this run.
+	// Dialled callbacks are counted by their attempts.
 	CallbacksCancelled int
 
-	// ExcludeAfterCall: excluded while a conversation lived; takes effect once
-	// its result is stored or timed out.
+	// ExcludeAfterCall says that the contact was excluded during a conversation; this takes effect
+	// once its result is stored or has timed out.
 	ExcludeAfterCall bool
 
-	// CalledFrom is the number that called it last, "" when none has: the sticky
-	// one.
+	// CalledFrom is the number that last called the contact, "" if none did: the sticky one.
 	CalledFrom  engine.PhoneNumber
 	AbandonedAt *time.Time // for the 72 h rule
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
-	// Version grows with every durable change; it makes a repeated write harmless.
+	// Version grows with every durable change, so that a repeated write is harmless.
 	Version int64
 }
 
@@ -208,28 +206,27 @@ type Facts struct {
 	Result     bool  `json:"result,omitempty"`     // a result is stored
 	Unanswered bool  `json:"unanswered,omitempty"` // the last attempt rang and was not answered
 	Live       bool  `json:"live,omitempty"`       // an attempt lives
-	// Awaits is the pass that the contact is, or was until it was closed, in
-	// line for; 0 when none.
+	// Awaits is the pass that the contact waits for, or did until it was closed; 0 for none.
 	Awaits   int           `json:"awaits,omitempty"`
 	Callback CallbackState `json:"callback,omitempty"`
-	// Superseded: an attempt for a callback lives whose place a newer one has taken.
+	// Superseded says that a live attempt is for a callback that a newer one has replaced.
 	Superseded bool `json:"callback_superseded,omitempty"`
 	Cancelled  int  `json:"callbacks_cancelled,omitempty"` // callbacks before the newest
 	Ends       Ends `json:"ends,omitempty"`                // before the present state
 }
 
-// Ends is a set of ways in which a contact has come to its end in a run. A late result
-// takes an end back; an exclusion and fresh attempts do not.
+// Ends is a set of ways in which a contact has ended in a run. A late result removes an end; an
+// exclusion and fresh attempts do not.
 type Ends int
 
-// The ends that counters count by contacts.
+// The ends that counters count per contact.
 const (
 	EndFailed Ends = 1 << iota
 	EndWindowClosed
 	EndManuallyStopped
 )
 
-// EndOf is the end that a state is, 0 of none that is counted so.
+// EndOf is the end that a state stands for, 0 if it is not counted as one.
 func EndOf(s State) Ends {
 	switch s {
 	case Failed:
@@ -248,7 +245,7 @@ func Fresh(maxAttempts int) Facts {
 	return Facts{State: Pending, Max: maxAttempts, Open: true, Awaits: 1}
 }
 
-// Facts of the contact as it stands.
+// Facts are the contact's current facts.
 func (c *Contact) Facts() Facts {
 	f := Facts{
 		State: c.State, Used: c.Used, Max: c.Max, Open: c.Open(),
@@ -256,7 +253,7 @@ func (c *Contact) Facts() Facts {
 		Live: c.Attempt != "", Callback: c.Callback,
 		Superseded: c.CallingBack && c.Callback != CallbackPending, Cancelled: c.CallbacksCancelled, Ends: c.Ends,
 	}
-	// Who is out of scope, or is being dialled, is in line for nothing.
+	// A contact that is excluded, or is being dialled, waits for no pass.
 	if c.DuePass == c.Used+1 && !f.Live && c.State != Excluded {
 		f.Awaits = c.DuePass
 	}
@@ -267,8 +264,8 @@ func (c *Contact) Facts() Facts {
 // the wait for it ends, the attempt's outcome is not final.
 func (c *Contact) AwaitsResult(id engine.AttemptID) bool { return id != "" && id == c.Awaited() }
 
-// Awaited is the attempt whose result is awaited, "" when none is: one that ended as
-// connected_no_result, has no result, and whose time for that is not over.
+// Awaited is the attempt whose result is awaited, "" if there is none: it ended as
+// connected_no_result, has no result, and has not timed out.
 func (c *Contact) Awaited() engine.AttemptID {
 	if c.ResultDueAt == nil || c.LastOutcome != engine.OutcomeConnectedNoResult {
 		return ""
@@ -276,8 +273,8 @@ func (c *Contact) Awaited() engine.AttemptID {
 	return c.LastConversation
 }
 
-// Open says whether the contact may still be dialled in its run: it waits for
-// a dial, or an attempt of it lives whose end may bring another.
+// Open says whether the contact may still be dialled in its run: it waits for a dial, or has a live
+// attempt whose end may lead to another.
 func (c *Contact) Open() bool {
 	return c.State != Excluded && !c.State.Processed()
 }

@@ -7,8 +7,8 @@ import (
 	"dialler/engine/redial"
 )
 
-// fate is what an event comes to, judged once per event and used as the guard
-// of the transition table.
+// fate is the consequence of an event, decided once per event and used as the guard of the
+// transition table.
 type fate string
 
 const (
@@ -87,8 +87,8 @@ func (m *Machine) judge(ev Event) fate {
 	return fateNone
 }
 
-// judgeWaiting: a contact that waits is closed with its run; one that does not
-// may still lose a callback that is to come.
+// judgeWaiting closes a contact that waits with its run; one that does not wait may still lose a
+// callback that is to come.
 func (m *Machine) judgeWaiting() fate {
 	switch {
 	case m.C.Attempt == "" && m.C.DueAt != nil:
@@ -99,8 +99,8 @@ func (m *Machine) judgeWaiting() fate {
 	return fateNone
 }
 
-// judgeDropped: who waits for a callback that its result asked for is what that
-// made it; an operator promises callbacks to others, too.
+// judgeDropped returns a contact that waits for a callback requested by its result to the state
+// that the result gave it; operators may also promise callbacks to others.
 func (m *Machine) judgeDropped(ev Event) fate {
 	c := &m.C
 	switch f := m.judgeWaiting(); {
@@ -116,8 +116,8 @@ func (m *Machine) judgeDropped(ev Event) fate {
 	return fateWaiting
 }
 
-// judgeExclusion: who is excluded, or will be after the call, is excluded once; a
-// newer reason stands, and none takes none away.
+// judgeExclusion excludes a contact once, also when the exclusion takes effect after the call. A
+// newer reason replaces the old one, but an empty one does not.
 func (m *Machine) judgeExclusion(ev Event) fate {
 	c := &m.C
 	inCall := ev.InCall && c.Attempt != ""
@@ -132,8 +132,8 @@ func (m *Machine) judgeExclusion(ev Event) fate {
 	return fateNone
 }
 
-// judgeSuppression: whoever waits for a dial waits for nothing; a result that is owed
-// is stored all the same. The end of a live attempt is judged before.
+// judgeSuppression ends the wait for a dial; an awaited result is still stored. The end of a live
+// attempt is judged before.
 func (m *Machine) judgeSuppression() fate {
 	c := &m.C
 	switch f := m.judgeWaiting(); {
@@ -147,8 +147,8 @@ func (m *Machine) judgeSuppression() fate {
 	return fateWaiting
 }
 
-// judgeDeferral: a contact whose window is closed waits for it to open, or for
-// the end of a single-day run; nobody waits for a window that never opens.
+// judgeDeferral makes a contact whose window is closed wait until it opens, or until the end of a
+// single-day run; no contact waits for a window that never opens.
 func (m *Machine) judgeDeferral(ev Event) fate {
 	t, ok := ev.Policy.clip(ev.notBefore())
 	switch {
@@ -164,7 +164,7 @@ func (m *Machine) judgeDeferral(ev Event) fate {
 	return fateNever
 }
 
-// notBefore is when a contact that is deferred may be called, its window aside.
+// notBefore is the earliest time at which a deferred contact may be called, apart from its window.
 func (ev *Event) notBefore() time.Time {
 	if ev.Until.After(ev.At) {
 		return ev.Until
@@ -221,9 +221,9 @@ func (m *Machine) judgeAttempt(ev Event) fate {
 	return fateNone
 }
 
-// judgeHeard: the result of an attempt before came while this one lived, and asks for
-// nothing more. Where this one reached nobody, that result has the last word, as it has
-// when it comes a moment later. f is what the end comes to without it.
+// judgeHeard applies when an earlier attempt's result, which requires nothing more, came during
+// this attempt. If this attempt reached nobody, that result decides, as it would if it came a
+// moment later. f is the fate without it.
 func (m *Machine) judgeHeard(ev Event, f fate) fate {
 	if m.C.Reason != ReasonHeard || ev.Attempt.Connected {
 		return f
@@ -236,7 +236,7 @@ func (m *Machine) judgeHeard(ev Event, f fate) fate {
 		return fateCompleted
 	case fateRetry, fateStopped, fateClosed, fateNone:
 		return fateCompleted
-	default: // what no late result changes, or a callback
+	default: // not changed by a late result, or a callback
 		return f
 	}
 }
@@ -249,7 +249,7 @@ func (m *Machine) judgeResult(ev Event) fate {
 		if m.C.Open() || m.C.DuePass != 0 {
 			return fateUnheard
 		}
-		return fateCompleted // a run for the unreached took it along as the one before left it
+		return fateCompleted // a run for the unreached carried it over unchanged
 	case m.C.Attempt != "":
 		return fateBusy
 	case m.C.Used == 0:
@@ -264,7 +264,7 @@ func (m *Machine) judgeResult(ev Event) fate {
 	return m.judgeDisposition(ev)
 }
 
-// judgeDisposition: what a stored result asks for, callbacks aside.
+// judgeDisposition decides what a stored result requires, callbacks aside.
 func (m *Machine) judgeDisposition(ev Event) fate {
 	p, a := &ev.Policy, ev.Attempt
 	if p.ClosedAs == "" && m.redialsResult(p, a) && m.usedAfter(ev) < p.MaxAttempts {
@@ -291,8 +291,8 @@ func (m *Machine) judgeTimeout(ev Event) fate {
 	return fateNone
 }
 
-// judgeReset: a run for the unreached leaves those out whom a call of the runs
-// before reached, whatever came of it.
+// judgeReset leaves contacts that a call of an earlier run reached, whatever its result, out of a
+// run for the unreached.
 func (m *Machine) judgeReset(ev Event) fate {
 	switch {
 	case m.C.Attempt != "":
@@ -305,8 +305,8 @@ func (m *Machine) judgeReset(ev Event) fate {
 	return fateReached
 }
 
-// judgeCeiling: a retry that waits falls away when fewer attempts are allowed
-// than it has had; a callback that was promised stays.
+// judgeCeiling drops a waiting retry when the new Max Attempts are already used; a promised
+// callback stays.
 func (m *Machine) judgeCeiling(ev Event) fate {
 	c := &m.C
 	switch {
@@ -320,7 +320,7 @@ func (m *Machine) judgeCeiling(ev Event) fate {
 	return fateUsedUp
 }
 
-// usedAfter is the number of consumed attempts once the event is in the books.
+// usedAfter is the number of consumed attempts including the event.
 func (m *Machine) usedAfter(ev Event) int {
 	if ev.Kind == Attempted && ev.Attempt.Consumed {
 		return m.C.Used + 1
@@ -330,23 +330,23 @@ func (m *Machine) usedAfter(ev Event) int {
 
 func (m *Machine) lastConversation() *Attempt { return &Attempt{Connected: true, Talk: m.C.LastTalk} }
 
-// redials: the outcome, or how short the conversation was, calls for another dial,
-// attempts aside.
+// redials says whether the outcome, or the short conversation, calls for another dial, regardless
+// of the attempts left.
 func (m *Machine) redials(p *Policy, o engine.Outcome, a *Attempt) bool {
 	of := m.redialOf(a)
 	of.Outcome = o
 	return p.Redial.Again(of)
 }
 
-// redialsResult: the stored result does.
+// redialsResult says whether the stored result does.
 func (m *Machine) redialsResult(p *Policy, a *Attempt) bool {
 	of := m.redialOf(a)
 	of.HasResult, of.Disposition = true, a.Disposition
 	return p.Redial.Again(of)
 }
 
-// redialOf is what the rule needs to know of an attempt. Rows older than LongestTalk
-// was kept know the last conversation only.
+// redialOf is what the rule needs to know about an attempt. Rows from before LongestTalk was stored
+// have only the last conversation.
 func (m *Machine) redialOf(a *Attempt) redial.Attempt {
 	return redial.Attempt{DoNotCall: a.DoNotCall, Connected: a.Connected, Talk: a.Talk, Longest: max(m.C.LongestTalk, m.C.LastTalk)}
 }
@@ -364,8 +364,8 @@ func closedFate(s State) fate {
 
 // --- callbacks ---------------------------------------------------------------
 
-// wished says whether the event, or a result that came while the attempt
-// lived, asks for a callback, and for when.
+// wished says whether the event, or a result that came during the attempt, requests a callback, and
+// for when.
 func (m *Machine) wished(ev Event) (t time.Time, ok bool) {
 	a := ev.Attempt
 	switch {
@@ -380,8 +380,8 @@ func (m *Machine) wished(ev Event) (t time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// callbackGranted: a wish is granted while the run is open, within the
-// horizon, when the window opens for it, and at most one beyond Max Attempts.
+// callbackGranted grants a request while the run is open, within the horizon, if the window opens
+// for it, with at most one attempt beyond Max Attempts.
 func (m *Machine) callbackGranted(ev Event) bool {
 	t, ok := m.wished(ev)
 	if !ok || ev.Policy.ClosedAs != "" || m.usedAfter(ev) > ev.Policy.MaxAttempts {
@@ -391,8 +391,8 @@ func (m *Machine) callbackGranted(ev Event) bool {
 	return ok
 }
 
-// callbackTime clips a wish into the window; ok is false beyond the horizon or
-// when the window never opens again before.
+// callbackTime clips a request into the window; ok is false beyond the horizon or when the window
+// does not open again in time.
 func callbackTime(now time.Time, p *Policy, t time.Time) (time.Time, bool) {
 	if t.Before(now) {
 		t = now

@@ -32,7 +32,7 @@ func TestAContactWhoseTurnComesOutsideItsWindowWaitsForItsOpening(t *testing.T) 
 	w.p.Clip = nil
 	opensAt(t0.Add(5 * time.Hour))(&w.p)
 	w.wait(time.Hour).turn().is(Waiting, "").dueAt(t0.Add(5*time.Hour), DueRetry)
-	// Once it is open nothing changes any more.
+	// Once the window is open nothing changes any more.
 	w.wait(2 * time.Hour)
 	version := w.m.C.Version
 	if w.turn(); w.m.C.Version != version {
@@ -49,7 +49,7 @@ func TestAContactWhoseWindowDoesNotOpenBeforeASingleDayEndsIsClosedWithTheOthers
 
 func TestAContactWhoseWindowNeverOpensIsFailed(t *testing.T) {
 	newWorld(t, neverOpen).turn().is(Failed, ReasonNeverOpens)
-	// One that waits for its callback has its result.
+	// A contact that waits for its callback has a result.
 	w := newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
 	neverOpen(&w.p)
 	w.turn().is(Completed, "").callback(CallbackCancelled)
@@ -61,10 +61,10 @@ func TestAContactThatSomebodyWantsCalledLaterWaitsAndLosesNothing(t *testing.T) 
 	}
 	w := newWorld(t).must(later(2 * time.Hour))
 	w.is(Pending, "not_eligible").dueAt(t0.Add(2*time.Hour), DueFirst)
-	// Its window may open later still.
+	// Its window may open even later.
 	w = newWorld(t, opensAt(t0.Add(3*time.Hour))).must(later(2 * time.Hour))
 	w.is(Pending, "not_eligible").dueAt(t0.Add(3*time.Hour), DueFirst)
-	// The reason is over with the dial, and with another wait.
+	// The reason is cleared by the dial, and by another wait.
 	w.wait(3*time.Hour).dial(noAnswer).is(Waiting, "")
 	w = newWorld(t).must(later(2 * time.Hour)).wait(2 * time.Hour)
 	opensAt(t0.Add(5 * time.Hour))(&w.p)

@@ -13,7 +13,7 @@ import (
 	"dialler/engine/fsm"
 )
 
-// move is one way in which an event of a kind can come.
+// move is one way in which a kind of event can arrive.
 type move struct {
 	name string
 	kind Kind
@@ -144,8 +144,8 @@ func whatHappens(t *testing.T, file, title string, policy func(*Policy)) {
 	golden.Check(t, "testdata/"+file+".golden", b.String())
 }
 
-// TestEveryRowOfTheTableIsTaken shows rows that no sequence of events reaches:
-// they would be rules that nothing proves.
+// TestEveryRowOfTheTableIsTaken finds rows that no sequence of events reaches: nothing would prove
+// such rules.
 func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 	all := table.Rows()
 	taken := map[int]bool{}

@@ -8,7 +8,7 @@ import (
 	"dialler/engine/redial"
 )
 
-// Kind names an event of the machine; past tense.
+// Kind names an event of the machine, in the past tense.
 type Kind string
 
 const (
@@ -25,21 +25,21 @@ const (
 	RunStopped      Kind = "run_stopped"      // an operator stopped the run
 	RunReset        Kind = "run_reset"        // Restart
 	CallbackDropped Kind = "callback_dropped" // cancelled by the window, the run's end, or a newer wish
-	Deferred        Kind = "deferred"         // its turn came while its own window was closed, or while somebody else wants it called later
+	Deferred        Kind = "deferred"         // its turn came with its window closed, or a later time is requested
 	Retuned         Kind = "retuned"          // Max Attempts of the campaign was edited
-	Hastened        Kind = "hastened"         // somebody wants it dialled now
-	CallbackSet     Kind = "callback_set"     // somebody promised it a call at a time
+	Hastened        Kind = "hastened"         // an operator wants it dialled now
+	CallbackSet     Kind = "callback_set"     // an operator promised it a call at a time
 )
 
 // Kinds lists every event kind.
 var Kinds = []Kind{Reserved, Reached, Attempted, ResultStored, ResultTimedOut, ExcludedBy, Readmitted, Suppressed,
 	Triggered, WindowEnded, RunStopped, RunReset, CallbackDropped, Deferred, Retuned, Hastened, CallbackSet}
 
-// MaxUnconsumed is how many attempts in a row may go unconsumed; the next one
-// counts whatever comes of it.
+// MaxUnconsumed is how many attempts in a row may go unconsumed; the next one counts whatever its
+// outcome.
 const MaxUnconsumed = 3
 
-// CallbackHorizon bounds how far ahead a callback may be wished for.
+// CallbackHorizon limits how far ahead a callback may be requested.
 const CallbackHorizon = 14 * 24 * time.Hour
 
 // Policy are the campaign's rules that a decision needs.
@@ -53,8 +53,8 @@ type Policy struct {
 	Clip func(time.Time) (t time.Time, ok bool)
 	// Ends is when the run ends with its single-day window, nil when it does not.
 	Ends *time.Time
-	// ClosedAs is what waiting contacts become once the run is over
-	// (manually_stopped, window_closed, ""); "" while it is open.
+	// ClosedAs is the state that waiting contacts get once the run is over (manually_stopped,
+	// window_closed, ""); "" while it is open.
 	ClosedAs State
 }
 
@@ -65,7 +65,7 @@ func (p *Policy) clip(t time.Time) (time.Time, bool) {
 	return p.Clip(t)
 }
 
-// Attempt is what the contact needs to know of one of its attempts.
+// Attempt is what the contact needs to know about one of its attempts.
 type Attempt struct {
 	ID          engine.AttemptID
 	From        engine.PhoneNumber // of Reserved
@@ -75,23 +75,23 @@ type Attempt struct {
 	Connected   bool
 	Rang        bool          // a phone rang and nobody took the call
 	Talk        time.Duration // bot connected → end
-	RetryAfter  time.Duration // least wait that the network asked for
+	RetryAfter  time.Duration // least wait requested by the network
 	EndedAt     time.Time
 	HasResult   bool // came before the end
-	Repeated    bool // the result replaces one of the same attempt that asked for a callback
+	Repeated    bool // it replaces a result of this attempt that requested a callback
 	Disposition string
 	DoNotCall   bool // the result says that the number must not be called again
 	Callback    *CallbackWish
-	Refusal     string // code with which the dial was refused before it left, "" when it was not
+	Refusal     string // code with which the dial was refused before it left, otherwise ""
 }
 
-// owesResult: the outcome of the conversation is final once its result comes, or the
-// wait for it ends. The result of any other comes to nothing new, and is not waited for.
+// owesResult says that the outcome of the conversation is final only once its result comes, or the
+// wait for it ends. No other result changes an outcome, so none is awaited.
 func (a *Attempt) owesResult() bool {
 	return a.Connected && a.Outcome == engine.OutcomeConnectedNoResult && !a.HasResult
 }
 
-// CallbackWish is a callback wish of a result.
+// CallbackWish is a result's callback request.
 type CallbackWish struct{ At *time.Time }
 
 // Event is one input of the machine.
@@ -100,27 +100,26 @@ type Event struct {
 	At        time.Time
 	Policy    Policy
 	Attempt   *Attempt          // of Reserved (ID), Attempted, ResultStored
-	Reason    string            // of ExcludedBy; of Deferred: why it waits, "" for its window
-	Until     time.Time         // of Deferred: not before, beside its window; of CallbackSet: when
-	InCall    bool              // of ExcludedBy: a conversation lives
+	Reason    string            // for ExcludedBy; for Deferred, why it waits, "" for its window
+	Until     time.Time         // for Deferred: not before this, apart from its window; for CallbackSet: when
+	InCall    bool              // for ExcludedBy: a conversation is live
 	Variables map[string]string // of Triggered: merged in
 	Run       int               // of RunReset
-	Unreached bool              // of RunReset: only who was never connected is dialled again
-	Restarted bool              // of ResultTimedOut: the next run is prepared, and nobody waits any more
+	Unreached bool              // for RunReset: only contacts that were never connected are dialled again
+	Restarted bool              // for ResultTimedOut: the next run is being prepared, which ends the wait
 }
 
 // Machine drives one contact. C is its whole state.
 type Machine struct {
 	C Contact
 
-	fate    fate `snapshot:"-"` // of the event being applied, judged once
+	fate    fate `snapshot:"-"` // of the event being applied, decided once
 	changed bool `snapshot:"-"` // an action ran
 }
 
-// Apply takes one event. An error means that it is illegal in the present
-// state; nothing has changed then, and neither has with an event that is
-// ignored. The machine has no effects but its new state: the caller makes the
-// contact durable.
+// Apply takes one event. An error means that it is illegal in the present state; then, and also for
+// an ignored event, nothing has changed. The machine has no effects but its new state: the caller
+// makes the contact durable.
 func (m *Machine) Apply(ev Event) error {
 	if incomplete(ev) {
 		return &fsm.IllegalError{Machine: table.Name(), State: string(m.C.State), Event: string(ev.Kind)}
@@ -139,12 +138,12 @@ func (m *Machine) Apply(ev Event) error {
 	return nil
 }
 
-// incomplete: an event without the data of its kind.
+// incomplete says that an event lacks the data of its kind.
 func incomplete(ev Event) bool {
 	switch ev.Kind {
 	case Reserved, Attempted, ResultStored:
 		return ev.Attempt == nil || ev.Attempt.ID == ""
-	default: // every other kind is not about an attempt
+	default: // no other kind is about an attempt
 		return false
 	}
 }

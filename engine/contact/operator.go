@@ -6,16 +6,16 @@ import (
 	"dialler/engine"
 )
 
-// What an operator does to one contact: have it dialled now (Hastened), promise
-// it a call at a time (CallbackSet). Whether it may be is asked beforehand, of
-// Refusal; the table knows no row for what is refused.
+// An operator's actions on one contact: have it dialled now (Hastened), promise it a call at a time
+// (CallbackSet). Refusal is asked beforehand whether an action is allowed; the table has no rows
+// for refused actions.
 
-// promisePast is how far in the past the time of a promised call may lie: forms
-// are filled in by the minute, and clocks differ a little.
+// promisePast is how far in the past the time of a promised call may be: forms have minute
+// precision, and clocks differ a little.
 const promisePast = time.Minute
 
-// Refusal says why an operator's word is not granted to the contact as it stands,
-// nil when it is.
+// Refusal says why an operator's action is refused in the contact's present state, nil if it is
+// allowed.
 func (m *Machine) Refusal(ev Event) error {
 	c, p := &m.C, &ev.Policy
 	switch {
@@ -57,8 +57,8 @@ func (m *Machine) promiseRefusal(ev Event) error {
 	return nil
 }
 
-// hasten has a contact that waits dialled next: before first attempts and
-// retries; one that waits for its callback has that now.
+// hasten has a waiting contact dialled next, before first attempts and retries; a contact that
+// waits for its callback gets it now.
 func (m *Machine) hasten(ev Event) {
 	c := &m.C
 	class := DueTrigger
@@ -75,8 +75,7 @@ func (m *Machine) hasten(ev Event) {
 	}
 }
 
-// promise schedules a callback; it takes the place of an older one, and of the
-// result that is awaited.
+// promise schedules a callback, which replaces an older one, and the wait for a result.
 func (m *Machine) promise(ev Event) { m.callback(ev, "", ev.Until) }
 
 func (m *Machine) promiseFinal(ev Event) {
@@ -84,7 +83,7 @@ func (m *Machine) promiseFinal(ev Event) {
 	m.callback(ev, "", ev.Until)
 }
 
-// promiseDropped: the contact waits for what it waited for before.
+// promiseDropped returns the contact to its earlier wait.
 func (m *Machine) promiseDropped(ev Event) {
 	m.dropCallback(ev)
 	class := DueRetry

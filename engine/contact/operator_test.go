@@ -7,7 +7,7 @@ import (
 	"dialler/engine"
 )
 
-// refused checks that an operator's word is refused, and with which code.
+// refused checks that an operator's action is refused, and with which code.
 func (w *world) refused(ev Event, code string) {
 	w.tb.Helper()
 	probe := ev
@@ -29,14 +29,14 @@ func TestAnOperatorHasAWaitingContactDialledNext(t *testing.T) {
 	if w.dial(noAnswer, rang); w.m.C.Used != 2 {
 		t.Errorf("%d attempts, want both", w.m.C.Used)
 	}
-	// Its callback comes now, and is done with.
+	// Its callback comes now, and is completed by it.
 	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).must(Event{Kind: Hastened}).callback(CallbackPending).dueAt(newWorld(t).dial(done).now, DueCallback)
 	w.dial(noAnswer).callback(CallbackCompleted)
-	// What it waited for is over.
+	// It no longer waits for the same thing.
 	w = newWorld(t).reserve()
 	w.must(w.ended(engine.OutcomeCancelled, unconsumed, func(a *Attempt) { a.Refusal, a.RetryAfter = engine.CodeCalleeCap, time.Hour })).is(Pending, engine.CodeCalleeCap)
 	w.must(Event{Kind: Hastened}).is(Pending, "").dueAt(w.now, DueTrigger)
-	// Outside its window it is dialled when that opens.
+	// Outside its window it is dialled when the window opens.
 	opens := t0.Add(20 * time.Hour)
 	newWorld(t, func(p *Policy) { p.Clip = func(time.Time) (time.Time, bool) { return opens, true } }).must(Event{Kind: Hastened}).dueAt(opens, DueTrigger)
 }
@@ -65,7 +65,7 @@ func TestAnOperatorPromisesACallAtATime(t *testing.T) {
 	newWorld(t).dial(noAnswer, rang).must(set).is(Waiting, "").dueAt(at, DueCallback)
 	// The newest wins.
 	newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).must(set).callback(CallbackPending).dueAt(at, DueCallback)
-	// The awaited result comes all the same, and takes it not away.
+	// The awaited result still comes, and does not cancel the callback.
 	w := newWorld(t).dial(talk, talked(time.Minute)).must(set).dueAt(at, DueCallback)
 	w.must(w.result(1, "sold")).callback(CallbackPending).dueAt(at, DueCallback)
 	// One beyond Max Attempts.
@@ -76,7 +76,7 @@ func TestAnOperatorPromisesACallAtATime(t *testing.T) {
 	// Clipped into the window.
 	opens := t0.Add(20 * time.Hour)
 	newWorld(t, func(p *Policy) { p.Clip = func(time.Time) (time.Time, bool) { return opens, true } }).must(set).dueAt(opens, DueCallback)
-	// A form that was filled in by the minute.
+	// A form with minute precision.
 	w = newWorld(t)
 	w.must(Event{Kind: CallbackSet, Until: t0.Add(-30 * time.Second)}).dueAt(t0, DueCallback)
 }

@@ -5,23 +5,21 @@ import (
 	"time"
 )
 
-// Order is in which order due contacts are dialled (SEMANTICS §3): due
-// callbacks by time; contacts added by trigger as they came; first attempts in
-// list order; retries by attempt number, then by due time. The store has the
-// same order in SQL, and a test holds the two together.
+// Order is the order in which due contacts are dialled (SEMANTICS §3): due callbacks by time;
+// contacts added by trigger in order of arrival; first attempts in list order; retries by attempt
+// number, then by due time. The store has the same order in SQL, and a test checks that they agree.
 //
-// First attempts go before every retry, those of contacts that were added while
-// the run went on too: each list that is added makes a first pass of its own. In
-// a campaign that never ends, where contacts may come forever, a retry that is
-// overdue by one Retry Delay takes the place of a trigger that came at that
-// moment: before all newer ones, and before first attempts.
+// First attempts precede every retry, even those of contacts added during the run: each added list
+// makes a first pass of its own. In a campaign that never ends, where contacts may keep coming, a
+// retry that is overdue by one Retry Delay takes the place of a trigger that came at that moment:
+// before all newer ones, and before first attempts.
 type Order struct {
 	Now time.Time
 	// Overdue is the Retry Delay of an always-on campaign, 0 in any other.
 	Overdue time.Duration
 }
 
-// rank is a contact's place: lower goes first, part by part.
+// rank is a contact's sort key, compared field by field; lower goes first.
 type rank struct {
 	class    DueClass
 	attempt  int
@@ -43,7 +41,7 @@ func (o Order) rank(c *Contact) rank {
 	return r
 }
 
-// Promoted says whether a retry is overdue so that it goes with the triggers.
+// Promoted says whether a retry is so overdue that it goes with the triggers.
 func (o Order) Promoted(c *Contact) bool {
 	return o.Overdue > 0 && c.DueClass == DueRetry && c.DueAt != nil && !c.DueAt.Add(o.Overdue).After(o.Now)
 }

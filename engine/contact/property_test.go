@@ -10,9 +10,9 @@ import (
 	"dialler/engine/enginetest"
 )
 
-// stress throws events at a contact in any order; the world checks the
-// invariants after each. An attempt is reserved only as the campaign would: one
-// at a time, when due; everything else comes as it likes.
+// stress throws events at a contact in any order; the world checks the invariants after each. An
+// attempt is reserved only as the campaign would: one at a time, when due; everything else comes at
+// random.
 func stress(tb reporter, d enginetest.Draws, steps int) *world {
 	w := newWorld(tb, func(p *Policy) {
 		p.MaxAttempts = 1 + d.Pick(3)
@@ -43,7 +43,7 @@ func stress(tb reporter, d enginetest.Draws, steps int) *world {
 		mv := all[d.Pick(len(all))]
 		if mv.kind == RunReset || mv.kind == Readmitted || mv.kind == Triggered || mv.kind == Hastened || mv.kind == CallbackSet {
 			if d.Pick(4) > 0 {
-				continue // rare, so that contacts come to an end
+				continue // rare, so that contacts reach an end
 			}
 			w.callbacks = 0
 		}
@@ -74,7 +74,7 @@ func FuzzContact(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { stress(t, &enginetest.ByteDraws{B: b}, 100) })
 }
 
-// TestAResultCountsTheSameJustBeforeAndJustAfterTheEndOfTheNextAttempt: a result of an
+// TestAResultCountsTheSameJustBeforeAndJustAfterTheEndOfTheNextAttempt is about a result of an
 // earlier attempt that asks for nothing more, and an attempt that reaches nobody.
 func TestAResultCountsTheSameJustBeforeAndJustAfterTheEndOfTheNextAttempt(t *testing.T) {
 	ends := map[string]func(*world) Event{}
@@ -117,9 +117,8 @@ func TestAResultCountsTheSameJustBeforeAndJustAfterTheEndOfTheNextAttempt(t *tes
 	}
 }
 
-// TestEveryContactComesToAnEnd dials a contact for as long as it is due, with
-// whatever comes of it: within Max Attempts, one callback more, and three
-// unconsumed attempts before each, it is final.
+// TestEveryContactComesToAnEnd dials a contact for as long as it is due, with any outcome: it is
+// final within Max Attempts, one more for a callback, and three unconsumed attempts before each.
 func TestEveryContactComesToAnEnd(t *testing.T) {
 	ends := []func(w *world) Event{}
 	for _, mv := range moves() {
@@ -144,7 +143,7 @@ func TestEveryContactComesToAnEnd(t *testing.T) {
 			w.reserve().wait(time.Minute)
 			ev := ends[d.Pick(len(ends))](w)
 			if w.m.C.Unconsumed >= MaxUnconsumed {
-				ev.Attempt.Consumed = true // as the attempt's machine makes it
+				ev.Attempt.Consumed = true // as the attempt's machine does
 			}
 			if row++; ev.Attempt.Consumed {
 				row = 0

@@ -9,9 +9,9 @@ import (
 	"dialler/engine"
 )
 
-// This file tells a second time, by rules instead of rows, what every event
-// does in every situation: the judge of the transition table, written without
-// it. What an attempt's end comes to is told by the sentences.
+// This file states a second time, as rules instead of rows, what every event does in every
+// situation. It judges the transition table independently. The end of an attempt is covered by the
+// sentences.
 
 const (
 	illegal  = "illegal"
@@ -20,13 +20,13 @@ const (
 
 func isOpen(s State) bool { return slices.Contains([]State{Pending, Waiting, Connected}, s) }
 
-// takesLateResult: final, but for a late result.
+// takesLateResult says that the state is final, but a late result may change it.
 func takesLateResult(s State) bool {
 	return slices.Contains([]State{Completed, Failed, WindowClosed, ManuallyStopped}, s)
 }
 
-// wanted gives the state in which the move leaves the contact, ignored or
-// illegal; ok is false for what the sentences tell.
+// wanted returns the state after the move, or ignored or illegal; ok is false for cases that the
+// sentences cover.
 func wanted(w *world, mv move) (want string, ok bool) {
 	c := &w.m.C
 	lives, open, excluded := c.Attempt != "", isOpen(c.State), c.State == Excluded
@@ -123,7 +123,7 @@ func wanted(w *world, mv move) (want string, ok bool) {
 		case excluded:
 			return stays, true
 		case strings.HasSuffix(mv.name, "unreached") && c.ConnectedOnce && !open:
-			return stays, true // left out of the run, as it ended
+			return stays, true // left out of the run, with its earlier end
 		case strings.HasSuffix(mv.name, "unreached") && c.ConnectedOnce && c.HasResult:
 			return string(Completed), true
 		case strings.HasSuffix(mv.name, "unreached") && c.ConnectedOnce:
@@ -137,7 +137,7 @@ func wanted(w *world, mv move) (want string, ok bool) {
 		case open && waits && c.Callback == CallbackPending && !left:
 			return string(Failed), true
 		case open && waits && c.Callback == CallbackPending:
-			return stays, true // it was promised the call, and waits its turn again
+			return stays, true // the promised call is dropped, and it waits its turn again
 		case open && c.Callback == CallbackRequested:
 			return stays, true
 		}
@@ -154,7 +154,7 @@ func wanted(w *world, mv move) (want string, ok bool) {
 			return stays, true
 		}
 		return string(Pending), true
-	case Deferred: // this campaign's window is never closed
+	case Deferred: // this campaign's window never closes
 		return noChange, true
 	}
 	return "", false
@@ -166,11 +166,11 @@ func wantedOfResult(c *Contact, mv move, left bool) string {
 	case strings.HasSuffix(mv.name, "without conversation"):
 		return noChange
 	case isOpen(c.State) && (c.Attempt != "" || c.Used == 0):
-		return string(c.State) // the live attempt's end decides; or it is dialled all the same
+		return string(c.State) // the live attempt's end decides; or it is dialled anyway
 	case isOpen(c.State) && c.ExcludeAfterCall:
 		return string(Excluded)
 	case !isOpen(c.State) && !takesLateResult(c.State):
-		return string(c.State) // stored, and nothing else
+		return string(c.State) // only stored
 	case c.Used > 0 && (callback && c.Used <= 2 || again && left && c.Callback != CallbackPending):
 		return string(Connected)
 	case isOpen(c.State) && c.Callback == CallbackPending:

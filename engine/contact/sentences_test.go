@@ -41,7 +41,8 @@ func TestEveryStateOfAContactIsNamedAndFinalAsTheSpecificationSays(t *testing.T)
 	}
 }
 
-// Programs of the release before read the old word in the table: what is shown is another.
+// Programs of the previous release read the old word in the table; the shown word is a different
+// one.
 func TestBetweenTwoAttemptsAContactIsShownAsWaitingAndItsLastOutcomeSaysWhy(t *testing.T) {
 	var shown []string
 	for _, s := range States {
@@ -70,14 +71,15 @@ func TestBetweenTwoAttemptsAContactIsShownAsWaitingAndItsLastOutcomeSaysWhy(t *t
 func TestRetryOnSystemRedialsListedOutcomesOnly(t *testing.T) {
 	newWorld(t).dial(noAnswer).is(Waiting, "")
 	newWorld(t).dial(engine.OutcomeBusy).is(Waiting, "")
-	// Last outcome forbids retry: failed with that outcome.
+	// The last outcome forbids a retry: failed with that outcome.
 	newWorld(t).dial(engine.OutcomeRejected).is(Failed, "rejected")
 	newWorld(t).dial(engine.OutcomeInvalidNumber).is(Failed, "invalid_number")
 	newWorld(t).dial(engine.OutcomeFax).is(Failed, "fax")
 	newWorld(t, listed()).dial(noAnswer).is(Failed, "no_answer") // an empty list redials no consumed attempt
 }
 
-// Lost with its process, and served: who has been talked to is not called again for that.
+// The attempt was served and then lost with its process: a contact that was talked to is not called
+// again for that.
 func TestTheResultOfALostConversationCompletesItsContact(t *testing.T) {
 	const lost = engine.OutcomeLost
 	ofLost := func(a *Attempt) { a.Outcome = lost }
@@ -88,7 +90,7 @@ func TestTheResultOfALostConversationCompletesItsContact(t *testing.T) {
 	}
 	w = newWorld(t, listed()).dial(lost, talked(time.Minute)).is(Failed, "lost")
 	w.must(w.result(1, "interested", ofLost)).is(Completed, "")
-	// Nobody was talked to: a result says nothing of that contact.
+	// Nobody was talked to: a result says nothing about this contact.
 	w = newWorld(t, listed(lost)).dial(lost).is(Waiting, "")
 	ev := w.result(1, "interested", ofLost)
 	ev.Attempt.Connected = false
@@ -126,11 +128,11 @@ func TestARetryIsClippedIntoTheNextWindow(t *testing.T) {
 func TestARetryThatNoWindowTakesWaitsForTheEndOfTheRun(t *testing.T) {
 	w := newWorld(t, func(p *Policy) { p.Clip = untilSix })
 	w.wait(8*time.Hour - time.Minute).dial(noAnswer)
-	// Not at once: its delay has not passed. It is still waiting when the window
-	// ends, and that is what the counter is of.
+	// Not at once: its delay has not passed. It is still waiting when the window ends, and is
+	// counted as such.
 	w.is(Waiting, "").dueAt(w.now.Add(10*time.Minute), DueRetry)
 	w.must(Event{Kind: WindowEnded}).is(WindowClosed, "")
-	// The back-off of an unconsumed attempt neither.
+	// Nor the back-off of an unconsumed attempt.
 	w = newWorld(t, func(p *Policy) { p.Clip = untilSix })
 	w.wait(8*time.Hour-31*time.Second).
 		dial(engine.OutcomeThrottled, unconsumed).
@@ -143,7 +145,7 @@ func TestRetriesUsedUpIsFailedWithReasonAttemptsExhausted(t *testing.T) {
 	if w.m.C.Used != 3 || w.m.C.LastOutcome != noAnswer {
 		t.Errorf("used %d, last %s", w.m.C.Used, w.m.C.LastOutcome)
 	}
-	// The last outcome is what forbids it, though the attempts are used up too.
+	// The last outcome forbids it, although the attempts are used up too.
 	newWorld(t).dial(noAnswer).dial(noAnswer).dial(engine.OutcomeRejected).is(Failed, "rejected")
 }
 
@@ -187,7 +189,7 @@ func TestAConversationShorterThanRedialOnlyUnderIsRedialledWhateverItsDispositio
 	for _, said := range []string{"other", "call again", ""} {
 		f(newWorld(t, under(10*time.Second)).dial(done, withResult(said), talked(9*time.Second)), true)
 	}
-	// One at least that long gets nothing from the rule: Retry On Custom decides.
+	// A conversation at least that long is not affected by the rule: Retry On Custom decides.
 	f(newWorld(t, under(10*time.Second)).dial(done, withResult("other"), talked(10*time.Second)), false)
 	f(newWorld(t, under(10*time.Second)).dial(done, withResult("call again"), talked(10*time.Second)), true)
 	f(newWorld(t).dial(done, withResult("other"), talked(0)), false)
@@ -196,7 +198,7 @@ func TestAConversationShorterThanRedialOnlyUnderIsRedialledWhateverItsDispositio
 	last := newWorld(t, under(10*time.Second), func(p *Policy) { p.MaxAttempts = 2 }).dial(noAnswer)
 	f(last.dial(done, withResult("other"), talked(2*time.Second)), false)
 	last.is(Completed, "")
-	// A callback, do_not_call and an exclusion come first.
+	// A callback, do_not_call and an exclusion take precedence.
 	w := newWorld(t, under(10*time.Second))
 	w.dial(done, withResult("later"), talked(2*time.Second), wish(t0p(3*time.Hour))).
 		dueAt(t0.Add(3*time.Hour), DueCallback)
@@ -227,7 +229,7 @@ func TestAShortConversationWithoutAResultIsRedialledAfterRetryDelay(t *testing.T
 	if w.m.C.ResultDueAt == nil || !w.m.C.ResultDueAt.Equal(end.Add(15*time.Minute)) {
 		t.Errorf("its result is due %v", w.m.C.ResultDueAt)
 	}
-	// Its result changes nothing of that, unless it asks for something else.
+	// Its result does not change that, unless it asks for something else.
 	w = short().wait(time.Minute)
 	w.must(w.result(1, "sold", talked(9*time.Second), endedAt(end))).
 		is(Connected, "").
@@ -238,7 +240,7 @@ func TestAShortConversationWithoutAResultIsRedialledAfterRetryDelay(t *testing.T
 	w.must(w.result(1, "later", talked(9*time.Second), wish(w.after(time.Hour)))).
 		dueAt(w.now.Add(time.Hour), DueCallback)
 	short().must(Event{Kind: ExcludedBy, Reason: "asked"}).is(Excluded, "asked")
-	// It is dialled before the result comes, which the new attempt's end decides on then.
+	// It is dialled before the result comes; the new attempt's end then decides.
 	w = short().dial(noAnswer).is(Waiting, "")
 	if w.m.C.ResultDueAt != nil {
 		t.Error("a result is waited for still")
@@ -246,10 +248,10 @@ func TestAShortConversationWithoutAResultIsRedialledAfterRetryDelay(t *testing.T
 	w = short()
 	w.wait(10 * time.Minute).reserve().must(w.result(1, "sold", talked(9*time.Second)))
 	w.must(w.ended(noAnswer)).is(Waiting, "")
-	// The result does not come and the redial waits longer than it.
+	// The result does not come, and the redial is later than its time-out.
 	w = short(func(p *Policy) { p.Redial.Delay = time.Hour }).wait(15 * time.Minute)
 	w.must(Event{Kind: ResultTimedOut}).is(Connected, "").dueAt(end.Add(time.Hour), DueRetry)
-	// The run ends first; a late result completes it all the same.
+	// The run ends first; a late result still completes it.
 	stopped := func() *world {
 		w := short().must(Event{Kind: RunStopped}).is(Connected, "")
 		if w.m.C.DueAt != nil || w.m.C.Awaited() == "" {
@@ -271,7 +273,7 @@ func TestAShortConversationWithoutAResultIsRedialledAfterRetryDelay(t *testing.T
 		t.Error("an attempt beyond the last")
 	}
 	w.wait(15*time.Minute).must(Event{Kind: ResultTimedOut}).is(Failed, ReasonExhausted)
-	// Fewer attempts: the result is awaited, and no more.
+	// Fewer attempts: only the result is awaited.
 	w = short()
 	w.p.MaxAttempts = 1
 	w.must(Event{Kind: Retuned}).is(Connected, "")
@@ -281,8 +283,8 @@ func TestAShortConversationWithoutAResultIsRedialledAfterRetryDelay(t *testing.T
 	w.must(w.result(1, "sold", talked(9*time.Second))).is(Completed, "")
 }
 
-// Nothing is awaited of a conversation that a fault ended, but a result that
-// comes is stored. How long it was decides on a redial as ever.
+// No result is awaited of a conversation that a fault ended, but one that comes is stored. Its
+// length decides on a redial as usual.
 func TestAConversationThatAFaultEndedIsJudgedByItsLength(t *testing.T) {
 	for _, o := range []engine.Outcome{engine.OutcomeMediaError, engine.OutcomeLost} {
 		w := newWorld(t, under(10*time.Second), listed()).dial(o, talked(9*time.Second)).is(Waiting, "")
@@ -290,7 +292,7 @@ func TestAConversationThatAFaultEndedIsJudgedByItsLength(t *testing.T) {
 		newWorld(t, under(10*time.Second), listed()).dial(o, talked(10*time.Second)).is(Failed, string(o))
 		newWorld(t, under(10*time.Second), listed(o)).dial(o, talked(10*time.Second)).is(Waiting, "")
 		newWorld(t, stopAfter(10*time.Second), listed(o)).dial(o, talked(10*time.Second)).is(Failed, string(o))
-		// It came to no conversation: the rule is not about it.
+		// There was no conversation, so the rule does not apply.
 		newWorld(t, under(10*time.Second), listed()).dial(o).is(Failed, string(o))
 		one := func(p *Policy) { p.MaxAttempts = 1 }
 		newWorld(t, under(10*time.Second), listed(), one).dial(o, talked(9*time.Second)).is(Failed, ReasonExhausted)
@@ -312,7 +314,7 @@ func TestAConversationAsLongAsStopRedialsAfterMakesTheContactFinal(t *testing.T)
 	w := newWorld(t, all, stopAfter(time.Minute)).dial(talk, talked(time.Minute)).wait(15 * time.Minute)
 	w.must(Event{Kind: ResultTimedOut}).is(Failed, "connected_no_result")
 	w.must(w.result(1, "call again", talked(time.Minute))).is(Completed, "")
-	// In every later attempt too; a callback that was promised comes about.
+	// The same in every later attempt; a promised callback still takes place.
 	later := func() *world {
 		w := long(withResult("later"), wish(t0p(time.Hour))).callback(CallbackPending)
 		return w.dueAt(t0.Add(time.Hour), DueCallback)
@@ -362,7 +364,7 @@ func TestDoNotCallComesBeforeWhateverElseTheResultAsksFor(t *testing.T) {
 	w.must(w.ended(done, withResult("later"), wish(w.after(time.Hour)), doNotCall)).
 		is(Completed, "").
 		callback(CallbackCancelled)
-	// A callback that an earlier result asked for does not come about.
+	// A callback that an earlier result asked for is cancelled.
 	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).callback(CallbackPending)
 	w.must(w.result(1, "stop", doNotCall)).is(Completed, "").callback(CallbackCancelled)
 }
@@ -378,15 +380,15 @@ func TestUnconsumedAttemptsGoBackUnchangedWithBackOffAtMostThreeInARow(t *testin
 	if w.m.C.Unconsumed != MaxUnconsumed || w.m.C.Used != 0 {
 		t.Fatalf("%d unconsumed, %d used", w.m.C.Unconsumed, w.m.C.Used)
 	}
-	// The next is consumed, whatever comes of it.
+	// The next one is consumed, whatever its outcome.
 	w.dial(engine.OutcomeThrottled).is(Failed, "throttled")
 	if w.m.C.Unconsumed != 0 || w.m.C.Used != 1 {
 		t.Errorf("%d unconsumed, %d used", w.m.C.Unconsumed, w.m.C.Used)
 	}
-	// What the network asked for is waited for.
+	// The wait that the network requested is kept.
 	w = newWorld(t).dial(engine.OutcomeThrottled, unconsumed, func(a *Attempt) { a.RetryAfter = time.Minute })
 	w.dueAt(w.now.Add(time.Minute), DueFirst)
-	// It stays in its place: a retry a retry, a trigger a trigger.
+	// It stays in its place: a retry remains a retry, a trigger a trigger.
 	w = newWorld(t).dial(noAnswer).dial(engine.OutcomeThrottled, unconsumed).is(Waiting, "")
 	w.dueAt(w.now.Add(2*time.Second), DueRetry)
 	w = newWorld(t).dial(engine.OutcomeRejected).must(Event{Kind: Triggered}).dial(engine.OutcomeThrottled, unconsumed)
@@ -435,7 +437,7 @@ func TestAResultThatDoesNotComeWithinTheResultTimeout(t *testing.T) {
 	if !w.m.C.ResultDueAt.Equal(end.Add(15 * time.Minute)) {
 		t.Errorf("due %v", w.m.C.ResultDueAt)
 	}
-	w.wait(15*time.Minute-time.Second).must(Event{Kind: ResultTimedOut}).is(Connected, "") // a timer that is early
+	w.wait(15*time.Minute-time.Second).must(Event{Kind: ResultTimedOut}).is(Connected, "") // a timer that fires early
 	w.wait(time.Second).must(Event{Kind: ResultTimedOut}).is(Failed, "connected_no_result")
 
 	// Retried if listed; Retry Delay counts from the end of the attempt.
@@ -466,11 +468,11 @@ func TestALateResultCompletesOrQueuesAgainWhileTheRunIsOpen(t *testing.T) {
 	w.must(w.result(1, "call again")).is(Connected, "").dueAt(w.now.Add(10*time.Minute), DueRetry)
 	w = late()
 	w.must(w.result(1, "later", wish(w.after(time.Hour)))).dueAt(w.now.Add(time.Hour), DueCallback)
-	// The run is over: it is completed, and no more.
+	// The run is over: it is completed, and nothing follows.
 	w = late()
 	w.p.ClosedAs = ManuallyStopped
 	w.must(w.result(1, "call again", wish(w.after(time.Hour)))).is(Completed, "").callback(CallbackCancelled)
-	// A retry waits already: the conversation had a result after all.
+	// A retry already waits: the conversation had a result after all.
 	w = late(listed(talk))
 	w.must(w.result(1, "sold")).is(Completed, "")
 	if w.m.C.DueAt != nil {
@@ -487,7 +489,7 @@ func TestAResultOfACallWithoutAConversationSaysNothingOfTheContact(t *testing.T)
 	if w.m.C.HasResult || w.m.C.DueAt == nil {
 		t.Error("a call that nobody took has a result")
 	}
-	// A result before the bot had the caller, and then it was a machine.
+	// A result before the bot had the call, and then it was a machine.
 	w = newWorld(t).reserve()
 	w.must(w.result(1, "x", func(a *Attempt) { a.Connected = false }))
 	w.must(w.ended(engine.OutcomeMachine, func(a *Attempt) { a.HasResult = true })).is(MachineDetected, "")
@@ -504,8 +506,8 @@ func TestAResultOfAnotherRunChangesNothing(t *testing.T) {
 	}
 }
 
-// A result that comes while the next attempt lives does not end that; if that reaches
-// nobody, the contact is what the result makes it, as when it comes a moment later.
+// A result that comes during the next attempt does not end that attempt. If the attempt reaches
+// nobody, the result decides the contact's state, as it does when it comes a moment later.
 func TestAResultOfAnEarlierAttemptIsHeardWhenTheLiveOneReachesNobody(t *testing.T) {
 	busy := func(policy ...func(*Policy)) *world {
 		w := newWorld(t, append([]func(*Policy){listed(talk, noAnswer)}, policy...)...).
@@ -533,12 +535,12 @@ func TestAResultOfAnEarlierAttemptIsHeardWhenTheLiveOneReachesNobody(t *testing.
 	w = sold(busy())
 	w.p.ClosedAs = ManuallyStopped
 	w.must(w.ended(noAnswer)).is(Completed, "")
-	// It asks for a redial: the live attempt is that.
+	// It asks for a redial, which the live attempt already is.
 	w = busy()
 	w.must(w.result(1, "call again", talked(time.Minute)), w.ended(noAnswer)).is(Waiting, "")
 	w = sold(busy())
 	w.must(w.result(1, "call again", talked(time.Minute)), w.ended(noAnswer)).is(Waiting, "")
-	// The live attempt comes to a conversation, whose own word counts.
+	// The live attempt leads to a conversation, whose own result counts.
 	w = sold(busy())
 	w.must(w.ended(done, withResult("call again"), talked(time.Minute)))
 	w.is(Connected, "").dueAt(w.now.Add(10*time.Minute), DueRetry)
@@ -554,13 +556,13 @@ func TestAResultOfAnEarlierAttemptIsHeardWhenTheLiveOneReachesNobody(t *testing.
 	w.must(w.ended(engine.OutcomeMachine)).is(MachineDetected, "")
 	w = sold(busy())
 	w.must(Event{Kind: ExcludedBy, Reason: "asked"}, w.ended(engine.OutcomeExcluded)).is(Excluded, "asked")
-	// A callback that was promised stays.
+	// A promised callback stays.
 	w = busy()
 	w.must(w.result(1, "later", wish(w.after(time.Hour)))).must(w.ended(noAnswer)).callback(CallbackPending)
 	w.now = *w.m.C.DueAt
 	w.reserve().must(w.result(1, "sold", talked(time.Minute)))
 	w.must(w.ended(engine.OutcomeThrottled, unconsumed)).callback(CallbackPending)
-	// It was reopened since.
+	// The contact was reopened since.
 	w = newWorld(t).dial(done, withResult("x")).must(Event{Kind: Triggered}).reserve()
 	w.must(w.result(1, "sold")).must(w.ended(noAnswer)).is(Waiting, "")
 }
@@ -693,7 +695,7 @@ func TestExcludedInCallTakesEffectAfterItsResult(t *testing.T) {
 		wait(15*time.Minute).
 		must(Event{Kind: ResultTimedOut}).
 		is(Excluded, "asked")
-	// It came to an outcome that no result changes.
+	// No result changes such an outcome.
 	for _, o := range []engine.Outcome{engine.OutcomeMachine, engine.OutcomeMediaError} {
 		w = inCall()
 		w.must(w.ended(o, talked(time.Minute))).is(Excluded, "asked")
@@ -702,13 +704,13 @@ func TestExcludedInCallTakesEffectAfterItsResult(t *testing.T) {
 			t.Error("its result is stored")
 		}
 	}
-	// A row from before says that a result is awaited, though the outcome is final.
+	// An old row says that a result is awaited, though the outcome is final.
 	due := t0
 	row := Contact{LastConversation: "a", ResultDueAt: &due, LastOutcome: engine.OutcomeMediaError}
 	if row.AwaitsResult("a") {
 		t.Error("the outcome is final")
 	}
-	// Answered, but it came to no conversation.
+	// Answered, but without a conversation.
 	w = newWorld(t).reserve().must(Event{Kind: ExcludedBy, InCall: true, Reason: "asked"})
 	w.must(w.ended(engine.OutcomeCallerHungUp)).is(Excluded, "asked")
 	// Added again before the end of the call.
@@ -727,8 +729,8 @@ func TestAddingAnExcludedContactAgainMakesItCallable(t *testing.T) {
 		t.Error("fresh attempts")
 	}
 	newWorld(t).must(Event{Kind: ExcludedBy}, Event{Kind: Triggered}).is(Pending, "").dueAt(t0, DueTrigger)
-	// Its cancelled leg is not over yet: no second dial, and the late end does
-	// not exclude it again.
+	// Its cancelled leg is not over yet: no second dial, and its late end does not exclude the
+	// contact again.
 	w = newWorld(t).reserve().must(Event{Kind: ExcludedBy}, Event{Kind: Readmitted})
 	if w.m.C.DueAt != nil || w.apply(Event{Kind: Reserved, Attempt: &Attempt{ID: "x"}}) == nil {
 		t.Error("two live attempts")
@@ -758,11 +760,11 @@ func TestTriggerMergesAnOpenContactAndReopensAFinalOne(t *testing.T) {
 		must(Event{Kind: Triggered}).
 		is(Pending, "").
 		dueAt(t0.Add(30*time.Second), DueTrigger)
-	// The counters count facts of the run: it was connected, and has a result.
+	// The counters count facts of the run: the contact was connected, and has a result.
 	if f := w.m.C.Facts(); !f.Connected || !f.Result || f.Used != 0 || f.Max != 3 {
 		t.Errorf("%+v", f)
 	}
-	// An older result that is repeated does not take the new dial away.
+	// A repeated older result does not cancel the new dial.
 	w.must(w.result(1, "sold")).is(Pending, "")
 	if w.m.C.DueAt == nil {
 		t.Error("not dialled any more")
@@ -780,7 +782,7 @@ func TestUnansweredIsTheLastAttemptThatRangAndWasNotAnswered(t *testing.T) {
 	}
 	f(true, newWorld(t).dial(noAnswer, rang))
 	f(false, newWorld(t).dial(noAnswer))
-	f(true, newWorld(t).dial(engine.OutcomeRejected, rang)) // also if now failed
+	f(true, newWorld(t).dial(engine.OutcomeRejected, rang)) // even if failed by now
 	f(false, newWorld(t).dial(engine.OutcomeMachine, rang))
 	f(false, newWorld(t).dial(noAnswer, rang).dial(engine.OutcomeBusy))
 	f(true, newWorld(t).dial(noAnswer, rang).dial(engine.OutcomeThrottled, unconsumed))
@@ -791,7 +793,7 @@ func TestOrder(t *testing.T) {
 		d := t0.Add(due)
 		return &Contact{DueClass: class, Used: used, Position: position, DueAt: &d}
 	}
-	// Each goes before all that follow it.
+	// Each precedes all that follow it.
 	order := []*Contact{
 		at(DueCallback, 2, 9, 0), at(DueCallback, 1, 1, time.Minute),
 		at(DueTrigger, 0, 6, 0), at(DueTrigger, 0, 7, 0), at(DueTrigger, 0, 5, time.Hour), // as they came
@@ -844,7 +846,7 @@ func TestFewerAttemptsEndAContactThatHasHadThem(t *testing.T) {
 	}
 	w.p.MaxAttempts = 1
 	w.must(Event{Kind: Retuned}).is(Failed, ReasonExhausted)
-	w.p.MaxAttempts = 5 // final by the rules that held then
+	w.p.MaxAttempts = 5 // final by the earlier rules
 	w.must(Event{Kind: Retuned}).is(Failed, ReasonExhausted)
 }
 
@@ -871,7 +873,7 @@ func TestARunForTheUnreachedLeavesOutWhoWasConnected(t *testing.T) {
 	if c := &sold.m.C; c.Run != 2 || !c.HasResult || c.Used != 1 || c.DueAt != nil {
 		t.Errorf("%+v", c)
 	}
-	// A redial that the end of the run overtook, and a result that never came.
+	// A redial that the end of the run prevented, and a result that never came.
 	newWorld(t).dial(engine.OutcomeCompleted, withResult("call again")).must(again).is(Completed, "")
 	newWorld(
 		t,
@@ -892,7 +894,7 @@ func TestARunForTheUnreachedLeavesOutWhoWasConnected(t *testing.T) {
 	sold.must(Event{Kind: RunReset, Run: 3}).is(Pending, "")
 }
 
-// A cap on calls to a number, over campaigns, is not the contact's doing.
+// A cap on calls to a number, across campaigns, is not the contact's fault.
 func TestAContactWhoseNumberWasCalledTooOftenWaitsAndLosesNothing(t *testing.T) {
 	capped := func(wait time.Duration) func(*Attempt) {
 		return func(a *Attempt) {
@@ -919,7 +921,7 @@ func TestAContactWhoseNumberWasCalledTooOftenWaitsAndLosesNothing(t *testing.T) 
 	).dial(done, withResult("later"), wish(t0p(time.Hour))).
 		dial(engine.OutcomeCancelled, capped(time.Hour))
 	w.callback(CallbackPending).dueAt(w.now.Add(time.Hour), DueCallback)
-	// Clipped into the window; over with the run.
+	// Clipped into the window; dropped with the run.
 	w = newWorld(t, func(p *Policy) { p.Clip = func(t time.Time) (time.Time, bool) { return t.Add(time.Hour), true } })
 	w.dial(engine.OutcomeCancelled, capped(time.Hour)).dueAt(w.now.Add(2*time.Hour), DueFirst)
 	w = newWorld(t).reserve()
@@ -933,14 +935,14 @@ func TestASuppressedContactThatWaitsIsFinalAtOnce(t *testing.T) {
 	suppressed := Event{Kind: Suppressed}
 	newWorld(t).must(suppressed).is(Failed, engine.CodeSuppressed)
 	newWorld(t).dial(noAnswer).must(suppressed).is(Failed, engine.CodeSuppressed)
-	// What its result made it, when a redial or a callback was to come.
+	// The state that its result gave it, when a redial or a callback was to come.
 	newWorld(t).dial(done, withResult("call again")).must(suppressed).is(Completed, "")
 	w := newWorld(t)
 	w.dial(done, withResult("later"), wish(w.after(time.Hour))).
 		must(suppressed).
 		is(Completed, "").
 		callback(CallbackCancelled)
-	// A result that is owed is awaited; no redial is to come.
+	// An expected result is awaited; no redial follows.
 	w = newWorld(
 		t,
 		func(p *Policy) { p.Redial.OnlyUnder = time.Minute },

@@ -16,7 +16,7 @@ var (
 	open      = []State{Pending, Waiting, Connected}
 	processed = []State{Completed, Failed, Abandoned, MachineDetected, WindowClosed, ManuallyStopped}
 	notOpen   = append([]State{Excluded}, processed...)
-	// lateResult are the final states that a late result still changes.
+	// lateResult are the final states that a late result may still change.
 	lateResult = []State{Completed, Failed, WindowClosed, ManuallyStopped}
 )
 
@@ -34,8 +34,7 @@ func ignored(from []State, on Kind, f fate, why string) row {
 
 var table = fsm.New("contact", States, Kinds, noted(rows()))
 
-// noted makes every action leave a mark, by which Apply tells a change from an
-// event that was ignored.
+// noted makes every action set a flag, by which Apply tells a change from an ignored event.
 func noted(rs []row) []row {
 	for i := range rs {
 		if do := rs[i].Do; do != nil {

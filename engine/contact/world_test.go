@@ -130,7 +130,7 @@ func (w *world) check(ev Event, before *Contact) {
 	}
 }
 
-// situation is the state with everything that a decision can ask.
+// situation is the state together with everything that a decision can ask.
 func (w *world) situation() string {
 	c := &w.m.C
 	s := []string{string(c.State)}
@@ -254,7 +254,7 @@ func (w *world) callback(s CallbackState) *world {
 	return w
 }
 
-// untilSix clips into a window that is open from 10:00 to 18:00 of one day.
+// untilSix clips into a window that is open from 10:00 to 18:00 on one day.
 func untilSix(t time.Time) (time.Time, bool) {
 	return t, t.Before(t0.Add(8 * time.Hour))
 }

@@ -19,8 +19,8 @@ import (
 // PhoneColumn is the column that a file must have.
 const PhoneColumn = "phone_number"
 
-// RecordCap bounds one record, in bytes: the variables of a contact have at
-// most 16 KiB, quoting may double them.
+// RecordCap limits one record, in bytes: the variables of a contact have at most 16 KiB, which
+// quoting may double.
 const RecordCap = 64 << 10
 
 // Row is one row of the list.
@@ -29,36 +29,34 @@ type Row struct {
 	Line      int
 	Number    engine.PhoneNumber
 	Variables map[string]string
-	// Given is the number as the file has it, shortened: for the list of rows
-	// that were refused.
+	// Given is the number as in the file, shortened: for the list of rejected rows.
 	Given string
 	// Reason is a stable code, Message a sentence; both are "" for a good row.
 	Reason  string
 	Message string
 }
 
-// Reasons for which a row cannot become a contact, beside the codes of package
-// number.
+// Reasons why a row cannot become a contact, in addition to the codes of package number.
 const (
 	MalformedRow     = "malformed_row"
 	VariablesInvalid = "variables_invalid"
 )
 
-// Reader gives the rows of a file.
+// Reader reads the rows of a file.
 type Reader struct {
 	in     *bufio.Reader
 	meter  *meter
 	csv    *csv.Reader
-	names  []string // of the variables by column; "" is one that is left out
+	names  []string // of the variables by column; "" for a column that is left out
 	phone  int      // the column of the numbers, whose name is not used
 	vars   int
 	mapped map[string]string
-	before int // lines before the first that csv sees
+	before int // lines before the first one that csv sees
 	last   int // where the last row began
 }
 
-// NewMappedReader renames columns by mapping: a name in the file's first line
-// (without blanks around it) to another one, or to "" to leave the column out.
+// NewMappedReader renames columns by mapping: a name in the file's first line (without surrounding
+// blanks) to another one, or to "" to leave the column out.
 func NewMappedReader(r io.Reader, mapping map[string]string) *Reader {
 	in := NewReader(r)
 	in.mapped = mapping
@@ -67,15 +65,15 @@ func NewMappedReader(r io.Reader, mapping map[string]string) *Reader {
 
 const readAhead = 32 << 10
 
-// NewReader reads nothing yet.
+// NewReader returns a reader; it reads nothing yet.
 func NewReader(r io.Reader) *Reader {
 	m := &meter{r: r}
 	m.reset()
 	return &Reader{meter: m, in: bufio.NewReaderSize(m, readAhead)}
 }
 
-// meter ends a record that is too long: encoding/csv would read on to the end
-// of the file behind a quotation mark that is never closed.
+// meter ends a record that is too long: after an unclosed quotation mark, encoding/csv would read
+// on to the end of the file.
 type meter struct {
 	r    io.Reader
 	left int
@@ -83,7 +81,7 @@ type meter struct {
 
 var errRecordTooLong = errors.New("contactlist: record too long")
 
-// reset begins another record; what was read ahead for it is on top.
+// reset begins another record; read-ahead is allowed on top.
 func (m *meter) reset() { m.left = RecordCap + readAhead }
 
 func (m *meter) Read(p []byte) (int, error) {
@@ -95,8 +93,8 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Next gives the next row, and io.EOF behind the last one. Any other error
-// concerns the file as a whole.
+// Next returns the next row, and io.EOF after the last one. Any other error concerns the file as a
+// whole.
 func (r *Reader) Next() (Row, error) {
 	if r.csv == nil {
 		if err := r.header(); err != nil {
@@ -117,7 +115,7 @@ func (r *Reader) Next() (Row, error) {
 	}
 }
 
-// broken says what an error of the parser means for the row or the file.
+// broken decides what a parser error means for the row or the file.
 func (r *Reader) broken(err error) (Row, error) {
 	var parse *csv.ParseError
 	switch {
@@ -207,7 +205,7 @@ func refuse(row Row, reason, message string) Row {
 	return row
 }
 
-// parseNumber spares what is E.164 already the second look.
+// parseNumber skips full parsing for numbers that are already E.164.
 func parseNumber(cell string) (engine.PhoneNumber, error) {
 	if cell == "" {
 		return "", engine.Invalid("invalid_number", "the row has no number")
@@ -218,7 +216,7 @@ func parseNumber(cell string) (engine.PhoneNumber, error) {
 	return number.ParseLoose(cell, "")
 }
 
-// givenCap bounds what is kept of a number that cannot be read, in bytes.
+// givenCap limits what is kept of an unreadable number, in bytes.
 const givenCap = 40
 
 func shorten(cell string) string {
@@ -272,7 +270,7 @@ func (r *Reader) header() error {
 	return nil
 }
 
-// firstLine gives a line, and io.EOF with the last one.
+// firstLine returns a line, and io.EOF with the last one.
 func (r *Reader) firstLine() ([]byte, error) {
 	var line []byte
 	for {
@@ -290,7 +288,7 @@ func (r *Reader) firstLine() ([]byte, error) {
 
 var errNotUTF8 = engine.Invalid("not_utf8", "")
 
-// withoutMark drops the byte order mark of UTF-8 and refuses those of UTF-16.
+// withoutMark drops the UTF-8 byte order mark and refuses those of UTF-16.
 func withoutMark(line []byte) ([]byte, error) {
 	if bytes.HasPrefix(line, []byte{0xff, 0xfe}) || bytes.HasPrefix(line, []byte{0xfe, 0xff}) {
 		return nil, errNotUTF8
@@ -298,7 +296,7 @@ func withoutMark(line []byte) ([]byte, error) {
 	return bytes.TrimPrefix(line, []byte("\uFEFF")), nil
 }
 
-// delimiter is the one that stands most often outside quotation marks.
+// delimiter is the most frequent candidate outside quotation marks.
 func delimiter(line []byte) rune {
 	var count [3]int
 	quoted := false
@@ -324,7 +322,7 @@ func delimiter(line []byte) rune {
 	return [...]rune{',', ';', '\t'}[best]
 }
 
-// columns takes the names of the columns.
+// columns interprets the names of the columns.
 func (r *Reader) columns(cells []string) error {
 	for len(cells) > 0 && strings.TrimSpace(cells[len(cells)-1]) == "" {
 		cells = cells[:len(cells)-1]
@@ -375,8 +373,8 @@ func (r *Reader) columns(cells []string) error {
 	return nil
 }
 
-// unmapped gives a column that the mapping names and the file has not, the first
-// in the order of the alphabet.
+// unmapped returns a column that the mapping names and the file lacks, the first in alphabetical
+// order.
 func (r *Reader) unmapped(cells []string) string {
 	missing := ""
 	for name := range r.mapped {

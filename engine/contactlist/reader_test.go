@@ -51,7 +51,7 @@ func good(line int, n string, vars ...string) Row {
 func TestRowsOfAFileBecomeContacts(t *testing.T) {
 	f := func(name, file string, want ...Row) {
 		t.Helper()
-		// However the bytes come.
+		// However the bytes arrive.
 		for _, in := range []io.Reader{strings.NewReader(file), iotest.OneByteReader(strings.NewReader(file)), iotest.DataErrReader(strings.NewReader(file))} {
 			rows, err := all(in)
 			if err != nil {
@@ -143,7 +143,7 @@ func TestAFileThatCannotBeReadIsRefusedAsAWhole(t *testing.T) {
 	f("\xff\xfep\x00h\x00o\x00n\x00e\x00", "not_utf8")
 	f("phone_number,\"name\n"+ada+",x\n", "malformed_csv")
 	f(strings.Repeat("x", RecordCap+1), "record_too_long")
-	// A quotation mark that is never closed must not swallow the rest unseen.
+	// An unclosed quotation mark must not silently swallow the rest.
 	f("phone_number,name\n"+ada+",\"Ada\n"+grace+",Grace\n", "malformed_csv")
 	f("phone_number,name\n"+ada+",\"Ada\n"+grace+",\"Grace\"\n", "malformed_csv")
 	f("phone_number,name\n"+ada+",\"Ada\n"+strings.Repeat(grace+",Grace\n", 20_000), "record_too_long")
@@ -278,7 +278,7 @@ func TestTheLimitsOfAFile(t *testing.T) {
 			t.Errorf("%d: %+v, %v", digits, rows, err)
 		}
 	}
-	f(40, strings.Repeat("x", 40)) // what cannot be read is kept up to 40 bytes
+	f(40, strings.Repeat("x", 40)) // an unreadable number is kept up to 40 bytes
 	f(41, strings.Repeat("x", 40)+"…")
 
 	header := func(name string) error {
@@ -374,7 +374,7 @@ func TestAMappingRenamesColumnsAndLeavesThemOut(t *testing.T) {
 	if _, err := mapped(file, map[string]string{"Mobile no": "phone_number", "b": "x", "a": "y"}); !strings.Contains(engine.ErrorDetail(err), "no column a,") {
 		t.Errorf("%v", err)
 	}
-	// What is left out does not count.
+	// Columns that are left out do not count.
 	many := "phone_number" + strings.Repeat(",x", 1)
 	for i := range contact.VariableCountCap {
 		many += fmt.Sprintf(",v%d", i)

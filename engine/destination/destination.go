@@ -1,13 +1,13 @@
-// Package destination decides which numbers an installation may call at all
-// (SEMANTICS §10), in campaigns and outside.
+// Package destination decides which numbers an installation may call at all (SEMANTICS §10), in
+// campaigns and outside.
 //
 // What it must not know: suppressions, exclusions, windows, who asks.
 //
 // Decisions:
 //
 //   - Premium-rate, emergency and short numbers are refused, whatever is allowed.
-//   - Countries are an allow-list of ISO 3166 codes. One that is not configured is
-//     made of the countries of our own numbers.
+//   - Countries are an allow-list of ISO 3166 codes. If none is configured, it
+//     consists of the countries of our own numbers.
 //   - While no number of ours is configured either, nothing is known when contacts
 //     come in; at the dial the caller ID's own country is the one allowed. So a
 //     call never leaves for a country that neither an operator nor one of our
@@ -30,11 +30,11 @@ const NotAllowed = engine.CodeDestination
 // Policy says where calls may go. The zero value allows the country of the
 // caller ID.
 type Policy struct {
-	countries []string // ISO 3166, sorted; empty: not known
+	countries []string // ISO 3166, sorted; empty means unknown
 }
 
-// New makes the policy of configured countries, or of the countries of our own
-// numbers when none is configured.
+// New makes the policy from configured countries, or from the countries of our own numbers when
+// none is configured.
 func New(countries []string, own []engine.PhoneNumber) Policy {
 	var list []string
 	for _, c := range countries {
@@ -53,7 +53,7 @@ func New(countries []string, own []engine.PhoneNumber) Policy {
 	return Policy{countries: slices.Compact(list)}
 }
 
-// Check refuses a configured list that cannot be meant.
+// Check refuses an invalid configured list.
 func Check(countries []string) error {
 	for _, c := range countries {
 		c = strings.ToUpper(strings.TrimSpace(c))
@@ -66,17 +66,16 @@ func Check(countries []string) error {
 
 const global = "001"
 
-// Countries are the allowed ones in alphabetical order; nil while they are not
-// known.
+// Countries are the allowed countries in alphabetical order; nil while unknown.
 func (p Policy) Countries() []string { return slices.Clone(p.countries) }
 
-// Judge is nil when a call to the number may be placed. from is the caller ID,
-// "" while it is not chosen.
+// Judge returns nil if a call to the number may be placed. from is the caller ID, "" while it is
+// not chosen.
 func (p Policy) Judge(to, from engine.PhoneNumber) error {
 	return p.JudgeCallee(number.CalleeOf(to), from)
 }
 
-// JudgeCallee is Judge for a number that has been read already.
+// JudgeCallee is Judge for a number that has already been parsed.
 func (p Policy) JudgeCallee(to number.Callee, from engine.PhoneNumber) error {
 	region := to.Region
 	switch to.Use {
@@ -86,7 +85,7 @@ func (p Policy) JudgeCallee(to number.Callee, from engine.PhoneNumber) error {
 		return refuse("emergency numbers are never dialled")
 	case number.Short:
 		return refuse("short codes are never dialled")
-	default: // every other kind is a matter of its country
+	default: // for every other kind the country decides
 	}
 	if region == "" {
 		return refuse("the number's country is not known")

@@ -79,7 +79,7 @@ func TestACountryThatDoesNotExistIsNoConfiguration(t *testing.T) {
 	}
 }
 
-// What a trigger asks of its number: whether it is one, and whether it is called.
+// The checks of a trigger's number: whether it is valid, and whether it may be called.
 func BenchmarkATriggersNumber(b *testing.B) {
 	p := New([]string{"DE"}, nil)
 	const n = "+4915112345678"

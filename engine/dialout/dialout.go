@@ -1,13 +1,12 @@
-// Package dialout admits calls outside campaigns: it gathers a seat, a trunk channel and
-// a caller ID for each, in this order, and never over-dials: the seat is held first
-// (SEMANTICS §10). The call itself is package call's.
+// Package dialout admits calls outside campaigns: it gathers a seat, a trunk channel and a caller
+// ID for each, in this order, and never over-dials: the seat is held first (SEMANTICS §10). The
+// call itself belongs to package call.
 //
-// It must not know actors, clocks or the store: what happens comes in as an Input,
-// what is to be done goes out as effects.
+// It must not know actors, clocks or the store: events come in as an Input, effects go out.
 //
-// Invariants: Used of a bot is the calls that hold a seat of it and those that are being
-// placed with one; a request that is not placed is answered once, and everything that
-// was granted for it goes back.
+// Invariants: Used of a bot counts the calls that hold one of its seats and those being placed with
+// one; a request that is not placed is answered once, and everything that was granted for it is
+// given back.
 package dialout
 
 import (
@@ -25,17 +24,17 @@ import (
 const (
 	// Patience is how long a dialout may wait for seat, trunk and number.
 	Patience = 2 * time.Second
-	// shareAgain is how often seats of one's share are asked for that others have yet
-	// to give back.
+	// shareAgain is how often seats of the fair share are requested that others have yet to give
+	// back.
 	shareAgain = 100 * time.Millisecond
 )
 
-// State is what is known of seats and of the dialouts that gather what they need.
+// State tracks seats and the dialouts that are gathering what they need.
 type State struct {
 	Bots  map[engine.BotID]engine.Bot
 	Seats map[engine.BotID]*Seats
 	Wants map[engine.AttemptID]*Want
-	// Seated are the calls that hold a seat, and of which bot.
+	// Seated maps the calls that hold a seat to its bot.
 	Seated map[engine.AttemptID]engine.BotID
 
 	now  time.Time
@@ -43,16 +42,16 @@ type State struct {
 	out  []Effect
 }
 
-// Seats are those of one bot that are held for dialouts.
+// Seats are the seats of one bot that are held for dialouts.
 type Seats struct {
 	Granted, Used int
 	Demands       int                // number of the last demand
-	Until         engine.BootTime    // no call begins with the seats from then on, 0: they stay
-	Queue         []engine.AttemptID // wait for the fleet's word
-	Again         bool               // it is asked once more
+	Until         engine.BootTime    // no call may begin with the seats after this; 0 means no limit
+	Queue         []engine.AttemptID // dialouts that wait for the fleet's answer
+	Again         bool               // another request is scheduled
 }
 
-// Want is a dialout that gathers what it needs.
+// Want is a dialout that is gathering what it needs.
 type Want struct {
 	Command  campaign.Dialout
 	Request  engine.Request
@@ -63,18 +62,17 @@ type Want struct {
 	Validity call.Validity // of what was granted
 }
 
-// Input is one event, with what the process knows then.
+// Input is one event, with the process's state at that time.
 type Input struct {
 	Now   time.Time
 	Boot  engine.BootTime
 	Event any // a pointer to one of the types below, *fleet.Allotted or *call.TrunkReserved
-	// Barred is why this process places no call now, nil: it does.
+	// Barred is why this process places no call now; nil means that it does.
 	Barred error
 }
 
 type (
-	// Place asks for a call. LookedUp: the database was asked for a bot that was not
-	// known.
+	// Place requests a call. LookedUp says that the database was asked for an unknown bot.
 	Place struct {
 		Command  campaign.Dialout
 		Request  engine.Request
@@ -85,18 +83,18 @@ type (
 	NumberLeased struct {
 		Attempt engine.AttemptID
 		Number  engine.PhoneNumber
-		UseBy   engine.BootTime // when the lease ends unused, 0: never
+		UseBy   engine.BootTime // when an unused lease ends; 0 means never
 		Err     error
 	}
-	// TooLate: the time of a dialout is up.
+	// TooLate says that the time of a dialout is up.
 	TooLate struct{ Attempt engine.AttemptID }
-	// AskAgain: seats of a share may have come free.
+	// AskAgain says that seats of a share may have become free.
 	AskAgain struct{ Bot engine.BotID }
-	// Renew asks for the allotments again before they end.
+	// Renew renews the allotments before they end.
 	Renew struct{}
-	// Over: a call needs its seat no more.
+	// Over says that a call no longer needs its seat.
 	Over struct{ Attempt engine.AttemptID }
-	// BotsChanged brings the bots as they are configured now.
+	// BotsChanged brings the current configuration of the bots.
 	BotsChanged struct{ Bots []engine.Bot }
 )
 
@@ -104,20 +102,19 @@ type (
 type Effect any
 
 type (
-	// Refuse answers a request.
+	// Refuse answers a request with an error.
 	Refuse struct {
 		Request engine.Request
 		Err     error
 	}
-	// LookUp asks the database for the bot; Place follows, LookedUp.
+	// LookUp asks the database for the bot; Place follows, with LookedUp set.
 	LookUp struct{ Place *Place }
 	// Demand asks the fleet for seats; *fleet.Allotted follows.
 	Demand struct {
 		Bot     engine.BotID
 		Want, N int
 	}
-	// ReserveTrunk asks for a channel and a token, after some time;
-	// *call.TrunkReserved follows.
+	// ReserveTrunk requests a channel and a token, after a delay; *call.TrunkReserved follows.
 	ReserveTrunk struct {
 		Attempt engine.AttemptID
 		Only    engine.TrunkID
@@ -127,7 +124,7 @@ type (
 		Trunk engine.TrunkID
 		Leg   engine.LegID
 	}
-	// LeaseNumber asks for the caller ID From, "" for any; NumberLeased follows.
+	// LeaseNumber requests the caller ID From, "" for any; NumberLeased follows.
 	LeaseNumber struct {
 		Attempt engine.AttemptID
 		From    engine.PhoneNumber
@@ -142,14 +139,14 @@ type (
 		Bot   engine.Bot
 		Place *call.PlaceDialout
 	}
-	// Later gives the event back after some time.
+	// Later returns the event after a delay.
 	Later struct {
 		After time.Duration
 		Event any
 	}
 )
 
-// Why a dialout is refused.
+// Reasons why a dialout is refused.
 var (
 	errBotNotFound = engine.NotFound("bot_not_found", "")
 	errBotInactive = engine.Conflict("bot_inactive", "")
@@ -161,15 +158,15 @@ var (
 		"", time.Second)
 )
 
-// New gives a state that knows no bot yet.
+// New returns a state without any bots.
 func New() *State {
 	return &State{Bots: map[engine.BotID]engine.Bot{}, Seats: map[engine.BotID]*Seats{},
 		Wants:  map[engine.AttemptID]*Want{},
 		Seated: map[engine.AttemptID]engine.BotID{}}
 }
 
-// Apply takes one input and appends what is to be done, in this order. An event that
-// is none of its own does nothing.
+// Apply takes one input and appends the effects to dst in the order in which they must be carried
+// out. It ignores unknown events.
 func (s *State) Apply(in Input, dst []Effect) []Effect {
 	s.now, s.boot, s.out = in.Now, in.Boot, dst
 	switch e := in.Event.(type) {
@@ -212,7 +209,7 @@ func (s *State) Apply(in Input, dst []Effect) []Effect {
 
 func (s *State) emit(e Effect) { s.out = append(s.out, e) }
 
-// place begins a dialout, or says why not.
+// place begins a dialout, or answers why not.
 func (s *State) place(m *Place, barred error) {
 	bot, known := s.Bots[m.Command.Bot]
 	var err error
@@ -247,7 +244,7 @@ func (s *State) place(m *Place, barred error) {
 	s.demand(bot.ID)
 }
 
-// missingVariables names what the bot needs and was not given.
+// missingVariables names variables that the bot needs and that were not given.
 func missingVariables(bot *engine.Bot, given map[string]string) error {
 	var fields []engine.FieldError
 	for _, v := range bot.Variables {
@@ -266,7 +263,7 @@ func (s *State) demand(bot engine.BotID) {
 	seats := s.Seats[bot]
 	seats.Demands++
 	want := seats.Used + len(seats.Queue)
-	seats.Granted = min(seats.Granted, want) // others may have the rest as soon as the fleet hears of it
+	seats.Granted = min(seats.Granted, want) // others may have the rest as soon as the fleet is told
 	s.emit(Demand{Bot: bot, Want: want, N: seats.Demands})
 }
 
@@ -277,10 +274,10 @@ func (s *State) allotted(m *fleet.Allotted) {
 	}
 	switch {
 	case m.Away:
-		seats.Until = s.boot // those in use stay
+		seats.Until = s.boot // seats in use stay
 	case m.N == seats.Demands:
 		seats.Granted, seats.Until = m.Seats, m.Until
-	default: // it does not know what was given back since
+	default: // it ignores seats given back since
 		seats.Granted, seats.Until = min(seats.Granted, m.Seats), m.Until
 	}
 	if m.Outage == nil {
@@ -290,7 +287,7 @@ func (s *State) allotted(m *fleet.Allotted) {
 	case len(seats.Queue) == 0:
 	case m.Away:
 		s.failAll(seats, errSeatsUnknown)
-	case m.Outage == nil && seats.Granted > seats.Used || m.N != seats.Demands: // not the answer to all who wait
+	case m.Outage == nil && seats.Granted > seats.Used || m.N != seats.Demands: // not the answer for all who wait
 	case m.Outage != nil:
 		s.failAll(seats, engine.Unavailable("bot_unavailable",
 			"the bot takes no calls now ("+m.Outage.Reason+"); try again once it does", 5*time.Second))
@@ -304,7 +301,7 @@ func (s *State) allotted(m *fleet.Allotted) {
 	}
 }
 
-// serve gives seats that are held and free to those who wait.
+// serve gives held, free seats to the dialouts that wait.
 func (s *State) serve(bot engine.BotID) {
 	seats := s.Seats[bot]
 	for len(seats.Queue) > 0 && seats.Used < seats.Granted && (seats.Until == 0 || s.boot < seats.Until) {
@@ -328,7 +325,7 @@ func (s *State) seatBack(bot engine.BotID) {
 	}
 }
 
-// trunk takes the answer to ReserveTrunk. A token that is near is worth the wait.
+// trunk takes the answer to ReserveTrunk. It waits for a token that is near.
 func (s *State) trunk(m *call.TrunkReserved) {
 	w := s.Wants[m.Attempt]
 	switch wait := m.RetryAt.Sub(s.now); {
@@ -379,14 +376,14 @@ func (s *State) fail(id engine.AttemptID, err error) {
 	s.emit(Refuse{w.Request, err})
 }
 
-// failAll answers everybody who waits for a seat.
+// failAll answers every dialout that waits for a seat.
 func (s *State) failAll(seats *Seats, err error) {
 	for _, id := range slices.Clone(seats.Queue) {
 		s.fail(id, err)
 	}
 }
 
-// renew asks for every allotment that is held or waited for.
+// renew renews every allotment that is held or waited for.
 func (s *State) renew() {
 	var bots []engine.BotID
 	for bot, seats := range s.Seats {

@@ -16,13 +16,13 @@ import (
 
 var t0 = time.Date(2030, 3, 4, 10, 0, 0, 0, time.UTC)
 
-// failer is a test, or one draw of a property.
+// failer is a test, or one draw of a property test.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// admission gives inputs and keeps what comes of them.
+// admission gives inputs and records the effects.
 type admission struct {
 	t   failer
 	s   *State
@@ -179,7 +179,7 @@ func TestWhoWaitsForASeatIsToldWhyThereIsNone(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	d.give(&fleet.Allotted{Bot: "bot", Target: 1, N: 1})
-	none[Later](d) // it is asked already
+	none[Later](d) // it has already been requested
 	d.give(&AskAgain{"bot"})
 	if e := one[Demand](d); e.N != 2 {
 		t.Fatalf("%+v", e)
@@ -241,8 +241,8 @@ func TestSeatsThatAreNotVouchedForPlaceNoCall(t *testing.T) {
 	one[Demand](d)
 }
 
-// Whatever happens in whatever order: seats used are those of calls and of dialouts
-// under way, each request has one end, and every grant is used or given back.
+// In any order of events: the seats used are those of calls and of dialouts in progress, each
+// request ends once, and every grant is used or given back.
 func TestADialoutNeverOverDials(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := &admission{t: t, s: New(), now: t0}

@@ -6,27 +6,27 @@ import (
 	"dialler/engine"
 )
 
-// Input is what is known of a leg when it ends.
+// Input is what is known about a leg when it ends.
 type Input struct {
 	Code   int    // final SIP status code, 0 when there was none
 	Reason string // reason phrase; informative, markers in it are read by sipstack
 	Q850   int    // cause of a "Reason: Q.850" header, 0 when absent
-	// NetworkBlocked: a 603 with a network-blocked marker (603+).
+	// NetworkBlocked says that a 603 has a network-blocked marker (603+).
 	NetworkBlocked bool
-	// LimitReached: the reason of a 503 names a CPS or concurrency limit.
+	// LimitReached says that the reason of a 503 names a CPS or concurrency limit.
 	LimitReached bool
 	// RetryAfter is the Retry-After header, 0 when absent.
 	RetryAfter time.Duration
 
 	AfterRinging bool     // an 18x came before
-	CancelledBy  CancelBy // what made us send CANCEL
+	CancelledBy  CancelBy // why we sent CANCEL
 	AuthTried    bool     // the 401 or 407 answers an INVITE with credentials
 
-	NotSent engine.NotSentReason // not "": certainly no INVITE left
+	NotSent engine.NotSentReason // if not "", certainly no INVITE left
 	Silent  bool                 // no final response: Timer B, or none after CANCEL
 }
 
-// CancelBy says what made us cancel a leg.
+// CancelBy says why we cancelled a leg.
 type CancelBy string
 
 const (
@@ -44,10 +44,10 @@ const (
 	RetryNo        Retry = "no"         //
 	RetryByPolicy  Retry = "by_policy"  // only when an operator lists the outcome
 	RetrySoon      Retry = "soon"       // the contact goes back unchanged
-	RetryHoldTrunk Retry = "hold_trunk" // again once the trunk is mended, or by another trunk
+	RetryHoldTrunk Retry = "hold_trunk" // again once the trunk is repaired, or by another trunk
 )
 
-// Fault says on whose side the reason lies.
+// Fault says whose fault it was.
 type Fault string
 
 const (
@@ -66,16 +66,15 @@ type Result struct {
 	Consumes bool // counts against Max Attempts
 	Retry    Retry
 	BackOff  bool // the retry backs off beyond Retry Delay
-	// MinRetryAfter is the far side's Retry-After where it is honoured: the person
-	// is not called before. TrunkRetryAfter is that of a trunk which is asked for too
-	// many calls; it does not concern the person.
+	// MinRetryAfter is the far side's Retry-After where it is honoured: the person is not called
+	// earlier. TrunkRetryAfter comes from an overloaded trunk and does not concern the person.
 	MinRetryAfter   time.Duration
 	TrunkRetryAfter time.Duration
 
-	// NextTrunk: another trunk may be tried in the same attempt.
+	// NextTrunk says that another trunk may be tried in the same attempt.
 	NextTrunk bool
-	// Redirect: the Contacts of the response may be followed when the trunk
-	// allows; the rest of the result holds when they are not.
+	// Redirect says that the Contacts of the response may be followed if the trunk allows;
+	// otherwise the rest of the result applies.
 	Redirect bool
 
 	Fault            Fault
@@ -86,18 +85,18 @@ type Result struct {
 	Throttle         bool // the trunk's token bucket shrinks
 	SuggestExclusion bool // the callee does not want our calls
 
-	// Friendly is the reason for people. Mapped is false for a code that the
-	// table does not list: the console then shows the raw code.
+	// Friendly is the reason in words. Mapped is false for a code that the table does not list: the
+	// console then shows the raw code.
 	Friendly string
 	Mapped   bool
 }
 
-// Struck says whether a call that ended so was a refusal of its caller ID: what
-// Classify says, of what is stored of it.
+// Struck says, as Classify does but from stored data, whether a call with this end was a refusal of
+// its caller ID.
 func Struck(o engine.Outcome, code int) bool {
 	switch o {
 	case engine.OutcomeBlocked:
-		return code >= 300 && code != 607 // else it never left, or the callee says so
+		return code >= 300 && code != 607 // otherwise it never left, or the callee refused it
 	case engine.OutcomeRejected:
 		return code == 403
 	case engine.OutcomeMediaError:
@@ -107,7 +106,7 @@ func Struck(o engine.Outcome, code int) bool {
 	}
 }
 
-// Classify says what the end of a leg means. It never fails.
+// Classify determines the meaning of a leg's end. It never fails.
 func Classify(in Input) Result {
 	switch in.CancelledBy {
 	case CancelStop:
@@ -167,7 +166,7 @@ func byTable(in Input) Result {
 	return r
 }
 
-// generic codes say so little that a Q.850 cause is believed instead.
+// generic codes say so little that a Q.850 cause takes precedence.
 func generic(code int) bool {
 	switch code {
 	case 480, 500, 503, 603:
@@ -176,7 +175,7 @@ func generic(code int) bool {
 	return false
 }
 
-// honoured gives the Retry-After where the far side may ask for it.
+// honoured returns the Retry-After if the far side may demand it.
 func honoured(in Input) time.Duration {
 	switch in.Code {
 	case 480, 486, 503, 600, 603:
@@ -190,7 +189,7 @@ func notSent(why engine.NotSentReason) Result {
 	switch why {
 	case engine.NotSentNoRoute:
 	case engine.NotSentMedia:
-		// Another trunk would find our media path no more open than this one.
+		// Another trunk would not help: no media path can be opened.
 		return Result{Outcome: engine.OutcomeMediaError, Retry: RetrySoon, Fault: FaultUs,
 			Friendly: "No media path could be opened", Mapped: true}
 	case engine.NotSentTrunk:
@@ -214,8 +213,8 @@ func cancelled(o engine.Outcome, friendly string, in Input) Result {
 	return Result{Outcome: o, Consumes: in.NotSent == "", Retry: RetryNo, Fault: FaultUs, Friendly: friendly, Mapped: true}
 }
 
-// ForVerdict gives the outcome of an answered call that is torn down by its
-// verdict, "" for the verdicts that go to the bot (SEMANTICS §5).
+// ForVerdict is the outcome of an answered call that is ended because of its verdict, "" for the
+// verdicts that go to the bot (SEMANTICS §5).
 func ForVerdict(v engine.Verdict) engine.Outcome {
 	switch v {
 	case engine.VerdictMachine:

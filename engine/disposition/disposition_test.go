@@ -210,7 +210,7 @@ func TestRetryAfterIsHonouredOnFiveCodes(t *testing.T) {
 		for _, marked := range []bool{false, true} {
 			in := Input{Code: code, RetryAfter: 90 * time.Second, LimitReached: marked, NetworkBlocked: marked}
 			person, trunk := want, time.Duration(0)
-			if code == 503 && marked { // a limit of the trunk is no reason to keep the person waiting
+			if code == 503 && marked { // a limit of the trunk is no reason to make the person wait
 				person, trunk = trunk, person
 			}
 			if got := Classify(in); got.MinRetryAfter != person || got.TrunkRetryAfter != trunk {

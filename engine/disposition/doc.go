@@ -1,10 +1,9 @@
-// Package disposition is the one table that says what the end of a leg means:
-// final SIP response, Q.850 cause, silence, a send that failed and the verdict
-// of answer classification → outcome, whether the attempt is consumed, whether
-// it is redialled, and whose fault it was.
+// Package disposition is the one table that defines the end of a leg: final SIP response, Q.850
+// cause, silence, a failed send and the verdict of answer classification → outcome, whether the
+// attempt is consumed, whether it is redialled, and whose fault it was.
 //
-// What it must not know: campaigns, contacts, trunks as things; it gives
-// advice (next trunk, throttle, strike) that their owners carry out.
+// What it must not know: campaigns, contacts, trunks as things; it gives advice (next trunk,
+// throttle, strike) that their owners carry out.
 //
 // Invariants:
 //
@@ -26,7 +25,7 @@
 //     marks the trunk as doubtful; the trunk's owner holds it only when 403s
 //     pass a rate over at least five destinations and two caller IDs.
 //   - The limit marker of a 503 and the network-blocked marker of a 603 are
-//     more exact than a cause and win over it.
+//     more precise than a cause and win over it.
 //   - An unlisted 5xx or 6xx is treated "as 500", "as 603" in full, causes
 //     included. 300, 380 and other 3xx are treated as the listed redirections.
 //   - An INVITE that was not sent because its send-by time had passed is

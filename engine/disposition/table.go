@@ -56,16 +56,16 @@ func (r rowResult) unmapped() Result {
 	return res
 }
 
-// entry maps one code or cause to its row. adjust is for what a single code
-// says beyond its row.
+// entry maps one code or cause to its row. adjust is for the differences of a single code from its
+// row.
 type entry struct {
 	row      row
 	friendly string
 	adjust   func(*Result)
 }
 
-// codes is indexed by SIP status code − 300. 408, the marked 503 and the
-// marked 603 are decided before it is asked.
+// codes is indexed by SIP status code − 300. 408, the marked 503 and the marked 603 are handled
+// before the lookup.
 var codes = tabulate(400, map[int]entry{
 	301 - 300: {rowRedirect, "Number moved permanently", nil},
 	302 - 300: {rowRedirect, "Number moved", nil},
@@ -141,11 +141,10 @@ var causes = tabulate(128, map[int]entry{
 	88:  {rowMedia, "Incompatible destination", nil},
 })
 
-// notTheTrunk: the destination is at fault, so the trunk's breaker must not
-// count it.
+// notTheTrunk blames the destination, so that the trunk's breaker does not count it.
 func notTheTrunk(r *Result) { r.TrunkBad = false }
 
-// tabulate turns a literal into an array, so that a look-up is an index.
+// tabulate turns a literal into an array, so that a lookup is an index operation.
 func tabulate(size int, m map[int]entry) []entry {
 	t := make([]entry, size)
 	for i := range t {

@@ -2,21 +2,21 @@ package eligibility
 
 import "time"
 
-// A hook that fails so often in a row is not asked for so long; then one question
-// tries it.
+// After failureCap failures in a row a hook is not asked for the pause; then one question probes
+// it.
 const (
 	failureCap = 5
 	pause      = 5 * time.Second
 )
 
-// Breaker counts what became of questions. The zero value lets them through.
+// Breaker counts the results of questions. The zero value admits them.
 type Breaker struct {
 	failures int
-	until    time.Time // nobody asks before; zero: everybody may
-	trying   bool      // the one question is under way
+	until    time.Time // nobody asks before then; zero means that everybody may
+	trying   bool      // the probe is in progress
 }
 
-// Admit says whether the hook is asked now. Note follows each admission.
+// Admit says whether the hook may be asked now. Note must follow each admission.
 func (b *Breaker) Admit(now time.Time) bool {
 	switch {
 	case b.until.IsZero():
@@ -28,7 +28,7 @@ func (b *Breaker) Admit(now time.Time) bool {
 	return true
 }
 
-// Note takes what became of an admitted question.
+// Note takes the result of an admitted question.
 func (b *Breaker) Note(answered bool, now time.Time) {
 	b.trying = false
 	if answered {
@@ -40,5 +40,5 @@ func (b *Breaker) Note(answered bool, now time.Time) {
 	}
 }
 
-// Open says whether the hook is left alone.
+// Open says whether the breaker is open, so that the hook is not asked.
 func (b *Breaker) Open() bool { return !b.until.IsZero() }

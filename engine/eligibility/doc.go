@@ -1,15 +1,14 @@
-// Package eligibility is the question that is put to a system of the operator's
-// own before each dial, whether a contact may be called now, and what its answer,
-// or its silence, means.
+// Package eligibility is the question whether a contact may be called now, which is put to a system
+// of the operator's own before each dial, and the meaning of its answer or silence.
 //
-// It must not know: how the question travels, and what becomes of the contact.
+// It must not know: how the question travels, and what happens to the contact.
 //
 // Invariants:
-//   - Whatever comes back, or does not, is one of three verdicts: dial, wait until
-//     a time, leave alone for good.
-//   - Only a well-formed answer leaves somebody alone for good; everything else is
-//     judged by the operator's choice for a hook that says nothing.
+//   - Any answer, or none, leads to one of three verdicts: dial, wait until
+//     a time, exclude for good.
+//   - Only a well-formed answer excludes a contact for good; everything else is
+//     judged by the operator's choice for a hook that does not answer.
 //   - A contact waits at least LeastDeferral and at most MostDeferral.
-//   - A hook that fails again and again is left alone for a while (Breaker), so
-//     that it costs no dial its time.
+//   - A hook that fails repeatedly is not asked for a while (Breaker), so
+//     that it does not delay dials.
 package eligibility

@@ -95,7 +95,7 @@ func TestAHookThatFailsIsLeftAloneAndThenTriedByOneQuestion(t *testing.T) {
 		b.Note(false, at)
 	}
 	admit(true)
-	b.Note(true, at) // an answer makes good for all before
+	b.Note(true, at) // an answer clears all earlier failures
 	for range failureCap {
 		admit(true)
 		b.Note(false, at)

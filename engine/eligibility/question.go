@@ -12,23 +12,23 @@ import (
 
 // Limits of question and answer.
 const (
-	// Budget is what the answer may take, everything included.
+	// Budget is the time for an answer, everything included.
 	Budget = 300 * time.Millisecond
-	// AnswerCap bounds an answer, in bytes.
+	// AnswerCap limits the size of an answer, in bytes.
 	AnswerCap = 4 << 10
 	reasonCap = 200 // bytes
 
 	LeastDeferral = 10 * time.Second
 	MostDeferral  = 14 * 24 * time.Hour
-	// AgainAfter is when a contact is asked about again for whom nobody answered
-	// and who waits for that.
+	// AgainAfter is when the question is repeated for a contact that waits because of a missing
+	// answer.
 	AgainAfter = time.Minute
 )
 
-// Hook is what a campaign says of one of its own.
+// Hook is a campaign's own hook.
 type Hook struct {
-	URL  string // "": the campaign has none
-	Fail string // Open or Closed; "": as the installation's flag says
+	URL  string // "" means that the campaign has none
+	Fail string // Open or Closed; "" means the installation's setting
 }
 
 // What happens without an answer.
@@ -39,22 +39,22 @@ const (
 
 // Question is what a hook is asked.
 type Question struct {
-	// Own is the campaign's hook, asked beside the installation's.
+	// Own is the campaign's hook, asked in addition to the installation's.
 	Own       Hook
 	Campaign  engine.CampaignID
 	Run       int
 	Contact   engine.ContactID
-	Attempt   int // which of the contact's attempts it would be, from 1
+	Attempt   int // number of the contact's attempt that this would be, from 1
 	To        engine.PhoneNumber
 	Variables map[string]string
 }
 
-// Type is that of the message, in the manner of webhooks.
+// Type is the type of the message, as for webhooks.
 const Type = "contact.eligibility"
 
 // Body is the question as JSON.
 func (q *Question) Body(now time.Time) []byte {
-	body, _ := json.Marshal(map[string]any{ // of texts and numbers
+	body, _ := json.Marshal(map[string]any{ // consists of strings and numbers
 		"type": Type, "timestamp": now.UTC().Format(time.RFC3339Nano),
 		"data": map[string]any{"campaign_id": q.Campaign, "run": q.Run, "contact_id": q.Contact, "attempt": q.Attempt,
 			"to_number": q.To.E164(), "variables": q.Variables},
@@ -62,7 +62,7 @@ func (q *Question) Body(now time.Time) []byte {
 	return body
 }
 
-// Decision is what the hook answers, and what comes of it.
+// Decision is the hook's answer, and the resulting action.
 type Decision string
 
 const (
@@ -71,17 +71,17 @@ const (
 	Exclude Decision = "exclude"
 )
 
-// Answer is a well-formed one.
+// Answer is a well-formed answer.
 type Answer struct {
 	Decision Decision
 	Until    time.Time // of Defer
 	Reason   string    // somebody's own words
 }
 
-// ErrAnswer: what came back is no answer.
+// ErrAnswer says that the response is not a valid answer.
 var ErrAnswer = errors.New("the eligibility hook's answer is none: it must be a JSON object with the decision allow, defer (with until) or exclude")
 
-// Read takes an answer's body.
+// Read parses the body of an answer.
 func Read(body []byte) (a Answer, err error) {
 	var raw struct {
 		Decision Decision   `json:"decision"`
@@ -105,7 +105,7 @@ func Read(body []byte) (a Answer, err error) {
 	return a, nil
 }
 
-// plain is a text without what cannot be stored or shown.
+// plain removes characters that cannot be stored or shown.
 func plain(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {
@@ -119,16 +119,15 @@ func plain(s string) string {
 	return s
 }
 
-// Verdict is what is done with the contact.
+// Verdict is the action for the contact.
 type Verdict struct {
 	Decision Decision
 	Until    time.Time // of Defer
-	Code     string    // of Defer: engine.CodeNotEligible, or CodeEligibilityUnknown for want of an answer
+	Code     string    // for Defer: engine.CodeNotEligible, or CodeEligibilityUnknown without an answer
 	Reason   string    // of Exclude
 }
 
-// Stricter is what two verdicts come to: who is to be left alone by one is, and who
-// waits waits for both.
+// Stricter combines two verdicts: exclude wins, and a contact that must wait waits for both.
 func Stricter(a, b Verdict) Verdict {
 	switch {
 	case a.Decision == Exclude:
@@ -141,8 +140,8 @@ func Stricter(a, b Verdict) Verdict {
 	return b
 }
 
-// Judge makes a verdict of an answer, or of its absence. closed: without an
-// answer nobody is called.
+// Judge turns an answer, or its absence, into a verdict. closed says that without an answer nobody
+// is called.
 func Judge(a Answer, err error, closed bool, now time.Time) Verdict {
 	switch {
 	case err == nil && a.Decision == Exclude:

@@ -7,28 +7,28 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Draws is a source of choices for tests that try whatever may come.
+// Draws is a source of choices for randomised tests.
 type Draws interface {
-	// Pick gives a number from 0 to n−1.
+	// Pick returns a number from 0 to n−1.
 	Pick(n int) int
 }
 
-// RapidDraws are a property test's choices, which rapid makes smaller when they fail.
+// RapidDraws are the choices of a property test, which rapid shrinks on failure.
 type RapidDraws struct{ *rapid.T }
 
 // Pick implements Draws.
 func (d RapidDraws) Pick(n int) int { return rapid.IntRange(0, n-1).Draw(d.T, "n") }
 
-// SeedDraws choose evenly, the same for the same seed.
+// SeedDraws are evenly distributed choices, the same for the same seed.
 type SeedDraws struct{ *rand.Rand } //nolint:forbidigo // a test draws
 
-// FromSeed are the choices of a seed.
+// FromSeed returns the choices of a seed.
 func FromSeed(seed uint64) SeedDraws { return SeedDraws{rand.New(rand.NewPCG(seed, 1))} } //nolint:gosec,forbidigo // a test draws, and it is no secret
 
 // Pick implements Draws.
 func (d SeedDraws) Pick(n int) int { return d.IntN(n) }
 
-// Seeded names the seed in what fails, so that it can be played again.
+// Seeded names the seed in a failure, so that it can be replayed.
 type Seeded struct {
 	*testing.T
 	Seed uint64
@@ -40,8 +40,7 @@ func (s Seeded) Fatalf(format string, args ...any) {
 	s.T.Fatalf("seed %d: "+format, append([]any{s.Seed}, args...)...)
 }
 
-// ByteDraws are the choices in the input of a fuzz target; when it is used up
-// each is 0.
+// ByteDraws are the choices in a fuzz target's input; once it is used up each is 0.
 type ByteDraws struct{ B []byte }
 
 // Pick implements Draws.

@@ -1,6 +1,5 @@
-// Package enginetest is for tests of whatever stores or sends values of the
-// engine: it makes values of which no field is its zero value, so that a field
-// that is lost on the way is found.
+// Package enginetest is for tests of code that stores or sends values of the engine: it makes
+// values without any zero-valued field, so that a field lost on the way is found.
 package enginetest
 
 import (
@@ -10,8 +9,8 @@ import (
 	"time"
 )
 
-// Filled is a T of which every exported field is set; times have whole
-// microseconds, as a database keeps them.
+// Filled is a T with every exported field set; times have whole microseconds, as a database stores
+// them.
 func Filled[T any]() T {
 	var v T
 	n := 0
@@ -19,8 +18,8 @@ func Filled[T any]() T {
 	return v
 }
 
-// Fill sets what v holds, of structs the exported fields that are wanted. n
-// counts on, so that no two fields are the same.
+// Fill sets what v holds, in structs the exported fields that wanted selects. n keeps counting, so
+// that no two fields are the same.
 func Fill(v reflect.Value, n *int, wanted func(reflect.StructField) bool) {
 	*n++
 	switch v.Kind() {

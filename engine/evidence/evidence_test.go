@@ -28,8 +28,8 @@ import (
 
 var key = seal.NewKey(bytes.Repeat([]byte{3}, seal.SeedSize))
 
-// file is the record of a run with four attempts: served, abandoned on either
-// side of a midnight in Berlin, and one that lives.
+// file is the record of a run with four attempts: one served, two abandoned before and after a
+// midnight in Berlin, and a live one.
 func file(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -199,7 +199,7 @@ func contents(b []byte) map[string]string {
 	return out
 }
 
-// rebuilt is the file with one part changed, as a zip that is whole.
+// rebuilt is the file with one part changed, as a valid zip.
 func rebuilt(t testing.TB, b []byte, name string, change func(string) string) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -222,12 +222,11 @@ func rebuilt(t testing.TB, b []byte, name string, change func(string) string) []
 	return out.Bytes()
 }
 
-// Whatever byte of the file is another, it is found, unless every part is still
-// as it was.
+// A change of any byte of the file is found, unless every part is still unchanged.
 func TestAChangedByteIsFound(t *testing.T) {
 	whole := file(t)
 	want := contents(whole)
-	for i := rand.IntN(4); i < len(whole); i += 4 { // another quarter each time
+	for i := rand.IntN(4); i < len(whole); i += 4 { // a different quarter each time
 		b := bytes.Clone(whole)
 		b[i] ^= byte(1 + rand.IntN(255))
 		v, err := verify(b, nil)
@@ -254,7 +253,7 @@ func TestAChangedByteIsFound(t *testing.T) {
 func TestAChangedPartIsFound(t *testing.T) {
 	whole := file(t)
 	for name, text := range contents(whole) {
-		for i := 0; i < len(text); i += max(1, len(text)/40) { // each packs the file anew
+		for i := 0; i < len(text); i += max(1, len(text)/40) { // each packs the file again
 			b := rebuilt(t, whole, name, func(s string) string { return s[:i] + string(s[i]^1) + s[i+1:] })
 			if v, err := verify(b, nil); err == nil && len(v.Wrong) == 0 {
 				t.Fatalf("%s: byte %d is another, not found", name, i)
@@ -267,8 +266,7 @@ func TestAChangedPartIsFound(t *testing.T) {
 	}
 }
 
-// Whoever has the key can sign anything; what does not fit together is found
-// even so.
+// The holder of the key can sign anything, but inconsistencies are found even so.
 func TestWhatDoesNotFitTogetherIsFoundWhoeverSignedIt(t *testing.T) {
 	whole := file(t)
 	f := func(name, old, fresh, want string) {
@@ -294,7 +292,7 @@ func TestWhatDoesNotFitTogetherIsFoundWhoeverSignedIt(t *testing.T) {
 	f(evidence.ManifestFile, `"unchained_events": 1`, `"unchained_events": 2`, "chain")
 }
 
-// resigned names the parts as they are and signs that.
+// resigned lists the parts with their present hashes and signs that.
 func resigned(t testing.TB, b []byte) []byte {
 	t.Helper()
 	parts := contents(b)
@@ -315,8 +313,7 @@ func resigned(t testing.TB, b []byte) []byte {
 	return rebuilt(t, b, evidence.SignatureFile, func(string) string { return string(key.Sign(text)) })
 }
 
-// Zeros pack to a thousandth: whoever sends the file must not fill the memory
-// of whoever checks it.
+// Zeros compress to a thousandth: a file must not exhaust the memory of its checker.
 func TestALineWithoutEndIsNotReadIntoMemory(t *testing.T) {
 	was := contents(file(t))
 	var m evidence.Manifest

@@ -8,7 +8,7 @@ import (
 	"dialler/engine"
 )
 
-// Format names the form of the file; a manifest begins with it.
+// Format identifies the format of the file; a manifest begins with it.
 const Format = "dialler.evidence.1"
 
 // The files of the zip.
@@ -24,10 +24,10 @@ const (
 	BatchesFile      = "batches.jsonl"
 )
 
-// partFiles are those that the manifest names, in their order.
+// partFiles are the files named in the manifest, in order.
 var partFiles = []string{RulesFile, AttemptsFile, ExclusionsFile, SuppressionsFile, EventsFile, BatchesFile}
 
-// Manifest is what is signed.
+// Manifest is the signed content.
 type Manifest struct {
 	Format   string            `json:"format"`
 	Campaign engine.CampaignID `json:"campaign_id"`
@@ -38,11 +38,10 @@ type Manifest struct {
 	MadeBy   string            `json:"made_by"`
 	Program  string            `json:"program"`
 	Zone     string            `json:"time_zone"` // of the days below
-	// Unchained events are older than the chain: nothing but the signature speaks
-	// for them.
+	// Unchained events are older than the chain: only the signature vouches for them.
 	Unchained int    `json:"unchained_events"`
 	Batches   int64  `json:"batches"`
-	Head      string `json:"head"` // the hash of the last batch, "" without
+	Head      string `json:"head"` // hash of the last batch, "" if there is none
 	Summary
 	Parts []Part `json:"parts"`
 }
@@ -54,17 +53,17 @@ type Part struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Summary are the figures of a run, from its attempts alone.
+// Summary are the figures of a run, computed only from its attempts.
 type Summary struct {
 	Attempts    int            `json:"attempts"`     // all that were begun
-	Consumed    int            `json:"consumed"`     // of which an INVITE left and counts
+	Consumed    int            `json:"consumed"`     // those whose INVITE left and that count
 	Answered    int            `json:"answered"`     // by anybody or anything
 	Served      int            `json:"served"`       // by a bot in time
 	Abandoned   int            `json:"abandoned"`    // answered by a person and not served in time
 	Causes      map[string]int `json:"causes"`       // of the abandoned
 	LiveAnswers int            `json:"live_answers"` // served and abandoned
-	// RatePPM is abandoned of live answers, 1,000,000 is all; CapPPM is the most
-	// that the campaign allowed when the file was made.
+	// RatePPM is abandoned calls as a share of live answers, 1,000,000 is all; CapPPM is the
+	// campaign's cap when the file was made.
 	RatePPM int   `json:"abandon_rate_ppm"`
 	CapPPM  int   `json:"abandon_cap_ppm"`
 	Days    []Day `json:"days"` // calendar days in the campaign's zone that had a live answer
@@ -85,7 +84,7 @@ func rate(abandoned, live int) int {
 	return int(int64(abandoned) * 1_000_000 / int64(live))
 }
 
-// summer makes the summary of rows of attempts.csv, one at a time.
+// summer computes the summary from rows of attempts.csv, one at a time.
 type summer struct {
 	Summary
 	zone *time.Location
@@ -96,7 +95,7 @@ func newSummer(zone *time.Location) *summer {
 	return &summer{Summary: Summary{Causes: map[string]int{}}, zone: zone, days: map[string]*Day{}}
 }
 
-// add counts a row, of which columns tells where each column stands.
+// add counts a row; columns maps column names to indexes.
 func (s *summer) add(row []string, columns map[string]int) {
 	get := func(name string) string { return row[columns[name]] }
 	s.Attempts++

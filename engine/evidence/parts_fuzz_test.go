@@ -13,8 +13,8 @@ import (
 	"dialler/engine/evidence"
 )
 
-// signedParts makes a file of any parts: the manifest names them as they are,
-// and its key signs that.
+// signedParts makes a file from any parts: the manifest lists them with their hashes, and its key
+// signs that.
 func signedParts(t testing.TB, m evidence.Manifest, public string, parts map[string]string) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -48,9 +48,9 @@ func signedParts(t testing.TB, m evidence.Manifest, public string, parts map[str
 	return out.Bytes()
 }
 
-// FuzzSignedParts: whatever parts the holder of the key signs, they are read to
-// an end, and those of a sound file tell of the events and the ends of attempts
-// that the chain's head stands for.
+// FuzzSignedParts checks that any parts signed by the holder of the key can be read to the end, and
+// that the parts of a sound file contain the events and the ends of attempts that the chain's head
+// covers.
 func FuzzSignedParts(f *testing.F) {
 	was := contents(file(f))
 	var m evidence.Manifest

@@ -23,18 +23,18 @@ import (
 	"dialler/engine/seal"
 )
 
-// Limits of what a file may ask for.
+// Limits of what a file may require.
 const (
 	manifestCap = 16 << 20
 	lineCap     = 4 << 20
 )
 
-// Verdict is what was found of a file that can be read.
+// Verdict is the result for a file that can be read.
 type Verdict struct {
 	Manifest Manifest `json:"manifest"`
 	// Key is the fingerprint of the key that signed it.
 	Key string `json:"key"`
-	// Wrong are the sentences that speak against it; it is sound without any.
+	// Wrong are sentences about each problem; the file is sound if there are none.
 	Wrong []string `json:"wrong"`
 }
 
@@ -47,11 +47,10 @@ func (v *Verdict) wrong(format string, args ...any) {
 
 var errNoEvidence = engine.Invalid("evidence_unreadable", "")
 
-// Verify checks a file: that it is complete, that the manifest is signed, by
-// the trusted key when one is given, that each part is the one of the manifest,
-// that the chain of events holds, that attempts and events tell the same, and
-// that the figures of the manifest are those of the attempts. An error means
-// that it cannot be read as such a file at all.
+// Verify checks a file: that it is complete, that the manifest is signed, by the trusted key if one
+// is given, that each part matches the manifest, that the chain of events holds, that attempts and
+// events agree, and that the figures of the manifest are those of the attempts. An error means that
+// it cannot be read as such a file at all.
 func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err error) {
 	v.Wrong = []string{}
 	z, err := zip.NewReader(file, size)
@@ -112,7 +111,7 @@ func readAll(f *zip.File) ([]byte, error) {
 	return b, err
 }
 
-// parts checks the parts and what they say together.
+// parts checks the parts and their consistency.
 func (v *Verdict) parts(files map[string]*zip.File) {
 	m := &v.Manifest
 	if len(m.Parts) != len(partFiles) {
@@ -136,7 +135,7 @@ func (v *Verdict) parts(files map[string]*zip.File) {
 	})
 	v.part(files, ExclusionsFile, nil)
 	v.part(files, SuppressionsFile, nil)
-	// Events and batches are read side by side.
+	// Events and batches are read in parallel.
 	batches, err := files[BatchesFile].Open()
 	if err != nil {
 		v.wrong("%s cannot be read", BatchesFile)
@@ -178,8 +177,8 @@ func (v *Verdict) part(files map[string]*zip.File, name string, read func(io.Rea
 	}
 }
 
-// rows lets no row of a CSV file through that is longer than one of ours could
-// be: a few packed bytes can become more than there is memory for.
+// rows refuses CSV rows longer than any of ours: a few compressed bytes can expand to more than the
+// memory.
 type rows struct {
 	r      io.Reader
 	quoted bool
@@ -208,8 +207,8 @@ func (l *rows) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// facts are what attempts.csv and events.jsonl both tell: counts, and a sum of
-// the digests of each ended attempt, whatever their order.
+// facts are what attempts.csv and events.jsonl both contain: counts, and an order-independent sum
+// of the digests of each ended attempt.
 type facts struct {
 	begun, ended, abandoned int
 	sum                     chain.Hash
@@ -265,7 +264,7 @@ func (v *Verdict) attempts(r io.Reader) (f facts, err error) {
 	return f, nil
 }
 
-// eventLine is what is read of a line of events.jsonl.
+// eventLine is the part of a line of events.jsonl that is read.
 type eventLine struct {
 	Campaign engine.CampaignID `json:"campaign_id"`
 	Run      int               `json:"run"`
@@ -279,7 +278,7 @@ type eventLine struct {
 	} `json:"data"`
 }
 
-// events follows the chain.
+// events checks the chain.
 func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), lineCap)
@@ -327,7 +326,7 @@ func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 			return f, errors.New("a line of " + BatchesFile + " is no batch")
 		}
 		copy(hash[:], raw)
-		digests, last = digests[:0], 0 // batches are in the order of commits, their events in that of the run
+		digests, last = digests[:0], 0 // batches are in commit order, their events in the order of the run
 		for range b.Events {
 			text, err := next()
 			if err != nil {

@@ -19,9 +19,9 @@ import (
 	"dialler/engine/seal"
 )
 
-// AttemptColumns are those of attempts.csv: every attempt, also those of which
-// no INVITE left. Times are RFC 3339 in UTC. From abandoned_at to ended_at the
-// caller of an abandoned call hears the information message.
+// AttemptColumns are the columns of attempts.csv: every attempt, including those without an INVITE.
+// Times are RFC 3339 in UTC. From abandoned_at to ended_at the callee of an abandoned call hears
+// the information message.
 var AttemptColumns = []string{"attempt_id", "contact_id", "pass", "attempt_number", "phone_number", "from_number", "trunk", "callback", "consumed",
 	"reserved_at", "invite_at", "trying_at", "ringing_at", "answered_at", "verdict_at", "served_at", "bot_connected_at", "bot_first_audio_at", "abandoned_at", "ended_at",
 	"outcome", "cause", "amd_verdict", "sip_code", "sip_reason", "q850", "hung_up_by", "opted_out", "bot_id", "session_id", "disposition", "recorded"}
@@ -31,15 +31,14 @@ var (
 	suppressionColumns = []string{"phone_number", "reason", "created_at"}
 )
 
-// Rules are what was in force: the settings when the file was made, and every
-// event of the campaign that set or changed them, or began and ended runs, with
-// who did it.
+// Rules are the rules in force: the settings when the file was made, and every event of the
+// campaign that set or changed them, or began and ended runs, with who did it.
 type Rules struct {
 	Settings campaign.Settings `json:"settings"`
 	Changes  []RuleChange      `json:"changes"`
 }
 
-// RuleChange is one event of the campaign's settings or runs.
+// RuleChange is one event about the campaign's settings or runs.
 type RuleChange struct {
 	Seq      int64              `json:"seq"`
 	Run      int                `json:"run"`
@@ -51,9 +50,8 @@ type RuleChange struct {
 	Changes  []campaign.Change  `json:"changes,omitempty"`
 }
 
-// Writer writes a file part by part, in the order of its methods: Begin, every
-// Attempt, Exclusion, Suppression, Event and Batch, End. Nothing is held of what
-// it was given but a summary.
+// Writer writes a file part by part, in the order of its methods: Begin, every Attempt, Exclusion,
+// Suppression, Event and Batch, End. It only retains a summary.
 type Writer struct {
 	zip      *zip.Writer
 	key      seal.Key
@@ -62,7 +60,7 @@ type Writer struct {
 	columns  map[string]int
 	cap      int
 
-	part int // in partFiles, of the one that is open
+	part int // index in partFiles of the open one
 	out  io.Writer
 	csv  *csv.Writer
 	hash hash.Hash
@@ -70,8 +68,8 @@ type Writer struct {
 	row  []string
 }
 
-// NewWriter begins a file. Of the manifest it takes the origin: MadeAt, MadeBy,
-// Program, and the run.
+// NewWriter begins a file. From the manifest it takes the origin: MadeAt, MadeBy, Program, and the
+// run.
 func NewWriter(out io.Writer, origin Manifest, key seal.Key) *Writer {
 	origin.Format = Format
 	return &Writer{zip: zip.NewWriter(out), key: key, manifest: origin, part: -1, columns: columnsOf(AttemptColumns)}
@@ -85,8 +83,7 @@ func columnsOf(names []string) map[string]int {
 	return m
 }
 
-// Begin tells of the campaign and its rules. changes are its events that
-// somebody brought about, in order.
+// Begin writes the campaign and its rules. changes are its events with an author, in order.
 func (w *Writer) Begin(c *campaign.Campaign, changes []journal.Event) error {
 	m := &w.manifest
 	m.Campaign, m.Name, m.State = c.ID, c.Settings.Name, string(c.State)
@@ -110,7 +107,7 @@ func (w *Writer) Begin(c *campaign.Campaign, changes []journal.Event) error {
 	return enc.Encode(&r)
 }
 
-// open ends the parts before and begins the one named.
+// open ends the previous parts and begins the named one.
 func (w *Writer) open(file string) error {
 	for w.part < 0 || partFiles[w.part] != file {
 		if err := w.end(); err != nil {
@@ -160,8 +157,7 @@ func (c counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Attempt writes one attempt of the run; they come in the order of their
-// reservation.
+// Attempt writes one attempt of the run; attempts come in the order of their reservation.
 func (w *Writer) Attempt(a *attempt.Attempt) error {
 	if err := w.open(AttemptsFile); err != nil {
 		return err
@@ -242,7 +238,7 @@ func (w *Writer) Event(text []byte, chained bool) error {
 // batchLine is a line of batches.jsonl.
 type batchLine struct {
 	Batch  int64  `json:"batch"`
-	Events int    `json:"events"` // how many lines of events.jsonl
+	Events int    `json:"events"` // number of lines of events.jsonl
 	Hash   string `json:"hash"`
 }
 
@@ -255,7 +251,7 @@ func (w *Writer) Batch(n int64, events int, hash chain.Hash) error {
 	return json.NewEncoder(w.out).Encode(batchLine{n, events, hash.String()})
 }
 
-// End writes manifest, signature and public key, and gives the manifest.
+// End writes manifest, signature and public key, and returns the manifest.
 func (w *Writer) End() (Manifest, error) {
 	if err := w.open(BatchesFile); err != nil {
 		return Manifest{}, err

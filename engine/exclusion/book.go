@@ -1,5 +1,5 @@
-// Package exclusion is who must not be called by a campaign: by number, or by
-// the values of variables (SEMANTICS §3). The stores match likewise.
+// Package exclusion defines who must not be called by a campaign: by number, or by the values of
+// variables (SEMANTICS §3). The stores match in the same way.
 package exclusion
 
 import (
@@ -11,12 +11,12 @@ import (
 	"dialler/engine/journal"
 )
 
-// Book is a campaign's exclusions in memory, so that an exclusion and the check
-// before a dial meet in one place.
+// Book is a campaign's exclusions in memory, so that exclusions and the check before a dial use the
+// same data.
 type Book struct {
 	numbers map[engine.PhoneNumber]string // with the reason
-	// matches are by one of their values, the one that the fewest others share:
-	// whoever is added is held against those that name one of its values.
+	// matches are indexed by one of their values, the one that the fewest others share: a contact
+	// is checked only against those that name one of its values.
 	matches map[variable][]match
 }
 
@@ -30,7 +30,7 @@ func (m *match) is(of map[string]string) bool { return maps.Equal(m.of, of) }
 
 type variable struct{ name, value string }
 
-// NewBook gives a book of the exclusions that are stored.
+// NewBook returns a book of the stored exclusions.
 func NewBook(list []journal.Exclusion) Book {
 	b := Book{numbers: map[engine.PhoneNumber]string{}, matches: map[variable][]match{}}
 	for i := range list {
@@ -39,7 +39,7 @@ func NewBook(list []journal.Exclusion) Book {
 	return b
 }
 
-// Add enters an exclusion, or what lifts one.
+// Add enters an exclusion, or a lift.
 func (b *Book) Add(e *journal.Exclusion) {
 	switch {
 	case e.Lifted && e.Number == "":
@@ -80,14 +80,14 @@ func (b *Book) DropMatch(m map[string]string) {
 	}
 }
 
-// Has says whether the campaign has just this exclusion.
+// Has says whether the campaign has exactly this exclusion.
 func (b *Book) Has(n engine.PhoneNumber, of map[string]string) bool {
 	_, ok := b.Reason(n, of)
 	return ok
 }
 
-// Reason is the one that was recorded of an exclusion, by a number or by
-// variables; ok is false when there is no such exclusion.
+// Reason is the recorded reason of an exclusion, by number or by variables; ok is false if there is
+// no such exclusion.
 func (b *Book) Reason(n engine.PhoneNumber, of map[string]string) (reason string, ok bool) {
 	if n != "" {
 		reason, ok = b.numbers[n]
@@ -111,8 +111,7 @@ func (b *Book) Covers(c *contact.Contact) bool {
 	return ok
 }
 
-// Refuses says whether an addition is refused: by number or variables, while
-// exclusions are sticky.
+// Refuses says whether an addition is refused, by number or variables, while exclusions are sticky.
 func (b *Book) Refuses(n engine.PhoneNumber, vars map[string]string, sticky bool) bool {
 	if !sticky {
 		return false
@@ -124,7 +123,7 @@ func (b *Book) Refuses(n engine.PhoneNumber, vars map[string]string, sticky bool
 	return ok
 }
 
-// Met gives the reason of an exclusion by variables that these variables meet.
+// Met returns the reason of an exclusion by variables that these variables match.
 func (b *Book) Met(vars map[string]string) (reason string, ok bool) {
 	if len(b.matches) == 0 {
 		return "", false
@@ -139,7 +138,7 @@ func (b *Book) Met(vars map[string]string) (reason string, ok bool) {
 	return "", false
 }
 
-// Matches says whether variables have all the values that are asked for.
+// Matches says whether variables have all the wanted values.
 func Matches(vars, want map[string]string) bool {
 	for k, v := range want {
 		if got, ok := vars[k]; !ok || got != v {
@@ -149,8 +148,7 @@ func Matches(vars, want map[string]string) bool {
 	return len(want) > 0
 }
 
-// Concerns says whether an exclusion, by a number or by variables, is about a
-// contact.
+// Concerns says whether an exclusion, by number or by variables, applies to a contact.
 func Concerns(number engine.PhoneNumber, of map[string]string, n engine.PhoneNumber, vars map[string]string) bool {
 	if number != "" {
 		return n == number

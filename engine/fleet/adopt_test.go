@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Seats that are in use when a count begins are taken, also beyond the seats that
-// there are, until their holder asks itself or they end.
+// Seats in use when a count begins are counted as taken, even beyond the number of seats, until
+// their holder makes a request or their calls end.
 func TestSeatsInUseAreCountedBeforeAnyIsGranted(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	f := New("bot", 4, 0)

@@ -5,55 +5,55 @@ import (
 	"time"
 )
 
-// EndpointHealth is what is known of one address of a bot.
+// EndpointHealth is the health of one address of a bot.
 type EndpointHealth string
 
 const (
 	Unknown  EndpointHealth = "unknown"  // not tried yet
-	Up       EndpointHealth = "up"       // the last call or question was taken
-	Doubtful EndpointHealth = "doubtful" // a call was not taken; the endpoint is being asked
+	Up       EndpointHealth = "up"       // the last call or probe was taken
+	Doubtful EndpointHealth = "doubtful" // a call was not taken; the endpoint is being probed
 	Down     EndpointHealth = "down"     // it does not answer, or takes no call
-	Trying   EndpointHealth = "trying"   // it answers; whether it takes calls again, one call has to show
+	Trying   EndpointHealth = "trying"   // it answers probes; one call must show whether it takes calls again
 )
 
 const (
-	// An endpoint that does not answer is asked again after so long, doubling.
+	// askFirst is the delay before an endpoint that does not answer is probed again; it doubles up
+	// to askLast.
 	askFirst = time.Second
 	askLast  = 30 * time.Second
-	// One that answers and takes no call three times over is left alone for so
-	// long, doubling.
+	// distrustRounds is how often an endpoint may answer a probe but take no call before it is left
+	// alone, for distrustFirst, doubling up to distrustLast.
 	distrustRounds = 3
 	distrustFirst  = 10 * time.Second
 	distrustLast   = 5 * time.Minute
-	// freshFor is how long an answer stands for those who begin to dial.
+	// freshFor is how long a probe's answer is relied on when dialling begins.
 	freshFor = time.Minute
 )
 
-// Endpoints are the addresses of one bot and how they stand. They are used by
-// one actor and are not safe for concurrent use.
+// Endpoints are the addresses of one bot and their health. They are used by one actor and are not
+// safe for concurrent use.
 //
-// Two things tell of them: calls, which are the truth, and questions (does
-// the address take a connection?), which cost nobody a phone call. A call that
-// was not taken makes a question; the answer to it says whether the endpoint
-// is down. While all are down the bot has no seats, so that nobody is called
-// whom no bot could serve.
+// There are two sources: calls, which are authoritative, and probes (does the address take a
+// connection?), which cost nobody a phone call. A call that was not taken causes a probe; its
+// answer decides whether the endpoint is down. While all are down the bot has no seats, so that
+// nobody is called whom no bot could serve.
 type Endpoints struct{ list []endpoint }
 
 type endpoint struct {
 	url    string
 	health EndpointHealth
 	since  time.Time // of the health
-	reason string    // why it took the last call or question not, "" when it did
-	seen   time.Time // when it last took a call or a question
-	asked  bool      // a question is under way
-	next   time.Time // of the next question, zero when none is planned
+	reason string    // why it did not take the last call or probe, otherwise ""
+	seen   time.Time // when it last took a call or a probe
+	asked  bool      // a probe is in progress
+	next   time.Time // of the next probe, zero if none is planned
 	pause  time.Duration
-	rounds int // answered questions since it last took a call, each after a call that it had not taken
-	// distrusted: it is down because of what it did to calls, though it answers.
+	rounds int // answered probes since it last took a call, each after a call that it missed
+	// distrusted says that it is down because of missed calls, although it answers.
 	distrusted bool
 }
 
-// NewEndpoints of which nothing is known.
+// NewEndpoints returns endpoints of unknown health.
 func NewEndpoints(urls []string) *Endpoints {
 	e := &Endpoints{list: make([]endpoint, len(urls))}
 	for i, u := range urls {
@@ -77,7 +77,7 @@ func (p *endpoint) become(h EndpointHealth, now time.Time) {
 	}
 }
 
-// Reached: the endpoint took a call.
+// Reached notes that the endpoint took a call.
 func (e *Endpoints) Reached(now time.Time, url string) {
 	p := e.find(url)
 	if p == nil {
@@ -87,8 +87,8 @@ func (e *Endpoints) Reached(now time.Time, url string) {
 	p.seen, p.reason, p.next, p.pause, p.rounds, p.distrusted = now, "", time.Time{}, 0, 0, false
 }
 
-// Missed: the endpoint did not take a call; "" stands for all of them, when it
-// is not known which were tried.
+// Missed notes that the endpoint did not take a call; "" stands for all of them, when it is not
+// known which were tried.
 func (e *Endpoints) Missed(now time.Time, url, reason string) {
 	for i := range e.list {
 		p := &e.list[i]
@@ -111,7 +111,7 @@ func (p *endpoint) distrust(now time.Time, reason string) {
 	p.reason, p.next, p.distrusted = reason, now.Add(p.pause), true
 }
 
-// Answered: the endpoint took a question, reason "", or did not.
+// Answered notes the result of a probe: reason is "" if the endpoint took it.
 func (e *Endpoints) Answered(now time.Time, url, reason string) {
 	p := e.find(url)
 	if p == nil {
@@ -141,8 +141,8 @@ func (e *Endpoints) Answered(now time.Time, url, reason string) {
 	}
 }
 
-// Late: the endpoint has not answered a question for as long as a call could wait for it. It
-// is down until it does: sockets that are opened ahead of their calls may take longer.
+// Late notes that the endpoint has not answered a probe for as long as a call could wait. It is
+// down until it does: sockets opened ahead of their calls may take longer.
 func (e *Endpoints) Late(now time.Time, url string) {
 	p := e.find(url)
 	if p == nil || !p.asked || p.health == Down {
@@ -155,8 +155,8 @@ func (e *Endpoints) Late(now time.Time, url string) {
 	p.reason, p.pause = "the bot did not answer in time", 0
 }
 
-// Ask plans a question to every endpoint that is not down: somebody begins to
-// dial, and what is known of them is old.
+// Ask plans a probe of every endpoint that is not down: dialling begins, and its known health is
+// old.
 func (e *Endpoints) Ask(now time.Time) {
 	for i := range e.list {
 		if p := &e.list[i]; p.health != Down && p.next.IsZero() {
@@ -165,8 +165,7 @@ func (e *Endpoints) Ask(now time.Time) {
 	}
 }
 
-// Due takes the endpoints that are to be asked now; each is owed an Answered, before which
-// one may be Late.
+// Due takes the endpoints to probe now; each must get an Answered, and may get a Late before it.
 func (e *Endpoints) Due(now time.Time) (urls []string) {
 	for i := range e.list {
 		if p := &e.list[i]; !p.asked && !p.next.IsZero() && !p.next.After(now) {
@@ -177,7 +176,7 @@ func (e *Endpoints) Due(now time.Time) (urls []string) {
 	return urls
 }
 
-// Next is when the next question is due, zero when none is planned.
+// Next is when the next probe is due, zero if none is planned.
 func (e *Endpoints) Next() (at time.Time) {
 	for i := range e.list {
 		if p := &e.list[i]; !p.asked && !p.next.IsZero() && (at.IsZero() || p.next.Before(at)) {
@@ -187,8 +186,7 @@ func (e *Endpoints) Next() (at time.Time) {
 	return at
 }
 
-// Fresh says whether it is known now that the bot takes calls, or that it does
-// not.
+// Fresh says whether it is currently known that the bot takes calls, or that it does not.
 func (e *Endpoints) Fresh(now time.Time) bool {
 	down := 0
 	for i := range e.list {
@@ -202,8 +200,8 @@ func (e *Endpoints) Fresh(now time.Time) bool {
 	return down == len(e.list)
 }
 
-// Order is in which the endpoints are tried: as configured, those in doubt
-// last, those that are down not at all while there is another.
+// Order is the order in which the endpoints are tried: as configured, doubtful ones last, and those
+// that are down only when there is no other.
 func (e *Endpoints) Order() []string {
 	urls := make([]string, 0, len(e.list))
 	for _, want := range [][]EndpointHealth{{Up, Unknown}, {Doubtful, Trying}} {
@@ -221,7 +219,7 @@ func (e *Endpoints) Order() []string {
 	return urls
 }
 
-// Health is that of the bot: its best endpoint's.
+// Health is the health of the bot: that of its best endpoint.
 func (e *Endpoints) Health() EndpointHealth {
 	for _, h := range []EndpointHealth{Up, Doubtful, Unknown, Trying} {
 		if slices.ContainsFunc(e.list, func(p endpoint) bool { return p.health == h }) {
@@ -244,13 +242,13 @@ func (e *Endpoints) Seats(configured int) int {
 	return configured
 }
 
-// EndpointStatus is how an endpoint stands.
+// EndpointStatus is the status of an endpoint.
 type EndpointStatus struct {
 	Endpoint string
 	Health   EndpointHealth
-	Since    time.Time // zero: since it was configured
-	Reason   string    // why the last call or question was not taken
-	// AskedAgainAt is when it is asked the next time, nil when nothing is planned.
+	Since    time.Time // zero means since it was configured
+	Reason   string    // why the last call or probe was not taken
+	// AskedAgainAt is when it is probed next, nil if nothing is planned.
 	AskedAgainAt *time.Time
 }
 
@@ -271,13 +269,12 @@ func (e *Endpoints) Status() []EndpointStatus {
 	return list
 }
 
-// Outage says since when the bot takes no call, and why; ok is false while it
-// may take some.
+// Outage says since when the bot takes no calls, and why; ok is false while it may take some.
 func (e *Endpoints) Outage() (since time.Time, reason string, ok bool) {
 	if len(e.list) == 0 || e.Health() != Down {
 		return since, "", false
 	}
-	for i := range e.list { // the last one that went down, the first one's reason
+	for i := range e.list { // since the last one went down, with the first one's reason
 		if p := &e.list[i]; p.since.After(since) {
 			since = p.since
 		}

@@ -13,7 +13,7 @@ const (
 	two = "ws://two"
 )
 
-// known gives endpoints that have taken a question.
+// known returns endpoints that have taken a probe.
 func known(urls ...string) *Endpoints {
 	e := NewEndpoints(urls)
 	e.Ask(start)
@@ -77,7 +77,7 @@ func TestACallThatWasNotTakenMakesAQuestionAndItsAnswerDecides(t *testing.T) {
 
 func TestAnEndpointWhoseAnswerIsLateIsDownUntilItComes(t *testing.T) {
 	e := NewEndpoints([]string{one})
-	e.Late(start, one) // it was not asked
+	e.Late(start, one) // it was not probed
 	e.is(t, one, Unknown)
 	e.Ask(start)
 	e.Due(start)
@@ -92,7 +92,7 @@ func TestAnEndpointWhoseAnswerIsLateIsDownUntilItComes(t *testing.T) {
 	}
 	e.Late(start.Add(4*time.Second), one) // it has answered
 	e.is(t, one, Up)
-	// One that never answers is asked again as any other.
+	// An endpoint that never answers is probed again like any other.
 	e.Missed(start, one, "refused")
 	e.Due(start)
 	e.Late(late, one)
@@ -100,7 +100,7 @@ func TestAnEndpointWhoseAnswerIsLateIsDownUntilItComes(t *testing.T) {
 	if e.is(t, one, Down); e.Next() != late.Add(time.Second) {
 		t.Fatalf("asked again at %v", e.Next())
 	}
-	// One that answers late and takes no call is distrusted like one that answers at once.
+	// An endpoint that answers late and takes no calls is distrusted like one that answers at once.
 	e = known(one)
 	for range distrustRounds {
 		e.Missed(start, one, "refused")
@@ -188,7 +188,7 @@ func TestABotThatAnswersAndTakesNoCallIsLeftAloneAndTriedWithOneCall(t *testing.
 		t.Fatalf("%+v", e.Status())
 	}
 	e.Missed(now, one, "late")
-	e.is(t, one, Doubtful) // the count begins anew
+	e.is(t, one, Doubtful) // the count restarts
 }
 
 func TestEndpointsInDoubtComeLastAndThoseThatAreDownNotAtAll(t *testing.T) {

@@ -15,14 +15,14 @@ type Holder string
 // Dialout holds the seats of calls outside campaigns.
 const Dialout Holder = "dialout"
 
-// Fleet is the one owner of a bot's seats. It is used by one actor and is not
-// safe for concurrent use.
+// Fleet is the single owner of a bot's seats. It is used by one actor and is not safe for
+// concurrent use.
 type Fleet struct {
 	bot     engine.BotID
 	seats   int
-	proved  int // that may be dialled for, at most
+	proved  int // the most that may be dialled for
 	reserve int
-	lost    int // in use by nobody who asks
+	lost    int // in use by calls without a known holder
 	granted int // Σ over holders
 	holders map[Holder]*allotment
 }
@@ -32,21 +32,20 @@ type allotment struct {
 	want    int
 	weight  int
 	until   time.Time
-	adopted bool // it has not asked itself yet
+	adopted bool // its holder has made no request yet
 }
 
 // Grant is what a holder has and should have.
 type Grant struct {
 	Holder  Holder
 	Granted int // seats it may use now
-	// Target is its fair share. Above Granted: ask again, seats will come free.
-	// Below: give seats back as calls end, others wait for them.
+	// Target is its fair share. If above Granted, ask again: seats will become free. If below, give
+	// seats back as calls end: others wait for them.
 	Target int
-	Until  time.Time // renewed before then, or the seats are gone
+	Until  time.Time // unless renewed before then, the seats are lost
 }
 
-// New gives a fleet with all seats free. dialoutReserve seats are kept for
-// dialout.
+// New returns a fleet with all seats free. dialoutReserve seats are kept for dialout.
 func New(bot engine.BotID, seats, dialoutReserve int) *Fleet {
 	return &Fleet{
 		bot:     bot,
@@ -57,11 +56,11 @@ func New(bot engine.BotID, seats, dialoutReserve int) *Fleet {
 	}
 }
 
-// Bot names the fleet's bot.
+// Bot is the fleet's bot.
 func (f *Fleet) Bot() engine.BotID { return f.bot }
 
-// Demand is what a holder asks: it gives up so many seats that it does not use, and wants
-// to have so many in all, or leaves when it wants none.
+// Demand handles a holder's demand: it gives up giveUp unused seats and wants `want` seats in
+// total, or leaves if it wants none.
 func (f *Fleet) Demand(now time.Time, h Holder, want, weight, giveUp int, ttl time.Duration) Grant {
 	if want <= 0 {
 		f.Leave(h)
@@ -71,9 +70,9 @@ func (f *Fleet) Demand(now time.Time, h Holder, want, weight, giveUp int, ttl ti
 	return f.Request(now, h, want, weight, ttl)
 }
 
-// Request says that the holder wants to have `want` seats in all, with the
-// given weight (under 1 counts as 1), for ttl. The grant grows at once as far
-// as fair share and free seats allow, and shrinks at once when less is wanted.
+// Request says that the holder wants `want` seats in total, with the given weight (under 1 counts
+// as 1), for ttl. The grant grows at once as far as fair share and free seats allow, and shrinks at
+// once when less is wanted.
 func (f *Fleet) Request(now time.Time, h Holder, want, weight int, ttl time.Duration) Grant {
 	a := f.holders[h]
 	if a == nil {
@@ -91,8 +90,9 @@ func (f *Fleet) Request(now time.Time, h Holder, want, weight int, ttl time.Dura
 	return f.grant(h, target)
 }
 
-// grant is the fleet's word to a holder. While more is granted than there is, since seats were taken away or are used
-// by calls that no holder knows, each may rely on what the others leave: what is granted to them they may use.
+// grant is the answer to a holder. While more is granted than available, because seats were taken
+// away or are used by calls without a known holder, each holder may rely only on what the others
+// leave, since they may use what they were granted.
 func (f *Fleet) grant(h Holder, target int) Grant {
 	a := f.holders[h]
 	if f.granted > f.room() {
@@ -101,10 +101,9 @@ func (f *Fleet) grant(h Holder, target int) Grant {
 	return Grant{Holder: h, Granted: a.granted, Target: target, Until: a.until}
 }
 
-// Adopt counts seats that a holder uses already, by the word of others: this
-// fleet did not grant them. Σ granted may be above the seats then, and nothing
-// is granted until it no longer is. Once the holder has asked itself, its grant
-// is what counts. No seats: the holder is forgotten.
+// Adopt counts seats that a holder already uses, as reported by others: this fleet did not grant
+// them. Σ granted may then exceed the seats, and nothing is granted until it no longer does. Once
+// the holder makes a request, its grant counts. Without seats the holder is forgotten.
 func (f *Fleet) Adopt(now time.Time, h Holder, seats int, ttl time.Duration) {
 	a := f.holders[h]
 	switch {
@@ -121,8 +120,8 @@ func (f *Fleet) Adopt(now time.Time, h Holder, seats int, ttl time.Duration) {
 	f.set(a, seats)
 }
 
-// Renew keeps the grant as it is until now+ttl and tells the present target;
-// ok is false when the holder has none any more and must ask anew.
+// Renew keeps the grant unchanged until now+ttl and returns the current target; ok is false when
+// the holder has no grant any more and must make a new request.
 func (f *Fleet) Renew(now time.Time, h Holder, ttl time.Duration) (g Grant, ok bool) {
 	a := f.holders[h]
 	if a == nil {
@@ -132,8 +131,8 @@ func (f *Fleet) Renew(now time.Time, h Holder, ttl time.Duration) (g Grant, ok b
 	return f.grant(h, f.targets(now)[h]), true
 }
 
-// Release gives n seats back without changing what the holder wants; it gives
-// the number taken back.
+// Release gives n seats back without changing what the holder wants; it returns the number taken
+// back.
 func (f *Fleet) Release(h Holder, n int) int {
 	a := f.holders[h]
 	if a == nil || n <= 0 {
@@ -144,7 +143,7 @@ func (f *Fleet) Release(h Holder, n int) int {
 	return n
 }
 
-// Leave gives all of a holder's seats back and forgets what it wants.
+// Leave gives all of a holder's seats back and forgets its request.
 func (f *Fleet) Leave(h Holder) {
 	if a := f.holders[h]; a != nil {
 		f.set(a, 0)
@@ -152,7 +151,7 @@ func (f *Fleet) Leave(h Holder) {
 	}
 }
 
-// Expire forgets the holders whose grants ran out and names them.
+// Expire removes the holders whose grants expired and returns them.
 func (f *Fleet) Expire(now time.Time) []Holder {
 	var gone []Holder
 	for h, a := range f.holders {
@@ -167,11 +166,10 @@ func (f *Fleet) Expire(now time.Time) []Holder {
 	return gone
 }
 
-// SetSeats changes the number of seats: the bot was edited. SetProved says for how many
-// of them somebody may be dialled: none while the bot takes no call. Fair shares are of
-// these. Nothing that is granted is cut, since lines in flight rely on it; their holders
-// give back what none does. The grants whose targets changed are given, so that their
-// holders can be told.
+// SetSeats changes the number of seats, after an edit of the bot. SetProved sets for how many of
+// them calls may be dialled: none while the bot takes no calls. Fair shares are based on these. No
+// grant is cut, since lines in flight rely on it; holders give back the seats on which none relies.
+// The grants with a changed target are returned, so that their holders can be told.
 func (f *Fleet) SetSeats(now time.Time, seats int) (changed []Grant) {
 	return f.share(now, &f.seats, seats)
 }
@@ -195,18 +193,17 @@ func (f *Fleet) share(now time.Time, of *int, seats int) (changed []Grant) {
 	return changed
 }
 
-// SetLost says how many seats are in use by calls that no holder knows any more.
-// They are not there to be granted until they are free. What is granted stays:
-// calls rely on it, and holders above their targets give back what they do not use.
-// It gives what SetSeats does.
+// SetLost sets how many seats are in use by calls without a known holder. They cannot be granted
+// until they are free. Grants stay, since calls rely on them, and holders above their targets give
+// back what they do not use. It returns what SetSeats does.
 func (f *Fleet) SetLost(now time.Time, n int) (changed []Grant) { return f.share(now, &f.lost, n) }
 
-// room is how many seats holders may have, usable how many of them are divided.
+// room is how many seats holders may have, usable how many of these are divided.
 func (f *Fleet) room() int   { return max(f.seats-f.lost, 0) }
 func (f *Fleet) usable() int { return min(f.room(), f.proved) }
 
-// Over lists the holders above their target while another wants more than it
-// has: they should hear of their target now, not at the next renewal.
+// Over lists the holders above their target while another wants more than it has: they should be
+// told their target now, not at the next renewal.
 func (f *Fleet) Over(now time.Time) []Grant {
 	targets := f.targets(now)
 	var over []Grant
@@ -226,7 +223,7 @@ func (f *Fleet) Over(now time.Time) []Grant {
 	return over
 }
 
-// Grants lists what everybody has, by name.
+// Grants lists the grants of all holders, by name.
 func (f *Fleet) Grants(now time.Time) []Grant {
 	targets := f.targets(now)
 	all := make([]Grant, 0, len(f.holders))

@@ -90,7 +90,7 @@ func TestAGrantGrowsAtOnceAndIsNeverCutForAnother(t *testing.T) {
 	if n := fl.Release("a", 3); n != 3 || fl.Free() != 3 {
 		t.Fatal(n)
 	}
-	f("a", 20, 7, 5) // what it gave back is not its own any more
+	f("a", 20, 7, 5) // what it gave back no longer belongs to it
 	f("b", 20, 3, 5)
 	fl.Release("a", 2)
 	f("b", 20, 5, 5)
@@ -236,7 +236,7 @@ func TestSeatsAreConservedWhateverHappens(t *testing.T) {
 			if fl.granted > had && fl.granted > fl.seats {
 				t.Fatalf("granted %d of %d seats, had granted %d", fl.granted, fl.seats, had)
 			}
-			for _, g := range fl.Grants(now) { // what a holder relies on is there, whatever the others use
+			for _, g := range fl.Grants(now) { // the seats a holder relies on exist, whatever the others use
 				if others := fl.granted - g.Granted; g.Target > 0 && g.Granted > 0 && min(g.Granted, g.Target) > fl.room()-others {
 					t.Fatalf("%+v of %d seats, others have %d", g, fl.room(), others)
 				}

@@ -59,7 +59,7 @@ func TestOnlyThoseAboveTheirTargetAreToldAndOnlyWhileAnotherWaits(t *testing.T) 
 	if over := fl.Over(start); over != nil {
 		t.Fatalf("everybody has his target: %+v", over)
 	}
-	fl.Request(start, "c", 2, 1, ttl) // two each: a is above, b has it, c waits
+	fl.Request(start, "c", 2, 1, ttl) // two each: a is above its target, b at it, c waits
 	want := []Grant{{Holder: "a", Granted: 4, Target: 2, Until: start.Add(ttl)}}
 	if over := fl.Over(start); !reflect.DeepEqual(over, want) {
 		t.Fatalf("c waits: %+v, want %+v", over, want)
@@ -68,8 +68,8 @@ func TestOnlyThoseAboveTheirTargetAreToldAndOnlyWhileAnotherWaits(t *testing.T) 
 	if over := fl.Over(start); over != nil {
 		t.Fatalf("nobody waits: %+v", over)
 	}
-	// Above their target with the others at theirs: the reserve was raised, and
-	// nobody has asked for it.
+	// Above the target while the others are at theirs: the reserve was raised, and nobody has
+	// requested it.
 	fl = New("bot", 6, 0)
 	fl.Request(start, "a", 4, 1, ttl)
 	fl.Request(start, "b", 2, 1, ttl)
@@ -79,7 +79,7 @@ func TestOnlyThoseAboveTheirTargetAreToldAndOnlyWhileAnotherWaits(t *testing.T) 
 	}
 }
 
-// turns gives who has a single leftover seat in each of the first six turns.
+// turns returns the holder of a single leftover seat in each of the first six turns.
 func turns(fl *Fleet, without map[Holder]int) (names []Holder) {
 	for turn := range 6 {
 		for h, n := range fl.targets(time.Unix(0, 0).Add(600 * rotation).Add(time.Duration(turn) * rotation)) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Outage says since when a bot takes no call, and why.
+// Outage says since when a bot takes no calls, and why.
 type Outage struct {
 	Since  time.Time
 	Reason string

@@ -9,7 +9,7 @@ import (
 // rotation is how long a seat left over by rounding stays with one holder.
 const rotation = 5 * time.Minute
 
-// claim is what one holder may ask of a division.
+// claim is what one holder may claim in a division.
 type claim struct {
 	holder Holder
 	want   int
@@ -17,9 +17,8 @@ type claim struct {
 	share  int
 }
 
-// targets divides the seats: dialout first gets what it wants of its reserve
-// or, if that is more, its fair share of all seats; the campaigns divide the
-// rest, of which an unused reserve is no part.
+// targets divides the seats: dialout first gets what it wants of its reserve or, if that is more,
+// its fair share of all seats; the campaigns divide the rest, which excludes an unused reserve.
 func (f *Fleet) targets(now time.Time) map[Holder]int {
 	claims := make([]claim, 0, len(f.holders))
 	for h, a := range f.holders {
@@ -49,11 +48,10 @@ func (f *Fleet) targets(now time.Time) map[Holder]int {
 	return targets
 }
 
-// divide sets the shares of a weighted max-min fair division of whole seats
-// (progressive filling): those who want less than their part of what is left
-// get what they want, the others divide the rest by weight.
+// divide sets the shares of a weighted max-min fair division of whole seats (progressive filling):
+// claims below their part of what is left get what they want, the others divide the rest by weight.
 func divide(claims []claim, seats int, turn int64) {
-	// In order of want for their weight, the next one satisfied is the next one.
+	// Sorted by want per weight, the next claim to be satisfied is the next in order.
 	slices.SortFunc(claims, func(a, b claim) int {
 		return cmp.Or(cmp.Compare(a.want*b.weight, b.want*a.weight), cmp.Compare(a.holder, b.holder))
 	})
@@ -74,9 +72,8 @@ func divide(claims []claim, seats int, turn int64) {
 	}
 }
 
-// divideRest divides seats among claims that all want more than their part:
-// whole parts first, then one more seat each to the largest remainders, equal
-// ones by turns.
+// divideRest divides seats among claims that all want more than their part: whole parts first, then
+// one more seat each to the largest remainders, ties by turns.
 func divideRest(claims []claim, seats, weights int, turn int64) {
 	type remainder struct{ i, rest, order int }
 	left := seats

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// A back-test asks, when a run is over, what a Question would have said in its course,
-// and sets beside it what happened.
+// A back-test asks, after the end of a run, what a Question would have predicted during it, and
+// compares that with what happened.
 
-// BackTestShares are how much of a run's dials had been placed, per cent, when it is asked.
+// BackTestShares are the percentages of a run's dials placed by the time of each question.
 var BackTestShares = []int{10, 25, 50, 75}
 
-// Foretold is a figure of the whole run: the band that was foretold, and what came.
+// Foretold is a figure of the whole run: the predicted band, and the real value.
 type Foretold struct {
 	Band
 	Real float64 `json:"real"`
 }
 
-// Error is by how much the median was off, as a share of what came.
+// Error is the error of the median, relative to the real value.
 func (f Foretold) Error() float64 { return math.Abs(f.Median-f.Real) / max(math.Abs(f.Real), 1) }
 
-// BackTestPoint is what would have been said at one moment.
+// BackTestPoint is the prediction at one moment.
 type BackTestPoint struct {
 	SharePct    int       `json:"share_pct"` // of the dials
 	At          time.Time `json:"at"`
-	Measured    bool      `json:"measured"` // the people; else they were assumed
+	Measured    bool      `json:"measured"` // the people are measured, not assumed
 	Plays       int       `json:"plays"`
 	DurationSec Foretold  `json:"duration_s"` // start of the run → its end
 	Dials       Foretold  `json:"dials"`
@@ -32,13 +32,13 @@ type BackTestPoint struct {
 	Abandoned   Foretold  `json:"abandoned"`
 }
 
-// Course is how a run that is over went.
+// Course is how a finished run proceeded.
 type Course struct {
 	Started, Ended              time.Time
 	Dials, Connected, Abandoned int
 }
 
-// BackTest asks the question, whose standing is that of a moment of the run.
+// BackTest asks the question, whose standing is that of a moment during the run.
 func (c *Course) BackTest(q *Question, share int, halt func() bool) (p BackTestPoint, ok bool) {
 	told, ok := Ask(q, halt)
 	s := &q.Standing
@@ -60,18 +60,18 @@ type RunBackTest struct {
 	Points []BackTestPoint `json:"points"`
 }
 
-// Trust is how far back-tests say that a forecast can be believed.
+// Trust is how reliable forecasts are, according to back-tests.
 type Trust struct {
 	Runs int `json:"runs"` // that were back-tested
-	// The errors are medians, per cent of what came; within is how many of a hundred
-	// figures lay in their band, which is made for eighty.
+	// The errors are medians, in per cent of the real values; within is how many of a hundred
+	// figures lay in their band, which is designed for eighty.
 	DurationErrorPct   float64 `json:"duration_error_pct"`
 	ConnectedErrorPct  float64 `json:"connected_error_pct"`
 	DurationWithinPct  float64 `json:"duration_within_pct"`
 	ConnectedWithinPct float64 `json:"connected_within_pct"`
 }
 
-// TrustIn sums up back-tests; nil without any.
+// TrustIn summarises back-tests; nil without any.
 func TrustIn(runs []RunBackTest) *Trust {
 	var all []BackTestPoint
 	t := &Trust{}

@@ -6,8 +6,8 @@ import (
 	"dialler/engine/sim"
 )
 
-// Pieces of a campaign's course: as many as courseMost, each as long as all the
-// others, and courseLeast at least.
+// The pieces of a campaign's course: at most courseMost, all of the same length, which is at least
+// courseLeast.
 const (
 	courseMost  = 240
 	courseLeast = 15 * time.Second
@@ -20,21 +20,20 @@ type moment struct {
 	sim.Progress // at the end of the piece
 }
 
-// course is what is kept of a campaign while its world goes on.
+// course records a campaign while its world runs.
 type course struct {
 	width  time.Duration
 	pieces []moment
 }
 
-// newCourse begins one of so many contacts.
+// newCourse begins a course with the given number of contacts.
 func newCourse(contacts int) *course {
 	c := &course{width: courseLeast}
 	c.at(0).Left = contacts
 	return c
 }
 
-// at gives the piece in which a time lies; pieces that it is the first to reach
-// go on as the last one ended.
+// at returns the piece that contains a time; new pieces continue from the end of the last one.
 func (c *course) at(t time.Duration) *moment {
 	for int(t/c.width) >= courseMost {
 		c.halve()
@@ -52,7 +51,7 @@ func (c *course) at(t time.Duration) *moment {
 	return &c.pieces[k]
 }
 
-// halve makes one piece of every two.
+// halve merges each pair of pieces.
 func (c *course) halve() {
 	c.width *= 2
 	half := c.pieces[:0]
@@ -70,7 +69,7 @@ func (c *course) halve() {
 	c.pieces = half
 }
 
-// watch hears how the campaign went on.
+// watch records how the campaign proceeded.
 func (c *course) watch(s *sim.Stretch) {
 	for from := s.From; from < s.Until; {
 		p := c.at(from)
@@ -84,8 +83,7 @@ func (c *course) watch(s *sim.Stretch) {
 	}
 }
 
-// moments gives the course until a campaign's end; what came later belongs to its
-// last piece.
+// moments returns the course until a campaign's end; later events belong to its last piece.
 func (c *course) moments(end time.Duration) []moment {
 	k := max(min(int((end-1)/c.width), len(c.pieces)-1), 0)
 	last := &c.pieces[k]

@@ -13,23 +13,23 @@ import (
 	"dialler/engine/sim"
 )
 
-// Question asks what would become of one campaign: of its list, its ledgers and its
-// pacing as they stand, dialled by these settings from Start on.
+// Question asks how one campaign would proceed: its current list, ledgers and pacing, dialled with
+// these settings from Start on.
 type Question struct {
 	Settings campaign.Settings
 	Start    time.Time
 	Seats    int // of the bot
-	CPS      int // new calls a second, of all trunks
-	Channels int // simultaneous legs, of all trunks
+	CPS      int // new calls per second, over all trunks
+	Channels int // simultaneous legs, over all trunks
 	Standing campaign.Position
 	People   callee.People
-	Numbers  []engine.NumberSettings // caps of outbound numbers; of others there are none
-	Seed     uint64                  // of the first play; those of the others follow it
+	Numbers  []engine.NumberSettings // caps of outbound numbers; any others are uncapped
+	Seed     uint64                  // of the first play; the other seeds are derived from it
 	Plays    int                     // PlaysUsual when 0
 }
 
-// Use takes over what there is to dial with: seats of the campaign's bot, the active
-// trunks together, caps of the numbers. A draft may be asked about before there is any.
+// Use sets the resources: seats of the campaign's bot, the active trunks together, caps of the
+// numbers. A draft may be asked about before any exist.
 func (q *Question) Use(bots []engine.Bot, trunks []engine.TrunkSettings, numbers []engine.NumberSettings) {
 	q.Seats = q.Settings.Concurrency
 	for i := range bots {
@@ -48,19 +48,19 @@ func (q *Question) Use(bots []engine.Bot, trunks []engine.TrunkSettings, numbers
 	q.Numbers = numbers
 }
 
-// Meet takes over who is called: people as measured, or as assumed where that says little.
+// Meet sets the people called: as measured, or as assumed if the measurement is too small.
 func (q *Question) Meet(measured *callee.People) {
 	q.People = callee.Known(measured, q.Settings.AMD != engine.AMDOff)
 }
 
-// What a trunk that says nothing can do.
+// Defaults for a trunk without caps.
 const (
 	cpsUsual      = 10
 	channelsUsual = 100
 )
 
-// ListOf is the standing of a list of so many contacts that have used so many attempts
-// together, evenly spread.
+// ListOf is the position of a list of contacts that have used the given number of attempts in
+// total, evenly spread.
 func ListOf(contacts, used int, at time.Time) campaign.Position {
 	each, more := used/max(contacts, 1), used%max(contacts, 1)
 	x := campaign.Position{At: at, Created: at}
@@ -75,36 +75,35 @@ func ListOf(contacts, used int, at time.Time) campaign.Position {
 // Limits of a question. They bound the work and are the same on every machine, so
 // that the same question has the same answer.
 const (
-	// PlayedMost is how many contacts are played; of a longer list the first ones.
+	// PlayedMost is how many contacts are played; of a longer list, the first ones.
 	PlayedMost = 100_000
-	// Horizon is how far ahead is played.
+	// Horizon is how far ahead a play goes.
 	Horizon = 14 * 24 * time.Hour
-	// EventsMost is how much may happen in a play.
+	// EventsMost is the maximum number of events of a play.
 	EventsMost = 500_000
-	// PlaysUsual is how often a question is played, each time with another seed. Once
-	// eventsAll have happened there are no more plays than playsLeast.
+	// PlaysUsual is how often a question is played, each time with another seed. After eventsAll
+	// events in total, no more than playsLeast plays are made.
 	PlaysUsual = 20
 	playsLeast = 5
 	eventsAll  = 2_000_000
 )
 
-// commitMost bounds what a write is taken to need. With later ones the brake would hold
-// the play's dials back, and it had its part already in what was measured.
+// commitMost limits the assumed duration of a write. With longer ones the brake would slow down the
+// play's dials, although the measured durations already include its effect.
 const commitMost = pacing.CommitBound / 2
 
-// Band is what a figure came to in the plays: one of ten was lower than Low, one of ten
-// higher than High.
+// Band is the range of a figure over the plays: one in ten was below Low, one in ten above High.
 type Band struct {
 	Low    float64 `json:"low"`
 	Median float64 `json:"median"`
 	High   float64 `json:"high"`
 }
 
-// enoughPlays is from how many values on the band is that of their order.
+// enoughPlays is the number of values from which the band consists of their quantiles.
 const enoughPlays = 15
 
-// BandOf gives the band of some values. Of few ones it is as wide as their deviation lets
-// the next one be off (Student's distribution).
+// BandOf returns the band of some values. With few values, it is as wide as their deviation lets
+// the next one differ (Student's distribution).
 func BandOf(values []float64) Band {
 	values = slices.Sorted(slices.Values(values))
 	n := len(values)
@@ -126,7 +125,7 @@ func BandOf(values []float64) Band {
 		for _, v := range values {
 			squares += (v - mean) * (v - mean)
 		}
-		// t(0.9) by its expansion in 1/free; within 0.3 % from 3 on.
+		// t(0.9) by its expansion in 1/free; accurate to 0.3 % from 3 on.
 		off := 1.2816 * (1 + 0.62/free + 0.65/(free*free)) * math.Sqrt(squares/free*(1+1/float64(n)))
 		b.Low, b.High = max(b.Median-off, min(values[0], 0)), b.Median+off
 	}
@@ -136,7 +135,7 @@ func BandOf(values []float64) Band {
 // Holds says whether the value lies within the band.
 func (b Band) Holds(v float64) bool { return v >= b.Low && v <= b.High }
 
-// Forecast is what all plays of a question say.
+// Forecast combines all plays of a question.
 type Forecast struct {
 	Plays       int  `json:"plays"`
 	DurationSec Band `json:"duration_s"`
@@ -149,19 +148,18 @@ type Forecast struct {
 const (
 	EndedListDone = "list_done"    // every contact is final
 	EndedWindow   = "window_ended" // of a single-day campaign
-	EndedHorizon  = "horizon"      // it goes on after Horizon
-	EndedBudget   = "budget"       // it goes on after EventsMost, or PlayedMost
+	EndedHorizon  = "horizon"      // not finished after Horizon
+	EndedBudget   = "budget"       // not finished after EventsMost, or PlayedMost
 )
 
-// Answer is what became of it. Shares are per cent.
+// Answer is the result of a play. Shares are in per cent.
 type Answer struct {
 	Ended string `json:"ended"`
-	// DurationSec is from the start to the end; of a list that is not done, to
-	// where it was left.
+	// DurationSec is from the start to the end; for an unfinished list, to where the play stopped.
 	DurationSec float64 `json:"duration_s"`
-	DiallingSec float64 `json:"dialling_s"` // of that within the window
-	// ListSec is the time of dialling that the whole list takes: extrapolated by
-	// the final contacts where it is not done, nil when none is final.
+	DiallingSec float64 `json:"dialling_s"` // the part of it within the window
+	// ListSec is the dialling time for the whole list: extrapolated from the final contacts if it
+	// is unfinished, nil if none is final.
 	ListSec         *float64 `json:"list_dialling_s"`
 	ConnectsPerHour float64  `json:"connects_per_h"`
 	BusyPct         float64  `json:"busy_pct"`
@@ -173,14 +171,12 @@ type Answer struct {
 	Contacts        int      `json:"contacts"`
 	ContactsPlayed  int      `json:"contacts_played"`
 	ContactsLeft    int      `json:"contacts_left"`
-	// LeftAtClose is how many were left when the window closed first; nil when
-	// it did not.
+	// LeftAtClose is how many contacts were left when the window first closed; nil if it did not.
 	LeftAtClose *int              `json:"contacts_left_at_close"`
 	Constraint  engine.Constraint `json:"constraint"` // of the last decision before the end of the list or of the play
 }
 
-// beyond is how many times as much the whole list comes to, where the play ended for
-// want of room.
+// beyond is the factor from the played part to the whole list, when the play ran out of budget.
 func (a *Answer) beyond() float64 {
 	if done := a.Contacts - a.ContactsLeft; a.Ended == EndedBudget && done > 0 {
 		return float64(a.Contacts) / float64(done)
@@ -188,7 +184,7 @@ func (a *Answer) beyond() float64 {
 	return 1
 }
 
-// Series is its course: columns of equal length, a row for each piece of time.
+// Series is the course of a play: columns of equal length, with an entry for each piece of time.
 type Series struct {
 	At         []float64  `json:"at_s"`     // end of the piece, since the start
 	BusyPct    []*float64 `json:"busy_pct"` // nil outside the window
@@ -201,15 +197,15 @@ type Series struct {
 // placeholder stands for the number pool of a draft that has none yet.
 const placeholder engine.PhoneNumber = "+493012345678"
 
-// Told is what comes of a question: the forecast of all plays, and the course of the one
-// that took as long as half of them at most.
+// Told is the answer to a question: the forecast of all plays, and the course of the play with the
+// median duration.
 type Told struct {
 	Forecast Forecast `json:"forecast"`
 	Summary  Answer   `json:"summary"`
 	Series   Series   `json:"series"`
 }
 
-// Ask plays the question. Halt may end it before: then ok is false.
+// Ask plays the question. halt may end it early: ok is then false.
 func Ask(q *Question, halt func() bool) (t Told, ok bool) {
 	contacts, _ := q.Standing.Contacts()
 	played := min(contacts, PlayedMost)
@@ -283,7 +279,7 @@ func (q *Question) installation(played int, seed uint64) sim.Installation {
 	}
 	people := q.People.Resampled(seed)
 	trunk := engine.TrunkSettings{ID: "trunk-1", CPSCap: max(q.CPS, 1), ChannelCap: max(q.Channels, 1), Active: true}
-	// Half of the dials were placed sooner: others waited for their turn at the trunk.
+	// Half of the dials were placed sooner: the others waited for their turn at the trunk.
 	commit := max(min(people.Placing.At(0.5), commitMost), 0)
 	return sim.Installation{
 		Commit: commit, Start: q.Start, Length: Horizon, Measured: &people, Bot: callee.Bot{Fails: people.Failed.Rate()},
@@ -309,7 +305,7 @@ func (q *Question) answer(r *sim.CampaignsResult, c *sim.CampaignResult, played 
 	switch {
 	case c.CompletionReason == campaign.ReasonWindowEnded:
 		a.Ended = EndedWindow
-		if a.LeftAtClose != nil { // what is closed is final, and was not dialled
+		if a.LeftAtClose != nil { // closed contacts are final, but were not dialled
 			a.ContactsLeft = *a.LeftAtClose
 		}
 	case c.State == campaign.Completed && beyond == 0:
@@ -349,7 +345,7 @@ func seriesOf(list []moment, beyond int) Series {
 	return s
 }
 
-// abandonPct is the rate of abandons; nil without live answers.
+// abandonPct is the abandon rate; nil without live answers.
 func abandonPct(c *pacing.Counts) *float64 {
 	rate, ok := c.Rate()
 	if !ok {

@@ -103,7 +103,7 @@ func TestMoreSeatsFinishTheListSoonerAndACapOfZeroAbandonsNobody(t *testing.T) {
 	if many.DiallingSec >= few.DiallingSec || many.ConnectsPerHour <= few.ConnectsPerHour {
 		t.Errorf("10 seats %+v\n40 seats %+v", few, many)
 	}
-	// Seats of the bot bound what the concurrency allows.
+	// The bot's seats limit what the concurrency allows.
 	bounded, _ := answerOf(t, asked(func(q *Question) { q.Settings.Concurrency = 40 }))
 	if bounded.DiallingSec <= many.DiallingSec {
 		t.Errorf("10 seats, concurrency 40 %+v", bounded)
@@ -135,7 +135,7 @@ func TestAnAnswerSaysWhatIsLeftWhenTheWindowCloses(t *testing.T) {
 
 func TestAttemptsUsedAreNotDialledAgain(t *testing.T) {
 	a, _ := answerOf(t, asked(func(q *Question) { q.Standing = ListOf(300, 600, start) }))
-	// What the trunk refused is dialled again without an attempt being used.
+	// Dials refused by the trunk are repeated without using an attempt.
 	if a.Dials < 300 || a.Dials > 360 || a.Ended != EndedListDone {
 		t.Errorf("one attempt is left to each of 300: %+v", a)
 	}
@@ -147,7 +147,7 @@ func TestAttemptsUsedAreNotDialledAgain(t *testing.T) {
 		t.Errorf("%d dials with 1, %d with 1.5 and %d with 3 attempts left", a.Dials, half.Dials, all.Dials)
 	}
 	most, _ := answerOf(t, asked(func(q *Question) { q.Standing = ListOf(300, 2700, start) }))
-	if most.Dials != a.Dials { // each has one at least
+	if most.Dials != a.Dials { // each has at least one
 		t.Errorf("%+v", most)
 	}
 }
@@ -174,7 +174,7 @@ func TestAPlayIsBoundedByItsEventsAndHalted(t *testing.T) {
 	}
 }
 
-// The brake had its part in what placing a dial took: in a play it does not brake again.
+// The brake's effect is part of the measured placing time, so it does not brake again in a play.
 func TestDialsThatTookLongToPlaceAreNotHeldBackOnceMore(t *testing.T) {
 	lasts := func(placing float64) float64 {
 		a, _ := answerOf(t, asked(func(q *Question) {

@@ -1,17 +1,17 @@
 package fsm
 
-// Coverage says what a table does with one event in one state.
+// Coverage says how a table handles one event in one state.
 type Coverage string
 
 const (
-	Handled Coverage = "handled" // some row always takes it
+	Handled Coverage = "handled" // some row always matches
 	Guarded Coverage = "guarded" // every row has a guard: handled, or illegal when none holds
-	Ignored Coverage = "ignored" // a known harmless late event, whatever the guards
+	Ignored Coverage = "ignored" // a late event known to be harmless, whatever the guards
 	Illegal Coverage = "illegal" // no row
 )
 
-// Cover gives the coverage of every state × event pair, for exhaustive tests:
-// a new state or event that nobody thought about shows up as Illegal.
+// Cover returns the coverage of every state × event pair, for exhaustive tests: a new state or
+// event that nobody thought about shows up as Illegal.
 func (t *Table[S, E, M, Ev]) Cover() map[Pair[S, E]]Coverage {
 	cover := make(map[Pair[S, E]]Coverage, len(t.states)*len(t.events))
 	for _, s := range t.states {
@@ -33,7 +33,7 @@ func coverage[S ~string, M, Ev any](cells []cell[S, M, Ev]) Coverage {
 	}
 	switch {
 	case cells[len(cells)-1].when != nil:
-		// Also when all of them ignore: without a guard that holds it is illegal.
+		// Even if all of them ignore it: if no guard holds the event is illegal.
 		return Guarded
 	case ignored:
 		return Ignored

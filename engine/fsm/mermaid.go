@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// Mermaid renders the table as a state diagram. The text depends on nothing
-// but the table: same rows, same bytes. Ignored events are left out; events
-// that keep the state are one loop per state.
+// Mermaid renders the table as a state diagram. The text depends only on the table: same rows, same
+// bytes. Ignored events are left out; events that keep the state are one loop per state.
 func (t *Table[S, E, M, Ev]) Mermaid() string {
 	type edge struct{ from, to S }
 	labels := make(map[edge][]string)
-	leaves := make(map[S]bool) // a state that some row leads out of
+	leaves := make(map[S]bool) // states that some row leaves
 	for i := range t.rows {
 		r := &t.rows[i]
 		if r.Ignore {
@@ -51,8 +50,8 @@ func (t *Table[S, E, M, Ev]) Mermaid() string {
 	return b.String()
 }
 
-// mermaidID makes a state usable as an identifier of the diagram: hyphens and
-// spaces have a meaning there.
+// mermaidID turns a state into an identifier for the diagram, in which hyphens and spaces have a
+// meaning.
 func mermaidID[S ~string](s S) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -63,7 +62,7 @@ func mermaidID[S ~string](s S) string {
 	}, string(s))
 }
 
-// mermaidText keeps a label from ending its line: ":" and ";" are syntax.
+// mermaidText escapes ":" and ";", which would end a label.
 func mermaidText(s string) string {
 	return strings.NewReplacer(":", " ", ";", ",", "\n", " ").Replace(s)
 }

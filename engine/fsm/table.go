@@ -19,9 +19,9 @@ type Row[S, E ~string, M, Ev any] struct {
 	// Do is the action; it runs before the caller assigns the new state and may
 	// be nil.
 	Do func(m M, ev Ev)
-	// Ignore marks a known harmless late event: no action, no change of state.
+	// Ignore marks a late event known to be harmless: no action, no change of state.
 	Ignore bool
-	// Why is a sentence for people: the reason of the row.
+	// Why is a sentence with the reason for the row.
 	Why string
 }
 
@@ -41,7 +41,7 @@ type Table[S, E ~string, M, Ev any] struct {
 	cells  map[Pair[S, E]][]cell[S, M, Ev]
 }
 
-// cell is a row as it applies to one pair, with To resolved.
+// cell is a row for one pair, with To resolved.
 type cell[S ~string, M, Ev any] struct {
 	when   func(m M, ev Ev) bool
 	do     func(m M, ev Ev)
@@ -49,9 +49,9 @@ type cell[S ~string, M, Ev any] struct {
 	ignore bool
 }
 
-// New checks the rows and builds the table. states[0] is the initial state of
-// the diagram. An inconsistent table is a programming error that no caller can
-// mend, so New panics; tables are package variables, so it does so at start.
+// New checks the rows and builds the table. states[0] is the initial state of the diagram. An
+// inconsistent table is a programming error that no caller can handle, so New panics; tables are
+// package variables, so it does so at start.
 func New[S, E ~string, M, Ev any](name string, states []S, events []E, rows []Row[S, E, M, Ev]) *Table[S, E, M, Ev] {
 	t := &Table[S, E, M, Ev]{
 		name:   name,
@@ -92,8 +92,8 @@ func (t *Table[S, E, M, Ev]) add(i int, guards map[Pair[S, E]][]string) {
 			t.broken(at + fmt.Sprintf(": unknown state %q", from))
 		}
 		p := Pair[S, E]{from, r.On}
-		// An unguarded row takes everything: whatever follows is unreachable, and
-		// so is a second row under the same guard.
+		// An unguarded row takes everything: any row after it is unreachable, and so is a second
+		// row under the same guard.
 		for _, g := range guards[p] {
 			if g == "" || g == r.Guard {
 				t.broken(at + fmt.Sprintf(": unreachable in %q, an earlier row with guard %q takes it", from, g))
@@ -120,8 +120,8 @@ func (t *Table[S, E, M, Ev]) broken(why string) {
 	panic("fsm: table " + t.name + ": " + why) //nolint:forbidigo // a table is built when the program starts; a broken one is a mistake in its source
 }
 
-// Step finds the first row for the event whose guard holds, runs its action
-// and gives the next state. The caller assigns it:
+// Step finds the first row for the event whose guard holds, runs its action and returns the next
+// state. The caller assigns it:
 //
 //	to, err := table.Step(m.State, ev.Kind, m, ev)
 //	if err == nil {
@@ -153,8 +153,8 @@ func (t *Table[S, E, M, Ev]) States() []S { return slices.Clone(t.states) }
 // Events lists the event kinds.
 func (t *Table[S, E, M, Ev]) Events() []E { return slices.Clone(t.events) }
 
-// Rows gives the rows as they were written, for documents and for mutation
-// tests that build a table with one row changed.
+// Rows returns the rows as written, for documents and for mutation tests that build a table with
+// one row changed.
 func (t *Table[S, E, M, Ev]) Rows() []Row[S, E, M, Ev] { return slices.Clone(t.rows) }
 
 // IllegalError says that a machine has no row for an event in its state. It
@@ -172,5 +172,5 @@ func (e *IllegalError) Error() string {
 // Is makes every IllegalError match ErrIllegal.
 func (e *IllegalError) Is(target error) bool { return target == ErrIllegal }
 
-// ErrIllegal is what errors.Is compares an IllegalError with.
+// ErrIllegal matches any IllegalError in errors.Is.
 var ErrIllegal error = &IllegalError{Machine: "any", State: "any", Event: "any"}

@@ -18,11 +18,11 @@ type ContactInsert struct {
 	At       time.Time
 	DueClass contact.DueClass
 	Contacts []IdentifiedContact
-	// Event is journaled in the same transaction, its Count set to the rows
-	// added; a list of which nothing is added leaves no event.
+	// Event is journaled in the same transaction, with Count set to the rows added; a list that
+	// adds nothing leaves no event.
 	Event Event
-	// Answer gives the reply to keep in the same transaction; rows has what
-	// became of each of Contacts. It may be called again; nil: none is kept.
+	// Answer returns the reply to store in the same transaction; rows has the result of each of
+	// Contacts. It may be called again; nil means that no reply is stored.
 	Answer func(rows []campaign.BatchResult) *Reply
 }
 

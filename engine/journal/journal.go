@@ -1,11 +1,11 @@
-// Package journal says what becomes durable: a Write is one atomic step of
-// the dialler, rows and events together, and a Guard is what the database
-// itself must check before it accepts an intent to dial.
+// Package journal defines what becomes durable: a Write is one atomic step of the dialler, rows and
+// events together, and a Guard is what the database itself must check before it accepts an intent
+// to dial.
 //
-// Invariants: everything in a Write commits in one transaction or not at all;
-// a Write of a campaign carries the fencing epoch of its owner and a stale
-// epoch is refused by the database; events of a campaign are ordered by the
-// sequence that its run gave them, never by the order of commits.
+// Invariants: everything in a Write commits in one transaction or not at all; a Write of a campaign
+// carries the fencing epoch of its owner and a stale epoch is refused by the database; events of a
+// campaign are ordered by the sequence numbers that its run assigned, never by the order of
+// commits.
 //
 // It must not know: SQL, connections, batching.
 package journal
@@ -21,7 +21,7 @@ import (
 	"dialler/engine/contact"
 )
 
-// Type names an event; past tense, "<noun>.<verb>".
+// Type names an event, in the past tense: "<noun>.<verb>".
 type Type string
 
 const (
@@ -35,7 +35,7 @@ const (
 	CampaignRestarted        Type = "campaign.restarted"
 	CampaignRestartCancelled Type = "campaign.restart_cancelled"
 	CampaignEdited           Type = "campaign.edited"
-	CampaignCloned           Type = "campaign.cloned"   // recorded in the one that was copied
+	CampaignCloned           Type = "campaign.cloned"   // recorded in the original
 	CampaignDeleted          Type = "campaign.deleted"  // of no campaign any more; Reason names it
 	SuppressionAdded         Type = "suppression.added" // of no campaign; Count numbers, Reason names a single one, masked
 	SuppressionLifted        Type = "suppression.lifted"
@@ -44,20 +44,20 @@ const (
 	VoicemailDeleted         Type = "voicemail.deleted"
 	VerdictLabelled          Type = "verdict.labelled" // of no campaign; Reason names the attempt
 	RestoreAccepted          Type = "restore.accepted" // of no campaign; Reason is when the database was last in use before its backup
-	PersonErased             Type = "person.erased"    // of no campaign; Count rows, and who asked; never whom
+	PersonErased             Type = "person.erased"    // of no campaign; Count rows, and who asked; never the person
 	UserLocked               Type = "user.locked"      // of no campaign; Reason names the user: too many log-ins failed
 	UserUnlocked             Type = "user.unlocked"
 	ExclusionLifted          Type = "exclusion.lifted"    // Reason names the number, masked, or the keys
-	ExclusionsImported       Type = "exclusions.imported" // Count numbers of a file, and the Reason given with it
+	ExclusionsImported       Type = "exclusions.imported" // Count numbers of a file, with the Reason given for it
 	ContactsAdded            Type = "contacts.added"
 	ContactTriggered         Type = "contact.triggered"
 	ContactExcluded          Type = "contact.excluded"
 	ContactChanged           Type = "contact.changed"
-	// What an operator did to one contact; an exclusion names who it was as well.
+	// An operator's actions on one contact; an exclusion names its author as well.
 	ContactRetried     Type = "contact.retried"
 	ContactCallBackSet Type = "contact.call_back_set"
-	// The contacts of a run as a whole: Data.Moves says what became of them. A
-	// run's own count begins with contacts.reset.
+	// Changes of all contacts of a run: Data.Moves has the details. A run's own count begins with
+	// contacts.reset.
 	ContactsClosed   Type = "contacts.closed"
 	ContactsRetuned  Type = "contacts.retuned"
 	ContactsReset    Type = "contacts.reset"
@@ -65,9 +65,9 @@ const (
 	AttemptReserved  Type = "attempt.reserved"
 	AttemptAnswered  Type = "attempt.answered"
 	AttemptConnected Type = "attempt.connected"
-	AttemptRevised   Type = "attempt.revised" // the bot talked to no person; Connected: it stays counted
+	AttemptRevised   Type = "attempt.revised" // the bot talked to no person; Connected says that it stays counted
 	AttemptAbandoned Type = "attempt.abandoned"
-	AttemptOptedOut  Type = "attempt.opted_out" // of an abandoned one: the number was suppressed
+	AttemptOptedOut  Type = "attempt.opted_out" // of an abandoned call: the number was suppressed
 	AttemptEnded     Type = "attempt.ended"
 	LegAdded         Type = "leg.added"
 	LegClosed        Type = "leg.closed"
@@ -77,7 +77,7 @@ const (
 // Event is one fact of the append-only history.
 type Event struct {
 	Campaign engine.CampaignID // "" for dialouts
-	Seq      int64             // per campaign, given by its run; 0 for dialouts
+	Seq      int64             // per campaign, assigned by its run; 0 for dialouts
 	Run      int
 	At       time.Time
 	Type     Type
@@ -96,18 +96,18 @@ const (
 // Data is the payload of an event, stored as JSON. Only the fields that its
 // type needs are set.
 type Data struct {
-	// Before and After are what counters need of the contact that the event
-	// changed: folding subtracts the one and adds the other.
+	// Before and After are the counted facts of the contact that the event changed: folding
+	// subtracts the former and adds the latter.
 	Before *contact.Facts `json:"before,omitempty"`
 	After  *contact.Facts `json:"after,omitempty"`
-	// Kept: they are those of the contact as its run left it.
+	// Kept says that they belong to the contact as its run left it.
 	Kept   bool       `json:"kept,omitempty"`
-	Count  int        `json:"count,omitempty"` // contacts.added: how many like After
+	Count  int        `json:"count,omitempty"` // contacts.added: how many contacts like After
 	Moves  []Move     `json:"moves,omitempty"`
 	Reason string     `json:"reason,omitempty"`
 	DueAt  *time.Time `json:"due_at,omitempty"`
-	// NoResult is the attempt whose result is awaited no longer though none came: from
-	// now on its outcome is connected_no_result, unless one comes late.
+	// NoResult is the attempt whose result is no longer awaited although none came: from now on its
+	// outcome is connected_no_result, unless a result comes late.
 	NoResult engine.AttemptID `json:"no_result,omitempty"`
 
 	// Attempt facts.
@@ -126,9 +126,8 @@ type Data struct {
 	TalkMS      int64               `json:"talk_ms,omitempty"`
 	Verdict     engine.Verdict      `json:"verdict,omitempty"`
 	Disposition string              `json:"disposition,omitempty"`
-	// Of attempt.ended: when it was begun, and of a callback how long after its
-	// time it was dialled.
-	// AwaitsResult: the outcome is not final, a result.stored or a NoResult tells it.
+	// For attempt.ended: when it began, and for a callback how long after its time it was dialled.
+	// AwaitsResult says that the outcome is not final; a result.stored or a NoResult follows.
 	AwaitsResult    bool       `json:"awaits_result,omitempty"`
 	ReservedAt      *time.Time `json:"reserved_at,omitempty"`
 	CallbackDelayMS *int64     `json:"callback_delay_ms,omitempty"`
@@ -138,67 +137,63 @@ type Data struct {
 	Settings *campaign.Settings `json:"settings,omitempty"`
 	Changes  []campaign.Change  `json:"changes,omitempty"`   // campaign.edited
 	Import   engine.ImportID    `json:"import_id,omitempty"` // contacts.added: of a file
-	Campaign engine.CampaignID  `json:"campaign,omitempty"`  // campaign.cloned: the copy; campaign.created: what it is a copy of
+	Campaign engine.CampaignID  `json:"campaign,omitempty"`  // campaign.cloned: the copy; campaign.created: its original
 }
 
-// Move is what happened to a number of contacts of the same kind.
+// Move is the same change of a number of contacts.
 type Move struct {
 	Before *contact.Facts `json:"before,omitempty"`
 	After  *contact.Facts `json:"after,omitempty"`
 	Count  int            `json:"count"`
 }
 
-// Intent is the right to dial one number, durable before the INVITE leaves.
-// The database refuses it (ErrNumberHeld, ErrSuppressed, code callee_cap) while
-// another attempt holds the number, the number is on the suppression list, or it
-// was called as often as is allowed.
+// Intent is the right to dial one number, durable before the INVITE leaves. The database refuses it
+// (ErrNumberHeld, ErrSuppressed, code callee_cap) while another attempt holds the number, the
+// number is on the suppression list, or it was called as often as allowed.
 type Intent struct {
 	Attempt engine.AttemptID
 	Number  engine.PhoneNumber
-	// Bound is when the hold ends if nothing proves the end of the call: by the
-	// rules with which it is begun, whatever they are when it is lost.
+	// Bound is when the hold ends if nothing proves the end of the call: by the rules at its
+	// beginning, whatever they are when it is lost.
 	Bound time.Time
-	// Cap bounds how often the number is called, nil: as often as may be.
+	// Cap limits how often the number is called; nil means no limit.
 	Cap *CalleeCap
-	// KeyCap bounds how many dialouts its API key places, nil: as many as it likes.
+	// KeyCap limits how many dialouts its API key may place; nil means no limit.
 	KeyCap *KeyCap
-	// Refused is why its owner knows that the number must not be dialled: the
-	// write is refused with it, as with the database's own reasons and in their
-	// place in the order of writes.
+	// Refused is the owner's own reason why the number must not be dialled: the write is refused
+	// with it just as with the database's reasons, and in the same order of writes.
 	Refused error
 }
 
-// KeyCapPeriod is over what an API key's cap of dialouts counts.
+// KeyCapPeriod is the period of an API key's cap of dialouts.
 const KeyCapPeriod = 24 * time.Hour
 
-// KeyCap bounds the dialouts of one API key within the KeyCapPeriod that ends
-// now. A dialout counts from its beginning, when it was consumed or lives.
+// KeyCap limits the dialouts of one API key within the KeyCapPeriod that ends now. A dialout counts
+// from its beginning, if it was consumed or is live.
 type KeyCap struct {
 	Key   engine.KeyID
 	Calls int
 	Now   time.Time
 }
 
-// Refusal refuses a dialout beyond the cap; nth is when the one began with whose
-// end of period one more is allowed.
+// Refusal refuses a dialout beyond the cap; nth is the beginning of the dialout whose expiry allows
+// one more.
 func (c *KeyCap) Refusal(nth time.Time) error {
 	return &engine.Error{Kind: engine.KindTooMany, Code: "key_dialout_cap",
 		Detail:     fmt.Sprintf("this API key has placed the %d dialouts that it may within 24 hours; wait for Retry-After, or let an administrator raise dialouts_per_day", c.Calls),
 		RetryAfter: max(nth.Add(KeyCapPeriod).Sub(c.Now), time.Second), Until: nth.Add(KeyCapPeriod)}
 }
 
-// CalleeCap bounds the attempts to one number within a period that ends now,
-// over all campaigns and the calls outside them. An attempt counts from its
-// beginning, when it was consumed or lives.
+// CalleeCap limits the attempts to one number within a period that ends now, over all campaigns and
+// the calls outside them. An attempt counts from its beginning, if it was consumed or is live.
 type CalleeCap struct {
 	Attempts int
 	Period   time.Duration
 	Now      time.Time
 }
 
-// Refusal is what refuses an intent whose number was called as often as
-// allowed; nth is when the attempt began with whose end of period one more is
-// allowed.
+// Refusal refuses an intent whose number was called as often as allowed; nth is the beginning of
+// the attempt whose expiry allows one more.
 func (c *CalleeCap) Refusal(nth time.Time) error {
 	until := nth.Add(c.Period)
 	e := engine.Conflict(engine.CodeCalleeCap, fmt.Sprintf("the number was called %d times within %s, which is the most that this installation allows (--callee-cap); it may be called again from %s",
@@ -207,31 +202,31 @@ func (c *CalleeCap) Refusal(nth time.Time) error {
 	return e
 }
 
-// HoldRelease ends the hold of a number: at once (Until zero) when the end of all
-// legs to it is proven, else at a time. The store keeps how long that is from now:
-// its clock may be another.
+// HoldRelease ends the hold of a number: at once (Until zero) when the end of all legs to it is
+// proven, otherwise at a given time. The store keeps the duration from now, since its clock may
+// differ.
 type HoldRelease struct {
 	Attempt engine.AttemptID
 	Number  engine.PhoneNumber
 	Until   time.Time
-	// Owed: nothing has proven the end of the call. The hold ends no earlier than
-	// the Bound of its intent, but at SessionEnd.
+	// Owed says that nothing has proven the end of the call. The hold ends no earlier than the
+	// Bound of its intent, except at SessionEnd.
 	Owed bool
-	// SessionEnd is when the call is over whatever the rules allowed, zero: not known.
+	// SessionEnd is when the call is over whatever the rules allowed; zero if unknown.
 	SessionEnd time.Time `json:",omitzero"`
 }
 
-// Exclusion binds one campaign; exactly one of Number and Match is set.
+// Exclusion applies to one campaign; exactly one of Number and Match is set.
 type Exclusion struct {
 	Campaign  engine.CampaignID
 	Number    engine.PhoneNumber
 	Match     map[string]string
 	Reason    string
-	Lifted    bool // by somebody, or by a deliberate re-add with Sticky Exclusion off
+	Lifted    bool // by a user, or by a deliberate re-add with Sticky Exclusion off
 	CreatedAt time.Time
 }
 
-// Reasons of suppressions that calls bring about.
+// Reasons of suppressions caused by calls.
 const (
 	SuppressedByResult = "do_not_call" // a conversation's result
 	SuppressedByOptOut = "opt_out"     // a key pressed in the information message
@@ -252,11 +247,11 @@ type Reply struct {
 	At     time.Time
 }
 
-// StoredReply is the answer of a request with an Idempotency-Key as it is kept.
+// StoredReply is the stored form of the answer to a request with an Idempotency-Key.
 func StoredReply(i engine.Idempotency, status int, body any, at time.Time) *Reply {
 	b, err := json.Marshal(body)
 	if err != nil {
-		return nil // replies are plain structs; they marshal
+		return nil // replies are plain structs and can be marshalled
 	}
 	return &Reply{Idempotency: i, Status: status, Body: b, At: at}
 }
@@ -270,7 +265,7 @@ type Write struct {
 	Events       []Event
 	CampaignRow  *campaign.Campaign
 	Contacts     []contact.Contact
-	Kept         []contact.Contact // as a run before the present one left them: a late result changes them
+	Kept         []contact.Contact // as an earlier run left them: a late result changes them
 	Attempts     []attempt.Attempt
 	Holds        []HoldRelease
 	Exclusions   []Exclusion
@@ -279,9 +274,9 @@ type Write struct {
 	Bulk         *Bulk
 	Retune       *Retune
 
-	// Fresh: the first of Contacts is new. The write is refused when its number is
-	// on the suppression list (ErrSuppressed) or its campaign has another contact
-	// with it (ErrContactExists).
+	// Fresh says that the first of Contacts is new. The write is refused if its number is on the
+	// suppression list (ErrSuppressed) or its campaign has another contact with it
+	// (ErrContactExists).
 	Fresh bool
 }
 
@@ -293,29 +288,26 @@ type Bulk struct {
 	Sweep
 }
 
-// Retune gives the open contacts of a campaign's present run without a live
-// attempt another Max Attempts, and ends those that have had as many. Its event
-// is a contacts.retuned.
+// Retune gives the open contacts of a campaign's current run without a live attempt a new Max
+// Attempts, and ends those that have used them. Its event is a contacts.retuned.
 type Retune struct {
 	MaxAttempts int
 	Sweep
 }
 
-// Sweep is a change of all contacts at rest: what the machine of a contact
-// would do to each.
+// Sweep is a change of all contacts at rest: what a contact's machine would do to each.
 type Sweep struct {
 	At time.Time
-	// Except have an actor, which makes the change itself.
+	// Except are contacts with an actor, which makes the change itself.
 	Except []engine.ContactID
-	// Limit is how many are changed at most, 0: all. As many moves mean that
-	// there may be more to change.
+	// Limit is the maximum number changed, 0 for all. If as many were moved, there may be more.
 	Limit int
-	// Event is of the time At; its moves are filled in by the store. A sweep
-	// whose event is stored already changes nothing.
+	// Event is at the time At; the store fills in its moves. A sweep whose event is already stored
+	// changes nothing.
 	Event Event
 }
 
-// Why the database refused a Write. The rest of the group is unaffected.
+// Reasons why the database refused a Write. The rest of the group is unaffected.
 var (
 	ErrNumberHeld  = engine.Conflict("number_held", "")
 	ErrSuppressed  = engine.Conflict("suppressed", "the number is on the suppression list of this installation and is not dialled")

@@ -1,13 +1,12 @@
 package journal
 
-// patient are the events of which nobody waits to hear that they are durable:
-// what they tell has happened, and nothing that concerns the callee follows from
-// their being stored.
+// patient are events whose durability nobody waits for: they report facts, and nothing that
+// concerns the callee depends on their being stored.
 var patient = map[Type]bool{AttemptConnected: true, AttemptEnded: true, ResultStored: true, LegClosed: true}
 
-// Patient says whether the write may wait a moment for others that go into the
-// same transaction. An intent and an answer may not: an INVITE and an ACK wait
-// for them; nor may what carries the answer to a request.
+// Patient says whether the write may wait a moment to share a transaction with others. An intent
+// and an answer may not, since an INVITE and an ACK wait for them; nor may a write with the answer
+// to a request.
 func (w *Write) Patient() bool {
 	if len(w.Events) == 0 || w.Intent != nil || w.Reply != nil || w.CampaignRow != nil || len(w.Exclusions) > 0 || len(w.Suppressions) > 0 || w.Bulk != nil || w.Retune != nil {
 		return false

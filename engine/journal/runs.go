@@ -4,12 +4,11 @@ import (
 	"dialler/engine/campaign"
 )
 
-// RunTypes are the events of which Runs makes the history of a campaign's runs.
+// RunTypes are the events from which Runs builds the history of a campaign's runs.
 var RunTypes = []Type{CampaignStarted, CampaignStopped, CampaignCompleted, CampaignFailed, CampaignRestarted, CampaignRestartCancelled}
 
-// Runs folds a campaign's events of RunTypes, in their order, into its runs,
-// the newest first. Counters are not among what they say. A run that was
-// prepared and cancelled leaves nothing.
+// Runs folds a campaign's events of RunTypes, in order, into its runs, the newest first. They do
+// not include counters. A run that was prepared and cancelled leaves nothing.
 func Runs(c *campaign.Campaign, events []Event) []campaign.RunRecord {
 	runs := []campaign.RunRecord{{Run: 1, State: campaign.RunDraft}}
 	at := func(n int) *campaign.RunRecord {
@@ -26,7 +25,7 @@ func Runs(c *campaign.Campaign, events []Event) []campaign.RunRecord {
 			*r = campaign.RunRecord{Run: e.Run, State: campaign.RunPrepared, RestartedAt: &when, RestartedBy: d.Who,
 				OnlyUnreached: d.Reason == campaign.OnlyUnreached}
 		case CampaignRestartCancelled:
-			runs = runs[:e.Run] // it is of the run that is shown again
+			runs = runs[:e.Run] // it belongs to the run that is shown again
 		case CampaignStarted:
 			r.State, r.StartedAt, r.StartedBy = campaign.RunRunning, &when, d.Who
 		case CampaignStopped, CampaignCompleted:
@@ -34,7 +33,7 @@ func Runs(c *campaign.Campaign, events []Event) []campaign.RunRecord {
 			r.CompletionReason = campaign.CompletionReason(d.Reason)
 		case CampaignFailed:
 			r.State, r.CompletedAt, r.EndedBy, r.FailureReason = campaign.RunFailed, &when, d.Who, d.Reason
-		default: // nothing of the runs
+		default: // not about runs
 		}
 	}
 	if last := at(c.Run); last.State == campaign.RunRunning && c.State == campaign.Paused {

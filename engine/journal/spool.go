@@ -1,20 +1,18 @@
 package journal
 
-// spooled are the events of a call that is under way: what the network, the
-// callee and the bot do goes on while the database is away.
+// spooled are the events of a call in progress: the network, the callee and the bot go on while the
+// database is unavailable.
 var spooled = map[Type]bool{
 	AttemptAnswered: true, AttemptConnected: true, AttemptRevised: true, AttemptAbandoned: true, AttemptOptedOut: true, AttemptEnded: true,
 	LegAdded: true, LegClosed: true,
 }
 
-// Spoolable says whether the write counts as durable once it is on disk beside
-// a database that is away: it only carries a call on that has its intent. What
-// begins a call, what somebody asked for by the API, and what changes a campaign
-// are not: only the database can accept them.
+// Spoolable says whether the write counts as durable once it is on disk while the database is
+// unavailable: it may only continue a call that has its intent. Writes that begin a call, answer an
+// API request or change a campaign do not qualify: only the database can accept them.
 //
-// A write may be spooled only if none waits before it that is about the same
-// contact or attempt and is not spooled (Subjects): what was spooled is all that
-// is left after a crash.
+// A write may be spooled only if no earlier unspooled write about the same contact or attempt is
+// waiting (Subjects): after a crash only the spooled writes are left.
 func (w *Write) Spoolable() bool {
 	if len(w.Events) == 0 || w.Intent != nil || w.Reply != nil || w.CampaignRow != nil || len(w.Exclusions) > 0 || w.Bulk != nil || w.Retune != nil || w.Fresh {
 		return false

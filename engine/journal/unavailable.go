@@ -7,8 +7,8 @@ import (
 	"dialler/engine"
 )
 
-// Temporary says whether the database may do later what it did not do now: it is
-// away, or fails in a way that is none of its refusals.
+// Temporary says whether the database may succeed later: it is unavailable, or failed in a way that
+// is not one of its refusals.
 func Temporary(err error) bool {
 	if err == nil {
 		return false
@@ -17,7 +17,7 @@ func Temporary(err error) bool {
 	return !errors.As(err, &e) || e.Code == "database_unavailable"
 }
 
-// Unavailable makes an adapter's failure an answer that says to try again.
+// Unavailable turns an adapter's failure into an answer that says to try again.
 func Unavailable(err error) error {
 	var e *engine.Error
 	if errors.As(err, &e) {

@@ -1,6 +1,6 @@
-// Package ladder tells people what the SIP messages of a call mean: as a
-// drawing with an arrow a message, and as a sentence a message.
+// Package ladder explains the SIP messages of a call to people: as a drawing with an arrow per
+// message, and as a sentence per message.
 //
-// What it must not know: how messages are sent, kept or shown. What a final
-// response means for the attempt comes from engine/disposition.
+// What it must not know: how messages are sent, stored or shown. The meaning of a final response
+// for the attempt comes from engine/disposition.
 package ladder

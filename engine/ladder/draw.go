@@ -8,11 +8,11 @@ import (
 	"dialler/engine"
 )
 
-// width is the room between the two columns of a drawing, in characters.
+// width is the space between the two columns of a drawing, in characters.
 const width = 46
 
-// Draw gives the ladder as text: milliseconds since the first message, an arrow
-// each, ours to the right; a heading names each far side when it changes.
+// Draw returns the ladder as text: milliseconds since the first message, an arrow for each message,
+// ours to the right; a heading names the far side whenever it changes.
 func Draw(messages []engine.SIPMessage) string {
 	if len(messages) == 0 {
 		return "No SIP message is kept of this call.\n"
@@ -47,7 +47,7 @@ func arrow(m engine.SIPMessage) string {
 	return "◀" + line + " " + text
 }
 
-// Title is the message in a few words: "INVITE", "180 Ringing", "200 OK to BYE".
+// Title is a short title of the message: "INVITE", "180 Ringing", "200 OK to BYE".
 func Title(m engine.SIPMessage) string {
 	switch {
 	case m.Code == 0:

@@ -7,8 +7,7 @@ import (
 	"dialler/engine/disposition"
 )
 
-// Explain says what a message means, in a sentence. before are the messages of
-// the same leg that came before it.
+// Explain explains a message in a sentence. before are the earlier messages of the same leg.
 func Explain(m engine.SIPMessage, before []engine.SIPMessage) string {
 	if m.Code == 0 {
 		return request(m, before)

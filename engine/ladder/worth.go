@@ -5,16 +5,15 @@ import (
 	"dialler/engine/disposition"
 )
 
-// Worth says whether the ladder of a leg is worth keeping: its end lies with
-// trunk, network, media, our number or us, and not with the person called.
-// final is the leg's last event.
+// Worth says whether the ladder of a leg is worth storing: its end was caused by trunk, network,
+// media, our number or us, and not by the person called. final is the leg's last event.
 func Worth(final engine.LegEvent, answered bool) bool {
 	switch final.Kind {
 	case engine.LegNotSent:
 		return final.NotSent != engine.NotSentCancelled && final.NotSent != engine.NotSentExpired &&
 			final.NotSent != engine.NotSentHeld
 	case engine.LegRefused:
-		if final.Code == 487 { // what we called off
+		if final.Code == 487 { // we cancelled it
 			return false
 		}
 		r := disposition.Classify(disposition.Input{Code: final.Code, Reason: final.Reason, Q850: final.Q850,
@@ -27,7 +26,7 @@ func Worth(final engine.LegEvent, answered bool) bool {
 		}
 		return true
 	case engine.LegClosed:
-		return !answered || final.Code == 0 || final.Code >= 300 // silent, or our BYE was not taken
+		return !answered || final.Code == 0 || final.Code >= 300 // silent, or our BYE was not accepted
 	default:
 		return false
 	}

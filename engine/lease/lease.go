@@ -1,11 +1,10 @@
-// Package lease is a book of leases: who holds one unit of something, until
-// when. Number slots, trunk channels and seats keep one each, so that
-// "held = Σ live leases" is true by construction.
+// Package lease is a book of leases: who holds one unit of something, until when. Number slots,
+// trunk channels and seats keep one each, so that "held = Σ live leases" is true by construction.
 //
-// What it must not know: what is leased, how many there are to lease.
+// What it must not know: what is leased, and how many units exist.
 //
-// Invariants: a holder has at most one lease; a lease that ran out is held
-// until Expire sees it, so that its owner notices and can say so.
+// Invariants: a holder has at most one lease; an expired lease stays held until Expire sees it, so
+// that its owner notices and can report it.
 package lease
 
 import (
@@ -13,13 +12,13 @@ import (
 	"time"
 )
 
-// Book keeps the leases of one thing. The zero value is an empty book.
+// Book keeps the leases of one resource. The zero value is an empty book.
 type Book[K ~string] struct {
 	until map[K]time.Time
 }
 
-// Take gives the holder a lease until now+ttl, or renews the one it has; fresh
-// is false in the second case.
+// Take gives the holder a lease until now+ttl, or renews its present one; fresh is false in the
+// second case.
 func (b *Book[K]) Take(now time.Time, holder K, ttl time.Duration) (fresh bool) {
 	if b.until == nil {
 		b.until = make(map[K]time.Time)
@@ -37,8 +36,7 @@ func (b *Book[K]) Renew(now time.Time, holder K, ttl time.Duration) (ok bool) {
 	return ok
 }
 
-// Release ends the holder's lease; ok is false when it has none, for example
-// because it ran out.
+// Release ends the holder's lease; ok is false if it has none, for example because it expired.
 func (b *Book[K]) Release(holder K) (ok bool) {
 	_, ok = b.until[holder]
 	delete(b.until, holder)
@@ -54,7 +52,7 @@ func (b *Book[K]) Has(holder K) bool {
 // Held is the number of leases.
 func (b *Book[K]) Held() int { return len(b.until) }
 
-// Earliest is when the first lease runs out; zero when there is none.
+// Earliest is when the first lease expires; zero if there is none.
 func (b *Book[K]) Earliest() time.Time {
 	var first time.Time
 	for _, t := range b.until {
@@ -65,7 +63,7 @@ func (b *Book[K]) Earliest() time.Time {
 	return first
 }
 
-// Expire ends the leases that ran out and names their holders, in order.
+// Expire ends the expired leases and returns their holders, sorted.
 func (b *Book[K]) Expire(now time.Time) []K {
 	var gone []K
 	for k, t := range b.until {
@@ -80,7 +78,7 @@ func (b *Book[K]) Expire(now time.Time) []K {
 	return gone
 }
 
-// Holders names all holders, in order.
+// Holders returns all holders, sorted.
 func (b *Book[K]) Holders() []K {
 	all := make([]K, 0, len(b.until))
 	for k := range b.until {

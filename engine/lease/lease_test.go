@@ -62,7 +62,7 @@ func TestALeaseThatNobodyOwnsForTenMinutesIsTakenBack(t *testing.T) {
 	}
 	find(0)
 	find(strayAfter - 1)
-	owned["c"] = true // somebody took it over
+	owned["c"] = true // another owner took it over
 	find(strayAfter, "a")
 	owned["c"] = false
 	find(strayAfter + 1)

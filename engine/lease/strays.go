@@ -2,15 +2,15 @@ package lease
 
 import "time"
 
-// strayAfter is how long nobody may own the attempt of a lease before the lease
-// is taken back: whoever was to give it back faulted on that. It is long enough
-// for an owner that loads itself from a database that is away.
+// strayAfter is how long a lease's attempt may have no owner before the lease is taken back,
+// because whoever should have returned it failed to. It is long enough for an owner that is loading
+// while the database is unavailable.
 const strayAfter = 10 * time.Minute
 
-// Strays are leases whose attempts nobody owns, and since when.
+// Strays are leases whose attempts have no owner, and since when.
 type Strays[K ~string] struct{ since map[K]time.Time }
 
-// Find gives the leases that are to be taken back.
+// Find returns the leases to be taken back.
 func (s *Strays[K]) Find(now time.Time, holders []K, owned func(K) bool) (gone []K) {
 	still := make(map[K]time.Time)
 	for _, k := range holders {

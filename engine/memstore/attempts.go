@@ -14,14 +14,14 @@ import (
 	"dialler/engine/pacing"
 )
 
-// record is an attempt as it is stored.
+// record is a stored attempt.
 type record struct {
 	a      attempt.Attempt
-	no     int64 // the how many-th of the store
+	no     int64 // sequence number in the store
 	answer answer
 }
 
-// putAttempt keeps the attempt from going back, and each of its legs.
+// putAttempt stores an attempt, but never moves it or its legs back to an earlier state.
 func (s *tables) putAttempt(a *attempt.Attempt) {
 	r := s.attempts[a.ID]
 	var b *book
@@ -54,7 +54,7 @@ func mark(set map[engine.AttemptID]*record, r *record, in bool) {
 	}
 }
 
-// count makes the figures of a campaign tell of an attempt, or forget it.
+// count adds an attempt to a campaign's figures, or removes it.
 func (s *tables) count(b *book, r *record, sign int) {
 	if b == nil {
 		return
@@ -72,7 +72,7 @@ func (s *tables) count(b *book, r *record, sign int) {
 	b.answers.add(r.answer, r.no)
 }
 
-// newer is what stands of an attempt that is stored when it comes again.
+// newer is the state to store when a stored attempt is written again.
 func newer(old, a *attempt.Attempt) attempt.Attempt {
 	stands := *a
 	if !old.Live() && a.Live() || progress(a) < progress(old) {
@@ -124,7 +124,7 @@ func (s *tables) forget(id engine.AttemptID) {
 	}
 }
 
-// Attempt gives an attempt.
+// Attempt returns an attempt.
 func (s *Store) Attempt(_ context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,8 +134,7 @@ func (s *Store) Attempt(_ context.Context, id engine.AttemptID) (a attempt.Attem
 	return a, false, nil
 }
 
-// AllAttempts yields every attempt in the order in which they were begun; it
-// belongs under the lock.
+// AllAttempts yields every attempt in the order in which they began; call it under the lock.
 func (s *tables) AllAttempts() iter.Seq[attempt.Attempt] {
 	return func(yield func(attempt.Attempt) bool) {
 		for _, r := range byBegin(s.attempts) {
@@ -161,8 +160,7 @@ func (s *Store) OpenAttempts(context.Context) ([]attempt.Attempt, error) {
 	return list, nil
 }
 
-// OpenLegs lists the attempts that ended before their legs did, until their hold
-// is over.
+// OpenLegs lists the attempts that ended before their legs did, until their holds end.
 func (s *Store) OpenLegs(context.Context) (list []attempt.Attempt, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,9 +172,9 @@ func (s *Store) OpenLegs(context.Context) (list []attempt.Attempt, _ error) {
 	return list, nil
 }
 
-// Maintain is what a process does when it starts, and once in a while: it gives an end to
-// the legs of lost attempts that no life watched for long enough to see it. With the hold
-// of the number the call counts as over.
+// Maintain is run by a process at its start, and from time to time: it ends the legs of lost
+// attempts that no process watched long enough to see their end. The call counts as over when the
+// hold of its number ends.
 func (s *Store) Maintain(_ context.Context, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,8 +199,8 @@ func (s *Store) Maintain(_ context.Context, now time.Time) error {
 	return nil
 }
 
-// AbandonedSince says of each number when a call to it was last abandoned, in any
-// campaign, if that is since the given time.
+// AbandonedSince returns for each number when a call to it was last abandoned, in any campaign, if
+// that was after the given time.
 func (s *Store) AbandonedSince(_ context.Context, numbers []engine.PhoneNumber,
 	since time.Time) (map[engine.PhoneNumber]time.Time, error) {
 	s.mu.Lock()
@@ -216,18 +214,18 @@ func (s *Store) AbandonedSince(_ context.Context, numbers []engine.PhoneNumber,
 	return found, nil
 }
 
-// dial is what the caps on calls need to know of an attempt.
+// dial is what the caps on calls need to know about an attempt.
 type dial struct {
 	id      engine.AttemptID
 	at      time.Time
-	counted bool // it was consumed, or lives
+	counted bool // it was consumed, or is live
 }
 
 func dialOf(a *attempt.Attempt) dial {
 	return dial{a.ID, *a.ReservedAt, a.Consumed || a.Live()}
 }
 
-// begin notes an attempt for the caps, recount what became of it.
+// begin registers an attempt for the caps; recount updates its entry.
 func (s *tables) begin(r *record) {
 	a := &r.a
 	if a.ReservedAt == nil {
@@ -253,8 +251,7 @@ func (s *tables) recount(r *record) {
 	}
 }
 
-// nth gives when the nth latest of the calls began that count since a time, those
-// of one attempt left out.
+// nth returns the beginning of the nth latest counted call after a time, ignoring one attempt.
 func nth(list []dial, n int, since time.Time, but engine.AttemptID) (at time.Time, ok bool) {
 	var begun []time.Time
 	for _, d := range list {
@@ -269,11 +266,11 @@ func nth(list []dial, n int, since time.Time, but engine.AttemptID) (at time.Tim
 	return begun[n-1], true
 }
 
-// capped refuses an intent whose number was called as often as is allowed, or
-// whose API key has placed as many dialouts as it may.
+// capped refuses an intent whose number was called as often as allowed, or whose API key has placed
+// as many dialouts as it may.
 func (s *tables) capped(n *journal.Intent) error {
 	if s.attempts[n.Attempt] == nil && n.Cap != nil {
-		if s.byNumber == nil { // calls are counted from the first time that it matters
+		if s.byNumber == nil { // calls are counted from when this first matters
 			s.byNumber = map[engine.PhoneNumber][]dial{}
 			for _, r := range byBegin(s.attempts) {
 				if r.a.ReservedAt != nil {
@@ -293,7 +290,7 @@ func (s *tables) capped(n *journal.Intent) error {
 	return nil
 }
 
-// answer is what an attempt counts as in the ledger of abandons, and when.
+// answer is an attempt's entry in the abandon ledger, and its time.
 type answer struct {
 	at   int64
 	kind answerKind
@@ -305,7 +302,7 @@ const (
 	noAnswer answerKind = iota
 	liveAnswer
 	abandonedAnswer
-	lostAnswer // abandoned for want of capacity
+	lostAnswer // abandoned for lack of capacity
 	machineAnswer
 )
 
@@ -356,7 +353,7 @@ func answerOf(a *attempt.Attempt) answer {
 	return answer{at.UnixNano(), kind}
 }
 
-// ledger are a campaign's answers by the hour.
+// ledger counts a campaign's answers by the hour.
 type ledger map[int64]*hour
 
 type hour struct {
@@ -393,7 +390,7 @@ func (l ledger) remove(a answer, no int64) {
 	}
 }
 
-// since gives the counts of each hour from a time on.
+// since returns the counts of each hour from a given time on.
 func (l ledger) since(at time.Time) map[int64]pacing.Counts {
 	first := pacing.HourOf(at)
 	found := map[int64]pacing.Counts{}
@@ -414,8 +411,8 @@ func (l ledger) since(at time.Time) map[int64]pacing.Counts {
 	return found
 }
 
-// AbandonHours counts by the hour the campaign's live answers, those abandoned
-// among them, and the machines since a time, in all its runs.
+// AbandonHours counts by the hour the campaign's live answers, the abandoned ones among them, and
+// the machines since a given time, over all its runs.
 func (s *Store) AbandonHours(_ context.Context, id engine.CampaignID,
 	since time.Time) (map[int64]pacing.Counts, error) {
 	s.mu.Lock()
@@ -435,7 +432,7 @@ func (s *Store) AbandonHours(_ context.Context, id engine.CampaignID,
 	return hours, nil
 }
 
-// AbandonLedger gives the sum of AbandonHours.
+// AbandonLedger returns the sum of AbandonHours.
 func (s *Store) AbandonLedger(ctx context.Context, id engine.CampaignID,
 	since time.Time) (sum pacing.Counts, err error) {
 	hours, err := s.AbandonHours(ctx, id, since)

@@ -13,10 +13,9 @@ import (
 	"dialler/engine/journal"
 )
 
-// Commit does a group of writes and says of each whether it was accepted (nil) or
-// refused (one of journal's errors). A refused write changes nothing, and the same
-// group may be given again. An error says that a change of many contacts met one
-// in a state that does not allow it.
+// Commit applies a group of writes and returns for each whether it was accepted (nil) or refused
+// (one of journal's errors). A refused write changes nothing, and the same group may be given
+// again. err says that a change of many contacts met one in a state that does not allow it.
 func (s *Store) Commit(_ context.Context, group []journal.Write) (refused []error, err error) {
 	if s.Committed != nil {
 		defer s.Committed()
@@ -36,8 +35,8 @@ func (s *Store) Commit(_ context.Context, group []journal.Write) (refused []erro
 	return refused, nil
 }
 
-// refuse says why a write is not accepted; answered are the replies of the group
-// so far. It changes nothing but that.
+// refuse says why a write is not accepted; answered are the replies of the group so far, which it
+// updates and nothing else.
 func (s *tables) refuse(w *journal.Write, answered map[ReplyKey]bool) error {
 	if w.Campaign != "" {
 		if b := s.books[w.Campaign]; b == nil || b.row == nil || w.Epoch != b.row.Epoch {
@@ -81,21 +80,20 @@ func (s *tables) refuseIntent(w *journal.Write) error {
 	return s.capped(n)
 }
 
-// held says whether an attempt has the number.
+// held says whether an attempt holds the number.
 func (s *tables) held(n engine.PhoneNumber, now time.Time) bool {
 	h, ok := s.Holds[n]
 	return ok && (h.Until.IsZero() || now.Before(h.Until))
 }
 
-// over says of an intent that its attempt has ended: it is a repeat of what was
-// done long ago.
+// over says that the attempt of an intent has ended, so that the intent is an old write repeated.
 func (s *tables) over(w *journal.Write) bool {
 	r := s.attempts[w.Intent.Attempt]
 	return r != nil && !r.a.Live() || r == nil && s.forgotten(w)
 }
 
-// forgotten says of a campaign's write that attempts in it that are not known were
-// dropped: whoever begins one says something new of its contact.
+// forgotten says that unknown attempts in a campaign's write are attempts that were dropped: a new
+// attempt would come with a newer version of its contact.
 func (s *tables) forgotten(w *journal.Write) bool {
 	return !s.opt.KeepEnded && w.Campaign != "" && !slices.ContainsFunc(w.Contacts, func(c contact.Contact) bool {
 		r := s.rows[c.ID]
@@ -103,7 +101,7 @@ func (s *tables) forgotten(w *journal.Write) bool {
 	})
 }
 
-// apply does one write.
+// apply applies one write.
 func (s *tables) apply(w *journal.Write) error {
 	if r := w.Reply; r != nil {
 		s.Replies[keyOf(r.Idempotency)] = *r
@@ -162,7 +160,7 @@ func (s *tables) release(h journal.HoldRelease) {
 	}
 }
 
-// putExclusion keeps the newest word on a number or a match.
+// putExclusion stores the newest exclusion or lift of a number or a match.
 func (s *tables) putExclusion(x journal.Exclusion) {
 	b := s.book(x.Campaign)
 	key := keyOfExclusion(&x)
@@ -190,7 +188,7 @@ func keyOfExclusion(x *journal.Exclusion) string {
 	return key.String()
 }
 
-// Exclusions lists a campaign's exclusions that stand, by their age.
+// Exclusions lists a campaign's valid exclusions by age.
 func (s *Store) Exclusions(_ context.Context, id engine.CampaignID) (list []journal.Exclusion, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,8 +203,8 @@ func (s *Store) Exclusions(_ context.Context, id engine.CampaignID) (list []jour
 	return list, nil
 }
 
-// AllExclusions gives every exclusion, lifted ones too, campaign by campaign; it
-// belongs under the lock.
+// AllExclusions returns every exclusion, lifted ones too, campaign by campaign; call it under the
+// lock.
 func (s *tables) AllExclusions() (list []journal.Exclusion) {
 	for _, b := range s.inOrder() {
 		list = append(list, b.exclusions...)
@@ -214,7 +212,7 @@ func (s *tables) AllExclusions() (list []journal.Exclusion) {
 	return list
 }
 
-// inOrder gives the campaigns by their identifiers.
+// inOrder returns the campaigns sorted by identifier.
 func (s *tables) inOrder() []*book {
 	list := make([]*book, 0, len(s.books))
 	for _, id := range slices.Sorted(maps.Keys(s.books)) {

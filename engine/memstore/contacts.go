@@ -15,19 +15,19 @@ import (
 	"dialler/engine/tally"
 )
 
-// row is a contact as it is stored. What its pointers and its map point at is
-// shared with whoever wrote or read it, and never changed.
+// row is a stored contact. What its pointers and its map point at is shared with readers and
+// writers, and never changed.
 type row struct {
 	c    contact.Contact
 	book *book
-	left uint64 // the question that leaves it out, of Store.asked
+	left uint64 // the query that excludes it, of Store.asked
 }
 
-// run is what a campaign has of one run: the contacts that are in it, and those
-// that it left to a later one as they were.
+// run is a campaign's data of one run: the contacts that are in it, and those that moved to a later
+// one, as it left them.
 type run struct {
 	queue queue
-	// tally counts the contacts, those kept in earlier too, and the attempts.
+	// tally counts the contacts, including those in earlier, and the attempts.
 	tally           *tally.Tally
 	rows            int
 	open, exhausted int
@@ -46,7 +46,7 @@ func (b *book) run(n int) *run {
 // waits says whether a contact waits for a dial.
 func waits(c *contact.Contact) bool { return c.DueAt != nil && c.Attempt == "" && c.Open() }
 
-// enter makes the indices and counts tell of a row, leave makes them forget it.
+// enter adds a row to the indexes and counts, leave removes it.
 func (r *row) enter() { r.index(1) }
 func (r *row) leave() { r.index(-1) }
 
@@ -78,10 +78,10 @@ func (r *row) index(sign int) {
 	}
 }
 
-// slabSize is how many rows are made at once.
+// slabSize is how many rows are allocated at once.
 const slabSize = 256
 
-// putContact stores a contact unless its version is there already.
+// putContact stores a contact unless its version is already stored.
 func (s *tables) putContact(c *contact.Contact) {
 	r := s.rows[c.ID]
 	switch {
@@ -99,7 +99,7 @@ func (s *tables) putContact(c *contact.Contact) {
 	s.set(r, c)
 }
 
-// set replaces what is stored of a contact.
+// set replaces a stored contact.
 func (s *tables) set(r *row, c *contact.Contact) {
 	b := r.book
 	if r.c.ID != "" {
@@ -130,8 +130,8 @@ func (s *tables) taken(c *contact.Contact) bool {
 	return r != nil && r.c.ID != c.ID
 }
 
-// AllContacts yields every contact, campaign by campaign, as it was added; it
-// belongs under the lock.
+// AllContacts yields every contact, campaign by campaign, in the order of addition; call it under
+// the lock.
 func (s *Roster) AllContacts() iter.Seq[contact.Contact] {
 	return func(yield func(contact.Contact) bool) {
 		for _, b := range s.inOrder() {
@@ -144,7 +144,7 @@ func (s *Roster) AllContacts() iter.Seq[contact.Contact] {
 	}
 }
 
-// Contacts gives a page of a campaign's contacts in the order of the list.
+// Contacts returns a page of a campaign's contacts in the order of the list.
 func (s *Roster) Contacts(_ context.Context, id engine.CampaignID,
 	page campaign.Page) (list campaign.ContactList, _ error) {
 	s.mu.Lock()
@@ -157,7 +157,7 @@ func (s *Roster) Contacts(_ context.Context, id engine.CampaignID,
 	return list, nil
 }
 
-// inList gives a campaign's contacts by position.
+// inList returns a campaign's contacts by position.
 func (s *tables) inList(id engine.CampaignID) []*row {
 	b := s.books[id]
 	if b == nil {
@@ -168,7 +168,7 @@ func (s *tables) inList(id engine.CampaignID) []*row {
 	return rows
 }
 
-// ContactByNumber gives the contact of a campaign with a number.
+// ContactByNumber returns a campaign's contact with a number.
 func (s *Roster) ContactByNumber(_ context.Context, id engine.CampaignID,
 	n engine.PhoneNumber) (c contact.Contact, ok bool, _ error) {
 	s.mu.Lock()
@@ -179,7 +179,7 @@ func (s *Roster) ContactByNumber(_ context.Context, id engine.CampaignID,
 	return c, false, nil
 }
 
-// ContactByID gives a contact.
+// ContactByID returns a contact.
 func (s *Roster) ContactByID(_ context.Context, id engine.ContactID) (c contact.Contact, ok bool, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,8 +189,8 @@ func (s *Roster) ContactByID(_ context.Context, id engine.ContactID) (c contact.
 	return c, false, nil
 }
 
-// ContactsMatching lists the contacts whose variables contain all pairs, in the
-// order of the list. No pairs match nobody.
+// ContactsMatching lists the contacts whose variables contain all pairs, in the order of the list.
+// Without pairs nobody matches.
 func (s *Roster) ContactsMatching(_ context.Context, id engine.CampaignID,
 	match map[string]string) (list []contact.Contact, _ error) {
 	s.mu.Lock()
@@ -203,7 +203,7 @@ func (s *Roster) ContactsMatching(_ context.Context, id engine.CampaignID,
 	return list, nil
 }
 
-// ExcludedContacts lists the contacts with one of the numbers that are excluded.
+// ExcludedContacts lists the excluded contacts that have one of the numbers.
 func (s *Roster) ExcludedContacts(_ context.Context, id engine.CampaignID,
 	numbers []engine.PhoneNumber) (list []contact.Contact, _ error) {
 	s.mu.Lock()
@@ -220,7 +220,7 @@ func (s *Roster) ExcludedContacts(_ context.Context, id engine.CampaignID,
 	return list, nil
 }
 
-// Suppressed gives those of the numbers that are on the suppression list.
+// Suppressed returns those of the numbers that are on the suppression list.
 func (s *Roster) Suppressed(_ context.Context,
 	numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error) {
 	s.mu.Lock()
@@ -239,9 +239,9 @@ func (s *tables) suppressed(n engine.PhoneNumber) bool {
 	return ok
 }
 
-// SuppressedContacts gives, by their identifiers, up to limit contacts behind one
-// that wait for a dial in the run though their number is suppressed: of these
-// numbers, or of all when there are none.
+// SuppressedContacts returns, sorted by identifier, up to limit contacts after a given one that
+// wait for a dial in the run although their number is suppressed: of these numbers, or of all when
+// none are given.
 func (s *Roster) SuppressedContacts(_ context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
 	after engine.ContactID, limit int) (list []contact.Contact, _ error) {
 	s.mu.Lock()
@@ -268,15 +268,15 @@ func (s *Roster) SuppressedContacts(_ context.Context, id engine.CampaignID, run
 	return list[:min(len(list), limit)], nil
 }
 
-// newContact is a contact that waits for its first attempt; those that are added
-// together share the time.
+// newContact is a contact that waits for its first attempt; contacts that are added together share
+// the time.
 func newContact(n *campaign.NewContact, id engine.ContactID, at *time.Time) contact.Contact {
 	return contact.Contact{ID: id, Number: n.Number, Variables: n.Variables, State: contact.Pending,
 		DueAt: at, DuePass: 1, CreatedAt: *at, UpdatedAt: *at, Version: 1}
 }
 
-// AddContacts inserts contacts with ascending positions; duplicates by number,
-// and while exclusions are sticky whoever is excluded, are skipped and counted.
+// AddContacts inserts contacts with ascending positions; it skips and counts duplicates by number
+// and, while exclusions are sticky, excluded contacts.
 func (s *Roster) AddContacts(_ context.Context, add journal.ContactInsert) (rep campaign.AddReport, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -315,7 +315,7 @@ func (s *Roster) AddContacts(_ context.Context, add journal.ContactInsert) (rep 
 			}
 			rep.Duplicates++
 		default:
-			if old == nil { // else it was added before, and the answer was not heard
+			if old == nil { // otherwise it was added before, and the answer was lost
 				c := newContact(&n.NewContact, n.ID, &at)
 				c.Campaign, c.Run, c.Position = add.Campaign, add.Run, b.position+int64(len(fresh))+1
 				c.Source, c.Max, c.DueClass = add.Source, add.Max, add.DueClass

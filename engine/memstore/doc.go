@@ -1,23 +1,23 @@
 // Package memstore is the store of campaigns in memory: it keeps every promise of
-// persistence/storetest.RunPort, as PostgreSQL's does. The simulator drives the
-// core over it, and the tests of the actors run over it with faults added.
+// persistence/storetest.RunPort, as the PostgreSQL store does. The simulator drives the core with
+// it, and the tests of the actors use it with injected faults.
 //
-// It must not know: files, networks, SQL, what a caller does with an answer.
-// Rules that the core has elsewhere are asked, never repeated: contact.Machine says
-// what a bulk change does to a contact, contact.Order who is dialled first,
-// exclusion.Book who is excluded, tally what a row or an attempt counts as.
+// It must not know: files, networks, SQL, what a caller does with an answer. Rules of the core are
+// called, never repeated: contact.Machine for what a bulk change does to a contact, contact.Order
+// for who is dialled first, exclusion.Book for who is excluded, tally for what a row or an attempt
+// counts as.
 //
 // Invariants:
 //
-//   - A write is done whole or refused whole, and may come again.
+//   - A write is applied or refused as a whole, and may be repeated.
 //   - The version of a contact only grows; an attempt does not go back; a number is
 //     held by one attempt at a time.
-//   - What the tree asks all the time costs the size of the answer and a search:
+//   - Frequent queries of the tree cost the size of the answer plus a search:
 //     due contacts, the next due time, overdue results, counters and ledgers are
-//     kept up to date with every write. Only questions before a run, and by
+//     kept up to date with every write. Only queries before a run, and by
 //     variables, go through all contacts.
 //   - An answer never depends on the order of a map, so that a seed replays.
 //
-// A contact at rest is its struct, its texts and some 140 bytes of indices. Rows are
-// copied in and out; what they point at is shared and never changed.
+// A contact at rest takes its struct, its strings and some 140 bytes of indexes. Rows are copied in
+// and out; what they point at is shared and never changed.
 package memstore

@@ -10,19 +10,17 @@ import (
 	"dialler/engine/contact"
 )
 
-// queue is who waits for a dial in one run. A class of the order of dialling, and
-// in the class of retries each attempt number, is a group of its own, in which
-// contact.Order goes by due time and position whatever else it asks for; first
-// attempts go by position alone.
+// queue holds the contacts that wait for a dial in one run. Each due class, and within the class of
+// retries each attempt number, is a group of its own, within which contact.Order always sorts by
+// due time and position; first attempts sort by position alone.
 type queue struct {
 	groups []*group
-	// ready are the first attempts that were due at the latest time for which
-	// anybody asked.
+	// ready are the first attempts that were due at the latest time of any query.
 	ready index[*row]
 	until int64
 }
 
-// group are the contacts of one class and attempt number, by due time.
+// group holds the contacts of one class and attempt number, by due time.
 type group struct {
 	class   contact.DueClass
 	attempt int
@@ -59,7 +57,7 @@ func (q *queue) remove(r *row) {
 	}
 }
 
-// all yields everybody who waits, group by group.
+// all yields every waiting contact, group by group.
 func (q *queue) all(yield func(*row) bool) {
 	for _, g := range q.groups {
 		for e := range g.rows.from(minKey) {
@@ -74,7 +72,7 @@ func (q *queue) empty() bool {
 	return !slices.ContainsFunc(q.groups, func(g *group) bool { return g.rows.size > 0 })
 }
 
-// advance makes ready what is due by now.
+// advance moves contacts due by now to ready.
 func (q *queue) advance(now int64) {
 	if now <= q.until {
 		return
@@ -91,13 +89,13 @@ func (q *queue) advance(now int64) {
 	q.until = now
 }
 
-// lane is a part of a queue in the order of dialling, and its next contact.
+// lane is a part of a queue in dialling order, and its next contact.
 type lane struct {
 	cursor[*row]
 	head *row
 }
 
-// due gives the first of the queue, those left out that leave names.
+// due returns the first contacts of the queue, except those that leave selects.
 func (q *queue) due(order contact.Order, limit int, leave func(*row) bool) []contact.Contact {
 	now := order.Now.UnixNano()
 	q.advance(now)
@@ -146,14 +144,14 @@ func (q *queue) due(order contact.Order, limit int, leave func(*row) bool) []con
 	return list
 }
 
-// DueContacts gives up to limit contacts that are due at order.Now, in that order.
-// Who has a live attempt or is in except, and a number that is held then, is left
-// out; a suppressed one is not.
+// DueContacts returns up to limit contacts that are due at order.Now, in that order. It leaves out
+// contacts that have a live attempt, are in except, or have a held number; suppressed ones are
+// included.
 func (s *Roster) DueContacts(_ context.Context, id engine.CampaignID, run int, order contact.Order, limit int,
 	except []engine.ContactID) ([]contact.Contact, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	order.Now = order.Now.Round(0) // what is stored knows no monotonic clock
+	order.Now = order.Now.Round(0) // stored times have no monotonic clock
 	b := s.books[id]
 	if b == nil || b.runs[run] == nil {
 		return nil, nil
@@ -169,9 +167,9 @@ func (s *Roster) DueContacts(_ context.Context, id engine.CampaignID, run int, o
 	}), nil
 }
 
-// NextDue is the earliest due time of any contact of the run that waits for a
-// dial, nil when none does. open counts those that are not final: who waits for a
-// dial, has a live attempt, or is owed a result.
+// NextDue is the earliest due time of any contact of the run that waits for a dial, nil if there is
+// none. open counts the contacts that are not final: they wait for a dial, have a live attempt, or
+// await a result.
 func (s *Roster) NextDue(_ context.Context, id engine.CampaignID, run int) (next *time.Time, open int, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,8 +189,8 @@ func (s *Roster) NextDue(_ context.Context, id engine.CampaignID, run int) (next
 	return next, b.runs[run].open, nil
 }
 
-// Callable says whether a contact of the run waits for a dial that no suppression
-// forbids, or has a call or a result under way.
+// Callable says whether a contact of the run waits for a dial that no suppression forbids, or has a
+// call or a result outstanding.
 func (s *Roster) Callable(_ context.Context, id engine.CampaignID, run int) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,8 +208,7 @@ func (s *Roster) Callable(_ context.Context, id engine.CampaignID, run int) (boo
 	return false, nil
 }
 
-// Exhausted says whether a contact of the run failed because it had used up its
-// attempts.
+// Exhausted says whether a contact of the run failed because it used up its attempts.
 func (s *Roster) Exhausted(_ context.Context, id engine.CampaignID, run int) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

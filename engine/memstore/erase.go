@@ -5,9 +5,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// Erase puts a tombstone in the place of a person's number and forgets its variables,
-// in contacts, attempts and exclusions. Versions stay: who has a row in memory is told
-// by whoever erases.
+// Erase replaces a person's number by a tombstone and removes its variables, in contacts, attempts
+// and exclusions. Versions stay: the eraser notifies the owners of rows in memory.
 func (s *Store) Erase(n, tombstone engine.PhoneNumber) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"dialler/engine/journal"
 )
 
-// staging is a file of contacts and, until it is closed, its rows.
+// staging is an import and, until it is closed, its rows.
 type staging struct {
 	imp     campaign.Import
 	rows    []journal.StagedRow
 	numbers map[engine.PhoneNumber]struct{}
 }
 
-// end gives the import its last state.
+// end sets the final state of the import.
 func (o *staging) end(state campaign.ImportState, at time.Time) {
 	o.imp.State, o.imp.FinishedAt = state, &at
 	o.close()
@@ -52,8 +52,8 @@ func (s *Files) BeginImport(_ context.Context, imp campaign.Import) error {
 	return nil
 }
 
-// StageImport adds rows; total and invalid are the file's figures so far. The
-// rows that were rejected are not kept.
+// StageImport adds rows; total and invalid are the file's figures so far. Rejected rows are not
+// stored.
 func (s *Files) StageImport(_ context.Context, id engine.ImportID, rows []journal.StagedRow,
 	_ []campaign.RejectedRow, total, invalid int) error {
 	s.mu.Lock()
@@ -70,7 +70,7 @@ func (s *Files) StageImport(_ context.Context, id engine.ImportID, rows []journa
 	return nil
 }
 
-// openImport gives an import that may become contacts, all of its rows.
+// openImport returns an import that may still become contacts, with all of its rows present.
 func (s *Files) openImport(id engine.ImportID, staged int) (*staging, error) {
 	o := s.imports[id]
 	switch {
@@ -82,8 +82,8 @@ func (s *Files) openImport(id engine.ImportID, staged int) (*staging, error) {
 	return o, nil
 }
 
-// ActivateImport makes contacts of the staged rows, all at once and only if gate
-// lets them pass. Nobody waits for it while gate is asked.
+// ActivateImport turns the staged rows into contacts, all at once and only if gate lets them pass.
+// The lock is not held while gate is called.
 func (s *Files) ActivateImport(ctx context.Context, a journal.Activation,
 	gate func(context.Context) (journal.Gate, error)) (out journal.Activated, err error) {
 	if err := s.beginActivation(a.Import, a.Staged); err != nil {
@@ -116,7 +116,7 @@ func (s *Files) beginActivation(id engine.ImportID, staged int) error {
 	return err
 }
 
-// activate makes the switch.
+// activate carries out the switch.
 func (s *Files) activate(b *book, o *staging, a journal.Activation, g journal.Gate) (out journal.Activated) {
 	standing := b.standing(a.Sticky, a.Since)
 	first, at := b.position, a.At.Round(0)
@@ -140,7 +140,7 @@ func (s *Files) activate(b *book, o *staging, a journal.Activation, g journal.Ga
 			s.putContact(&c)
 			o.imp.Added++
 		}
-		// Adding somebody on purpose undoes an exclusion that is not sticky.
+		// Adding a contact on purpose undoes an exclusion that is not sticky.
 		if b.excluded.Has(r.Number, nil) && (old == nil || was) {
 			out.Lifted = append(out.Lifted, r.Number)
 			s.putExclusion(journal.Exclusion{Campaign: a.Campaign, Number: r.Number, Lifted: true,
@@ -157,8 +157,8 @@ func (s *Files) activate(b *book, o *staging, a journal.Activation, g journal.Ga
 	return out
 }
 
-// standing are the exclusions that refuse rows of an import: every one while they
-// are sticky, else those that came since it began.
+// standing are the exclusions that refuse rows of an import: every one while they are sticky,
+// otherwise those made since it began.
 func (b *book) standing(sticky bool, since time.Time) exclusion.Book {
 	x := exclusion.NewBook(nil)
 	for i := range b.exclusions {
@@ -169,7 +169,7 @@ func (b *book) standing(sticky bool, since time.Time) exclusion.Book {
 	return x
 }
 
-// CheckImport counts what would become of the staged rows.
+// CheckImport counts the results that the staged rows would have.
 func (s *Files) CheckImport(_ context.Context, k journal.Check) (campaign.Import, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +196,7 @@ func (s *Files) CheckImport(_ context.Context, k journal.Check) (campaign.Import
 	return o.imp, nil
 }
 
-// FailImport ends an import that is open.
+// FailImport ends an open import.
 func (s *Files) FailImport(_ context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +216,7 @@ func (s *Files) CloseImport(_ context.Context, id engine.ImportID) error {
 	return nil
 }
 
-// Import gives an import.
+// Import returns an import.
 func (s *Files) Import(_ context.Context, id engine.ImportID) (campaign.Import, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +238,7 @@ func (s *Files) StagedNumber(_ context.Context, id engine.ImportID, n engine.Pho
 	return ok, nil
 }
 
-// Staged counts the rows that are staged.
+// Staged counts the staged rows.
 func (s *Files) Staged() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// item is one entry of an index: its two keys, and what it stands for.
+// item is one entry of an index: its two keys and its value.
 type item[T comparable] struct {
 	at, place int64
 	of        T
@@ -20,14 +20,14 @@ func (i *item[T]) compare(at, place int64) int {
 // costs less than following pointers would.
 const blockCap = 512
 
-// index is a sorted list of entries in blocks. Adding, removing and finding an
-// entry cost a binary search and the move of a part of one block.
+// index is a sorted list of entries in blocks. Adding, removing and finding an entry cost a binary
+// search and moving a part of one block.
 type index[T comparable] struct {
 	blocks [][]item[T]
 	size   int
 }
 
-// find gives the place of the first entry that is not before the keys.
+// find returns the place of the first entry that is not before the keys.
 func (x *index[T]) find(at, place int64) (b, i int) {
 	b = sort.Search(len(x.blocks), func(k int) bool {
 		block := x.blocks[k]
@@ -44,7 +44,7 @@ func (x *index[T]) add(at, place int64, of T) {
 	x.size++
 	b, i := x.find(at, place)
 	if last := len(x.blocks) - 1; b > last {
-		// Behind all others, as a list is loaded: blocks are filled whole.
+		// Appending, as when a list is loaded: blocks are filled completely.
 		if last < 0 || len(x.blocks[last]) == blockCap {
 			x.blocks = append(x.blocks, nil)
 			last++
@@ -64,7 +64,7 @@ func (x *index[T]) add(at, place int64, of T) {
 	x.blocks[b] = slices.Insert(x.blocks[b], i, item[T]{at, place, of})
 }
 
-// remove takes an entry out, if it is there.
+// remove removes an entry if it is there.
 func (x *index[T]) remove(at, place int64, of T) {
 	for b, i := x.find(at, place); b < len(x.blocks); b, i = b+1, 0 {
 		block := x.blocks[b]
@@ -84,7 +84,7 @@ func (x *index[T]) remove(at, place int64, of T) {
 	}
 }
 
-// first gives the first entry, nil when there is none.
+// first returns the first entry, nil if there is none.
 func (x *index[T]) first() *item[T] {
 	if len(x.blocks) == 0 {
 		return nil
@@ -92,8 +92,8 @@ func (x *index[T]) first() *item[T] {
 	return &x.blocks[0][0]
 }
 
-// from yields the entries whose first key is at or behind at, in order. The
-// index must not change meanwhile.
+// from yields, in order, the entries whose first key is not less than at. The index must not change
+// meanwhile.
 func (x *index[T]) from(at int64) func(yield func(*item[T]) bool) {
 	return func(yield func(*item[T]) bool) {
 		c := x.cursor(at)
@@ -105,7 +105,7 @@ func (x *index[T]) from(at int64) func(yield func(*item[T]) bool) {
 	}
 }
 
-// cursor goes through an index from a first key on.
+// cursor iterates over an index from a first key on.
 type cursor[T comparable] struct {
 	blocks [][]item[T]
 	i      int
@@ -118,7 +118,7 @@ func (x *index[T]) cursor(at int64) cursor[T] {
 
 const minKey = -1 << 63
 
-// next gives the entries one by one, nil at the end.
+// next returns the next entry, nil at the end.
 func (c *cursor[T]) next() *item[T] {
 	if len(c.blocks) == 0 {
 		return nil

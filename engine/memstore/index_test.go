@@ -38,9 +38,9 @@ func TestAnIndexIsASortedListHoweverItGrew(t *testing.T) {
 	}
 	for i := range 20_000 {
 		if len(want) == 0 || rnd.IntN(5) < 3 {
-			e := item[int]{rnd.Int64N(100), rnd.Int64N(40), i} // some have both keys alike
+			e := item[int]{rnd.Int64N(100), rnd.Int64N(40), i} // some have both keys in common
 			if i < 3000 {
-				e.at, e.place = 50, int64(i) // a list that is loaded
+				e.at, e.place = 50, int64(i) // as when a list is loaded
 			}
 			x.add(e.at, e.place, e.of)
 			want = append(want, e)

@@ -8,8 +8,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// InsertList stores a campaign with its whole list, one that goes on from a position that another store has. Events
-// tell of those who stand alike together, and the row counts them.
+// InsertList stores a campaign with its whole list, resumed from the position of a run in another
+// store. Consecutive contacts with equal facts share an event, and the row counts the events.
 func (s *Store) InsertList(row *campaign.Campaign, list []contact.Contact, from *campaign.Position) {
 	var events []journal.Event
 	for i := range list {

@@ -11,9 +11,9 @@ import (
 	"dialler/engine/contact"
 )
 
-// Outlook counts the contacts of a campaign by whether and why not they are
-// dialled in the run, and what its latest attempts came to. It looks at every one:
-// it is asked before a run.
+// Outlook counts the contacts of a campaign that would be dialled in the run, and the others by
+// reason, and the results of its latest attempts. It reads every contact, and is only called before
+// a run.
 func (s *Roster) Outlook(_ context.Context, id engine.CampaignID, run int) (o campaign.Outlook, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,8 +84,8 @@ func (s *tables) past(id engine.CampaignID) (p campaign.Past) {
 	return p
 }
 
-// WaitingNumbers groups the numbers that Outlook calls waiting by their first
-// digits, the largest groups first.
+// WaitingNumbers groups the numbers that Outlook counts as waiting by their first digits, the
+// largest groups first.
 func (s *Roster) WaitingNumbers(_ context.Context, id engine.CampaignID,
 	run int) (groups []campaign.NumberGroup, _ error) {
 	s.mu.Lock()

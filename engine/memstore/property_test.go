@@ -21,7 +21,7 @@ import (
 	"dialler/engine/tally"
 )
 
-// draws makes writes of any shape over a few campaigns, numbers and attempts.
+// draws makes random writes over a few campaigns, numbers and attempts.
 type draws struct {
 	*rapid.T
 	seq int64
@@ -49,13 +49,13 @@ func (d *draws) contact() contact.Contact {
 		ConnectedOnce: d.n(1) == 1, Version: int64(d.n(6)),
 		Callback: one(d, append([]contact.CallbackState{""}, contact.CallbackStates...)...),
 	}
-	if i%2 == 1 { // the other half are of the second campaign
+	if i%2 == 1 { // the other half belong to the second campaign
 		c.Campaign = "cmp_2"
 	}
 	switch d.n(5) {
 	case 0:
 		c.Attempt = attemptNo(d.n(9))
-	case 1, 2, 3: // who waits, for the first attempt more often than not
+	case 1, 2, 3: // a waiting contact, for the first attempt more often than not
 		c.State, c.DueAt = contact.Pending, d.time(false)
 		c.DueClass = one(d, contact.DueFirst, contact.DueFirst, c.DueClass)
 	}
@@ -84,7 +84,7 @@ func (d *draws) attempt() attempt.Attempt {
 }
 
 func (d *draws) write() journal.Write {
-	w := journal.Write{Campaign: d.campaign(), Epoch: int64(d.n(4) / 4)} // now and then a stale owner's
+	w := journal.Write{Campaign: d.campaign(), Epoch: int64(d.n(4) / 4)} // now and then from a stale owner
 	for range d.n(6) {
 		w.Contacts = append(w.Contacts, d.contact())
 	}
@@ -117,7 +117,7 @@ func (d *draws) write() journal.Write {
 	return w
 }
 
-// naive is what a store says, found by going through all of it.
+// naive computes a store's answers by going through all its data.
 type naive struct {
 	contacts []contact.Contact
 	attempts []attempt.Attempt
@@ -186,7 +186,7 @@ func (m *naive) counters(id engine.CampaignID, run int) campaign.Counters {
 	return t.Counters()
 }
 
-// ledger knows the answers that draws makes: neither machines nor revisable ones.
+// ledger handles the answers that draws makes: neither machines nor revisable ones.
 func (m *naive) ledger(id engine.CampaignID, since time.Time) (sum pacing.Counts) {
 	for _, a := range m.attempts {
 		switch {
@@ -207,8 +207,8 @@ func look(s *memstore.Store) naive {
 	return naive{slices.Collect(s.AllContacts()), slices.Collect(s.AllAttempts()), maps.Clone(s.Holds)}
 }
 
-// Whatever is written, and in whatever order: what the indices and running counts
-// say is what the rows say, versions do not go back, and a number has one holder.
+// After any writes in any order, the indexes and running counts agree with the rows, versions do
+// not go back, and a number has one holder.
 func TestTheIndicesAgreeWithTheRows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := &draws{T: rt}
@@ -303,8 +303,8 @@ func agree(rt *rapid.T, t *testing.T, d *draws, s *memstore.Store, m *naive) {
 	}
 }
 
-// A store that keeps neither events nor ended attempts answers as one that keeps
-// everything, whatever part of the calls comes again.
+// A store that keeps neither events nor ended attempts gives the same answers as one that keeps
+// everything, whatever writes are repeated.
 func TestALargeStoreAnswersAsOneThatKeepsEverything(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := &draws{T: rt}
@@ -317,7 +317,7 @@ func TestALargeStoreAnswersAsOneThatKeepsEverything(t *testing.T) {
 		for i := range calls {
 			c, _, _ := all.ContactByID(t.Context(), contactNo(i))
 			calls[i], writes[i] = call(c, i, &seq, at(i)), 5
-			if d.n(2) == 0 { // nobody served it, so that no result comes
+			if d.n(2) == 0 { // not served, so no result comes
 				writes[i] = 4
 				for k := 2; k < 4; k++ {
 					a := &calls[i][k].Attempts[0]
@@ -330,7 +330,7 @@ func TestALargeStoreAnswersAsOneThatKeepsEverything(t *testing.T) {
 		}
 		for range 40 {
 			i := d.n(n - 1)
-			k := d.n(done[i]) // the next write of the call, or one that was done
+			k := d.n(done[i]) // the call's next write, or a repeated one
 			if k == writes[i] {
 				continue
 			}

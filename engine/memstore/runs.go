@@ -11,10 +11,10 @@ import (
 	"dialler/engine/tally"
 )
 
-// What happens to all contacts of a campaign at once: each goes through the
-// machine of a contact, and one event tells of all.
+// Changes of all contacts of a campaign at once: each goes through the contact machine, and one
+// event covers them all.
 
-// moves counts the contacts that changed alike.
+// moves counts the contacts with the same change.
 type moves struct {
 	kinds map[kind]int // places in list
 	list  []journal.Move
@@ -39,13 +39,13 @@ func (m *moves) add(before *contact.Facts, after contact.Facts) {
 	m.list[i].Count++
 }
 
-// tell stores the event of the moves, unless it is there.
+// tell stores the event of the moves unless it is already stored.
 func (s *tables) tell(ev journal.Event, m *moves) {
 	ev.Data.Moves = m.list
 	s.keepEvent(&ev, true)
 }
 
-// sweeps does what a write does to the contacts at rest.
+// sweeps applies a write's changes to the contacts at rest.
 func (s *tables) sweeps(w *journal.Write) error {
 	if b := w.Bulk; b != nil {
 		kind := contact.RunStopped
@@ -114,7 +114,7 @@ func (s *Store) RunOfContacts(_ context.Context, id engine.CampaignID) (int, err
 	return 0, nil
 }
 
-// inRun gives a campaign whose row must be in the given run.
+// inRun returns a campaign, whose row must be in the given run.
 func (s *tables) inRun(id engine.CampaignID, run int) (*book, error) {
 	b, err := s.campaign(id)
 	if err == nil && b.row.Run != run {
@@ -123,8 +123,7 @@ func (s *tables) inRun(id engine.CampaignID, run int) (*book, error) {
 	return b, err
 }
 
-// ResetContacts prepares every contact for a run and keeps what it was in the one
-// before.
+// ResetContacts prepares every contact for a run and keeps its state from the previous one.
 func (s *Store) ResetContacts(_ context.Context, id engine.CampaignID, run int, unreached bool, now time.Time,
 	ev journal.Event) error {
 	s.mu.Lock()
@@ -151,7 +150,7 @@ func (s *Store) ResetContacts(_ context.Context, id engine.CampaignID, run int, 
 	return nil
 }
 
-// keep notes a contact as a run leaves it; the run's counters still tell of it.
+// keep stores a contact as a run leaves it; the run's counters still include it.
 func (n *run) keep(c *contact.Contact) {
 	if _, ok := n.earlier[c.ID]; ok {
 		return
@@ -164,7 +163,7 @@ func (n *run) keep(c *contact.Contact) {
 	n.tally.Contacts(&f, 1)
 }
 
-// change replaces a contact as the run left it, if it is kept.
+// change replaces a kept contact.
 func (n *run) change(c *contact.Contact) {
 	was, ok := n.earlier[c.ID]
 	if !ok || c.Version <= was.Version {
@@ -176,7 +175,7 @@ func (n *run) change(c *contact.Contact) {
 	n.earlier[c.ID] = *c
 }
 
-// KeptContact gives a contact as an earlier run left it.
+// KeptContact returns a contact as an earlier run left it.
 func (s *Store) KeptContact(_ context.Context, id engine.ContactID, run int) (c contact.Contact, ok bool, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +185,7 @@ func (s *Store) KeptContact(_ context.Context, id engine.ContactID, run int) (c 
 	return c, ok, nil
 }
 
-// drop forgets what a run left.
+// drop forgets the contacts that a run left.
 func (n *run) drop() {
 	for _, c := range n.earlier {
 		f := c.Facts()
@@ -195,8 +194,8 @@ func (n *run) drop() {
 	n.earlier = nil
 }
 
-// RestoreContacts brings the contacts back as they were in the given run; who was
-// excluded since stays so.
+// RestoreContacts restores the contacts as they were in the given run; contacts excluded since stay
+// excluded.
 func (s *Store) RestoreContacts(_ context.Context, id engine.CampaignID, run int, ev journal.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,7 +232,7 @@ func (s *Store) RestoreContacts(_ context.Context, id engine.CampaignID, run int
 	return nil
 }
 
-// Counters are those of engine/tally, of an earlier run as it left its contacts.
+// Counters are those of engine/tally; for an earlier run, with its contacts as it left them.
 func (s *Store) Counters(_ context.Context, id engine.CampaignID, run int) (campaign.Counters, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,22 +17,22 @@ import (
 	"dialler/engine/pacing"
 )
 
-// Options say what a store keeps.
+// Options configure a store.
 type Options struct {
-	// Now is the clock of the store, as that of a database: it says when a hold or
-	// a reply is over.
+	// Now is the clock of the store, like that of a database: it decides when a hold or a reply
+	// expires.
 	Now func() time.Time
-	// KeepEvents: every event is kept. Without it, only those that tell of many
-	// contacts at once are, since they are asked for and must not be told twice.
+	// KeepEvents keeps every event. Without it only events that cover many contacts are kept, since
+	// they are read back and must not be counted twice.
 	KeepEvents bool
-	// KeepEnded: every attempt is kept. Without it, one of a campaign goes once it
-	// has ended with all its legs and is owed no result: counters and ledgers still
-	// have it, Attempt and Outlook do not.
+	// KeepEnded keeps every attempt. Without it a campaign's attempt is dropped once it has ended
+	// with all its legs and awaits no result: counters and ledgers still include it, Attempt and
+	// Outlook do not.
 	KeepEnded bool
-	// Bots are those of the installation, nil: none.
+	// Bots returns the installation's bots; nil means none.
 	Bots func() []engine.Bot
-	// Closed, if there is one, hears of each attempt whose legs Maintain gave an end. It
-	// must not ask the store.
+	// Closed, if set, is called for each attempt whose legs Maintain ended. It must not call the
+	// store.
 	Closed func(*attempt.Attempt)
 }
 
@@ -55,57 +55,56 @@ type tables struct {
 	opt Options
 	mu  sync.Mutex
 
-	// Holds, Suppressions and Replies belong under the lock.
+	// Access Holds, Suppressions and Replies only under the lock.
 	Holds        map[engine.PhoneNumber]Hold
 	Suppressions map[engine.PhoneNumber]journal.Suppression
 	Replies      map[ReplyKey]journal.Reply
-	// Committed, if there is one, hears of each transaction once it is done, not under
-	// the lock.
+	// Committed, if set, is called after each transaction, outside the lock.
 	Committed func()
 
 	books    map[engine.CampaignID]*book
 	rows     map[engine.ContactID]*row
 	attempts map[engine.AttemptID]*record
 	live     map[engine.AttemptID]*record
-	loose    map[engine.AttemptID]*record // ended, with a leg that is not over
+	loose    map[engine.AttemptID]*record // ended, with an open leg
 	imports  map[engine.ImportID]*staging
 	events   []journal.Event
-	dialouts map[eventKey]struct{}         // events of no campaign
+	dialouts map[eventKey]struct{}         // events that belong to no campaign
 	abandons map[engine.PhoneNumber]int64  // when a call to it was last abandoned
 	byKey    map[engine.KeyID][]dial       // dialouts of each API key
 	byNumber map[engine.PhoneNumber][]dial // nil until a number's calls are capped
 	begun    int64                         // attempts so far
-	asked    uint64                        // questions with exceptions so far
-	slab     []row                         // rows that are not in use yet
+	asked    uint64                        // queries with exceptions so far
+	slab     []row                         // preallocated rows
 }
 
 // Hold is the right of one attempt to a number.
 type Hold struct {
 	Attempt engine.AttemptID
-	Until   time.Time // zero: until it is released
+	Until   time.Time // zero means until it is released
 	Bound   time.Time // of the intent
 }
 
-// ReplyKey is what a stored reply is found by.
+// ReplyKey is the lookup key of a stored reply.
 type ReplyKey struct {
 	Key          engine.KeyID
 	Route, Token string
 }
 
-// book is what the store has of one campaign.
+// book is the store's data of one campaign.
 type book struct {
-	row      *campaign.Campaign // nil: none is stored, or it was removed
-	rows     []*row             // as they were added
+	row      *campaign.Campaign // nil when none is stored, or it was removed
+	rows     []*row             // in the order of addition
 	numbers  map[engine.PhoneNumber]*row
-	position int64 // the highest of the rows
+	position int64 // the highest one in use
 	runs     map[int]*run
-	results  index[*row] // who is owed a result, by when it times out
+	results  index[*row] // contacts that await a result, by its time-out
 	live     int         // attempts
 	answers  ledger
-	before   []campaign.PastAnswers // that another store has
+	before   []campaign.PastAnswers // from another store
 
 	exclusions []journal.Exclusion
-	excludedAt map[string]int // the place of each in exclusions
+	excludedAt map[string]int // index of each in exclusions
 	excluded   exclusion.Book
 
 	pacing      *pacing.State
@@ -114,14 +113,13 @@ type book struct {
 	history *history
 }
 
-// history are a campaign's events, by their sequence; it stays when the campaign
-// is removed.
+// history is a campaign's events by their sequence; it stays when the campaign is removed.
 type history struct {
 	events map[int64]int // places in Store.events
 	last   int64
 }
 
-// New is an empty store.
+// New returns an empty store.
 func New(o Options) *Store {
 	t := &tables{
 		opt:          o,
@@ -141,10 +139,10 @@ func New(o Options) *Store {
 	return &Store{t, Roster{t}, Files{t}}
 }
 
-// Lock keeps the store as it is until Unlock: for what belongs under the lock.
+// Lock freezes the store until Unlock, for methods and fields to be used under the lock.
 func (s *tables) Lock() { s.mu.Lock() }
 
-// Unlock lets the store go on.
+// Unlock releases the store.
 func (s *tables) Unlock() { s.mu.Unlock() }
 
 func (s *tables) book(id engine.CampaignID) *book {
@@ -161,7 +159,7 @@ func newBook(h *history) *book {
 		excludedAt: map[string]int{}, excluded: exclusion.NewBook(nil), history: h}
 }
 
-// campaign gives a campaign that is stored.
+// campaign returns a stored campaign.
 func (s *tables) campaign(id engine.CampaignID) (*book, error) {
 	if b := s.books[id]; b != nil && b.row != nil {
 		return b, nil
@@ -169,8 +167,7 @@ func (s *tables) campaign(id engine.CampaignID) (*book, error) {
 	return nil, engine.NotFound("campaign_not_found", "")
 }
 
-// InsertCampaign stores a campaign that is not there yet, with what already
-// happened to it.
+// InsertCampaign stores a new campaign, with its events so far.
 func (s *Store) InsertCampaign(_ context.Context, c campaign.Campaign, events ...journal.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +180,7 @@ func (s *Store) InsertCampaign(_ context.Context, c campaign.Campaign, events ..
 	return nil
 }
 
-// Campaign gives the row of a campaign.
+// Campaign returns the row of a campaign.
 func (s *Store) Campaign(_ context.Context, id engine.CampaignID) (campaign.Campaign, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,8 +191,7 @@ func (s *Store) Campaign(_ context.Context, id engine.CampaignID) (campaign.Camp
 	return *b.row, nil
 }
 
-// CampaignRow is the stored row of a campaign itself, nil when there is none; it
-// belongs under the lock.
+// CampaignRow is the stored row itself, nil if there is none; call it under the lock.
 func (s *tables) CampaignRow(id engine.CampaignID) *campaign.Campaign {
 	if b := s.books[id]; b != nil {
 		return b.row
@@ -216,7 +212,7 @@ func (s *Store) AcquireCampaign(_ context.Context, id engine.CampaignID) (campai
 	return *b.row, nil
 }
 
-// putCampaign: the newest row stands, and only taking ownership moves the epoch.
+// putCampaign keeps the newest row; only taking ownership changes the epoch.
 func (s *tables) putCampaign(row campaign.Campaign) {
 	b := s.book(row.ID)
 	if old := b.row; old != nil {
@@ -228,8 +224,8 @@ func (s *tables) putCampaign(row campaign.Campaign) {
 	b.row = &row
 }
 
-// ActiveCampaigns lists the campaigns that are running or paused, have live
-// attempts or results owed, or are completed with contacts that wait.
+// ActiveCampaigns lists the campaigns that are running or paused, have live attempts or awaited
+// results, or are completed with waiting contacts.
 func (s *Store) ActiveCampaigns(context.Context) ([]engine.CampaignID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,8 +246,7 @@ func (s *Store) ActiveCampaigns(context.Context) ([]engine.CampaignID, error) {
 	return ids, nil
 }
 
-// RemoveCampaign deletes a campaign that never ran, with all that is its own but
-// what was done to it.
+// RemoveCampaign deletes a campaign that never ran, with all its own data except its history.
 func (s *Store) RemoveCampaign(_ context.Context, id engine.CampaignID, _ engine.Who) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,8 +265,7 @@ func (s *Store) RemoveCampaign(_ context.Context, id engine.CampaignID, _ engine
 	return nil
 }
 
-// SavePacing keeps what the pacing of a campaign has learnt; of an older owner
-// it keeps nothing.
+// SavePacing stores a campaign's learnt pacing state, unless the owner is outdated.
 func (s *Store) SavePacing(_ context.Context, id engine.CampaignID, epoch int64, state pacing.State,
 	_ time.Time) error {
 	s.mu.Lock()
@@ -282,7 +276,7 @@ func (s *Store) SavePacing(_ context.Context, id engine.CampaignID, epoch int64,
 	return nil
 }
 
-// Pacing gives it back.
+// Pacing returns that state.
 func (s *Store) Pacing(_ context.Context, id engine.CampaignID) (state pacing.State, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,7 +286,7 @@ func (s *Store) Pacing(_ context.Context, id engine.CampaignID) (state pacing.St
 	return state, false, nil
 }
 
-// Bots gives those of the installation.
+// Bots returns the bots of the installation.
 func (s *Store) Bots(context.Context) ([]engine.Bot, error) {
 	if s.opt.Bots == nil {
 		return nil, nil
@@ -300,7 +294,7 @@ func (s *Store) Bots(context.Context) ([]engine.Bot, error) {
 	return s.opt.Bots(), nil
 }
 
-// eventKey is what no second event of a dialout has.
+// eventKey identifies an event of a dialout.
 type eventKey struct {
 	attempt engine.AttemptID
 	kind    journal.Type
@@ -308,7 +302,7 @@ type eventKey struct {
 	at      int64
 }
 
-// putEvent keeps an event once, if it is one that the store keeps.
+// putEvent stores an event once, if the store keeps events of that kind.
 func (s *tables) putEvent(e *journal.Event) { s.keepEvent(e, s.opt.KeepEvents) }
 
 func (s *tables) keepEvent(e *journal.Event, keep bool) {
@@ -334,7 +328,7 @@ func (s *tables) told(e *journal.Event) bool {
 	return ok
 }
 
-// EventAt gives the event at a place of a campaign's sequence.
+// EventAt returns the event at a position of a campaign's sequence.
 func (s *Store) EventAt(_ context.Context, id engine.CampaignID, seq int64) (e journal.Event, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -346,7 +340,7 @@ func (s *Store) EventAt(_ context.Context, id engine.CampaignID, seq int64) (e j
 	return e, false, nil
 }
 
-// Events gives a campaign's events behind a place of its sequence, in its order.
+// Events returns a campaign's events after a position of its sequence, in order.
 func (s *Store) Events(_ context.Context, id engine.CampaignID, after int64,
 	limit int) (list []journal.Event, _ error) {
 	s.mu.Lock()
@@ -363,7 +357,7 @@ func (s *Store) Events(_ context.Context, id engine.CampaignID, after int64,
 	return list, nil
 }
 
-// AllEvents gives every event as it came; it belongs under the lock.
+// AllEvents returns every event in order of arrival; call it under the lock.
 func (s *tables) AllEvents() []journal.Event { return s.events }
 
 // replyLife is how long a reply is kept.
@@ -371,14 +365,14 @@ const replyLife = 24 * time.Hour
 
 func keyOf(id engine.Idempotency) ReplyKey { return ReplyKey{id.Key, id.Route, id.Token} }
 
-// takesReply: there is none, it is this one, or its day is over.
+// takesReply says that there is no reply yet, that it is this one, or that it has expired.
 func (s *tables) takesReply(r *journal.Reply) bool {
 	old, dup := s.Replies[keyOf(r.Idempotency)]
 	return !dup || !old.At.After(r.At.Add(-replyLife)) ||
 		old.At.Equal(r.At) && old.BodyHash == r.BodyHash && string(old.Body) == string(r.Body)
 }
 
-// FindReply gives the stored reply of a request, unless it is older than a day.
+// FindReply returns the stored reply of a request, unless it is older than a day.
 func (s *Store) FindReply(_ context.Context, id engine.Idempotency) (journal.Reply, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -389,8 +383,8 @@ func (s *Store) FindReply(_ context.Context, id engine.Idempotency) (journal.Rep
 	return r, true, nil
 }
 
-// PutAttempt stores an attempt outside a write; it belongs under the lock.
+// PutAttempt stores an attempt outside a write; call it under the lock.
 func (s *tables) PutAttempt(a attempt.Attempt) { s.putAttempt(&a) }
 
-// PutContact stores a contact outside a write; it belongs under the lock.
+// PutContact stores a contact outside a write; call it under the lock.
 func (s *tables) PutContact(c contact.Contact) { s.putContact(&c) }

@@ -14,7 +14,7 @@ import (
 	"dialler/engine/memstore"
 )
 
-// loaded is a store with a running campaign and a list of so many.
+// loaded is a store with a running campaign and a list of n contacts.
 func loaded(t testing.TB, n int, o memstore.Options) *memstore.Store {
 	t.Helper()
 	o.Now = func() time.Time { return start }
@@ -49,8 +49,8 @@ func ptr(t time.Time) *time.Time        { return &t }
 func at(seconds int) time.Time          { return start.Add(time.Duration(seconds) * time.Second) }
 func order(now time.Time) contact.Order { return contact.Order{Now: now} }
 
-// call are the writes of one call that a bot takes: its intent, the answer, the
-// bot's connection, its end and its result.
+// call returns the writes of one call that a bot takes: its intent, the answer, the bot's
+// connection, its end and its result.
 func call(c contact.Contact, i int, seq *int64, now time.Time) [5]journal.Write {
 	var w [5]journal.Write
 	event := func(k int, t journal.Type, before contact.Facts) {
@@ -92,14 +92,14 @@ func call(c contact.Contact, i int, seq *int64, now time.Time) [5]journal.Write 
 			event(k, journal.ResultStored, before)
 		}
 		w[k].Attempts = []attempt.Attempt{a}
-		if k != 1 { // the answer is the attempt's alone
+		if k != 1 { // the answer concerns only the attempt
 			w[k].Contacts = []contact.Contact{c}
 		}
 	}
 	return w
 }
 
-// BenchmarkCommit is what the five writes of a call cost, one at a time.
+// BenchmarkCommit measures the five writes of a call, one at a time.
 func BenchmarkCommit(b *testing.B) {
 	for _, large := range []bool{false, true} {
 		b.Run(fmt.Sprintf("large=%v", large), func(b *testing.B) {
@@ -123,7 +123,7 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// BenchmarkDueContacts reads pages of a thousand, the thousand before left out.
+// BenchmarkDueContacts reads pages of a thousand, excluding the previous thousand.
 func BenchmarkDueContacts(b *testing.B) {
 	const n, page = 200_000, 1000
 	for _, overdue := range []time.Duration{0, time.Minute} {

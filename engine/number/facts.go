@@ -16,7 +16,7 @@ type Type string
 const (
 	Fixed         Type = "fixed"
 	Mobile        Type = "mobile"
-	FixedOrMobile Type = "fixed_or_mobile" // the numbering plan does not tell them apart
+	FixedOrMobile Type = "fixed_or_mobile" // the numbering plan does not distinguish them
 	TollFree      Type = "toll_free"
 	SharedCost    Type = "shared_cost"
 	VoIP          Type = "voip"
@@ -29,17 +29,17 @@ const (
 	Short     Type = "short"
 )
 
-// Facts is what a number says about itself.
+// Facts are what can be derived from a number.
 type Facts struct {
-	Region      string // ISO 3166 of the country, "001" for global services, "" when not known
+	Region      string // ISO 3166 of the country, "001" for global services, "" if unknown
 	CountryCode int    // for example 49
 	Type        Type
-	Zones       []string // IANA zones in which the number may be at home, nil when not known
+	Zones       []string // IANA zones in which the number may be at home, nil if unknown
 	CountryKey  string   // for example "+49"
-	AreaKey     string   // country and area, for example "+4930"; CountryKey when there is no area
+	AreaKey     string   // country and area, for example "+4930"; only the country if there is no area
 }
 
-// Describe gives the facts of a number; ok is false when it is none.
+// Describe returns the facts of a number; ok is false if it is not a number.
 func Describe(p engine.PhoneNumber) (f Facts, ok bool) {
 	n, err := phonenumbers.Parse(p.E164(), unknownRegion)
 	if err != nil {
@@ -52,9 +52,9 @@ func Describe(p engine.PhoneNumber) (f Facts, ok bool) {
 	return f, true
 }
 
-// Region is the ISO 3166 code of the number's country, "001" for a global
-// service, "" when the number is none. Of countries that share a code the main
-// one stands for numbers that are not known to be assigned.
+// Region is the ISO 3166 code of the number's country, "001" for a global service, "" if it is not
+// a number. Where countries share a code, numbers that are not known to be assigned count as the
+// main country's.
 func Region(p engine.PhoneNumber) string {
 	n, err := phonenumbers.Parse(p.E164(), unknownRegion)
 	if err != nil {
@@ -63,15 +63,14 @@ func Region(p engine.PhoneNumber) string {
 	return region(n)
 }
 
-// Callee is a number with what decides whether it may be dialled: its Region and
-// Kind.
+// Callee is a number with the facts that decide whether it may be dialled: its Region and Kind.
 type Callee struct {
 	Number engine.PhoneNumber
-	Region string // "" when it is no number
+	Region string // "" if it is not a number
 	Use    Type   // Unknown then
 }
 
-// CalleeOf reads a number once for both.
+// CalleeOf parses a number once for both facts.
 func CalleeOf(p engine.PhoneNumber) Callee {
 	n, err := phonenumbers.Parse(p.E164(), unknownRegion)
 	if err != nil {
@@ -80,7 +79,7 @@ func CalleeOf(p engine.PhoneNumber) Callee {
 	return Callee{Number: p, Region: region(n), Use: kind(n)}
 }
 
-// CountryCode is the international calling code, 0 when the number is none.
+// CountryCode is the international calling code, 0 if it is not a number.
 func CountryCode(p engine.PhoneNumber) int {
 	n, err := phonenumbers.Parse(p.E164(), unknownRegion)
 	if err != nil {
@@ -89,8 +88,8 @@ func CountryCode(p engine.PhoneNumber) int {
 	return int(n.GetCountryCode())
 }
 
-// Zones are the IANA zones in which the number may be at home: one for a city,
-// all of the country's for a mobile or toll-free number; nil when not known.
+// Zones are the IANA zones in which the number may be at home: one for a city, all of the country's
+// for a mobile or toll-free number; nil if unknown.
 func Zones(p engine.PhoneNumber) []string { return zones(p) }
 
 // Kind says what the number is used for.
@@ -102,14 +101,14 @@ func Kind(p engine.PhoneNumber) Type {
 	return kind(n)
 }
 
-// AreaKey is what two numbers of the same country and area share: "+4930" for
-// Berlin, "+1212" for Manhattan, "+49" for a number without an area.
+// AreaKey is the common prefix of numbers of the same country and area: "+4930" for Berlin, "+1212"
+// for Manhattan, "+49" for a number without an area.
 func AreaKey(p engine.PhoneNumber) string {
 	key, _ := Home(p)
 	return key
 }
 
-// Home gives AreaKey and Region at once, for choosing a caller ID.
+// Home returns AreaKey and Region at once, for choosing a caller ID.
 func Home(p engine.PhoneNumber) (areaKey, country string) {
 	n, err := phonenumbers.Parse(p.E164(), unknownRegion)
 	if err != nil {
@@ -118,8 +117,7 @@ func Home(p engine.PhoneNumber) (areaKey, country string) {
 	return "+" + strconv.Itoa(int(n.GetCountryCode())) + area(n), region(n)
 }
 
-// SupportedRegion says whether a country has numbers at all: for checking
-// configured allow-lists.
+// SupportedRegion says whether a country has numbers at all, to check configured allow-lists.
 func SupportedRegion(region string) bool { return phonenumbers.GetSupportedRegions()[region] }
 
 func region(n *phonenumbers.PhoneNumber) string {
@@ -140,11 +138,11 @@ func zones(p engine.PhoneNumber) []string {
 	if err != nil || len(z) == 0 || slices.Contains(z, phonenumbers.UNKNOWN_TIMEZONE) {
 		return nil
 	}
-	return slices.Clone(z) // the library's own table stays its own
+	return slices.Clone(z) // a copy, to protect the library's own table
 }
 
-// nanp is the country code of the North American Numbering Plan, where the
-// first three digits are the area, also of numbers that are not assigned.
+// nanp is the country code of the North American Numbering Plan, where the first three digits are
+// the area, even for unassigned numbers.
 const nanp = 1
 
 func area(n *phonenumbers.PhoneNumber) string {
@@ -183,13 +181,12 @@ func kind(n *phonenumbers.PhoneNumber) Type {
 	return unassigned(n)
 }
 
-// unassigned judges a number that is in no list of assigned ones, by what it
-// begins like.
+// unassigned classifies a number that is in no list of assigned ones by its prefix.
 func unassigned(n *phonenumbers.PhoneNumber) Type {
 	national := phonenumbers.GetNationalSignificantNumber(n)
 	r := region(n)
-	// A complete number never begins like an emergency number, or it could not
-	// be dialled in its own country; an assigned one is not asked.
+	// A complete number never begins like an emergency number, or it could not be dialled in its
+	// own country; an assigned number is not checked.
 	if phonenumbers.ConnectsToEmergencyNumber(national, r) {
 		return Emergency
 	}
@@ -202,9 +199,8 @@ func unassigned(n *phonenumbers.PhoneNumber) Type {
 	return Unknown
 }
 
-// premiumBeginning says whether a number of another length with the same
-// beginning would be premium rate: carriers may accept more lengths than the
-// numbering plan lists, and bill them.
+// premiumBeginning says whether a number of another length with the same prefix would be premium
+// rate: carriers may accept, and bill, more lengths than the numbering plan lists.
 func premiumBeginning(country int32, national string) bool {
 	for length := 5; length <= 12; length++ {
 		s := national
@@ -215,7 +211,7 @@ func premiumBeginning(country int32, national string) bool {
 			v := s + strings.Repeat(pad, length-len(s))
 			u, err := strconv.ParseUint(v, 10, 64)
 			if err != nil || v[0] == '0' {
-				break // numbers with a leading zero are no premium rate anywhere
+				break // numbers with a leading zero are never premium rate
 			}
 			if phonenumbers.GetNumberType(&phonenumbers.PhoneNumber{CountryCode: &country, NationalNumber: &u}) == phonenumbers.PREMIUM_RATE {
 				return true

@@ -8,15 +8,14 @@ import (
 	"dialler/engine"
 )
 
-// E.164 allows 15 digits; no country has complete numbers under 7 digits, the
-// country code included.
+// E.164 allows 15 digits; no country has complete numbers with fewer than 7 digits, country code
+// included.
 const (
 	minDigits = 7
 	maxDigits = 15
 )
 
-// Parse reads a number as interfaces must send it: E.164, a leading plus and
-// digits only.
+// Parse parses a number in the form required of interfaces: E.164, a leading plus and digits only.
 func Parse(s string) (engine.PhoneNumber, error) {
 	_, _, err := parse(s)
 	if err != nil {
@@ -25,7 +24,7 @@ func Parse(s string) (engine.PhoneNumber, error) {
 	return engine.PhoneNumber(s), nil
 }
 
-// ParseCallee is Parse and CalleeOf at once: reading a number is what is slow.
+// ParseCallee is Parse and CalleeOf at once, because parsing is the slow part.
 func ParseCallee(s string) (Callee, error) {
 	n, use, err := parse(s)
 	if err != nil {
@@ -48,10 +47,9 @@ func parse(s string) (n *phonenumbers.PhoneNumber, use Type, err error) {
 	return n, use, dialable(use)
 }
 
-// ParseLoose reads a number as files bring it: with spaces, dashes, dots,
-// slashes, brackets, a leading 00 in place of the plus. A number without plus
-// or 00 is read as a national one of the default region (ISO 3166, "" = there
-// is none, and such a number is refused).
+// ParseLoose parses a number as found in files: with spaces, dashes, dots, slashes, brackets, a
+// leading 00 instead of the plus. A number without plus or 00 is taken as a national one of the
+// default region (ISO 3166; "" means that there is none, and such a number is refused).
 func ParseLoose(s, defaultRegion string) (engine.PhoneNumber, error) {
 	s = strings.TrimSpace(s)
 	if len(s) > 64 {
@@ -78,7 +76,7 @@ func ParseLoose(s, defaultRegion string) (engine.PhoneNumber, error) {
 	if !phonenumbers.IsPossibleNumber(n) {
 		return "", invalid("no number of that country has this length")
 	}
-	// The same rules as for interfaces: what is stored must be accepted by them.
+	// The same rules as for interfaces, which must accept stored numbers.
 	return Parse(phonenumbers.Format(n, phonenumbers.E164))
 }
 
@@ -96,7 +94,7 @@ func strict(s string) bool {
 	return true
 }
 
-// read gives the library's number for an international one.
+// read parses an international number with the library.
 func read(e164 string) (*phonenumbers.PhoneNumber, error) {
 	n, err := phonenumbers.Parse(e164, unknownRegion)
 	if err != nil {
@@ -108,7 +106,7 @@ func read(e164 string) (*phonenumbers.PhoneNumber, error) {
 	return n, nil
 }
 
-// dialable refuses what must never be called.
+// dialable refuses numbers that must never be called.
 func dialable(use Type) error {
 	switch use {
 	case Premium:

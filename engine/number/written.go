@@ -8,7 +8,7 @@ import (
 	"dialler/engine"
 )
 
-// Format is how a carrier wants a number written in the user part of a SIP URI.
+// Format is how a carrier expects a number in the user part of a SIP URI.
 type Format string
 
 const (
@@ -16,15 +16,14 @@ const (
 	E164NoPlus Format = "e164_no_plus" // the same digits without it
 	// International begins with 00, whatever a country's own prefix is.
 	International Format = "international"
-	// National is what one dials within the country: its own numbers with
-	// their trunk prefix (0 in most of Europe, none in North America), others
-	// after the prefix for calls abroad (00, or 011 in North America).
+	// National is the form dialled within the country: its own numbers with their trunk prefix (0
+	// in most of Europe, none in North America), others after the prefix for calls abroad (00, or
+	// 011 in North America).
 	National Format = "national"
 )
 
-// Written writes a number in that format: digits, and a plus for E164. country
-// (ISO 3166) is for National; a number or country that is not known is written
-// as with E164. "" is E164.
+// Written formats a number: digits, and a plus for E164. country (ISO 3166) is for National; with
+// an unknown number or country the result is as for E164. "" is E164.
 func Written(p engine.PhoneNumber, f Format, country string) string {
 	switch f {
 	case E164NoPlus:
@@ -52,7 +51,7 @@ func national(p engine.PhoneNumber, country string) string {
 	if prefix, ok := strings.CutSuffix(abroad, whole); ok && prefix != "" && len(prefix) <= maxPrefix {
 		return abroad
 	}
-	return Written(p, International, "") // the country has several prefixes: the usual one
+	return Written(p, International, "") // the country has several prefixes: use the common one
 }
 
 // maxPrefix is the length of the longest prefix for calls abroad (Australia).

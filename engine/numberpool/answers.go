@@ -2,18 +2,17 @@ package numberpool
 
 import "math/bits"
 
-// The watch of a number's answer rate (SEMANTICS §7). Callees and carriers label
-// numbers as spam without telling: what shows is that fewer people take its
-// calls. The alarm is for people; nothing is done by itself, since a poor list
-// looks the same.
+// Monitoring of a number's answer rate (SEMANTICS §7). Callees and carriers label numbers as spam
+// without notice: the only sign is that fewer people take its calls. The alarm is for people; there
+// is no automatic action, since a poor list looks the same.
 
 const (
 	answerWindow = 64 // the calls that are judged
-	pastWords    = 3  // those before them that they are held against, 64 a word
-	// CallsKept is how many ended calls a slot knows of.
+	pastWords    = 3  // the earlier calls for comparison, 64 a word
+	// CallsKept is how many ended calls a slot remembers.
 	CallsKept = answerWindow * (1 + pastWords)
-	// Chance alone makes a share fall by so many standard errors once in 700
-	// looks at calls of its own; half the share is what is worth an alarm.
+	// alarmErrors is a number of standard errors by which a share falls by chance only once in 700
+	// independent checks; below half the share an alarm is justified.
 	alarmErrors = 3
 )
 
@@ -22,11 +21,11 @@ type Alarm string
 
 const (
 	AlarmNone    Alarm = "none"
-	AlarmFloor   Alarm = "below_floor" // of the share that its operator expects
-	AlarmFalling Alarm = "falling"     // below half of what it was in the 192 calls before
+	AlarmFloor   Alarm = "below_floor" // below the share that its operator expects
+	AlarmFalling Alarm = "falling"     // below half of the share in the 192 calls before
 )
 
-// history is the last calls, answered or not, newest first.
+// history records whether the last calls were answered, newest first.
 type history [1 + pastWords]uint64
 
 func (h *history) push(answered bool) {
@@ -39,14 +38,14 @@ func (h *history) push(answered bool) {
 	}
 }
 
-// AnswerRate is the share of answered calls among the last ended ones, at most
-// 64; of is how many that are.
+// AnswerRate is the share of answered calls among the last ended ones; of is how many of these
+// there are, at most 64.
 func (s *Slot) AnswerRate() (answered, of int) {
 	return bits.OnesCount64(s.answers[0]), min(s.endedCount, answerWindow)
 }
 
-// Alarm judges the last 64 calls, once there are as many: by the floor of the
-// number, and by its own 192 calls before them.
+// Alarm judges the last 64 calls, once there are that many: against the number's floor, and against
+// its own 192 calls before them.
 func (s *Slot) Alarm() Alarm {
 	answered, of := s.AnswerRate()
 	switch {
@@ -59,8 +58,8 @@ func (s *Slot) Alarm() Alarm {
 	return AlarmNone
 }
 
-// fell: the share is below half of what it was, and by more than chance makes
-// it (both shares are of samples).
+// fell says that the share is below half of its former value, and by more than chance allows (both
+// shares are samples).
 func (s *Slot) fell(answered int) bool {
 	past := 0
 	for _, w := range s.answers[1:] {

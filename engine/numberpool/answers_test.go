@@ -8,7 +8,7 @@ import (
 	"dialler/engine"
 )
 
-// watched gives a number whose calls ended so, the oldest first.
+// watched is a number with the given ended calls, the oldest first.
 func watched(floor int, calls ...bool) *Slot {
 	s := NewSlot(engine.NumberSettings{Number: "+4930111111", AnswerFloor: floor, State: "active"})
 	for _, answered := range calls {
@@ -17,7 +17,7 @@ func watched(floor int, calls ...bool) *Slot {
 	return s
 }
 
-// every gives n calls of which each k-th is answered.
+// every returns n calls of which each k-th is answered.
 func every(k, n int) []bool {
 	list := make([]bool, n)
 	for i := range list {
@@ -59,11 +59,12 @@ func TestAnAnswerRateThatFallsToLessThanHalfRaisesAnAlarm(t *testing.T) {
 	f(every(3, 192), answered(21), AlarmNone)
 	f(every(3, 192), answered(9), AlarmNone)    // less than half of 21.3, and by 2.8 standard errors
 	f(every(3, 192), answered(8), AlarmFalling) // by 3.1
-	f(every(3, 191), answered(8), AlarmNone)    // too few to judge by
+	f(every(3, 191), answered(8), AlarmNone)    // too few to compare with
 	f(every(1, 192), answered(32), AlarmNone)   // half of them
 	f(every(1, 192), answered(31), AlarmFalling)
 	f(every(20, 192), answered(1), AlarmNone) // chance
-	// What is 192 calls ago is the past, and what it has been since is usual.
+	// Older calls no longer count: the rate of the 192 calls before the last 64 has become the
+	// usual one.
 	f(append(every(1, 192), every(4, 192)...), answered(16), AlarmNone)
 }
 
@@ -75,7 +76,7 @@ func TestAnAlarmByChanceIsRare(t *testing.T) {
 		s := watched(0)
 		for i := range calls {
 			s.Recall(time.Time{}, End{Answered: rnd.Float64() < 0.3})
-			if i%answerWindow == 0 && s.Alarm() != AlarmNone { // calls of their own each time
+			if i%answerWindow == 0 && s.Alarm() != AlarmNone { // independent calls each time
 				alarms++
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"dialler/engine"
 )
 
-// Candidate is a number of a pool as a choice sees it.
+// Candidate is a number of a pool in the form needed for a choice.
 type Candidate struct {
 	Number     engine.PhoneNumber
 	AreaKey    string // from engine/number
@@ -16,16 +16,16 @@ type Candidate struct {
 	Available  bool
 }
 
-// Candidate gives the slot's present state for a choice.
+// Candidate returns the slot's current state for a choice.
 func (s *Slot) Candidate(now time.Time, areaKey, countryKey string) Candidate {
 	r, ok := s.Check(now)
 	return Candidate{Number: s.number, AreaKey: areaKey, CountryKey: countryKey, UsedAt: s.usedAt, Refusal: r, Available: ok}
 }
 
-// Want says what a contact asks of its caller ID.
+// Want is what a contact requires of its caller ID.
 type Want struct {
-	// Sticky is the number that called the contact before, "" when it does not
-	// matter. It is a preference: a contact waits for no number.
+	// Sticky is the number that called the contact before, "" if that does not matter. It is a
+	// preference: a contact waits for no number.
 	Sticky engine.PhoneNumber
 	// LocalMatch prefers a number of the contact's area, then of its country.
 	LocalMatch bool
@@ -33,10 +33,9 @@ type Want struct {
 	CountryKey string
 }
 
-// Choose picks the number to call from, by its index: the sticky one, else the
-// best local match, else the least recently used; the lower number breaks
-// ties, so that equal pools choose equally. When none is available, i is −1
-// and the refusal is the one that ends first.
+// Choose picks the number to call from, by its index: the sticky one, else the best local match,
+// else the least recently used; the lower number breaks ties, so that equal pools choose equally.
+// If none is available, i is −1 and the refusal is the one that ends first.
 func Choose(pool []Candidate, want Want) (i int, r Refusal) {
 	i = -1
 	var best *Candidate
@@ -76,8 +75,8 @@ func better(a, b *Candidate, want *Want) bool {
 	return a.Number < b.Number
 }
 
-// local: same area 2, same country 1, neither 0. A number without an area has
-// its country for an area key, so two mobiles of a country match fully.
+// local is 2 for the same area, 1 for the same country, 0 for neither. A number without an area has
+// its country as area key, so that two mobile numbers of a country match fully.
 func local(c *Candidate, want *Want) int {
 	switch {
 	case c.AreaKey != "" && c.AreaKey == want.AreaKey:
@@ -88,8 +87,8 @@ func local(c *Candidate, want *Want) int {
 	return 0
 }
 
-// sooner prefers the refusal that ends first; one without a time (a call must
-// end) is sooner than a known one only if the state does not forbid it.
+// sooner prefers the refusal that ends first; one without a time (a call must end) precedes one
+// with a time unless its state forbids the number.
 func sooner(a, b *Refusal) bool {
 	if (a.Cap == CapState) != (b.Cap == CapState) {
 		return b.Cap == CapState

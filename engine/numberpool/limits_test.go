@@ -7,7 +7,7 @@ import (
 	"dialler/engine"
 )
 
-// ended makes one call from the slot.
+// ended makes n calls from the slot.
 func ended(s *Slot, n int, end End) (quarantined bool) {
 	now := start.Add(time.Duration(n) * time.Minute)
 	s.Acquire(now, attempt(n), ttl)

@@ -34,7 +34,7 @@ func TestASlotRefusesBeyondItsCapsAndSaysWhen(t *testing.T) {
 	f(start.Add(time.Minute), 3, CapNone, never, 2)
 	s.Release(start.Add(2*time.Minute), attempt(2), End{})
 	s.Release(start.Add(2*time.Minute), attempt(3), End{})
-	// The first two dials leave the hour when their minute is 60 whole minutes past.
+	// The first two dials leave the hour once 60 whole minutes have passed after theirs.
 	f(start.Add(3*time.Minute), 4, CapHour, start.Add(60*time.Minute+30*time.Second), 0)
 	f(start.Add(60*time.Minute+29*time.Second), 4, CapHour, start.Add(60*time.Minute+30*time.Second), 0)
 	f(start.Add(60*time.Minute+30*time.Second), 4, CapNone, never, 1)
@@ -93,7 +93,7 @@ func TestStrikesQuarantineANumber(t *testing.T) {
 	f("xxxx", false)
 	f("xxxxx", true)
 	f("x...x...x...x..x", true)
-	f("x....x....x....x....x", false) // the first is out of the last twenty
+	f("x....x....x....x....x", false) // the first is no longer among the last twenty
 	f("x....x....x....x..........x", false)
 }
 
@@ -208,7 +208,7 @@ func TestTheNumberIsStickyThenLocalThenLeastRecentlyUsed(t *testing.T) {
 	}
 	f(Want{}, 0)
 	f(Want{Sticky: "+498923125000"}, 2)
-	f(Want{Sticky: "+493023125001"}, 0) // it rests: a preference only
+	f(Want{Sticky: "+493023125001"}, 0) // it rests: only a preference
 	f(Want{LocalMatch: true, AreaKey: "+4930", CountryKey: "+49"}, 1)
 	f(Want{LocalMatch: true, AreaKey: "+4940", CountryKey: "+49"}, 2)
 	f(Want{LocalMatch: true, AreaKey: "+3906", CountryKey: "+39"}, 0)

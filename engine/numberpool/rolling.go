@@ -2,8 +2,8 @@ package numberpool
 
 import "time"
 
-// rolling counts events of a rolling window in buckets: span whole buckets and
-// the one that has just begun, so that nothing leaves the count too early.
+// rolling counts events of a rolling window in buckets: span whole buckets and the current one, so
+// that nothing leaves the count too early.
 type rolling struct {
 	width  time.Duration
 	counts []int
@@ -29,7 +29,7 @@ func (r *rolling) slot(b int64) *int {
 	return &r.counts[((b%n)+n)%n]
 }
 
-// advance empties the buckets that have left the window.
+// advance clears the buckets that have left the window.
 func (r *rolling) advance(b int64) {
 	n := int64(len(r.counts))
 	if b-r.head >= n {
@@ -65,8 +65,7 @@ func (r *rolling) sum(now time.Time) int {
 	return r.total
 }
 
-// below gives the instant from which on the count is under the limit if
-// nothing is added.
+// below returns the time from which the count is under the limit if nothing is added.
 func (r *rolling) below(now time.Time, limit int) time.Time {
 	total := r.sum(now)
 	n := int64(len(r.counts))

@@ -8,7 +8,7 @@ import (
 	"dialler/engine/lease"
 )
 
-// State of a number, equal to what is stored and shown.
+// State of a number, as stored and shown.
 type State string
 
 const (
@@ -21,8 +21,8 @@ const (
 // States lists every state.
 var States = []State{Active, Resting, Quarantined, Retired}
 
-// Strikes quarantine a number when strikeCap of the last strikeWindow ended
-// calls refused its caller ID.
+// A number is quarantined when strikeCap of the last strikeWindow ended calls refused its caller
+// ID.
 const (
 	strikeCap    = 5
 	strikeWindow = 20
@@ -32,27 +32,26 @@ const (
 // that has just left it.
 const Memory = 24*time.Hour + 10*time.Minute
 
-// Slot is the one owner of a number's right to call. It is used by one actor
-// and is not safe for concurrent use.
+// Slot is the only owner of a number's right to call. It is used by one actor and is not safe for
+// concurrent use.
 type Slot struct {
 	number  engine.PhoneNumber
 	caps    engine.NumberSettings
 	state   State // Active, Quarantined or Retired; Resting follows from restUntil
 	leases  lease.Book[engine.AttemptID]
-	taken   map[engine.AttemptID]time.Time // when each lease was first given
+	taken   map[engine.AttemptID]time.Time // when each lease was first granted
 	hour    rolling
 	day     rolling
 	restEnd time.Time
 	usedAt  time.Time
 
-	// The last ended calls, newest in bit 0 (of the first word).
+	// strikes are the last ended calls, newest in bit 0; answers likewise, in its first word.
 	strikes    uint64
 	answers    history
 	endedCount int
 }
 
-// NewSlot gives the slot of a configured number, with no past. Replay tells
-// it of dials made before.
+// NewSlot returns the slot of a configured number, without history. Replay adds earlier dials.
 func NewSlot(s engine.NumberSettings) *Slot {
 	slot := &Slot{number: s.Number, hour: newRolling(time.Minute, 60), day: newRolling(10*time.Minute, 144)}
 	slot.taken = make(map[engine.AttemptID]time.Time)
@@ -60,8 +59,8 @@ func NewSlot(s engine.NumberSettings) *Slot {
 	return slot
 }
 
-// Configure takes over edited caps and the state that the operator set. Ending
-// a quarantine forgets the strikes that led to it.
+// Configure applies edited caps and the state set by the operator. Ending a quarantine clears the
+// strikes that led to it.
 func (s *Slot) Configure(c engine.NumberSettings) {
 	s.caps = c
 	next := State(c.State)
@@ -78,7 +77,7 @@ func (s *Slot) Configure(c engine.NumberSettings) {
 	s.state = next
 }
 
-// Replay tells a new slot of a dial of an earlier process life.
+// Replay adds a dial of an earlier process to a new slot.
 func (s *Slot) Replay(at time.Time) {
 	s.hour.add(at, 1)
 	s.day.add(at, 1)
@@ -87,7 +86,7 @@ func (s *Slot) Replay(at time.Time) {
 	}
 }
 
-// Cap names what refused a number slot.
+// Cap names the cap that refused a number slot.
 type Cap string
 
 const (
@@ -100,14 +99,14 @@ const (
 	CapAway       Cap = "away"       // the node that counts does not answer
 )
 
-// Refusal says which cap refused and from when on asking again makes sense;
-// NextAt is zero when that depends on others (a call that ends, an operator).
+// Refusal says which cap refused and when asking again makes sense; NextAt is zero when that
+// depends on others (a call that ends, an operator).
 type Refusal struct {
 	Cap    Cap
 	NextAt time.Time
 }
 
-// Check says whether a lease would be given now.
+// Check says whether a lease would be granted now.
 func (s *Slot) Check(now time.Time) (Refusal, bool) {
 	if s.state != Active {
 		return Refusal{Cap: CapState}, false
@@ -127,8 +126,8 @@ func (s *Slot) Check(now time.Time) (Refusal, bool) {
 	return Refusal{}, true
 }
 
-// Acquire leases the number to an attempt for ttl. Asking again for the same
-// attempt renews its lease and counts no second dial.
+// Acquire leases the number to an attempt for ttl. Another request for the same attempt renews its
+// lease and counts no second dial.
 func (s *Slot) Acquire(now time.Time, a engine.AttemptID, ttl time.Duration) (Refusal, bool) {
 	if s.leases.Renew(now, a, ttl) {
 		return Refusal{}, true
@@ -144,8 +143,7 @@ func (s *Slot) Acquire(now time.Time, a engine.AttemptID, ttl time.Duration) (Re
 	return Refusal{}, true
 }
 
-// Renew extends the lease of an attempt that goes on; ok is false when it has
-// none any more.
+// Renew extends the lease of a continuing attempt; ok is false when it has none any more.
 func (s *Slot) Renew(now time.Time, a engine.AttemptID, ttl time.Duration) (ok bool) {
 	return s.leases.Renew(now, a, ttl)
 }
@@ -157,9 +155,8 @@ type End struct {
 	Answered   bool
 }
 
-// Release ends an attempt's lease; quarantined is true when its strike was the
-// one that quarantined the number. A lease that ran out before still has its
-// end counted.
+// Release ends an attempt's lease; quarantined is true when its strike caused a quarantine. The end
+// counts even if the lease has already expired.
 func (s *Slot) Release(now time.Time, a engine.AttemptID, end End) (quarantined bool) {
 	at, had := s.taken[a]
 	s.leases.Release(a)
@@ -179,7 +176,7 @@ func (s *Slot) Release(now time.Time, a engine.AttemptID, end End) (quarantined 
 	return false
 }
 
-// note keeps how a call ended.
+// note records how a call ended.
 func (s *Slot) note(at time.Time, end End) {
 	if rest := time.Duration(s.caps.RestSec) * time.Second; rest > 0 {
 		s.restEnd = at.Add(rest)
@@ -192,12 +189,11 @@ func (s *Slot) note(at time.Time, end End) {
 	s.answers.push(end.Answered)
 }
 
-// Recall tells a new slot how a call of an earlier process life ended, the
-// oldest first, CallsKept at most. It quarantines nothing: what there was to
-// quarantine is stored.
+// Recall adds the end of an earlier process's call to a new slot, the oldest first, CallsKept at
+// most. It never quarantines: an earlier quarantine is stored.
 func (s *Slot) Recall(at time.Time, end End) { s.note(at, end) }
 
-// Expire ends the leases that ran out: their attempts are lost. It names them.
+// Expire ends the expired leases, whose attempts are lost, and returns these attempts.
 func (s *Slot) Expire(now time.Time) []engine.AttemptID {
 	gone := s.leases.Expire(now)
 	for _, a := range gone {
@@ -206,17 +202,16 @@ func (s *Slot) Expire(now time.Time) []engine.AttemptID {
 	return gone
 }
 
-// Attempts names the attempts that hold the number.
+// Attempts lists the attempts that hold the number.
 func (s *Slot) Attempts() []engine.AttemptID { return s.leases.Holders() }
 
-// Forget ends the lease of an attempt of whose end nobody knows anything.
+// Forget ends the lease of an attempt whose end is unknown.
 func (s *Slot) Forget(a engine.AttemptID) {
 	s.leases.Release(a)
 	delete(s.taken, a)
 }
 
-// Adopt counts an attempt that uses the number already: its dial is among those
-// that Replay told.
+// Adopt counts an attempt that already uses the number: its dial is among those added by Replay.
 func (s *Slot) Adopt(now time.Time, a engine.AttemptID, ttl time.Duration) {
 	if s.leases.Take(now, a, ttl) {
 		s.taken[a] = now
@@ -233,7 +228,7 @@ func (s *Slot) Held() int { return s.leases.Held() }
 // calls.
 func (s *Slot) Strikes() int { return bits.OnesCount64(s.strikes & (1<<strikeWindow - 1)) }
 
-// State is the number's state now.
+// State is the number's current state.
 func (s *Slot) State(now time.Time) State {
 	if s.state == Active && now.Before(s.restEnd) {
 		return Resting
@@ -241,7 +236,7 @@ func (s *Slot) State(now time.Time) State {
 	return s.state
 }
 
-// Status is a number's slot as it stands, for people.
+// Status is the state of a number's slot, for people.
 type Status struct {
 	State     State      `json:"-"`
 	InUse     int        `json:"in_use"`     // calls that hold it now
@@ -249,14 +244,14 @@ type Status struct {
 	DayDials  int        `json:"day_dials"`  // of the last 24 hours
 	Strikes   int        `json:"strikes"`    // refusals of the caller ID among the last 20 calls
 	Answered  int        `json:"answered"`   // of the last ended calls …
-	Ended     int        `json:"ended"`      // … of which these were looked at, 64 at most
+	Ended     int        `json:"ended"`      // … this many of which are considered, 64 at most
 	Alarm     Alarm      `json:"answer_alarm"`
 	UsedAt    *time.Time `json:"used_at"`
 	RestsTill *time.Time `json:"rests_until"`
-	Refuses   Cap        `json:"-"` // what refuses the next dial, CapNone: nothing
+	Refuses   Cap        `json:"-"` // what refuses the next dial, CapNone if nothing does
 }
 
-// Status tells how the slot stands.
+// Status returns the slot's status.
 func (s *Slot) Status(now time.Time) Status {
 	t := Status{State: s.State(now), InUse: s.Held(), HourDials: s.hour.sum(now), DayDials: s.day.sum(now), Strikes: s.Strikes()}
 	t.Answered, t.Ended = s.AnswerRate()
@@ -272,7 +267,7 @@ func (s *Slot) Status(now time.Time) Status {
 	return t
 }
 
-// Settings are the caps as configured, with the present stored state.
+// Settings are the configured caps, with the current stored state.
 func (s *Slot) Settings() engine.NumberSettings {
 	c := s.caps
 	c.State = string(s.state)

@@ -7,46 +7,44 @@ import (
 	"dialler/engine"
 )
 
-// Presence is one process that serves a database.
+// Presence is one process that uses a database.
 type Presence struct {
-	Life    string // of this process; no other one ever has it
-	Name    string // of the node; "" while the process has not said who it is
+	Life    string // unique to this process
+	Name    string // of the node; "" until the process has identified itself
 	Host    string
 	PID     int
 	Since   time.Time
 	Cluster bool // it is a node of a cluster, of which there may be several
-	// TakesOver: it was told to take the place of one that is alone.
+	// TakesOver says that it was told to replace a process that is alone.
 	TakesOver bool
-	Silent    time.Duration // since it was last heard of
+	Silent    time.Duration // time since it was last heard
 }
 
 // ShareableWith says whether two processes may serve one database: only as nodes
 // of a cluster.
 func (p *Presence) ShareableWith(q *Presence) bool { return p.Cluster && q.Cluster }
 
-// Admission is what a process does that wants to serve a database and was not
-// admitted, because others do.
+// Admission is what a process does that was not admitted to a database because others use it.
 type Admission string
 
 const (
-	AskAgain Admission = "ask_again" // in a moment: the other is perhaps just ending
-	EndOwn   Admission = "end_own"   // the other is a former session of its own, and is ended
+	AskAgain Admission = "ask_again" // in a moment: the other may be just ending
+	EndOwn   Admission = "end_own"   // the other is an earlier session of its own, which is ended
 	Replace  Admission = "replace"   // the other loses its place, and ends its calls
 	GiveUp   Admission = "give_up"   // another process serves the database
 )
 
 const (
-	// endingFor is how long the end of a process may take to be known: its machine
-	// tells the database at once.
+	// endingFor is how long the end of a process may take to become known: its machine tells the
+	// database at once.
 	endingFor = 500 * time.Millisecond
-	// A process says once a second that it is there. One that was not heard of for
-	// silentFor may have lost its machine or its network, which the database knows
-	// within unnoticedFor.
+	// A process reports every second. One that was not heard for silentFor may have lost its
+	// machine or its network, which the database notices within unnoticedFor.
 	silentFor    = 3 * time.Second
 	unnoticedFor = 12 * time.Second
 )
 
-// Admit decides for me, who has waited; others are whom it was not admitted for.
+// Admit decides for me, which has waited; others are the processes that prevented its admission.
 func Admit(me *Presence, others []Presence, waited time.Duration) Admission {
 	silent := true
 	for i := range others {
@@ -55,7 +53,7 @@ func Admit(me *Presence, others []Presence, waited time.Duration) Admission {
 		}
 		silent = silent && (others[i].ShareableWith(me) || others[i].Silent >= silentFor)
 	}
-	// One that has not said yet who it is could not be waited for.
+	// A process that has not identified itself could not be waited for.
 	if me.TakesOver && len(others) == 1 && !others[0].Cluster && others[0].Life != "" {
 		return Replace
 	}
@@ -65,11 +63,11 @@ func Admit(me *Presence, others []Presence, waited time.Duration) Admission {
 	return GiveUp
 }
 
-// FencedWithin is when a process whose place was taken has ended its calls: a second
-// until it asks, three that it waits for the answer, and as long again for a busy machine.
+// FencedWithin is when a replaced process has ended its calls: a second until it asks, three for
+// the answer, and as long again for a busy machine.
 const FencedWithin = 8 * time.Second
 
-// InUse is the refusal, which names who serves the database.
+// InUse is the refusal, which names the process that uses the database.
 func InUse(database string, me *Presence, others []Presence) *engine.Error {
 	by, instead := "another dialler, which is just starting", ""
 	for i := range others {

@@ -7,28 +7,28 @@ import (
 	"dialler/engine"
 )
 
-// Balance decides, for one node, when it hands a campaign to a node that acts for
-// fewer: after a node has joined. All nodes decide by the same rule from what the
-// database says, so that one of them gives at a time:
+// Balance decides, for one node, when it hands a campaign over to a node with fewer, after a node
+// has joined. All nodes decide by the same rule from the database's data, so that only one of them
+// gives at a time:
 //
 //   - the node with the most campaigns (of several the one that joined first)
 //     gives to the one with the fewest, while the two differ by two or more;
 //   - nothing moves while campaigns wait for an owner, while a node drains or is
 //     without its lease, and for Calm after one is gone;
-//   - nothing moves until all has stayed as it is for Settle.
+//   - nothing moves until everything has been unchanged for Settle.
 //
-// Each move makes the two more alike, so it ends, and what has moved does not
-// move back. The zero value has seen nothing yet.
+// Each move reduces the difference, so moving ends, and no campaign moves back. The zero value has
+// seen nothing yet.
 type Balance struct {
 	Settle time.Duration // 5 s
 	Calm   time.Duration // 30 s
 
 	seen  map[engine.Incarnation]int
-	since engine.BootTime // seen has been like that
+	since engine.BootTime // seen has been unchanged
 	calm  engine.BootTime // nothing moves before
 }
 
-// WithDefaults fills in what is zero.
+// WithDefaults fills in zero values.
 func (b Balance) WithDefaults() Balance {
 	if b.Settle <= 0 {
 		b.Settle = 5 * time.Second
@@ -42,9 +42,9 @@ func (b Balance) WithDefaults() Balance {
 // Disturbed notes that a node is gone, or that a hand-over failed.
 func (b *Balance) Disturbed(now engine.BootTime) { b.calm = max(b.calm, now.Add(b.Calm)) }
 
-// Look takes the nodes that have not left, with how many active campaigns each
-// acts for, and how many nobody acts for; it is to be called every second or so.
-// give is whether this node (me) hands one of its campaigns to another.
+// Look takes the nodes that have not left, with the number of active campaigns that each owns, and
+// the number of campaigns without an owner; call it about every second. give says whether this node
+// (me) hands one of its campaigns to another.
 func (b *Balance) Look(now engine.BootTime, me engine.Incarnation, nodes []Load, waiting int) (to engine.Incarnation, give bool) {
 	counts := make(map[engine.Incarnation]int, len(nodes))
 	for i := range nodes {
@@ -71,12 +71,12 @@ func (b *Balance) Look(now engine.BootTime, me engine.Incarnation, nodes []Load,
 	if _, is := counts[me]; !is || most != me || counts[most]-counts[fewest] < 2 {
 		return 0, false
 	}
-	b.since = now // whether it has moved or not
+	b.since = now // whether or not it has moved
 	return fewest, true
 }
 
-// Lightest is the campaign with the fewest live calls, of those the first by
-// name: the cheapest to hand over. ok is false without any.
+// Lightest is the campaign with the fewest live calls, ties by name: the cheapest to hand over. ok
+// is false if there is none.
 func Lightest(calls map[engine.CampaignID]int) (id engine.CampaignID, ok bool) {
 	for c, n := range calls {
 		if !ok || n < calls[id] || n == calls[id] && c < id {

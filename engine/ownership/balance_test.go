@@ -11,8 +11,8 @@ import (
 	"dialler/engine"
 )
 
-// balancing is a cluster of nodes that balance, second by second. What is handed
-// over has no owner for a while.
+// balancing is a cluster of nodes that balance, second by second. A campaign being handed over has
+// no owner for a while.
 type balancing struct {
 	now     engine.BootTime
 	nodes   map[engine.Incarnation]*Balance
@@ -44,8 +44,8 @@ func (w *balancing) loads() (all []Load) {
 	return all
 }
 
-// second lets one pass, in which each node looks once, in an order and with a
-// delay of what it hands over as the test says.
+// second advances by one second, in which each node looks once, in the given order and with the
+// given delay of hand-overs.
 func (w *balancing) second(order []engine.Incarnation, delay time.Duration) error {
 	w.now += second
 	w.moving = slices.DeleteFunc(w.moving, func(h handed) bool {
@@ -92,8 +92,8 @@ func (w *balancing) spread() int {
 	return most - least
 }
 
-// From any distribution the campaigns spread evenly, each moving at most once:
-// one in five seconds at most, in any order in which the nodes look.
+// From any distribution the campaigns spread evenly, and each moves at most once: one move in five
+// seconds at most, in whatever order the nodes look.
 func TestCampaignsSpreadEvenlyAndNeverMoveBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newBalancing()
@@ -107,7 +107,7 @@ func TestCampaignsSpreadEvenlyAndNeverMoveBack(t *testing.T) {
 		for _, owned := range w.owned {
 			needed += max(0, owned-(total+n-1)/n)
 		}
-		few := 0 // those below the even share have to be filled, too
+		few := 0 // nodes below the even share have to be filled, too
 		for _, owned := range w.owned {
 			few += max(0, total/n-owned)
 		}

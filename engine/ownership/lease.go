@@ -7,62 +7,62 @@ import (
 	"dialler/engine/fsm"
 )
 
-// State is where a node stands in its cluster.
+// State is the state of a node in its cluster.
 type State string
 
 const (
 	Absent   State = "absent"   // it has not joined yet
 	Member   State = "member"   // it has a lease and may act
-	Draining State = "draining" // it has a lease, acts for what it owns, and claims nothing new
-	Fenced   State = "fenced"   // its lease is over: it acts for nothing, and joins again
+	Draining State = "draining" // it has a lease and keeps what it owns, but claims nothing new
+	Fenced   State = "fenced"   // its lease is over: it owns nothing, and joins again
 	Left     State = "left"     // for good
 )
 
-// States lists them, the initial one first.
+// States lists every state, the initial one first.
 var States = []State{Absent, Member, Draining, Fenced, Left}
 
-// EventKind is what happens to the lease of a node.
+// EventKind is a kind of event of a node's lease.
 type EventKind string
 
 const (
 	Tick        EventKind = "tick"         // time has passed
-	Joined      EventKind = "joined"       // the database has the node, as an incarnation
-	JoinLost    EventKind = "join_lost"    // it could not be asked, or did not answer
-	Renewed     EventKind = "renewed"      // the database has the new end of the lease
-	RenewalLost EventKind = "renewal_lost" // it could not be asked, or did not answer
+	Joined      EventKind = "joined"       // the database has registered the node as an incarnation
+	JoinLost    EventKind = "join_lost"    // the database was not reached, or did not answer
+	Renewed     EventKind = "renewed"      // the database has stored the new end of the lease
+	RenewalLost EventKind = "renewal_lost" // the database was not reached, or did not answer
 	Refused     EventKind = "refused"      // the database says that the lease is over
 	Drain       EventKind = "drain"        // command: claim nothing new
-	Leave       EventKind = "leave"        // command: act for nothing any more
+	Leave       EventKind = "leave"        // command: give everything up
 )
 
 // EventKinds lists them.
 var EventKinds = []EventKind{Tick, Joined, JoinLost, Renewed, RenewalLost, Refused, Drain, Leave}
 
-// Event is one of them.
+// Event is one event of the lease.
 type Event struct {
 	Kind EventKind
 	// Incarnation of joined, renewed, renewal_lost and refused.
 	Incarnation engine.Incarnation
-	// Asked is when the request was about to be sent whose answer this is: the
-	// database cannot have begun the lease before.
+	// Asked is just before the request for this answer was sent: the database cannot have begun the
+	// lease earlier.
 	Asked engine.BootTime
 }
 
-// EffectKind is what the node has to do.
+// EffectKind is a kind of action of the node.
 type EffectKind string
 
 const (
 	AskToJoin  EffectKind = "join"   // ask the database: joined or join_lost
 	AskToRenew EffectKind = "renew"  // ask the database: renewed, refused or renewal_lost
 	Begin      EffectKind = "begin"  // act, as Incarnation
-	Fence      EffectKind = "fence"  // place no call any more as Incarnation, stop dialling; live calls go on
+	Fence      EffectKind = "fence"  // place no more calls as Incarnation, stop dialling; live calls continue
 	TellDrain  EffectKind = "drain"  // tell the database that Incarnation claims nothing new
-	TellLeave  EffectKind = "leave"  // tell the database that Incarnation is gone
+	TellLeave  EffectKind = "leave"  // tell the database that Incarnation has left
 	WakeAt     EffectKind = "wake"   // tick at At
-	KeepUntil  EffectKind = "extend" // the lease ends at At now
+	KeepUntil  EffectKind = "extend" // the lease now ends at At
 )
 
-// Effect is one of them.
+// Effect is one action of the node.
 type Effect struct {
 	Kind        EffectKind
 	Incarnation engine.Incarnation
@@ -72,12 +72,12 @@ type Effect struct {
 
 // Terms are the times of a lease.
 type Terms struct {
-	TTL    time.Duration // from its renewal to its end in the database, 5 s
-	Margin time.Duration // by which the node counts it shorter, and everybody else longer, 1 s
-	Every  time.Duration // between two renewals, and two attempts to join, 1 s
+	TTL    time.Duration // from renewal to the end in the database, 5 s
+	Margin time.Duration // the node counts it this much shorter, everybody else longer, 1 s
+	Every  time.Duration // interval of renewals, and of attempts to join, 1 s
 }
 
-// WithDefaults fills in what is zero.
+// WithDefaults fills in zero values.
 func (t Terms) WithDefaults() Terms {
 	set := func(d *time.Duration, v time.Duration) {
 		if *d <= 0 {
@@ -90,16 +90,16 @@ func (t Terms) WithDefaults() Terms {
 	return t
 }
 
-// Lease is the lease of a node as the node counts it. The zero value with its
-// Terms is a node that has not joined.
+// Lease is the lease of a node as counted by the node. The zero value with its Terms is a node that
+// has not joined.
 type Lease struct {
 	Terms       Terms
 	State       State
 	Incarnation engine.Incarnation // present or last one
-	// Until is when the node acts no longer: whoever places a call compares it
-	// with the boot-time clock right before.
+	// Until is when the node must stop acting: every placement of a call is checked against it
+	// right before, by the boot-time clock.
 	Until engine.BootTime
-	// Next is when the database is asked again; Asking: it has not answered yet.
+	// Next is when the database is asked again; Asking says that it has not answered yet.
 	Next   engine.BootTime
 	Asking bool
 
@@ -107,8 +107,8 @@ type Lease struct {
 	effects []Effect
 }
 
-// Apply takes an event at a moment and appends what has to be done to dst. An
-// event that no row of the table takes is an error and changes nothing.
+// Apply takes an event at a given time and appends the effects to dst. An event without a row in
+// the table is an error and changes nothing.
 func (l *Lease) Apply(now engine.BootTime, ev Event, dst []Effect) ([]Effect, error) {
 	if l.State == "" {
 		l.State = Absent
@@ -126,8 +126,7 @@ func (l *Lease) Apply(now engine.BootTime, ev Event, dst []Effect) ([]Effect, er
 	return dst, nil
 }
 
-// wake is when time alone makes a difference; ok is false when only an answer
-// does.
+// wake is when the passing of time alone changes something; ok is false when only an answer does.
 func (l *Lease) wake(now engine.BootTime) (at engine.BootTime, ok bool) {
 	switch l.State {
 	case Member, Draining:

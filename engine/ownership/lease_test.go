@@ -16,7 +16,7 @@ var terms = Terms{}.WithDefaults()
 
 const second = engine.BootTime(time.Second)
 
-// node is a lease with what it was told to do last.
+// node is a lease together with its latest effects.
 type node struct {
 	Lease
 	t   *testing.T
@@ -49,7 +49,7 @@ func (n *node) wakes(at engine.BootTime) {
 	}
 }
 
-// joined is a node that joined as 7 at 10 s.
+// joinedNode is a node that joined as 7 at 10 s.
 func joinedNode(t *testing.T) *node {
 	n := newNode(t)
 	n.apply(10*second, Event{Kind: Tick}, Absent, AskToJoin)
@@ -60,18 +60,18 @@ func joinedNode(t *testing.T) *node {
 func TestANodeJoinsAndRenewsItsLease(t *testing.T) {
 	n := joinedNode(t)
 	if n.Until != 14*second || !n.May(14*second-1) || n.May(14*second) {
-		t.Fatalf("until %v", time.Duration(n.Until)) // from before it asked, less the margin
+		t.Fatalf("until %v", time.Duration(n.Until)) // counted from before the request, less the margin
 	}
 	n.wakes(11 * second)
 	n.apply(11*second-1, Event{Kind: Tick}, Member)
 	n.apply(11*second, Event{Kind: Tick}, Member, AskToRenew)
 	n.wakes(14 * second)
-	n.apply(12*second, Event{Kind: Tick}, Member) // one question at a time
+	n.apply(12*second, Event{Kind: Tick}, Member) // one request at a time
 	n.apply(12*second, Event{Kind: Renewed, Incarnation: 7, Asked: 11 * second}, Member, KeepUntil)
 	if n.Until != 15*second {
 		t.Fatalf("until %v", time.Duration(n.Until))
 	}
-	n.wakes(12 * second) // late: the next one is due
+	n.wakes(12 * second) // late: the next renewal is due
 }
 
 func TestALeaseThatIsNotRenewedEndsBeforeAnybodyElseMayClaim(t *testing.T) {
@@ -85,7 +85,7 @@ func TestALeaseThatIsNotRenewedEndsBeforeAnybodyElseMayClaim(t *testing.T) {
 		t.Fatalf("%+v", n.did)
 	}
 	n.wakes(14 * second)
-	// The answer comes after all: a lease that is over does not come back.
+	// The answer comes after all, but an expired lease does not come back.
 	n.apply(14*second, Event{Kind: Renewed, Incarnation: 7, Asked: 13 * second}, Fenced)
 	n.apply(14*second, Event{Kind: Tick}, Fenced, AskToJoin)
 	n.apply(15*second, Event{Kind: JoinLost}, Fenced)
@@ -97,7 +97,7 @@ func TestALeaseThatIsNotRenewedEndsBeforeAnybodyElseMayClaim(t *testing.T) {
 	if n.Incarnation != 9 || !n.May(24*second-1) {
 		t.Fatalf("%+v", n.Lease)
 	}
-	// What is said of an earlier life is nothing to this one.
+	// Answers for an earlier incarnation do not affect this one.
 	n.apply(21*second, Event{Kind: Refused, Incarnation: 7}, Member)
 	n.apply(21*second, Event{Kind: Renewed, Incarnation: 7, Asked: 21 * second}, Member)
 	n.apply(21*second, Event{Kind: RenewalLost, Incarnation: 7}, Member)
@@ -107,8 +107,8 @@ func TestALeaseThatIsNotRenewedEndsBeforeAnybodyElseMayClaim(t *testing.T) {
 }
 
 func TestAnAnswerInTimeSavesALeaseThatNobodyLookedAt(t *testing.T) {
-	// The process stood still while its renewal was under way and done: the
-	// database has had the lease without a gap.
+	// The process was suspended while its renewal was sent and carried out: in the database the
+	// lease had no gap.
 	n := joinedNode(t)
 	n.apply(11*second, Event{Kind: Tick}, Member, AskToRenew)
 	n.apply(14*second+second/2, Event{Kind: Renewed, Incarnation: 7, Asked: 11 * second}, Member, KeepUntil)
@@ -140,11 +140,11 @@ func TestANodeThatDrainsGoesOnAndLeaves(t *testing.T) {
 		t.Fatal("it acts")
 	}
 	n.apply(12*second, Event{Kind: Tick}, Left)
-	// One that loses its lease while it drains does not come back.
+	// A node that loses its lease while it drains does not come back.
 	n = joinedNode(t)
 	n.apply(11*second, Event{Kind: Drain}, Draining, TellDrain)
 	n.apply(14*second, Event{Kind: Tick}, Left, KeepUntil, Fence)
-	// One that left while it was about to join takes that back.
+	// A node that left while it was about to join undoes that.
 	n = newNode(t)
 	n.apply(10*second, Event{Kind: Tick}, Absent, AskToJoin)
 	n.apply(10*second, Event{Kind: Leave}, Left)
@@ -159,9 +159,8 @@ func TestEveryEventOfALeaseIsThoughtOf(t *testing.T) {
 	}
 }
 
-// TestNobodyMayClaimWhileANodeActs: requests and answers take any time or get
-// lost, are carried out or not, the node stands still; whenever it may act, the
-// database would let nobody else claim what it owns.
+// TestNobodyMayClaimWhileANodeActs delays, loses and drops requests and answers, and suspends the
+// node: whenever it may act, the database would let no other node claim what it owns.
 func TestNobodyMayClaimWhileANodeActs(t *testing.T) {
 	acted, fenced := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -169,8 +168,8 @@ func TestNobodyMayClaimWhileANodeActs(t *testing.T) {
 		type request struct {
 			kind        EffectKind
 			id          engine.Incarnation
-			asked, done engine.BootTime // done: when the database carries it out, 0 = never
-			back        engine.BootTime // when the answer, or the end of patience, is there
+			asked, done engine.BootTime // done: when the database carries it out, 0 means never
+			back        engine.BootTime // when the answer or the time-out arrives
 			answer      Event
 		}
 		var (
@@ -207,13 +206,13 @@ func TestNobodyMayClaimWhileANodeActs(t *testing.T) {
 			}
 		}
 		for range 60 {
-			// The next thing that happens, or later when the node stands still.
+			// The next event, or a later time if the node is suspended.
 			next := now.Add(time.Duration(rapid.Int64Range(1, int64(time.Second)).Draw(t, "step")))
 			if rapid.IntRange(0, 9).Draw(t, "stands still") == 0 {
 				next = now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Second)).Draw(t, "pause")))
 			}
 			slices.SortStableFunc(under, func(a, b *request) int { return cmp.Compare(a.done, b.done) })
-			for _, r := range under { // the database goes on
+			for _, r := range under { // the database keeps working
 				if r.done == 0 || r.done > next {
 					continue
 				}
@@ -235,7 +234,7 @@ func TestNobodyMayClaimWhileANodeActs(t *testing.T) {
 				r.done = 0
 			}
 			now = next
-			if l.May(now) { // before the node noticed anything
+			if l.May(now) { // before the node has noticed anything
 				acted++
 				if end := expires[l.Incarnation]; now >= end.Add(terms.Margin) {
 					t.Fatalf("%d acts at %v, its lease ended at %v", l.Incarnation, time.Duration(now), time.Duration(end))

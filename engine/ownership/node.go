@@ -6,8 +6,7 @@ import (
 	"dialler/engine"
 )
 
-// Node is one life of a node as the database knows it. Its times are the
-// database's.
+// Node is one incarnation of a node as stored in the database. Its times are the database's.
 type Node struct {
 	Incarnation engine.Incarnation `json:"incarnation"`
 	Name        string             `json:"name"`
@@ -17,8 +16,7 @@ type Node struct {
 	ExpiresAt   time.Time          `json:"expires_at"` // end of its lease
 	Draining    bool               `json:"draining"`   // it claims nothing new
 	LeftAt      *time.Time         `json:"left_at,omitempty"`
-	// Live: its lease had not run out and it had not left when the database was
-	// asked.
+	// Live says that its lease had not expired and it had not left when the database was asked.
 	Live bool `json:"live"`
 }
 

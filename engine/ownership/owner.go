@@ -6,8 +6,7 @@ import (
 	"dialler/engine"
 )
 
-// Kind says what an identity is. Kinds are coarse: contacts and attempts go
-// with their campaign.
+// Kind is a kind of identity. Kinds are coarse: contacts and attempts belong to their campaign.
 type Kind string
 
 const (
@@ -15,16 +14,16 @@ const (
 	Trunk    Kind = "trunk"    // identity = TrunkID
 	Fleet    Kind = "fleet"    // identity = BotID
 	Number   Kind = "number"   // identity = the shard of outbound numbers (quota.Shard)
-	Dialouts Kind = "dialouts" // identity = the incarnation that is gone, whose calls outside campaigns are closed
+	Dialouts Kind = "dialouts" // identity = the incarnation that left, whose calls outside campaigns are closed
 )
 
-// Identity is something that one node at a time acts for.
+// Identity is something that one node at a time owns.
 type Identity struct {
 	Kind Kind   `json:"kind"`
 	ID   string `json:"identity"`
 }
 
-// String masks what may be a phone number.
+// String masks identities that may be phone numbers.
 func (i Identity) String() string {
 	if i.Kind == Number {
 		return string(i.Kind) + "/" + engine.PhoneNumber(i.ID).String()
@@ -32,7 +31,7 @@ func (i Identity) String() string {
 	return string(i.Kind) + "/" + i.ID
 }
 
-// Limits of an identity and of what a node says of itself, in bytes.
+// Limits of an identity and of a node's data about itself, in bytes.
 const (
 	MaxKind     = 32
 	MaxIdentity = 128
@@ -46,25 +45,25 @@ func (i Identity) Valid() bool {
 	return i.Kind != "" && len(i.Kind) <= MaxKind && i.ID != "" && len(i.ID) <= MaxIdentity
 }
 
-// Owner is who acts for an identity, as the database knows it.
+// Owner is the owner of an identity according to the database.
 type Owner struct {
 	Identity
-	Incarnation engine.Incarnation `json:"incarnation"` // 0: it was released
-	// Epoch counts the claims of the identity, from 1; 0: it was never claimed.
+	Incarnation engine.Incarnation `json:"incarnation"` // 0 means that it was released
+	// Epoch counts the claims of the identity, from 1; 0 means that it was never claimed.
 	Epoch     int64     `json:"epoch"`
 	ClaimedAt time.Time `json:"claimed_at"`
 	Address   string    `json:"address"` // of the owner's node
 	API       string    `json:"api"`
-	// Live: the owner's lease had not run out when the database was asked, so
-	// nobody else can claim the identity.
+	// Live says that the owner's lease had not expired when the database was asked, so that no
+	// other node can claim the identity.
 	Live bool `json:"live"`
 }
 
-// Errors that the database's refusals are told by.
+// Errors for the database's refusals.
 var (
-	// ErrFenced: the lease ran out, or the node was declared dead. It may join
-	// again, as a new incarnation.
+	// ErrFenced says that the lease expired, or that the node was declared dead. It may join again,
+	// as a new incarnation.
 	ErrFenced = engine.Conflict("node_fenced", "")
-	// ErrNotOwner: somebody else acts for the identity, or nobody.
+	// ErrNotOwner says that another node owns the identity, or none does.
 	ErrNotOwner = engine.Conflict("not_owner", "")
 )

@@ -7,11 +7,11 @@ import (
 	"dialler/engine"
 )
 
-// Roll tells, of what the database says of the nodes time after time, who is
-// gone. The zero value with its Margin has called nobody yet.
+// Roll determines from repeated lists of the database's nodes which nodes are gone. The zero value,
+// with a Margin, has seen no list yet.
 type Roll struct {
-	// Margin is how long a node may be seen without a lease before it is gone: it
-	// sends nothing any more then.
+	// Margin is how long a node may be seen without a lease before it counts as gone: by then it
+	// sends nothing any more.
 	Margin time.Duration
 
 	seen map[engine.Incarnation]presence
@@ -24,9 +24,8 @@ type presence struct {
 	gone   bool
 }
 
-// Call takes all nodes that have not left, as the database has them now, and
-// gives those that are gone since the last call, in order. A node is told to be
-// gone once.
+// Call takes the database's current list of nodes that have not left, and returns those gone since
+// the last call, in order. A node is reported as gone once.
 func (r *Roll) Call(now engine.BootTime, all []Node) (gone []engine.Incarnation) {
 	seen := make(map[engine.Incarnation]presence, len(all))
 	for i := range all {
@@ -53,7 +52,7 @@ func (r *Roll) Call(now engine.BootTime, all []Node) (gone []engine.Incarnation)
 	return gone
 }
 
-// There says whether a node was there when the roll was last called.
+// There says whether a node was present at the last Call.
 func (r *Roll) There(id engine.Incarnation) bool {
 	p, is := r.seen[id]
 	return is && !p.gone

@@ -34,8 +34,8 @@ func TestANodeWithoutALeaseIsGoneAfterTheMargin(t *testing.T) {
 	call(6*second, []Node{}, 1)         // left
 }
 
-// Whatever the database says, a node that has its lease is there, one that has
-// left is gone, and each is told to be gone once for each time that it was there.
+// Whatever the database lists, a node with a lease is there, one that has left is gone, and each is
+// reported as gone once for each time that it was there.
 func TestEachNodeIsGoneOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := Roll{Margin: terms.Margin}

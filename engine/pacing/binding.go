@@ -7,24 +7,24 @@ import (
 )
 
 const (
-	// BindingSpan is the time over which what bound is told, by whole seconds: one decision is an instant,
-	// and says little.
+	// BindingSpan is the period over which the binding constraint is determined, in whole seconds:
+	// a single decision is only a snapshot.
 	BindingSpan = 10 * time.Second
-	// bindingStill is how long an answer stands, so that it can be read. An outage is told at
-	// once, and until it has been over for so long; one of the trunks, where nobody is to be
-	// dialled now, ends at once, and so does what an operator or the clock decides.
+	// bindingStill is how long an answer stays, so that it can be read. An outage is shown at once,
+	// and until it has been over for this long; an outage of the trunks while nobody is to be
+	// dialled ends at once, and so does a decision of an operator or the clock.
 	bindingStill = 3 * time.Second
-	// brakedLeast is the part of BindingSpan from which on the brake is called an outage: it
-	// comes and goes several times a second.
+	// brakedLeast is the fraction of BindingSpan from which the brake counts as an outage: it goes
+	// on and off several times a second.
 	brakedLeast = 5
 
 	bindingStep  = time.Second
 	bindingSteps = int64(BindingSpan / bindingStep)
 )
 
-// Binding keeps what bound a campaign's dials over the last BindingSpan, by the share of
-// that time: the answer to "why is it not dialling (more)?" (SEMANTICS §6). Like Brake
-// it runs on the boot clock.
+// Binding records which constraints bound a campaign's dials over the last BindingSpan, by share of
+// time: the answer to "why is it not dialling (more)?" (SEMANTICS §6). Like Brake it uses the boot
+// clock.
 type Binding struct {
 	Now   engine.Constraint // since At
 	At    engine.BootTime
@@ -32,20 +32,20 @@ type Binding struct {
 	Steps [bindingSteps]BindingStep
 
 	Told   engine.Constraint
-	ToldAt engine.BootTime   // when that was told first, 0: nothing was
-	Out    engine.Constraint // the outage that is told, ConstraintNone: none is
-	OutAt  engine.BootTime   // when it was there last
-	// BrakedAt is when the brake was on last.
+	ToldAt engine.BootTime   // when that was first shown, 0 means never
+	Out    engine.Constraint // the outage shown, ConstraintNone if there is none
+	OutAt  engine.BootTime   // when it last existed
+	// BrakedAt is when the brake was last on.
 	BrakedAt engine.BootTime
 }
 
 // BindingStep is one step of time.
 type BindingStep struct {
-	N  int64                                 // of the step, from the boot on
+	N  int64                                 // of the step, counted from boot
 	By [engine.ConstraintCount]time.Duration // how long each constraint bound, by its Index
 }
 
-// Note takes a decision in.
+// Note records a decision.
 func (b *Binding) Note(at engine.BootTime, c engine.Constraint) {
 	if b.Begun && at > b.At {
 		b.add(b.At, at, b.Now.Index())
@@ -73,8 +73,8 @@ func (b *Binding) add(from, to engine.BootTime, i int) {
 	}
 }
 
-// Immediate: it holds whatever was before, and nobody waits to hear of it: an
-// operator's or the clock's decision, or an outage.
+// Immediate says that a constraint is shown at once, regardless of earlier ones: a decision of an
+// operator or the clock, or an outage.
 func Immediate(c engine.Constraint) bool {
 	switch c { //nolint:exhaustive // the others wait for their share
 	case engine.ConstraintDatabase,
@@ -86,23 +86,23 @@ func Immediate(c engine.Constraint) bool {
 	return decided(c)
 }
 
-// decided: by an operator or by the clock.
+// decided says that a constraint is a decision of an operator or the clock.
 func decided(c engine.Constraint) bool {
 	return c == engine.ConstraintPaused || c == engine.ConstraintWindow || c == engine.ConstraintNodeDraining
 }
 
-// resting: nobody is to be dialled now.
+// resting says that nobody is to be dialled now.
 func resting(c engine.Constraint) bool {
 	return c == engine.ConstraintRetryDelay || c == engine.ConstraintNoDueContacts
 }
 
-// Tell says what bound for most of the last BindingSpan, and its share of it; since is
-// when it was told first. An outage, ConstraintNone when there is none, wins.
+// Tell returns the constraint that bound for most of the last BindingSpan, and its share; since is
+// when it was first shown. An outage takes precedence; ConstraintNone means that there is none.
 func (b *Binding) Tell(at engine.BootTime, outage engine.Constraint) (c engine.Constraint, share float64,
 	since engine.BootTime) {
 	b.Note(at, b.Now)
 	by, all, braked := b.shares(at)
-	most := b.Now.Index() // a tie, and the first moment, is the present one's
+	most := b.Now.Index() // the current one wins a tie, and at the first moment
 	for k := range by {
 		if by[k] > by[most] {
 			most = k
@@ -135,7 +135,7 @@ func (b *Binding) Tell(at engine.BootTime, outage engine.Constraint) (c engine.C
 		c = outage
 	}
 	if b.ToldAt == 0 && c == engine.ConstraintTrunkCPS && all < bindingStep {
-		return engine.ConstraintNone, 1, max(at, 1) // a bucket is empty for a moment when a campaign begins
+		return engine.ConstraintNone, 1, max(at, 1) // a bucket is briefly empty when a campaign begins
 	}
 	if c != b.Told && (b.ToldAt == 0 || outage != engine.ConstraintNone || decided(b.Told) || over ||
 		at-b.ToldAt >= engine.BootTime(bindingStill)) {
@@ -148,8 +148,8 @@ func (b *Binding) Tell(at engine.BootTime, outage engine.Constraint) (c engine.C
 	return b.Told, share, b.ToldAt
 }
 
-// shares are how long each constraint bound recently, and the brake. What is immediate and
-// over is left out.
+// shares are how long each constraint bound recently, and the brake. Immediate constraints that are
+// over are left out.
 func (b *Binding) shares(at engine.BootTime) (by [engine.ConstraintCount]time.Duration, all, braked time.Duration) {
 	for i := range b.Steps {
 		s := &b.Steps[i]

@@ -22,7 +22,7 @@ func TestWhatBoundIsToldByItsShareOfTheLast10Seconds(t *testing.T) {
 	}
 	b.Note(sec(0), engine.ConstraintConcurrency)
 	tells(0, engine.ConstraintConcurrency, 1)
-	for i := range 20 { // a token bucket that is empty for 50 ms in every half second
+	for i := range 20 { // a token bucket that is empty for 50 ms of every half second
 		at := float64(i) / 2
 		b.Note(sec(at), engine.ConstraintTrunkCPS)
 		b.Note(sec(at+0.05), engine.ConstraintConcurrency)
@@ -44,7 +44,7 @@ func TestNothingThatIsToldChangesFasterThan3SecondsButOutagesAndDecisions(t *tes
 		of := []engine.Constraint{engine.ConstraintSeats, engine.ConstraintTrunkCPS, engine.ConstraintNumberPool}
 		b.Note(now, of[i*i%7%3])
 		if i == 2000 {
-			b = Binding{Told: b.Told, ToldAt: b.ToldAt} // all that is known begins anew
+			b = Binding{Told: b.Told, ToldAt: b.ToldAt} // all other state is reset
 		}
 		if c, _, since := b.Tell(now, engine.ConstraintNone); c != last {
 			if changed != 0 && now-changed < engine.BootTime(3*time.Second) || since != now {
@@ -94,7 +94,7 @@ func TestNotingADecisionAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What comes and goes several times a second, as a brake does, is one outage.
+// An outage that comes and goes several times a second, as a brake does, is one outage.
 func TestAnOutageIsToldUntilItHasBeenOverFor3Seconds(t *testing.T) {
 	var b Binding
 	at := engine.BootTime(time.Hour)
@@ -115,14 +115,14 @@ func TestAnOutageIsToldUntilItHasBeenOverFor3Seconds(t *testing.T) {
 	}
 	tells(1900*time.Millisecond, engine.ConstraintOverload)
 	tells(100*time.Millisecond, engine.ConstraintConcurrency)
-	// A brake of a moment is none.
+	// A momentary brake does not count.
 	for range 20 {
 		b.Note(at, engine.ConstraintOverload)
 		tells(50*time.Millisecond, engine.ConstraintConcurrency)
 		b.Note(at, engine.ConstraintConcurrency)
 		tells(time.Second, engine.ConstraintConcurrency)
 	}
-	// An operator's word and the clock's hold from the moment on, and end with it.
+	// Decisions of an operator and the clock apply at once, and end at once.
 	b.Note(at, engine.ConstraintPaused)
 	tells(0, engine.ConstraintPaused)
 	b.Note(at, engine.ConstraintConcurrency)

@@ -5,29 +5,26 @@ import (
 	"time"
 )
 
-// Late is how far the dialler is behind with what its calls wait for.
+// Late is how late the dialler is with the things that its calls wait for.
 type Late struct {
 	Commit  time.Duration // the oldest write that is on its way to the database
 	Bot     time.Duration // the sockets of the bot that are being opened
 	Mailbox time.Duration // a message to the run itself
 }
 
-// Bounds of lateness. An answer waits for each of the three one after the other,
-// and its bot has 2 s.
+// Bounds of lateness. An answer waits for all three in turn, and its bot has 2 s.
 const (
 	CommitBound  = 500 * time.Millisecond
 	BotBound     = time.Second
 	MailboxBound = 500 * time.Millisecond
 )
 
-// letGo is the share of its bound below which everything has to be before the
-// brake lets go: work is left then, and the dialler is not idle when the first
-// new dials come.
+// letGo is the divisor of each bound below which all values must be before the brake releases: some
+// work is then left, so that the dialler is not idle until the first new dials.
 const letGo = 2
 
-// Brake admits no dial while the dialler is later than a bound: more dials than it
-// has time for would make all calls later still, and end none of them sooner. The
-// zero Brake is off.
+// Brake admits no dials while the dialler is later than a bound: more dials than it can handle
+// would make all calls even later, and end none of them sooner. The zero Brake is off.
 type Brake struct {
 	on    bool
 	what  string
@@ -59,7 +56,7 @@ func (b *Brake) Admits(l Late) bool {
 	return !b.on
 }
 
-// String says in a sentence why it is on.
+// String explains in a sentence why it is on.
 func (b *Brake) String() string {
 	return fmt.Sprintf("%s are %d ms late, %d ms may be; no call is placed until they are below %d ms, calls in progress go on",
 		b.what, b.late.Milliseconds(), b.bound.Milliseconds(), (b.bound / letGo).Milliseconds())

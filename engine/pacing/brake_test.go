@@ -24,7 +24,7 @@ func TestTheBrakeHoldsWhileSomethingIsLateAndLetsGoAgain(t *testing.T) {
 			switch rapid.IntRange(0, 2).Draw(t, "step") {
 			case 0:
 				l, want = within(letGo), true
-			case 1: // as it was, unless something is above what lets go
+			case 1: // unchanged, unless a value is above the release level
 				l = within(1)
 				want = admits || l.Commit <= CommitBound/letGo && l.Bot <= BotBound/letGo && l.Mailbox <= MailboxBound/letGo
 			default:

@@ -2,44 +2,43 @@ package pacing
 
 import "math"
 
-// The controller. Theta, the risk that one more line may carry, is moved so
-// that abandons come to the cap: an error of the model changes which lines are
-// thought risky, not how many calls are abandoned in the end.
+// The controller. Theta, the risk that one more line may carry, is adjusted so that abandons meet
+// the cap: an error of the model changes which lines are considered risky, not how many calls are
+// abandoned in the end.
 const (
 	thetaGain  = 0.03
 	thetaStart = 2.0 // times the cap
 	thetaLeast = 1e-6
 	thetaMost  = 0.9
-	// A surplus of credit over what the gates ask for is spent, and a lack of
-	// it made good, over this many live answers, or over a share of those so far.
+	// Credit beyond what the gates ask for is spent, and missing credit made up, over spendLeast
+	// live answers, or over spendShare of those so far.
 	spendLeast = 300
 	spendShare = 0.5
-	spendSlow  = 0.1 // least and most of the cap that is aimed at
+	spendSlow  = 0.1 // minimum and maximum target, as a multiple of the cap
 	spendFast  = 2.0
 
-	strictMargin = 1.2 // of the required credit
+	strictMargin = 1.2 // multiple of the required credit
 	reserveFixed = 3   // calls
 
 	requiredOver = 300.0 // s, time constant of the required credit
 )
 
-// Of the hybrid gate.
+// Constants of the hybrid gate.
 const (
-	// hybridSigmas: the workers wanted, so many standard deviations above their
-	// mean, must not exceed workers and credit.
+	// hybridSigmas is how many standard deviations above their mean the workers wanted must stay
+	// within workers and credit.
 	hybridSigmas = 6
-	// jumpTimes: lines are counted as if this many times as many people were
-	// about to answer, and as if as many as lately did, and some more.
+	// jumpTimes is the first of two scenarios for lines: jumpTimes as many people answer as
+	// expected; or as many as at the recent peak, times peakTimes.
 	jumpTimes = 4
 	peakTimes = 1.3
-	// futureShare: of the live answers that progressive dialling would still
-	// bring until the close, so many are counted on for a surprise, and futureKnown
-	// for what has happened before; none of the last futureEnd seconds.
+	// futureShare is the part of the live answers that progressive dialling would still bring until
+	// the close that may repay a surprise, and futureKnown the part for what has happened before;
+	// the last futureEnd seconds do not count.
 	futureShare = 0.75
 	futureKnown = 0.02
 	futureEnd   = 120
-	// noticedShare: once so many of the answers of a line would have come, a jump
-	// of their number is known.
+	// noticedShare is the part of a line's answers by which a jump in their number is noticed.
 	noticedShare = 0.5
 )
 
@@ -51,8 +50,7 @@ func (m *Model) theta() float64 {
 	return m.state.Theta
 }
 
-// control moves theta after each live answer. A share of `aim` abandoned leaves
-// it where it is.
+// control adjusts theta after each live answer. An abandoned share of `aim` leaves it unchanged.
 func (m *Model) control(abandoned bool) {
 	c := m.at.cap
 	if c <= 0 || m.at.mode == Progressive {
@@ -66,8 +64,8 @@ func (m *Model) control(abandoned bool) {
 	m.state.Theta = min(max(m.theta()*math.Exp(thetaGain*aim), thetaLeast), thetaMost)
 }
 
-// reserve is the credit that is kept for the gates: without it they, and not
-// the forecast, would bound the lines.
+// reserve is the credit kept for the gates: otherwise they, and not the forecast, would limit the
+// lines.
 func (m *Model) reserve() float64 {
 	if m.at.mode == Strict {
 		return strictMargin*m.state.Required + reserveFixed
@@ -75,8 +73,7 @@ func (m *Model) reserve() float64 {
 	return m.state.Required + reserveFixed
 }
 
-// require notes how much credit the gates would need for the lines that the
-// forecast wants.
+// require records how much credit the gates would need for the lines that the forecast wants.
 func (m *Model) require(credit float64) {
 	seconds := tickMost.Seconds()
 	if m.asked >= 0 {
@@ -91,9 +88,8 @@ func (m *Model) person() float64 {
 	return (m.state.Persons + 2) / (m.state.Persons + m.state.Machines + 3)
 }
 
-// future is how many live answers may be counted on until the close even if
-// every dial held a worker from now on: they would earn the credit that repays
-// an abandon of today.
+// future is how many live answers can be expected until the close even if every dial held a worker
+// from now on: they would earn the credit that repays an abandon now.
 func (m *Model) future() float64 {
 	if m.f.answer <= 0 {
 		return 0
@@ -103,8 +99,7 @@ func (m *Model) future() float64 {
 	return m.person() * min(answers, m.at.dials*m.f.answer)
 }
 
-// relapse is how many times more people would answer if it were as many as
-// lately, and some more.
+// relapse is how many times more people would answer at the recent peak rate, times peakTimes.
 func (m *Model) relapse() float64 {
 	return peakTimes * max(m.state.Peak, m.f.answer) / max(m.f.answer, 1e-9)
 }

@@ -4,12 +4,12 @@ package pacing
 // 30 000 and no share is ever rounded.
 const million = 1_000_000
 
-// capLimitPPM bounds a configured cap far above anything a regulator allows,
-// and far from the pole of B at 100 %.
+// capLimitPPM limits a configured cap to a value far above anything that a regulator allows, and
+// far from the pole of B at 100 %.
 const capLimitPPM = 500_000
 
-// Counts are what a ledger has counted: live answers (served and abandoned),
-// the abandoned among them, and machines.
+// Counts are a ledger's counts: live answers (served and abandoned), the abandoned among them, and
+// machines.
 type Counts struct {
 	Live      int `json:"live"`      // L
 	Abandoned int `json:"abandoned"` // A, capacity_loss included
@@ -18,7 +18,7 @@ type Counts struct {
 	CapacityLoss int `json:"capacity_loss"`
 }
 
-// Add adds the counts of another time.
+// Add adds the counts of another period.
 func (c *Counts) Add(o Counts) {
 	c.Live += o.Live
 	c.Abandoned += o.Abandoned
@@ -53,8 +53,8 @@ func (c Counts) Credit(capPPM, phiPPM int) int {
 	return int(s / int64(million-clampPPM(capPPM, capLimitPPM)))
 }
 
-// AnswersToCredit is how many live answers without an abandon earn one credit more, 0
-// when none would: the cap is 0.
+// AnswersToCredit is how many live answers without an abandon earn one more credit, 0 if none
+// would, because the cap is 0.
 func (c Counts) AnswersToCredit(capPPM, phiPPM int) int {
 	ppm := int64(clampPPM(capPPM, capLimitPPM))
 	if ppm == 0 {

@@ -9,7 +9,7 @@ func TestHowManyAnswersEarnACreditMore(t *testing.T) {
 		want   int
 	}{
 		{Counts{}, 30_000, 33},                           // 0.97 / 0.03
-		{Counts{Live: 102, Abandoned: 46}, 30_000, 1464}, // what was abandoned is made up for first
+		{Counts{Live: 102, Abandoned: 46}, 30_000, 1464}, // abandoned calls are made up for first
 		{Counts{Live: 32}, 30_000, 1},
 		{Counts{Live: 33}, 30_000, 32},
 		{Counts{Live: 100, Abandoned: 1, Machines: 10}, 10_000, 99},

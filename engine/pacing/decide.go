@@ -8,14 +8,14 @@ import (
 	"dialler/engine"
 )
 
-// Mode is how the abandon cap is kept.
+// Mode says how the abandon cap is kept.
 type Mode string
 
 const (
 	// Strict keeps A ≤ c·L after every event.
 	Strict Mode = "strict"
-	// Hybrid keeps it at the end of the period, by all statistics: before, it
-	// may be passed by what the rest of the period will certainly make good.
+	// Hybrid keeps it at the end of the period, with statistical certainty: before that, it may be
+	// exceeded by what the rest of the period will certainly make up for.
 	Hybrid Mode = "hybrid"
 	// Progressive places no dial without a free worker of its own.
 	Progressive Mode = "progressive"
@@ -33,50 +33,49 @@ type Input struct {
 	OutsideWindow bool
 	DatabaseAway  bool // intents cannot be made durable
 	Draining      bool // this node takes no new calls
-	Fenced        bool // this node's lease ran out: another may have taken over
-	KeeperAway    bool // the node that keeps the count of the bot's seats does not answer
+	Fenced        bool // this node's lease expired: another may have taken over
+	KeeperAway    bool // the node that counts the bot's seats does not answer
 	Overload      bool // the dialler is late with the calls it has (Brake)
 
 	// Workers and lines.
 	Concurrency int // the campaign's own limit of simultaneous calls with a seat
-	Seats       int // its allotment of the fleet
+	Seats       int // its allotment from the fleet
 	Busy        int // workers in a call, screening with a seat included
-	Ringing     int // r: lines placed and not yet ended or answered, listening ones (sequential AMD) included
+	Ringing     int // r: lines placed and neither ended nor answered, including listening ones (sequential AMD)
 	Waiting     int // w: answered calls that wait for a worker
-	// Held are ringing lines that hold a worker already: of Busy, not of Ringing.
+	// Held are ringing lines that already hold a worker: they are in Busy, not in Ringing.
 	Held int
-	// Proof is what the bot has shown lately; the zero one trusts every seat. Unserved
-	// are workers of Busy whose answered call has no bot yet.
+	// Proof is the bot's recent record; the zero value trusts every seat. Unserved are workers in
+	// Busy whose answered call has no bot yet.
 	Proof    Proof
 	Unserved int
-	// Sockets: the bot has sockets that may stand before the calls that take them.
-	// Standing do. Bare are workers of Busy whose answered call found none standing, so
-	// that its bot may still miss it. Withdrawn of the lines are being cancelled. Kept are
-	// the workers that lines in flight may have, those that were taken away since too.
+	// Sockets says that the bot has sockets that may be opened before the calls that take them;
+	// Standing of them are open. Bare are workers in Busy whose answered call found no open socket,
+	// so that its bot may still miss it. Withdrawn lines are being cancelled. Kept are the workers
+	// that lines in flight may use, including those taken away since.
 	Sockets                         bool
 	Standing, Bare, Withdrawn, Kept int
 
 	// The abandon cap.
 	CapPPM  int      // c, parts per million
 	PhiPPM  int      // φ, share of machines that were persons
-	Ledgers []Ledger // the strictest rules; none means no credit
+	Ledgers []Ledger // the strictest one decides; none means no credit
 
-	// Limits of what is dialled with.
+	// Limits of the dialling resources.
 	LineCap         int               // most lines ringing at once, 0 = no cap of its own
 	TrunkTokens     int               // legs that trunks would grant now
 	TrunkConstraint engine.Constraint // why not more: trunk_cps, trunk_channels or trunk_health
 	NumberSlots     int               // dials that the number pool would carry now
 	DueContacts     int               // contacts that may be dialled now
 	LaterContacts   int               // contacts that wait for a retry delay or a callback
-	// SeatedOnly of the due contacts may only be dialled with a worker held.
+	// SeatedOnly is how many of the due contacts may only be dialled with a worker held.
 	SeatedOnly int
 
-	// Model says how many lines are worth their risk. Without one the gate is
-	// used up to one line beyond the free workers for every worker, and Hybrid is
-	// as Strict.
+	// Model says how many lines are worth their risk. Without one the gate allows at most one line
+	// beyond the free workers for every worker, and Hybrid behaves like Strict.
 	Model *Model
-	// Of Hybrid: Left is the time until dialling ends (the window, or the day),
-	// DialsLeft how many dials the list still holds.
+	// For Hybrid, Left is the time until dialling ends (the window, or the day), and DialsLeft is
+	// how many dials the list still holds.
 	Left      time.Duration
 	DialsLeft int
 }
@@ -84,39 +83,39 @@ type Input struct {
 // Decision says how many dials to place now.
 type Decision struct {
 	Dials int
-	// Seated is how many of them have a free worker of their own: numbers that
-	// were abandoned within 72 h may only be among these.
+	// Seated is how many of them have a free worker of their own: numbers abandoned within the last
+	// 72 h may only be among these.
 	Seated int
-	// Sockets is how many sockets of the bot should stand now: for the lines in flight, and
-	// those that would leave if they did.
+	// Sockets is how many sockets of the bot should be open now: for the lines in flight, and for
+	// those that could then be dialled.
 	Sockets int
 	// Constraint is the one thing that kept Dials from being larger.
 	Constraint engine.Constraint
 	Why        Explanation
 }
 
-// Explanation are the numbers behind a decision.
+// Explanation contains the numbers behind a decision.
 type Explanation struct {
 	Workers int `json:"workers"` // N = min(concurrency, seats)
 	Busy    int `json:"busy"`
 	Free    int `json:"free"` // f, negative after seats were taken away
-	// Unproven workers count for no dial: their bot missed answers lately, or its socket
-	// does not stand yet.
+	// Unproven workers count for no dial: their bot missed answers recently, or its socket is not
+	// open yet.
 	Unproven int `json:"unproven,omitempty"`
 	Ringing  int `json:"ringing"` // r
 	Waiting  int `json:"waiting"` // w
 	Credit   int `json:"credit"`  // ⌊B⌋ of the strictest ledger
 	Overdial int `json:"overdial"`
-	// Period, Live and Abandoned are of the strictest ledger.
+	// Period, Live and Abandoned belong to the strictest ledger.
 	Period    Period `json:"period,omitempty"`
 	Live      int    `json:"live"`
 	Abandoned int    `json:"abandoned"`
 	CapPPM    int    `json:"cap_ppm"`
 	// Limit is how many dials the binding constraint allowed.
 	Limit int `json:"limit"`
-	// Forecast: not credit is short, but one more line would be answered without
-	// a free worker too often: Risk is the share of such answers, the line's own
-	// and those it displaces, Theta the most that is allowed.
+	// Forecast says that credit is not short, but that one more line would too often be answered
+	// without a free worker: Risk is the share of such answers, the line's own and those it
+	// displaces, Theta the most that is allowed.
 	Forecast bool    `json:"forecast,omitempty"`
 	Risk     float64 `json:"risk,omitempty"`
 	Theta    float64 `json:"theta,omitempty"`
@@ -124,9 +123,9 @@ type Explanation struct {
 	surplus int64 // of the strictest ledger, in millionths
 }
 
-// Decide says how many dials to place now, and why not more. It is a function
-// of its input and of the model's knowledge; the counts of its input must be
-// updated by the same actor that places the dials, after each of them.
+// Decide says how many dials to place now, and why not more. It is a function of its input and the
+// model's state; the counts of its input must be updated by the same actor that places the dials,
+// after each of them.
 func Decide(in *Input) Decision {
 	d := Decision{Why: count(in)}
 	w := &d.Why
@@ -138,7 +137,7 @@ func Decide(in *Input) Decision {
 		}
 		return d
 	}
-	covered := w.Free - in.Ringing - in.Waiting // dials that have a free worker of their own
+	covered := w.Free - in.Ringing - in.Waiting // dials with a free worker of their own
 	others, other := resources(in)
 	if in.Model != nil {
 		in.Model.overdial(in, w, covered, others)
@@ -147,7 +146,7 @@ func Decide(in *Input) Decision {
 	}
 	covered -= w.Unproven
 	limit, why := covered+w.Overdial, gateConstraint(in, w)
-	// "Nobody is due" is the plainest answer: it wins a tie at nothing.
+	// "Nobody is due" is the clearest answer: it wins a tie at zero.
 	if others < limit || in.DueContacts <= 0 && limit >= 0 {
 		limit, why = others, other
 		w.Forecast = false
@@ -172,7 +171,7 @@ func Decide(in *Input) Decision {
 	return d
 }
 
-// stopped: flags that forbid every dial, the operator's own wish first.
+// stopped returns the first flag that forbids every dial, the operator's own wish first.
 func stopped(in *Input) engine.Constraint {
 	switch {
 	case in.Paused:
@@ -183,7 +182,7 @@ func stopped(in *Input) engine.Constraint {
 		return engine.ConstraintNodeDraining
 	case in.DatabaseAway:
 		return engine.ConstraintDatabase
-	case in.Fenced: // after the database: while that is away no lease is renewed
+	case in.Fenced: // after the database, without which no lease can be renewed
 		return engine.ConstraintNodeFenced
 	case in.KeeperAway:
 		return engine.ConstraintKeeperAway
@@ -224,7 +223,7 @@ func resources(in *Input) (limit int, why engine.Constraint) {
 // Parts implements snapshot.Parts.
 func (e *Explanation) Parts() []any { return []any{&e.surplus} }
 
-// count works out free workers and credit.
+// count computes free workers and credit.
 func count(in *Input) Explanation {
 	w := Explanation{
 		Workers: max(min(in.Concurrency, in.Seats), 0),
@@ -240,16 +239,16 @@ func count(in *Input) Explanation {
 		}
 	}
 	if !in.governed(&w) {
-		trying := w.Free + in.Held + in.Unserved // those that ring or wait with a worker use up proof as well
+		trying := w.Free + in.Held + in.Unserved // lines that ring or wait with a worker use up proof as well
 		w.Unproven = trying - in.Proof.free(trying, w.surplus < 0)
 	}
 	return w
 }
 
-// gateConstraint names what the gate is short of. That is workers, of the campaign's own
-// limit or of the fleet, or their proof. It is credit where lines beyond the free workers
-// hold all that there is, or where more was abandoned than the cap allows while workers are
-// free; a forecast that forbids more says that workers are short.
+// gateConstraint names what limits the gate. That is workers, of the campaign's own limit or of the
+// fleet, or their proof. It is credit if lines beyond the free workers hold all of it, or if more
+// was abandoned than the cap allows while workers are free. A forecast that forbids more lines
+// means that workers are short.
 func gateConstraint(in *Input, w *Explanation) engine.Constraint {
 	switch {
 	case w.Unproven > 0:
@@ -261,8 +260,7 @@ func gateConstraint(in *Input, w *Explanation) engine.Constraint {
 	return workersConstraint(in)
 }
 
-// workersConstraint names whose workers are short: the fleet's, or the
-// campaign's own limit.
+// workersConstraint says which limit of workers binds: the fleet's, or the campaign's own.
 func workersConstraint(in *Input) engine.Constraint {
 	if in.Seats < in.Concurrency && in.Busy < in.Concurrency {
 		return engine.ConstraintSeats
@@ -270,8 +268,8 @@ func workersConstraint(in *Input) engine.Constraint {
 	return engine.ConstraintConcurrency
 }
 
-// Held is how many lines have no free worker of their own: were all answered at
-// this moment, so many people would be abandoned.
+// Held is how many lines have no free worker of their own: as many people would be abandoned if all
+// lines were answered now.
 func (e Explanation) Held() int { return max(e.Ringing+e.Waiting-max(e.Free, 0), 0) }
 
 // Percent writes parts per million as per cent, without a rounding.

@@ -7,7 +7,7 @@ import (
 	"dialler/engine"
 )
 
-// calm is a campaign of ten workers with nothing in its way.
+// calm is a campaign of ten workers without any constraint.
 func calm() Input {
 	return Input{Mode: Strict, Concurrency: 10, Seats: 10, CapPPM: 30_000, TrunkTokens: 100, NumberSlots: 100, DueContacts: 100,
 		Ledgers: []Ledger{{Period: PeriodRun}}}
@@ -31,7 +31,7 @@ func TestEveryDecisionNamesItsBindingConstraint(t *testing.T) {
 	f(0, engine.ConstraintOverload, func(in *Input) { in.Overload = true })
 	f(0, engine.ConstraintDatabase, func(in *Input) { in.DatabaseAway, in.DueContacts = true, 0 })
 
-	f(10, engine.ConstraintConcurrency, func(*Input) {}) // nothing was earned yet: credit says nothing
+	f(10, engine.ConstraintConcurrency, func(*Input) {}) // nothing has been earned yet, so credit is not named
 	f(10, engine.ConstraintConcurrency, func(in *Input) { in.Mode = Progressive })
 	f(10, engine.ConstraintConcurrency, func(in *Input) { in.CapPPM = 0 })
 	f(7, engine.ConstraintSeats, func(in *Input) { in.CapPPM, in.Seats = 0, 7 })
@@ -54,8 +54,8 @@ func TestEveryDecisionNamesItsBindingConstraint(t *testing.T) {
 	f(0, engine.ConstraintNoDueContacts, func(in *Input) { in.DueContacts, in.Busy, in.CapPPM = 0, 10, 0 })
 }
 
-// Credit is what is short only where there is some, or where more was abandoned than the
-// cap allows: otherwise workers are.
+// Credit is named only when there is some, or when more was abandoned than the cap allows:
+// otherwise workers are the constraint.
 func TestCreditIsNamedOnlyWhereItsArithmeticSaysSomething(t *testing.T) {
 	f := func(want engine.Constraint, change func(*Input)) {
 		t.Helper()
@@ -73,10 +73,10 @@ func TestCreditIsNamedOnlyWhereItsArithmeticSaysSomething(t *testing.T) {
 	}
 	f(engine.ConstraintConcurrency, func(in *Input) { in.Busy = 10 })               // all talk
 	f(engine.ConstraintConcurrency, func(in *Input) { in.Busy, in.Ringing = 6, 4 }) // a line for every free worker
-	f(engine.ConstraintSeats, func(in *Input) { in.Busy, in.Seats = 2, 2 })         // the bot is what is short
+	f(engine.ConstraintSeats, func(in *Input) { in.Busy, in.Seats = 2, 2 })         // the bot is the limit
 	f(engine.ConstraintSeats, func(in *Input) { in.Busy, in.Seats, in.Ringing = 1, 2, 1 })
 	f(engine.ConstraintSeats, func(in *Input) { in.Busy, in.Seats = 9, 5 })        // its share became smaller
-	f(engine.ConstraintConcurrency, func(in *Input) { in.Busy, in.Seats = 10, 5 }) // but it has all that it may
+	f(engine.ConstraintConcurrency, func(in *Input) { in.Busy, in.Seats = 10, 5 }) // but it uses all that it may
 	f(engine.ConstraintConcurrency, func(in *Input) { in.Busy, in.Ledgers = 10, counts(100, 9) })
 	f(engine.ConstraintAbandonCredit, func(in *Input) { in.Busy, in.Ringing, in.Ledgers = 6, 4, counts(100, 9) })
 	// Two credits are earned, and two lines hold them.
@@ -93,15 +93,15 @@ func TestCreditLetsLinesGoBeyondTheFreeWorkers(t *testing.T) {
 			t.Errorf("got %d dials, %d seated (%+v); want %d, %d", d.Dials, d.Seated, d.Why, dials, seated)
 		}
 	}
-	f(20, 10, func(*Input) {})                   // bounded by one beyond for every worker
+	f(20, 10, func(*Input) {})                   // limited to one beyond the free for every worker
 	f(10, 0, func(in *Input) { in.Busy = 10 })   //
 	f(15, 5, func(in *Input) { in.Ringing = 5 }) //
 	f(0, 0, func(in *Input) { in.Ringing = 20 }) //
 	f(5, 0, func(in *Input) { in.Busy = 15 })    // five workers were taken away
 	f(10, 10, func(in *Input) { in.Mode = Progressive })
 	f(10, 10, func(in *Input) { in.Mode = "other" }) // the safe one
-	f(10, 10, func(in *Input) { in.Ledgers = nil })  // nobody says that there is credit
-	f(12, 10, func(in *Input) {                      // the strictest ledger rules
+	f(10, 10, func(in *Input) { in.Ledgers = nil })  // without ledgers there is no credit
+	f(12, 10, func(in *Input) {                      // the strictest ledger decides
 		in.Ledgers = append(in.Ledgers, Ledger{Period: PeriodDay, Counts: Counts{Live: 100, Abandoned: 1}}) // B = 2.06
 	})
 	f(10, 10, func(in *Input) { in.PhiPPM, in.Ledgers[0].Machines = 50_000, 400 }) // φ·machines = 20
@@ -151,7 +151,7 @@ func TestCreditIsExact(t *testing.T) {
 	f(Counts{Live: 99, Abandoned: 3}, 30_000, 0, 0, false)
 	f(Counts{Live: 100}, 0, 0, 0, true)
 	f(Counts{Live: 100, Abandoned: 1}, 0, 0, 0, false)
-	f(Counts{Live: 970, Abandoned: 0}, 30_000, 0, 30, true) // 29.1/0.97 is 30 exactly
+	f(Counts{Live: 970, Abandoned: 0}, 30_000, 0, 30, true) // 29.1/0.97 is exactly 30
 	f(Counts{Live: 969, Abandoned: 0}, 30_000, 0, 29, true)
 	f(Counts{Live: 1_000_000_000, Abandoned: 0}, 30_000, 0, 30_927_835, true)
 	f(Counts{Live: 100, Machines: 30}, 30_000, 100_000, 0, true)
@@ -247,5 +247,5 @@ func TestLinesBeyondTheFreeWorkersHoldCredit(t *testing.T) {
 	f(0, 0, 0, 0)
 	f(3, 3, 0, 0)
 	f(3, 4, 1, 2)
-	f(-2, 1, 1, 2) // seats were taken away: nobody answers for calls that go on
+	f(-2, 1, 1, 2) // seats were taken away: calls in progress cannot be prevented
 }

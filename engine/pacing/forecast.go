@@ -2,17 +2,16 @@ package pacing
 
 import "math"
 
-// points is at how many moments, spread over the ring timeout, the workers that
-// will be wanted are counted.
+// points is the number of moments, spread over the ring timeout, for which the workers wanted are
+// computed.
 const points = 14
 
-// forecast is how many workers will be wanted some time ahead: the calls that
-// hold one now and are not over by then, and the lines that will have been
-// answered. At each moment that is a sum of independent chances, taken as
-// normal, with doubt about the answer hazard on top.
+// forecast is how many workers will be wanted some time ahead: for the calls that hold one now and
+// are not over by then, and for the lines that will have been answered. At each moment that is a
+// sum of independent probabilities, treated as normal, plus doubt about the answer hazard.
 type forecast struct {
 	ahead [points]int     // half-seconds
-	occ   []float64       // [age][point] a line of the age wants a worker then
+	occ   []float64       // [age][point] a line of that age wants a worker then
 	ans   []float64       // [age][point] it answers within the point's span
 	ever  []float64       // [age] it answers at all
 	work  []float64       // scratch of tabulate
@@ -22,10 +21,10 @@ type forecast struct {
 	rings [points]moments // ringing lines
 	pend  [points]float64 // answers of ringing lines within the point's span
 
-	lineTime float64 // s for which a fresh line rings
+	lineTime float64 // s that a new line rings
 	answer   float64 // probability that it answers
 	lines    int     // ages
-	notice   int     // age by which a jump of the answers would be known
+	notice   int     // age by which a jump in the answers would be noticed
 }
 
 // moments are mean and variance of a number of workers.
@@ -37,9 +36,8 @@ func newForecast(seconds int) forecast {
 		work: make([]float64, 2*(n+1)), pa: make([]float64, n), pe: make([]float64, n)}
 }
 
-// tabulate works out what lines of every age will come to. wait is how long, in
-// half-seconds, an answered call may wait for a worker: it counts against the
-// workers that are free at its end.
+// tabulate computes the prospects of lines of every age. wait is how long, in half-seconds, an
+// answered call may wait for a worker: it counts against the workers that are free at its end.
 func (f *forecast) tabulate(l *lines, t *talk, wait int) {
 	n := l.seconds
 	f.lineTime, f.answer = 0, 0
@@ -71,8 +69,8 @@ func (f *forecast) tabulate(l *lines, t *talk, wait int) {
 	for j := range f.ahead {
 		f.ahead[j] = int((float64(j)+0.5)*2*float64(n)/points + 0.5)
 	}
-	// From the oldest age down: within a second a line answers (on average in
-	// the middle of it), ends, or is a second older.
+	// From the oldest age down: within a second a line answers (on average in the middle of it),
+	// ends, or becomes a second older.
 	older, cur := f.work[:n+1], f.work[n+1:]
 	clear(older)
 	for a := n - 1; a >= 0; a-- {
@@ -89,7 +87,7 @@ func (f *forecast) tabulate(l *lines, t *talk, wait int) {
 	}
 }
 
-// countCalls takes stock of the running calls.
+// countCalls counts the running calls.
 func (f *forecast) countCalls(t *talk, now int64, wait int) {
 	f.calls = [points]moments{}
 	left := t.known - t.old
@@ -102,7 +100,7 @@ func (f *forecast) countCalls(t *talk, now int64, wait int) {
 	}
 }
 
-// addCalls adds n calls of an age in half-seconds, or takes them away.
+// addCalls adds n calls of an age in half-seconds; negative n removes them.
 func (f *forecast) addCalls(t *talk, age int, n float64, wait int) {
 	if n == 0 {
 		return
@@ -115,8 +113,8 @@ func (f *forecast) addCalls(t *talk, age int, n float64, wait int) {
 	}
 }
 
-// countLines takes stock of the ringing lines; strangers are lines of which the
-// model knows nothing, taken for fresh ones.
+// countLines counts the ringing lines; strangers are lines unknown to the model, treated as new
+// ones.
 func (f *forecast) countLines(l *lines, now int64, strangers int) {
 	f.rings, f.pend = [points]moments{}, [points]float64{}
 	for b := l.oldest(now); b <= now; b++ {
@@ -138,8 +136,8 @@ func (f *forecast) addLines(age int, n float64) {
 	}
 }
 
-// wanted are mean and standard deviation of the workers wanted at a point when
-// k more lines are dialled now.
+// wanted returns mean and standard deviation of the workers wanted at a point if k more lines are
+// dialled now.
 func (f *forecast) wanted(j int, k, doubt float64) (mean, sd float64) {
 	o := f.occ[j]
 	rings := f.rings[j].mean + k*o
@@ -157,10 +155,9 @@ func (f *forecast) lost(k, workers, doubt float64) float64 {
 	return sum
 }
 
-// risk is what one more line costs after k: how many more answers find no
-// worker, its own among them, for each answer that it brings. Its own answer
-// alone would be half of the truth: the worker that it takes is missed by those
-// that come after it.
+// risk is the cost of one more line after k: how many more answers find no worker, its own
+// included, for each answer that it brings. Its own answer would be only half of the truth: the
+// worker that it takes is missing for later ones.
 func (f *forecast) risk(k int, workers, doubt float64) float64 {
 	return (f.lost(float64(k+1), workers, doubt) - f.lost(float64(k), workers, doubt)) / max(f.answer, 1e-9)
 }
@@ -176,8 +173,8 @@ func (f *forecast) peak(k int, z, doubt float64) float64 {
 	return top
 }
 
-// stressed is how many of the ringing lines would answer if the answer
-// probability of those younger than an age were so many times what it is.
+// stressed is how many of the ringing lines would answer if the answer probability of those younger
+// than an age were multiplied by times.
 func (f *forecast) stressed(l *lines, now int64, strangers int, times float64, younger int) float64 {
 	var sum float64
 	for b := l.oldest(now); b <= now; b++ {

@@ -2,20 +2,20 @@ package pacing
 
 import "time"
 
-// How far beyond what is allowed the forecast is asked how many lines it would
-// like: in lines a worker, and for small campaigns.
+// How far beyond the allowed number the forecast searches for the number of lines that it would
+// like: in lines per worker, with a minimum for small campaigns.
 const (
 	reachTimes = 16
 	reachLeast = 100
 	linesMost  = 1 << 20 // no campaign has more
-	// linesEach is how many lines a worker are dialled at most, however few
-	// answer: a trunk that lost its calls is not called the harder for it.
+	// linesEach is how many lines per worker are dialled at most, however few answer: a trunk that
+	// loses its calls must not be called even more.
 	linesEach = 40
 )
 
-// overdial sets how many lines may be dialled beyond those that have a free
-// worker of their own: as many as the gate allows and the forecast finds worth
-// their risk. Beyond what anything else allows (others) it does not look.
+// overdial sets how many lines may be dialled beyond those that have a free worker of their own: as
+// many as the gate allows and the forecast finds worth their risk. It does not search beyond what
+// anything else allows (others).
 func (m *Model) overdial(in *Input, w *Explanation, covered, others int) {
 	c := float64(w.CapPPM) / million
 	surplus := float64(w.surplus) / million
@@ -70,7 +70,7 @@ func (m *Model) overdial(in *Input, w *Explanation, covered, others int) {
 	}
 }
 
-// question is what an answer depends on beside the model's knowledge.
+// question is what an answer depends on besides the model's state.
 type question struct {
 	mode                                    Mode
 	workers, busy, ringing, waiting, others int
@@ -91,7 +91,7 @@ func (r *reply) answer(w *Explanation) {
 	w.Overdial, w.Forecast, w.Risk, w.Theta = r.overdial, r.forecast, r.risk, r.theta
 }
 
-// meet brings the model's counts in line with the campaign's.
+// meet aligns the model's counts with the campaign's.
 func (m *Model) meet(in *Input) {
 	if missed := m.talk.known - in.Busy; missed > 0 {
 		m.talk.forget(missed, m.now)
@@ -100,13 +100,13 @@ func (m *Model) meet(in *Input) {
 	m.prepare(in.Ringing - m.lines.known)
 }
 
-// gate judges how many lines to add.
+// gate decides how many lines to add.
 type gate struct {
 	m       *Model
 	w       *Explanation
 	lines   int     // r + w
-	workers float64 // that do not have a call, or one waiting, of which the forecast knows nothing
-	credit  float64 // B, of the strictest ledger; negative over the cap
+	workers float64 // without a call, running or waiting, that the forecast does not know
+	credit  float64 // B of the strictest ledger; negative over the cap
 	doubt   float64
 	theta   float64
 }
@@ -114,36 +114,34 @@ type gate struct {
 // strict is how many lines may be added so that r + w ≤ f + ⌊B⌋.
 func (g *gate) strict() int { return g.w.Free + g.w.Credit - g.lines }
 
-// hybrid is how many lines may be added so that, even if far more people
-// answered than are expected to, what is abandoned would be made good until the
-// close: four times as many as a rare surprise, as many as lately did as one
-// that will come again.
+// hybrid is how many lines may be added so that, even if far more people answered than expected,
+// the abandons would be made up for by the close: four times as many as a rare surprise, and the
+// recent peak as a case that will recur.
 func (g *gate) hybrid() int {
 	return min(g.bears(jumpTimes, g.m.f.lines, futureShare), g.bears(g.m.relapse(), g.m.f.notice, futureKnown))
 }
 
-// bears is how many lines may be added so that, if those younger than an age
-// answered so many times more often, what is abandoned would be repaid by a
-// share of the future.
+// bears is how many lines may be added so that, if lines younger than an age answered times as
+// often, the abandons would be repaid by a share of the future.
 func (g *gate) bears(times float64, younger int, share float64) int {
 	room := float64(g.w.Free-g.w.Waiting) + g.credit + share*g.m.at.cap*g.m.future() - g.stressed(times, younger)
 	return int(min(max(room/g.stress(times), -1), linesMost))
 }
 
-// stress is the probability of an answer to a fresh line in that case, stressed
-// how many of the ringing ones would answer.
+// stress is the probability in that case that a new line is answered; stressed is how many of the
+// ringing lines would be.
 func (g *gate) stress(times float64) float64 { return max(min(1, times*g.m.f.ever[0]), 1e-6) }
 
 func (g *gate) stressed(times float64, younger int) float64 {
 	return g.m.f.stressed(&g.m.lines, g.m.now, g.m.strangers, times, younger)
 }
 
-// worth: one more line after k is worth its risk.
+// worth says that one more line after k is worth its risk.
 func (g *gate) worth(k int) bool { return g.m.f.risk(k, g.workers, g.doubt) <= g.theta }
 
-// safe: with one more line after k the workers wanted stay within workers and
-// credit, by all statistics. With some credit a line that is hardly a risk is safe as well;
-// and over the cap it alone, since what it brings repays more than it costs.
+// safe says that with one more line after k the workers wanted stay within workers and credit, with
+// statistical certainty. With some credit a line with hardly any risk is safe too; over the cap
+// only such a line is, since what it brings repays more than it costs.
 func (g *gate) safe(k int) bool {
 	if g.credit >= 0 && g.m.f.peak(k+1, hybridSigmas, g.doubt) <= g.workers+g.credit+0.5 {
 		return true
@@ -167,8 +165,8 @@ func (g *gate) needs(mode Mode, k int) float64 {
 	return need
 }
 
-// first gives the first number from lo on for which ok does not hold, at most
-// hi; ok holds up to some number and not after it.
+// first returns the first number from lo on for which ok does not hold, at most hi; ok holds up to
+// some number and for none after it.
 func first(lo, hi int, ok func(int) bool) int {
 	if lo >= hi || !ok(lo) {
 		return min(lo, hi)

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Hours are counts by the hour, for rates over a span that moves with the clock:
-// those are shown, and guaranteed by nobody. The zero value is empty.
+// Hours are counts by the hour, for rates over a moving span, which are shown without a guarantee.
+// The zero value is empty.
 type Hours struct {
 	hours map[int64]Counts // by hours since 1970
 	begun int64            // the newest
 }
 
-// hoursKept is how many hours are of use: thirty days and the one under way.
+// hoursKept is how many hours are needed: thirty days and the current one.
 const hoursKept = 30*24 + 1
 
-// HourOf numbers the hours of UTC.
+// HourOf numbers the hours in UTC.
 func HourOf(at time.Time) int64 { return at.Unix() / 3600 }
 
 // Put adds the counts of an hour that was counted elsewhere.
@@ -36,14 +36,14 @@ func (h *Hours) Put(hour int64, c Counts) {
 	}
 }
 
-// Clone is a copy that goes on by itself.
+// Clone returns an independent copy.
 func (h *Hours) Clone() Hours { return Hours{hours: maps.Clone(h.hours), begun: h.begun} }
 
-// Count adds what happened now.
+// Count adds the present event's counts.
 func (h *Hours) Count(now time.Time, c Counts) { h.Put(HourOf(now), c) }
 
-// Over sums the last hours, the one under way among them: a span of 24 h begins
-// with the full hour 23 to 24 h ago.
+// Over sums the last hours, including the current one: a span of 24 h begins with the full hour 23
+// to 24 h ago.
 func (h *Hours) Over(now time.Time, span time.Duration) (sum Counts) {
 	last := HourOf(now)
 	first := last - int64(span/time.Hour) + 1

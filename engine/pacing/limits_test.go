@@ -20,7 +20,7 @@ func TestOfLimitsThatBindAlikeTheFirstIsNamed(t *testing.T) {
 	f(4, engine.ConstraintTrunkCPS, func(in *Input) { in.TrunkTokens, in.NumberSlots = 4, 4 })
 	f(4, engine.ConstraintNumberPool, func(in *Input) { in.NumberSlots, in.DueContacts = 4, 4 })
 	f(0, engine.ConstraintTrunkCPS, func(in *Input) { in.TrunkTokens, in.NumberSlots = 0, 0 })
-	// What the gate allows, and as much of everything else.
+	// What the gate allows, and the same limit for everything else.
 	f(10, engine.ConstraintConcurrency, func(in *Input) { in.TrunkTokens, in.NumberSlots, in.DueContacts = 10, 10, 10 })
 	f(9, engine.ConstraintNoDueContacts, func(in *Input) { in.DueContacts = 9 })
 	// Two lines of credit: twelve dials. 88 of 100 need a seat of their own, so
@@ -39,7 +39,7 @@ func TestOfLedgersThatAreAlikeTheFirstIsExplained(t *testing.T) {
 	if d := Decide(&in); d.Why.Period != PeriodRun {
 		t.Errorf("%+v", d.Why)
 	}
-	in.Ledgers[1].Live-- // stricter by a hair
+	in.Ledgers[1].Live-- // slightly stricter
 	if d := Decide(&in); d.Why.Period != PeriodDay || d.Why.Live != 99 {
 		t.Errorf("%+v", d.Why)
 	}

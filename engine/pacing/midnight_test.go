@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Lines are placed with the credit of one day and may be answered on the next,
-// which begins with no credit at all.
+// Lines are placed with the credit of one day and may be answered on the next, which begins without
+// any credit.
 func TestTheCapHoldsAcrossMidnight(t *testing.T) {
 	const lead = 40 * time.Second
 	rapid.Check(t, func(t *rapid.T) {
@@ -24,7 +24,7 @@ func TestTheCapHoldsAcrossMidnight(t *testing.T) {
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
 			w.books.Roll(now, midnight.AddDate(0, 0, 1))
-			// Lines whose time is up end now, at the latest: abandoned if they can be.
+			// Lines whose time is up end now at the latest, abandoned if possible.
 			for len(over) > 0 && !now.Before(over[0]) {
 				over = over[1:]
 				if w.in.Ringing > 0 {
@@ -42,7 +42,7 @@ func TestTheCapHoldsAcrossMidnight(t *testing.T) {
 				w.in.Ledgers = w.books.Active(now, lead, w.in.Ledgers[:0])
 				for range rapid.IntRange(0, Decide(&w.in).Dials).Draw(t, "dials") {
 					w.in.Ringing++
-					over = append(over, now.Add(lead-3*time.Second)) // seen up to 3 s late
+					over = append(over, now.Add(lead-3*time.Second)) // noticed up to 3 s late
 				}
 			case 1:
 				if w.in.Ringing > 0 {

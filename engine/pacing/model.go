@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// maxRing bounds the ring timeout that a model can follow, in seconds.
+// maxRing is the longest ring timeout that a model supports, in seconds.
 const maxRing = 240
 
 const (
 	tableEvery = 2 * time.Second
-	// tickMost is how long a model believes to have slept at most: what went on
-	// during a longer gap between two ticks it did not see.
+	// tickMost is the longest gap between two ticks that a model counts: it did not see what
+	// happened in a longer one.
 	tickMost = 5 * time.Second
-	// kindHalfLife is how long a person or machine counts in their shares, and
-	// a level of answers as one that may come back; s.
+	// kindHalfLife is how long a person or machine counts in their shares, and a level of answers
+	// as one that may recur; s.
 	kindHalfLife = 7200.0
 )
 
-// State is all that a Model has learnt, for keeping. What rings and talks at
-// the moment is not part of it.
+// State is everything that a Model has learnt, for storage. Current lines and calls are not part of
+// it.
 type State struct {
-	// Theta is the risk that one more line may carry; 0 is not yet known.
+	// Theta is the risk that one more line may carry; 0 means not yet known.
 	Theta   float64     `json:"theta"`
 	Answers AnswerStats `json:"answers"`
 	Talk    TalkStats   `json:"talk"`
@@ -30,19 +30,18 @@ type State struct {
 	Machines float64 `json:"machines"`
 	// Peak is the highest recent answer probability.
 	Peak float64 `json:"peak"`
-	// Required is how much credit the gates have asked for recently.
+	// Required is how much credit the gates have needed recently.
 	Required float64 `json:"required"`
 }
 
-// Model is the predictive side of one campaign's pacing. It is told what
-// happens to lines and calls, learns how they behave, and says how many more
-// lines are worth their risk. It is used by one actor and is not safe for
-// concurrent use; nothing in it allocates once it is made.
+// Model is the predictive side of one campaign's pacing. It is told what happens to lines and
+// calls, learns how they behave, and says how many more lines are worth their risk. It is used by
+// one actor and is not safe for concurrent use; nothing in it allocates after its creation.
 //
-// It forecasts for the moment at which an answered call must have a worker at
-// the latest, so it has to know how long a call may wait.
+// It forecasts for the moment by which an answered call must have a worker, so it has to know how
+// long a call may wait.
 type Model struct {
-	state State // but Answers and Talk, which lines and talk have
+	state State // except Answers and Talk, which lines and talk hold
 	base  time.Time
 	ring  time.Duration
 	wait  int // half-seconds
@@ -54,18 +53,17 @@ type Model struct {
 	now       int64         // bin of the last tick, or of a later dial or call
 	ticked    time.Duration // since base
 	estimated time.Duration
-	tabled    bool  // the tables of f follow from the estimates
-	counted   bool  // f.rings is of now
-	asked     int64 // bin in which the required credit was last asked for
+	tabled    bool  // the tables of f match the estimates
+	counted   bool  // f.rings is current
+	asked     int64 // bin in which the required credit was last computed
 	strangers int   // lines that only the campaign knows
 
 	at   situation
 	last reply
-	news bool // something was told or ticked since the last reply
+	news bool // something has changed since the last reply
 }
 
-// situation is what the last decision was about: the controller works with it
-// until the next.
+// situation is the subject of the last decision: the controller uses it until the next.
 type situation struct {
 	mode    Mode
 	workers float64
@@ -73,12 +71,11 @@ type situation struct {
 	surplus float64 // c·L − A of the strictest ledger
 	live    float64 // L of the strictest ledger
 	left    float64 // s until the window or the day closes
-	dials   float64 // that the list still holds
+	dials   float64 // left in the list
 }
 
-// NewModel gives a model for lines that may ring so long and answered calls
-// that may wait so long. State is what an earlier one has learnt, nil for
-// nothing; it is copied.
+// NewModel returns a model for lines that may ring for ring and answered calls that may wait for
+// wait. state is what an earlier model has learnt, nil for nothing; it is copied.
 func NewModel(now time.Time, ring, wait time.Duration, state *State) *Model {
 	m := &Model{base: now, ring: min(max(ring, time.Second), maxRing*time.Second), wait: int(wait / binLength), asked: -1}
 	if state != nil {
@@ -104,11 +101,11 @@ func (m *Model) State() State {
 // Ring is the ring timeout that the model was made for.
 func (m *Model) Ring() time.Duration { return m.ring }
 
-// bin of an instant. Times before the model began have negative ones, which
-// are older than all that is counted.
+// bin is the bin of an instant. Times before the model began have negative ones, which are older
+// than anything that is counted.
 func (m *Model) bin(t time.Time) int64 { return int64(math.Floor(t.Sub(m.base).Seconds() * 2)) }
 
-// Dialled: a line was placed.
+// Dialled notes that a line was placed.
 func (m *Model) Dialled(now time.Time) {
 	b := m.present(now)
 	m.lines.advance(b)
@@ -116,31 +113,30 @@ func (m *Model) Dialled(now time.Time) {
 	m.counted, m.news = false, true
 }
 
-// present is the bin of an event of now. Ticks come when they come: a line that
-// is younger than the last of them must not be overlooked until the next, for
-// so long others would be dialled in its place, again and again.
+// present is the bin of an event now. Ticks are irregular: a line younger than the last tick must
+// not be overlooked until the next, or others would be dialled in its place, again and again.
 func (m *Model) present(now time.Time) int64 {
 	b := m.bin(now)
 	m.now = max(m.now, b)
 	return b
 }
 
-// Answered: the line, dialled so long ago, wants a worker. With sequential
-// classification that is when it ends with a live verdict.
+// Answered notes that a line of the given age wants a worker. With sequential classification that
+// is when it ends with a live verdict.
 func (m *Model) Answered(now time.Time, age time.Duration) {
 	m.lines.add(m.bin(now.Add(-age)), -1)
 	m.lines.answered(age)
 	m.counted, m.news = false, true
 }
 
-// Failed: the line ended without wanting a worker.
+// Failed notes that the line ended without wanting a worker.
 func (m *Model) Failed(now time.Time, age time.Duration) {
 	m.lines.add(m.bin(now.Add(-age)), -1)
 	m.lines.failed(age, m.ring)
 	m.counted, m.news = false, true
 }
 
-// Seated: an answered call holds a worker from now on.
+// Seated notes that an answered call holds a worker from now on.
 func (m *Model) Seated(now time.Time) {
 	m.news = true
 	b := m.present(now)
@@ -150,8 +146,7 @@ func (m *Model) Seated(now time.Time) {
 	}
 }
 
-// Ended: a call gave back the worker that it held for so long, persons and
-// machines alike.
+// Ended notes that a call, of a person or a machine, gave back the worker that it held.
 func (m *Model) Ended(now time.Time, held time.Duration) {
 	m.news = true
 	b := m.bin(now.Add(-held))
@@ -161,13 +156,13 @@ func (m *Model) Ended(now time.Time, held time.Duration) {
 	m.talk.ended(held)
 }
 
-// Served: a live answer has its worker and can no longer turn out a machine.
+// Served notes that a live answer has its worker and can no longer turn out to be a machine.
 func (m *Model) Served() { m.live(false) }
 
-// Abandoned: a live answer found no worker in time.
+// Abandoned notes that a live answer found no worker in time.
 func (m *Model) Abandoned() { m.live(true) }
 
-// Machine: an answer was no person.
+// Machine notes that an answer was not a person.
 func (m *Model) Machine() { m.state.Machines++ }
 
 func (m *Model) live(abandoned bool) {
@@ -176,7 +171,7 @@ func (m *Model) live(abandoned bool) {
 	m.control(abandoned)
 }
 
-// Tick lets time pass: the caller calls it twice a second.
+// Tick advances time; call it twice a second.
 func (m *Model) Tick(now time.Time) {
 	d := now.Sub(m.base)
 	if d <= m.ticked {
@@ -207,7 +202,7 @@ func (m *Model) estimate() {
 	m.tabled = false
 }
 
-// prepare brings tables and counts up to date: only a decision needs them.
+// prepare updates tables and counts, which only a decision needs.
 func (m *Model) prepare(strangers int) {
 	if !m.tabled {
 		m.talk.estimate()
@@ -215,8 +210,7 @@ func (m *Model) prepare(strangers int) {
 		m.f.countCalls(&m.talk, m.now, m.wait)
 		m.tabled, m.counted = true, false
 		if o := m.lines.st.Observed; o > peakLeast {
-			// A lower bound of the answer probability: the peak must not be one
-			// of luck.
+			// A lower bound of the answer probability, so that the peak is not a matter of luck.
 			m.state.Peak = max(m.state.Peak, m.f.answer*(o-math.Sqrt(o))/(o+levelPrior))
 		}
 	}
@@ -226,10 +220,10 @@ func (m *Model) prepare(strangers int) {
 	}
 }
 
-// peakLeast is how many answers a level must rest on to count as a peak.
+// peakLeast is how many answers a level must be based on to count as a peak.
 const peakLeast = 4.0
 
-// Parts implements snapshot.Parts, as those below do of what a Model is made of.
+// Parts implements snapshot.Parts, as do the methods below for the parts of a Model.
 func (m *Model) Parts() []any {
 	return []any{&m.state, &m.base, &m.ring, &m.wait, &m.lines, &m.talk, &m.f, &m.now, &m.ticked, &m.estimated,
 		&m.tabled, &m.counted, &m.asked, &m.strangers, &m.at, &m.last, &m.news}

@@ -14,16 +14,15 @@ import (
 
 var t0 = time.Date(2030, 5, 1, 9, 0, 0, 0, time.UTC)
 
-// crowd is a steady stream of lines: every second some are dialled, of which
-// every `of`th answers at ten seconds, every third fails at two, and the others
-// ring until the timeout.
+// crowd is a steady stream of lines: every second some are dialled, of which every `of`th answers
+// after ten seconds, every third fails after two, and the others ring until the timeout.
 type crowd struct {
 	m    *Model
 	now  time.Time
 	n    int
 	due  map[int][]func() // by the second
 	busy int
-	hold int // s for which a call holds its worker
+	hold int // s that a call holds its worker
 	each int // lines a second
 	of   int
 }
@@ -32,7 +31,7 @@ func newCrowd(m *Model, now time.Time) *crowd {
 	return &crowd{m: m, now: now, due: map[int][]func(){}, hold: 60, each: 4, of: 4}
 }
 
-// run lets so many seconds pass.
+// run advances the given number of seconds.
 func (c *crowd) run(seconds int) *crowd {
 	for range seconds {
 		s := int(c.now.Sub(t0) / time.Second)
@@ -93,11 +92,11 @@ func TestAModelLearnsHowLinesAnswerAndHowLongCallsLast(t *testing.T) {
 	// A call of 50 s will be over within half a minute, a fresh one will not.
 	near(t, "a call of 50 s stays for 30 s", m.talk.stays(100, 60), 0, 0.1)
 	near(t, "a fresh call stays for 30 s", m.talk.stays(0, 60), 1, 0.1)
-	// Who has rung for fifteen seconds will hardly answer any more.
+	// A line that has rung for fifteen seconds will hardly be answered any more.
 	near(t, "a line of 15 s answers", m.f.ever[15], 0, 0.05)
 }
 
-// lines is how many of the crowd ring: of each second's, those that end later.
+// lines is how many of the crowd's lines ring: of each second's, those that end later.
 func (c *crowd) lines() (n int) {
 	age := 0
 	for i := c.n; i > 0 && age < 30; i-- {
@@ -126,7 +125,7 @@ func TestALevelThatChangesAtOnceIsNoticedWithinHalfAMinute(t *testing.T) {
 	c.run(900)
 	m.prepare(0)
 	before := m.f.answer
-	c.of = 2 // twice as many answer from now on, ten seconds after their dial
+	c.of = 2 // from now on twice as many answer, ten seconds after their dial
 	c.run(10 + 25)
 	m.prepare(0)
 	if m.f.answer < 1.35*before {
@@ -148,7 +147,7 @@ func TestTheGateRemembersHowManyLatelyAnswered(t *testing.T) {
 	if m.f.answer > 0.05 {
 		t.Fatalf("the outage is not noticed: %.2f", m.f.answer)
 	}
-	// Lines are still counted as if half of them might answer.
+	// Lines still count as if half of them might answer.
 	if p := m.relapse() * m.f.answer; p < 0.4 {
 		t.Errorf("stressed answer probability %.2f", p)
 	}
@@ -181,14 +180,14 @@ func TestWhatAModelHasLearntCanBeKept(t *testing.T) {
 	if !reflect.DeepEqual(s, m.State()) {
 		t.Error("a model changed the state that it was made from")
 	}
-	// Another ring timeout: what fits is kept.
+	// A different ring timeout: what fits is kept.
 	if other := NewModel(t0, 15*time.Second, 2*time.Second, &s); len(other.State().Answers.Exposure) != 15 {
 		t.Error("ring timeout not followed")
 	}
 }
 
-// Events of lines and calls that the model never heard of (after a restart),
-// repeated ones, late ones and clocks that jump leave it usable.
+// Events of unknown lines and calls (after a restart), repeated or late events, and clock jumps
+// leave the model usable.
 func TestAModelSurvivesWhateverItIsTold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := NewModel(t0, time.Duration(rapid.IntRange(0, 300).Draw(t, "ring"))*time.Second, 2*time.Second, nil)
@@ -253,7 +252,7 @@ func TestTheForecastBindsBeforeTheCreditIsWasted(t *testing.T) {
 	if more := Decide(&idle); more.Dials <= d.Dials {
 		t.Errorf("%d dials for idle workers, %d for busy ones", more.Dials, d.Dials)
 	}
-	// A trunk that has one token left is what binds then.
+	// A trunk with one token left is then the constraint.
 	in.TrunkTokens, in.Busy = 1, 0
 	if d := Decide(&in); d.Constraint != engine.ConstraintTrunkCPS || d.Dials != 1 || d.Why.Forecast {
 		t.Errorf("%+v", d)
@@ -277,7 +276,7 @@ func TestHybridOverTheCapPaysBackWithHardlyAnyRisk(t *testing.T) {
 	if over.Dials > within.Dials || over.Dials <= over.Seated || over.Why.Theta > spendSlow*0.03 || over.Constraint != engine.ConstraintAbandonCredit {
 		t.Errorf("within the cap %+v, over it %+v", within, over)
 	}
-	// Less is risked when nothing is left that could repay it.
+	// Less is risked when there is no time left to repay it.
 	in.Left = time.Minute
 	if end := Decide(&in); end.Dials >= over.Dials {
 		t.Errorf("at the end %+v, before %+v", end, over)
@@ -315,7 +314,7 @@ func TestThetaFollowsTheCap(t *testing.T) {
 		t.Error("an abandon does not lower theta")
 	}
 	low := m.theta()
-	m.at.surplus = 1000 // nothing is kept back
+	m.at.surplus = 1000 // nothing is held back
 	for range 100 {
 		m.Served()
 	}

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// working is a campaign in full swing, and how it goes on: each step is one
-// event and the decision after it.
+// working is a campaign at full load: each step is one event and the decision after it.
 type working struct {
 	m     *Model
 	in    Input
@@ -66,8 +65,8 @@ func TestDecisionsWithAModelDoNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkDecision is one event and the decision after it, every 25th a tick,
-// at 200 workers.
+// BenchmarkDecision measures one event and the decision after it, every 25th a tick, at 200
+// workers.
 func BenchmarkDecision(b *testing.B) {
 	for _, mode := range []Mode{Strict, Hybrid, Progressive} {
 		b.Run(string(mode), func(b *testing.B) {
@@ -80,8 +79,7 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
-// BenchmarkDecisionWithoutNews is a decision after a message that changed
-// nothing.
+// BenchmarkDecisionWithoutNews measures a decision after a message that changed nothing.
 func BenchmarkDecisionWithoutNews(b *testing.B) {
 	w := newWorking(200, Strict)
 	b.ReportAllocs()
@@ -90,7 +88,7 @@ func BenchmarkDecisionWithoutNews(b *testing.B) {
 	}
 }
 
-// BenchmarkTick is two seconds of ticks, with the tables that a decision needs.
+// BenchmarkTick measures two seconds of ticks, with the tables that a decision needs.
 func BenchmarkTick(b *testing.B) {
 	w := newWorking(200, Hybrid)
 	b.ReportAllocs()

@@ -14,7 +14,7 @@ func TestSeatsAreProvedByOneTwoFourAnswersAfterAMiss(t *testing.T) {
 		t.Fatalf("%d of 20 seats are proved before anything was missed", n)
 	}
 	p.NotTaken()
-	for _, want := range []int{1, 2, 4, 8, 15} { // the last one less a sixteenth of all
+	for _, want := range []int{1, 2, 4, 8, 15} { // the last value is reduced by one sixteenth
 		if n := p.free(20, false); n != want {
 			t.Errorf("%d seats are proved, want %d: %+v", n, want, p)
 		}
@@ -91,7 +91,7 @@ func TestNoMoreLinesThanProvedSeatsAndCredit(t *testing.T) {
 	if d := Decide(&in); d.Dials != 2 || d.Seated != 0 {
 		t.Errorf("%+v", d)
 	}
-	in.Ringing, in.Held, in.Unserved = 0, 3, 1 // with a worker of their own, of Busy
+	in.Ringing, in.Held, in.Unserved = 0, 3, 1 // with a worker of their own, in Busy
 	if d := Decide(&in); d.Dials != 3 || d.Seated != 0 {
 		t.Errorf("lines with a worker use up proof as well: %+v", d)
 	}

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// talkEdges bound the buckets of the length of a call, in seconds; the last
-// bucket has no end.
+// talkEdges are the bounds of the buckets of call lengths, in seconds; the last bucket has no end.
 var talkEdges = [...]float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 25, 30, 40, 50, 60, 75, 90,
 	110, 130, 150, 180, 210, 240, 300, 360, 420, 540, 660, 900, 1200}
 
@@ -16,13 +15,13 @@ const (
 	talkPrior    = 0.5    // ends in each bucket …
 	talkMean     = 60.0   // … at that mean, s
 	talkHalfLife = 3600.0 // s
-	// talkBins is how many half-seconds of age are told apart, talkAhead how
-	// many more a forecast may look ahead.
+	// talkBins is the number of half-seconds of age that are distinguished, talkAhead how many more
+	// a forecast may look ahead.
 	talkBins  = 2 * 1200
 	talkAhead = 2 * (maxRing + 30)
 )
 
-// TalkStats is what was seen of the time for which calls hold a worker.
+// TalkStats are the observations of how long calls hold a worker.
 type TalkStats struct {
 	Ends     [talkBuckets]float64 `json:"ends"`
 	Exposure [talkBuckets]float64 `json:"exposure"` // s
@@ -33,7 +32,7 @@ type talk struct {
 	st    TalkStats
 	bins  []int32 // calls by the bin of their start
 	first int64   // the oldest bin
-	old   int     // calls older than that
+	old   int     // older calls
 	known int     // calls in all
 
 	survival []float64 // share of calls that reach an age, by half-seconds
@@ -62,8 +61,8 @@ func (t *talk) advance(now int64) {
 	}
 }
 
-// add counts a call that began in the bin, or takes it away; ok is false for a
-// call that the model does not know.
+// add counts a call that began in the bin, or removes it; ok is false for a call that the model
+// does not know.
 func (t *talk) add(bin int64, n int) (ok bool) {
 	if bin < t.first {
 		if t.old+n < 0 {
@@ -93,8 +92,8 @@ func (t *talk) forget(n int, now int64) {
 	}
 }
 
-// ended notes the end of a call of that age. It counts in its bucket for the
-// whole of it, so that ends over exposure is the hazard of the bucket.
+// ended notes the end of a call of that age. It counts for the whole of its bucket, so that ends
+// over exposure is the hazard of the bucket.
 func (t *talk) ended(age time.Duration) {
 	a := max(age.Seconds(), 0)
 	b := talkBucket(a)
@@ -116,7 +115,7 @@ func talkBucket(age float64) int {
 	return lo
 }
 
-// observe lets dt seconds pass.
+// observe advances time by dt seconds.
 func (t *talk) observe(now int64, dt float64) {
 	fade := math.Exp2(-dt / talkHalfLife)
 	for b := range t.st.Ends {
@@ -139,7 +138,7 @@ func (t *talk) observe(now int64, dt float64) {
 	}
 }
 
-// estimate works the survival out anew, one bucket after the other.
+// estimate recomputes the survival, bucket by bucket.
 func (t *talk) estimate() {
 	s, i := 1.0, 0
 	t.mean = 0
@@ -165,8 +164,8 @@ func (t *talk) estimate() {
 	}
 }
 
-// stays is the probability that a call of an age (half-seconds) still holds
-// its worker so many half-seconds later.
+// stays is the probability that a call of an age (half-seconds) still holds its worker the given
+// number of half-seconds later.
 func (t *talk) stays(age, later int) float64 {
 	s := t.survival[age]
 	if s < 1e-12 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A run ticks its model when it comes to it, not when the model's half-seconds
-// begin: what was dialled since the last tick counts all the same.
+// A run ticks its model when it gets to it, not when the model's half-seconds begin: lines dialled
+// since the last tick still count.
 func TestALineCountsFromItsDialOnWheneverTheTicksCome(t *testing.T) {
 	for _, mode := range []Mode{Strict, Hybrid} {
 		for late := time.Duration(0); late < binLength; late += 50 * time.Millisecond {

@@ -10,8 +10,8 @@ import (
 	"dialler/engine"
 )
 
-// world is a model of one campaign: calls are only counted, and whatever can
-// happen next may happen. It is the opponent of the gate.
+// world is a model of one campaign: calls are only counted, and any possible next event may happen.
+// It is the opponent of the gate.
 type world struct {
 	in    Input
 	books Books
@@ -19,12 +19,12 @@ type world struct {
 	most  int // most calls abandoned
 
 	now   time.Time
-	model *Model      // nil: the gate alone
+	model *Model      // nil means the gate alone
 	lines []time.Time // dials of the ringing lines, for the model
 	calls []time.Time // starts of the calls
 }
 
-// modelled gives the world a model, of which nothing may depend.
+// modelled gives the world a model, on which no invariant may depend.
 func (w *world) modelled(state *State) {
 	w.model = NewModel(w.now, 30*time.Second, 2*time.Second, state)
 	w.in.Model, w.in.Left, w.in.DialsLeft = w.model, 4*time.Hour, Unlimited
@@ -59,7 +59,7 @@ func (w *world) serve() {
 	}
 }
 
-// step lets one of the possible events happen.
+// step performs one of the possible events.
 func (w *world) step(t *rapid.T, counts func(), growing bool) {
 	events := []string{"dial"}
 	if w.in.Ringing > 0 {
@@ -135,7 +135,7 @@ func draw(t *rapid.T, capPPM int) *world {
 		Mode: Strict, CapPPM: capPPM, Concurrency: n, Seats: n,
 		TrunkTokens: Unlimited, NumberSlots: Unlimited, DueContacts: Unlimited,
 	}}
-	// Credit that earlier calls left behind, in each ledger its own.
+	// Credit left by earlier calls, different in each ledger.
 	for _, l := range []*Ledger{&w.books.Run, &w.books.Day, &w.books.Thirty} {
 		l.Live = rapid.IntRange(0, 5000).Draw(t, "live")
 		l.Abandoned = int(int64(capPPM) * int64(l.Live) / million * int64(rapid.IntRange(0, 100).Draw(t, "used")) / 100)
@@ -165,8 +165,8 @@ func TestStrictKeepsAbandonsWithinTheCapAfterEveryEvent(t *testing.T) {
 }
 
 func TestTheWorstWorldSpendsTheCreditAndNoMore(t *testing.T) {
-	// Everybody answers at once and no worker comes free: as many are abandoned
-	// as the credit allows, and the cap still holds.
+	// Everybody answers at once and no worker becomes free: the credit decides how many are
+	// abandoned, and the cap still holds.
 	f := func(workers, live, capPPM, abandons int) {
 		t.Helper()
 		w := &world{in: Input{Mode: Strict, CapPPM: capPPM, Concurrency: workers, Seats: workers,
@@ -252,8 +252,8 @@ func TestADecisionIsTheLargestThatItsLimitsAllow(t *testing.T) {
 				t.Fatalf("a dial without a worker of its own: %+v", d)
 			}
 		}
-		// One more than that is kept back by the constraint that is named: without
-		// it, at least as many are dialled, and never fewer.
+		// The named constraint must be what limits the dials: without it, at least as many are
+		// dialled, and never fewer.
 		relax := before
 		switch d.Constraint {
 		case engine.ConstraintTrunkCPS:

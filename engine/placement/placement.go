@@ -7,27 +7,27 @@ import (
 	"dialler/engine"
 )
 
-// Report is what a node says of itself.
+// Report is a node's report about itself.
 type Report struct {
-	// Calls that it carries, its own campaigns' and those of other nodes.
+	// Calls is how many calls it carries, its own campaigns' and those of other nodes.
 	Calls int
-	// Room is how many it can carry, 0: none.
+	// Room is how many it can carry; 0 means none.
 	Room int
-	// Load is the share of the processor time it may use that it did use, 0 to 1.
+	// Load is the used share of the processor time it may use, 0 to 1.
 	Load     float64
 	Draining bool
-	// Unusable are the trunks over which it can place nothing now.
+	// Unusable are the trunks over which it cannot place calls now.
 	Unusable []engine.TrunkID
 }
 
-// Policy are the limits of the choice. The zero value is the defaults, but for
-// OwnShare, whose 0 spreads from the first call.
+// Policy contains the limits of the choice. The zero value means the defaults, except for OwnShare,
+// for which 0 spreads calls from the first one on.
 type Policy struct {
-	// OwnShare is how full the own node may be before others are asked, 0 to 1.
+	// OwnShare is how full the own node may be before others are considered, 0 to 1.
 	OwnShare float64
-	// MaxLoad is the load at which a node is full, 0.85: audio needs free time.
+	// MaxLoad is the load at which a node is full, 0.85: audio needs idle time.
 	MaxLoad float64
-	// Fresh is how long a report counts, 3 s: three times their interval.
+	// Fresh is how long a report counts, 3 s: three times the interval of reports.
 	Fresh time.Duration
 	// Rest is how long a node that failed is left out, 5 s.
 	Rest time.Duration
@@ -50,36 +50,33 @@ func (p Policy) withDefaults() Policy {
 }
 
 const (
-	// unseen is how long a call that was placed may be missing from a report of
-	// the node that carries it.
+	// unseen is how long a placed call may be missing from a report of the node that carries it.
 	unseen = 250 * time.Millisecond
-	// steady is the least number of calls by which their cost in processor time is
-	// guessed.
+	// steady is the minimum number of calls for an estimate of their cost in processor time.
 	steady = 20
-	// MaxNodes bounds the table.
+	// MaxNodes limits the size of the table.
 	MaxNodes = 4096
 )
 
-// node is another node as it was last heard of.
+// node is the last known state of another node.
 type node struct {
 	report Report
 	at     engine.BootTime // of the report
-	placed int             // here, that the report cannot have
-	// Those of the present part of unseen's length, and of the one before.
+	placed int             // calls placed from here that the report cannot contain
+	// Calls placed in the current interval of length unseen, and in the previous one.
 	part, before int
 	partAt       engine.BootTime
 	rest         engine.BootTime // left out until then
 }
 
-// Table is what one node knows of the others. It is used by one goroutine at a
-// time.
+// Table is one node's knowledge of the others. It is used by one goroutine at a time.
 type Table struct {
 	policy Policy
 	nodes  map[engine.Incarnation]*node
 	fit    []engine.Incarnation // of Choose, kept
 }
 
-// NewTable makes an empty one.
+// NewTable returns an empty table.
 func NewTable(p Policy) *Table {
 	return &Table{policy: p.withDefaults(), nodes: map[engine.Incarnation]*node{}}
 }
@@ -98,8 +95,7 @@ func (t *Table) Heard(from engine.Incarnation, r Report, now engine.BootTime) {
 	n.report, n.at, n.placed = r, now, n.part+n.before
 }
 
-// Failed says that a call could not be placed on a node, for a reason that is the
-// node's.
+// Failed notes that a call could not be placed on a node, for a reason on that node's side.
 func (t *Table) Failed(id engine.Incarnation, now engine.BootTime) {
 	if n := t.nodes[id]; n != nil {
 		n.rest = now.Add(t.policy.Rest)
@@ -115,7 +111,7 @@ func (t *Table) forget(now engine.BootTime) {
 	}
 }
 
-// turn keeps the counts of what was placed last.
+// turn updates the counts of recently placed calls.
 func (n *node) turn(now engine.BootTime) {
 	switch past := time.Duration(now - n.partAt); {
 	case past >= 2*unseen:
@@ -125,14 +121,13 @@ func (n *node) turn(now engine.BootTime) {
 	}
 }
 
-// Share is how full a node is that has placed calls more than its report says: 1
-// is full.
+// Share is how full a node is with placed calls in addition to its report: 1 is full.
 func (p Policy) Share(r Report, placed int) float64 {
 	if r.Room <= 0 || r.Calls+placed >= r.Room {
 		return 1
 	}
 	load := r.Load
-	if placed > 0 && r.Calls >= steady { // they will cost what the others do
+	if placed > 0 && r.Calls >= steady { // they will cost as much as the others
 		load *= min(1+float64(placed)/float64(r.Calls), 2)
 	}
 	return min(max(float64(r.Calls+placed)/float64(r.Room), load/p.withDefaults().MaxLoad), 1)
@@ -148,9 +143,9 @@ func (t *Table) takes(n *node, trunk engine.TrunkID, now engine.BootTime) bool {
 		t.policy.Share(n.report, n.placed) < 1
 }
 
-// Choose gives the node for a new call over a trunk, 0 for the own one, of which
-// own is the present state. draw gives one of 0 … n-1 by chance; ready says
-// whether calls can begin on a node, and is asked of those that are drawn only.
+// Choose returns the node for a new call over a trunk, 0 for the own one, whose current state is
+// own. draw returns a random number from 0 to n-1; ready says whether calls can begin on a node,
+// and is only called for drawn ones.
 func (t *Table) Choose(own Report, trunk engine.TrunkID, now engine.BootTime, draw func(n int) int, ready func(engine.Incarnation) bool) engine.Incarnation {
 	here, fits := t.policy.Share(own, 0), own.takes(trunk)
 	if len(t.nodes) == 0 || fits && here < t.policy.OwnShare {
@@ -191,8 +186,7 @@ func (t *Table) Choose(own Report, trunk engine.TrunkID, now engine.BootTime, dr
 	return best
 }
 
-// Candidates counts the nodes that would be asked for a call now, whatever its
-// trunk.
+// Candidates counts the nodes that could be chosen for a call now, whatever its trunk.
 func (t *Table) Candidates(now engine.BootTime) (n int) {
 	for _, other := range t.nodes {
 		if t.takes(other, "", now) {
@@ -202,8 +196,8 @@ func (t *Table) Candidates(now engine.BootTime) (n int) {
 	return n
 }
 
-// Audience is whom a node tells its state in a round: all others, or so many of
-// them as are bearable, others each time.
+// Audience is the nodes to which a node sends its state in a round: all others, or at most `most`
+// of them, different ones each time.
 func Audience(others []engine.Incarnation, round, most int) []engine.Incarnation {
 	if len(others) <= most {
 		return others

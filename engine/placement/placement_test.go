@@ -33,7 +33,7 @@ func TestANodeCarriesItsOwnCallsWhileItHasRoom(t *testing.T) {
 	}
 }
 
-// A state of one other node that keeps it from being asked.
+// A state of the only other node that excludes it from the choice.
 func TestOnlyANodeThatCanCarryTheCallIsAsked(t *testing.T) {
 	full := Report{Calls: 100, Room: 100}
 	good := Report{Room: 100}
@@ -82,9 +82,8 @@ func TestANodeThatFailedIsAskedAgainLater(t *testing.T) {
 	}
 }
 
-// Whatever the nodes report and in whatever order: a chosen node could carry the
-// call, and between two reports it is never given more than it said it has room
-// for.
+// Whatever the nodes report, in any order: a chosen node can carry the call, and between two
+// reports it is never given more calls than the room it reported.
 func TestNoNodeIsGivenMoreThanItSaidItCanCarry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := NewTable(Policy{OwnShare: rapid.SampledFrom([]float64{0, 0.6, 1}).Draw(t, "own share")})
@@ -135,8 +134,8 @@ func TestNoNodeIsGivenMoreThanItSaidItCanCarry(t *testing.T) {
 	})
 }
 
-// spread places calls of several owners, each with a table of its own, by reports
-// that come once a second, and gives how many each node got.
+// spread places calls of several owners, each with a table of its own, with one report per second,
+// and returns how many each node got.
 func spread(owners, rate, seconds int, rooms map[engine.Incarnation]int) map[engine.Incarnation]int {
 	carried, got := map[engine.Incarnation]int{}, map[engine.Incarnation]int{}
 	tables := make([]*Table, owners)
@@ -165,13 +164,13 @@ func spread(owners, rate, seconds int, rooms map[engine.Incarnation]int) map[eng
 	return got
 }
 
-// Eight owners that see the same reports do not all choose the same node.
+// Eight owners with the same reports do not all choose the same node.
 func TestOwnersDoNotHerd(t *testing.T) {
 	rooms := map[engine.Incarnation]int{}
 	for id := range engine.Incarnation(10) {
 		rooms[id+1] = 100_000
 	}
-	first := spread(8, 50, 1, rooms) // within a second, by one report
+	first := spread(8, 50, 1, rooms) // within a second, from one report
 	for id := range rooms {
 		if n := first[id]; n < 30 || n > 50 {
 			t.Errorf("node %d got %d of 400 calls, 40 would be its share", id, n)
@@ -188,7 +187,7 @@ func TestCallsGoWhereThereIsRoom(t *testing.T) {
 	}
 }
 
-// A processor that is busy with calls counts new ones before it says so.
+// A processor that is busy with calls counts new ones before it reports them.
 func TestWhatWasPlacedCountsAtWhatACallCosts(t *testing.T) {
 	p := Policy{}
 	r := Report{Calls: 100, Room: 100_000, Load: 0.5}

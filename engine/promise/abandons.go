@@ -10,19 +10,19 @@ import (
 	"dialler/engine/pacing"
 )
 
-// ledger counts live answers since a time, but those that are excused.
+// ledger counts live answers since a time, except excused ones.
 type ledger struct {
 	since string
 	pacing.Counts
 }
 
-// abandons knows who was abandoned when, and the answers of all campaigns together.
+// abandons records when numbers were abandoned.
 type abandons struct {
 	last map[engine.PhoneNumber]time.Time
 }
 
-// liveAnswer: nobody is abandoned beyond the cap of a run, a day and a period of 30 days,
-// but those whose lines are excused. Causes in Excuses do not count at all. Hybrid pacing
+// liveAnswer checks that nobody is abandoned beyond the cap of a run, a day and a period of 30
+// days, except where the line is excused. Causes in Excuses do not count at all. Hybrid pacing
 // promises less.
 func (j *Judge) liveAnswer(f LiveAnswer) {
 	d := j.attempts[f.Attempt]
@@ -64,8 +64,8 @@ func (j *Judge) liveAnswer(f LiveAnswer) {
 	}
 }
 
-// abandonedOnce: whoever was abandoned is dialled with a seat for 72 hours. An hour is
-// left to clocks that are stepped.
+// abandonedOnce checks that abandoned numbers are dialled with a seat for 72 hours. One hour is
+// allowed for clock steps.
 func (j *Judge) abandonedOnce(d *dial, cause engine.AbandonCause) {
 	if j.abandons.last == nil {
 		j.abandons.last = map[engine.PhoneNumber]time.Time{}
@@ -78,7 +78,7 @@ func (j *Judge) abandonedOnce(d *dial, cause engine.AbandonCause) {
 	j.abandons.last[d.To] = j.at
 }
 
-// limit is the cap in ppm. Who dials only with a seat abandons nobody.
+// limit is the cap in ppm; it is 0 for a campaign that only dials with a seat.
 func (c *course) limit() int {
 	if c.row.Settings.PacingMode == campaign.PacingProgressive {
 		return 0

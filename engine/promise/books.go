@@ -8,7 +8,7 @@ import (
 	"dialler/engine/tally"
 )
 
-// Books says where two counts of a campaign differ, in the words of who counted.
+// Books says where two counts of a campaign differ, naming each count.
 func Books(name string, a campaign.Counters, other string, b campaign.Counters) (wrong []string) {
 	for _, d := range tally.Compare(a, b) {
 		wrong = append(wrong, fmt.Sprintf("%s: %s %s, %s %s", d.Figure, name, d.A, other, d.B))
@@ -16,7 +16,7 @@ func Books(name string, a campaign.Counters, other string, b campaign.Counters) 
 	return wrong
 }
 
-// Sums says when the contacts' states do not add up to all of them.
+// Sums checks that the contacts' states add up to the total.
 func Sums(c campaign.Counters) (wrong []string) {
 	sum := 0
 	for _, n := range c.States {
@@ -28,8 +28,8 @@ func Sums(c campaign.Counters) (wrong []string) {
 	return wrong
 }
 
-// Done says what is left of a campaign that must be over: it is completed, every contact
-// is final, and none is missing.
+// Done checks a campaign that must be over: it is completed, every contact is final, and none is
+// missing.
 func Done(s campaign.State, c campaign.Counters) []string {
 	wrong := Sums(c)
 	if s != campaign.Completed {

@@ -7,8 +7,8 @@ import (
 	"dialler/engine"
 )
 
-// intentFirst: an INVITE leaves after the intent to send it is durable. It gives the
-// attempt, nil when there is none.
+// intentFirst checks that an INVITE leaves after its intent is durable. It returns the attempt, nil
+// if there is none.
 func (j *Judge) intentFirst(f Invited) *dial {
 	id, n, _ := f.Leg.Attempt()
 	d := j.attempts[id]
@@ -40,7 +40,7 @@ func (j *Judge) legStored(f LegStored) {
 	}
 }
 
-// answerFirst: an ACK leaves after the answer is durable. Copies of it do not count.
+// answerFirst checks that an ACK leaves after the answer is durable. Retransmissions do not count.
 func (j *Judge) answerFirst(f Acknowledged) {
 	id, _, _ := f.Leg.Attempt()
 	d := j.attempts[id]
@@ -55,7 +55,7 @@ func (j *Judge) answerFirst(f Acknowledged) {
 	}
 }
 
-// ended: an attempt ends once, and comes to something.
+// ended checks that an attempt ends once, with an outcome.
 func (j *Judge) ended(f Ended) {
 	d := j.attempts[f.Attempt]
 	if d == nil || d.ended {
@@ -74,7 +74,8 @@ func (j *Judge) ended(f Ended) {
 	}
 }
 
-// End: nothing happens any more. Every attempt that began has ended, and so has every leg.
+// End says that nothing more happens, and checks that every attempt that began has ended, and so
+// has every leg.
 func (j *Judge) End() {
 	for _, id := range slices.Sorted(maps.Keys(j.attempts)) {
 		d := j.attempts[id]

@@ -9,35 +9,35 @@ import (
 
 // Fact is something that happened.
 type Fact interface {
-	// rank orders facts of one instant: what ends goes before what begins.
+	// rank orders facts of one instant: ends come before beginnings.
 	rank() int
 }
 
 const (
-	first = iota // limits, and what ends
+	first = iota // limits, and ends
 	stored
 	happens
 	confirmed // an INVITE of the same instant was not later
 )
 
 type (
-	// Stands is a campaign as it is durable from now on.
+	// Stands says that a campaign's row is durable.
 	Stands struct{ Row *campaign.Campaign }
-	// TrunkCaps are those of a trunk, a cap of 0 is none; Within is over what its calls a
-	// second are counted, 0: a second.
+	// TrunkCaps are the caps of a trunk, 0 for none; Within is the period of its CPS cap, 0 for a
+	// second.
 	TrunkCaps struct {
 		Trunk         engine.TrunkID
 		CPS, Channels int
 		Within        time.Duration
 	}
-	// NumberCaps are those of one of our numbers; a cap of 0 is none.
+	// NumberCaps are the caps of one of our numbers, 0 for none.
 	NumberCaps struct{ engine.NumberSettings }
 	// BotSeats is how many conversations the bot can hold.
 	BotSeats struct{ Seats int }
-	// ClockStepped: the wall clock jumped.
+	// ClockStepped says that the wall clock jumped.
 	ClockStepped struct{ By time.Duration }
 
-	// Begun: the intent of an attempt is durable.
+	// Begun says that the intent of an attempt is durable.
 	Begun struct {
 		Campaign engine.CampaignID // "" for a dialout
 		Contact  engine.ContactID
@@ -46,27 +46,28 @@ type (
 		To       engine.PhoneNumber
 		Reserved time.Time // by the wall clock
 	}
-	// LegStored: a leg of an attempt is durable; so are its Answer, and that it is Over.
+	// LegStored says that a leg of an attempt is durable, and with Answer and Over that its answer
+	// and its end are.
 	LegStored struct {
 		Leg          engine.LegID
 		Answer, Over bool
 	}
-	// LiveAnswer: a live answer was served, or abandoned with a cause.
+	// LiveAnswer says that a live answer was served, or abandoned with a cause.
 	LiveAnswer struct {
 		Attempt   engine.AttemptID
 		Abandoned bool
 		Cause     engine.AbandonCause
 	}
-	// Ended: the end of an attempt is durable.
+	// Ended says that the end of an attempt is durable.
 	Ended struct {
 		Attempt  engine.AttemptID
 		Outcome  engine.Outcome
 		Consumed bool
 	}
-	// Forgotten: nothing that is told of the attempt from now on counts.
+	// Forgotten says that later facts about the attempt do not count.
 	Forgotten struct{ Attempt engine.AttemptID }
 
-	// Invited: an INVITE leaves us.
+	// Invited says that an INVITE leaves.
 	Invited struct {
 		Campaign engine.CampaignID // "" for a dialout
 		Leg      engine.LegID
@@ -74,32 +75,32 @@ type (
 		From, To engine.PhoneNumber
 		Zones    []string // of the callee
 	}
-	// Arrived: the far side has the call; Over: it is free again.
+	// Arrived says that the far side has the call; Over, that it is free again.
 	Arrived struct {
 		Leg      engine.LegID
 		Trunk    engine.TrunkID
 		From, To engine.PhoneNumber
 	}
 	Over struct{ Leg engine.LegID }
-	// Acknowledged: the ACK of a leg's answer leaves.
+	// Acknowledged says that the ACK of a leg's answer leaves.
 	Acknowledged struct{ Leg engine.LegID }
-	// Acted: somebody acts for what it owns under an epoch.
+	// Acted says that a node acts for an identity under an epoch.
 	Acted struct {
 		Identity string
 		Epoch    int64
 		By       string
 	}
 
-	// Excluded: an exclusion that was asked for at Asked is confirmed.
+	// Excluded says that an exclusion requested at Asked is confirmed.
 	Excluded struct {
 		Campaign engine.CampaignID
 		Number   engine.PhoneNumber
 		Asked    time.Time
 	}
-	// Suppressed: everybody confirmed that the number is on the suppression list.
+	// Suppressed says that everybody has confirmed that the number is on the suppression list.
 	Suppressed struct{ Number engine.PhoneNumber }
-	// Adding: somebody begins to add a number on purpose, which undoes what kept it
-	// away and gives it its attempts anew; Added: that has ended.
+	// Adding says that a number is being added on purpose, which undoes its exclusion and gives it
+	// fresh attempts; Added, that this has ended.
 	Adding struct {
 		Campaign engine.CampaignID
 		Number   engine.PhoneNumber
@@ -108,13 +109,13 @@ type (
 		Campaign engine.CampaignID
 		Number   engine.PhoneNumber
 	}
-	// CalledFor: an operator wants the contact called once more.
+	// CalledFor says that an operator wants the contact called once more.
 	CalledFor struct {
 		Campaign engine.CampaignID
 		Number   engine.PhoneNumber
 	}
 
-	// Lent: one of our numbers was granted to an attempt, whose dial counts from then on.
+	// Lent says that one of our numbers was granted to an attempt, whose dial counts from then on.
 	Lent struct {
 		Number  engine.PhoneNumber
 		Attempt engine.AttemptID
@@ -124,23 +125,23 @@ type (
 		Campaign engine.CampaignID
 		Seats    int
 	}
-	// BotOn: a conversation with the bot begins; BotOff: it is over.
+	// BotOn says that a conversation with the bot begins; BotOff, that it is over.
 	BotOn struct {
 		Campaign     engine.CampaignID
-		Attempt      engine.AttemptID // "" when nobody can tell
+		Attempt      engine.AttemptID // "" if unknown
 		Conversation string
 	}
 	BotOff struct{ Conversation string }
-	// OwnersGone: the process that counted seats, channels and concurrent calls is no
-	// more. The next one counts from nothing: it does not know the calls that go on.
+	// OwnersGone says that the process that counted seats, channels and concurrent calls is gone.
+	// The next one counts from zero: it does not know the calls in progress.
 	OwnersGone struct{}
 
-	// Excused: the line was in flight when a process, or all bots of its campaign, were
-	// lost. What that takes from it is the one thing that the abandon cap does not hold
-	// for (SEMANTICS §6); it counts all the same.
+	// Excused says that the line was in flight when a process, or all bots of its campaign, were
+	// lost. The resulting abandon is the only exception to the abandon cap (SEMANTICS §6); it still
+	// counts.
 	Excused struct{ Attempt engine.AttemptID }
 
-	// Starting: Start or Resume is asked for; Started: that is answered. Paused: a
+	// Starting says that Start or Resume is requested; Started, that it is answered; Paused, that a
 	// pause is confirmed.
 	Starting struct{ Campaign engine.CampaignID }
 	Started  struct{ Campaign engine.CampaignID }

@@ -8,19 +8,19 @@ import (
 	"dialler/engine/campaign"
 )
 
-// Judge hears what happens and says which promises that breaks.
+// Judge hears what happens and reports the broken promises.
 type Judge struct {
-	// Excuses are causes for which an abandon does not count: what the dialler lost.
+	// Excuses are causes for which an abandon does not count: losses of the dialler.
 	Excuses []engine.AbandonCause
-	// Watched: legs of attempts that were lost may still be watched at the End.
+	// Watched says that legs of lost attempts may still be watched at the End.
 	Watched bool
-	// Peak is what there was at most.
+	// Peak has the maximum values.
 	Peak Peak
 
 	told      func(Broken)
-	at        time.Time     // of what is heard, by a clock that is never stepped
+	at        time.Time     // time of the last fact, by a clock that is never stepped
 	offset    time.Duration // of the wall clock
-	stepped   time.Time     // when the wall clock was last stepped, zero: never
+	stepped   time.Time     // when the wall clock was last stepped, zero means never
 	attempts  map[engine.AttemptID]*dial
 	campaigns map[engine.CampaignID]*course
 	people    map[person]*standing
@@ -32,26 +32,26 @@ type Judge struct {
 	listed    map[engine.PhoneNumber]bool
 }
 
-// Peak is what there was at most: calls and calls a second of a trunk, conversations
-// with the bot, and the share of abandons in live answers at any moment, 0 to 1.
+// Peak has maximum values: calls and calls per second of a trunk, conversations with the bot, and
+// the share of abandons among live answers at any moment, 0 to 1.
 type Peak struct {
 	Channels, CPS, Seats int
 	Abandons             float64
 }
 
-// Broken is a promise that was not kept; Campaign is empty when it is none's.
+// Broken is a broken promise; Campaign is empty if it belongs to none.
 type Broken struct {
 	At       time.Time
 	Campaign engine.CampaignID
 	What     string
 }
 
-// dial is what is known of an attempt.
+// dial is what is known about an attempt.
 type dial struct {
 	Begun
 	at       time.Time // … durable
 	reserved time.Time
-	legs     int // that are durable; they are numbered from 1
+	legs     int // durable ones, numbered from 1
 	over     map[engine.LegID]bool
 	answered map[engine.LegID]bool
 	acked    map[engine.LegID]bool
@@ -61,33 +61,33 @@ type dial struct {
 	excused  bool
 }
 
-// course is what is known of a campaign.
+// course is what is known about a campaign.
 type course struct {
 	row      campaign.Campaign
 	ledgers  [3]ledger
 	live     map[engine.ContactID]engine.AttemptID
-	most     used      // Max Attempts that held at any time of the run
-	rests    time.Time // since when it neither runs nor pauses, zero: it does
-	paused   time.Time // when a pause was confirmed, zero: it is not paused
-	starting int       // starts and resumes that are not answered
+	most     used      // highest Max Attempts during the run
+	rests    time.Time // since when it is neither running nor paused, zero if it is
+	paused   time.Time // when a pause was confirmed, zero if it is not paused
+	starting int       // starts and resumes not yet answered
 	edited   time.Time // when its concurrency last changed
 }
 
-// person is somebody in a campaign.
+// person is a number in a campaign.
 type person struct {
 	campaign engine.CampaignID
 	number   engine.PhoneNumber
 }
 
-// standing is how somebody stands in a campaign.
+// standing is the state of a person in a campaign.
 type standing struct {
 	excluded bool
-	adding   int       // additions that are under way
+	adding   int       // additions in progress
 	added    time.Time // when the last one began or ended
 	used     used
 }
 
-// NewJudge gives one that has heard nothing. It tells what is broken.
+// NewJudge returns a judge that has heard nothing. It calls told for each broken promise.
 func NewJudge(told func(Broken)) *Judge {
 	return &Judge{told: told, attempts: map[engine.AttemptID]*dial{}, campaigns: map[engine.CampaignID]*course{},
 		people: map[person]*standing{}, listed: map[engine.PhoneNumber]bool{}, rooms: rooms{}}
@@ -118,7 +118,7 @@ func (j *Judge) person(c engine.CampaignID, n engine.PhoneNumber) *standing {
 	return p
 }
 
-// Hear takes a fact in. Facts come in the order of time, by a clock that is not stepped.
+// Hear takes a fact. Facts come in chronological order, by a clock that is never stepped.
 func (j *Judge) Hear(at time.Time, f Fact) {
 	j.at = at
 	switch f := f.(type) {

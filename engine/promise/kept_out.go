@@ -6,8 +6,8 @@ import (
 	"dialler/engine"
 )
 
-// keptOut: from the confirmation on no call leaves for who is excluded from the campaign,
-// and none at all for who is on the suppression list.
+// keptOut checks that from the confirmation on no call leaves to a number excluded from the
+// campaign, and none at all to a suppressed one.
 func (j *Judge) keptOut(f Invited) {
 	if p := j.people[person{f.Campaign, f.To}]; p != nil && p.excluded {
 		j.broke(f.Campaign, "%s is excluded and is dialled: leg %s", f.To, f.Leg)
@@ -17,7 +17,7 @@ func (j *Judge) keptOut(f Invited) {
 	}
 }
 
-// excluded: an exclusion binds unless somebody undid it since it was asked for.
+// excluded notes an exclusion, unless it was undone after it was requested.
 func (j *Judge) excluded(f Excluded) {
 	p := j.person(f.Campaign, f.Number)
 	p.excluded = p.excluded || p.adding == 0 && (p.added.IsZero() || p.added.Before(f.Asked))
@@ -28,7 +28,7 @@ func (j *Judge) adding(c engine.CampaignID, n engine.PhoneNumber, by int) {
 	*p = standing{adding: p.adding + by, added: j.at}
 }
 
-// within drops those times from a list in order that are so long ago.
+// within keeps those times of a sorted list that are less than d ago.
 func within(d time.Duration, list []time.Time, now time.Time) []time.Time {
 	for len(list) > 0 && now.Sub(list[0]) >= d {
 		list = list[1:]

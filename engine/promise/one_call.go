@@ -2,14 +2,14 @@ package promise
 
 import "dialler/engine"
 
-// oneCall knows who has a call.
+// oneCall records the current calls.
 type oneCall struct {
 	with map[engine.PhoneNumber]map[engine.LegID]bool
 	to   map[engine.LegID]engine.PhoneNumber
 }
 
-// oneCallANumber: no number ever has two overlapping calls. One that ends at the instant
-// at which the next begins does not overlap it.
+// oneCallANumber checks that no number ever has two overlapping calls. A call that ends at the
+// instant at which the next begins does not overlap it.
 func (j *Judge) oneCallANumber(f Arrived) {
 	o := &j.calls
 	if o.with == nil {
@@ -36,7 +36,7 @@ func (o *oneCall) end(leg engine.LegID) {
 	}
 }
 
-// began: no contact has two attempts that live.
+// began checks that no contact has two live attempts.
 func (j *Judge) began(f Begun) {
 	if j.attempts[f.Attempt] != nil {
 		return

@@ -2,7 +2,7 @@ package promise
 
 import "dialler/engine"
 
-// owners knows who acted last for what, and under which epoch.
+// owners records who last acted for what, and under which epoch.
 type owners struct {
 	last map[string]Acted
 	of   map[epoch]string
@@ -14,8 +14,8 @@ type epoch struct {
 	n        int64
 }
 
-// acted: an epoch has one owner, and nobody acts in an epoch after somebody acted in a
-// later one. One sentence an identity.
+// acted checks that an epoch has one owner, and that nobody acts in an epoch after somebody acted
+// in a later one. It reports once per identity.
 func (j *Judge) acted(f Acted) {
 	o := &j.owners
 	if o.last == nil {

@@ -24,10 +24,10 @@ const (
 	leg, legB, again engine.LegID       = engine.LegID(att + ".1"), engine.LegID(att2 + ".1"), engine.LegID(att + ".2")
 )
 
-// in says that a fact happens so long after the start.
+// in places a fact at a time after the start.
 func in(d time.Duration, f Fact) Timed { return Timed{start.Add(d), f} }
 
-// judged gives what the facts break.
+// judged returns the promises that the facts break.
 func judged(j *Judge, facts ...Timed) (wrong []string) {
 	j.told = func(b Broken) { wrong = append(wrong, b.What) }
 	for _, f := range facts {
@@ -36,7 +36,7 @@ func judged(j *Judge, facts ...Timed) (wrong []string) {
 	return wrong
 }
 
-// breaks: the facts break just one promise; keeps: they break none.
+// breaks checks that the facts break exactly one promise; keeps, that they break none.
 func breaks(t *testing.T, what string, facts ...Timed) {
 	t.Helper()
 	if wrong := judged(NewJudge(nil), facts...); len(wrong) != 1 || !strings.Contains(wrong[0], what) {
@@ -120,7 +120,7 @@ func TestWhoIsExcludedIsNotDialledUntilSomebodyUndoesIt(t *testing.T) {
 	keeps(t, all(in(0, Adding{camp, anna}), out(1, 2), d)...) // is being added meanwhile
 	keeps(
 		t,
-		all(in(0, Adding{camp, anna}), in(2, Added{camp, anna}), out(1, 3), d)...) // was added since it was asked for
+		all(in(0, Adding{camp, anna}), in(2, Added{camp, anna}), out(1, 3), d)...) // added after the request
 }
 
 func TestWhoIsSuppressedIsDialledByNobody(t *testing.T) {
@@ -152,7 +152,7 @@ func TestOurNumbersKeepTheirCapsOfAnHourAndADay(t *testing.T) {
 	keeps(t, all(caps(1, 0), in(0, Lent{ours, att}), begun(att, anna, 0), in(0, LegStored{Leg: leg}),
 		in(time.Hour, Lent{ours, att2}), begun(att2, ben, time.Hour), in(time.Hour, LegStored{Leg: legB}),
 		in(time.Hour, invite(legB, ben)), in(time.Hour, invite(leg, anna)))...)
-	// A further leg of an attempt is no further call.
+	// A further leg of an attempt is not another call.
 	keeps(t, all(caps(1, 1), dialled(att, anna, 0), in(1, LegStored{Leg: again}), in(1, invite(again, anna)))...)
 }
 
@@ -174,7 +174,7 @@ func TestTheBotHasNoMoreConversationsThanSeats(t *testing.T) {
 	on := func(d time.Duration, s string) Timed { return in(d, BotOn{Conversation: s}) }
 	breaks(t, "the bot has 2 conversations, it has 1 seats", in(0, BotSeats{1}), on(0, "a"), on(1, "b"))
 	keeps(t, in(0, BotSeats{1}), on(0, "a"), in(1, BotOff{"a"}), on(1, "b"))
-	// A line that was placed with a seat may still come when the seats are fewer.
+	// A line that was placed with a seat may still be answered when there are fewer seats.
 	keeps(t, in(0, BotSeats{2}), on(0, "a"), in(1, BotSeats{1}), on(1+seatedFor, "b"))
 	breaks(t, "the bot has 2", in(0, BotSeats{2}), on(0, "a"), in(1, BotSeats{1}), on(2+seatedFor, "b"))
 	breaks(t, "the bot has 3", in(0, BotSeats{2}), on(0, "a"), in(1, BotSeats{1}), on(2, "b"), on(3, "c"))
@@ -201,7 +201,7 @@ func TestACampaignHasNoMoreConversationsThanItsConcurrency(t *testing.T) {
 	keeps(t, all(in(0, of(2)), two[:2], in(3, of(1)), two[2:])...) // they began before
 }
 
-// answers are live answers, each of somebody of its own.
+// answers are live answers, each of a different person.
 func answers(from, n int, abandoned bool, cause engine.AbandonCause) (facts []Timed) {
 	for i := from; i < from+n; i++ {
 		id := engine.AttemptID(fmt.Sprintf("%032x", i+100))
@@ -220,7 +220,7 @@ func TestAbandonsAreNeverOverTheCap(t *testing.T) {
 	strict := paced(campaign.PacingStrict, 10_000)
 	over := func(facts ...any) {
 		t.Helper()
-		if wrong := judged(NewJudge(nil), all(facts...)...); len(wrong) != 3 || // of the run, the day and the period
+		if wrong := judged(NewJudge(nil), all(facts...)...); len(wrong) != 3 || // for the run, the day and the period
 			!strings.Contains(wrong[0], "over the cap of") {
 			t.Errorf("%q", wrong)
 		}
@@ -248,7 +248,7 @@ func TestAbandonsAreNeverOverTheCap(t *testing.T) {
 		t.Errorf("%q, %v", wrong, j.Peak)
 	}
 	if wrong := judged(j, all(answers(1, 1, false, ""), lost)...); len(wrong) != 0 || j.Peak.Abandons != 0 {
-		t.Errorf("%q, %v", wrong, j.Peak) // he was counted before
+		t.Errorf("%q, %v", wrong, j.Peak) // it was counted before
 	}
 	j = NewJudge(nil)
 	if wrong := judged(j, all(strict, served(1), lost)...); len(wrong) == 0 || j.Peak.Abandons != 0.5 {
@@ -362,7 +362,7 @@ func TestLegsOfLostAttemptsMayStillBeWatchedWhereThatIsSaid(t *testing.T) {
 	}
 }
 
-// consumed gives attempts of one contact that have ended.
+// consumed returns ended attempts of one contact.
 func consumed(run, n int) (facts []Timed) {
 	for i := range n {
 		id := engine.AttemptID(fmt.Sprintf("%032x", 10*run+i+100))
@@ -384,7 +384,7 @@ func TestNobodyIsCalledMoreOftenThanTheSettingsSay(t *testing.T) {
 	keeps(t, all(stands, consumed(1, 3), in(0, CalledFor{camp, anna}), d)...)
 	keeps(t, all(stands, consumed(1, 3), in(0, Adding{camp, anna}), in(0, Added{camp, anna}), d)...)
 	keeps(t, all(stands, consumed(1, 3), in(0, row(func(c *campaign.Campaign) { c.Settings.MaxAttempts = 3 })), d)...)
-	// An edit takes nothing from those whose attempts are used.
+	// An edit takes no used attempts away.
 	keeps(t, all(in(0, row(func(c *campaign.Campaign) { c.Settings.MaxAttempts = 4 })), stands, consumed(1, 4), d)...)
 	keeps(
 		t,
@@ -403,7 +403,7 @@ func TestNobodyIsDialledForACampaignThatDoesNotRun(t *testing.T) {
 		keeps(t, all(is(s), soon)...)
 		keeps(t, all(is(s), in(1, row(nil)), late)...)
 	}
-	keeps(t, all(is(campaign.Paused), late)...) // who was reserved for before may still be
+	keeps(t, all(is(campaign.Paused), late)...) // a contact that was already reserved for may still be dialled
 }
 
 func TestNobodyIsReservedForOnceAPauseIsConfirmed(t *testing.T) {
@@ -413,7 +413,7 @@ func TestNobodyIsReservedForOnceAPauseIsConfirmed(t *testing.T) {
 	keeps(t, all(stands, pause, in(2, Starting{camp}), dialled(att, anna, 2))...)
 	keeps(t, all(stands, in(0, Starting{camp}), pause, dialled(att, anna, 2))...) // it is being resumed
 	breaks(t, "pause", all(stands, in(0, Starting{camp}), in(1, Started{camp}), pause, dialled(att, anna, 2))...)
-	// About a step of the clock nobody knows by which of the two it was reserved for.
+	// Around a step of the clock it is unknown which time the reservation has.
 	keeps(t, all(stands, begun(att, anna, 0), in(0, LegStored{Leg: leg}), pause, in(3, ClockStepped{-time.Hour}),
 		in(4, invite(leg, anna)))...)
 	back := in(10*time.Second, ClockStepped{-time.Minute})
@@ -449,7 +449,7 @@ func TestNobodyIsDialledOutsideTheWindow(t *testing.T) {
 	keeps(t, all(zoned, there("Europe/London", 0))...)
 }
 
-// dialledBy is dialled once the wall clock was stepped.
+// dialledBy is dialled after a step of the wall clock.
 func dialledBy(step, d time.Duration) []Timed {
 	f := dialled(att, anna, d)
 	b, _ := f[0].Fact.(Begun)
@@ -547,7 +547,7 @@ func TestARowSaysWhatItsAttemptCameTo(t *testing.T) {
 	f := func(want string) {
 		t.Helper()
 		var s []string
-		for _, x := range Of(nil, &a)[2:] { // behind the intent and its leg
+		for _, x := range Of(nil, &a)[2:] { // after the intent and its leg
 			s = append(s, fmt.Sprintf("%s %T%+v", x.At.Sub(start), x.Fact, x.Fact))
 		}
 		if got := strings.Join(s, "; "); got != want {
@@ -572,7 +572,7 @@ func TestARowSaysWhatItsAttemptCameTo(t *testing.T) {
 	f(abandoned)
 	a.State, a.Outcome, a.Cause, a.EndedAt = attempt.Ended, engine.OutcomeAbandoned, engine.AbandonNoSeat, at(5)
 	f(abandoned + "; 5ns promise.Ended{Attempt:" + string(att) + " Outcome:abandoned Consumed:false}")
-	a.Outcome, a.Cause = engine.OutcomeLost, "" // whoever was to end it was lost
+	a.Outcome, a.Cause = engine.OutcomeLost, "" // the process that should have ended it was lost
 	f("5ns promise.Ended{Attempt:" + string(att) + " Outcome:lost Consumed:false}")
 	a.Ending, a.Outcome, a.ServedAt, a.RevisableUntil = nil, engine.OutcomeCallerHungUp, at(1), at(9)
 	f("1ns promise.LiveAnswer{Attempt:" + string(att) + " Abandoned:false Cause:}; 5ns promise.Ended{Attempt:" +

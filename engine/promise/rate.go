@@ -20,7 +20,7 @@ type trunkRate struct {
 	sent   []time.Time // within the window
 }
 
-// numberRate is one of our numbers, and to whom it was lent within a day.
+// numberRate is one of our numbers, and the attempts it was lent to within a day.
 type numberRate struct {
 	engine.NumberSettings
 	lent []lent
@@ -59,7 +59,7 @@ func (r *rates) number(s engine.NumberSettings) {
 	r.numbers[s.Number] = &numberRate{NumberSettings: s}
 }
 
-// callsPerSecond: within no second more INVITEs leave through a trunk than its cap.
+// callsPerSecond checks that no more INVITEs leave through a trunk within any second than its cap.
 func (j *Judge) callsPerSecond(f Invited) {
 	t := j.rates.of(f.Trunk)
 	t.sent = append(within(t.window, t.sent, j.at), j.at)
@@ -76,9 +76,8 @@ func (r *rates) lend(at time.Time, f Lent) {
 	}
 }
 
-// callsPerDay: from none of our numbers more is dialled within an hour, or a day, than
-// its caps say. A dial counts from the grant of the number on, also when its INVITE
-// leaves much later.
+// callsPerDay checks that no more dials leave from any of our numbers within an hour, or a day,
+// than its caps. A dial counts from the grant of the number, even if its INVITE leaves much later.
 func (j *Judge) callsPerDay(f Invited) {
 	n := j.rates.numbers[f.From]
 	id, leg, _ := f.Leg.Attempt()
@@ -91,7 +90,7 @@ func (j *Judge) callsPerDay(f Invited) {
 		i = len(n.lent) - 1
 	}
 	n.lent[i].dialled = true
-	for ; i < len(n.lent); i++ { // those lent later may have dialled before
+	for ; i < len(n.lent); i++ { // later grants may have dialled earlier
 		hour, day := 0, 0
 		for _, l := range n.lent[:i+1] {
 			if ago := n.lent[i].at.Sub(l.at); l.dialled && ago < 24*time.Hour {

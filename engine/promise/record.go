@@ -9,26 +9,26 @@ import (
 	"dialler/engine/attempt"
 )
 
-// Timed is a fact and when it happened.
+// Timed is a fact and its time.
 type Timed struct {
 	At time.Time
 	Fact
 }
 
-// Record is what was noted of a dialler, in any order.
+// Record is what was recorded about a dialler, in any order.
 type Record []Timed
 
-// Add notes a fact.
+// Add records a fact.
 func (r *Record) Add(at time.Time, f Fact) { *r = append(*r, Timed{at.Round(0), f}) }
 
-// Attempts notes what rows say.
+// Attempts records the facts in rows.
 func (r *Record) Attempts(rows []attempt.Attempt) {
 	for i := range rows {
 		*r = append(*r, Of(nil, &rows[i])...)
 	}
 }
 
-// Tell has a judge hear everything in the order of time.
+// Tell reports everything to a judge in chronological order.
 func (r Record) Tell(j *Judge) {
 	slices.SortStableFunc(r, func(a, b Timed) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.rank(), b.rank()))
@@ -49,8 +49,8 @@ func PeakAbandons(rows []attempt.Attempt, excused ...engine.AbandonCause) float6
 	return j.Peak.Abandons
 }
 
-// Of adds to a list what an attempt's row says, in the order in which it happens, each
-// with its time by the row. What a judge has heard before tells it nothing.
+// Of appends the facts in an attempt's row to a list, in chronological order, each with its time in
+// the row. Facts that a judge has already heard have no effect.
 func Of(list []Timed, a *attempt.Attempt) []Timed {
 	at := func(t *time.Time) time.Time {
 		if t == nil {
@@ -73,7 +73,7 @@ func Of(list []Timed, a *attempt.Attempt) []Timed {
 	switch {
 	case outcome == engine.OutcomeAbandoned:
 		list = append(list, Timed{decided, LiveAnswer{a.ID, true, cause}})
-	case a.ServedAt != nil && (a.RevisableUntil == nil || !a.Live()): // a beep can no longer take it back
+	case a.ServedAt != nil && (a.RevisableUntil == nil || !a.Live()): // a beep can no longer revoke it
 		list = append(list, Timed{at(a.ServedAt), LiveAnswer{Attempt: a.ID}})
 	}
 	if !a.Live() {

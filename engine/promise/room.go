@@ -5,29 +5,28 @@ import (
 	"time"
 )
 
-// What there is room for, by its kind.
+// kind is a kind of limited resource.
 type kind string
 
 const (
 	channels kind = "calls of trunk"   // by trunk
 	calls    kind = "calls from"       // by our number
 	seats    kind = "conversations"    // of the bot
-	granted  kind = "conversations of" // by campaign, which the fleet grants seats
+	granted  kind = "conversations of" // by campaign, to which the fleet grants seats
 )
 
-// seatedFor is how long a line may ring that holds a seat.
+// seatedFor is how long a line that holds a seat may ring.
 const seatedFor = time.Minute
 
-// room is a limit on how much there may be at once.
+// room is a limit on how much of something may be in use at once.
 type room struct {
 	most   int
-	before int // … that was allowed until cut: what was under way then may still come
+	before int // … the limit before cut: lines dialled then may still be answered
 	cut    time.Time
 	in     map[string]bool
 }
 
-// rooms are all of them, by kind and what they are of; in which one something is stands
-// under its own name.
+// rooms are all limits, by kind and owner; each use has a name of its own.
 type rooms map[kind]map[string]*room
 
 func (r rooms) of(k kind, of string) *room {
@@ -42,7 +41,7 @@ func (r rooms) of(k kind, of string) *room {
 	return x
 }
 
-// limit says how much there is room for from now on.
+// limit sets the limit from now on.
 func (r rooms) limit(at time.Time, k kind, of string, most int) {
 	x := r.of(k, of)
 	if most < x.most && x.most < math.MaxInt {
@@ -54,7 +53,7 @@ func (r rooms) limit(at time.Time, k kind, of string, most int) {
 	x.most = most
 }
 
-// enter lets something in, and says how much there is and whether that is too much.
+// enter adds a use, and returns the number of uses and whether that is too many.
 func (r rooms) enter(at time.Time, k kind, of, what string) (n, most int, over bool) {
 	x := r.of(k, of)
 	x.in[what] = true
@@ -63,14 +62,14 @@ func (r rooms) enter(at time.Time, k kind, of, what string) (n, most int, over b
 	return n, x.most, n > x.most && !(seated && n <= x.before)
 }
 
-// leave: it is in one room of the kind at most.
+// leave removes a use, which is in at most one room of the kind.
 func (r rooms) leave(k kind, what string) {
 	for _, x := range r[k] {
 		delete(x.in, what)
 	}
 }
 
-// empty forgets who is in, and what was granted.
+// empty forgets all uses and grants.
 func (r rooms) empty() {
 	for k, of := range r {
 		for _, x := range of {
@@ -82,8 +81,8 @@ func (r rooms) empty() {
 	}
 }
 
-// channelsAndCalls: a trunk never has more calls than channels, none of our numbers more
-// than its concurrent cap.
+// channelsAndCalls checks that a trunk never has more calls than channels, and that none of our
+// numbers has more than its concurrent cap.
 func (j *Judge) channelsAndCalls(f Arrived) {
 	id, _, _ := f.Leg.Attempt()
 	n, most, over := j.rooms.enter(j.at, channels, string(f.Trunk), string(f.Leg))
@@ -96,9 +95,9 @@ func (j *Judge) channelsAndCalls(f Arrived) {
 	}
 }
 
-// conversation: the bot never has more conversations than seats, a campaign never more
-// than it is granted, nor more than its concurrency. A line that rings keeps the seat
-// that it was placed with.
+// conversation checks that the bot never has more conversations than seats, and a campaign never
+// more than it is granted, nor more than its concurrency. A ringing line keeps the seat that it was
+// placed with.
 func (j *Judge) conversation(f BotOn) {
 	n, most, over := j.rooms.enter(j.at, seats, "", f.Conversation)
 	j.Peak.Seats = max(j.Peak.Seats, n)

@@ -6,8 +6,8 @@ import (
 	"dialler/engine/campaign"
 )
 
-// endGrace is how much later than the durable end of a campaign an INVITE may leave
-// whose intent was durable before.
+// endGrace is how long after the durable end of a campaign an INVITE may leave whose intent was
+// durable before.
 const endGrace = time.Second
 
 func (j *Judge) stands(row *campaign.Campaign) {
@@ -32,19 +32,19 @@ func (j *Judge) stands(row *campaign.Campaign) {
 	c.most.n = max(c.most.n, row.Settings.MaxAttempts)
 }
 
-// whileRunning: nobody is dialled for a campaign that does not run.
+// whileRunning checks that nobody is dialled for a campaign that is not running.
 func (j *Judge) whileRunning(f Invited) {
 	if c := j.campaigns[f.Campaign]; c != nil && !c.rests.IsZero() && j.at.Sub(c.rests) > endGrace {
 		j.broke(f.Campaign, "an INVITE left while the campaign is %s: leg %s", c.row.State, f.Leg)
 	}
 }
 
-// steady: the wall clock was not stepped since an attempt was reserved for.
+// steady says that the wall clock was not stepped since an attempt's reservation.
 func (j *Judge) steady(d *dial) bool {
 	return j.stepped.IsZero() || d.reserved.Add(-time.Second).After(j.stepped) && !d.reserved.After(d.at)
 }
 
-// reservedBeforeThePause: from the confirmation of a pause on nobody is reserved for.
+// reservedBeforeThePause checks that nothing is reserved after the confirmation of a pause.
 func (j *Judge) reservedBeforeThePause(d *dial, f Invited) {
 	c := j.campaigns[d.Campaign]
 	_, leg, _ := f.Leg.Attempt()
@@ -56,8 +56,8 @@ func (j *Judge) reservedBeforeThePause(d *dial, f Invited) {
 	}
 }
 
-// withinTheWindow: nobody is dialled outside the calling window, nor after the end of a
-// single-day campaign's.
+// withinTheWindow checks that nobody is dialled outside the calling window, nor after the end of a
+// single-day campaign's window.
 func (j *Judge) withinTheWindow(d *dial, f Invited) {
 	c := j.campaigns[d.Campaign]
 	_, leg, _ := f.Leg.Attempt()

@@ -1,9 +1,9 @@
 package promise
 
-// used attempts in a run.
+// used is the number of attempts used in a run.
 type used struct{ run, n int }
 
-// attemptsLeft: nobody is dialled who has used all attempts of the run, and one for a
+// attemptsLeft checks that nobody is dialled who has used all attempts of the run, and one for a
 // callback.
 func (j *Judge) attemptsLeft(d *dial, f Invited) {
 	p := j.people[person{d.Campaign, d.To}]

@@ -7,7 +7,7 @@ import (
 	"dialler/engine"
 )
 
-// Asks are questions that were not answered yet. The zero value has none.
+// Asks are the unanswered questions. The zero value has none.
 type Asks[T any] struct {
 	last uint64
 	open map[uint64]ask[T]
@@ -18,7 +18,7 @@ type ask[T any] struct {
 	what  T
 }
 
-// Add notes a question and gives its number, which no other has.
+// Add notes a question and returns its unique number.
 func (a *Asks[T]) Add(now engine.BootTime, what T) uint64 {
 	if a.open == nil {
 		a.open = map[uint64]ask[T]{}
@@ -28,14 +28,14 @@ func (a *Asks[T]) Add(now engine.BootTime, what T) uint64 {
 	return a.last
 }
 
-// Get gives a question that is open, and when it was asked.
+// Get returns an open question, and when it was asked.
 func (a *Asks[T]) Get(id uint64) (what T, asked engine.BootTime, ok bool) {
 	q, ok := a.open[id]
 	return q.what, q.asked, ok
 }
 
-// Answered closes a question; ok is false for one that is closed already: its
-// answer came too late, or twice, and is not used.
+// Answered closes a question; ok is false if it is already closed: the answer came too late, or
+// twice, and must not be used.
 func (a *Asks[T]) Answered(id uint64) (what T, ok bool) {
 	q, ok := a.open[id]
 	delete(a.open, id)
@@ -59,15 +59,14 @@ func (a *Asks[T]) Late(now engine.BootTime) []T {
 	return late
 }
 
-// Len is how many questions are open.
+// Len is the number of open questions.
 func (a *Asks[T]) Len() int { return len(a.open) }
 
-// OwedMost bounds what waits to be confirmed; of what is beyond it the keeper
-// hears when it compares its book with the database.
+// OwedMost limits what waits to be confirmed; the keeper learns of anything beyond it when it
+// compares its book with the database.
 const OwedMost = 100_000
 
-// Owed is what the keeper has to be told until it confirms it. The zero value is
-// empty.
+// Owed is what must be sent to the keeper until it confirms it. The zero value is empty.
 type Owed[T any] struct {
 	last uint64
 	open map[uint64]*owed[T]
@@ -84,7 +83,7 @@ type Debt[T any] struct {
 	What T
 }
 
-// Add notes a debt; ok is false when there are too many.
+// Add adds a debt; ok is false when there are too many.
 func (o *Owed[T]) Add(what T) (id uint64, ok bool) {
 	if len(o.open) >= OwedMost {
 		return 0, false
@@ -97,8 +96,7 @@ func (o *Owed[T]) Add(what T) (id uint64, ok bool) {
 	return o.last, true
 }
 
-// Due gives what has to be told now, in the order in which it came to be owed,
-// and notes that it is.
+// Due returns the debts to be sent now, in the order of their addition, and marks them as sent.
 func (o *Owed[T]) Due(now engine.BootTime) []Debt[T] {
 	var due []Debt[T]
 	for id, d := range o.open {
@@ -111,14 +109,14 @@ func (o *Owed[T]) Due(now engine.BootTime) []Debt[T] {
 	return due
 }
 
-// Told notes that a debt is told now.
+// Told marks a debt as sent now.
 func (o *Owed[T]) Told(id uint64, now engine.BootTime) {
 	if d := o.open[id]; d != nil {
 		d.told = max(now, 1)
 	}
 }
 
-// Withdraw ends the debts of which is says so: what they give back is asked for
+// Withdraw removes the debts for which is returns true: what they give back has been requested
 // again.
 func (o *Owed[T]) Withdraw(is func(T) bool) {
 	for id, d := range o.open {
@@ -128,8 +126,8 @@ func (o *Owed[T]) Withdraw(is func(T) bool) {
 	}
 }
 
-// Confirmed ends a debt.
+// Confirmed removes a debt.
 func (o *Owed[T]) Confirmed(id uint64) { delete(o.open, id) }
 
-// Len is how many debts there are.
+// Len is the number of debts.
 func (o *Owed[T]) Len() int { return len(o.open) }

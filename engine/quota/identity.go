@@ -5,11 +5,11 @@ import (
 	"dialler/engine/ownership"
 )
 
-// Shards is how many counts the outbound numbers are divided into. One each would
-// be a claim each when a node has died, and a campaign may have thousands.
+// Shards is the number of counts that the outbound numbers are divided into. With one each, a
+// node's death would need a claim for every number, and a campaign may have thousands.
 const Shards = 32
 
-// Trunk is the identity of a trunk's count, Seats that of a bot's.
+// Trunk is the identity of a trunk's count.
 func Trunk(id engine.TrunkID) ownership.Identity {
 	return ownership.Identity{Kind: ownership.Trunk, ID: string(id)}
 }

@@ -6,12 +6,12 @@ import (
 	"dialler/engine"
 )
 
-// Stage is how far a node has come with keeping a count.
+// Stage is a node's progress in taking over a count.
 type Stage string
 
 const (
-	Away     Stage = ""         // another node keeps it, or nobody
-	Settling Stage = "settling" // claimed; what the keeper before granted may still be used
+	Away     Stage = ""         // another node keeps it, or none does
+	Settling Stage = "settling" // claimed; grants of the previous keeper may still be used
 	Counting Stage = "counting" // the database is asked what is in use
 	Keeping  Stage = "keeping"  // it grants
 )
@@ -19,16 +19,16 @@ const (
 // Keeper is one node's part in keeping the count of one identity.
 type Keeper struct {
 	Stage Stage
-	As    engine.Incarnation // whom the node claimed as
+	As    engine.Incarnation // incarnation of the claim
 	At    engine.BootTime    // when settling ends
 }
 
-// Claimed: the identity is this node's from now on, as an incarnation.
+// Claimed says that the identity is this node's from now on, as an incarnation.
 func (k *Keeper) Claimed(now engine.BootTime, as engine.Incarnation, settle time.Duration) {
 	*k = Keeper{Stage: Settling, As: as, At: now.Add(settle)}
 }
 
-// Count says whether it is time to count, and if so begins with it.
+// Count says whether it is time to count, and if so starts counting.
 func (k *Keeper) Count(now engine.BootTime) bool {
 	if k.Stage != Settling || now < k.At {
 		return false
@@ -37,7 +37,7 @@ func (k *Keeper) Count(now engine.BootTime) bool {
 	return true
 }
 
-// Counted: what is in use is known, or could not be asked and is asked again.
+// Counted says that the uses are known, or could not be read and must be read again.
 func (k *Keeper) Counted(now engine.BootTime, known bool) {
 	switch {
 	case k.Stage != Counting:
@@ -48,11 +48,11 @@ func (k *Keeper) Counted(now engine.BootTime, known bool) {
 	}
 }
 
-// Lost: another node may act for the identity.
+// Lost says that another node may own the identity.
 func (k *Keeper) Lost() { *k = Keeper{} }
 
-// May says whether the node may grant: it keeps the count as the incarnation that
-// it is now (0: it has no lease).
+// May says whether the node may grant: it keeps the count as its current incarnation (0 means that
+// it has no lease).
 func (k *Keeper) May(as engine.Incarnation) bool {
 	return k.Stage == Keeping && as != 0 && k.As == as
 }

@@ -9,7 +9,7 @@ import (
 	"dialler/engine/ownership"
 )
 
-// A grant ends before another node may grant, if the keeper's lease ran out.
+// A grant ends before another node may grant, if the keeper's lease expired.
 func TestAGrantEndsBeforeAnotherKeeperMayClaim(t *testing.T) {
 	if UseFor+slack > Apart || Patience >= UseFor {
 		t.Error("a grant may be used while another node grants, or is over when it comes")
@@ -126,8 +126,7 @@ func TestTheBookFollowsTheDatabase(t *testing.T) {
 		}
 	}
 	look(0, []string{"stored", "granted"}, open("stored", "elsewhere"), "", "")
-	// One that was stored and is not open any more is over; one that was never
-	// stored may yet be.
+	// A stored use that is no longer open is over; one that was never stored may still come.
 	look(time.Second, []string{"stored", "granted"}, open("elsewhere"), "stored", "")
 	look(strayAfter, []string{"granted"}, open("elsewhere"), "granted", "elsewhere")
 }

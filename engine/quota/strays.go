@@ -2,15 +2,15 @@ package quota
 
 import "time"
 
-// strayAfter is how long the book and the database may differ over a use before
-// the book gives in: a use that was granted and never stored was not begun, and
-// one that ended is stored a moment later, or earlier.
+// strayAfter is how long the book and the database may differ about a use before the book is
+// corrected: a use that was granted and never stored was not begun, and the end of a use is stored
+// slightly later, or earlier.
 const strayAfter = 15 * time.Second
 
-// Strays compare the uses that a keeper has in its book with those that the
-// database calls open. The zero value has seen nothing.
+// Strays compares the uses in a keeper's book with those that are open in the database. The zero
+// value has seen nothing.
 type Strays[K comparable] struct {
-	seen  map[K]struct{}  // held, and open when last looked at
+	seen  map[K]struct{}  // held, and open at the last comparison
 	since map[K]time.Time // since when the two differ
 }
 

@@ -13,8 +13,8 @@ import (
 	"dialler/engine/ownership"
 )
 
-// world is several nodes, a database and a carrier with so many channels, and a
-// network that loses, delays and repeats.
+// world is several nodes, a database and a carrier with cap channels, and a network that loses,
+// delays and repeats messages.
 type world struct {
 	t   *rapid.T
 	now engine.BootTime
@@ -26,7 +26,7 @@ type world struct {
 	legs     int
 
 	// The database.
-	owner *node // who claimed last, nil: it was given up
+	owner *node // the last claimant, nil if it was given up
 	as    engine.Incarnation
 	open  map[string]struct{}
 	lives engine.Incarnation
@@ -38,7 +38,7 @@ type world struct {
 
 // node is one process.
 type node struct {
-	as      engine.Incarnation // 0: it was never let in
+	as      engine.Incarnation // 0 means that it never joined
 	until   engine.BootTime    // of its lease
 	cut     bool               // it cannot renew
 	still   bool               // it stands still
@@ -47,24 +47,24 @@ type node struct {
 	book    map[string]struct{}
 	strays  Strays[string]
 	served  engine.BootTime
-	leaving engine.BootTime // when a count that is being given up is free, 0: it is not
+	leaving engine.BootTime // when a count being given up is free, 0 if none is
 	asks    Asks[string]
 	owed    Owed[string]
 	order   order
 	sent    map[*node]uint64
-	unused  map[string]engine.BootTime // grants and by when they are used
+	unused  map[string]engine.BootTime // grants and when they must be used by
 }
 
 type letter struct {
 	from, to *node
-	as       engine.Incarnation // whom the sender was
+	as       engine.Incarnation // the sender's incarnation
 	n        uint64
 	kind     string // ask, grant, refuse, owe, confirm
 	id       uint64
 	leg      string
 }
 
-const leaseFor = 4 * time.Second // as a node counts it
+const leaseFor = 4 * time.Second // as counted by the node
 
 func newWorld(t *rapid.T) *world {
 	w := &world{t: t, now: 1000, cap: rapid.IntRange(1, 4).Draw(t, "cap"), patience: rapid.IntRange(0, 4).Draw(t, "patience"), open: map[string]struct{}{}, live: map[string]*node{}}
@@ -81,7 +81,7 @@ func (w *world) join(n *node) {
 	n.as, n.until = w.lives, w.now.Add(leaseFor)
 }
 
-// me is whom a node acts as now.
+// me is the current incarnation of a node.
 func (w *world) me(n *node) engine.Incarnation {
 	if n.dead || w.now >= n.until {
 		return 0
@@ -97,7 +97,7 @@ func (w *world) send(from, to *node, kind string, id uint64, leg string) {
 	w.mail = append(w.mail, letter{from, to, from.as, from.sent[to], kind, id, leg})
 }
 
-// advance lets time pass: leases are renewed, ends come.
+// advance advances time: leases are renewed or expire.
 func (w *world) advance(d time.Duration) {
 	w.now = w.now.Add(d)
 	for _, n := range w.nodes {
@@ -132,7 +132,7 @@ func (w *world) advance(d time.Duration) {
 	}
 }
 
-// keeper is whom the database calls the owner, if that is a node with its lease.
+// keeper is the owner in the database, if it is a node with its lease.
 func (w *world) keeper() *node {
 	if w.owner != nil && w.as == w.owner.as && !w.owner.dead && w.now < w.owner.until {
 		return w.owner
@@ -150,7 +150,7 @@ func (w *world) tell(n *node, d Debt[string]) {
 	}
 }
 
-// claim makes a node the keeper, if the database lets it.
+// claim makes a node the keeper, if the database permits it.
 func (w *world) claim(n *node) {
 	if w.me(n) == 0 || n.leaving != 0 || w.keeper() != nil {
 		return
@@ -182,7 +182,7 @@ func (w *world) ask(n *node) {
 		w.claim(n)
 	case k == n:
 		if n.keeper.May(w.me(n)) && w.grant(n, leg) {
-			n.unused[leg] = n.until // its own lease ends it
+			n.unused[leg] = n.until // limited by its own lease
 		}
 	default:
 		w.send(n, k, "ask", n.asks.Add(w.now, leg), leg)
@@ -229,7 +229,7 @@ func (w *world) deliver(l letter) {
 	}
 }
 
-// use sends an INVITE on a grant, or lets the grant go.
+// use sends an INVITE with a grant, or returns the grant.
 func (w *world) use(n *node, leg string) {
 	by := n.unused[leg]
 	delete(n.unused, leg)
@@ -249,7 +249,7 @@ func (w *world) use(n *node, leg string) {
 	}
 }
 
-// end ends a call; one of a node that is gone is closed by the database.
+// end ends a call; the database closes calls of a dead node.
 func (w *world) end(leg string) {
 	n := w.live[leg]
 	delete(w.live, leg)
@@ -297,7 +297,7 @@ func (w *world) step() {
 			i = rapid.IntRange(0, len(w.mail)-1).Draw(t, "letter")
 		}
 		l := w.mail[i]
-		if rapid.IntRange(0, 9).Draw(t, "fate") > 0 { // else it comes again
+		if rapid.IntRange(0, 9).Draw(t, "fate") > 0 { // otherwise it is repeated
 			w.mail = slices.Delete(w.mail, i, i+1)
 		}
 		if rapid.IntRange(0, 9).Draw(t, "lost") > 0 {
@@ -340,7 +340,7 @@ func (w *world) step() {
 	w.advance(time.Duration(rapid.IntRange(0, 60).Draw(t, "ms")) * time.Millisecond)
 }
 
-// die: the process is gone with all it knew; another takes its place.
+// die ends the process with all it knew; another takes its place.
 func (w *world) die(n *node) {
 	n.dead, n.unused = true, map[string]engine.BootTime{}
 	for i := range w.nodes {
@@ -351,8 +351,8 @@ func (w *world) die(n *node) {
 	}
 }
 
-// Whatever is lost, late or repeated, whoever dies, stands still or is cut off:
-// never are more uses live than the cap allows.
+// Whatever is lost, late or repeated, and whichever node dies, hangs or is cut off: there are never
+// more live uses than the cap allows.
 func TestWhatNodesShareIsNeverUsedBeyondItsCap(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -363,8 +363,8 @@ func TestWhatNodesShareIsNeverUsedBeyondItsCap(t *testing.T) {
 	})
 }
 
-// Once the network carries everything and nobody dies any more, all that was lost
-// is found again: as much can be used as the cap allows.
+// Once the network delivers everything and no node dies any more, everything that was lost is found
+// again: the whole cap can be used.
 func TestNothingStaysLost(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -415,8 +415,7 @@ func TestNothingStaysLost(t *testing.T) {
 	})
 }
 
-// What a keeper granted last is used late, while its successor grants as soon as
-// it may.
+// A keeper's last grant is used late, while its successor grants as soon as it may.
 func TestTheLastGrantOfAKeeperIsNotUsedBesideItsSuccessors(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -477,8 +476,8 @@ func TestTheLastGrantOfAKeeperIsNotUsedBesideItsSuccessors(t *testing.T) {
 	})
 }
 
-// order says of each node's frames whether they come in their order: what does not is
-// dropped, as package link drops what comes late.
+// order says whether each node's frames arrive in order: others are dropped, as package link drops
+// late ones.
 type order map[engine.Incarnation]uint64
 
 func (o *order) Next(from engine.Incarnation, n uint64) bool {

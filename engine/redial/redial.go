@@ -1,10 +1,10 @@
-// Package redial says when, and whether, somebody is dialled again after an attempt
-// (SEMANTICS §4). It must not know contacts, callbacks or windows: a contact's machine
-// asks it, and clips the time that it gives into the window.
+// Package redial decides when, and whether, a contact is dialled again after an attempt (SEMANTICS
+// §4). It must not know contacts, callbacks or windows: a contact's machine calls it, and clips the
+// resulting time into the window.
 //
-// The order of the rules: do_not_call and a meaningful conversation stop everything;
-// a short conversation is redialled whatever came of it; otherwise a list decides, Retry
-// On Custom where there is a result and Retry On System where there is none.
+// The order of the rules: do_not_call and a meaningful conversation stop everything; a short
+// conversation is redialled whatever its result; otherwise a list decides, Retry On Custom if there
+// is a result and Retry On System if there is none.
 package redial
 
 import (
@@ -15,28 +15,28 @@ import (
 	"dialler/engine"
 )
 
-// Rule is what a campaign says of redials.
+// Rule is a campaign's redial settings.
 type Rule struct {
 	Delay    time.Duration    // Retry Delay
 	OnSystem []engine.Outcome // Retry On System
-	OnCustom []string         // Retry On Custom: dispositions, compared trimmed and without regard to case
-	// StopAfter: a conversation at least that long makes the contact final for the
-	// run. OnlyUnder: one shorter than that is redialled. 0: the rule is off.
+	OnCustom []string         // Retry On Custom: dispositions, compared trimmed and case-insensitively
+	// StopAfter is the length from which a conversation makes the contact final for the run.
+	// OnlyUnder is the length below which a conversation is redialled. 0 turns a rule off.
 	StopAfter, OnlyUnder time.Duration
 }
 
-// Attempt is what the rule needs to know of one that has ended.
+// Attempt is what the rule needs to know about an ended attempt.
 type Attempt struct {
 	Outcome     engine.Outcome
-	HasResult   bool // then its disposition counts, not the outcome
+	HasResult   bool // its disposition then counts, not the outcome
 	Disposition string
 	DoNotCall   bool
 	Connected   bool
 	Talk        time.Duration // of its conversation
-	Longest     time.Duration // of the conversations before it in the run
+	Longest     time.Duration // of the earlier conversations in the run
 }
 
-// Again says whether the attempt is followed by another, attempts and callbacks aside.
+// Again says whether another attempt follows, apart from the attempts left and callbacks.
 func (r *Rule) Again(a Attempt) bool {
 	switch {
 	case a.DoNotCall || r.Meaningful(a):
@@ -49,8 +49,8 @@ func (r *Rule) Again(a Attempt) bool {
 	return slices.Contains(r.OnSystem, a.Outcome)
 }
 
-// Meaningful says whether this conversation, or one before it in the run, was at least
-// as long as Stop Redials After.
+// Meaningful says whether this conversation, or an earlier one in the run, was at least as long as
+// Stop Redials After.
 func (r *Rule) Meaningful(a Attempt) bool {
 	longest := a.Longest
 	if a.Connected {
@@ -59,13 +59,13 @@ func (r *Rule) Meaningful(a Attempt) bool {
 	return r.StopAfter > 0 && longest >= r.StopAfter
 }
 
-// At is when an attempt that ended is followed by the next, the window aside: after
-// Retry Delay, or what the network asked for where that is longer.
+// At is when the next attempt follows one that ended, apart from the window: after Retry Delay, or
+// after the wait that the network requested if that is longer.
 func (r *Rule) At(ended time.Time, retryAfter time.Duration) time.Time {
 	return ended.Add(max(r.Delay, retryAfter))
 }
 
-// listed compares dispositions trimmed and without regard to case.
+// listed compares dispositions trimmed and case-insensitively.
 func listed(list []string, disposition string) bool {
 	d := strings.TrimSpace(disposition)
 	return d != "" && slices.ContainsFunc(list, func(s string) bool {
@@ -73,8 +73,8 @@ func listed(list []string, disposition string) bool {
 	})
 }
 
-// DefaultOnSystem fills a Retry On System that was omitted; an empty one stays empty
-// and redials no consumed attempt.
+// DefaultOnSystem is the value of an omitted Retry On System; an empty one stays empty and redials
+// no consumed attempt.
 func DefaultOnSystem() (list []engine.Outcome) {
 	for _, r := range engine.OutcomeRows {
 		if r.Redial == engine.RedialDefault {
@@ -84,7 +84,7 @@ func DefaultOnSystem() (list []engine.Outcome) {
 	return list
 }
 
-// Listable says whether an outcome may stand in Retry On System.
+// Listable says whether Retry On System may contain an outcome.
 func Listable(o engine.Outcome) bool { return o.Row().Redial != engine.RedialNever }
 
 // ListableOutcomes lists what Retry On System accepts, in the order of

@@ -1,12 +1,12 @@
-// Package seal signs what leaves the dialler as proof, with the Ed25519 key of
-// the installation (RFC 8032), and checks such signatures. What is signed must
-// begin with what it is, so that a signature of one kind is none of another.
+// Package seal signs what leaves the dialler as evidence, with the Ed25519 key of the installation
+// (RFC 8032), and verifies such signatures. A signed message must begin with its kind, so that a
+// signature of one kind cannot pass for another.
 //
-// Keys are PEM: PKCS 8 the private one, SubjectPublicKeyInfo the public one, as
-// every tool reads them.
+// Keys are PEM: the private one PKCS 8, the public one SubjectPublicKeyInfo, which every tool
+// reads.
 //
-// It must not know where the key is kept: main does. It is never in the
-// database, whose writers it is there to find out.
+// It must not know where the key is stored: main does. The key is never in the database, since it
+// exists to detect tampering by those who can write there.
 package seal
 
 import (
@@ -33,7 +33,7 @@ var (
 	errPublic = engine.Invalid("public_key_invalid", "")
 )
 
-// NewKey makes the key of SeedSize random bytes.
+// NewKey makes a key from SeedSize random bytes.
 func NewKey(seed []byte) Key { return Key{ed25519.NewKeyFromSeed(seed)} }
 
 // ParseKey reads a private key.
@@ -50,16 +50,16 @@ func ParseKey(text []byte) (Key, error) {
 	return Key{private}, nil
 }
 
-// PEM is what ParseKey reads.
+// PEM is the format that ParseKey reads.
 func (k Key) PEM() []byte {
-	der, _ := x509.MarshalPKCS8PrivateKey(k.private) // an Ed25519 key always has one
+	der, _ := x509.MarshalPKCS8PrivateKey(k.private) // never fails for an Ed25519 key
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// Sign gives the 64 bytes of a signature.
+// Sign returns the 64 bytes of a signature.
 func (k Key) Sign(message []byte) []byte { return ed25519.Sign(k.private, message) }
 
-// Public is the key's other half.
+// Public is the public half of the key.
 func (k Key) Public() Public {
 	public, _ := k.private.Public().(ed25519.PublicKey)
 	return Public{public}
@@ -79,21 +79,21 @@ func ParsePublic(text []byte) (Public, error) {
 	return Public{public}, nil
 }
 
-// PEM is what ParsePublic reads.
+// PEM is the format that ParsePublic reads.
 func (p Public) PEM() []byte {
-	der, _ := x509.MarshalPKIXPublicKey(p.key) // an Ed25519 key always has one
+	der, _ := x509.MarshalPKIXPublicKey(p.key) // never fails for an Ed25519 key
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
-// Fingerprint is the SHA-256 of the key's SubjectPublicKeyInfo, 64 hex digits:
-// what two people compare.
+// Fingerprint is the SHA-256 of the key's SubjectPublicKeyInfo, 64 hex digits, for comparison by
+// people.
 func (p Public) Fingerprint() string {
 	der, _ := x509.MarshalPKIXPublicKey(p.key)
 	sum := sha256.Sum256(der)
 	return hex.EncodeToString(sum[:])
 }
 
-// Verify says whether the signature is of this message by this key.
+// Verify says whether the signature is for this message and by this key.
 func (p Public) Verify(message, signature []byte) bool {
 	return len(p.key) == ed25519.PublicKeySize && ed25519.Verify(p.key, message, signature)
 }

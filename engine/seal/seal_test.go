@@ -30,7 +30,7 @@ func TestKeysComeBackFromTheirFiles(t *testing.T) {
 	if err != nil || p.Fingerprint() != k.Public().Fingerprint() || len(p.Fingerprint()) != 64 {
 		t.Errorf("%s %v", p.Fingerprint(), err)
 	}
-	// As openssl writes it for the test key of RFC 8410, section 10.3.
+	// As openssl writes the test key of RFC 8410, section 10.3.
 	if _, err := seal.ParseKey([]byte("-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n")); err != nil {
 		t.Error(err)
 	}

@@ -13,24 +13,24 @@ import (
 	"dialler/engine"
 )
 
-// Parts is a type whose state is in unexported fields: pointers to all of them but those with
-// the tag, in their order. It is a method of a pointer.
+// Parts is a type whose state is in unexported fields: pointers to all of them, in order, except
+// those with the tag. The method has a pointer receiver.
 type Parts interface{ Parts() []any }
 
 // Codec writes and reads values of one type. It is safe for concurrent use.
 type Codec struct {
 	root     reflect.Type
 	forms    map[reflect.Type]form
-	variants map[string]reflect.Type // what interfaces may hold, by name
-	seal     [sha256.Size]byte       // of the variants, and of the names and types of all fields
+	variants map[string]reflect.Type // types that interfaces may hold, by name
+	seal     [sha256.Size]byte       // over the variants, and the names and types of all fields
 	problem  error
 }
 
 // form is how values of a type are written.
 type form struct {
-	binary bool  // as they write themselves
-	fields []int // of a struct: those that are exported
-	parts  bool  // and its Parts behind them
+	binary bool  // written by their own method
+	fields []int // for a struct: the exported ones
+	parts  bool  // followed by its Parts
 }
 
 var (
@@ -40,12 +40,12 @@ var (
 
 const tag = "snapshot"
 
-// Of gives the codec of a value's type. The variants are values of the types that interfaces
-// may hold; an error that is none of them is written as a Failure.
+// Of returns the codec of a value's type. The variants are values of the types that interfaces may
+// hold; any other error is written as a Failure.
 func Of(root any, variants ...any) *Codec {
 	c := &Codec{root: reflect.TypeOf(root), forms: map[reflect.Type]form{}, variants: map[string]reflect.Type{}}
 	l := learner{Codec: c}
-	l.fields(c.root) // as its fields, also when it writes itself by this codec
+	l.fields(c.root) // by its fields, even if it writes itself with this codec
 	for _, v := range append(variants, &engine.Error{}, &Failure{}) {
 		t := reflect.TypeOf(v)
 		if _, twice := c.variants[t.String()]; twice {
@@ -61,13 +61,13 @@ func Of(root any, variants ...any) *Codec {
 	return c
 }
 
-// Problem says which types cannot be written, nil: all can.
+// Problem says which types cannot be written, nil if all can.
 func (c *Codec) Problem() error { return c.problem }
 
-// Variants names the types whose values interfaces may hold, in order.
+// Variants names the types whose values interfaces may hold, sorted.
 func (c *Codec) Variants() []string { return slices.Sorted(maps.Keys(c.variants)) }
 
-// Failure is an error that is known by its text, and by the engine's Error that it wraps.
+// Failure is an error represented by its text, and by the engine's Error that it wraps.
 type Failure struct {
 	Text  string
 	Cause *engine.Error
@@ -89,7 +89,7 @@ func failure(err error) *Failure {
 	return f
 }
 
-// learner finds the forms of all types that a codec can come across.
+// learner finds the forms of all types that a codec may encounter.
 type learner struct {
 	*Codec
 	shape strings.Builder

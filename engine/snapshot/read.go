@@ -15,7 +15,7 @@ var (
 	errShort = errors.New("snapshot: the bytes are not whole")
 )
 
-// Read sets what a pointer points at to what was written. Fields that are not written stay.
+// Read fills in the value that a pointer points at. Fields that are not written stay unchanged.
 func (c *Codec) Read(b []byte, into any) error {
 	if c.problem != nil {
 		return c.problem
@@ -41,7 +41,7 @@ type reader struct {
 	err error
 }
 
-// fail ends the reading: nothing is left.
+// fail ends the reading and discards the rest.
 func (r *reader) fail(err error) {
 	if r.err == nil {
 		r.err = err
@@ -79,7 +79,7 @@ func (r *reader) int() int64 {
 	return v
 }
 
-// count is a length, of things that take a byte each at least.
+// count is a length of elements that take at least a byte each.
 func (r *reader) count() int {
 	n := r.uint()
 	if n > uint64(len(r.b))+1 {
@@ -93,7 +93,7 @@ func (r *reader) flag() bool { return r.uint() != 0 }
 
 func (r *reader) text() string { return string(r.take(r.count())) }
 
-// value sets one that can be addressed.
+// value fills in an addressable value.
 func (r *reader) value(v reflect.Value) { r.formed(v, r.c.forms[v.Type()]) }
 
 func (r *reader) formed(v reflect.Value, f form) {

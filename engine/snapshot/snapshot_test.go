@@ -74,7 +74,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	} {
 		v := full()
 		change(v)
-		got := full()                                                                            // nothing of it stays
+		got := full()                                                                            // none of it stays
 		if err := samples().Read(written(t, v), got); err != nil || !reflect.DeepEqual(v, got) { //nolint:govet // an error of the sample is a value
 			t.Errorf("%s: %v\n%+v\n%+v", name, err, v, got)
 		}

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Write gives the bytes of what a pointer points at.
+// Write returns the bytes of the value that a pointer points at.
 func (c *Codec) Write(v any) ([]byte, error) {
 	if c.problem != nil {
 		return nil, c.problem
@@ -44,7 +44,8 @@ func (w *writer) text(s string) {
 	w.b = append(w.b, s...)
 }
 
-// length writes that of a slice or map, nil apart from empty, and says whether it is not nil.
+// length writes the length of a slice or map, with nil distinct from empty, and says whether it is
+// not nil.
 func (w *writer) length(v reflect.Value) bool {
 	if v.IsNil() {
 		w.count(0)
@@ -54,7 +55,7 @@ func (w *writer) length(v reflect.Value) bool {
 	return true
 }
 
-// value writes one that can be addressed.
+// value writes an addressable value.
 func (w *writer) value(v reflect.Value) { w.formed(v, w.c.forms[v.Type()]) }
 
 func (w *writer) formed(v reflect.Value, f form) {
@@ -117,7 +118,7 @@ func (w *writer) fields(v reflect.Value) {
 	}
 }
 
-// entries writes a map's, in the order of the bytes of their keys.
+// entries writes a map's entries, sorted by the bytes of their keys.
 func (w *writer) entries(v reflect.Value) {
 	list := make([][2][]byte, 0, v.Len())
 	whole := w.b
@@ -136,7 +137,7 @@ func (w *writer) entries(v reflect.Value) {
 	}
 }
 
-// variant writes the name of what an interface holds before it; "" is nil.
+// variant writes the type name of an interface's content before the content; "" is nil.
 func (w *writer) variant(v reflect.Value) {
 	if v.IsNil() {
 		w.text("")
@@ -154,7 +155,7 @@ func (w *writer) variant(v reflect.Value) {
 	w.value(addressable(held))
 }
 
-// addressable is a copy of a value that has an address.
+// addressable is an addressable copy of a value.
 func addressable(v reflect.Value) reflect.Value {
 	a := reflect.New(v.Type()).Elem()
 	a.Set(v)

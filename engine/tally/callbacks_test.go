@@ -35,7 +35,7 @@ func newCalled(t *testing.T, fold *Tally, maxAttempts int) *called {
 	return k
 }
 
-// happens applies an event of the contact's machine and folds it as one of the journal.
+// happens applies an event to the contact's machine and folds it as a journal event.
 func (k *called) happens(typ journal.Type, ev contact.Event, d journal.Data) {
 	k.t.Helper()
 	ev.At, ev.Policy = k.now, k.p
@@ -53,7 +53,7 @@ func (k *called) attempt() *contact.Attempt {
 		Connected: true, HasResult: true, EndedAt: k.now}
 }
 
-// begin dials the contact, late seconds after it is due.
+// begin dials the contact, late after it is due.
 func (k *called) begin(late time.Duration) {
 	k.t.Helper()
 	k.now = k.m.C.DueAt.Add(late)
@@ -78,7 +78,8 @@ func (k *called) end(edit func(*contact.Attempt)) {
 	k.happens(journal.AttemptEnded, contact.Event{Kind: contact.Attempted, Attempt: a}, d)
 }
 
-// talk dials, and the conversation's result asks for a callback in so long, unless 0.
+// talk dials, and the conversation's result asks for a callback after the given time, unless that
+// is 0.
 func (k *called) talk(callback time.Duration) {
 	k.t.Helper()
 	k.begin(2 * time.Second)
@@ -92,7 +93,7 @@ func (k *called) wish(a *contact.Attempt, callback time.Duration) {
 	}
 }
 
-// result is one of the n-th call.
+// result is a result of the n-th call.
 func (k *called) result(n int, callback time.Duration, edit ...func(*contact.Attempt)) {
 	k.t.Helper()
 	a := k.attempt()
@@ -132,7 +133,7 @@ func TestAWishThatIsRefusedCountsBesideTheCallbackBeforeIt(t *testing.T) {
 	rate(t, "mean delay of none", k.fold.Counters().Callbacks.MeanDelaySeconds, math.NaN())
 	k.talk(time.Hour)
 	k.comesTo(2, 0, 1, 1)
-	// Told again, it is the same wish.
+	// Repeated, it is the same request.
 	k.result(2, time.Hour, func(a *contact.Attempt) { a.Repeated = true })
 	k.comesTo(2, 0, 1, 1)
 }
@@ -149,7 +150,7 @@ func TestAWishThatIsRefusedAndToldAgainCountsOnce(t *testing.T) {
 		k.result(n+1, 15*24*time.Hour, again)
 		k.comesTo(2, 0, 0, 2)
 	}
-	// One that was dialled is not cancelled by the same wish, told again.
+	// A dialled callback is not cancelled by a repetition of its request.
 	k = newCalled(t, New(), 3)
 	k.talk(time.Hour)
 	k.talk(0)
@@ -161,7 +162,7 @@ func TestANewerWishCancelsTheCallbackWhosePlaceItTakes(t *testing.T) {
 	fold := New()
 	k := newCalled(t, fold, 5)
 	k.talk(time.Hour)
-	k.result(1, 2*time.Hour) // the same conversation's, corrected
+	k.result(1, 2*time.Hour) // a correction by the same conversation
 	k.comesTo(1, 1, 0, 0)
 	k.happens(
 		journal.ContactCallBackSet,
@@ -169,17 +170,17 @@ func TestANewerWishCancelsTheCallbackWhosePlaceItTakes(t *testing.T) {
 		journal.Data{},
 	)
 	k.comesTo(2, 1, 0, 1)
-	// Beyond the horizon: the one before stays, the wish is refused.
+	// Beyond the horizon: the earlier callback stays, and the request is refused.
 	k.result(1, 15*24*time.Hour)
 	k.comesTo(3, 1, 0, 2)
 
-	// A wish that comes while a callback is dialled: both are to come until its end.
+	// A request during a callback's dial: both callbacks are pending until the dial ends.
 	k.begin(0)
 	k.result(1, 3*time.Hour)
 	k.comesTo(4, 2, 0, 2)
 	k.end(func(a *contact.Attempt) { a.HasResult, a.Connected, a.Outcome = false, false, engine.OutcomeNoAnswer })
 	k.comesTo(4, 1, 1, 2)
-	// The same, and the call does not count: the newer takes its place.
+	// The same, but the call does not count: the newer callback replaces it.
 	k.begin(0)
 	k.result(2, 3*time.Hour)
 	k.comesTo(5, 2, 1, 2)
@@ -199,7 +200,7 @@ func TestAnExclusionAndFreshAttemptsTakeNoCallbackAway(t *testing.T) {
 	k.comesTo(2, 0, 1, 1)
 	k.talk(time.Hour)
 	k.comesTo(3, 1, 1, 1)
-	// The next run counts its own.
+	// The next run has its own counts.
 	k.happens(journal.ContactChanged, contact.Event{Kind: contact.RunReset, Run: 2}, journal.Data{})
 	if c := k.m.C; c.CallbacksCancelled != 0 || c.Callback != contact.CallbackNone {
 		t.Errorf("in the next run: %+v", c)
@@ -237,7 +238,7 @@ func TestHowAContactEndedIsAFactOfTheRun(t *testing.T) {
 	f(contact.Event{Kind: contact.WindowEnded}, func(c *campaign.Counters) int { return c.WindowClosed })
 	f(contact.Event{Kind: contact.RunStopped}, func(c *campaign.Counters) int { return c.ManuallyStopped })
 
-	// A late result says that it did not end so.
+	// A late result says that it did not end that way.
 	fold := New()
 	k := newCalled(t, fold, 1)
 	k.begin(0)

@@ -26,7 +26,7 @@ func (r Runs) Apply(e *journal.Event) {
 	t.Apply(e)
 }
 
-// Counters of a run; those of an empty campaign when nothing is known of it.
+// Counters returns the counters of a run; those of an empty campaign if nothing is known about it.
 func (r Runs) Counters(run int) campaign.Counters {
 	if t := r[run]; t != nil {
 		return t.Counters()
@@ -34,15 +34,14 @@ func (r Runs) Counters(run int) campaign.Counters {
 	return New().Counters()
 }
 
-// Difference is a figure of which two counts say different things.
+// Difference is a figure for which two counts differ.
 type Difference struct {
-	Figure string `json:"figure"` // its name in JSON, of a pass "pass 2 attempted"
+	Figure string `json:"figure"` // its JSON name, for a pass "pass 2 attempted"
 	A      string `json:"events"`
 	B      string `json:"tables"`
 }
 
-// Compare lists the figures in which two counts differ. What is only worked out
-// of others is left out.
+// Compare lists the figures in which two counts differ, except derived ones.
 func Compare(a, b campaign.Counters) (list []Difference) {
 	add := func(name string, x, y any) {
 		if p, q := fmt.Sprint(x), fmt.Sprint(y); p != q {
@@ -54,7 +53,7 @@ func Compare(a, b campaign.Counters) (list []Difference) {
 	for _, s := range contact.States {
 		add("contacts "+string(s), a.States[s], b.States[s])
 	}
-	if n := len(a.Passes) - len(b.Passes); n != 0 { // a pass that one does not know is one of nobody
+	if n := len(a.Passes) - len(b.Passes); n != 0 { // a missing pass counts as an empty one
 		a.Passes, b.Passes = slices.Clone(a.Passes), slices.Clone(b.Passes)
 		a.Pass(max(len(a.Passes), len(b.Passes)))
 		b.Pass(len(a.Passes))
@@ -69,7 +68,7 @@ func Compare(a, b campaign.Counters) (list []Difference) {
 	return list
 }
 
-// counts compares the whole numbers of two structs of a kind.
+// counts compares the whole numbers of two structs of the same type.
 func counts(a, b reflect.Value, prefix string, add func(string, any, any)) {
 	for i := range a.NumField() {
 		f := a.Type().Field(i)

@@ -13,7 +13,7 @@ type Outlook struct {
 	Now         time.Time
 	Counters    *campaign.Counters
 	MaxAttempts int
-	// Dials were placed in the last Span of dialling time.
+	// Dials is how many dials were placed in the last Span of dialling time.
 	Dials int
 	Span  time.Duration
 	// NotBefore is when the next contact is due, zero when one is due now.
@@ -22,17 +22,15 @@ type Outlook struct {
 	Ends      *time.Time // of a single-day window
 }
 
-// The least dialling time and the least number of dials from which a rate is
-// taken.
+// The minimum dialling time and the minimum number of dials for a rate.
 const (
 	etaLeastSpan  = 30 * time.Second
 	etaLeastDials = 3
 )
 
-// ETA is how long it takes until the dials that are to be expected still are
-// placed at the present rate, closed hours of the window included, in whole
-// minutes. ok is false when it cannot be estimated: nothing was dialled lately,
-// or no attempt has ended that could tell how many are dialled again.
+// ETA is how long it takes, in whole minutes, to place the expected remaining dials at the current
+// rate, including closed hours of the window. ok is false when no estimate is possible: nothing was
+// dialled recently, or no attempt has ended that could tell how many are redialled.
 func ETA(o *Outlook) (eta time.Duration, ok bool) {
 	left, ok := Remaining(o.Counters, o.MaxAttempts)
 	if !ok || left <= 0 || o.Dials < etaLeastDials || o.Span < etaLeastSpan {
@@ -60,9 +58,9 @@ func ETA(o *Outlook) (eta time.Duration, ok bool) {
 	return (eta + time.Minute - 1).Truncate(time.Minute), true
 }
 
-// Remaining is how many dials are to be expected still: one for each contact
-// that waits, and for each attempt that may lead to another the share of those
-// that did so far. ok is false while no such attempt has ended.
+// Remaining is the expected number of remaining dials: one for each contact that waits, and for
+// each attempt that may lead to another, the share of attempts that did so far. ok is false while
+// no such attempt has ended.
 func Remaining(c *campaign.Counters, maxAttempts int) (dials float64, ok bool) {
 	led, ended := 0, 0
 	for i := range c.Passes {
@@ -82,7 +80,7 @@ func Remaining(c *campaign.Counters, maxAttempts int) (dials float64, ok bool) {
 	}
 	for i := range c.Passes {
 		p := &c.Passes[i]
-		all := 1.0 // dials of a contact from this pass on
+		all := 1.0 // dials per contact from this pass on
 		for k, share := i+2, again; k <= maxAttempts; k, share = k+1, share*again {
 			all += share
 		}

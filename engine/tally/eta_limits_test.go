@@ -8,7 +8,7 @@ import (
 	"dialler/engine/window"
 )
 
-// waiting: n contacts wait for their only dial, at one dial in two seconds.
+// waiting is n contacts that wait for their only dial, at one dial every two seconds.
 func waiting(n int) Outlook {
 	return Outlook{Now: nine, Counters: &campaign.Counters{Passes: []campaign.Pass{{Number: 1, Waiting: n}}}, MaxAttempts: 1,
 		Dials: 30, Span: time.Minute, Window: window.Window{Zone: "UTC"}}
@@ -67,7 +67,7 @@ func TestAttemptsAfterWhichNobodyIsDialledAgainDoNotTellHowManyAre(t *testing.T)
 	c := halfway()
 	c.Passes[1].Consumed = 10 // the last pass of two
 	Rates(c)
-	// 30 second attempts of 40 first ones.
+	// 30 second attempts after 40 first ones.
 	if got, ok := Remaining(c, 2); !ok || got != 60*1.75+20 {
 		t.Errorf("%v %v", got, ok)
 	}

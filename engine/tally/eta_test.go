@@ -9,8 +9,8 @@ import (
 	"dialler/engine/window"
 )
 
-// halfway: of 100 contacts 40 were attempted once, of whom 20 wait for their
-// second attempt and none has had it.
+// halfway is 100 contacts of which 40 were attempted once; 20 of these wait for their second
+// attempt and none has had it.
 func halfway() *campaign.Counters {
 	c := &campaign.Counters{}
 	*c.Pass(1) = campaign.Pass{Number: 1, Consumed: 40, Awaiting: 60, Waiting: 60}
@@ -30,7 +30,7 @@ func TestRemainingDialsAreThoseInLineAndTheRedialsToBeExpected(t *testing.T) {
 	f(halfway(), 3, 60*1.75+20*1.5)
 	f(halfway(), 1, 80)
 	c := halfway()
-	c.Passes[0].Live = 10 // who is being called may be called again
+	c.Passes[0].Live = 10 // a contact being called may be called again
 	f(c, 2, 60*1.5+20+10*0.5)
 	closed := halfway()
 	closed.Passes[0].Waiting, closed.Passes[1].Waiting = 0, 0

@@ -9,37 +9,37 @@ import (
 	"dialler/engine/contact"
 )
 
-// Figure is one figure that users see: how it comes about, and all that is said of it.
-// Rows are counted and rates worked out by the table. The fold of events, and the SQL of
-// counters, series and breakdown, are tested against it. The API's document, the console's
-// labels and explanations, and docs/figures.md are written from it.
+// Figure is one figure that users see, with its computation and its descriptions. The table counts
+// rows and computes rates. The fold of events, and the SQL of counters, series and breakdown, are
+// tested against it. The API's document, the console's labels and explanations, and docs/figures.md
+// are generated from it.
 type Figure struct {
-	Of      Object // the object of the API's answers that has it
+	Of      Object // the object of the API's answers that contains it
 	Name    string // there
-	Label   string // on the console; "": it is not shown there with a name of its own
+	Label   string // on the console; "" if it has no label of its own there
 	Unit    Unit
-	Means   string // what the console says of it; "": Formula
+	Means   string // the console's explanation; "" means Formula
 	Formula string // exactly
-	// Part and Over are the figures, of the same object, that a share or a mean divides.
+	// Part and Over are the figures, of the same object, whose quotient a share or a mean is.
 	Part, Over string
 	Period     Period
-	// Hidden: the console leaves it out while it is 0.
+	// Hidden says that the console omits it while it is 0.
 	Hidden bool
-	// Inner: it is shown nowhere. Others are worked out of it.
+	// Inner says that it is not shown, but only used to compute others.
 	Inner bool
-	// Source is a sentence of the specification, or the page of docs, that it comes from.
+	// Source is a sentence of the specification, or the page of docs, that defines it.
 	Source string
 
-	// Contact and Attempt say how much of it one contact, or one attempt of the run, is.
+	// Contact and Attempt say how much one contact, or one attempt of the run, contributes.
 	Contact func(*contact.Facts) int
 	Attempt func(*attempt.Attempt) int
-	// At is where such a figure is counted; of a pass, in that of the number.
+	// At is where such a figure is counted; for a pass, in the pass of that number.
 	At func(c *campaign.Counters, pass int) *int
-	// rate is where a share or a mean stands, with its two sides.
+	// rate is where a share or a mean is stored, and its two sides.
 	rate func(c *campaign.Counters, pass int) (at **float64, part, over float64)
 }
 
-// Object is an object of the API's answers that has figures; it is named as its schema.
+// Object is an object of the API's answers that contains figures, named like its schema.
 type Object string
 
 // The objects, in the order of the page.
@@ -55,7 +55,7 @@ const (
 	OfNumber    Object = "NumberStatus"
 )
 
-// Unit is what a figure counts.
+// Unit is the unit of a figure.
 type Unit string
 
 // The units.
@@ -72,7 +72,7 @@ const (
 	PerHour   Unit = "calls an hour"
 )
 
-// Period is the time that a figure speaks of.
+// Period is the period of a figure.
 type Period string
 
 // The periods.
@@ -89,20 +89,20 @@ const (
 	LastDay  Period = "the last 24 hours, over all campaigns"
 )
 
-// What an attempt is for more than one figure.
+// Properties of an attempt used by more than one figure.
 
 func answered(a *attempt.Attempt) bool { return a.AnsweredAt != nil }
 
-// consumed: it counts against Max Attempts, and is over.
+// consumed says that it counts against Max Attempts, and is over.
 func consumed(a *attempt.Attempt) bool { return a.Consumed && !a.Live() }
 
-// decided: it can no longer change whether it was answered. An attempt that does not count
-// against Max Attempts is none, though its INVITE left.
+// decided says that it can no longer change whether it was answered. That excludes an attempt that
+// does not count against Max Attempts, even if its INVITE left.
 func decided(a *attempt.Attempt) bool { return answered(a) || consumed(a) }
 
 func abandoned(a *attempt.Attempt) bool { return !a.Live() && a.Outcome == engine.OutcomeAbandoned }
 
-// dialled: its INVITE left, or may have.
+// dialled says that its INVITE left, or may have.
 func dialled(a *attempt.Attempt) bool { return a.InviteAt != nil || a.Consumed }
 
 func when(is func(*attempt.Attempt) bool) func(*attempt.Attempt) int {
@@ -118,16 +118,16 @@ func one(is bool) int {
 	return 0
 }
 
-func live(f *contact.Facts) int { return one(f.Live) } // its attempt counts until it ends as one that does not
+func live(f *contact.Facts) int { return one(f.Live) } // until it ends as unconsumed, its attempt counts
 
 func ends(f *contact.Facts, as contact.Ends) int { return one((f.Ends|contact.EndOf(f.State))&as != 0) }
 
-// run makes the place of a figure that has no passes.
+// run is the location of a figure without passes.
 func run(at func(*campaign.Counters) *int) func(*campaign.Counters, int) *int {
 	return func(c *campaign.Counters, _ int) *int { return at(c) }
 }
 
-// Figures are all of them, object by object.
+// Figures are all figures, object by object.
 var Figures = []Figure{
 	{
 		Of: OfCounters, Name: "total", Label: "Total", Unit: Contacts, Period: Run,
@@ -568,8 +568,8 @@ func FigureOf(of Object, name string) *Figure {
 	return nil
 }
 
-// Says is the formula with what is divided by what, and with the time that it speaks of where
-// that is neither the whole run nor this moment.
+// Says is the formula, with the division, and with the period if that is neither the whole run nor
+// the present moment.
 func (f *Figure) Says() string {
 	says := f.Formula
 	if f.Part != "" {
@@ -583,7 +583,7 @@ func (f *Figure) Says() string {
 	return says
 }
 
-// The rows of the table by what is done with them.
+// The rows of the table by use.
 var (
 	ofContacts = figures(func(f *Figure) bool { return f.At != nil && f.Contact != nil })
 	ofAttempts = figures(func(f *Figure) bool { return f.At != nil && f.Attempt != nil })
@@ -600,6 +600,6 @@ func figures(which func(*Figure) bool) (list []*Figure) {
 	return list
 }
 
-// OfAttempts are the figures that are counted from the attempts of a run: what a table of
-// attempts, and what is kept of a run whose attempts are gone, must give.
+// OfAttempts are the figures that are counted from the attempts of a run: those that must be
+// derivable from a table of attempts, and from what is kept of a run without its attempts.
 func OfAttempts() []*Figure { return ofAttempts }

@@ -10,7 +10,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// Every figure of the API's objects has its row, and each row is of one.
+// Every figure of the API's objects has its row, and each row belongs to one.
 func TestEveryFigureThatIsShownHasItsRow(t *testing.T) {
 	for of, object := range map[Object]any{OfCounters: campaign.Counters{}, OfPass: campaign.Pass{},
 		OfCallbacks: campaign.Callbacks{}, OfTotals: campaign.Totals{}, OfLive: campaign.Live{},
@@ -40,7 +40,7 @@ func TestEveryFigureThatIsShownHasItsRow(t *testing.T) {
 	}
 }
 
-// A rate says over how many: what it divides are figures of the same object.
+// A rate names its denominator: both sides are figures of the same object.
 func TestEveryRateSaysOverHowMany(t *testing.T) {
 	for i := range Figures {
 		f := &Figures[i]
@@ -62,7 +62,7 @@ func TestEveryRateSaysOverHowMany(t *testing.T) {
 	}
 }
 
-// What the table says a rate divides is what is divided.
+// A rate is the quotient of the figures that the table names.
 func TestARateIsOfTheFiguresThatItNames(t *testing.T) {
 	c := campaign.Counters{Answered: 3, Decided: 8, ResultCalls: 2, ConnectedCalls: 5, LiveAnswers: 9, TalkMS: 7000,
 		Conversations: 4, Passes: []campaign.Pass{{Number: 1, Connected: 1, Consumed: 6, Live: 2}}}

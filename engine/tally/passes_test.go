@@ -13,7 +13,7 @@ import (
 
 var nine = time.Date(2030, 3, 1, 9, 0, 0, 0, time.UTC)
 
-// reserved and over are the events around an attempt of a pass.
+// reserved and over are the events at the beginning and end of an attempt of a pass.
 func reserved(pass int, at time.Time) journal.Event {
 	before := contact.Facts{State: contact.Pending, Used: pass - 1, Max: 3, Open: true, Awaits: pass}
 	after := before
@@ -96,7 +96,7 @@ func TestAReservationThatIsTakenBackWasNone(t *testing.T) {
 	want := tl.Counters()
 	tl.Apply(&second)
 	tl.Revoke(&second)
-	if d := Compare(tl.Counters(), want); len(d) != 2 { // its range stays, for the event of its end
+	if d := Compare(tl.Counters(), want); len(d) != 2 { // its range stays until the event of its end
 		t.Errorf("%+v", d)
 	}
 }
@@ -107,7 +107,7 @@ func TestCallbacksAreRequestedPendingCompletedAndCancelled(t *testing.T) {
 	}
 	c := folded(added(6), with(contact.CallbackRequested), with(contact.CallbackPending), with(contact.CallbackCompleted), with(contact.CallbackCompleted),
 		with(contact.CallbackCancelled))
-	// Those that were dialled are the calls that were placed for them.
+	// Dialled callbacks are the calls placed for them.
 	if b := c.Callbacks; b.Requested != 3 || b.Pending != 2 || b.Completed != 0 || b.Cancelled != 1 {
 		t.Errorf("%+v", b)
 	}

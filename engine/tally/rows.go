@@ -4,13 +4,12 @@ import (
 	"dialler/engine/attempt"
 )
 
-// Attempt counts an attempt as it is stored: what Apply made of its events. A
-// count from rows begins with New, takes the facts of the run's contacts (Contacts)
-// and each of its attempts, once.
+// Attempt counts a stored attempt, just as Apply counts its events. A count from rows begins with
+// New and adds the facts of the run's contacts (Contacts) and each of its attempts, once.
 func (t *Tally) Attempt(a *attempt.Attempt) { t.attempt(a, 1) }
 
-// Withdraw takes back what Attempt counted, before the attempt is counted as it
-// is stored now. The range of its pass's dials stays as it is.
+// Withdraw reverses Attempt, before the attempt is counted in its new state. The range of its
+// pass's dials does not change.
 func (t *Tally) Withdraw(a *attempt.Attempt) { t.attempt(a, -1) }
 
 func (t *Tally) attempt(a *attempt.Attempt, sign int) {

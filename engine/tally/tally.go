@@ -1,24 +1,24 @@
-// Package tally folds the events of a campaign's run into the counters and
-// rates of the specification (SEMANTICS §13): the same figure from live actor
-// state, from the tables and from the event log.
+// Package tally folds the events of a campaign's run into the counters and rates of the
+// specification (SEMANTICS §13): the same figure from live actor state, from the tables and from
+// the event log.
 //
-// It must not know the database or actors. A Tally is a fold: Apply every
-// event of one run, in the order of its sequence, once.
+// It must not know the database or actors. A Tally is a fold: Apply every event of one run, in the
+// order of its sequence, once.
 //
 // What it relies on in an event:
 //
 //   - Before and After are the facts of the contact that the event changed. An
-//     event about several contacts has Count or, where they were of several
-//     kinds (the end of a run, the beginning of the next), a move for each.
-//   - ContactsReset begins the count of its run anew: a run that was prepared,
+//     event about several contacts has Count or, if they were of several kinds
+//     (the end of a run, the beginning of the next), a move for each.
+//   - ContactsReset restarts the count of its run: a run that was prepared,
 //     discarded and prepared again has it twice.
 //   - AttemptReserved and AttemptEnded come once for each attempt, in this
 //     order, AttemptAnswered between them when it was answered, AttemptConnected
 //     once for each conversation, AttemptRevised when it turned out to be none; all
-//     but AttemptAnswered name the pass. An attempt whose intent the database refused has both too, written
-//     together.
-//   - ResultStored says Connected for the first result of a connected attempt
-//     only (attempt.CountsResult): results may be repeated and corrected.
+//     but AttemptAnswered name the pass. An attempt whose intent the database refused
+//     has both too, written together.
+//   - ResultStored says Connected only for the first result of a connected attempt
+//     (attempt.CountsResult): results may be repeated and corrected.
 package tally
 
 import (
@@ -34,10 +34,10 @@ import (
 // Tally is the running fold.
 type Tally struct{ C campaign.Counters }
 
-// New is an empty campaign.
+// New returns the tally of an empty campaign.
 func New() *Tally { return &Tally{C: campaign.Counters{States: map[contact.State]int{}}} }
 
-// From goes on from counters that the tables gave.
+// From continues from counters of the tables.
 func From(c campaign.Counters) *Tally {
 	c.States, c.Passes = maps.Clone(c.States), slices.Clone(c.Passes)
 	if c.States == nil {
@@ -49,8 +49,8 @@ func From(c campaign.Counters) *Tally {
 // Apply folds one event.
 func (t *Tally) Apply(e *journal.Event) { t.apply(e, 1) }
 
-// Revoke takes an event back that did not come about after all. The range of a
-// pass's dials stays as it is: the event of the dial's end tells it again.
+// Revoke reverses an event whose write was refused. The range of a pass's dials does not change:
+// the event of the dial's end corrects it.
 func (t *Tally) Revoke(e *journal.Event) { t.apply(e, -1) }
 
 func (t *Tally) apply(e *journal.Event, sign int) {
@@ -83,7 +83,7 @@ func (t *Tally) apply(e *journal.Event, sign int) {
 		if d.Connected {
 			break // it had counted for good
 		}
-		// The table's row says no longer that it was served.
+		// The row in the table no longer says that it was served.
 		t.C.ConnectedCalls -= sign
 		t.C.LiveAnswers -= sign
 		t.C.Pass(d.Pass).Connected -= sign
@@ -93,11 +93,11 @@ func (t *Tally) apply(e *journal.Event, sign int) {
 		if d.Connected {
 			t.C.ResultCalls += sign
 		}
-	default: // the facts before and after are all that it changes
+	default: // it changes only the facts
 	}
 }
 
-// move takes n contacts from one kind to another; nil is outside.
+// move moves n contacts from one kind to another; nil is outside.
 func (t *Tally) move(before, after *contact.Facts, n int) {
 	if before != nil {
 		t.Contacts(before, -n)
@@ -139,7 +139,7 @@ func (t *Tally) ended(d *journal.Data, sign int) {
 	}
 }
 
-// Contacts adds n contacts with the same facts, or takes -n away.
+// Contacts adds n contacts with the same facts, or removes -n.
 func (t *Tally) Contacts(f *contact.Facts, n int) {
 	c := &t.C
 	c.States[f.State] += n
@@ -153,7 +153,7 @@ func (t *Tally) Contacts(f *contact.Facts, n int) {
 	}
 }
 
-// Counters gives the counters with what is worked out of them.
+// Counters returns the counters with the derived figures.
 func (t *Tally) Counters() campaign.Counters {
 	c := t.C
 	c.States = maps.Clone(t.C.States)
@@ -162,8 +162,7 @@ func (t *Tally) Counters() campaign.Counters {
 	return c
 }
 
-// Rates works out what follows from counts: rates are nil while a denominator
-// is 0.
+// Rates computes the derived figures: rates are nil while a denominator is 0.
 func Rates(c *campaign.Counters) {
 	c.TalkSeconds = float64(c.TalkMS) / 1000
 	c.Abandoned = c.LiveAnswers - c.ConnectedCalls

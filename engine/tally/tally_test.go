@@ -46,14 +46,14 @@ func TestTotalAndPending(t *testing.T) {
 		changed(fresh, contact.Facts{State: contact.Waiting, Used: 1, Max: 3, Open: true}),
 		changed(fresh, contact.Facts{State: contact.Excluded, Max: 3}),
 		changed(fresh, contact.Facts{State: contact.ManuallyStopped, Max: 3}))
-	// Those without a consumed attempt and not final or excluded.
+	// Contacts without a consumed attempt that are neither final nor excluded.
 	if c.Total != 5 || c.Pending != 2 || c.Excluded != 1 || c.ManuallyStopped != 1 {
 		t.Errorf("%+v", c)
 	}
 }
 
-// An attempt is consumed once its INVITE left, unless its end says no; the
-// intent is its last durable trace before.
+// An attempt is consumed once its INVITE left, unless its end says no; the intent is the last
+// durable trace before that.
 func TestAContactThatIsBeingCalledIsNotPendingAndItsAttemptIsNotLeft(t *testing.T) {
 	live := contact.Facts{State: contact.Pending, Max: 3, Open: true, Live: true}
 	if c := folded(added(5), changed(fresh, live)); c.Pending != 4 || c.RetriesLeft != 4*3+2 {
@@ -71,7 +71,7 @@ func TestRetriesLeftIsTheSumOverOpenContacts(t *testing.T) {
 	if c.RetriesLeft != 3+2 {
 		t.Errorf("%d", c.RetriesLeft)
 	}
-	// A callback may have taken one beyond the maximum: never below zero.
+	// A callback may have used one beyond the maximum: never below zero.
 	c = folded(added(1), changed(fresh, contact.Facts{State: contact.Connected, Used: 4, Max: 3, Open: true}))
 	if c.RetriesLeft != 0 {
 		t.Errorf("%d", c.RetriesLeft)
@@ -97,7 +97,7 @@ func TestAnswerRateIsAnsweredOfTheAttemptsThatCanNoLongerChange(t *testing.T) {
 		reserved(1, nine), ended(journal.Data{Consumed: true, Outcome: engine.OutcomeNoAnswer}),
 		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeBusy}),
 		ended(journal.Data{Outcome: engine.OutcomeThrottled}), // not consumed
-		reserved(1, nine), answer, // a conversation that goes on
+		reserved(1, nine), answer, // a conversation in progress
 		reserved(1, nine)) // it rings
 	rate(t, "answer rate", c.AnswerRate, 2.0/4)
 	if c.Answered != 2 || c.Decided != 4 || c.Attempts != 3 {
@@ -123,7 +123,7 @@ func TestAbandonRateIsOfLiveAnswersMachinesOutside(t *testing.T) {
 		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeFax}),
 		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeCallerHungUp}))
 	rate(t, "abandon rate", c.AbandonRate, 2.0/5)
-	// capacity_loss counts, and is shown apart.
+	// capacity_loss counts, and is shown separately.
 	if c.CapacityLoss != 1 || c.LiveAnswers != 5 {
 		t.Errorf("%+v", c)
 	}
@@ -173,7 +173,7 @@ func TestAnEventAboutSeveralContactsCountsThemAll(t *testing.T) {
 	}
 }
 
-// A run that was prepared, discarded and prepared again has one number.
+// A run that was prepared, discarded and prepared again has the same number.
 func TestARunIsCountedFromItsLastPreparation(t *testing.T) {
 	out := contact.Facts{State: contact.Excluded, Max: 3}
 	reset := journal.Event{Type: journal.ContactsReset, Data: journal.Data{Moves: []journal.Move{{After: &fresh, Count: 4}, {After: &out, Count: 1}}}}

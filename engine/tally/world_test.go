@@ -23,10 +23,10 @@ type person struct {
 	legSeq   int
 	mediaSeq int
 	reserved [2]*contact.Facts
-	ended    map[contact.State]bool // as what it ended before it was excluded or opened again
+	ended    map[contact.State]bool // its ends before it was excluded or reopened
 }
 
-// world is a campaign that writes the events which the actors write.
+// world is a campaign that writes the same events as the actors.
 type world struct {
 	rnd    *rand.Rand
 	fold   *Tally
@@ -40,7 +40,7 @@ func (w *world) emit(t journal.Type, d journal.Data) {
 	w.fold.Apply(&journal.Event{Type: t, At: w.now, Data: d})
 }
 
-// change applies an event to a contact and gives the facts around it.
+// change applies an event to a contact and returns the facts before and after.
 func (w *world) change(p *person, ev contact.Event) (before, after *contact.Facts) {
 	ev.At, ev.Policy = w.now, w.policy
 	b := p.m.C.Facts()
@@ -150,7 +150,7 @@ func (w *world) record(p *person, a *attempt.Attempt, what attempt.What) {
 
 func (w *world) pick(n int) int { return w.rnd.IntN(n) }
 
-// step lets something happen to somebody.
+// step performs a random action.
 func (w *world) step() {
 	w.now = w.now.Add(time.Duration(w.pick(600)) * time.Second)
 	if len(w.people) < 3 || w.pick(40) == 0 {
@@ -185,7 +185,7 @@ func (w *world) step() {
 	case 1: // triggered again
 		b, n := w.change(p, contact.Event{Kind: contact.Triggered})
 		w.emit(journal.ContactTriggered, journal.Data{Before: b, After: n})
-	case 2: // a trigger for somebody new
+	case 2: // a trigger for a new contact
 		f := w.add("trigger").m.C.Facts()
 		w.emit(journal.ContactTriggered, journal.Data{After: &f})
 	case 3: // a late or repeated result
@@ -220,7 +220,7 @@ func (w *world) store(p *person, m *attempt.Machine) {
 	w.apply(p, m, attempt.Event{Kind: attempt.ResultStored, Result: r})
 }
 
-// progress brings a live attempt a step further.
+// progress advances a live attempt by a step.
 func (w *world) progress(p *person, m *attempt.Machine) {
 	leg := func(kind engine.LegEventKind, code int) {
 		p.legSeq++
@@ -273,7 +273,7 @@ func (w *world) progress(p *person, m *attempt.Machine) {
 			media(engine.MediaVerdict, engine.VerdictHuman)
 		case 6, 7:
 			w.apply(p, m, attempt.Event{Kind: attempt.SeatGranted})
-		default: // the bot stood at once, whenever this is heard
+		default: // the bot connected at once, whenever that is reported
 			p.mediaSeq++
 			ev, _ := attempt.FromMedia(engine.MediaEvent{Attempt: m.A.ID, Seq: p.mediaSeq, At: *m.A.AnsweredAt, Kind: engine.MediaBotConnected})
 			now := w.now
@@ -333,7 +333,7 @@ func (w *world) counted() campaign.Counters {
 		case contact.CallbackCompleted, contact.CallbackNone:
 		}
 		if m := p.live(); m != nil && m.A.Callback && r.Callback != contact.CallbackPending {
-			c.Callbacks.Pending++ // another took its place while it was dialled
+			c.Callbacks.Pending++ // another replaced it while it was being dialled
 		}
 		c.Callbacks.Cancelled += r.CallbacksCancelled
 		for s, at := range map[contact.State]*int{contact.Failed: &c.Failed, contact.WindowClosed: &c.WindowClosed,
@@ -406,8 +406,8 @@ func (w *world) counted() campaign.Counters {
 	return c
 }
 
-// partition: the states of the contacts are parts of Total, none of them in two; who is
-// open, processed and excluded make it up as well.
+// partition checks that the states of the contacts are disjoint parts of Total, and that open,
+// processed and excluded contacts add up to it as well.
 func partition(t *testing.T, c *campaign.Counters) {
 	t.Helper()
 	all, processed := 0, 0
@@ -429,7 +429,7 @@ func partition(t *testing.T, c *campaign.Counters) {
 	}
 }
 
-// rows counts what is stored by the table of figures.
+// rows counts the stored rows by the table of figures.
 func (w *world) rows() campaign.Counters {
 	t := New()
 	for _, p := range w.people {

@@ -1,16 +1,15 @@
-// Package timeline orders what will happen in a simulated world.
+// Package timeline orders the future events of a simulated world.
 package timeline
 
 import "time"
 
-// Queue is a heap of what will happen: the earliest first, at one instant in the order
-// in which it came.
+// Queue is a heap of future events: the earliest first, at one instant in order of arrival.
 type Queue[T any] struct {
 	list []Event[T]
 	seq  uint64
 }
 
-// Event is something that will happen at a time.
+// Event is an event at a future time.
 type Event[T any] struct {
 	at   time.Duration
 	seq  uint64
@@ -22,7 +21,7 @@ func (q *Queue[T]) before(i, j int) bool {
 	return a.at < b.at || a.at == b.at && a.seq < b.seq
 }
 
-// Push lets something happen at a time.
+// Push schedules an event.
 func (q *Queue[T]) Push(at time.Duration, what T) {
 	q.seq++
 	q.list = append(q.list, Event[T]{at, q.seq, what})
@@ -36,7 +35,7 @@ func (q *Queue[T]) Push(at time.Duration, what T) {
 	}
 }
 
-// Next is when the first of it happens; ok is false when nothing will.
+// Next is the time of the first event; ok is false if there is none.
 func (q *Queue[T]) Next() (at time.Duration, ok bool) {
 	if len(q.list) == 0 {
 		return 0, false
@@ -44,7 +43,7 @@ func (q *Queue[T]) Next() (at time.Duration, ok bool) {
 	return q.list[0].at, true
 }
 
-// Pop takes the first of what Next speaks of.
+// Pop removes the first event.
 func (q *Queue[T]) Pop() Event[T] {
 	top, n := q.list[0], len(q.list)-1
 	q.list[0], q.list[n] = q.list[n], Event[T]{}

@@ -7,13 +7,13 @@ import (
 	"dialler/engine"
 )
 
-// awaitGrace is how long after its time a leg that waits may come back for its
-// token; then it has given up.
+// awaitGrace is how long after its time a waiting leg may come back for its token; after that it
+// has given up.
 const awaitGrace = 250 * time.Millisecond
 
-// awaited are the legs that wait for a token in the middle of their attempts, first
-// come first served: another trunk refused them, or somebody is to be handed over.
-// The next tokens are theirs, because a new attempt loses nothing by waiting.
+// awaited are the legs that wait for a token in the middle of their attempts, first come first
+// served: another trunk refused them, or they are for a transfer. They get the next tokens, because
+// a new attempt loses nothing by waiting.
 type awaited []waiting
 
 type waiting struct {
@@ -29,8 +29,7 @@ func later(leg engine.LegID) bool {
 
 func (a *awaited) forget(gone func(waiting) bool) { *a = slices.DeleteFunc(*a, gone) }
 
-// place gives a leg its place, its old one where it has one, and says
-// when its token comes.
+// place gives a leg its place, or its old one if it has one, and returns when its token comes.
 func (a *awaited) place(leg engine.LegID, next time.Time, interval time.Duration) time.Time {
 	i := slices.IndexFunc(*a, func(w waiting) bool { return w.leg == leg })
 	if i < 0 {
@@ -57,8 +56,7 @@ func (t *Trunk) token(now time.Time, leg engine.LegID) time.Time {
 	return at
 }
 
-// ready is how many tokens could be taken at this moment one after the other, at
-// most so many.
+// ready is how many tokens could be taken right now, at most `most`.
 func (t *Trunk) ready(now time.Time, most int) int {
 	return t.wire.ready(now, t.settings.CPSCap, t.bucket.gap(), min(t.bucket.ready(now), most))
 }

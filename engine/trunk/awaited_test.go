@@ -35,7 +35,7 @@ func TestALegInTheMiddleOfItsAttemptHasTheNextToken(t *testing.T) {
 			}
 			return retry, ok
 		}
-		for _, ok := begin(); ok; _, ok = begin() { // the bucket is empty
+		for _, ok := begin(); ok; _, ok = begin() { // until the bucket is empty
 		}
 		due := map[int]time.Time{}
 		var grants []time.Time
@@ -85,7 +85,7 @@ func TestALegInTheMiddleOfItsAttemptHasTheNextToken(t *testing.T) {
 	})
 }
 
-// A leg that waited and did not come back holds nobody up for long.
+// A waiting leg that did not come back delays others only briefly.
 func TestAWaitThatWasGivenUpIsForgotten(t *testing.T) {
 	tr := fresh(10, 100)
 	for i := 1; ; i++ {
@@ -106,7 +106,7 @@ func TestAWaitThatWasGivenUpIsForgotten(t *testing.T) {
 	}
 }
 
-// Likewise for legs of other nodes.
+// The same for legs of other nodes.
 func TestALegOfAnotherNodeInTheMiddleOfItsAttemptHasTheNextToken(t *testing.T) {
 	tr := fresh(10, 100)
 	for i := 1; ; i++ {

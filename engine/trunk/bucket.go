@@ -2,17 +2,17 @@ package trunk
 
 import "time"
 
-// catchUp is how much lateness of a caller the bucket makes good, so that
-// timers that fire late do not cost rate. The interval is stretched by it:
-// then no half-open second holds more grants than the cap.
+// catchUp is how much lateness of a caller the bucket makes up for, so that late timers do not
+// reduce the rate. The interval is extended by it: then no half-open second contains more grants
+// than the cap.
 const catchUp = 20 * time.Millisecond
 
 const (
-	// throttleHold is how long a throttled rate stays before it grows again,
-	// throttleRecovery how long the whole rate takes to come back from nothing.
+	// throttleHold is how long a throttled rate stays before it grows again, throttleRecovery how
+	// long the full rate takes to come back from nothing.
 	throttleHold     = 5 * time.Second
 	throttleRecovery = time.Minute
-	// throttleGrace: refusals of one overload arrive together and count once.
+	// throttleGrace is the period in which refusals count as one overload: they arrive together.
 	throttleGrace = time.Second
 	// throttleBlock bounds how long a carrier's Retry-After stops the trunk.
 	throttleBlock = time.Minute
@@ -27,19 +27,19 @@ const (
 type bucket struct {
 	cap     int       // grants a second
 	dueAt   time.Time // of the next grant, if callers come steadily
-	blocked time.Time // no grant before: Retry-After of the carrier
+	blocked time.Time // no grant before then: the carrier's Retry-After
 
-	factor   int       // share of the rate when it was last throttled, of whole; 0 = never
+	factor   int       // share of the rate, of whole, when it was last throttled; 0 = never
 	throttle time.Time // when that was
 }
 
-// full is the interval between two grants at the whole rate.
+// full is the interval between two grants at the full rate.
 func (b *bucket) full() time.Duration {
 	return (time.Second + catchUp + time.Duration(b.cap) - 1) / time.Duration(b.cap) // rounded up: the cap is exact
 }
 
-// gap is how far apart legs leave that had to wait: a little less than they are
-// granted, so that the wait becomes shorter.
+// gap is the interval at which delayed legs leave: slightly less than that of grants, so that the
+// backlog shrinks.
 func (b *bucket) gap() time.Duration { return b.full() * 9 / 10 }
 
 // resize changes the cap. The next grant is due as if the last one had been
@@ -54,10 +54,10 @@ func (b *bucket) resize(n int) {
 	}
 }
 
-// open ends what Retry-After of the carrier has stopped.
+// open ends a stop by the carrier's Retry-After.
 func (b *bucket) open() { b.blocked = time.Time{} }
 
-// interval between two grants at the present rate.
+// interval is the interval between two grants at the current rate.
 func (b *bucket) interval(now time.Time) time.Duration {
 	full := b.full()
 	if f := b.share(now); f < whole {
@@ -66,7 +66,7 @@ func (b *bucket) interval(now time.Time) time.Duration {
 	return full
 }
 
-// share of the rate that is granted now, of whole.
+// share is the part of the rate that is granted now, of whole.
 func (b *bucket) share(now time.Time) int {
 	if b.factor == 0 {
 		return whole
@@ -100,7 +100,7 @@ func (b *bucket) take(now time.Time) {
 	b.dueAt = b.dueAt.Add(b.interval(now))
 }
 
-// ready is how many grants could be made at this moment one after the other.
+// ready is how many grants could be made right now.
 func (b *bucket) ready(now time.Time) int {
 	if b.next(now).After(now) {
 		return 0
@@ -112,7 +112,7 @@ func (b *bucket) ready(now time.Time) int {
 	return int(now.Add(catchUp).Sub(due)/b.interval(now)) + 1
 }
 
-// shrink halves the rate after a refusal for too many calls.
+// shrink halves the rate after a refusal because of too many calls.
 func (b *bucket) shrink(now time.Time, retryAfter time.Duration) {
 	if until := now.Add(min(retryAfter, throttleBlock)); retryAfter > 0 && until.After(b.blocked) {
 		b.blocked = until

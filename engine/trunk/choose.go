@@ -7,14 +7,14 @@ import (
 	"dialler/engine"
 )
 
-// Candidate is a trunk as a choice sees it.
+// Candidate is a trunk in the form needed for a choice.
 type Candidate struct {
 	ID         engine.TrunkID
 	Priority   int // lower is tried first
 	Weight     int // share among equal priority
 	Available  bool
 	Constraint engine.Constraint // why not
-	RetryAt    time.Time         // from when on, zero when that depends on others
+	RetryAt    time.Time         // when to ask again, zero if that depends on others
 }
 
 // Down says whether the trunk is known to take no calls.
@@ -27,11 +27,10 @@ type Refusal struct {
 	RetryAt    time.Time
 }
 
-// Choose picks a trunk among those of the best priority that can take a call
-// now, by weight; random decides (any 64 bits). A trunk that is full, or at
-// its CPS cap, is passed over for the next priority. ok is false when none is
-// left; the refusal is then the most hopeful one: CPS before channels before
-// health.
+// Choose picks, by weight, a trunk among those of the best priority that can take a call now;
+// random decides (any 64 bits). A trunk that is full, or at its CPS cap, is passed over for the
+// next priority. ok is false when none is left; the refusal is then the most hopeful one: CPS
+// before channels before health.
 func Choose(trunks []Candidate, exclude []engine.TrunkID, random uint64) (id engine.TrunkID, r Refusal, ok bool) {
 	best, total := 0, uint64(0)
 	r.Constraint = engine.ConstraintTrunkHealth
@@ -71,8 +70,8 @@ func Choose(trunks []Candidate, exclude []engine.TrunkID, random uint64) (id eng
 
 func weight(c *Candidate) uint64 { return uint64(max(c.Weight, 1)) }
 
-// Or is the refusal of several trunks, when one more refuses: the most hopeful
-// reason, and the first time of those that have it.
+// Or combines the refusals of several trunks: the most hopeful reason, and the earliest time for
+// that reason.
 func (r Refusal) Or(c engine.Constraint, retryAt time.Time) Refusal {
 	have, next := hope(r.Constraint), hope(c)
 	if r.Constraint == "" || next > have {

@@ -1,21 +1,21 @@
-// Package trunk holds the rules of a carrier connection: calls a second (CPS),
-// channels, health, throttling, and the choice among several.
+// Package trunk holds the rules of a carrier connection: calls per second (CPS), channels, health,
+// throttling, and the choice among several.
 //
-// What it must not know: SIP, sockets, attempts beyond the name of a leg. What
-// a final response means comes from engine/disposition.
+// What it must not know: SIP, sockets, attempts beyond the name of a leg. The meaning of a final
+// response comes from engine/disposition.
 //
 // Invariants:
 //
 //   - In no second (half-open, anywhere) are more legs granted than the CPS cap.
 //     The bucket lets a late caller catch up by at most 20 ms and pays for that
 //     with a rate 2 % under the cap. A restart forgets the last grants, so a
-//     trunk begins as if one had been made that moment.
+//     trunk begins as if one had been made at that moment.
 //   - In no second do more INVITEs leave than the cap, however long after its grant
-//     each of them does: a token is granted again when it is known when the INVITE
+//     each of them does: a token is granted again once it is known when the INVITE
 //     left that used it before (Sent), and the next one may leave a second after
-//     that (From). A count that begins anew (Recount) lets nothing leave for a
-//     second; a process that is started takes longer than that. What the far side sees can differ from that by as much as the
-//     network delays one INVITE more than another.
+//     that (From). After a reset of the count (Recount) nothing leaves for a second;
+//     the start of a process takes longer than that. The far side may see more or
+//     less, by as much as the network delays one INVITE more than another.
 //   - Channels in use are the live leases, one per leg, and never above the cap.
 //   - A trunk that is inactive, down, held or broken grants nothing, except the
 //     single trial call by which a broken or held one recovers.
@@ -28,11 +28,11 @@
 //     tries again after 10 s, doubling up to 5 min.
 //   - Refused credentials hold the trunk at once, for 1 min, doubling up to
 //     15 min; editing the trunk ends the hold.
-//   - 403s hold it when they are at least half of its last twenty results, with
-//     and without the caller ID that is refused most, and concern at least five
-//     destinations. What a single caller ID meets is for its strikes to judge.
+//   - 403s hold it when they are at least half of its last twenty results, both
+//     with and without the caller ID that is refused most, and concern at least five
+//     destinations. Refusals of a single caller ID are a matter for its strikes.
 //   - A throttled trunk halves its rate, once a second at most and never below
-//     one sixteenth of the cap, and from 5 s on wins it back within a minute. A
+//     one sixteenth of the cap, and from 5 s on regains it within a minute. A
 //     Retry-After stops it for a minute at most; editing the trunk ends that.
 //   - OPTIONS: unanswered (retransmissions included) is down, any answer is up.
 package trunk

@@ -9,8 +9,8 @@ import (
 	"dialler/engine/disposition"
 )
 
-// Limits of the breaker, see the package documentation. A failure of the trunk
-// itself weighs four refusals by the network behind it.
+// Limits of the breaker, see the package documentation. A failure of the trunk itself counts as
+// four refusals by the network behind it.
 const (
 	breakerLimit   = 20
 	trunkFailure   = 4
@@ -26,7 +26,7 @@ const (
 	forbiddenCallers      = 2
 )
 
-// Health of a trunk, as shown.
+// Health is the health of a trunk, as shown.
 type Health string
 
 const (
@@ -34,11 +34,11 @@ const (
 	Down   Health = "down"   // OPTIONS go unanswered
 	Broken Health = "broken" // too many failures in a row
 	Held   Health = "held"   // credentials, or 403s to several caller IDs: an operator should look
-	Trying Health = "trying" // broken or held; one trial call may go
+	Trying Health = "trying" // broken or held; one trial call may leave
 	Off    Health = "off"    // not active
 )
 
-// Healths lists them all.
+// Healths lists all values.
 var Healths = []Health{Up, Down, Broken, Held, Trying, Off}
 
 type result struct {
@@ -48,8 +48,8 @@ type result struct {
 
 type health struct {
 	unreachable bool      // OPTIONS went unanswered
-	score       int       // failures in a row, weighed
-	until       time.Time // no calls before, zero = not broken
+	score       int       // weighted failures in a row
+	until       time.Time // no calls before this, zero = not broken
 	pause       time.Duration
 	held        bool         // by credentials or 403s
 	reason      string       // why it is broken or held, for people
@@ -57,7 +57,7 @@ type health struct {
 	results     []result     // the last ones, oldest first
 }
 
-// admits says whether a call may go, and if not, when to ask again.
+// admits says whether a call may leave, and if not, when to ask again.
 func (h *health) admits(now time.Time) (bool, time.Time) {
 	switch {
 	case h.unreachable:
@@ -78,7 +78,7 @@ func (h *health) granted(leg engine.LegID) {
 	}
 }
 
-// released frees the place of a trial call that ended without a result.
+// released frees the slot of a trial call that ended without a result.
 func (h *health) released(leg engine.LegID) {
 	if h.trial == leg {
 		h.trial = ""
@@ -100,12 +100,11 @@ func (h *health) forgive() {
 	h.results = h.results[:0]
 }
 
-// Report tells the trunk how a leg of a call between two numbers went: class is
-// what engine/disposition says of its end, nil for ringing or an answer.
+// Report tells the trunk the result of a leg of a call between two numbers: class is
+// engine/disposition's result for its end, nil for ringing or an answer.
 func (t *Trunk) Report(now time.Time, leg engine.LegID, from, to engine.PhoneNumber, class *disposition.Result) {
 	h := &t.health
-	// A result of a call that was granted before the breaker opened says
-	// nothing new.
+	// The result of a call granted before the breaker opened is not new information.
 	stale := h.trying() && h.trial != leg
 	if class != nil {
 		if class.Throttle {
@@ -134,11 +133,11 @@ func (t *Trunk) Report(now time.Time, leg engine.LegID, from, to engine.PhoneNum
 			h.open(now, breakerFirst, breakerLast, "Too many calls failed in a row; the last: "+class.Friendly)
 		}
 	case class != nil && class.Fault == disposition.FaultUs, class != nil && class.Throttle:
-		// Says nothing about the trunk's health.
-	case class != nil && class.TrunkDoubt && trial && h.held: // it has not been mended
+		// This says nothing about the trunk's health.
+	case class != nil && class.TrunkDoubt && trial && h.held: // the fault still exists
 		h.open(now, holdFirst, holdLast, h.reason)
 	case class != nil && class.TrunkDoubt:
-		if trial { // a carrier that refuses one number is there
+		if trial { // a carrier that refuses one number is reachable
 			h.forgive()
 		}
 		h.note(result{from, to, true})
@@ -156,9 +155,8 @@ func (t *Trunk) Report(now time.Time, leg engine.LegID, from, to engine.PhoneNum
 	}
 }
 
-// note keeps the last results. Beyond their number the caller ID that has most of
-// them loses its oldest one: a number that is refused quickly must not crowd out
-// what the calls of the others have shown.
+// note stores the last results. Beyond their limit the caller ID with the most results loses its
+// oldest one: a number that is refused quickly must not displace the results of others.
 func (h *health) note(r result) {
 	h.results = append(h.results, r)
 	if len(h.results) <= resultWindow {
@@ -185,10 +183,9 @@ func (h *health) byCaller(of func(result) bool) map[engine.PhoneNumber]int {
 	return count
 }
 
-// forbidden says whether 403s pass the rate over enough destinations and caller
-// IDs, and how many there were. The rate must hold without the caller ID that is
-// refused most: one number's refusals are its own, whatever the others meet now
-// and then.
+// forbidden says whether 403s exceed the rate over enough destinations and caller IDs, and how many
+// there were. The rate must also be exceeded without the caller ID that is refused most: refusals
+// of one number do not condemn the trunk.
 func (h *health) forbidden() (reason string, ok bool) {
 	refused := h.byCaller(func(r result) bool { return r.forbidden })
 	var worst engine.PhoneNumber
@@ -219,11 +216,11 @@ func (h *health) forbidden() (reason string, ok bool) {
 		count, len(h.results), len(refused), len(destinations)), true
 }
 
-// Options tells the trunk what the OPTIONS keepalive found. One unanswered
-// OPTIONS is enough: its transaction was retransmitted for 64·T1 already.
+// Options tells the trunk the result of the OPTIONS keepalive. One unanswered OPTIONS is enough:
+// its transaction was already retransmitted for 64·T1.
 func (t *Trunk) Options(answered bool) { t.health.unreachable = !answered }
 
-// Health is the trunk's health now.
+// Health returns the trunk's current health.
 func (t *Trunk) Health(now time.Time) Health {
 	h := &t.health
 	switch {

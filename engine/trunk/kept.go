@@ -6,11 +6,10 @@ import (
 	"dialler/engine"
 )
 
-// This file is for several nodes that use one trunk: one of them keeps the count
-// of its calls a second and channels, each judges its health by the calls that it
-// placed itself.
+// This file is for several nodes that share one trunk: one of them counts its calls per second and
+// channels, and each judges its health by the calls that it placed itself.
 
-// Allowed says whether the trunk's health lets a leg go, as Check does.
+// Allowed says whether the trunk's health permits a leg, like Check.
 func (t *Trunk) Allowed(now time.Time) (ok bool, c engine.Constraint, retryAt time.Time) {
 	if t.settings.Active {
 		if ok, retryAt = t.health.admits(now); ok {
@@ -20,23 +19,22 @@ func (t *Trunk) Allowed(now time.Time) (ok bool, c engine.Constraint, retryAt ti
 	return false, engine.ConstraintTrunkHealth, retryAt
 }
 
-// Trying says that a single leg may go, to see whether the trunk has recovered.
+// Trying says that a single leg may leave, to test whether the trunk has recovered.
 func (t *Trunk) Trying() bool { return t.health.trying() }
 
-// Granted notes that another node's count has granted a leg.
+// Granted notes that another node's count granted a leg.
 func (t *Trunk) Granted(leg engine.LegID) { t.health.granted(leg) }
 
-// Admit takes a token and leases a channel for a leg of another node, which has
-// judged the trunk's health itself, and sends its INVITE within unused or never. It
-// is Acquire otherwise.
+// Admit takes a token and leases a channel for a leg of another node, which has checked the trunk's
+// health itself, and sends its INVITE within unused or never. Otherwise it is like Acquire.
 func (t *Trunk) Admit(now time.Time, leg engine.LegID, ttl, unused time.Duration) (ok bool, c engine.Constraint, retryAt time.Time) {
 	until := now.Add(unused)
-	if a, ok := t.wire.unsent[leg]; ok && t.channels.Renew(now, leg, ttl) { // it is asked for again
+	if a, ok := t.wire.unsent[leg]; ok && t.channels.Renew(now, leg, ttl) { // a repeated request
 		t.wire.unsent[leg] = allowance{a.from, until}
 		return true, engine.ConstraintNone, time.Time{}
 	}
 	switch {
-	case t.channels.Has(leg): // what it was granted before has run out
+	case t.channels.Has(leg): // its earlier grant has expired
 	case !t.settings.Active:
 		return false, engine.ConstraintTrunkHealth, time.Time{}
 	case t.channels.Held() >= t.settings.ChannelCap:
@@ -50,21 +48,21 @@ func (t *Trunk) Admit(now time.Time, leg engine.LegID, ttl, unused time.Duration
 	return true, engine.ConstraintNone, time.Time{}
 }
 
-// Throttled tells that the carrier refused a leg of another node for too many
-// calls. One that holds no channel any more was told before.
+// Throttled notes that the carrier refused another node's leg because of too many calls. A leg that
+// holds no channel any more was already reported.
 func (t *Trunk) Throttled(now time.Time, leg engine.LegID, after time.Duration) {
 	if t.channels.Has(leg) {
 		t.bucket.shrink(now, after)
 	}
 }
 
-// Adopt counts a leg that is under way, without a token.
+// Adopt counts a leg that is in progress, without a token.
 func (t *Trunk) Adopt(now time.Time, leg engine.LegID, ttl time.Duration) {
 	t.channels.Take(now, leg, ttl)
 }
 
-// Recount resets the count: earlier legs are forgotten, and what left
-// within the last second, on whoever's word, is not known.
+// Recount resets the count: earlier legs are forgotten, and dials of the last second are unknown,
+// whichever node granted them.
 func (t *Trunk) Recount(now time.Time) {
 	for _, leg := range t.channels.Holders() {
 		t.channels.Release(leg)

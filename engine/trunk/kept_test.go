@@ -10,8 +10,7 @@ import (
 // unused is how long another node may leave a grant unused.
 const unused = 1600 * time.Millisecond
 
-// What another node is granted counts as what this one is: tokens, channels, and
-// not its health.
+// Grants to other nodes count like those to this one: tokens and channels, but not its health.
 func TestLegsOfOtherNodesShareTheCaps(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	k := New(engine.TrunkSettings{ID: "a", Active: true, CPSCap: 10, ChannelCap: 3})
@@ -40,8 +39,7 @@ func TestLegsOfOtherNodesShareTheCaps(t *testing.T) {
 	}
 }
 
-// A count that begins anew has no legs but those that are told, and waits as after
-// a restart.
+// A reset count contains only legs reported since, and waits as after a restart.
 func TestACountThatBeginsAnewForgetsTheLastSecond(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	k := New(engine.TrunkSettings{ID: "a", Active: true, CPSCap: 1, ChannelCap: 3})
@@ -57,7 +55,7 @@ func TestACountThatBeginsAnewForgetsTheLastSecond(t *testing.T) {
 	}
 }
 
-// Another node's leg slows the trunk down once, however often that is told.
+// Another node's leg slows the trunk down once, however often that is reported.
 func TestThrottlingIsToldOfALegThatIsHeld(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	k := New(engine.TrunkSettings{ID: "a", Active: true, CPSCap: 8, ChannelCap: 3})

@@ -65,7 +65,7 @@ func TestThrottlingHalvesTheRateOnceASecondDownToASixteenth(t *testing.T) {
 	throttle := func(now time.Time) { tr.Report(now, leg(1), caller, "+4915112345678", code(429)) }
 	throttle(start)
 	is(start, 0.5)
-	throttle(start.Add(999 * time.Millisecond)) // of the same overload
+	throttle(start.Add(999 * time.Millisecond)) // part of the same overload
 	is(start.Add(999*time.Millisecond), 0.5)
 	now := start
 	for _, share := range []float64{0.25, 0.125, 0.0625, 0.0625} {

@@ -33,16 +33,16 @@ const (
 	identifierLimit = 64
 )
 
-// Defaults are settings as they are when nothing is said of them. The port is that of the
-// transport, or what the name server says (see Complete).
+// Defaults are the settings without any given values. The port is the default of the transport, or
+// comes from the name server (see Complete).
 func Defaults() engine.TrunkSettings {
 	return engine.TrunkSettings{Transport: "udp", NumberFormat: string(number.E164), CPSCap: defaultCPS, ChannelCap: defaultChannels,
 		Weight: 1, OptionsSec: 30, Active: true}
 }
 
-// Complete fills in what follows from other settings: how the carrier knows
-// us, and the port of a trunk that is given by its address. Port 0 stays with
-// a name: SRV records tell it, or else it is the transport's.
+// Complete fills in what follows from other settings: how the carrier authenticates us, and the
+// port of a trunk given by its address. A host name keeps port 0: SRV records give the port, or
+// else it is the transport's default.
 func Complete(s *engine.TrunkSettings) {
 	switch {
 	case s.Kind != "":
@@ -60,8 +60,8 @@ func Complete(s *engine.TrunkSettings) {
 	}
 }
 
-// Validate says what is wrong with completed settings, field by field. Whether
-// TLS roots are certificates, and a listener exists, is for the adapters to say.
+// Validate reports what is wrong with completed settings, field by field. The adapters check
+// whether TLS roots are certificates and whether a listener exists.
 func Validate(s *engine.TrunkSettings) []engine.FieldError {
 	var v validator
 	v.identifier("id", string(s.ID), true)
@@ -167,8 +167,8 @@ func (v *validator) proxy(s string) {
 	}
 }
 
-// ownHeaders are those that the dialler writes itself, and their short forms
-// (RFC 3261 §7.3.3).
+// ownHeaders are the headers that the dialler writes itself, and their short forms (RFC 3261
+// §7.3.3).
 var ownHeaders = []string{
 	"via", "v", "from", "f", "to", "t", "call-id", "i", "cseq", "contact", "m", "route", "record-route", "max-forwards",
 	"authorization", "proxy-authorization", "www-authenticate", "proxy-authenticate", "authentication-info",
@@ -248,7 +248,7 @@ func (v *validator) size(field, s string, limit int) {
 	}
 }
 
-// text is what may stand in a header line: a line end would begin another one.
+// text checks text for a header line: a line break would begin another one.
 func (v *validator) text(field, s string, limit int) {
 	v.size(field, s, limit)
 	control := func(c rune) bool { return c < 0x20 || c == 0x7f }

@@ -16,7 +16,7 @@ func plain() engine.TrunkSettings {
 	return s
 }
 
-// wrong lists "field code" of what is wrong with plain settings after a change.
+// wrong lists "field code" for each mistake in plain settings after a change.
 func wrong(change func(*engine.TrunkSettings)) []string {
 	s := plain()
 	change(&s)

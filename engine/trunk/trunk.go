@@ -13,8 +13,8 @@ const (
 	defaultChannels = 100
 )
 
-// Trunk is the one owner of a trunk's calls a second and channels. It is used
-// by one actor and is not safe for concurrent use.
+// Trunk is the single owner of a trunk's calls per second and channels. It is used by one actor and
+// is not safe for concurrent use.
 type Trunk struct {
 	settings engine.TrunkSettings
 	bucket   bucket
@@ -25,7 +25,7 @@ type Trunk struct {
 	awaited  awaited
 }
 
-// New gives a trunk that has carried nothing yet and is taken to be up.
+// New returns a trunk that has carried nothing yet and is assumed to be up.
 func New(s engine.TrunkSettings) *Trunk {
 	t := &Trunk{}
 	t.health.results = make([]result, 0, resultWindow+1)
@@ -33,19 +33,18 @@ func New(s engine.TrunkSettings) *Trunk {
 	return t
 }
 
-// Resumed gives a trunk whose last second is not known: its owner, or the whole
-// process, was restarted. Its first token comes when the one after a grant of
-// this very moment would, so that the cap holds across the restart.
+// Resumed returns a trunk whose last second is unknown: its owner, or the whole process, was
+// restarted. Its first token comes as if one had been granted at this moment, so that the cap holds
+// across the restart.
 func Resumed(s engine.TrunkSettings, now time.Time) *Trunk {
 	t := New(s)
 	t.bucket.dueAt = now.Add(catchUp + t.bucket.interval(now))
 	return t
 }
 
-// Configure takes over edited settings. It ends a hold and the wait that a
-// carrier asked for: the operator may have mended the credentials, or had the
-// carrier raise its limit. Legs keep their leases: over a cap that became
-// smaller nothing is granted until enough of them have ended.
+// Configure applies edited settings. It ends a hold and a wait requested by a carrier: the operator
+// may have corrected the credentials, or had the carrier raise its limit. Legs keep their leases:
+// over a lowered cap nothing is granted until enough of them have ended.
 func (t *Trunk) Configure(s engine.TrunkSettings) {
 	if s.CPSCap <= 0 {
 		s.CPSCap = defaultCPS
@@ -62,12 +61,11 @@ func (t *Trunk) Configure(s engine.TrunkSettings) {
 	t.health.forgive()
 }
 
-// Settings are the settings in force, defaults filled in.
+// Settings are the current settings, with defaults filled in.
 func (t *Trunk) Settings() engine.TrunkSettings { return t.settings }
 
-// Check says whether a leg would be granted now, and if not, why and from when
-// on asking again makes sense; retryAt is zero when that depends on others (a
-// call that ends, an operator, OPTIONS).
+// Check says whether a leg would be granted now, and if not, why and when asking again makes sense;
+// retryAt is zero if that depends on others (a call that ends, an operator, OPTIONS).
 func (t *Trunk) Check(now time.Time) (ok bool, c engine.Constraint, retryAt time.Time) {
 	if !t.settings.Active {
 		return false, engine.ConstraintTrunkHealth, time.Time{}
@@ -93,16 +91,15 @@ func (t *Trunk) next(now time.Time) time.Time {
 	return at
 }
 
-// take takes a token for a leg, whose INVITE leaves before until or never; zero:
-// Sent or Release tells.
+// take takes a token for a leg whose INVITE leaves before until or never; zero means that Sent or
+// Release reports it.
 func (t *Trunk) take(now time.Time, leg engine.LegID, until time.Time) {
 	t.bucket.take(now)
 	t.wire.grant(leg, until, t.settings.CPSCap, t.bucket.gap())
 }
 
-// Acquire takes one CPS token and leases one channel to a leg for ttl. Asking
-// again for the same leg renews its lease and takes no second token. Its INVITE
-// may leave from From on.
+// Acquire takes one CPS token and leases one channel to a leg for ttl. A repeated request for the
+// same leg renews its lease and takes no second token. Its INVITE may leave from From on.
 func (t *Trunk) Acquire(now time.Time, leg engine.LegID, ttl time.Duration) (ok bool, c engine.Constraint, retryAt time.Time) {
 	if t.channels.Renew(now, leg, ttl) {
 		return true, engine.ConstraintNone, time.Time{}
@@ -120,16 +117,14 @@ func (t *Trunk) Acquire(now time.Time, leg engine.LegID, ttl time.Duration) (ok 
 	return true, engine.ConstraintNone, time.Time{}
 }
 
-// From is from when on the INVITE of a leg that was granted may leave; zero, or a
-// moment that has passed: at once.
+// From is when the INVITE of a granted leg may leave; a zero or past time means at once.
 func (t *Trunk) From(leg engine.LegID) time.Time { return t.wire.unsent[leg].from }
 
-// Sent notes that a leg's INVITE has left, now at the latest. Until that is noted
-// nobody else uses its token.
+// Sent notes that a leg's INVITE has left, now at the latest. Until then no other leg uses its
+// token.
 func (t *Trunk) Sent(now time.Time, leg engine.LegID) { t.wire.gone(now, leg) }
 
-// Renew extends the lease of a leg that goes on; ok is false when it has none
-// any more.
+// Renew extends the lease of a continuing leg; ok is false when it has none any more.
 func (t *Trunk) Renew(now time.Time, leg engine.LegID, ttl time.Duration) (ok bool) {
 	return t.channels.Renew(now, leg, ttl)
 }
@@ -142,7 +137,7 @@ func (t *Trunk) Release(now time.Time, leg engine.LegID) {
 	t.health.released(leg)
 }
 
-// Expire ends the leases that ran out and names their legs.
+// Expire ends the expired leases and returns their legs.
 func (t *Trunk) Expire(now time.Time) []engine.LegID {
 	gone := t.channels.Expire(now)
 	for _, leg := range gone {
@@ -155,10 +150,10 @@ func (t *Trunk) Expire(now time.Time) []engine.LegID {
 // Held is the number of channels in use: the live leases.
 func (t *Trunk) Held() int { return t.channels.Held() }
 
-// Legs names the legs that hold a channel.
+// Legs returns the legs that hold a channel.
 func (t *Trunk) Legs() []engine.LegID { return t.channels.Holders() }
 
-// Tokens is how many legs would be granted at this very moment.
+// Tokens is how many legs would be granted right now.
 func (t *Trunk) Tokens(now time.Time) int {
 	if ok, _, _ := t.Check(now); !ok {
 		return 0
@@ -170,8 +165,8 @@ func (t *Trunk) Tokens(now time.Time) int {
 	return n
 }
 
-// Rate is the calls a second that the trunk grants now: the cap, or less while
-// it is throttled, and nothing while the carrier has asked to wait.
+// Rate is the number of calls per second that the trunk grants now: the cap, or less while it is
+// throttled, and nothing while the carrier has asked to wait.
 func (t *Trunk) Rate(now time.Time) float64 {
 	if t.bucket.blocked.After(now) {
 		return 0
@@ -179,33 +174,33 @@ func (t *Trunk) Rate(now time.Time) float64 {
 	return float64(time.Second) / float64(t.bucket.interval(now))
 }
 
-// Candidate gives the trunk's present state for a choice.
+// Candidate returns the trunk's current state for a choice.
 func (t *Trunk) Candidate(now time.Time) Candidate {
 	ok, c, at := t.Check(now)
 	return Candidate{ID: t.settings.ID, Priority: t.settings.Priority, Weight: t.settings.Weight,
 		Available: ok, Constraint: c, RetryAt: at}
 }
 
-// Status is how a trunk stands at a moment.
+// Status is the state of a trunk at a moment.
 type Status struct {
 	Health Health
-	// Reason is why the trunk refuses calls or grants fewer than its cap, by what
-	// its calls met, "" when it does neither or OPTIONS say why.
+	// Reason is why the trunk refuses calls or grants fewer than its cap, judging by its calls; ""
+	// if it does neither, or if OPTIONS are the reason.
 	Reason string
-	// Rate is the calls a second that it grants now, Share the part of the cap
-	// that throttling has left of it, 0 to 1.
+	// Rate is the number of calls per second that it grants now, Share the part of the cap that
+	// throttling leaves, 0 to 1.
 	Rate  float64
 	Share float64
-	// Placed is the calls a second that it was given over the last 9 s.
+	// Placed is the number of calls per second that it was given over the last 9 s.
 	Placed   float64
 	Legs     int // live ones, …
-	Channels int // … of so many at most
-	// RetryAt is when it grants again what it refuses now; nil when it refuses
-	// nothing, or that depends on others.
+	Channels int // … out of this maximum
+	// RetryAt is when it will grant again what it refuses now; nil if it refuses nothing, or if
+	// that depends on others.
 	RetryAt *time.Time
 }
 
-// Status gives the trunk's present state for people.
+// Status returns the trunk's current state, for people.
 func (t *Trunk) Status(now time.Time) Status {
 	s := Status{Health: t.Health(now), Rate: t.Rate(now), Share: float64(t.bucket.share(now)) / whole, Placed: t.placed.rate(now), Legs: t.Held(), Channels: t.settings.ChannelCap}
 	blocked := t.bucket.blocked
@@ -227,8 +222,8 @@ func (t *Trunk) Status(now time.Time) Status {
 	return s
 }
 
-// placed counts grants by whole seconds: the present one, and those over which the
-// calls a second are told.
+// placed counts grants by whole seconds: the current one, and those over which the rate is
+// computed.
 type placed [10]struct {
 	second int64
 	n      int
@@ -243,7 +238,7 @@ func (p *placed) note(now time.Time) {
 	b.n++
 }
 
-// rate is that of the seconds that are over.
+// rate is the rate over the completed seconds.
 func (p *placed) rate(now time.Time) float64 {
 	n := 0
 	for i := range p {

@@ -16,7 +16,7 @@ var start = time.Date(2030, 5, 2, 9, 0, 0, 0, time.UTC)
 
 const ttl = time.Minute
 
-// caller is the caller ID of calls where it does not matter.
+// caller is the caller ID of calls for which it does not matter.
 const caller engine.PhoneNumber = "+493023125000"
 
 func at(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
@@ -32,7 +32,7 @@ func code(c int) *disposition.Result {
 	return &r
 }
 
-// sent has a leg's INVITE leave as soon as it may.
+// sent makes a leg's INVITE leave as soon as it may.
 func sent(tr *Trunk, now time.Time, leg engine.LegID) {
 	if from := tr.From(leg); from.After(now) {
 		now = from
@@ -60,7 +60,7 @@ func TestNoSecondHoldsMoreGrantsThanTheCap(t *testing.T) {
 			case c != engine.ConstraintTrunkCPS || !retry.After(now):
 				t.Fatalf("refused by %s, retry %s", c, retry)
 			default:
-				// Late by nothing or a little, as timers are.
+				// On time or a little late, like real timers.
 				now = retry.Add(time.Duration(rapid.IntRange(0, 30_000_000).Draw(t, "late")))
 				continue
 			}
@@ -205,7 +205,7 @@ func TestTheBreakerOpensOnFailuresInARowAndRecoversByATrial(t *testing.T) {
 	for i := range 4 {
 		call(i*10, silence())
 	}
-	call(40, code(486)) // a busy callee proves the trunk
+	call(40, code(486)) // a busy callee shows that the trunk works
 	for i := range 4 {
 		call(50+i*10, silence())
 	}
@@ -235,14 +235,14 @@ func TestTheBreakerOpensOnFailuresInARowAndRecoversByATrial(t *testing.T) {
 	call(30_500, nil) // rings
 	f(30_501, Up)
 
-	// Refusals by the network behind weigh less.
+	// Refusals by the network behind the trunk count less.
 	for i := range 19 {
 		call(40_000+i*10, code(503))
 	}
 	f(40_200, Up)
 	call(40_200, code(500))
 	f(40_201, Broken)
-	// A trial that ends without a result frees its place.
+	// A trial that ends without a result frees its slot.
 	if ok, _, _ := tr.Acquire(at(50_300), "trial", ttl); !ok {
 		t.Fatal("no trial call")
 	}
@@ -321,12 +321,12 @@ func TestOneCallerIDsRefusalsDoNotHoldTheTrunk(t *testing.T) {
 	for range 20 {
 		call(healthy, 486)
 	}
-	for range 40 { // much more of them than of the other's
+	for range 40 { // many more of them than of the other number's
 		call(refused, 403)
 	}
-	call(healthy, 403) // now and then somebody's network forbids a call
+	call(healthy, 403) // now and then a network forbids a call
 	call(refused, 403)
-	for range 5 { // the trunk has stood still for a moment
+	for range 5 { // the trunk was idle for a moment
 		call(healthy, 504)
 	}
 	call(refused, 403)
@@ -545,7 +545,7 @@ func TestATrunkTellsTheCallsASecondThatItWasGiven(t *testing.T) {
 			t.Errorf("after %d ms: %g calls a second, want %g", ms, got, want)
 		}
 	}
-	f(9_800, 5)  // the second that goes on does not count
+	f(9_800, 5)  // the current second does not count
 	f(10_000, 5) // nine whole seconds do
 	f(14_000, 25./9)
 	f(19_000, 0)

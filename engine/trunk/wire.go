@@ -8,33 +8,32 @@ import (
 )
 
 const (
-	// perSecond is what the cap is of.
+	// perSecond is the period of the cap.
 	perSecond = time.Second
-	// lead is how long before its INVITE may leave a leg is granted at most: what
-	// lies between the two usually (a caller ID, the intent's commit) costs no rate
-	// then, and legs that were held up together are apart again a second later.
+	// lead is the longest time between a grant and the moment from which the leg's INVITE may
+	// leave: what usually happens in between (a caller ID, the intent's commit) then costs no rate,
+	// and legs that were delayed together are spaced again a second later.
 	lead = 500 * time.Millisecond
 )
 
-// wire keeps what leaves within the cap. Legs that were granted apart may leave
-// together, because time passes in between, not always the same. So each of the
-// cap's tokens is used again only when it is known when the INVITE left that used
-// it before, and that of its next leg leaves a second later or more.
+// wire keeps the INVITEs within the cap. Legs that were granted at intervals may leave together,
+// because a varying time passes in between. So each of the cap's tokens is reused only once it is
+// known when the INVITE left that used it before, and the INVITE of its next leg leaves at least a
+// second later.
 type wire struct {
-	// unsent are the legs that were granted and may leave yet.
+	// unsent are the granted legs that may still leave.
 	unsent map[engine.LegID]allowance
-	left   []time.Time // of the tokens that nobody has since, oldest first
-	from   time.Time   // no leg leaves before: the last one that was granted might not have
+	left   []time.Time // of the tokens not used again since, oldest first
+	from   time.Time   // no leg leaves before this, when the last granted one may leave
 }
 
-// allowance is when a leg's INVITE may leave. A zero until: it is told when that
-// is over (Sent, Release).
+// allowance is when a leg's INVITE may leave. With a zero until, Sent or Release ends it.
 type allowance struct{ from, until time.Time }
 
-// blind: what left within the last second is not known.
+// blind assumes nothing about what left within the last second.
 func (w *wire) blind(now time.Time, gap time.Duration) { *w = wire{from: now.Add(perSecond - gap)} }
 
-// free forgets what left too long ago to matter, and legs that can leave no more.
+// free forgets INVITEs that left too long ago to matter, and legs that can no longer leave.
 func (w *wire) free(now time.Time, limit int) {
 	if len(w.unsent)+len(w.left) >= limit {
 		for leg, a := range w.unsent {
@@ -50,8 +49,8 @@ func (w *wire) free(now time.Time, limit int) {
 	w.left = w.left[n:]
 }
 
-// tokens are where the cap's tokens are: how many legs have one and may leave yet,
-// when the others' legs left, and when the last one that was granted may.
+// tokens is the state of the cap's tokens: how many legs have one and may still leave, when the
+// other legs left, and when the last granted one may.
 type tokens struct {
 	unsent int
 	left   []time.Time
@@ -60,8 +59,8 @@ type tokens struct {
 
 func (w *wire) tokens() tokens { return tokens{len(w.unsent), w.left, w.from} }
 
-// take takes a token for one more leg; ok is false while none comes back before
-// another leg leaves. Legs that have to wait are apart by the gap.
+// take takes a token for one more leg; ok is false while no token comes back before another leg
+// leaves. Delayed legs are spaced by the gap.
 func (k tokens) take(limit int, gap time.Duration) (_ tokens, ok bool) {
 	n := k.unsent + len(k.left) - limit + 1
 	if n > len(k.left) {
@@ -90,8 +89,7 @@ func (w *wire) next(now time.Time, limit int, gap time.Duration) time.Time {
 	return now
 }
 
-// ready is how many legs could be granted at this moment one after the other, at
-// most so many.
+// ready is how many legs could be granted right now, at most `most`.
 func (w *wire) ready(now time.Time, limit int, gap time.Duration, most int) (n int) {
 	w.free(now, limit)
 	for k, ok := w.tokens().take(limit, gap); ok && n < most && !k.from.Add(-lead).After(now); n++ {
@@ -113,7 +111,7 @@ func (w *wire) grant(leg engine.LegID, until time.Time, limit int, gap time.Dura
 	w.unsent[leg] = allowance{w.from, until}
 }
 
-// gone notes when a leg left, or could leave no more.
+// gone notes when a leg left, or could no longer leave.
 func (w *wire) gone(at time.Time, leg engine.LegID) {
 	if _, ok := w.unsent[leg]; !ok {
 		return

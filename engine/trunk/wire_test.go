@@ -11,14 +11,14 @@ import (
 	"dialler/engine"
 )
 
-// line is a carrier and those who send it INVITEs on a trunk's grants: between a
-// grant, its INVITE and the word of that passes time.
+// line is a carrier and the senders of INVITEs that use a trunk's grants: time passes between a
+// grant, its INVITE and the report of it.
 type line struct {
 	tr      *Trunk
 	now     time.Time
 	legs    int
 	granted map[engine.LegID]grant
-	told    map[engine.LegID]time.Time // when the trunk hears that they left
+	told    map[engine.LegID]time.Time // when the trunk is told that they left
 	sent    []time.Time
 }
 
@@ -31,7 +31,7 @@ func newLine(cps int) *line {
 	return &line{tr: fresh(cps, 1<<30), now: start, granted: map[engine.LegID]grant{}, told: map[engine.LegID]time.Time{}}
 }
 
-// ask gives a leg when one is granted, else when to ask again.
+// ask returns a leg if one is granted, otherwise when to ask again.
 func (l *line) ask(remote bool) (id engine.LegID, ok bool, retry time.Time) {
 	l.legs++
 	id = leg(l.legs)
@@ -49,7 +49,7 @@ func (l *line) ask(remote bool) (id engine.LegID, ok bool, retry time.Time) {
 	return id, ok, retry
 }
 
-// send has an INVITE leave if it may, and the trunk hear of that later.
+// send sends an INVITE if it may leave, and reports it to the trunk later.
 func (l *line) send(id engine.LegID, heard time.Duration) (early bool) {
 	g := l.granted[id]
 	if l.now.Before(g.from) {
@@ -81,7 +81,7 @@ func (l *line) advance(d time.Duration) {
 	l.now = end
 }
 
-// most is how many INVITEs left within one second at most, anywhere.
+// most is the maximum number of INVITEs within any second.
 func (l *line) most() (most int) {
 	slices.SortFunc(l.sent, time.Time.Compare)
 	first := 0
@@ -94,9 +94,9 @@ func (l *line) most() (most int) {
 	return most
 }
 
-// However long each INVITE takes from its grant to the wire, however late or never
-// the trunk hears of it, and whoever keeps the count from some moment on: in no
-// second do more leave than the cap.
+// However long each INVITE takes from its grant to the wire, and however late the trunk is told, if
+// at all, and whichever node keeps the count from some moment on: no more INVITEs leave within any
+// second than the cap.
 func TestInNoSecondDoMoreInvitesLeaveThanTheCap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cps := rapid.IntRange(1, 12).Draw(t, "cps")
@@ -114,7 +114,7 @@ func TestInNoSecondDoMoreInvitesLeaveThanTheCap(t *testing.T) {
 					ids = append(ids, id)
 				}
 				slices.Sort(ids)
-				if rapid.Bool().Draw(t, "all") { // what held them up is over
+				if rapid.Bool().Draw(t, "all") { // the cause of the delay is over
 					for _, id := range ids {
 						l.send(id, ms(50))
 					}
@@ -122,7 +122,7 @@ func TestInNoSecondDoMoreInvitesLeaveThanTheCap(t *testing.T) {
 					l.send(rapid.SampledFrom(ids).Draw(t, "leg"), ms(3000))
 				}
 			case 7:
-				for id, g := range l.granted { // it is never used, and never told
+				for id, g := range l.granted { // it is never used, and never reported
 					if g.remote {
 						delete(l.granted, id)
 						break
@@ -135,7 +135,7 @@ func TestInNoSecondDoMoreInvitesLeaveThanTheCap(t *testing.T) {
 				if rapid.IntRange(0, 9).Draw(t, "another keeper") > 0 {
 					break
 				}
-				// It waits until nothing granted is unused.
+				// It waits until every grant has been used or has expired.
 				l.advance(unused - 60*time.Millisecond)
 				for id := range maps.Clone(l.granted) {
 					l.send(id, 0)
@@ -152,7 +152,7 @@ func TestInNoSecondDoMoreInvitesLeaveThanTheCap(t *testing.T) {
 	})
 }
 
-// What lies between a grant and its INVITE costs no rate, up to half a second.
+// Up to half a second between a grant and its INVITE costs no rate.
 func TestWhatAnInviteWaitsForCostsNoRate(t *testing.T) {
 	f := func(cps int, takes, heard time.Duration, remote bool) {
 		t.Helper()
@@ -185,7 +185,7 @@ func TestWhatAnInviteWaitsForCostsNoRate(t *testing.T) {
 	}
 }
 
-// Legs that were held up leave together once, and are apart again soon.
+// Delayed legs leave together once, and are soon spaced again.
 func TestLegsThatWereHeldUpAreApartAgain(t *testing.T) {
 	const cps = 10
 	l := newLine(cps)
@@ -225,8 +225,7 @@ func TestLegsThatWereHeldUpAreApartAgain(t *testing.T) {
 	}
 }
 
-// The word of an INVITE that never comes is not waited for longer than it may have
-// left.
+// A missing report of an INVITE is not waited for longer than it may have left.
 func TestATokenOfAnotherNodeComesBackWithoutAWord(t *testing.T) {
 	l := newLine(1)
 	if _, ok, _ := l.ask(true); !ok {

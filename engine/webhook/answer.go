@@ -6,46 +6,46 @@ import (
 	"dialler/engine"
 )
 
-// Answer is what came of one try.
+// Answer is the result of one try.
 type Answer struct {
-	Status     int           // 0: there was none
-	RetryAfter time.Duration // that the server asked for, 0 when it did not
+	Status     int           // 0 means that there was none
+	RetryAfter time.Duration // requested by the server, 0 if it did not
 	Body       string        // its first ExcerptCap bytes
-	// Problem is why there was no answer, a stable code: refused, timeout, tls,
-	// dns, address_forbidden, broken, url.
+	// Problem is why there was no answer, as a stable code: refused, timeout, tls, dns,
+	// address_forbidden, broken, url.
 	Problem string
 	Took    time.Duration
 }
 
-// ExcerptCap is how much of an answer is kept, in bytes.
+// ExcerptCap is how much of an answer is stored, in bytes.
 const ExcerptCap = 1024
 
-// waits are the times from one try to the next; the first is made at once.
+// waits are the delays between tries; the first try is made at once.
 var waits = [...]time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
 	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour}
 
-// Tries is how often a message is sent, at most.
+// Tries is how often a message is sent at most.
 const Tries = len(waits) + 1
 
 const (
-	// askedCap bounds the wait that a server may ask for.
+	// askedCap limits the wait that a server may request.
 	askedCap = 24 * time.Hour
-	// spread is by how much a wait is longer, at most: what failed together is not
-	// tried again together.
+	// spread is the maximum random extension of a wait, so that messages that failed together are
+	// not retried together.
 	spread = 0.1
 )
 
-// Verdict is what an answer means.
+// Verdict is the consequence of an answer.
 type Verdict struct {
 	State DeliveryState
-	Wait  time.Duration // of one that is pending: until the next try
-	// Disable is why the endpoint must not be told anything more, "" = it may.
+	Wait  time.Duration // until the next try, if pending
+	// Disable is why nothing more must be sent to the endpoint, "" if that is allowed.
 	Disable string
 }
 
-// Judge says what the answer to a try means: tries counts those that were made,
-// this one included; worked says whether anything was delivered to the endpoint
-// since the message was made; chance is from [0, 1).
+// Judge decides the consequence of the answer to a try: tries counts the tries so far, this one
+// included; worked says whether anything was delivered to the endpoint since the message was
+// created; chance is from [0, 1).
 func Judge(a *Answer, tries int, worked bool, chance float64) Verdict {
 	switch {
 	case a.Status >= 200 && a.Status < 300:
@@ -65,19 +65,19 @@ func Judge(a *Answer, tries int, worked bool, chance float64) Verdict {
 	return Verdict{State: Pending, Wait: wait + time.Duration(spread*chance*float64(wait))}
 }
 
-// DeliveryState of one message to one endpoint.
+// DeliveryState is the state of one message for one endpoint.
 type DeliveryState string
 
 const (
-	Pending   DeliveryState = "pending" // it is sent now, or again at its time
+	Pending   DeliveryState = "pending" // it is being sent, or will be sent again at its time
 	Delivered DeliveryState = "delivered"
-	Failed    DeliveryState = "failed" // it is not tried again, unless it is replayed
+	Failed    DeliveryState = "failed" // not retried unless it is replayed
 )
 
 // DeliveryStates lists them.
 var DeliveryStates = []DeliveryState{Pending, Delivered, Failed}
 
-// ProblemInactive: the endpoint was inactive when the message's turn came.
+// ProblemInactive says that the endpoint was inactive when the message was due.
 const ProblemInactive = "endpoint_inactive"
 
 // Delivery is one message to one endpoint, as the log shows it.
@@ -93,12 +93,12 @@ type Delivery struct {
 	Excerpt   string // of its body
 	CreatedAt time.Time
 	TriedAt   *time.Time
-	NextAt    *time.Time // of one that is pending
+	NextAt    *time.Time // if pending
 }
 
-// DeliveryQuery is a part of the log, newest first.
+// DeliveryQuery asks for a part of the log, newest first.
 type DeliveryQuery struct {
-	Before int64         // 0: from the newest on
+	Before int64         // 0 means from the newest on
 	State  DeliveryState // "": all
 	Size   int
 }

@@ -20,35 +20,35 @@ const (
 	URLCap         = 2048 // bytes
 	DescriptionCap = 500  // characters
 	CampaignCap    = 200  // campaigns that an endpoint may be bound to
-	// Overlap is how long the secret before the present one signs too.
+	// Overlap is how long the previous secret is also used to sign.
 	Overlap = 24 * time.Hour
 )
 
-// Why the dialler itself disabled an endpoint.
+// Reasons why the dialler itself disabled an endpoint.
 const (
 	DisabledGone    = "gone"    // its server answered 410
-	DisabledFailing = "failing" // nothing could be delivered for as long as a message is tried
+	DisabledFailing = "failing" // nothing could be delivered during all tries of a message
 )
 
-// Endpoint is a URL that is told what happens.
+// Endpoint is a URL that receives messages.
 type Endpoint struct {
 	ID          EndpointID
 	URL         string
 	Types       []string            // empty: every type
-	Campaigns   []engine.CampaignID // empty: all, and what is of no campaign
+	Campaigns   []engine.CampaignID // empty means all, and messages of no campaign
 	Description string
 	Active      bool
-	// Disabled is why the dialler made it inactive, "" when it did not.
+	// Disabled is why the dialler deactivated it, "" if it did not.
 	Disabled   string
 	DisabledAt *time.Time
-	// OldSecretUntil is until when the secret before the present one signs too.
+	// OldSecretUntil is until when the previous secret is also used to sign.
 	OldSecretUntil  *time.Time
 	LastDeliveredAt *time.Time
 	CreatedAt       time.Time
 	CreatedBy       string
 }
 
-// Wants says whether the endpoint is to be told of a message.
+// Wants says whether a message is to be sent to the endpoint.
 func (e *Endpoint) Wants(m *Message) bool {
 	if !e.Active || len(e.Campaigns) > 0 && !slices.Contains(e.Campaigns, m.Campaign) {
 		return false
@@ -56,7 +56,7 @@ func (e *Endpoint) Wants(m *Message) bool {
 	return len(e.Types) == 0 || slices.Contains(e.Types, m.Type)
 }
 
-// Enable makes it active, or not; its server gets another chance.
+// Enable activates or deactivates it; its server gets another chance.
 func (e *Endpoint) Enable(active bool) {
 	if active && !e.Active {
 		e.Disabled, e.DisabledAt = "", nil
@@ -64,7 +64,7 @@ func (e *Endpoint) Enable(active bool) {
 	e.Active = active
 }
 
-// What is wrong with a URL.
+// Errors of a URL.
 var (
 	ErrURL    = errors.New("must be an absolute https URL without user, password and fragment")
 	ErrScheme = errors.New("must be https: messages hold personal data; http is for laboratories that run with --webhook-allow-private")
@@ -86,20 +86,20 @@ func CheckURL(address string, plain bool) error {
 
 const secretPrefix = "whsec_"
 
-// The bytes of a secret, as the specification bounds them.
+// The length of a secret in bytes, as limited by the specification.
 const (
-	SecretBytes    = 32 // of those that are made here
+	SecretBytes    = 32 // for secrets made here
 	secretBytesMin = 24
 	secretBytesMax = 64
 )
 
-// WriteSecret gives a secret in the form in which it is shown.
+// WriteSecret returns a secret in the form that is shown.
 func WriteSecret(b []byte) string { return secretPrefix + base64.StdEncoding.EncodeToString(b) }
 
-// ErrSecret: a secret that is none.
+// ErrSecret says that a text is not a valid secret.
 var ErrSecret = errors.New("must be whsec_ and the base64 of 24 to 64 bytes")
 
-// ReadSecret gives the bytes of a secret.
+// ReadSecret returns the bytes of a secret.
 func ReadSecret(s string) ([]byte, error) {
 	rest, ok := strings.CutPrefix(s, secretPrefix)
 	b, err := base64.StdEncoding.DecodeString(rest)

@@ -9,32 +9,32 @@ import (
 	"dialler/engine/journal"
 )
 
-// Fact is an event with the rows that it is about, as they are when it is read.
+// Fact is an event with its rows as of reading.
 type Fact struct {
 	journal.Event
-	Call   *attempt.Attempt // nil: the event is about none, or it is gone
-	Person *contact.Contact // as above; of a campaign
+	Call   *attempt.Attempt // nil if the event is not about one, or it no longer exists
+	Person *contact.Contact // as above; only for a campaign
 }
 
 // Kind is a type of message.
 type Kind struct {
 	Name string
-	// From are the events that are told so, when its condition holds.
+	// From are the events that this type reports, if its condition holds.
 	From []journal.Type
 	when func(*Fact) bool
 	data func(*Fact) shape
 }
 
-// Ping is the type of the message that tests an endpoint. It is sent to one
-// endpoint when somebody asks for it, whatever types that endpoint has.
+// Ping is the type of the message that tests an endpoint. It is sent to one endpoint on request,
+// whatever types that endpoint has.
 const Ping = "webhook.ping"
 
-// contactEvents are those that may bring a contact into another state.
+// contactEvents are the events that may change a contact's state.
 var contactEvents = []journal.Type{journal.AttemptEnded, journal.ResultStored, journal.ContactChanged, journal.ContactExcluded, journal.ContactTriggered,
 	journal.ContactRetried, journal.ContactCallBackSet}
 
-// Kinds is every type of message: its name, the events of the journal that it
-// tells, and what it says. The API's description has each under webhooks.
+// Kinds lists every type of message: its name, the journal's events that it reports, and its
+// content. The API's description lists each under webhooks.
 var Kinds = []Kind{
 	{Name: "campaign.started", From: []journal.Type{journal.CampaignStarted}, data: campaignShape},
 	{Name: "campaign.paused", From: []journal.Type{journal.CampaignPaused}, data: campaignShape},
@@ -75,8 +75,7 @@ func Names() []string {
 	return out
 }
 
-// Sources lists the events of the journal of which the named types are made; no
-// names are all.
+// Sources lists the journal's events from which the named types are made; no names mean all.
 func Sources(names []string) []journal.Type {
 	var out []journal.Type
 	for i := range Kinds {
@@ -92,7 +91,7 @@ func Sources(names []string) []journal.Type {
 	return out
 }
 
-// Messages makes what is told of a fact.
+// Messages creates the messages for a fact.
 func Messages(f *Fact) []Message {
 	var out []Message
 	for i := range Kinds {
@@ -107,7 +106,7 @@ func Messages(f *Fact) []Message {
 func ofCampaign(f *Fact) bool { return f.Campaign != "" }
 func ofNone(f *Fact) bool     { return f.Campaign == "" }
 
-// became: the event brought its contact into the state, in the run that it is in.
+// became says that the event brought its contact into the state, in its current run.
 func became(s contact.State) func(*Fact) bool {
 	return func(f *Fact) bool {
 		before, after := f.Data.Before, f.Data.After
@@ -115,8 +114,8 @@ func became(s contact.State) func(*Fact) bool {
 	}
 }
 
-// timedOut: the wait for a result is over, and none came. An event of the release before
-// says only that the result timeout passed, and the outcome.
+// timedOut says that the wait for a result is over, and none came. An event of the previous release
+// only says that the result timeout passed, and the outcome.
 func timedOut(f *Fact) bool {
 	d := &f.Data
 	return f.Contact != "" && (d.NoResult != "" ||
@@ -139,7 +138,7 @@ func waitEnded(f *Fact) string {
 	}
 }
 
-// callbackSet: a callback was scheduled, or another took its place.
+// callbackSet says that a callback was scheduled, or replaced by another.
 func callbackSet(f *Fact) bool {
 	before, after := f.Data.Before, f.Data.After
 	if f.Contact == "" || after == nil || after.Callback != contact.CallbackPending || f.Data.DueAt == nil {

@@ -17,23 +17,23 @@ import (
 	"dialler/engine/contact"
 )
 
-// BodyCap is what no body reaches, in bytes.
+// BodyCap is a length, in bytes, that no body reaches.
 const BodyCap = 20_000
 
-// Message is what is sent, once for each endpoint that wants it.
+// Message is a message, sent once to each endpoint that wants it.
 type Message struct {
 	ID       string // webhook-id
 	Type     string
 	At       time.Time
-	Campaign engine.CampaignID // "" of a dialout
-	// Subject is the contact, or of a dialout the attempt, whose person it is
-	// about; "" when it is about nobody.
+	Campaign engine.CampaignID // "" for a dialout
+	// Subject is the contact, or for a dialout the attempt, whose person it is about; "" if it is
+	// about nobody.
 	Subject string
 	Body    []byte // JSON
 }
 
-// shape is the data of a message; vars are the contact's variables in it, of
-// which as many are left out as do not fit.
+// shape is the data of a message; vars are the contact's variables in it, some of which are left
+// out if they do not fit.
 type shape struct {
 	data    any
 	vars    *variables
@@ -42,7 +42,7 @@ type shape struct {
 
 type variables struct {
 	Variables map[string]string `json:"variables"`
-	// Omitted counts those that did not fit into the message.
+	// Omitted counts the variables that did not fit into the message.
 	Omitted int `json:"variables_omitted,omitempty"`
 }
 
@@ -57,7 +57,7 @@ func (k *Kind) message(f *Fact) Message {
 	return Message{ID: identify(f, k.Name), Type: k.Name, At: f.At, Campaign: f.Campaign, Subject: s.subject, Body: body(k.Name, f.At, s)}
 }
 
-// PingMessage is a message that says nothing; unique makes its identifier.
+// PingMessage is a message without content; unique makes its identifier.
 func PingMessage(e EndpointID, at time.Time, unique string) Message {
 	data := struct {
 		Endpoint EndpointID `json:"webhook_id"`
@@ -74,7 +74,7 @@ func messageID(unique string) string {
 	return "msg_" + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:15]))
 }
 
-// body writes a message; when it gets too long, the longest variables stay out.
+// body writes a message; if it gets too long, the longest variables are left out.
 func body(name string, at time.Time, s shape) []byte {
 	e := envelope{Type: name, Timestamp: at.UTC().Truncate(time.Microsecond), Data: s.data}
 	b := e.write()
@@ -96,30 +96,30 @@ func body(name string, at time.Time, s shape) []byte {
 	return e.write()
 }
 
-// write leaves <, > and & as they are: URLs are read by people.
+// write does not escape <, > and &, since URLs are read by people.
 func (e *envelope) write() []byte {
 	var b bytes.Buffer
 	w := json.NewEncoder(&b)
 	w.SetEscapeHTML(false)
-	_ = w.Encode(e) // of strings, numbers and times it never fails
+	_ = w.Encode(e) // never fails for strings, numbers and times
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// written is about how many bytes a variable takes in a body, never fewer.
+// written is an upper bound of the bytes that a variable takes in a body.
 func written(name, value string) int {
 	n, _ := json.Marshal(name)
 	v, _ := json.Marshal(value)
 	return len(n) + len(v) + 1
 }
 
-// Bounds of texts that others wrote, in bytes as they are written.
+// Limits of foreign texts, in bytes as they are written.
 const (
 	textCap    = 1000
 	summaryCap = 4000
 )
 
 func clipped(s string, limit int) string {
-	if len(s)*6 <= limit { // the longest that a byte is written
+	if len(s)*6 <= limit { // the longest escape of a byte
 		return s
 	}
 	n := 0
@@ -161,7 +161,7 @@ type contactsData struct {
 	Run      int               `json:"run"`
 	Count    int               `json:"count"`
 	Import   engine.ImportID   `json:"import_id,omitempty"`
-	States   map[string]int    `json:"states,omitempty"` // of contacts.closed: how many came into which state
+	States   map[string]int    `json:"states,omitempty"` // contacts.closed: number of contacts by new state
 }
 
 func contactsShape(f *Fact) shape {
@@ -193,8 +193,8 @@ type attemptData struct {
 	From     string            `json:"from_number,omitempty"`
 	Trunk    engine.TrunkID    `json:"trunk,omitempty"`
 	Callback bool              `json:"callback"`
-	// Outcome is nil while it is not final: AwaitingResult says so of an attempt that has
-	// ended, and result.stored or result.timed_out tells it.
+	// Outcome is nil while it is not final: for an ended attempt AwaitingResult then says so, and
+	// result.stored or result.timed_out reports it.
 	Outcome        *engine.Outcome     `json:"outcome"`
 	AwaitingResult bool                `json:"awaiting_result"`
 	Cause          engine.AbandonCause `json:"abandon_cause,omitempty"`
@@ -313,7 +313,7 @@ type contactData struct {
 	Reason      string            `json:"reason,omitempty"`
 	Attempts    int               `json:"attempts"`
 	MaxAttempts int               `json:"max_attempts"`
-	Attempt     engine.AttemptID  `json:"attempt_id,omitempty"` // that brought it here
+	Attempt     engine.AttemptID  `json:"attempt_id,omitempty"` // the attempt that led here
 	Outcome     engine.Outcome    `json:"last_outcome,omitempty"`
 	Disposition string            `json:"last_disposition,omitempty"`
 	CallbackAt  *time.Time        `json:"callback_at,omitempty"`
@@ -347,7 +347,7 @@ func contactShape(f *Fact) shape {
 	return shape{data: d, vars: &d.variables, subject: subject(f)}
 }
 
-// timedOutShape says of the attempt without a result that its outcome is final.
+// timedOutShape says that the outcome of the attempt without a result is final.
 func timedOutShape(f *Fact) shape {
 	s := contactShape(f)
 	d := s.data.(*contactData) //nolint:forcetypeassert // it is one
@@ -356,10 +356,10 @@ func timedOutShape(f *Fact) shape {
 	return s
 }
 
-// subject is whom it is about.
+// subject is the contact or attempt that the message is about.
 func subject(f *Fact) string { return cmp.Or(string(f.Contact), string(f.Attempt)) }
 
-// shown is a number in clear; of an erased person there is none.
+// shown is a number in clear; an erased person has none.
 func shown(n engine.PhoneNumber) string {
 	if strings.HasPrefix(n.E164(), engine.ErasedPrefix) {
 		return ""
@@ -367,7 +367,7 @@ func shown(n engine.PhoneNumber) string {
 	return n.E164()
 }
 
-// told are the variables without the one that is a secret of the call.
+// told are the variables except the one that is a secret of the call.
 func told(all map[string]string) variables {
 	out := make(map[string]string, len(all))
 	for k, v := range all {

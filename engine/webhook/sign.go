@@ -16,12 +16,11 @@ const (
 	HeaderSignature = "webhook-signature"
 )
 
-// Timestamp is a moment in the form of its header: whole seconds since 1970.
+// Timestamp is a time as in its header: whole seconds since 1970.
 func Timestamp(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
 
-// Sign gives the signature header of a delivery: one signature a secret, parted
-// by spaces, each the HMAC-SHA256 of identifier, timestamp and body joined by full
-// stops.
+// Sign returns the signature header of a delivery: one signature per secret, separated by spaces,
+// each the HMAC-SHA256 of identifier, timestamp and body joined by full stops.
 func Sign(id string, at time.Time, body []byte, secrets ...[]byte) string {
 	signed := append([]byte(id+"."+Timestamp(at)+"."), body...)
 	out := make([]string, len(secrets))

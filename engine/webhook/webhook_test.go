@@ -38,7 +38,7 @@ func TestAnAnswerSaysWhenAMessageIsSentAgain(t *testing.T) {
 		t.Errorf("given up after %v", whole)
 	}
 	f(Answer{Status: 500}, Tries, false, 0, Verdict{State: Failed, Disable: DisabledFailing})
-	f(Answer{Status: 500}, Tries, true, 0, Verdict{State: Failed}) // its server takes others
+	f(Answer{Status: 500}, Tries, true, 0, Verdict{State: Failed}) // its server accepts others
 	for _, s := range []int{429, 502, 503, 504} {
 		f(Answer{Status: s, RetryAfter: time.Hour}, 1, false, 0, again(time.Hour))
 		f(Answer{Status: s, RetryAfter: time.Second}, 2, false, 0, again(5*time.Minute))
@@ -47,7 +47,7 @@ func TestAnAnswerSaysWhenAMessageIsSentAgain(t *testing.T) {
 	f(Answer{Status: 500, RetryAfter: time.Hour}, 1, false, 0, again(5*time.Second))
 }
 
-// The vector of the specification's own libraries.
+// The test vector of the specification's own libraries.
 func TestASignatureIsThatOfTheSpecification(t *testing.T) {
 	secret, err := ReadSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {
@@ -146,8 +146,8 @@ func TestWhoeverReadsAnEventMakesTheSameMessages(t *testing.T) {
 	}
 }
 
-// SEMANTICS §3: "connected until a result is stored, then completed"; nobody says
-// connected_no_result before the result timeout.
+// SEMANTICS §3: "connected until a result is stored, then completed"; connected_no_result is not
+// reported before the result timeout.
 func TestAnOutcomeIsToldWhenItIsFinal(t *testing.T) {
 	told := func(e journal.Event) (d struct {
 		Sequence int64
@@ -189,8 +189,8 @@ func TestAnOutcomeIsToldWhenItIsFinal(t *testing.T) {
 		!slices.Equal(kinds, []string{"result.stored"}) {
 		t.Errorf("%q: %+v", kinds, d)
 	}
-	// However the wait ends without a result, it is told of the attempt that it was for,
-	// before what becomes of the contact.
+	// However the wait ends without a result, that is reported for its attempt before the contact's
+	// change.
 	f := func(typ journal.Type, reason string, to contact.State, why string, want ...string) {
 		t.Helper()
 		e := journal.Event{
@@ -284,7 +284,7 @@ func TestTypesAreMadeOfWhatTheyAreAbout(t *testing.T) {
 		},
 	}
 	f(result, "result.stored", "contact.completed", "callback.scheduled")
-	late := result // of a run before: an event of its own tells what becomes of the contact now
+	late := result // of an earlier run: another event reports the contact's present state
 	late.Data.Kept, late.Data.After, late.Data.DueAt = true, facts(contact.Completed, ""), nil
 	f(late, "result.stored")
 	result.Data.Before = facts(contact.Completed, contact.CallbackPending) // a newer wish
@@ -302,11 +302,11 @@ func TestTypesAreMadeOfWhatTheyAreAbout(t *testing.T) {
 		"contact.excluded",
 		"callback.cancelled",
 	)
-	// What ended with an outcome that no result changes is told by its end.
+	// An attempt whose outcome no result changes is reported at its end.
 	over := journal.Event{Campaign: "cmp_1", Contact: "c1", Type: journal.ContactChanged, Data: journal.Data{
 		Before: facts(contact.Connected, ""), After: facts(contact.Excluded, ""), Reason: journal.ReasonResultTimeout}}
 	f(over, "contact.excluded")
-	over.Data.Outcome = engine.OutcomeConnectedNoResult // of the release before
+	over.Data.Outcome = engine.OutcomeConnectedNoResult // of the previous release
 	f(over, "result.timed_out", "contact.excluded")
 	f(journal.Event{Campaign: "cmp_1", Type: journal.LegAdded})
 	f(journal.Event{Campaign: "cmp_1", Type: journal.CampaignEdited})

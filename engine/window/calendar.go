@@ -9,13 +9,13 @@ import (
 	"dialler/engine"
 )
 
-// TimeOfDay is what a wall clock shows, in minutes since midnight; 24:00 is
-// the end of a day. It is written "HH:MM".
+// TimeOfDay is a wall-clock time, in minutes since midnight; 24:00 is the end of a day. It is
+// written "HH:MM".
 type TimeOfDay int
 
 const minutesOfDay = 24 * 60
 
-// ParseTimeOfDay reads "HH:MM", 00:00 to 24:00.
+// ParseTimeOfDay parses "HH:MM", 00:00 to 24:00.
 func ParseTimeOfDay(s string) (TimeOfDay, error) {
 	bad := func() (TimeOfDay, error) {
 		return 0, engine.Invalid("invalid_time", "times of day are written HH:MM, from 00:00 to 24:00")
@@ -59,11 +59,10 @@ func (t *TimeOfDay) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Day is a day of the week by its abbreviation: Mon, Tue, Wed, Thu, Fri, Sat,
-// Sun.
+// Day is the abbreviation of a day of the week: Mon, Tue, Wed, Thu, Fri, Sat, Sun.
 type Day string
 
-// Days of the week, as they are stored and transmitted.
+// Days of the week, as stored and transmitted.
 const (
 	Sun Day = "Sun"
 	Mon Day = "Mon"
@@ -82,7 +81,7 @@ func (d Day) weekday() (time.Weekday, bool) {
 	return time.Weekday(i), i >= 0
 }
 
-// Date is a day of the calendar. It is written "YYYY-MM-DD".
+// Date is a calendar date. It is written "YYYY-MM-DD".
 type Date struct {
 	Year  int
 	Month time.Month
@@ -110,7 +109,7 @@ func (d Date) add(days int) Date { return dateOf(d.noon().AddDate(0, 0, days)) }
 
 func (d Date) weekday() time.Weekday { return d.noon().Weekday() }
 
-// since gives the number of days from other to d.
+// since is the number of days from other to d.
 func (d Date) since(other Date) int { return int(d.noon().Sub(other.noon()) / (24 * time.Hour)) }
 
 func (d Date) valid() bool {
@@ -137,13 +136,12 @@ func (d *Date) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// locations keeps zones once they were loaded: loading parses zone data and
-// would dominate every question. Only names that exist are kept, so it is
-// bounded by the time zone database.
+// locations caches loaded zones: loading parses zone data and would dominate every query. Only
+// existing names are kept, so the cache is bounded by the time zone database.
 var locations sync.Map // name → *time.Location
 
-// location gives a zone by its name; "" is UTC, "Local" is refused because it
-// means another zone on every machine.
+// location finds a zone by its name; "" is UTC, and "Local" is refused because it means another
+// zone on every machine.
 func location(name string) (*time.Location, bool) {
 	if l, ok := locations.Load(name); ok {
 		return l.(*time.Location), true

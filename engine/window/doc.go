@@ -1,12 +1,12 @@
-// Package window says when a campaign may call: a daily calling window in a
-// time zone, on working days, except holidays.
+// Package window says when a campaign may call: a daily calling window in a time zone, on working
+// days, except holidays.
 //
-// What it must not know: campaigns, contacts, the clock (instants come in).
-// Where a contact's zones come from is engine/number's business.
+// What it must not know: campaigns, contacts, the clock (instants come in). A contact's zones come
+// from engine/number.
 //
 // Invariants:
 //
-//   - The wall clock rules: an instant is open if and only if a clock on the wall
+//   - The wall clock decides: an instant is open if and only if a clock on the wall
 //     in the zone shows a time in the half-open [start, end) of a day that is a
 //     working day and no holiday. So nobody is ever called when their clock says
 //     that it is too early or too late, whatever daylight saving time does: a

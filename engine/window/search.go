@@ -2,13 +2,12 @@ package window
 
 import "time"
 
-// horizonDays bounds the search of a window in several zones, which may never
-// be open in all of them at once: the clocks of two zones stand in every
-// relation they ever have within a year.
+// horizonDays bounds the search for a window in several zones, which may never be open in all of
+// them at once: within a year the clocks of two zones pass through all their differences.
 const horizonDays = 370
 
-// NextOpening gives t itself when the window is open then, else the first
-// instant after t at which it opens. ok is false when it never does.
+// NextOpening is t itself if the window is open then, otherwise the first instant after t at which
+// it opens. ok is false if it never does.
 func (w Window) NextOpening(t time.Time) (at time.Time, ok bool) {
 	if len(w.contact) == 0 {
 		return w.nextIn(w.Zone, t)
@@ -29,7 +28,7 @@ func (w Window) NextOpening(t time.Time) (at time.Time, ok bool) {
 		if latest.Equal(at) {
 			return at, true
 		}
-		at = latest // nothing before it can be open in all zones
+		at = latest // it cannot be open in all zones before that
 	}
 	return time.Time{}, false
 }
@@ -40,9 +39,8 @@ func (w Window) CanEverOpen(t time.Time) bool {
 	return ok
 }
 
-// nextIn searches one zone. Between two changes of its clock the wall clock
-// runs evenly, so the next start is arithmetic; a change itself may jump into
-// the window and is looked at on its own.
+// nextIn searches one zone. Between two changes of its clock the wall clock runs evenly, so the
+// next start is arithmetic; a change may itself jump into the window and is checked separately.
 func (w *Window) nextIn(zone string, t time.Time) (time.Time, bool) {
 	loc, ok := location(zone)
 	if !ok {
@@ -69,8 +67,8 @@ func (w *Window) nextIn(zone string, t time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// nextStart gives the first start of a working day at or after at, on a clock
-// that keeps the offset it has now.
+// nextStart is the first start of a working day at or after at, on a clock that keeps its present
+// offset.
 func (w *Window) nextStart(at time.Time) (time.Time, bool) {
 	start, _ := w.span()
 	day := dateOf(at)
@@ -85,14 +83,13 @@ func (w *Window) nextStart(at time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// searchDays: among any seven days there is a working day, and each holiday
-// can spoil one of them.
+// searchDays is long enough: among any seven days there is a working day, and each holiday can
+// remove one of them.
 func (w *Window) searchDays() int { return 8 + 7*len(w.Holidays) }
 
-// Closes gives the end of the opening that t belongs to: of the day's opening,
-// so that a whole-day window closes at midnight even if the next day follows
-// at once. ok is false when the window is not open at t. A clock that is put
-// back may interrupt an opening; what is given is its final end.
+// Closes is the end of the opening that t belongs to: of the day's opening, so that a whole-day
+// window closes at midnight even if the next day follows at once. ok is false if the window is not
+// open at t. If a clock that is put back interrupts an opening, the result is its final end.
 func (w Window) Closes(t time.Time) (at time.Time, ok bool) {
 	if len(w.contact) == 0 {
 		return w.closesIn(w.Zone, t)
@@ -124,9 +121,9 @@ func (w *Window) closesIn(zone string, t time.Time) (time.Time, bool) {
 	if end <= start {
 		last = day.add(1)
 	}
-	// On the clock as it is set at each moment, the opening is over when the
-	// wall shows `end` of its last day; a change of the clock before then may
-	// move that moment, or put the wall back before it.
+	// With the clock's offset at each moment, the opening is over when the wall shows `end` of its
+	// last day; an earlier change of the clock may move that moment, or put the wall back before
+	// it.
 	var over time.Time
 	for at := local; ; {
 		reading := at.Add(end.sinceMidnight() - sinceMidnight(at)).Add(24 * time.Hour * time.Duration(last.since(dateOf(at))))
@@ -156,15 +153,14 @@ func (w *Window) repeats(change time.Time, day Date) bool {
 	return open && d == day
 }
 
-// reaches says whether the wall still has the end of the last day before it
-// after the change.
+// reaches says whether the end of the last day is still to come on the wall after the change.
 func (w *Window) reaches(change time.Time, last Date, end TimeOfDay) bool {
 	left := end.sinceMidnight() - sinceMidnight(change) + 24*time.Hour*time.Duration(last.since(dateOf(change)))
 	return left > 0
 }
 
-// OpenFor says how long the window stays open from t on, most at the most; 0
-// when it is closed. Days that follow on each other are one opening here.
+// OpenFor is how long the window stays open from t on, at most `most`; 0 if it is closed.
+// Consecutive days are one opening here.
 func (w Window) OpenFor(t time.Time, most time.Duration) time.Duration {
 	var open time.Duration
 	for open < most {
@@ -178,10 +174,10 @@ func (w Window) OpenFor(t time.Time, most time.Duration) time.Duration {
 	return min(open, most)
 }
 
-// nextChange is the next change of the clock after at, zero when there is none.
-// It may give an instant at which nothing changes; callers only look closer
-// there. Time.ZoneBounds takes every year for 365 days once the zone's table is
-// used up, so that on the last day of a leap year its end has already passed.
+// nextChange is the next change of the clock after at, zero if there is none. It may return an
+// instant at which nothing changes; callers only check that instant more closely. Once a zone's
+// table is used up, Time.ZoneBounds assumes 365 days for every year, so that on the last day of a
+// leap year the returned end has already passed.
 func nextChange(at time.Time) time.Time {
 	_, change := at.ZoneBounds()
 	if !change.IsZero() && !change.After(at) {
@@ -190,7 +186,7 @@ func nextChange(at time.Time) time.Time {
 	return change
 }
 
-// sinceMidnight is what the wall clock shows, as a duration.
+// sinceMidnight is the wall clock's time of day as a duration.
 func sinceMidnight(local time.Time) time.Duration {
 	h, m, s := local.Clock()
 	return time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second + time.Duration(local.Nanosecond())

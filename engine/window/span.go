@@ -2,12 +2,11 @@ package window
 
 import "time"
 
-// spansCap bounds how many openings one question looks at: two centuries of
-// working days.
+// spansCap limits the number of openings considered in one query: two centuries of working days.
 const spansCap = 50_000
 
-// After gives the moment at which d of open time have passed since t: t itself
-// when there is nothing to wait for. ok is false when so much does not come.
+// After is when d of open time has passed since t: t itself if d is not positive. ok is false if
+// that never happens.
 func (w Window) After(t time.Time, d time.Duration) (at time.Time, ok bool) {
 	for range spansCap {
 		if d <= 0 {
@@ -26,7 +25,7 @@ func (w Window) After(t time.Time, d time.Duration) (at time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// OpenBetween is how long the window is open from one moment to another.
+// OpenBetween is how long the window is open between two times.
 func (w Window) OpenBetween(from, to time.Time) (sum time.Duration) {
 	for range spansCap {
 		opens, end, ok := w.next(from)
@@ -41,7 +40,7 @@ func (w Window) OpenBetween(from, to time.Time) (sum time.Duration) {
 	return sum
 }
 
-// next gives the opening that t is in, or the first one after it.
+// next is the opening that t is in, or the first one after it.
 func (w *Window) next(t time.Time) (opens, end time.Time, ok bool) {
 	if opens, ok = w.NextOpening(t); !ok {
 		return opens, end, false

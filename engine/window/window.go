@@ -17,19 +17,18 @@ type Window struct {
 	Start TimeOfDay `json:"start"`
 	End   TimeOfDay `json:"end"` // exclusive; at or before Start: see the package's invariants
 	Zone  string    `json:"zone"`
-	// Days are the working days; nil is all seven. An empty list that is not
-	// nil is refused by Validate.
+	// Days are the working days; nil means all seven. Validate refuses an empty list that is not
+	// nil.
 	Days     []Day  `json:"days"`
 	Holidays []Date `json:"holidays,omitempty"`
-	// ContactZone: contacts are called by the clocks where their number is at
-	// home, see For; Zone remains the campaign's own and that of numbers whose
-	// zone is not known.
+	// ContactZone says that contacts are called by the clocks where their number is at home, see
+	// For; Zone remains the zone of the campaign itself and of numbers whose zone is unknown.
 	ContactZone bool `json:"contact_zone,omitempty"`
 
 	contact []string // zones of the contact, set by For
 }
 
-// Validate refuses what cannot be meant, with one field error per mistake.
+// Validate refuses invalid values, with one field error per mistake.
 func (w Window) Validate() error {
 	var fields []engine.FieldError
 	wrong := func(field, code, message string) {
@@ -65,8 +64,8 @@ func (w Window) Validate() error {
 	return nil
 }
 
-// For is the window of one contact: with ContactZone, by the clocks of the
-// given zones; without it, or when no zone is known, the window as it is.
+// For is the window of one contact: with ContactZone, by the clocks of the given zones; without it,
+// or if no zone is known, the window unchanged.
 func (w Window) For(zones []string) Window {
 	if w.ContactZone && len(zones) > 0 {
 		w.contact = zones
@@ -96,7 +95,7 @@ func (w *Window) openIn(zone string, t time.Time) bool {
 	return open
 }
 
-// opening gives the day to whose opening the wall clock reading belongs.
+// opening returns the day to whose opening the wall clock reading belongs.
 func (w *Window) opening(local time.Time) (Date, bool) {
 	today := dateOf(local)
 	minute := TimeOfDay(local.Hour()*60 + local.Minute())
@@ -113,8 +112,7 @@ func (w *Window) opening(local time.Time) (Date, bool) {
 	return today, false
 }
 
-// span gives start and end as minutes of the clock, with the whole day as
-// [0, 1440).
+// span returns start and end as minutes of the clock, with the whole day as [0, 1440).
 func (w *Window) span() (start, end TimeOfDay) {
 	start, end = w.Start, w.End
 	if end == start || start == 0 && end == minutesOfDay {
@@ -136,8 +134,8 @@ func (w *Window) working(d Date) bool {
 	return !slices.Contains(w.Holidays, d)
 }
 
-// Location is the campaign's zone; an unknown one counts as UTC. It is read from
-// the database of zones once.
+// Location is the campaign's zone; an unknown one counts as UTC. It is loaded from the time zone
+// database only once.
 func (w Window) Location() *time.Location {
 	if loc, ok := location(w.Zone); ok {
 		return loc

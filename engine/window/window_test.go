@@ -152,7 +152,7 @@ func TestDaylightSavingTimeBothWays(t *testing.T) {
 	// Midnight itself is skipped, or shown twice.
 	f(win("00:00", "00:00", "Africa/Cairo", Fri), "2030-04-25T12:00:00+02:00", "2030-04-26T01:00:00+03:00", "2030-04-27T00:00:00+03:00")
 	f(win("00:00", "00:00", "America/Havana", Sat), "2030-11-02T00:00:00-04:00", "2030-11-02T00:00:00-04:00", "2030-11-03T00:00:00-04:00")
-	// A day that never was: Apia skipped 30 December 2011, a Friday.
+	// A day that never existed: Apia skipped 30 December 2011, a Friday.
 	f(win("09:00", "17:00", "Pacific/Apia", Fri), "2011-12-29T20:00:00-10:00", "2012-01-06T09:00:00+14:00", "2012-01-06T17:00:00+14:00")
 
 	inside := win("01:00", "02:30", berlin)
@@ -342,7 +342,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// wallOpen is the law in its plainest form: what the clock on the wall shows.
+// wallOpen is the rule in its simplest form: what the clock on the wall shows.
 func wallOpen(w Window, zone string, t time.Time) bool {
 	loc, err := time.LoadLocation(zone)
 	if err != nil {
@@ -509,7 +509,7 @@ func BenchmarkNextOpening(b *testing.B) {
 	}
 }
 
-// FuzzTimes: a time of day and a date that are taken are written as they came.
+// FuzzTimes checks that an accepted time of day or date is written as it came.
 func FuzzTimes(f *testing.F) {
 	for _, s := range []string{"09:30", "24:00", "2026-02-28", "2024-02-29", "0000-01-01", "9:30", "24:01", "2026-02-30", "::::::"} {
 		f.Add(s)

@@ -14,9 +14,9 @@ import (
 	"dialler/http/wire"
 )
 
-// Config is what the process decides of who may use the API.
+// Config is the process's settings for access to the API.
 type Config struct {
-	JWTSecret     []byte // what the keys of log-in tokens are made of
+	JWTSecret     []byte // the keys of log-in tokens are derived from it
 	TokenTTL      time.Duration
 	SecureCookies bool
 	KeyCacheTTL   time.Duration
@@ -28,14 +28,14 @@ type Config struct {
 	Now        func() time.Time
 }
 
-// Stores keep keys, people and log-ins.
+// Stores store keys, users and log-ins.
 type Stores struct {
 	Keys     Keys
 	Users    Users
 	Sessions Sessions
 }
 
-// Gate finds out who sends a request and whether they may.
+// Gate determines who sends a request and whether it is permitted.
 type Gate struct {
 	Config
 	Stores
@@ -49,7 +49,7 @@ type Gate struct {
 	limited   prometheus.Counter // requests and log-ins that came too fast
 }
 
-// NewGate makes a gate; limited counts what comes too fast.
+// NewGate returns a gate; limited counts requests that come too fast.
 func NewGate(cfg Config, stores Stores, limited prometheus.Counter) *Gate {
 	s := &Gate{Config: cfg, Stores: stores, limited: limited,
 		keys:      newKeyring(stores.Keys, cfg.KeyCacheTTL, cfg.Now),
@@ -66,15 +66,15 @@ func NewGate(cfg Config, stores Stores, limited prometheus.Counter) *Gate {
 	return s
 }
 
-// Flush writes down when keys and sessions were last used.
+// Flush stores when keys and sessions were last used.
 func (s *Gate) Flush(ctx context.Context) {
 	s.keys.flush(ctx)
 	s.sessions.flush(ctx)
 }
 
-// Authenticate finds out who sends the request and whether they may. Spec: "A
-// key is checked on every request". When both a key and a token come, the key
-// is what counts; a cookie counts when neither does.
+// Authenticate determines who sends the request and whether it is permitted. Spec: "A key is
+// checked on every request". If both a key and a token are sent, the key counts; a cookie counts if
+// neither is.
 func (s *Gate) Authenticate(r *wire.Request) error {
 	a := r.Access
 	if a.Open {
@@ -127,8 +127,8 @@ func Bearer(r *wire.Request) (string, bool) {
 	return strings.TrimSpace(string(given[0][len(scheme):])), true
 }
 
-// StillAllowed gives what asks later whether the credentials of this request
-// still hold. An open stream does not prolong a session.
+// StillAllowed returns a function that checks later whether the credentials of this request are
+// still valid. An open stream does not prolong a session.
 func (s *Gate) StillAllowed(r *wire.Request) func(context.Context) error {
 	a, token := r.Access, r.Token
 	switch {

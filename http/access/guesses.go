@@ -15,18 +15,18 @@ import (
 	"dialler/http/wire"
 )
 
-// Guessing at passwords is slowed down (SEMANTICS §12, log-in throttling), and the guesses of others lock nobody out
-// of a browser that is known:
+// Password guessing is slowed down (SEMANTICS §12, log-in throttling), and other people's guesses
+// lock nobody out of a known browser:
 //
-//   - A browser that has logged in as the user before brings a cookie that says so; it has guesses of its own, and
-//     those of others are not counted against it. (OWASP, Slow Down Online Guessing Attacks with Device Cookies.)
-//   - Everybody else has few guesses an account from one address, and more an address; those at one account from
-//     many addresses are slow together.
-//   - An account at which many log-ins failed in a row takes those of browsers that it does not know one after the
-//     other for a while (engine.LogInLock), on every node. So does an address that nobody can log in with, on this
-//     node: who tries must not learn which there are.
+//   - A browser that has logged in as the user before sends a cookie that says so; it has its own allowance of guesses,
+//     and those of others do not count against it. (OWASP, Slow Down Online Guessing Attacks with Device Cookies.)
+//   - Everybody else has few guesses per account from one address, and more per address; guesses at one account from
+//     many addresses are slow in total.
+//   - An account with many failed log-ins in a row accepts those from unknown browsers only one at a time for a while
+//     (engine.LogInLock), on every node. The same applies to an address that belongs to nobody, on this node: an
+//     attacker must not learn which addresses exist.
 //
-// A log-in that succeeds costs no guess.
+// A successful log-in costs no guess.
 
 const (
 	deviceCookie = "dialler_device"
@@ -59,7 +59,7 @@ func (s *Gate) tooMany(wait time.Duration) error {
 		Detail: "Too many log-ins were tried; wait for Retry-After.", RetryAfter: wait}
 }
 
-// network is what one client can have many addresses of: with IPv6 a whole /64.
+// network is the range of addresses that one client may have: with IPv6 a whole /64.
 func network(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil || !a.Is6() {
@@ -69,8 +69,8 @@ func network(address string) string {
 	return p.String()
 }
 
-// strangers are the addresses that nobody can log in with. Their failed log-ins are counted as the store counts those
-// of a user (LogInFailed), for this life of the process.
+// strangers are e-mail addresses without an account. Their failed log-ins are counted as the store
+// counts those of a user (LogInFailed), until the process ends.
 type strangers struct {
 	mu     sync.Mutex
 	failed map[string]failures
@@ -81,14 +81,14 @@ type failures struct {
 	until time.Time // guarded
 }
 
-// guarded says whether an address waits its turn.
+// guarded says whether log-ins with an address are processed one at a time.
 func (s *strangers) guarded(email string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return now.Before(s.failed[email].until)
 }
 
-// count counts a log-in that failed.
+// count counts a failed log-in.
 func (s *strangers) count(email string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *strangers) count(email string, now time.Time) {
 	s.failed[email] = f
 }
 
-// guarded says whether log-ins from browsers that are not known wait their turn.
+// guarded says whether log-ins from unknown browsers are processed one at a time.
 func (s *Gate) guarded(u *engine.User, found bool, email string) bool {
 	if !found || !u.Active {
 		return s.strangers.guarded(email, s.Now())
@@ -119,12 +119,12 @@ func (s *Gate) guarded(u *engine.User, found bool, email string) bool {
 	return u.Locked(s.Now())
 }
 
-// cookieOf names the cookie of a user: a browser can be known as several.
+// cookieOf names the cookie of a user: a browser can be known to several users.
 func (s *Gate) cookieOf(email string) string {
 	return deviceCookie + "_" + hex.EncodeToString(s.code("device of " + email)[:4])
 }
 
-// code is what only this installation can make of a text.
+// code is a code for a text that only this installation can compute.
 func (s *Gate) code(text string) []byte {
 	m := hmac.New(sha256.New, s.JWTSecret)
 	m.Write([]byte(text))
@@ -147,13 +147,13 @@ func (s *Gate) knownDevice(r *wire.Request, email string) bool {
 	return err == nil && s.Now().Unix() < end && hmac.Equal([]byte(given), []byte(s.device(name, email)))
 }
 
-// device is the cookie of a device by a name: a random text and the end of its life, and behind them a code that
-// only this installation can make, for one address.
+// device is the device cookie for a name, which is a random text and an expiry time, followed by a
+// code for one address that only this installation can compute.
 func (s *Gate) device(name, email string) string {
 	return name + "." + base64.RawURLEncoding.EncodeToString(s.code("device "+name+" "+email))
 }
 
-// knowDevice has the browser known from now on.
+// knowDevice marks the browser as known from now on.
 func (s *Gate) knowDevice(r *wire.Request, email string) {
 	name := wire.RandomText(16) + "-" + strconv.FormatInt(s.Now().Add(deviceLife).Unix(), 10)
 	s.addCookie(r, s.cookieOf(email), s.device(name, email), deviceLife)

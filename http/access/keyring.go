@@ -20,7 +20,7 @@ const (
 	maskedChars = 4
 )
 
-// NewAPIKey makes a key: the full text, shown once, and what is stored of it.
+// NewAPIKey creates a key: the full text, shown once, and the stored form.
 func NewAPIKey(name string, now time.Time) (full string, key engine.APIKey) {
 	full = keyPrefix + wire.RandomText(32)
 	return full, engine.APIKey{
@@ -42,9 +42,8 @@ func wellFormedKey(k []byte) bool {
 	return true
 }
 
-// keyring checks keys. It remembers what the store said for at most a second
-// and forgets it at once when a key changes here; whether a key is active and
-// not expired is judged on every request.
+// keyring checks keys. It caches the store's answer for at most a second and drops it at once when
+// a key changes here; whether a key is active and not expired is checked on every request.
 type keyring struct {
 	store Keys
 	ttl   time.Duration
@@ -53,7 +52,7 @@ type keyring struct {
 
 	mu         sync.RWMutex
 	entries    map[[32]byte]*keyEntry
-	generation uint64 // grows with every forget, so that a look-up under way is not kept
+	generation uint64 // grows with every forget, so that a concurrent lookup is not cached
 
 	usedMu sync.Mutex
 	used   map[engine.KeyID]time.Time
@@ -66,7 +65,7 @@ type keyEntry struct {
 	notedAt atomic.Int64 // unix seconds of the last use noted
 }
 
-// keyringCap bounds what unknown keys can fill.
+// keyringCap limits the memory that unknown keys can use.
 const keyringCap = 10_000
 
 func newKeyring(store Keys, ttl time.Duration, now func() time.Time) *keyring {
@@ -74,8 +73,7 @@ func newKeyring(store Keys, ttl time.Duration, now func() time.Time) *keyring {
 		entries: make(map[[32]byte]*keyEntry), used: make(map[engine.KeyID]time.Time)}
 }
 
-// check gives the key behind the text that was sent, errUnauthorized for
-// whatever is wrong with it.
+// check returns the key for the given text, errUnauthorized for any problem with it.
 func (k *keyring) check(ctx context.Context, given []byte) (*engine.APIKey, error) {
 	if !wellFormedKey(given) {
 		return nil, wire.ErrUnauthorized
@@ -124,7 +122,7 @@ func (k *keyring) lookup(ctx context.Context, hash [32]byte, now time.Time) (*ke
 	return entry, nil
 }
 
-// forget drops everything remembered: the next request asks the store.
+// forget drops everything cached: the next request asks the store.
 func (k *keyring) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -132,7 +130,7 @@ func (k *keyring) forget() {
 	clear(k.entries)
 }
 
-// flush writes down when keys were last used.
+// flush stores when keys were last used.
 func (k *keyring) flush(ctx context.Context) {
 	k.usedMu.Lock()
 	used := k.used
@@ -144,7 +142,7 @@ func (k *keyring) flush(ctx context.Context) {
 	if err := k.store.KeysUsed(ctx, used); err == nil {
 		return
 	}
-	// Kept for the next time, unless something newer came in between.
+	// Kept for the next time, unless a newer use was noted meanwhile.
 	k.usedMu.Lock()
 	defer k.usedMu.Unlock()
 	for id, at := range used {

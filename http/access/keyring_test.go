@@ -17,8 +17,8 @@ import (
 	"dialler/engine"
 )
 
-// A look-up that was under way while the key was changed must not bring the
-// old key back into memory.
+// A lookup that was in progress while the key was changed must not bring the old key back into the
+// cache.
 func TestALookUpUnderWayIsNotRememberedAfterAChange(t *testing.T) {
 	full, key := NewAPIKey("x", noon)
 	store := &slowKeys{key: key, entered: make(chan struct{}), leave: make(chan struct{})}
@@ -78,7 +78,7 @@ func (noKeys) KeyByHash(context.Context, [32]byte) (k engine.APIKey, found bool,
 	return k, false, nil
 }
 
-// otherKeys gives a key for whatever it is asked, as a look-up that went wrong might.
+// otherKeys returns a key for any query, as a faulty lookup might.
 type otherKeys struct {
 	allKeys
 	key engine.APIKey
@@ -99,11 +99,10 @@ func TestAKeyOpensOnlyIfTheDigestOfWhatWasSentIsTheOneThatIsStored(t *testing.T)
 	}
 }
 
-// How long a comparison takes must not say how much of it was right. No test can measure
-// that without waiting for luck, so the source is read: what was sent is looked at for its
-// form and made a digest, and that is compared with the stored one by crypto/subtle alone.
-// A map and an index find the stored digest by the one that was sent; what their time tells
-// is of a digest, from which nobody works back to a key.
+// The time of a comparison must not reveal how much of it was right. No test can measure that
+// reliably, so the source is examined: the given text is checked for its form and hashed, and its
+// digest is compared with the stored one only by crypto/subtle. A map and an index find the stored
+// digest by the given one; their timing depends on a digest, from which nobody can derive a key.
 func TestKeysAreComparedByTheirDigestsInConstantTime(t *testing.T) {
 	source, err := os.ReadFile("keyring.go")
 	if err != nil {
@@ -124,16 +123,16 @@ func TestKeysAreComparedByTheirDigestsInConstantTime(t *testing.T) {
 	}
 }
 
-// leaks lists what a keyring's source does with what was sent, its digest and a stored one
-// that could take a time that tells.
+// leaks lists operations of a keyring's source, on the given text, its digest and a stored digest,
+// whose time could reveal something.
 func leaks(t *testing.T, source string) (wrong []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Who may be given what was sent, its digest and a stored one; of other values of these
-	// names there are none.
+	// The functions that may get the given text, its digest and a stored one; no other values have
+	// these names.
 	takes := map[string][]string{
 		"given": {"wellFormedKey", "sha256.Sum256"},
 		"hash":  {"k.lookup", "k.store.KeyByHash", "subtle.ConstantTimeCompare"},
@@ -166,7 +165,7 @@ func leaks(t *testing.T, source string) (wrong []string) {
 				wrong = append(wrong, types.ExprString(p)+" compares "+name.Name)
 				return true
 			case *ast.AssignStmt, *ast.Field, *ast.KeyValueExpr, *ast.IndexExpr:
-				return true // it gets its name, or its place in the map
+				return true // it is named, or stored in the map
 			}
 		}
 		return true

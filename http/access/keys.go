@@ -10,17 +10,16 @@ import (
 	"dialler/http/wire"
 )
 
-// API keys (spec: API key). The full key is in the answer to its creation and
-// nowhere else.
+// API keys (spec: API key). The full key is only in the answer to its creation.
 
-// maxDialoutsPerDay is the greatest cap that a key can have: 11 calls a second.
+// maxDialoutsPerDay is the greatest cap that a key can have: 11 calls per second.
 const maxDialoutsPerDay = 1_000_000
 
 type keyView struct {
 	ID         engine.KeyID        `json:"id"`
 	Name       string              `json:"name"`
 	Masked     string              `json:"masked"`
-	Key        string              `json:"key,omitempty"` // full; only when created
+	Key        string              `json:"key,omitempty"` // in full; only on creation
 	Active     bool                `json:"is_active"`
 	ExpiresAt  *time.Time          `json:"expires_at"`
 	Scopes     []string            `json:"scopes"`           // all of them when the key is not restricted
@@ -92,8 +91,8 @@ func (s *Gate) CreateKey(r *wire.Request) error {
 	return r.Reply(nethttp.StatusCreated, v)
 }
 
-// ChangeKey toggles is_active and the rest. Spec: "Deactivating is preferred
-// over deleting, to keep an audit trail"; so there is no deletion.
+// ChangeKey changes is_active and the other fields. Spec: "Deactivating is preferred over deleting,
+// to keep an audit trail"; so there is no deletion.
 func (s *Gate) ChangeKey(r *wire.Request) error {
 	id := r.Param("key_id")
 	if !form.ValidIdentifier(id) {
@@ -130,7 +129,7 @@ func (s *Gate) ChangeKey(r *wire.Request) error {
 		return engine.Invalid("validation_failed", "Name at least one field to change.")
 	}
 	key, err := s.Keys.ChangeKey(r.Ctx(), engine.KeyID(id), change, r.Who())
-	// Whether or not the store says that it was changed: it may have been.
+	// Whether or not the store confirms the change: it may have happened.
 	s.keys.forget()
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ const (
 	argonHashBytes = 32
 )
 
-// HashPassword gives the PHC string of a password, with a fresh salt.
+// HashPassword returns the PHC string of a password, with a fresh salt.
 func HashPassword(password string) string {
 	salt := make([]byte, argonSaltBytes)
 	_, _ = rand.Read(salt) // never fails
@@ -34,9 +34,8 @@ func HashPassword(password string) string {
 
 var errPasswordHash = errors.New("http: the stored password hash is not an argon2id PHC string")
 
-// VerifyPassword says whether the password is the one that was hashed. It
-// honours the parameters in the string, within bounds that keep a damaged row
-// from exhausting memory.
+// VerifyPassword says whether the password is the hashed one. It uses the parameters in the string,
+// within bounds that keep a damaged row from exhausting memory.
 func VerifyPassword(phc, password string) (bool, error) {
 	parts := strings.Split(phc, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" {
@@ -61,11 +60,10 @@ func VerifyPassword(phc, password string) (bool, error) {
 	return subtle.ConstantTimeCompare(got, want) == 1, nil
 }
 
-// hashing bounds how many passwords are checked at the same time: each takes
-// 19 MiB and a core.
+// hashing limits how many passwords are checked concurrently: each takes 19 MiB and a core.
 var hashing = make(chan struct{}, 2)
 
-// checkPassword verifies within the bound.
+// checkPassword verifies within that limit.
 func checkPassword(ctx context.Context, phc, password string) (bool, error) {
 	if err := hashingTurn(ctx); err != nil {
 		return false, err

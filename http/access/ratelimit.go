@@ -13,13 +13,13 @@ import (
 	"dialler/http/wire"
 )
 
-// pacer is the rate limit of API keys: one token bucket a key.
+// pacer is the rate limit of API keys: one token bucket per key.
 type pacer struct {
 	rate  rate.Limit
 	burst int
 	now   func() time.Time
 
-	buckets sync.Map // engine.KeyID → *rate.Limiter; only keys that exist get here
+	buckets sync.Map // engine.KeyID → *rate.Limiter; only for existing keys
 	policy  string
 	limited prometheus.Counter // refused requests
 }
@@ -34,8 +34,7 @@ func newPacer(perSecond float64, burst int, now func() time.Time, limited promet
 	return p
 }
 
-// admit takes a token of the request's key and says in the headers how
-// many are left.
+// admit takes a token of the request's key and reports the rest in the headers.
 func (p *pacer) admit(r *wire.Request) error {
 	if p.rate <= 0 {
 		return nil
@@ -61,8 +60,8 @@ func (p *pacer) admit(r *wire.Request) error {
 		Detail: "This key sends requests faster than its limit; wait for Retry-After.", RetryAfter: wait}
 }
 
-// throttle slows down guessing: a bucket for every subject (an account, an
-// address, both together) that failed recently.
+// throttle slows down guessing: a bucket for every subject (an account, an address, both together)
+// with recent failures.
 type throttle struct {
 	now func() time.Time
 
@@ -70,8 +69,8 @@ type throttle struct {
 	buckets map[string]*rate.Limiter
 }
 
-// throttleCap bounds the subjects remembered; beyond it the full buckets,
-// which say nothing, are dropped first.
+// throttleCap limits the remembered subjects; beyond it the full buckets, which carry no
+// information, are dropped first.
 const throttleCap = 50_000
 
 func newThrottle(now func() time.Time) *throttle {
@@ -81,12 +80,12 @@ func newThrottle(now func() time.Time) *throttle {
 // subject is what guesses are counted against.
 type subject struct {
 	name  string
-	every time.Duration // one guess comes back after
+	every time.Duration // interval at which one guess comes back
 	burst int
 }
 
-// admit takes one guess of every subject, or says how long to wait. refund gives the
-// guesses back, when it was none.
+// admit takes one guess of every subject, or says how long to wait. refund gives the guesses back
+// if it was not one.
 func (t *throttle) admit(subjects ...subject) (refund func(), wait time.Duration, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +121,7 @@ func (t *throttle) admit(subjects ...subject) (refund func(), wait time.Duration
 	}, 0, true
 }
 
-// succeeded forgets the failures of a subject.
+// succeeded clears the failures of a subject.
 func (t *throttle) succeeded(s subject) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"dialler/engine"
 )
 
-// signedClaims are any JSON.
+// signedClaims are any JSON claims.
 type signedClaims struct {
 	jwt.RegisteredClaims
 	text []byte
@@ -21,9 +21,9 @@ type signedClaims struct {
 
 func (c signedClaims) MarshalJSON() ([]byte, error) { return c.text, nil }
 
-// FuzzSecrets: whatever a token of ours says, it opens only what is due to a
-// user who is there and is not over; a key, a cookie and a stored hash of any
-// form are no or nothing.
+// FuzzSecrets checks that a token of ours, whatever its content, grants only the access of an
+// existing user and only until it expires; a key, a cookie and a stored hash of any form are
+// refused or give nothing.
 func FuzzSecrets(f *testing.F) {
 	users := map[engine.UserID]engine.User{"usr_admin": {ID: "usr_admin", Role: "admin", Active: true}}
 	gate := NewGate(Config{JWTSecret: theSecret, TokenTTL: time.Hour, KeyCacheTTL: time.Second,

@@ -24,17 +24,16 @@ const (
 	SessionCookie = "dialler_session"
 	csrfHeader    = "X-CSRF-Token"
 
-	// sessionIdle is how long a session lives without a request, sessionLife
-	// how long at most.
+	// sessionIdle is how long a session lasts without a request, sessionLife its maximum length.
 	sessionIdle = 12 * time.Hour
 	sessionLife = 7 * 24 * time.Hour
-	// sessionsKept is how many log-ins of one user hold at the same time.
+	// sessionsKept is how many sessions one user may have at a time.
 	sessionsKept = 20
-	// sessionTrust is how long the store is not asked again: revoking a session
-	// elsewhere takes effect after it.
+	// sessionTrust is how long the store's answer is cached: revoking a session elsewhere takes
+	// effect after that.
 	sessionTrust = time.Second
 	sessionsCap  = 10_000
-	// sessionNote is how much use must have moved on to be written down.
+	// sessionNote is by how much the last use must have advanced to be stored.
 	sessionNote = time.Minute
 )
 
@@ -45,7 +44,7 @@ type sessions struct {
 	known *memory.Memory[[32]byte, engine.UserSession]
 
 	mu   sync.Mutex
-	seen map[[32]byte]engine.UserSession // used, not written down yet
+	seen map[[32]byte]engine.UserSession // used, but not stored yet
 }
 
 func newSessions(store Sessions, now func() time.Time) *sessions {
@@ -57,7 +56,7 @@ func newSessions(store Sessions, now func() time.Time) *sessions {
 	return s
 }
 
-// newSession makes a session: the token of its cookie, and what is stored.
+// newSession creates a session: the token of its cookie, and the stored form.
 func newSession(user engine.UserID, now time.Time) (token string, u engine.UserSession) {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -66,8 +65,8 @@ func newSession(user engine.UserID, now time.Time) (token string, u engine.UserS
 		ExpiresAt: now.Add(sessionIdle)}
 }
 
-// check gives the session of a token while it lasts, errUnauthorized for
-// whatever is wrong with it. It is no use of the session.
+// check returns the session of a token while it lasts, errUnauthorized for any problem with it. It
+// does not count as a use of the session.
 func (s *sessions) check(ctx context.Context, token string) (engine.UserSession, error) {
 	if b, err := base64.RawURLEncoding.Strict().DecodeString(token); err != nil || len(b) != 32 {
 		return engine.UserSession{}, wire.ErrUnauthorized
@@ -91,8 +90,8 @@ func (s *sessions) check(ctx context.Context, token string) (engine.UserSession,
 	return u, nil
 }
 
-// use moves the end of a session on. It is written down off the request's
-// path, and only when it moved by a minute.
+// use extends a session. That is stored outside the request's path, and only if it moved by a
+// minute.
 func (s *sessions) use(u engine.UserSession) engine.UserSession {
 	now := s.now()
 	if now.Sub(u.SeenAt) < sessionNote {
@@ -108,7 +107,7 @@ func (s *sessions) use(u engine.UserSession) engine.UserSession {
 	return u
 }
 
-// end revokes a session, here at once.
+// end revokes a session, on this node at once.
 func (s *sessions) end(ctx context.Context, hash [32]byte) error {
 	if err := s.store.EndSession(ctx, hash); err != nil {
 		return err
@@ -120,7 +119,7 @@ func (s *sessions) end(ctx context.Context, hash [32]byte) error {
 	return nil
 }
 
-// flush writes down when sessions were last used.
+// flush stores when sessions were last used.
 func (s *sessions) flush(ctx context.Context) {
 	s.mu.Lock()
 	list := make([]engine.UserSession, 0, len(s.seen))
@@ -129,28 +128,28 @@ func (s *sessions) flush(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	if len(list) == 0 || s.store.SessionsSeen(ctx, list) != nil {
-		return // what is not written stays for the next time
+		return // what is not stored stays for the next time
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range list {
 		if s.seen[u.Hash].SeenAt.Equal(u.SeenAt) {
 			delete(s.seen, u.Hash)
-			s.known.Forget(u.Hash) // it still has the row from before
+			s.known.Forget(u.Hash) // its cached row is outdated
 		}
 	}
 }
 
-// csrfToken belongs to a session's token and gives nothing of it away, so it
-// need not be stored, and holds as long as the session on every node.
+// csrfToken is derived from a session's token without revealing it, so it need not be stored, and
+// is valid as long as the session on every node.
 func csrfToken(token string) string {
 	m := hmac.New(sha256.New, []byte(token))
 	m.Write([]byte("csrf"))
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// cookie gives the session's token of the request. A request with credentials
-// in its header does not speak for the browser: its cookie is ignored.
+// cookie returns the session's token in the request. A request with credentials in its header does
+// not act for the browser: its cookie is ignored.
 func cookie(r *wire.Request) (string, bool) {
 	h := &r.HTTP.Request.Header
 	if len(h.PeekAll("Authorization")) > 0 || len(h.PeekAll("X-Api-Key")) > 0 {
@@ -160,7 +159,7 @@ func cookie(r *wire.Request) (string, bool) {
 	return string(token), len(token) > 0
 }
 
-// setCookie gives the browser a session's token, or takes it away ("").
+// setCookie gives the browser a session's token, or removes it ("").
 func (s *Gate) setCookie(r *wire.Request, token string) {
 	life := sessionLife
 	if token == "" {
@@ -169,7 +168,8 @@ func (s *Gate) setCookie(r *wire.Request, token string) {
 	s.addCookie(r, SessionCookie, token, life)
 }
 
-// addCookie gives the browser a cookie that scripts and other sites' requests do not see.
+// addCookie gives the browser a cookie that is hidden from scripts and from requests of other
+// sites.
 func (s *Gate) addCookie(r *wire.Request, name, value string, life time.Duration) {
 	c := name + "=" + value + "; Path=/; HttpOnly; SameSite=Strict; Max-Age=" + strconv.Itoa(int(life.Seconds()))
 	if s.SecureCookies {
@@ -178,9 +178,8 @@ func (s *Gate) addCookie(r *wire.Request, name, value string, life time.Duration
 	r.HTTP.Response.Header.Add("Set-Cookie", c)
 }
 
-// authenticateSession finds out who the cookie stands for. What changes
-// something needs the CSRF token too: the cookie alone proves only which
-// browser it is, not that our page sent the request.
+// authenticateSession determines the user of the cookie. Changes also need the CSRF token: the
+// cookie alone only identifies the browser, but does not prove that our page sent the request.
 func (s *Gate) authenticateSession(r *wire.Request, token string) error {
 	u, err := s.sessions.check(r.Ctx(), token)
 	if err != nil {
@@ -227,8 +226,8 @@ func (s *Gate) OpenSession(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	// The session that the browser had is over: two people at one desk must not
-	// leave each other's behind.
+	// The browser's previous session ends: two people at one desk must not leave each other's
+	// behind.
 	if old, ok := cookie(r); ok {
 		if u, err := s.sessions.check(r.Ctx(), old); err == nil {
 			if err := s.sessions.end(r.Ctx(), u.Hash); err != nil {

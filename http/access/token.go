@@ -18,14 +18,14 @@ import (
 	"dialler/http/wire"
 )
 
-// tokens issues and checks log-in tokens (JWT, HS256 and nothing else). A
-// token only says who; whether that person may still log in, and as what, is
-// asked of the store at most a second late: deactivating a user, changing the
-// role or the password takes effect without waiting for the expiry.
+// tokens issues and checks log-in tokens (JWT, HS256 and nothing else). A token only identifies the
+// user; whether that user may still log in, and with which role, is asked of the store, at most a
+// second late: deactivating a user, changing the role or the password takes effect without waiting
+// for the expiry.
 //
-// The key that signs is another one every keyPeriod, made of the secret, so that
-// all nodes have it; the token names its period. That of the period before still
-// verifies, and that of the next one, for a node whose clock is ahead.
+// The signing key changes every keyPeriod and is derived from the secret, so that all nodes have
+// it; the token names its period. The key of the previous period still verifies, and so does that
+// of the next one, for a node whose clock is ahead.
 type tokens struct {
 	secret []byte
 	ttl    time.Duration
@@ -63,14 +63,13 @@ func newTokens(secret []byte, ttl time.Duration, users Users, now func() time.Ti
 	}
 }
 
-// keyPeriod is how long a key signs.
+// keyPeriod is how long a key is used to sign.
 const keyPeriod = 30 * 24 * time.Hour
 
 // periodOf numbers the periods, since 1970.
 func periodOf(at time.Time) int64 { return at.Unix() / int64(keyPeriod/time.Second) }
 
-// logInKey is the key of a period; who has one learns neither the secret nor
-// another key.
+// logInKey is the key of a period; it reveals neither the secret nor another key.
 func logInKey(secret []byte, period int64) []byte {
 	m := hmac.New(sha256.New, secret)
 	m.Write([]byte("log-in of period " + strconv.FormatInt(period, 10)))
@@ -80,7 +79,7 @@ func logInKey(secret []byte, period int64) []byte {
 // keyID is the header in which a token names its period (RFC 7515 §4.1.4).
 const keyID = "kid"
 
-// signed makes a token of claims with the key of a moment.
+// signed makes a token from claims with the key for a given time.
 func signed(secret []byte, at time.Time, claims jwt.Claims) (string, error) {
 	period := periodOf(at)
 	t := jwt.NewWithClaims(jwt.SigningMethodHS256, claims)
@@ -112,7 +111,7 @@ func (t *tokens) issue(user engine.User) (token string, expires time.Time, err e
 	return token, expires, err
 }
 
-// verify gives the user of a token, errUnauthorized when it is not good.
+// verify returns the user of a token, errUnauthorized if it is invalid.
 func (t *tokens) verify(ctx context.Context, token string) (engine.User, error) {
 	var claims tokenClaims
 	_, err := t.parser.ParseWithClaims(token, &claims, t.key)
@@ -126,7 +125,7 @@ func (t *tokens) verify(ctx context.Context, token string) (engine.User, error) 
 	return user, err
 }
 
-// active gives a user who may log in, errUnauthorized for any other.
+// active returns a user who may log in, errUnauthorized for any other.
 func (t *tokens) active(ctx context.Context, id engine.UserID) (engine.User, error) {
 	user, found, err := t.known.Get(ctx, id)
 	if err != nil {
@@ -145,8 +144,8 @@ var errCredentials = &engine.Error{
 	Detail: "The e-mail address or the password is wrong.",
 }
 
-// nobody is what the password of an unknown user is checked against, so that
-// the answer takes as long as for a known one.
+// nobody is the hash against which the password of an unknown user is checked, so that the answer
+// takes as long as for a known one.
 var nobody = sync.OnceValue(func() string { return HashPassword(wire.RandomText(32)) })
 
 type tokenReply struct {
@@ -162,7 +161,7 @@ type userView struct {
 	Role  string        `json:"role"`
 }
 
-// logIn gives the user of the e-mail and password in the body.
+// logIn returns the user for the e-mail and password in the body.
 func (s *Gate) logIn(r *wire.Request) (engine.User, error) {
 	f, err := r.Body()
 	if err != nil {
@@ -175,7 +174,7 @@ func (s *Gate) logIn(r *wire.Request) (engine.User, error) {
 		return engine.User{}, err
 	}
 
-	// What the address is good for is asked first, so that guesses that are refused cost nothing.
+	// The address's allowance is checked first, so that refused guesses cost nothing.
 	refund, err := s.slow(r, email)
 	if err != nil {
 		return engine.User{}, err

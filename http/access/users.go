@@ -15,11 +15,10 @@ import (
 	"dialler/http/wire"
 )
 
-// People who may log in. Nobody is deleted: what somebody did stays theirs.
+// Users who may log in. They are never deleted: their actions stay attributed to them.
 
-// passwordLeast is how many characters a password has at least (NIST SP 800-63B
-// asks for 8, and for no rules of composition; a console that calls people is
-// worth some more).
+// passwordLeast is the minimum length of a password in characters (NIST SP 800-63B asks for 8, and
+// for no rules of composition; a console that calls people deserves a few more).
 const passwordLeast = 12
 
 type userAccount struct {
@@ -54,7 +53,7 @@ func NewPassword() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// NewUser is one who may log in.
+// NewUser returns a user who may log in.
 func NewUser(email, role, password string, now time.Time) engine.User {
 	var id [8]byte
 	_, _ = rand.Read(id[:])
@@ -156,7 +155,7 @@ func (s *Gate) ChangeUser(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, viewUser(&u, generated, s.Now()))
 }
 
-// ChangePassword is everybody's own.
+// ChangePassword changes the user's own password.
 func (s *Gate) ChangePassword(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
@@ -195,11 +194,11 @@ func (s *Gate) ChangePassword(r *wire.Request) error {
 	return nil
 }
 
-// userChanged has every node ask the store who the user is; err is that of the
-// change, which may have been carried out all the same.
+// userChanged makes every node ask the store again for the user; err is the error of the change,
+// which may still have been carried out.
 func (s *Gate) userChanged(ctx context.Context, id engine.UserID, err error) error {
 	s.tokens.known.Forget(id)
-	s.sessions.known.ForgetAll() // which are the user's says the store
+	s.sessions.known.ForgetAll() // the store knows which sessions are the user's
 	if err != nil {
 		return err
 	}
@@ -233,7 +232,7 @@ func hashWithin(ctx context.Context, password string) (string, error) {
 
 var errNoUser = engine.NotFound("user_not_found", "")
 
-// readEmail reads an address, which is an account's name.
+// readEmail reads an e-mail address, which is the account's name.
 func readEmail(f form.Form, field string) string {
 	s := strings.ToLower(strings.TrimSpace(f.Text(field, form.Required, 254)))
 	if a, err := mail.ParseAddress(s); s != "" && (err != nil || a.Address != s) {
@@ -250,7 +249,7 @@ func readRole(f form.Form, field string, need bool) string {
 	return s
 }
 
-// readPassword reads one that is to be set; "" when it was not sent.
+// readPassword reads a new password; "" if none was sent.
 func readPassword(f form.Form, field string) string {
 	s := f.Text(field, false, 1024)
 	if s != "" && len([]rune(s)) < passwordLeast || s == "" && f.Has(field) {

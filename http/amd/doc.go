@@ -1,3 +1,3 @@
-// Package amd serves the verdicts of answer classification that people are asked about,
-// and the messages that are left on machines.
+// Package amd serves the verdicts of answer classification that people review, and the messages
+// left on machines.
 package amd

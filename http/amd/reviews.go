@@ -16,18 +16,18 @@ import (
 	"dialler/http/wire"
 )
 
-// Reviews: people hear calls and say who answered. That makes a confusion matrix
-// of real calls, and recordings to train on.
+// Reviews: people listen to calls and say who answered. That yields a confusion matrix of real
+// calls, and training recordings.
 
 const trunkIDCap = 64
 
-// API serves what people say of who answered, and what is left on machines.
+// API serves reviews of answer classification, and the messages left on machines.
 type API struct {
 	store Classification
 	files *download.Files
 }
 
-// New makes it of what it needs.
+// New makes the API.
 func New(store Classification, f *download.Files) *API {
 	return &API{store: store, files: f}
 }
@@ -42,7 +42,7 @@ type reviewView struct {
 	Confidence float64           `json:"confidence"`
 	TookMS     int64             `json:"took_ms"`
 	AnsweredAt time.Time         `json:"answered_at"`
-	AudioURL   string            `json:"audio_url,omitempty"` // absent when it is kept no longer
+	AudioURL   string            `json:"audio_url,omitempty"` // absent once the audio is deleted
 	Label      engine.Verdict    `json:"label,omitempty"`
 	LabelledBy string            `json:"labelled_by,omitempty"`
 	LabelledAt *time.Time        `json:"labelled_at,omitempty"`
@@ -68,7 +68,7 @@ func viewReview(v *engine.AMDReview) reviewView {
 	return out
 }
 
-// reviewFilters reads which reviews are asked for, with the page.
+// reviewFilters parses the filters and the page of a review request.
 func reviewFilters(r *wire.Request) (q engine.AMDReviewQuery, page campaign.Page, err error) {
 	page.Number, page.Size, _, err = r.PageOf(nil, func(key, val string, errs *form.Errors) bool {
 		switch key {
@@ -157,7 +157,7 @@ func (s *API) ReviewAudio(r *wire.Request) error {
 	return nil
 }
 
-// LabelReview keeps what a person heard; null takes it back.
+// LabelReview stores a person's label; null removes it.
 func (s *API) LabelReview(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *API) LabelReview(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, viewReview(&v))
 }
 
-// confusionRow is one cell: how often a verdict was given to what people heard.
+// confusionRow is one cell: how often a verdict was given for a label.
 type confusionRow struct {
 	Trunk   engine.TrunkID `json:"trunk"`
 	Country string         `json:"country"`
@@ -198,13 +198,13 @@ type confusionRow struct {
 	Count   int            `json:"count"`
 }
 
-// confusionSum is one trunk and country.
+// confusionSum is the total of one trunk and country.
 type confusionSum struct {
 	Trunk    engine.TrunkID `json:"trunk"`
 	Country  string         `json:"country"`
 	Labelled int            `json:"labelled"`
 	Right    int            `json:"right"`
-	// Of people and screeners, and of machines: taken off, and sent to the bot.
+	// People and screeners that were disconnected, and machines that were sent to the bot.
 	Humans         int `json:"humans"`
 	HumansTakenOff int `json:"humans_taken_off"`
 	Machines       int `json:"machines"`
@@ -228,7 +228,7 @@ func (s *API) Confusion(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, viewConfusion(cells))
 }
 
-// viewConfusion adds the sums; the cells of a trunk and country stand together.
+// viewConfusion adds up the totals; cells are already grouped by trunk and country.
 func viewConfusion(cells []engine.AMDConfusion) confusionTable {
 	out := confusionTable{Cells: make([]confusionRow, len(cells)), Sums: []confusionSum{}}
 	for i, c := range cells {
@@ -260,8 +260,8 @@ func viewConfusion(cells []engine.AMDConfusion) confusionTable {
 	return out
 }
 
-// ExportReviews answers with a folder of labelled calls, zipped, as `lab amd
-// eval` and `lab amd train` take it. It is made as a whole first.
+// ExportReviews sends a zipped folder of labelled calls, in the format of `lab amd eval` and `lab
+// amd train`. The archive is complete before it is sent.
 func (s *API) ExportReviews(r *wire.Request) error {
 	q, _, err := reviewFilters(r)
 	if err != nil {

@@ -43,7 +43,7 @@ func (s *API) ListVoicemails(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-// AddVoicemail takes a WAV file; its name is a parameter.
+// AddVoicemail accepts a WAV file; its name is a parameter.
 func (s *API) AddVoicemail(r *wire.Request) error {
 	var errs form.Errors
 	name := string(r.HTTP.QueryArgs().Peek("name"))

@@ -7,7 +7,7 @@ import (
 	"dialler/engine/attempt"
 )
 
-// amdView is what answer classification said of a call.
+// amdView is the verdict of answer classification on a call.
 type amdView struct {
 	Verdict       engine.Verdict     `json:"verdict"`
 	RevisedFrom   engine.Verdict     `json:"revised_from,omitempty"`

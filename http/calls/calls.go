@@ -19,8 +19,7 @@ import (
 	"dialler/http/wire"
 )
 
-// API serves calls: placing them, what became of them, and what is done with
-// one that is live.
+// API serves calls: placing them, their outcomes, and commands to live ones.
 type API struct {
 	*wire.Host
 	gate    *access.Gate
@@ -31,7 +30,7 @@ type API struct {
 	Listening atomic.Int32 // recordings being sent
 }
 
-// Ports are what it needs of the rest of the dialler.
+// Ports are what the API needs from the rest of the dialler.
 type Ports struct {
 	Calls        Calls
 	Bots         Bots
@@ -39,22 +38,22 @@ type Ports struct {
 	Recordings   Recordings
 }
 
-// Options are what the process decides of it.
+// Options are the process's settings for the API.
 type Options struct {
-	// ResultToken gives the bearer token with which a call's bot may post its
-	// result; nil when only the hash that is stored with the call is known.
+	// ResultToken returns the bearer token with which a call's bot may post its result; nil if only
+	// the hash stored with the call is known.
 	ResultToken func(engine.CallID) string
-	// Patience is how long a reader of a recording may take.
+	// Patience limits how long sending a recording may take.
 	Patience time.Duration
 }
 
-// New makes the resource of what it needs.
+// New makes the API.
 func New(h *wire.Host, gate *access.Gate, kept *idempotency.Replays, p Ports, o Options) *API {
 	return &API{Host: h, gate: gate, replays: kept, Ports: p, Options: o}
 }
 
-// callView is an attempt as API callers see it. The fields of the attempt
-// trail (spec: Attempt) have the same names in contactView's trail.
+// callView is an attempt as API callers see it. Fields of the attempt trail (spec: Attempt) have
+// the same names in contactView's trail.
 type callView struct {
 	CallID     engine.CallID     `json:"call_id"`
 	CampaignID engine.CampaignID `json:"campaign_id,omitempty"`
@@ -66,9 +65,9 @@ type callView struct {
 	Hold   *holdView   `json:"number_held,omitempty"`
 }
 
-// holdView says why nobody may call the number, and until when at the latest.
+// holdView says why the number must not be called, and until when at the latest.
 type holdView struct {
-	Until *time.Time `json:"until"` // null: for as long as the call lives
+	Until *time.Time `json:"until"` // null: as long as the call lives
 	Why   string     `json:"why"`
 }
 
@@ -81,13 +80,13 @@ type AttemptView struct {
 	Pass    int           `json:"pass,omitempty"`
 	Number  int           `json:"number,omitempty"` // absent while unconsumed
 	State   attempt.State `json:"state"`
-	// Outcome is null while it is not final; of one that has ended AwaitingResult says why.
+	// Outcome is null while it is not final; for an ended attempt AwaitingResult says why.
 	Outcome        *engine.Outcome `json:"outcome"`
 	AwaitingResult bool            `json:"awaiting_result"`
 	Cause          string          `json:"abandon_cause,omitempty"`
 	FromNumber     string          `json:"from_number"`
 	Trunk          engine.TrunkID  `json:"trunk,omitempty"`
-	StartedAt      *time.Time      `json:"started_at"` // INVITE, or the reservation before it
+	StartedAt      *time.Time      `json:"started_at"` // time of the INVITE, or of the reservation before it
 	RingingAt      *time.Time      `json:"ringing_at,omitempty"`
 	AnsweredAt     *time.Time      `json:"answered_at,omitempty"`
 	Connected      *time.Time      `json:"connected_at,omitempty"`
@@ -99,13 +98,13 @@ type AttemptView struct {
 	AMD            *amdView        `json:"amd,omitempty"`
 	HungUpBy       engine.Party    `json:"hung_up_by,omitempty"`
 	Disp           string          `json:"disposition,omitempty"`
-	// VariablesLeftOut counts what a bot by SIP was not told for want of room.
+	// VariablesLeftOut counts variables not sent to a bot by SIP for lack of space.
 	VariablesLeftOut int            `json:"variables_left_out,omitempty"`
 	Callback         bool           `json:"callback,omitempty"`
 	TalkSec          *float64       `json:"talk_s,omitempty"`
 	Recording        *recordingView `json:"recording,omitempty"`
 	Quality          *qualityView   `json:"quality,omitempty"`
-	// Attestation is what the network said of our caller ID.
+	// Attestation is what the network said about our caller ID.
 	Attestation string        `json:"attestation,omitempty"`
 	Transfer    *transferView `json:"transfer,omitempty"`
 }
@@ -122,7 +121,7 @@ type resultView struct {
 	ReceivedAt     time.Time         `json:"received_at"`
 }
 
-// ViewAttempt shows an attempt as the trail does.
+// ViewAttempt converts an attempt to an entry of the trail.
 func ViewAttempt(a *attempt.Attempt) AttemptView {
 	v := AttemptView{
 		AttemptID: a.ID, ShortID: a.ID.Short(), Run: a.Run, Pass: a.Pass, Number: a.Number, State: a.State,
@@ -170,8 +169,7 @@ func viewCall(a *attempt.Attempt) callView {
 
 var errNoCall = engine.NotFound("call_not_found", "")
 
-// visibleCall finds the call of the path; one that the key may not see is
-// absent to it.
+// visibleCall finds the call of the path; a call that the key may not see counts as not found.
 func (s *API) visibleCall(r *wire.Request) (attempt.Attempt, error) {
 	id := engine.CallID(r.Param("call_id"))
 	if _, ok := id.Attempt(); !ok {
@@ -206,7 +204,7 @@ func (s *API) Show(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, v)
 }
 
-// HangUp ends a live call; one that is not answered yet is called off.
+// HangUp ends a live call; an unanswered one is cancelled.
 func (s *API) HangUp(r *wire.Request) error {
 	a, err := s.visibleCall(r)
 	if err != nil {
@@ -226,8 +224,7 @@ type resultReply struct {
 // digitsCap is how many keys one request may send.
 const digitsCap = 32
 
-// SendDigits sends keys to the callee of a live call, for a bot that has to get
-// through a menu.
+// SendDigits sends keys to the callee of a live call, for a bot that must navigate a menu.
 func (s *API) SendDigits(r *wire.Request) error {
 	id, err := s.callAccess(r, wire.ScopeDialout)
 	if err != nil {
@@ -251,16 +248,16 @@ func (s *API) SendDigits(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: id})
 }
 
-// storedReply names the fields that the API does not know. A bot posts once,
-// when the conversation is over: refusing them would lose all the rest.
+// storedReply names fields that the API does not know. A bot posts only once, when the conversation
+// is over: refusing the request would lose everything else.
 type storedReply struct {
 	resultReply
 	Unknown []string `json:"unknown_fields,omitempty"` // stored
-	Dropped []string `json:"dropped_fields,omitempty"` // too large or too many to be stored
+	Dropped []string `json:"dropped_fields,omitempty"` // too large or too many to store
 }
 
-// TakeResult takes what a bot or a post-call analysis says of a conversation
-// (INTERFACES §3): an idempotent upsert, accepted late.
+// TakeResult accepts what a bot or a post-call analysis reports of a conversation (INTERFACES §3):
+// an idempotent upsert, accepted late.
 func (s *API) TakeResult(r *wire.Request) error {
 	id, err := s.resultAccess(r)
 	if err != nil {
@@ -304,13 +301,12 @@ func (s *API) TakeResult(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, reply)
 }
 
-// resultAccess is callAccess for what belongs to results.
+// resultAccess is callAccess for routes of results.
 func (s *API) resultAccess(r *wire.Request) (engine.CallID, error) {
 	return s.callAccess(r, wire.ScopeResults)
 }
 
-// callAccess lets in an API key with the scope, or the call's own token, and
-// gives the call.
+// callAccess admits an API key with the scope, or the call's own token, and returns the call's ID.
 func (s *API) callAccess(r *wire.Request, scope string) (engine.CallID, error) {
 	id := engine.CallID(r.Param("call_id"))
 	if given := r.HTTP.Request.Header.PeekAll("X-Api-Key"); len(given) > 0 {
@@ -329,10 +325,10 @@ func (s *API) callAccess(r *wire.Request, scope string) (engine.CallID, error) {
 	}
 	if _, ok := id.Attempt(); ok && s.ResultToken != nil {
 		if subtle.ConstantTimeCompare([]byte(s.ResultToken(id)), []byte(token)) == 1 {
-			return id, nil // the bot of this call, without asking who owns it
+			return id, nil // the bot of this call, without looking up its owner
 		}
 	}
-	// A token of an earlier secret: its hash is stored with the call.
+	// A token made with an earlier secret: its hash is stored with the call.
 	a, err := s.visibleCall(r)
 	var e *engine.Error
 	if err != nil && (!errors.As(err, &e) || e.Kind != engine.KindNotFound) {
@@ -340,7 +336,7 @@ func (s *API) callAccess(r *wire.Request, scope string) (engine.CallID, error) {
 	}
 	sum := sha256.Sum256([]byte(token))
 	given := hex.EncodeToString(sum[:])
-	// An unknown call and a wrong token look alike to whoever has neither.
+	// An unknown call and a wrong token look the same to a client that has neither.
 	if subtle.ConstantTimeCompare([]byte(a.ResultToken), []byte(given)) != 1 || err != nil {
 		return "", wire.ErrUnauthorized
 	}

@@ -15,8 +15,8 @@ import (
 	"dialler/http/wire"
 )
 
-// List gives calls, newest first; the cursor of the answer leads on to older
-// ones. A key that is bound to campaigns names one of them.
+// List returns calls, newest first; its cursor leads to older ones. A key bound to campaigns must
+// name one of them.
 func (s *API) List(r *wire.Request) error {
 	q := attempt.Query{Limit: wire.DefaultPageSize}
 	var errs form.Errors
@@ -51,8 +51,7 @@ func (s *API) List(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-// callsParameter takes one parameter of the list; known is false when there is no
-// such one.
+// callsParameter parses one parameter of the list; known is false if there is no such parameter.
 func callsParameter(q *attempt.Query, key, val string, errs *form.Errors) (known bool) {
 	oneOf := func(list []string) {
 		if !slices.Contains(list, val) {

@@ -58,14 +58,14 @@ func (s *API) Dial(r *wire.Request) error {
 	})
 }
 
-// held adds to the refusal of a number that is held why, and until when.
+// held adds to the refusal of a held number the reason and the end of the hold.
 func (s *API) held(r *wire.Request, n engine.PhoneNumber, err error) error {
 	if engine.ErrorCode(err) != engine.CodeNumberHeld {
 		return err
 	}
 	h, missing := s.Calls.Hold(r.Ctx(), n)
 	if h == nil || missing != nil {
-		return err // it has ended meanwhile, or is known to this process alone
+		return err // it has ended meanwhile, or only this process knows of it
 	}
 	e := engine.Conflict(engine.CodeNumberHeld, h.Why())
 	if h.Until != nil {
@@ -74,7 +74,7 @@ func (s *API) held(r *wire.Request, n engine.PhoneNumber, err error) error {
 	return e
 }
 
-// dialoutsPerDay is the cap of the key that asks; people have none.
+// dialoutsPerDay returns the requesting key's daily cap; users have none.
 func dialoutsPerDay(r *wire.Request) int {
 	if r.Key == nil {
 		return 0

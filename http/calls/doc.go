@@ -1,5 +1,5 @@
-// Package calls serves calls: placing one, what became of them, what a bot does with
-// one that is live, recordings. Its view of an attempt is that of the attempt trail.
+// Package calls serves calls: placing one, its outcome, a bot's commands to a live one, and
+// recordings. Its view of an attempt is that of the attempt trail.
 //
-// It must not know: campaigns and their contacts, beyond their identifiers.
+// It must not know campaigns and their contacts, except for their identifiers.
 package calls

@@ -9,12 +9,12 @@ import (
 	"dialler/http/wire"
 )
 
-// ladderView is what crossed the wire in a call, with what it means.
+// ladderView shows a call's messages on the wire, with explanations.
 type ladderView struct {
 	CallID    engine.CallID    `json:"call_id"`
 	AttemptID engine.AttemptID `json:"attempt_id"`
 	Messages  []messageView    `json:"messages"`
-	// Drawing is the same as text.
+	// Drawing is the ladder as text.
 	Drawing string `json:"drawing"`
 }
 
@@ -24,8 +24,8 @@ type messageView struct {
 	Explanation string `json:"explanation"`
 }
 
-// ShowLadder shows the SIP messages of a call: JSON, or the drawing alone for a
-// client that asks for text.
+// ShowLadder shows the SIP messages of a call: JSON, or only the drawing for a client that accepts
+// text.
 func (s *API) ShowLadder(r *wire.Request) error {
 	a, err := s.visibleCall(r)
 	if err != nil {

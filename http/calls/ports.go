@@ -9,33 +9,33 @@ import (
 	"dialler/engine/campaign"
 )
 
-// Bots are the bots that end calls.
+// Bots are bots that end calls.
 type Bots interface {
 	Bots(ctx context.Context) ([]engine.Bot, error)
 }
 
 // Calls is the attempts as bots and API callers see them.
 type Calls interface {
-	// Dialout places one call; the rules of Trigger for Idempotency and Deadline.
+	// Dialout places one call; Idempotency and Deadline follow the rules of Trigger.
 	Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error)
-	// Calls gives calls without their legs, newest first, at most q.Limit, and the
-	// cursor that leads on to older ones, "" at the end; of a query that is Narrow
-	// there may be older ones behind fewer, too. NotFound "cursor_not_found".
+	// Calls returns calls without their legs, newest first, at most q.Limit, and the cursor for
+	// older ones, "" at the end. For a query that is Narrow there may be older calls even if fewer
+	// were returned. NotFound "cursor_not_found".
 	Calls(ctx context.Context, q attempt.Query) (list []attempt.Attempt, next engine.AttemptID, err error)
-	// Call: NotFound "call_not_found" when there is none.
+	// Call returns NotFound "call_not_found" for an unknown call.
 	Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error)
-	// Hold gives the hold of a number, nil when it is free.
+	// Hold returns the hold on a number, nil when it is free.
 	Hold(ctx context.Context, n engine.PhoneNumber) (*attempt.Hold, error)
-	// Ladder gives the SIP messages of a call, oldest first; none when they are
-	// not kept (any more).
+	// Ladder returns the SIP messages of a call, oldest first; none if they are not kept, or no
+	// longer.
 	Ladder(ctx context.Context, id engine.CallID) ([]engine.SIPMessage, error)
-	// SubmitResult upserts; the call exists. later: the database is away, or who acts for the call; the result is kept
-	// on disk, and stored when that is over.
+	// SubmitResult upserts the result of an existing call. later means that the database or the
+	// call's owner is unavailable; the result is kept on disk and stored once it is back.
 	SubmitResult(ctx context.Context, cmd campaign.SubmitResult) (later bool, err error)
 	// HangUp ends a live call; NotFound when it is unknown or has ended.
 	HangUp(ctx context.Context, id engine.CallID) error
-	// SendDigits sends keys to the callee; NotFound as HangUp, Conflict
-	// "call_not_answered" before the answer.
+	// SendDigits sends keys to the callee; NotFound as for HangUp, Conflict "call_not_answered"
+	// before the answer.
 	SendDigits(ctx context.Context, id engine.CallID, digits string) error
 	// Transfer hands a live call over to a number or SIP address; Forbidden,
 	// Conflict or Invalid when that is not allowed, or not now.
@@ -44,11 +44,10 @@ type Calls interface {
 
 // Recordings are the audio of calls.
 type Recordings interface {
-	// OpenRecording opens an attempt's recording, which the caller closes, and
-	// says whose it is, with an error too when that is known. NotFound
-	// "recording_not_found" or "recording_deleted", Conflict
-	// "recording_in_progress".
+	// OpenRecording opens an attempt's recording, which the caller closes, and returns its
+	// campaign, with an error too if it is known. NotFound "recording_not_found" or
+	// "recording_deleted", Conflict "recording_in_progress".
 	OpenRecording(ctx context.Context, id engine.AttemptID) (io.ReadSeekCloser, engine.CampaignID, error)
-	// DeleteRecording deletes an attempt's recording, which exists.
+	// DeleteRecording deletes an existing recording of an attempt.
 	DeleteRecording(ctx context.Context, id engine.AttemptID, who engine.Who) error
 }

@@ -7,8 +7,8 @@ import (
 	"dialler/engine"
 )
 
-// qualityView is what was measured of a call's audio; both sides of it are ours
-// to show, the callee's as it reported them (RTCP).
+// qualityView is the measured audio quality of a call, in both directions; the callee's side is as
+// the callee reported it (RTCP).
 type qualityView struct {
 	Codec    string   `json:"codec"`
 	Received uint64   `json:"packets_received"`
@@ -23,7 +23,7 @@ type qualityView struct {
 	RTTMS    *float64 `json:"round_trip_ms,omitempty"`
 }
 
-// viewQuality is nil for a call without audio.
+// viewQuality returns nil for a call without audio.
 func viewQuality(q *engine.MediaQuality) *qualityView {
 	if q == nil || q.Codec == "" {
 		return nil

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// listenCap bounds the recordings that are sent at the same time.
+	// listenCap bounds the recordings sent concurrently.
 	listenCap = 64
 )
 
 // recordingView is a recording as its attempt shows it.
 type recordingView struct {
-	URL        string     `json:"url,omitempty"` // absent when it is kept no longer
+	URL        string     `json:"url,omitempty"` // absent once the recording is deleted
 	StartedAt  time.Time  `json:"started_at"`
 	DurationS  float64    `json:"duration_s"`
 	Bytes      int64      `json:"bytes"`
@@ -46,8 +46,7 @@ func viewRecording(a *attempt.Attempt) *recordingView {
 
 var errNoRecording = engine.NotFound("recording_not_found", "")
 
-// recordingOf opens the recording of the path; one that the key may not hear is
-// absent to it.
+// recordingOf opens the recording of the path; one that the key may not hear counts as not found.
 func (s *API) recordingOf(r *wire.Request) (engine.AttemptID, io.ReadSeekCloser, error) {
 	id := engine.AttemptID(r.Param("attempt_id"))
 	if _, ok := id.Call().Attempt(); !ok {
@@ -63,8 +62,8 @@ func (s *API) recordingOf(r *wire.Request) (engine.AttemptID, io.ReadSeekCloser,
 	return "", nil, errNoRecording
 }
 
-// SendRecording sends a WAV file, or the range of it that was asked for (RFC 9110
-// §14): players seek.
+// SendRecording sends a WAV file, or the requested range of it (RFC 9110 §14), because players
+// seek.
 func (s *API) SendRecording(r *wire.Request) error {
 	id, f, err := s.recordingOf(r)
 	if err != nil {
@@ -121,14 +120,14 @@ func (s *API) SendRecording(r *wire.Request) error {
 	}, func(_ context.Context, conn net.Conn) {
 		out := &wire.Patient{Conn: conn, Patience: s.Patience}
 		if _, err := out.Write(head); err == nil {
-			// A reader that goes away, or a file that got shorter, ends the connection.
+			// If the reader disconnects, or the file has become shorter, the connection ends.
 			_, _ = io.CopyN(out, f, until-from)
 		}
 	})
 	return nil
 }
 
-// DeleteRecording deletes a recording before its time.
+// DeleteRecording deletes a recording before its retention ends.
 func (s *API) DeleteRecording(r *wire.Request) error {
 	id, f, err := s.recordingOf(r)
 	if err != nil {

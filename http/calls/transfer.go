@@ -10,7 +10,7 @@ import (
 	"dialler/http/wire"
 )
 
-// transferView is what became of handing a call over.
+// transferView is the outcome of a transfer.
 type transferView struct {
 	Kind        string                 `json:"kind"`
 	To          string                 `json:"to"`
@@ -30,11 +30,11 @@ func viewTransfer(t *attempt.Transfer) *transferView {
 		RequestedAt: t.RequestedAt, AnsweredAt: t.AnsweredAt, EndedAt: t.EndedAt}
 }
 
-// transferCap is the longest target that is read, in bytes.
+// transferCap is the longest accepted target, in bytes.
 const transferCap = engine.SIPURICap
 
-// Transfer asks for a call to be handed over. Who asks is told that the target
-// is called; showTransfer says how it went.
+// Transfer starts the transfer of a call. The response only says that the target is being called;
+// showTransfer reports the outcome.
 func (s *API) Transfer(r *wire.Request) error {
 	id, err := s.resultAccess(r)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *API) Transfer(r *wire.Request) error {
 
 var errNoTransfer = engine.NotFound("no_transfer", "")
 
-// ShowTransfer is how the latest transfer of a call stands.
+// ShowTransfer shows the state of a call's latest transfer.
 func (s *API) ShowTransfer(r *wire.Request) error {
 	id, err := s.resultAccess(r)
 	if err != nil {

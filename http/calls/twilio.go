@@ -12,10 +12,9 @@ import (
 	"dialler/http/wire"
 )
 
-// Bots that speak Twilio Media Streams end a call by its REST route
-// (INTERFACES §1): HTTP Basic with the account and its token, a form with
-// Status=completed. Success is 200; a call that is over is 404 with code 20404.
-// The errors have that API's shape, since its clients read them.
+// Bots that speak Twilio Media Streams end a call by its REST route (INTERFACES §1): HTTP Basic
+// with the account and its token, and a form with Status=completed. Success is 200; an ended call
+// is 404 with code 20404. Errors have that API's format, because its clients parse them.
 
 type twilioCall struct {
 	SID        string `json:"sid"`
@@ -43,7 +42,7 @@ func (s *API) TwilioUpdate(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	var allowed []engine.BotID // an account may be shared by bots
+	var allowed []engine.BotID // bots may share an account
 	given := sha256.Sum256([]byte(password))
 	for i := range bots {
 		if bots[i].Account != account || bots[i].AuthToken == "" {

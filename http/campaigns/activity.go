@@ -14,11 +14,10 @@ import (
 	"dialler/http/wire"
 )
 
-// The activity log (spec: "One per start, pause, resume and stop action: the
-// action, the user who did it and a timestamp. Listed most recent first").
-// Everything else that somebody did is behind a filter.
+// The activity log (spec: "One per start, pause, resume and stop action: the action, the user who
+// did it and a timestamp. Listed most recent first"). All other actions need a filter.
 
-// ActionNames are the words of the API for what the history calls by its own.
+// ActionNames are the API's names for events of the history.
 var ActionNames = map[journal.Type]string{ //nolint:gosec // no passwords
 	journal.CampaignStarted: "start", journal.CampaignPaused: "pause", journal.CampaignResumed: "resume",
 	journal.CampaignStopped:   "stop",
@@ -48,7 +47,7 @@ var ActionNames = map[journal.Type]string{ //nolint:gosec // no passwords
 	journal.PersonErased:    "erase_person", journal.RestoreAccepted: "accept_restore",
 }
 
-// shownActions are what the log of a campaign shows without a filter.
+// shownActions are the actions in a campaign's log without a filter.
 var shownActions = []journal.Type{journal.CampaignStarted, journal.CampaignPaused, journal.CampaignResumed,
 	journal.CampaignStopped}
 
@@ -67,14 +66,14 @@ type activityView struct {
 	// Changes are the settings that an edit changed.
 	Changes []campaign.Change `json:"changes,omitempty"`
 	Reason  string            `json:"reason,omitempty"`
-	// Subject is the identifier of what was created or changed, when it is no
-	// campaign of its own log.
+	// Subject is the identifier of what was created or changed, unless it is the campaign of the
+	// log.
 	Subject string `json:"subject,omitempty"`
 	// Other is the other campaign of a clone.
 	Other    engine.CampaignID `json:"campaign_id,omitempty"`
 	Contacts int               `json:"contacts,omitempty"`
 	Import   engine.ImportID   `json:"import_id,omitempty"`
-	// Contact is whom it was done to, DueAt when it is to be dialled.
+	// Contact is the contact concerned, DueAt when it is to be dialled.
 	Contact engine.ContactID `json:"contact_id,omitempty"`
 	DueAt   *time.Time       `json:"due_at,omitempty"`
 }
@@ -100,7 +99,7 @@ func viewActivity(e *journal.Event) activityView {
 	return v
 }
 
-// ShowActivity is the log of one campaign.
+// ShowActivity shows the log of one campaign.
 func (s *API) ShowActivity(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
@@ -122,8 +121,8 @@ func (s *API) ShowActivity(r *wire.Request) error {
 	return replyActivity(r, list, total, page)
 }
 
-// ShowConfigActivity is the log of what is configured for all campaigns: bots,
-// trunks, numbers, keys, users, and campaigns that are no more.
+// ShowConfigActivity shows the log of installation-wide configuration: bots, trunks, numbers, keys,
+// users, and deleted campaigns.
 func (s *API) ShowConfigActivity(r *wire.Request) error {
 	types, page, err := activityQuery(r, nil)
 	if err != nil {
@@ -144,7 +143,7 @@ func replyActivity(r *wire.Request, list []journal.Event, total int, page campai
 	return r.Reply(nethttp.StatusOK, out)
 }
 
-// activityQuery reads the filter; types is nil for everything.
+// activityQuery parses the filter; types is nil for all.
 func activityQuery(r *wire.Request, shown []journal.Type) (types []journal.Type, page campaign.Page, err error) {
 	var errs form.Errors
 	types = shown

@@ -11,11 +11,10 @@ import (
 	"dialler/http/wire"
 )
 
-// Campaigns (SEMANTICS §2): create, look at, delete, and the operator's
-// lifecycle commands. Their rules live behind the port; here is only the wire.
+// Campaigns (SEMANTICS §2): create, show, delete, and the operator's lifecycle commands. Their
+// rules are behind the port; this is only the HTTP layer.
 
-// API serves campaigns and what is asked of one: runs, charts, capacity,
-// history, simulations.
+// API serves campaigns and what belongs to one: runs, charts, capacity, history, simulations.
 type API struct {
 	*wire.Host
 	Ports
@@ -28,7 +27,7 @@ type API struct {
 	told     toldSides
 }
 
-// Ports are what it needs of the rest of the dialler.
+// Ports are what the API needs from the rest of the dialler.
 type Ports struct {
 	Campaigns   Campaigns
 	Activity    Activity
@@ -41,11 +40,11 @@ type Ports struct {
 
 // Limits bound simulations.
 type Limits struct {
-	SimulationTime time.Duration // that one may take
+	SimulationTime time.Duration // limit of one simulation
 	Patience       time.Duration // with a reader
 }
 
-// New makes the resource of what it needs.
+// New makes the API.
 func New(h *wire.Host, p Ports, l Limits) *API {
 	s := &API{Host: h, Ports: p, limits: l, counting: wire.NewPlaces(chartsCap)}
 	s.charts = memory.New(chartTTL, chartsKept, h.Now, s.loadChart)
@@ -59,7 +58,7 @@ type CampaignView struct {
 	Status   campaign.State    `json:"status"`
 	Settings settingsView      `json:"settings"`
 	Version  int64             `json:"version"`
-	Run      int               `json:"run"` // 1 is the original
+	Run      int               `json:"run"` // the original run is 1
 	EverRun  bool              `json:"ever_run"`
 	Prepared bool              `json:"prepared_restart"`
 	Notice   *preparedView     `json:"prepared"` // null unless a restart is prepared
@@ -104,8 +103,8 @@ func viewPrepared(c *campaign.Campaign) *preparedView {
 		c.Previous.Unreached}
 }
 
-// Listed shows a campaign as lists do: without what it dials with, of which most is everybody's
-// and changes every second.
+// Listed shows a campaign as in lists: without what it dials with, which is mostly shared and
+// changes every second.
 func Listed(d *campaign.Detail) CampaignView {
 	v := View(d)
 	if v.Live != nil {
@@ -178,7 +177,7 @@ func (s *API) Create(r *wire.Request) error {
 	}
 	settings := readSettings(f)
 	f.Done()
-	// One answer names every mistake: those of the JSON and those of the rules.
+	// One response lists every error: those of the JSON and those of the rules.
 	f.Errs.Merge(settings.Validate())
 	if err := f.Errs.Err(); err != nil {
 		return err
@@ -208,7 +207,7 @@ func (s *API) Show(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, View(&d))
 }
 
-// ShowPreflight asks what Start would, without starting.
+// ShowPreflight makes the checks of Start, without starting.
 func (s *API) ShowPreflight(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
@@ -241,8 +240,8 @@ func (s *API) Act(action campaign.Action) wire.Handler {
 	}
 }
 
-// actOptions reads the body of a lifecycle command, which may be empty: an option
-// that is not understood must not be dropped silently.
+// actOptions reads the body of a lifecycle command, which may be empty: an unknown option must not
+// be dropped silently.
 func actOptions(r *wire.Request, cmd *campaign.Act) error {
 	if len(r.HTTP.PostBody()) == 0 {
 		return nil
@@ -278,7 +277,7 @@ type runList struct {
 	Total    int                  `json:"total"`
 }
 
-// viewCounters has the states by the names that are shown.
+// viewCounters renames the states for display.
 func viewCounters(c campaign.Counters) campaign.Counters {
 	states := make(map[contact.State]int, len(c.States))
 	for s, n := range c.States {
@@ -288,7 +287,7 @@ func viewCounters(c campaign.Counters) campaign.Counters {
 	return c
 }
 
-// ListRuns is the history of a campaign's runs.
+// ListRuns lists a campaign's runs.
 func (s *API) ListRuns(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {

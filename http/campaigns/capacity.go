@@ -11,10 +11,10 @@ import (
 	"dialler/http/wire"
 )
 
-// numbersTTL is how old what is told of numbers may be.
+// numbersTTL is how long number statuses are cached.
 const numbersTTL = time.Second
 
-// numbers are the outbound numbers of the installation as they stand.
+// numbers caches the status of the installation's outbound numbers.
 type numbers struct {
 	states   map[engine.PhoneNumber]string // as configured
 	statuses map[engine.PhoneNumber]numberpool.Status
@@ -35,7 +35,7 @@ func (s *API) loadNumbers(ctx context.Context, _ struct{}) (v numbers, found boo
 	return v, true, nil
 }
 
-// number is how one stands; one of which nothing is known was not used.
+// number returns the status of one; an unknown number has not been used.
 func (v *numbers) number(n engine.PhoneNumber) numberpool.Status {
 	s, known := v.statuses[n]
 	switch {
@@ -54,7 +54,7 @@ type capacityView struct {
 	Resources  []campaign.Resource `json:"resources"`
 }
 
-// ShowCapacity tells what a campaign dials with: what stands in its live figures.
+// ShowCapacity shows what a campaign dials with, from its live figures.
 func (s *API) ShowCapacity(r *wire.Request) error {
 	d, err := s.detailOf(r)
 	if err != nil {

@@ -14,32 +14,31 @@ import (
 	"dialler/http/wire"
 )
 
-// What the charts of a campaign's page are drawn of. Many consoles ask the same;
-// the database is asked once in a while.
+// The data of the charts on a campaign's page. Many consoles ask for the same, so answers are
+// cached.
 
 const (
-	// chartTTL is how old an answer may be, chartsKept how many are kept.
+	// chartTTL is how old an answer may be, chartsKept how many are cached.
 	chartTTL   = 5 * time.Second
 	chartsKept = 256
-	// chartsCap bounds charts that are counted at the same time: connections to
-	// the database are left for everything else.
+	// chartsCap bounds concurrent chart queries, so that database connections are left for
+	// everything else.
 	chartsCap = 3
-	// seriesPoints is how many points a series has at most unless asked otherwise.
+	// seriesPoints is the default maximum number of points in a series.
 	seriesPoints = 240
 )
 
 var errManyCharts = engine.Unavailable("too_many_charts",
 	"", 2*time.Second)
 
-// chartKey is what a chart is asked for: a series when it has points, else a
-// breakdown.
+// chartKey identifies a chart: a series if it has points, otherwise a breakdown.
 type chartKey struct {
 	campaign    engine.CampaignID
 	run, points int
 	from, until time.Time
 }
 
-// seriesView has one entry a step in each of its lists.
+// seriesView has one entry per step in each of its lists.
 type seriesView struct {
 	Run         int       `json:"run"`
 	From        time.Time `json:"from"`
@@ -98,8 +97,7 @@ type numberDials struct {
 	Strikes    int      `json:"strikes"`
 }
 
-// firstAudioView counts calls up to a bound and beyond the one before; nil: any
-// longer.
+// firstAudioView counts calls up to a bound and above the previous one; nil means no bound.
 type firstAudioView struct {
 	UpToMS *int64 `json:"up_to_ms"`
 	Count  int    `json:"count"`
@@ -171,8 +169,8 @@ func chartRun(val string, errs *form.Errors) int {
 	return n
 }
 
-// chartYearLeast and chartYearMost bound the times of a chart: neither a time nor
-// a step before it leaves what the database knows.
+// chartYearLeast and chartYearMost bound the times of a chart, so that neither a time nor the step
+// before it exceeds the database's range.
 const chartYearLeast, chartYearMost = 2000, 2200
 
 func chartTime(field, val string, errs *form.Errors) time.Time {

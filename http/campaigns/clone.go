@@ -10,11 +10,10 @@ import (
 	"dialler/http/wire"
 )
 
-// cloneTimeout bounds a clone: the database copies some ten thousand contacts
-// a second.
+// cloneTimeout bounds a clone: the database copies about ten thousand contacts a second.
 const cloneTimeout = 10 * time.Minute
 
-// Clone copies a campaign into a new draft and says where it is.
+// Clone copies a campaign into a new draft and returns its location.
 func (s *API) Clone(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {

@@ -14,12 +14,11 @@ import (
 	"dialler/http/wire"
 )
 
-// Edit (SEMANTICS §2): a JSON Merge Patch (RFC 7396) of a campaign's settings.
-// The version that was edited is required, as the member version of the body
-// or as If-Match: an edit of settings that others changed meanwhile is refused
-// with the ones that hold now.
+// Edit (SEMANTICS §2): a JSON Merge Patch (RFC 7396) of a campaign's settings. The edited version
+// is required, as the member version of the body or as If-Match: if others have changed the
+// settings meanwhile, the edit is refused with the current ones.
 
-// editedNow is what a refused edit shows of the campaign.
+// editedNow is the current campaign as shown in a refused edit.
 type editedNow struct {
 	Version  int64        `json:"version"`
 	Settings settingsView `json:"settings"`
@@ -60,7 +59,7 @@ func (s *API) Edit(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, View(&d))
 }
 
-// conflicting shows the campaign of a version conflict as people read it.
+// conflicting adds the readable campaign to a version conflict.
 func conflicting(err error) error {
 	var e *engine.Error
 	if !errors.As(err, &e) {
@@ -75,7 +74,7 @@ func conflicting(err error) error {
 	return &shown
 }
 
-// readPatch reads a body that is a merge patch; plain JSON is taken for one too.
+// readPatch reads a merge patch; plain JSON is accepted as one too.
 func readPatch(r *wire.Request) (form.Form, error) {
 	const mergePatchType = "application/merge-patch+json"
 	if ct := r.HTTP.Request.Header.ContentType(); strings.EqualFold(string(ct), mergePatchType) {
@@ -84,7 +83,7 @@ func readPatch(r *wire.Request) (form.Form, error) {
 	return r.Body()
 }
 
-// editedVersion is that of the settings that were edited; the form keeps the error.
+// editedVersion returns the version that was edited; an error goes to the form.
 func editedVersion(r *wire.Request, f form.Form) int64 {
 	inBody := int64(f.Whole("version", 0))
 	f.Value.Members = slices.DeleteFunc(f.Value.Members, func(m form.Member) bool { return m.Name == "version" })
@@ -112,8 +111,8 @@ func editedVersion(r *wire.Request, f form.Form) int64 {
 	return n
 }
 
-// mergeSettings gives the form of the settings with the patch applied; what is
-// wrong with it goes to the patch's errors.
+// mergeSettings returns the form of the settings with the patch applied; errors are added to the
+// patch's.
 func mergeSettings(now *campaign.Settings, patch form.Form) (form.Form, error) {
 	raw, err := json.Marshal(viewSettings(now))
 	if err != nil {

@@ -17,29 +17,29 @@ import (
 type Campaigns interface {
 	// Create makes a draft. The settings have passed Settings.Validate.
 	Create(ctx context.Context, cmd campaign.Create) (campaign.Detail, error)
-	// Detail: NotFound "campaign_not_found" when there is none.
+	// Detail returns NotFound "campaign_not_found" for an unknown campaign.
 	Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error)
-	// List gives one page, newest first, and how many there are. Page.Filter is
-	// a campaign state or "".
+	// List returns one page, newest first, and the total number. Page.Filter is a campaign state or
+	// "".
 	List(ctx context.Context, page campaign.Page) ([]campaign.Detail, int, error)
 	// Act carries out a lifecycle command and gives the campaign after it; for
 	// ActionDelete the detail is not used.
 	Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error)
-	// Preflight says whether Start or Resume would be accepted and what is ahead.
+	// Preflight says whether Start or Resume would be accepted and what to expect.
 	Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error)
-	// Runs gives one page of the campaign's runs, newest first, with their
-	// counters as they stand, and how many there are.
+	// Runs returns one page of the campaign's runs, newest first, with their current counters, and
+	// the total number.
 	Runs(ctx context.Context, id engine.CampaignID, page campaign.Page) ([]campaign.RunRecord, int, error)
-	// Clone copies a campaign in any state into a new draft; with a million
-	// contacts it takes a while, which ctx bounds.
+	// Clone copies a campaign in any state into a new draft; a million contacts take a while, which
+	// ctx bounds.
 	Clone(ctx context.Context, cmd campaign.Clone) (campaign.Detail, error)
 }
 
-// Charts count what charts are drawn of.
+// Charts provides the data of charts.
 type Charts interface {
-	// Series gives how a run went over a time, Breakdown what its dials came to.
-	// NotFound "campaign_not_found", "run_not_found"; Unavailable "chart_too_long"
-	// when there is too much to be counted.
+	// Series returns a run's course over a period, Breakdown the outcomes of its dials. NotFound
+	// "campaign_not_found", "run_not_found"; Unavailable "chart_too_long" if there is too much to
+	// count.
 	Series(ctx context.Context, q campaign.SeriesQuery) (campaign.Series, error)
 	Breakdown(ctx context.Context, id engine.CampaignID, run int) (campaign.Breakdown, error)
 }
@@ -49,34 +49,33 @@ type Bots interface {
 	Bots(ctx context.Context) ([]engine.Bot, error)
 }
 
-// Trunks are the trunks and how they stand.
+// Trunks are the trunks and their status.
 type Trunks interface {
 	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
 	TrunkStatuses(ctx context.Context) (map[engine.TrunkID]telephony.TrunkStatus, error)
 }
 
-// Numbers are the outbound numbers and how they stand.
+// Numbers are the outbound numbers and their status.
 type Numbers interface {
 	Numbers(ctx context.Context) ([]engine.NumberSettings, error)
 	NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numberpool.Status, error)
 }
 
-// Activity reads the history of what somebody did.
+// Activity reads the history of users' actions.
 type Activity interface {
-	// Activity gives one page, newest first, and how much there is: of one
-	// campaign, or with "" of what is configured for all. types filters when
-	// given.
+	// Activity returns one page, newest first, and the total number: of one campaign, or with "" of
+	// the installation-wide configuration. types filters if given.
 	Activity(ctx context.Context, id engine.CampaignID, types []journal.Type, page campaign.Page) ([]journal.Event, int,
 		error)
 }
 
-// Simulations knows how the people on a campaign's list behaved, and how its run stood.
+// Simulations knows how the people on a campaign's list behaved, and the state of its run.
 type Simulations interface {
-	// People are measured over the campaign's latest attempts that were placed until a
-	// time, at most callee.MeasuredMost of them and of any run.
+	// People returns behaviour measured over the campaign's latest attempts placed until a given
+	// time, at most callee.MeasuredMost of them, in any run.
 	People(ctx context.Context, id engine.CampaignID, at time.Time) (callee.People, error)
 	Standing(ctx context.Context, c *campaign.Campaign, at time.Time) (campaign.Position, error)
-	// BackTests are the campaign's by run, the latest first; Trusted the latest ones of
+	// BackTests returns the campaign's back-tests by run, latest first; Trusted the latest ones of
 	// all campaigns, by which a forecast is judged.
 	BackTests(ctx context.Context, id engine.CampaignID) ([]forecast.RunBackTest, error)
 	Trusted(ctx context.Context) ([]forecast.RunBackTest, error)

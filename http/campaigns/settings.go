@@ -12,15 +12,15 @@ import (
 // settingsView is a campaign's settings as people read and write them.
 type settingsView struct{ of *campaign.Settings }
 
-// MarshalJSON writes the settings in the order of their table. Of those that are newer
-// than what is stored, the default holds.
+// MarshalJSON writes the settings in the order of their table. Settings newer than the stored ones
+// get their defaults.
 func (v settingsView) MarshalJSON() ([]byte, error) {
 	filled := v.of.WithDefaults()
 	filled.RetryOnSystem = v.of.RetryOnSystem // none stays none
 	return writeSettings(&filled, func(*campaign.Field) bool { return true })
 }
 
-// writeSettings writes an object of those settings that are wanted and have a value.
+// writeSettings writes an object of the wanted settings that have a value.
 func writeSettings(s *campaign.Settings, want func(*campaign.Field) bool) ([]byte, error) {
 	out := []byte{'{'}
 	for i := range campaign.Fields {
@@ -43,8 +43,8 @@ func writeSettings(s *campaign.Settings, want func(*campaign.Field) bool) ([]byt
 
 func viewSettings(c *campaign.Settings) settingsView { return settingsView{of: c} }
 
-// readSettings takes what was sent and the default of what was not. A zero
-// that was sent stays zero, so that the rules can refuse it.
+// readSettings reads what was sent, and takes the default for the rest. A zero that was sent stays
+// zero, so that the rules can refuse it.
 func readSettings(f form.Form) campaign.Settings {
 	s := campaign.Defaults()
 	for i := range campaign.Fields {
@@ -56,7 +56,7 @@ func readSettings(f form.Form) campaign.Settings {
 	return s
 }
 
-// readSetting reads one setting; what was not sent stays as it is.
+// readSetting reads one setting; one that was not sent stays unchanged.
 func readSetting(f form.Form, field *campaign.Field, s *campaign.Settings) {
 	name := field.Name
 	switch at := field.At(s).(type) {

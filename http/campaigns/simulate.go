@@ -21,18 +21,17 @@ import (
 	"dialler/http/wire"
 )
 
-// What would become of a campaign by other settings (docs/simulation.md): the
-// simulation of engine/sim, on the goroutine of its own connection. It works half
-// of the time at most, so that two of them leave a machine of two cores a whole
-// one, and ends when the client goes.
+// What other settings would do to a campaign (docs/simulation.md): the simulation of engine/sim, on
+// the goroutine of its own connection. It works at most half the time, so that two of them leave
+// one core of a two-core machine free, and ends when the client disconnects.
 
 const (
-	simulationCap     = 2 // under way at a time; one of a user
+	simulationCap     = 2 // concurrent simulations; one per user
 	simulationRetry   = 5 * time.Second
-	simulationSlice   = 5 * time.Millisecond // of work, and as long of rest
-	simulationCounted = 1_000_000            // contacts that may be asked for
+	simulationSlice   = 5 * time.Millisecond // of work, then as long of rest
+	simulationCounted = 1_000_000            // maximum contacts of a request
 	simulationSeed    = 1
-	simulationNone    = 1000 // contacts of a campaign that has none yet
+	simulationNone    = 1000 // for a campaign without contacts
 )
 
 var (
@@ -47,13 +46,13 @@ var (
 		engine.FieldError{Field: "window", Code: "window_never_opens", Message: "does not open after start_at"})
 )
 
-// UnderWay are the simulations that are.
+// UnderWay are the running simulations.
 type UnderWay struct {
 	mu sync.Mutex
 	by map[string]bool // whose; one each
 }
 
-// Take finds room for one; done gives it back, once.
+// Take reserves a place for one; done releases it, once.
 func (s *UnderWay) Take(who string) (done func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,14 +73,14 @@ func (s *UnderWay) Take(who string) (done func(), err error) {
 	}), nil
 }
 
-// Count is how many there are.
+// Count returns how many are running.
 func (s *UnderWay) Count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.by)
 }
 
-// simulatedSettings are what a simulation may change, as it was played.
+// simulatedSettings are the settings that a simulation may change, as they were played.
 type simulatedSettings struct{ of *forecast.Question }
 
 func (v simulatedSettings) MarshalJSON() ([]byte, error) {
@@ -100,7 +99,7 @@ type simulatedPeople struct {
 	Attempts    int             `json:"attempts"` // that were measured
 }
 
-// simulatedKind is one thing that dials come to.
+// simulatedKind is one kind of outcome of dials.
 type simulatedKind struct {
 	Kind  string   `json:"kind"` // a verdict, answered, or an outcome
 	Share float64  `json:"share"`
@@ -153,15 +152,15 @@ type simulationView struct {
 	Trust    *forecast.Trust   `json:"trust"`
 }
 
-// simulation is one that was asked for.
+// simulation is a requested simulation.
 type simulation struct {
 	view simulationView
 	asIs forecast.Question
-	then *forecast.Question // nil: nothing is changed
+	then *forecast.Question // nil means nothing is changed
 }
 
-// Simulate answers with what the simulation says of a campaign as it is, and by
-// the changed settings.
+// Simulate answers with the simulation of a campaign with its current settings, and with the
+// changed ones.
 func (s *API) Simulate(r *wire.Request) error {
 	d, err := s.detailOf(r)
 	if err != nil {
@@ -183,7 +182,7 @@ func (s *API) Simulate(r *wire.Request) error {
 	instance, request := r.Instance(), r.ID
 	r.AtLeisure(done, func(ctx context.Context, conn net.Conn) {
 		body, err := s.played(ctx, conn, asked)
-		done() // before the answer: who has it may ask for the next one
+		done() // before the answer, whose receiver may ask for the next one
 		if ctx.Err() != nil {
 			return
 		}
@@ -201,7 +200,7 @@ func (s *API) Simulate(r *wire.Request) error {
 				head.Set("Retry-After", wire.RetryAfter(e.RetryAfter))
 			}
 		}
-		if body == nil { // nobody is there any more
+		if body == nil { // the client has disconnected
 			return
 		}
 		head.SetContentLength(len(body))
@@ -213,8 +212,7 @@ func (s *API) Simulate(r *wire.Request) error {
 	return nil
 }
 
-// played plays what was asked for. The body is nil without an error when the
-// client went.
+// played runs a simulation. The body is nil without an error if the client disconnected.
 func (s *API) played(ctx context.Context, conn net.Conn, asked *simulation) (body []byte, err error) {
 	ctx, gone := context.WithCancel(ctx)
 	defer gone()
@@ -223,7 +221,7 @@ func (s *API) played(ctx context.Context, conn net.Conn, asked *simulation) (bod
 		defer close(unread)
 		defer gone()
 		var b [1]byte
-		_, _ = conn.Read(b[:]) // a client that goes on talking is none
+		_, _ = conn.Read(b[:]) // a client that sends more is ignored
 	}()
 	defer func() {
 		if conn.SetReadDeadline(wire.Past) == nil {
@@ -267,8 +265,8 @@ func (s *API) played(ctx context.Context, conn net.Conn, asked *simulation) (bod
 	return json.Marshal(v)
 }
 
-// toldSides keeps the latest answers: the same question has the same one, and what a
-// campaign comes to as it is is asked beside every change.
+// toldSides caches the latest answers: the same question has the same answer, and the campaign's
+// current settings are simulated beside every change.
 type toldSides struct {
 	mu   sync.Mutex
 	list []toldSide // the latest last
@@ -279,7 +277,7 @@ type toldSide struct {
 	told forecast.Told
 }
 
-// toldMost bounds how many answers are kept; each has some 20 KiB.
+// toldMost bounds how many answers are cached; each takes some 20 KiB.
 const toldMost = 16
 
 func (k *toldSides) ask(q *forecast.Question, halt func() bool) (forecast.Told, bool) {
@@ -317,7 +315,7 @@ type backTestsView struct {
 	Trust     *forecast.Trust        `json:"trust"`
 }
 
-// ShowBackTests answers with what simulations would have said of the campaign's runs.
+// ShowBackTests answers with what simulations would have predicted for the campaign's runs.
 func (s *API) ShowBackTests(r *wire.Request) error {
 	d, err := s.detailOf(r)
 	if err != nil {

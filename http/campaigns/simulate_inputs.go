@@ -15,8 +15,7 @@ import (
 	"dialler/http/wire"
 )
 
-// simulationOf reads the body, which may be empty, over what is known of the
-// campaign.
+// simulationOf reads the body, which may be empty, on top of what is known of the campaign.
 func (s *API) simulationOf(r *wire.Request, d *campaign.Detail) (*simulation, error) {
 	c := d.Campaign.Settings.WithDefaults()
 	now := s.Now().UTC()
@@ -101,7 +100,7 @@ func (s *API) simulationOf(r *wire.Request, d *campaign.Detail) (*simulation, er
 	return asked, nil
 }
 
-// simulationInputs are those of a body that say what is asked about.
+// simulationInputs are the fields of a body that define the question.
 type simulationInputs struct {
 	seed           int
 	asOf           time.Time
@@ -133,16 +132,16 @@ func (in *simulationInputs) read(f form.Form, now time.Time) {
 	}
 }
 
-// campaignIDMost bounds the text of an identifier.
+// campaignIDMost bounds the length of an identifier.
 const campaignIDMost = 64
 
-// simulationBack is how old what is asked about may be: what came since is known, too.
+// simulationBack is how old the moment asked about may be, because later events are known too.
 const simulationBack = time.Hour
 
-// noEffect refuses an input that changes nothing: whoever gives it believes otherwise.
+// noEffect refuses an input that changes nothing, because the user believes that it does.
 func noEffect(f form.Form, field, why string) { f.Fail(field, "no_effect", "has no effect: "+why) }
 
-// change reads how the people are, and refuses what says nothing of the list.
+// change reads the people's behaviour, and refuses inputs that do not apply to the list.
 func (in *simulationInputs) change(f form.Form, q *forecast.Question, measured int) {
 	most := in.contacts * (q.Settings.MaxAttempts - 1)
 	switch {
@@ -193,7 +192,7 @@ func (in *simulationInputs) change(f form.Form, q *forecast.Question, measured i
 	p.Done()
 }
 
-// withoutEffect names the changed settings that change nothing.
+// withoutEffect reports changed settings that change nothing.
 func withoutEffect(w form.Form, q, then *forecast.Question) {
 	is, c := &q.Settings, &then.Settings
 	if c.MaxAttempts == 1 && c.RetryDelaySec != is.RetryDelaySec {
@@ -216,7 +215,7 @@ func withoutEffect(w form.Form, q, then *forecast.Question) {
 // simulationFar is how far from now a simulation may start.
 const simulationFar = 366 * 24 * time.Hour
 
-// simulatedWorld says what there is to dial with.
+// simulatedWorld sets what there is to dial with.
 func (s *API) simulatedWorld(ctx context.Context, q *forecast.Question) error {
 	bots, err := s.Bots.Bots(ctx)
 	if err != nil {
@@ -231,7 +230,7 @@ func (s *API) simulatedWorld(ctx context.Context, q *forecast.Question) error {
 	return err
 }
 
-// readWhatIf reads the settings that are changed.
+// readWhatIf reads the changed settings.
 func readWhatIf(f form.Form, q *forecast.Question) {
 	q.Seats = f.Within("seats", q.Seats, 1, 100_000)
 	for i := range campaign.Fields {
@@ -242,11 +241,10 @@ func readWhatIf(f form.Form, q *forecast.Question) {
 	f.Done()
 }
 
-// simulable names what is wrong with the changed settings alone: the others were
-// taken before.
+// simulable reports errors in the changed settings only: the others were accepted before.
 func simulable(q *forecast.Question) error {
 	c := q.Settings
-	c.AlwaysOn = false // the list is played as it stands
+	c.AlwaysOn = false // the list is played as it is
 	err := c.Validate()
 	if e := wire.AsError(err); err != nil && e.Kind == engine.KindInvalid {
 		fields := make([]engine.FieldError, 0, len(e.Fields))

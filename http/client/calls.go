@@ -9,21 +9,19 @@ import (
 	"time"
 )
 
-// Dialout asks for one call outside campaigns.
+// Dialout is a request for one call outside campaigns.
 type Dialout struct {
 	BotID     string            `json:"bot_id"`
 	ToNumber  string            `json:"to_number"`             // E.164 with plus
 	From      string            `json:"from_number,omitempty"` // one of the dialler's numbers; chosen when ""
 	Variables map[string]string `json:"variables,omitempty"`
-	// Targets are whom the bot may hand the call over to: numbers, sip: or tel:
-	// addresses.
+	// Targets are where the bot may transfer the call: numbers, sip: or tel: addresses.
 	Targets []string `json:"transfer_targets,omitempty"`
-	// IdempotencyKey makes a repeat by the caller harmless for 24 h; a fresh one is
-	// used when "".
+	// IdempotencyKey makes a repeat by the caller harmless for 24 h; if "", a fresh one is used.
 	IdempotencyKey string `json:"-"`
 }
 
-// Placed is a call that was begun.
+// Placed is a call that was started.
 type Placed struct {
 	CallID    string    `json:"call_id"`
 	AttemptID string    `json:"attempt_id"`
@@ -45,10 +43,11 @@ type Attempt struct {
 	AttemptID string `json:"attempt_id"`
 	Run       int    `json:"run"`
 	Pass      int    `json:"pass"`
-	Number    int    `json:"number"`  // 0: it did not count
+	Number    int    `json:"number"`  // 0 means it did not count
 	State     string `json:"state"`   // reserved … ended
 	Outcome   string `json:"outcome"` // "" while it is not final
-	// AwaitingResult: the conversation is over, its result has neither come nor been given up.
+	// AwaitingResult means that the conversation is over, and its result has neither come nor been
+	// given up.
 	AwaitingResult bool       `json:"awaiting_result"`
 	From           string     `json:"from_number"`
 	Trunk          string     `json:"trunk"`
@@ -69,7 +68,7 @@ type Attempt struct {
 type Call struct {
 	Attempt
 	CallID     string `json:"call_id"`
-	CampaignID string `json:"campaign_id"` // "" of a dialout
+	CampaignID string `json:"campaign_id"` // "" for a dialout
 	ContactID  string `json:"contact_id"`
 	BotID      string `json:"bot_id"`
 	To         string `json:"to_number"`
@@ -79,19 +78,19 @@ type Call struct {
 		Summary        string            `json:"summary"`
 		Variables      map[string]string `json:"variables"`
 		DoNotCall      bool              `json:"do_not_call"`
-		// UnknownFields came with the result and are no fields of it.
+		// UnknownFields are fields of the result that the API does not define.
 		UnknownFields map[string]string `json:"unknown_fields"`
 		ReceivedAt    time.Time         `json:"received_at"`
 	} `json:"result"`
 }
 
-// Call shows a call. Code call_not_found when there is none.
+// Call returns a call. Code call_not_found if there is none.
 func (c *Client) Call(ctx context.Context, callID string) (call Call, err error) {
 	err = c.do(ctx, request{method: http.MethodGet, path: "/api/v1/calls/" + url.PathEscape(callID)}, &call)
 	return call, err
 }
 
-// CallFilter picks calls; the zero value has them all.
+// CallFilter selects calls; the zero value selects all.
 type CallFilter struct {
 	CampaignID string
 	ContactID  string
@@ -102,7 +101,7 @@ type CallFilter struct {
 	From, To   time.Time // begun at From or later, and before To
 }
 
-// Calls goes through the calls, newest first. It ends with the first error.
+// Calls iterates over the calls, newest first. It ends at the first error.
 func (c *Client) Calls(ctx context.Context, f CallFilter) iter.Seq2[Call, error] {
 	q := url.Values{"page_size": {strconv.Itoa(pageSize)}}
 	for k, v := range map[string]string{"campaign_id": f.CampaignID, "contact_id": f.ContactID, "number": f.Number, "trunk": f.Trunk,
@@ -120,7 +119,7 @@ func (c *Client) Calls(ctx context.Context, f CallFilter) iter.Seq2[Call, error]
 		for {
 			var part struct {
 				Calls []Call `json:"calls"`
-				Next  string `json:"next_cursor"` // "" at the end; a part may be empty and lead on
+				Next  string `json:"next_cursor"` // "" at the end; an empty part may still lead on
 			}
 			if err := c.do(ctx, request{method: http.MethodGet, path: "/api/v1/calls", query: q}, &part); err != nil {
 				yield(Call{}, err)
@@ -153,14 +152,14 @@ type Trigger struct {
 	IdempotencyKey string `json:"-"`
 }
 
-// Triggered is what became of it.
+// Triggered is the result of a trigger.
 type Triggered struct {
 	Status         string     `json:"status"` // dialled or queued
 	ContactID      string     `json:"contact_id"`
 	CampaignID     string     `json:"campaign_id"`
 	AttemptID      string     `json:"attempt_id"` // of dialled
 	NextEligibleAt *time.Time `json:"next_eligible_at"`
-	Reason         string     `json:"reason"` // of queued: why not now
+	Reason         string     `json:"reason"` // if queued: why not now
 }
 
 // Dialled says whether the dial has begun.
@@ -173,8 +172,8 @@ func (c *Client) Trigger(ctx context.Context, t Trigger) (got Triggered, err err
 	return got, err
 }
 
-// Exclude suppresses contacts of a campaign, by number or by one or two metadata
-// keys that must all match: one of Mobile and Match.
+// Exclude suppresses contacts of a campaign, by number or by one or two metadata keys that must all
+// match: set either Mobile or Match.
 type Exclude struct {
 	CampaignID string            `json:"campaign_id"`
 	Mobile     string            `json:"mobile,omitempty"`
@@ -184,7 +183,7 @@ type Exclude struct {
 	IdempotencyKey string `json:"-"`
 }
 
-// Excluded counts the contacts that an exclusion was about.
+// Excluded counts the contacts affected by an exclusion.
 type Excluded struct {
 	Matched          int `json:"matched"`
 	Excluded         int `json:"excluded"`
@@ -192,7 +191,7 @@ type Excluded struct {
 	InCall           int `json:"in_call"` // excluded after their conversation
 }
 
-// Exclude returns when no call to them is begun any more.
+// Exclude returns once no new call to them can begin.
 func (c *Client) Exclude(ctx context.Context, x Exclude) (got Excluded, err error) {
 	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/contacts/exclude", body: x, key: keyed(x.IdempotencyKey)}, &got)
 	return got, err

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Campaign is a campaign as the API shows it; what is not a field here is in
-// Settings, Counters and openapi.yaml.
+// Campaign is a campaign as the API shows it; further fields are in Settings, Counters and
+// openapi.yaml.
 type Campaign struct {
 	CampaignID       string          `json:"campaign_id"`
 	Status           string          `json:"status"` // draft, running, paused, completed, failed
 	Settings         json.RawMessage `json:"settings"`
 	Version          int             `json:"version"`
-	Run              int             `json:"run"` // 1 is the original
+	Run              int             `json:"run"` // the original run is 1
 	PreparedRestart  bool            `json:"prepared_restart"`
-	Draining         bool            `json:"draining"` // ended while calls still live
+	Draining         bool            `json:"draining"` // ended, with calls still live
 	CompletionReason string          `json:"completion_reason"`
 	FailureReason    string          `json:"failure_reason"`
 	StartedAt        *time.Time      `json:"started_at"`
@@ -27,8 +27,7 @@ type Campaign struct {
 	Counters         Counters        `json:"counters"`
 }
 
-// Counters count facts of the run; rates are shares in 0…1, nil while there is
-// nothing to divide by.
+// Counters count events of the run; rates are fractions in 0…1, nil if the divisor is zero.
 type Counters struct {
 	Total           int      `json:"total"`
 	Pending         int      `json:"pending"`
@@ -51,14 +50,14 @@ type Counters struct {
 
 func campaignPath(id string) string { return "/api/v1/campaigns/" + url.PathEscape(id) }
 
-// Campaign shows a campaign. Code campaign_not_found when there is none.
+// Campaign returns a campaign. Code campaign_not_found if there is none.
 func (c *Client) Campaign(ctx context.Context, id string) (got Campaign, err error) {
 	err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(id)}, &got)
 	return got, err
 }
 
-// Campaigns goes through the campaigns, newest first: all, or those in a state. It
-// ends with the first error.
+// Campaigns iterates over the campaigns, newest first: all, or those in one state. It ends at the
+// first error.
 func (c *Client) Campaigns(ctx context.Context, status string) iter.Seq2[Campaign, error] {
 	q := url.Values{}
 	if status != "" {
@@ -67,14 +66,14 @@ func (c *Client) Campaigns(ctx context.Context, status string) iter.Seq2[Campaig
 	return pages[Campaign](ctx, c, "/api/v1/campaigns", "campaigns", q)
 }
 
-// CreateCampaign makes a draft of settings as openapi.yaml has them.
+// CreateCampaign makes a draft from settings as in openapi.yaml.
 func (c *Client) CreateCampaign(ctx context.Context, settings any) (got Campaign, err error) {
 	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/campaigns", body: settings}, &got)
 	return got, err
 }
 
-// EditCampaign changes settings of the version that the caller has seen; code
-// version_conflict, with Error.Current, when somebody was faster.
+// EditCampaign changes settings of the version that the caller has seen; code version_conflict,
+// with Error.Current, if someone else changed them first.
 func (c *Client) EditCampaign(ctx context.Context, id string, version int, change any) (got Campaign, err error) {
 	err = c.do(ctx, request{method: http.MethodPatch, path: campaignPath(id), body: change, etag: strconv.Quote(strconv.Itoa(version))}, &got)
 	return got, err
@@ -90,17 +89,17 @@ func (c *Client) act(ctx context.Context, id, action string, body any) (got Camp
 	return got, err
 }
 
-// Start begins a draft's run. Code preflight_failed, with what blocks it.
+// Start begins a draft's run. Code preflight_failed, with the reasons.
 func (c *Client) Start(ctx context.Context, id string) (Campaign, error) {
 	return c.act(ctx, id, "start", nil)
 }
 
-// Pause places no new calls; those that are in flight may finish.
+// Pause stops new calls; those in flight may finish.
 func (c *Client) Pause(ctx context.Context, id string) (Campaign, error) {
 	return c.act(ctx, id, "pause", nil)
 }
 
-// Resume goes on with a paused campaign.
+// Resume continues a paused campaign.
 func (c *Client) Resume(ctx context.Context, id string) (Campaign, error) {
 	return c.act(ctx, id, "resume", nil)
 }
@@ -110,8 +109,8 @@ func (c *Client) Stop(ctx context.Context, id string) (Campaign, error) {
 	return c.act(ctx, id, "stop", nil)
 }
 
-// Restart prepares the next run; with onlyUnreached those contacts alone that no
-// call has reached. Dialling does not start.
+// Restart prepares the next run; with onlyUnreached, only for contacts that no call has reached.
+// Dialling does not start.
 func (c *Client) Restart(ctx context.Context, id string, onlyUnreached bool) (Campaign, error) {
 	return c.act(ctx, id, "restart", map[string]bool{"only_unreached": onlyUnreached})
 }
@@ -123,7 +122,7 @@ func (c *Client) CancelRestart(ctx context.Context, id string) (Campaign, error)
 
 const pageSize = 200
 
-// pages goes through a list that has pages.
+// pages iterates over a paged list.
 func pages[T any](ctx context.Context, c *Client, path, name string, q url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Client talks to one dialler. Its methods may be called at the same time.
+// Client talks to one dialler. Its methods are safe for concurrent use.
 type Client struct {
 	base    string
 	http    *http.Client
@@ -26,17 +26,17 @@ type Client struct {
 	patient time.Duration
 }
 
-// Option changes a client that New makes.
+// Option configures a client in New.
 type Option func(*Client)
 
-// WithAPIKey has every request carry an API key (X-API-Key).
+// WithAPIKey sends an API key with every request (X-API-Key).
 func WithAPIKey(key string) Option { return func(c *Client) { c.key = key } }
 
-// WithToken has every request carry a user's token; see LogIn.
+// WithToken sends a user's token with every request; see LogIn.
 func WithToken(token string) Option { return func(c *Client) { c.token.Store(&token) } }
 
-// WithHTTPClient takes the transport and the time-out of another HTTP client: a
-// time-out there bounds whole uploads and reports as well.
+// WithHTTPClient uses the transport and time-out of another HTTP client: a time-out there also
+// bounds whole uploads and reports.
 func WithHTTPClient(h *http.Client) Option {
 	return func(c *Client) {
 		own := *h
@@ -44,8 +44,8 @@ func WithHTTPClient(h *http.Client) Option {
 	}
 }
 
-// WithRetries says how often a request is repeated at most, and how long the
-// client waits before it at most; the defaults are 4 and 10 s.
+// WithRetries sets the maximum number of retries of a request, and the maximum wait before one; the
+// defaults are 4 and 10 s.
 func WithRetries(most int, wait time.Duration) Option {
 	return func(c *Client) { c.retries, c.patient = max(0, most), wait }
 }
@@ -65,7 +65,7 @@ func New(address string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// LogIn gets a token for a user and has every later request carry it.
+// LogIn gets a token for a user and sends it with every later request.
 func (c *Client) LogIn(ctx context.Context, email, password string) (expires time.Time, err error) {
 	var got struct {
 		Token     string    `json:"token"`
@@ -83,22 +83,22 @@ type request struct {
 	method string
 	path   string
 	query  url.Values
-	body   any    // as JSON, when not nil
+	body   any    // sent as JSON, unless nil
 	key    string // Idempotency-Key
 	etag   string // If-Match
-	// harmless: done twice it does no more than once.
+	// harmless means that doing it twice has no further effect.
 	harmless bool
 }
 
-// again says whether the request may go out twice.
+// again says whether the request may be sent twice.
 func (r *request) again() bool { return r.method == http.MethodGet || r.key != "" || r.harmless }
 
 const (
-	answerCap = 64 << 20 // bytes of an answer that is read as a whole
+	answerCap = 64 << 20 // bytes of a response that is read as a whole
 	firstWait = 200 * time.Millisecond
 )
 
-// do sends a request until it is answered for good, and reads the answer's JSON.
+// do sends a request until it has a final answer, and decodes the answer's JSON.
 func (c *Client) do(ctx context.Context, r request, into any) error {
 	var body []byte
 	if r.body != nil {
@@ -125,7 +125,7 @@ func (c *Client) do(ctx context.Context, r request, into any) error {
 	}
 }
 
-// worth says whether a request is repeated after an error, and when.
+// worth says whether a request is retried after an error, and when.
 func (c *Client) worth(r *request, err error, try int) (time.Duration, bool) {
 	if try >= c.retries {
 		return 0, false
@@ -138,14 +138,14 @@ func (c *Client) worth(r *request, err error, try int) (time.Duration, bool) {
 		return min(wait, c.patient), r.again()
 	case e.Status == http.StatusTooManyRequests,
 		e.Status == http.StatusServiceUnavailable && r.again(),
-		e.Code == "idempotency_in_progress": // the first try is still under way
+		e.Code == "idempotency_in_progress": // the first try is still in progress
 		wait = max(wait, e.RetryAfter)
 		return wait, wait <= c.patient
 	}
 	return 0, false
 }
 
-// pause waits; false when ctx ended.
+// pause waits; it returns false if ctx ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -198,7 +198,7 @@ func (c *Client) request(ctx context.Context, r *request, body io.Reader) (*http
 	return req, nil
 }
 
-// keyed is the caller's Idempotency-Key, or a fresh one.
+// keyed returns the caller's Idempotency-Key, or a fresh one.
 func keyed(own string) string {
 	if own != "" {
 		return own
@@ -206,7 +206,7 @@ func keyed(own string) string {
 	return rand.Text()
 }
 
-// read sends a request once and reads the answer's JSON.
+// read sends a request once and decodes the answer's JSON.
 func (c *Client) read(req *http.Request, into any) error {
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -229,7 +229,7 @@ func (c *Client) read(req *http.Request, into any) error {
 	return json.Unmarshal(answer, into)
 }
 
-// begun sends a request until its answer begins, and leaves that to the caller.
+// begun sends a request, with retries, until an answer begins, and leaves its body to the caller.
 func (c *Client) begun(ctx context.Context, r *request) (*http.Response, error) {
 	for try := 0; ; try++ {
 		resp, err := c.stream(ctx, r)

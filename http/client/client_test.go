@@ -16,7 +16,7 @@ import (
 	"dialler/engine/webhook"
 )
 
-// server answers one request after the other as a test says, and keeps them.
+// server answers requests one by one as a test says, and records them.
 type server struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -64,7 +64,7 @@ func fails(status int, code string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// breaks answers with half of what it announces.
+// breaks sends half of the announced body.
 func breaks(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "100")
 	_, _ = io.WriteString(w, "half")
@@ -111,12 +111,12 @@ func TestWhatCouldBeDoneTwiceIsNotRepeated(t *testing.T) {
 	trigger := func(c *Client) error { _, err := c.Trigger(t.Context(), Trigger{}); return err }
 	f(fails(503, "overloaded"), 1, start)
 	f(breaks, 1, start)
-	f(fails(429, "rate_limited"), 3, start) // nothing was looked at
+	f(fails(429, "rate_limited"), 3, start) // the request was not processed
 	f(fails(503, "overloaded"), 3, show)
 	f(breaks, 3, show)
 	f(fails(422, "validation_failed"), 1, trigger)
 	f(fails(500, "internal"), 1, trigger)
-	f(fails(503, "overloaded", "Retry-After", "120"), 1, trigger) // longer than it waits
+	f(fails(503, "overloaded", "Retry-After", "120"), 1, trigger) // longer than the client waits
 }
 
 func TestARefusalHasItsCodeItsFieldsAndItsWait(t *testing.T) {
@@ -127,7 +127,7 @@ func TestARefusalHasItsCodeItsFieldsAndItsWait(t *testing.T) {
 		e.RetryAfter != 7*time.Second || len(e.Fields) != 1 || e.Fields[0].Field != "mobile" || !strings.Contains(err.Error(), "mobile must be E.164") {
 		t.Fatalf("%#v", err)
 	}
-	// Something else on the way answers with a page.
+	// A proxy on the way answers with a page.
 	s = newServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)
 		_, _ = io.WriteString(w, `{"code":"of somebody else"}`)
@@ -200,7 +200,7 @@ func TestAListIsGoneThroughPageByPage(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		break // no more is asked for
+		break // no further page is requested
 	}
 	if len(s.got) != 3 {
 		t.Errorf("%d requests", len(s.got))
@@ -225,8 +225,7 @@ func TestAReportThatIsBrokenOffIsAnError(t *testing.T) {
 	}
 }
 
-// A report that is broken off is gone on with: each row is in the file once, and
-// whole.
+// An interrupted report is resumed: each row is in the file once, and whole.
 func TestAReportIsWrittenWholeThoughItIsBrokenOff(t *testing.T) {
 	const header = "run,pass,attempt_number,attempt_id,sip_reason\r\n"
 	part := func(whole bool, rows string) http.HandlerFunc {

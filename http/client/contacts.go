@@ -29,7 +29,8 @@ type Contact struct {
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 	Trail     []Attempt `json:"attempt_trail"` // newest last
-	// Explain says why it is not dialled now, and when next; of one contact only.
+	// Explain says why the contact is not dialled now, and when it will be; set only for a single
+	// contact.
 	Explain *struct {
 		Code    string     `json:"code"`
 		Message string     `json:"message"`
@@ -37,17 +38,16 @@ type Contact struct {
 	} `json:"explain"`
 }
 
-// ContactFilter picks contacts; the zero value has them all.
+// ContactFilter selects contacts; the zero value selects all.
 type ContactFilter struct {
-	Status string // a contact status, or "unanswered": whose last attempt rang and was not answered
+	Status string // a contact status, or "unanswered": the last attempt rang without an answer
 	Number string // the one with this number
-	// Callback is the state of the newest callback: requested (everybody who has one),
-	// pending (still to be called back), completed, cancelled.
+	// Callback is the state of the newest callback: requested (all contacts with one), pending
+	// (still to be called back), completed, cancelled.
 	Callback string
 }
 
-// Contacts goes through a campaign's contacts in list order. It ends with the
-// first error.
+// Contacts iterates over a campaign's contacts in list order. It ends at the first error.
 func (c *Client) Contacts(ctx context.Context, campaignID string, f ContactFilter) iter.Seq2[Contact, error] {
 	q := url.Values{}
 	for k, v := range map[string]string{"status": f.Status, "number": f.Number, "callback": f.Callback} {
@@ -58,7 +58,7 @@ func (c *Client) Contacts(ctx context.Context, campaignID string, f ContactFilte
 	return pages[Contact](ctx, c, campaignPath(campaignID)+"/contacts", "contacts", q)
 }
 
-// Contact shows one contact with the explanation why it is not dialled now.
+// Contact returns one contact with the explanation why it is not dialled now.
 func (c *Client) Contact(ctx context.Context, campaignID, contactID string) (got Contact, err error) {
 	err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(campaignID) + "/contacts/" + url.PathEscape(contactID)}, &got)
 	return got, err
@@ -70,8 +70,8 @@ func (c *Client) onContact(ctx context.Context, campaignID, contactID, action st
 	return got, err
 }
 
-// ExcludeContact is an operator's word that a contact is left alone; the reason may
-// be "". It returns when no call to it is begun any more.
+// ExcludeContact excludes a contact as an operator; the reason may be "". It returns once no new
+// call to it can begin.
 func (c *Client) ExcludeContact(ctx context.Context, campaignID, contactID, reason string) (Contact, error) {
 	body := map[string]string{}
 	if reason != "" {
@@ -86,8 +86,8 @@ func (c *Client) CallBackContact(ctx context.Context, campaignID, contactID stri
 	return c.onContact(ctx, campaignID, contactID, "call-back", map[string]time.Time{"at": at}, true)
 }
 
-// RetryContact has a contact dialled next; it is not repeated after a lost answer,
-// which might dial twice. Codes: call_in_progress, result_awaited and others.
+// RetryContact has a contact dialled next; it is not retried after a lost answer, which might dial
+// twice. Codes: call_in_progress, result_awaited and others.
 func (c *Client) RetryContact(ctx context.Context, campaignID, contactID string) (Contact, error) {
 	return c.onContact(ctx, campaignID, contactID, "retry-now", nil, false)
 }
@@ -98,7 +98,7 @@ type NewContact struct {
 	Metadata any    `json:"metadata,omitempty"`
 }
 
-// Added counts what became of contacts.
+// Added counts contacts by result.
 type Added struct {
 	Added      int `json:"added"`
 	Duplicates int `json:"duplicates"`
@@ -114,14 +114,14 @@ func (c *Client) AddContacts(ctx context.Context, campaignID string, list []NewC
 	return got, err
 }
 
-// Batch is a list of up to 1,000 contacts of which each is judged by itself.
+// Batch is a list of up to 1,000 contacts, each judged by itself.
 type Batch struct {
 	Contacts []NewContact `json:"contacts"`
 	// IdempotencyKey as in Dialout.
 	IdempotencyKey string `json:"-"`
 }
 
-// BatchReply says what became of a batch.
+// BatchReply is the result of a batch.
 type BatchReply struct {
 	Added      int         `json:"added"`
 	Duplicates int         `json:"duplicates"`
@@ -132,7 +132,7 @@ type BatchReply struct {
 	Results    []BatchItem `json:"results"` // in the order of the contacts
 }
 
-// BatchItem is what became of one contact.
+// BatchItem is the result for one contact.
 type BatchItem struct {
 	Status    string `json:"status"` // added, duplicate, readmitted, excluded, suppressed, invalid
 	ContactID string `json:"contact_id"`
@@ -143,8 +143,8 @@ type BatchItem struct {
 	} `json:"problem"` // of invalid
 }
 
-// AddBatch adds those of a list that can be added to a draft or a running
-// campaign, in one transaction; a mistake in one stops none of the others.
+// AddBatch adds the valid contacts of a list to a draft or a running campaign, in one transaction;
+// an error in one does not affect the others.
 func (c *Client) AddBatch(ctx context.Context, campaignID string, b Batch) (got BatchReply, err error) {
 	err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaignID) + "/contacts:batch", body: b, key: keyed(b.IdempotencyKey)}, &got)
 	return got, err
@@ -169,9 +169,9 @@ type Import struct {
 	} `json:"problem"`
 }
 
-// ImportCSV streams a file with a phone_number column into a campaign and waits
-// until its rows are contacts, all by one switch. It is not repeated: an error
-// leaves none of the rows in the campaign.
+// ImportCSV streams a file with a phone_number column into a campaign and waits until its rows are
+// contacts, all in one switch. It is not retried: after an error none of the rows are in the
+// campaign.
 func (c *Client) ImportCSV(ctx context.Context, campaignID, filename string, file io.Reader) (got Import, err error) {
 	r := request{method: http.MethodPost, path: campaignPath(campaignID) + "/imports", query: url.Values{"filename": {filename}}}
 	req, err := c.request(ctx, &r, file)
@@ -191,13 +191,13 @@ func (c *Client) Import(ctx context.Context, campaignID, importID string) (got I
 
 // RejectedRow is a row that did not become a contact.
 type RejectedRow struct {
-	Line        int    `json:"line"` // the first of the file is 1
+	Line        int    `json:"line"` // the file's first line is 1
 	PhoneNumber string `json:"phone_number"`
 	Reason      string `json:"reason"`
 	Message     string `json:"message"`
 }
 
-// RejectedRows goes through them in the order of the file.
+// RejectedRows iterates over the rejected rows in file order.
 func (c *Client) RejectedRows(ctx context.Context, campaignID, importID string) iter.Seq2[RejectedRow, error] {
 	return pages[RejectedRow](ctx, c, campaignPath(campaignID)+"/imports/"+url.PathEscape(importID)+"/rejected", "rows", nil)
 }

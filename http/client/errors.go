@@ -14,25 +14,25 @@ import (
 // Error is a refusal by the API: problem details (RFC 9457) with a stable code.
 type Error struct {
 	Status    int             `json:"status"`
-	Code      string          `json:"code"` // stable, snake_case; "" when the answer is none of a dialler
+	Code      string          `json:"code"` // stable, snake_case; "" if the response is not a dialler's
 	Title     string          `json:"title"`
 	Detail    string          `json:"detail"` // a sentence that says what to do
 	Instance  string          `json:"instance"`
-	RequestID string          `json:"request_id"` // finds the request in the dialler's log
+	RequestID string          `json:"request_id"` // identifies the request in the dialler's log
 	Fields    []FieldError    `json:"errors"`
-	Current   json.RawMessage `json:"current"` // the present state, on a version conflict
-	// RetryAfter is the wait that the server asked for, 0 when it asked for none.
+	Current   json.RawMessage `json:"current"` // the current state, on a version conflict
+	// RetryAfter is the wait that the server asked for, 0 if none.
 	RetryAfter time.Duration `json:"-"`
 }
 
-// FieldError is what is wrong with one field of the body or the query.
+// FieldError is an error in one field of the body or the query.
 type FieldError struct {
 	Field   string `json:"field"` // as in contacts[3].mobile
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// Error implements error; it quotes no value that was sent.
+// Error implements error; it quotes none of the values sent.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the dialler answered %d", e.Status)
@@ -48,7 +48,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Code gives the code of a refusal, "" for any other error and for none.
+// Code returns the code of a refusal, "" for any other error and for nil.
 func Code(err error) string {
 	var e *Error
 	if errors.As(err, &e) {
@@ -57,7 +57,7 @@ func Code(err error) string {
 	return ""
 }
 
-// refusal makes an error of an answer that is no success.
+// refusal converts an unsuccessful response to an error.
 func refusal(resp *http.Response, body []byte, now time.Time) *Error {
 	e := &Error{}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -75,7 +75,7 @@ func refusal(resp *http.Response, body []byte, now time.Time) *Error {
 	return e
 }
 
-// retryAfter reads that header (RFC 9110 §10.2.3): seconds or a date.
+// retryAfter parses that header (RFC 9110 §10.2.3): seconds or a date.
 func retryAfter(v string, now time.Time) time.Duration {
 	const most = 24 * time.Hour
 	if n, err := strconv.ParseInt(v, 10, 64); err == nil {

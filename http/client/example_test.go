@@ -12,7 +12,7 @@ import (
 	"dialler/http/client"
 )
 
-// A CRM adds a contact; a repeat after a lost answer does not dial twice.
+// A CRM adds a contact; a retry after a lost answer does not dial twice.
 func ExampleClient_Trigger() {
 	c, err := client.New("https://dialler.example", client.WithAPIKey(os.Getenv("DIALLER_API_KEY")))
 	if err != nil {
@@ -55,7 +55,7 @@ func ExampleClient_Dialout() {
 	fmt.Println(call.State, call.Outcome, err)
 }
 
-// Everybody with an account is left alone.
+// All contacts with an account are excluded.
 func ExampleClient_Exclude() {
 	c, err := client.New("https://dialler.example", client.WithAPIKey(os.Getenv("DIALLER_API_KEY")))
 	if err != nil {
@@ -66,7 +66,7 @@ func ExampleClient_Exclude() {
 	fmt.Println(got.Matched, got.Excluded, err)
 }
 
-// An operator brings in a file, starts the campaign and keeps its report.
+// An operator uploads a file, starts the campaign and saves its report.
 func ExampleClient_ImportCSV() {
 	ctx := context.Background()
 	c, err := client.New("https://dialler.example")
@@ -106,7 +106,7 @@ func ExampleClient_ImportCSV() {
 	fmt.Println(err)
 }
 
-// A server that is told of what happens.
+// A server that receives events.
 func ExampleVerify() {
 	http.HandleFunc("POST /dialler", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Exclusion is whom a campaign leaves alone: a number, or everybody whose metadata
-// has all of Match.
+// Exclusion is what a campaign excludes: a number, or all contacts whose metadata has all of Match.
 type Exclusion struct {
 	Mobile    string            `json:"mobile,omitempty"`
 	Match     map[string]string `json:"match,omitempty"`
@@ -20,8 +19,8 @@ type Exclusion struct {
 
 func exclusionsPath(campaignID string) string { return campaignPath(campaignID) + "/exclusions" }
 
-// Exclusions goes through a campaign's exclusions, newest first: all, or the one of
-// a number. It ends with the first error.
+// Exclusions iterates over a campaign's exclusions, newest first: all, or the one of a number. It
+// ends at the first error.
 func (c *Client) Exclusions(ctx context.Context, campaignID, number string) iter.Seq2[Exclusion, error] {
 	q := url.Values{}
 	if number != "" {
@@ -30,9 +29,8 @@ func (c *Client) Exclusions(ctx context.Context, campaignID, number string) iter
 	return pages[Exclusion](ctx, c, exclusionsPath(campaignID), "exclusions", q)
 }
 
-// ExclusionsCSV streams them all as a CSV, ordered by number: phone_number, match,
-// reason, created_at. It must be closed; one that the server broke off ends with
-// io.ErrUnexpectedEOF.
+// ExclusionsCSV streams all of them as CSV, ordered by number: phone_number, match, reason,
+// created_at. It must be closed; if the server breaks off, it ends with io.ErrUnexpectedEOF.
 func (c *Client) ExclusionsCSV(ctx context.Context, campaignID string) (io.ReadCloser, error) {
 	r := request{method: http.MethodGet, path: exclusionsPath(campaignID) + ".csv"}
 	resp, err := c.begun(ctx, &r)
@@ -42,15 +40,15 @@ func (c *Client) ExclusionsCSV(ctx context.Context, campaignID string) (io.ReadC
 	return resp.Body, nil
 }
 
-// AddExclusion is Exclude for operators, whom the campaign and the activity log
-// name. It returns when no call to them is begun any more.
+// AddExclusion is Exclude for operators, who are named in the campaign and the activity log. It
+// returns once no new call to them can begin.
 func (c *Client) AddExclusion(ctx context.Context, x Exclude) (got Excluded, err error) {
 	body := Exclusion{Mobile: x.Mobile, Match: x.Match, Reason: x.Reason}
 	err = c.do(ctx, request{method: http.MethodPost, path: exclusionsPath(x.CampaignID), body: body.words(), harmless: true}, &got)
 	return got, err
 }
 
-// words are what a request says of an exclusion.
+// words returns an exclusion's fields in a request.
 func (x *Exclusion) words() map[string]any {
 	body := map[string]any{}
 	if x.Mobile != "" {
@@ -65,8 +63,8 @@ func (x *Exclusion) words() map[string]any {
 	return body
 }
 
-// LiftExclusion takes an exclusion by a number, or by metadata, back; readmitted
-// contacts can be called again. Codes: exclusion_not_found, run_over.
+// LiftExclusion lifts an exclusion by number or by metadata; readmitted contacts can be called
+// again. Codes: exclusion_not_found, run_over.
 func (c *Client) LiftExclusion(ctx context.Context, campaignID, mobile string, match map[string]string) (readmitted int, err error) {
 	var got struct {
 		Readmitted int `json:"readmitted"`
@@ -76,12 +74,12 @@ func (c *Client) LiftExclusion(ctx context.Context, campaignID, mobile string, m
 	return got.Readmitted, err
 }
 
-// ExcludedFile is what became of a file of numbers.
+// ExcludedFile is the result of a file of numbers.
 type ExcludedFile struct {
 	Excluded
 	Rows     int           `json:"rows"`
 	Invalid  int           `json:"invalid"`
-	Rejected []RejectedRow `json:"rejected"` // the first 100 of the invalid ones
+	Rejected []RejectedRow `json:"rejected"` // the first 100 invalid rows
 }
 
 // ImportExclusions excludes the numbers of a CSV with a phone_number column as they

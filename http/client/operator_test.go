@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// said is what the last request was.
+// said returns the last request.
 func (s *server) said() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,32 +10,32 @@ import (
 	"strconv"
 )
 
-// Report is an Attempt Report on its way. It must be closed; one that the server
-// broke off ends with io.ErrUnexpectedEOF.
+// Report is an Attempt Report being downloaded. It must be closed; if the server breaks off, it
+// ends with io.ErrUnexpectedEOF.
 type Report struct {
 	io.ReadCloser
-	// Columns stands for the columns: a part that has others does not fit to this one.
+	// Columns identifies the set of columns: parts with different values cannot be joined.
 	Columns string
 	answer  *http.Response
 }
 
-// Cursor is the attempt_id of the last row, behind which a later report goes on:
-// known once the report was read to io.EOF, "" before and of a report without rows.
+// Cursor is the attempt_id of the last row, from which a later report continues: known once the
+// report was read to io.EOF, "" before, and for a report without rows.
 func (r *Report) Cursor() string { return r.answer.Trailer.Get("X-Report-Cursor") }
 
-// ReportPart chooses what of the Attempt Report is wanted; the zero value is all.
+// ReportPart selects a part of the Attempt Report; the zero value is all.
 type ReportPart struct {
 	Run int // 0: all runs
-	// After is the attempt_id of the last row that the caller has: the report goes on
-	// with the next one and has no line of column names.
+	// After is the attempt_id of the caller's last row: the report continues with the next one and
+	// has no header line.
 	After string
-	// Columns, when set, are those of the part before: code columns_changed when the
-	// contacts have other variables by now.
+	// Columns, if set, is that of the previous part: code columns_changed if the contacts'
+	// variables have changed since.
 	Columns string
 }
 
-// AttemptReport streams the Attempt Report, a CSV with one row a dial. Code
-// cursor_not_found when After is not kept any more.
+// AttemptReport streams the Attempt Report, a CSV with one row per dial. Code cursor_not_found if
+// After is no longer stored.
 func (c *Client) AttemptReport(ctx context.Context, campaignID string, p ReportPart) (*Report, error) {
 	r := request{method: http.MethodGet, path: campaignPath(campaignID) + "/attempts.csv", query: url.Values{}}
 	for k, v := range map[string]string{"after": p.After, "columns": p.Columns} {
@@ -53,16 +53,16 @@ func (c *Client) AttemptReport(ctx context.Context, campaignID string, p ReportP
 	return &Report{ReadCloser: resp.Body, Columns: resp.Header.Get("X-Report-Columns"), answer: resp}, nil
 }
 
-// Download is how far WriteReport came.
+// Download is the progress of WriteReport.
 type Download struct {
 	Rows int
-	// Part is what WriteReport is given to go on behind the last row.
+	// Part is what to pass to WriteReport to continue after the last row.
 	Part ReportPart
 }
 
-// WriteReport writes the Attempt Report to a file and goes on where it was broken
-// off, so that each row is in the file once and whole. After an error the caller
-// goes on with Download.Part; without one that fetches what has come since.
+// WriteReport writes the Attempt Report to a file and resumes after interruptions, so that each row
+// is in the file once and whole. After an error the caller continues with Download.Part; without
+// one, that fetches newer rows.
 func (c *Client) WriteReport(ctx context.Context, campaignID string, p ReportPart, to io.Writer) (d Download, err error) {
 	w := reportWriter{out: csv.NewWriter(to), d: Download{Part: p}, named: p.After != ""}
 	w.out.UseCRLF = true
@@ -83,20 +83,20 @@ func (c *Client) WriteReport(ctx context.Context, campaignID string, p ReportPar
 	}
 }
 
-// reportWriter is a report on its way into a file.
+// reportWriter writes a report to a file.
 type reportWriter struct {
 	out   *csv.Writer
 	d     Download
-	named bool // the line of column names is in the file
+	named bool // the header line has been written
 }
 
-// errBrokenOff: the connection ended within a report.
+// errBrokenOff means that the connection ended within a report.
 var errBrokenOff = errors.New("the report was broken off")
 
-// reportID is where attempt_id stands in a row.
+// reportID is the index of attempt_id in a row.
 const reportID = 3
 
-// writePart writes the rows of one answer.
+// writePart writes the rows of one response.
 func (c *Client) writePart(ctx context.Context, campaignID string, w *reportWriter) error {
 	report, err := c.AttemptReport(ctx, campaignID, w.d.Part)
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *Client) writePart(ctx context.Context, campaignID string, w *reportWrit
 			return errors.Join(errBrokenOff, err)
 		case len(row) <= reportID || header && row[reportID] != "attempt_id":
 			return errors.New("the answer is no Attempt Report")
-		case header && w.named: // it was broken off before its first row
+		case header && w.named: // it was interrupted before its first row
 			header = false
 			continue
 		}

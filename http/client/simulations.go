@@ -7,27 +7,24 @@ import (
 	"time"
 )
 
-// Simulate asks what would become of a campaign's list; the zero value, by its
-// settings as they are. The same request gives the same figures when it has Seed
-// and AsOf.
+// Simulate asks what would become of a campaign's list; the zero value uses its current settings.
+// The same request with Seed and AsOf gives the same figures.
 type Simulate struct {
 	Seed int `json:"seed,omitempty"` // 1 when 0
-	// AsOf is when what is known was known, within the last hour; now when nil.
+	// AsOf limits the data to what was known at that time, within the last hour; nil means now.
 	AsOf         *time.Time `json:"as_of,omitempty"`
 	StartAt      *time.Time `json:"start_at,omitempty"`
 	Contacts     int        `json:"contacts,omitempty"`
 	AttemptsUsed int        `json:"attempts_used,omitempty"`
-	// People are given as shares in 0…1 and seconds; what is left out is as it was
-	// measured.
+	// People are given as fractions in 0…1 and seconds; omitted fields keep their measured values.
 	People *SimulatedPeople `json:"people,omitempty"`
-	// WhatIf are settings that are changed, as openapi.yaml has them.
+	// WhatIf are the changed settings, as in openapi.yaml.
 	WhatIf any `json:"what_if,omitempty"`
 }
 
-// SimulatedPeople are the people who are called: shares in 0…1, means in seconds.
+// SimulatedPeople describes the behaviour of the contacts: fractions in 0…1, means in seconds.
 type SimulatedPeople struct {
-	// CampaignID is the campaign by whose attempts they are measured, the one asked about
-	// when "".
+	// CampaignID is the campaign whose attempts are measured; "" means the campaign asked about.
 	CampaignID   string   `json:"campaign_id,omitempty"`
 	AnswerRate   *float64 `json:"answer_rate,omitempty"`
 	MachineShare *float64 `json:"machine_share,omitempty"`
@@ -35,7 +32,7 @@ type SimulatedPeople struct {
 	TalkSeconds  *float64 `json:"talk_s,omitempty"` // answer → end
 }
 
-// Simulation is what became of it.
+// Simulation is the result.
 type Simulation struct {
 	CampaignID   string          `json:"campaign_id"`
 	Seed         int             `json:"seed"`
@@ -45,34 +42,33 @@ type Simulation struct {
 	AttemptsUsed int             `json:"attempts_used"`
 	People       SimulatedPeople `json:"people"`
 	AsIs         SimulatedSide   `json:"as_is"`
-	WhatIf       *SimulatedSide  `json:"what_if"` // nil when nothing was to be changed
+	WhatIf       *SimulatedSide  `json:"what_if"` // nil if nothing was changed
 	Trust        *Trust          `json:"trust"`   // nil without a back-test
 }
 
-// Band is what a figure came to in many plays: one of ten was lower than Low, one of ten
-// higher than High.
+// Band is a figure over many plays: one in ten was below Low, one in ten above High.
 type Band struct {
 	Low    float64 `json:"low"`
 	Median float64 `json:"median"`
 	High   float64 `json:"high"`
 }
 
-// Trust is how forecasts of runs that are over have come true, in per cent.
+// Trust is how well forecasts of finished runs have come true, in per cent.
 type Trust struct {
 	Runs                   int     `json:"runs"`
 	DurationErrorPercent   float64 `json:"duration_error_pct"` // median
 	ConnectedErrorPercent  float64 `json:"connected_error_pct"`
-	DurationWithinPercent  float64 `json:"duration_within_pct"` // of the bands, made for 80
+	DurationWithinPercent  float64 `json:"duration_within_pct"` // of the bands, which aim at 80
 	ConnectedWithinPercent float64 `json:"connected_within_pct"`
 }
 
-// Foretold is a figure of a whole run: what was foretold, and what came.
+// Foretold is a figure of a whole run: the forecast and the actual value.
 type Foretold struct {
 	Band
 	Real float64 `json:"real"`
 }
 
-// BackTests are what simulations would have said in the course of a campaign's runs.
+// BackTests are what simulations would have predicted during a campaign's runs.
 type BackTests struct {
 	BackTests []struct {
 		Run    int `json:"run"`
@@ -90,13 +86,13 @@ type BackTests struct {
 	Trust *Trust `json:"trust"`
 }
 
-// BackTests gives the back-tests of a campaign's runs, the latest first.
+// BackTests returns the back-tests of a campaign's runs, latest first.
 func (c *Client) BackTests(ctx context.Context, campaignID string) (got BackTests, err error) {
 	err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(campaignID) + "/back-tests"}, &got)
 	return got, err
 }
 
-// SimulatedSide is one of the two; the course of it is in Series.
+// SimulatedSide is one of the two variants; its course is in Series.
 type SimulatedSide struct {
 	Settings json.RawMessage `json:"settings"`
 	Forecast struct {

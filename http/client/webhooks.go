@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// Event is what a webhook tells.
+// Event is the content of a webhook delivery.
 type Event struct {
-	ID   string          `json:"-"`    // of the message, the same in every delivery of it
+	ID   string          `json:"-"`    // of the message, the same in each of its deliveries
 	Type string          `json:"type"` // attempt.ended, contact.completed, …
 	At   time.Time       `json:"timestamp"`
-	Data json.RawMessage `json:"data"` // by the type, see openapi.yaml
+	Data json.RawMessage `json:"data"` // depends on the type, see openapi.yaml
 }
 
-// ErrNotVerified: a request that is no delivery of the dialler, or an old one.
+// ErrNotVerified means that a request is not a delivery of the dialler, or is an old one.
 var ErrNotVerified = errors.New("the webhook is not verified: signature or time do not hold")
 
-// webhookAge is how far a delivery's time may be from ours.
+// webhookAge is how much a delivery's time may differ from ours.
 const webhookAge = 5 * time.Minute
 
-// Verify checks a delivery by the rules of Standard Webhooks, with the endpoint's
-// secret (whsec_…) and, while that is being rotated, the one before as well, and
-// reads it. body is the request's, untouched.
+// Verify verifies a delivery by the rules of Standard Webhooks and decodes it. It takes the
+// endpoint's secret (whsec_…) and, during rotation, the previous one too. body is the unmodified
+// request body.
 func Verify(h http.Header, body []byte, secrets ...string) (Event, error) {
 	return verify(h, body, time.Now(), secrets)
 }

@@ -11,12 +11,12 @@ import (
 	"dialler/http/wire"
 )
 
-// batchErrors is how many mistakes of one item are named.
+// batchErrors is how many errors of one item are reported.
 const batchErrors = 8
 
-// AddBatch takes a list of contacts of which each is judged by itself. Those
-// that can be added are, by the rules of lists and files and all in one
-// transaction with the reply; a mistake in one stops none of the others.
+// AddBatch accepts a list of contacts, each judged by itself. The valid ones are added by the rules
+// of lists and files, all in one transaction with the reply; an error in one does not affect the
+// others.
 func (s *API) AddBatch(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *API) AddBatch(r *wire.Request) error {
 	})
 }
 
-// batchItem reads one item, or says what is wrong with it.
+// batchItem reads one item, or returns what is wrong with it.
 func (s *API) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProblem) {
 	if v.Kind != form.Object {
 		return campaign.NewContact{}, &campaign.RowProblem{Code: "validation_failed", Detail: "An item must be " +
@@ -71,7 +71,7 @@ func (s *API) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProble
 // BatchSuffix ends the path of the batch route.
 const BatchSuffix = "/contacts:batch"
 
-// IsBatchPath says whether an address is that of the batch route.
+// IsBatchPath says whether a URI is that of the batch route.
 func IsBatchPath(uri []byte) bool {
 	return bytes.HasSuffix(uri, []byte(BatchSuffix)) || bytes.HasSuffix(uri, []byte("/contacts%3Abatch")) ||
 		bytes.HasSuffix(uri, []byte("/contacts%3abatch"))

@@ -23,8 +23,7 @@ import (
 // maxContactsPerRequest bounds one list; longer ones are sent in parts.
 const maxContactsPerRequest = 1000
 
-// API serves the contacts of campaigns and how they come in: lists, files,
-// triggers.
+// API serves the contacts of campaigns and their sources: lists, files, triggers.
 type API struct {
 	*wire.Host
 	replays *idempotency.Replays
@@ -34,14 +33,14 @@ type API struct {
 	bodyCap int64 // of a file
 }
 
-// Ports are what it needs of the rest of the dialler.
+// Ports are what the API needs from the rest of the dialler.
 type Ports struct {
 	Campaigns    Campaigns
 	Imports      Imports
 	Destinations wire.Destinations
 }
 
-// New makes the resource of what it needs.
+// New makes the API.
 func New(h *wire.Host, kept *idempotency.Replays, live *live.Feeds, f *download.Files, p Ports, bodyCap int64) *API {
 	return &API{Host: h, replays: kept, feeds: live, files: f, Ports: p, bodyCap: bodyCap}
 }
@@ -58,7 +57,7 @@ type contactView struct {
 	LastResult  string            `json:"last_result"` // disposition, else outcome, else ""
 	LastOutcome engine.Outcome    `json:"last_outcome,omitempty"`
 	Variables   map[string]string `json:"variables"`
-	// LiveState is the finer state while an attempt lives (SEMANTICS §3).
+	// LiveState is the finer state while an attempt is live (SEMANTICS §3).
 	LiveState      string              `json:"live_state,omitempty"`
 	NextEligibleAt *time.Time          `json:"next_eligible_at"`
 	Callback       *callbackView       `json:"callback"`
@@ -81,7 +80,7 @@ func viewContact(cv *campaign.ContactView) contactView {
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Trail: make([]calls.AttemptView, len(cv.Attempts)),
 	}
 	if c.Awaited() != "" {
-		v.LastResult, v.LastOutcome = "", "" // they are not final
+		v.LastResult, v.LastOutcome = "", "" // not final
 	}
 	if v.LastResult == "" {
 		v.LastResult = string(v.LastOutcome)
@@ -98,7 +97,7 @@ func viewContact(cv *campaign.ContactView) contactView {
 		if a.Live() {
 			v.LiveState = string(a.State)
 			if a.InviteAt != nil {
-				v.Attempts++ // consumed once its INVITE left, unless its end says no
+				v.Attempts++ // consumed once its INVITE left, unless its end says otherwise
 			}
 		}
 	}
@@ -174,8 +173,7 @@ func (s *API) Show(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, contactDetail{viewContact(&c.ContactView), c.Explain})
 }
 
-// Act carries out what an operator wants for one contact, and shows it
-// afterwards.
+// Act carries out an operator's action on one contact, and shows it afterwards.
 func (s *API) Act(action campaign.ContactAction) wire.Handler {
 	return func(r *wire.Request) error {
 		id, err := r.CampaignOf()
@@ -218,8 +216,8 @@ func contactOptions(r *wire.Request, cmd *campaign.ActOnContact) error {
 	return f.Errs.Err()
 }
 
-// Add takes a list. A mistake in one row refuses the whole list, so
-// that nothing is half written and the same list can be sent again.
+// Add accepts a list. An error in one row refuses the whole list, so that nothing is half written
+// and the same list can be sent again.
 func (s *API) Add(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
@@ -252,7 +250,7 @@ func (s *API) Add(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, report)
 }
 
-// contactRows reads the list of contacts: the trigger's words, mobile and metadata.
+// contactRows reads the list of contacts; the fields are the trigger's, mobile and metadata.
 func contactRows(f form.Form, field string, limit int) (rows []campaign.NewContact, callees []number.Callee) {
 	items := f.Items(field, limit)
 	rows, callees = make([]campaign.NewContact, 0, len(items)), make([]number.Callee, 0, len(items))

@@ -1,3 +1,3 @@
-// Package contacts serves the contacts of campaigns and the ways in which they come in:
-// lists, files, triggers. What becomes of a contact is decided behind its ports.
+// Package contacts serves the contacts of campaigns and their sources: lists, files, triggers. What
+// happens to a contact is decided behind its ports.
 package contacts

@@ -20,8 +20,8 @@ import (
 	"dialler/http/wire"
 )
 
-// Files of contacts (SEMANTICS §2, Add contacts): the body of the request is
-// the file. What becomes of its rows is decided behind the port.
+// Files of contacts (SEMANTICS §2, Add contacts): the request body is the file. What happens to its
+// rows is decided behind the port.
 
 type importList struct {
 	Imports  []campaign.Import `json:"imports"`
@@ -37,8 +37,8 @@ type rejectedList struct {
 	Total    int                    `json:"total"`
 }
 
-// Import reads a file. Whoever sends it, and whether the campaign takes
-// it, is checked before its first byte is looked at.
+// Import reads a file. The sender's credentials, and whether the campaign accepts contacts, are
+// checked before its first byte is read.
 func (s *API) Import(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
@@ -73,16 +73,15 @@ func replyImport(r *wire.Request, imp *campaign.Import, waited bool) error {
 	return r.Reply(nethttp.StatusCreated, imp)
 }
 
-// importedBefore answers a request whose Idempotency-Key has brought a file in
-// before, without a look at its body. The import itself is what is kept of the
-// key: one that failed makes room for the next try, which begins anew.
+// importedBefore answers a request whose Idempotency-Key has already imported a file, without
+// reading its body. The import itself serves as the stored reply: a failed one makes way for the
+// next try, which starts again.
 func (s *API) importedBefore(r *wire.Request, cmd *campaign.ImportContacts) (done bool, err error) {
 	token, present, err := idempotency.Key(r.HTTP.Request.Header.PeekAll("Idempotency-Key"))
 	if err != nil || !present {
 		return false, err
 	}
-	// Of a file as long as this one nothing is kept: what the key stands for are
-	// the parameters.
+	// The content of such a large file is not hashed: the key is bound to the parameters only.
 	params, err := json.Marshal(struct {
 		Filename string
 		DryRun   bool
@@ -113,7 +112,7 @@ var errImportMismatch = engine.Invalid("idempotency_mismatch",
 var errImportFinished = engine.Conflict("import_finished",
 	"")
 
-// CancelImport ends an import before its rows are contacts.
+// CancelImport ends an import before its rows become contacts.
 func (s *API) CancelImport(r *wire.Request) error {
 	imp, err := s.importOf(r)
 	if err != nil {
@@ -142,7 +141,7 @@ func importQuery(r *wire.Request, cmd *campaign.ImportContacts) error {
 				errs.Add("filename", "invalid_format", "must be printable text in UTF-8")
 				continue
 			}
-			val = val[strings.LastIndexAny(val, `/\`)+1:] // some send the whole path
+			val = val[strings.LastIndexAny(val, `/\`)+1:] // some clients send the whole path
 			if len(val) > filenameCap {
 				errs.Add("filename", "too_long", "must have at most 255 bytes")
 				continue
@@ -170,13 +169,13 @@ func importQuery(r *wire.Request, cmd *campaign.ImportContacts) error {
 }
 
 const (
-	// mappedCap bounds the columns that a mapping names, mappedNameCap the names
-	// that files have for them, in bytes.
+	// mappedCap bounds the columns in a mapping, mappedNameCap the length of the file's column
+	// names, in bytes.
 	mappedCap     = 128
 	mappedNameCap = 256
 )
 
-// columnMapping reads a JSON object of the file's columns and what they become.
+// columnMapping reads a JSON object that maps the file's columns to fields.
 func columnMapping(val string, errs *form.Errors) map[string]string {
 	var broken form.Errors
 	v, err := form.Parse([]byte(val), &broken)
@@ -275,7 +274,7 @@ func (s *API) ListRejected(r *wire.Request) error {
 		PageSize: size, Total: total})
 }
 
-// SendRejected answers with the rows of an import that did not become contacts.
+// SendRejected sends the rows of an import that did not become contacts.
 func (s *API) SendRejected(r *wire.Request) error {
 	imp, err := s.importOf(r)
 	if err != nil {
@@ -304,10 +303,10 @@ func (s *API) SendRejected(r *wire.Request) error {
 // rejectedPart is how many rejected rows are read at a time.
 const rejectedPart = 1000
 
-// rejectedColumns are those of the file of rejected rows.
+// rejectedColumns are the columns of the file of rejected rows.
 var rejectedColumns = []string{"line", "phone_number", "reason", "message"}
 
-// givenNumber is a number as a file had it: free text unless it is one.
+// givenNumber returns a number as it was in the file: free text unless it is valid.
 func givenNumber(s string) string {
 	if digits, plus := strings.CutPrefix(s, "+"); plus && digits != "" && strings.Trim(digits, "0123456789") == "" {
 		return s
@@ -315,8 +314,8 @@ func givenNumber(s string) string {
 	return engine.SpreadsheetText(s)
 }
 
-// WatchImport streams how an import comes on. Imports are few and short: each
-// stream looks for itself.
+// WatchImport streams an import's progress. Imports are few and short, so each stream polls by
+// itself.
 func (s *API) WatchImport(r *wire.Request) error {
 	imp, err := s.importOf(r)
 	if err != nil {

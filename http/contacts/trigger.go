@@ -27,8 +27,8 @@ func (s *API) Trigger(r *wire.Request) error {
 			Deadline:    r.Deadline(),
 		}
 		f.Done()
-		// 403 comes before 422: whoever may not use the campaign does not
-		// learn what else is wrong.
+		// 403 comes before 422: a client that may not use the campaign does not learn what else is
+		// wrong.
 		if cmd.Campaign != "" && !r.MayUse(cmd.Campaign) {
 			return nil, wire.ErrCampaignForbidden
 		}

@@ -13,13 +13,13 @@ import (
 	"dialler/http/wire"
 )
 
-// ArchiveCap bounds archives that are made at the same time: each has a
-// snapshot of the database and a file until it has been sent.
+// ArchiveCap bounds the archives made concurrently: each has a database snapshot and a file until
+// it has been sent.
 const ArchiveCap = 2
 
-// SendArchive answers with a zip file that open makes as a whole first, so that
-// its length is known: one that ends early is broken, and says so. What it cannot
-// make it logs as failed, with the campaign when there is one.
+// SendArchive sends a zip file that open completes first, so that its length is known: a truncated
+// one is detected as such. If open fails, that is logged as failed, with the campaign if there is
+// one.
 func (s *Files) SendArchive(r *wire.Request, name, failed string, campaign engine.CampaignID,
 	open func(context.Context) (io.ReadSeekCloser, error)) error {
 	if !s.Archives.Take(r.Ctx()) {

@@ -20,42 +20,39 @@ import (
 	"dialler/http/wire"
 )
 
-// CSV files that are sent as they are read, on a connection of their own. One
-// that was cut off must never look complete: on any fault after the first byte
-// the connection is closed without the last chunk (RFC 9112 §7.1, §8), and what
-// is compressed without its end (RFC 1952 §2.3.1).
+// CSV files that are sent as they are read, on a connection of their own. A truncated one must
+// never look complete: on any error after the first byte the connection is closed without the last
+// chunk (RFC 9112 §7.1, §8), and compressed data without its end (RFC 1952 §2.3.1).
 
-// Files are sent as they are read, or made as a whole first; there are only so
-// many at a time.
+// Files sends files as they are read, or after they are complete; their number is limited.
 type Files struct {
 	host     *wire.Host
-	patience time.Duration      // that a reader is waited for
-	cut      prometheus.Counter // files that were cut off
+	patience time.Duration      // how long to wait for a reader
+	cut      prometheus.Counter // truncated files
 	Sheets   atomic.Int32       // being written
 	Archives wire.Places        // being made or sent
 }
 
-// New makes a sender of files; cut counts those that were cut off.
+// New makes a sender of files; cut counts truncated ones.
 func New(h *wire.Host, patience time.Duration, cut prometheus.Counter) *Files {
 	return &Files{host: h, patience: patience, cut: cut, Archives: wire.NewPlaces(ArchiveCap)}
 }
 
-// Sheet is one file on its way.
+// Sheet is one file being sent.
 type Sheet struct {
 	files    *Files
 	Campaign engine.CampaignID
 	head     []byte
 	gzip     bool
-	Columns  []string // the first line; nil for a file without one
-	// Part writes a part of the rows and says whether there are more.
+	Columns  []string // the header line; nil for a file without one
+	// Part writes some rows and says whether there are more.
 	Part func(ctx context.Context, rows *csv.Writer) (more bool, err error)
-	// Trailers gives the fields behind the last chunk, pairs of name and value;
-	// they were announced by send.
+	// Trailers returns the fields after the last chunk, pairs of name and value; send announced
+	// them.
 	Trailers func() []string
 }
 
-// SendRows answers with a file; done is called when it has ended. announced are
-// the names of its trailers.
+// SendRows sends a file; done is called when it has ended. announced are the names of its trailers.
 func (s *Files) SendRows(r *wire.Request, d *Sheet, name string, done func(), announced ...string) {
 	contentType := wire.ContentCSV + "; charset=utf-8"
 	if d.Columns == nil {
@@ -72,14 +69,13 @@ func (s *Files) SendRows(r *wire.Request, d *Sheet, name string, done func(), an
 	h.SetContentLength(-1) // chunked
 	h.SetConnectionClose()
 	d.head = h.AppendBytes(nil)
-	if len(announced) > 0 { // fasthttp would write trailers of its own
+	if len(announced) > 0 { // fasthttp would write its own trailers
 		d.head = append(d.head[:len(d.head)-2], "Trailer: "+strings.Join(announced, ", ")+"\r\n\r\n"...)
 	}
 	r.AtLeisure(done, d.run)
 }
 
-// takesGzip reads Accept-Encoding (RFC 9110 §12.5.3). Without one the file goes
-// out as it is.
+// takesGzip reads Accept-Encoding (RFC 9110 §12.5.3). Without one the file is sent uncompressed.
 func takesGzip(accept []byte) bool {
 	star := false
 	for part := range strings.SplitSeq(string(accept), ",") {
@@ -117,12 +113,12 @@ func (d *Sheet) write(ctx context.Context, conn net.Conn) error {
 		return err
 	}
 	chunks := httputil.NewChunkedWriter(out)
-	gathered := bufio.NewWriterSize(chunks, 16<<10) // a write of it is a chunk
+	gathered := bufio.NewWriterSize(chunks, 16<<10) // each write is a chunk
 	var body io.Writer = gathered
 	var zip *gzip.Writer
 	flush := func() error { return nil }
 	if d.gzip {
-		zip, _ = gzip.NewWriterLevel(gathered, gzip.BestSpeed) // errors are for levels that are none
+		zip, _ = gzip.NewWriterLevel(gathered, gzip.BestSpeed) // only an invalid level gives an error
 		body, flush = zip, zip.Flush
 	}
 	rows := csv.NewWriter(body)
@@ -137,7 +133,7 @@ func (d *Sheet) write(ctx context.Context, conn net.Conn) error {
 			return err
 		}
 		rows.Flush()
-		// One after the other: each empties what the one before filled.
+		// In this order: each flushes into the next.
 		for _, f := range []func() error{rows.Error, flush, gathered.Flush, out.Flush} {
 			if err := f(); err != nil {
 				return err
@@ -165,8 +161,8 @@ func (d *Sheet) write(ctx context.Context, conn net.Conn) error {
 	return out.Flush()
 }
 
-// SendSheet answers with a file whose rows are read size at a time by next, in order;
-// the first are read before the answer begins, so that it can still be refused.
+// SendSheet sends a file whose rows next reads in order, size at a time; the first are read before
+// the response begins, so that it can still be refused.
 func SendSheet[T any](s *Files, r *wire.Request, d *Sheet, name string, size int,
 	next func(context.Context) ([]T, error), cells func(*T) []string) error {
 	release, err := s.Take()
@@ -201,7 +197,7 @@ func SendSheet[T any](s *Files, r *wire.Request, d *Sheet, name string, size int
 	return nil
 }
 
-// SheetCap bounds the sheets that are written at the same time.
+// SheetCap bounds the sheets written concurrently.
 const SheetCap = 16
 
 // Take counts a sheet that begins; release ends it.
@@ -217,7 +213,7 @@ func (s *Files) Take() (release func(), err error) {
 	return func() { s.Sheets.Add(-1) }, nil
 }
 
-// Time is a point in time as files have it, "" for none.
+// Time formats a time for files, "" for nil.
 func Time(t *time.Time) string {
 	if t == nil {
 		return ""

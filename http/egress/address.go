@@ -2,15 +2,15 @@ package egress
 
 import "net/netip"
 
-// Networks that are no public address of anybody (RFC 6890 and the registries of
-// special-purpose addresses), beside those that net/netip knows by itself.
+// Networks that are not public addresses (RFC 6890 and the registries of special-purpose
+// addresses), in addition to those that net/netip knows.
 var special = parse(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"2001::/23", "2001:db8::/32", "3fff::/20",
 )
 
 var (
-	global6 = netip.MustParsePrefix("2000::/3")     // all that is given out (RFC 4291)
+	global6 = netip.MustParsePrefix("2000::/3")     // everything allocated so far (RFC 4291)
 	nat64   = netip.MustParsePrefix("64:ff9b::/96") // an IPv4 address is in its last 32 bits (RFC 6052)
 	sixTo4  = netip.MustParsePrefix("2002::/16")    // an IPv4 address is in bits 16 to 47 (RFC 3056)
 )
@@ -22,8 +22,8 @@ func parse(list ...string) (out []netip.Prefix) {
 	return out
 }
 
-// Public says whether an address is one of the public internet. An IPv6 address
-// that stands for an IPv4 one is judged as that.
+// Public says whether an address is on the public internet. An IPv6 address that embeds an IPv4 one
+// is judged as that.
 func Public(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	b := a.As16()

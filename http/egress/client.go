@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// Config is what a client may be told.
+// Config configures a client.
 type Config struct {
-	// Timeout bounds a request with its answer's body.
+	// Timeout bounds a request including its response body.
 	Timeout time.Duration
-	// AllowPrivate lets any address be reached: for laboratories and tests.
+	// AllowPrivate allows any address: for laboratories and tests.
 	AllowPrivate bool
-	// Redirects is how many are followed; none is an answer like any other when 0.
+	// Redirects is how many are followed; with 0 a redirect is an ordinary response.
 	Redirects int
-	// KeepAlive keeps connections for the next request.
+	// KeepAlive keeps connections open for the next request.
 	KeepAlive bool
 }
 
-// What a client refuses.
+// Reasons for refusing a request.
 var (
 	ErrForbidden = errors.New("the address is none of the public internet")
 	ErrRedirects = errors.New("too many redirects")
@@ -75,7 +75,7 @@ func transportOf(cfg Config, d *net.Dialer, proxied bool) *nethttp.Transport {
 	return t
 }
 
-// transport goes by the environment's proxy where there is one.
+// transport uses the environment's proxy if there is one.
 type transport struct{ direct, proxied *nethttp.Transport }
 
 // RoundTrip implements http.RoundTripper.
@@ -92,7 +92,7 @@ func (t *transport) CloseIdleConnections() {
 	t.proxied.CloseIdleConnections()
 }
 
-// control judges the address of a socket right before it connects.
+// control checks the address of a socket right before it connects.
 func control(_, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil || !Public(ap.Addr()) {
@@ -101,8 +101,8 @@ func control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Problem names what went wrong with a request, a stable code: address_forbidden,
-// timeout, dns, tls, refused, broken.
+// Problem names a request's error with a stable code: address_forbidden, timeout, dns, tls,
+// refused, broken.
 func Problem(err error) string {
 	var dns *net.DNSError
 	var timeout interface{ Timeout() bool }
@@ -124,11 +124,10 @@ func Problem(err error) string {
 	return "broken"
 }
 
-// retryAfterCap bounds what a Retry-After can say.
+// retryAfterCap bounds the value of a Retry-After.
 const retryAfterCap = 7 * 24 * time.Hour
 
-// RetryAfter reads that header (RFC 9110 §10.2.3): seconds or a date; 0 when it
-// says nothing.
+// RetryAfter parses that header (RFC 9110 §10.2.3): seconds or a date; 0 if absent or invalid.
 func RetryAfter(h nethttp.Header, now time.Time) time.Duration {
 	v := h.Get("Retry-After")
 	if n, err := strconv.ParseInt(v, 10, 64); err == nil {

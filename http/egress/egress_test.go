@@ -119,7 +119,7 @@ func TestWhatWentWrongHasACode(t *testing.T) {
 	defer hangs.Close()
 	plain := httptest.NewServer(nethttp.NotFoundHandler())
 	defer plain.Close()
-	// A port at which nobody listens and that nobody else is given: a client's.
+	// A port without a listener that is not assigned to anyone else: a client's.
 	taken, err := net.Dial("tcp", plain.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)

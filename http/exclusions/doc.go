@@ -1,3 +1,3 @@
-// Package exclusions serves who must not be called: by one campaign, by nobody
-// (suppressions), and people who are taken out of everything that is stored.
+// Package exclusions serves the lists of who must not be called: by one campaign (exclusions) or at
+// all (suppressions); and the erasure of people from everything stored.
 package exclusions

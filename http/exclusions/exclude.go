@@ -40,7 +40,7 @@ func (s *API) Exclude(r *wire.Request) error {
 // exclusionReasonCap bounds the note that is recorded with an exclusion, in bytes.
 const exclusionReasonCap = 500
 
-// exclusionSelector reads whom an exclusion is about: exactly one of mobile and match.
+// exclusionSelector reads the subject of an exclusion: exactly one of mobile and match.
 func exclusionSelector(f form.Form) (engine.PhoneNumber, map[string]string) {
 	switch byNumber, byKey := f.Has("mobile"), f.Has("match"); {
 	case byNumber && byKey:

@@ -16,15 +16,14 @@ import (
 	"dialler/http/wire"
 )
 
-// A campaign's exclusions (SEMANTICS §3): whom it leaves alone. External systems
-// exclude by POST /contacts/exclude, which has the same words.
+// A campaign's exclusions (SEMANTICS §3): the contacts it leaves alone. External systems exclude by
+// POST /contacts/exclude, which has the same fields.
 
-// excludedAtOnce is how many numbers of a file are excluded at the same time:
-// their commits and look-ups go together.
+// excludedAtOnce is how many numbers of a file are excluded concurrently, so that their commits and
+// look-ups are batched.
 const excludedAtOnce = 128
 
-// API serves who must not be called: by a campaign, by nobody, and people
-// who are taken out of everything.
+// API serves exclusions, suppressions and the erasure of people.
 type API struct {
 	*wire.Host
 	replays *idempotency.Replays
@@ -33,14 +32,14 @@ type API struct {
 	bodyCap int64 // of a file
 }
 
-// Ports are what it needs of the rest of the dialler.
+// Ports are what the API needs from the rest of the dialler.
 type Ports struct {
 	Campaigns    Campaigns
 	Suppressions Suppressions
 	Persons      Persons
 }
 
-// New makes the resource of what it needs.
+// New makes the API.
 func New(h *wire.Host, kept *idempotency.Replays, f *download.Files, p Ports, bodyCap int64) *API {
 	return &API{Host: h, replays: kept, files: f, Ports: p, bodyCap: bodyCap}
 }
@@ -98,7 +97,7 @@ func viewExclusion(x *journal.Exclusion) exclusionView {
 		CreatedAt: x.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
 }
 
-// readExclusion reads whom a request of a campaign is about, and why where that is asked.
+// readExclusion reads the subject of a campaign's request, and the reason if one is expected.
 func readExclusion(r *wire.Request, id *engine.CampaignID, n *engine.PhoneNumber, match *map[string]string,
 	reason *string) (err error) {
 	if *id, err = r.CampaignOf(); err != nil {
@@ -130,8 +129,8 @@ func (s *API) Add(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, reply)
 }
 
-// Lift takes one back. The selector is in the body: a path would bring the
-// number into logs.
+// Lift lifts an exclusion. The selector is in the body, because a path would put the number into
+// logs.
 func (s *API) Lift(r *wire.Request) error {
 	cmd := campaign.Lift{Who: r.Who(), Deadline: r.Deadline()}
 	err := readExclusion(r, &cmd.Campaign, &cmd.Number, &cmd.Match, nil)
@@ -145,9 +144,8 @@ func (s *API) Lift(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, reply)
 }
 
-// Import reads a file with a column phone_number and excludes its
-// numbers as they come in: a file that breaks off has excluded what was read, and
-// sending it again is harmless.
+// Import reads a file with a column phone_number and excludes its numbers as they come in: after an
+// interruption the numbers read so far are excluded, and sending the file again is harmless.
 func (s *API) Import(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
@@ -177,7 +175,7 @@ func (s *API) Import(r *wire.Request) error {
 		}
 		return err
 	})
-	if excluded > 0 { // also of a file that broke off
+	if excluded > 0 { // even after an interruption
 		err = errors.Join(err, s.noteExclusions(campaign.ExclusionsImported{Campaign: id, Numbers: excluded,
 			Reason: cmd.Reason, Who: cmd.Who}))
 	}
@@ -194,7 +192,7 @@ func (s *API) noteExclusions(cmd campaign.ExclusionsImported) error {
 	return s.Campaigns.ExclusionsImported(ctx, cmd)
 }
 
-// excludeAll excludes numbers at the same time and adds up what became of them.
+// excludeAll excludes numbers concurrently and adds up the results.
 func (s *API) excludeAll(cmd campaign.Exclude, numbers []engine.PhoneNumber, sum *campaign.ExcludeReply) error {
 	ctx, cancel := context.WithTimeout(s.Closing, s.CommandTimeout)
 	defer cancel()
@@ -224,10 +222,10 @@ func (s *API) excludeAll(cmd campaign.Exclude, numbers []engine.PhoneNumber, sum
 // exclusionsPart is how many exclusions are read at a time.
 const exclusionsPart = 1000
 
-// exclusionsFileColumns are those of the file of exclusions.
+// exclusionsFileColumns are the columns of the file of exclusions.
 var exclusionsFileColumns = []string{"phone_number", "match", "reason", "created_at"}
 
-// SendFile answers with all of them as CSV.
+// SendFile sends all exclusions as CSV.
 func (s *API) SendFile(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {

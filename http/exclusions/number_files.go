@@ -12,21 +12,20 @@ import (
 	"dialler/http/wire"
 )
 
-// Files of numbers: CSV with a column phone_number, whose numbers are dealt with
-// as they come in.
+// Files of numbers: CSV with a column phone_number, whose numbers are processed as they come in.
 
-// rejectedSample is how many rows of a file that were no numbers are named.
+// rejectedSample is how many of a file's invalid rows are listed.
 const rejectedSample = 100
 
-// numbersFile is what was in one.
+// numbersFile is the result of one.
 type numbersFile struct {
 	Rows     int                    `json:"rows"`
 	Invalid  int                    `json:"invalid"`
-	Rejected []campaign.RejectedRow `json:"rejected"` // the first of the invalid ones
+	Rejected []campaign.RejectedRow `json:"rejected"` // the first invalid rows
 }
 
-// readNumbers reads a file to its end and hands its numbers over, so many at a
-// time; the slice is used again.
+// readNumbers reads a file to its end and passes its numbers on, atOnce at a time; the slice is
+// reused.
 func readNumbers(file io.Reader, atOnce int, take func([]engine.PhoneNumber) error) (out numbersFile, err error) {
 	out.Rejected = []campaign.RejectedRow{}
 	chunk := make([]engine.PhoneNumber, 0, atOnce)
@@ -64,7 +63,7 @@ func readNumbers(file io.Reader, atOnce int, take func([]engine.PhoneNumber) err
 	return out, take(chunk)
 }
 
-// fileReason reads the parameters of such a file: the reason, and nothing else.
+// fileReason reads the parameters of such a file: the reason only.
 func fileReason(r *wire.Request, limit int) (string, error) {
 	var errs form.Errors
 	reason := string(r.HTTP.QueryArgs().Peek("reason"))

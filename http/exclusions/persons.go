@@ -8,7 +8,7 @@ import (
 	"dialler/http/wire"
 )
 
-// erased is the answer to the erasure of a person.
+// erased is the response to the erasure of a person.
 type erased struct {
 	Contacts   int     `json:"contacts"`
 	Attempts   int     `json:"attempts"`
@@ -17,8 +17,8 @@ type erased struct {
 	RestsUntil *string `json:"rests_until"`
 }
 
-// ErasePerson takes a person out of everything that is stored. Asked for again
-// it finds nothing more.
+// ErasePerson erases a person from everything that is stored. A repeated request finds nothing
+// more.
 func (s *API) ErasePerson(r *wire.Request) error {
 	f := form.Form{Errs: &form.Errors{}}
 	n := f.ParsePhone("number", r.Param("number"))

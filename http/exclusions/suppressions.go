@@ -10,10 +10,9 @@ import (
 	"dialler/http/wire"
 )
 
-// The suppression list (SEMANTICS §3): numbers that the whole installation
-// leaves alone. From the answer on no call to them is begun; ringing ones are
-// cancelled, live conversations are left alone. Who did not confirm that makes it a
-// 503, and the request is sent again.
+// The suppression list (SEMANTICS §3): numbers that the whole installation never calls. Once the
+// request is answered, no call to them begins; ringing ones are cancelled, live conversations go
+// on. If a node does not confirm, the response is a 503, and the client retries.
 
 const (
 	maxSuppressionsPerRequest = 1000
@@ -35,7 +34,7 @@ type suppressionList struct {
 
 type suppressed struct {
 	Added int `json:"added"`
-	Known int `json:"known"` // were on the list already, or are in the request twice
+	Known int `json:"known"` // already on the list, or repeated in the request
 }
 
 type suppressedFile struct {
@@ -76,7 +75,7 @@ func viewSuppression(x *journal.Suppression) suppressionView {
 		CreatedAt: x.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")}
 }
 
-// Suppress takes one number or a list. A mistake in one refuses the whole list.
+// Suppress accepts one number or a list. An error in one refuses the whole list.
 func (s *API) Suppress(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {
@@ -126,9 +125,9 @@ func (s *API) LiftSuppression(r *wire.Request) error {
 	return nil
 }
 
-// ImportSuppressions reads a file with a column phone_number and puts its
-// numbers on the list as they come in: a file that breaks off has suppressed
-// what was read, and sending it again is harmless.
+// ImportSuppressions reads a file with a column phone_number and adds its numbers to the list as
+// they come in: after an interruption the numbers read so far are suppressed, and sending the file
+// again is harmless.
 func (s *API) ImportSuppressions(r *wire.Request) error {
 	reason, err := fileReason(r, suppressionReasonCap)
 	if err != nil {

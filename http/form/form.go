@@ -12,14 +12,13 @@ import (
 	"dialler/engine/contact"
 )
 
-// Errors gathers what is wrong with a body, so that one answer names
-// every mistake.
+// Errors collects the errors of a body, so that one response reports all of them.
 type Errors struct {
 	List    []engine.FieldError
 	dropped int
 }
 
-// Add puts down a mistake; beyond errorsCap it is only counted.
+// Add records an error; beyond errorsCap it is only counted.
 func (e *Errors) Add(field, code, message string) {
 	if len(e.List) >= errorsCap {
 		e.dropped++
@@ -28,12 +27,12 @@ func (e *Errors) Add(field, code, message string) {
 	e.List = append(e.List, engine.FieldError{Field: field, Code: code, Message: message})
 }
 
-// UnknownParameter puts down a parameter of the query that the request does not have.
+// UnknownParameter records a query parameter that the request does not have.
 func (e *Errors) UnknownParameter(name string) {
 	e.Add(ClipName(name), "unknown_field", "is not a parameter of this request")
 }
 
-// Err is nil when nothing is wrong.
+// Err returns nil if there are no errors.
 func (e *Errors) Err() error {
 	switch {
 	case len(e.List) == 0:
@@ -54,7 +53,7 @@ type Form struct {
 	Errs  *Errors
 }
 
-// Name is the path of a field from the body on.
+// Name returns the path of a field from the body.
 func (f Form) Name(field string) string {
 	if f.Path == "" {
 		return field
@@ -62,7 +61,7 @@ func (f Form) Name(field string) string {
 	return f.Path + "." + field
 }
 
-// Fail puts down a mistake of a field.
+// Fail records an error of a field.
 func (f Form) Fail(field, code, message string) { f.Errs.Add(f.Name(field), code, message) }
 
 // Find gives the field's value, nil when it was not sent or is null.
@@ -83,7 +82,7 @@ func (f Form) Find(field string) *Value {
 // Has says whether a field was sent and is not null.
 func (f Form) Has(field string) bool { return f.Find(field) != nil }
 
-// Done reports every field that nobody asked for.
+// Done reports every field that was not read.
 func (f Form) Done() {
 	for i := range f.Value.Members {
 		if !f.Value.Members[i].used {
@@ -92,7 +91,7 @@ func (f Form) Done() {
 	}
 }
 
-// WrongType puts down that a field is of another kind.
+// WrongType records that a field has the wrong kind.
 func (f Form) WrongType(field string, want Kind, got Kind) {
 	f.Fail(field, "wrong_type", "must be "+want.String()+", not "+got.String())
 }
@@ -176,7 +175,7 @@ func (f Form) Flag(field string, def bool) bool {
 	return v.raw[0] == 't'
 }
 
-// When reads a point in time with its offset (RFC 3339); nil when not sent.
+// When reads a time with its offset (RFC 3339); nil if it was not sent.
 func (f Form) When(field string) *time.Time {
 	v := f.Find(field)
 	if v == nil {
@@ -195,7 +194,7 @@ func (f Form) When(field string) *time.Time {
 	return &t
 }
 
-// List reads a list, whatever it holds; nil when it was not sent or is none.
+// List reads a list of any values; nil if it was not sent or is not a list.
 func (f Form) List(field string, limit int) *Value {
 	v := f.Find(field)
 	switch {
@@ -211,8 +210,7 @@ func (f Form) List(field string, limit int) *Value {
 	return v
 }
 
-// Words reads a list of strings; nil when it was not sent, and then not the
-// same as an empty list.
+// Words reads a list of strings; nil if it was not sent, as opposed to an empty list.
 func (f Form) Words(field string, limit int) []string {
 	v := f.List(field, limit)
 	if v == nil {
@@ -236,7 +234,7 @@ func (f Form) Words(field string, limit int) []string {
 	return out
 }
 
-// Object reads a nested object; ok is false when it was not sent or is none.
+// Object reads a nested object; ok is false if it was not sent or is not an object.
 func (f Form) Object(field string) (sub Form, ok bool) {
 	v := f.Find(field)
 	if v == nil {
@@ -249,10 +247,9 @@ func (f Form) Object(field string) (sub Form, ok bool) {
 	return Form{Value: v, Path: f.Name(field), Errs: f.Errs}, true
 }
 
-// Variables reads a string-to-string object (SEMANTICS §3: at most 64 keys of 64 bytes,
-// 16 KiB in all, else 422). With scalars (trigger metadata
-// and contact lists) other values become text: scalars as they are written,
-// nested ones as JSON; without (dialout) they are refused.
+// Variables reads a string-to-string object (SEMANTICS §3: at most 64 keys of 64 bytes, 16 KiB in
+// all, else 422). With scalars (trigger metadata and contact lists) other values become text:
+// scalars as written, nested ones as JSON; without (dialout) they are refused.
 func (f Form) Variables(field string, scalars bool) map[string]string {
 	v := f.Find(field)
 	if v == nil {
@@ -307,8 +304,8 @@ func (f Form) Variables(field string, scalars bool) map[string]string {
 	return out
 }
 
-// AsText makes a variable of any value (SEMANTICS §3: scalars are
-// stringified, nested values become JSON text).
+// AsText converts any value to a variable (SEMANTICS §3: scalars are stringified, nested values
+// become JSON text).
 func (v *Value) AsText() string {
 	switch v.Kind {
 	case String:
@@ -323,16 +320,16 @@ func (v *Value) AsText() string {
 	return ""
 }
 
-// Leftovers are the fields that nobody asked for, for a request that keeps them:
-// name to text as in variables, within the same limits.
+// Leftovers are the unread fields, for a request that keeps them: name to text as in variables,
+// within the same limits.
 type Leftovers struct {
 	Kept    map[string]string
-	Names   []string // of those kept, as they came
-	Dropped []string // names of those over the limits, at most maxFieldErrors
+	Names   []string // of the kept ones, in order
+	Dropped []string // names of those beyond the limits, at most errorsCap
 	bytes   int
 }
 
-// Take adds those of one object; it comes in the place of done.
+// Take adds the leftovers of one object; it replaces Done.
 func (l *Leftovers) Take(f Form) {
 	for i := range f.Value.Members {
 		m := &f.Value.Members[i]
@@ -357,8 +354,8 @@ func (l *Leftovers) Take(f Form) {
 	}
 }
 
-// Merge adds the field errors of a rule to those of the JSON, except
-// for fields that are known to be wrong already.
+// Merge adds the field errors of a rule to those of the JSON, except for fields that already have
+// one.
 func (e *Errors) Merge(err error) {
 	if err == nil {
 		return

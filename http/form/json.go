@@ -9,13 +9,12 @@ import (
 	"dialler/engine"
 )
 
-// This file reads JSON (RFC 8259) strictly into a small tree. encoding/json
-// would silently accept a repeated key, replace broken UTF-8, and stop at the
-// first wrong type; an integration wants to hear of every mistake at once and
-// by the name of the field (SEMANTICS §12), and the trigger's nested metadata
-// must come out as it went in.
+// This file parses JSON (RFC 8259) strictly into a small tree. encoding/json would silently accept
+// a repeated key, replace broken UTF-8, and stop at the first wrong type. An integration needs
+// every error at once, with the name of the field (SEMANTICS §12), and the trigger's nested
+// metadata must come out as it went in.
 
-// Kind is what a JSON value is.
+// Kind is the type of a JSON value.
 type Kind uint8
 
 const (
@@ -31,8 +30,8 @@ func (k Kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// Value is one value of a body. raw points into the request and dies with
-// it; text is a copy.
+// Value is one value of a body. raw points into the request and is invalid after it; text is a
+// copy.
 type Value struct {
 	Kind    Kind
 	raw     []byte
@@ -50,9 +49,9 @@ type Member struct {
 
 const (
 	maxJSONDepth = 32
-	// errorsCap bounds the answer to a body full of mistakes.
+	// errorsCap bounds the response to a body full of errors.
 	errorsCap = 100
-	// linearMembers is up to where a repeated key is looked for by walking.
+	// linearMembers is the size up to which a repeated key is searched for linearly.
 	linearMembers = 16
 )
 
@@ -62,7 +61,7 @@ type parser struct {
 	depth int
 	path  []pathPart
 	errs  *Errors
-	// why the text is not JSON, "" while it is
+	// why the text is not JSON; "" if it is
 	broken string
 }
 
@@ -71,9 +70,8 @@ type pathPart struct {
 	index int // when name is ""
 }
 
-// Parse reads exactly one value. Mistakes that leave the text readable
-// (repeated keys, characters that cannot be kept) go to errs; a text that is
-// not JSON is the returned error.
+// Parse reads exactly one value. Errors that leave the text readable (repeated keys, characters
+// that cannot be stored) go to errs; a text that is not JSON is the returned error.
 func Parse(src []byte, errs *Errors) (Value, *engine.Error) {
 	p := parser{src: src, errs: errs}
 	p.space()
@@ -121,7 +119,7 @@ func (p *parser) fieldPath() string {
 	return b.String()
 }
 
-// ClipName keeps a field's name in an error short: names come from the client.
+// ClipName shortens a field's name for an error, because names come from the client.
 func ClipName(name string) string {
 	const limit = 80
 	if len(name) <= limit {
@@ -352,7 +350,7 @@ func (p *parser) array() (Value, bool) {
 	}
 }
 
-// str reads a quoted string and returns a copy of it, decoded.
+// str reads a quoted string and returns a decoded copy of it.
 func (p *parser) str() (string, bool) {
 	p.pos++
 	start := p.pos
@@ -478,7 +476,7 @@ func (p *parser) hex4() (rune, bool) {
 	return r, true
 }
 
-// compactJSON is the text of a value without insignificant space.
+// compactJSON returns the text of a value without insignificant space.
 func compactJSON(raw []byte) string {
 	out := make([]byte, 0, len(raw))
 	inString := false

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzParseJSON holds our reader against encoding/json: what it refuses we
-// refuse; what we accept it accepts, and reads the same.
+// FuzzParseJSON compares our reader with encoding/json: what that refuses we refuse; what we accept
+// that accepts too, and reads the same.
 func FuzzParseJSON(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `[]`, `null`, `true`, `"x"`, `-0.5e+3`, `{"a":{"b":[1,"\ud83d\ude00\n",null]}}`, `{"a":1,"a":2}`, "\"\xff\"",
@@ -27,14 +27,14 @@ func FuzzParseJSON(f *testing.F) {
 			t.Fatalf("accepted %q", src)
 		}
 		if e != nil {
-			// We are stricter in depth, UTF-8 and half surrogates only.
+			// We are stricter only about depth, UTF-8 and lone surrogates.
 			if valid && utf8.Valid(src) && !bytes.Contains(src, []byte(`\u`)) && nesting(src) <= maxJSONDepth {
 				t.Fatalf("refused %q: %v", src, e)
 			}
 			return
 		}
 		if len(errs.List) > 0 {
-			return // repeated keys and U+0000 are read otherwise
+			return // repeated keys and U+0000 are read differently
 		}
 		var want any
 		dec := json.NewDecoder(bytes.NewReader(src))
@@ -68,7 +68,7 @@ func nesting(src []byte) (deepest int) {
 	}
 }
 
-// render and render2 write a tree of ours and one of encoding/json alike.
+// render and render2 print our tree and encoding/json's in the same format.
 func render(v Value) string {
 	return render2(plain(v))
 }

@@ -8,7 +8,7 @@ import (
 	"dialler/engine"
 )
 
-// Items reads a list that must have entries.
+// Items reads a non-empty list.
 func (f Form) Items(field string, limit int) []Value {
 	v := f.Find(field)
 	switch {
@@ -26,8 +26,7 @@ func (f Form) Items(field string, limit int) []Value {
 	return nil
 }
 
-// SomeOf reads a list of members of a closed set, each once; nil when it was not
-// sent.
+// SomeOf reads a list of distinct members of a closed set; nil if it was not sent.
 func (f Form) SomeOf(field string, set []string) *[]string {
 	list := f.Words(field, len(set))
 	if list == nil {
@@ -44,7 +43,7 @@ func (f Form) SomeOf(field string, set []string) *[]string {
 	return &list
 }
 
-// CampaignList reads identifiers of campaigns; nil when they were not sent.
+// CampaignList reads campaign IDs; nil if they were not sent.
 func (f Form) CampaignList() *[]engine.CampaignID {
 	list := f.Words("campaigns", 1000)
 	if list == nil {

@@ -11,10 +11,9 @@ var (
 	EmptyText = []byte("{}")
 )
 
-// MergePatch gives the merge patch (RFC 7396) that makes the object before into
-// after; "{}" when nothing changed. Both are as json.Marshal writes them, so
-// that equal values have equal bytes. A patch cannot set a member to null: a
-// member that is null counts as absent.
+// MergePatch returns the merge patch (RFC 7396) that turns the object before into after; "{}" if
+// nothing changed. Both are as json.Marshal writes them, so that equal values have equal bytes. A
+// patch cannot set a member to null: a null member counts as absent.
 func MergePatch(before, after []byte) ([]byte, error) {
 	var old, now map[string]json.RawMessage
 	if err := json.Unmarshal(before, &old); err != nil {
@@ -51,7 +50,7 @@ func MergePatch(before, after []byte) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// MergeValues is MergePatch of RFC 7396.
+// MergeValues is the algorithm MergePatch of RFC 7396.
 func MergeValues(target, patch Value) Value {
 	if patch.Kind != Object {
 		return patch
@@ -67,7 +66,7 @@ func MergeValues(target, patch Value) Value {
 		case m.Value.Kind == Null && at >= 0:
 			out.Members = slices.Delete(out.Members, at, at+1)
 		case m.Value.Kind == Null:
-			// A member that is not there is not taken away; a misspelt one is.
+			// Removing an absent member is ignored; a misspelt one is an error.
 			out.Members = append(out.Members, *m)
 		case at >= 0:
 			out.Members[at].Value = MergeValues(out.Members[at].Value, m.Value)

@@ -8,8 +8,8 @@ import (
 	"dialler/engine/number"
 )
 
-// Phone reads a phone number, if there is one, in international format (spec: "International
-// format with a leading plus").
+// Phone reads an optional phone number in international format (spec: "International format with a
+// leading plus").
 func (f Form) Phone(field string) engine.PhoneNumber {
 	if text, ok := f.phoneText(field, Optional); ok {
 		return f.ParsePhone(field, text)
@@ -17,7 +17,7 @@ func (f Form) Phone(field string) engine.PhoneNumber {
 	return ""
 }
 
-// Callee is phone for a number that is to be called, which there has to be.
+// Callee is phone for a required number that is to be called.
 func (f Form) Callee(field string) number.Callee {
 	text, ok := f.phoneText(field, Required)
 	if !ok {
@@ -45,7 +45,7 @@ func (f Form) phoneText(field string, need bool) (text string, ok bool) {
 	return v.Text, true
 }
 
-// ParsePhone judges a number; what is wrong with it is put down to the field.
+// ParsePhone parses a number; errors are recorded for the field.
 func (f Form) ParsePhone(field, text string) engine.PhoneNumber {
 	n, err := number.Parse(text)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// OneOf reads a string out of a closed set.
+// OneOf reads a string from a closed set.
 func (f Form) OneOf(field, def string, set ...string) string {
 	if !f.Has(field) {
 		return def
@@ -36,7 +36,7 @@ func (f Form) Word(field, def string) string {
 	return f.Text(field, Optional, 64)
 }
 
-// Term is a word of a set that has no empty one.
+// Term is Word for a set without the empty string.
 func (f Form) Term(field, def string) string {
 	got := f.Word(field, def)
 	if got == "" && f.Has(field) {
@@ -45,7 +45,7 @@ func (f Form) Term(field, def string) string {
 	return got
 }
 
-// Within reads an integer of a range.
+// Within reads an integer from a range.
 func (f Form) Within(field string, def, low, high int) int {
 	n := f.Whole(field, def)
 	if n < low || n > high {
@@ -55,7 +55,7 @@ func (f Form) Within(field string, def, low, high int) int {
 	return n
 }
 
-// Link reads an absolute http or https address.
+// Link reads an absolute http or https URL.
 func (f Form) Link(field string) string {
 	s := f.Text(field, Optional, 2048)
 	if s == "" {
@@ -69,7 +69,7 @@ func (f Form) Link(field string) string {
 	return s
 }
 
-// Sent says whether a field came, null included.
+// Sent says whether a field was sent, even as null.
 func (f Form) Sent(field string) bool {
 	for i := range f.Value.Members {
 		if f.Value.Members[i].Name == field {
@@ -79,8 +79,8 @@ func (f Form) Sent(field string) bool {
 	return false
 }
 
-// identifier reads a name as it stands in a path: letters, digits, dot, dash
-// and underscore.
+// ValidIdentifier says whether s is a valid name in a path: letters, digits, dot, dash and
+// underscore.
 func ValidIdentifier(s string) bool {
 	if s == "" || len(s) > 64 {
 		return false
@@ -96,12 +96,12 @@ func ValidIdentifier(s string) bool {
 	return true
 }
 
-// IsHex says whether a text is hex digits in lower case, so many of them.
+// IsHex says whether a text is length lower-case hex digits.
 func IsHex(s string, length int) bool {
 	return len(s) == length && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Printable is text of an address that can be stored and shown.
+// Printable says whether text from an address can be stored and shown.
 func Printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }

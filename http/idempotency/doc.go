@@ -1,5 +1,5 @@
-// Package idempotency makes a repeated request harmless: the answer to a request with
-// an Idempotency-Key is kept, and the same request gets it again.
+// Package idempotency makes a repeated request harmless: the response to a request with an
+// Idempotency-Key is stored, and the same request gets it again.
 //
-// It must not know: what a request does.
+// It must not know what a request does.
 package idempotency

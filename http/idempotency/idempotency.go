@@ -15,15 +15,14 @@ import (
 	"dialler/http/wire"
 )
 
-// This file makes a repeated request harmless (spec: "allows a safe retry
-// without dialling the same contact twice"; SEMANTICS §11).
+// This file makes a repeated request harmless (spec: "allows a safe retry without dialling the same
+// contact twice"; SEMANTICS §11).
 //
-// A success is stored by whoever carries the command out, in the same
-// transaction as what it did. A refusal changed nothing and is stored here.
-// While a request runs, its key is claimed in memory; two nodes that run the
-// same request are told apart by the database (journal.ErrReplyExists).
+// A success is stored by the code that carries the command out, in the same transaction as its
+// effects. A refusal changed nothing and is stored here. While a request runs, its key is claimed
+// in memory; if two nodes run the same request, the database decides (journal.ErrReplyExists).
 
-// claims are the keys of requests that are running here.
+// claims are the keys of requests running here.
 type claims struct {
 	mu      sync.Mutex
 	running map[claim]string // body hash
@@ -57,7 +56,7 @@ func (c *claims) take(id claim, bodyHash string) error {
 	return nil
 }
 
-// count is how many requests with a key are running.
+// count returns how many requests with a key are running.
 func (c *claims) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,22 +69,22 @@ func (c *claims) release(id claim) {
 	delete(c.running, id)
 }
 
-// Replays answer repeated requests with what the first one was answered.
+// Replays answers repeated requests with the response to the first.
 type Replays struct {
 	replies Replies
 	claims  claims
 	count   prometheus.Counter
 }
 
-// New keeps replies in a store; count counts those that were sent again.
+// New stores replies in a store; count counts replays.
 func New(replies Replies, count prometheus.Counter) *Replays {
 	return &Replays{replies: replies, claims: claims{running: make(map[claim]string)}, count: count}
 }
 
-// Running is how many requests with a key are under way.
+// Running returns how many requests with a key are in progress.
 func (s *Replays) Running() int { return s.claims.count() }
 
-// MarkReplay says in the answer that it is an earlier request's.
+// MarkReplay marks the response as a replay.
 func (s *Replays) MarkReplay(r *wire.Request) {
 	s.count.Inc()
 	r.HTTP.Response.Header.Set("Idempotent-Replayed", "true")
@@ -96,9 +95,9 @@ func (s *Replays) Once(r *wire.Request, route string, status int, run func(engin
 	return s.onceBy(r, route, status, false, run)
 }
 
-// OnceWritten is once for a command that is refused with journal.ErrReplyExists, and
-// changes nothing, when a reply is stored under its key: a reply is looked for only
-// when the command is refused, whatever for.
+// OnceWritten is Once for a command that is refused with journal.ErrReplyExists, and changes
+// nothing, if a reply is stored under its key: a reply is looked up only if the command is refused,
+// for any reason.
 func (s *Replays) OnceWritten(r *wire.Request, route string, status int,
 	run func(engine.Idempotency) (any, error)) error {
 	return s.onceBy(r, route, status, true, run)
@@ -142,7 +141,7 @@ func (s *Replays) onceBy(r *wire.Request, route string, status int, written bool
 		switch {
 		case done, errors.Is(failed, errMismatch):
 			return failed
-		case failed != nil && kept(e): // the reply that stands may be another
+		case failed != nil && kept(e): // the stored reply may be another one
 			return failed
 		case answered:
 			return errInProgress
@@ -159,7 +158,7 @@ func (s *Replays) onceBy(r *wire.Request, route string, status int, written bool
 				return err
 			}
 		}
-		// The refusal changed nothing: answering without keeping it is safe.
+		// The refusal changed nothing, so it is safe to answer without storing it.
 		r.Host.LogFailure(r, stored)
 	}
 	r.FailHeaders(e)
@@ -167,8 +166,8 @@ func (s *Replays) onceBy(r *wire.Request, route string, status int, written bool
 	return nil
 }
 
-// kept says whether a refusal is the final word on a request. SEMANTICS §11:
-// "5xx are not stored"; nor is what depends on who asks, or how fast.
+// kept says whether a refusal is final. SEMANTICS §11: "5xx are not stored"; nor are refusals that
+// depend on the client or its rate.
 func kept(e *engine.Error) bool {
 	switch wire.StatusOf(e.Kind) {
 	case nethttp.StatusNotFound, nethttp.StatusConflict, nethttp.StatusUnprocessableEntity:
@@ -205,7 +204,7 @@ func Key(given [][]byte) (token string, present bool, err error) {
 	}
 	raw := given[0]
 	if len(raw) > 0 && raw[0] == '"' {
-		// A string of RFC 9651: backslash stands before a quote and itself.
+		// A string of RFC 9651: a backslash escapes a quote and itself.
 		out := make([]byte, 0, len(raw))
 		i := 1
 		for ; i < len(raw) && raw[i] != '"'; i++ {
@@ -217,7 +216,7 @@ func Key(given [][]byte) (token string, present bool, err error) {
 			}
 			out = append(out, raw[i])
 		}
-		if i != len(raw)-1 { // no closing quote, or something after it
+		if i != len(raw)-1 { // no closing quote, or more text after it
 			return "", true, errIdempotencyKey
 		}
 		raw = out
@@ -233,10 +232,10 @@ func Key(given [][]byte) (token string, present bool, err error) {
 	return string(raw), true, nil
 }
 
-// Replies stores the answers to requests with an Idempotency-Key for 24 h.
-// Key, Route and Token of the Idempotency identify a reply.
+// Replies stores the responses to requests with an Idempotency-Key for 24 h. Key, Route and Token
+// of the Idempotency identify a reply.
 type Replies interface {
 	FindReply(ctx context.Context, id engine.Idempotency) (reply journal.Reply, ok bool, err error)
-	// StoreReply: journal.ErrReplyExists when there is one already.
+	// StoreReply returns journal.ErrReplyExists if there is one already.
 	StoreReply(ctx context.Context, reply journal.Reply) error
 }

@@ -1,9 +1,9 @@
-// Package live shows campaigns as they are: a snapshot, then what changed, as
-// server-sent events.
+// Package live shows the current state of campaigns: a snapshot, then changes, as server-sent
+// events.
 //
-//   - However many watch a campaign, it is asked once a second; while nobody does,
-//     not at all.
+//   - However many clients watch a campaign, it is queried once a second; while none
+//     do, not at all.
 //   - No client holds up another, or an actor.
-//   - A stream goes on while its credentials cannot be checked (database away), and
-//     ends after ten seconds in which the campaign could not be asked.
+//   - A stream continues while its credentials cannot be checked (database down), and
+//     ends after ten seconds in which the campaign could not be queried.
 package live

@@ -9,7 +9,7 @@ import (
 	"dialler/http/wire"
 )
 
-// The end of a stream may come while a write is about to begin.
+// The end of a stream may come just before a write begins.
 func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	a, b := net.Pipe()
 	defer func() { _ = a.Close() }()

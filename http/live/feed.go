@@ -17,20 +17,19 @@ import (
 	"dialler/http/wire"
 )
 
-// look asks the dialler for what a feed shows.
+// look queries the dialler for what a feed shows.
 type look func(ctx context.Context) (list []campaign.Detail, total int, err error)
 
-// Feeds are what is being watched, one feed each however many watch it, and
-// the bounds of watching. Nothing is asked while nobody watches.
+// Feeds are the feeds being watched, one for each subject however many clients watch it, and the
+// limits of watching. Nothing is queried while no client watches.
 type Feeds struct {
-	// Interval is how long a feed waits before it looks again, heartbeat how
-	// often a stream looks after its client, patience how long a client may take
-	// to read what was sent.
+	// Interval is the pause between two queries of a feed, Heartbeat how often a stream checks its
+	// client, Patience how long a client may take to read what was sent.
 	Interval, Heartbeat, Patience time.Duration
-	// Linger is how long a feed without watchers is remembered, so that a
-	// client that comes back goes on where it was.
+	// Linger is how long a feed without watchers is kept, so that a client that reconnects
+	// continues where it was.
 	Linger time.Duration
-	// After gives a timer's channel and what stops it.
+	// After returns a timer's channel and its stop function.
 	After func(time.Duration) (c <-chan time.Time, stop func() bool)
 
 	cap, capEach int
@@ -45,18 +44,18 @@ type Feeds struct {
 	heldBy map[string]int
 }
 
-// Campaigns are what is watched.
+// Campaigns are the campaigns that can be watched.
 type Campaigns interface {
-	// Detail: NotFound "campaign_not_found" when there is none.
+	// Detail returns NotFound "campaign_not_found" for an unknown campaign.
 	Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error)
-	// List gives one page, newest first, and how many there are.
+	// List returns one page, newest first, and the total number.
 	List(ctx context.Context, page campaign.Page) ([]campaign.Detail, int, error)
 }
 
 // Figures count streams.
 type Figures struct {
 	Open    prometheus.Gauge
-	Dropped prometheus.Counter // the client did not read
+	Dropped prometheus.Counter // because the client did not read
 }
 
 const (
@@ -65,17 +64,16 @@ const (
 	streamHeartbeat = 4 * time.Second // twice in the ten seconds that a client waits
 	StreamPatience  = 10 * time.Second
 
-	// lookTimeout bounds one look, looksFailed how many may fail in a row before
-	// the watchers are sent away: they come back, and are told why not.
+	// lookTimeout bounds one query; looksFailed is how many may fail in a row before the watchers
+	// are disconnected: they reconnect, and are told why it fails.
 	lookTimeout = 5 * time.Second
 	looksFailed = 10
 
-	// feedMemory is how many states back a client may be and still go on with
-	// deltas.
+	// feedMemory is how many states a client may be behind and still continue with deltas.
 	feedMemory = 30
 )
 
-// New makes feeds of campaigns: so many streams in all, and so many of each user or key.
+// New makes feeds of campaigns: at most total streams, and each per user or key.
 func New(h *wire.Host, gate *access.Gate, campaigns Campaigns, total, each int, figures Figures) *Feeds {
 	return &Feeds{
 		Interval: feedInterval, Heartbeat: streamHeartbeat, Patience: StreamPatience, Linger: feedLinger,
@@ -88,7 +86,7 @@ func New(h *wire.Host, gate *access.Gate, campaigns Campaigns, total, each int, 
 	}
 }
 
-// hold takes one of the streams that there may be, for a user or key.
+// hold reserves a stream for a user or key.
 func (f *Feeds) hold(who string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,7 +125,7 @@ func (f *Feeds) Stop(ctx context.Context) {
 	f.host.Leisure.Stop(ctx)
 }
 
-// feed gives the feed of a key, a new one when there is none.
+// feed returns the feed of a key, creating it if necessary.
 func (f *Feeds) feed(key string, list bool, ask look) *Feed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,14 +139,14 @@ func (f *Feeds) feed(key string, list bool, ask look) *Feed {
 	return d
 }
 
-// Watched gives the feed of a key while it is remembered, nil otherwise.
+// Watched returns the feed of a key while it is kept, nil otherwise.
 func (f *Feeds) Watched(key string) *Feed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.open[key]
 }
 
-// Count is how many streams are open.
+// Count returns how many streams are open.
 func (f *Feeds) Count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,37 +161,37 @@ func (f *Feeds) drop(d *Feed) {
 	}
 }
 
-// Feed is one picture that changes, and the clients that are kept informed.
-// Its states are numbered; of the last ones it remembers how each came about.
+// Feed is one changing state, and the clients that follow it. Its states are numbered; for the
+// latest it keeps the deltas that led to them.
 type Feed struct {
 	feeds   *Feeds
 	key     string
 	ask     look
 	epoch   string        // of this feed, so that another's states are not mistaken for its own
-	looking chan struct{} // held during a look: one at a time, so that none is overtaken
+	looking chan struct{} // held during a query, so that queries cannot overtake each other
 
 	mu       sync.Mutex
 	picture  picture
-	state    uint64   // the newest, from 1; 0: nothing is known yet
+	state    uint64   // the newest, from 1; 0 means unknown so far
 	deltas   [][]byte // events that lead to the newest states
-	snapshot []byte   // event with the newest state, nil when it has to be written anew
+	snapshot []byte   // event with the newest state, nil if it must be rebuilt
 	over     bool     // nothing more comes
-	gone     bool     // because what is watched is gone
+	gone     bool     // because its subject is gone
 	watchers map[*watcher]struct{}
-	stop     context.CancelFunc // of the loop, nil while nobody watches
+	stop     context.CancelFunc // of the loop, nil while no client watches
 
 	forgotten *time.Timer
 }
 
-// watcher is one client's place in a feed.
+// watcher is one client of a feed.
 type watcher struct {
 	feed  *Feed
 	wake  chan struct{} // there may be something new
-	state uint64        // what the client has, 0: nothing
-	greet bool          // nothing was sent yet
+	state uint64        // the client's state, 0 means none
+	greet bool          // nothing sent yet
 }
 
-// ready makes sure that the feed knows something recent.
+// ready makes sure that the feed has a recent state.
 func (d *Feed) ready(ctx context.Context) error {
 	d.mu.Lock()
 	d.forgotten.Reset(d.feeds.Linger)
@@ -205,7 +203,7 @@ func (d *Feed) ready(ctx context.Context) error {
 	return d.look(ctx)
 }
 
-// look asks once, and tells the watchers what changed.
+// look queries once, and tells the watchers what changed.
 func (d *Feed) look(ctx context.Context) error {
 	select {
 	case d.looking <- struct{}{}:
@@ -232,7 +230,7 @@ func (d *Feed) look(ctx context.Context) error {
 	}
 	d.state++
 	if d.state == 1 {
-		return nil // nobody has anything yet
+		return nil // no watcher has a state yet
 	}
 	if len(d.deltas) == feedMemory {
 		d.deltas = d.deltas[1:]
@@ -242,7 +240,7 @@ func (d *Feed) look(ctx context.Context) error {
 	return nil
 }
 
-// event is one event as it goes on the wire.
+// event encodes one event for the wire.
 func (d *Feed) event(name string, state uint64, data []byte) []byte {
 	return fmt.Appendf(nil, "id: %s-%d\nevent: %s\ndata: %s\n\n", d.epoch, state, name, data)
 }
@@ -256,7 +254,7 @@ func (d *Feed) tell() {
 	}
 }
 
-// end sends the watchers away; a new one gets a new feed.
+// end disconnects the watchers; a new one gets a new feed.
 func (d *Feed) end(gone bool) {
 	d.feeds.drop(d)
 	d.mu.Lock()
@@ -266,7 +264,7 @@ func (d *Feed) end(gone bool) {
 	d.tell()
 }
 
-// Expire forgets a feed that nobody came back to.
+// Expire drops a feed that no client returned to.
 func (d *Feed) Expire() {
 	d.mu.Lock()
 	watched := len(d.watchers) > 0
@@ -276,7 +274,7 @@ func (d *Feed) Expire() {
 	}
 }
 
-// run looks again and again while somebody watches.
+// run keeps querying while a client watches.
 func (d *Feed) run(ctx context.Context) {
 	defer d.feeds.host.Leisure.Work.Done()
 	defer func() {
@@ -322,13 +320,13 @@ func (d *Feed) watch(last string) *watcher {
 	if d.stop == nil && !d.over {
 		var ctx context.Context
 		ctx, d.stop = context.WithCancel(d.feeds.host.Leisure.Ctx)
-		d.feeds.host.Leisure.Work.Add(1) // within a stream, which is counted itself
+		d.feeds.host.Leisure.Work.Add(1) // within a stream, which is itself counted
 		go d.run(ctx)
 	}
 	return w
 }
 
-// known gives the state that an id names, 0 when it is not remembered.
+// known returns the state that an id names, 0 if it is no longer kept.
 func (d *Feed) known(id string) uint64 {
 	epoch, number, _ := strings.Cut(id, "-")
 	state, err := strconv.ParseUint(number, 10, 64)
@@ -338,8 +336,7 @@ func (d *Feed) known(id string) uint64 {
 	return state
 }
 
-// leave takes a client out. The last one ends the looking, not at once the
-// memory.
+// leave removes a client. The last one ends the querying, but the state is kept for a while.
 func (d *Feed) leave(w *watcher) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -354,8 +351,8 @@ func (d *Feed) leave(w *watcher) {
 	}
 }
 
-// next gives the events that bring the client up to date, and whether they are
-// the last. It is called by the client's stream alone.
+// next returns the events that bring the client up to date, and whether they are the last. Only the
+// client's stream calls it.
 func (w *watcher) next() (events [][]byte, last bool, err error) {
 	d := w.feed
 	d.mu.Lock()
@@ -378,7 +375,7 @@ func (w *watcher) next() (events [][]byte, last bool, err error) {
 		events = [][]byte{d.snapshot}
 	case behind > 0:
 		events = append(events, d.deltas[uint64(len(d.deltas))-behind:]...)
-	case greet: // says that it goes on
+	case greet: // confirms that it continues
 		events = [][]byte{d.event("delta", d.state, form.EmptyText)}
 	}
 	w.state = d.state

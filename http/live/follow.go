@@ -11,18 +11,16 @@ import (
 	"dialler/http/wire"
 )
 
-// Followed is something small and short that one client follows: its stream looks
-// for itself.
+// Followed is a short-lived subject that one client follows: its stream polls for itself.
 type Followed struct {
-	Event string // that shows how it stands
+	Event string // name of the event with its state
 	Now   any    // as it stands
 	Over  bool   // nothing more comes
-	// Look asks how it stands. NotFound ends the stream.
+	// Look queries its state. NotFound ends the stream.
 	Look func(ctx context.Context) (now any, over bool, err error)
 }
 
-// Follow streams how something comes on: it as it stands, again whenever that
-// changes, and an end once it has come to its own.
+// Follow streams a subject's progress: its current state, each change, and an end once it is over.
 func (f *Feeds) Follow(r *wire.Request, what Followed) error {
 	st := stream{feeds: f, who: r.Subject(), allowed: f.gate.StillAllowed(r)}
 	if err := f.hold(st.who); err != nil {
@@ -75,7 +73,7 @@ func (w *Followed) run(ctx context.Context, conn net.Conn, st *stream) {
 	}
 }
 
-// lookAgain asks how it stands, and counts how often that failed in a row.
+// lookAgain queries the state, and counts consecutive failures.
 func (w *Followed) lookAgain(ctx context.Context, failed int) int {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()

@@ -12,12 +12,11 @@ import (
 	"dialler/http/wire"
 )
 
-// What campaigns do now (DESIGN: "Live state for the console comes from the
-// campaign actor (snapshot, then deltas at ≤ 1 Hz), never from polling
-// tables"). This file says what is shown; feed.go finds out that it changed,
-// stream.go brings it to a browser.
+// The live state of campaigns (DESIGN: "Live state for the console comes from the campaign actor
+// (snapshot, then deltas at ≤ 1 Hz), never from polling tables"). This file defines what is shown;
+// feed.go detects changes, stream.go sends them to a browser.
 
-// liveListed is how many campaigns the stream of the list shows: the newest.
+// liveListed is how many campaigns the list's stream shows: the newest.
 const liveListed = 200
 
 // WatchCampaign streams one campaign.
@@ -39,8 +38,7 @@ func (f *Feeds) WatchCampaigns(r *wire.Request) error {
 	}, f.gate.StillAllowed(r))
 }
 
-// picture is what a stream's clients have before them: one campaign, or a list
-// of them by identifier.
+// picture is the state that a stream's clients have: one campaign, or a list of them by identifier.
 type picture struct {
 	list  bool
 	parts map[engine.CampaignID]part
@@ -49,12 +47,11 @@ type picture struct {
 
 // part is one campaign of a picture.
 type part struct {
-	shown []byte // what the clients have, the time of day aside
-	now   []byte // the same with the present time of day
+	shown []byte // what the clients have, without the time of day
+	now   []byte // the same with the current time of day
 }
 
-// move brings the picture up to date and gives the patch that does the same at
-// the clients, nil when there is nothing that they need to know.
+// move updates the picture and returns the patch for the clients, nil if they need none.
 func (p *picture) move(list []campaign.Detail, total int) (patch []byte, err error) {
 	parts := make(map[engine.CampaignID]part, len(list))
 	changes := make(map[engine.CampaignID]json.RawMessage)
@@ -107,8 +104,8 @@ func (p *picture) move(list []campaign.Detail, total int) (patch []byte, err err
 	return json.Marshal(delta)
 }
 
-// moved gives the patch from what the clients have to the present, nil when
-// nothing changed but the time of day.
+// moved returns the patch from the clients' state to the current one, nil if only the time of day
+// changed.
 func (p part) moved(now []byte, live *campaign.Live) ([]byte, error) {
 	if bytes.Equal(p.shown, now) {
 		return nil, nil
@@ -126,11 +123,11 @@ func (p part) moved(now []byte, live *campaign.Live) ([]byte, error) {
 	return patch, nil
 }
 
-// whole is the picture as a new client gets it.
+// whole returns the picture for a new client.
 func (p *picture) whole() ([]byte, error) {
 	campaigns := make(map[engine.CampaignID]json.RawMessage, len(p.parts))
 	for id, part := range p.parts {
-		if !p.list { // it has only this one
+		if !p.list { // the only one it has
 			return part.now, nil
 		}
 		campaigns[id] = part.now

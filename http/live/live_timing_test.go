@@ -10,9 +10,8 @@ import (
 	"dialler/engine/contact"
 )
 
-// BenchmarkLiveList is what a second of the list costs the API, however many
-// watch it: 200 campaigns, of which some changed and the others only by the
-// time of day.
+// BenchmarkLiveList measures what a second of the list costs the API, however many clients watch
+// it: 200 campaigns, of which some changed and the others only in their time of day.
 func BenchmarkLiveList(b *testing.B) {
 	for _, changing := range []int{0, 20, 200} {
 		b.Run(fmt.Sprintf("changed=%d", changing), func(b *testing.B) {

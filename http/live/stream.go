@@ -13,18 +13,17 @@ import (
 	"dialler/http/wire"
 )
 
-// Server-sent events (WHATWG HTML, section 9.2) on a connection of their own:
-// a stream takes its connection over from fasthttp, whose timeouts are those
-// of a request. Only so is a client noticed that went away.
+// Server-sent events (WHATWG HTML, section 9.2) on a connection of their own: a stream takes its
+// connection over from fasthttp, whose timeouts are those of a request. Only this way is a
+// disconnected client noticed.
 
 const (
 	contentEvents = "text/event-stream"
-	// streamRetry has browsers come back after two seconds.
+	// streamRetry makes browsers reconnect after two seconds.
 	streamRetry = "retry: 2000\n\n"
 	streamBeat  = ": heartbeat\n\n"
 	maxEventID  = 64
-	// streamUnread is how many bytes a client may leave unread before the stream
-	// waits for it.
+	// streamUnread is how many unread bytes a client may have before the stream waits for it.
 	streamUnread  = 64 << 10
 	lastEventName = "last_event_id"
 )
@@ -36,12 +35,12 @@ type stream struct {
 	who   string
 	head  []byte
 	last  string // id of the last event that the client has
-	// allowed is nil while the credentials that opened the stream hold.
+	// allowed returns nil while the credentials that opened the stream are valid.
 	allowed func(context.Context) error
 }
 
-// watch answers with the events of a feed until the client goes. allowed is nil
-// while the credentials that the request came with hold.
+// watch sends the events of a feed until the client disconnects. allowed returns nil while the
+// request's credentials are valid.
 func (f *Feeds) watch(r *wire.Request, key string, list bool, ask look, allowed func(context.Context) error) error {
 	last, err := lastEventID(r)
 	if err != nil {
@@ -64,19 +63,18 @@ func (f *Feeds) watch(r *wire.Request, key string, list bool, ask look, allowed 
 func (st *stream) begin(r *wire.Request, run func(context.Context, net.Conn)) {
 	r.Send(nethttp.StatusOK, contentEvents, nil)
 	h := &r.HTTP.Response.Header
-	h.Set("X-Accel-Buffering", "no") // proxies must not collect events
-	h.SetConnectionClose()           // the end of the connection is the end of the answer
+	h.Set("X-Accel-Buffering", "no") // proxies must not buffer events
+	h.SetConnectionClose()           // the end of the connection ends the response
 	st.head = h.AppendBytes(nil)
 	if c, ok := r.HTTP.Conn().(interface{ NetConn() net.Conn }); ok {
 		if tcp, ok := c.NetConn().(interface{ SetWriteBuffer(bytes int) error }); ok {
-			_ = tcp.SetWriteBuffer(streamUnread) // else the system keeps megabytes
+			_ = tcp.SetWriteBuffer(streamUnread) // otherwise the system buffers megabytes
 		}
 	}
 	r.AtLeisure(func() { st.feeds.release(st.who) }, run)
 }
 
-// lastEventID is where the client was: the header that browsers send, or the
-// parameter.
+// lastEventID returns the client's position: the header that browsers send, or the parameter.
 func lastEventID(r *wire.Request) (string, error) {
 	var errs form.Errors
 	id := string(r.HTTP.Request.Header.Peek("Last-Event-ID"))
@@ -95,8 +93,8 @@ func lastEventID(r *wire.Request) (string, error) {
 	return id, errs.Err()
 }
 
-// whileRead gives a context that ends when the client goes, which only a read
-// notices; stop ends the reading.
+// whileRead returns a context that ends when the client disconnects, which only a read notices;
+// stop ends the reading.
 func (st *stream) whileRead(ctx context.Context, conn net.Conn) (reading context.Context, stop func()) {
 	st.feeds.figures.Open.Inc()
 	reading, cancel := context.WithCancel(ctx)
@@ -104,9 +102,9 @@ func (st *stream) whileRead(ctx context.Context, conn net.Conn) (reading context
 	go func() {
 		defer close(unread)
 		var b [1]byte
-		_, _ = conn.Read(b[:]) // a client that goes on talking is none
+		_, _ = conn.Read(b[:]) // a client that sends more is ignored
 		cancel()
-		_ = conn.SetDeadline(wire.Past) // ends a write that hangs
+		_ = conn.SetDeadline(wire.Past) // ends a blocked write
 	}()
 	return reading, func() {
 		cancel()
@@ -116,8 +114,8 @@ func (st *stream) whileRead(ctx context.Context, conn net.Conn) (reading context
 	}
 }
 
-// run serves the client. fasthttp closes the connection afterwards, and uses
-// conn for another: nothing of ours may touch it then.
+// run serves the client. fasthttp closes the connection afterwards, and reuses conn: nothing of
+// ours may touch it then.
 func (st *stream) run(ctx context.Context, conn net.Conn) {
 	ctx, stopReading := st.whileRead(ctx, conn)
 	defer stopReading()
@@ -149,8 +147,8 @@ func (st *stream) run(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// revoked says that the credentials do not hold any more. That they cannot be
-// checked just now ends no stream: it is when the operator needs it most.
+// revoked says that the credentials are no longer valid. If they cannot be checked just now, the
+// stream goes on: that is when the operator needs it most.
 func (st *stream) revoked(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -162,7 +160,7 @@ func (st *stream) revoked(ctx context.Context) bool {
 	return kind == engine.KindUnauthenticated || kind == engine.KindForbidden
 }
 
-// write sends to a client within its patience.
+// write sends to a client within Patience.
 func (st *stream) write(ctx context.Context, conn net.Conn, parts ...[]byte) error {
 	if len(parts) == 0 {
 		return nil
@@ -170,7 +168,7 @@ func (st *stream) write(ctx context.Context, conn net.Conn, parts ...[]byte) err
 	if err := conn.SetWriteDeadline(time.Now().Add(st.feeds.Patience)); err != nil {
 		return err
 	}
-	if ctx.Err() != nil { // the deadline that it set may just have been overwritten
+	if ctx.Err() != nil { // this may have overwritten its deadline
 		return ctx.Err()
 	}
 	for _, p := range parts {

@@ -1,3 +1,3 @@
-// Package memory keeps what a store said for a short while, so that many who ask the
-// same are one question. What must hold at once is forgotten by key.
+// Package memory caches a store's answers for a short while, so that many identical requests make
+// one query. What must take effect at once is dropped by key.
 package memory

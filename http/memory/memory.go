@@ -8,19 +8,19 @@ import (
 	"dialler/engine"
 )
 
-// Memory keeps what a store said for a short while, also that there is
-// nothing. What must hold at once is forgotten by key.
+// Memory caches a store's answers for a short while, including that there is nothing. What must
+// take effect at once is dropped by key.
 type Memory[K comparable, V any] struct {
 	load func(ctx context.Context, key K) (v V, found bool, err error)
 	ttl  time.Duration
-	cap  int // entries; beyond it all are dropped
+	cap  int // entries; when exceeded, all are dropped
 	now  func() time.Time
-	// Spare is how old what is remembered may be when the store cannot be asked.
+	// Spare is how old a cached answer may be if the store cannot be queried.
 	Spare time.Duration
 
 	mu         sync.Mutex
 	entries    map[K]memorised[V]
-	generation uint64 // grows with every forget, so that a look-up under way is not kept
+	generation uint64 // grows with every forget, so that a pending look-up is not cached
 }
 
 type memorised[V any] struct {
@@ -29,13 +29,13 @@ type memorised[V any] struct {
 	at    time.Time
 }
 
-// New makes a memory of at most size entries, each for ttl; load asks the store.
+// New makes a cache of at most size entries, each for ttl; load queries the store.
 func New[K comparable, V any](ttl time.Duration, size int, now func() time.Time,
 	load func(context.Context, K) (V, bool, error)) *Memory[K, V] {
 	return &Memory[K, V]{load: load, ttl: ttl, cap: size, now: now, entries: make(map[K]memorised[V])}
 }
 
-// Get gives what is remembered, or asks.
+// Get returns the cached answer, or queries the store.
 func (m *Memory[K, V]) Get(ctx context.Context, key K) (v V, found bool, err error) {
 	now := m.now()
 	m.mu.Lock()
@@ -62,15 +62,15 @@ func (m *Memory[K, V]) Get(ctx context.Context, key K) (v V, found bool, err err
 	return v, found, nil
 }
 
-// SparePeriod is how long credentials that were good hold on while the database
-// is away: nobody can revoke them then, and an operator must see what goes on.
-// Where other nodes may have revoked them there is none.
+// SparePeriod is how long credentials that were valid stay accepted while the database is down:
+// nobody can revoke them then, and an operator must see what is going on. If other nodes may have
+// revoked them, there is no such period.
 const SparePeriod = 15 * time.Minute
 
-// Away says whether an error means that the database could not be asked.
+// Away says whether an error means that the database could not be queried.
 func Away(err error) bool { return engine.ErrorCode(err) == "database_unavailable" }
 
-// Forget drops what is remembered of a key: the next request asks the store.
+// Forget drops the cached answer for a key: the next request queries the store.
 func (m *Memory[K, V]) Forget(key K) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,7 +78,7 @@ func (m *Memory[K, V]) Forget(key K) {
 	delete(m.entries, key)
 }
 
-// ForgetAll has everything asked for anew.
+// ForgetAll drops all cached answers.
 func (m *Memory[K, V]) ForgetAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// A look-up that was under way while a session ended must not bring it back
-// into memory.
+// A look-up in progress while a session ended must not put it back into the cache.
 func TestALookUpUnderWayIsNotRememberedAfterTheEnd(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	m := New(time.Second, 10, func() time.Time { return time.Date(2030, 3, 1, 12, 0, 0, 0, time.UTC) },

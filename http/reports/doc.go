@@ -1,3 +1,2 @@
-// Package reports serves what is written of campaigns: the Attempt Report, and the
-// record of a run.
+// Package reports serves reports on campaigns: the Attempt Report, and the record of a run.
 package reports

@@ -9,8 +9,8 @@ import (
 	"dialler/http/wire"
 )
 
-// SendEvidence answers with the record of a run (docs/evidence.md). It is made as a
-// whole before its first byte is sent.
+// SendEvidence sends the record of a run (docs/evidence.md). It is complete before its first byte
+// is sent.
 func (s *API) SendEvidence(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {

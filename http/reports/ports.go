@@ -8,11 +8,10 @@ import (
 	"dialler/engine/campaign"
 )
 
-// Reports reads what the Attempt Report consists of.
+// Reports reads the data of the Attempt Report.
 type Reports interface {
-	// AttemptsPage gives a part of the report; NotFound "campaign_not_found" for
-	// the first part when there is no such campaign, "cursor_not_found" when it
-	// has no attempt behind which the report is to begin.
+	// AttemptsPage returns a part of the report; for the first part, NotFound "campaign_not_found"
+	// for an unknown campaign, or "cursor_not_found" if it has no such attempt to start after.
 	AttemptsPage(ctx context.Context, q campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error)
 	// ReportVariables gives the names of the contacts' variables in
 	// alphabetical order, at most limit.
@@ -21,10 +20,9 @@ type Reports interface {
 
 // Evidence makes the records of runs.
 type Evidence interface {
-	// RunExists: NotFound "campaign_not_found", "run_not_found"; Conflict
-	// "record_dropped" when calls or events of the run were dropped in their time.
+	// RunExists returns NotFound "campaign_not_found", "run_not_found"; Conflict "record_dropped"
+	// if calls or events of the run have passed their retention.
 	RunExists(ctx context.Context, id engine.CampaignID, run int) error
-	// OpenEvidence makes the record of a run as a file of its own, which is gone
-	// once it is closed.
+	// OpenEvidence makes the record of a run as a file, which is deleted when it is closed.
 	OpenEvidence(ctx context.Context, id engine.CampaignID, run int, who engine.Who) (io.ReadSeekCloser, error)
 }

@@ -16,12 +16,11 @@ import (
 	"dialler/http/wire"
 )
 
-// The Attempt Report (SEMANTICS §4): one row a dial, streamed (package download). A
-// reader whose download broke off, or who wants what is new since, goes on
-// behind a row that he has: its attempt_id is the cursor.
+// The Attempt Report (SEMANTICS §4): one row per dial, streamed (package download). A reader whose
+// download was interrupted, or who wants newer rows, continues after the last row received: its
+// attempt_id is the cursor.
 
-// API serves what is written of campaigns: the Attempt Report, and the record
-// of a run.
+// API serves reports on campaigns: the Attempt Report, and the record of a run.
 type API struct {
 	*wire.Host
 	files    *download.Files
@@ -29,7 +28,7 @@ type API struct {
 	Evidence Evidence
 }
 
-// New makes the resource of what it needs.
+// New makes the API.
 func New(h *wire.Host, f *download.Files, reports Reports, evidence Evidence) *API {
 	return &API{Host: h, files: f, Reports: reports, Evidence: evidence}
 }
@@ -58,7 +57,7 @@ var reportColumns = []string{
 var errColumnsChanged = engine.Conflict("columns_changed",
 	"")
 
-// SendReport answers with the Attempt Report as CSV.
+// SendReport sends the Attempt Report as CSV.
 func (s *API) SendReport(r *wire.Request) error {
 	id, err := r.CampaignOf()
 	if err != nil {
@@ -74,7 +73,7 @@ func (s *API) SendReport(r *wire.Request) error {
 		return err
 	}
 	w := &reportRows{server: s, query: q, cursor: q.After.ID}
-	// What can be refused is refused before the first byte.
+	// All refusals come before the first byte.
 	if w.variables, err = s.Reports.ReportVariables(r.Ctx(), q.Campaign, reportVariables); err == nil {
 		w.next, err = s.Reports.AttemptsPage(r.Ctx(), q)
 	}
@@ -92,7 +91,7 @@ func (s *API) SendReport(r *wire.Request) error {
 	}
 	w.record = make([]string, 0, len(header))
 	if q.After.ID != "" {
-		header = nil // its first line is in the part that the reader has
+		header = nil // the reader already has the header line
 	}
 	r.HTTP.Response.Header.Set(columnsHeader, sum)
 	s.files.SendRows(r, &download.Sheet{Campaign: id, Columns: header, Part: w.part, Trailers: w.trailers},
@@ -100,8 +99,8 @@ func (s *API) SendReport(r *wire.Request) error {
 	return nil
 }
 
-// reportQuery reads the parameters; columns is the sum that the reader's first
-// part came with, "" when he did not say.
+// reportQuery reads the parameters; columns is the checksum that came with the reader's first part,
+// "" if not given.
 func reportQuery(r *wire.Request, q *campaign.AttemptsQuery) (columns string, err error) {
 	var errs form.Errors
 	for k, v := range r.HTTP.QueryArgs().All() {
@@ -131,7 +130,7 @@ func reportQuery(r *wire.Request, q *campaign.AttemptsQuery) (columns string, er
 
 const columnsSumLen = 16
 
-// columnsSum tells one set of columns from another.
+// columnsSum is a checksum of a set of columns.
 func columnsSum(columns []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(columns, "\x00")))
 	return hex.EncodeToString(sum[:columnsSumLen/2])
@@ -142,7 +141,7 @@ type reportRows struct {
 	server    *API
 	query     campaign.AttemptsQuery
 	variables []string
-	next      []campaign.ReportedAttempt // the first part, before it is written
+	next      []campaign.ReportedAttempt // the first part, read before writing begins
 	begun     bool
 	record    []string
 	written   int

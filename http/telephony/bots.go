@@ -14,13 +14,13 @@ import (
 // Bots: configured voice bots. The token that signs upgrade requests is
 // write-only.
 
-// API serves what calls are made with: bots, trunks, numbers.
+// API serves the resources for calls: bots, trunks, numbers.
 type API struct {
 	*wire.Host
 	Ports
 }
 
-// Ports are what it needs of the rest of the dialler.
+// Ports are what the API needs from the rest of the dialler.
 type Ports struct {
 	Bots         Bots
 	Trunks       Trunks
@@ -29,7 +29,7 @@ type Ports struct {
 	Destinations wire.Destinations
 }
 
-// New makes the resource of what it needs.
+// New makes the API.
 func New(h *wire.Host, p Ports) *API { return &API{Host: h, Ports: p} }
 
 type botView struct {
@@ -45,7 +45,7 @@ type botView struct {
 	Status    *botStatus   `json:"status,omitempty"`
 }
 
-// botStatus is how a bot stands at this moment.
+// botStatus is the current status of a bot.
 type botStatus struct {
 	Health    string           `json:"health"`
 	SeatsHeld int              `json:"seats_held"`
@@ -155,7 +155,7 @@ func (s *API) PutBot(r *wire.Request) error {
 	return r.Reply(wire.PutStatus(created), viewBot(&stored))
 }
 
-// DeleteBot needs force=true while campaigns that run or are paused use the bot.
+// DeleteBot needs force=true if running or paused campaigns use the bot.
 func (s *API) DeleteBot(r *wire.Request) error {
 	id := r.Param("bot_id")
 	if !form.ValidIdentifier(id) {

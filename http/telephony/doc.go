@@ -1,3 +1,3 @@
-// Package telephony serves what calls are made with: bots, trunks, outbound numbers.
-// What their settings may be is for package engine to say.
+// Package telephony serves the resources for calls: bots, trunks, outbound numbers. Package engine
+// validates their settings.
 package telephony

@@ -9,16 +9,15 @@ import (
 	"dialler/http/wire"
 )
 
-// Numbers: outbound caller IDs and their caps. They are ours, not personal
-// data, but they are still kept out of the log.
+// Numbers: outbound caller IDs and their caps. They are ours, not personal data, but are still kept
+// out of the log.
 
 type numberList struct {
 	Numbers []numberView `json:"numbers"`
 	Total   int          `json:"total"`
 }
 
-// numberView is a number's caps and how it stands; its state is that of the
-// moment: resting, too.
+// numberView is a number's caps and status; its state is the current one, which includes resting.
 type numberView struct {
 	engine.NumberSettings
 	numberpool.Status
@@ -74,8 +73,7 @@ func (s *API) PutNumber(r *wire.Request) error {
 		DayCap:        f.Within("day_cap", 0, 0, most),
 		RestSec:       f.Within("rest_s", 0, 0, 86_400),
 		AnswerFloor:   f.Within("answer_floor_pct", 0, 0, 100),
-		// resting is what the dialler makes of an active number after use; it
-		// is not chosen.
+		// The dialler sets resting on an active number after use; it cannot be chosen.
 		State: f.OneOf("state", "active", "active", "quarantined", "retired"),
 	}
 	f.Done()

@@ -11,7 +11,7 @@ import (
 	"dialler/engine/trunk"
 )
 
-// Calls place the call that tests a trunk.
+// Calls places the call that tests a trunk.
 type Calls interface {
 	Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error)
 }
@@ -19,20 +19,19 @@ type Calls interface {
 // Bots stores configured bots.
 type Bots interface {
 	Bots(ctx context.Context) ([]engine.Bot, error)
-	// PutBot creates or replaces by id, CreatedAt aside. With keepSecret the
-	// stored AuthToken stays. It gives the bot as stored.
+	// PutBot creates or replaces by id, except for CreatedAt. With keepSecret the stored AuthToken
+	// stays. It returns the bot as stored.
 	PutBot(ctx context.Context, bot engine.Bot, keepSecret bool, who engine.Who) (stored engine.Bot, created bool,
 		err error)
-	// DeleteBot: NotFound "bot_not_found"; Conflict "bot_in_use" while campaigns
-	// that run or are paused use it, unless force: they fail then.
+	// DeleteBot returns NotFound "bot_not_found"; Conflict "bot_in_use" if running or paused
+	// campaigns use it. With force those campaigns fail instead.
 	DeleteBot(ctx context.Context, id engine.BotID, force bool, who engine.Who) error
-	// BotStatuses tells how bots stand; one that it does not know was made this
-	// moment.
+	// BotStatuses returns the status of bots; a bot that is missing was created just now.
 	BotStatuses(ctx context.Context) (map[engine.BotID]BotStatus, error)
 }
 
-// BotStatus is how a bot stands: whether its endpoints take calls, the best of
-// them first, and the seats that are granted now.
+// BotStatus is the status of a bot: whether its endpoints take calls, the best of them first, and
+// the seats granted now.
 type BotStatus struct {
 	Health    fleet.EndpointHealth
 	Held      int
@@ -46,26 +45,23 @@ type Trunks interface {
 	PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (created bool, err error)
 	// DeleteTrunk: NotFound "trunk_not_found".
 	DeleteTrunk(ctx context.Context, id engine.TrunkID, who engine.Who) error
-	// TrunkStatuses tells how trunks stand; one that it does not know was made
-	// this moment.
+	// TrunkStatuses returns the status of trunks; a trunk that is missing was created just now.
 	TrunkStatuses(ctx context.Context) (map[engine.TrunkID]TrunkStatus, error)
 }
 
-// TrunkStatus is how a trunk stands: what its owner grants, and what the
-// telephony adapter found when it last asked the carrier.
+// TrunkStatus is the status of a trunk: what its owner grants, and the telephony adapter's latest
+// check of the carrier.
 type TrunkStatus struct {
-	// Its Reason is that of the last answer to OPTIONS or REGISTER where calls have
-	// shown nothing worse.
+	// Its Reason is that of the last answer to OPTIONS or REGISTER, unless calls have shown worse.
 	trunk.Status
-	CheckedAt       *time.Time // when the carrier last answered or failed to; nil before the first time
+	CheckedAt       *time.Time // when the carrier last answered or failed to; nil before the first check
 	RegisteredUntil *time.Time // nil unless the trunk is registered
 }
 
 // Numbers stores outbound numbers.
 type Numbers interface {
 	Numbers(ctx context.Context) ([]engine.NumberSettings, error)
-	// NumberStatuses tells how numbers stand; one that it does not know was not
-	// used.
+	// NumberStatuses returns the status of numbers; a number that is missing has not been used.
 	NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numberpool.Status, error)
 	PutNumber(ctx context.Context, number engine.NumberSettings, who engine.Who) (created bool, err error)
 }

@@ -9,7 +9,7 @@ import (
 	"dialler/http/wire"
 )
 
-// TestTrunk places one call by the trunk of the path and no other one.
+// TestTrunk places one call over the trunk of the path and no other.
 func (s *API) TestTrunk(r *wire.Request) error {
 	f, err := r.Body()
 	if err != nil {

@@ -21,8 +21,8 @@ type trunkView struct {
 	Status      *trunkStatus `json:"status,omitempty"`
 }
 
-// trunkStatus is how a trunk stands at this moment. The rate is in calls a
-// second; RetryAt is nil when it depends on others.
+// trunkStatus is the current status of a trunk. The rate is in calls a second; RetryAt is nil if it
+// depends on others.
 type trunkStatus struct {
 	Health          string     `json:"health"`
 	Reason          string     `json:"reason,omitempty"`
@@ -43,7 +43,7 @@ type trunkList struct {
 var errNoTrunk = engine.NotFound("trunk_not_found", "")
 
 func viewTrunk(t engine.TrunkSettings) trunkView {
-	trunk.Complete(&t) // stored by a version that knew no kinds
+	trunk.Complete(&t) // stored by a version without kinds
 	v := trunkView{TrunkSettings: t, HasPassword: t.Password != "", Origin: t.Origin}
 	if v.Origin == "" {
 		v.Origin = engine.TrunkOfAPI
@@ -99,7 +99,7 @@ func (s *API) ShowTrunk(r *wire.Request) error {
 	return errNoTrunk
 }
 
-// DeleteTrunk: calls that are under way go on.
+// DeleteTrunk deletes a trunk; calls in progress go on.
 func (s *API) DeleteTrunk(r *wire.Request) error {
 	id := engine.TrunkID(r.Param("trunk_id"))
 	old, found, err := s.storedTrunk(r, id)
@@ -155,7 +155,7 @@ func (s *API) PutTrunk(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	t.Origin = old.Origin // a trunk of the file stays one: the next start says again what it is
+	t.Origin = old.Origin // stays a trunk of the file, which the next start reads again
 	created, err := s.Trunks.PutTrunk(r.Ctx(), t, keep, r.Who())
 	if err != nil {
 		return err
@@ -166,8 +166,8 @@ func (s *API) PutTrunk(r *wire.Request) error {
 	return r.Reply(wire.PutStatus(created), viewTrunk(t))
 }
 
-// readTrunk takes what was sent and the default of what was not; what the
-// values may be is for engine/trunk to say.
+// readTrunk reads what was sent, and takes the default for the rest; engine/trunk validates the
+// values.
 func readTrunk(f form.Form) engine.TrunkSettings {
 	t := trunk.Defaults()
 	t.Host = f.Text("host", form.Required, trunk.HostCap)
@@ -222,7 +222,7 @@ func readHeaders(f form.Form, field string, limit int) []engine.SIPHeader {
 		at := field + "[" + strconv.Itoa(i) + "]"
 		if v.Items[i].Kind != form.Object {
 			f.WrongType(at, form.Object, v.Items[i].Kind)
-			out = append(out, engine.SIPHeader{}) // keeps the places of the others
+			out = append(out, engine.SIPHeader{}) // keeps the indexes of the others
 			continue
 		}
 		item := form.Form{Value: &v.Items[i], Path: f.Name(at), Errs: f.Errs}

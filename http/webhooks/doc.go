@@ -1,3 +1,3 @@
-// Package webhooks serves the endpoints that are told what happens, and the log of
-// what was sent to them. Sending is none of its business.
+// Package webhooks serves the endpoints that receive events, and the log of deliveries. It does not
+// send them.
 package webhooks

@@ -15,9 +15,8 @@ import (
 	"dialler/http/wire"
 )
 
-// Webhooks: endpoints that are told what happens, and the log of what was sent
-// to them (package engine/webhook). A secret is in the answer that made it and
-// nowhere else.
+// Webhooks: endpoints that receive events, and the log of deliveries (package engine/webhook). A
+// secret appears only in the response that created it.
 
 // API serves webhooks.
 type API struct {
@@ -26,7 +25,7 @@ type API struct {
 	plain bool // http URLs are allowed
 }
 
-// New makes the resource; plain allows http URLs.
+// New makes the API; plain allows http URLs.
 func New(h *wire.Host, store Webhooks, plain bool) *API {
 	return &API{Host: h, Webhooks: store, plain: plain}
 }
@@ -38,7 +37,7 @@ type webhookView struct {
 	Campaigns       []engine.CampaignID `json:"campaigns"` // empty = all
 	Description     string              `json:"description"`
 	Active          bool                `json:"is_active"`
-	Secret          string              `json:"secret,omitempty"` // only when it was made
+	Secret          string              `json:"secret,omitempty"` // only when it was created
 	OldSecretUntil  *time.Time          `json:"old_secret_until"`
 	Disabled        string              `json:"disabled_reason,omitempty"`
 	DisabledAt      *time.Time          `json:"disabled_at"`
@@ -205,8 +204,8 @@ func (s *API) Delete(r *wire.Request) error {
 	return nil
 }
 
-// RotateSecret makes a new secret; the one before signs too for a day, so
-// that its server can be changed meanwhile.
+// RotateSecret makes a new secret; the previous one also signs for a day, so that the receiver can
+// be changed meanwhile.
 func (s *API) RotateSecret(r *wire.Request) error {
 	id, err := webhookOf(r)
 	if err != nil {
@@ -234,8 +233,7 @@ func (s *API) Test(r *wire.Request) error {
 	return r.Reply(nethttp.StatusAccepted, viewDelivery(&d))
 }
 
-// ListDeliveries gives a part of the log; the cursor of the answer leads on to
-// older ones.
+// ListDeliveries returns a page of the log; its cursor leads to older ones.
 func (s *API) ListDeliveries(r *wire.Request) error {
 	id, err := webhookOf(r)
 	if err != nil {
@@ -275,7 +273,7 @@ func (s *API) ListDeliveries(r *wire.Request) error {
 	if err := errs.Err(); err != nil {
 		return err
 	}
-	q.Size++ // one more says whether there are more
+	q.Size++ // one extra shows whether there are more
 	list, err := s.Webhooks.Deliveries(r.Ctx(), id, q)
 	if err != nil {
 		return err
@@ -311,7 +309,7 @@ func (s *API) ReplayDelivery(r *wire.Request) error {
 	return r.Reply(nethttp.StatusAccepted, viewDelivery(&d))
 }
 
-// ReplayFailed sends everything again that failed and was made since a time.
+// ReplayFailed resends all failed messages created since a given time.
 func (s *API) ReplayFailed(r *wire.Request) error {
 	id, err := webhookOf(r)
 	if err != nil {
@@ -368,7 +366,7 @@ func (s *API) webhookURL(f form.Form, need bool) string {
 	return url
 }
 
-// readTypes is nil when it was not sent; an empty list is every type.
+// readTypes returns nil if the field was not sent; an empty list means every type.
 func readTypes(f form.Form) *[]string { return f.SomeOf("types", webhook.Names()) }
 
 func readCampaigns(f form.Form) *[]engine.CampaignID {
@@ -379,27 +377,27 @@ func readCampaigns(f form.Form) *[]engine.CampaignID {
 	return list
 }
 
-// Webhooks stores the endpoints that are told what happens, and has messages
-// sent to them. NotFound "webhook_not_found" of each that names one.
+// Webhooks stores the endpoints that receive events, and queues messages for them. Methods that
+// name an endpoint return NotFound "webhook_not_found" if it is unknown.
 type Webhooks interface {
 	// Webhooks lists every endpoint, oldest first.
 	Webhooks(ctx context.Context) ([]webhook.Endpoint, error)
 	Webhook(ctx context.Context, id webhook.EndpointID) (webhook.Endpoint, error)
 	// CreateWebhook: Conflict "too_many_webhooks".
 	CreateWebhook(ctx context.Context, e webhook.Endpoint, secret string, who engine.Who) error
-	// ChangeWebhook has change applied to the endpoint as it is stored.
+	// ChangeWebhook applies change to the stored endpoint.
 	ChangeWebhook(ctx context.Context, id webhook.EndpointID, change func(*webhook.Endpoint),
 		who engine.Who) (webhook.Endpoint, error)
 	DeleteWebhook(ctx context.Context, id webhook.EndpointID, who engine.Who) error
-	// RotateWebhookSecret: the secret before signs too until then.
+	// RotateWebhookSecret sets a new secret; until then the previous one signs too.
 	RotateWebhookSecret(ctx context.Context, id webhook.EndpointID, secret string, until time.Time,
 		who engine.Who) (webhook.Endpoint, error)
 	// TestWebhook sends a message to an endpoint, active or not.
 	TestWebhook(ctx context.Context, id webhook.EndpointID, m webhook.Message, who engine.Who) (webhook.Delivery, error)
 	// Deliveries gives a part of the log, newest first.
 	Deliveries(ctx context.Context, id webhook.EndpointID, q webhook.DeliveryQuery) ([]webhook.Delivery, error)
-	// Replay: NotFound "delivery_not_found", Conflict "webhook_inactive".
+	// Replay returns NotFound "delivery_not_found", Conflict "webhook_inactive".
 	Replay(ctx context.Context, id webhook.EndpointID, delivery int64, who engine.Who) (webhook.Delivery, error)
-	// ReplayFailed says how many were queued; Conflict "webhook_inactive".
+	// ReplayFailed returns how many were queued; Conflict "webhook_inactive".
 	ReplayFailed(ctx context.Context, id webhook.EndpointID, since time.Time, who engine.Who) (int, error)
 }

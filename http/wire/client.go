@@ -11,14 +11,14 @@ import (
 
 const forwardedFor = "X-Forwarded-For"
 
-// Proxies are the networks of the proxies in front of the API: what their
-// X-Forwarded-For says of who sent a request is believed, nobody else's is.
+// Proxies are the networks of the proxies in front of the API: only their X-Forwarded-For is
+// trusted.
 type Proxies []netip.Prefix
 
-// client is who sent the request. It reads X-Forwarded-For from its right end, where each
-// proxy writes the address that it heard from, up to the first address that is no
-// proxy's: what stands left of that is the sender's own, who can write what they like.
-// ignored says that a peer that is no proxy sent the header.
+// client returns the sender's address. It reads X-Forwarded-For from the right, where each proxy
+// adds the address it received the request from, up to the first address that is not a proxy's:
+// anything left of that comes from the sender, who can write anything. ignored says that a peer
+// that is not a proxy sent the header.
 func (p Proxies) client(rc *fasthttp.RequestCtx) (at netip.Addr, ignored bool) {
 	peer, _ := netip.AddrFromSlice(rc.RemoteIP())
 	peer = peer.Unmap()
@@ -46,7 +46,7 @@ func (p Proxies) has(a netip.Addr) bool {
 	return slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// hopAddress reads an address, which some proxies write with its port.
+// hopAddress parses an address, to which some proxies add the port.
 func hopAddress(s string) (netip.Addr, bool) {
 	if a, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
 		return a.Unmap().WithZone(""), true

@@ -8,7 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// What a proxy that is known says of who sent a request is believed, and nothing that the sender wrote himself.
+// The header of a known proxy is trusted, but not what the sender wrote.
 func TestTheClientIsTheFirstAddressThatIsNoProxy(t *testing.T) {
 	known := Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}
 	for _, c := range []struct {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// WhileConnected calls gone when the client closes its connection before stop is
-// called. What it has sent stays unread: the state of the socket tells.
+// WhileConnected calls gone if the client closes its connection before stop is called. It leaves
+// what the client has sent unread: it checks the state of the socket.
 func WhileConnected(nc net.Conn, gone func()) (stop func()) {
 	socket := socketOf(nc)
 	if socket == nil {
@@ -50,8 +50,8 @@ func socketOf(nc net.Conn) syscall.RawConn {
 	}
 }
 
-// established says whether neither side has closed a connection. The state is the
-// first byte of struct tcp_info (linux/tcp.h).
+// established says that neither side has closed the connection. The state is the first byte of
+// struct tcp_info (linux/tcp.h).
 func established(socket syscall.RawConn) bool {
 	const tcpEstablished = 1
 	var info int
@@ -64,5 +64,5 @@ func established(socket syscall.RawConn) bool {
 	return err != nil || info&0xff == tcpEstablished
 }
 
-// hangUpLook is how often a connection is asked whether its client is still there.
+// hangUpLook is the interval at which a connection is checked for its client.
 const hangUpLook = 250 * time.Millisecond

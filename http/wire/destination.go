@@ -7,7 +7,7 @@ import (
 	"dialler/engine/number"
 )
 
-// MayCall refuses a number to which this installation places no calls.
+// MayCall refuses a number that this installation does not call.
 func MayCall(known Destinations, field string, to number.Callee) error {
 	err := known.Destination(to)
 	var e *engine.Error
@@ -19,7 +19,7 @@ func MayCall(known Destinations, field string, to number.Callee) error {
 
 // Destinations knows where this installation places calls.
 type Destinations interface {
-	// Destination: Invalid "destination_not_allowed" for a number that is not
-	// called, in campaigns or outside.
+	// Destination returns Invalid "destination_not_allowed" for a number that is not called, in
+	// campaigns or outside.
 	Destination(to number.Callee) error
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// slept is a connection of a process that did not run for a while: what the client
-// sent meanwhile is there, and so is the deadline.
+// slept is a connection of a process that was suspended: the client's data has arrived meanwhile,
+// and the deadline has passed.
 type slept struct {
 	net.Conn
 	times, left int

@@ -26,7 +26,7 @@ func NewLeisure(ctx context.Context) *Leisure {
 	return l
 }
 
-// begin counts work that begins; false when the server is shutting down.
+// begin counts work that begins; it returns false if the server is shutting down.
 func (l *Leisure) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,7 +37,7 @@ func (l *Leisure) begin() bool {
 	return true
 }
 
-// Stop ends all of it, and waits until it has ended or ctx has.
+// Stop ends all of it, and waits for its end or for ctx.
 func (l *Leisure) Stop(ctx context.Context) {
 	l.mu.Lock()
 	l.closed = true
@@ -54,8 +54,8 @@ func (l *Leisure) Stop(ctx context.Context) {
 	}
 }
 
-// AtLeisure runs what takes as long as a client likes in place of the answer, on the
-// connection; fasthttp closes it afterwards. It ends when the server shuts down.
+// AtLeisure runs work that takes as long as a client likes on the connection, in place of the
+// response; fasthttp closes the connection afterwards. It ends when the server shuts down.
 func (r *Request) AtLeisure(end func(), run func(ctx context.Context, conn net.Conn)) {
 	h := r.Host
 	r.HTTP.HijackSetNoResponse(true)
@@ -88,11 +88,11 @@ func (h *Host) OnConnection(conn net.Conn, end func(), run func(ctx context.Cont
 	run(ctx, conn)
 }
 
-// Past is a deadline that is over.
+// Past is a deadline in the past.
 var Past = time.Unix(1, 0)
 
-// Patient gives every write its own time, and all of them as long as a reader
-// may take who reads reportRate bytes a second.
+// Patient gives every write its own time-out, and all writes together the time of a reader at
+// reportRate bytes a second.
 type Patient struct {
 	Conn     net.Conn
 	Patience time.Duration
@@ -100,8 +100,8 @@ type Patient struct {
 	waited   time.Duration
 }
 
-// reportRate is the least that a reader must take on the average, bytes a
-// second: there are only so many reports at a time.
+// reportRate is the minimum average rate of a reader, in bytes a second, because the number of
+// concurrent reports is limited.
 const reportRate = 16 << 10
 
 // Write implements io.Writer.
@@ -121,6 +121,6 @@ func (p *Patient) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ReportPatience is how long a reader of a file may take for what it was sent,
-// if Config does not say otherwise.
+// ReportPatience is how long a reader of a file may take for what it was sent, unless Config sets
+// it.
 const ReportPatience = 60 * time.Second

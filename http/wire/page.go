@@ -7,13 +7,12 @@ import (
 	"dialler/http/form"
 )
 
-// Page reads page, page_size and status from the query; anything else there is
-// a mistake.
+// Page reads page, page_size and status from the query; any other parameter is an error.
 func (r *Request) Page(filters []string) (number, size int, filter string, err error) {
 	return r.PageOf(filters, nil)
 }
 
-// PageOf is page for a list with parameters of its own, which others takes.
+// PageOf is Page for a list with additional parameters, which others handles.
 func (r *Request) PageOf(filters []string, others func(key, val string, errs *form.Errors) (known bool)) (number,
 	size int, filter string, err error) {
 	number, size = 1, DefaultPageSize
@@ -72,7 +71,7 @@ func (r *Request) NoQuery() error {
 	return errs.Err()
 }
 
-// Names are values as texts.
+// Names converts values to strings.
 func Names[T ~string](list []T) []string {
 	out := make([]string, len(list))
 	for i, s := range list {

@@ -7,7 +7,7 @@ import (
 	"dialler/http/form"
 )
 
-// PathID is an identifier of the path; a body that repeats it must agree.
+// PathID returns an identifier from the path; a body that repeats it must agree.
 func PathID(f form.Form, r *Request, param string) string {
 	id := r.Param(param)
 	if !form.ValidIdentifier(id) {
@@ -19,7 +19,7 @@ func PathID(f form.Form, r *Request, param string) string {
 	return id
 }
 
-// CampaignOf reads the id of the path.
+// CampaignOf reads the campaign ID from the path.
 func (r *Request) CampaignOf() (engine.CampaignID, error) {
 	id := r.Param("campaign_id")
 	if !form.ValidIdentifier(id) {
@@ -33,7 +33,7 @@ func (r *Request) CampaignOf() (engine.CampaignID, error) {
 
 var ErrNoCampaign = engine.NotFound("campaign_not_found", "")
 
-// PutStatus is the status of a PUT.
+// PutStatus returns the status of a PUT.
 func PutStatus(created bool) int {
 	if created {
 		return nethttp.StatusCreated

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// readers read so many bytes a second, for so long or until they are cut off.
+// readsFor reads rate bytes a second, for that long or until it is cut off.
 func readsFor(t *testing.T, rate int, long time.Duration) (lasted time.Duration, err error) {
 	t.Helper()
 	near, far := net.Pipe()

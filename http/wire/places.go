@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// placeWait is how long a place is waited for: most are free again in a moment, and
-// who must wait for longer had better ask again (ADR 24).
+// placeWait is how long to wait for a place: most are free again in a moment, and a client that
+// must wait longer should retry (ADR 24).
 const placeWait = 2 * time.Second
 
-// Places bound what may be made at the same time.
+// Places limits how many may run concurrently.
 type Places chan struct{}
 
-// NewPlaces makes n of them.
+// NewPlaces makes n places.
 func NewPlaces(n int) Places { return make(Places, n) }
 
-// Take waits for a place; without one it says false. leave gives it back.
+// Take waits for a place; it returns false if none becomes free. Leave gives it back.
 func (p Places) Take(ctx context.Context) bool {
 	select {
 	case p <- struct{}{}:

@@ -14,7 +14,7 @@ import (
 
 // This file is the one place where errors become statuses and bodies.
 
-// Kinds that only HTTP has.
+// Kinds that exist only in HTTP.
 const (
 	KindBadRequest engine.Kind = "bad_request"
 	KindMethod     engine.Kind = "method_not_allowed"
@@ -87,13 +87,13 @@ var ErrUnauthorized = &engine.Error{
 	Detail: "The credentials are missing or not valid.",
 }
 
-// Forbidden is a refusal of somebody who is known.
+// Forbidden refuses an authenticated client.
 func Forbidden(code, detail string) error {
 	return &engine.Error{Kind: engine.KindForbidden, Code: code, Detail: detail}
 }
 
-// AsError finds the error to show; anything that is not of our vocabulary is
-// an internal error whose text stays here.
+// AsError returns the error to show; any error that is not ours is an internal one whose text is
+// not sent.
 func AsError(err error) *engine.Error {
 	var e *engine.Error
 	if errors.As(err, &e) {
@@ -117,7 +117,7 @@ var (
 		"", time.Second)
 )
 
-// ProblemBody renders an error as it goes on the wire.
+// ProblemBody renders an error for the wire.
 func ProblemBody(e *engine.Error, instance, requestID string) (status int, body []byte) {
 	status = StatusOf(e.Kind)
 	title := nethttp.StatusText(status)
@@ -130,14 +130,14 @@ func ProblemBody(e *engine.Error, instance, requestID string) (status int, body 
 		Current: e.Current,
 	}
 	body, err := json.Marshal(p)
-	if err != nil { // Current could not be rendered: the rest matters more
+	if err != nil { // without Current: the rest matters more
 		p.Current = nil
 		body, _ = json.Marshal(p)
 	}
 	return status, body
 }
 
-// RetryAfter is the value of the Retry-After header: whole seconds, at least 1.
+// RetryAfter returns the value of the Retry-After header: whole seconds, at least 1.
 func RetryAfter(d time.Duration) string {
 	return strconv.Itoa(int(math.Max(1, math.Ceil(d.Seconds()))))
 }
@@ -169,6 +169,6 @@ func (r *Request) FailHeaders(e *engine.Error) {
 		if e.RetryAfter > 0 {
 			h.Set("Retry-After", RetryAfter(e.RetryAfter))
 		}
-	default: // the body says it all
+	default: // the body says everything
 	}
 }

@@ -2,11 +2,11 @@ package wire
 
 import "crypto/rand"
 
-// randomAlphabet is what random texts are made of.
+// randomAlphabet contains the characters of random texts.
 const randomAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// RandomText draws characters without bias: bytes beyond the largest multiple
-// of the alphabet's size are thrown away.
+// RandomText draws characters without bias: bytes beyond the largest multiple of the alphabet's
+// size are discarded.
 func RandomText(n int) string {
 	const fair = 256 - 256%len(randomAlphabet)
 	out := make([]byte, 0, n)

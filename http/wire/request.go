@@ -31,26 +31,25 @@ type Request struct {
 	context  context.Context
 	cancel   context.CancelFunc
 
-	// Exactly one is set after authentication.
+	// After authentication, exactly one is set.
 	Key  *engine.APIKey
 	User *engine.User
 
-	// Of a user whose browser sent a session's cookie.
+	// Set for a user whose browser sent a session cookie.
 	Session    *engine.UserSession
 	Token      string
-	file       *upload // of a route that streams
-	bodyBuffer []byte  // stays with the request when it is used again
-	kept       int     // bytes of a long body that are counted
+	file       *upload // of a streaming route
+	bodyBuffer []byte  // kept for reuse with the request
+	kept       int     // counted bytes of a long body
 }
 
-// Begin makes a request of one that has ended; template is the path of its route.
+// Begin reuses a request that has ended; template is the path of its route.
 func (r *Request) Begin(h *Host, rc *fasthttp.RequestCtx, template string, a Access) {
 	*r = Request{HTTP: rc, Host: h, template: template, Access: a, start: h.Now(), bodyBuffer: r.bodyBuffer}
 	r.ID = RequestID(rc.Request.Header.Peek("X-Request-ID"))
 }
 
-// End lets go of what the request had, and gives the bytes of its body that were
-// counted.
+// End releases what the request held, and returns the counted bytes of its body.
 func (r *Request) End() (counted int) {
 	if r.cancel != nil {
 		r.cancel()
@@ -60,7 +59,7 @@ func (r *Request) End() (counted int) {
 	return counted
 }
 
-// Ctx ends with the command timeout.
+// Ctx returns a context that ends with the command timeout.
 func (r *Request) Ctx() context.Context {
 	if r.context == nil {
 		r.context, r.cancel = context.WithTimeout(r.Host.Base, r.Host.CommandTimeout)
@@ -68,7 +67,7 @@ func (r *Request) Ctx() context.Context {
 	return r.context
 }
 
-// Restart has the command timeout begin anew.
+// Restart restarts the command timeout.
 func (r *Request) Restart() {
 	r.start = r.Host.Now()
 	if r.cancel != nil {
@@ -77,8 +76,7 @@ func (r *Request) Restart() {
 	}
 }
 
-// Deadline is when the work must be done: a command that is older is dropped
-// unexecuted.
+// Deadline returns when the work must be done: an older command is dropped unexecuted.
 func (r *Request) Deadline() time.Time { return r.start.Add(r.Host.CommandTimeout) }
 
 // Reply answers with JSON.
@@ -91,7 +89,7 @@ func (r *Request) Reply(status int, v any) error {
 	return nil
 }
 
-// Send answers with bytes that nobody else will change.
+// Send answers with bytes that nothing else will change.
 func (r *Request) Send(status int, contentType string, body []byte) {
 	resp := &r.HTTP.Response
 	resp.SetStatusCode(status)
@@ -102,9 +100,8 @@ func (r *Request) Send(status int, contentType string, body []byte) {
 	resp.SetBodyRaw(body)
 }
 
-// Param is a decoded part of the path. What no name can have, a control
-// character or bytes that are not UTF-8, is U+FFFD in it: such a name is one that
-// does not exist, and none that PostgreSQL refuses to compare.
+// Param returns a decoded part of the path. Control characters and invalid UTF-8, which no name can
+// contain, become U+FFFD: such a name does not exist, and PostgreSQL does not refuse to compare it.
 func (r *Request) Param(name string) string {
 	raw, _ := r.HTTP.UserValue(name).(string)
 	if s, err := url.PathUnescape(raw); err == nil {
@@ -118,12 +115,12 @@ func (r *Request) Param(name string) string {
 	}, strings.Clone(raw))
 }
 
-// Instance names the request that the problem is about: its path, as sent.
+// Instance identifies the request that a problem is about: its path, as sent.
 func (r *Request) Instance() string {
 	return form.ClipName(string(r.HTTP.URI().PathOriginal()))
 }
 
-// From is the address of who sent the request, behind the proxies that are known.
+// From returns the sender's address, behind known proxies.
 func (r *Request) From() string {
 	at, ignored := r.Host.Proxies.client(r.HTTP)
 	if ignored {
@@ -132,7 +129,7 @@ func (r *Request) From() string {
 	return at.String()
 }
 
-// Who is the origin of the request's command.
+// Who returns the origin of the request's command.
 func (r *Request) Who() engine.Who {
 	switch {
 	case r.Key != nil:
@@ -143,13 +140,13 @@ func (r *Request) Who() engine.Who {
 	return engine.Who{Name: "anonymous", From: r.From()}
 }
 
-// Body reads the request's JSON object. The returned form's errors are what
-// the parser found so far; the caller ends with done and err.
+// Body reads the request's JSON object. The returned form's errors are what the parser found so
+// far; the caller finishes with Done and Err.
 func (r *Request) Body() (form.Form, error) {
 	var errs form.Errors
 	raw := r.HTTP.PostBody()
-	// An empty body has no content type; what is wrong with it is that it is
-	// empty (spec: "422 Body failed validation").
+	// An empty body has no content type; its error is that it is empty (spec: "422 Body failed
+	// validation").
 	if len(raw) > 0 && !isJSON(r.HTTP.Request.Header.ContentType()) {
 		return form.Form{}, &engine.Error{Kind: KindMediaType, Code: "unsupported_media_type",
 			Detail: "Send the body as application/json."}
@@ -176,7 +173,7 @@ func isJSON(contentType []byte) bool {
 	return rest == "" || rest[0] == ';'
 }
 
-// RequestID takes over the caller's id when it is fit to be logged and echoed.
+// RequestID adopts the caller's ID if it is fit to be logged and echoed.
 func RequestID(given []byte) string {
 	if len(given) > 0 && len(given) <= 128 {
 		fit := true
@@ -201,7 +198,7 @@ func RequestID(given []byte) string {
 	return string(b[:])
 }
 
-// Sender is what an Idempotency-Key belongs to: the API key, or the user.
+// Sender returns the owner of an Idempotency-Key: the API key, or the user.
 func (r *Request) Sender() engine.KeyID {
 	if r.Key != nil {
 		return r.Key.ID
@@ -209,7 +206,7 @@ func (r *Request) Sender() engine.KeyID {
 	return engine.KeyID(r.User.ID)
 }
 
-// Subject is whose streams are counted together.
+// Subject returns whose streams are counted together.
 func (r *Request) Subject() string {
 	if r.Key != nil {
 		return "key " + string(r.Key.ID)

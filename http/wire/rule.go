@@ -17,7 +17,7 @@ const (
 
 var Scopes = []string{ScopeDialout, ScopeTrigger, ScopeExclude, ScopeResults, ScopeRead}
 
-// Role of a user; a higher one may do all that a lower one may.
+// Role of a user; each includes the rights of the lower ones.
 type Role int
 
 const (
@@ -27,7 +27,7 @@ const (
 	RoleAdmin
 )
 
-// ParseRole reads the name of a role.
+// ParseRole parses the name of a role.
 func ParseRole(s string) Role {
 	switch s {
 	case "viewer":
@@ -40,17 +40,16 @@ func ParseRole(s string) Role {
 	return RoleNone
 }
 
-// Access says who may use a route: keys with the scope, users with at least
-// the role, or everybody.
+// Access says who may use a route: keys with the scope, users with at least the role, or everyone.
 type Access struct {
 	Open      bool
-	Session   bool   // of the users only those with a session's cookie
+	Session   bool   // only users with a session cookie
 	Scope     string // "" = no keys
-	AlsoScope string // another scope that will do
+	AlsoScope string // an alternative scope
 	Role      Role   // roleNone = no users
 }
 
-// NeedRole holds a user against the route's role.
+// NeedRole checks a user against the route's role.
 func (a Access) NeedRole(user engine.User) error {
 	if ParseRole(user.Role) < a.Role {
 		return Forbidden("role_too_low", "Your role does not allow this.")
@@ -72,20 +71,19 @@ func InScope(key *engine.APIKey, anyOf ...string) bool {
 	return len(key.Scopes) == 0
 }
 
-// MayUse says whether the request's key may touch the campaign; users may
-// touch all.
+// MayUse says whether the request's key may access the campaign; users may access all.
 func (r *Request) MayUse(id engine.CampaignID) bool {
 	return r.Key == nil || InCampaigns(r.Key, id)
 }
 
-// InCampaigns says whether a key may touch a campaign.
+// InCampaigns says whether a key may access a campaign.
 func InCampaigns(key *engine.APIKey, id engine.CampaignID) bool {
 	return len(key.Campaigns) == 0 || slices.Contains(key.Campaigns, id)
 }
 
 var ErrCampaignForbidden = Forbidden("campaign_not_allowed", "This key may not use this campaign.")
 
-// challenge is the WWW-Authenticate of a 401.
+// challenge returns the WWW-Authenticate of a 401.
 func (r *Request) challenge() string {
 	switch a := r.Access; {
 	case a.Scope != "" && a.Role != RoleNone:

@@ -13,16 +13,16 @@ type twilioError struct {
 	Status   int    `json:"status"`
 }
 
-// TwilioPrefix is where that API's clients look for everything.
+// TwilioPrefix is the base path of that API's clients.
 const TwilioPrefix = "/2010-04-01/"
 
-// ofTwilio says whether a request is of a client of that API, whether or not
-// there is such a route: it reads every refusal in that shape.
+// ofTwilio says whether a request comes from a client of that API, even for an unknown route: the
+// client reads every error in that API's format.
 func (r *Request) ofTwilio() bool {
 	return bytes.HasPrefix(r.HTTP.URI().PathOriginal(), []byte(TwilioPrefix))
 }
 
-// twilioCode is that API's code for a status that has no better one.
+// twilioCode returns that API's default code for a status.
 func twilioCode(status int) int {
 	switch status {
 	case nethttp.StatusBadRequest:
@@ -35,9 +35,9 @@ func twilioCode(status int) int {
 	return 20000 + status
 }
 
-// TwilioBody renders an error as clients of that API read it.
+// TwilioBody renders an error for clients of that API.
 func TwilioBody(status, code int, message string) []byte {
-	// of numbers and texts
+	// numbers and strings cannot fail
 	body, _ := json.Marshal(twilioError{Code: code, Message: message, MoreInfo: "/api/docs", Status: status})
 	return body
 }

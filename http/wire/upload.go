@@ -14,20 +14,19 @@ import (
 	"dialler/engine"
 )
 
-// Bodies come as streams, since one route takes files of any length and the
-// server reads bodies the same way for all routes. The others have theirs read
-// here, to the end and within their cap, before anything else happens; only a
-// route that streams sees the request before its body.
+// Bodies come as streams, because one route accepts files of any length and the server reads bodies
+// in the same way for all routes. For the other routes the body is read here, completely and up to
+// their limit, before anything else happens; only a streaming route sees the request before its
+// body.
 //
-// What fasthttp leaves to whoever reads a stream: the cap; telling a body that
-// was cut off from one that has ended; and not taking the rest of a body that
-// nobody read for the next request.
+// fasthttp leaves to the reader of a stream: the limit; distinguishing a truncated body from a
+// complete one; and not taking the rest of an unread body for the next request.
 
-// BodyKeep is how large a buffer for bodies may be to be used again.
+// BodyKeep is the largest body buffer that is kept for reuse.
 const BodyKeep = 64 << 10
 
-// ReadBody takes the whole body in, of at most so many bytes. keep counts bytes of
-// a body that is longer than bodyKeep, or refuses them.
+// ReadBody reads the whole body, of at most limit bytes. keep counts bytes of a body longer than
+// BodyKeep, or refuses them.
 func (r *Request) ReadBody(limit int, keep func(bytes int) error) error {
 	rc := r.HTTP
 	stream := rc.RequestBodyStream()
@@ -72,8 +71,8 @@ func (r *Request) ReadBody(limit int, keep func(bytes int) error) error {
 	return nil
 }
 
-// whole says whether a body whose stream has ended is complete: a connection
-// that is cut ends the stream in the same way.
+// whole says whether a body whose stream has ended is complete: a broken connection ends the stream
+// in the same way.
 func whole(rc *fasthttp.RequestCtx, stream io.Reader, got int64) error {
 	if length := rc.Request.Header.ContentLength(); length >= 0 {
 		if got < int64(length) {
@@ -81,8 +80,8 @@ func whole(rc *fasthttp.RequestCtx, stream io.Reader, got int64) error {
 		}
 		return nil
 	}
-	// Behind the last chunk a stream gives io.EOF without looking at the
-	// connection; behind a cut it looks again, which this forbids.
+	// After the last chunk a stream returns io.EOF without reading the connection; after a break it
+	// reads again, which this prevents.
 	if err := rc.Conn().SetReadDeadline(time.Unix(1, 0)); err != nil {
 		return err
 	}
@@ -93,10 +92,9 @@ func whole(rc *fasthttp.RequestCtx, stream io.Reader, got int64) error {
 	return nil
 }
 
-// upload is the body of a request as it comes in. Its Read bounds how long it
-// waits for the client: for one look at most the server's ReadTimeout, and in
-// all as long as a client may take that sends UploadRate bytes a second. The
-// time that the reader itself takes in between does not count.
+// upload is the body of a request as it comes in. Its Read limits the wait for the client: for one
+// read to the server's ReadTimeout, and in all to the time of a client that sends UploadRate bytes
+// a second. The reader's own time in between does not count.
 type upload struct {
 	HTTP   *fasthttp.RequestCtx
 	conn   net.Conn
@@ -122,7 +120,7 @@ var (
 	errShuttingDown = engine.Unavailable("closing", "", time.Second)
 )
 
-// Upload begins to read the body of a route that streams.
+// Upload begins to read the body of a streaming route.
 func (r *Request) Upload(limit int64) (*upload, error) {
 	u := &upload{HTTP: r.HTTP, conn: r.HTTP.Conn(), stream: r.HTTP.RequestBodyStream(), host: r.Host, limit: limit}
 	r.file = u
@@ -137,7 +135,7 @@ func (r *Request) Upload(limit int64) (*upload, error) {
 	return u, nil
 }
 
-// stop ends a Read that waits: the server is shut down.
+// stop ends a waiting Read, because the server is shutting down.
 func (u *upload) stop() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -145,7 +143,7 @@ func (u *upload) stop() {
 	_ = u.conn.SetReadDeadline(time.Unix(1, 0))
 }
 
-// arm sets the time until which the next Read may wait.
+// arm sets the deadline of the next Read.
 func (u *upload) arm() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -161,7 +159,7 @@ func (u *upload) arm() error {
 	return u.conn.SetReadDeadline(time.Now().Add(wait))
 }
 
-// Read implements io.Reader; its errors but io.EOF are answers.
+// Read implements io.Reader; its errors except io.EOF are API errors.
 func (u *upload) Read(p []byte) (int, error) {
 	if u.err != nil {
 		return 0, u.err
@@ -203,8 +201,7 @@ func (u *upload) failure(err error) error {
 	return errUploadBroken
 }
 
-// Finish lets go of the body; what was not read of it keeps the connection from
-// being used again.
+// Finish releases the body; unread data prevents reuse of the connection.
 func (r *Request) Finish() {
 	u := r.file
 	if u != nil && u.unhook != nil {
@@ -221,10 +218,10 @@ func (r *Request) Finish() {
 	Drain(r.HTTP.Conn(), r.Host.DrainCap)
 }
 
-// Drain takes what a client is still sending before the connection is closed:
-// otherwise the close resets the connection and the client never reads the
-// answer. It ends when the client pauses, after the limit, or after three
-// seconds. A pause that is noticed late is one of this process, not the client's.
+// Drain reads what a client is still sending before the connection is closed: otherwise the close
+// would reset the connection, and the client would never read the response. It ends when the client
+// pauses, at the limit, or after three seconds. A pause that is noticed late is this process's, not
+// the client's.
 func Drain(c net.Conn, limit int) {
 	if c == nil {
 		return
@@ -246,7 +243,7 @@ func Drain(c net.Conn, limit int) {
 	}
 }
 
-// WantCSV lets text/csv in UTF-8 pass.
+// WantCSV accepts only text/csv in UTF-8.
 func (r *Request) WantCSV() error {
 	h := &r.HTTP.Request.Header
 	kind, params, _ := strings.Cut(string(h.ContentType()), ";")

@@ -6,35 +6,34 @@ import (
 	"dialler/engine"
 )
 
-// This file is for who listens on after the verdict: to revise it, and to leave a
-// message after the beep of a machine.
+// This file is for listening after the verdict: to revise it, and to leave a message after a
+// machine's beep.
 
 const (
-	// HeardUntil is until when a monologue and the tones of fax and SIT revise a verdict
-	// for a person; a beep does for as long as Feed is called.
+	// HeardUntil is how long a monologue and the tones of fax and SIT can revise a verdict of a
+	// person; a beep can for as long as Feed is called.
 	HeardUntil = 10 * time.Second
-	// MonologueMin is how long is spoken without a pause, and without a word of ours, by
-	// nobody who is a person. The longest answer of a person in the development set is
-	// 7.1 s long.
+	// MonologueMin is how long a machine speaks without a pause and without our side saying a word,
+	// and no person does. The longest answer of a person in the development set is 7.1 s.
 	MonologueMin = 8 * time.Second
-	// monologueConfidence is that of a verdict that rests on nothing else.
+	// monologueConfidence is the confidence of a verdict based on a monologue alone.
 	monologueConfidence = 0.8
 )
 
-// turns follows who speaks when.
+// turns tracks who speaks when.
 type turns struct {
 	ours     bool // our side is heard in this frame
-	from     int  // frame with which the callee's speech began that goes on, 0: none did
-	last     int  // frame of the callee's last speech that was not ours
-	answered bool // our side spoke after that had ended
-	taken    bool // and then the callee again
+	from     int  // first frame of the callee's current speech, 0 means none
+	last     int  // last frame of the callee's speech (not ours)
+	answered bool // our side spoke after that speech
+	taken    bool // then the callee spoke again
 }
 
-// Ours says whether our side is heard in the frames to come, or may come back as an
-// echo. What is heard then is not taken for the callee's.
+// Ours says whether our side is audible in the next frames, directly or as an echo. What is heard
+// meanwhile is not attributed to the callee.
 func (d *Detector) Ours(speaks bool) { d.turns.ours = speaks }
 
-// feed takes a frame.
+// feed processes a frame.
 func (t *turns) feed(frame int, speech bool) {
 	paused := t.from == 0 || frame-t.last > spurtPause
 	switch {
@@ -51,14 +50,14 @@ func (t *turns) feed(frame int, speech bool) {
 	}
 }
 
-// monologue: the callee has spoken for longer than a person who answers does.
+// monologue says whether the callee has spoken for longer than a person who answers does.
 func (t *turns) monologue() bool {
 	return t.from > 0 && span(t.last-t.from) >= MonologueMin
 }
 
-// Revised says once that the call had been taken for a person's, or for nobody's, and
-// is none: a beep came, or until HeardUntil the tones of a fax or SIT, or a monologue.
-// Once both sides have taken turns only a beep says so.
+// Revised reports once that a call classified as a person or as unknown is neither: a beep came, or
+// before HeardUntil the tones of a fax or SIT, or a monologue. Once both sides have taken turns,
+// only a beep can revise.
 func (d *Detector) Revised() (Decision, bool) {
 	if !d.done || !d.last.Verdict.Live() {
 		return Decision{}, false
@@ -86,18 +85,18 @@ func (d *Detector) revise(v engine.Verdict, confidence float64) Decision {
 	return d.last
 }
 
-// Heard is how much was fed so far.
+// Heard returns how much audio was fed so far.
 func (d *Detector) Heard() time.Duration { return span(d.ear.frames) }
 
-// TakeBeep says whether a beep was heard since it was last asked. It counts as
-// heard once it is known to be none of a melody, and may sound still.
+// TakeBeep says whether a beep was heard since the last call. A beep counts once it is known not to
+// be part of a melody, and may still be sounding.
 func (d *Detector) TakeBeep() bool {
 	heard := d.tones.beep && !d.music && !d.tones.melody
 	d.tones.beep = false
 	return heard
 }
 
-// Sounding says whether the last frame stood out of the noise.
+// Sounding says whether the last frame stood out from the noise.
 func (d *Detector) Sounding() bool { return d.tones.loud&1 != 0 }
 
 // InTone says whether a tone sounds that may become a beep.

@@ -7,8 +7,8 @@ import (
 	"dialler/engine"
 )
 
-// revised feeds a detector that takes whoever speaks for a person, and gives what was
-// revised, if anything. ours says when our side is heard.
+// revised feeds a detector that takes any speaker for a person, and returns the revision, if any.
+// ours says when our side is audible.
 func revised(t *testing.T, s sound, ours ...[2]time.Duration) (got Decision, ok bool) {
 	t.Helper()
 	d := New(Config{Bias: -50})
@@ -58,7 +58,7 @@ func TestWhoPausesOrBeginsLateHoldsNoMonologue(t *testing.T) {
 }
 
 func TestAfterTakenTurnsOnlyABeepRevises(t *testing.T) {
-	// "Hello?", the bot says a word, and the callee goes on at length.
+	// "Hello?", the bot says a word, and the callee talks at length.
 	turns := sound{}.quiet(100 * ms).speak(300 * ms).quiet(1200 * ms).speak(8300 * ms)
 	bot := [2]time.Duration{900 * ms, 1300 * ms}
 	if _, ok := revised(t, turns); !ok {

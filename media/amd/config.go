@@ -2,17 +2,17 @@ package amd
 
 import "time"
 
-// Config of a Detector; zero fields have the defaults.
+// Config configures a Detector; zero fields have the defaults.
 type Config struct {
-	// Timeout is the latest moment of a decision, in media time since the
-	// first frame; default 3 s. An undecided call is unknown then.
+	// Timeout is the latest time of a decision, in media time since the first frame; default 3 s. A
+	// call undecided by then is unknown.
 	Timeout time.Duration
-	// TalkTimeout takes its place while the far side is speaking; default 4 s.
+	// TalkTimeout applies instead while the far side is speaking; default 4 s.
 	TalkTimeout time.Duration
-	// Bias is added to the log-odds of a machine; 0 is the rule as it was tuned,
-	// less wants more evidence.
+	// Bias is added to the log-odds of a machine; 0 is the tuned rule, a negative value requires
+	// more evidence.
 	Bias float64
-	// Model decides between people and machines; default the shipped one.
+	// Model distinguishes people from machines; default the shipped one.
 	Model *Model
 }
 

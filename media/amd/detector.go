@@ -7,12 +7,12 @@ import (
 	"dialler/engine"
 )
 
-// FrameSamples is 20 ms of 8 kHz audio, what Feed takes.
+// FrameSamples is the length of a frame for Feed: 20 ms of 8 kHz audio.
 const FrameSamples = 160
 
 const frameTime = 20 * time.Millisecond
 
-// Decision is what the detector says.
+// Decision is the detector's verdict.
 type Decision struct {
 	Verdict     engine.Verdict
 	Confidence  float64       // 0…1
@@ -32,38 +32,38 @@ type Detector struct {
 	words words
 
 	x       Vector
-	score   float64 // log-odds of a machine, of the last moment
-	before  float64 // and of the one before
+	score   float64 // log-odds of a machine at the latest moment
+	before  float64 // and at the one before
 	scored  bool
-	musical int // moments in a row that sounded like music
+	musical int // consecutive moments that sounded like music
 	music   bool
 	watch   Watcher
 	turns   turns
 }
 
-// Watcher hears what decides: for training. Its functions may be nil.
+// Watcher observes the inputs of decisions, for training. Its functions may be nil.
 type Watcher struct {
-	Step   func(*Step)           // what the net is given
-	Moment func(Moment, *Vector) // what the rule is, after that, and what music is known by
+	Step   func(*Step)           // the net's input
+	Moment func(Moment, *Vector) // then the rule's input, and the music classifier's
 }
 
 const (
-	// steadyTone is the level, dBFS, above which a tone that has sounded since
-	// the begin is one and not the noise.
+	// steadyTone is the level, in dBFS, above which a tone that has sounded since the beginning is
+	// a tone and not noise.
 	steadyTone = -42
-	// spokenMin is how many frames of speech make what follows a greeting's end.
+	// spokenMin is how many frames of speech count as speech after a greeting.
 	spokenMin = 15
-	// stepFrames is how often the music is asked for, askFrames how often the
-	// rule: at every second step of the net.
+	// stepFrames is the interval of the music classifier, askFrames that of the rule: every second
+	// step of the net.
 	stepFrames = 5
 	askFrames  = 2 * stepSpan
-	// musicScore is the log-odds that music must have, musicMoments for how
-	// long: speech must never pass for it.
+	// musicScore is the log-odds that music must reach, musicMoments for how long: speech must
+	// never be taken for it.
 	musicScore   = 2.5
 	musicMoments = 5
 )
 
-// New gives a detector for one call.
+// New makes a detector for one call.
 func New(cfg Config) *Detector {
 	d := &Detector{cfg: cfg.withDefaults()}
 	d.ear.reset()
@@ -71,10 +71,10 @@ func New(cfg Config) *Detector {
 	return d
 }
 
-// Watch has w called from now on.
+// Watch sets w as the observer from now on.
 func (d *Detector) Watch(w Watcher) { d.watch = w }
 
-// Features are what a decision rests on.
+// Features are what a decision is based on.
 type Features struct {
 	Heard                                        time.Duration // until the decision
 	Onset, Speech, FirstRun, Pause, LongestPause time.Duration
@@ -104,9 +104,8 @@ func (f Features) Map() map[string]float64 {
 
 func span(frames int) time.Duration { return time.Duration(frames) * frameTime }
 
-// Feed takes the next FrameSamples samples; ok is true once, with the
-// decision. Frames of another length count as silence. After the decision it
-// listens on: Tones and Revised.
+// Feed processes the next FrameSamples samples; ok is true once, with the decision. Frames of
+// another length count as silence. After the decision it keeps listening: Tones and Revised.
 func (d *Detector) Feed(frame []int16) (Decision, bool) {
 	d.ear.hear(frame)
 	d.measure()
@@ -125,10 +124,10 @@ func (d *Detector) Feed(frame []int16) (Decision, bool) {
 	return d.last, true
 }
 
-// Spoken is how long was spoken so far, after a decision as well.
+// Spoken returns the duration of speech so far, even after a decision.
 func (d *Detector) Spoken() time.Duration { return span(d.voice.talk) }
 
-// Tones names what was heard so far beside speech: progress, beep, music.
+// Tones names what was heard so far apart from speech: progress, beep, music.
 func (d *Detector) Tones() []string {
 	tones := []string{}
 	if d.tones.progress {
@@ -163,7 +162,7 @@ func (d *Detector) features() Features {
 	return f
 }
 
-// measure updates everything that a decision rests on.
+// measure updates everything that a decision is based on.
 func (d *Detector) measure() {
 	e, v := &d.ear, &d.voice
 	loud := v.loud(e)
@@ -182,8 +181,7 @@ func (d *Detector) measure() {
 	}
 }
 
-// hearWords gives the net what is said, from the begin of the speech to the
-// decision.
+// hearWords feeds the net, from the beginning of the speech to the decision.
 func (d *Detector) hearWords(before bool) {
 	if d.done {
 		return
@@ -202,8 +200,8 @@ func (d *Detector) hearWords(before bool) {
 	}
 }
 
-// listen gives the voice what is no tone. A steady tone is not speech; the
-// first frames of one may be a vowel: they neither begin speech nor end it.
+// listen feeds the voice what is not a tone. A steady tone is not speech; its first frames may be a
+// vowel: they neither begin speech nor end it.
 func (d *Detector) listen(loud, tonal, pair bool) {
 	v, now := &d.voice, &d.tones.tones.now
 	switch {

@@ -107,7 +107,7 @@ func TestTheTimeoutBoundsEveryDecision(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 150 {
 		var s sound
-		for len(s) < 4*rate { // the decision comes before
+		for len(s) < 4*rate { // the decision comes earlier
 			d := time.Duration(20+r.IntN(900)) * time.Millisecond
 			switch r.IntN(5) {
 			case 0:
@@ -161,7 +161,7 @@ func TestRecordings(t *testing.T) {
 		want, _, _ := strings.Cut(filepath.Base(f), "_")
 		got := classify(t, Config{}, readWAV(t, f))
 		if want == "machine" && got.Verdict == engine.VerdictUnknown {
-			continue // the bot talks to it for a while; nobody is hung up on
+			continue // the bot talks to it for a while; no person is hung up on
 		}
 		if string(got.Verdict) != want {
 			t.Errorf("%s: %+v", f, got)
@@ -204,8 +204,8 @@ func TestFeedDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzDetector: whatever is heard, there is at most one verdict, with a
-// confidence and times that make sense, and never a wait without end.
+// FuzzDetector checks that on any input there is at most one verdict, with a plausible confidence
+// and times, and never an endless wait.
 func FuzzDetector(f *testing.F) {
 	f.Add([]byte{0, 0, 100, 200, 255, 0, 40, 20})
 	f.Add([]byte{255, 255, 255, 255, 0, 0, 0, 0, 128, 128})
@@ -213,9 +213,9 @@ func FuzzDetector(f *testing.F) {
 		d := New(Config{})
 		verdicts, end := 0, 30*50
 		var frame [160]int16
-		for i := 0; i < end; i++ { // 30 s, or until two after the verdict
+		for i := 0; i < end; i++ { // 30 s, or two after the verdict
 			level, pitch := 0, 1
-			if len(b) > 1 { // each pair is 200 ms
+			if len(b) > 1 { // each pair of bytes is 200 ms
 				at := i / 10 * 2 % (len(b) - 1)
 				level, pitch = int(b[at])*128, int(b[at+1])+1
 			}

@@ -2,9 +2,9 @@ package amd
 
 import "math"
 
-// ear is what one frame is heard as.
+// ear is the analysis of one frame.
 type ear struct {
-	// High-pass against hum and direct current.
+	// High-pass filter against hum and DC offset.
 	x1, y1 float32
 	past   [2 * pitchSamples]float32 // the last 40 ms
 	power  [bins]float32
@@ -13,26 +13,26 @@ type ear struct {
 	floor  float64 // tracked noise, dBFS
 	minima [8]float64
 	minAt  int
-	empty  int // frames in a row without any sound
+	empty  int // consecutive frames without any sound
 
 	level     float64            // of the frame, dBFS
-	lost      bool               // digital silence that a loss leaves
+	lost      bool               // digital silence caused by packet loss
 	hz, share float64            // of the strongest tone
 	double    bool               // two lines
 	pair      bool               // a dual tone of call progress
 	pitch     float64            // Hz
 	voiced    float64            // periodicity, 0…1
-	bands     [bandCount]float64 // dB of the frame's power
+	bands     [bandCount]float64 // power of the frame in dB
 	flatness  float64            // of the spectrum, dB
 	flux      float64            // change of the bands, dB
 }
 
 const (
-	// quietest is the level below which nothing is speech, dBFS.
+	// quietest is the level below which nothing is speech, in dBFS.
 	quietest = -54
-	// digital is the level below which a frame is no recording, dBFS.
+	// digital is the level below which a frame is no recording, in dBFS.
 	digital = -75
-	// emptyLine is how many of them are a quiet line rather than a loss.
+	// emptyLine is how many such frames are a quiet line rather than a loss.
 	emptyLine = 4
 )
 
@@ -43,7 +43,7 @@ func (e *ear) reset() {
 	e.level = -90
 }
 
-// hear takes FrameSamples samples; other lengths are silence.
+// hear analyses FrameSamples samples; other lengths are silence.
 func (e *ear) hear(frame []int16) {
 	e.frames++
 	copy(e.past[:], e.past[FrameSamples:])
@@ -107,13 +107,13 @@ func (e *ear) shape() {
 	e.flatness = logs/bandCount + 10*math.Log10(bandCount)
 }
 
-// track follows the noise: the minimum of the last four seconds, and of the
-// whole call while that is short.
+// track follows the noise: the minimum of the last four seconds, or of the whole call if it is
+// shorter.
 func (e *ear) track(level float64) {
 	if level >= digital {
 		e.empty = 0
 	} else if e.empty++; e.empty < emptyLine {
-		level = 0 // lost frames say nothing of the noise
+		level = 0 // lost frames do not show the noise
 	}
 	i := e.minAt
 	e.minima[i] = math.Min(e.minima[i], level)
@@ -125,8 +125,8 @@ func (e *ear) track(level float64) {
 	for _, m := range e.minima[1:] {
 		lowest = math.Min(lowest, m)
 	}
-	// The minimum lies under the mean of the noise. A call that begins with
-	// speech has its first dip between two words.
+	// The minimum is below the mean of the noise. A call that begins with speech has its first dip
+	// between two words.
 	e.floor = math.Max(lowest+4, -66)
 	if lowest == 0 {
 		e.floor = -66

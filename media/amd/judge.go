@@ -8,13 +8,13 @@ import (
 
 const (
 	sureTone        = 0.97
-	callingTone     = 0.8 // CNG alone, which a beep can look like
+	callingTone     = 0.8 // CNG alone, which a beep can resemble
 	beepConfidence  = 0.9
 	quietConfidence = 0.9
 	noneConfidence  = 0.5
 )
 
-// judge gives a verdict when the evidence suffices.
+// judge returns a verdict once the evidence is sufficient.
 func (d *Detector) judge() (engine.Verdict, float64) {
 	t, now := &d.tones, span(d.ear.frames)
 	music := d.music || t.melody
@@ -45,11 +45,10 @@ func (d *Detector) judge() (engine.Verdict, float64) {
 	return d.judgeSpeech(now, pending)
 }
 
-// screenerSure is the probability that a verdict on call screening must have.
+// screenerSure is the probability required for a verdict of call screening.
 const screenerSure = 0.8
 
-// judgeSpeech asks the rule every 80 ms of a call on which speech was heard,
-// and in every frame of a pause.
+// judgeSpeech applies the rule every 80 ms of a call with speech, and in every frame of a pause.
 func (d *Detector) judgeSpeech(now time.Duration, pending bool) (engine.Verdict, float64) {
 	v := &d.voice
 	over := now >= d.cfg.TalkTimeout

@@ -50,27 +50,26 @@ func (m *Ensemble) Score(x *Vector) float64 {
 	return float64(sum)
 }
 
-// TrainedOn names one folder that a model was trained on.
+// TrainedOn identifies one folder of training data.
 type TrainedOn struct {
 	Name   string `json:"name"`
 	Files  int    `json:"files"`
 	SHA256 string `json:"labels_sha256"` // of its labels.csv
 }
 
-// Model is what training gives.
+// Model is the result of training.
 type Model struct {
 	Seed     uint64      `json:"seed"`
 	Epochs   int         `json:"epochs,omitempty"` // of the net's training
 	Data     []TrainedOn `json:"data"`
 	Features []string    `json:"features"`
 	Rule     Rule        `json:"rule"`
-	// Nets tell who speaks: the mean of what they say. Music tells music from
-	// speech.
+	// Nets classify who speaks: their outputs are averaged. Music distinguishes music from speech.
 	Nets  []*Net   `json:"nets"`
 	Music Ensemble `json:"music"`
 }
 
-// Check refuses a model of other features.
+// Check refuses a model with other features.
 func (m *Model) Check() error {
 	if len(m.Features) != FeatureCount {
 		return fmt.Errorf(
@@ -121,12 +120,12 @@ var embedded []byte
 var shipped = sync.OnceValue(func() *Model {
 	m, err := ReadModel(embedded)
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // it is embedded in the program
 	}
 	return m
 })
 
-// Shipped is the model that is part of the program.
+// Shipped returns the embedded model.
 func Shipped() *Model { return shipped() }
 
 func probability(logOdds float64) float64 { return 1 / (1 + math.Exp(-logOdds)) }

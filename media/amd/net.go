@@ -12,16 +12,15 @@ import (
 
 // Limits of nets.
 const (
-	// MostNets is how many nets a model may have.
+	// MostNets is the maximum number of nets in a model.
 	MostNets = 4
-	// MostFeatures is how many features a step may be described with, MostUnits
-	// how many values a layer may remember, MostLayers how many layers there may
-	// be: all of a multiple of Grain.
+	// MostFeatures is the maximum number of features of a step, MostUnits of values that a layer
+	// remembers, MostLayers of layers: all are multiples of Grain.
 	MostFeatures = 128
 	MostUnits    = 256
 	MostLayers   = 2
 	Grain        = 16
-	// Classes are who may speak: ClassHuman, ClassMachine, ClassScreener.
+	// Classes is the number of classes of speakers: ClassHuman, ClassMachine, ClassScreener.
 	Classes = 3
 )
 
@@ -32,17 +31,16 @@ const (
 	ClassScreener
 )
 
-// Shape is the size of a net: the features of a step, and what each layer
-// remembers.
+// Shape is the size of a net: the features of a step, and the units of each layer.
 type Shape struct {
 	Features int   `json:"features"`
 	Units    []int `json:"units"`
 }
 
-// first is the shape of the nets that are written without one.
+// first is the shape of nets stored without one.
 var first = Shape{Features: 64, Units: []int{128}}
 
-// Check refuses what this program has no room for.
+// Check refuses sizes that this program does not support.
 func (s Shape) Check() error {
 	fits := func(n, most int) bool { return n > 0 && n <= most && n%Grain == 0 }
 	if !fits(s.Features, MostFeatures) {
@@ -75,10 +73,9 @@ func (s Shape) Check() error {
 
 func (s Shape) equal(t Shape) bool { return s.Features == t.Features && slices.Equal(s.Units, t.Units) }
 
-// Net is a small recurrent net: features of a step, layers of gated recurrent
-// units, and how likely it is, so far, that a person, a machine or call
-// screening speaks. It learns the words of greetings, of which timing says
-// nothing. Matrices are stored a row per output.
+// Net is a small recurrent net: features of a step, layers of gated recurrent units, and the
+// probabilities, so far, that a person, a machine or call screening is speaking. It learns the
+// words of greetings, which timing does not capture. Matrices are stored with one row per output.
 type Net struct {
 	Shape   Shape
 	In      []float32 // Features × Inputs
@@ -88,15 +85,15 @@ type Net struct {
 	OutBias []float32
 }
 
-// Layer is what remembers. Gates are update, reset and candidate.
+// Layer is a recurrent layer. Gates are update, reset and candidate.
 type Layer struct {
-	Gate  []float32 // 3·units × what it is given
+	Gate  []float32 // 3·units × inputs
 	Again []float32 // 3·units × units
 	Bias  []float32 // 3·units
-	Late  []float32 // of the candidate, within the reset
+	Late  []float32 // of the candidate, inside the reset
 }
 
-// NewNet makes a net of nothing.
+// NewNet makes a net with zero weights.
 func NewNet(s Shape) (*Net, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -114,7 +111,7 @@ func NewNet(s Shape) (*Net, error) {
 	return n, nil
 }
 
-// State is what the net remembers of one call.
+// State is the net's memory of one call.
 type State struct {
 	memory [MostLayers][MostUnits]float32
 	Logits [Classes]float32
@@ -203,7 +200,7 @@ func plainDot(a, b []float32) float32 {
 	return sum[0]
 }
 
-// Exponential is e to the x, of operations that are the same on any machine.
+// Exponential returns e to the x, from operations with the same results on every machine.
 func Exponential(x float32) float32 {
 	x = min(80, max(-80, x))
 	n := float32(math.Floor(float64(float32(x*1.44269504) + 0.5)))
@@ -222,7 +219,7 @@ func logistic(x float32) float32 { return 1 / (1 + Exponential(-x)) }
 
 func tangent(x float32) float32 { return float32(2*logistic(2*x)) - 1 }
 
-// parts are the rows of a net, in the order in which they are written.
+// parts returns the rows of a net, in storage order.
 func (n *Net) parts() [][]float32 {
 	var all [][]float32
 	rows := func(m []float32, long int) {
@@ -246,14 +243,14 @@ func (n *Net) parts() [][]float32 {
 	return all
 }
 
-// written is a net in a file; one of the first shape is its weights alone.
+// written is a net in a file; one of the first shape has only its weights.
 type written struct {
 	Shape
 	Weights []byte `json:"weights"`
 }
 
-// MarshalJSON writes the weights with 12 bits and a scale a row, so that they
-// take no more room than needed: all of them in one string.
+// MarshalJSON writes the weights as 12-bit integers with a scale per row to save space, all of them
+// in one string.
 func (n *Net) MarshalJSON() ([]byte, error) {
 	var b []byte
 	for _, row := range n.parts() {
@@ -276,7 +273,7 @@ func (n *Net) MarshalJSON() ([]byte, error) {
 	return json.Marshal(written{n.Shape, b})
 }
 
-// quantum is the largest weight of a row, as it is written.
+// quantum is the largest stored weight of a row.
 const quantum = 2047
 
 // UnmarshalJSON reads what MarshalJSON wrote. Errors: model_net.

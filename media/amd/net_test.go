@@ -20,7 +20,7 @@ func newNet(t testing.TB, s Shape) *Net {
 	return n
 }
 
-// drawn is a net of random weights.
+// drawn returns a net with random weights.
 func drawn(t testing.TB, s Shape, seed uint64) *Net {
 	r := rand.New(rand.NewPCG(seed, 9))
 	n := newNet(t, s)
@@ -43,8 +43,7 @@ func steps(n int, seed uint64) []Step {
 	return all
 }
 
-// TestANetOfOneLayerIsWhatItWas: nets that are shipped stay readable, and say
-// the same to the last bit.
+// TestANetOfOneLayerIsWhatItWas checks that shipped nets stay readable, with bit-identical outputs.
 func TestANetOfOneLayerIsWhatItWas(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	n := newNet(t, Shape{Features: 64, Units: []int{128}})
@@ -115,8 +114,7 @@ func TestANetOfAnotherShapeThanThereIsRoomForIsRefused(t *testing.T) {
 	}
 }
 
-// plainHear is Hear, written down once more: each layer is given what the one
-// below remembers.
+// plainHear is a second implementation of Hear: each layer gets what the one below remembers.
 func plainHear(n *Net, memory [][]float32, x []float32) []float32 {
 	times := func(m, bias, x []float32) []float32 {
 		out := make([]float32, len(m)/len(x))

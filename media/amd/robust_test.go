@@ -13,7 +13,7 @@ import (
 	"dialler/engine"
 )
 
-// signal is one tone recording and what must be heard of it.
+// signal is a recording of tones, with the expected result.
 type signal struct {
 	name    string
 	verdict engine.Verdict
@@ -27,7 +27,7 @@ func upTo(r *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(r.Int64N(int64(most-least)))
 }
 
-// cadence is a tone on and off, from somewhere within it on.
+// cadence is a tone switched on and off, starting at a random phase.
 func cadence(r *rand.Rand, on, off time.Duration, hz ...float64) sound {
 	s := sound{}.quiet(upTo(r, 20*ms, 800*ms))
 	for len(s) < 6*rate {
@@ -88,7 +88,7 @@ var toneSet = []signal{
 	{"a beep", engine.VerdictMachine, "beep", func(r *rand.Rand) sound {
 		for {
 			hz, long := 350*math.Pow(2000.0/350, r.Float64()), upTo(r, 80*ms, 1500*ms)
-			// Which of them are no beeps but CNG or a ring cannot be heard.
+			// Which of them are CNG or a ring rather than beeps cannot be heard.
 			if !progressHz(hz) && !near(hz, 1100, 45) {
 				return sound{}.quiet(upTo(r, 100*ms, 1500*ms)).tone(long, 6000, hz).quiet(3 * time.Second)
 			}
@@ -103,7 +103,7 @@ var toneSet = []signal{
 	}},
 }
 
-// impairments are the ways in which every set is made worse.
+// impairments are the ways in which every set is degraded.
 var impairments = []struct {
 	name   string
 	babble bool
@@ -154,8 +154,8 @@ func hearAll(samples []int16) (Decision, []string) {
 	return dec, d.Tones()
 }
 
-// TestTonesAreKnownHoweverTheyArrive: at least 97 of 100. The sets are small,
-// so that one alone may fall below it.
+// TestTonesAreKnownHoweverTheyArrive requires at least 97 of 100. The sets are small, so a single
+// one may fall below it.
 func TestTonesAreKnownHoweverTheyArrive(t *testing.T) {
 	const each = 2
 	var right, all atomic.Int64
@@ -182,7 +182,7 @@ func TestTonesAreKnownHoweverTheyArrive(t *testing.T) {
 				t.Logf("%s: %d of %d", m.name, found, of)
 				least := 0.9
 				if m.babble {
-					least = 0.75 // voices nearby pass for those of who answered
+					least = 0.75 // voices nearby are taken for the callee's
 				}
 				if float64(found) < least*float64(of) {
 					t.Errorf("%d of %d: %v", found, of, missed)

@@ -7,46 +7,42 @@ import (
 	"dialler/engine"
 )
 
-// Rule turns the classifier's scores into a verdict while the call goes on.
-// It is not symmetric: a person taken for a machine is hung up on, a machine
-// taken for a person costs some seconds of a bot. Scores are log-odds of a
-// machine.
+// Rule turns the classifier's scores into a verdict during the call. It is not symmetric: a person
+// taken for a machine is hung up on, a machine taken for a person costs some seconds of a bot.
+// Scores are log-odds of a machine.
 type Rule struct {
-	// PauseMin is how long a person who is surely one must have been quiet,
-	// PauseMax whoever is not; PauseSure is the score below which a person is
-	// sure.
+	// PauseMin is how long a sure person must have been quiet, PauseMax any other speaker;
+	// PauseSure is the score below which a person is sure.
 	PauseMin  time.Duration `json:"pause_min_ns"`
 	PauseMax  time.Duration `json:"pause_max_ns"`
 	PauseSure float64       `json:"pause_sure"`
-	// MachinePause is the score above which it is a machine that is quiet; whoever
-	// is no machine is a person.
+	// MachinePause is the score above which a quiet speaker is a machine; below it, a person.
 	MachinePause float64 `json:"machine_pause"`
-	// MachineEarly is asked for while it speaks and has not spoken for Long,
-	// MachineLate afterwards, and twice in a row.
+	// MachineEarly is the required score of a machine while it speaks and has not spoken for Long,
+	// MachineLate after that, both twice in a row.
 	MachineEarly float64       `json:"machine_early"`
 	MachineLate  float64       `json:"machine_late"`
 	Long         time.Duration `json:"long_ns"`
-	// MachineEnd is asked for when time is up; whoever has less is a person.
+	// MachineEnd is the required score of a machine when time is up; below it, the call is a
+	// person's.
 	MachineEnd float64 `json:"machine_end"`
-	// HumanEarly are the odds on a person, the score with its sign turned, that
-	// suffice while it still speaks, and has spoken for HumanTalk, twice in a
-	// row; 0 is never.
+	// HumanEarly is the required score of a person (with the sign reversed) while they still speak
+	// and have spoken for HumanTalk, twice in a row; 0 means never.
 	HumanEarly float64 `json:"human_early"`
 }
 
-// HumanTalk is how long a person has spoken who may be taken for one before the
-// end of a sentence.
+// HumanTalk is how long someone must have spoken to be classified as a person before the end of a
+// sentence.
 const HumanTalk = time.Second
 
-// Moment is what the rule sees, every 80 ms of a call on which speech was
-// heard.
+// Moment is the rule's input, every 80 ms of a call with speech.
 type Moment struct {
 	At, Talk, Pause time.Duration
-	Score, Before   float64 // of this moment and of the one before
+	Score, Before   float64 // at this moment and at the one before
 	Late            bool    // time is up
 }
 
-// Decide gives a verdict and its confidence when the evidence suffices.
+// Decide returns a verdict and its confidence once the evidence is sufficient.
 func (r *Rule) Decide(m Moment) (engine.Verdict, float64) {
 	p := probability(m.Score)
 	if m.Pause > 0 {
@@ -75,7 +71,7 @@ func (r *Rule) Decide(m Moment) (engine.Verdict, float64) {
 	return "", 0
 }
 
-// sides says which of the two it is: nobody is hung up on in doubt.
+// sides returns which of the two it is; in doubt, nobody is hung up on.
 func (r *Rule) sides(machine bool, p float64) (engine.Verdict, float64) {
 	if machine {
 		return engine.VerdictMachine, math.Max(noneConfidence, p)

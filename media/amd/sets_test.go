@@ -27,7 +27,7 @@ func kinds(t testing.TB, of ...string) []corpus.Recording {
 	return some
 }
 
-// counted says what a set of recordings, made worse a few times, was taken for.
+// counted counts the verdicts on a set of recordings, each degraded several times.
 func counted(recordings []corpus.Recording, change func(r *rand.Rand, x []int16) []int16) map[engine.Verdict]int {
 	verdicts := map[engine.Verdict]int{}
 	for i, rec := range recordings {
@@ -45,7 +45,7 @@ func counted(recordings []corpus.Recording, change func(r *rand.Rand, x []int16)
 	return verdicts
 }
 
-// atMost: of a set no more than that share is taken for what it is not.
+// atMost checks that no more than that share of a set gets a wrong verdict.
 func atMost(t *testing.T, verdicts map[engine.Verdict]int, wrong engine.Verdict, share float64) {
 	t.Helper()
 	all := 0
@@ -66,7 +66,7 @@ func TestShortGreetingsWithoutABeepAreKnownByTheirWords(t *testing.T) {
 	atMost(t, counted(kinds(t, "brief"), nil), engine.VerdictHuman, briefHuman)
 }
 
-// An echo of what we play ourselves comes back, weaker, while somebody answers.
+// Our own message comes back as a weaker echo while the callee answers.
 func TestAnEchoOfOurMessageHangsUpOnNobody(t *testing.T) {
 	ours := kinds(t, "box")
 	atMost(t, counted(kinds(t, "short", "again", "firm"), func(r *rand.Rand, x []int16) []int16 {
@@ -81,7 +81,7 @@ func TestAnEchoOfOurMessageHangsUpOnNobody(t *testing.T) {
 	}), engine.VerdictMachine, echoMachine)
 }
 
-// Some play music until they answer.
+// Some phones play music until they are answered.
 func TestMusicBeforeAnAnswerHangsUpOnNobody(t *testing.T) {
 	atMost(t, counted(kinds(t, "short", "again"), func(r *rand.Rand, x []int16) []int16 {
 		y := make([]int16, 0, len(x)+16000)
@@ -104,7 +104,7 @@ func TestMusicBeforeAnAnswerHangsUpOnNobody(t *testing.T) {
 
 func clipped(v float64) int16 { return int16(max(-32768, min(32767, v))) }
 
-// What the sets may have wrong: what the shipped model has, and some more.
+// The error limits of the sets: those of the shipped model, with some margin.
 const (
 	longMachine  = 0.15
 	briefHuman   = 0.75

@@ -1,40 +1,39 @@
 package amd
 
-// signals says what the tones of a call are: fax, special information tones,
-// call progress, the beep of a machine, a melody.
+// signals classifies the tones of a call: fax, special information tones, call progress, the beep
+// of a machine, a melody.
 type signals struct {
 	tones    tracker
 	progress bool
 	beep     bool
 	melody   bool
 	fax      bool
-	calling  bool // the fax was known by its calling tone alone
+	calling  bool // the fax was recognised by its calling tone alone
 	sit      bool
 	rings    int // frames of call progress tones
-	notes    int // tones in a row that went over into another one
+	notes    int // consecutive tones that passed directly into another
 	loud     uint64
-	peak     float64    // of the speech, dBFS
+	peak     float64    // of the speech, in dBFS
 	pure     [4]float64 // frequencies of long, pure tones
 	pures    int
 }
 
 const (
 	pairMin   = 11 // frames of a dual tone
-	noteGap   = 16 // frames of nothing that end a melody, or end a beep
-	repeatGap = 40 // frames within which a busy tone comes again
-	ringMin   = 36 // frames: no beep of these frequencies is as long as a ring
-	beepMax   = 85 // frames: 1.5 s and some
-	beepBelow = 25 // dB below the speech at most
+	noteGap   = 16 // frames of silence that end a melody or a beep
+	repeatGap = 40 // frames within which a busy tone repeats
+	ringMin   = 36 // frames: no beep at these frequencies is as long as a ring
+	beepMax   = 85 // frames: slightly over 1.5 s
+	beepBelow = 25 // at most this many dB below the speech
 )
 
-// progressHz: the single tones of ringback and busy outside of North America
-// (ITU-T E.180 supplement 2): 425 Hz in most of the world, 400, 440 and 450 Hz
-// in some countries.
+// progressHz matches the single tones of ringback and busy outside North America (ITU-T E.180
+// supplement 2): 425 Hz in most of the world, 400, 440 and 450 Hz in some countries.
 func progressHz(hz float64) bool {
 	return near(hz, 425, 12) || near(hz, 400, 8) || near(hz, 442, 12)
 }
 
-// quiet is how many of the frames before the last skip ones had no sound.
+// quiet returns how many of the frames before the last skip ones were silent.
 func (s *signals) quiet(skip int) int {
 	for n := skip; n < 64; n++ {
 		if s.loud>>n&1 != 0 {
@@ -44,8 +43,8 @@ func (s *signals) quiet(skip int) int {
 	return 64 - skip
 }
 
-// feed takes a frame. sounds says that it stands out of the noise, spoken
-// that speech was heard before.
+// feed processes a frame. sounds says that it stands out from the noise, spoken that speech was
+// heard before.
 func (s *signals) feed(frame int, tonal, pair, double, sounds bool, hz, share, level float64, spoken, heard bool) {
 	s.loud <<= 1
 	if sounds {
@@ -77,8 +76,8 @@ func (s *signals) feed(frame int, tonal, pair, double, sounds bool, hz, share, l
 	}
 }
 
-// ended counts the pure tones of different frequencies: more than two are
-// music, be there a voice or not.
+// ended counts the pure tones of different frequencies: more than two are music, with or without a
+// voice.
 func (s *signals) ended() {
 	t := &s.tones.last[0]
 	if t.frames < 9 || !t.note() || t.pair || t.spoken && (t.before < 1 || t.solid < 12) || s.sit || s.fax || s.progress || s.pures == len(s.pure) {
@@ -118,8 +117,8 @@ func (s *signals) beepLike(t *segment) bool {
 	return t.wobble < 2.5 && t.share > 0.93 && t.glide < 1.2 && t.edge < 3 && t.before >= 3 && solid > 3
 }
 
-// settle decides what an ended tone was, once what follows is known. i is how
-// many tones ended after it.
+// settle classifies a tone that has ended, once what follows is known. i is how many tones ended
+// after it.
 func (s *signals) settle(t *segment, i, frame int) {
 	after := frame - t.start - t.frames
 	next := &s.tones.now
@@ -130,7 +129,7 @@ func (s *signals) settle(t *segment, i, frame int) {
 		return
 	}
 	if next.frames >= toneMin && next.start-t.start-t.frames < noteGap {
-		// It went over into another tone: SIT or a melody.
+		// It passed directly into another tone: SIT or a melody.
 		t.settled = true
 		if !t.note() || !next.note() {
 			return
@@ -145,7 +144,7 @@ func (s *signals) settle(t *segment, i, frame int) {
 		return
 	}
 	if now := &s.tones.now; now.frames > 0 && near(now.hz, t.hz, 8) {
-		return // it comes again: how, is not known yet
+		return // it will repeat; the cadence is not known yet
 	}
 	if progressHz(t.hz) && t.frames >= 9 {
 		for k := range min(s.tones.n, len(s.tones.last)) {
@@ -171,13 +170,13 @@ func (s *signals) settle(t *segment, i, frame int) {
 		return // the last note of a melody
 	}
 	s.notes = 0
-	// CNG is 1100 Hz for half a second ± 15 % (ITU-T T.30); beeps of that
-	// frequency are seldom as long to a frame.
+	// CNG is 1100 Hz for half a second ± 15 % (ITU-T T.30); beeps of that frequency rarely have
+	// exactly that length.
 	if !t.spoken && near(t.hz, 1100, 38) && t.frames >= 23 && t.frames <= 28 {
 		s.fax, s.calling = true, true
 		return
 	}
-	// It stands alone, or in noise it is as pure as nothing else.
+	// It stands alone, or is purer in noise than anything else.
 	pure := t.solid >= 12 || t.solid >= 6 && t.glide < 1 && t.share > 0.97 && t.wobble < 2
 	alone := s.quiet(0) >= min(after, 3) && (t.before >= 2 || !t.heard)
 	if !s.beepLike(t) || !alone && !pure {
@@ -186,7 +185,7 @@ func (s *signals) settle(t *segment, i, frame int) {
 	s.heardBeep(t)
 }
 
-// pending: a tone sounds, or ended, and what it is will be known soon.
+// pending says that a tone is sounding or has ended, and will be classified soon.
 func (s *signals) pending(frame int) bool {
 	if s.tones.sounding() >= toneMin {
 		return true

@@ -2,8 +2,7 @@ package amd
 
 import "math"
 
-// A frame is looked at through a Hann window over its last 32 ms: 129 powers,
-// 31.25 Hz apart.
+// A frame is analysed through a Hann window over its last 32 ms: 129 powers, 31.25 Hz apart.
 const (
 	windowSamples = 256
 	binHz         = float64(rate) / windowSamples
@@ -14,7 +13,7 @@ var (
 	window  [windowSamples]float32
 	twiddle [windowSamples / 2]complex64 // exp(-2πi k / 256)
 	reverse [windowSamples / 2]uint8
-	// windowPower turns the sum of the powers into a mean square.
+	// windowPower converts the sum of the powers to a mean square.
 	windowPower float64
 )
 
@@ -55,7 +54,7 @@ func spectrum(x *[windowSamples]float32, power *[bins]float32) {
 			for k := range size / 2 {
 				a, b := z[at+k], z[at+k+size/2]
 				w := twiddle[k*step]
-				// Written out: the compiler's complex product looks for infinities.
+				// Written out, because the compiler's complex product checks for infinities.
 				b = complex(real(b)*real(w)-imag(b)*imag(w), real(b)*imag(w)+imag(b)*real(w))
 				z[at+k], z[at+k+size/2] = a+b, a-b
 			}
@@ -75,8 +74,8 @@ func spectrum(x *[windowSamples]float32, power *[bins]float32) {
 	}
 }
 
-// bandEdges are those of the bands that a voice is described with, in bins:
-// about even on the mel scale within the telephone's band.
+// bandEdges are the edges of the bands that describe a voice, in bins: roughly even on the mel
+// scale within the telephone band.
 var bandEdges = [bandCount + 1]int{6, 12, 19, 27, 38, 53, 74, 109}
 
 const bandCount = 7
@@ -122,8 +121,8 @@ func pitch(x *[2 * pitchSamples]float32) (hz, periodicity float64) {
 			continue
 		}
 		r[lag] = sum * sum / (head * tail)
-		// A period fits its multiples as well: the shortest wins unless a
-		// longer one is clearly better.
+		// Multiples of a period match as well: the shortest wins unless a longer one is clearly
+		// better.
 		if r[lag] > best*1.12 || r[lag] > best && lag-at <= 2 {
 			best, at = r[lag], lag
 		}

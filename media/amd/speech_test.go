@@ -19,9 +19,8 @@ func greetings(t testing.TB) []corpus.Recording {
 	return f.Recordings
 }
 
-// TestNobodyIsHungUpOnHoweverTheyArrive: in each of the ways to make a call
-// worse, people are hardly ever taken for machines, and no tone is heard in
-// what they say. docs/amd.md has the figures.
+// TestNobodyIsHungUpOnHoweverTheyArrive checks that, with each impairment, people are hardly ever
+// taken for machines, and no tone is heard in their speech. The figures are in docs/amd.md.
 func TestNobodyIsHungUpOnHoweverTheyArrive(t *testing.T) {
 	recordings := greetings(t)
 	people, hungUp, tones := 0, 0, 0

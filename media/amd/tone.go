@@ -65,7 +65,7 @@ func strongest(power *[bins]float32, but int) (at int, sum float64) {
 	return at, sum
 }
 
-// frequency of the line at a bin, from its neighbours.
+// frequency returns the frequency of the line at a bin, interpolated from its neighbours.
 func frequency(power *[bins]float32, at int) float64 {
 	if at < 0 {
 		return 0
@@ -109,46 +109,46 @@ func progressPair(x *[2 * pitchSamples]float32) bool {
 	return false
 }
 
-// segment is one tone from its begin to its end.
+// segment is one tone from beginning to end.
 type segment struct {
-	start, frames int // of the call; how many it lasted
-	solid         int // frames of its longest part without a gap of other sounds
+	start, frames int // frame of the call; number of frames
+	solid         int // frames of its longest part without other sounds
 	hz            float64
-	share         float64 // mean, how pure it was
+	share         float64 // mean purity
 	level         float64 // mean, dBFS
 	wobble        float64 // mean deviation from its level, dB
 	glide         float64 // mean deviation from its frequency, Hz
 	edge          float64 // deviation of the last frame
 	pair          bool
 	double        bool // two lines of any frequencies
-	before        int  // frames of no sound before it
+	before        int  // silent frames before it
 	spoken        bool // speech was heard before it
-	heard         bool // something like speech was
-	settled       bool // what it is has been decided
+	heard         bool // something like speech was heard
+	settled       bool // it has been classified
 }
 
 const (
 	toneShare   = 0.80 // of a frame's power
 	doubleShare = 0.85 // of a frame's power in two lines
-	fade        = 9.0  // dB below its mean a tone has ended
-	toneMin     = 3    // frames: 70 ms fill as many windows
-	toneParted  = 5    // frames of something else that do not end a tone
-	toneGap     = 3    // frames that a tone may miss: lost ones
-	sitPause    = 5    // frames between two tones of a SIT at most
+	fade        = 9.0  // dB below its mean, at which a tone has ended
+	toneMin     = 3    // frames: 70 ms fill that many windows
+	toneParted  = 5    // frames of other sound that do not end a tone
+	toneGap     = 3    // missing frames that do not end a tone: packet loss
+	sitPause    = 5    // maximum frames between two tones of a SIT
 )
 
 // tracker follows tones from frame to frame.
 type tracker struct {
 	now   segment // that sounds
 	gap   int     // frames since its last tonal one
-	other float64 // the other frequency that the last frame had, Hz
+	other float64 // the other frequency of the last frame, in Hz
 	last  [6]segment
 	n     int // tones so far
 }
 
 func drift(hz float64) float64 { return math.Max(14, 0.015*hz) }
 
-// feed takes a frame; it reports whether a tone ended with it.
+// feed processes a frame; it reports whether a tone ended with it.
 func (t *tracker) feed(frame int, tonal, pair, double bool, hz, share, level float64, before int, spoken, heard bool) bool {
 	s := &t.now
 	if tonal && t.fading(frame, hz, level) {
@@ -158,12 +158,12 @@ func (t *tracker) feed(frame int, tonal, pair, double bool, hz, share, level flo
 		s.frames += t.gap + 1
 		t.gap, t.other = 0, 0
 		if s.frames <= 2+toneGap && s.glide == 0 && s.edge == 0 {
-			// The window of the first frame was not full of it.
+			// The tone did not fill the first frame's window.
 			s.hz, s.share, s.level, s.edge = hz, share, level, 1e-9
 			return false
 		}
 		w := 1 / math.Min(float64(s.frames), 10)
-		s.glide += (s.edge - s.glide) * w // nor is that of the last one
+		s.glide += (s.edge - s.glide) * w // nor the last one's
 		s.edge = math.Abs(hz - s.hz)
 		s.hz += (hz - s.hz) * w
 		s.share += (share - s.share) * w
@@ -171,8 +171,8 @@ func (t *tracker) feed(frame int, tonal, pair, double bool, hz, share, level flo
 		s.level += (level - s.level) * w
 		return false
 	}
-	// A lost packet, or a reversal of phase, is no end, and a frame of another
-	// frequency may be one: two of them are another tone.
+	// A lost packet, or a phase reversal, does not end a tone. A frame of another frequency may:
+	// two of them are another tone.
 	ended, begin := false, frame
 	if s.frames > 0 {
 		t.gap++
@@ -196,28 +196,27 @@ func (t *tracker) feed(frame int, tonal, pair, double bool, hz, share, level flo
 	return ended
 }
 
-// goesOn: next is the same tone.
+// goesOn says that next is the same tone.
 func (s *segment) goesOn(next *segment) bool {
 	return next.start-s.start-s.frames <= toneParted && near(next.hz, s.hz, 25) && (next.pair == s.pair || min(next.frames, s.frames) < 8)
 }
 
-// note: it holds its frequency as an instrument does.
+// note says that it holds its frequency as an instrument does.
 func (s *segment) note() bool { return s.frames >= 5 && s.glide < 1.4 && s.share > 0.85 }
 
-// cadent: it is as pure as the tones that come again and again.
+// cadent says that it is as pure as repeating tones.
 func (s *segment) cadent() bool { return s.glide < 2.2 && s.wobble < 3 && s.share > 0.9 }
 
-// afterglow: a pure tone has just ended and the frame is below it, as what a
-// room keeps of it is.
+// afterglow says that a pure tone has just ended and the frame is quieter, as its reverberation is.
 func (t *tracker) afterglow(frame int, level float64) bool {
 	o := &t.last[0]
 	return t.n > 0 && t.now.frames == 0 && o.note() && frame-o.start-o.frames < 15 && level < o.level-fade/2
 }
 
-// steady: what sounds holds its frequency so far.
+// steady says that the current tone has held its frequency so far.
 func (s *segment) steady() bool { return s.frames > toneMin && s.glide < 2.5 && s.edge < 5 }
 
-// fading: it is what the room keeps of a tone that ended.
+// fading says that it is the reverberation of a tone that ended.
 func (t *tracker) fading(frame int, hz, level float64) bool {
 	if t.now.frames > 0 {
 		return t.now.frames >= toneMin && level < t.now.level-fade
@@ -229,7 +228,7 @@ func (t *tracker) fading(frame int, hz, level float64) bool {
 func (t *tracker) end() bool {
 	long := t.now.frames >= toneMin
 	if long && t.n > 0 && t.last[0].goesOn(&t.now) {
-		// Frames that were repeated instead of lost had parted it.
+		// Frames repeated to conceal a loss had split it.
 		o, n := &t.last[0], t.now
 		frames := n.start + n.frames - o.start
 		if n.frames > o.frames {
@@ -246,11 +245,11 @@ func (t *tracker) end() bool {
 	return long
 }
 
-// sounding is how many frames the tone that sounds has lasted.
+// sounding returns how many frames the current tone has lasted.
 func (t *tracker) sounding() int { return t.now.frames }
 
-// sit: the third tone of a special information tone sounds (ITU-T E.180, and
-// Bellcore's frequencies).
+// sit says that the third of the special information tones is sounding (ITU-T E.180, and Bellcore's
+// frequencies).
 func (t *tracker) sit() bool {
 	if t.n < 2 || t.now.pair || t.now.frames < 6 || !near(t.now.hz, 1790, 75) {
 		return false

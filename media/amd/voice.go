@@ -3,28 +3,28 @@ package amd
 import "math"
 
 const (
-	// speechAbove is how far above the noise speech is, dB.
+	// speechAbove is how far speech is above the noise, in dB.
 	speechAbove = 9
-	// voiceAbove is how far a frame with a clear pitch must be.
+	// voiceAbove is how far a frame with a clear pitch must be above the noise, in dB.
 	voiceAbove = 5.5
 	clearVoice = 0.75
-	// nearby is the level that speech must reach to be that of who answered
-	// and not of the room, dBFS.
+	// nearby is the level, in dBFS, that speech must reach to be the callee's rather than the
+	// room's.
 	nearby = -46
-	// speechRange is how far below its peak speech is still speech, dB.
+	// speechRange is how far below its peak a frame still counts as speech, in dB.
 	speechRange = 32
-	// wordPause, breath and spurtPause end words, phrases and talk-spurts,
+	// wordPause, breath and spurtPause are the pauses that end words, phrases and talk-spurts, in
 	// frames.
 	wordPause  = 5
 	breath     = 12
 	spurtPause = 20
-	// speechMin is how many frames in a row begin speech: shorter is a click.
+	// speechMin is how many consecutive frames begin speech: anything shorter is a click.
 	speechMin = 3
-	// contour is how many frames the ends of melody and loudness are judged by.
+	// contour is the number of frames by which the ends of melody and loudness are judged.
 	contour = 16
 )
 
-// moments gathers mean and deviation.
+// moments accumulates mean and deviation.
 type moments struct{ n, sum, squares float64 }
 
 func (m *moments) add(v float64) { m.n++; m.sum += v; m.squares += v * v }
@@ -56,21 +56,21 @@ func (l *line) slope() float64 {
 	return (l.n*l.xy - l.x*l.y) / d
 }
 
-// voice is the speech of a call: its timing, its melody, its colour.
+// voice describes the speech of a call: its timing, melody and timbre.
 type voice struct {
 	heard     bool
 	onset     int // frame of the first speech
 	active    int // frames of speech
-	talk      int // frames of speech and of the breaths in it
-	run       int // frames of the talk-spurt that sounds, pauses under spurtPause in it
+	talk      int // frames of speech, including breaths
+	run       int // frames of the current talk-spurt, including pauses under spurtPause
 	firstRun  int
-	longest   int // pause within the speech
-	lastPause int // the last one that was over
+	longest   int // longest pause within the speech
+	lastPause int // last completed pause
 	pause     int // frames since the last speech
 	words     int
 	phrases   int // parts between breaths
-	phrase    int // frames of speech in the one that sounds
-	rising    int // frames above the threshold in a row, not yet speech
+	phrase    int // frames of speech in the current phrase
+	rising    int // consecutive frames above the threshold, not yet speech
 	peak      float64
 	lastFrame int // of speech
 	voicedAll int // frames with a pitch
@@ -95,13 +95,13 @@ type voice struct {
 	noise       moments // level in the pauses, dBFS
 	lastTone    float64 // melody of the last voiced frame
 	lastToneAt  int
-	steady      moments // whether the melody held from frame to frame
-	purity      moments // share of the strongest line
+	steady      moments // whether the melody was steady from frame to frame
+	purity      moments // share of the strongest spectral line
 }
 
 func (v *voice) reset() { v.peak, v.valley, v.crest = -90, -90, -90 }
 
-// loud says whether a frame stands out of the noise as speech does.
+// loud says whether a frame stands out from the noise as speech does.
 func (v *voice) loud(e *ear) bool {
 	least := e.floor + speechAbove
 	if e.voiced > clearVoice {
@@ -110,7 +110,7 @@ func (v *voice) loud(e *ear) bool {
 	return e.level > math.Max(math.Max(least, quietest), v.peak-speechRange)
 }
 
-// feed takes a frame.
+// feed processes a frame.
 func (v *voice) feed(e *ear, loud bool) {
 	if !loud {
 		v.rising = 0
@@ -155,7 +155,7 @@ func (v *voice) feed(e *ear, loud bool) {
 	v.colour(e)
 }
 
-// resume ends a pause, whose last frames were speech already.
+// resume ends a pause; its last frames were speech already.
 func (v *voice) resume() {
 	gap := v.pause - v.rising + 1
 	v.longest = max(v.longest, gap)
@@ -185,7 +185,7 @@ func (v *voice) resume() {
 	v.pause = 0
 }
 
-// colour takes what a frame of speech sounds like.
+// colour measures the timbre of a frame of speech.
 func (v *voice) colour(e *ear) {
 	v.level.add(e.level)
 	v.recentLevel[v.levelN%contour] = e.level
@@ -238,8 +238,8 @@ func (v *voice) colour(e *ear) {
 	v.recentN++
 }
 
-// ending gives the slope of the melody at its end, semitones a second, how far
-// it lies from the mean, and how much the loudness fell.
+// ending returns the slope of the melody at its end in semitones per second, its distance from the
+// mean, and the drop in loudness.
 func (v *voice) ending() (slope, over, fall float64) {
 	var l line
 	var m moments
@@ -262,8 +262,8 @@ func (v *voice) ending() (slope, over, fall float64) {
 	return slope, over, end.mean() - v.level.mean()
 }
 
-// FeatureNames are those of the vector that the classifier sees, in order.
-// Times in seconds, levels in dB, melody in semitones.
+// FeatureNames are the names of the classifier's inputs, in order. Times are in seconds, levels in
+// dB, melody in semitones.
 var FeatureNames = [...]string{
 	"onset", "talk", "active", "run", "pause", "first_run", "longest_pause", "last_pause", "words", "phrases", "phrase",
 	"longest_phrase_share", "density", "syllables", "syllable_rate",
@@ -277,7 +277,7 @@ var FeatureNames = [...]string{
 // FeatureCount is the length of a vector.
 const FeatureCount = len(FeatureNames)
 
-// Vector is what the classifier sees of a call at one moment.
+// Vector is the classifier's input for a call at one moment.
 type Vector [FeatureCount]float32
 
 func (v *voice) vector(e *ear, x *Vector) {

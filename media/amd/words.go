@@ -2,16 +2,16 @@ package amd
 
 import "math"
 
-// What the net hears: MelBands of the spectrum of StackFrames frames, every
-// stepSpan frames since speech began, relative to the loudest frame so far,
-// and Timings: how long, and with which pauses, was spoken.
+// The input of the net: MelBands of the spectrum of StackFrames frames, every stepSpan frames since
+// speech began, relative to the loudest frame so far; and Timings: how long the speech was, and
+// with which pauses.
 const (
 	MelBands    = 24
 	StackFrames = 4
 	Timings     = 8
-	// Inputs is the length of what the net is given at each step.
+	// Inputs is the number of inputs to the net at each step.
 	Inputs = MelBands*StackFrames + Timings
-	// InputLimit is the largest size of an input.
+	// InputLimit is the largest absolute value of an input.
 	InputLimit = 2.5
 
 	stepSpan = 2
@@ -20,11 +20,11 @@ const (
 	kept  = StackFrames + (begun-1)*stepSpan
 )
 
-// Step is what the net is given.
+// Step is the net's input for one step.
 type Step [Inputs]float32
 
-// mel are the weights of the spectrum's bins in the bands: triangles, even on
-// the mel scale from 100 to 3800 Hz.
+// mel are the weights of the spectrum's bins in the bands: triangles, equally spaced on the mel
+// scale from 100 to 3800 Hz.
 var mel [MelBands]struct {
 	first   int
 	weights []float32
@@ -50,11 +50,11 @@ func init() {
 	}
 }
 
-// words is what was said, as the net hears it.
+// words is the speech as the net hears it.
 type words struct {
-	frames [kept][MelBands]float32 // dB, the last ones
+	frames [kept][MelBands]float32 // dB, the latest ones
 	at     int                     // of the next frame
-	from   int                     // frame of the call with the first step
+	from   int                     // frame of the call at the first step
 	step   Step
 	states [MostNets]State
 	nets   int
@@ -84,7 +84,7 @@ func (w *words) hear(e *ear) {
 	}
 }
 
-// next gives the net the step that ends back frames ago.
+// next feeds the net the step that ended back frames ago.
 func (w *words) next(nets []*Net, v *voice, e *ear, back int, watch func(*Step)) {
 	at := w.at - StackFrames - back + 2*kept
 	for k := range StackFrames {
@@ -103,8 +103,8 @@ func (w *words) next(nets []*Net, v *voice, e *ear, back int, watch func(*Step))
 	}
 }
 
-// machine gives the log-odds of a machine, screener the probability of call
-// screening: the means of what the nets say.
+// machine returns the log-odds of a machine and screener the probability of call screening: the
+// means over the nets.
 func (w *words) machine() float64 {
 	sum := 0.0
 	for i := range w.nets {
@@ -123,7 +123,7 @@ func (w *words) screener() float64 {
 
 func limit(x float32) float32 { return min(InputLimit, max(-InputLimit, x)) }
 
-// timing describes when was spoken so far.
+// timing describes when there was speech so far.
 func (v *voice) timing(e *ear, x []float32) {
 	sec := func(frames int) float32 { return float32(frames) / 50 }
 	loud := float32(0)

@@ -13,33 +13,33 @@ import (
 )
 
 const (
-	// pingEvery keeps a socket that waits for its call from being closed as idle by what
-	// stands between us and the bot, and finds out whether the bot is still there.
+	// pingEvery keeps proxies from closing a socket as idle while it waits for its call, and
+	// detects a bot that is gone.
 	pingEvery  = 5 * time.Second
 	pongWithin = 3 * pingEvery
 )
 
-// ahead is a socket that is opened ahead of its call: the upgrade is done and no message was
-// sent. Its goroutine reads, and becomes the reader of the link that takes it.
+// ahead is a socket opened ahead of its call: the upgrade is done and no message was sent. Its
+// goroutine reads, and becomes the reader of the link that takes it.
 type ahead struct {
 	client *Client
 	id     engine.SocketID
 	tell   func(engine.SocketEvent)
-	taken  chan *Link // by that link, nil: it could not
+	taken  chan *Link // closed with that link, or nil if it could not take it
 
 	mu       sync.Mutex
 	ws       *websocket.Conn
 	tcp      *conn
 	endpoint string
-	claimed  bool // a link takes it
-	over     bool // it was closed, by us or the bot
+	claimed  bool // a link is taking it
+	over     bool // closed by us or the bot
 	link     *Link
 	timers   []*time.Timer
 }
 
-// OpenAhead opens a socket ahead of its call and returns at once. tell hears whether it
-// stands, and later that it is gone before a call took it; not once it was closed. It is
-// called from a goroutine of the socket's own and must not block.
+// OpenAhead opens a socket ahead of its call and returns at once. tell reports whether it opened,
+// and later if it is lost before a call took it, but not after it was closed. It is called from the
+// socket's own goroutine and must not block.
 func (c *Client) OpenAhead(cmd engine.OpenSocket, tell func(engine.SocketEvent)) {
 	ctx, cancel := context.WithTimeout(c.ctx, cmd.Timeout)
 	a := &ahead{client: c, id: cmd.Socket, tell: tell, taken: make(chan *Link, 1)}
@@ -58,14 +58,14 @@ func (c *Client) OpenAhead(cmd engine.OpenSocket, tell func(engine.SocketEvent))
 	}()
 }
 
-// CloseAhead closes such a socket, or gives up opening it. One that a call has taken stays.
+// CloseAhead closes such a socket, or stops opening it. One that a call has taken stays open.
 func (c *Client) CloseAhead(id engine.SocketID) {
 	if a := c.forgetAhead(id); a != nil {
 		a.close()
 	}
 }
 
-// CloseAllAhead closes those whose identifier begins so.
+// CloseAllAhead closes the sockets whose identifier has the prefix.
 func (c *Client) CloseAllAhead(prefix string) {
 	c.mu.Lock()
 	var list []*ahead
@@ -89,7 +89,7 @@ func (c *Client) forgetAhead(id engine.SocketID) *ahead {
 	return a
 }
 
-// claim gives a socket that stands to a link, nil: it does not.
+// claim returns an open socket to a link; nil means it is not open.
 func (c *Client) claim(id engine.SocketID) *ahead {
 	if id == "" {
 		return nil
@@ -110,7 +110,7 @@ func (c *Client) claim(id engine.SocketID) *ahead {
 	return a
 }
 
-// run opens the socket and reads until it is over, or a link's.
+// run opens the socket and reads until it is closed or a link takes it.
 func (a *ahead) run(ctx context.Context, cmd *engine.OpenSocket) {
 	e := engine.SocketEvent{Socket: a.id, Reason: errNoEndpoint.Error()}
 	for i, url := range cmd.Endpoints {
@@ -146,14 +146,15 @@ func (a *ahead) run(ctx context.Context, cmd *engine.OpenSocket) {
 	}
 }
 
-// gone says whether nobody wants it any more.
+// gone says whether the socket is no longer wanted.
 func (a *ahead) gone() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.over
 }
 
-// stands keeps the open socket; false: nobody wants it any more, and it is about to close.
+// stands keeps the open socket; it returns false when the socket is no longer wanted and about to
+// close.
 func (a *ahead) stands(ws *websocket.Conn, tcp *conn, url string, limit time.Duration) bool {
 	ws.SetPingHandler(func(data string) error {
 		a.mu.Lock()
@@ -231,7 +232,7 @@ func (a *ahead) writeClose() {
 	a.write(opClose, []byte{websocket.CloseNormalClosure >> 8, websocket.CloseNormalClosure & 0xff})
 }
 
-// leave closes the socket in order: it waits a little for the bot's close frame. The lock is
+// leave closes the socket gracefully: it waits a little for the bot's close frame. The lock is
 // held.
 func (a *ahead) leave() {
 	a.writeClose()
@@ -244,8 +245,8 @@ func (a *ahead) stopTimers() {
 	}
 }
 
-// close ends a socket that no call has taken. One that is being opened is closed when the
-// bot has taken it: to break off would leave the bot with a call that never began.
+// close ends a socket that no call has taken. One that is still being opened is closed once the bot
+// has accepted it: aborting would leave the bot with a call that never began.
 func (a *ahead) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -259,7 +260,7 @@ func (a *ahead) close() {
 	}
 }
 
-// read waits for what the bot sends: nothing, before it was told of a call.
+// read waits for messages from the bot; there are none before it was told of a call.
 func (a *ahead) read(ws *websocket.Conn) {
 	for {
 		kind, r, err := ws.NextReader()
@@ -291,8 +292,8 @@ func (a *ahead) read(ws *websocket.Conn) {
 	}
 }
 
-// adopt makes the socket the link's. If it is lost at that moment, another one is opened as
-// if it had never stood.
+// adopt makes the socket the link's. If it is lost at that moment, another one is opened as if
+// there had been none.
 func (l *Link) adopt(a *ahead) {
 	l.client.stats.Ahead.Add(-1)
 	l.took(a.endpoint)

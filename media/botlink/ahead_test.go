@@ -9,7 +9,7 @@ import (
 	"dialler/engine"
 )
 
-// openAhead opens a socket and gives what is told of it.
+// openAhead opens a socket and returns its events.
 func openAhead(c *Client, id engine.SocketID, limit time.Duration, urls ...string) chan engine.SocketEvent {
 	told := make(chan engine.SocketEvent, 10)
 	c.OpenAhead(engine.OpenSocket{Socket: id, Endpoints: urls, AuthToken: "token", Timeout: patience, Limit: limit},
@@ -116,7 +116,8 @@ func TestASocketThatNobodyWantsIsClosedByUs(t *testing.T) {
 	}
 }
 
-// The bot may have taken it by the time: it hears that nobody wants it, as of one that stands.
+// The bot may have accepted the socket by then: it is told that nobody wants it, as with an open
+// one.
 func TestASocketThatNobodyWantsAnyMoreWhileItIsOpenedIsClosedInOrder(t *testing.T) {
 	b := newBot(t, false)
 	c := client(t, Config{})

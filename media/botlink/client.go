@@ -12,28 +12,28 @@ import (
 	"dialler/engine"
 )
 
-// Config bounds what a bot may cost. The zero value has the defaults.
+// Config limits what a bot may cost. The zero value means the defaults.
 type Config struct {
-	PlayoutCap time.Duration // audio a bot may send ahead; default 60 s
+	PlayoutCap time.Duration // audio that a bot may send ahead; default 60 s
 	FrameCap   int           // bytes of one incoming message; default 256 KiB, longer ones are ignored
-	QueueCap   int           // bytes that a bot may be behind, beyond the kernel's buffer; default 64 KiB
-	// RetryPause is the pause between two rounds over the endpoints; default 100 ms.
+	QueueCap   int           // bytes a bot may lag, beyond the kernel's buffer; default 64 KiB
+	// RetryPause is the pause between two rounds through the endpoints; default 100 ms.
 	RetryPause time.Duration
 	// LingerTimeout is how long a stopped session waits for the bot to close
 	// its side; default 2 s.
 	LingerTimeout time.Duration
-	TLS           *tls.Config // nil: the system's certificates
+	TLS           *tls.Config // nil means the system's certificates
 }
 
 // Stats are counters since the start, except Open and Ahead.
 type Stats struct {
-	Open           atomic.Int64 // sockets that stand now
+	Open           atomic.Int64 // open sockets
 	Connected      atomic.Uint64
-	Failed         atomic.Uint64 // no endpoint took the call
-	Retries        atomic.Uint64 // tries beyond the first of a session
-	Ahead          atomic.Int64  // sockets that stand ahead of their calls
-	AheadFailed    atomic.Uint64 // that could not be opened
-	Asked          atomic.Uint64 // questions that an endpoint took
+	Failed         atomic.Uint64 // no endpoint accepted the call
+	Retries        atomic.Uint64 // attempts beyond a session's first
+	Ahead          atomic.Int64  // sockets open ahead of their calls
+	AheadFailed    atomic.Uint64 // ahead-of-call sockets that could not be opened
+	Asked          atomic.Uint64 // probes that an endpoint accepted
 	Closed         atomic.Uint64 // by the bot
 	SlowBots       atomic.Uint64 // closed because they did not read
 	FramesReceived atomic.Uint64
@@ -53,29 +53,28 @@ type Request struct {
 	Session    engine.SessionID
 	Call       engine.CallID
 	Parameters map[string]string // customParameters of start
-	Deadline   time.Time         // of all tries together; zero: 5 s from now
-	Socket     engine.SocketID   // that was opened ahead and is to be used, if it stands
+	Deadline   time.Time         // for all attempts together; zero means 5 s from now
+	Socket     engine.SocketID   // opened ahead; used if it is still open
 }
 
-// Handler hears of a session. Its methods are called in order from the
-// session's own goroutines and never from within a method of Link; they must
-// not block. After Stop none begins, but one that is under way may still end.
+// Handler receives the events of a session. Its methods are called in order from the session's own
+// goroutines, never from within a method of Link; they must not block. After Stop no new call
+// begins, but one in progress may still finish.
 type Handler interface {
-	// BotConnected: the socket is open and start was written.
+	// BotConnected means that the socket is open and start was written.
 	BotConnected(l *Link, at time.Time)
-	// BotFailed: no endpoint took the call; last call. refused: at least one
-	// was reached and said no.
+	// BotFailed means that no endpoint accepted the call; it is the last callback. refused means
+	// that at least one was reached and refused.
 	BotFailed(l *Link, at time.Time, reason string, refused bool)
-	// BotVerdict: the bot said that it talks to a machine, a fax or SIT.
+	// BotVerdict means that the bot reported a machine, a fax or SIT.
 	BotVerdict(l *Link, at time.Time, v engine.Verdict)
-	// BotClosed: the bot closed or lost its socket; last call. normal: it
-	// closed with 1000, 1001 or 1005.
+	// BotClosed means that the bot closed or lost its socket; it is the last callback. normal means
+	// that it closed with 1000, 1001 or 1005.
 	BotClosed(l *Link, at time.Time, reason string, normal bool)
 }
 
-// Ask is the question whether an endpoint would take a session: it makes the
-// upgrade and closes the socket again, without a message. token signs the
-// upgrade. The error says why not; ctx bounds the time.
+// Ask probes whether an endpoint would accept a session: it makes the upgrade and closes the socket
+// again, without a message. token signs the upgrade. The error says why not; ctx bounds the time.
 func (c *Client) Ask(ctx context.Context, endpoint, token string) error {
 	ws, tcp, _, err := c.dial(ctx, endpoint, token)
 	if err != nil {
@@ -88,12 +87,12 @@ func (c *Client) Ask(ctx context.Context, endpoint, token string) error {
 	now := time.Now()
 	_ = ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), now.Add(askLinger))
 	_ = tcp.SetReadDeadline(now.Add(askLinger))
-	_, _, _ = ws.NextReader() // its close frame, which it may send or not
+	_, _, _ = ws.NextReader() // its close frame, which is optional
 	_ = tcp.Close()
 	return nil
 }
 
-// askLinger bounds the goodbye of a question.
+// askLinger bounds the wait for a probe's close frame.
 const askLinger = 200 * time.Millisecond
 
 // Client opens sessions.
@@ -110,7 +109,7 @@ type Client struct {
 	tasks  sync.WaitGroup
 }
 
-// New gives a client; Close ends it.
+// New returns a client; Close ends it.
 func New(cfg Config) *Client {
 	if cfg.PlayoutCap <= 0 {
 		cfg.PlayoutCap = time.Minute
@@ -135,7 +134,7 @@ func New(cfg Config) *Client {
 // Stats gives the live counters.
 func (c *Client) Stats() *Stats { return &c.stats }
 
-// Connect starts to open a session and returns at once.
+// Connect starts opening a session and returns at once.
 func (c *Client) Connect(r Request, h Handler) *Link {
 	if r.Deadline.IsZero() {
 		r.Deadline = time.Now().Add(5 * time.Second)
@@ -170,8 +169,7 @@ func (c *Client) forget(l *Link) {
 	c.tasks.Done()
 }
 
-// Close stops all sessions and waits for their goroutines, at most about the
-// linger time-out.
+// Close stops all sessions and waits for their goroutines, for about the linger timeout at most.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true

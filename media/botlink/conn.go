@@ -13,17 +13,16 @@ import (
 var errSlow = errors.New("the bot does not read its socket")
 
 const (
-	// sendBuffer bounds what the kernel queues for a bot (SO_SNDBUF, doubled
-	// by Linux): left to itself it would take minutes of audio for a bot that
-	// reads nothing.
+	// sendBuffer bounds what the kernel queues for a bot (SO_SNDBUF, doubled by Linux): by default
+	// it would buffer minutes of audio for a bot that reads nothing.
 	sendBuffer = 32 << 10
-	// unackedTimeout breaks a connection whose peer is gone (TCP_USER_TIMEOUT).
+	// unackedTimeout breaks a connection whose peer has vanished (TCP_USER_TIMEOUT).
 	unackedTimeout = 10 * time.Second
 )
 
-// conn is a TCP connection whose Write, once detached, never blocks: what the
-// kernel does not take waits in pending and goes out with a later write. It
-// stands below TLS, so that wss:// bots are served the same way.
+// conn is a TCP connection whose Write, once detached, never blocks: data that the kernel does not
+// take waits in pending and goes out with a later write. It sits below TLS, so that wss:// bots are
+// served the same way.
 type conn struct {
 	*net.TCPConn
 
@@ -33,8 +32,8 @@ type conn struct {
 	limit    int
 	pending  []byte
 
-	// try is one non-blocking write of out; made once, as a closure per write
-	// would allocate.
+	// try is one non-blocking write of out; it is created once, because a closure per write would
+	// allocate.
 	try func(fd uintptr) bool
 	out []byte
 	n   int
@@ -62,7 +61,7 @@ func newConn(tcp *net.TCPConn, limit int) (*conn, error) {
 	return c, nil
 }
 
-// detach makes writes non-blocking from here on.
+// detach makes all later writes non-blocking.
 func (c *conn) detach() {
 	c.mu.Lock()
 	c.detached = true
@@ -116,7 +115,7 @@ func (c *conn) attempt(b []byte) (int, error) {
 	return 0, c.err
 }
 
-// flush writes what is pending and may block until deadline.
+// flush writes the pending data and may block until deadline.
 func (c *conn) flush(deadline time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,14 +19,13 @@ import (
 // in pieces; a 20 ms frame has about 300 bytes.
 const readBuffer = 1024
 
-// writeBuffers are used by the library for its rare control frames only.
+// writeBuffers are only used by the library for its rare control frames.
 var writeBuffers sync.Pool
 
 var errNoEndpoint = errors.New("the bot has no endpoint")
 
-// open dials until an endpoint takes the session, then hands the socket to a
-// fresh goroutine: the stack that TLS and HTTP needed is not kept for the
-// length of a call.
+// open dials until an endpoint accepts the session, then hands the socket to a new goroutine: the
+// large stack needed for TLS and HTTP is not kept for the length of a call.
 func (l *Link) open() {
 	ws, tcp, refused, err := l.dialAny()
 	if err == nil {
@@ -81,7 +80,7 @@ func (l *Link) dialAny() (ws *websocket.Conn, tcp *conn, refused bool, err error
 				return ws, tcp, refused, nil
 			}
 			if ctx.Err() == nil || round+i == 0 {
-				err = e // the last try may only say that time is up
+				err = e // the last attempt may only report the timeout
 			}
 			l.miss(url, e.Error(), ctx.Err() == nil)
 			refused = refused || status != 0
@@ -94,8 +93,8 @@ func (l *Link) dialAny() (ws *websocket.Conn, tcp *conn, refused bool, err error
 	return nil, nil, refused, err
 }
 
-// took and miss note which endpoint took the session, and which did not and why:
-// the last time that there was time for an answer.
+// took and miss record which endpoint accepted the session, and which did not and why: of each, the
+// last attempt that had time for an answer.
 func (l *Link) took(url string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,15 +115,14 @@ func (l *Link) miss(url, reason string, certain bool) {
 	l.missed = append(l.missed, engine.EndpointMiss{Endpoint: url, Reason: reason})
 }
 
-// Tried gives the endpoint that took the session, "" when none did, and those
-// that did not.
+// Tried returns the endpoint that accepted the session, "" when none did, and those that did not.
 func (l *Link) Tried() (endpoint string, missed []engine.EndpointMiss) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.endpoint, l.missed
 }
 
-// pause waits; false when ctx ended.
+// pause waits; it returns false when ctx ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -136,13 +134,12 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// dial makes one try. status is the HTTP status of a refusal, 0 when the
-// endpoint was not reached. The endpoint's address is not part of the error:
-// it may hold secrets.
+// dial makes one attempt. status is the HTTP status of a refusal, 0 when the endpoint was not
+// reached. The error leaves out the endpoint's address, which may contain secrets.
 func (c *Client) dial(ctx context.Context, url, token string) (ws *websocket.Conn, tcp *conn, status int, err error) {
 	d := websocket.Dialer{
 		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			// Frames go out all the time: a dead peer is found by them.
+			// Frames are sent continuously: they reveal a dead peer.
 			nd := net.Dialer{KeepAlive: -1}
 			nc, err := nd.DialContext(ctx, network, addr)
 			if err != nil {

@@ -1,21 +1,19 @@
-// Package botlink is the caller's side of a voice bot's WebSocket in the
-// format of Twilio Media Streams: the dialler is the platform, it dials the
-// bot's ws:// or wss:// address and speaks JSON text frames, one socket per
-// call.
+// Package botlink is the caller's side of a voice bot's WebSocket in the format of Twilio Media
+// Streams: the dialler is the platform, it dials the bot's ws:// or wss:// address and speaks JSON
+// text frames, one socket per call.
 //
 // # What it does
 //
-// To the bot: connected, start, media, dtmf, mark, stop. From the bot: media
-// (any size, faster than real time), mark, clear; and verdict, which that format
-// has not: the bot talks to no person. Audio is raw 8 kHz μ-law in
-// both directions; WriteFrame takes what the callee says, ReadFrame gives what
-// the callee is to hear.
+// To the bot: connected, start, media, dtmf, mark, stop. From the bot: media (any size, faster than
+// real time), mark, clear; and verdict, our own addition to the format: the bot is not talking to a
+// person. Audio is raw 8 kHz μ-law in both directions; WriteFrame takes what the callee says,
+// ReadFrame returns what the callee is to hear.
 //
 // # What it must not know
 //
-// RTP, SDP, codecs other than μ-law, answer classification, attempts and what
-// is done with a bot that is gone. It has no clock of its own for audio: time
-// passes with the calls of ReadFrame and WriteFrame, 20 ms each.
+// RTP, SDP, codecs other than μ-law, answer classification, attempts, and what happens when a bot
+// is lost. It has no clock of its own for audio: time passes with the calls of ReadFrame and
+// WriteFrame, 20 ms each.
 //
 // # Invariants
 //
@@ -30,19 +28,18 @@
 //   - WriteFrame, WriteDigit, ReadFrame and Stop never block. A write that the
 //     kernel does not take is kept, up to Config.QueueCap bytes; a bot that is
 //     further behind is closed and counted (Stats.SlowBots).
-//   - The playout buffer holds at most Config.PlayoutCap of audio. What does
-//     not fit is dropped newest first, so that what is heard stays coherent
+//   - The playout buffer holds at most Config.PlayoutCap of audio. When it is
+//     full, the newest audio is dropped, so that playback stays coherent
 //     and the order of marks holds; dropped bytes are counted.
 //   - Malformed, unknown and oversized frames are counted and ignored.
-//   - After Stop no callback is made, whoever closes first.
-//   - One goroutine per socket: it dials, then a fresh one with a small stack
-//     reads. Nothing else waits on the bot.
+//   - After Stop no callback is made, whichever side closes first.
+//   - One goroutine per socket dials; then a new one with a small stack
+//     reads. Nothing else waits for the bot.
 //
 // # Choosing an endpoint
 //
-// Endpoints are tried in order, each with its share of the time that is left.
-// One that cannot be reached, or answers 429 or 5xx, is tried again after the
-// others with a short pause, until the deadline; one that refuses for good
-// (any other status) is not. The deadline bounds all tries together and covers
-// the write of start.
+// Endpoints are tried in order, each with its share of the remaining time. One that cannot be
+// reached, or answers 429 or 5xx, is tried again after the others with a short pause, until the
+// deadline; one that refuses for good (any other status) is not. The deadline bounds all tries
+// together and covers the write of start.
 package botlink

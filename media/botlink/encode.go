@@ -40,9 +40,8 @@ func appendStart(b []byte, r *Request) ([]byte, error) {
 	return append(b, frame...), err
 }
 
-// The other frames are put together by hand: fifty media frames a second and
-// call must not allocate. stream is the session's id as a JSON string with
-// its quotes.
+// The other frames are assembled by hand: fifty media frames per second and call must not allocate.
+// stream is the session's id as a JSON string with its quotes.
 
 func appendMedia(b []byte, stream string, seq, chunk, millis uint64, ulaw []byte) []byte {
 	b = append(b, `{"event":"media","sequenceNumber":"`...)
@@ -68,7 +67,7 @@ func appendDigit(b []byte, stream string, seq uint64, digit byte) []byte {
 	return append(b, `"}}`...)
 }
 
-// appendMark echoes a mark; name is the raw JSON string that the bot sent.
+// appendMark echoes a mark; name is the raw JSON string from the bot.
 func appendMark(b []byte, stream string, seq uint64, name []byte) []byte {
 	b = append(b, `{"event":"mark","sequenceNumber":"`...)
 	b = strconv.AppendUint(b, seq, 10)
@@ -91,7 +90,7 @@ func appendStop(b []byte, stream string, seq uint64, account, call string) []byt
 	return append(b, `}}`...)
 }
 
-// quote gives a JSON string with its quotes.
+// quote returns a JSON string with its quotes.
 func quote(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil { // cannot happen for a string

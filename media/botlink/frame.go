@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// WebSocket framing of what we send (RFC 6455 §5). The library's writer
-// allocates per message and may block; ours builds a masked frame in one
-// pooled buffer that goes out in one write.
+// WebSocket framing of our messages (RFC 6455 §5). The library's writer allocates per message and
+// may block; ours builds a masked frame in one pooled buffer that goes out in one write.
 
 const (
 	opText  = 0x1
@@ -25,7 +24,7 @@ type scratch struct{ b []byte }
 // scratches holds buffers for frames under construction.
 var scratches = sync.Pool{New: func() any { return &scratch{b: make([]byte, 0, 512)} }}
 
-// maxScratch is the largest buffer that goes back to the pool.
+// maxScratch is the largest buffer that is returned to the pool.
 const maxScratch = 64 << 10
 
 func getScratch() *scratch {
@@ -40,12 +39,11 @@ func putScratch(s *scratch) {
 	}
 }
 
-// finish masks the payload that stands behind the head room in b and gives
-// the complete frame. b is changed.
+// finish masks the payload after the head room in b and returns the complete frame. It changes b.
 func finish(op byte, b []byte) []byte {
 	payload := b[headRoom:]
-	// The mask must not be predictable for who chose the payload (§5.3); the
-	// runtime's generator is seeded from the system and is ChaCha8.
+	// The mask must not be predictable to whoever chose the payload (§5.3); the runtime's generator
+	// is seeded from the system and is ChaCha8.
 	key := rand.Uint32() //nolint:gosec // see above
 	start := headRoom - 4
 	binary.LittleEndian.PutUint32(b[start:], key)

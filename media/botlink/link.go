@@ -22,11 +22,11 @@ type linkState uint8
 const (
 	linkDialling linkState = iota
 	linkUp
-	linkStopped // by Stop, by the bot, or never came up
+	linkStopped // by Stop, by the bot, or because it never opened
 )
 
-// Link is one session with a bot. Its methods are safe for concurrent use and
-// never block; before the session stands and after its end they do nothing.
+// Link is one session with a bot. Its methods are safe for concurrent use and never block; before
+// the session opens and after its end they do nothing.
 type Link struct {
 	client  *Client
 	req     Request
@@ -39,9 +39,9 @@ type Link struct {
 	state linkState
 	ws    *websocket.Conn
 	tcp   *conn
-	out   net.Conn // tcp or TLS above it
-	why   error    // of a write that failed; ends the session
-	// endpoint took the session, missed did not.
+	out   net.Conn // tcp, or TLS on top of it
+	why   error    // a failed write, which ends the session
+	// endpoint accepted the session; missed did not.
 	endpoint string
 	missed   []engine.EndpointMiss
 	byUs     bool   // Stop was called
@@ -51,8 +51,8 @@ type Link struct {
 	seq      uint64
 	chunk    uint64
 	play     playout
-	// active is false while play has neither audio nor marks: then the 20 ms of
-	// a quiet bot pass without the lock.
+	// active is false while play has neither audio nor marks: then the ticks of a quiet bot take no
+	// lock.
 	active atomic.Bool
 }
 
@@ -69,7 +69,7 @@ func newLink(c *Client, r Request, h Handler) *Link {
 // Session is the session's id.
 func (l *Link) Session() engine.SessionID { return l.req.Session }
 
-// Up says whether the session stands.
+// Up says whether the session is open.
 func (l *Link) Up() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,8 +79,8 @@ func (l *Link) Up() bool {
 // Done is closed when the session's goroutine has ended.
 func (l *Link) Done() <-chan struct{} { return l.done }
 
-// WriteFrame sends what the callee said, 8 kHz μ-law, to the bot. ulaw is
-// normally FrameBytes long and is not kept.
+// WriteFrame sends the callee's audio, 8 kHz μ-law, to the bot. ulaw is normally FrameBytes long
+// and is not retained.
 func (l *Link) WriteFrame(ulaw []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,10 +107,9 @@ func (l *Link) WriteDigit(digit byte) {
 	l.send(opText, s)
 }
 
-// ReadFrame takes the next up to len(dst) bytes that the callee is to hear and
-// gives their number, 0 when the bot is quiet. It is called every 20 ms; a
-// call also says that what the previous one gave has been played, which is
-// when marks are echoed.
+// ReadFrame copies up to len(dst) bytes of the audio that the callee is to hear and returns their
+// number, 0 when the bot is quiet. It is called every 20 ms; each call also means that the audio of
+// the previous one has been played, which is when marks are echoed.
 func (l *Link) ReadFrame(dst []byte) int {
 	if !l.active.Load() {
 		return 0
@@ -179,8 +178,8 @@ func (l *Link) echo(n int) {
 	}
 }
 
-// send frames and writes the payload behind s's head room and gives s back;
-// the lock is held.
+// send frames and writes the payload after s's head room and returns s to the pool; the lock is
+// held.
 func (l *Link) send(op byte, s *scratch) {
 	_, err := l.out.Write(finish(op, s.b))
 	putScratch(s)
@@ -195,7 +194,7 @@ func (l *Link) send(op byte, s *scratch) {
 		if errors.Is(err, errSlow) {
 			l.client.stats.SlowBots.Add(1)
 		}
-		// The reader wakes up and reports.
+		// This wakes the reader, which reports it.
 		_ = l.tcp.Close()
 	}
 }
@@ -236,8 +235,7 @@ func (l *Link) closing() {
 	}
 }
 
-// begin makes the session stand: connected and start are the first two
-// messages.
+// begin opens the session: connected and start are its first two messages.
 func (l *Link) begin(ws *websocket.Conn, tcp *conn) error {
 	s := getScratch()
 	defer func() { putScratch(s) }()
@@ -256,8 +254,7 @@ func (l *Link) begin(ws *websocket.Conn, tcp *conn) error {
 		return context.Canceled
 	}
 	l.ws, l.tcp, l.out = ws, tcp, ws.NetConn()
-	// The kernel's buffer is empty, so that this does not block for long;
-	// bounded all the same.
+	// The kernel's buffer is empty, so this does not block for long; it is bounded nevertheless.
 	_ = l.tcp.SetWriteDeadline(l.req.Deadline)
 	l.mu.Unlock()
 	if _, err := l.out.Write(first); err != nil {
@@ -282,10 +279,10 @@ func (l *Link) begin(ws *websocket.Conn, tcp *conn) error {
 
 type message struct{ b []byte }
 
-// messages holds buffers for incoming frames: a quiet socket holds none.
+// messages holds buffers for incoming frames: an idle socket holds none.
 var messages = sync.Pool{New: func() any { return &message{b: make([]byte, 2048)} }}
 
-// read lives as long as the socket.
+// read runs as long as the socket is open.
 func (l *Link) read() {
 	l.connected()
 	l.receiveAll(l.ws.NextReader())
@@ -300,7 +297,7 @@ func (l *Link) connected() {
 	}
 }
 
-// receiveAll takes a message and all after it, to the socket's end.
+// receiveAll handles a message and all later ones, until the socket closes.
 func (l *Link) receiveAll(kind int, r io.Reader, err error) {
 	for ; err == nil; kind, r, err = l.ws.NextReader() {
 		if kind != websocket.TextMessage {
@@ -427,7 +424,7 @@ func (l *Link) handle(m *message, n int) {
 		}
 	case "verdict":
 		v := engine.Verdict(in.verdict)
-		if v.Live() { // every other name too
+		if v.Live() { // every unknown name too
 			l.client.stats.Malformed.Add(1)
 			return
 		}
@@ -442,14 +439,13 @@ func (l *Link) handle(m *message, n int) {
 	}
 }
 
-// audio decodes the payload of a media frame into the buffer behind the
-// message.
+// audio decodes the payload of a media frame into the buffer after the message.
 func (m *message) audio(n int, in incoming) ([]byte, bool) {
 	if in.payload == nil {
 		return nil, false
 	}
 	text := in.payload
-	if in.escaped { // some encoders write "\/" for the slash of base64
+	if in.escaped { // some encoders write "\/" for a slash of the base64
 		var s string
 		if json.Unmarshal(append(append([]byte{'"'}, text...), '"'), &s) != nil {
 			return nil, false
@@ -463,7 +459,7 @@ func (m *message) audio(n int, in incoming) ([]byte, bool) {
 	if len(m.b)-n < need {
 		grown := make([]byte, n+need)
 		copy(grown, m.b[:n])
-		m.b = grown // text still points into the old one
+		m.b = grown // text still points into the old buffer
 	}
 	got, err := base64.RawStdEncoding.Decode(m.b[n:n+need], text)
 	if err != nil {

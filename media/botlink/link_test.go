@@ -74,7 +74,7 @@ func TestFirstMessagesAreConnectedThenStart(t *testing.T) {
 func TestTheBotSaysWhomItTalksTo(t *testing.T) {
 	for _, v := range []string{"machine", "fax", "sit"} {
 		l, p, h, c := connect(t, Config{})
-		// What is none is an error of the frame, and nothing is lost for it.
+		// An invalid verdict is an error of the frame and does no harm.
 		for _, wrong := range []string{`{"name":"human"}`, `{"name":"robot"}`, `{"name":7}`, `{}`, `"machine"`, `null`} {
 			p.text(`{"event":"verdict","verdict":` + wrong + `}`)
 		}
@@ -96,8 +96,7 @@ func TestTheBotSaysWhomItTalksTo(t *testing.T) {
 	}
 }
 
-// The vector of Twilio's documentation: URL and sorted parameters in one
-// string.
+// The test vector of Twilio's documentation: URL and sorted parameters in one string.
 func TestSignature(t *testing.T) {
 	const text = "https://mycompany.com/myapp.php?foo=1&bar=2" +
 		"CallSidCA1234567890ABCDECaller+14158675309Digits1234From+14158675309To+18005551212"
@@ -106,7 +105,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// play reads frames until n bytes came.
+// play reads frames until it has n bytes.
 func play(t testing.TB, l *Link, n int) []byte {
 	t.Helper()
 	var out []byte
@@ -161,7 +160,7 @@ func TestMarksComeBackInOrderWhenPlayed(t *testing.T) {
 	settle(t, c, 6)
 	var buf [FrameBytes]byte
 	l.ReadFrame(buf[:])
-	l.ReadFrame(buf[:]) // the second frame is on its way: nothing is due
+	l.ReadFrame(buf[:]) // the second frame is still playing: nothing is due
 	l.WriteFrame([]byte{1})
 	if f := p.next(); f.Event != "media" {
 		t.Fatalf("%+v", f)
@@ -320,7 +319,7 @@ func TestTheNextEndpointTakesOver(t *testing.T) {
 	}
 }
 
-// deadURL is an endpoint where nobody listens.
+// deadURL is an endpoint where nothing listens.
 func deadURL(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -332,7 +331,7 @@ func deadURL(t testing.TB) string {
 }
 
 func TestUnreachableBotsFailAtTheDeadline(t *testing.T) {
-	// A listener that never answers the upgrade, and a port where nobody is.
+	// A listener that never answers the upgrade, and a port where nothing listens.
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

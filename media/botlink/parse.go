@@ -10,8 +10,8 @@ type incoming struct {
 	event   []byte // raw JSON string without quotes
 	payload []byte // base64 of media, raw JSON string without quotes
 	name    []byte // of mark, raw JSON string without quotes
-	verdict []byte // its name, raw JSON string without quotes
-	escaped bool   // payload holds a backslash and must be unquoted first
+	verdict []byte // verdict name, raw JSON string without quotes
+	escaped bool   // payload contains a backslash and must be unquoted first
 }
 
 var (
@@ -22,9 +22,8 @@ var (
 // maxDepth bounds nesting in a frame.
 const maxDepth = 32
 
-// parse reads one frame without allocating. It accepts every JSON object (and,
-// being no validator of numbers, a few things that are none); of a repeated
-// key the last one counts.
+// parse reads one frame without allocating. It accepts every JSON object and, because it does not
+// validate numbers, some invalid ones; of a repeated key the last one counts.
 func parse(b []byte) (incoming, error) {
 	var in incoming
 	s := scanner{b: b}
@@ -69,7 +68,7 @@ func parse(b []byte) (incoming, error) {
 	return in, nil
 }
 
-// named reads the name of an object that has one, or any other value.
+// named reads the name of an object that has one, or skips any other value.
 func (s *scanner) named(name *[]byte) error {
 	*name = nil
 	if s.peek() != '{' {
@@ -91,7 +90,7 @@ func (s *scanner) named(name *[]byte) error {
 type scanner struct {
 	b      []byte
 	i      int
-	escape bool // the last string held a backslash
+	escape bool // the last string contained a backslash
 }
 
 func (s *scanner) space() {
@@ -105,7 +104,7 @@ func (s *scanner) space() {
 	}
 }
 
-// peek gives the next byte that is no space, 0 at the end.
+// peek returns the next non-space byte, 0 at the end.
 func (s *scanner) peek() byte {
 	s.space()
 	if s.i == len(s.b) {
@@ -155,7 +154,7 @@ func (s *scanner) object(member func(key []byte) error) error {
 	}
 }
 
-// str reads a string and gives its raw content without the quotes.
+// str reads a string and returns its raw content without the quotes.
 func (s *scanner) str() ([]byte, error) {
 	s.i++ // the quote
 	start := s.i
@@ -201,7 +200,7 @@ func (s *scanner) str() ([]byte, error) {
 	return nil, errSyntax
 }
 
-// skip reads any value.
+// skip skips any value.
 func (s *scanner) skip(depth int) error {
 	if depth > maxDepth {
 		return errDepth

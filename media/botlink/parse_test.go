@@ -67,8 +67,8 @@ func FuzzParse(f *testing.F) {
 			t.Helper()
 			if raw == nil || want == nil {
 				if raw != nil || want != nil {
-					// A raw string of unpaired surrogates or a duplicate key of
-					// another case is no matter.
+					// Raw strings with unpaired surrogates and duplicate keys in another case do
+					// not matter.
 					t.Fatalf("%q: %q, want %v", b, raw, want)
 				}
 				return
@@ -79,7 +79,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		if bytes.ContainsRune(b, '\\') {
-			return // escaped keys are not looked through
+			return // escaped keys are not decoded
 		}
 		same(in.event, event)
 		same(in.payload, payload)
@@ -108,7 +108,7 @@ func TestEscapedAndUnpaddedPayloads(t *testing.T) {
 	f(``, nil)
 }
 
-// TestPlayoutIsAQueue compares with a plain slice.
+// TestPlayoutIsAQueue compares the playout buffer with a plain slice.
 func TestPlayoutIsAQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := playout{cap: 5000}
@@ -176,7 +176,7 @@ func TestMasking(t *testing.T) {
 	}
 }
 
-// sink is a connection that takes everything.
+// sink is a connection that accepts everything.
 type sink struct{ *conn }
 
 func (sink) Write(b []byte) (int, error) { return len(b), nil }

@@ -5,11 +5,11 @@ import "sync"
 const (
 	// FrameBytes is 20 ms of 8 kHz μ-law.
 	FrameBytes = 160
-	// bytesPerMilli is the μ-law rate.
+	// bytesPerMilli is the number of μ-law bytes per millisecond.
 	bytesPerMilli = 8
 
 	chunkBytes = 1024 // 128 ms; a bot that paces itself needs one
-	// markCap bounds outstanding marks; more are dropped and counted.
+	// markCap bounds outstanding marks; any more are dropped and counted.
 	markCap = 1024
 )
 
@@ -18,32 +18,31 @@ type chunk [chunkBytes]byte
 // chunks holds free chunks; playout.pop and clear return them.
 var chunks = sync.Pool{New: func() any { return new(chunk) }}
 
-// playout is the bounded queue of audio that the bot wants the callee to
-// hear, with the marks between. It is not safe for concurrent use.
+// playout is the bounded queue of the bot's audio for the callee, with the marks in it. It is not
+// safe for concurrent use.
 type playout struct {
 	queue []*chunk
 	r, w  int // read offset in the first chunk, write offset in the last
 	size  int // bytes queued
 	cap   int
 
-	taken uint64 // bytes taken since the start, heard or cleared
+	taken uint64 // bytes taken since the start, whether heard or cleared
 	marks []mark
 
-	// After an empty queue one frame is held for one tick unless a second one
-	// follows: a bot that paces its frames by its own timer would otherwise
-	// stutter at the start of each sentence.
+	// After an empty queue one frame is held for one tick unless a second one follows: otherwise a
+	// bot that paces its frames by its own timer would stutter at the start of each sentence.
 	flowing bool
 	held    bool
 }
 
-// mark is a mark of the bot: name is the JSON string as it came, without its
-// quotes, so that it goes back unchanged.
+// mark is a mark of the bot: name is the JSON string as received, without its quotes, so that it
+// goes back unchanged.
 type mark struct {
 	name []byte
 	at   uint64 // due once playout.taken reaches it
 }
 
-// push appends audio and gives the number of bytes that did not fit.
+// push appends audio and returns the number of bytes that did not fit.
 func (p *playout) push(b []byte) (dropped int) {
 	if room := p.cap - p.size; len(b) > room {
 		dropped = len(b) - room
@@ -107,7 +106,7 @@ func (p *playout) ready() bool {
 	return false
 }
 
-// clear drops all audio. The marks stay for the caller to return.
+// clear drops all audio. The caller returns the marks, which stay.
 func (p *playout) clear() {
 	for len(p.queue) > 0 {
 		p.dropFirst()
@@ -117,7 +116,7 @@ func (p *playout) clear() {
 	p.flowing, p.held = false, false
 }
 
-// addMark queues a mark behind the audio; false when there are too many.
+// addMark queues a mark after the audio; it returns false when there are too many.
 func (p *playout) addMark(name []byte) bool {
 	if len(p.marks) >= markCap {
 		return false
@@ -126,7 +125,7 @@ func (p *playout) addMark(name []byte) bool {
 	return true
 }
 
-// due gives how many of the first marks have been passed.
+// due returns how many of the first marks have been passed.
 func (p *playout) due() (n int) {
 	for n < len(p.marks) && p.marks[n].at <= p.taken {
 		n++
@@ -134,7 +133,7 @@ func (p *playout) due() (n int) {
 	return n
 }
 
-// dropMarks forgets the first n marks.
+// dropMarks removes the first n marks.
 func (p *playout) dropMarks(n int) {
 	p.marks = append(p.marks[:0], p.marks[n:]...)
 	if len(p.marks) == 0 {

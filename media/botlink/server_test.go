@@ -20,13 +20,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = 30 * time.Second
 
-// bot is a WebSocket server; what it hears and says is up to the test.
+// bot is a WebSocket server; each test decides what it hears and says.
 type bot struct {
 	t       testing.TB
 	server  *httptest.Server
 	conns   chan *websocket.Conn
 	headers chan http.Header
-	status  int // refuses with it unless 0
+	status  int // refuses with this status unless 0
 
 	mu   sync.Mutex
 	open []*websocket.Conn
@@ -228,7 +228,7 @@ func client(t testing.TB, cfg Config) *Client {
 	return c
 }
 
-// connect gives both ends of a session whose first two messages were read.
+// connect returns both ends of a session whose first two messages were read.
 func connect(t testing.TB, cfg Config) (*Link, *peer, *heard, *Client) {
 	t.Helper()
 	b, c, h := newBot(t, false), client(t, cfg), listen(t)

@@ -8,8 +8,7 @@ import (
 	"dialler/media/g711"
 )
 
-// G.711 (ITU-T G.711). Tables are computed once; everything on the media
-// path is a lookup.
+// G.711 (ITU-T G.711). The tables are computed once; on the media path everything is a lookup.
 
 // FrameBytes is 20 ms of G.711.
 const FrameBytes = 160
@@ -73,8 +72,8 @@ func (c Codec) PayloadType() uint8 {
 	return 0
 }
 
-// Of are the codecs of a trunk's profile in its order, those that we have
-// and each once; none known: PCMU, PCMA.
+// Of returns the known codecs of a trunk's profile in its order, each once; if none is known, PCMU
+// and PCMA.
 func Of(p engine.MediaProfile) []Codec {
 	var list []Codec
 	for _, name := range p.Codecs {

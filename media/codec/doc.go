@@ -1,3 +1,3 @@
-// Package codec has the codecs of a call's audio: G.711 by tables, and of G.722 the
-// lower band, which is what a bot of 8 kHz hears and says. It knows no packet.
+// Package codec implements the codecs of a call's audio: G.711 by tables, and the lower band of
+// G.722, which is what an 8 kHz bot hears and says. It knows nothing of packets.
 package codec

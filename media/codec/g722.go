@@ -1,14 +1,13 @@
 package codec
 
-// G.722 (ITU-T G.722, 64 kbit/s): 16 kHz in two sub-bands of 8 kHz each, the
-// lower with six bits a sample and the upper with two. One byte is a sample of
-// each. Only the lower band is here: it is what a bot at 8 kHz hears and says.
-// The names of the tables and of the blocks are those of the recommendation;
-// all arithmetic is its 16-bit arithmetic.
+// G.722 (ITU-T G.722, 64 kbit/s): 16 kHz in two sub-bands of 8 kHz each, the lower with six bits
+// per sample and the upper with two. One byte holds a sample of each. Only the lower band is
+// implemented: it is what a bot at 8 kHz hears and says. The names of the tables and blocks are
+// those of the recommendation, and so is the 16-bit arithmetic.
 
-// Of the lower band: decision levels (Q6), output codes for negative and
-// positive differences, output levels of the quantiser with six bits (QM6) and
-// four (QM4), and what they do to the scale factor (WL by RL42).
+// Tables of the lower band: decision levels (Q6), output codes for negative and positive
+// differences, output levels of the quantiser with six bits (QM6) and four (QM4), and their effect
+// on the scale factor (WL by RL42).
 var (
 	g722Q6 = [30]int32{0, 35, 72, 110, 150, 190, 233, 276, 323, 370, 422, 473, 530, 587, 650, 714, 786, 858, 940,
 		1023, 1121, 1219, 1339, 1458, 1612, 1765, 1980, 2195, 2557, 2919}
@@ -45,12 +44,11 @@ var (
 var g722ILB = [32]int32{2048, 2093, 2139, 2186, 2233, 2282, 2332, 2383, 2435, 2489, 2543, 2599, 2656, 2714, 2774, 2834,
 	2896, 2960, 3025, 3091, 3158, 3228, 3298, 3371, 3444, 3520, 3597, 3676, 3756, 3838, 3922, 4008}
 
-// Made of the tables above, so that no sample needs a search, a shift by a
-// variable or a branch that cannot be foreseen: these cost several times more
-// than all the arithmetic.
+// Derived from the tables above, so that no sample needs a search, a shift by a variable or an
+// unpredictable branch: these cost several times more than all the arithmetic.
 var (
-	// g722Level is the first decision level that is not below a ratio of
-	// difference and scale factor (Q12); 30: none.
+	// g722Level maps the ratio of difference and scale factor (Q12) to the first decision level
+	// that is not below it; 30 means none.
 	g722Level = func() (t [4096]byte) {
 		for y := range t {
 			m := 1
@@ -68,7 +66,7 @@ var (
 		copy(t[32:], g722ILN[:])
 		return t
 	}()
-	// g722DetL is the scale factor by its logarithm (SCALEL).
+	// g722DetL maps the logarithm of the scale factor to the factor (SCALEL).
 	g722DetL = antilogs(8)
 )
 
@@ -87,8 +85,8 @@ func antilogs(shift int) (t [512]int32) {
 
 func clip16(v int32) int32 { return min(max(v, -32768), 32767) }
 
-// subband is the adaptive predictor and scale factor of one band; encoder and
-// decoder keep the same.
+// subband is the adaptive predictor and scale factor of one band; encoder and decoder keep the same
+// state.
 type subband struct {
 	det    int32    // scale factor
 	nb     int32    // its logarithm
@@ -98,28 +96,28 @@ type subband struct {
 	b      [6]int32 // zeros
 	d      [6]int32 // differences, doubled, newest first
 	r      int32    // the last reconstructed sample, doubled
-	p1, p2 int32    // the last partially reconstructed ones
+	p1, p2 int32    // the last partially reconstructed samples
 }
 
-// signed gives v where mask is 0, and -v where it is -1.
+// signed returns v where mask is 0, and -v where it is -1.
 func signed(v, mask int32) int32 { return v ^ mask - mask }
 
-// adapt moves the predictor on by the quantised difference d (block 4).
+// adapt updates the predictor by the quantised difference d (block 4).
 func (s *subband) adapt(d int32) {
 	r := clip16(s.s + d)
 	p := clip16(s.sz + d)
-	// 0 where the signs are the same, 0 being positive, else -1.
+	// 0 where the signs are equal (0 counts as positive), otherwise -1.
 	m1, m2 := (p^s.p1)>>31, (p^s.p2)>>31
 	s.p1, s.p2 = p, s.p1
 
-	// UPPOL2 and UPPOL1, the poles.
+	// UPPOL2 and UPPOL1, which update the poles.
 	w := min(signed(clip16(s.a1<<2), ^m1), 32767)
 	a2 := min(max(w>>7+signed(128, m2)+s.a2*32512>>15, -12288), 12288)
 	limit := 15360 - a2
 	a1 := min(max(s.a1*32640>>15+signed(192, m1), -limit), limit)
 	s.a1, s.a2 = a1, a2
 
-	// UPZERO, the zeros. The leak keeps them within 16 bits.
+	// UPZERO, which updates the zeros. The leak keeps them within 16 bits.
 	step := (d | -d) >> 31 & 128
 	d = clip16(2 * d)
 	d0, d1, d2, d3, d4 := s.d[0], s.d[1], s.d[2], s.d[3], s.d[4]
@@ -129,7 +127,7 @@ func (s *subband) adapt(d int32) {
 	b3 := s.b[3]*255>>8 + signed(step, (d^d3)>>31)
 	b4 := s.b[4]*255>>8 + signed(step, (d^d4)>>31)
 	b5 := s.b[5]*255>>8 + signed(step, (d^s.d[5])>>31)
-	// One by one: arrays would be put together elsewhere and copied.
+	// One by one: an array literal would be built elsewhere and copied.
 	s.b[0], s.b[1], s.b[2], s.b[3], s.b[4], s.b[5] = b0, b1, b2, b3, b4, b5
 	s.d[0], s.d[1], s.d[2], s.d[3], s.d[4], s.d[5] = d, d0, d1, d2, d3, d4
 
@@ -147,18 +145,18 @@ func clip15(v int32) int32 { return min(max(v, -16384), 16383) }
 
 // quantise codes a sample of the lower band and adapts.
 func (s *subband) quantise(low int32) (code byte) {
-	// A difference w lies below a level q when w < q·det/4096, rounded down:
-	// when q is at least (w+1)·4096/det, rounded up.
+	// A difference w is below a level q when w < q·det/4096, rounded down; that is, when q is at
+	// least (w+1)·4096/det, rounded up.
 	e := clip16(low - s.s)
-	w := e ^ e>>31                                                          // -(e+1) of a negative one
+	w := e ^ e>>31                                                          // -(e+1) if e is negative
 	y := (uint32(w+1)<<12 + uint32(s.det-1)) / uint32(s.det)                //nolint:gosec // not negative
 	code = g722IL[uint32(e)>>26&32|uint32(g722Level[min(y, 4095)&4095])&31] //nolint:gosec // the sign
 	s.lower(code)
 	return code
 }
 
-// lower adapts the lower band by its code; the two least bits have no part in
-// that, so that a network may take them away.
+// lower adapts the lower band by its code; the two least significant bits play no part in that, so
+// that a network may drop them.
 func (s *subband) lower(code byte) {
 	code = code >> 2 & 15
 	d := s.det * g722QM4[code] >> 15

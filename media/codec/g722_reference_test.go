@@ -1,25 +1,24 @@
 package codec
 
-// g722 is a whole codec, with both bands and the filter that splits and joins
-// them (qmf): what the far side has, and what the recommendation's figures hold
-// for. The lower band is ours.
+// g722 is a whole codec, with both bands and the filter that splits and joins them (qmf): it is
+// what the far side runs, and what the recommendation's figures apply to. Its lower band is ours.
 type g722 struct {
 	low, high subband
 	past      [qmfPast]int32 // of the filter, oldest first
 }
 
-// qmf are the 24 taps of the filter that splits and joins the bands: every
-// second one, the others are the same in reverse (table 11).
+// qmf are every second of the 24 taps of the filter that splits and joins the bands; the others are
+// the same in reverse (table 11).
 var qmf = [12]int32{3, -11, 12, 32, -210, 951, 3876, -805, 362, -156, 53, -11}
 
-// Of the upper band, by output code.
+// Tables of the upper band, by output code.
 var (
 	g722QM2 = [4]int32{-7408, -1616, 7408, 1616}
 	g722WH2 = [4]int32{798, -214, 798, -214}
 )
 
-// qmfTaps is the length of the filter, qmfPast what it keeps of the samples
-// before, g722Part how many pairs are coded at a time.
+// qmfTaps is the length of the filter, qmfPast the number of earlier samples that it keeps,
+// g722Part how many pairs are coded at a time.
 const (
 	qmfTaps  = 24
 	qmfPast  = qmfTaps - 2
@@ -28,7 +27,7 @@ const (
 
 func newG722() g722 { return g722{low: newLower(), high: subband{det: 8}} }
 
-// joined gives the sums over the older and the newer samples of each pair.
+// joined returns the sums over the older and the newer samples of each pair.
 func joined(x *[qmfTaps]int32) (older, newer int32) {
 	older = x[0]*qmf[0] + x[2]*qmf[1] + x[4]*qmf[2] + x[6]*qmf[3] + x[8]*qmf[4] + x[10]*qmf[5] +
 		x[12]*qmf[6] + x[14]*qmf[7] + x[16]*qmf[8] + x[18]*qmf[9] + x[20]*qmf[10] + x[22]*qmf[11]
@@ -37,8 +36,8 @@ func joined(x *[qmfTaps]int32) (older, newer int32) {
 	return older, newer
 }
 
-// Encode codes pairs of 16 kHz samples, one byte a pair; dst has room for half
-// as many bytes as there are samples.
+// encode codes pairs of 16 kHz samples, one byte per pair; dst needs half as many bytes as there
+// are samples.
 func (g *g722) encode(dst []byte, pcm []int16) int {
 	n := len(pcm) / 2
 	for at := 0; at < n; at += g722Part {
@@ -88,7 +87,7 @@ func (s *subband) upper(code byte) (d int32) {
 	return d
 }
 
-// Decode gives two samples of 16 kHz for every byte; dst has room for them.
+// decode writes two samples at 16 kHz for every byte; dst must have room for them.
 func (g *g722) decode(dst []int16, src []byte) int {
 	n := 2 * len(src)
 	for len(src) > g722Part {

@@ -17,7 +17,7 @@ func tone16(n int, hz, level float64) []int16 {
 	return out
 }
 
-// snr is the signal to noise ratio in dB at the best of the delays.
+// snr is the signal-to-noise ratio in dB at the best of the delays.
 func snr(in, out []int16, delays ...int) (best float64, delay int) {
 	best = math.Inf(-1)
 	for _, d := range delays {
@@ -60,7 +60,7 @@ func TestG722SilenceStaysSilent(t *testing.T) {
 	}
 }
 
-// The filter alone: joined again, the bands give the input, 22 samples later.
+// The filter alone: joined again, the bands equal the input, 22 samples later.
 func TestG722BandsJoinToTheInput(t *testing.T) {
 	var split, join [qmfTaps]int32
 	push := func(x *[qmfTaps]int32, a, b int32) (older, newer int32) {
@@ -81,8 +81,8 @@ func TestG722BandsJoinToTheInput(t *testing.T) {
 	}
 }
 
-// A tone of the callee reaches the bot, and the bot's the callee, as loud as it
-// was; what 8 kHz cannot carry is no lower tone there.
+// A tone of the callee reaches the bot, and the bot's reaches the callee, at the same level;
+// frequencies beyond 8 kHz sampling do not alias to lower tones.
 func TestG722IsHeardAsNarrowBandAndBack(t *testing.T) {
 	power := func(pcm []int16) (p float64) {
 		for _, s := range pcm {
@@ -132,7 +132,7 @@ func TestG722IsHeardAsNarrowBandAndBack(t *testing.T) {
 	}
 }
 
-// What the codec gives for a given input is fixed, whatever is made faster.
+// The codec's output for a given input must not change through optimisation.
 func TestG722GivesTheSameBytes(t *testing.T) {
 	var pcm []int16
 	x := uint32(1)

@@ -2,20 +2,18 @@ package codec
 
 import "dialler/media/g711"
 
-// silentUpper is the code of the upper band that every decoder hears as
-// silence: the smallest difference, under which the scale factor goes to its
-// least, where it is none.
+// silentUpper is an upper-band code that every decoder renders as silence: the smallest difference,
+// which drives the scale factor to its minimum and keeps it there.
 const silentUpper = 3 << 6
 
-// payloadMost is the longest payload that is decoded: a datagram is no longer.
+// payloadMost is the longest payload that is decoded: no datagram is longer.
 const payloadMost = 1500
 
-// Wideband is the G.722 of a call whose bot has 8 kHz. The lower band of the
-// codec is sound at 8 kHz, of half the level: what the bot says becomes the
-// lower band beside a silent upper one, and of what the far side says the bot
-// hears the lower band. That leaves out the filters and half of the codec, and
-// their delay; what the far side's own filter leaves of the sound between 4 and
-// 5 kHz (half of it at 4.3 kHz, a tenth at 5) is heard mirrored, between 4 and 3.
+// Wideband converts G.722 for a call whose bot uses 8 kHz. The codec's lower band is 8 kHz audio at
+// half the level: the bot's audio becomes the lower band beside a silent upper one, and the bot
+// hears the far side's lower band. That saves the filters, their delay, and half of the codec. In
+// return, sound between 4 and 5 kHz that the far side's own filter lets through (half of it at 4.3
+// kHz, a tenth at 5) is heard mirrored, between 4 and 3.
 type Wideband struct {
 	enc, dec subband
 	out      [payloadMost]byte
@@ -23,14 +21,14 @@ type Wideband struct {
 
 func NewWideband() *Wideband { return &Wideband{enc: newLower(), dec: newLower()} }
 
-// Encode turns μ-law into as many bytes of G.722, in place.
+// Encode converts μ-law to as many bytes of G.722, in place.
 func (w *Wideband) Encode(b []byte) {
 	for i, u := range b {
 		b[i] = silentUpper | w.enc.quantise(int32(UlawToPCM[u])>>1)
 	}
 }
 
-// Decode gives G.722 as μ-law, valid until the next call.
+// Decode converts G.722 to μ-law; the result is valid until the next call.
 func (w *Wideband) Decode(b []byte) []byte {
 	b = b[:min(len(b), len(w.out))]
 	out := w.out[:len(b)]

@@ -8,33 +8,32 @@ import (
 )
 
 const (
-	// Frames is how much of what was heard is kept for concealment: 60 ms.
+	// Frames is how many frames of received audio are kept for concealment: 60 ms.
 	Frames = 3
 	Bytes  = Frames * codec.FrameBytes
-	// Pitch of speech: 50 to 200 Hz.
+	// The pitch of speech: 50 to 200 Hz.
 	pitchLeast, pitchMost = 40, 160
 	// A loss is concealed for 60 ms: the first 10 ms at full level, then fading.
 	fadeFrom, fadeTo = 80, 480
-	// JoinSamples is over how many samples what was made up passes into what
-	// is heard again: 4 ms.
+	// JoinSamples is the number of samples over which concealment cross-fades into received audio:
+	// 4 ms.
 	JoinSamples = 32
 )
 
-// Past is what was heard last, as it came, and what is made of it after a loss:
-// its last period of pitch again and again, fading. It costs a copy a frame as
-// long as nothing is lost.
+// Past is the most recently received audio, unchanged, and the concealment made from it after a
+// loss: its last pitch period repeated, fading. While nothing is lost it costs one copy per frame.
 type Past struct {
 	law   codec.Codec
 	valid int // bytes at the end of heard
 	heard [Bytes]byte
 
-	made   int // samples made up since the loss began; 0: none
+	made   int // samples made up since the loss began; 0 means no loss
 	pitch  int
-	level  float64 // the step at the seam, which is smoothed out
+	level  float64 // the step at the seam, which is smoothed
 	source [Bytes]int16
 }
 
-// Keep takes a frame that was heard.
+// Keep stores a received frame.
 func (p *Past) Keep(frame []byte, law codec.Codec) {
 	if law != p.law {
 		p.law, p.valid = law, 0
@@ -51,7 +50,7 @@ func (p *Past) table() *[256]int16 {
 	return &codec.UlawToPCM
 }
 
-// begin finds the pitch of what was heard last.
+// begin finds the pitch of the last received audio.
 func (p *Past) begin() {
 	table := p.table()
 	for i, b := range p.heard {
@@ -107,7 +106,7 @@ func (p *Past) sample() int16 {
 	return int16(min(max(v, -32768), 32767))
 }
 
-// Lose makes up a frame in μ-law; false: it would be silence.
+// Lose makes up a frame in μ-law; it returns false when that would be silence.
 func (p *Past) Lose(frame []byte) bool {
 	if p.valid < 2*codec.FrameBytes || p.made >= fadeTo {
 		return false
@@ -121,8 +120,8 @@ func (p *Past) Lose(frame []byte) bool {
 	return true
 }
 
-// Join lets the first samples that are heard again begin as what was made up
-// would go on.
+// Join cross-fades the first samples received after a loss with the continuation of the made-up
+// audio.
 func (p *Past) Join(b []byte, law codec.Codec) {
 	if p.made == 0 {
 		return

@@ -35,7 +35,7 @@ func TestALostVowelGoesOnAtItsPitchAndFades(t *testing.T) {
 			t.Errorf("a pitch of %d is taken for %d", period, p.pitch)
 		}
 		var s, e float64
-		for i := range fadeFrom { // at full level what would have come
+		for i := range fadeFrom { // at full level: the continuation
 			x, y := float64(codec.UlawToPCM[said[4*codec.FrameBytes+i]]), float64(codec.UlawToPCM[made[0][i]])
 			s, e = s+x*x, e+(x-y)*(x-y)
 		}
@@ -62,7 +62,7 @@ func TestWhatIsHeardAgainBeginsWithoutAStep(t *testing.T) {
 	}
 	var made [codec.FrameBytes]byte
 	p.Lose(made[:])
-	again := vowel(codec.FrameBytes, 50) // elsewhere in its period
+	again := vowel(codec.FrameBytes, 50) // at another point of its period
 	first := again[0]
 	p.Join(again, codec.Ulaw)
 	last, now := int(codec.UlawToPCM[made[codec.FrameBytes-1]]), int(codec.UlawToPCM[again[0]])
@@ -85,7 +85,7 @@ func TestAfterNothingHeardALossIsSilence(t *testing.T) {
 		t.Error("something was made of nothing")
 	}
 	p.Keep(frame[:], codec.Ulaw)
-	p.Keep(frame[:], codec.Alaw) // the other law begins anew
+	p.Keep(frame[:], codec.Alaw) // the other law starts afresh
 	if p.Lose(frame[:]) {
 		t.Error("20 ms are no period of a pitch")
 	}

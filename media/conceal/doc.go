@@ -1,3 +1,3 @@
-// Package conceal makes up what was lost of a call's audio from what was heard last
-// (ITU-T G.711 appendix I tells the idea). It knows frames of 20 ms and no packets.
+// Package conceal makes up lost audio of a call from the audio received before (after an idea in
+// ITU-T G.711 appendix I). It works on frames of 20 ms and knows nothing of packets.
 package conceal

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Batched datagram I/O by recvmmsg(2) and sendmmsg(2). The batch calls of
-// x/net/ipv4 do the same but allocate an address per datagram; at fifty
-// packets a second and call that is most of the garbage of the process.
+// Batched datagram I/O by recvmmsg(2) and sendmmsg(2). The batch calls of x/net/ipv4 do the same
+// but allocate an address per datagram; at fifty packets per second and call that is most of the
+// process's garbage.
 
 type mmsghdr struct {
 	hdr unix.Msghdr
@@ -70,7 +70,7 @@ func NewReader(conn *net.UDPConn, batch int) (*Reader, error) {
 	return r, nil
 }
 
-// Read waits for datagrams and gives their number.
+// Read waits for datagrams and returns their number.
 func (r *Reader) Read() (int, error) {
 	for i := range r.n { // only these were written to
 		r.hdrs[i].hdr.Namelen = unix.SizeofSockaddrInet4
@@ -86,8 +86,7 @@ func (r *Reader) Read() (int, error) {
 	return r.n, r.err
 }
 
-// Datagram gives the i-th datagram of the last batch; it is valid until the
-// next read.
+// Datagram returns the i-th datagram of the last batch; it is valid until the next read.
 func (r *Reader) Datagram(i int) ([]byte, netip.AddrPort) {
 	name := &r.names[i]
 	port := (*[2]byte)(unsafe.Pointer(&name.Port)) //nolint:gosec // network byte order
@@ -101,7 +100,7 @@ type Writer struct {
 	names []unix.RawSockaddrInet4
 	bufs  [][SendCap]byte
 	N     int // datagrams filled
-	from  int // first one of the current call
+	from  int // the first one of the current call
 	done  int
 	err   error
 	try   func(fd uintptr) bool
@@ -139,8 +138,7 @@ func NewWriter(batch int) *Writer {
 	return w
 }
 
-// Slot gives the buffer of the next datagram; Commit adds its first n bytes to
-// the batch.
+// Slot returns the buffer of the next datagram; Commit adds its first n bytes to the batch.
 func (w *Writer) Slot() *[SendCap]byte { return &w.bufs[w.N] }
 
 func (w *Writer) Commit(to netip.AddrPort, n int) {
@@ -151,21 +149,20 @@ func (w *Writer) Commit(to netip.AddrPort, n int) {
 	w.N++
 }
 
-// Datagram gives the i-th datagram that was gathered.
+// Datagram returns the i-th collected datagram.
 func (w *Writer) Datagram(i int) []byte { return w.bufs[i][:w.iovs[i].Len] }
 
-// Full: two more, the most that one tick of a call may add, have no room.
+// Full says that there is no room for two more datagrams, the most that one tick of a call may add.
 func (w *Writer) Full() bool { return w.N >= len(w.hdrs)-1 }
 
-// Flush sends the batch and gives how many datagrams the kernel took and
-// refused.
+// Flush sends the batch and returns how many datagrams the kernel took and refused.
 func (w *Writer) Flush(raw syscall.RawConn) (sent, failed int) {
 	for w.from = 0; w.from < w.N; {
 		if err := raw.Write(w.try); err != nil { // closed
 			failed += w.N - w.from
 			break
 		}
-		if w.err != nil { // of the first datagram: an address without route, a full queue
+		if w.err != nil { // by the first datagram: an address without route, a full queue
 			failed++
 			w.from++
 			continue

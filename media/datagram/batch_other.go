@@ -45,10 +45,10 @@ func (w *Writer) Commit(to netip.AddrPort, n int) {
 	w.N++
 }
 
-// Datagram gives the i-th datagram that was gathered.
+// Datagram returns the i-th collected datagram.
 func (w *Writer) Datagram(i int) []byte { return w.bufs[i][:w.size[i]] }
 
-// Full: two more, the most that one tick of a call may add, have no room.
+// Full says that there is no room for two more datagrams, the most that one tick of a call may add.
 func (w *Writer) Full() bool { return w.N >= len(w.bufs)-1 }
 
 func (w *Writer) Flush(raw syscall.RawConn) (sent, failed int) {

@@ -10,38 +10,37 @@ import (
 const (
 	millis = int64(1e6)
 
-	// quietAfter is how long a source must have sent nothing before another
-	// one at the same address, or one with the call's key, can be its
-	// continuation.
+	// quietAfter is how long a source must have been silent before another one at the same address,
+	// or one with the call's key, can be its continuation.
 	quietAfter = 200 * millis
-	// aliveAfter: a source that sent this long after a stranger's first packet
-	// is not that stranger.
+	// aliveAfter is the time after which a packet of a source proves that it is not the stranger:
+	// it was sent that long after the stranger's first packet.
 	aliveAfter = 40 * millis
 	// probation is how many packets a stranger must send before it can be
 	// bound by elimination.
 	probation = 3
 	// tombstoneFor is how long packets of an ended call are recognised.
 	tombstoneFor = 2000 * millis
-	// sharedWithin: two SSRCs this close at one address show that the address
-	// serves several calls.
+	// sharedWithin is the time within which two SSRCs at one address show that the address serves
+	// several calls.
 	sharedWithin = 1000 * millis
 	// strangerCap bounds the sources under observation on one socket.
 	strangerCap = 128
-	// doubtFor is how long after its last packet a call may be what another stream
-	// of its far side belongs to.
+	// doubtFor is how long after its last packet a call may still own another stream of its far
+	// side.
 	doubtFor = 2000 * millis
-	// continuation is the widest gap in sequence numbers over which a moved
-	// source is recognised (a minute at 20 ms).
+	// continuation is the widest gap in sequence numbers across which a moved source is recognised
+	// (a minute at 20 ms).
 	continuation = 3000
 )
 
-// source is where packets come from.
+// source is the origin of packets.
 type source struct {
 	addr netip.AddrPort
 	ssrc uint32
 }
 
-// ID is what of an RTP packet tells whose it is.
+// ID is the part of an RTP packet that identifies its stream.
 type ID struct {
 	SSRC uint32
 	ts   uint32
@@ -50,7 +49,7 @@ type ID struct {
 	size int // of the payload
 }
 
-// ReadID reads it before the packet is decrypted in place.
+// ReadID reads the ID before the packet is decrypted in place.
 func ReadID(b []byte) ID {
 	size := len(b) - 12 - 4*int(b[0]&0x0F)
 	if b[0]&0x10 != 0 { // an extension (RFC 3550 §5.3.1)
@@ -70,17 +69,17 @@ func ReadID(b []byte) ID {
 	}
 }
 
-// Peer is one call as a shared socket sees it. Its fields belong to the demux
-// and are guarded by the socket's lock.
+// Peer is one call as a shared socket sees it. Its fields belong to the demultiplexer and are
+// guarded by the socket's lock.
 type Peer struct {
-	Owner    any // whose packets they are
+	Owner    any // the owner of its packets
 	openedAt int64
 	Answered bool
 	Named    netip.AddrPort // the address of its SDP; invalid before the answer
-	Remote   netip.AddrPort // where its packets come from: named, or what was latched
+	Remote   netip.AddrPort // the source of its packets: Named, or latched
 	latch    Latch
-	// Alone: it may be latched, so that no other call of its socket should be
-	// unheard while it is.
+	// Alone means that the call may latch, so no other call on its socket should be unheard at the
+	// same time.
 	Alone bool
 
 	bound   bool // ssrc is known
@@ -90,13 +89,13 @@ type Peer struct {
 	lastAt  int64
 	lastSeq uint16
 	fixed   bool // the SSRC is from the SDP answer (RFC 5576)
-	past    bool // ssrc and lastSeq are of the stream before the present description
-	// Sealed: its packets come by SRTP. A source becomes its own only by a packet
-	// that its key has sealed (prove).
+	past    bool // ssrc and lastSeq belong to the stream before the current description
+	// Sealed means that its packets come by SRTP. A source becomes its own only by a packet that
+	// its key has sealed (prove).
 	Sealed bool
 }
 
-// stranger is a source that no call owns (yet).
+// stranger is a source that no call owns yet.
 type stranger struct {
 	first, last int64
 	count       int
@@ -106,18 +105,18 @@ type route uint8
 
 const (
 	routeOK       route = iota
-	RouteMoved          // and the call's audio goes to where the packet came from
-	RouteClaim          // the call's if its key has sealed it: prove follows
+	RouteMoved          // and the call's audio now goes to the packet's source
+	RouteClaim          // belongs to the call if its key has sealed it: prove follows
 	DropUnknown         // belongs to no call
-	DropElsewhere       // from the host of a call that hears its SDP's address alone
-	DropAmbiguous       // could belong to more than one
-	DropStale           // of a call that ended
-	DropProbation       // may become a call's, not yet proven
+	DropElsewhere       // from the host of a call that accepts only its SDP's address
+	DropAmbiguous       // may belong to more than one
+	DropStale           // of an ended call
+	DropProbation       // may be a call's, but is not proven yet
 	RouteKinds    = iota
 )
 
-// Table finds the call of a packet on a shared socket. The rules are in the
-// package documentation. It is not safe for concurrent use.
+// Table finds the call of a packet on a shared socket, by the rules in the package documentation.
+// It is not safe for concurrent use.
 type Table struct {
 	Peers      map[*Peer]struct{}
 	byAddr     map[netip.AddrPort][]*Peer
@@ -127,10 +126,10 @@ type Table struct {
 	tombQueue  []source
 	shared     map[netip.Addr]struct{} // addresses that serve several calls from one port
 	unanswered int
-	Waiting    int     // calls without a packet yet, unanswered ones included: what makes a stream ambiguous
-	Alone      int     // of them those that may be latched
-	unheard    []*Peer // of them the answered ones
-	// Ghosts is until when a call that ended unheard may still be sent to.
+	Waiting    int     // calls without a packet yet, including unanswered ones: they make a stream ambiguous
+	Alone      int     // those of them that may latch
+	unheard    []*Peer // those of them that are answered
+	// Ghosts is until when audio may still arrive for a call that ended unheard.
 	Ghosts int64
 }
 
@@ -157,7 +156,7 @@ func (d *Table) wait(p *Peer) {
 	}
 }
 
-// waited: it is unheard no more, or gone.
+// waited stops counting a call as unheard: it was heard, or is gone.
 func (d *Table) waited(p *Peer) {
 	d.Waiting--
 	if p.Alone {
@@ -168,9 +167,8 @@ func (d *Table) waited(p *Peer) {
 	}
 }
 
-// Answer gives a call its remote address and whom else it may hear; it may be
-// called again when the far side moves. collided: another live call has the same
-// address.
+// Answer gives a call its remote address and the other sources that it may accept; it may be called
+// again when the far side moves. collided means that another live call has the same address.
 func (d *Table) Answer(p *Peer, named netip.AddrPort, l *Latch, ssrc uint32, hasSSRC bool) (collided bool) {
 	switch {
 	case !p.Answered:
@@ -181,7 +179,7 @@ func (d *Table) Answer(p *Peer, named netip.AddrPort, l *Latch, ssrc uint32, has
 		p.latch.Audio = l.Audio
 		return len(d.byAddr[named]) > 1
 	default:
-		// A new session description: the old source is history.
+		// A new session description invalidates the old source.
 		d.unaddr(p)
 		p.past = p.past || p.bound
 		d.unbind(p)
@@ -196,8 +194,8 @@ func (d *Table) Answer(p *Peer, named netip.AddrPort, l *Latch, ssrc uint32, has
 	if len(others) > 0 {
 		d.shared[named.Addr()] = struct{}{}
 		for _, o := range others {
-			// What was bound while this call was already ringing may have been
-			// this call's early media.
+			// A source bound while this call was already ringing may have been this call's early
+			// media.
 			if o.bound && !o.fixed && o.boundAt > p.openedAt {
 				d.unbind(o)
 			}
@@ -211,7 +209,7 @@ func (d *Table) Answer(p *Peer, named netip.AddrPort, l *Latch, ssrc uint32, has
 	return len(others) > 0
 }
 
-// Remove forgets a call; its late packets are recognised for a while.
+// Remove removes a call; its late packets are recognised for a while.
 func (d *Table) Remove(p *Peer, now int64) {
 	if _, ok := d.Peers[p]; !ok {
 		return
@@ -286,7 +284,7 @@ func (d *Table) Route(from netip.AddrPort, id ID, now int64) (*Peer, route) {
 			if len(owners) > 1 && d.twice(owners, id.SSRC) {
 				return nil, DropAmbiguous // two calls of a far side with a constant SSRC
 			}
-			if p.Remote != from { // latched, and the SDP's address speaks
+			if p.Remote != from { // latched, and now the SDP's address sends
 				return d.take(p, from, id, now)
 			}
 			return d.accept(p, id.seq, now), routeOK
@@ -305,9 +303,8 @@ func (d *Table) Route(from netip.AddrPort, id ID, now int64) (*Peer, route) {
 	return d.routeShared(owners, from, id, s, now)
 }
 
-// claimed says whether a stream from an address whose calls all have their
-// sources can be that of another call, which would be latched to it: a NAT that
-// gives the calls of a far side one port.
+// claimed says whether a stream from an address whose calls all have their sources can belong to
+// another call, which would latch to it: a NAT that maps all calls of a far side to one port.
 func (d *Table) claimed(owners []*Peer, from netip.AddrPort, now int64) bool {
 	for _, p := range owners {
 		if !p.bound || p.Remote != from {
@@ -322,8 +319,7 @@ func (d *Table) claimed(owners []*Peer, from netip.AddrPort, now int64) bool {
 	return false
 }
 
-// Life finds the call that an RTCP packet is a life sign of; nil when that is
-// not certain.
+// Life finds the call for which an RTCP packet is a sign of life; nil when that is not certain.
 func (d *Table) Life(from netip.AddrPort, ssrc uint32) *Peer {
 	owners := d.byAddr[from]
 	if len(owners) == 1 {
@@ -356,7 +352,7 @@ func (d *Table) accept(p *Peer, seq uint16, now int64) *Peer {
 	return p
 }
 
-// watch counts a packet of a source that no call owns.
+// watch counts a packet from a source that no call owns.
 func (d *Table) watch(src source, now int64) *stranger {
 	s := d.strangers[src]
 	if s == nil {
@@ -373,7 +369,7 @@ func (d *Table) watch(src source, now int64) *stranger {
 	return s
 }
 
-// evict makes room: silent strangers first, else any.
+// evict makes room: silent strangers go first, then any.
 func (d *Table) evict(now int64) {
 	for k, s := range d.strangers {
 		if now-s.last > sharedWithin {
@@ -393,7 +389,7 @@ func (d *Table) isShared(a netip.Addr) bool {
 	return ok
 }
 
-// elsewhere: another call has this SSRC.
+// elsewhere says whether another call has this SSRC.
 func (d *Table) elsewhere(p *Peer, ssrc uint32) bool {
 	for _, o := range d.bySSRC[ssrc] {
 		if o != p {
@@ -403,8 +399,8 @@ func (d *Table) elsewhere(p *Peer, ssrc uint32) bool {
 	return false
 }
 
-// routeOwned: one call is known to send from this address, with another SSRC
-// or none yet.
+// routeOwned handles a packet from an address of one known call, which has another SSRC or none
+// yet.
 func (d *Table) routeOwned(p *Peer, from netip.AddrPort, id ID, s *stranger, now int64) (*Peer, route) {
 	ssrc := id.SSRC
 	if p.fixed {
@@ -421,8 +417,8 @@ func (d *Table) routeOwned(p *Peer, from netip.AddrPort, id ID, s *stranger, now
 		}
 		return d.take(p, from, id, now)
 	}
-	// The far side changed its source (a call is taken from the announcement
-	// server to the phone), or the address serves another call as well.
+	// Either the far side changed its source (a call moves from the announcement server to the
+	// phone), or the address serves another call too.
 	switch {
 	case now-p.lastAt < quietAfter:
 		if s.count >= probation && p.lastAt >= s.first+aliveAfter {
@@ -437,10 +433,9 @@ func (d *Table) routeOwned(p *Peer, from netip.AddrPort, id ID, s *stranger, now
 	return d.take(p, from, id, now)
 }
 
-// routeShared: several live calls have this remote address, and none of them
-// is bound to the SSRC. Elimination is the only proof: one call is without a
-// source, and every other one has been heard with its own since the stranger
-// began.
+// routeShared handles a packet from a remote address of several live calls, none of which is bound
+// to the SSRC. Elimination is the only proof: one call has no source, and every other one has been
+// heard from its own since the stranger began.
 func (d *Table) routeShared(owners []*Peer, from netip.AddrPort, id ID, s *stranger, now int64) (*Peer, route) {
 	var only *Peer
 	candidates := d.unanswered
@@ -465,9 +460,9 @@ func (d *Table) routeShared(owners []*Peer, from netip.AddrPort, id ID, s *stran
 	return d.take(only, from, id, now)
 }
 
-// routeUnknown: no call is known to send this stream from there. It may be the
-// one of a call that can be latched: from a host that is the far side's, in a
-// row that proves it, and when no other call can be meant.
+// routeUnknown handles a packet of a stream that no call is known to send from there. It may belong
+// to a call that can latch: from a host of the far side, proven by consecutive packets, and only
+// when no other call is possible.
 func (d *Table) routeUnknown(owners []*Peer, from netip.AddrPort, id ID, now int64) (*Peer, route) {
 	if same := d.bySSRC[id.SSRC]; len(same) == 1 && same[0].heard {
 		if p := same[0]; p.goesOn(id.seq) && p.rebinds(from.Addr()) {
@@ -502,7 +497,7 @@ func (d *Table) routeUnknown(owners []*Peer, from netip.AddrPort, id ID, now int
 	case only.Sealed:
 		return only, RouteClaim // the key decides
 	case !sure && (d.unanswered > 0 || now < d.Ghosts):
-		return nil, DropAmbiguous // may be the early media of another call
+		return nil, DropAmbiguous // may be another call's early media
 	}
 	proven, since := only.latch.prove(from, id, now)
 	if !proven {
@@ -515,14 +510,14 @@ func (d *Table) routeUnknown(owners []*Peer, from netip.AddrPort, id ID, now int
 	return only, RouteMoved
 }
 
-// goesOn: a sequence number after the last one of the call's stream.
+// goesOn says whether a sequence number follows the last one of the call's stream.
 func (p *Peer) goesOn(seq uint16) bool {
 	step := seq - p.lastSeq
 	return step > 0 && step < continuation
 }
 
-// rebinds says whether the call's stream may come from another port of a host, as
-// when a NAT has lost its binding.
+// rebinds says whether the call's stream may arrive from another port of a host, as when a NAT has
+// lost its binding.
 func (p *Peer) rebinds(host netip.Addr) bool {
 	if p.Sealed {
 		return !p.latch.Off
@@ -530,7 +525,7 @@ func (p *Peer) rebinds(host netip.Addr) bool {
 	return p.latch.Open && p.Remote.Addr() == host
 }
 
-// rebind: the stream of a call goes on from elsewhere.
+// rebind moves a call to the new address of its stream.
 func (d *Table) rebind(p *Peer, from netip.AddrPort, id ID, now int64) (*Peer, route) {
 	if p.Sealed {
 		if now-p.lastAt < quietAfter {
@@ -546,9 +541,9 @@ func (d *Table) rebind(p *Peer, from netip.AddrPort, id ID, now int64) (*Peer, r
 	return p, RouteMoved
 }
 
-// doubted says whether a stream from a host that began at since can be that of a
-// call that was heard before and may have moved without a word: one of the far
-// side's that went silent then, or that has its source at the very address.
+// doubted says whether a stream from a host that began at since may belong to a call that was heard
+// before and may have moved without notice: one of the far side's that fell silent then, or that
+// has its source at the same address.
 func (d *Table) doubted(only *Peer, owners []*Peer, host netip.Addr, since, now int64) bool {
 	for p := range d.Peers {
 		if p == only || !p.heard || p.fixed || p.lastAt >= since+aliveAfter {
@@ -561,7 +556,7 @@ func (d *Table) doubted(only *Peer, owners []*Peer, host netip.Addr, since, now 
 	return false
 }
 
-// take gives a call a source at its own address.
+// take binds a call to a source at its own address.
 func (d *Table) take(p *Peer, from netip.AddrPort, id ID, now int64) (*Peer, route) {
 	if p.Sealed {
 		return p, RouteClaim
@@ -574,8 +569,8 @@ func (d *Table) take(p *Peer, from netip.AddrPort, id ID, now int64) (*Peer, rou
 	return p, how
 }
 
-// Prove gives a source to the call that claimed it, once its key has shown that
-// the packet is its own.
+// Prove binds a source to the call that claimed it, once its key has shown that the packet is its
+// own.
 func (d *Table) Prove(p *Peer, from netip.AddrPort, id ID, now int64) {
 	if _, ok := d.Peers[p]; ok && p.Answered { // else over meanwhile
 		d.bindSource(p, from, id, now)

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is a model of calls that share one socket: every packet has a true
-// owner, and the demux must give it to that one or drop it.
+// world models calls that share one socket: every packet has a true owner, and the demultiplexer
+// must route it to that owner or drop it.
 type world struct {
 	d     *Table
 	now   int64
@@ -37,12 +37,12 @@ func (w *world) open(ssrc uint32, real, named netip.AddrPort) *truth {
 
 func (w *world) answer(c *truth) { w.d.Answer(&c.Peer, c.at, w.anywhere(c.at), 0, false) }
 
-// anywhere is the latch of a call that may be heard from every port of its host.
+// anywhere is the latch of a call that accepts every port of its host.
 func (w *world) anywhere(named netip.AddrPort) *Latch {
 	return &Latch{Open: true, Named: named.Addr(), Until: w.now + LatchWithin, Audio: [2]uint64{1, 0}}
 }
 
-// say sends a packet of the call and gives who got it.
+// say sends a packet of the call and returns its recipient.
 func (w *world) say(c *truth) (*Peer, route) {
 	c.seq++
 	c.ts += codec.FrameBytes
@@ -118,7 +118,7 @@ func TestABindingFromTheTimeBothRangIsGivenUp(t *testing.T) {
 	a := w.open(1, host(1000), host(1000))
 	b := w.open(2, host(1000), host(1000))
 	w.answer(a)
-	if p, _ := w.say(b); p != &a.Peer { // b's early media, taken on trust
+	if p, _ := w.say(b); p != &a.Peer { // b's early media, accepted on trust
 		t.Fatal("rule 1 does not hold")
 	}
 	w.answer(b)
@@ -149,7 +149,7 @@ func TestTheSourceMayChangeWithinACall(t *testing.T) {
 		w.say(a)
 	}
 	w.open(9, host(9000), host(9000)) // another call rings
-	a.src.ssrc = 77                   // taken from the announcement server to the phone
+	a.src.ssrc = 77                   // moved from the announcement server to the phone
 	for range 20 {
 		w.now += 19 * millis
 		w.say(a)
@@ -165,7 +165,7 @@ func TestTheSourceMayChangeWithinACall(t *testing.T) {
 	if a.received < 18+45 || a.received > 18+60 || a.Remote != host(1002) { // silent for two seconds
 		t.Fatalf("received %d at %v", a.received, a.Remote)
 	}
-	a.src.addr = a.Named // the SDP's address wins at once
+	a.src.addr = a.Named // the SDP's address takes precedence at once
 	if p, how := w.say(a); p != &a.Peer || how != RouteMoved || a.Remote != a.Named {
 		t.Fatalf("route %d to %v", how, a.Remote)
 	}
@@ -239,7 +239,7 @@ func TestALatchNeedsOneCandidate(t *testing.T) {
 	f := func(prepare func(*world), want bool) {
 		t.Helper()
 		w := newWorld()
-		a := w.open(1, host(1001), host(1000)) // comes from another port than named
+		a := w.open(1, host(1001), host(1000)) // sends from another port than its SDP's
 		w.answer(a)
 		prepare(w)
 		for range 10 {
@@ -255,7 +255,7 @@ func TestALatchNeedsOneCandidate(t *testing.T) {
 	f(func(w *world) {
 		b := w.open(2, host(2000), host(2000))
 		w.answer(b)
-		w.say(b) // and then quiet: may have moved
+		w.say(b) // then silent: it may have moved
 	}, false)
 	f(func(w *world) { w.d.Remove(&w.open(2, host(2001), host(2000)).Peer, w.now) }, false) // late packets?
 	f(func(w *world) {
@@ -269,11 +269,10 @@ func TestALatchNeedsOneCandidate(t *testing.T) {
 	}, false)
 }
 
-// TestNoCrossTalk plays random calls, among them many from one address, with
-// early media and NATs, and asserts that no packet ever reaches a call that is
-// not its own. A far side has one source at a time. Where the address is not
-// known to serve several calls, early media does not come from an address that
-// another live call has named: that is the one thing the demux takes on trust.
+// TestNoCrossTalk plays random calls, many of them from one address, with early media and NATs, and
+// asserts that no packet ever reaches another call. A far side has one source at a time. Unless the
+// address is known to serve several calls, early media does not come from an address that another
+// live call has named: that is the only thing the demultiplexer takes on trust.
 func TestNoCrossTalk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
@@ -326,7 +325,7 @@ func TestNoCrossTalk(t *testing.T) {
 			case 4:
 				w.now += int64(rapid.IntRange(0, 1500).Draw(t, "pause")) * millis
 			default:
-				// A burst from one call or from all that live, early media too.
+				// A burst from one call or from all live ones, early media too.
 				one := live("speaker")
 				for range rapid.IntRange(1, 20).Draw(t, "burst") {
 					w.now += 20 * millis

@@ -1,6 +1,6 @@
-// Package demux tells whose an RTP packet is on a socket that calls share, by where
-// it comes from. It is pure: no socket, no clock, no lock; times are nanoseconds of
-// its caller's. It knows no call but as a Peer.
+// Package demux finds the call of an RTP packet on a shared socket by its source. It is pure: no
+// socket, no clock, no lock; times are nanoseconds of its caller's clock. It knows a call only as a
+// Peer.
 //
 // # How packets find their call
 //
@@ -9,23 +9,22 @@
 //  2. When two live calls of one socket name the same address, only the SSRC
 //     decides: an SSRC from the SDP (RFC 5576), one bound before the other call
 //     was even opened, or one proven by elimination: a single call is without a
-//     source, and every other one goes on being heard with its own while the
-//     stranger speaks. From then on the far side's IP address is known to share
-//     ports, and a first packet from there is no proof any more while another
+//     source, and every other one is still heard from its own while the
+//     stranger sends. From then on the far side's IP address is known to share
+//     ports, and a first packet from there proves nothing while another
 //     call of the socket is still ringing: it may be that one's early media.
 //  3. A packet from an address that no call named latches to a call (a far side
 //     behind a NAT) only where the trunk and the SDP's address allow it, from the
-//     hosts of the far side, by five packets in a row, and when no other call can
-//     be meant (latch.go; docs/adr/0039). The SDP's address wins over a latch
-//     whenever it speaks.
+//     hosts of the far side, by five packets in a row, and when no other call is
+//     possible (latch.go; docs/adr/0039). The SDP's address takes precedence
+//     over a latch whenever it sends.
 //  4. Packets of an ended call are recognised for two seconds.
-//  5. Whatever is left could belong to more than one call, or to none: it is
+//  5. Any other packet may belong to more than one call, or to none: it is
 //     dropped and counted by reason, never guessed.
 //
-// What is taken on trust is rule 1: a call that names an address which nobody
-// else is known to share, and is itself silent, hears what comes from there,
-// even if that is the early media of a later call that will name it too.
-// Carriers give every live call its own port. For rule 3 the caller opens a call
-// that may be latched on a socket on which no other one is unheard. Far sides with
-// one port for all calls pay the price of rule 5.
+// Rule 1 is taken on trust: a silent call that names an address which nobody else is known to share
+// hears what comes from there, even if that is the early media of a later call that will name it
+// too. Carriers give every live call its own port. For rule 3 the caller opens a call that may
+// latch on a socket on which no other call is unheard. Far sides with one port for all calls pay
+// the price of rule 5.
 package demux

@@ -8,26 +8,25 @@ import (
 )
 
 const (
-	// LatchWithin is how long after an answer, or a new description, a call may
-	// still be latched.
+	// LatchWithin is how long after an answer, or a new description, a call may still latch.
 	LatchWithin = 10_000 * millis
-	// ProofPackets in a row prove a stream.
+	// ProofPackets is how many consecutive packets prove a stream.
 	ProofPackets = 5
 	// rebindAfter is how long a call must have been silent before its stream is
 	// recognised at another port of the same host.
 	rebindAfter = 2000 * millis
-	// runCap is how many streams of one call are watched at the same time.
+	// runCap is how many streams are watched per call at the same time.
 	runCap = 4
 )
 
-// Latch decides which source a call may hear beside the address of its SDP
-// (RFC 7362): whether any, from whom, and by what proof. It is pure.
+// Latch decides which source a call may accept besides the address of its SDP (RFC 7362): whether
+// any, from which hosts, and by what proof. It is pure.
 type Latch struct {
-	Off  bool // nothing but the SDP's address, whatever its key says
+	Off  bool // only the SDP's address, whatever has the call's key
 	Open bool // the trunk and the SDP's address allow it
 
 	Named     netip.Addr // of the SDP
-	Signalled netip.Addr // where the 2xx came from
+	Signalled netip.Addr // source of the 2xx
 	Networks  []netip.Prefix
 	Until     int64
 	Audio     [2]uint64 // payload types of the answer, as bits
@@ -46,8 +45,8 @@ type run struct {
 	first, last int64
 }
 
-// MayLatch says whether a call may hear another source than the address of its
-// SDP: own are the networks of this host.
+// MayLatch says whether a call may accept another source than the address of its SDP; own are the
+// networks of this host.
 func MayLatch(symmetric string, sdp netip.Addr, own []netip.Prefix) bool {
 	switch symmetric {
 	case engine.SymmetricOff:
@@ -58,7 +57,7 @@ func MayLatch(symmetric string, sdp netip.Addr, own []netip.Prefix) bool {
 	return !reachable(sdp, own)
 }
 
-// reachable says whether packets from an address can come here as it stands.
+// reachable says whether packets from an address can arrive here without translation.
 func reachable(a netip.Addr, own []netip.Prefix) bool {
 	for _, n := range own {
 		if n.Contains(a) {
@@ -76,8 +75,8 @@ func reachable(a netip.Addr, own []netip.Prefix) bool {
 	return true
 }
 
-// unroutable are networks beside the private ones from which nothing comes over
-// the Internet (RFC 6890).
+// unroutable are networks besides the private ones from which nothing arrives over the Internet
+// (RFC 6890).
 var unroutable = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"),
@@ -85,7 +84,7 @@ var unroutable = []netip.Prefix{
 	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"),
 }
 
-// theirs says whether the far side may send from a host.
+// theirs says whether a host may be the far side's.
 func (l *Latch) theirs(host netip.Addr) bool {
 	if host == l.Named || host == l.Signalled {
 		return true
@@ -98,13 +97,13 @@ func (l *Latch) theirs(host netip.Addr) bool {
 	return false
 }
 
-// allows says whether a host may be latched now.
+// allows says whether the call may latch to a host now.
 func (l *Latch) allows(host netip.Addr, now int64) bool {
 	return l.Open && now < l.Until && l.theirs(host)
 }
 
-// Prove takes a packet of a stream that may be the call's: proven after
-// ProofPackets in a row. since is when the row began.
+// prove handles a packet of a stream that may be the call's: proven after ProofPackets consecutive
+// ones. since is when these began.
 func (l *Latch) prove(from netip.AddrPort, id ID, now int64) (proven bool, since int64) {
 	r := &l.runs[0]
 	for i := range l.runs {
@@ -132,12 +131,12 @@ func (l *Latch) prove(from netip.AddrPort, id ID, now int64) (proven bool, since
 	return r.count >= ProofPackets, r.first
 }
 
-// speaks says whether a packet is audio of the answer.
+// speaks says whether a packet is audio as negotiated in the answer.
 func (l *Latch) speaks(id ID) bool {
 	return id.size > 0 && l.Audio[id.pt>>6&1]>>(id.pt&63)&1 == 1
 }
 
-// Types are the payload types of an answer's codecs, as bits.
+// Types returns the payload types of an answer's codecs, as bits.
 func Types(codecs *[128]codec.Codec) (bits [2]uint64) {
 	for pt, c := range codecs {
 		if c != codec.None {

@@ -34,8 +34,7 @@ func TestOnlyAnAddressOutOfReachIsLeft(t *testing.T) {
 	f(engine.SymmetricOff, "10.2.0.1", false)
 }
 
-// TestAStreamIsProvenByARow holds the latch against a list of what each source
-// has sent.
+// TestAStreamIsProvenByARow compares the latch with a list of what each source has sent.
 func TestAStreamIsProvenByARow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := Latch{Open: true, Until: LatchWithin, Audio: [2]uint64{1, 0}}
@@ -55,7 +54,7 @@ func TestAStreamIsProvenByARow(t *testing.T) {
 			case 1:
 				id.ts += 80 // another clock
 			case 2:
-				id.pt = 13 // no audio of the answer
+				id.pt = 13 // not audio of the answer
 			case 3:
 				if k := len(*list); k > 0 && (*list)[k-1].pt == 0 {
 					id, repeated = (*list)[k-1], true
@@ -81,10 +80,10 @@ func TestAStreamIsProvenByARow(t *testing.T) {
 	})
 }
 
-// TestNobodyElseIsHeard sends from every host and port, with SSRCs and numbers
-// that are guessed right too. Whatever reaches a call comes from the address of
-// its SDP, or from a host that may be latched, while that is allowed; and once
-// it was heard, from nowhere else for as long as it goes on being heard.
+// TestNobodyElseIsHeard sends from every host and port, also with correctly guessed SSRCs and
+// numbers. Whatever reaches a call comes from the address of its SDP, or from a host to which it
+// may latch, while that is allowed; and once the call is heard from there, from nowhere else for as
+// long as it keeps sending.
 func TestNobodyElseIsHeard(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, now := New(), millis
@@ -167,7 +166,7 @@ func TestALatchAllocatesNothing(t *testing.T) {
 	stray := host(7001)
 	stray = netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), stray.Port())
 	if n := testing.AllocsPerRun(1000, func() {
-		id.seq += 2 // never in a row
+		id.seq += 2 // never consecutive
 		w.d.Route(a.src.addr, id, w.now)
 		w.d.Route(stray, id, w.now)
 	}); n != 0 || a.heard {

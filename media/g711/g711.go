@@ -1,8 +1,8 @@
-// Package g711 is the two laws of telephone audio (ITU-T G.711), a byte a
-// sample: of calls, of files and of what is made of recordings.
+// Package g711 converts the two laws of telephone audio (ITU-T G.711), one byte per sample: for
+// calls, for files and for data made from recordings.
 package g711
 
-// FromUlaw gives the sample that a byte of μ-law stands for.
+// FromUlaw decodes a byte of μ-law to a sample.
 func FromUlaw(u byte) int16 {
 	u = ^u
 	v := (int(u&0x0F)<<3+0x84)<<(u>>4&7) - 0x84
@@ -12,7 +12,7 @@ func FromUlaw(u byte) int16 {
 	return int16(v) //nolint:gosec // at most 32124
 }
 
-// FromAlaw gives the sample that a byte of A-law stands for.
+// FromAlaw decodes a byte of A-law to a sample.
 func FromAlaw(a byte) int16 {
 	a ^= 0x55
 	v := int(a&0x0F)<<4 + 8
@@ -25,7 +25,7 @@ func FromAlaw(a byte) int16 {
 	return int16(v)
 }
 
-// ToUlaw gives the byte of μ-law that stands for a sample.
+// ToUlaw encodes a sample as a byte of μ-law.
 func ToUlaw(s int16) byte {
 	const bias, clip = 0x84, 32635
 	v, sign := int(s), byte(0)
@@ -40,7 +40,7 @@ func ToUlaw(s int16) byte {
 	return ^(sign | seg<<4 | byte(v>>(seg+3)&0x0F))
 }
 
-// ToAlaw gives the byte of A-law that stands for a sample.
+// ToAlaw encodes a sample as a byte of A-law.
 func ToAlaw(s int16) byte {
 	v, sign := int(s), byte(0x80)
 	if v < 0 {

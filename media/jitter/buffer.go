@@ -3,20 +3,20 @@ package jitter
 import "sync"
 
 const (
-	// defaultWindow is how many packets a missing one is waited for at first, 60
-	// ms at the usual length; WindowCap is the most, 60 ms at the shortest.
+	// defaultWindow is how many packets to wait for a missing one at first, 60 ms at the usual
+	// length; WindowCap is the maximum, 60 ms at the shortest length.
 	defaultWindow = 3
 	WindowCap     = 6
-	// futileWaits in a row make the window smaller by one.
+	// futileWaits is how many futile waits in a row shrink the window by one.
 	futileWaits = 8
-	// RestartGap is a jump in sequence numbers that is a restart of the far
-	// side rather than a loss (RFC 3550 appendix A.1).
+	// RestartGap is the jump in sequence numbers from which on it is a restart of the far side
+	// rather than a loss (RFC 3550 appendix A.1).
 	RestartGap = 500
-	// payloadCap is the longest payload that is kept, 100 ms.
+	// payloadCap is the longest payload that is accepted, 100 ms.
 	payloadCap = 800
 )
 
-// packet is an RTP packet that waits for an earlier one.
+// packet is an RTP packet waiting for an earlier one.
 type packet struct {
 	seq  uint16
 	ts   uint32
@@ -27,19 +27,19 @@ type packet struct {
 
 var packets = sync.Pool{New: func() any { return new(packet) }}
 
-// Buffer puts packets in order of their sequence numbers. In-order packets
-// pass through at once; a gap holds up at most a window of later packets. The
-// window follows the network: where what is missing never comes, it shrinks to
-// one packet, where it comes too late, it grows to 60 ms again.
+// Buffer sorts packets by their sequence numbers. In-order packets pass straight through; a gap
+// holds up at most a window of later packets. The window adapts to the network: where missing
+// packets never arrive, it shrinks to one packet; where they arrive too late, it grows back to 60
+// ms.
 type Buffer struct {
 	started bool
 	next    uint16
 	held    [WindowCap]*packet // unordered
 	Holding int
-	Window  int    // the greatest window, in packets; 0: defaultWindow
-	smaller int    // by how much the window is smaller than that
-	futile  int    // gaps given up since one was filled
-	restart uint16 // expected next number when a restart is suspected
+	Window  int    // the maximum window, in packets; 0 means defaultWindow
+	smaller int    // how much smaller the window is than that
+	futile  int    // gaps abandoned since one was filled
+	restart uint16 // next expected number when a restart is suspected
 	suspect bool
 
 	Received, Lost, Late uint64
@@ -56,13 +56,13 @@ func (r *Buffer) Reset() {
 	r.Holding = 0
 }
 
-// Restarted: the next packet is the first one of another source.
+// Restarted says that the next packet is the first of another source.
 func (r *Buffer) Restarted() {
 	r.Reset()
 	r.started, r.suspect = false, false
 }
 
-// Put takes a packet and calls deliver for each that is now in order.
+// Put accepts a packet and calls deliver for each that is now in order.
 func (r *Buffer) Put(
 	seq uint16,
 	ts uint32,
@@ -76,7 +76,7 @@ func (r *Buffer) Put(
 	}
 	ahead := int16(seq - r.next) //nolint:gosec // RFC 1982 arithmetic
 	if ahead > RestartGap || ahead < -RestartGap {
-		// Two packets in a row prove a restart.
+		// Two consecutive packets prove a restart.
 		if !r.suspect || seq != r.restart {
 			r.suspect, r.restart = true, seq+1
 			return
@@ -107,7 +107,7 @@ func (r *Buffer) Put(
 			return
 		}
 	}
-	// The window may be smaller than when the held ones came: at seq it ends.
+	// The window may have shrunk since the held packets arrived: it ends at seq.
 	window := r.window()
 	for seq != r.next && (r.Holding >= window || int(int16(seq-r.next)) > window) { //nolint:gosec // RFC 1982
 		r.gaveUp()
@@ -146,8 +146,8 @@ func (r *Buffer) gaveUp() {
 	}
 }
 
-// skip gives up the missing packets before the first held one, or before
-// limit when that comes first.
+// skip gives up on the missing packets before the first held one, or before limit if that comes
+// first.
 func (r *Buffer) skip(limit uint16, deliver func(ts uint32, pt uint8, payload []byte)) {
 	first := limit
 	for _, p := range r.held {
@@ -160,7 +160,7 @@ func (r *Buffer) skip(limit uint16, deliver func(ts uint32, pt uint8, payload []
 	r.drain(deliver)
 }
 
-// Flush gives up all missing packets before held ones.
+// Flush gives up on all packets missing before held ones.
 func (r *Buffer) Flush(deliver func(ts uint32, pt uint8, payload []byte)) {
 	for r.Holding > 0 {
 		var any *packet

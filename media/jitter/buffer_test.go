@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzReorder: packets come out in the order of their numbers, each at most
-// once, with what they held; few are held back, and after a flush none.
+// FuzzReorder checks that packets come out in the order of their numbers, each at most once and
+// unchanged; few are held back, and none after a flush.
 func FuzzReorder(f *testing.F) {
 	f.Add([]byte{1, 1, 1, 3, 255, 1, 1, 200, 2, 254}, uint16(65530))
 	f.Add([]byte{1, 250, 250, 250, 1, 128, 1, 128, 1}, uint16(3))
@@ -20,7 +20,7 @@ func FuzzReorder(f *testing.F) {
 			if len(payload) != int(got%7) || len(payload) > 0 && payload[0] != byte(got) {
 				t.Fatalf("packet %d holds %x", got, payload)
 			}
-			// Backwards only after a restart, which is a jump from the next one.
+			// Numbers go back only after a restart, which is a jump from the next expected one.
 			if step := int16(got - last); began && step <= 0 && step > -RestartGap {
 				t.Fatalf("packet %d after %d", got, last)
 			}
@@ -67,7 +67,7 @@ func TestAWindowThatBecomesSmallerLetsWhatIsHeldGo(t *testing.T) {
 	}
 	put(10, 3)
 	put(13, 3) // waits for 11 and 12
-	put(12, 1) // in longer packets: one at most may wait now
+	put(12, 1) // in longer packets: at most one may wait now
 	if !slices.Equal(got, []uint32{10, 12, 13}) || r.Lost != 1 || r.Holding != 0 {
 		t.Fatalf("%v, %d lost, %d held", got, r.Lost, r.Holding)
 	}
@@ -104,7 +104,7 @@ func TestReorder(t *testing.T) {
 	f(s{1, 3, 3, 2}, s{1, 2, 3}, 0, 1)
 	f(s{1, 50, 51}, s{1, 50, 51}, 48, 0)
 	f(s{1, 3}, s{1, 3}, 1, 0)
-	f(s{1, 9000, 9001, 9002}, s{1, 9001, 9002}, 0, 0) // a restart needs two in a row
+	f(s{1, 9000, 9001, 9002}, s{1, 9001, 9002}, 0, 0) // a restart needs two consecutive packets
 	f(s{1, 9000, 2, 3}, s{1, 2, 3}, 0, 0)
 }
 
@@ -113,7 +113,7 @@ func TestTheReorderingWindowFollowsTheNetwork(t *testing.T) {
 	seq := uint16(0)
 	put := func(s uint16) { r.Put(s, 0, 0, []byte{1}, func(uint32, uint8, []byte) {}) }
 	lose := func(times int) {
-		for range times { // one lost, ten that come
+		for range times { // one lost, ten received
 			seq++
 			for range 10 {
 				put(seq)
@@ -129,7 +129,7 @@ func TestTheReorderingWindowFollowsTheNetwork(t *testing.T) {
 		t.Fatalf("a window of %d where what is lost never comes", r.window())
 	}
 	lost := r.Lost
-	for range 20 { // each second packet a place later than it should
+	for range 20 { // every second packet one place late
 		for _, s := range []uint16{0, 3, 4, 2, 1, 5} {
 			put(seq + s)
 		}

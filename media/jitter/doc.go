@@ -1,3 +1,3 @@
-// Package jitter puts the RTP packets of a source in order. It knows sequence numbers
-// and no clock: how long a missing packet is waited for is counted in packets.
+// Package jitter sorts the RTP packets of a source. It knows sequence numbers but no clock: the
+// wait for a missing packet is counted in packets.
 package jitter

@@ -17,33 +17,33 @@ import (
 
 // Config says where recordings are kept.
 type Config struct {
-	// Dir is the folder; it is made with the first recording.
+	// Dir is the folder; it is created with the first recording.
 	Dir string
-	// Writers is the number of goroutines that write; default 2.
+	// Writers is the number of writer goroutines; default 2.
 	Writers int
 	Log     zerolog.Logger
 
 	create func(path string) (file, error) // for tests
-	queue  int                             // chunks a writer may have before it, default queueCap
+	queue  int                             // maximum queue of a writer in chunks, default queueCap
 }
 
 const (
-	// queueCap is how many chunks may wait for one writer: 8 MiB of sound. It
-	// covers a second of 512 calls while the disk stands still.
+	// queueCap is how many chunks may wait for one writer: 8 MiB of audio. It covers a second of
+	// 512 calls while the disk is stalled.
 	queueCap = 512
 	// sweepEvery is how often a writer looks for recordings whose end did not
 	// fit into its queue.
 	sweepEvery = time.Second
 	// closeLimit is how long Close waits for the disk.
 	closeLimit = 5 * time.Second
-	// damagedCap bounds the list of those that became incomplete after their end.
+	// damagedCap bounds the list of recordings that became incomplete after their end.
 	damagedCap = 10_000
 
 	suffix  = ".wav"
 	partial = suffix + ".part"
 )
 
-// file is what a writer needs of one.
+// file is the part of a file that a writer needs.
 type file interface {
 	WriteAt(b []byte, offset int64) (int, error)
 	Close() error
@@ -55,14 +55,14 @@ type Recorder struct {
 	cfg    Config
 	queues []chan message
 	turn   atomic.Uint32
-	late   atomic.Bool // an end found no room in a queue
+	late   atomic.Bool // an end did not fit into a queue
 	stop   chan struct{}
 	tasks  sync.WaitGroup
 	once   sync.Once
 
 	since   time.Time
 	mu      sync.Mutex
-	live    map[string]*Recording // by id, until the file is whole
+	live    map[string]*Recording // by id, until the file is complete
 	damaged []engine.AttemptID
 
 	stats stats
@@ -73,11 +73,11 @@ type stats struct {
 	bytes                             atomic.Int64
 }
 
-// Stats counts since New.
+// Stats are counters since New.
 type Stats struct {
-	Live          int    // recordings whose file is not whole yet
+	Live          int    // recordings whose file is not complete yet
 	Files         uint64 // files made whole
-	Bytes         int64  // of the folder, partial files aside
+	Bytes         int64  // of the folder, without partial files
 	FramesDropped uint64 // 20 ms of both sides for which the disk was too slow or full
 	WriteErrors   uint64
 }
@@ -112,8 +112,8 @@ func New(cfg Config) *Recorder {
 	return r
 }
 
-// Close ends the writers; every Recording has ended. What a disk does not take
-// within five seconds is left to Recover.
+// Close ends the writers; by then every Recording must have ended. Whatever the disk does not
+// accept within five seconds is left to Recover.
 func (r *Recorder) Close() {
 	r.once.Do(func() {
 		close(r.stop)
@@ -154,7 +154,7 @@ func (r *Recorder) send(t *Recording, c *chunk) bool {
 	}
 }
 
-// end tells the writer; when there is no room it finds out by itself.
+// end notifies the writer; when there is no room, a sweep finds out.
 func (r *Recorder) end(t *Recording) {
 	select {
 	case r.queues[t.queue] <- message{t: t}:
@@ -163,7 +163,7 @@ func (r *Recorder) end(t *Recording) {
 	}
 }
 
-// Stats takes a reading.
+// Stats returns a snapshot.
 func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	live := len(r.live)
@@ -174,8 +174,8 @@ func (r *Recorder) Stats() Stats {
 	}
 }
 
-// Damaged gives, once, the attempts whose recordings turned out incomplete after
-// their end had been told.
+// Damaged returns, once, the attempts whose recordings turned out incomplete after their end had
+// been reported.
 func (r *Recorder) Damaged() []engine.AttemptID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,7 +188,7 @@ var idPattern = regexp.MustCompile(`^\d{4}/\d{2}/\d{2}/[0-9A-Za-z-]{1,64}$`)
 
 var errNotFound = engine.NotFound("recording_not_found", "")
 
-// path gives the place of a recording without its suffix.
+// path returns the path of a recording without its suffix.
 func (r *Recorder) path(id string) (string, error) {
 	if !idPattern.MatchString(id) {
 		return "", errNotFound
@@ -196,8 +196,8 @@ func (r *Recorder) path(id string) (string, error) {
 	return filepath.Join(r.cfg.Dir, filepath.FromSlash(id)), nil
 }
 
-// Open opens a whole recording for reading. NotFound "recording_not_found" when
-// there is none, Conflict "recording_in_progress" while it is written.
+// Open opens a complete recording for reading. It returns NotFound "recording_not_found" when there
+// is none, and Conflict "recording_in_progress" while it is being written.
 func (r *Recorder) Open(id string) (*os.File, error) {
 	path, err := r.path(id)
 	if err != nil {
@@ -218,7 +218,7 @@ func (r *Recorder) Open(id string) (*os.File, error) {
 	return nil, errNotFound
 }
 
-// Has says whether a whole recording is here.
+// Has says whether a complete recording is here.
 func (r *Recorder) Has(id string) bool {
 	path, err := r.path(id)
 	if err != nil {
@@ -228,7 +228,7 @@ func (r *Recorder) Has(id string) bool {
 	return err == nil
 }
 
-// Remove deletes a recording; that it is gone already is no error.
+// Remove deletes a recording; a missing one is no error.
 func (r *Recorder) Remove(id string) error {
 	path, err := r.path(id)
 	if err != nil {
@@ -245,7 +245,7 @@ func (r *Recorder) Remove(id string) error {
 		return fmt.Errorf("recording not deleted: %w", err)
 	}
 	r.stats.bytes.Add(-info.Size())
-	// A day, month or year without recordings is not kept; one with some stays.
+	// An empty folder of a day, month or year is removed; others stay.
 	for dir, n := filepath.Dir(path), 0; n < 3 && os.Remove(dir) == nil; n++ {
 		dir = filepath.Dir(dir)
 	}

@@ -10,21 +10,21 @@ import (
 
 const (
 	frameTime = 20 * time.Millisecond
-	// chunkFrames is how much is written at once, 1 s.
+	// chunkFrames is the number of frames written at once, 1 s.
 	chunkFrames = 50
-	// behindCap is how far a side that does not come by ticks may lie behind
-	// the line of time before it jumps: jitter is not silence.
+	// behindCap is how far a side that does not come by ticks may lag behind the timeline before it
+	// jumps: jitter is not silence.
 	behindCap = 5
-	// aheadCap is how far it may run ahead; what comes beyond is dropped.
+	// aheadCap is how far it may be ahead; anything beyond is dropped.
 	aheadCap = 25
-	// lag is how long a chunk stays open after its end: more than behindCap.
+	// lag is how long a chunk stays open after its end; it must exceed behindCap.
 	lag = 10
-	// stall is how far the ticks may lie behind the clock before the line of
-	// time jumps; a little is caught up by ticks in a row.
+	// stall is how far the ticks may lag behind the clock before the timeline jumps; smaller lags
+	// are made up by ticks in a row.
 	stall = 10
 )
 
-// side of a call.
+// side is one side of a call.
 type side int
 
 const (
@@ -34,12 +34,12 @@ const (
 
 // chunk is a second of both sides.
 type chunk struct {
-	index  int64 // of the file's seconds
-	frames int   // how many of it count
+	index  int64 // in seconds of the file
+	frames int   // how many of its frames count
 	sound  [2][chunkFrames * frameBytes]byte
 }
 
-// Recording is one call's, from its answer on. Its methods may be called from
+// Recording is the recording of one call, from its answer on. Its methods may be called from
 // several goroutines and do not block.
 type Recording struct {
 	r       *Recorder
@@ -50,25 +50,25 @@ type Recording struct {
 
 	mu    sync.Mutex
 	begun int64 // on the caller's monotonic clock, ns; 0 before the first tick
-	now   int64 // ticks so far, the line of time
-	// next is the place of a side's next frame.
+	now   int64 // ticks so far: the timeline
+	// next is the position of each side's next frame.
 	next    [2]int64
 	base    int64 // index of chunks[0]
 	chunks  [2]*chunk
-	dropped int64 // frames of both sides that found no room
+	dropped int64 // frames of both sides for which there was no room
 	ended   bool
 
-	queued  atomic.Int32 // chunks on their way
+	queued  atomic.Int32 // chunks in the queue
 	done    atomic.Bool  // total is final
 	total   atomic.Int64 // frames
 	damaged atomic.Bool  // something is missing
-	told    atomic.Bool  // and End said so
+	told    atomic.Bool  // and End reported it
 }
 
-// Callee takes 20 ms of what the callee said, μ-law.
+// Callee adds 20 ms of the callee's audio, μ-law.
 func (t *Recording) Callee(frame []byte) { t.stream(left, frame) }
 
-// Bot takes 20 ms of what the callee hears at this tick, μ-law.
+// Bot adds 20 ms of what the callee hears at this tick, μ-law.
 func (t *Recording) Bot(frame []byte) {
 	t.mu.Lock()
 	t.next[right] = t.now
@@ -76,10 +76,10 @@ func (t *Recording) Bot(frame []byte) {
 	t.mu.Unlock()
 }
 
-// Far takes 20 ms of what a far leg said in the bot's place, μ-law.
+// Far adds 20 ms of a far leg's audio in the bot's place, μ-law.
 func (t *Recording) Far(frame []byte) { t.stream(right, frame) }
 
-// stream places a frame of a side that comes when the network brings it.
+// stream places a frame of a side whose frames arrive when the network delivers them.
 func (t *Recording) stream(s side, frame []byte) {
 	t.mu.Lock()
 	if t.next[s] < t.now-behindCap || t.next[s] == 0 {
@@ -89,7 +89,7 @@ func (t *Recording) stream(s side, frame []byte) {
 	t.mu.Unlock()
 }
 
-// put writes a frame at its side's place; mu is held.
+// put writes a frame at its side's position; mu is held.
 func (t *Recording) put(s side, frame []byte) {
 	at := t.next[s]
 	if t.ended || at > t.now+aheadCap {
@@ -126,8 +126,7 @@ func (t *Recording) Tick(now int64) {
 	}
 }
 
-// pass hands the first chunk over and moves on; mu is held. A second without
-// any sound needs no chunk.
+// pass queues the first chunk and moves on; mu is held. A second without any sound needs no chunk.
 func (t *Recording) pass() {
 	if c := t.chunks[0]; c != nil && !t.r.send(t, c) {
 		t.dropped += int64(c.frames)
@@ -138,8 +137,8 @@ func (t *Recording) pass() {
 	t.base++
 }
 
-// End finishes the recording and says what it came to; nil when there is none.
-// The file is complete a moment later.
+// End finishes the recording and returns its description; nil when there is none. The file is
+// complete a moment later.
 func (t *Recording) End() *engine.Recording {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -171,7 +170,7 @@ func (t *Recording) End() *engine.Recording {
 	}
 }
 
-// chunks are silent when they come out of the pool.
+// chunks are silent when taken from the pool.
 var chunks = sync.Pool{New: func() any {
 	c := &chunk{}
 	hush(c)
@@ -184,13 +183,13 @@ func hush(c *chunk) {
 	}
 }
 
-// free gives a chunk back.
+// free returns a chunk to the pool.
 func free(c *chunk) {
 	hush(c)
 	chunks.Put(c)
 }
 
-// silentSecond is a chunk of silence as it stands in a file.
+// silentSecond is a chunk of silence as stored in a file.
 var silentSecond = func() (b [chunkFrames * blockBytes]byte) {
 	for i := range b {
 		b[i] = silence

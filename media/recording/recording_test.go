@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// asVictim has the test's program record into a folder until it is killed.
+// asVictim makes the test's program record into a folder until it is killed.
 const asVictim = "DIALLER_TEST_RECORD_INTO"
 
 func recordUntilKilled(dir string) {
@@ -62,7 +62,7 @@ func await(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// sound is a frame that no other place has, without silence.
+// sound is a frame that occurs nowhere else and contains no silence.
 func sound(s side, n int) []byte {
 	b := make([]byte, frameBytes)
 	for i := range b {
@@ -74,7 +74,7 @@ func sound(s side, n int) []byte {
 
 func silent() []byte { return silentSecond[:frameBytes] }
 
-// clock gives the times of ticks.
+// clock returns the times of ticks.
 type clock int64
 
 func (c *clock) tick(t *Recording) {
@@ -82,7 +82,7 @@ func (c *clock) tick(t *Recording) {
 	t.Tick(int64(*c))
 }
 
-// playable reads a WAV file, whose header must be right, and gives both sides.
+// playable reads a WAV file, checks its header, and returns both sides.
 func playable(t testing.TB, r *Recorder, id string) (l, rt []byte) {
 	t.Helper()
 	f, err := r.Open(id)
@@ -115,7 +115,7 @@ func TestBothSidesAreReadBackSampleForSample(t *testing.T) {
 	var wantLeft, wantRight []byte
 	const frames = 130
 	for i := range frames {
-		// The callee speaks from tick 10 on, the bot pauses for a while.
+		// The callee speaks from tick 10 on; the bot pauses for a while.
 		if i >= 10 {
 			tape.Callee(sound(left, i))
 			wantLeft = append(wantLeft, sound(left, i)...)
@@ -171,7 +171,7 @@ func TestTheSidesStayAlignedThroughJitterAndPauses(t *testing.T) {
 	tick(20)
 	say(1) // at 20
 	tick(4)
-	say(5) // late by four, then together: no silence between
+	say(5) // late by four, then all at once: no silence in between
 	tick(5)
 	tick(60)
 	say(2) // after a pause, at 89
@@ -228,7 +228,7 @@ func TestACallOfNoTimeLeavesNoFile(t *testing.T) {
 	}
 }
 
-// stuck is a disk that takes nothing until it is let go.
+// stuck is a disk that accepts nothing until it is released.
 type stuck struct {
 	*os.File
 	let chan struct{}
@@ -262,7 +262,7 @@ func TestADiskThatStandsStillCostsTheRecordingAndNotTheCall(t *testing.T) {
 	if len(l) != 10*chunkFrames*frameBytes {
 		t.Fatalf("%d frames are on the disk", len(l)/frameBytes)
 	}
-	for i := range 10 * chunkFrames { // sound at its place, or silence
+	for i := range 10 * chunkFrames { // sound in its place, or silence
 		at := i * frameBytes
 		for s, got := range [][]byte{l[at : at+frameBytes], rt[at : at+frameBytes]} {
 			if !bytes.Equal(got, sound(side(s), i)) && !bytes.Equal(got, silent()) {
@@ -278,7 +278,7 @@ func TestADiskThatStandsStillCostsTheRecordingAndNotTheCall(t *testing.T) {
 	}
 }
 
-// full is a disk without room for a while.
+// full is a disk that is full for a while.
 type full struct {
 	*os.File
 	refuse func(at int64) bool
@@ -340,8 +340,7 @@ func TestWhatACrashLeftBehindIsMadeWhole(t *testing.T) {
 		info, err := os.Stat(part)
 		return err == nil && info.Size() == offset(chunkFrames)
 	})
-	// The same folder as another process finds it: some of a frame written, and
-	// a file without any.
+	// The same folder as another process finds it: with a partial frame, and a file without any.
 	other := t.TempDir()
 	if err := os.CopyFS(other, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
@@ -372,7 +371,7 @@ func TestWhatACrashLeftBehindIsMadeWhole(t *testing.T) {
 	if s := r2.Stats(); s.Bytes != offset(chunkFrames) {
 		t.Fatalf("%+v", s)
 	}
-	// What is being recorded is nobody's to recover.
+	// A recording in progress must not be recovered.
 	if err := r.Recover(func(f Recovered) { t.Errorf("recovered %+v", f) }); err != nil {
 		t.Fatal(err)
 	}
@@ -458,10 +457,10 @@ func TestAFrameDoesNotAllocate(t *testing.T) {
 		tape.Bot(b)
 		c.tick(tape)
 	}
-	for range 10 * chunkFrames { // warm: the chunks that are on their way
+	for range 10 * chunkFrames { // warm: the chunks in the queue
 		frame()
 	}
-	// A collection may empty the pool, hence not always nothing at all.
+	// A garbage collection may empty the pool, so a run may allocate now and then.
 	if n := testing.AllocsPerRun(20*chunkFrames, frame); n != 0 {
 		t.Fatalf("%v allocations per frame", n)
 	}
@@ -486,8 +485,8 @@ type nowhere struct{}
 func (nowhere) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
 func (nowhere) Close() error                           { return nil }
 
-// FuzzRecover: whatever a crash has left in a folder, what becomes a recording
-// is whole WAV of as many frames as it says, and nothing outside is touched.
+// FuzzRecover checks that whatever a crash has left in a folder, every resulting recording is valid
+// WAV with as many frames as it says, and nothing outside is touched.
 func FuzzRecover(f *testing.F) {
 	f.Add(string(name)+".wav.part", make([]byte, headerBytes+3*blockBytes+7))
 	f.Add(string(name)+".wav.part", []byte("RIFF"))

@@ -11,15 +11,15 @@ import (
 	"dialler/engine"
 )
 
-// Recovered is a recording that a crash had left behind.
+// Recovered is a recording left behind by a crash.
 type Recovered struct {
 	Attempt   engine.AttemptID
 	Recording engine.Recording
 }
 
-// Recover makes the files whole that an earlier process left behind, up to their
-// last frame, and removes those without one; found is told of each. It walks the
-// whole folder, and counts its size. It may run while calls are recorded.
+// Recover completes the files left behind by an earlier process, up to their last frame, and
+// removes those without one; found is called for each. It walks the whole folder and counts its
+// size. It may run while calls are recorded.
 func (r *Recorder) Recover(found func(Recovered)) error {
 	return filepath.WalkDir(r.cfg.Dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -37,7 +37,7 @@ func (r *Recorder) Recover(found func(Recovered)) error {
 		}
 		if strings.HasSuffix(path, suffix) {
 			if info, err := d.Info(); err == nil && info.ModTime().Before(r.since) {
-				r.stats.bytes.Add(info.Size()) // those made since are counted already
+				r.stats.bytes.Add(info.Size()) // newer ones are counted already
 			}
 			return nil
 		}
@@ -81,7 +81,7 @@ func (r *Recorder) recover(path, id string, found func(Recovered)) {
 	}})
 }
 
-// mend cuts a partial file after its last frame and makes it whole.
+// mend cuts a partial file after its last frame and completes it.
 func mend(path string, frames int64) (err error) {
 	f, err := os.OpenFile(path+partial, os.O_WRONLY, 0o600) //nolint:gosec // a path of ours
 	if err != nil {
@@ -95,10 +95,10 @@ func mend(path string, frames int64) (err error) {
 	return os.Rename(path+partial, path+suffix)
 }
 
-// listBatch is how many names are read of a folder at a time.
+// listBatch is how many names of a folder are read at a time.
 const listBatch = 500
 
-// Days gives the days of UTC that have a folder, oldest first.
+// Days returns the days (UTC) that have a folder, oldest first.
 func (r *Recorder) Days() (days []time.Time, err error) {
 	dirs, err := fs.Glob(os.DirFS(r.cfg.Dir), "*/*/*")
 	for _, dir := range dirs {
@@ -109,8 +109,7 @@ func (r *Recorder) Days() (days []time.Time, err error) {
 	return days, err
 }
 
-// Day gives, in batches, the attempts whose whole recordings are kept under a
-// day of UTC.
+// Day returns, in batches, the attempts whose complete recordings are stored under a day (UTC).
 func (r *Recorder) Day(day time.Time, batch func(ids []string) error) error {
 	prefix := day.UTC().Format("2006/01/02/")
 	dir, err := os.Open(filepath.Join(r.cfg.Dir, filepath.FromSlash(prefix)))
@@ -140,12 +139,12 @@ func (r *Recorder) Day(day time.Time, batch func(ids []string) error) error {
 	}
 }
 
-// Attempt gives the attempt that a recording is of.
+// Attempt returns the attempt to which a recording belongs.
 func Attempt(id string) engine.AttemptID {
 	return engine.AttemptID(id[strings.LastIndexByte(id, '/')+1:])
 }
 
-// Describe gives what a whole file says of itself.
+// Describe returns the description of a complete file.
 func (r *Recorder) Describe(id string) (engine.Recording, error) {
 	path, err := r.path(id)
 	if err != nil {

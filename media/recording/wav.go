@@ -12,8 +12,8 @@ const (
 	silence     = 0xFF // μ-law
 )
 
-// header is what stands before so many frames of audio. The number
-// of frames is small enough for RIFF: 4 GiB are three days.
+// header is the file header for that many frames of audio. The number of frames is small enough for
+// RIFF: 4 GiB are three days.
 func header(frames int64) []byte {
 	data := uint32(frames * blockBytes) //nolint:gosec // see above
 	le := binary.LittleEndian
@@ -25,7 +25,7 @@ func header(frames int64) []byte {
 	b = le.AppendUint16(b, 2) // channels
 	b = le.AppendUint32(b, sampleRate)
 	b = le.AppendUint32(b, 2*sampleRate) // bytes a second
-	b = le.AppendUint16(b, 2)            // bytes of a sample of both sides
+	b = le.AppendUint16(b, 2)            // bytes of one sample of both sides
 	b = le.AppendUint16(b, 8)            // bits
 	b = le.AppendUint16(b, 0)            // no extension
 	b = append(b, "fact"...)

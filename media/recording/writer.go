@@ -14,10 +14,10 @@ type writer struct {
 	block [chunkFrames * blockBytes]byte
 }
 
-// tape is a file that is being written.
+// tape is a file being written.
 type tape struct {
 	f    file
-	next int64 // the first second that is not written
+	next int64 // the first second not written yet
 }
 
 func (w *writer) run() {
@@ -58,8 +58,8 @@ func (w *writer) take(m message) {
 	m.t.queued.Add(-1)
 }
 
-// failed counts what the disk did not take. Each later second is tried anew: a
-// disk that has room again goes on.
+// failed counts frames that the disk did not accept. Each later second is tried again: a disk that
+// has room again continues.
 func (w *writer) failed(t *Recording, frames int, err error) {
 	t.damaged.Store(true)
 	w.r.stats.framesDropped.Add(uint64(frames)) //nolint:gosec // at most 50
@@ -110,7 +110,7 @@ func (w *writer) write(t *Recording, c *chunk) error {
 	return nil
 }
 
-// quiet fills the seconds before one with silence.
+// quiet fills the seconds up to the given one with silence.
 func (p *tape) quiet(before int64) error {
 	for ; p.next < before; p.next++ {
 		if _, err := p.f.WriteAt(silentSecond[:], offset(p.next*chunkFrames)); err != nil {
@@ -120,16 +120,16 @@ func (p *tape) quiet(before int64) error {
 	return nil
 }
 
-// offset of a frame in the file.
+// offset is the position of a frame in the file.
 func offset(frame int64) int64 { return headerBytes + frame*blockBytes }
 
-// finish makes a file whole.
+// finish completes a file.
 func (w *writer) finish(t *Recording) {
 	w.r.mu.Lock()
 	known := w.r.live[t.id] == t
 	w.r.mu.Unlock()
 	if !known {
-		return // done by a sweep
+		return // a sweep did it already
 	}
 	total := t.total.Load()
 	if total > 0 {
@@ -151,7 +151,7 @@ func (w *writer) complete(t *Recording, total int64) error {
 	if p == nil {
 		return err
 	}
-	// The last second may be a part of one, and sound may be missing at the end.
+	// The last second may be partial, and sound may be missing at the end.
 	if err == nil {
 		err = p.quiet(total / chunkFrames)
 	}
@@ -179,7 +179,7 @@ func (w *writer) complete(t *Recording, total int64) error {
 	return err
 }
 
-// sweep finishes recordings whose end found no room in the queue.
+// sweep finishes recordings whose end did not fit into the queue.
 func (w *writer) sweep() {
 	var ended []*Recording
 	w.r.mu.Lock()

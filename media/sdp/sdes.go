@@ -11,7 +11,7 @@ import (
 	"github.com/pion/srtp/v3"
 )
 
-// Master key and salt of AES_CM_128 (RFC 4568 §6.2.1), as they stand in SDP.
+// Master key and salt of AES_CM_128 (RFC 4568 §6.2.1), as written in SDP.
 const (
 	MasterKeyBytes  = 16
 	masterSaltBytes = 14
@@ -24,8 +24,8 @@ type Master [MasterKeyBytes + masterSaltBytes]byte
 // Format implements fmt.Formatter.
 func (Master) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[key]") }
 
-// Suites are what we offer, best first; the tag of a=crypto is the place
-// in this list, from 1.
+// Suites are the suites that we offer, best first; the tag of a=crypto is the position in this
+// list, from 1.
 var Suites = [...]struct {
 	Name    string
 	Profile srtp.ProtectionProfile
@@ -39,12 +39,12 @@ type Crypto struct {
 	Tag   int
 	Suite int // in Suites
 	Key   Master
-	// MKI is the master key identifier that follows each packet (RFC 3711
-	// §3.1); empty without.
+	// MKI is the master key identifier that follows each packet (RFC 3711 §3.1); empty if there is
+	// none.
 	MKI string
 }
 
-// cryptoLineCap bounds how many a=crypto lines of one description are looked at.
+// cryptoLineCap bounds how many a=crypto lines of one description are read.
 const cryptoLineCap = 16
 
 var (
@@ -54,7 +54,7 @@ var (
 	)
 )
 
-// Keys are the keys of an offer, one a suite.
+// Keys are the keys of an offer, one per suite.
 type Keys [len(Suites)]Master
 
 // appendKeys writes the a=crypto lines of an offer.
@@ -74,9 +74,9 @@ func AppendCrypto(b []byte, tag, suite int, key *Master) []byte {
 	return append(b, "\r\n"...)
 }
 
-// ParseCrypto reads the value of a=crypto (RFC 4568 §9.1); false when it is not
-// one that we can use: another suite, several keys, or a session parameter that
-// changes the protection (§6.3.7: what is not understood is not accepted).
+// ParseCrypto reads the value of a=crypto (RFC 4568 §9.1). It returns false for one that we cannot
+// use: another suite, several keys, or a session parameter that changes the protection (§6.3.7:
+// what is not understood is not accepted).
 func ParseCrypto(value []byte) (Crypto, bool) {
 	var c Crypto
 	tag, rest := Word(value)
@@ -98,7 +98,7 @@ func ParseCrypto(value []byte) (Crypto, bool) {
 	for len(rest) > 0 {
 		var p []byte
 		p, rest = Word(rest)
-		// The window size is advice (§6.3.6), a dash marks what may be ignored.
+		// The window size is advisory (§6.3.6), and a dash marks a parameter that may be ignored.
 		if !bytes.HasPrefix(p, []byte("WSH=")) && p[0] != '-' {
 			return c, false
 		}
@@ -121,7 +121,7 @@ func ParseCrypto(value []byte) (Crypto, bool) {
 		p, more, _ = bytes.Cut(more, []byte{'|'})
 		id, length, isMKI := bytes.Cut(p, []byte{':'})
 		if !isMKI {
-			continue // a lifetime: theirs to keep
+			continue // a lifetime: theirs to observe
 		}
 		if c.MKI, ok = mkiOf(id, length); !ok {
 			return c, false
@@ -130,7 +130,7 @@ func ParseCrypto(value []byte) (Crypto, bool) {
 	return c, true
 }
 
-// mkiOf gives the octets of an MKI: a number in so many bytes, big endian.
+// mkiOf returns the octets of an MKI: a big-endian number of the given length.
 func mkiOf(id, length []byte) (string, bool) {
 	n, err := strconv.ParseUint(string(id), 10, 64)
 	size, ok := Number(length, 128)

@@ -52,27 +52,27 @@ func AppendOffer(b []byte, host string, port uint16, session uint64, keys *Keys,
 	return b
 }
 
-// Answer is what counts of the far side's SDP.
+// Answer is the part of the far side's SDP that matters to us.
 type Answer struct {
 	Remote netip.AddrPort
 	RTCP   netip.AddrPort // where reports go
-	Mux    bool           // to the port of RTP (RFC 5761)
-	PTime  int            // ms of audio in the packets that it wants, 0: 20
-	// Codecs by payload type of what the far side may send; send is what it
-	// gets, the first it lists. Dynamic types are the far side's own: it should
-	// send with ours (RFC 3264 §6.1), many send with theirs.
+	Mux    bool           // RTCP goes to the RTP port (RFC 5761)
+	PTime  int            // ms of audio per packet that it wants; 0 means 20
+	// Codecs maps the payload types that the far side may send; send is what it receives, the first
+	// codec it lists. Dynamic types are the far side's own: it should send with ours (RFC 3264
+	// §6.1), but many send with theirs.
 	Codecs [128]codec.Codec
 	Send   codec.Codec
 	SendPT uint8
-	// Events is the payload type of telephone-event, -1 without; EventsIn is
-	// another one with which it may come.
+	// Events is the payload type of telephone-event, or -1; EventsIn is another type under which it
+	// may arrive.
 	Events, EventsIn int16
-	// HeSends, HeListens: direction from the far side's point of view.
+	// HeSends, HeListens are the direction from the far side's point of view.
 	HeSends, HeListens bool
 	SSRC               uint32 // a=ssrc (RFC 5576)
 	HasSSRC            bool
 	Secure             bool     // RTP/SAVP
-	Crypto             []Crypto // what we can use of its a=crypto
+	Crypto             []Crypto // those of its a=crypto lines that we can use
 }
 
 var (
@@ -84,9 +84,9 @@ var (
 	ErrProtocol = errors.New("the SDP answer asks for a transport other than RTP/AVP")
 )
 
-// Parse reads an SDP answer. It is lenient: lines may end in LF alone,
-// unknown lines are skipped, payload types 0, 8 and 9 need no rtpmap (RFC 3551),
-// and telephone-event without rtpmap is taken to be what we offered.
+// Parse reads an SDP answer. It is lenient: lines may end in LF alone, unknown lines are skipped,
+// payload types 0, 8 and 9 need no rtpmap (RFC 3551), and telephone-event without rtpmap is assumed
+// to be as we offered it.
 func Parse(sdp []byte) (Answer, error) {
 	a := Answer{Events: -1, EventsIn: -1}
 	var (
@@ -95,7 +95,7 @@ func Parse(sdp []byte) (Answer, error) {
 		port, reports  int
 		ptime          = 20
 		ptimeMost      = 0
-		seen, audio    bool // some m= line; inside the first audio section
+		seen, audio    bool // any m= line so far; inside the first audio section
 		direction      = "sendrecv"
 		dynamic        [128]codec.Codec
 		mapped         [128]bool
@@ -244,7 +244,7 @@ func Parse(sdp []byte) (Answer, error) {
 		a.Events = eventPayloadType
 	}
 	if a.EventsIn = a.Events; a.Codecs[eventPayloadType] == codec.None {
-		a.EventsIn = eventPayloadType // as we offered it, under whatever type it gets ours
+		a.EventsIn = eventPayloadType // as we offered it, whatever type ours are sent under
 	}
 	a.PTime = packetLength(ptime, ptimeMost)
 	if media == nil {
@@ -265,14 +265,14 @@ func Parse(sdp []byte) (Answer, error) {
 	}
 	a.HeSends = direction == "sendrecv" || direction == "sendonly"
 	a.HeListens = direction == "sendrecv" || direction == "recvonly"
-	if ip.IsUnspecified() { // hold in the style of RFC 2543
+	if ip.IsUnspecified() { // hold as in RFC 2543
 		a.HeSends, a.HeListens = false, false
 	}
 	return a, nil
 }
 
-// packetLength is how long our packets are, in ms: what is asked for when it is
-// a multiple of 10 up to 60, and not longer than the most; 0: 20 ms.
+// packetLength is the length of our packets in ms: the requested one if it is a multiple of 10 up
+// to 60 and no longer than the maximum; 0 means 20 ms.
 func packetLength(ptime, most int) int {
 	if ptime < 10 || ptime > 60 || ptime%10 != 0 {
 		ptime = 20

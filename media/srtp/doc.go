@@ -1,3 +1,3 @@
-// Package srtp encrypts and decrypts the packets of one call (RFC 3711) with the keys
-// that its descriptions have. Keys are never logged.
+// Package srtp encrypts and decrypts the packets of one call (RFC 3711) with the keys from its SDP.
+// Keys are never logged.
 package srtp

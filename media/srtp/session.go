@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// headerBytes is the length of an RTP header without anything optional.
+	// headerBytes is the length of an RTP header without optional fields.
 	headerBytes = 12
-	// TrailCap is how much longer than its RTP packet an SRTP packet of
-	// ours is at most: the tag of HMAC_SHA1_80. We use no MKI.
+	// TrailCap is the most bytes by which SRTP lengthens a packet of ours: the tag of HMAC_SHA1_80.
+	// We use no MKI.
 	TrailCap = 10
-	// replayWindow is how many packets back a repeated one is recognised; RFC
-	// 3711 §3.3.2 asks for at least 64.
+	// replayWindow is how many packets back a repetition is recognised; RFC 3711 §3.3.2 requires at
+	// least 64.
 	replayWindow = 128
 )
 
@@ -32,20 +32,20 @@ type Session struct {
 	// suite and then kept: a second one with the same key would use its key
 	// stream again.
 	out  [len(sdp.Suites)]*srtp.Context
-	send *srtp.Context // of out; nil before the answer
+	send *srtp.Context // one of out; nil before the answer
 
 	chosen  sdp.Crypto // the far side's key
 	receive *srtp.Context
-	// A far side that changed its key counts its packets' roll-overs on (RFC
-	// 3711 §3.3.1) or starts again; which of them, its first packet shows.
+	// After changing its key, the far side either continues the roll-over counter (RFC 3711 §3.3.1)
+	// or resets it; its first packet shows which.
 	rolled map[uint32]uint32 // until then: the roll-over counter by SSRC
-	ssrcs  []uint32          // that were heard, for the next change
+	ssrcs  []uint32          // SSRCs heard, for the next key change
 
 	header rtp.Header // scratch
 	report rtcp.Header
 }
 
-// New makes the keys of an offer.
+// New creates the keys of an offer.
 func New() *Session {
 	k := &Session{}
 	for i := range k.offered {
@@ -54,7 +54,7 @@ func New() *Session {
 	return k
 }
 
-// Own are the keys of our offer; nil without SRTP.
+// Own returns the keys of our offer; nil without SRTP.
 func (k *Session) Own() *sdp.Keys {
 	if k == nil {
 		return nil
@@ -62,8 +62,8 @@ func (k *Session) Own() *sdp.Keys {
 	return &k.offered
 }
 
-// AppendChosen writes the a=crypto line of an answer: the tag and the suite of the
-// far side's key, with ours.
+// AppendChosen writes the a=crypto line of an answer: the tag and suite of the far side's line,
+// with our key.
 func (k *Session) AppendChosen(b []byte) []byte {
 	return sdp.AppendCrypto(b, k.chosen.Tag, k.chosen.Suite, &k.offered[k.chosen.Suite])
 }
@@ -71,8 +71,8 @@ func (k *Session) AppendChosen(b []byte) []byte {
 // ssrcCap bounds how many sources of one call are remembered.
 const ssrcCap = 16
 
-// Answered takes the far side's a=crypto lines. first: they answer our offer,
-// so that the tag must be ours too.
+// Answered applies the far side's a=crypto lines. first means they answer our offer, so the tag
+// must be one of ours.
 func (k *Session) Answered(lines []sdp.Crypto, first bool) error {
 	for _, c := range lines {
 		if first && c.Tag != c.Suite+1 {
@@ -121,8 +121,7 @@ func (k *Session) rekey(receive *srtp.Context) {
 	k.receive = receive
 }
 
-// Open checks and decrypts an SRTP packet in place; what it gives is the RTP
-// packet.
+// Open verifies and decrypts an SRTP packet in place and returns the RTP packet.
 func (k *Session) Open(b []byte) ([]byte, error) {
 	if k.receive == nil || len(b) < headerBytes {
 		return nil, srtp.ErrFailedToVerifyAuthTag
@@ -158,11 +157,11 @@ func (k *Session) heard(ssrc uint32) {
 	}
 }
 
-// srtcpLeast is the length of the shortest SRTCP packet (RFC 3711 §3.4): header,
-// index, and the tag, which has 80 bits with either suite.
+// srtcpLeast is the length of the shortest SRTCP packet (RFC 3711 §3.4): header, index, and the
+// tag, which is 80 bits long in either suite.
 const srtcpLeast = 8 + 4 + 10
 
-// OpenReport checks and decrypts an SRTCP packet in place.
+// OpenReport verifies and decrypts an SRTCP packet in place.
 func (k *Session) OpenReport(b []byte) ([]byte, error) {
 	if k.receive == nil || len(b) < srtcpLeast {
 		return nil, srtp.ErrFailedToVerifyAuthTag
@@ -170,8 +169,8 @@ func (k *Session) OpenReport(b []byte) ([]byte, error) {
 	return k.receive.DecryptRTCP(b, b, &k.report)
 }
 
-// Seal encrypts the n bytes of an RTP packet in place and gives the length of
-// the SRTP packet; b has TrailCap bytes to spare. 0: it must not be sent.
+// Seal encrypts the n bytes of an RTP packet in place and returns the length of the SRTP packet; b
+// must have TrailCap bytes to spare. 0 means the packet must not be sent.
 func (k *Session) Seal(b []byte, n int) int {
 	if k.send == nil {
 		return 0
@@ -183,7 +182,7 @@ func (k *Session) Seal(b []byte, n int) int {
 	return len(out)
 }
 
-// SealReport gives the SRTCP packet of a report; nil: it must not be sent.
+// SealReport returns the SRTCP packet of a report; nil means it must not be sent.
 func (k *Session) SealReport(b []byte) []byte {
 	if k.send == nil {
 		return nil
@@ -195,8 +194,8 @@ func (k *Session) SealReport(b []byte) []byte {
 	return out
 }
 
-// Forged says whether a packet was refused because no key of the far side has
-// sealed it; else it was too short, or seen already: pion has no name for that.
+// Forged says whether a packet was refused because no key of the far side sealed it. Otherwise it
+// was too short or a replay, for which pion has no error of its own.
 func Forged(err error) bool {
 	return errors.Is(err, srtp.ErrFailedToVerifyAuthTag) || errors.Is(err, srtp.ErrMKINotFound)
 }

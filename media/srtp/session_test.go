@@ -6,8 +6,8 @@ import (
 	"dialler/media/sdp"
 )
 
-// The same key and the same packet number give the same key stream: a suite that
-// is chosen again goes on where it was.
+// Reusing a key with the same packet number would reuse the key stream: a suite that is chosen
+// again continues where it stopped.
 func TestAKeyOfOursNeverBeginsItsKeyStreamAgain(t *testing.T) {
 	k := New()
 	chosen := func(suite int) any {

@@ -2,7 +2,7 @@
 //
 // # What it must not know
 //
-// What a recording is for.
+// What a recording is used for.
 package wav
 
 import (
@@ -14,15 +14,14 @@ import (
 	"dialler/media/g711"
 )
 
-// Rate is that of all samples, Hz.
+// Rate is the sample rate of all audio here, in Hz.
 const Rate = 8000
 
 const maxFile = 16 << 20
 
-// Read gives the samples of a WAV file at 8 kHz, mono: 16-bit linear,
-// μ-law or A-law, of 8 or 16 kHz, one channel or two (their mean). Errors:
-// wav_open, wav_size, wav_format, wav_rate, wav_channels, wav_coding,
-// wav_empty.
+// Read returns the samples of a WAV file at 8 kHz, mono. It accepts 16-bit linear, μ-law and A-law
+// at 8 or 16 kHz, with one channel or two (averaged). Errors: wav_open, wav_size, wav_format,
+// wav_rate, wav_channels, wav_coding, wav_empty.
 func Read(path string) ([]int16, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -48,7 +47,7 @@ type format struct {
 	rate                   int
 }
 
-// Decode is Read of what a file contains.
+// Decode is Read for the contents of a file.
 func Decode(b []byte) ([]int16, error) {
 	if len(b) < 12 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WAVE" {
 		return nil, errors.New("wav_format: it is not a RIFF WAVE file: convert it to WAV")
@@ -67,7 +66,7 @@ func Decode(b []byte) ([]int16, error) {
 				coding: int(binary.LittleEndian.Uint16(body)), channels: int(binary.LittleEndian.Uint16(body[2:])),
 				rate: int(binary.LittleEndian.Uint32(body[4:])), bits: int(binary.LittleEndian.Uint16(body[14:])),
 			}
-			if f.coding == 0xFFFE && len(body) >= 26 { // extensible: the coding begins the GUID
+			if f.coding == 0xFFFE && len(body) >= 26 { // extensible: the GUID begins with the coding
 				f.coding = int(binary.LittleEndian.Uint16(body[24:]))
 			}
 		case "data":
@@ -121,11 +120,11 @@ func (f format) samples(b []byte) ([]int16, error) {
 	return x, nil
 }
 
-// halfBand is a low-pass at a quarter of the rate: a windowed sinc, odd taps
-// from the middle on.
+// halfBand is a low-pass at a quarter of the rate: a windowed sinc, its odd taps from the middle
+// outwards.
 var halfBand = [...]float64{0.3167, -0.1026, 0.0574, -0.0364, 0.0235, -0.0147, 0.0085, -0.0043}
 
-// halve takes every other sample of x, without what would fold.
+// halve takes every other sample of x, after filtering out the frequencies that would alias.
 func halve(x []int16) []int16 {
 	at := func(i int) float64 { return float64(x[max(0, min(len(x)-1, i))]) }
 	out := make([]int16, len(x)/2)
@@ -141,7 +140,7 @@ func halve(x []int16) []int16 {
 
 func clip(v float64) int16 { return int16(max(-32768, min(32767, v))) }
 
-// Encode is a file of 16-bit linear samples at 8 kHz.
+// Encode returns a file of 16-bit linear samples at 8 kHz.
 func Encode(x []int16) []byte {
 	b := make([]byte, 44, 44+2*len(x))
 	copy(b, "RIFF....WAVEfmt ")

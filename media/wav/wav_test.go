@@ -38,7 +38,7 @@ func TestEveryFormatOfATelephoneIsRead(t *testing.T) {
 	if err != nil || len(got) != 32 || math.Abs(float64(got[16])-1000) > 15 {
 		t.Errorf("16 kHz: %v, %v", got, err)
 	}
-	// 5 kHz would fold to 3 kHz.
+	// 5 kHz would alias to 3 kHz.
 	high := make([]int16, 1600)
 	for i := range high {
 		high[i] = int16(8000 * math.Sin(2*math.Pi*5500*float64(i)/16000))

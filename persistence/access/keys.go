@@ -25,7 +25,7 @@ func scanKey(row pgx.CollectableRow) (k engine.APIKey, err error) {
 // ErrKeyNotFound: no API key has this identifier.
 var ErrKeyNotFound = engine.NotFound("key_not_found", "")
 
-// KeyByHash gives the key with that SHA-256; ok is false when there is none.
+// KeyByHash returns the key with that SHA-256; ok is false when there is none.
 func (s *Accounts) KeyByHash(ctx context.Context, hash [32]byte) (key engine.APIKey, ok bool, err error) {
 	rows, _ := s.db.Read.Query(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE hash = $1", hash[:])
 	key, err = pgx.CollectExactlyOneRow(rows, scanKey)
@@ -57,9 +57,9 @@ func (s *Accounts) CreateKey(ctx context.Context, k engine.APIKey, who engine.Wh
 	})
 }
 
-// UpdateKey changes a key: change gets it as stored, under a lock, and what it
-// leaves in name, active, expiry, scopes, campaigns and cap is stored.
-// ErrKeyNotFound when there is none.
+// UpdateKey changes a key: change receives the stored key, under a lock, and may set its name,
+// active, expiry, scopes, campaigns and cap; other changes are ignored. It returns ErrKeyNotFound
+// when there is none.
 func (s *Accounts) UpdateKey(ctx context.Context, id engine.KeyID, change func(*engine.APIKey),
 	who engine.Who) (k engine.APIKey, err error) {
 	err = s.db.InTx(ctx, "API key not changed", func(tx pgx.Tx) error {
@@ -82,7 +82,7 @@ func (s *Accounts) UpdateKey(ctx context.Context, id engine.KeyID, change func(*
 	return k, err
 }
 
-// KeysUsed notes when keys were last used.
+// KeysUsed records when keys were last used.
 func (s *Accounts) KeysUsed(ctx context.Context, used map[engine.KeyID]time.Time) error {
 	ids, times := make([]string, 0, len(used)), make([]time.Time, 0, len(used))
 	for id, at := range used {

@@ -19,8 +19,8 @@ func scanSession(row pgx.CollectableRow) (u engine.UserSession, err error) {
 	return u, err
 }
 
-// SessionByHash gives the session with that SHA-256, also one whose time is
-// over; ok is false when there is none.
+// SessionByHash returns the session with that SHA-256, even an expired one; ok is false when there
+// is none.
 func (s *Accounts) SessionByHash(ctx context.Context, hash [32]byte) (u engine.UserSession, ok bool, err error) {
 	rows, _ := s.db.Read.Query(ctx, "SELECT "+sessionColumns+" FROM user_sessions WHERE hash = $1", hash[:])
 	u, err = pgx.CollectExactlyOneRow(rows, scanSession)
@@ -30,11 +30,11 @@ func (s *Accounts) SessionByHash(ctx context.Context, hash [32]byte) (u engine.U
 	return u, err == nil, s.db.Wrap("session not read", err)
 }
 
-// CreateSession stores a new session and drops the user's oldest beyond keep.
-// ErrUserNotFound when the user is not there, or not active any more.
+// CreateSession stores a new session and drops the user's oldest beyond keep. It returns
+// ErrUserNotFound when the user does not exist or is not active.
 func (s *Accounts) CreateSession(ctx context.Context, u engine.UserSession, keep int) error {
 	return s.db.InTx(ctx, "session not stored", func(tx pgx.Tx) error {
-		// The lock keeps a deactivation, or another log-in, from coming between.
+		// The lock prevents a concurrent deactivation or log-in.
 		tag, err := tx.Exec(ctx, "SELECT FROM users WHERE id = $1 AND active FOR UPDATE", string(u.User))
 		if err != nil {
 			return err
@@ -54,14 +54,14 @@ func (s *Accounts) CreateSession(ctx context.Context, u engine.UserSession, keep
 	})
 }
 
-// EndSession removes a session; one that is not there is ended already.
+// EndSession removes a session; a missing one counts as ended.
 func (s *Accounts) EndSession(ctx context.Context, hash [32]byte) error {
 	_, err := s.db.Read.Exec(ctx, "DELETE FROM user_sessions WHERE hash = $1", hash[:])
 	return s.db.Wrap("session not ended", err)
 }
 
-// SessionsSeen notes when sessions were last used and until when they last
-// now; a session ended meanwhile stays ended.
+// SessionsSeen records when sessions were last used and when they now expire; a session that has
+// ended meanwhile stays ended.
 func (s *Accounts) SessionsSeen(ctx context.Context, seen []engine.UserSession) error {
 	hashes, at, until := make([][]byte, len(seen)), make([]time.Time, len(seen)), make([]time.Time, len(seen))
 	for i := range seen {
@@ -73,8 +73,7 @@ func (s *Accounts) SessionsSeen(ctx context.Context, seen []engine.UserSession) 
 	return s.db.Wrap("use of sessions not noted", err)
 }
 
-// PurgeSessions drops the sessions whose time is over. The margin is for a use
-// that is known but not written down yet.
+// PurgeSessions drops expired sessions. The margin covers a use that has not been stored yet.
 func (s *Accounts) PurgeSessions(ctx context.Context, now time.Time) error {
 	_, err := s.db.Read.Exec(ctx, "DELETE FROM user_sessions WHERE expires_at < $1", now.Add(-time.Hour))
 	return s.db.Wrap("sessions not dropped", err)

@@ -1,4 +1,4 @@
-// Package access keeps who may use the API.
+// Package access stores who may use the API.
 package access
 
 import (
@@ -13,10 +13,10 @@ import (
 	"dialler/persistence/table"
 )
 
-// Accounts are who may use the API: users with their sessions, and keys.
+// Accounts stores who may use the API: users with their sessions, and keys.
 type Accounts struct{ db *table.DB }
 
-// NewAccounts reads and writes them in db.
+// NewAccounts returns the Accounts stored in db.
 func NewAccounts(db *table.DB) *Accounts { return &Accounts{db: db} }
 
 const userColumns = "id, email, role, password_hash, active, created_at, last_login_at, token_generation, locked_until"
@@ -48,7 +48,7 @@ func (s *Accounts) UserByEmail(ctx context.Context, email string) (u engine.User
 	return s.oneUser(ctx, "email = $1", email)
 }
 
-// User: ok is false when there is none.
+// User returns the user with that identifier; ok is false when there is none.
 func (s *Accounts) User(ctx context.Context, id engine.UserID) (u engine.User, ok bool, err error) {
 	return s.oneUser(ctx, "id = $1", string(id))
 }
@@ -77,16 +77,15 @@ func (s *Accounts) CreateUser(ctx context.Context, u engine.User, who engine.Who
 	})
 }
 
-// UpdateUser changes a user: change gets it as stored, under a lock, and what
-// it leaves in role, password hash, active and LockedUntil is stored. The sessions
-// and tokens of a user who is not active any more, or has a new password, end with
-// it; a new password unlocks.
-// ErrLastAdmin when nobody would be left who may change users.
+// UpdateUser changes a user: change receives the stored user, under a lock, and may set role,
+// password hash, active and LockedUntil. When the user is deactivated or gets a new password, all
+// sessions and tokens end; a new password also unlocks. It returns ErrLastAdmin when nobody would
+// be left who may change users.
 func (s *Accounts) UpdateUser(ctx context.Context, id engine.UserID, change func(*engine.User),
 	who engine.Who) (u engine.User, err error) {
 	err = s.db.InTx(ctx, "user not changed", func(tx pgx.Tx) error {
-		// The administrators too, in one order: two who take each other's role away at
-		// the same time must not both succeed.
+		// The administrators are locked too, in one order: two of them who demote each other at the
+		// same time must not both succeed.
 		if _, err := tx.Exec(ctx, "SELECT FROM users WHERE id = $1 OR role = 'admin' ORDER BY id FOR UPDATE",
 			string(id)); err != nil {
 			return err
@@ -139,20 +138,19 @@ func (s *Accounts) UpdateUser(ctx context.Context, id engine.UserID, change func
 	return u, err
 }
 
-// LoggedIn notes when a user logged in; those that failed before are forgotten.
+// LoggedIn records when a user logged in and resets the count of failures.
 func (s *Accounts) LoggedIn(ctx context.Context, id engine.UserID, at time.Time) error {
 	_, err := s.db.Read.Exec(ctx, "UPDATE users SET last_login_at = $2, failed_logins = 0, locked_until = NULL "+
 		"WHERE id = $1", string(id), at)
 	return s.db.Wrap("log-in not noted", err)
 }
 
-// LogInFailed counts a log-in that failed, and locks the account with the last of
-// engine.LogInFailures; while it is locked nothing is counted. An address that
-// nobody has takes as long as any other.
+// LogInFailed counts a failed log-in and locks the account at the last of engine.LogInFailures;
+// while it is locked, nothing is counted. An unknown address takes as long as any other.
 func (s *Accounts) LogInFailed(ctx context.Context, email string, at time.Time, who engine.Who) (locked bool,
 	err error) {
 	err = s.db.InTx(ctx, "failed log-in not noted", func(tx pgx.Tx) error {
-		// Whoever tries hears nothing of how long a commit takes.
+		// The response time must not reveal how long a commit takes.
 		if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
 			return err
 		}

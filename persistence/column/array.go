@@ -21,7 +21,7 @@ type Array struct {
 	oid   uint32
 }
 
-// headLength: dimensions, null flag, element type, length, lower bound.
+// headLength covers dimensions, null flag, element type, length and lower bound.
 const headLength = 20
 
 func (a *Array) Reset(oid uint32) {
@@ -29,7 +29,7 @@ func (a *Array) Reset(oid uint32) {
 	a.n, a.nulls, a.oid = 0, false, oid
 }
 
-// Param gives the finished parameter; it is valid until the next reset.
+// Param returns the finished parameter; it is valid until the next reset.
 func (a *Array) Param() []byte {
 	if a.n == 0 {
 		b := a.buf[:12]
@@ -49,14 +49,13 @@ func (a *Array) Param() []byte {
 	return b
 }
 
-// Empty says whether there is no element.
+// Empty says whether the array has no element.
 func (a *Array) Empty() bool { return a.n == 0 }
 
-// Only gives the one element alone, as a parameter that is no array: the bytes
-// behind header and length.
+// Only returns the single element as a scalar parameter: the bytes after header and length.
 func (a *Array) Only() []byte { return a.buf[headLength+4:] }
 
-// Null sends no value.
+// Null appends a null.
 func (a *Array) Null() {
 	a.n++
 	a.nulls = true
@@ -68,8 +67,8 @@ func (a *Array) length(n int) {
 	a.buf = binary.BigEndian.AppendUint32(a.buf, uint32(n)) //nolint:gosec // lengths of values that fit in memory
 }
 
-// Text sends what PostgreSQL takes: valid UTF-8 without NUL. A reason phrase
-// from the wire may be neither, and must not make a call unrecordable.
+// Text appends text that PostgreSQL accepts: valid UTF-8 without NUL. A reason phrase from the wire
+// may be neither, and must not make a call impossible to record.
 func (a *Array) Text(s string) {
 	s = Clean(s)
 	a.length(len(s))
@@ -116,7 +115,7 @@ func (a *Array) float8(v float64) {
 	a.buf = binary.BigEndian.AppendUint64(a.buf, math.Float64bits(v))
 }
 
-// microsecondsToY2K lies between the Unix epoch and PostgreSQL's.
+// microsecondsToY2K is the distance between the Unix epoch and PostgreSQL's.
 const microsecondsToY2K = 946684800 * 1000000
 
 // InstantOf reads what instant writes.
@@ -137,8 +136,8 @@ func (a *Array) moment(t *time.Time) {
 	a.Instant(*t)
 }
 
-// ID sends 32 hex digits as uuid; "" is null, and so is what is no identifier:
-// the column then refuses it unless it may be empty.
+// ID appends 32 hex digits as a uuid. "" becomes null, and so does anything that is not an
+// identifier: the column then refuses it unless it is nullable.
 func (a *Array) ID(s string) {
 	var b [16]byte
 	if !ParseID(s, &b) {
@@ -184,7 +183,7 @@ func FormatID(b [16]byte) string {
 	return string(out[:])
 }
 
-// IDOf reads a uuid in binary form; null gives "".
+// IDOf reads a uuid in binary form; null becomes "".
 func IDOf(b []byte) string {
 	if len(b) != 16 {
 		return ""
@@ -192,7 +191,7 @@ func IDOf(b []byte) string {
 	return FormatID([16]byte(b))
 }
 
-// JSON sends v as jsonb.
+// JSON appends v as jsonb.
 func (a *Array) JSON(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -202,7 +201,7 @@ func (a *Array) JSON(v any) error {
 	return nil
 }
 
-// JSONB sends what is clean JSON already.
+// JSONB appends b, which must be clean JSON already.
 func (a *Array) JSONB(b []byte) {
 	a.length(1 + len(b))
 	a.buf = append(a.buf, 1) // version of the binary form
@@ -211,8 +210,8 @@ func (a *Array) JSONB(b []byte) {
 
 var nulEscape = []byte(`\u0000`)
 
-// CleanJSON drops escaped NUL characters, which jsonb cannot hold. A
-// backslash that is itself escaped does not start one.
+// CleanJSON drops escaped NUL characters, which jsonb cannot hold. An escaped backslash does not
+// start one.
 func CleanJSON(b []byte) []byte {
 	if !bytes.Contains(b, nulEscape) {
 		return b

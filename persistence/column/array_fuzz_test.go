@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzID: an identifier is read when it is written as we write it, and only
-// then.
+// FuzzID checks that an identifier is read only when it is written as we write it.
 func FuzzID(f *testing.F) {
 	f.Add("0192f0c400007000800000000000000f")
 	f.Add(strings.Repeat("A", 32))
@@ -26,8 +25,8 @@ func FuzzID(f *testing.F) {
 	})
 }
 
-// FuzzVariablesAsJSONB: whatever a variable holds, the database gets JSON
-// without the one character that it cannot hold, and nothing else is lost.
+// FuzzVariablesAsJSONB checks that whatever a variable holds, the database gets JSON without the
+// one character that it cannot hold, and nothing else is lost.
 func FuzzVariablesAsJSONB(f *testing.F) {
 	f.Add("name", "Ada")
 	f.Add("\x00", "a\x00b\\u0000\\\x00")

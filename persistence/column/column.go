@@ -1,6 +1,5 @@
-// Package column maps a struct to the row of a table: one list of columns serves
-// the writing and the reading of it. Rows are sent as arrays in PostgreSQL's
-// binary form, built straight from the structs.
+// Package column maps a struct to the row of a table: one list of columns serves both writing and
+// reading. Rows are sent as arrays in PostgreSQL's binary form, built straight from the structs.
 package column
 
 import (
@@ -13,15 +12,15 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// A struct that is stored as one row has one list of columns, which serves the
-// writing and the reading of it. A field more is one line in its list and one
-// line in a migration.
+// Of is a column of the struct T. A struct that is stored as one row has one list of columns, which
+// serves both writing and reading. Adding a field takes one line in its list and one in a
+// migration.
 type Of[T any] struct {
 	Name string
 	Typ  *Type
 	Put  func(a *Array, row *T) error
-	Into func(row *T) any // where a scan goes; nil: derived, written but not read
-	set  string           // what an upsert sets, "" = the new value, "-" = nothing
+	Into func(row *T) any // scan target; nil for a derived column, which is never read
+	set  string           // what an upsert sets: "" = the new value, "-" = nothing
 }
 
 type Type struct {
@@ -71,7 +70,7 @@ func Float[T any](name string, f func(*T) *float64) Of[T] {
 		Into: func(r *T) any { return f(r) }}
 }
 
-// Instant is a time that is always there, moment one that may be missing.
+// Instant is a column of a time that is always set; moment is one of a time that may be missing.
 func Instant[T any](name string, f func(*T) *time.Time) Of[T] {
 	return Of[T]{Name: name, Typ: typeTime,
 		Put:  func(a *Array, r *T) error { a.Instant(*f(r)); return nil },
@@ -84,7 +83,7 @@ func Moment[T any](name string, f func(*T) **time.Time) Of[T] {
 		Into: func(r *T) any { return f(r) }}
 }
 
-// Identifier is 32 hex digits, null when empty.
+// Identifier is a column of 32 hex digits, null when empty.
 func Identifier[T any, S ~string](name string, f func(*T) *S) Of[T] {
 	return Of[T]{Name: name, Typ: typeUUID,
 		Put:  func(a *Array, r *T) error { a.ID(string(*f(r))); return nil },
@@ -114,10 +113,10 @@ func Derived[T any](name string, typ *Type, put func(a *Array, row *T)) Of[T] {
 	return Of[T]{Name: name, Typ: typ, Put: func(a *Array, r *T) error { put(a, r); return nil }}
 }
 
-// Hex is where a scan puts a uuid that is 32 hex digits outside.
+// Hex is the scan target for a uuid that the program holds as 32 hex digits.
 func Hex[S ~string](dst *S) any { return hexInto[S]{dst} }
 
-// hexInto scans a uuid as the 32 hex digits that it is outside.
+// hexInto scans a uuid into 32 hex digits.
 type hexInto[S ~string] struct{ dst *S }
 
 func (h hexInto[S]) ScanUUID(v pgtype.UUID) error {
@@ -143,7 +142,7 @@ func Names[T any](cols []Of[T], alias string) string {
 	return b.String()
 }
 
-// Targets lists where a row that was read by names goes.
+// Targets lists the scan targets for a row that was read by Names.
 func Targets[T any](cols []Of[T], row *T, dst []any) []any {
 	for _, c := range cols {
 		if c.Into != nil {
@@ -153,9 +152,9 @@ func Targets[T any](cols []Of[T], row *T, dst []any) []any {
 	return dst
 }
 
-// InsertFrom is the head of a multi-row insert. The rows come as one array of
-// the table's row type: with an array for each column the server spends more
-// on taking fifty parameters apart than on the rows.
+// InsertFrom is the head of a multi-row insert. The rows are sent as one array of the table's row
+// type: with one array per column the server would spend more on unpacking fifty parameters than on
+// the rows.
 func InsertFrom[T any](table string, cols []Of[T]) string {
 	var into strings.Builder
 	for i, c := range cols {
@@ -168,7 +167,8 @@ func InsertFrom[T any](table string, cols []Of[T]) string {
 		table + "[])"
 }
 
-// UpsertInto adds what happens to a row that exists, when the condition holds.
+// UpsertInto is InsertFrom with a conflict clause: it updates an existing row when the condition
+// holds.
 func UpsertInto[T any](table string, cols []Of[T], key, when string) string {
 	var b strings.Builder
 	b.WriteString(InsertFrom(table, cols))
@@ -192,8 +192,8 @@ func UpsertInto[T any](table string, cols []Of[T], key, when string) string {
 	return b.String()
 }
 
-// UpdateInto changes rows of a table that has the columns of another, whose row type
-// the rows come in as u, when the condition holds.
+// UpdateInto updates the rows of a table with the columns of another when the condition holds. The
+// rows come as u, in that other table's row type.
 func UpdateInto[T any](table, rows string, cols []Of[T], when string) string {
 	var set []string
 	for _, c := range cols {
@@ -219,8 +219,8 @@ func (b *Batch[T]) Reset(cols []Of[T], shape *Layout) {
 	b.rows.Reset(shape.oid)
 }
 
-// Add appends a row: its length, the number of its columns, and for each its
-// type, length and value.
+// Add appends a row: its length, the number of its columns, and for each column its type, length
+// and value.
 func (b *Batch[T]) Add(row *T) error {
 	a := &b.rows
 	n, start := a.n, len(a.buf)
@@ -242,10 +242,10 @@ func (b *Batch[T]) Add(row *T) error {
 // Param gives the finished parameter.
 func (b *Batch[T]) Param() []byte { return b.rows.Param() }
 
-// Empty says whether there is no row.
+// Empty says whether the batch has no row.
 func (b *Batch[T]) Empty() bool { return b.rows.Empty() }
 
-// Immutable marks columns that an upsert leaves as they are.
+// Immutable marks a column that an upsert leaves unchanged.
 func Immutable[T any](c Of[T]) Of[T] {
 	c.set = "-"
 	return c

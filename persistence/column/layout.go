@@ -8,10 +8,9 @@ import (
 	"dialler/engine"
 )
 
-// Layout is a table's row type as the database knows it: rows are sent in it.
-// It is asked of the database, since its identifier is another in every
-// schema, and a later migration may have added columns that this program does
-// not know; those are sent as null and not named in the insert.
+// Layout is a table's row type as the database knows it: rows are sent in it. It is read from the
+// database, because its identifier differs between schemas and a later migration may have added
+// columns that this program does not know; those are sent as null and not named in the insert.
 type Layout struct {
 	oid   uint32
 	slots []slot
@@ -19,7 +18,7 @@ type Layout struct {
 
 type slot struct {
 	oid    uint32
-	column int // in the list of columns, -1 when it is none of ours
+	column int // index into the list of columns; -1 if not one of ours
 }
 
 func ReadLayout[T any](ctx context.Context, tx pgx.Tx, l *Layout, table string, cols []Of[T]) error {

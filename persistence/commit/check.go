@@ -12,9 +12,8 @@ import (
 	"dialler/persistence/table"
 )
 
-// check begins the transaction and asks the database everything on which it
-// may refuse a write. more says that it refused one: then the transaction must
-// begin again without it.
+// check begins the transaction and queries everything that may make the database refuse a write.
+// more says that it refused one: then the transaction must begin again without it.
 func (t *commit) check() (more bool, err error) {
 	t.queue("begin", nil, nothing)
 	c := checks{t: t}
@@ -93,9 +92,9 @@ func (c *checks) epochs() {
 	})
 }
 
-// dialouts refuses what a node that was declared dead writes of its calls outside
-// campaigns: whoever took those over writes it. That a leg has ended, and what a bot
-// says of a call, is taken from everybody.
+// dialouts refuses writes of a node that was declared dead about its calls outside campaigns: the
+// node that took them over writes them. Any node may still report that a leg has ended, and what a
+// bot says of a call.
 func (c *checks) dialouts() {
 	acting := c.t.acting
 	if acting == 0 {
@@ -127,11 +126,11 @@ func (c *checks) dialouts() {
 	})
 }
 
-// errDialoutTaken refuses what a node writes of a dialout that it lost with its lease.
+// errDialoutTaken refuses a write about a dialout that the node lost with its lease.
 var errDialoutTaken = engine.Conflict(journal.ErrStaleEpoch.Code,
 	"the node that placed the call lost its lease, and another one acts for it")
 
-// dialoutNode is the node that carries on with a dialout by the write; 0: none does.
+// dialoutNode is the node that continues a dialout with this write; 0 means none does.
 func dialoutNode(w *journal.Write) engine.Incarnation {
 	if w.Campaign != "" || len(w.Attempts) == 0 {
 		return 0
@@ -183,7 +182,7 @@ func (c *checks) suppressions() {
 	})
 }
 
-// unsuppressed is the number that must not be on the list, "" when there is none.
+// unsuppressed is the number that must not be on the suppression list; "" means there is none.
 func unsuppressed(w *journal.Write) engine.PhoneNumber {
 	switch {
 	case w.Intent != nil:
@@ -194,7 +193,7 @@ func unsuppressed(w *journal.Write) engine.PhoneNumber {
 	return ""
 }
 
-// known asks for the numbers of new contacts. Of two in one group the first is new.
+// known looks up the numbers of new contacts. If two in one group share a number, the first is new.
 func (c *checks) known() {
 	var first map[table.NumberOf]engine.ContactID
 	var asked map[engine.ContactID]int
@@ -232,8 +231,8 @@ func (c *checks) known() {
 	})
 }
 
-// replies stores the answers to requests with an Idempotency-Key. Of two in
-// one group the first wins.
+// replies stores the answers to requests with an Idempotency-Key. If two in one group share a key,
+// the first wins.
 func (c *checks) replies() {
 	var first map[replyKey]int
 	a := &c.t.g.arrays
@@ -280,9 +279,9 @@ func (c *checks) replies() {
 	})
 }
 
-// holds takes the number of every intent. Of two intents for one number in one
-// group the first wins: the second is refused even when the first is released
-// in the same group, and comes again.
+// holds takes the number of every intent. If two intents in one group want the same number, the
+// first wins: the second is refused even when the first is released in the same group, and is
+// retried.
 func (c *checks) holds() {
 	var first map[engine.PhoneNumber]int
 	numbers, attempts, left := c.t.texts(0), c.t.arrayOf(1, pgtype.UUIDOID), c.t.arrayOf(2, pgtype.Int8OID)
@@ -321,9 +320,8 @@ func (c *checks) holds() {
 	})
 }
 
-// caps asks which numbers were called as often as is allowed. It comes behind
-// holds: of two attempts to one number the later begins when the other's hold is
-// over, and finds it counted.
+// caps looks up which numbers have reached their cap on calls. It runs after holds: of two attempts
+// to one number the later one starts when the other's hold has ended, and so counts it.
 func (c *checks) caps() {
 	a := &c.t.g.arrays
 	since := &c.t.g.instants
@@ -360,8 +358,8 @@ func (c *checks) caps() {
 	})
 }
 
-// keyCaps asks which API keys have placed as many dialouts as they may. Of those
-// in the group the first come first.
+// keyCaps looks up which API keys have reached their cap on dialouts. Within the group the first
+// come first.
 func (c *checks) keyCaps() {
 	a := &c.t.g.arrays
 	since := &c.t.g.instants
@@ -409,7 +407,7 @@ func (c *checks) keyCaps() {
 					}
 					nth, ok := oldest[k]
 					if !ok {
-						nth = n.Now // all of them are of this moment
+						nth = n.Now // all of them are from this moment
 					}
 					c.refuse(i, n.Refusal(nth))
 				}
@@ -418,8 +416,8 @@ func (c *checks) keyCaps() {
 		})
 }
 
-// variables asks which contacts' variables are not stored as they are now:
-// they hardly ever change, and are sent only then.
+// variables looks up which contacts' variables differ from the stored ones: they rarely change, and
+// are sent only then.
 func (t *commit) variables() {
 	t.stale = nil
 	ids, hashes := t.arrayOf(0, pgtype.UUIDOID), t.arrayOf(1, pgtype.Int8OID)

@@ -1,26 +1,24 @@
-// Package commit is the hot path: groups of writes of many calls, each made durable
-// in one transaction.
+// Package commit is the hot path: groups of writes of many calls, each made durable in one
+// transaction.
 //
 // # How Commit works
 //
-// Two round trips. The first asks all that the database may refuse (epochs,
-// suppression, holds, replies) and which contacts' variables changed. When
-// something is refused the transaction is rolled back and begins again without
-// it. The second sends the rows, one statement a table with all rows in one
-// array of the table's row type, and COMMIT. All statements are prepared, rows
-// are encoded straight from the structs, and locks that groups may share are
-// taken in one order. A write that the server can never take (a broken
-// constraint) makes its group commit one by one, so that it is refused alone.
+// Two round trips. The first asks everything on which the database may refuse a write (epochs,
+// suppression, holds, replies) and which contacts' variables changed. If it refuses one, the
+// transaction is rolled back and begins again without that write. The second sends the rows and
+// COMMIT: one statement per table, with all rows in one array of the table's row type. All
+// statements are prepared, rows are encoded straight from the structs, and locks that groups may
+// share are taken in one order. A write that the server can never accept (a broken constraint)
+// makes its group commit one by one, so that only it is refused.
 //
-// Contacts are updated several times a call and are therefore narrow; their
-// variables stand in a table of their own and are sent only when their hash
-// changed. No index of attempts knows a column that changes while the call
-// lives, so that updates stay on their page (HOT).
+// Contacts are updated several times per call and are therefore narrow; their variables are in a
+// table of their own and are sent only when their hash changed. No index of attempts covers a
+// column that changes while the call is live, so that updates stay on their page (HOT).
 //
-// Measured (BenchmarkCalls: PostgreSQL 15, the five writes and five events of
-// an answered call, one writer, shared 2-core machine): server 0.27 ms of CPU a
-// call with groups of 10 writes, 0.17 ms with 50 and more; client 0.12 and
-// 0.06 ms. A commit of a single write costs the server about 0.25 ms.
+// Measured (BenchmarkCalls: PostgreSQL 15, the five writes and five events of an answered call, one
+// writer, shared 2-core machine): server 0.27 ms of CPU per call with groups of 10 writes, 0.17 ms
+// with 50 and more; client 0.12 and 0.06 ms. A commit of a single write costs the server about 0.25
+// ms.
 package commit
 
 import (
@@ -39,31 +37,31 @@ import (
 	"dialler/persistence/table"
 )
 
-// The statements of a group commit, prepared on every connection for it.
+// The statements of a group commit, prepared on every connection used for it.
 var statements = map[string]string{
 	"begin":    "BEGIN",
 	"commit":   "COMMIT",
 	"rollback": "ROLLBACK",
 
-	// Taking ownership of a campaign takes the row FOR UPDATE: it waits for the
-	// commits under way, and those after it see the new epoch. KEY SHARE lets
-	// other commits of the campaign, and updates of its row, pass.
+	// Taking ownership of a campaign locks the row FOR UPDATE: it waits for the commits in flight,
+	// and later ones see the new epoch. KEY SHARE does not block other commits of the campaign, or
+	// updates of its row.
 	"epochs": "SELECT id, epoch FROM campaigns WHERE id = ANY($1::text[]) FOR KEY SHARE",
-	// For whose dialouts another node acts, or, since it is gone, nobody does.
+	// The nodes whose dialouts another node has taken over, or that are gone without a successor.
 	"dialouts": `SELECT n.incarnation FROM nodes n LEFT JOIN owners w ON w.kind = 'dialouts' AND
 		w.identity = n.incarnation::text
 		WHERE n.incarnation = ANY($1::integer[]) AND (w.incarnation IS NOT NULL OR n.left_at IS NOT NULL)
 		AND w.incarnation IS DISTINCT FROM ($2::integer[])[1]`,
 	"suppressed": "SELECT number FROM suppressions WHERE number = ANY($1::text[])",
-	// The contact at or behind each place of the index by number: a plan that was made
-	// when the table was nearly empty could read a whole campaign for an equal one.
+	// The first contact at or after each position in the index by number: with an equality a plan
+	// made while the table was nearly empty could read a whole campaign.
 	"known": `SELECT u.id FROM unnest($1::text[], $2::text[], $3::uuid[]) AS u(campaign_id, number, id)
 		CROSS JOIN LATERAL (
 			SELECT id, campaign_id, number FROM contacts WHERE (campaign_id, number) >= (u.campaign_id, u.number)
 			ORDER BY campaign_id, number LIMIT 1
 		) c WHERE c.campaign_id = u.campaign_id AND c.number = u.number AND c.id <> u.id`,
-	// An attempt that is stored as ended is a repeat of what was done long ago:
-	// it takes no hold and is no refusal.
+	// An attempt that is stored as ended is a repeat of an old write: it takes no hold and is not
+	// refused.
 	"holds": `WITH done AS (
 			SELECT id FROM attempts WHERE id = ANY($2::uuid[]) AND NOT live
 		), held AS (
@@ -78,11 +76,11 @@ var statements = map[string]string{
 			WHERE h.attempt_id = excluded.attempt_id OR h.hold_until <= now()
 			RETURNING attempt_id
 		) SELECT attempt_id FROM held UNION ALL SELECT id FROM done`,
-	// Dialouts of one key are counted one after the other: each sees those before
-	// it, whoever writes them.
+	// Dialouts of one key are counted one after another: each sees the earlier ones, whichever node
+	// writes them.
 	"keylock": "SELECT id FROM api_keys WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE",
-	// How many each has placed but for those asked about, and when the one began
-	// with whose end of period there is room again.
+	// How many dialouts each key has placed, apart from those in question, and the start of the one
+	// whose period has to end before there is room again.
 	"keycalls": `SELECT u.key, count(*), min(a.reserved_at) FILTER (WHERE a.n <= u.cap)
 		FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS u(key, cap, since)
 		CROSS JOIN LATERAL (
@@ -90,8 +88,8 @@ var statements = map[string]string{
 			WHERE key_id = u.key AND key_id <> '' AND reserved_at > u.since AND (consumed OR live)
 			AND id <> ALL($4::uuid[])
 		) a GROUP BY u.key`,
-	// When the attempt began that keeps another from being allowed; one that is
-	// stored already is a repeat and no refusal.
+	// The start of the attempt that makes the cap full. An attempt that is stored already is a
+	// repeat and not refused.
 	"capped": `SELECT u.attempt, a.reserved_at FROM unnest($1::text[], $2::uuid[], $3::integer[], $4::timestamptz[])
 		AS u(number, attempt, cap, since)
 		CROSS JOIN LATERAL (
@@ -104,12 +102,12 @@ var statements = map[string]string{
 		LEFT JOIN contact_variables v ON v.contact_id = u.id WHERE v.hash IS DISTINCT FROM u.hash`,
 
 	"contacts": column.UpsertInto("contacts", table.ContactColumns, "id", "excluded.version > t.version"),
-	// As a run before left them. One that is kept no longer, since that run is shown
-	// again, does not come back.
+	// Contacts as an earlier run left them. A contact that is no longer kept, because that run is
+	// current again, does not come back.
 	"kept": column.UpdateInto("contact_runs", "contacts", table.ContactColumns,
 		"t.campaign_id = u.campaign_id AND t.run = u.run AND t.id = u.id AND u.version > t.version"),
-	// Behind the contacts: only the version that stands brings its variables, and
-	// an erased person gets none back.
+	// After the contacts: only the stored version brings its variables, and an erased person gets
+	// none back.
 	"variables": `INSERT INTO contact_variables AS t (contact_id, hash, variables)
 		SELECT u.id, u.hash, u.variables FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::jsonb[])
 		AS u(id, version, hash, variables)
@@ -128,11 +126,11 @@ var statements = map[string]string{
 	"campaigns":    column.UpsertInto("campaigns", table.CampaignColumns, "id", "excluded.seq >= t.seq"),
 	"released": `DELETE FROM number_holds h USING unnest($1::text[], $2::uuid[]) AS u(number, attempt)
 		WHERE h.number = u.number AND h.attempt_id = u.attempt`,
-	// By the server's clock, which says when the hold is over: the program's may
-	// stand elsewhere. The bound of an intent of the release before is of a call
-	// before it, or missing: then what the loser says counts. So is the hold itself, on
-	// a server that lost what was committed last. The end of the session (null: not known)
-	// comes before all of them.
+	// Uses the server's clock, which decides when the hold ends: the program's may differ. The
+	// bound of an intent written by the previous release belongs to an earlier call, or is missing:
+	// then the bound given by the node that lost the call counts. The same holds for a missing
+	// hold, on a server that lost its latest commits. The end of the session (null: not known)
+	// limits all of them.
 	"lost": `INSERT INTO number_holds AS h (number, attempt_id, hold_until, bound)
 		SELECT u.number, u.attempt, least(now() + u.session * interval '1 microsecond', greatest(
 			now() + u."left" * interval '1 microsecond',
@@ -162,11 +160,11 @@ type Writer struct {
 	groups sync.Pool // of *group
 	marks  legMarks
 	renewals
-	// What any request with an Idempotency-Key asks.
+	// Replies to any request with an Idempotency-Key.
 	replies pool.Together[replyKey, journal.Reply]
 }
 
-// NewWriter writes to a database whose connections prepareCommit has prepared.
+// NewWriter returns a Writer for a database whose connections prepareCommit has prepared.
 func NewWriter(db *table.DB) *Writer {
 	w := &Writer{db: db, groups: sync.Pool{New: func() any { return newGroup() }}}
 	db.Forget = w.marks.forget
@@ -184,26 +182,24 @@ func Prepare(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// commitTries bounds how often one group is tried after the server chose it as
-// the victim of a deadlock.
+// commitTries bounds how often one group is tried when the server picks it as a deadlock victim.
 const commitTries = 4
 
-// Commit makes a group of writes durable in one transaction and says of each
-// whether it was accepted (nil) or refused by the database (one of journal's
-// errors). A refused write drops out whole; the others are not affected. When
-// err is not nil, nothing is known to be durable and the same group may be
-// given again: everything in it is idempotent.
+// Commit makes a group of writes durable in one transaction and says of each whether it was
+// accepted (nil) or refused by the database (one of journal's errors). A refused write is dropped
+// as a whole; the others are not affected. When err is not nil, nothing is known to be durable and
+// the same group may be given again: everything in it is idempotent.
 //
-// It takes two round trips. The first asks everything on which the database
-// may refuse a write; if it refuses one, the transaction is rolled back and
-// begins again without that write, so that nothing of it stays. The second
-// sends the rows of the accepted writes, one statement a table, and COMMIT.
+// It takes two round trips. The first asks everything on which the database may refuse a write; if
+// it refuses one, the transaction is rolled back and begins again without that write, so that
+// nothing of it stays. The second sends the rows of the accepted writes, one statement per table,
+// and COMMIT.
 func (w *Writer) Commit(ctx context.Context, writes []journal.Write) (refused []error, err error) {
 	return w.commitTo(ctx, writes, "")
 }
 
-// commitTo is that on one server, for what is written there before all else; "" for all
-// else.
+// commitTo is Commit on one given server, for the writes that come before all others there; ""
+// means any server.
 func (w *Writer) commitTo(ctx context.Context, writes []journal.Write, to pool.Server) (refused []error, err error) {
 	refused = make([]error, len(writes))
 	if len(writes) == 0 {
@@ -217,7 +213,7 @@ func (w *Writer) commitTo(ctx context.Context, writes []journal.Write, to pool.S
 		}
 		state, _ := failure.SQLState(err)
 		switch {
-		case state == "23505" && !repeated: // events that are there already, most likely
+		case state == "23505" && !repeated: // most likely events that are stored already
 			repeated = true
 			clear(refused)
 			continue
@@ -227,8 +223,8 @@ func (w *Writer) commitTo(ctx context.Context, writes []journal.Write, to pool.S
 				continue
 			}
 		case state == "42804" || state == "0A000":
-			// A column was added while we run: the rows have another shape now, or
-			// the prepared statements another result.
+			// A column was added while we run: the rows now have another shape, or the prepared
+			// statements another result.
 			if try < commitTries && w.db.Reshape(ctx) == nil {
 				clear(refused)
 				continue
@@ -241,8 +237,8 @@ func (w *Writer) commitTo(ctx context.Context, writes []journal.Write, to pool.S
 	}
 }
 
-// commitApart gives every write a transaction of its own, so that the one that
-// the database cannot take holds nobody up.
+// commitApart commits every write in a transaction of its own, so that one that the database cannot
+// accept does not block the others.
 func (w *Writer) commitApart(ctx context.Context, writes []journal.Write, to pool.Server,
 	cause error) ([]error, error) {
 	refused := make([]error, len(writes))
@@ -267,8 +263,8 @@ func stateOf(err error) string {
 	return state
 }
 
-// rejected names what is wrong with a write that can never be stored. The
-// server's text may hold a phone number and is not passed on.
+// rejected describes what is wrong with a write that can never be stored. The server's text may
+// contain a phone number and is not passed on.
 func rejected(cause error) error {
 	if state, constraint := failure.SQLState(cause); state == "23505" && constraint == "contacts_number" {
 		return journal.ErrContactExists
@@ -313,15 +309,15 @@ type commit struct {
 	g       *group
 	writes  []journal.Write
 	refused []error
-	// repeated: some of it may be stored already.
+	// repeated means some of it may be stored already.
 	repeated bool
 	batch    pgconn.Batch
-	answers  []func(rows [][][]byte) error // one for each statement that was queued
+	answers  []func(rows [][][]byte) error // one per queued statement
 	stale    map[engine.ContactID]struct{} // contacts whose variables changed
 	hashed   func(engine.PhoneNumber) string
 	marks    *legMarks
-	// staleEpoch is the refusal of a write whose epoch is not the stored one.
-	// acting is the node that this process is, 0: it is alone.
+	// staleEpoch is the refusal of a write whose epoch is not the stored one. acting is the node
+	// that this process is; 0 means it runs alone.
 	acting     engine.Incarnation
 	staleEpoch func(id engine.CampaignID, stored int64) error
 }
@@ -353,7 +349,7 @@ func (t *commit) queue(name string, params [][]byte, answer func(rows [][][]byte
 	t.answers = append(t.answers, answer)
 }
 
-// send is one round trip.
+// send sends the queued statements in one round trip.
 func (t *commit) send() error {
 	mrr := t.conn.ExecBatch(t.ctx, &t.batch)
 	results, err := mrr.ReadAll()
@@ -380,7 +376,7 @@ func (t *commit) rollback() error {
 	return err
 }
 
-// gather collects the rows of the writes that are not refused.
+// gather collects the rows of the accepted writes.
 func (t *commit) gather() {
 	rows := &t.g.rows
 	rows.reset()

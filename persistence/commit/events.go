@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// queueEvents comes last of all rows: the head of a chain is locked until the
-// commit, and whoever waits for it waits for nothing else.
+// queueEvents comes after all other rows: it locks the head of a chain until the commit, so that a
+// transaction waiting for the head needs no further lock.
 func (t *commit) queueEvents() (err error) {
 	events := t.g.rows.events
 	if len(events) == 0 {
@@ -25,7 +25,7 @@ func (t *commit) queueEvents() (err error) {
 	b := &t.g.events
 	b.Reset(table.EventColumns, &t.g.shapes.Events)
 	links := t.g.links[:0]
-	loose := false // one is of no campaign's sequence
+	loose := false // some event belongs to no campaign's sequence
 	var row table.EventRow
 	for _, e := range events {
 		if row, t.g.text, err = table.NewEventRow(e, t.g.text); err == nil {
@@ -69,7 +69,7 @@ func (t *commit) queueBatch(events []link) {
 	t.queue("append batch", [][]byte{[]byte(events[0].campaign), run, seqs.Param(), digests}, nothing)
 }
 
-// link is what an event's chain knows of it.
+// link is what an event's chain needs of it.
 type link struct {
 	campaign string
 	run      int
@@ -79,14 +79,14 @@ type link struct {
 
 func (l *link) sameChain(m *link) bool { return l.campaign == m.campaign && l.run == m.run }
 
-// compare gives the order in which the statement for all chains takes events.
+// compare orders events as the statement for all chains takes them.
 func (l link) compare(m link) int {
 	return cmp.Or(cmp.Compare(l.campaign, m.campaign), cmp.Compare(l.run, m.run), cmp.Compare(l.seq, m.seq),
 		cmp.Compare(l.at, m.at),
 		bytes.Compare(l.digest[:], m.digest[:]))
 }
 
-// chains counts them; links are sorted.
+// chains counts the chains; links are sorted.
 func chains(links []link) (n int) {
 	for i := range links {
 		if i == 0 || !links[i].sameChain(&links[i-1]) {

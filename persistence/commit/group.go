@@ -14,7 +14,7 @@ import (
 	"dialler/persistence/table"
 )
 
-// group is the working space of one group commit, used again and again.
+// group is the reusable working memory of one group commit.
 type group struct {
 	contacts  column.Batch[table.ContactRow]
 	kept      column.Batch[table.ContactRow]
@@ -25,14 +25,14 @@ type group struct {
 	rows      gathered
 	arrays    [10]column.Array // parameters of the smaller statements
 	instants  column.Array
-	text      []byte // of an event, to be hashed
+	text      []byte // an event's text, to be hashed
 	links     []link
 	sent      []sentLeg
 	shapes    *table.Layouts
 }
 
-// gathered are the rows of the writes that are still accepted, each once: of
-// two states of one row the last in the order of the group is written.
+// gathered are the rows of the accepted writes, each once: if a row occurs in several states, the
+// last one in the group is written.
 type gathered struct {
 	order        []int // which writes
 	contacts     []*contact.Contact
@@ -148,8 +148,8 @@ func (g *gathered) add(w *journal.Write) {
 	}
 }
 
-// sort gives all group commits one order in which they lock what they may
-// share, so that they wait for each other instead of dying in a deadlock.
+// sort gives all group commits the same order of locks on shared rows, so that they wait for each
+// other instead of deadlocking.
 func (g *gathered) sort() {
 	slices.SortFunc(g.contacts, func(a, b *contact.Contact) int { return cmp.Compare(a.ID, b.ID) })
 	g.kept = lastOf(g.kept, func(c *contact.Contact) string { return string(c.ID) + "\x00" + strconv.Itoa(c.Run) })
@@ -157,7 +157,7 @@ func (g *gathered) sort() {
 	slices.SortFunc(g.campaigns, func(a, b *campaign.Campaign) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(g.released, byNumber)
 	slices.SortFunc(g.lost, byNumber)
-	// One statement touches a row once.
+	// A statement may touch a row only once.
 	g.exclusions = lastOf(g.exclusions, func(x *journal.Exclusion) string {
 		return string(x.Campaign) + "\x00" + string(x.Number) + "\x00" + matchKey(x.Match)
 	})
@@ -166,7 +166,7 @@ func (g *gathered) sort() {
 
 func byNumber(a, b journal.HoldRelease) int { return cmp.Compare(a.Number, b.Number) }
 
-// lastOf keeps the last of those with the same key, in the order of keys.
+// lastOf keeps the last item of each key, in the order of keys.
 func lastOf[T any](list []*T, key func(*T) string) []*T {
 	slices.SortStableFunc(list, func(a, b *T) int { return cmp.Compare(key(a), key(b)) })
 	out := list[:0]

@@ -9,10 +9,10 @@ import (
 	"dialler/persistence/table"
 )
 
-// A write brings all legs of its attempt, most of them as they were before. To
-// have the server find that out costs it as much as a change does: a lock of the
-// row, and WAL. So the store keeps of the legs that it wrote last what decides
-// whether a row is newer (legNewer), and sends only those that moved on.
+// A write contains all legs of its attempt, most of them unchanged. For the server, finding that
+// out costs as much as a change does: a row lock, and WAL. So the store remembers, for the legs
+// that it wrote most recently, the fields that decide whether a row is newer (legNewer), and sends
+// only the legs that have changed.
 
 // legMark is what legNewer compares of a leg to the callee.
 type legMark struct {
@@ -22,20 +22,19 @@ type legMark struct {
 	proof           engine.Proof
 }
 
-// legKey is attempt and number of a leg.
+// legKey is the attempt and number of a leg.
 type legKey struct {
 	attempt [16]byte
 	n       int
 }
 
-// sentLeg is a leg in the transaction under way.
+// sentLeg is a leg in the current transaction.
 type sentLeg struct {
 	legKey
 	legMark
 }
 
-// sentLegOf: ok is false for legs to bots and to whom calls are handed over,
-// which are few and not remembered.
+// sentLegOf returns false for legs to bots and transfer targets, which are few and not remembered.
 func sentLegOf(l *table.LegRow) (s sentLeg, ok bool) {
 	s.n = l.N
 	s.legMark = legMark{seq: l.Leg.Seq, code: l.Leg.SIPCode, q850: l.Leg.Q850, sent: micros(l.Leg.SentAt),
@@ -51,19 +50,19 @@ func micros(t *time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// markedLegs is how many legs are remembered at least, and half of how many at
-// most: those of some thousand calls, in less than two megabytes.
+// markedLegs is the minimum number of remembered legs, and half the maximum: the legs of some
+// thousand calls, in less than two megabytes.
 const markedLegs = 8192
 
-// legMarks remembers legs whose commit was confirmed. Nothing is lost with it: a
-// leg that it does not know is sent.
+// legMarks remembers legs whose commit was confirmed. Losing it is harmless: an unknown leg is
+// sent.
 type legMarks struct {
 	mu          sync.Mutex
 	now, before map[legKey]legMark
-	server      int // counts what forget was called for
+	server      int // counts the calls of forget
 }
 
-// stored says whether the leg is known to be stored as it is.
+// stored says whether the leg is known to be stored in this state.
 func (m *legMarks) stored(l *sentLeg) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,14 +73,14 @@ func (m *legMarks) stored(l *sentLeg) bool {
 	return ok && was == l.legMark
 }
 
-// of tells one server from the next.
+// of returns the count that distinguishes one server from the next.
 func (m *legMarks) of() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.server
 }
 
-// put notes what was committed by the server.
+// put records the legs that the server has committed.
 func (m *legMarks) put(server int, sent []sentLeg) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,8 +95,8 @@ func (m *legMarks) put(server int, sent []sentLeg) {
 	}
 }
 
-// forget is called when the server may be another: one to which the last commits
-// did not come, or a copy of an earlier day.
+// forget is called when the server may be another one: a standby that missed the last commits, or
+// an older copy.
 func (m *legMarks) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

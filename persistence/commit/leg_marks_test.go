@@ -35,7 +35,7 @@ func TestALegIsRememberedOnceItsCommitIsConfirmed(t *testing.T) {
 	if m.stored(&a) || !m.stored(&later) {
 		t.Error("the last that was written counts")
 	}
-	// Those of many calls push it out, and no more than so many are kept.
+	// The legs of many calls push it out, and the number of remembered legs stays bounded.
 	for i := range 3 * markedLegs {
 		m.put(m.of(), []sentLeg{leg(i+2, 1)})
 		if n := len(m.now) + len(m.before); n > 2*markedLegs {
@@ -45,7 +45,7 @@ func TestALegIsRememberedOnceItsCommitIsConfirmed(t *testing.T) {
 	if m.stored(&later) {
 		t.Error("it is remembered forever")
 	}
-	// Of another server nothing is known, not even what the one before confirms late.
+	// Nothing is known of another server, not even from a late confirmation by the previous one.
 	server := m.of()
 	m.put(server, []sentLeg{a})
 	m.forget()

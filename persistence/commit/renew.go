@@ -15,24 +15,24 @@ import (
 	"dialler/persistence/pool"
 )
 
-// renewals has nothing committed on a server that takes another's place, or was started
-// again, before what the calls of this process hold was written there: it may have lost
-// what was committed last. So each intent finds the number of a live call held, whoever
-// writes it, and the next process finds the call.
+// renewals blocks commits on a server that replaces another, or was restarted, until the holds of
+// this process's calls are written there: the server may have lost its latest commits. So every
+// intent finds the number of a live call held, whichever node writes it, and a restarted process
+// finds the call.
 type renewals struct {
 	held func() []journal.Write // nil: nothing is
 
 	mu   sync.Mutex
-	on   pool.Server // where that was done
-	next pool.Server // where it was done since, while others may be at it, and when
+	on   pool.Server // the server on which the holds are written
+	next pool.Server // written there too, while other nodes may still be writing; since at
 	at   time.Time
 }
 
-// othersRenew is how long a node waits, on a server of another history, for the other
-// nodes to have written what they hold.
+// othersRenew is how long a node waits, on a server with another history, for the other nodes to
+// write their holds.
 const othersRenew = 5 * time.Second
 
-// renewedPart is how many calls are written in one transaction.
+// renewedPart is how many calls are written per transaction.
 const renewedPart = 256
 
 var (
@@ -40,15 +40,15 @@ var (
 	errOthersRenew = errors.New("other nodes tell the server of their calls")
 )
 
-// Renews has what held gives written again on each server that takes another's place.
+// Renews sets held: the writes that it returns are repeated on each server that replaces another.
 func (w *Writer) Renews(held func() []journal.Write) {
 	w.renewals.mu.Lock()
 	defer w.renewals.mu.Unlock()
 	w.renewals.held = held
 }
 
-// acquire gives a connection to a server on which what is held stands. renewing is that
-// server, when that is about to be written.
+// acquire returns a connection to a server on which the holds are written. renewing names that
+// server while they are being written.
 func (w *Writer) acquire(ctx context.Context, renewing pool.Server) (*pgxpool.Conn, error) {
 	conn, err := w.db.Write.Acquire(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (w *Writer) stands(s pool.Server) bool {
 	return w.renewals.on == s
 }
 
-// Arrived has what is held written on a server, unless that was done.
+// Arrived writes the holds on a server, unless that was done already.
 func (w *Writer) Arrived(ctx context.Context, s pool.Server) error {
 	r := &w.renewals
 	r.mu.Lock()
@@ -96,9 +96,9 @@ func (w *Writer) Arrived(ctx context.Context, s pool.Server) error {
 	return nil
 }
 
-// renew writes what is held.
+// renew writes the holds.
 func (w *Writer) renew(ctx context.Context, s pool.Server) error {
-	w.marks.forget() // which legs are stored there is not known
+	w.marks.forget() // which legs are stored there is unknown
 	if w.renewals.held == nil {
 		return nil
 	}

@@ -14,9 +14,8 @@ import (
 // replyLife is how long a reply to a request with an Idempotency-Key is kept.
 const replyLife = 24 * time.Hour
 
-// KeepReplies stores replies and gives the keys of those that it stored. One that
-// is there already, with the same body of the same moment, is this one, whose
-// commit was not heard of.
+// KeepReplies stores replies and returns the keys of those that it stored. A stored reply with the
+// same body and time is this very reply, whose commit was not confirmed.
 const KeepReplies = `INSERT INTO idempotency AS t (key_id, route, token, body_hash, status, body, at)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bytea[],
 		$7::timestamptz[]) AS u(key_id, route, token)
@@ -27,9 +26,8 @@ const KeepReplies = `INSERT INTO idempotency AS t (key_id, route, token, body_ha
 		AND t.body = excluded.body)
 		RETURNING key_id, route, token`
 
-// FindReply gives the stored reply of key, route and token; ok is false when
-// there is none that is younger than a day. Whether it belongs to the same
-// body is for the caller to see (BodyHash).
+// FindReply returns the stored reply of key, route and token; ok is false when there is none
+// younger than a day. The caller checks whether it belongs to the same body (BodyHash).
 func (w *Writer) FindReply(ctx context.Context, id engine.Idempotency) (r journal.Reply, ok bool, err error) {
 	return w.replies.Of(ctx, keyOf(&journal.Reply{Idempotency: id}))
 }
@@ -54,8 +52,8 @@ func (w *Writer) repliesOf(ctx context.Context, keys []replyKey) (map[replyKey]j
 	return found, w.db.Wrap("stored reply not read", err)
 }
 
-// StoreReply keeps a reply that changed nothing else; journal.ErrReplyExists
-// when there is one already.
+// StoreReply stores the reply of a request that changed nothing else; it returns
+// journal.ErrReplyExists when there is one already.
 func (w *Writer) StoreReply(ctx context.Context, r journal.Reply) error {
 	refused, err := w.Commit(ctx, []journal.Write{{Reply: &r}})
 	if err != nil {
@@ -64,7 +62,7 @@ func (w *Writer) StoreReply(ctx context.Context, r journal.Reply) error {
 	return refused[0]
 }
 
-// PurgeReplies drops the replies that are older than a day and says how many.
+// PurgeReplies drops the replies older than a day and says how many.
 func (w *Writer) PurgeReplies(ctx context.Context, now time.Time) (int, error) {
 	tag, err := w.db.Read.Exec(ctx, "DELETE FROM idempotency WHERE at <= $1", now.Add(-replyLife))
 	return int(tag.RowsAffected()), w.db.Wrap("old replies not dropped", err)

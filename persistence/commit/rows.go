@@ -92,7 +92,7 @@ func addRows[T any](t *commit, name string, b *column.Batch[T], cols []column.Of
 	return nil
 }
 
-// queueLegs sends the legs that are not known to be stored as they are.
+// queueLegs sends the legs that are not known to be stored in this state.
 func (t *commit) queueLegs() error {
 	b := &t.g.legs
 	b.Reset(table.LegColumns, &t.g.shapes.Legs)
@@ -240,8 +240,7 @@ func (t *commit) queueRecordings() {
 	}
 }
 
-// queueReviews puts a sample of the verdicts on recorded calls that ended before
-// people.
+// queueReviews queues for human review a sample of the verdicts on recorded calls that have ended.
 func (t *commit) queueReviews() {
 	ids, dice, campaigns := t.arrayOf(0, pgtype.UUIDOID), t.arrayOf(1, pgtype.Int8OID), t.texts(2)
 	trunks, countries, verdicts, before := t.texts(3), t.texts(4), t.texts(5), t.texts(6)

@@ -1,4 +1,4 @@
-// Package contacts keeps the contacts of campaigns.
+// Package contacts stores the contacts of campaigns.
 package contacts
 
 import (
@@ -20,14 +20,14 @@ import (
 	"dialler/persistence/table"
 )
 
-// Roster are the contacts of campaigns: who they are, who is due, what holds them
-// back, and how they are added and prepared for a run.
+// Roster stores the contacts of campaigns: who they are, who is due, what holds them back, and how
+// they are added and prepared for a run.
 type Roster struct {
 	db       *table.DB
 	byNumber pool.Together[table.NumberOf, contact.Contact]
 }
 
-// NewRoster reads and writes them in db.
+// NewRoster returns the Roster stored in db.
 func NewRoster(db *table.DB) *Roster {
 	r := &Roster{db: db}
 	r.byNumber.Ask = r.contactsByNumber
@@ -43,11 +43,11 @@ func (s *Roster) oneContact(ctx context.Context, where string, args ...any) (c c
 	return c, err == nil, s.db.Wrap("contact not read", err)
 }
 
-// ContactByNumber: ok is false when the campaign has no such contact.
+// ContactByNumber returns the contact with that number; ok is false when the campaign has none.
 func (s *Roster) ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact,
 	ok bool, err error) {
 	c, ok, err = s.byNumber.Of(ctx, table.NumberOf{Campaign: id, Number: n})
-	c.Variables = maps.Clone(c.Variables) // somebody else may have got the same
+	c.Variables = maps.Clone(c.Variables) // the same map may have been given to another caller
 	return c, ok, err
 }
 
@@ -69,7 +69,7 @@ func (s *Roster) contactsByNumber(ctx context.Context, keys []table.NumberOf) (m
 	return found, s.db.Wrap("contact not read", err)
 }
 
-// ContactByID: ok is false when there is none.
+// ContactByID returns a contact; ok is false when there is none.
 func (s *Roster) ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error) {
 	if !column.IsID(string(id)) {
 		return contact.Contact{}, false, nil
@@ -77,8 +77,7 @@ func (s *Roster) ContactByID(ctx context.Context, id engine.ContactID) (c contac
 	return s.oneContact(ctx, "WHERE c.id = $1", string(id))
 }
 
-// KeptContact gives a contact as an earlier run left it; ok is false when that run
-// keeps none.
+// KeptContact returns a contact as an earlier run left it; ok is false when that run has none.
 func (s *Roster) KeptContact(
 	ctx context.Context,
 	id engine.ContactID,
@@ -94,8 +93,8 @@ func (s *Roster) KeptContact(
 	return c, err == nil, s.db.Wrap("contact of a run before not read", err)
 }
 
-// ContactsMatching lists contacts whose variables contain all pairs, in list
-// order. No pairs match nobody.
+// ContactsMatching lists the contacts whose variables contain all pairs, in list order. Without
+// pairs it matches nobody.
 func (s *Roster) ContactsMatching(ctx context.Context, id engine.CampaignID,
 	match map[string]string) ([]contact.Contact, error) {
 	if len(match) == 0 {
@@ -118,10 +117,10 @@ func (s *Roster) ExcludedContacts(ctx context.Context, id engine.CampaignID,
 	return list, s.db.Wrap("excluded contacts not read", err)
 }
 
-// SuppressedContacts gives, by their identifiers, up to limit contacts behind after
-// that wait for a dial in the run and whose number is on the suppression list: of
-// these numbers, or of all when there are none. One that only an erased person's
-// entry covers is left to its intent.
+// SuppressedContacts returns up to limit contacts, ordered by identifier and after the given one,
+// that wait for a dial in the run and whose number is suppressed: those with one of the numbers, or
+// all if no numbers are given. A contact covered only by an erased person's entry is left to its
+// intent.
 func (s *Roster) SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
 	after engine.ContactID, limit int) ([]contact.Contact, error) {
 	rows, _ := s.db.Read.Query(ctx, table.SelectContact+`WHERE c.campaign_id = $1 AND c.run = $2
@@ -133,8 +132,7 @@ func (s *Roster) SuppressedContacts(ctx context.Context, id engine.CampaignID, r
 	return list, s.db.Wrap("suppressed contacts not read", err)
 }
 
-// ResultsOverdue lists contacts whose result time-out has passed, the longest
-// overdue first.
+// ResultsOverdue lists contacts whose result timeout has passed, the longest overdue first.
 func (s *Roster) ResultsOverdue(ctx context.Context, id engine.CampaignID, now time.Time,
 	limit int) ([]contact.Contact, error) {
 	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.campaign_id = $1 AND c.result_due_at <= $2 "+
@@ -144,10 +142,9 @@ func (s *Roster) ResultsOverdue(ctx context.Context, id engine.CampaignID, now t
 	return list, s.db.Wrap("overdue results not read", err)
 }
 
-// Contacts gives one page of a campaign's contacts in list order, each with
-// its attempts of all runs, and how many there are. The filter is one of
-// contact.Filters or ""; a page may be of one number, or of those whom the callbacks panel
-// counts under a word.
+// Contacts returns one page of a campaign's contacts in list order, each with its attempts of all
+// runs, and the total. The filter is one of contact.Filters or ""; a page may be limited to one
+// number, or to the contacts that the callbacks panel counts under a word.
 func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (list campaign.ContactList,
 	err error) {
 	where, args := "WHERE c.campaign_id = $1", []any{string(id)}
@@ -166,7 +163,7 @@ func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campai
 	only("c.number", page.Phone.E164())
 	if page.Callback != "" {
 		args = append(args, page.Callback.Among())
-		// the index knows no other
+		// the index covers no other rows
 		where += " AND c.callback = ANY($" + strconv.Itoa(len(args)) + "::text[]) AND c.callback <> ''"
 	}
 	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM contacts c "+where, args...).Scan(&list.Total); err != nil {
@@ -196,8 +193,8 @@ func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campai
 	return list, err
 }
 
-// ContactView gives one contact of a campaign with its attempts of all runs; ok
-// is false when the campaign has no such contact.
+// ContactView returns one contact of a campaign with its attempts of all runs; ok is false when the
+// campaign has no such contact.
 func (s *Roster) ContactView(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (v campaign.ContactView,
 	ok bool, err error) {
 	if v.Contact, ok, err = s.ContactByID(ctx, cid); err != nil || !ok || v.Contact.Campaign != id {
@@ -208,7 +205,7 @@ func (s *Roster) ContactView(ctx context.Context, id engine.CampaignID, cid engi
 	return v, err == nil, err
 }
 
-// ContactFacts tells what holds a contact back that its row does not say.
+// ContactFacts returns what holds a contact back beyond what its row says.
 func (s *Roster) ContactFacts(ctx context.Context, c *contact.Contact, order contact.Order) (f campaign.ContactFacts,
 	err error) {
 	err = s.db.Read.QueryRow(ctx, `SELECT
@@ -233,8 +230,8 @@ func (s *Roster) ContactFacts(ctx context.Context, c *contact.Contact, order con
 // promotedBy6 is promoted, with the Retry Delay as $6.
 var promotedBy6 = strings.ReplaceAll(promoted, "$5", "$6")
 
-// ahead counts the due contacts that go before one: those of a lower class, and
-// those of its own that come first. Every part stops at the cap.
+// ahead counts the due contacts that are dialled before this one: those of a lower class, and the
+// earlier ones of its own. Every part stops at the cap.
 func (s *Roster) ahead(ctx context.Context, c *contact.Contact, order contact.Order) (n int, err error) {
 	var overdue *time.Duration
 	if order.Overdue > 0 {

@@ -12,15 +12,15 @@ import (
 	"dialler/persistence/table"
 )
 
-// The order in which contacts are dialled is package contact's (Order); here
-// it stands as SQL, and a test holds the one against the other.
+// Package contact defines the order in which contacts are dialled (Order); here it is repeated in
+// SQL, and a test compares the two.
 
-// dueGroup is the attempt number for retries, which go by it, else nothing. It
-// is written as in the index contacts_due_time.
+// dueGroup is the attempt number for retries, which are ordered by it, and otherwise 0. It is
+// written as in the index contacts_due_time.
 const dueGroup = "(CASE WHEN c.due_class = 3 THEN c.used ELSE 0 END)"
 
-// dueGroups walks the index from one (class, group) to the next: a handful of
-// steps whatever the number of contacts.
+// dueGroups walks the index from one (class, group) to the next, in a handful of steps for any
+// number of contacts.
 const dueGroups = `WITH RECURSIVE g AS (
 		(SELECT c.due_class AS class, ` + dueGroup + ` AS grp FROM contacts c
 			WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL ORDER BY c.due_class, ` + dueGroup + `
@@ -33,15 +33,15 @@ const dueGroups = `WITH RECURSIVE g AS (
 			ORDER BY c.due_class, ` + dueGroup + ` LIMIT 1) n
 	)`
 
-// callable leaves out who has a live attempt and whose number another call
-// holds. A suppressed number is not left out: its intent is refused, which
-// makes the contact final; left out, it would wait forever.
+// callable leaves out contacts with a live attempt and those whose number another call holds. A
+// suppressed number is not left out: its intent is refused, which makes the contact final;
+// otherwise it would wait forever.
 const callable = ` AND c.attempt_id IS NULL
 	AND NOT EXISTS (SELECT FROM number_holds h WHERE h.number = c.number AND (h.hold_until IS NULL
 	OR h.hold_until > now()))`
 
-// promoted says of a retry that it is overdue by $5, the Retry Delay of an
-// always-on campaign, and goes with the triggers; $5 is null in any other.
+// promoted says that a retry is overdue by $5, the Retry Delay of an always-on campaign, and is
+// therefore dialled with the triggers; $5 is null in any other campaign.
 const promoted = "(c.due_class = 3 AND c.due_at + $5::interval <= $3)"
 
 var dueContacts = dueGroups + `, due AS (
@@ -66,17 +66,16 @@ var dueContacts = dueGroups + `, due AS (
 	LEFT JOIN contact_variables v ON v.contact_id = c.id
 	ORDER BY c.rank_class, c.rank_group, c.rank_at, c.position LIMIT $4`
 
-// DueContacts gives up to limit contacts that are due at order.Now, in that
-// order, those in except left out. Contacts with a live
-// attempt, and numbers that are held, are left out too.
+// DueContacts returns up to limit contacts that are due at order.Now, in that order. It leaves out
+// those in except, contacts with a live attempt, and numbers that are held.
 func (s *Roster) DueContacts(ctx context.Context, id engine.CampaignID, run int, order contact.Order, limit int,
 	except []engine.ContactID) ([]contact.Contact, error) {
 	skip := make(map[engine.ContactID]struct{}, len(except))
 	for _, x := range except {
 		skip[x] = struct{}{}
 	}
-	// Those of except that are due stand among the first: with as many more
-	// rows the page is full without telling the server of each.
+	// The due contacts of except are among the first: with as many more rows the page is full, and
+	// the server need not be sent each of them.
 	var overdue *time.Duration
 	if order.Overdue > 0 {
 		overdue = &order.Overdue
@@ -98,10 +97,9 @@ func (s *Roster) DueContacts(ctx context.Context, id engine.CampaignID, run int,
 // openCap bounds how far NextDue counts.
 const openCap = 10_000
 
-// NextDue is the earliest due time of any waiting contact of the run, nil when
-// none waits for a dial. open counts the contacts that are not final: those
-// that wait for a dial, have a live attempt, or are owed a result; it is exact
-// up to 10 000 and at least that beyond.
+// NextDue is the earliest due time of any waiting contact of the run, nil when none waits for a
+// dial. open counts the contacts that are not final: those that wait for a dial, have a live
+// attempt, or wait for a result; it is exact up to 10 000 and a lower bound beyond.
 func (s *Roster) NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error) {
 	err = s.db.Read.QueryRow(ctx, dueGroups+`
 		SELECT (SELECT min(d.due_at) FROM g, LATERAL (
@@ -122,8 +120,8 @@ func (s *Roster) NextDue(ctx context.Context, id engine.CampaignID, run int) (ne
 	return next, open, s.db.Wrap("next due time not read", err)
 }
 
-// Callable says whether a contact of the run waits for a dial that no suppression
-// forbids, or has a call or a result under way.
+// Callable says whether a contact of the run waits for a dial that no suppression forbids, or has a
+// call or a result pending.
 func (s *Roster) Callable(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {
 	err = s.db.Read.QueryRow(ctx, `SELECT EXISTS (SELECT FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2
 			AND c.state IN ('pending', 'unanswered', 'connected') AND (c.attempt_id IS NOT NULL
@@ -133,8 +131,8 @@ func (s *Roster) Callable(ctx context.Context, id engine.CampaignID, run int) (s
 	return some, s.db.Wrap("contacts not read", err)
 }
 
-// Exhausted says whether a contact of the run failed because it had used up its
-// attempts. It is asked when a run is about to end.
+// Exhausted says whether a contact of the run failed because its attempts were used up. It is
+// called when a run is about to end.
 func (s *Roster) Exhausted(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {
 	err = s.db.Read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM contacts WHERE campaign_id = $1 AND run = $2 "+
 		"AND state = $3 AND reason = $4)",

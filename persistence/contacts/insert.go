@@ -18,12 +18,10 @@ import (
 	"dialler/persistence/table"
 )
 
-// AddContacts inserts contacts with ascending positions behind those that are
-// there, in one transaction with its event. Numbers that the campaign has
-// already, or that stand twice in the list, are counted as duplicates; while
-// Sticky Exclusion is on, rows that an exclusion covers are counted as
-// excluded. Given again after an unknown outcome, it counts what the first
-// time added.
+// AddContacts inserts contacts at ascending positions after the existing ones, in one transaction
+// with its event. Numbers that the campaign has already, or that occur twice in the list, are
+// counted as duplicates; while Sticky Exclusion is on, rows that an exclusion covers are counted as
+// excluded. Called again after an unknown outcome, it counts what the first call added.
 func (s *Roster) AddContacts(ctx context.Context, add journal.ContactInsert) (report campaign.AddReport, err error) {
 	err = s.db.InTx(ctx, "contacts not added", func(tx pgx.Tx) error {
 		report = campaign.AddReport{}
@@ -67,7 +65,7 @@ func (s *Roster) AddContacts(ctx context.Context, add journal.ContactInsert) (re
 	return report, err
 }
 
-// addRowsOf inserts rows and says what became of each contact of the list.
+// addRowsOf inserts rows and returns the result for each contact of the list.
 func addRowsOf(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, rows newRows,
 	sticky bool) ([]campaign.BatchResult, error) {
 	q, _ := tx.Query(ctx, addContacts, string(add.Campaign), add.Run, add.Source, add.Max, int(add.DueClass), add.At,
@@ -107,8 +105,8 @@ func keepAnswer(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, beca
 	return err
 }
 
-// lockForAdding keeps other additions out, so that positions ascend, checks
-// the owner's epoch, and says whether exclusions are sticky.
+// lockForAdding blocks other additions, so that positions ascend, checks the owner's epoch, and
+// says whether exclusions are sticky.
 func (s *Roster) lockForAdding(ctx context.Context, tx pgx.Tx, id engine.CampaignID, epoch int64) (sticky bool,
 	err error) {
 	var stored int64
@@ -128,8 +126,8 @@ type newRows struct {
 	ids, numbers []string
 	hashes       []int64
 	variables    [][]byte // JSON, nil without
-	of           []int    // by contact of the list: its number's row
-	first        []int    // by row: the first contact with the number
+	of           []int    // per contact of the list: its number's row
+	first        []int    // per row: the first contact with the number
 }
 
 func insertRows(add *journal.ContactInsert) (r newRows, err error) {
@@ -158,8 +156,8 @@ func insertRows(add *journal.ContactInsert) (r newRows, err error) {
 	return r, nil
 }
 
-// addContacts: rows that exist with the same identifier are this list's own,
-// from a first time whose outcome was not heard of.
+// addContacts takes existing rows with the same identifier for its own, from a first try whose
+// outcome was never reported.
 var addContacts = `WITH given AS MATERIALIZED (
 		SELECT * FROM unnest($8::uuid[], $9::text[], $10::bigint[], $11::jsonb[]) WITH ORDINALITY
 		AS u(id, number, hash, variables, n)
@@ -192,13 +190,13 @@ var addContacts = `WITH given AS MATERIALIZED (
 		LEFT JOIN contacts c ON c.campaign_id = $1 AND c.number = g.number
 	ORDER BY g.n`
 
-// boundBy are the exclusions that a campaign can show.
+// boundBy selects the exclusions that a campaign can show.
 const boundBy = " FROM exclusions WHERE campaign_id = $1 AND NOT lifted AND NOT starts_with(number, '" +
 	engine.ErasedPrefix + "')"
 
-// ListExclusions gives one page of what binds a campaign now, newest first, and how
-// many there are: all, or the one of a number. Those of erased persons, who have no
-// number any more, are left out.
+// ListExclusions returns one page of the exclusions in force in a campaign, newest first, and the
+// total: all of them, or those of one number. Exclusions of erased persons, who no longer have a
+// number, are left out.
 func (s *Roster) ListExclusions(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber,
 	page campaign.Page) (list []journal.Exclusion, total int, err error) {
 	const filter = boundBy + " AND ($2 = '' OR number = $2)"
@@ -212,8 +210,8 @@ func (s *Roster) ListExclusions(ctx context.Context, id engine.CampaignID, n eng
 	return list, total, s.db.Wrap("exclusions not read", err)
 }
 
-// ExclusionsAfter gives up to limit of what binds a campaign now behind an exclusion,
-// ordered by number and metadata. Those of erased persons are left out.
+// ExclusionsAfter returns up to limit exclusions in force after the given one, ordered by number
+// and metadata. Those of erased persons are left out.
 func (s *Roster) ExclusionsAfter(ctx context.Context, id engine.CampaignID, after journal.Exclusion,
 	limit int) ([]journal.Exclusion, error) {
 	match := after.Match
@@ -227,7 +225,7 @@ func (s *Roster) ExclusionsAfter(ctx context.Context, id engine.CampaignID, afte
 	return list, s.db.Wrap("exclusions not read", err)
 }
 
-// Exclusions lists what binds a campaign now; lifted ones are left out.
+// Exclusions lists the exclusions in force in a campaign; lifted ones are left out.
 func (s *Roster) Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT number, match, reason, created_at FROM exclusions
 		WHERE campaign_id = $1 AND NOT lifted ORDER BY created_at, number`, string(id))

@@ -9,8 +9,7 @@ import (
 	"dialler/engine/campaign"
 )
 
-// countAhead goes through the contacts once. Suppression is asked only for
-// those that wait for a dial.
+// countAhead reads the contacts once. Suppression is looked up only for those that wait for a dial.
 const countAhead = `SELECT c.reason, count(*), coalesce(sum(c.attempts), 0)::bigint FROM (
 		SELECT CASE
 			WHEN k.state = 'excluded' THEN 'excluded'
@@ -23,7 +22,7 @@ const countAhead = `SELECT c.reason, count(*), coalesce(sum(c.attempts), 0)::big
 		WHERE k.campaign_id = $1 AND k.run = $2) c
 	GROUP BY 1 ORDER BY 1`
 
-// countTooLong counts those of them that wait and have a variable of more than $3 bytes.
+// countTooLong counts the waiting contacts that have a variable of more than $3 bytes.
 const countTooLong = `SELECT count(*) FROM contacts k JOIN contact_variables v ON v.contact_id = k.id
 	WHERE k.campaign_id = $1 AND k.run = $2 AND k.state IN ('pending', 'unanswered', 'connected')
 	AND k.attempt_id IS NULL AND k.due_at IS NOT NULL AND octet_length(v.variables::text) > $3
@@ -45,16 +44,16 @@ const waitingNumbers = `SELECT min(k.number), count(*) FROM contacts k
 		AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = k.number)
 	GROUP BY left(k.number, $3) ORDER BY 2 DESC LIMIT $4`
 
-// WaitingNumbers groups the numbers that Outlook calls waiting by their first
-// digits, the largest groups first: one of each group, and how many it has.
+// WaitingNumbers groups the numbers that Outlook calls waiting by their first digits, the largest
+// groups first: one number of each group, and the group's size.
 func (s *Roster) WaitingNumbers(ctx context.Context, id engine.CampaignID, run int) ([]campaign.NumberGroup, error) {
 	rows, _ := s.db.Read.Query(ctx, waitingNumbers, string(id), run, campaign.GroupDigits, campaign.GroupCap)
 	groups, err := pgx.CollectRows(rows, pgx.RowToStructByPos[campaign.NumberGroup])
 	return groups, s.db.Wrap("numbers not counted", err)
 }
 
-// Outlook counts the contacts of a campaign by whether, and why not, they are
-// dialled in the run, and what its latest attempts came to.
+// Outlook counts the contacts of a campaign by whether they are dialled in the run, and if not,
+// why, and by what their latest attempts came to.
 func (s *Roster) Outlook(ctx context.Context, id engine.CampaignID, run int) (o campaign.Outlook, err error) {
 	rows, _ := s.db.Read.Query(ctx, countAhead, string(id), run)
 	var reason string

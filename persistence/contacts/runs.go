@@ -16,18 +16,16 @@ import (
 	"dialler/persistence/table"
 )
 
-// Between runs: what package contact's machine does to one contact (RunReset),
-// done to all of a campaign in one statement; a test holds the one against the
-// other.
+// Between runs: the transition that package contact's machine makes for one contact (RunReset),
+// made here for a whole campaign in one statement; a test compares the two.
 
 var errRunMoved = engine.Conflict("run_moved", "")
 
-// begins forgets the facts of the run before that counters count.
+// begins clears the facts of the previous run that counters count.
 const begins = "callback = '', callback_of = NULL, callback_at = NULL, callback_extra = false, calling_back = false, " +
 	"callbacks_cancelled = 0, ends = 0"
 
-// leaveOut takes the contacts that were connected before along into a run for
-// the unreached, as final.
+// leaveOut carries the contacts that were connected before into a run for the unreached, as final.
 const leaveOut = `UPDATE contacts SET run = $2, due_pass = 0, due_at = NULL, result_due_at = NULL,
 	exclude_after_call = false,
 		state = CASE WHEN state NOT IN ('pending', 'unanswered', 'connected') THEN state
@@ -39,16 +37,15 @@ const leaveOut = `UPDATE contacts SET run = $2, due_pass = 0, due_at = NULL, res
 	WHERE campaign_id = $1 AND run < $2 AND connected_once AND state <> 'excluded'
 	AND NOT starts_with(number, '` + engine.ErasedPrefix + `')`
 
-// outOfRuns: nobody dials an erased person, who has no number; in the next run
-// such a contact counts among the excluded.
+// outOfRuns covers excluded contacts and erased persons, who have no number and are never dialled;
+// in the next run both count as excluded.
 const outOfRuns = "(c.state = 'excluded' OR starts_with(c.number, '" + engine.ErasedPrefix + "'))"
 
-// ResetContacts prepares the contacts for a run: 0 attempts, pending and due
-// at now, the excluded and the erased left out; with unreached also those that were connected
-// before. What the contacts were in the run before is
-// kept for RestoreContacts and for its counters. The campaign's row is in that
-// run already. ev is a contacts.reset, which tells what the contacts begin with. Given
-// again, it changes nothing more.
+// ResetContacts prepares the contacts for a run: 0 attempts, pending and due at now, except for the
+// excluded and the erased, and with unreached also those that were connected before. Their state in
+// the previous run is kept for RestoreContacts and for its counters. The campaign's row must be in
+// the new run already. ev is a contacts.reset, which records the contacts' initial state. A
+// repeated call changes nothing more.
 func (s *Roster) ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time,
 	ev journal.Event) error {
 	return s.db.InTx(ctx, "contacts not prepared for the next run", func(tx pgx.Tx) error {
@@ -85,7 +82,7 @@ func (s *Roster) ResetContacts(ctx context.Context, id engine.CampaignID, run in
 	})
 }
 
-// inRun takes the campaign's row, which must be in the given run.
+// inRun locks the campaign's row, which must be in the given run.
 func inRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) error {
 	rows, _ := tx.Query(ctx, "SELECT run FROM campaigns WHERE id = $1 FOR NO KEY UPDATE", string(id))
 	stored, err := pgx.CollectOneRow(rows, pgx.RowTo[int])
@@ -98,15 +95,14 @@ func inRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) error 
 	return err
 }
 
-// RunOfContacts is the run that the campaign's contacts are in, all of them; 0
-// when there are none.
+// RunOfContacts is the run that all of the campaign's contacts are in; 0 when there are none.
 func (s *Roster) RunOfContacts(ctx context.Context, id engine.CampaignID) (run int, err error) {
 	err = s.db.Read.QueryRow(ctx, "SELECT coalesce((SELECT run FROM contacts WHERE campaign_id = $1 "+
 		"ORDER BY position LIMIT 1), 0)", string(id)).Scan(&run)
 	return run, s.db.Wrap("run of the contacts not read", err)
 }
 
-// endOf is contact.EndOf of a row.
+// endOf is contact.EndOf for a row.
 func endOf(alias string) string {
 	s := "CASE " + alias + ".state"
 	for _, state := range contact.States {
@@ -117,11 +113,11 @@ func endOf(alias string) string {
 	return s + " ELSE 0 END"
 }
 
-// restored are the columns that go back to what the run before left; an
-// exclusion that came meanwhile stays.
+// restored are the columns that go back to their values in the previous run; an exclusion made
+// meanwhile stays.
 var restored = func() string {
 	var b strings.Builder
-	since := func(column, value string) { // what an exclusion since makes of it
+	since := func(column, value string) { // the value after a later exclusion
 		b.WriteString(column + " = CASE WHEN c.state = 'excluded' AND r.state <> 'excluded' THEN " + value +
 			" ELSE r." + column + " END, ")
 	}
@@ -148,10 +144,9 @@ var restored = func() string {
 	return b.String() + "version = greatest(c.version, r.version) + 1"
 }()
 
-// RestoreContacts brings back the contacts as they were in the given run, when
-// the one prepared after it is cancelled. The campaign's row is in the given
-// run again. ev is a contacts.restored: it will tell who was excluded since.
-// Given again, it changes nothing more.
+// RestoreContacts restores the contacts as they were in the given run, when the one prepared after
+// it is cancelled. The campaign's row must be in the given run again. ev is a contacts.restored,
+// which will record who was excluded meanwhile. A repeated call changes nothing more.
 func (s *Roster) RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error {
 	return s.db.InTx(ctx, "contacts of the run before not brought back", func(tx pgx.Tx) error {
 		if err := inRun(ctx, tx, id, run); err != nil {

@@ -1,5 +1,5 @@
-// Package failure says what an error of the database means: whether it is away and
-// why, whether rows can never be stored, or that something is wrong with us.
+// Package failure classifies the errors of the database: whether it is unavailable and why, whether
+// rows can never be stored, or whether the fault is ours.
 package failure
 
 import (
@@ -13,27 +13,27 @@ import (
 	"dialler/engine"
 )
 
-// Away says why the database takes nothing now. All of these pass, by
-// themselves or by an operator's hand: what was to be written is tried again.
+// Away says why the database accepts nothing now. Every such condition passes, by itself or after
+// an operator's action: the write is retried.
 type Away string
 
 // The reasons.
 const (
-	Unreachable Away = "unreachable" // nobody listens, the connection broke, the server starts or stops
+	Unreachable Away = "unreachable" // not listening, connection broken, starting or stopping
 	Silent      Away = "silent"      // no answer in time
 	Full        Away = "full"        // no space on the volume of the data or of the log
 	Exhausted   Away = "exhausted"   // out of memory, connections or another resource
-	ReadOnly    Away = "read_only"   // a standby, or a server that was told so
-	Failing     Away = "failing"     // its storage gives errors
-	Busy        Away = "busy"        // locks, deadlocks, conflicts with others
-	Closed      Away = "closed"      // it refuses our credentials, or has no such database
-	Renewing    Away = "renewing"    // another server took its place; nodes tell it of their calls
+	ReadOnly    Away = "read_only"   // a standby, or a server set to read-only
+	Failing     Away = "failing"     // its storage reports errors
+	Busy        Away = "busy"        // locks, deadlocks, serialization conflicts
+	Closed      Away = "closed"      // it refuses our credentials, or the database does not exist
+	Renewing    Away = "renewing"    // another server has replaced it; nodes write their calls there
 )
 
-// AwayCode is the one code of every answer that the database is owed.
+// AwayCode is the code of every answer that fails because the database is unavailable.
 const AwayCode = "database_unavailable"
 
-// sentences say what is wrong and what to do.
+// sentences say what is wrong and how to fix it.
 var sentences = map[Away]string{
 	Unreachable: "the database cannot be reached; it is tried again, see that the server runs",
 	Silent:      "the database does not answer in time; it is tried again, see what the server is busy with",
@@ -49,17 +49,17 @@ var sentences = map[Away]string{
 		"for some seconds",
 }
 
-// verdict is what an error of the database means for what was to be written.
+// verdict is what an error of the database means for the write.
 type verdict int
 
 const (
 	faulty       verdict = iota // a fault of ours, or of the schema
-	AwayNow                     // nothing of it: it is tried again
+	AwayNow                     // not stored; it is retried
 	Unacceptable                // these rows can never be stored; others can
 )
 
-// Judge says what an error means. Only what is wrong with the rows themselves is
-// unacceptable: a full disk, a lock or a standby must never drop a write.
+// Judge classifies an error. Only faults of the rows themselves are unacceptable: a full disk, a
+// lock or a standby must never drop a write.
 func Judge(err error) (verdict, Away) {
 	var known *Error
 	if errors.As(err, &known) {
@@ -96,7 +96,7 @@ func judgeState(state string) (verdict, Away) {
 		return AwayNow, ReadOnly
 	case "53100":
 		return AwayNow, Full
-	case "57014": // cancelled, by a time-out of the server's too
+	case "57014": // cancelled, possibly by a timeout of the server
 		return AwayNow, Silent
 	case "25P03", "57P01", "57P02", "57P03", "57P05":
 		return AwayNow, Unreachable
@@ -123,8 +123,7 @@ func judgeState(state string) (verdict, Away) {
 	return faulty, ""
 }
 
-// Why gives the reason of an error of this package, "" when the database was
-// not away.
+// Why returns the reason of an error of this package, "" when the database was available.
 func Why(err error) Away {
 	if err == nil {
 		return ""
@@ -133,13 +132,13 @@ func Why(err error) Away {
 	return away
 }
 
-// OfAway is how the rest of the program hears that the database is away.
+// OfAway returns the error that tells the rest of the program that the database is unavailable.
 func OfAway(why Away, cause error) error {
 	return &Error{says: engine.Unavailable(AwayCode, sentences[why], time.Second), cause: cause, Why: why}
 }
 
 func BadURL(error) error {
-	// The parser's text may repeat the password.
+	// The parser's text may contain the password.
 	return engine.Invalid("database_url_invalid", "")
 }
 
@@ -152,13 +151,13 @@ func New(code, detail string, cause error) error {
 type Error struct {
 	says  *engine.Error
 	cause error
-	Why   Away // "" = it is not away
+	Why   Away // "" means it is available
 }
 
 func (e *Error) Error() string   { return e.says.Error() + ": " + e.cause.Error() }
 func (e *Error) Unwrap() []error { return []error{e.says, e.cause} }
 
-// SQLState gives the code of an error that the server reported, else "".
+// SQLState returns the code of an error that the server reported, otherwise "".
 func SQLState(err error) (state, constraint string) {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {

@@ -1,5 +1,5 @@
-// Package history keeps the history of campaigns for those who judge it: the audit
-// of the chains, the record of a run, checkpoints of what is dropped, and erasure.
+// Package history provides the history of campaigns to auditors: the audit of the chains, the
+// record of a run, checkpoints of dropped data, and erasure.
 package history
 
 import (
@@ -18,29 +18,29 @@ import (
 	"dialler/persistence/table"
 )
 
-// Records are the history of campaigns for those who judge it, and its end: what it says
-// beside the tables, what is kept of it and for how long, and whom it forgets.
+// Records provides the history of campaigns to auditors: its comparison with the tables, its
+// retention, and the erasure of persons from it.
 type Records struct{ db *table.DB }
 
-// NewRecords reads and writes them in db.
+// NewRecords returns the Records stored in db.
 func NewRecords(db *table.DB) *Records { return &Records{db: db} }
 
-// Audit is what the history of a campaign says beside its tables.
+// Audit compares the history of a campaign with its tables.
 type Audit struct {
-	Campaign engine.CampaignID `json:"campaign_id"` // "" of what belongs to none
+	Campaign engine.CampaignID `json:"campaign_id"` // "" for events of no campaign
 	Events   int               `json:"events"`
-	// Unchained are the events that were there before histories were chained.
+	// Unchained are the events from before histories were chained.
 	Unchained int `json:"unchained"`
-	// Unsigned are the runs whose checkpoints were there before checkpoints were
-	// signed; nothing vouches for them.
+	// Unsigned are the runs whose checkpoints were made before checkpoints were signed; nothing
+	// proves them genuine.
 	Unsigned []int `json:"unsigned,omitempty"`
 	Batches  int   `json:"batches"`
 	// in ascending order; runs that were prepared and discarded are left out
 	Runs  []RunAudit `json:"runs"`
 	Heads []Head     `json:"heads,omitempty"` // of every run
-	// Findings are the rows that are not as they were written, the first of them.
+	// Findings are the rows that have changed since they were written, the first of them.
 	Findings []Finding `json:"findings"`
-	More     bool      `json:"more,omitempty"` // there are more than are listed
+	More     bool      `json:"more,omitempty"` // there are more than listed
 }
 
 // RunAudit are the figures of one run in which the fold of the events (A) and
@@ -50,15 +50,15 @@ type RunAudit struct {
 	Differences []tally.Difference `json:"differences"`
 }
 
-// Head is where the chain of a run ends: who notes it elsewhere can tell later
-// that nothing before it was changed.
+// Head is where the chain of a run ends: noted elsewhere, it proves later that nothing before it
+// was changed.
 type Head struct {
 	Run   int    `json:"run"`
 	Batch int64  `json:"batch"`
 	Hash  string `json:"hash"` // 64 hex digits
 }
 
-// Finding is a row that was tampered with, as far as can be told.
+// Finding is a row that was tampered with, as far as the audit can tell.
 type Finding struct {
 	Run     int              `json:"run"`
 	Batch   int64            `json:"batch,omitempty"`
@@ -68,7 +68,7 @@ type Finding struct {
 	What    string           `json:"what"`
 }
 
-// String is one line.
+// String describes the finding in one line.
 func (f Finding) String() string {
 	s := fmt.Sprintf("run %d", f.Run)
 	if f.Batch != 0 {
@@ -86,7 +86,7 @@ func (f Finding) String() string {
 	return s + ": " + f.What
 }
 
-// Wrong is how much differs, figures and rows.
+// Wrong counts the differences, in figures and rows.
 func (a *Audit) Wrong() (n int) {
 	for i := range a.Runs {
 		n += len(a.Runs[i].Differences)
@@ -95,14 +95,14 @@ func (a *Audit) Wrong() (n int) {
 }
 
 const (
-	// auditPage is how many events or batches are read at a time: what an audit
-	// holds of a campaign is that and its counters, however long its history.
+	// auditPage is how many events or batches are read at a time: an audit holds one page and the
+	// counters in memory, however long the history.
 	auditPage = 5000
-	// findingsCap bounds how many rows are listed of a campaign.
+	// findingsCap bounds how many rows are listed per campaign.
 	findingsCap = 200
 )
 
-// auditor audits one campaign, or what belongs to none, in one snapshot.
+// auditor audits one campaign, or the events of none, in one snapshot.
 type auditor struct {
 	*Audit
 	ctx     context.Context
@@ -120,11 +120,10 @@ func (a *auditor) found(f Finding) {
 	a.Findings = append(a.Findings, f)
 }
 
-// Audit folds the events of a campaign in their order and compares what comes
-// of it with the tables, and follows the chain of their digests, in one snapshot
-// of the database: the campaign may run meanwhile. What was kept of runs whose
-// calls or events are gone must be signed with a trusted key. ErrCampaignNotFound
-// when there is none.
+// Audit folds the events of a campaign in their order, compares the result with the tables, and
+// verifies the chain of their digests. It does so in one snapshot of the database: the campaign may
+// run meanwhile. Checkpoints of runs whose calls or events are gone must be signed with a trusted
+// key. It returns ErrCampaignNotFound when there is none.
 func (s *Records) Audit(ctx context.Context, id engine.CampaignID, trusted ...seal.Public) (out Audit, err error) {
 	out.Campaign = id
 	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
@@ -180,7 +179,7 @@ func (s *Records) Audit(ctx context.Context, id engine.CampaignID, trusted ...se
 	return out, s.db.Wrap("campaign not audited", err)
 }
 
-// events folds all events and holds each against its digest.
+// events folds all events and checks each against its digest.
 func (a *auditor) events(fold tally.Runs) error {
 	var begun *int64 // the first number in a batch
 	err := a.tx.QueryRow(a.ctx, "SELECT min(seqs[1]) FROM event_batches WHERE campaign_id = $1",
@@ -220,7 +219,7 @@ func (a *auditor) events(fold tally.Runs) error {
 	}
 }
 
-// batchOf is the batch that an event is in, 0 when none.
+// batchOf is the batch of an event, 0 when there is none.
 func (a *auditor) batchOf(seq int64) (n int64) {
 	if len(a.Findings) < findingsCap {
 		_ = a.tx.QueryRow(a.ctx, "SELECT coalesce(min(n), 0) FROM event_batches WHERE campaign_id = $1 "+
@@ -229,7 +228,7 @@ func (a *auditor) batchOf(seq int64) (n int64) {
 	return n
 }
 
-// chains follows the chain of every run.
+// chains verifies the chain of every run.
 func (a *auditor) chains() error {
 	var run int
 	var n int64
@@ -284,7 +283,7 @@ func (a *auditor) chains() error {
 	return nil
 }
 
-// missing compares the events that a batch names with those that are there.
+// missing compares the events that a batch names with those that exist.
 func (a *auditor) missing(b *batchRow) (found bool) {
 	if slices.Equal(b.seqs, b.present) {
 		return false
@@ -308,8 +307,8 @@ func (a *auditor) missing(b *batchRow) (found bool) {
 	return found
 }
 
-// strays finds events with a digest that are in no batch. The counts tell
-// whether there is need to look.
+// strays finds events that have a digest but are in no batch. The counts tell whether a search is
+// needed.
 func (a *auditor) strays() error {
 	if a.chained == a.inBatch && len(a.Findings) == 0 {
 		return nil

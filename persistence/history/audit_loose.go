@@ -9,10 +9,9 @@ import (
 	"dialler/engine/seal"
 )
 
-// AuditLoose follows the chains of what belongs to no campaign: calls outside
-// campaigns, and what was done to the installation. It goes through the whole
-// history once. What was kept of months whose events are gone must be signed with a
-// trusted key.
+// AuditLoose verifies the chains of events that belong to no campaign: calls outside campaigns, and
+// changes to the installation. It reads the whole history once. Checkpoints of months whose events
+// are gone must be signed with a trusted key.
 func (s *Records) AuditLoose(ctx context.Context, trusted ...seal.Public) (out Audit, err error) {
 	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
 		func(tx pgx.Tx) error {
@@ -28,10 +27,10 @@ func (s *Records) AuditLoose(ctx context.Context, trusted ...seal.Public) (out A
 	return out, s.db.Wrap("history of no campaign not audited", err)
 }
 
-// looseEvents holds every event against its digest. They stream: there is no
-// index by which they could be read in pages.
+// looseEvents checks every event against its digest. They are streamed: no index would allow
+// reading them in pages.
 func (a *auditor) looseEvents() error {
-	// Since when events are chained: what has no digest is older.
+	// The start of chaining: an event without a digest must be older.
 	var since time.Time
 	err := a.tx.QueryRow(a.ctx, "SELECT max(tstamp)::timestamp AT TIME ZONE 'UTC' FROM goose_db_version "+
 		"WHERE version_id = $1", chainMigration).Scan(&since)
@@ -86,7 +85,7 @@ func (a *auditor) looseStrays() error {
 	return err
 }
 
-// looseRemoved finds digests in batches whose event is not there any more.
+// looseRemoved finds digests in batches whose event no longer exists.
 func (a *auditor) looseRemoved() error {
 	rows, _ := a.tx.Query(a.ctx, "WITH gone AS ("+batchDigests+" EXCEPT ALL "+looseDigests+`)
 		SELECT b.run, b.n FROM event_batches b, gone g WHERE b.campaign_id = '' AND position(g.digest IN b.digests) > 0

@@ -11,17 +11,17 @@ import (
 	"dialler/persistence/table"
 )
 
-// storedEvent is an event with what is stored of it beside its fields.
+// storedEvent is an event with the columns stored beside its fields.
 type storedEvent struct {
 	journal.Event
 	leg      int
 	activity bool
-	data     string // JSON as the database writes it
+	data     string // JSON as the database prints it
 	digest   []byte // nil without
 }
 
-// eventPlace is a place in the order of a campaign's events; a number should be
-// there once, and an audit does not rely on it.
+// eventPlace is a position in the order of a campaign's events; each number should occur once, but
+// an audit does not rely on it.
 type eventPlace struct {
 	seq int64
 	at  time.Time
@@ -29,14 +29,14 @@ type eventPlace struct {
 
 func (e *storedEvent) place() eventPlace { return eventPlace{e.Seq, e.At} }
 
-// record is the event as it is hashed.
+// record returns the event in the form that is hashed.
 func (e *storedEvent) record() chain.Record {
 	return chain.Record{Campaign: e.Campaign, Run: e.Run, Seq: e.Seq, At: e.At, Type: string(e.Type),
 		Version: e.Version,
 		Contact: e.Contact, Attempt: e.Attempt, Leg: e.leg, Activity: e.activity, Data: []byte(e.data)}
 }
 
-// whole says whether the event is that of its digest.
+// whole says whether the event matches its digest.
 func (e *storedEvent) whole() bool {
 	r := e.record()
 	text, err := r.AppendText(nil)
@@ -56,7 +56,7 @@ func scanStored(row pgx.CollectableRow) (e storedEvent, err error) {
 	return e, err
 }
 
-// page reads the campaign's events behind a place, in their order.
+// page reads the campaign's events after a position, in order.
 func (a *auditor) page(from eventPlace) ([]storedEvent, error) {
 	rows, _ := a.tx.Query(a.ctx, selectStored+"WHERE e.campaign_id = $1 AND e.seq > 0 AND (e.seq, e.at) > ($2, $3) "+
 		"ORDER BY e.seq, e.at LIMIT $4",
@@ -64,8 +64,7 @@ func (a *auditor) page(from eventPlace) ([]storedEvent, error) {
 	return pgx.CollectRows(rows, scanStored)
 }
 
-// batchRow is a batch with the events of its run that are there of those that it
-// names, in order.
+// batchRow is a batch, with those of its events that still exist in the run, in order.
 type batchRow struct {
 	run     int
 	n       int64
@@ -82,8 +81,8 @@ func scanBatch(row pgx.CollectableRow) (b batchRow, err error) {
 	return b, err
 }
 
-// batches reads the batches behind one, in order. Those of no campaign have
-// digests and name no events.
+// batches reads the batches after the given one, in order. Those of no campaign have digests and
+// name no events.
 func (a *auditor) batches(run int, n int64) ([]batchRow, error) {
 	sql := `SELECT b.run, b.n, b.hash, b.seqs, x.seqs, x.digests FROM event_batches b CROSS JOIN LATERAL (
 			SELECT array_agg(e.seq ORDER BY e.seq, e.at, e.digest) AS seqs, string_agg(e.digest, ''

@@ -6,12 +6,10 @@ import (
 	"dialler/engine/journal"
 )
 
-// What events tell of single rows is compared in the database: only what differs
-// leaves it.
+// What events say of single rows is compared in the database, which returns only the differences.
 
-// auditAttempts compares ended attempts with their attempt.ended. An outcome
-// becomes completed with a result. Runs whose calls or events were dropped have
-// checkpoints.
+// auditAttempts compares ended attempts with their attempt.ended. A result turns the outcome into
+// completed. Runs whose calls or events were dropped have checkpoints.
 const auditAttempts = `WITH dropped AS MATERIALIZED (
 		SELECT run FROM run_checkpoints WHERE campaign_id = $1 AND (attempts_gone OR events_gone)
 	), told AS (
@@ -57,8 +55,8 @@ const auditAttempts = `WITH dropped AS MATERIALIZED (
 	) f(figure, told, kept) WHERE f.told IS DISTINCT FROM f.kept
 	LIMIT $2`
 
-// auditContacts compares contacts with what their last event made of them. Who
-// was among those of an event about many since, is compared by the figures only.
+// auditContacts compares contacts with the state that their last event gave them. Contacts covered
+// by a later bulk event are compared by the figures only.
 var auditContacts = `WITH told AS (
 		SELECT DISTINCT ON (e.contact_id) e.contact_id, e.run, e.seq, e.data->'after' AS after FROM events e
 		WHERE e.campaign_id = $1 AND e.seq > 0 AND e.contact_id IS NOT NULL AND e.data ? 'after' AND NOT e.data ? 'kept'

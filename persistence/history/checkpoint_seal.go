@@ -15,14 +15,14 @@ import (
 	"dialler/engine/seal"
 )
 
-// What a run came to is all that is left of it once its events are gone: no chain
-// tells any more when it is changed. So checkpoints are signed, with a key that
-// whoever can write the database does not have.
+// Once a run's events are gone, only its checkpoint is left, and no chain shows whether it was
+// changed. So checkpoints are signed, with a key that is not available to those who can write to
+// the database.
 
-// sealMigration is the one since which checkpoints are signed.
+// sealMigration is the migration since which checkpoints are signed.
 const sealMigration = 24
 
-// sealedCheckpoint is a checkpoint as it is stored, with its signature.
+// sealedCheckpoint is a stored checkpoint with its signature.
 type sealedCheckpoint struct {
 	Campaign     string          `json:"campaign_id"`
 	Run          int             `json:"run"`
@@ -53,7 +53,7 @@ func scanSealed(row pgx.CollectableRow) (c sealedCheckpoint, err error) {
 	return c, err
 }
 
-// text is what is signed: what it is, and the row in canonical JSON.
+// text is the signed text: the kind of checkpoint, and the row in canonical JSON.
 func (c *sealedCheckpoint) text() ([]byte, error) {
 	raw, err := json.Marshal(c)
 	if err != nil {
@@ -62,8 +62,8 @@ func (c *sealedCheckpoint) text() ([]byte, error) {
 	return chain.AppendCanonical([]byte("dialler checkpoint 1\n"), raw)
 }
 
-// wrong says what speaks against the signature, "" when nothing does; with older,
-// the row has none and is from before there were any.
+// wrong says what is wrong with the signature, "" when it is valid; older means that the row has
+// none because it predates signing.
 func (c *sealedCheckpoint) wrong(since time.Time, trusted []seal.Public) (what string, older bool) {
 	of := "what was kept of the run"
 	if c.Campaign == "" {
@@ -100,9 +100,9 @@ func sealedSince(ctx context.Context, tx pgx.Tx) (at time.Time, err error) {
 	return at, err
 }
 
-// checkpointBefore judges the checkpoint that a run or month has already: one that
-// was tampered with must not be signed anew. With older it has no signature and
-// gets none: nobody knows what it was.
+// checkpointBefore checks the existing checkpoint of a run or month: one that was tampered with
+// must not be signed again. older means that it has no signature and gets none: nobody can tell
+// what it was.
 func checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, key seal.Key) (older bool,
 	err error) {
 	since, err := sealedSince(ctx, tx)
@@ -129,7 +129,7 @@ func checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run 
 		"dialler db audit, and start with the former --signing-key if the key was changed", name, run, what))
 }
 
-// signCheckpoint signs a checkpoint as it is stored.
+// signCheckpoint signs a checkpoint as stored.
 func signCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, key seal.Key) error {
 	rows, _ := tx.Query(ctx, selectSealed+" AND run = $2", string(id), run)
 	c, err := pgx.CollectExactlyOneRow(rows, scanSealed)
@@ -146,8 +146,8 @@ func signCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run in
 	return err
 }
 
-// keepMonth keeps what the chains of no campaign came to in a month: how many
-// events, how many batches, and the SHA-256 of the chains' heads in their order.
+// keepMonth makes the checkpoint of a month's events that belong to no campaign: the number of
+// events and of batches, and the SHA-256 of the chains' heads in order.
 func keepMonth(ctx context.Context, tx pgx.Tx, table string, month int, at time.Time, key seal.Key) error {
 	if _, err := checkpointBefore(ctx, tx, "", month, key); err != nil {
 		return err
@@ -164,7 +164,7 @@ func keepMonth(ctx context.Context, tx pgx.Tx, table string, month int, at time.
 	return signCheckpoint(ctx, tx, "", month, key)
 }
 
-// checkpoints verifies the signatures of what was kept.
+// checkpoints verifies the signatures of the checkpoints.
 func (a *auditor) checkpoints(trusted []seal.Public) error {
 	since, err := sealedSince(a.ctx, a.tx)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"dialler/engine/tally"
 )
 
-// A checkpoint is what a run came to, kept when its calls or its events are
-// dropped: counters are read from it then, and an audit goes on from it.
+// A checkpoint holds the results of a run, stored when its calls or events are dropped: from then
+// on counters are read from it, and an audit continues from it.
 
 // checkpoint is a row of run_checkpoints.
 type checkpoint struct {
@@ -25,7 +25,7 @@ type checkpoint struct {
 	eventsGone   bool
 }
 
-// storedCounters is a checkpoint's JSON: the counters with what their own JSON
+// storedCounters is a checkpoint's JSON: the counters, including the fields that their own JSON
 // leaves out.
 type storedCounters struct {
 	Counters  campaign.Counters  `json:"counters"`
@@ -57,7 +57,7 @@ func storeCounters(c campaign.Counters) storedCounters {
 func (s *storedCounters) restore() campaign.Counters {
 	c := s.Counters
 	if c.Decided == 0 {
-		c.Decided = c.Attempts // one from before they were counted: all of its calls had ended
+		c.Decided = c.Attempts // from before this was counted: all of its calls had ended
 	}
 	c.TalkMS, c.Callbacks = s.TalkMS, s.Callbacks
 	c.Callbacks.Completed, c.Callbacks.DelayMS = s.Calls, s.DelayMS
@@ -69,7 +69,7 @@ func (s *storedCounters) restore() campaign.Counters {
 	return c
 }
 
-// readCheckpoint gives a run's checkpoint, the zero value when it has none.
+// readCheckpoint returns a run's checkpoint, the zero value when it has none.
 func readCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) (c checkpoint, err error) {
 	rows, _ := tx.Query(ctx, selectCheckpoint+" AND run = $2", string(id), run)
 	c, err = pgx.CollectExactlyOneRow(rows, scanCheckpoint)
@@ -91,7 +91,7 @@ func scanCheckpoint(row pgx.CollectableRow) (c checkpoint, err error) {
 	return c, err
 }
 
-// gone is what a checkpoint is made for, as its column.
+// gone says which data a checkpoint replaces, as the name of its column.
 type gone string
 
 const (
@@ -99,8 +99,8 @@ const (
 	eventsGone   gone = "events_gone"
 )
 
-// makeCheckpoint keeps what a run came to, and signs it. Of one whose calls are
-// gone the figures of its calls stay as they were kept.
+// makeCheckpoint stores the results of a run and signs them. If the run's calls are gone already,
+// their figures stay as in the earlier checkpoint.
 func makeCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, at time.Time, what gone,
 	key seal.Key) error {
 	older, err := checkpointBefore(ctx, tx, id, run, key)
@@ -130,8 +130,7 @@ func makeCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run in
 	return signCheckpoint(ctx, tx, id, run, key)
 }
 
-// fromCheckpoints begins the fold of the runs whose events are gone with what
-// they came to.
+// fromCheckpoints starts the fold of runs whose events are gone with their checkpoints.
 func fromCheckpoints(ctx context.Context, tx pgx.Tx, id engine.CampaignID, fold tally.Runs) error {
 	rows, _ := tx.Query(ctx, selectCheckpoint+" AND events_gone", string(id))
 	list, err := pgx.CollectRows(rows, scanCheckpoint)
@@ -141,8 +140,7 @@ func fromCheckpoints(ctx context.Context, tx pgx.Tx, id engine.CampaignID, fold 
 	return err
 }
 
-// addKept adds the figures of a run's calls as they were kept; those of its
-// contacts are counted.
+// addKept adds a checkpoint's figures of the run's calls; those of its contacts are counted.
 func addKept(t *tally.Tally, from *campaign.Counters) {
 	c := &t.C
 	for i := range from.Passes {

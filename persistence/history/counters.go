@@ -13,10 +13,9 @@ import (
 	"dialler/persistence/table"
 )
 
-// The figures are those of engine/tally's table; here the tables are counted by it, and
-// tests hold the SQL against its formulas and against the fold of events. Each table is gone
-// through once, grouped by what tells its rows apart, however many there are: a million
-// contacts take a second.
+// The figures are defined in engine/tally's table; here they are counted from the database tables,
+// and tests compare the SQL with its formulas and with the fold of events. Each table is read once,
+// grouped by the columns that distinguish its rows: a million contacts take a second.
 
 // countContacts groups contacts by their facts (contact.Facts).
 var countContacts = `SELECT c.state, c.used, c.max, c.attempt_id IS NOT NULL AS live, c.connected_once, c.has_result,
@@ -24,7 +23,7 @@ var countContacts = `SELECT c.state, c.used, c.max, c.attempt_id IS NOT NULL AS 
 		` + table.Awaits("c") + ` AS awaits, count(*)
 	FROM `
 
-// sums has the SQL of each figure that is counted from attempts.
+// sums maps each figure that is counted from attempts to its SQL.
 var sums = map[tally.Object]map[string]string{
 	tally.OfCounters: {
 		"attempts":         "count(*) FILTER (WHERE a.consumed AND NOT a.live)",
@@ -66,12 +65,10 @@ var countAttempts = func() string {
 	return q + " FROM attempts a WHERE a.campaign_id = $1 AND a.run = $2 GROUP BY a.pass"
 }()
 
-// Counters counts the campaign's tables by the formulas of engine/tally. The
-// contacts of an earlier run are those that were kept when the next one was
-// prepared.
+// Counters counts the campaign's tables by the formulas of engine/tally. For an earlier run it
+// counts the contacts that were kept when the next run was prepared.
 func (s *Records) Counters(ctx context.Context, id engine.CampaignID, run int) (c campaign.Counters, err error) {
-	// One snapshot for both: a call that ends between them is in neither or in
-	// both.
+	// One snapshot for both: a call that ends between the queries is in neither or in both.
 	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
 		func(tx pgx.Tx) error {
 			c, err = countRun(ctx, tx, id, run)

@@ -13,16 +13,14 @@ import (
 	"dialler/persistence/recordings"
 )
 
-// Erasure of a person: number and variables go from every table, and a
-// tombstone stands in their place, the same in all rows of the person, so that
-// rows, counters, the history and its fold stay what they are. The history
-// itself holds neither numbers nor variables.
+// Erasure of a person: number and variables are removed from every table and replaced by a
+// tombstone, the same in all rows of the person, so that rows, counters, the history and its fold
+// stay the same. The history itself holds neither numbers nor variables.
 //
-// The number is held meanwhile, as for a call: nobody dials it until
-// everything that knew it has forgotten it.
+// Meanwhile the number is held, as for a call: nobody dials it until every table and process has
+// forgotten it.
 
-// ErasedReason is why contacts and exclusions of an erased person are what
-// they are.
+// ErasedReason is the reason on contacts and exclusions of an erased person.
 const ErasedReason = "person_erased"
 
 var (
@@ -36,16 +34,16 @@ var (
 			"/api/v1/persons/{number}), which takes the contact out of it first")
 )
 
-// Traces are where a person is known.
+// Traces lists where a person is known.
 type Traces struct {
 	Campaigns []engine.CampaignID // with the number as a contact or an exclusion
-	Open      []engine.CampaignID // those in which the contact may still be called
-	// Asked: the person is on the suppression list, or excluded from a campaign.
+	Open      []engine.CampaignID // those where the contact may still be called
+	// Asked means that the person is on the suppression list, or excluded from a campaign.
 	Asked      bool
 	Recordings []recordings.KeptRecording
 }
 
-// Traces finds a person. Campaigns are gone through, contacts are not.
+// Traces finds a person. It reads through campaigns, but not through contacts.
 func (s *Records) Traces(ctx context.Context, n engine.PhoneNumber) (t Traces, err error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT c.id, coalesce(k.open, false) FROM campaigns c
 		LEFT JOIN LATERAL (SELECT k.state IN ('pending', 'unanswered', 'connected') AS open FROM contacts k
@@ -77,8 +75,8 @@ func (s *Records) Traces(ctx context.Context, n engine.PhoneNumber) (t Traces, e
 	return t, s.db.Wrap("recordings of a person not read", err)
 }
 
-// HoldPerson keeps every dial of the number away for a time, at most.
-// Conflict "person_in_call" while a call holds it.
+// HoldPerson blocks every dial of the number, for at most the given time. It returns Conflict
+// "person_in_call" while a call holds the number.
 func (s *Records) HoldPerson(ctx context.Context, n engine.PhoneNumber, as engine.AttemptID, most time.Duration) error {
 	tag, err := s.db.Read.Exec(ctx, `INSERT INTO number_holds AS h (number, attempt_id, hold_until)
 		VALUES ($1, $2, now() + $3::interval)
@@ -102,31 +100,29 @@ func (s *Records) ReleasePerson(ctx context.Context, n engine.PhoneNumber, as en
 type Erasure struct {
 	Number    engine.PhoneNumber
 	Tombstone engine.PhoneNumber // engine.ErasedNumber
-	// Suppress: the person is not called again, as a hash on the suppression
-	// list.
+	// Suppress means that the person is not called again: a hash goes on the suppression list.
 	Suppress bool
-	// CalleePeriod is the period of the cap on calls to one number, 0 when there
-	// is none: without the number its calls are not counted, so that it rests for
-	// as long.
+	// CalleePeriod is the period of the cap on calls to one number, 0 when there is none. Without
+	// the number its calls can no longer be counted, so it is blocked for that long.
 	CalleePeriod time.Duration
 	Who          engine.Who
 	At           time.Time
 }
 
-// Erased says what was found of a person.
+// Erased lists what was found of a person.
 type Erased struct {
 	engine.ErasedPerson
-	// Matches are exclusions by variables that were this person's alone.
+	// Matches are exclusions by variables that only this person had.
 	Matches map[engine.CampaignID][]map[string]string
 }
 
-// erase are the statements that put the tombstone ($2) in the place of the
-// number ($1), in order; $3 are the number's last digits.
+// erase are the statements that replace the number ($1) by the tombstone ($2), in order; $3 is the
+// number's last digits.
 var erase = []struct {
 	what string
 	sql  string
 }{
-	// What was not delivered yet is not delivered any more.
+	// Messages that are not delivered yet never will be.
 	{"webhooks", `DELETE FROM webhook_messages m WHERE m.subject IN (SELECT a.id FROM attempts a WHERE a.to_number = $1
 		UNION SELECT k.id FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = $1)`},
 	{"ladders", "DELETE FROM sip_ladders l USING attempts a WHERE a.to_number = $1 AND l.attempt_id = a.id"},
@@ -135,7 +131,7 @@ var erase = []struct {
 				AND r.deleted_at IS NULL RETURNING r.attempt_id
 		) UPDATE attempts a SET quality = jsonb_set(a.quality, '{recording,deleted_at}', to_jsonb(now())) FROM gone
 			WHERE a.id = gone.attempt_id AND a.quality ? 'recording'`},
-	// A row of a leg that is still on its way changes nothing any more.
+	// A late write of the leg's row has no effect any more.
 	{"legs", `UPDATE legs l SET dialog = NULL, seq = 2147483647,
 			sip_reason = CASE WHEN ` + tells("l.sip_reason") + ` THEN '' ELSE l.sip_reason END, uri = CASE
 				WHEN ` + tells("l.uri") + ` THEN '' ELSE l.uri END
@@ -166,20 +162,19 @@ var erase = []struct {
 		WHERE right(regexp_replace(number, '\D', '', 'g'), length($3)) = $3`},
 }
 
-// tells says in SQL whether a text has the number's last digits in it, however
-// they are grouped.
+// tells is the SQL condition that a text contains the number's last digits, however they are
+// grouped.
 func tells(column string) string {
 	return `position($3 IN regexp_replace(` + column + `, '\D', '', 'g')) > 0`
 }
 
-// lastDigits are how many digits of a number are looked for in text that others
-// wrote: they may have written it without its country.
+// lastDigits is how many digits of a number are searched for in free text: the author may have left
+// out the country code.
 const lastDigits = 7
 
-// ErasePerson erases in one transaction. Whoever calls it holds the number
-// (HoldPerson) and has taken it out of the campaigns in which it is open.
-// Recordings' files are the caller's. A person of whom nothing is known is no
-// error.
+// ErasePerson erases in one transaction. The caller must hold the number (HoldPerson) and have
+// removed it from the campaigns in which it is open. The caller also deletes the recordings' files.
+// A person of whom nothing is known is no error.
 func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err error) {
 	err = s.db.InTx(ctx, "person not erased", func(tx pgx.Tx) error {
 		out = Erased{}
@@ -217,7 +212,7 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 	return out, err
 }
 
-// erasable refuses a person with whom something is under way.
+// erasable refuses a person who has a call or an import in progress.
 func erasable(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) error {
 	var live, importing, open bool
 	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM attempts WHERE to_number = $1 AND live),
@@ -238,8 +233,8 @@ func erasable(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) error {
 	return nil
 }
 
-// eraseSuppression puts the hash in the place of the number, forever or for as
-// long as calls before bind us.
+// eraseSuppression replaces the number by its hash, forever or for as long as earlier calls
+// restrict us.
 func (s *Records) eraseSuppression(ctx context.Context, tx pgx.Tx, e *Erasure, out *Erased) error {
 	hash := s.db.Hashed(e.Number)
 	var reason string
@@ -273,7 +268,7 @@ func (s *Records) eraseSuppression(ctx context.Context, tx pgx.Tx, e *Erasure, o
 			later(called, e.CalleePeriod)
 		}
 	}
-	// What an earlier erasure let rest goes on resting.
+	// A block left by an earlier erasure stays in force.
 	if _, err := tx.Exec(ctx, "DELETE FROM suppressions WHERE number = $1 OR (number = $2 AND until IS NULL "+
 		"AND NOT $3)", e.Number.E164(), hash, e.Suppress); err != nil {
 		return err
@@ -289,8 +284,7 @@ func (s *Records) eraseSuppression(ctx context.Context, tx pgx.Tx, e *Erasure, o
 	return err
 }
 
-// eraseMatches takes the person's variables out of exclusions by variables that
-// cover nobody else.
+// eraseMatches removes the person's variables from exclusions by variables that cover nobody else.
 func eraseMatches(ctx context.Context, tx pgx.Tx, e *Erasure) (map[engine.CampaignID][]map[string]string, error) {
 	rows, _ := tx.Query(ctx, `WITH own AS (
 			SELECT x.campaign_id, x.match FROM campaigns c JOIN contacts k ON k.campaign_id = c.id AND k.number = $1

@@ -16,10 +16,9 @@ import (
 	"dialler/persistence/table"
 )
 
-// EvidenceWriter takes the record of a run, in this order (evidence.Writer).
+// EvidenceWriter receives the record of a run, in this order (evidence.Writer).
 type EvidenceWriter interface {
-	// Begin tells of the campaign, and its events of rulesOf, of all runs up to
-	// this one.
+	// Begin passes the campaign and its rulesOf events, of all runs up to this one.
 	Begin(c *campaign.Campaign, changes []journal.Event) error
 	Attempt(a *attempt.Attempt) error
 	Exclusion(x journal.Exclusion) error
@@ -28,10 +27,10 @@ type EvidenceWriter interface {
 	Batch(n int64, events int, hash chain.Hash) error
 }
 
-// rulesCap bounds how many changes of a campaign's rules are told: the newest.
+// rulesCap bounds how many changes of a campaign's rules are included: the newest.
 const rulesCap = 10_000
 
-// ErrRecordDropped: the record of the run cannot be complete any more.
+// ErrRecordDropped means that the record of the run can no longer be complete.
 var ErrRecordDropped = engine.Conflict("record_dropped", "")
 
 // RecordOf says whether the record of a run can be made: nil,
@@ -62,9 +61,8 @@ func (s *Records) recordOf(run int, rows pgx.Rows) error {
 	return nil
 }
 
-// Evidence gives the record of one run to w, in one snapshot of the database,
-// part by part: it is never held as a whole.
-// Errors are those of RecordOf.
+// Evidence passes the record of one run to w, in one snapshot of the database and part by part: it
+// is never in memory as a whole. Errors are those of RecordOf.
 func (s *Records) Evidence(ctx context.Context, id engine.CampaignID, run int, w EvidenceWriter) error {
 	err := pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
 		func(tx pgx.Tx) error {
@@ -120,7 +118,7 @@ func (e *evidenceReader) rules(c *campaign.Campaign) error {
 	return e.w.Begin(c, changes)
 }
 
-// each gives every row of a query to f as it comes.
+// each calls f with every row of a query as it arrives.
 func each[T any](rows pgx.Rows, err error, scan func(pgx.CollectableRow) (T, error), f func(*T) error) error {
 	if err != nil {
 		return err
@@ -175,7 +173,7 @@ func (e *evidenceReader) unchained() error {
 	return each(rows, err, scanStored, e.tell)
 }
 
-// events come in the order of their batches, as they are hashed.
+// events come in the order of their batches, in the form that is hashed.
 func (e *evidenceReader) events() error {
 	const part = 500 // batches
 	for from := int64(0); ; from += part {

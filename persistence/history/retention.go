@@ -17,28 +17,27 @@ import (
 	"dialler/persistence/table"
 )
 
-// Retention drops what is kept for longer than the installation wants, whole
-// runs at a time: a run that is open, or that ended a moment ago, keeps all of
-// its calls and events, however old they are. Events go by the partition. Calls
-// are deleted in batches: to lie in partitions would cost every call more than
-// a tenth of the database's time, see docs/adr/0023-erasure-and-retention.md.
+// Retention drops data older than the installation wants to keep, whole runs at a time: a run that
+// is open, or that ended a moment ago, keeps all of its calls and events, however old they are.
+// Events are dropped by the partition. Calls are deleted in batches: partitioning them would cost
+// more than a tenth of the database's time per call, see docs/adr/0023-erasure-and-retention.md.
 
-// Keep says for how long; 0 keeps it forever.
+// Keep says how long data is kept; 0 keeps it forever.
 type Keep struct {
 	Attempts time.Duration // calls, with legs and ladders
 	Events   time.Duration
 	Ladders  time.Duration
-	// Key signs what is kept of runs; needed where Attempts or Events are given.
+	// Key signs the checkpoints of runs; it is required with Attempts or Events.
 	Key *seal.Key
 }
 
 var errNoKey = engine.Invalid("signing_key_missing", "")
 
-// LeastKept is the least that calls and events are kept for: abandons bind us
-// for 72 hours and over 30 days, a cap on calls to a number over 90 days.
+// LeastKept is the minimum time that calls and events are kept: abandons restrict us for 72 hours
+// and over 30 days, a cap on calls to a number over 90 days.
 const LeastKept = 90 * 24 * time.Hour
 
-// Dropped says what a retention dropped.
+// Dropped says what Retain dropped.
 type Dropped struct {
 	Attempts, Runs, Ladders int
 	Partitions              []string // of events
@@ -47,12 +46,12 @@ type Dropped struct {
 // retainBatch is how many attempts are deleted at a time.
 const retainBatch = 2000
 
-// closedRun says in SQL whether a run is over for good.
+// closedRun is the SQL condition that a run is over for good.
 const closedRun = `(r.run < c.run OR (r.run = c.run AND c.state IN ('completed', 'failed')
 	AND NOT EXISTS (SELECT FROM attempts l WHERE l.campaign_id = c.id AND l.live)
 	AND NOT EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.result_due_at IS NOT NULL)))`
 
-// Retain drops what is past its retention at now.
+// Retain drops everything whose retention has passed at now.
 func (s *Records) Retain(ctx context.Context, now time.Time, keep Keep) (d Dropped, err error) {
 	if keep.Ladders > 0 {
 		if d.Ladders, err = s.dropLadders(ctx, now.Add(-keep.Ladders)); err != nil {
@@ -76,7 +75,7 @@ func (s *Records) Retain(ctx context.Context, now time.Time, keep Keep) (d Dropp
 	return d, err
 }
 
-// dropLadders deletes SIP ladders in batches, over their index by time.
+// dropLadders deletes SIP ladders in batches, by their index on time.
 func (s *Records) dropLadders(ctx context.Context, before time.Time) (n int, err error) {
 	for {
 		tag, err := s.db.Read.Exec(ctx, `DELETE FROM sip_ladders WHERE ctid = ANY (ARRAY(SELECT ctid FROM sip_ladders
@@ -95,8 +94,8 @@ type runOf struct {
 	run      int
 }
 
-// dropAttempts deletes the calls of runs whose last one began before a time,
-// and of dialouts before it.
+// dropAttempts deletes the calls of runs whose last call began before the given time, and dialouts
+// older than it.
 func (s *Records) dropAttempts(ctx context.Context, now, before time.Time, key seal.Key, d *Dropped) error {
 	rows, _ := s.db.Read.Query(ctx, `SELECT c.id, r.run FROM campaigns c
 		CROSS JOIN LATERAL (SELECT a.reserved_at FROM attempts a WHERE a.campaign_id = c.id ORDER BY a.reserved_at
@@ -134,8 +133,8 @@ func (s *Records) dropAttempts(ctx context.Context, now, before time.Time, key s
 	return err
 }
 
-// notOurs says whether a checkpoint is not as it was signed, and logs it: what it
-// stands for is kept, the rest of the retention goes on.
+// notOurs says whether a checkpoint does not match its signature, and logs it: the data that it
+// covers is kept, and the rest of the retention continues.
 func (s *Records) notOurs(err error) bool {
 	var e *engine.Error
 	if !errors.As(err, &e) || e.Code != "checkpoint_not_ours" {
@@ -146,7 +145,7 @@ func (s *Records) notOurs(err error) bool {
 	return true
 }
 
-// deleteAttempts deletes attempts with what hangs on them, in batches.
+// deleteAttempts deletes attempts and their dependent rows, in batches.
 func (s *Records) deleteAttempts(ctx context.Context, which string, args ...any) (n int, err error) {
 	for {
 		tag, err := s.db.Read.Exec(ctx, `WITH old AS MATERIALIZED (SELECT id FROM attempts WHERE `+which+` LIMIT $2),
@@ -163,9 +162,8 @@ func (s *Records) deleteAttempts(ctx context.Context, which string, args ...any)
 	}
 }
 
-// dropEvents drops the partitions of events that ended before a time and whose
-// runs are over for good, with the last of their events. What somebody did stays:
-// it is little, and tells of runs.
+// dropEvents drops the partitions of events that ended before a time and whose runs are over for
+// good, with the last of their events. The activity log stays: it is small, and describes runs.
 func (s *Records) dropEvents(ctx context.Context, now, before time.Time, key seal.Key, d *Dropped) error {
 	rows, _ := s.db.Read.Query(ctx, `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent = 'events'::regclass AND c.relname ~ '^events_[0-9]{6}$' ORDER BY 1`)
@@ -232,8 +230,8 @@ func (s *Records) dropPartition(ctx context.Context, name string, month, now tim
 				}
 			}
 		}
-		// The chains of what is no part of a campaign's sequence are numbered by
-		// their month (chain.go).
+		// The chains of events outside a campaign's sequence are numbered by their month
+		// (chain.go).
 		first, _ := strconv.Atoi(month.Format("200601"))
 		if err := keepMonth(ctx, tx, partition, first, now, key); err != nil {
 			return err
@@ -248,8 +246,8 @@ func (s *Records) dropPartition(ctx context.Context, name string, month, now tim
 			"SET LOCAL lock_timeout = '" + pool.LockPatience + "'",
 			"CREATE TEMPORARY TABLE kept ON COMMIT DROP AS SELECT * FROM " + partition + " WHERE activity",
 			"DROP TABLE " + partition,
-			// What a run's events say of figures is in its checkpoint; their chain is
-			// gone. The others begin theirs anew.
+			// The figures in a run's events are in its checkpoint, and their chain is gone. The
+			// other events start a new chain.
 			"UPDATE kept SET digest = NULL, data = data - '{before,after,moves}'::text[] WHERE seq > 0",
 			"INSERT INTO events SELECT * FROM kept WHERE digest IS NULL",
 			"WITH told AS (INSERT INTO events AS t SELECT * FROM kept WHERE digest IS NOT NULL" +

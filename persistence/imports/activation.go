@@ -14,19 +14,17 @@ import (
 	"dialler/persistence/table"
 )
 
-// ActivateImport makes the staged rows of an import contacts, in one
-// transaction with its event and its report: ascending positions behind those
-// that are there, the first row of a number wins, excluded and suppressed rows
-// are left out and listed.
+// ActivateImport makes the staged rows of an import contacts, in one transaction with its event and
+// its report: positions ascend after the existing ones, the first row of a number wins, and
+// excluded and suppressed rows are left out and listed.
 //
-// The rows are inserted first, which may take a while and locks nothing but
-// their numbers. Then gate is called, and what it gives decides: from its
-// answer to the end of this call the caller lets no exclusion, no end of the
-// run and no other addition of contacts through. What came until then is
-// applied to the inserted rows; the owner's epoch is checked; and all commits.
-// gate may be called again when the transaction has to be repeated.
+// The rows are inserted first, which may take a while and locks nothing but their numbers. Then
+// gate is called, and its answer decides: from then to the end of this call the caller blocks every
+// exclusion, end of the run and other addition of contacts. Changes made before are applied to the
+// inserted rows; the owner's epoch is checked; and everything commits. gate may be called again
+// when the transaction has to be repeated.
 //
-// After an error nothing is known to be active; whether it is says Import.
+// After an error nothing is known to be active; Import tells whether it is.
 func (s *Files) ActivateImport(ctx context.Context, a journal.Activation, gate func(context.Context) (journal.Gate,
 	error)) (out journal.Activated, err error) {
 	err = s.inImport(a.Import, "import not activated", func(session *importSession) error {
@@ -53,8 +51,8 @@ func (s *Files) ActivateImport(ctx context.Context, a journal.Activation, gate f
 	return out, err
 }
 
-// CheckImport counts and lists what would become of the staged rows of an import
-// if it were activated now, and ends it.
+// CheckImport counts and lists what would become of the staged rows of an import if it were
+// activated now, and ends the import.
 func (s *Files) CheckImport(ctx context.Context, k journal.Check) (imp campaign.Import, err error) {
 	err = s.inImport(k.Import, "import not checked", func(session *importSession) error {
 		tag, err := session.conn.Exec(ctx, "UPDATE imports SET state = 'activating' WHERE id = $1 "+
@@ -114,8 +112,7 @@ func (t *activation) run(gate func(context.Context) (journal.Gate, error)) (out 
 	if err := t.listDuplicates(duplicates); err != nil {
 		return out, err
 	}
-	// What came while the rows were inserted is dealt with before anybody has
-	// to wait.
+	// Changes made during the insert are handled before anybody has to wait.
 	withdrawn, inserted, err := t.withdraw()
 	if err != nil {
 		return out, err
@@ -137,7 +134,7 @@ func (t *activation) run(gate func(context.Context) (journal.Gate, error)) (out 
 			return out, err
 		}
 	}
-	// A withdrawn row that had not been inserted was counted as a duplicate.
+	// A withdrawn row that was never inserted has been counted as a duplicate.
 	counts := campaign.Import{
 		Added:     added - inserted - lateInserted,
 		Duplicate: duplicates - (withdrawn - inserted) - (late - lateInserted),
@@ -159,7 +156,7 @@ func (t *activation) run(gate func(context.Context) (journal.Gate, error)) (out 
 
 // refuse marks the rows that the suppression list or an exclusion refuses.
 func (t *activation) refuse() (suppressed, excluded int, err error) {
-	// The rows are sorted once and joined twice; the default is for small queries.
+	// The rows are sorted once and joined twice; the default is meant for small queries.
 	if _, err := t.exec("SET LOCAL work_mem = '64MB'"); err != nil {
 		return 0, 0, err
 	}
@@ -184,7 +181,7 @@ func (t *activation) refuse() (suppressed, excluded int, err error) {
 	return suppressed + erased, excluded, err
 }
 
-// check is run without the contacts.
+// check is a run without inserting contacts.
 func (t *activation) check(at time.Time) (imp campaign.Import, err error) {
 	suppressed, refused, err := t.refuse()
 	if err != nil {
@@ -212,7 +209,7 @@ func (t *activation) check(at time.Time) (imp campaign.Import, err error) {
 		Added: t.Staged - suppressed - refused - duplicates, Duplicate: duplicates, Excluded: suppressed + refused})
 }
 
-// refuseErased marks the rows of erased persons who are not to be called.
+// refuseErased marks the rows of erased persons who must not be called.
 func (t *activation) refuseErased() (rows int, err error) {
 	var some bool
 	err = t.tx.QueryRow(t.ctx, "SELECT EXISTS (SELECT FROM suppressions WHERE starts_with(number, $1))",
@@ -226,8 +223,8 @@ func (t *activation) refuseErased() (rows int, err error) {
 		table.HashInSQL("r.number", "$2", "$3"), t.id(), inner, outer)
 }
 
-// exclude marks the rows that an exclusion covers which no pass has applied
-// yet, and says how many those are.
+// exclude marks the rows covered by an exclusion that no earlier pass has applied, and returns
+// their number.
 func (t *activation) exclude(outcome string) (rows int, err error) {
 	t.passes++
 	fresh, err := t.exec(`INSERT INTO import_exclusions (import_id, pass, number, match)
@@ -251,9 +248,9 @@ func (t *activation) exclude(outcome string) (rows int, err error) {
 	if err != nil || !matches {
 		return byNumber, err
 	}
-	// There may be thousands of them: rows and exclusions meet by the first
-	// pair of each exclusion, and the whole is compared only then. Nobody knows how
-	// many rows there are: left to itself the planner held each row against each.
+	// There may be thousands of exclusions: rows and exclusions are joined on the first pair of
+	// each exclusion, and the rest is compared only then. The planner does not know how many rows
+	// there are: with nested loops it compared each row with each exclusion.
 	if _, err := t.exec("SET LOCAL enable_nestloop = off"); err != nil {
 		return byNumber, err
 	}
@@ -274,9 +271,8 @@ func (t *activation) exclude(outcome string) (rows int, err error) {
 	return byNumber + byMatch, err
 }
 
-// insert makes contacts of the rows that nothing refuses. No statement joins what
-// it makes itself: the rows have no statistics yet, and such a join was planned
-// for a few of them, each with each.
+// insert makes contacts of the accepted rows. No statement joins the rows that it makes: they have
+// no statistics yet, so the planner expected a few of them and joined each with each.
 func (t *activation) insert() (added int, err error) {
 	added, err = t.exec(`WITH base AS MATERIALIZED (
 			SELECT coalesce(max(position), 0) AS position FROM contacts WHERE campaign_id = $2
@@ -298,8 +294,8 @@ func (t *activation) insert() (added int, err error) {
 	return added, err
 }
 
-// withdraw takes back rows that were inserted and that an exclusion covers by
-// now: of the rows covered, inserted had become contacts.
+// withdraw takes back inserted rows that an exclusion covers by now. rows counts the rows covered,
+// inserted those of them that had become contacts.
 func (t *activation) withdraw() (rows, inserted int, err error) {
 	if rows, err = t.exclude("withdrawn"); err != nil || rows == 0 {
 		return rows, 0, err
@@ -330,8 +326,8 @@ func (t *activation) listDuplicates(n int) error {
 	return err
 }
 
-// listRefused lists the rows that exclusions or the suppression list refuse. A
-// row that is withdrawn may be listed as a duplicate already.
+// listRefused lists the rows refused by exclusions or the suppression list. A withdrawn row may be
+// listed as a duplicate already.
 func (t *activation) listRefused() error {
 	if t.listed >= campaign.RejectedCap {
 		return nil
@@ -349,8 +345,8 @@ func (t *activation) listRefused() error {
 	return err
 }
 
-// lift undoes, where Sticky Exclusion is off, the earlier exclusions of the
-// numbers that were added on purpose.
+// lift undoes, unless Sticky Exclusion is on, the earlier exclusions of the numbers that were added
+// on purpose.
 func (t *activation) lift(g journal.Gate) error {
 	if t.Sticky {
 		return nil
@@ -381,8 +377,8 @@ func (t *activation) readmit() ([]campaign.NewContact, error) {
 	})
 }
 
-// checkEpoch makes sure that the gate's owner still owns the campaign, until
-// the commit: taking over waits for this lock.
+// checkEpoch ensures that the gate's owner owns the campaign until the commit: a takeover waits for
+// this lock.
 func (t *activation) checkEpoch(epoch int64) error {
 	rows, _ := t.tx.Query(t.ctx, "SELECT epoch FROM campaigns WHERE id = $1 FOR KEY SHARE", string(t.Campaign))
 	stored, err := pgx.CollectRows(rows, pgx.RowTo[int64])

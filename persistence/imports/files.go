@@ -1,5 +1,5 @@
-// Package imports takes files of contacts in: staged over connections of their own,
-// they become contacts by one transaction.
+// Package imports takes in files of contacts: they are staged over connections of their own, and
+// become contacts in one transaction.
 package imports
 
 import (
@@ -20,12 +20,10 @@ import (
 	"dialler/persistence/table"
 )
 
-// Files of contacts. An open import has a connection of its own, from its
-// first row to its end: uploads take as long as clients like, and neither the
-// group commits nor the queries of the hot path may wait for them. The
-// connection holds an advisory lock in the import's name; when the process or
-// the server dies the lock is gone, and CloseOrphanedImports knows that nobody
-// will finish the import.
+// An open import has a connection of its own, from its first row to its end: uploads take as long
+// as clients like, and neither the group commits nor the queries of the hot path may wait for them.
+// The connection holds an advisory lock in the import's name; when the process or the server dies,
+// the lock is released, and CloseOrphanedImports knows that nobody will finish the import.
 
 // Files are files of contacts that become contacts of a campaign.
 type Files struct {
@@ -33,13 +31,13 @@ type Files struct {
 	imports importSessions
 }
 
-// NewFiles reads and writes them in db.
+// NewFiles returns the Files stored in db.
 func NewFiles(db *table.DB) *Files { return &Files{db: db} }
 
-// Close ends the imports that this process has open.
+// Close ends the open imports of this process.
 func (f *Files) Close() { f.imports.closeAll() }
 
-// importSessions are the imports that this process has open.
+// importSessions are the open imports of this process.
 type importSessions struct {
 	mu   sync.Mutex
 	open map[engine.ImportID]*importSession
@@ -61,10 +59,10 @@ var (
 // importLock is the advisory lock of an import, within its schema.
 const importLock = "hashtextextended(current_schema() || '.import.' || id::text, 0)"
 
-// BeginImport opens an import. Conflict "import_in_progress" while another of the
-// campaign is open, journal.ErrImportRequest when one that did not fail was begun
-// by the same request, Unavailable "imports_busy" when this process has as
-// many open as it may. Whoever began it calls CloseImport at the end.
+// BeginImport opens an import. It returns Conflict "import_in_progress" while another of the
+// campaign is open, journal.ErrImportRequest when the same request already began one that did not
+// fail, and Unavailable "imports_busy" when this process has its maximum open. The caller ends it
+// with CloseImport.
 func (s *Files) BeginImport(ctx context.Context, imp campaign.Import) error {
 	session, err := s.imports.reserve(imp.ID, s.db.Config.Imports)
 	if err != nil {
@@ -83,7 +81,7 @@ func (s *Files) begin(ctx context.Context, session *importSession, imp campaign.
 		return s.db.Wrap("no connection to the database", err)
 	}
 	pool.ScanUTC(session.conn)
-	// The lock comes before the row, so that no open row is ever without it.
+	// The lock precedes the row, so that no open row is ever without it.
 	_, err = session.conn.Exec(ctx, "SELECT pg_advisory_lock("+importLock+") FROM (SELECT $1::uuid AS id) i",
 		string(imp.ID))
 	if err != nil {
@@ -138,7 +136,7 @@ func (i *importSessions) get(id engine.ImportID) *importSession {
 	return i.open[id]
 }
 
-// closeAll is for the end of the store.
+// closeAll is called when the store closes.
 func (i *importSessions) closeAll() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -173,13 +171,13 @@ func (s *Files) inImport(id engine.ImportID, what string, f func(*importSession)
 	return s.db.Wrap(what, err)
 }
 
-// StageImport adds rows to an open import, and lists those that cannot become
-// contacts. rows and invalid are the figures of the file so far.
+// StageImport adds rows to an open import, and lists those that cannot become contacts. rows and
+// invalid are the totals of the file so far.
 func (s *Files) StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow,
 	rejected []campaign.RejectedRow, total, invalid int) error {
 	return s.inImport(id, "rows not staged", func(session *importSession) error {
 		return pgx.BeginFunc(ctx, session.conn, func(tx pgx.Tx) error {
-			// What is staged is lost with a crash of the server anyway.
+			// Staged rows are lost with a crash of the server anyway.
 			if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
 				return err
 			}
@@ -237,8 +235,8 @@ func copyRejected(ctx context.Context, tx pgx.Tx, id engine.ImportID, session *i
 	return err
 }
 
-// FailImport says why an open import came to nothing. One that is active, or
-// has failed already, stays what it is.
+// FailImport records why an open import failed. One that is active, or has failed already, is left
+// unchanged.
 func (s *Files) FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem,
 	at time.Time) error {
 	_, err := s.db.Read.Exec(ctx, `UPDATE imports SET state = 'failed', problem = $2, finished_at = $3
@@ -246,8 +244,7 @@ func (s *Files) FailImport(ctx context.Context, id engine.ImportID, problem camp
 	return s.db.Wrap("the import's end not stored", err)
 }
 
-// CloseImport removes what is staged of an import and gives its connection
-// back.
+// CloseImport removes the staged rows of an import and releases its connection.
 func (s *Files) CloseImport(ctx context.Context, id engine.ImportID) error {
 	session := s.imports.get(id)
 	if session == nil {
@@ -261,18 +258,18 @@ func (s *Files) CloseImport(ctx context.Context, id engine.ImportID) error {
 	return s.db.Wrap("staged rows not removed", err)
 }
 
-// interrupted is what becomes of an import whose process or connection died.
+// interrupted is the problem of an import whose process or connection died.
 var interrupted = campaign.ImportProblem{Code: "interrupted",
 	Detail: "The dialler or its database was stopped while the file was imported; nothing was added, upload it again."}
 
-// CloseOrphanedImports fails the open imports that no living process holds,
-// removes what is staged of none that is open, and says how many failed.
+// CloseOrphanedImports fails the open imports that no living process holds, removes staged rows
+// that belong to no open import, and says how many failed.
 func (s *Files) CloseOrphanedImports(ctx context.Context, at time.Time) (failed int, err error) {
 	if failed, err = s.failOrphans(ctx, at); err != nil {
 		return failed, err
 	}
-	// From one import to the next by the index: millions of rows of one that is
-	// open are not read every few seconds.
+	// It steps from one import to the next by the index, so that millions of rows of an open import
+	// are not read every few seconds.
 	_, err = s.db.Read.Exec(ctx, `DELETE FROM import_rows WHERE import_id = ANY(ARRAY(
 		WITH RECURSIVE staged AS (
 			(SELECT import_id FROM import_rows ORDER BY import_id LIMIT 1)
@@ -286,7 +283,7 @@ func (s *Files) CloseOrphanedImports(ctx context.Context, at time.Time) (failed 
 }
 
 func (s *Files) failOrphans(ctx context.Context, at time.Time) (int, error) {
-	// Whose lock is free gets it for as long as the statement lasts.
+	// A free lock is taken for the duration of the statement.
 	tag, err := s.db.Read.Exec(ctx, `UPDATE imports SET state = 'failed', problem = $1, finished_at = $2
 		WHERE state IN ('staging', 'activating') AND pg_try_advisory_xact_lock(`+importLock+`)`, interrupted, at)
 	return int(tag.RowsAffected()), s.db.Wrap("interrupted imports not closed", err)
@@ -313,7 +310,7 @@ func scanImport(row pgx.CollectableRow) (i campaign.Import, err error) {
 	return i, err
 }
 
-// ErrImportNotFound: no import has this identifier.
+// ErrImportNotFound means that no import has this identifier.
 var ErrImportNotFound = engine.NotFound("import_not_found", "")
 
 // Import gives one import.
@@ -329,8 +326,8 @@ func (s *Files) Import(ctx context.Context, id engine.ImportID) (campaign.Import
 	return imp, s.db.Wrap("import not read", err)
 }
 
-// ImportByRequest gives the import that a request with an Idempotency-Key began
-// and that did not fail; ok is false when there is none.
+// ImportByRequest returns the import that a request with an Idempotency-Key began and that did not
+// fail; ok is false when there is none.
 func (s *Files) ImportByRequest(ctx context.Context, id engine.CampaignID,
 	request engine.Idempotency) (imp campaign.Import, ok bool, err error) {
 	rows, _ := s.db.Read.Query(ctx, selectImport+"WHERE i.campaign_id = $1 AND i.key_id = $2 AND i.token = $3 "+
@@ -343,8 +340,7 @@ func (s *Files) ImportByRequest(ctx context.Context, id engine.CampaignID,
 	return imp, err == nil, s.db.Wrap("import not read", err)
 }
 
-// Imports gives one page of a campaign's imports, newest first, and how many
-// there are.
+// Imports returns one page of a campaign's imports, newest first, and the total.
 func (s *Files) Imports(ctx context.Context, id engine.CampaignID, page campaign.Page) (list []campaign.Import,
 	total int, err error) {
 	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM imports WHERE campaign_id = $1",
@@ -358,8 +354,8 @@ func (s *Files) Imports(ctx context.Context, id engine.CampaignID, page campaign
 	return list, total, s.db.Wrap("imports not read", err)
 }
 
-// RejectedRows gives one page of the rows of an import that did not become
-// contacts, in the order of the file, and how many are listed.
+// RejectedRows returns one page of the rows of an import that did not become contacts, in the order
+// of the file, and how many are listed.
 func (s *Files) RejectedRows(ctx context.Context, id engine.ImportID, page campaign.Page) (list []campaign.RejectedRow,
 	total int, err error) {
 	if err := s.db.Read.QueryRow(ctx, "SELECT count(*) FROM import_rejected WHERE import_id = $1",

@@ -12,9 +12,9 @@ import (
 	"dialler/persistence/table"
 )
 
-// Activity gives one page of what somebody did, newest first, and how much
-// there is: of one campaign, or with campaign "" the changes of what is
-// configured for all. types filters when given.
+// Activity returns one page of the activity log, newest first, and the total: that of one campaign,
+// or with campaign "" the changes to the shared configuration. If types are given, it returns only
+// those.
 func (s *Lists) Activity(ctx context.Context, id engine.CampaignID, types []journal.Type,
 	page campaign.Page) (events []journal.Event, total int, err error) {
 	const filter = "WHERE e.campaign_id = $1 AND e.activity AND (cardinality($2::text[]) = 0 " +
@@ -30,12 +30,11 @@ func (s *Lists) Activity(ctx context.Context, id engine.CampaignID, types []jour
 	return events, total, s.db.Wrap("activity not read", err)
 }
 
-// runEventsCap bounds the history of runs: 2500 restarts that were cancelled, or
-// as many runs.
+// runEventsCap bounds the history of runs: it suffices for 2500 cancelled restarts, or as many
+// runs.
 const runEventsCap = 10_000
 
-// RunEvents gives the events of which journal.Runs makes a campaign's runs, in
-// their order.
+// RunEvents returns the events from which journal.Runs derives a campaign's runs, in order.
 func (s *Lists) RunEvents(ctx context.Context, id engine.CampaignID) ([]journal.Event, error) {
 	rows, _ := s.db.Read.Query(ctx, table.SelectEvent+"WHERE e.campaign_id = $1 AND e.activity "+
 		"AND e.type = ANY($2::text[]) ORDER BY e.seq LIMIT $3",

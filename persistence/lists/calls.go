@@ -19,27 +19,25 @@ import (
 )
 
 const (
-	// callsSeen is how many attempts one query looks at for those with a trunk,
-	// state or outcome, which no index knows: an answer may be short, or empty, and
-	// lead on all the same.
+	// callsSeen is how many attempts one query reads when filtering by trunk, state or outcome,
+	// which no index covers: a page may be short or empty and still have a next cursor.
 	callsSeen = 20_000
-	// idSlack is by how much the time in an attempt's identifier, which the node
-	// that made it took from its clock, may differ from that of its reservation.
+	// idSlack is how much the time in an attempt's identifier, taken from the clock of the node
+	// that created it, may differ from that of its reservation.
 	idSlack = time.Minute
 )
 
 // Lists are what the console shows: calls, activity, charts, reports.
 type Lists struct{ db *table.DB }
 
-// NewLists reads and writes them in db.
+// NewLists returns the Lists stored in db.
 func NewLists(db *table.DB) *Lists { return &Lists{db: db} }
 
-// Calls gives attempts, without their legs, newest first, and the cursor that
-// leads on to older ones, "" at the end. ErrNoCursor when Before is no attempt
-// (any more).
+// Calls returns attempts, without their legs, newest first, and the cursor for older ones, "" at
+// the end. It returns ErrNoCursor when Before is no attempt, or no longer one.
 //
-// The attempts of a campaign are in the order of their reservation, others in the
-// order of their identifiers, which begin with the time: both are in an index.
+// The attempts of a campaign are ordered by their reservation, others by their identifiers, which
+// begin with the time: an index covers both.
 func (s *Lists) Calls(ctx context.Context, q attempt.Query) (list []attempt.Attempt, next engine.AttemptID, err error) {
 	c, err := s.callsWhere(ctx, &q)
 	if err != nil {
@@ -65,7 +63,7 @@ func (s *Lists) Calls(ctx context.Context, q attempt.Query) (list []attempt.Atte
 	case !q.Narrow():
 		return list, "", nil
 	}
-	// The last one that was looked at, if there may be more behind it.
+	// The last attempt that was read, if there may be more after it.
 	err = s.db.Read.QueryRow(ctx, fmt.Sprintf("SELECT a.id FROM attempts a %s%s LIMIT 1 OFFSET %d", c.where, c.order,
 		callsSeen-1), c.args[:c.own]...).
 		Scan(column.Hex(&next))
@@ -139,7 +137,7 @@ func (s *Lists) callsWhere(ctx context.Context, q *attempt.Query) (c callsQuery,
 	return c, nil
 }
 
-// narrow is what no index knows.
+// narrow returns the conditions that no index covers.
 func (c *callsQuery) narrow(q *attempt.Query) (where string, args []any) {
 	args = c.args[:c.own:c.own]
 	var conditions []string
@@ -150,13 +148,13 @@ func (c *callsQuery) narrow(q *attempt.Query) (where string, args []any) {
 			conditions = append(conditions, fmt.Sprintf("a.%s = $%d", x.column, len(args)))
 		}
 	}
-	if q.Outcome == engine.OutcomeConnectedNoResult { // as it is shown
+	if q.Outcome == engine.OutcomeConnectedNoResult { // as shown to users
 		conditions = append(conditions, "NOT "+table.AwaitsResult)
 	}
 	return "WHERE " + strings.Join(conditions, " AND "), args
 }
 
-// ErrNoCursor: the call of a cursor no longer exists.
+// ErrNoCursor means that the call of a cursor no longer exists.
 var ErrNoCursor = engine.NotFound("cursor_not_found", "")
 
 func (s *Lists) cursorAt(ctx context.Context, id engine.AttemptID) (at *time.Time, err error) {
@@ -170,7 +168,7 @@ func (s *Lists) cursorAt(ctx context.Context, id engine.AttemptID) (at *time.Tim
 	return at, s.db.Wrap("call not read", err)
 }
 
-// idAt is the lowest identifier that can be made at a time.
+// idAt is the lowest identifier that can be created at a time.
 func idAt(at time.Time) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(max(0, at.UnixMilli()))<<16)

@@ -16,24 +16,23 @@ import (
 	"dialler/persistence/table"
 )
 
-// What charts are drawn of is counted from the attempts, in one pass over those
-// of the run and the time asked for. A run of a million dials takes seconds:
-// nobody waits longer than Config.ChartLimit, and no
-// writer waits for a chart.
+// Chart data is counted from the attempts of the run in the requested time, in one pass. A run of a
+// million dials takes seconds: no query takes longer than Config.ChartLimit, and no writer waits
+// for a chart.
 
 var errChartTooLong = engine.Unavailable("chart_too_long",
 	"The run has too many calls to be counted in time; ask for a shorter time with from and to, or later.",
 	30*time.Second)
 
-// chartReach is beyond any call: what was reserved so long before a time does
-// not live in it.
+// chartReach is longer than any call: an attempt reserved that long before a time is not live at
+// that time.
 const chartReach = "interval '5 hours'"
 
-// isDial is dialled of the Attempt Report: the INVITE left, or may have.
+// isDial is the Attempt Report's definition of dialled: the INVITE was sent, or may have been.
 const isDial = "(a.invite_at IS NOT NULL OR a.consumed)"
 
-// seriesMarks give a step's number (of $5 seconds, from $3), what begins and
-// ends in it, and of gauges how much of the step it lasts.
+// seriesMarks returns the number of each step ($5 seconds long, counted from $3), what begins and
+// ends in it, and for gauges how much of the step they last.
 var seriesMarks = `SELECT i::integer,
 		count(*) FILTER (WHERE kind = 'dial' AND x >= 0),
 		count(*) FILTER (WHERE kind = 'dial' AND x >= 0 AND decided),
@@ -64,7 +63,7 @@ var seriesMarks = `SELECT i::integer,
 			AND m.at < $4::timestamptz) AS z
 	GROUP BY i ORDER BY i`
 
-// Series gives how a run went over a time. NotFound "campaign_not_found",
+// Series returns the course of a run over a time. Errors: NotFound "campaign_not_found",
 // "run_not_found"; Unavailable "chart_too_long".
 func (s *Lists) Series(ctx context.Context, q campaign.SeriesQuery) (out campaign.Series, err error) {
 	err = s.chart(ctx, "series of a run not read", q.Campaign, q.Run, func(tx pgx.Tx, run int) error {
@@ -78,7 +77,7 @@ func (s *Lists) Series(ctx context.Context, q campaign.SeriesQuery) (out campaig
 	return out, err
 }
 
-// spanOf fills in the times that were left open.
+// spanOf fills in the times that were not given.
 func spanOf(ctx context.Context, tx pgx.Tx, q *campaign.SeriesQuery, run int) error {
 	if q.From.IsZero() {
 		err := tx.QueryRow(ctx, `SELECT coalesce((SELECT reserved_at FROM attempts WHERE campaign_id = $1 AND run = $2
@@ -88,8 +87,8 @@ func spanOf(ctx context.Context, tx pgx.Tx, q *campaign.SeriesQuery, run int) er
 		}
 	}
 	if q.Until.IsZero() {
-		// The last to be reserved is seldom the last to end: what began in the
-		// hours before it is looked at.
+		// The last attempt to be reserved is seldom the last to end, so those that began in the
+		// hours before it are considered too.
 		err := tx.QueryRow(ctx, `SELECT coalesce((SELECT max(CASE WHEN a.live THEN $3::timestamptz ELSE a.ended_at END)
 			FROM attempts a
 			WHERE a.campaign_id = $1 AND a.run = $2 AND a.reserved_at >= (SELECT reserved_at FROM attempts
@@ -111,7 +110,7 @@ func addSeries(ctx context.Context, tx pgx.Tx, out *campaign.Series, id engine.C
 	rows, _ := tx.Query(ctx, seriesMarks, string(id), out.Run, out.From, ends, out.Step.Seconds())
 	var i, ring, talk int
 	var p campaign.SeriesPoint
-	var begun [2]int // how many ring, and talk, when a step begins
+	var begun [2]int // calls ringing, and talking, at the start of a step
 	next := 0
 	fill := func(until int) {
 		for ; next < until; next++ {
@@ -133,16 +132,16 @@ func addSeries(ctx context.Context, tx pgx.Tx, out *campaign.Series, id engine.C
 	return err
 }
 
-// breakdown counts the ended dials of a run three times over in one pass: by
-// final code and outcome, by caller ID, and by the time to the first sound. The answer rate
-// of a caller ID takes those in that were answered and go on.
+// breakdown counts the ended dials of a run by three groupings in one pass: by final code and
+// outcome, by caller ID, and by the time to the first sound. The answer rate of a caller ID
+// includes answered calls in progress.
 var breakdown = func() string {
 	var bounds []string
 	for _, b := range campaign.FirstAudioBounds {
 		bounds = append(bounds, strconv.FormatFloat(b.Seconds(), 'f', -1, 64))
 	}
-	// Of width_bucket a bound is the first value of the next bucket; here it is the
-	// last of its own.
+	// In width_bucket a bound is the first value of the next bucket; here it is the last of its
+	// own.
 	return `SELECT grouping(sip_code), grouping(from_number), coalesce(sip_code, 0), coalesce(outcome, ''),
 		coalesce(from_number, ''), coalesce(heard, -1),
 			count(*) FILTER (WHERE NOT live), count(*) FILTER (WHERE decided), count(answered_at),
@@ -158,7 +157,7 @@ var breakdown = func() string {
 		GROUP BY GROUPING SETS ((sip_code, outcome), (from_number), (heard)) ORDER BY 7 DESC, 3, 4, 5, 6`
 }()
 
-// reversed writes the negatives of the bounds, the least first.
+// reversed returns the negated bounds in ascending order.
 func reversed(bounds []string) string {
 	var list []string
 	for _, b := range slices.Backward(bounds) {
@@ -167,8 +166,8 @@ func reversed(bounds []string) string {
 	return strings.Join(list, ", ")
 }
 
-// Breakdown gives what the dials of a run came to, the present one when run is
-// 0. Errors as those of Series.
+// Breakdown returns the results of a run's dials; run 0 means the current one. Errors are those of
+// Series.
 func (s *Lists) Breakdown(ctx context.Context, id engine.CampaignID, run int) (out campaign.Breakdown, err error) {
 	err = s.chart(ctx, "breakdown of a run not read", id, run, func(tx pgx.Tx, run int) error {
 		out = campaign.Breakdown{Run: run, FirstAudio: make([]int, len(campaign.FirstAudioBounds)+1)}
@@ -185,7 +184,7 @@ func (s *Lists) Breakdown(ctx context.Context, id engine.CampaignID, run int) (o
 				if c.Count = count; len(out.Causes) < campaign.BreakdownCap {
 					out.Causes = append(out.Causes, c)
 				}
-			case noCode == 0: // calls that go on
+			case noCode == 0: // calls in progress
 			case noNumber == 0:
 				if n.Dials = count; len(out.Numbers) < campaign.BreakdownCap {
 					out.Numbers = append(out.Numbers, n)
@@ -200,7 +199,7 @@ func (s *Lists) Breakdown(ctx context.Context, id engine.CampaignID, run int) (o
 	return out, err
 }
 
-// chart reads in one snapshot, and not for long.
+// chart reads in one snapshot, within the time limit.
 func (s *Lists) chart(ctx context.Context, what string, id engine.CampaignID, run int, read func(tx pgx.Tx,
 	run int) error) error {
 	return s.db.InTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, what,
@@ -220,7 +219,7 @@ func (s *Lists) chart(ctx context.Context, what string, id engine.CampaignID, ru
 		})
 }
 
-// chartRun is the run that is asked for, the present one when that is 0.
+// chartRun is the requested run; 0 means the current one.
 func chartRun(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) (int, error) {
 	var present int
 	err := tx.QueryRow(ctx, "SELECT run FROM campaigns WHERE id = $1", string(id)).Scan(&present)

@@ -10,8 +10,7 @@ import (
 	"dialler/engine"
 )
 
-// rung is a message as it is stored: a JSON array, a third of the size of an
-// object with names.
+// rung is a message in its stored form: a JSON array, a third of the size of an object with names.
 type rung engine.SIPMessage
 
 var errRung = errors.New("a stored SIP message has not the form that this version writes")
@@ -42,7 +41,8 @@ func (r *rung) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// SaveLadders keeps what crossed the wire in the legs of failed calls. A leg that is kept already stays as it is.
+// SaveLadders stores the SIP messages of the legs of failed calls. A leg that is stored already is
+// left unchanged.
 func (s *Lists) SaveLadders(ctx context.Context, ladders []engine.Ladder) error {
 	attempts, legs := make([]string, len(ladders)), make([]string, len(ladders))
 	at, messages := make([]time.Time, len(ladders)), make([]string, len(ladders))
@@ -63,8 +63,8 @@ func (s *Lists) SaveLadders(ctx context.Context, ladders []engine.Ladder) error 
 	return s.db.Wrap("SIP ladders not stored", err)
 }
 
-// Ladder gives the kept messages of an attempt's legs in the order of their
-// times; none when nothing is kept.
+// Ladder returns the stored messages of an attempt's legs in the order of their times; none if
+// nothing is stored.
 func (s *Lists) Ladder(ctx context.Context, id engine.AttemptID) ([]engine.SIPMessage, error) {
 	rows, _ := s.db.Read.Query(ctx, "SELECT leg, messages FROM sip_ladders WHERE attempt_id = $1 ORDER BY at, leg",
 		string(id))

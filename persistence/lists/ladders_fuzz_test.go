@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzRung: what is read of a stored message is a message, and what is written
-// of one is read as the same.
+// FuzzRung checks that whatever is read from a stored message is valid, and that a message is read
+// back as it was written.
 func FuzzRung(f *testing.F) {
 	for _, s := range []string{`[1700000000000000,true,"INVITE",0,"",1,"192.0.2.1:5060","SDP",3]`,
 		`[0,false,"",503,"x",4294967295,"","",0,"of a later version"]`,

@@ -14,19 +14,17 @@ import (
 	"dialler/persistence/table"
 )
 
-// CampaignAttempts lists every attempt of a campaign, of all runs, with its
-// legs, oldest first. It holds them all in memory: for campaigns of a few
-// thousand contacts.
+// CampaignAttempts lists every attempt of a campaign, of all runs, with its legs, oldest first. It
+// loads all of them into memory: use it for campaigns of a few thousand contacts.
 func (s *Lists) CampaignAttempts(ctx context.Context, id engine.CampaignID) ([]attempt.Attempt, error) {
 	return s.db.Attempts(ctx, "WHERE a.campaign_id = $1 ORDER BY a.id", string(id))
 }
 
-// AttemptsPage gives a part of the Attempt Report: whole attempts in the order
-// of their reservation, each with the variables of its contact. Parts are read
-// one by one, so that a slow reader holds no connection and no transaction:
-// an attempt's place in the order never changes, so none is missed or comes
-// twice. ErrCampaignNotFound for the first part when there is no such campaign,
-// ErrCursorNotFound when it is to begin behind an attempt that it has not.
+// AttemptsPage returns a part of the Attempt Report: whole attempts in the order of their
+// reservation, each with the variables of its contact. Each part is a separate query, so that a
+// slow reader holds no connection or transaction; an attempt's position never changes, so none is
+// missed or repeated. For the first part it returns ErrCampaignNotFound when there is no such
+// campaign, and ErrCursorNotFound when the campaign does not have the attempt of the cursor.
 func (s *Lists) AttemptsPage(ctx context.Context, q campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) {
 	after := q.After.ReservedAt
 	id := string(q.After.ID)
@@ -57,10 +55,10 @@ func (s *Lists) AttemptsPage(ctx context.Context, q campaign.AttemptsQuery) ([]c
 	return list, err
 }
 
-// ErrCursorNotFound: the attempt of a cursor no longer exists.
+// ErrCursorNotFound means that the attempt of a cursor no longer exists.
 var ErrCursorNotFound = engine.NotFound("cursor_not_found", "")
 
-// reservedAt is the place of an attempt in the report.
+// reservedAt is the position of an attempt in the report.
 func (s *Lists) reservedAt(ctx context.Context, q campaign.AttemptsQuery) (at time.Time, err error) {
 	if !column.IsID(string(q.After.ID)) {
 		return at, ErrCursorNotFound
@@ -78,8 +76,8 @@ func (s *Lists) reservedAt(ctx context.Context, q campaign.AttemptsQuery) (at ti
 
 const firstID = "00000000000000000000000000000000"
 
-// ReportVariables gives the names of the variables that the campaign's contacts
-// have, in alphabetical order, at most limit.
+// ReportVariables returns the names of the variables of the campaign's contacts in alphabetical
+// order, at most limit.
 func (s *Lists) ReportVariables(ctx context.Context, id engine.CampaignID, limit int) ([]string, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT DISTINCT k FROM contacts c
 		JOIN contact_variables v ON v.contact_id = c.id, jsonb_object_keys(v.variables) k

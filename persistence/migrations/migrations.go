@@ -1,6 +1,5 @@
-// Package migrations holds the schema, as steps that the store runs in order
-// when it opens. A step that was released is never edited; a change is a new
-// step.
+// Package migrations contains the schema as steps that the store runs in order when it opens. A
+// released step is never edited; a change is a new step.
 package migrations
 
 import "embed"

@@ -9,19 +9,17 @@ import (
 	"testing"
 )
 
-// The rule of changes of the schema is expand, then contract (docs/upgrade.md):
-// processes of the release before go on with their statements, and no large table
-// is locked for as long as it takes to read it. This file reads the SQL of the
-// changes from ruledFrom on; what is earlier was released before there was the
-// rule.
+// The rule for migrations is expand, then contract (docs/upgrade.md): processes of the previous
+// release keep using their statements, and no large table is locked for as long as it takes to read
+// it. This file reads the SQL of the migrations from ruledFrom on; earlier ones were released
+// before the rule existed.
 
 const ruledFrom = "00029"
 
 // large are tables that grow with the calls.
 var large = []string{"attempts", "contacts", "legs", "events", "event_batches", "sip_ladders", "recordings", "idempotency", "number_holds", "contact_runs", "contact_variables", "import_rejected", "exclusions", "suppressions", "webhook_messages", "webhook_deliveries"}
 
-// excepted are statements that break the rule all the same, by their file and
-// their beginning, with the reason.
+// excepted are statements that break the rule deliberately, by file and beginning, with the reason.
 var excepted = map[string]string{
 	"00050_facts.sql: UPDATE contacts SET last_conversation": "an index gives those whose result is awaited, " +
 		"and another their calls",
@@ -40,11 +38,11 @@ var (
 	volatile   = regexp.MustCompile(`(?i)\bDEFAULT\b.*\b(random|gen_random_uuid|clock_timestamp|nextval|uuidv7)\(`)
 )
 
-// broken lists what in a change breaks the rule.
+// broken lists what in a migration breaks the rule.
 func broken(sql string) (wrong []string) {
 	up, _, _ := strings.Cut(sql, "-- +goose Down")
 	inTransaction := !strings.Contains(up, "-- +goose NO TRANSACTION")
-	fresh := map[string]bool{} // tables of this change
+	fresh := map[string]bool{} // tables created by this migration
 	for statement := range strings.SplitSeq(comment.ReplaceAllString(up, ""), ";") {
 		s := strings.Join(strings.Fields(statement), " ")
 		report := func(why string) { wrong = append(wrong, fmt.Sprintf("%.120s: %s", s, why)) }
@@ -81,7 +79,7 @@ func broken(sql string) (wrong []string) {
 	return wrong
 }
 
-// alteration lists what is wrong with a change of a table that was there before.
+// alteration lists what is wrong with a change of an existing table.
 func alteration(what string, isLarge bool) (wrong []string) {
 	upper := strings.ToUpper(what)
 	has := func(text string) bool { return strings.Contains(upper, text) }
@@ -161,7 +159,7 @@ func TestChangesOfTheSchemaLeaveTheReleaseBeforeAtWork(t *testing.T) {
 	}
 }
 
-// What breaks the rule is found, what keeps it is not.
+// A violation of the rule is found; a compliant change is not reported.
 func TestTheRuleOfChangesFindsWhatBreaksIt(t *testing.T) {
 	for sql, want := range map[string]int{
 		"CREATE TABLE things (id text PRIMARY KEY); CREATE INDEX things_id ON things (id); INSERT INTO things VALUES ('a'); ALTER TABLE things ADD CHECK (id <> '')": 0,

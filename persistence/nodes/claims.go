@@ -10,7 +10,7 @@ import (
 	"dialler/engine/ownership"
 )
 
-// Owner tells who acts for an identity; its epoch is 0 when nobody ever did.
+// Owner returns the owner of an identity; its epoch is 0 when there never was one.
 func (o *Owners) Owner(ctx context.Context, id ownership.Identity) (ownership.Owner, error) {
 	all, err := o.OwnersOf(ctx, id.Kind, []string{id.ID})
 	if err != nil {
@@ -19,7 +19,7 @@ func (o *Owners) Owner(ctx context.Context, id ownership.Identity) (ownership.Ow
 	return all[0], nil
 }
 
-// OwnersOf tells who acts for each of the identities, in their order.
+// OwnersOf returns the owners of the identities, in their order.
 func (o *Owners) OwnersOf(ctx context.Context, kind ownership.Kind, ids []string) ([]ownership.Owner, error) {
 	rows, _ := o.pool.Query(ctx, "SELECT "+ownerColumns+` FROM unnest($2::text[]) WITH ORDINALITY AS q(id, place)
 		LEFT JOIN owners w ON w.kind = $1 AND w.identity = q.id LEFT JOIN nodes n ON n.incarnation = w.incarnation
@@ -39,8 +39,8 @@ func (o *Owners) Owned(ctx context.Context, kind ownership.Kind, by engine.Incar
 	return ids, o.wrap("what the node owns not read", err)
 }
 
-// Orphans lists up to limit identities of a kind whose owner has left or whose
-// owner's lease has been over for margin, in order: each can be claimed.
+// Orphans lists in order up to limit identities of a kind whose owner has left, or whose owner's
+// lease ended at least margin ago: each can be claimed.
 func (o *Owners) Orphans(ctx context.Context, kind ownership.Kind, margin time.Duration, limit int) ([]string, error) {
 	rows, _ := o.pool.Query(ctx, `SELECT w.identity FROM owners w JOIN nodes n USING (incarnation) WHERE w.kind = $1
 		AND (n.left_at IS NOT NULL OR n.expires_at + $2 * interval '1 microsecond' <= clock_timestamp())
@@ -50,22 +50,22 @@ func (o *Owners) Orphans(ctx context.Context, kind ownership.Kind, margin time.D
 	return ids, o.wrap("identities without an owner not read", err)
 }
 
-// Claim makes the node the owner of an identity that is free: never claimed,
-// released, or of a node that has left or whose lease has been over for margin;
-// that node is declared dead with it. Whoever owns the identity afterwards is
-// told. ErrFenced when the claiming node's own lease is over.
+// Claim makes the node the owner of an identity that is free: never claimed, released, or owned by
+// a node that has left or whose lease ended at least margin ago; the claim declares that node dead.
+// It returns the resulting owner, whichever node that is, and ErrFenced when the claiming node's
+// own lease is over.
 //
-// A node that is the owner already stays it, with the same epoch: a claim whose
-// answer was lost may be repeated.
+// A node that already is the owner keeps the identity with the same epoch, so a claim whose answer
+// was lost may be repeated.
 func (o *Owners) Claim(ctx context.Context, id ownership.Identity, by engine.Incarnation,
 	margin time.Duration) (ownership.Owner, error) {
 	if !id.Valid() {
 		return ownership.Owner{}, engine.Invalid("identity_invalid",
 			"")
 	}
-	// What was true when the statement began may be over when it gets the row's
-	// lock; left_at cannot be. Hence the owner's node is declared dead first, and
-	// the claim goes by nothing else.
+	// A condition that held when the statement began may no longer hold when it gets the row's
+	// lock; only left_at never changes back. So the owner's node is declared dead first, and the
+	// claim depends on nothing else.
 	_, err := o.pool.Exec(ctx, `WITH me AS (
 			SELECT incarnation FROM nodes WHERE incarnation = $3 AND left_at IS NULL AND expires_at > clock_timestamp()
 		), dead AS (
@@ -101,8 +101,8 @@ func (o *Owners) Claim(ctx context.Context, id ownership.Identity, by engine.Inc
 	return owner, o.wrap("owner not read", err)
 }
 
-// Release gives an identity up, if the node owns it: anybody may claim it at
-// once. The node must not act for it any more.
+// Release gives up an identity if the node owns it: any node may claim it at once. The node must
+// have stopped acting for it.
 func (o *Owners) Release(ctx context.Context, id ownership.Identity, by engine.Incarnation) error {
 	_, err := o.pool.Exec(ctx, "UPDATE owners SET incarnation = NULL WHERE kind = $1 AND identity = $2 "+
 		"AND incarnation = $3", id.Kind, id.ID, by)

@@ -1,5 +1,5 @@
-// Package nodes keeps which nodes live, which of them acts for what, and who serves
-// the database.
+// Package nodes stores which nodes are alive, what each of them owns, and which process serves the
+// database.
 package nodes
 
 import (
@@ -16,22 +16,20 @@ import (
 	"dialler/persistence/pool"
 )
 
-// Owners keeps which nodes live and which of them acts for what. It has two
-// connections of its own: a query that takes long must not cost a node its
-// lease.
+// Owners stores which nodes are alive and what each of them owns. It has two connections of its
+// own, so that a slow query never costs a node its lease.
 //
-// Every time in it is the server's. That a node is gone (left_at) is never
-// undone, so whatever is decided by it may be decided from an old snapshot.
+// All of its times are the server's. Once a node is gone (left_at), that is never undone, so
+// decisions that depend on it may use an old snapshot.
 type Owners struct{ pool *pgxpool.Pool }
 
-// OpenOwners connects to the database of a pool; it is closed before the pool is.
+// OpenOwners connects to the database of a pool; close it before the pool.
 func OpenOwners(ctx context.Context, p *pool.Pool) (*Owners, error) {
 	pc := p.Read.Config()
 	pc.BeforeConnect, pc.PrepareConn, pc.ShouldPing = nil, nil, nil // the probe's
 	pc.ConnConfig = p.Single.Copy()
 	delete(pc.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout")
-	// A statement that waits for a lock for as long as a lease lives has no
-	// answer that is of use.
+	// The answer to a statement that waits for a lock longer than a lease lasts is useless.
 	pc.ConnConfig.RuntimeParams["statement_timeout"] = "4000"
 	pc.MaxConns = 2
 	own, err := pgxpool.NewWithConfig(ctx, pc)
@@ -58,8 +56,8 @@ func (o *Owners) wrap(what string, err error) error {
 	return failure.OfAway(why, err)
 }
 
-// Join begins a life of a node, with a lease of ttl from now. Name, address and
-// API are as ownership.Node has them; the rest is ignored.
+// Join starts a new incarnation of a node, with a lease of ttl from now. It uses the name, address
+// and API of n and ignores the rest.
 func (o *Owners) Join(ctx context.Context, n ownership.Node, ttl time.Duration) (ownership.Node, error) {
 	if n.Name == "" || len(n.Name) > ownership.MaxName || n.Address == "" || len(n.Address) > ownership.MaxAddress ||
 		len(n.API) > ownership.MaxAPI {
@@ -74,8 +72,8 @@ func (o *Owners) Join(ctx context.Context, n ownership.Node, ttl time.Duration) 
 	return n, o.wrap("the node did not join", err)
 }
 
-// Renew makes the lease of a node end ttl from now. ErrFenced when it has run
-// out, or the node was declared dead or has left: nothing brings it back.
+// Renew extends the lease of a node to ttl from now. It returns ErrFenced when the lease has run
+// out, or the node was declared dead or has left: none of these can be undone.
 func (o *Owners) Renew(ctx context.Context, id engine.Incarnation, ttl time.Duration) error {
 	tag, err := o.pool.Exec(ctx, `UPDATE nodes SET expires_at = clock_timestamp() + $2 * interval '1 microsecond'
 		WHERE incarnation = $1 AND left_at IS NULL AND expires_at > clock_timestamp()`, id, ttl.Microseconds())
@@ -85,21 +83,21 @@ func (o *Owners) Renew(ctx context.Context, id engine.Incarnation, ttl time.Dura
 	return o.wrap("the lease was not renewed", err)
 }
 
-// Drain says that the node claims nothing new.
+// Drain marks the node as claiming nothing new.
 func (o *Owners) Drain(ctx context.Context, id engine.Incarnation) error {
 	_, err := o.pool.Exec(ctx, "UPDATE nodes SET draining = true WHERE incarnation = $1", id)
 	return o.wrap("the node was not marked as draining", err)
 }
 
-// Leave ends the life of a node: what it owns may be claimed at once. It must
-// act for nothing any more.
+// Leave ends an incarnation: whatever it owns may be claimed at once. It must have stopped acting
+// for all of it.
 func (o *Owners) Leave(ctx context.Context, id engine.Incarnation) error {
 	_, err := o.pool.Exec(ctx, "UPDATE nodes SET left_at = clock_timestamp() WHERE incarnation = $1 "+
 		"AND left_at IS NULL", id)
 	return o.wrap("the node did not leave", err)
 }
 
-// Bury declares dead whose lease has been over for margin, and names them.
+// Bury declares dead the nodes whose leases ended at least margin ago, and names them.
 func (o *Owners) Bury(ctx context.Context, margin time.Duration) ([]engine.Incarnation, error) {
 	rows, _ := o.pool.Query(ctx, `UPDATE nodes SET left_at = clock_timestamp()
 		WHERE left_at IS NULL AND expires_at + $1 * interval '1 microsecond' <= clock_timestamp()
@@ -108,12 +106,12 @@ func (o *Owners) Bury(ctx context.Context, margin time.Duration) ([]engine.Incar
 	return dead, o.wrap("nodes whose lease is over were not declared dead", err)
 }
 
-// Nodes lists who has not left: those that live and those whose lease ran out
-// and whom nobody has declared dead yet, in the order in which they joined.
+// Nodes lists the nodes that have not left, in the order in which they joined: those alive, and
+// those whose lease ran out but which were not declared dead yet.
 func (o *Owners) Nodes(ctx context.Context) ([]ownership.Node, error) { return o.PerhapsAlive(ctx, 0) }
 
-// PerhapsAlive lists them with those who were declared dead and whose lease ran out less than
-// lapsed ago, unless the node has joined again: their processes may go on.
+// PerhapsAlive lists these and the nodes that were declared dead but whose lease ran out less than
+// lapsed ago, unless the node has joined again: their processes may still be running.
 func (o *Owners) PerhapsAlive(ctx context.Context, lapsed time.Duration) ([]ownership.Node, error) {
 	rows, _ := o.pool.Query(ctx, "SELECT "+nodeColumns+` FROM nodes n WHERE left_at IS NULL
 		OR left_at > expires_at AND expires_at > clock_timestamp() - $1 * interval '1 microsecond'
@@ -123,7 +121,7 @@ func (o *Owners) PerhapsAlive(ctx context.Context, lapsed time.Duration) ([]owne
 	return all, o.wrap("nodes not read", err)
 }
 
-// Node gives one life of a node; ok is false when there was none.
+// Node returns one incarnation of a node; ok is false when there was none.
 func (o *Owners) Node(ctx context.Context, id engine.Incarnation) (n ownership.Node, ok bool, err error) {
 	rows, _ := o.pool.Query(ctx, "SELECT "+nodeColumns+" FROM nodes n WHERE incarnation = $1", id)
 	n, err = pgx.CollectExactlyOneRow(rows, scanNode)
@@ -133,8 +131,8 @@ func (o *Owners) Node(ctx context.Context, id engine.Incarnation) (n ownership.N
 	return n, err == nil, o.wrap("node not read", err)
 }
 
-// PutSentBy keeps what a life of a node writes into the Via of its requests over
-// each trunk; those that are not named stay as they were.
+// PutSentBy stores what an incarnation writes into the Via of its requests over each trunk; trunks
+// that are not named are left unchanged.
 func (o *Owners) PutSentBy(ctx context.Context, id engine.Incarnation, by map[engine.TrunkID]string) error {
 	trunks, sent := make([]string, 0, len(by)), make([]string, 0, len(by))
 	for t, s := range by {
@@ -146,9 +144,8 @@ func (o *Owners) PutSentBy(ctx context.Context, id engine.Incarnation, by map[en
 	return o.wrap("the node's addresses were not stored", err)
 }
 
-// SentBy gives it. Of a trunk of which it is not known it gives what another one of
-// that node's has, which is the same where the node has one address; "" when nothing
-// is known.
+// SentBy returns the Via host stored for the trunk. If there is none, it returns that of another
+// trunk of the node, which is the same if the node has a single address; "" when nothing is known.
 func (o *Owners) SentBy(ctx context.Context, id engine.Incarnation, trunk engine.TrunkID) (by string, err error) {
 	err = o.pool.QueryRow(ctx, "SELECT sent_by FROM node_trunks WHERE incarnation = $1 "+
 		"ORDER BY trunk = $2 DESC, trunk LIMIT 1", id, string(trunk)).Scan(&by)
@@ -158,8 +155,8 @@ func (o *Owners) SentBy(ctx context.Context, id engine.Incarnation, trunk engine
 	return by, o.wrap("the node's address was not read", err)
 }
 
-// Loads lists the nodes that may claim (they live and do not drain) with how
-// many identities of the kind each owns, the least loaded first.
+// Loads lists the nodes that may claim (alive and not draining) with how many identities of the
+// kind each owns, the least loaded first.
 func (o *Owners) Loads(ctx context.Context, kind ownership.Kind) ([]ownership.Load, error) {
 	rows, _ := o.pool.Query(ctx, "SELECT "+nodeColumns+`, (SELECT count(*) FROM owners w
 		WHERE w.incarnation = n.incarnation AND w.kind = $1) AS owned

@@ -14,11 +14,10 @@ import (
 	"dialler/persistence/pool"
 )
 
-// Presence is the word of this process that it serves the database: an advisory
-// lock, shared by the nodes of a cluster and else exclusive, on a session of its
-// own. PostgreSQL ends the session with the process or its connection, so that
-// nobody waits for a lease. It is asked for before anything is written, the
-// schema included.
+// Presence marks this process as serving the database: it is an advisory lock, shared by the nodes
+// of a cluster and otherwise exclusive, on a session of its own. PostgreSQL ends the session with
+// the process or its connection, so that no lease has to run out first. It is taken before anything
+// is written, including the schema.
 type Presence struct {
 	cc  *pgx.ConnConfig
 	cfg pool.Config
@@ -28,10 +27,10 @@ type Presence struct {
 	conn     *pgx.Conn           // nil: lost
 	held     bool                // conn has the lock
 	recorded bool                // conn has its row
-	former   *ownership.Presence // whose place was taken, nil: nobody's
+	former   *ownership.Presence // the process that was replaced, nil if none
 }
 
-// servingLock is the lock's key, one for each schema.
+// servingLock is the lock's key, one per schema.
 const servingLock = "hashtextextended(coalesce(current_schema(), '') || '.serving', 0)"
 
 const (
@@ -39,14 +38,14 @@ const (
 	presencePause    = 50 * time.Millisecond
 )
 
-// presenceSession makes the server notice within six seconds that the machine or
-// the network of the process is gone, and never end the session by itself.
+// presenceSession makes the server notice within six seconds that the process's machine or network
+// is gone, and prevents it from ending the session by itself.
 const presenceSession = `SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 3;
 	SET tcp_user_timeout = 6000;
 	SET idle_session_timeout = 0; SET statement_timeout = 0; SET lock_timeout = 0`
 
-// Attend asks for the database. Conflict "database_in_use" when another process
-// serves it, which was not touched.
+// Attend acquires the database. It returns Conflict "database_in_use" when another process serves
+// it, and leaves that process alone.
 func Attend(ctx context.Context, url string, cfg pool.Config, me ownership.Presence) (*Presence, error) {
 	cfg = cfg.WithDefaults()
 	cc, err := pgx.ParseConfig(url)
@@ -77,7 +76,7 @@ func Attend(ctx context.Context, url string, cfg pool.Config, me ownership.Prese
 				p.Close()
 				return nil, err
 			}
-			began = time.Now() // the former may be faster once more, and has to name itself again
+			began = time.Now() // the former may get the lock again first, and then has to record itself again
 			continue
 		case ownership.GiveUp:
 			p.Close()
@@ -96,7 +95,7 @@ func Attend(ctx context.Context, url string, cfg pool.Config, me ownership.Prese
 	}
 }
 
-// replace ends the session of another process, which learns of that when it renews it.
+// replace ends the session of another process, which notices at its next renewal.
 func (p *Presence) replace(ctx context.Context, other *ownership.Presence) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,8 +112,7 @@ func (p *Presence) replace(ctx context.Context, other *ownership.Presence) error
 	return nil
 }
 
-// awaitFormer waits until the one whose place was taken has ended its calls: it takes
-// its row away then.
+// awaitFormer waits until the replaced process has ended its calls: it then removes its row.
 func (p *Presence) awaitFormer(ctx context.Context) error {
 	if p.former == nil {
 		return nil
@@ -142,7 +140,7 @@ func (p *Presence) awaitFormer(ctx context.Context) error {
 	}
 }
 
-// Left says that this process, whose place another one has, has ended its calls.
+// Left reports that this process, which another one has replaced, has ended its calls.
 func (p *Presence) Left(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,8 +155,8 @@ func (p *Presence) inUse(others []ownership.Presence) error {
 	return ownership.InUse(fmt.Sprintf("database %s at %s:%d", p.cc.Database, p.cc.Host, p.cc.Port), &p.me, others)
 }
 
-// take connects, if need be, and takes the lock. others are those who have it,
-// nil when it is ours.
+// take connects if necessary and takes the lock. others are the processes that have it, nil when it
+// is ours.
 func (p *Presence) take(ctx context.Context) (others []ownership.Presence, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,13 +183,13 @@ func (p *Presence) take(ctx context.Context) (others []ownership.Presence, err e
 		if err != nil {
 			return nil, p.lost(err)
 		}
-		if len(all) > 0 { // else it was given back in between
+		if len(all) > 0 { // otherwise it was released in the meantime
 			return all, nil
 		}
 	}
 }
 
-// lost gives the session up on an error.
+// lost closes the session after an error.
 func (p *Presence) lost(err error) error {
 	if err != nil && p.conn != nil {
 		_ = p.conn.Close(closed)
@@ -200,15 +198,15 @@ func (p *Presence) lost(err error) error {
 	return err
 }
 
-// closed has a connection closed without a farewell: nobody may listen.
+// closed makes a connection close without a termination message: the server may not be listening.
 var closed = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// holders lists who has the lock, and ends sessions of our own that are left of a
-// connection that was cut.
+// holders lists the processes that have the lock, and ends sessions of our own left over from a
+// broken connection.
 func (p *Presence) holders(ctx context.Context) ([]ownership.Presence, error) {
 	const locked = ` FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid `
 	const which = ` WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND l.pid <> pg_backend_pid()
@@ -239,7 +237,7 @@ func (p *Presence) holders(ctx context.Context) ([]ownership.Presence, error) {
 	return all, err
 }
 
-// Record names this process beside its lock, once there is a schema.
+// Record stores this process's details beside its lock, once there is a schema.
 func (p *Presence) Record(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -248,7 +246,7 @@ func (p *Presence) Record(ctx context.Context) error {
 
 func (p *Presence) record(ctx context.Context) error {
 	if !p.held {
-		return nil // it is, with the next lock
+		return nil // recorded together with the next lock
 	}
 	_, err := p.conn.Exec(ctx, `WITH gone AS (
 			DELETE FROM presence n WHERE n.backend <> pg_backend_pid() AND NOT EXISTS (SELECT FROM pg_locks l
@@ -266,9 +264,9 @@ func (p *Presence) record(ctx context.Context) error {
 	return failure.New("database_error", "it was not noted who serves the database", err)
 }
 
-// Renew says that the process is there, and takes the lock anew after the session
-// was lost, with the database for example. Conflict "database_in_use" when another
-// process was faster; any other error is the database's, and passes with it.
+// Renew keeps the process registered, and takes the lock again after the session was lost, for
+// example with the database. It returns Conflict "database_in_use" when another process was faster;
+// any other error is a temporary one of the database.
 func (p *Presence) Renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, presencePatience)
 	defer cancel()
@@ -288,7 +286,7 @@ func (p *Presence) Renew(ctx context.Context) error {
 	return engine.Unavailable(failure.AwayCode, "a former session of this process has not ended yet", time.Second)
 }
 
-// hold says whether the session lives.
+// hold says whether the session is alive.
 func (p *Presence) hold(ctx context.Context) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -299,7 +297,7 @@ func (p *Presence) hold(ctx context.Context) bool {
 		return false
 	}
 	if !p.recorded {
-		_ = p.record(ctx) // the database took no writes then; it is tried again
+		_ = p.record(ctx) // the database was read-only at the time; retry
 	}
 	return p.held
 }

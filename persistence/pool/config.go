@@ -13,35 +13,35 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Config is what Open may be told beside the URL.
+// Config is the configuration of Open besides the URL.
 type Config struct {
 	Log zerolog.Logger
-	// Writers is how many group commits may run at the same time, 4. They have
-	// connections of their own, so that no query keeps a call waiting.
+	// Writers is how many group commits may run at the same time; default 4. They have connections
+	// of their own, so that no query delays a call.
 	Writers int
-	// Readers is how many queries may run at the same time, 8.
+	// Readers is how many queries may run at the same time; default 8.
 	Readers int
-	// Imports is how many files of contacts may be open at the same time, 4:
-	// each has a connection of its own.
+	// Imports is how many files of contacts may be open at the same time; default 4. Each has a
+	// connection of its own.
 	Imports int
-	// ConnectTimeout bounds one attempt to connect, 5 s.
+	// ConnectTimeout bounds one attempt to connect; default 5 s.
 	ConnectTimeout time.Duration
-	// ChartLimit bounds each statement that counts calls for a chart, 5 s.
+	// ChartLimit bounds each statement that counts calls for a chart; default 5 s.
 	ChartLimit time.Duration
-	// Dial replaces the way to the server; tests put faults in here.
+	// Dial replaces the dial function; tests inject faults here.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Tracer sees each statement; tests ask for its plan.
+	// Tracer sees each statement; tests use it to get query plans.
 	Tracer pgx.QueryTracer
 	// SkipMigrations leaves the schema as it is: for a process that must not
 	// change it.
 	SkipMigrations bool
-	// Migrations are the steps of the schema, those of package migrations; tests
-	// have those of a version that is still to come.
+	// Migrations are the steps of the schema; the default is package migrations. Tests add those of
+	// a future version.
 	Migrations fs.FS
-	// Now is the clock of the program, time.Now; that of the server may differ.
+	// Now is the program's clock, by default time.Now; the server's may differ.
 	Now func() time.Time
-	// Secrets seal passwords of trunks, tokens of bots and secrets of webhooks; nil:
-	// they are stored as they are.
+	// Secrets seal passwords of trunks, tokens of bots and secrets of webhooks; nil means they are
+	// stored in clear.
 	Secrets *sealed.Keys
 }
 
@@ -70,7 +70,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Configure sets what every connection of ours has.
+// Configure applies the settings shared by all our connections.
 func Configure(c *pgx.ConnConfig, cfg Config) {
 	if c.RuntimeParams == nil {
 		c.RuntimeParams = map[string]string{}
@@ -78,7 +78,7 @@ func Configure(c *pgx.ConnConfig, cfg Config) {
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "dialler"
 	}
-	c.RuntimeParams["jit"] = "off" // compiling costs more than these queries take
+	c.RuntimeParams["jit"] = "off" // compiling takes longer than these queries
 	c.RuntimeParams["timezone"] = "UTC"
 	c.ConnectTimeout, c.Tracer = cfg.ConnectTimeout, cfg.Tracer
 	if cfg.Dial != nil {

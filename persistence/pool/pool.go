@@ -1,5 +1,5 @@
-// Package pool holds the connections to the database of one installation: those of
-// the group commits, those of queries, and one that asks how the database is.
+// Package pool manages the connections to an installation's database: those for group commits,
+// those for queries, and one for health probes.
 package pool
 
 import (
@@ -14,20 +14,18 @@ import (
 	"dialler/persistence/failure"
 )
 
-// Pool are the connections of one installation's database, and how its errors
-// are told.
+// Pool holds the connections to an installation's database and reports its errors.
 type Pool struct {
 	Config Config
 	Write  *pgxpool.Pool
 	Read   *pgxpool.Pool
-	Single *pgx.ConnConfig // of connections that are in no pool
+	Single *pgx.ConnConfig // for connections outside the pools
 	probe  probe
 	URL    string
-	Forget func() // what is remembered of the server, which may be another now
+	Forget func() // clears the state of a server that may have been replaced
 }
 
-// OpenPool connects. Every connection of the group commits is prepared by
-// prepare before it is used.
+// Open connects. Every connection for group commits is prepared by prepare before it is used.
 func Open(ctx context.Context, url string, cfg Config, prepare func(context.Context, *pgx.Conn) error) (*Pool, error) {
 	p := &Pool{Config: cfg.WithDefaults(), URL: url, Forget: func() {}}
 	var err error
@@ -45,19 +43,19 @@ func Open(ctx context.Context, url string, cfg Config, prepare func(context.Cont
 	return p, nil
 }
 
-// Close waits for what runs and closes every connection.
+// Close waits for running operations and closes every connection.
 func (p *Pool) Close() {
 	p.probe.close()
 	p.Write.Close()
 	p.Read.Close()
 }
 
-// durable has what is committed be on disk, and on that of a synchronous standby, when the
-// server says so, whatever it does unasked: an INVITE leaves by its word.
+// durable makes a commit wait until it is on disk, and on that of a synchronous standby, whatever
+// the server's default: an INVITE is sent once the commit is confirmed.
 const durable = "SELECT set_config('synchronous_commit', 'on', false) " +
 	"WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')"
 
-// connect opens a pool: of the group commits with prepare, else of queries.
+// connect opens a pool: for group commits with prepare, otherwise for queries.
 func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Context, *pgx.Conn) error) (*pgxpool.Pool,
 	error) {
 	pc, err := pgxpool.ParseConfig(p.URL)
@@ -69,17 +67,17 @@ func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Cont
 	pc.MaxConnIdleTime = 10 * time.Minute
 	Configure(pc.ConnConfig, p.Config)
 	if prepare != nil {
-		// The statements of a group commit take arrays of any length: one plan
-		// serves all, and planning each time would cost more than the work.
-		// It must not be one for a table that had hardly a row when it was made.
+		// The statements of a group commit take arrays of any length: one plan serves all, and
+		// planning each time would cost more than the work. The plan must not be one made for a
+		// nearly empty table.
 		pc.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 		pc.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
-		// The index over variables takes in what was inserted in a lump: one of 4 MB,
-		// the default, holds a commit up for 0.2 to 0.3 p.
+		// The index over variables merges its pending entries in bulk: the default of 4 MB delays a
+		// commit by 0.2 to 0.3 s.
 		pc.ConnConfig.RuntimeParams["gin_pending_list_limit"] = "128kB"
-		// A transaction whose client is gone, or cut off, must not keep a number or
-		// a campaign locked: who takes the campaign over waits for it, and has
-		// waited for a lease of five seconds already.
+		// A transaction whose client has died or been cut off must not keep a number or a campaign
+		// locked: a node that takes the campaign over waits for it, and has already waited five
+		// seconds for a lease.
 		pc.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "3000"
 	}
 	if prepare == nil {
@@ -110,18 +108,18 @@ func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Cont
 	return pool, nil
 }
 
-// configureSingle prepares the connections of imports.
+// configureSingle prepares the connections for imports.
 func (p *Pool) configureSingle() (err error) {
 	if p.Single, err = pgx.ParseConfig(p.URL); err != nil {
 		return failure.BadURL(err)
 	}
 	Configure(p.Single, p.Config)
-	// Inserted numbers are locked until the owner has answered.
+	// Inserted numbers stay locked until the owner has answered.
 	p.Single.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
 	return nil
 }
 
-// Wrap gives a query's error its place; nil stays nil.
+// Wrap adds context to a query's error; nil stays nil.
 func (p *Pool) Wrap(what string, err error) error {
 	if err == nil {
 		return nil
@@ -129,8 +127,7 @@ func (p *Pool) Wrap(what string, err error) error {
 	return p.Failed("database_error", what, err)
 }
 
-// Failed is the answer to an error: that the database is away, or that something
-// is wrong with what was asked of it.
+// Failed converts an error: either the database is unavailable, or the request was wrong.
 func (p *Pool) Failed(code, what string, err error) error {
 	v, why := failure.Judge(err)
 	if v != failure.AwayNow {
@@ -144,9 +141,9 @@ func (p *Pool) Failed(code, what string, err error) error {
 	return failure.OfAway(why, err)
 }
 
-// lost drops the idle connections when one was found dead: after a restart of
-// the server they all are, and each would fail one query more. Those to a server
-// that is a standby now are of no use either: another may be the primary.
+// lost drops the idle connections when one was found dead: after a restart of the server they all
+// are, and each would fail another query. Connections to a server that has become a standby are
+// useless too: another may be the primary.
 func (p *Pool) lost(why failure.Away) {
 	if why == failure.Unreachable || why == failure.ReadOnly {
 		p.reset()
@@ -159,12 +156,12 @@ func (p *Pool) reset() {
 	p.Read.Reset()
 }
 
-// QueryRow runs a query of the operator's tools and tests that gives one row.
+// QueryRow runs a query that returns one row, for operator tools and tests.
 func (p *Pool) QueryRow(ctx context.Context, sql string, dst ...any) error {
 	return p.Wrap("query failed", p.Read.QueryRow(ctx, sql).Scan(dst...))
 }
 
-// ScanUTC makes times come in UTC.
+// ScanUTC makes times scan as UTC.
 func ScanUTC(c *pgx.Conn) {
 	c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
 		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})

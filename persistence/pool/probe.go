@@ -15,25 +15,24 @@ import (
 	"dialler/persistence/failure"
 )
 
-// probe asks the database how it is, over a connection of its own: group
-// commits and long queries that hold the others say nothing about that.
+// probe checks the health of the database over a connection of its own: the others are occupied by
+// group commits and long queries and so prove nothing.
 //
-// While the last probe found nobody, queries are refused at once: each would
-// otherwise wait out its own time, and a console with ten of them would hang.
-// Commits are tried all the same, so that nothing depends on the probe alone.
+// While the last probe failed, queries are refused at once: otherwise each would wait out its own
+// timeout, and a console with ten of them would hang. Commits are still tried, so that nothing
+// depends on the probe alone.
 type probe struct {
 	one  sync.Mutex
 	conn *pgx.Conn
-	away atomic.Pointer[failure.Error] // what the last probe found, nil: it answered
+	away atomic.Pointer[failure.Error] // failure of the last probe, nil: it succeeded
 
 	mu    sync.Mutex
-	conns map[*readConn]struct{} // of the pool of queries
+	conns map[*readConn]struct{} // of the pool for queries
 }
 
-// Ping says whether the database takes commits, and which server it is: nil when it does. One that says
-// nothing until ctx ends is asked once more, for a second. Whoever uses the store
-// asks again and again: queries are refused between a Ping that found nobody and
-// the next that does.
+// Ping checks whether the database accepts commits, and returns which server it is; a nil error
+// means it does. If it does not answer before ctx ends, it gets one more second. The user of the
+// store must ping regularly: queries are refused between a failed Ping and the next successful one.
 func (p *Pool) Ping(ctx context.Context) (Server, error) {
 	q := &p.probe
 	q.one.Lock()
@@ -41,12 +40,12 @@ func (p *Pool) Ping(ctx context.Context) (Server, error) {
 	stood := q.conn != nil && !q.conn.IsClosed()
 	server, readOnly, err := q.ask(ctx, p.Single)
 	if err != nil && stood && ctx.Err() == nil {
-		// A connection that broke says nothing of the server that is there now: it
-		// may have been restarted between two questions.
+		// A broken connection says nothing of the current server: it may have been restarted
+		// between two probes.
 		server, readOnly, err = q.ask(ctx, p.Single)
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		// Were we ourselves without a processor for so long?
+		// Was this process itself without CPU time for that long?
 		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), secondLook)
 		server, readOnly, err = q.ask(again, p.Single)
 		cancel()
@@ -74,13 +73,12 @@ func (p *Pool) Ping(ctx context.Context) (Server, error) {
 	}
 	if why == failure.Silent {
 		q.cut()
-		p.reset() // nobody knows what those will say
+		p.reset() // their state is unknown
 	}
 	return "", e
 }
 
-// secondLook is how long a database that said nothing may take to the second
-// question.
+// secondLook is how long a database that did not answer may take for the second probe.
 const secondLook = time.Second
 
 var errReadOnly = errors.New("transactions are read-only")
@@ -115,11 +113,11 @@ func (p *probe) close() {
 	p.hangUp()
 }
 
-// idleCheck is how long a connection may have been idle before it is asked
-// whether it still stands, as the pool does by itself.
+// idleCheck is how long a connection may have been idle before it is checked; the pool does the
+// same by default.
 const idleCheck = time.Second
 
-// guard has the pool of queries refuse them while the database is away.
+// guard makes the pool for queries refuse them while the database is unavailable.
 func (p *probe) guard(c *pgxpool.Config) {
 	refuse := func() error {
 		if e := p.away.Load(); e != nil {
@@ -135,16 +133,16 @@ func (p *probe) guard(c *pgxpool.Config) {
 	c.ConnConfig.DialFunc = p.watch(c.ConnConfig.DialFunc)
 }
 
-// cut ends the queries that wait for a server that says nothing.
+// cut ends the queries waiting for a server that does not answer.
 func (p *probe) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
-		_ = c.Conn.Close() // the pool hears of it and closes the rest
+		_ = c.Conn.Close() // the pool notices and cleans up
 	}
 }
 
-// watch keeps the connections that dial makes.
+// watch tracks the connections that dial makes.
 func (p *probe) watch(d pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := d(ctx, network, addr)

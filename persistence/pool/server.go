@@ -9,29 +9,29 @@ import (
 	"dialler/persistence/failure"
 )
 
-// Server is one life of one server, from its start to its end: its history (the
-// cluster's identifier and the timeline), and when it was started. One that takes
-// another's place, or that was started again, may have lost what was committed last.
+// Server identifies one run of a server, from start to stop: by its history (the cluster's
+// identifier and the timeline) and its start time. A server that replaces another, or was
+// restarted, may have lost its latest commits.
 type Server string
 
-// History is the same before and after a restart in which nothing was lost.
+// History is unchanged by a restart in which nothing was lost.
 func (s Server) History() string {
 	history, _, _ := strings.Cut(string(s), " ")
 	return history
 }
 
-// whichServer asks for it. The timeline is that which is written on; 0 when it may not
-// be read.
+// whichServer queries the identity. The timeline is the one currently written to; 0 if we have no
+// permission to read it.
 const whichServer = `(SELECT system_identifier FROM pg_control_system())::text || ':' ||
 	CASE WHEN NOT pg_is_in_recovery() AND has_function_privilege('pg_walfile_name(pg_lsn)', 'EXECUTE')
 		AND has_function_privilege('pg_current_wal_lsn()', 'EXECUTE')
 		THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) ELSE '0' END
 	|| ' ' || extract(epoch FROM pg_postmaster_start_time())::text`
 
-// server is where a connection keeps its own.
+// server is the key under which a connection stores its Server.
 const server = "server"
 
-// note has a connection of the group commits know its server.
+// note records the server of a connection for group commits.
 func note(ctx context.Context, c *pgx.Conn) error {
 	var s string
 	var standby bool
@@ -45,7 +45,7 @@ func note(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// ServerOf is that of a connection of the group commits.
+// ServerOf returns the server of a connection for group commits.
 func ServerOf(c *pgx.Conn) Server {
 	s, _ := c.PgConn().CustomData()[server].(Server)
 	return s

@@ -8,13 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Together lets many callers who each ask about one key share queries: while one
-// is under way, what is asked waits, and the next takes all of it. Who asks alone
-// asks at once; who asks right after somebody waits up to togetherGather. No
-// answer is older than its question.
+// Together batches queries of many callers who each ask for one key: while a query is running, new
+// keys wait, and the next query takes all of them. A single caller is served at once; one who asks
+// right after another waits up to togetherGather. No answer is older than its question.
 type Together[K comparable, V any] struct {
-	// Ask finds what there is for the keys; one that is missing in what it gives
-	// has nothing. It must not be changed once it was used.
+	// Ask looks up the keys; a key missing from its result has no value. It must not be changed
+	// after first use.
 	Ask func(ctx context.Context, keys []K) (map[K]V, error)
 
 	mu   sync.Mutex
@@ -29,20 +28,19 @@ type question[K comparable, V any] struct {
 	done  chan struct{}
 }
 
-// PlannedEachTime is how keys are looked up that are joined with a table that
-// grows fast: a plan that is kept reads the whole table until PostgreSQL has
-// counted its rows again, which it does once a minute.
+// PlannedEachTime is the mode for look-ups of keys joined with a fast-growing table: a cached plan
+// would read the whole table until PostgreSQL has analysed it again, which happens once a minute.
 const PlannedEachTime = pgx.QueryExecModeCacheDescribe
 
-// togetherGather is the least time between the beginnings of two queries: a
-// query costs about the same for one key and for ten.
+// togetherGather is the minimum time between the starts of two queries: a query costs about the
+// same for one key as for ten.
 const togetherGather = 2 * time.Millisecond
 
-// togetherLimit bounds a query that is made for several callers: it is none of
-// theirs, whose patience may end.
+// togetherLimit bounds a query for several callers: it does not depend on the context of any of
+// them, which may end.
 const togetherLimit = 10 * time.Second
 
-// Of gives what there is for one key.
+// Of returns the value of one key.
 func (t *Together[K, V]) Of(ctx context.Context, key K) (v V, ok bool, err error) {
 	t.mu.Lock()
 	q := t.next
@@ -68,7 +66,7 @@ func (t *Together[K, V]) Of(ctx context.Context, key K) (v V, ok bool, err error
 	return v, ok && q.err == nil, q.err
 }
 
-// serve answers until nobody waits.
+// serve answers questions until none is waiting.
 func (t *Together[K, V]) serve(ctx context.Context, q *question[K, V]) {
 	for q != nil {
 		next := time.NewTimer(togetherGather)

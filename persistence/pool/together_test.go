@@ -32,7 +32,7 @@ func TestWhatIsAskedWhileAQueryIsUnderWayIsOneQuery(t *testing.T) {
 		get(1, "one")
 		get(2, "two")
 		get(3, "")
-		get(1, "one") // what was asked of it before may be out of date
+		get(1, "one") // an answer queried earlier may be out of date
 		all.Wait()
 		get(2, "two") // alone again
 		all.Wait()

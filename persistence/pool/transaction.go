@@ -12,11 +12,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TxTries bounds how often a transaction is tried that the server ended for the
-// sake of another one: a deadlock, or a row that changed under it.
+// TxTries bounds how often a transaction is retried that the server aborted in favour of another:
+// after a deadlock, or a row that changed under it.
 const TxTries = 5
 
-// Yielded says that a transaction was ended so; tried anew it may succeed.
+// Yielded says that a transaction was aborted in favour of another; it may succeed when retried.
 func Yielded(err error) bool {
 	state, _ := failure.SQLState(err)
 	return state == "40001" || state == "40P01"
@@ -27,7 +27,7 @@ func (p *Pool) InTx(ctx context.Context, what string, f func(pgx.Tx) error) erro
 	return p.InTxOf(ctx, pgx.TxOptions{}, what, f)
 }
 
-// InTxOf is inTx with another isolation.
+// InTxOf is InTx with the given options, such as another isolation level.
 func (p *Pool) InTxOf(ctx context.Context, o pgx.TxOptions, what string, f func(pgx.Tx) error) error {
 	err := pgx.BeginTxFunc(ctx, p.Read, o, f)
 	for try := 1; Yielded(err) && try < TxTries; try++ {
@@ -40,8 +40,8 @@ func (p *Pool) InTxOf(ctx context.Context, o pgx.TxOptions, what string, f func(
 	return p.Wrap(what, err)
 }
 
-// ChangeSchema runs one statement that takes tables' locks, in a transaction of
-// its own; 55P03 when it did not get them in time.
+// ChangeSchema runs one statement that takes table locks, in a transaction of its own; it fails
+// with 55P03 when it did not get them in time.
 func (p *Pool) ChangeSchema(ctx context.Context, sql string) error {
 	return pgx.BeginFunc(ctx, p.Read, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '"+LockPatience+"'"); err != nil {
@@ -52,11 +52,10 @@ func (p *Pool) ChangeSchema(ctx context.Context, sql string) error {
 	})
 }
 
-// LockPatience is how long a change of the schema waits for its locks: as long
-// writers that come after it wait too.
+// LockPatience is how long a migration waits for its locks: later writers wait for as long.
 const LockPatience = "1s"
 
-// Sleep waits; false when ctx ended.
+// Sleep waits; it returns false when ctx ended.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

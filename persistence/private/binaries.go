@@ -14,10 +14,10 @@ import (
 	"dialler/engine"
 )
 
-// oldest is the first major version that the schema is known to work with.
+// oldest is the earliest major version that the schema is known to work with.
 const oldest = 14
 
-// binaries are one installed server.
+// binaries is one installed server.
 type binaries struct {
 	dir   string
 	major int
@@ -25,8 +25,8 @@ type binaries struct {
 
 func (b binaries) path(name string) string { return filepath.Join(b.dir, name) }
 
-// places are where packages put the server, beside PATH: Debian and Ubuntu,
-// Red Hat and its kin, Homebrew on both kinds of Mac, MacPorts, Postgres.app.
+// places are where packages install the server, besides PATH: Debian and Ubuntu, Red Hat and its
+// relatives, Homebrew on both kinds of Mac, MacPorts, Postgres.app.
 var places = []string{
 	"/usr/lib/postgresql/*/bin",
 	"/usr/pgsql-*/bin",
@@ -37,8 +37,7 @@ var places = []string{
 	"/usr/local/pgsql/bin",
 }
 
-// find gives the newest server that can be used; major, when not 0, is the
-// version that the data is of.
+// find returns the newest usable server; major, when not 0, is the version of the data.
 func find(ctx context.Context, path string, places []string, major int) (binaries, error) {
 	var all []binaries
 	for _, d := range folders(path, places) {
@@ -49,7 +48,7 @@ func find(ctx context.Context, path string, places []string, major int) (binarie
 			all = append(all, binaries{d, v})
 		}
 	}
-	// Newest first; of equal ones the first found.
+	// Newest first; of equal versions the first found.
 	slices.SortStableFunc(all, func(a, b binaries) int { return cmp.Compare(b.major, a.major) })
 	for _, b := range all {
 		if b.major == major || major == 0 && b.major >= oldest {
@@ -59,11 +58,11 @@ func find(ctx context.Context, path string, places []string, major int) (binarie
 	return binaries{}, missing(all, major)
 }
 
-// folders are where programs may be, in order.
+// folders lists the folders in which programs may be, in order.
 func folders(path string, places []string) []string {
 	dirs := filepath.SplitList(path)
 	for _, p := range places {
-		found, _ := filepath.Glob(p) // only a malformed pattern is an error
+		found, _ := filepath.Glob(p) // only a malformed pattern returns an error
 		dirs = append(dirs, found...)
 	}
 	return dirs
@@ -76,7 +75,7 @@ func executable(path string) bool {
 
 var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// version asks the binary: the name of its folder says nothing certain.
+// version asks the binary: the name of its folder is not reliable.
 func version(ctx context.Context, postgres string) int {
 	out, err := exec.CommandContext(ctx, postgres, "-V").Output() //nolint:gosec // found on the operator's PATH
 	if err != nil {
@@ -86,11 +85,11 @@ func version(ctx context.Context, postgres string) int {
 	if m == nil {
 		return 0
 	}
-	n, _ := strconv.Atoi(string(m[1])) // digits by the expression
+	n, _ := strconv.Atoi(string(m[1])) // the expression matches digits only
 	return n
 }
 
-// ErrMissing says that no PostgreSQL server is installed that can be used.
+// ErrMissing says that no usable PostgreSQL server is installed.
 var ErrMissing = engine.Unavailable("postgresql_missing", "no PostgreSQL server is installed", 0)
 
 func missing(found []binaries, major int) error {
@@ -109,7 +108,7 @@ func missing(found []binaries, major int) error {
 	return &e
 }
 
-// install is the command for this machine.
+// install is the installation command for this machine.
 func install(version string) string {
 	if runtime.GOOS == "darwin" {
 		if version != "" {
@@ -135,8 +134,8 @@ func install(version string) string {
 	return "apt-get install postgresql" + suffix
 }
 
-// Tool gives the path of the newest installed program of that name that comes
-// with PostgreSQL, such as pg_dump; it may be installed apart from the server.
+// Tool returns the path of the newest installed program of that name that comes with PostgreSQL,
+// such as pg_dump; it may be packaged separately from the server.
 func Tool(ctx context.Context, name string) (path string, err error) {
 	newest := 0
 	for _, d := range folders(os.Getenv("PATH"), places) {

@@ -13,8 +13,8 @@ import (
 	"dialler/engine"
 )
 
-// settings of a small instance beside the process that uses it. Durability is
-// PostgreSQL's default and said aloud; the rest spares memory and writes.
+// settings are for a small instance beside the process that uses it. Durability is PostgreSQL's
+// default, stated explicitly; the rest saves memory and writes.
 var settings = []string{
 	"listen_addresses=",
 	"port=" + port,
@@ -40,8 +40,8 @@ var settings = []string{
 	"log_min_error_statement=panic",
 }
 
-// dataFolder finds the cluster in the server's folder: its path and major
-// version, 0 when there is none yet.
+// dataFolder finds the cluster in the server's folder: its path and major version, which is 0 when
+// there is none yet.
 func dataFolder(base string) (path string, major int) {
 	found, _ := filepath.Glob(filepath.Join(base, "data*", "PG_VERSION"))
 	for _, f := range found {
@@ -60,8 +60,8 @@ func dataFolder(base string) (path string, major int) {
 	return path, major
 }
 
-// initialise makes a cluster. It is made aside and moved into place whole: a
-// kill half-way leaves nothing that looks like a cluster.
+// initialise creates a cluster. It is built in another place and then moved, so that a kill
+// half-way leaves nothing that looks like a cluster.
 func initialise(ctx context.Context, b binaries, o owner, base string) (string, error) {
 	data := filepath.Join(base, "data"+strconv.Itoa(b.major))
 	fresh := data + ".new"
@@ -82,7 +82,7 @@ func initialise(ctx context.Context, b binaries, o owner, base string) (string, 
 	return data, os.Rename(fresh, data)
 }
 
-// environment keeps the caller's PostgreSQL variables out of the server.
+// environment keeps the caller's PostgreSQL variables from the server.
 func environment() []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -101,10 +101,10 @@ func lastLine(out []byte, err error) string {
 	return err.Error()
 }
 
-// logCap is the size at which the server's log is put aside at a start.
+// logCap is the size above which the server's log is rotated at a start.
 const logCap = 16 << 20
 
-// openLog opens the server's log and puts a large one aside.
+// openLog opens the server's log and rotates a large one.
 func openLog(o owner, base string) (*os.File, error) {
 	path := filepath.Join(base, "postgres.log")
 	if st, err := os.Stat(path); err == nil && st.Size() > logCap {

@@ -11,19 +11,18 @@ import (
 )
 
 const (
-	// keepEvery is how often a server that is not our child is looked at.
+	// keepEvery is how often a server that is not our child is checked.
 	keepEvery = 250 * time.Millisecond
-	// restartWait and restartCap are how long the next start waits after one that
-	// failed: first, and at most.
+	// restartWait and restartCap are the first and the longest pause before the next start after a
+	// failed one.
 	restartWait = 500 * time.Millisecond
 	restartCap  = 4 * time.Second
-	// restartTimeout bounds one start, recovery included.
+	// restartTimeout bounds one start, including recovery.
 	restartTimeout = 10 * time.Minute
 )
 
-// Keep starts the server again whenever it ends, until Stop. The address stays
-// the same. Of several processes that keep one server the first starts it, the
-// others adopt it.
+// Keep restarts the server whenever it ends, until Stop. The address stays the same. If several
+// processes keep one server, the first restarts it and the others adopt it.
 func (s *Server) Keep() {
 	s.kept.Go(func() {
 		for s.awaitEnd() {
@@ -35,13 +34,13 @@ func (s *Server) Keep() {
 	})
 }
 
-// awaitEnd waits for the end of the server; false: it is being stopped.
+// awaitEnd waits for the end of the server; it returns false when it is being stopped.
 func (s *Server) awaitEnd() bool {
 	tick := time.NewTicker(keepEvery)
 	defer tick.Stop()
 	for {
 		s.mu.Lock()
-		exited := s.exited // nil, and never ready, of one that was adopted
+		exited := s.exited // nil, and never ready, for an adopted server
 		s.mu.Unlock()
 		select {
 		case <-s.stopping:
@@ -56,7 +55,7 @@ func (s *Server) awaitEnd() bool {
 	}
 }
 
-// restart starts the server until it runs; false: it is being stopped.
+// restart retries until the server is running; it returns false when it is being stopped.
 func (s *Server) restart() bool {
 	said := false
 	for wait := restartWait; ; wait = min(2*wait, restartCap) {
@@ -86,7 +85,7 @@ func (s *Server) restart() bool {
 	}
 }
 
-// startAgain is Start for a folder that is known.
+// startAgain is Start for a known folder.
 func (s *Server) startAgain(ctx context.Context) error {
 	unlock, err := lock(ctx, filepath.Join(s.base, "lock"))
 	if err != nil {
@@ -108,9 +107,8 @@ func (s *Server) startAgain(ctx context.Context) error {
 	return s.launchAfterCrash(ctx, b, o)
 }
 
-// endOrphans signals the processes that a postmaster which was killed left behind
-// in the data: its children work in that folder, and init is their parent now.
-// It gives their number.
+// endOrphans signals the processes left behind in the data by a killed postmaster: its children
+// work in that folder, and their parent is now init. It returns their number.
 func endOrphans(data string, signal syscall.Signal) (found int) {
 	folder, err := os.Stat(data)
 	if err != nil {
@@ -144,7 +142,7 @@ func orphan(proc string) bool {
 	if err != nil {
 		return false
 	}
-	// "pid (name) state ppid …"; the name may hold anything.
+	// "pid (name) state ppid …"; the name may contain anything.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 2 {
 		return false

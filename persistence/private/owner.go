@@ -22,7 +22,7 @@ type owner struct {
 	changes  bool // we are root and the server is not
 }
 
-// chooseOwner: ourselves, unless we are root, as whom PostgreSQL refuses to run.
+// chooseOwner returns ourselves, unless we are root, as which PostgreSQL refuses to run.
 func chooseOwner() (owner, error) {
 	if os.Geteuid() != 0 {
 		return owner{uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}, nil //nolint:gosec // never negative on unix
@@ -50,8 +50,8 @@ func (o owner) attributes() *syscall.SysProcAttr {
 	return a
 }
 
-// folder makes a folder that only the owner may enter, and refuses one that
-// somebody else made: it may stand where everybody may write.
+// folder creates a folder that only the owner may enter, and refuses one created by somebody else:
+// the parent may be writable by everybody.
 func (o owner) folder(path string) error {
 	err := os.Mkdir(path, 0o700)
 	switch {
@@ -68,8 +68,8 @@ func (o owner) folder(path string) error {
 	}
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if ok && st.IsDir() && o.changes && sys.Uid == 0 && empty(path) {
-		// Made by root a moment ago, here or in another start, and not yet given
-		// to the server's user.
+		// Created by root a moment ago, here or in another start, but not yet handed to the
+		// server's user.
 		if err := os.Chown(path, int(o.uid), int(o.gid)); err != nil {
 			return err
 		}
@@ -109,11 +109,11 @@ func (o owner) reachable(path string) bool {
 	}
 }
 
-// rootBase is where data lies when we are root.
+// rootBase is where data is kept when we are root.
 const rootBase = "/var/lib/dialler"
 
-// moved is where the data of a folder goes that the server's user cannot
-// enter: one place for each folder, so that two installations never meet.
+// moved is the new place for data in a folder that the server's user cannot enter: a separate one
+// for each folder, so that two installations never collide.
 func moved(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -122,8 +122,8 @@ func moved(dir string) string {
 	return filepath.Join(rootBase, filepath.Base(dir)+"-"+hex.EncodeToString(sum[:4]))
 }
 
-// place chooses the folder of the server and makes it: the configured one,
-// except as root when the server's user could not enter it.
+// place chooses the server's folder and creates it: the configured one, unless we are root and the
+// server's user could not enter it.
 func (o owner) place(dir, name string) (string, error) {
 	path, err := o.pathOf(dir, name)
 	if err != nil {
@@ -135,7 +135,7 @@ func (o owner) place(dir, name string) (string, error) {
 	return path, o.folder(path)
 }
 
-// pathOf gives the path of that folder.
+// pathOf returns the path of that folder.
 func (o owner) pathOf(dir, name string) (string, error) {
 	if name == "" {
 		name = "main"

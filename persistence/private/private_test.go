@@ -18,7 +18,7 @@ import (
 	"dialler/engine"
 )
 
-// folder is a place for a server that every user may reach.
+// folder is a place for a server that every user can enter.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "dialler-private-")
@@ -148,8 +148,8 @@ func TestPrivateServer(t *testing.T) {
 	})
 }
 
-// A kill −9 of ours leaves the server running: the next life adopts it. A kill
-// −9 of the server leaves a stale postmaster.pid: the next start recovers.
+// After a kill −9 of ours the server keeps running: the next process adopts it. A kill −9 of the
+// server leaves a stale postmaster.pid: the next start recovers.
 func TestServerAfterKill(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -168,8 +168,8 @@ func TestServerAfterKill(t *testing.T) {
 	}
 }
 
-// Its processes outlive a postmaster that was killed: one in the middle of a
-// statement does not notice, and holds the shared memory.
+// Its processes outlive a killed postmaster: one in the middle of a statement does not notice, and
+// keeps the shared memory.
 func TestAServerIsStartedAgainThoughAStatementOfTheKilledOneRunsOn(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -214,7 +214,7 @@ func TestAServerIsStartedAgainThoughAStatementOfTheKilledOneRunsOn(t *testing.T)
 	}
 }
 
-// A process number that went to somebody else is not signalled and not adopted.
+// A process that has reused the process id is neither signalled nor adopted.
 func TestForeignProcessIsNotAdopted(t *testing.T) {
 	t.Parallel()
 	if isPostmaster(os.Getpid(), "/somewhere/data15") {
@@ -300,7 +300,7 @@ func TestMissingBinaries(t *testing.T) {
 	}
 }
 
-// The newest is taken, whatever the order of the folders.
+// The newest version is chosen, whatever the order of the folders.
 func TestNewestBinaries(t *testing.T) {
 	root := t.TempDir()
 	for _, v := range []string{"9.6", "15.3", "16.1", "13.2"} {
@@ -336,7 +336,7 @@ func TestHomeThatTheServerCannotEnter(t *testing.T) {
 	if !o.changes {
 		t.Skip("only root gives the server to another user")
 	}
-	home := t.TempDir() // below a folder that is closed
+	home := t.TempDir() // below a folder that cannot be entered
 	closed := filepath.Join(home, "closed")
 	if err := os.Mkdir(closed, 0o700); err != nil {
 		t.Fatal(err)
@@ -375,7 +375,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	s := start(t, dir)
-	// A server that listens somewhere else than its file says does not count.
+	// A server that listens elsewhere than its file says does not count.
 	unlock, err := lock(t.Context(), filepath.Join(s.base, "lock"))
 	if err != nil {
 		t.Fatal(err)

@@ -18,14 +18,14 @@ import (
 	"dialler/engine"
 )
 
-// Config says which server.
+// Config selects the server.
 type Config struct {
 	// Dir is the data folder; "" is the user's own, for root /var/lib/dialler.
 	Dir string
 	// Name is the server's folder in it, "main" when empty.
 	Name string
 	Log  zerolog.Logger
-	// StartTimeout bounds the start, recovery after a crash included, 2 min.
+	// StartTimeout bounds the start, including recovery after a crash; default 2 min.
 	StartTimeout time.Duration
 }
 
@@ -39,7 +39,7 @@ type Server struct {
 	once    sync.Once
 	stopErr error
 
-	mu       sync.Mutex // of what changes when the server is started again
+	mu       sync.Mutex // for the fields that change when the server is restarted
 	pid      int
 	process  *os.Process
 	exited   chan struct{} // closed once our child is reaped; nil when adopted
@@ -47,10 +47,10 @@ type Server struct {
 	kept     sync.WaitGroup
 }
 
-// URL is where the server's database is reached.
+// URL is the address of the server's database.
 func (s *Server) URL() string { return socketURL(s.sockets, database) }
 
-// Pid is the postmaster's process.
+// Pid is the process id of the postmaster.
 func (s *Server) Pid() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +63,8 @@ func (s *Server) Adopted() bool { return s.adopted }
 // Dir is the server's folder.
 func (s *Server) Dir() string { return s.base }
 
-// Start gives the server of the folder: the one that runs there already, or a
-// new one. The cluster is made when there is none.
+// Start returns the server of the folder: the one already running there, or a new one. It creates
+// the cluster if there is none.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.StartTimeout <= 0 {
 		cfg.StartTimeout = 2 * time.Minute
@@ -116,7 +116,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Exists says whether the folder has a cluster, and makes nothing; path is the
+// Exists says whether the folder contains a cluster, without creating anything; path is the
 // server's folder in it.
 func Exists(dir, name string) (path string, ok bool, err error) {
 	o, err := chooseOwner()
@@ -130,8 +130,7 @@ func Exists(dir, name string) (path string, ok bool, err error) {
 	return path, major > 0, nil
 }
 
-// lock keeps two starts of one folder apart; the kernel gives it back when the
-// process dies.
+// lock prevents concurrent starts in one folder; the kernel releases it when the process dies.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // below our own folder
 	if err != nil {
@@ -153,7 +152,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// pause waits between two looks at something that has no event of its own.
+// pause waits between two polls.
 func pause(ctx context.Context) error {
 	t := time.NewTimer(20 * time.Millisecond)
 	defer t.Stop()
@@ -165,16 +164,16 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// adopt takes over a server that runs in the folder, for example after a kill
-// −9 of ours. It waits while that one is still recovering.
+// adopt takes over a server that is running in the folder, for example after a kill −9 of ours. It
+// waits while that server is still recovering.
 func (s *Server) adopt(ctx context.Context) (ok bool, err error) {
 	for s.data != "" {
 		pid, dir := s.postmaster()
 		if pid == 0 || !isPostmaster(pid, s.data) {
-			return false, nil // none, or a stale file: PostgreSQL sees to it at the start
+			return false, nil // none, or a stale file: PostgreSQL handles it at the start
 		}
 		if dir != "" {
-			s.sockets = dir // where that one listens, whatever we would choose now
+			s.sockets = dir // where it listens, whatever we would choose now
 		}
 		if s.answers(ctx) == nil {
 			process, err := os.FindProcess(pid)
@@ -194,14 +193,14 @@ func (s *Server) adopt(ctx context.Context) (ok bool, err error) {
 	return false, nil
 }
 
-// runs notes which process the server is.
+// runs records the server's process.
 func (s *Server) runs(process *os.Process, exited chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.process, s.pid, s.exited = process, process.Pid, exited
 }
 
-// postmaster reads postmaster.pid: process, and folder of the socket.
+// postmaster reads the process and the socket's folder from postmaster.pid.
 func (s *Server) postmaster() (pid int, sockets string) {
 	b, err := os.ReadFile(filepath.Join(s.data, "postmaster.pid"))
 	if err != nil {
@@ -215,8 +214,8 @@ func (s *Server) postmaster() (pid int, sockets string) {
 	return max(pid, 0), sockets
 }
 
-// isPostmaster says whether the process lives and is a server of this data:
-// its number may have gone to somebody else.
+// isPostmaster says whether the process is alive and a server of this data: its process id may have
+// been reused.
 func isPostmaster(pid int, data string) bool {
 	if !alive(pid) {
 		return false
@@ -248,14 +247,13 @@ func alive(pid int) bool {
 	if err != nil {
 		return true
 	}
-	// "pid (name) state …"; the name may hold anything.
+	// "pid (name) state …"; the name may contain anything.
 	i := strings.LastIndexByte(string(stat), ')')
 	return i < 0 || i+2 >= len(stat) || stat[i+2] != 'Z'
 }
 
-// orphansLeave is how long the processes of a server that was killed may take
-// to notice and leave its shared memory, and orphansDie how long those that are
-// told to.
+// orphansLeave is how long the processes of a killed server may take to notice and release its
+// shared memory; orphansDie is how long they may take after a signal.
 const (
 	orphansLeave = 2 * time.Second
 	orphansDie   = 15 * time.Second
@@ -263,11 +261,11 @@ const (
 
 var errEndedAtOnce = errors.New("PostgreSQL ended at once")
 
-// launchAfterCrash is launch; where a server left its postmaster.pid behind, a
-// start that fails at once is repeated: PostgreSQL refuses to start while a
-// child of the killed one still holds its shared memory. One that waits for a
-// client or a lock notices by itself; one in the middle of a long statement does
-// not before that is over, and is ended, as a living postmaster would have done.
+// launchAfterCrash is launch, but where a server left its postmaster.pid behind, a start that fails
+// at once is repeated: PostgreSQL refuses to start while a child of the killed one still has its
+// shared memory. A child waiting for a client or a lock notices by itself; one in the middle of a
+// long statement would only notice at its end, so it is ended, as a living postmaster would have
+// done.
 func (s *Server) launchAfterCrash(ctx context.Context, b binaries, o owner) error {
 	_, err := os.Lstat(filepath.Join(s.data, "postmaster.pid"))
 	crashed := err == nil
@@ -304,7 +302,7 @@ func (s *Server) launch(ctx context.Context, b binaries, o owner) error {
 	for _, kv := range settings {
 		args = append(args, "-c", kv)
 	}
-	// Not bound to ctx: the server outlives the start.
+	// Not bound to ctx: the server must outlive the start.
 	cmd := exec.Command(b.path("postgres"), args...) //nolint:gosec // found by us
 	cmd.SysProcAttr, cmd.Dir, cmd.Env = o.attributes(), s.base, environment()
 	cmd.Stdout, cmd.Stderr = log, log
@@ -331,13 +329,13 @@ func (s *Server) launch(ctx context.Context, b binaries, o owner) error {
 	}
 }
 
-// reap waits for the end of the server, however it comes.
+// reap waits for the end of the server, whatever the cause.
 func (s *Server) reap(cmd *exec.Cmd, exited chan struct{}) {
 	_ = cmd.Wait()
 	close(exited)
 }
 
-// answers connects once and makes sure that it is the server of our data.
+// answers connects once and checks that it is the server of our data.
 func (s *Server) answers(ctx context.Context) error {
 	return s.with(ctx, "postgres", func(c *pgx.Conn) error {
 		var data string
@@ -377,15 +375,15 @@ func (s *Server) with(ctx context.Context, db string, f func(*pgx.Conn) error) e
 	return f(c)
 }
 
-// How long a stop may take: a fast shutdown writes a checkpoint; after that an
-// immediate one leaves the rest to recovery.
+// How long a stop may take: a fast shutdown writes a checkpoint; after that time an immediate one
+// leaves the rest to recovery.
 const (
 	fastStop      = 60 * time.Second
 	immediateStop = 10 * time.Second
 )
 
-// Stop ends the server: connections are closed, transactions rolled back, a
-// checkpoint is written. It signals this one process and waits for its end.
+// Stop ends the server: connections are closed, transactions rolled back, and a checkpoint is
+// written. It signals this one process and waits for its end.
 func (s *Server) Stop() error {
 	s.once.Do(func() {
 		close(s.stopping)
@@ -432,8 +430,8 @@ func (s *Server) running() bool {
 			return true
 		}
 	}
-	// A process on its way out has lost its command line but not its end: the
-	// data is not ours again before it is gone.
+	// An exiting process loses its command line before it ends: the data is not ours again until it
+	// is gone.
 	if isPostmaster(pid, s.data) {
 		return true
 	}

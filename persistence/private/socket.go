@@ -17,8 +17,8 @@ const (
 	database  = "dialler"
 )
 
-// socketFolder gives the folder of the socket: beside the data, unless that
-// path is longer than a socket address can be.
+// socketFolder returns the folder of the socket: beside the data, unless that path is too long for
+// a socket address.
 func socketFolder(base, temp string) string {
 	dir := filepath.Join(base, "run")
 	if len(filepath.Join(dir, socketName))+len(".lock") <= socketLength-4 {
@@ -28,7 +28,7 @@ func socketFolder(base, temp string) string {
 	return filepath.Join(temp, "dialler-"+hex.EncodeToString(sum[:6]))
 }
 
-// socketTemp is where short paths are: /run for root, else the temporary folder.
+// socketTemp is a folder with a short path: /run for root, otherwise the temporary folder.
 func socketTemp(o owner) string {
 	if o.changes {
 		if st, err := os.Stat("/run"); err == nil && st.IsDir() {

@@ -1,5 +1,5 @@
-// Package recordings keeps where the recordings of calls are, and what people say of
-// the verdicts on them.
+// Package recordings stores where the recordings of calls are, and what reviewers say of the
+// verdicts on them.
 package recordings
 
 import (
@@ -17,22 +17,22 @@ import (
 	"dialler/persistence/table"
 )
 
-// Recordings are those of calls, and what people say of the verdicts on them.
+// Recordings stores where recordings are, and what reviewers say of the verdicts on them.
 type Recordings struct{ db *table.DB }
 
-// NewRecordings reads and writes them in db.
+// NewRecordings returns the Recordings stored in db.
 func NewRecordings(db *table.DB) *Recordings { return &Recordings{db: db} }
 
-// KeptRecording is a recording as the retention looks at it.
+// KeptRecording is a recording as retention sees it.
 type KeptRecording struct {
 	Attempt   engine.AttemptID
-	ID        string // where it is kept
+	ID        string // its storage place
 	StartedAt time.Time
 }
 
-// ExpiredRecordings gives, in order of their time, at most limit recordings that
-// are kept for longer than their campaign wants at now, or whose campaign is no
-// more; those after the last one that was given before.
+// ExpiredRecordings returns, in order of time, at most limit recordings that at now have been kept
+// for longer than their campaign wants, or whose campaign no longer exists; it starts after the
+// last one returned before.
 func (s *Recordings) ExpiredRecordings(ctx context.Context, now time.Time, after KeptRecording,
 	limit int) ([]KeptRecording, error) {
 	last := string(after.Attempt)
@@ -62,13 +62,13 @@ const recordingGone = `WITH gone AS (
 	) UPDATE attempts a SET quality = jsonb_set(a.quality, '{recording,deleted_at}', to_jsonb($2::timestamptz))
 	FROM gone WHERE a.id = gone.attempt_id AND a.quality ? 'recording'`
 
-// RecordingsDeleted notes that recordings are kept no longer.
+// RecordingsDeleted records that recordings were deleted.
 func (s *Recordings) RecordingsDeleted(ctx context.Context, attempts []engine.AttemptID, at time.Time) error {
 	_, err := s.db.Read.Exec(ctx, recordingGone, attemptIDs(attempts), at)
 	return s.db.Wrap("deleted recordings not noted", err)
 }
 
-// NoteRecordingDeleted notes that somebody deleted a recording.
+// NoteRecordingDeleted records that somebody deleted a recording.
 func (s *Recordings) NoteRecordingDeleted(ctx context.Context, id engine.AttemptID, who engine.Who) error {
 	return s.db.InTx(ctx, "deletion of a recording not noted", func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, recordingGone, attemptIDs([]engine.AttemptID{id}), time.Now()); err != nil {
@@ -78,14 +78,14 @@ func (s *Recordings) NoteRecordingDeleted(ctx context.Context, id engine.Attempt
 	})
 }
 
-// RecordingsIncomplete notes of recordings that some of them is missing.
+// RecordingsIncomplete marks recordings as partly missing.
 func (s *Recordings) RecordingsIncomplete(ctx context.Context, attempts []engine.AttemptID) error {
 	_, err := s.db.Read.Exec(ctx, `UPDATE attempts SET quality = jsonb_set(quality, '{recording,incomplete}', 'true')
 		WHERE id = ANY($1::uuid[]) AND quality ? 'recording'`, attemptIDs(attempts))
 	return s.db.Wrap("incomplete recordings not noted", err)
 }
 
-// AddRecording stores a recording of which the end of its attempt did not tell;
+// AddRecording stores a recording that was not reported with the end of its attempt; it returns
 // false when there is no such attempt.
 func (s *Recordings) AddRecording(ctx context.Context, id engine.AttemptID, rec engine.Recording) (ok bool, err error) {
 	b, err := json.Marshal(map[string]engine.Recording{"recording": rec})
@@ -107,8 +107,7 @@ func (s *Recordings) AddRecording(ctx context.Context, id engine.AttemptID, rec 
 	return ok, err
 }
 
-// UnknownRecordings gives those of the attempts of whose recording nothing is
-// stored.
+// UnknownRecordings returns those of the attempts for which no recording is stored.
 func (s *Recordings) UnknownRecordings(ctx context.Context, attempts []engine.AttemptID) ([]engine.AttemptID, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT u.id FROM unnest($1::uuid[]) AS u(id)
 		WHERE NOT EXISTS (SELECT FROM recordings r WHERE r.attempt_id = u.id)`, attemptIDs(attempts))
@@ -116,9 +115,8 @@ func (s *Recordings) UnknownRecordings(ctx context.Context, attempts []engine.At
 	return list, s.db.Wrap("unknown recordings not read", err)
 }
 
-// Recording gives where an attempt's recording is kept, and its campaign.
-// NotFound "recording_not_found" when there was none, "recording_deleted" when
-// it is kept no longer.
+// Recording returns where an attempt's recording is stored, and its campaign. It returns NotFound
+// "recording_not_found" when there was none, "recording_deleted" when it has been deleted.
 func (s *Recordings) Recording(ctx context.Context, id engine.AttemptID) (place string, campaign engine.CampaignID,
 	err error) {
 	if !column.IsID(string(id)) {
@@ -139,15 +137,15 @@ func (s *Recordings) Recording(ctx context.Context, id engine.AttemptID) (place 
 	return place, campaign, nil
 }
 
-// CarriedBy names the node that carried a call, and recorded it; "" when that is not
-// known, or no more.
+// CarriedBy names the node that carried and recorded a call; "" when that is not, or no longer,
+// known.
 func (s *Recordings) CarriedBy(ctx context.Context, id engine.AttemptID) (name string, err error) {
 	err = s.db.Read.QueryRow(ctx, `SELECT coalesce(max(n.name), '') FROM attempts a JOIN nodes n USING (incarnation)
 		WHERE a.id = $1`, string(id)).Scan(&name)
 	return name, s.db.Wrap("the node of a recording not read", err)
 }
 
-// DroppedRecordings gives those of the attempts whose recording is to be kept no longer.
+// DroppedRecordings returns those of the attempts whose recording is due to be deleted.
 func (s *Recordings) DroppedRecordings(ctx context.Context, attempts []engine.AttemptID) ([]engine.AttemptID, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT attempt_id FROM recordings
 		WHERE attempt_id = ANY($1::uuid[]) AND deleted_at IS NOT NULL`, attemptIDs(attempts))
@@ -163,7 +161,7 @@ func scanID(row pgx.CollectableRow) (engine.AttemptID, error) {
 
 var errNoRecording = engine.NotFound("recording_not_found", "")
 
-// attemptIDs leaves out what is no identifier of ours.
+// attemptIDs leaves out strings that are not identifiers of ours.
 func attemptIDs(list []engine.AttemptID) []string {
 	out := make([]string, 0, len(list))
 	for _, id := range list {

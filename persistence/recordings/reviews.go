@@ -37,8 +37,8 @@ func scanReview(row pgx.CollectableRow) (v engine.AMDReview, err error) {
 	return v, err
 }
 
-// AMDReviews gives one page of the verdicts that people are asked about, newest
-// first, and how many there are.
+// AMDReviews returns one page of the verdicts that await or have had a review, newest first, and
+// the total.
 func (s *Recordings) AMDReviews(ctx context.Context, q engine.AMDReviewQuery,
 	page campaign.Page) (list []engine.AMDReview, total int, err error) {
 	args := chosen(&q)
@@ -53,7 +53,7 @@ func (s *Recordings) AMDReviews(ctx context.Context, q engine.AMDReviewQuery,
 
 var errNoReview = engine.NotFound("review_not_found", "")
 
-// AMDReview gives one; NotFound "review_not_found".
+// AMDReview returns one review; NotFound "review_not_found".
 func (s *Recordings) AMDReview(ctx context.Context, id engine.AttemptID) (v engine.AMDReview, err error) {
 	if !column.IsID(string(id)) {
 		return v, errNoReview
@@ -67,7 +67,7 @@ func (s *Recordings) AMDReview(ctx context.Context, id engine.AttemptID) (v engi
 	return v, s.db.Wrap("review not read", err)
 }
 
-// LabelAMDReview keeps what a person says that a call was; "" takes it back.
+// LabelAMDReview stores a reviewer's label for a call; "" removes it.
 func (s *Recordings) LabelAMDReview(ctx context.Context, id engine.AttemptID, label engine.Verdict,
 	who engine.Who) error {
 	if !column.IsID(string(id)) {

@@ -1,4 +1,4 @@
-// Package sealed seals what must not stand in a dump of the database.
+// Package sealed encrypts secrets that must not appear in a dump of the database.
 package sealed
 
 import (
@@ -16,31 +16,29 @@ import (
 	"dialler/persistence/failure"
 )
 
-// Passwords of trunks, tokens of bots and secrets of webhooks are sealed before they are stored, when
-// there is a key: AES-256-GCM, bound to the row that they belong to, as
+// Passwords of trunks, tokens of bots and secrets of webhooks are sealed before they are stored,
+// when there is a key: with AES-256-GCM, bound to the row that they belong to, as
 //
 //	sealed:1:<id of the key>:<nonce and ciphertext, base64>
 //
-// The key is none of the database's: a dump alone gives nothing away. Without a
-// key they are stored as they are.
+// The key is not in the database, so a dump alone reveals nothing. Without a key they are stored in
+// clear.
 const Prefix = "sealed:1:"
 
 // secretKeyBytes is the length of a key.
 const secretKeyBytes = 32
 
-// secretKeysCap bounds how many keys may be known at the same time.
+// secretKeysCap bounds how many keys may be loaded at the same time.
 const secretKeysCap = 16
 
-// SecretKeys are what secrets are sealed with: the first seals, any opens. A nil
-// *SecretKeys has none.
+// Keys are the keys for sealing secrets: the first seals, any of them opens. A nil *Keys has none.
 type Keys struct {
 	ids  []string
 	aead map[string]cipher.AEAD
 }
 
-// ParseSecretKeys reads keys, one a line: 32 bytes as base64. Empty lines and
-// those that begin with # are left out. The text of the error has nothing of a
-// key. Invalid "secrets_key_invalid".
+// ParseKeys reads keys, one per line: 32 bytes as base64. It skips empty lines and those that begin
+// with #. It returns Invalid "secrets_key_invalid"; the error's text reveals nothing of a key.
 func ParseKeys(text string) (*Keys, error) {
 	k := &Keys{aead: map[string]cipher.AEAD{}}
 	n := 0
@@ -80,7 +78,7 @@ func ParseKeys(text string) (*Keys, error) {
 	return k, nil
 }
 
-// Seal gives what is stored of a secret of a place; an empty one stays empty.
+// Seal returns the stored form of a secret for a place; an empty one stays empty.
 func (k *Keys) Seal(place, secret string) (string, error) {
 	switch {
 	case secret == "":
@@ -97,8 +95,8 @@ func (k *Keys) Seal(place, secret string) (string, error) {
 		[]byte(place))), nil
 }
 
-// Open gives the secret of what is stored, Unavailable "secrets_key_missing" when
-// no key opens it.
+// Open returns the secret in a stored value, or Unavailable "secrets_key_missing" when no key opens
+// it.
 func (k *Keys) Open(place, stored string) (string, error) {
 	rest, sealed := strings.CutPrefix(stored, Prefix)
 	if !sealed {
@@ -128,17 +126,17 @@ func (k *Keys) Open(place, stored string) (string, error) {
 	return string(secret), nil
 }
 
-// Current says whether what is stored needs no sealing: it is empty, or sealed
-// with the key that seals.
+// Current says whether a stored value needs no sealing: it is empty, or sealed with the current
+// key.
 func (k *Keys) Current(stored string) bool {
 	return stored == "" || k != nil && strings.HasPrefix(stored, Prefix+k.ids[0]+":")
 }
 
-// Tables are where secrets are.
+// Tables lists where secrets are stored.
 var Tables = []struct{ Table, Column string }{{"trunks", "password"}, {"bots", "auth_token"}, {"webhooks", "secret"},
 	{"webhooks", "old_secret"}}
 
-// PlaceOf names the row of a secret; a sealed secret opens in its place only.
+// PlaceOf names the row of a secret; a sealed secret can only be opened there.
 func PlaceOf(table, column, id string) string { return table + "." + column + " of " + id }
 
 func TrunkPlace(id engine.TrunkID) string { return PlaceOf("trunks", "password", string(id)) }

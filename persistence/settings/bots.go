@@ -1,4 +1,4 @@
-// Package settings keeps what operators set up for all campaigns.
+// Package settings stores what operators configure for all campaigns.
 package settings
 
 import (
@@ -11,10 +11,10 @@ import (
 	"dialler/persistence/table"
 )
 
-// Configuration is what operators set up: bots, trunks, caller IDs, messages for machines.
+// Configuration stores what operators configure: bots, trunks, caller IDs, messages for machines.
 type Configuration struct{ db *table.DB }
 
-// NewConfiguration reads and writes them in db.
+// NewConfiguration returns the Configuration stored in db.
 func NewConfiguration(db *table.DB) *Configuration { return &Configuration{db: db} }
 
 const botColumns = "id, name, active, seats, endpoints, auth_token, account, variables, created_at"
@@ -41,8 +41,8 @@ func (s *Configuration) Bots(ctx context.Context) ([]engine.Bot, error) {
 	return list, nil
 }
 
-// PutBot creates or replaces a bot by its identifier, CreatedAt aside. With
-// keepSecret the stored AuthToken stays. It gives the bot as stored.
+// PutBot creates or replaces a bot by its identifier, except for CreatedAt. With keepSecret the
+// stored AuthToken stays. It returns the bot as stored.
 func (s *Configuration) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool,
 	who engine.Who) (stored engine.Bot, created bool, err error) {
 	if bot.AuthToken, err = s.db.Config.Secrets.Seal(sealed.BotPlace(bot.ID), bot.AuthToken); err != nil {
@@ -70,8 +70,8 @@ func (s *Configuration) PutBot(ctx context.Context, bot engine.Bot, keepSecret b
 	return stored, created, err
 }
 
-// DeleteBot removes a bot. While campaigns that run or are paused use it that
-// needs force: they fail without it. NotFound "bot_not_found".
+// DeleteBot removes a bot. While running or paused campaigns use it, that needs force: they fail
+// without it. It returns NotFound "bot_not_found" when there is none.
 func (s *Configuration) DeleteBot(ctx context.Context, id engine.BotID, force bool, who engine.Who) error {
 	return s.db.InTx(ctx, "bot not deleted", func(tx pgx.Tx) error {
 		gone, err := table.Absent(ctx, tx, "bots", "id", string(id))
@@ -96,7 +96,7 @@ func (s *Configuration) DeleteBot(ctx context.Context, id engine.BotID, force bo
 // usersCap is how many campaigns a refusal names.
 const usersCap = 20
 
-// unused refuses when campaigns that run or are paused use the bot.
+// unused refuses when running or paused campaigns use the bot.
 func unused(ctx context.Context, tx pgx.Tx, id engine.BotID) error {
 	rows, _ := tx.Query(ctx, "SELECT id, name, state FROM campaigns WHERE bot_id = $1 "+
 		"AND state IN ('running', 'paused') ORDER BY created_at, id LIMIT $2",

@@ -22,8 +22,8 @@ func (s *Configuration) Numbers(ctx context.Context) ([]engine.NumberSettings, e
 	return list, s.db.Wrap("numbers not read", err)
 }
 
-// NumberDials counts the dials since a time from the numbers whose dials are
-// capped, by the minute. A dial that certainly never left is none.
+// NumberDials counts, by the minute, the dials since a time from the numbers whose dials are
+// capped. A dial that certainly never left does not count.
 func (s *Configuration) NumberDials(ctx context.Context, since time.Time) ([]engine.NumberDials, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT n.number, d.at, d.count FROM numbers n, LATERAL (
 			SELECT date_trunc('minute', a.reserved_at) AS at, count(*)::integer AS count FROM attempts a
@@ -36,9 +36,9 @@ func (s *Configuration) NumberDials(ctx context.Context, since time.Time) ([]eng
 	return list, s.db.Wrap("dials of numbers not read", err)
 }
 
-// NumberEnds tells how the last calls of every number ended, at most so many of
-// each and none before a time, the oldest first. Strikes from before an operator
-// ended the number's quarantine are forgiven.
+// NumberEnds returns how the last calls of every number ended, oldest first: at most that many per
+// number, and none before the given time. Strikes from before an operator ended the number's
+// quarantine are forgiven.
 func (s *Configuration) NumberEnds(ctx context.Context, since time.Time, most int) ([]engine.NumberEnd, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT n.number, e.ended_at, e.answered_at IS NOT NULL, e.outcome, e.sip_code,
 		e.ended_at > n.strikes_since
@@ -59,8 +59,8 @@ func (s *Configuration) NumberEnds(ctx context.Context, since time.Time, most in
 	return list, s.db.Wrap("ended calls of numbers not read", err)
 }
 
-// QuarantineNumber takes a number out of use until an operator ends that; one
-// that is not configured becomes so, without caps.
+// QuarantineNumber takes a number out of use until an operator ends that; a number that is not
+// configured is added, without caps.
 func (s *Configuration) QuarantineNumber(ctx context.Context, n engine.PhoneNumber) error {
 	return s.db.InTx(ctx, "quarantine not stored", func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO numbers (number, concurrent_cap, hour_cap, day_cap, rest_s, state)

@@ -12,16 +12,15 @@ import (
 
 // Sealing counts the stored secrets.
 type Sealing struct {
-	Plain   int // stored as they are
-	Old     int // sealed with a key that does not seal any more
-	Current int // sealed with the key that seals
+	Plain   int // stored in clear
+	Old     int // sealed with a key that is no longer the current one
+	Current int // sealed with the current key
 }
 
 type storedSecret struct{ ID, Stored string }
 
-// CheckSecrets opens every stored secret and counts how they are stored.
-// Unavailable "secrets_key_missing" when the key of one is not known,
-// "secret_damaged" when one is not what was stored.
+// CheckSecrets opens every stored secret and counts how they are stored. It returns Unavailable
+// "secrets_key_missing" when the key of one is unknown, "secret_damaged" when one has been altered.
 func (s *Configuration) CheckSecrets(ctx context.Context) (c Sealing, err error) {
 	for _, t := range sealed.Tables {
 		rows, _ := s.db.Read.Query(ctx, "SELECT id, "+t.Column+" FROM "+t.Table+" WHERE "+t.Column+" <> ''")
@@ -46,9 +45,9 @@ func (s *Configuration) CheckSecrets(ctx context.Context) (c Sealing, err error)
 	return c, nil
 }
 
-// SealSecrets seals every stored secret with the key that seals, those that are
-// stored as they are and those of old keys, in one transaction. It gives how many
-// it rewrote. Invalid "secrets_key_invalid" without a key.
+// SealSecrets seals with the current key every stored secret that is in clear or sealed with an old
+// key, in one transaction. It returns how many it rewrote, or Invalid "secrets_key_invalid" without
+// a key.
 func (s *Configuration) SealSecrets(ctx context.Context) (n int, err error) {
 	if s.db.Config.Secrets == nil {
 		return 0, engine.Invalid("secrets_key_invalid", "there is no key to seal with; give --secrets-key-file")

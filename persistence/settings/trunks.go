@@ -13,8 +13,7 @@ import (
 	"dialler/persistence/table"
 )
 
-// trunkColumn is one column of a trunk; its field is both what is written and
-// where a scan goes.
+// trunkColumn is one column of a trunk; its field is both the value written and the scan target.
 type trunkColumn struct {
 	name  string
 	field func(*engine.TrunkSettings) any
@@ -70,8 +69,8 @@ func scanTrunk(row pgx.CollectableRow) (t engine.TrunkSettings, err error) {
 	return t, err
 }
 
-// selectTrunks and upsertTrunk are written from the one list of columns. The
-// parameter after the columns says whether the stored password stays.
+// selectTrunks and upsertTrunk are built from one list of columns. The parameter after the columns
+// says whether the stored password stays.
 var selectTrunks, upsertTrunk = trunkStatements()
 
 func trunkStatements() (read, write string) {

@@ -11,7 +11,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// voicemailsCap bounds how many messages are kept.
+// voicemailsCap bounds how many messages are stored.
 const voicemailsCap = 200
 
 var errNoVoicemail = engine.NotFound("voicemail_not_found", "")
@@ -29,8 +29,7 @@ func (s *Configuration) Voicemails(ctx context.Context) ([]engine.Voicemail, err
 	return list, s.db.Wrap("messages for machines not read", err)
 }
 
-// VoicemailAudio gives a message as it is played, μ-law at 8 kHz; NotFound
-// "voicemail_not_found".
+// VoicemailAudio returns a message's audio, μ-law at 8 kHz; NotFound "voicemail_not_found".
 func (s *Configuration) VoicemailAudio(ctx context.Context, id engine.VoicemailID) (audio []byte, err error) {
 	err = s.db.Read.QueryRow(ctx, "SELECT audio FROM voicemails WHERE id = $1", string(id)).Scan(&audio)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -39,7 +38,7 @@ func (s *Configuration) VoicemailAudio(ctx context.Context, id engine.VoicemailI
 	return audio, s.db.Wrap("message for machines not read", err)
 }
 
-// AddVoicemail keeps a message; Conflict "too_many_voicemails".
+// AddVoicemail stores a message; Conflict "too_many_voicemails".
 func (s *Configuration) AddVoicemail(ctx context.Context, v engine.Voicemail, audio []byte, who engine.Who) error {
 	return s.db.InTx(ctx, "message for machines not stored", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO voicemails (id, name, audio, created_at, created_by)
@@ -56,8 +55,8 @@ func (s *Configuration) AddVoicemail(ctx context.Context, v engine.Voicemail, au
 	})
 }
 
-// DeleteVoicemail: NotFound "voicemail_not_found", Conflict "voicemail_in_use"
-// while a campaign names it.
+// DeleteVoicemail removes a message; NotFound "voicemail_not_found", Conflict "voicemail_in_use"
+// while a campaign uses it.
 func (s *Configuration) DeleteVoicemail(ctx context.Context, id engine.VoicemailID, who engine.Who) error {
 	return s.db.InTx(ctx, "message for machines not deleted", func(tx pgx.Tx) error {
 		var used bool

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate takes room from the disk.
+// allocate reserves disk space.
 func allocate(f *os.File, size int64) error {
 	for {
 		err := unix.Fallocate(int(f.Fd()), 0, 0, size)

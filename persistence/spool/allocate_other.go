@@ -4,5 +4,5 @@ package spool
 
 import "os"
 
-// allocate takes room from the disk.
+// allocate reserves disk space.
 func allocate(f *os.File, size int64) error { return fill(f, size) }

@@ -26,10 +26,10 @@ var (
 	table = crc32.MakeTable(crc32.Castagnoli)
 )
 
-// owner is whose database the records are for.
+// owner identifies the database that the records are for.
 type owner [16]byte
 
-// file is what a lane needs of its file; tests put faults in here.
+// file is the part of a file that a lane needs; tests inject faults here.
 type file interface {
 	io.ReaderAt
 	io.WriterAt
@@ -50,17 +50,17 @@ type lane struct {
 	room       int64 // size of the file
 	owner      owner
 	generation uint64
-	head, tail int64 // of the records that were not released
-	reach      int64 // how far the file was ever written to in this generation
+	head, tail int64 // range of the records that were not released
+	reach      int64 // highest offset ever written in this generation
 	entries    []entry
-	dirty      bool  // records were written since the file was last overwritten
-	broken     error // of the disk; cleared by emptying the lane
+	dirty      bool  // records were written since the last overwrite
+	broken     error // a disk error; cleared by emptying the lane
 	stats      *counters
-	oldest     atomic.Int64 // Unix ns of the first entry's arrival, 0: none
+	oldest     atomic.Int64 // Unix ns of the first entry's arrival, 0 if none
 }
 
-// openLane opens a file, makes it if there is none, and finds its records. cut
-// is how many bytes behind the last whole record were given up.
+// openLane opens a file, creating it if necessary, and finds its records. cut is how many bytes
+// after the last whole record were dropped.
 func openLane(path string, room int64, own owner, stats *counters) (l *lane, cut int64, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator's folder
 	if err != nil {
@@ -121,7 +121,7 @@ func (l *lane) readHeader() error {
 		return err
 	}
 	if b == [48]byte{} {
-		return nil // made, and nothing was ever written
+		return nil // created, but never written to
 	}
 	switch {
 	case !bytes.Equal(b[:8], magic[:]):
@@ -150,7 +150,7 @@ func (l *lane) header() []byte {
 	return b
 }
 
-// find walks over the records to the last whole one.
+// find scans the records up to the last whole one.
 func (l *lane) find() (cut int64, err error) {
 	l.entries, l.head, l.tail = nil, headerSize, headerSize
 	if l.generation == 0 {
@@ -169,8 +169,8 @@ func (l *lane) find() (cut int64, err error) {
 	}
 }
 
-// at reads the record at a place: ok is false when there is no whole one, and
-// size then what it says of itself.
+// at reads the record at a position. ok is false when there is no whole one; size is then what the
+// record claims.
 func (l *lane) at(place int64) (b []byte, size int64, ok bool, err error) {
 	if place+frameSize > l.room {
 		return nil, 0, false, nil
@@ -196,10 +196,10 @@ func (l *lane) at(place int64) (b []byte, size int64, ok bool, err error) {
 	return b, sizeOf(n), true, nil
 }
 
-// sizeOf a record with a payload of n bytes, in the file.
+// sizeOf is the size in the file of a record with a payload of n bytes.
 func sizeOf(n int64) int64 { return (frameSize + n + 7) &^ 7 }
 
-// sum is the checksum of a framed record, which has none of itself in it.
+// sum is the checksum of a framed record, excluding the checksum field.
 func (l *lane) sum(b []byte) uint32 {
 	var generation [8]byte
 	binary.LittleEndian.PutUint64(generation[:], l.generation)
@@ -247,8 +247,8 @@ func (l *lane) append(payloads [][]byte, now time.Time) (n int, err error) {
 		err = l.f.Sync()
 	}
 	if err != nil {
-		// What is on disk now is not known; nothing of it was taken, and nothing
-		// more is before the lane was emptied.
+		// The contents of the disk are now unknown; nothing of this was accepted, and nothing more
+		// is until the lane is emptied.
 		l.broken = fmt.Errorf("the spool cannot be written: %w", err)
 		return 0, l.broken
 	}
@@ -259,7 +259,7 @@ func (l *lane) append(payloads [][]byte, now time.Time) (n int, err error) {
 	return len(entries), nil
 }
 
-// release forgets the oldest n records; when none is left the file is emptied.
+// release removes the oldest n records; when none is left the file is emptied.
 func (l *lane) release(n int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -275,9 +275,8 @@ func (l *lane) release(n int) error {
 	return l.empty()
 }
 
-// empty overwrites what was there and begins another generation. After a crash
-// in the midst of it the first records may be found again, which does no harm,
-// and what else is there is overwritten then.
+// empty overwrites the old records and begins another generation. After a crash in the middle, the
+// first records may be found again, which does no harm, and the rest is overwritten then.
 func (l *lane) empty() error {
 	l.entries = nil
 	l.oldest.Store(0)
@@ -304,12 +303,13 @@ func (l *lane) empty() error {
 	return l.broken
 }
 
-// mend empties a lane that the disk had failed, once nothing waits in it: what was half written must not be found.
+// mend empties a lane after a disk failure, once nothing waits in it: half-written records must not
+// be found.
 func (l *lane) mend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken != nil && len(l.entries) == 0 {
-		_ = l.empty() // it stays broken, and says so
+		_ = l.empty() // it stays broken, and reports that
 	}
 }
 

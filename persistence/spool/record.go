@@ -11,13 +11,11 @@ import (
 	"dialler/engine/journal"
 )
 
-// recordVersion is that of the records written here. A field more needs no other
-// version: an old record has its zero value. A field that means something else
-// does.
+// recordVersion is the version of the records written here. An additional field needs no new
+// version: an old record has its zero value. A field with a new meaning does.
 const recordVersion = 1
 
-// record is a write as it is written down: the parts of one that may be spooled
-// (journal.Write.Spoolable).
+// record is the encoded form of a write: the parts that may be spooled (journal.Write.Spoolable).
 type record struct {
 	Version      int                   `json:"v"`
 	Campaign     engine.CampaignID     `json:"campaign,omitempty"`
@@ -41,7 +39,7 @@ func encode(w *journal.Write) ([]byte, error) {
 		Attempts: w.Attempts, Holds: w.Holds, Suppressions: w.Suppressions,
 	})
 	if err != nil {
-		return nil, errors.New("spool: the write cannot be written as JSON") // the cause may repeat a value
+		return nil, errors.New("spool: the write cannot be written as JSON") // the cause may contain a value
 	}
 	return b, nil
 }

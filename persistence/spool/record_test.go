@@ -15,8 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden record")
 
-// fillAll sets every field that is written down: what is not JSON is not stored
-// either.
+// fillAll sets every field that is encoded: fields left out of the JSON are not stored either.
 func fillAll(v reflect.Value, n *int) {
 	enginetest.Fill(v, n, func(f reflect.StructField) bool { return f.Tag.Get("json") != "-" })
 }
@@ -24,7 +23,7 @@ func fillAll(v reflect.Value, n *int) {
 // notSpooled are the parts of a write that only the database can accept.
 var notSpooled = map[string]bool{"Intent": true, "CampaignRow": true, "Exclusions": true, "Reply": true, "Bulk": true, "Retune": true, "Fresh": true}
 
-// everything is a write with every field set that may be spooled.
+// everything is a write in which every field that may be spooled is set.
 func everything() (w journal.Write) {
 	n := 0
 	v := reflect.ValueOf(&w).Elem()
@@ -34,7 +33,7 @@ func everything() (w journal.Write) {
 		}
 	}
 	w.Events[0].Type = journal.AttemptEnded
-	w.Events[0].Data.Settings = nil // a campaign's, whose text has a form of its own
+	w.Events[0].Data.Settings = nil // a campaign's, whose text has its own encoding
 	return w
 }
 
@@ -65,7 +64,7 @@ func TestWhatOnlyTheDatabaseCanAcceptIsNeverWrittenDown(t *testing.T) {
 		n := 0
 		field := reflect.ValueOf(&w).Elem().FieldByName(name)
 		switch name {
-		case "Intent": // has an error in it
+		case "Intent": // contains an error
 			w.Intent = &journal.Intent{}
 		default:
 			fillAll(field, &n)
@@ -96,7 +95,7 @@ func TestARecordOfTheFirstVersionIsStillRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// All that it has is there: a field that was renamed would be missing.
+	// All of it is there: a renamed field would be missing.
 	again, err := encode(&w)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +110,7 @@ func TestARecordOfTheFirstVersionIsStillRead(t *testing.T) {
 	within(t, "", was, is)
 }
 
-// within fails where is lacks something of was.
+// within fails if is lacks anything of was.
 func within(t *testing.T, path string, was, is any) {
 	t.Helper()
 	switch was := was.(type) {
@@ -143,8 +142,8 @@ func TestARecordOfANewerVersionIsNotGuessed(t *testing.T) {
 	}
 }
 
-// FuzzRecords looks for records in any bytes, without a disk: what is found is
-// whole and in a row, and to read it gives a write that may be spooled or an error.
+// FuzzRecords looks for records in arbitrary bytes, without a disk: those found are whole and
+// contiguous, and reading one returns a write that may be spooled, or an error.
 func FuzzRecords(f *testing.F) {
 	w := everything()
 	b, err := encode(&w)
@@ -192,8 +191,8 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// FuzzFile opens files with any records in them: nothing panics, what is found
-// was whole, and what is found once is found again behind a write more.
+// FuzzFile opens files with arbitrary records: nothing panics, every record found is whole, and
+// after another write it is found again.
 func FuzzFile(f *testing.F) {
 	l := &lane{generation: 1}
 	frame := func(payload string) []byte {

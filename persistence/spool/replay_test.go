@@ -18,7 +18,7 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// nameless is a call's rows without what tells it from another call.
+// nameless is a call's rows without the fields that distinguish it from another call.
 func nameless(a attempt.Attempt, c contact.Contact) any {
 	a.ID, a.Contact, a.To = "", "", ""
 	for i := range a.Legs {
@@ -73,8 +73,7 @@ func TestReplayedWritesMakeTheRowsThatCommittedOnesMake(t *testing.T) {
 		}
 		return refused
 	}
-	// The first is committed as ever; of the second only what the database alone
-	// can accept.
+	// The first is committed as usual; of the second, only what the database alone can accept.
 	if do(steps[0]...)+do(steps[1][0]) > 0 {
 		t.Fatal("refused")
 	}
@@ -139,14 +138,14 @@ func TestReplayedWritesMakeTheRowsThatCommittedOnesMake(t *testing.T) {
 		}
 	}
 	same()
-	// A crash between the commit and the overwriting of the file: all of it again,
-	// behind the result.
+	// A crash between the commit and the overwriting of the file: everything is replayed, after the
+	// result.
 	take()
 	if n := replay(); n > 0 {
 		t.Fatalf("%d writes were refused", n)
 	}
 	same()
-	// Somebody else has the campaign: what comes now is a stale owner's.
+	// Another owner has the campaign: from now on the writes are a stale owner's.
 	if _, err := store.AcquireCampaign(ctx, "cmp_1"); err != nil {
 		t.Fatal(err)
 	}

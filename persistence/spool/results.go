@@ -13,23 +13,25 @@ import (
 	"dialler/engine/campaign"
 )
 
-// Results of conversations that came while the database was away have a lane of their own, which is not about
-// writes: nobody has judged them yet. They are submitted again, each until it was taken or refused, and one that is
-// not taken holds up no other. Their room is given back from the oldest on.
+// Results of conversations that came while the database was unavailable have a lane of their own.
+// They are not writes: no machine has judged them yet. They are submitted again until each is
+// accepted or refused, and one that is not accepted does not block the others. Their space is freed
+// from the oldest on.
 
-// resultsShare is which part of the room of the writes the results have beside it.
+// resultsShare is the divisor for the results' space, which is an eighth of the writes' and comes
+// on top of it.
 const resultsShare = 8
 
-// resultRecord is a result as it is written down.
+// resultRecord is a result as stored on disk.
 type resultRecord struct {
 	Version int            `json:"v"`
 	Call    engine.CallID  `json:"call"`
 	Result  attempt.Result `json:"result"`
 }
 
-// results is that lane.
+// results is the lane of results.
 type results struct {
-	mu   sync.Mutex // of what follows; taken before the lane's
+	mu   sync.Mutex // for the fields below; taken before the lane's
 	lane *lane
 	kept []keptResult // as many as the lane has entries
 	last uint64       // ID of the newest
@@ -41,7 +43,7 @@ type keptResult struct {
 	done  bool
 }
 
-// KeptResult is one that waits. Its ID holds until the process ends.
+// KeptResult is a waiting result. Its ID is valid until the process ends.
 type KeptResult struct {
 	ID uint64
 	campaign.SubmitResult
@@ -75,7 +77,7 @@ func (r *results) add(place int64) {
 	r.kept = append(r.kept, keptResult{id: r.last, place: place})
 }
 
-// ErrNoRoom says that a result was not taken.
+// ErrNoRoom says that a result was not accepted.
 var ErrNoRoom = errors.New("the spool has no room for a result")
 
 var errNewer = errors.New("spool: a result was kept by a newer version of the program; start that once, so that it " +
@@ -85,7 +87,7 @@ var errNewer = errors.New("spool: a result was kept by a newer version of the pr
 func (s *Spool) KeepResult(cmd campaign.SubmitResult) error {
 	b, err := json.Marshal(resultRecord{recordVersion, cmd.Call, cmd.Result})
 	if err != nil || len(b) > recordCap {
-		return errors.New("spool: the result cannot be written as JSON") // the cause may repeat a value
+		return errors.New("spool: the result cannot be written as JSON") // the cause may contain a value
 	}
 	r := &s.results
 	r.mu.Lock()
@@ -106,8 +108,8 @@ func (s *Spool) KeepResult(cmd campaign.SubmitResult) error {
 	return nil
 }
 
-// KeptResults gives results that wait, the oldest first, so many at most. What a crash keeps from being forgotten is
-// given once more by the next life.
+// KeptResults returns at most so many waiting results, the oldest first. A result whose removal was
+// lost in a crash is returned again by the next process.
 func (s *Spool) KeptResults(most int) (list []KeptResult) {
 	r := &s.results
 	r.mu.Lock()
@@ -145,7 +147,7 @@ func (r *results) read(place int64) (campaign.SubmitResult, error) {
 	return campaign.SubmitResult{Call: x.Call, Result: x.Result, Late: true}, nil
 }
 
-// ResultDone forgets a result that was taken, or refused for good.
+// ResultDone removes a result that was accepted, or refused for good.
 func (s *Spool) ResultDone(id uint64, refused bool) error {
 	r := &s.results
 	r.mu.Lock()

@@ -18,19 +18,18 @@ import (
 	"dialler/engine/journal"
 )
 
-// Config of a spool.
+// Config is the configuration of a spool.
 type Config struct {
-	Dir   string // its folder; made if it is not there
-	Size  int64  // bytes of all lanes together; results take an eighth of that beside them
-	Lanes int    // one for each writer
-	// Owner tells installations apart; at least 16 bytes, of which no secret can
-	// be learnt.
+	Dir   string // its folder; created if missing
+	Size  int64  // bytes of all lanes together; results take an eighth of that on top
+	Lanes int    // one per writer
+	// Owner distinguishes installations; at least 16 bytes, from which no secret can be derived.
 	Owner []byte
 	Now   func() time.Time // nil: time.Now
 	Log   zerolog.Logger
 }
 
-// MinLane is the least room of a lane.
+// MinLane is the minimum size of a lane.
 const MinLane = 64 << 10
 
 // Spool is a bounded spool of writes on disk. Its methods may be called from
@@ -39,12 +38,12 @@ type Spool struct {
 	cfg   Config
 	lock  *os.File
 	lanes []*lane
-	// results are those of conversations, which wait to be submitted.
+	// results are the results of conversations that wait to be submitted.
 	results results
 	stats   counters
 }
 
-// counters are what Stats tells.
+// counters are the figures that Stats returns.
 type counters struct {
 	records, bytes            atomic.Int64
 	taken, replayed, rejected atomic.Int64
@@ -60,19 +59,19 @@ func (c *counters) add(records int, bytes int64) {
 type Stats struct {
 	Records, Bytes int64     // that wait
 	Size           int64     // bytes that it may hold
-	Oldest         time.Time // arrival of the oldest that waits, zero: none
+	Oldest         time.Time // arrival of the oldest waiting write, zero if none waits
 	Taken          int64     // since the start
-	Replayed       int64     // committed since the start, those of earlier lives among them
-	Rejected       int64     // of those, refused by the database
-	// Full: there was no room for a write, until the spool is empty again.
+	Replayed       int64     // committed since the start, including those of earlier processes
+	Rejected       int64     // those of them that the database refused
+	// Full means that a write found no room; it lasts until the spool is empty again.
 	Full bool
-	// Broken: the disk took no write, until the spool could be emptied.
+	// Broken means that a write to disk failed; it lasts until the spool could be emptied.
 	Broken bool
 }
 
 var laneName = regexp.MustCompile(`^lane-(0|[1-9][0-9]{0,3})\.spool$`)
 
-// Open opens the spool of a folder, makes it if need be, and takes its room.
+// Open opens the spool in a folder, creating it if necessary, and reserves its space.
 func Open(cfg Config) (_ *Spool, err error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -84,7 +83,7 @@ func Open(cfg Config) (_ *Spool, err error) {
 	if room < MinLane {
 		return nil, fmt.Errorf("spool: %d bytes are too few for %d lanes of at least %d", cfg.Size, cfg.Lanes, MinLane)
 	}
-	// The folder above may also be PostgreSQL's, which is another user.
+	// The parent folder may also be used by PostgreSQL, which runs as another user.
 	if err := os.MkdirAll(filepath.Dir(cfg.Dir), 0o755); err != nil { //nolint:gosec // holds no secret itself
 		return nil, fmt.Errorf("the folder of the spool cannot be made (see --spool-dir): %w", err)
 	}
@@ -108,7 +107,7 @@ func Open(cfg Config) (_ *Spool, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("the spool cannot be read (see --spool-dir): %w", err)
 	}
-	for _, e := range files { // an earlier life may have had more writers
+	for _, e := range files { // an earlier process may have had more writers
 		if m := laneName.FindStringSubmatch(e.Name()); m != nil {
 			n, _ := strconv.Atoi(m[1])
 			lanes = max(lanes, n+1)
@@ -120,7 +119,7 @@ func Open(cfg Config) (_ *Spool, err error) {
 		path := filepath.Join(cfg.Dir, "lane-"+strconv.Itoa(i)+".spool")
 		want := room
 		if i >= cfg.Lanes {
-			want = 0 // only for what it holds
+			want = 0 // just enough for what it holds
 		}
 		l, cut, err := openLane(path, max(want, MinLane), own, &s.stats)
 		if err != nil {
@@ -137,15 +136,14 @@ func Open(cfg Config) (_ *Spool, err error) {
 	return s, s.openResults(max(cfg.Size/resultsShare&^4095, MinLane), own)
 }
 
-// Append makes writes durable in their order and says how many of them, from the
-// first on, it took: there is no room for the others. After an error none was
-// taken.
+// Append makes writes durable in order and returns how many of them, from the first on, it
+// accepted: there is no room for the others. After an error none was accepted.
 func (s *Spool) Append(lane int, writes []journal.Write) (n int, err error) {
 	payloads := make([][]byte, 0, len(writes))
 	for i := range writes {
 		b, err := encode(&writes[i])
 		if err != nil || len(b) > recordCap {
-			// It waits in memory, and what comes behind it with it.
+			// It waits in memory, and so does everything after it.
 			s.cfg.Log.Error().Err(err).Int("bytes", len(b)).Msg("a write cannot be spooled")
 			break
 		}
@@ -160,8 +158,8 @@ func (s *Spool) Append(lane int, writes []journal.Write) (n int, err error) {
 	return n, err
 }
 
-// Release forgets the oldest n writes of a lane, which the database took or, so
-// many of them, refused for good.
+// Release removes the oldest n writes of a lane, which the database has accepted or, in the case of
+// refused many, refused for good.
 func (s *Spool) Release(lane, n, refused int) error {
 	s.stats.replayed.Add(int64(n))
 	s.stats.rejected.Add(int64(refused))
@@ -173,8 +171,8 @@ func (s *Spool) Release(lane, n, refused int) error {
 	return err
 }
 
-// Replay gives what an earlier life left to commit, in groups, in the order in
-// which it came, and forgets what was committed.
+// Replay passes to commit what an earlier process left uncommitted, in groups and in its original
+// order, and removes what was committed.
 func (s *Spool) Replay(most int, commit func(group []journal.Write) (refused int, err error)) error {
 	for i, l := range s.lanes {
 		place := l.head
@@ -207,7 +205,7 @@ func (s *Spool) Replay(most int, commit func(group []journal.Write) (refused int
 
 var errUnreadable = errors.New("a record that was whole is not any more")
 
-// Stats gives the figures.
+// Stats returns the figures.
 func (s *Spool) Stats() Stats {
 	c := &s.stats
 	st := Stats{Records: c.records.Load(), Bytes: c.bytes.Load(), Size: s.cfg.Size, Taken: c.taken.Load(),
@@ -220,7 +218,7 @@ func (s *Spool) Stats() Stats {
 	return st
 }
 
-// Close leaves what waits for the next life.
+// Close leaves the waiting writes to the next process.
 func (s *Spool) Close() error {
 	var errs []error
 	for _, l := range s.lanes {
@@ -235,8 +233,7 @@ func (s *Spool) Close() error {
 	return errors.Join(errs...)
 }
 
-// fill takes room where a disk cannot be asked for it: it writes zeros behind
-// the end.
+// fill reserves space on systems without a call for it: it writes zeros after the end.
 func fill(f *os.File, size int64) error {
 	info, err := f.Stat()
 	if err != nil {

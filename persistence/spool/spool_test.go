@@ -47,7 +47,7 @@ func open(t *testing.T, cfg Config) *Spool {
 	return s
 }
 
-// write is the nth of a call's.
+// write is the nth write of a call.
 func write(n int) journal.Write {
 	at := when.Add(time.Duration(n) * time.Second)
 	a := attempt.Attempt{
@@ -85,7 +85,7 @@ func (s *Spool) take(t *testing.T, lane int, list []journal.Write) {
 	}
 }
 
-// left is what the next life finds, without forgetting it.
+// left is what the next process finds; it removes nothing.
 func left(t *testing.T, cfg Config) (got []journal.Write) {
 	t.Helper()
 	s, err := Open(cfg)
@@ -124,7 +124,7 @@ func TestWhatWasTakenIsGivenToTheNextLifeInItsOrder(t *testing.T) {
 	s.take(t, 0, writes(0, 3))
 	s.take(t, 0, writes(3, 4))
 	s.take(t, 1, writes(10, 12))
-	if err := s.Release(0, 2, 1); err != nil { // a crash comes before all of the lane is done
+	if err := s.Release(0, 2, 1); err != nil { // a crash before the whole lane is done
 		t.Fatal(err)
 	}
 	if st := s.Stats(); st.Records != 4 || st.Replayed != 2 || st.Rejected != 1 || st.Taken != 6 ||
@@ -220,7 +220,7 @@ func TestATornTailIsCutAtTheLastWholeRecord(t *testing.T) {
 	}
 	f(func(b []byte) { clear(b[begin : begin+512]) }) // a page that was not written before the next one
 
-	// What is appended behind a cut is found, and nothing else.
+	// After a cut, appended records are found, and nothing else.
 	whole[end-20] ^= 1
 	if err := os.WriteFile(path, whole, 0o600); err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestNothingOfAnEmptiedSpoolIsLeftInItsFiles(t *testing.T) {
 	if holds() {
 		t.Error("the number is still there")
 	}
-	// A crash in the midst of the overwriting: its beginning was done.
+	// A crash during the overwriting: only its beginning was done.
 	s.take(t, 0, writes(0, 9))
 	if _, err := s.lanes[0].f.WriteAt(make([]byte, 64), headerSize); err != nil {
 		t.Fatal(err)
@@ -338,11 +338,11 @@ func TestAnotherInstallationsWritesAreNeverReplayed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = s.Close()
-	same(t, left(t, other), nil) // an empty one may be anybody's
+	same(t, left(t, other), nil) // anyone may use an empty one
 }
 
-// Results have a lane of their own. One that is not taken holds up no other, and the next life has all of a lane
-// that was not emptied.
+// Results have a lane of their own. One that is not accepted does not block the others, and the
+// next process finds everything in a lane that was not emptied.
 func TestKeptResultsWaitForTheNextLife(t *testing.T) {
 	cfg := config(t.TempDir())
 	s := open(t, cfg)
@@ -416,7 +416,7 @@ func TestResultsBeyondTheirRoomAreRefusedUntilItIsEmpty(t *testing.T) {
 	}
 }
 
-// A disk that failed once takes results again, and what it half wrote is not found.
+// A disk that failed once accepts results again, and a half-written one is not found.
 func TestADiskThatFailedOnceTakesResultsAgain(t *testing.T) {
 	cfg := config(t.TempDir())
 	s := open(t, cfg)
@@ -504,7 +504,7 @@ func TestADiskThatFailsTakesNothingUntilTheLaneCouldBeEmptied(t *testing.T) {
 			t.Fatalf("took %d: %v", n, err)
 		}
 		fail(nil)
-		// What the disk has now is not known: nothing more is taken on top of it.
+		// The state of the disk is now unknown: nothing more is written on top of it.
 		if n, err := s.Append(0, writes(2, 4)); n != 0 || err == nil {
 			t.Fatalf("took %d: %v", n, err)
 		}
@@ -528,7 +528,7 @@ func TestADiskThatFailsTakesNothingUntilTheLaneCouldBeEmptied(t *testing.T) {
 	same(t, left(t, cfg), writes(4, 6))
 }
 
-// onFullDisk writes to a disk that is full, and reads from another.
+// onFullDisk writes to a full disk, and reads from another.
 type onFullDisk struct {
 	file
 	full *os.File

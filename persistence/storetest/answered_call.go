@@ -11,7 +11,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// CallSteps is how many writes, of an event each, the life of a Call has.
+// CallSteps is the number of writes, with one event each, in the life of a Call.
 const CallSteps = 5
 
 // Call is an answered call as the store sees it.
@@ -21,8 +21,8 @@ type Call struct {
 	attempt attempt.Attempt
 }
 
-// Write is what is written at a step of the call's life, the first of which is
-// 0: intent, answered, connected, ended, result. seq is its event's.
+// Write is the write at a step of the call's life, counted from 0: intent, answered, connected,
+// ended, result. seq is its event's.
 func (k *Call) Write(step int, seq int64, now time.Time) journal.Write {
 	t := now.Add(time.Duration(step) * time.Second)
 	c, a := &k.Contact, &k.attempt
@@ -79,8 +79,7 @@ func (k *Call) Write(step int, seq int64, now time.Time) journal.Write {
 	return w
 }
 
-// RandomID is an identifier as those of attempts and contacts: it begins with
-// the time.
+// RandomID is an identifier like those of attempts and contacts: it begins with the time.
 func RandomID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -12,7 +12,7 @@ import (
 	"dialler/engine/tally"
 )
 
-// outcomeFinal: wherever an attempt is shown, its outcome is final or is not.
+// outcomeFinal checks that an attempt's outcome is final everywhere it is shown, or nowhere.
 func outcomeFinal(t *testing.T, w *world) {
 	c := w.contact()
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{c} }))
@@ -66,7 +66,7 @@ func outcomeFinal(t *testing.T, w *world) {
 	shown("what ended it last is final", false)
 }
 
-// keptContacts: a late result changes a contact as its run left it, while that is kept.
+// keptContacts checks that a late result changes a contact as its run left it, while that is kept.
 func keptContacts(t *testing.T, w *world) {
 	c := w.contact(func(c *contact.Contact) {
 		c.State, c.Reason, c.DueAt, c.ConnectedOnce, c.Used = contact.Failed, string(
@@ -108,7 +108,7 @@ func keptContacts(t *testing.T, w *world) {
 	sameFields(t, got, kept)
 	old := kept
 	old.State, old.Version = contact.Failed, kept.Version-1
-	w.commit(w.write(func(x *journal.Write) { x.Kept = []contact.Contact{old} })) // a repeat that comes late
+	w.commit(w.write(func(x *journal.Write) { x.Kept = []contact.Contact{old} })) // a repeat that arrives late
 	if now := w.stored(c.ID); now.State != contact.Pending || now.Run != 2 {
 		t.Errorf("in the next run it is %s, of run %d", now.State, now.Run)
 	}

@@ -12,8 +12,8 @@ import (
 	"dialler/engine/tally"
 )
 
-// callbacks plays contacts through their machine and compares, after each step, the
-// counters of the tables with the fold of the events: each callback counts.
+// callbacks plays contacts through their machine and, after each step, compares the counters of the
+// tables with the fold of the events: each callback counts.
 func callbacks(t *testing.T, w *world) {
 	fold := tally.New()
 	policy := contact.Policy{MaxAttempts: 1, Callbacks: true, Redial: redial.Rule{Delay: time.Minute}, ResultTimeout: time.Minute}
@@ -132,7 +132,7 @@ func callbacks(t *testing.T, w *world) {
 	talk(&y, true)
 	talk(&y, false)
 	comesTo(5, 1, 3, 1)
-	// Another takes the place of one that is dialled.
+	// Another callback replaces one that is being dialled.
 	a := dial(&x)
 	at := now.Add(time.Hour)
 	late := &contact.Attempt{
@@ -153,13 +153,13 @@ func callbacks(t *testing.T, w *world) {
 	)
 	comesTo(6, 1, 3, 2)
 
-	// Neither an exclusion nor fresh attempts take a fact away.
+	// Neither an exclusion nor fresh attempts remove a fact.
 	step(&y, journal.ContactExcluded, contact.Event{Kind: contact.ExcludedBy, Reason: "asked"}, nil, journal.Data{})
 	step(&x, journal.ContactExcluded, contact.Event{Kind: contact.ExcludedBy, Reason: "asked"}, nil, journal.Data{})
 	step(&x, journal.ContactTriggered, contact.Event{Kind: contact.Triggered}, nil, journal.Data{})
 	comesTo(6, 0, 3, 3)
 
-	// How the run closed a contact stays as well: in one statement, and one by one.
+	// How the run closed a contact stays too: whether by one statement or one by one.
 	z := added()
 	bulk := w.event(journal.ContactsClosed, "", "")
 	bulk.At = now

@@ -12,7 +12,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// callsByCursor: every call once, newest first, whatever is asked for.
+// callsByCursor checks that every query returns each call once, newest first.
 func callsByCursor(t *testing.T, w *world) {
 	other := w.campaign()
 	one, two := w.contact(), w.contact()

@@ -117,7 +117,7 @@ func cloned(t *testing.T, w *world) {
 		t.Errorf("of nothing: %v", err)
 	}
 
-	// Stored before such settings were refused.
+	// Stored before such settings were rejected.
 	row := w.c
 	row.Settings.RedialOnlyUnderSec, row.Settings.StopRedialsAfterSec, row.Seq = 20, 10, w.seq.Add(1)
 	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, CampaignRow: &row})

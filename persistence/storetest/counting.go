@@ -17,7 +17,7 @@ import (
 	"dialler/engine/tally"
 )
 
-// bulk holds the statement against the machine of a contact.
+// bulk compares the statement with the machine of a contact.
 func bulk(t *testing.T, w *world) {
 	later := w.now.Add(time.Hour)
 	live := engine.AttemptID(id())
@@ -59,7 +59,7 @@ func bulk(t *testing.T, w *world) {
 	w.commit(x)
 	for _, c := range all {
 		m := contact.Machine{C: c}
-		if c.DueAt != nil { // the others have an actor, an owed result, or are final
+		if c.DueAt != nil { // the others have an actor, a pending result, or are final
 			must(t, m.Apply(contact.Event{Kind: contact.RunStopped, At: end}))
 		}
 		t.Run(string(c.State), func(t *testing.T) { sameFields(t, w.stored(c.ID), m.C) })
@@ -77,7 +77,7 @@ func bulk(t *testing.T, w *world) {
 		t.Errorf("%s: events %s, tables %s", d.Figure, d.A, d.B)
 	}
 
-	// Once it is stored, the same bulk does nothing: a contact that came later stays.
+	// Once it is stored, repeating the bulk does nothing: a contact added later stays.
 	later2 := w.contact()
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{later2} }))
 	w.commit(x)
@@ -90,8 +90,8 @@ func bulk(t *testing.T, w *world) {
 	}
 }
 
-// bulkInParts: a limit changes so many and tells of so many; the campaign is
-// active until nobody waits.
+// bulkInParts checks that a limit bounds how many contacts are changed and reported; the campaign
+// stays active until none waits.
 func bulkInParts(t *testing.T, w *world) {
 	const waiting = 7
 	var all []contact.Contact
@@ -259,7 +259,7 @@ func counters(t *testing.T, w *world) {
 		c.DueAt, a.Consumed = &due, false
 	})
 	play(8, engine.OutcomeExcluded, 0, to(contact.Excluded))
-	// One is still in its call.
+	// One is still in a call.
 	c := w.stored(add.Contacts[9].ID)
 	x, _ := w.intent(&c)
 	apply(x)
@@ -309,15 +309,15 @@ func counters(t *testing.T, w *world) {
 		t.Errorf("hours %+v, want %+v", sum, want4)
 	}
 
-	// A row that changes without an event is found: here pending became failed.
+	// A row changed without an event is found: here pending became failed.
 	moved := w.stored(add.Contacts[11].ID)
 	moved.State, moved.DueAt = contact.Failed, nil
 	moved.Version++
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{moved} }))
-	audited(6) // pending, failed, retries left, both states, who waits for pass 1
+	audited(6) // pending, failed, retries left, both states, waiting for pass 1
 }
 
-// restart holds the statements against the machine of a contact (RunReset).
+// restart compares the statements with the machine of a contact (RunReset).
 func restart(t *testing.T, w *world) {
 	for _, unreached := range []bool{false, true} {
 		t.Run(fmt.Sprint("only unreached ", unreached), func(t *testing.T) { restarted(t, newWorld(t, w.store), unreached) })
@@ -388,7 +388,7 @@ func restarted(t *testing.T, w *world, unreached bool) {
 		t.Errorf("counters of the run before %+v, were %+v (%v)", again, first, err)
 	}
 
-	// Excluded while the next run was prepared: stays so.
+	// Excluded while the next run was prepared: stays excluded.
 	x := w.stored(contacts[1].ID)
 	x.State, x.DueAt, x.Reason = contact.Excluded, nil, "asked"
 	x.Version++

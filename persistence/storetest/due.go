@@ -27,7 +27,7 @@ func (w *world) dueIn(order contact.Order, limit int, except ...engine.ContactID
 	return list
 }
 
-// dueOrder holds the SQL against contact.Order.
+// dueOrder compares the SQL with contact.Order.
 func dueOrder(t *testing.T, w *world) {
 	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a fixed mix, the same every time
 	classes := []contact.DueClass{contact.DueCallback, contact.DueTrigger, contact.DueFirst, contact.DueRetry}
@@ -79,7 +79,7 @@ func dueInOrder(t *testing.T, w *world, order contact.Order, all []contact.Conta
 			}
 		}
 	}
-	// Page after page, those in hand excepted.
+	// Page after page, except those already taken.
 	var seen []engine.ContactID
 	for len(seen) < len(want) {
 		page := w.dueIn(order, 9, seen...)
@@ -122,7 +122,7 @@ func dueLeavesOut(t *testing.T, w *world) {
 	}
 }
 
-// dueSuppressed: left out, the contact would wait forever.
+// dueSuppressed checks that a suppressed contact is listed: if left out, it would wait forever.
 func dueSuppressed(t *testing.T, w *world) {
 	c := w.contact()
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{c} }),
@@ -164,7 +164,7 @@ func nextDue(t *testing.T, w *world) {
 		w.contact(func(c *contact.Contact) { c.DueAt, c.State = nil, contact.Completed }),
 		w.contact(func(c *contact.Contact) { c.DueAt, c.State, c.ResultDueAt = nil, contact.Connected, &later }))
 	ask(&soon, 3)
-	// Of another run, and of one whom nothing brings on: none of them counts.
+	// One of another run, and one that is never due: neither counts.
 	put(w.contact(func(c *contact.Contact) { c.Run = w.c.Run + 1 }),
 		w.contact(func(c *contact.Contact) { c.DueAt, c.State = nil, contact.Waiting }))
 	ask(&soon, 3)
@@ -324,7 +324,7 @@ func addAgain(t *testing.T, w *world) {
 	}
 }
 
-// addBatch: what became of each row, and the reply with it or not at all.
+// addBatch checks the result for each row, and that the reply is stored with it or not at all.
 func addBatch(t *testing.T, w *world) {
 	c := w.campaign(func(c *campaign.Campaign) { c.Settings.StickyExclusion = true })
 	old := w.contact(func(x *contact.Contact) { x.Campaign = c.ID })
@@ -352,7 +352,7 @@ func addBatch(t *testing.T, w *world) {
 	if kept, ok, err := w.store.FindReply(t.Context(), r.Idempotency); err != nil || !ok || string(kept.Body) != string(r.Body) {
 		t.Errorf("kept %v %+v %v", ok, kept, err)
 	}
-	// Its commit was not heard of: the same again is no conflict.
+	// The commit was not confirmed: the same request again is no conflict.
 	if again, err := w.store.AddContacts(t.Context(), add); err != nil || again != report || !reflect.DeepEqual(got, want) {
 		t.Errorf("again %+v %v\n%+v", again, err, got)
 	}
@@ -366,7 +366,7 @@ func addBatch(t *testing.T, w *world) {
 	if _, ok, err := w.store.ContactByID(t.Context(), other.Contacts[0].ID); ok || err != nil {
 		t.Errorf("a contact is there all the same: %v", err)
 	}
-	// Not sticky: who is excluded can be called again.
+	// Not sticky: excluded contacts can be called again.
 	loose := w.campaign(func(c *campaign.Campaign) { c.Settings.StickyExclusion = false })
 	gone := w.contact(func(x *contact.Contact) { x.Campaign, x.State, x.DueAt = loose.ID, contact.Excluded, nil })
 	w.commit(journal.Write{Contacts: []contact.Contact{gone}})
@@ -416,7 +416,7 @@ func exclusions(t *testing.T, w *world) {
 	}
 }
 
-// exclusionsListed: of a number, and then of a match.
+// exclusionsListed checks the exclusions of a number, then of a match.
 func exclusionsListed(t *testing.T, w *world, n engine.PhoneNumber) {
 	page := campaign.Page{Number: 1, Size: 1}
 	newest, total, err := w.pg.ListExclusions(t.Context(), w.c.ID, "", page)

@@ -10,7 +10,7 @@ import (
 	"dialler/engine/tally"
 )
 
-// retune holds the statement against the machine of a contact.
+// retune compares the statement with the machine of a contact.
 func retune(t *testing.T, w *world) {
 	later := w.now.Add(time.Hour)
 	live := engine.AttemptID(id())

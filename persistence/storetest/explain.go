@@ -39,7 +39,8 @@ func contactsFound(t *testing.T, w *world) {
 	find(campaign.Page{Callback: contact.CallbackPending, Phone: called[2].Number, Filter: string(contact.Pending)}, called[2].ID)
 	find(campaign.Page{Callback: contact.CallbackCompleted})
 
-	// The panel counts callbacks, the filters find contacts: as many, while each has one.
+	// The panel counts callbacks, the filters find contacts: the numbers agree while each contact
+	// has one.
 	counters, err := w.store.Counters(t.Context(), w.c.ID, w.c.Run)
 	must(t, err)
 	for word, counted := range map[contact.CallbackState]int{contact.CallbackRequested: counters.Callbacks.Requested, contact.CallbackPending: counters.Callbacks.Pending,
@@ -109,7 +110,7 @@ func contactFacts(t *testing.T, w *world) {
 		t.Errorf("three days later: %+v", f)
 	}
 
-	// How many go before it is what the order says, whatever the class.
+	// The number of contacts ahead agrees with the order, whatever the class.
 	var all []contact.Contact
 	for i := range 60 {
 		all = append(all, w.contact(func(c *contact.Contact) {

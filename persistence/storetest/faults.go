@@ -8,28 +8,27 @@ import (
 	"sync"
 )
 
-// Fault is what a connection does when its moment comes.
+// Fault is what happens to a connection when its message comes.
 type Fault int
 
 // The faults.
 const (
 	// CutBefore loses the message that the fault waits for, and the connection.
 	CutBefore Fault = iota + 1
-	// CutAfter delivers the message, and loses the connection before any
-	// answer comes back: the outcome is not known.
+	// CutAfter delivers the message and loses the connection before any answer comes back: the
+	// outcome is unknown.
 	CutAfter
-	// Blackhole delivers nothing any more and gives no error: the peer is
-	// gone without a word.
+	// Blackhole delivers nothing any more and reports no error: the peer has silently vanished.
 	Blackhole
-	// SwallowAnswer delivers the message, and no answer ever comes.
+	// SwallowAnswer delivers the message, but no answer ever comes.
 	SwallowAnswer
 )
 
-// silent says whether nobody hears of the fault: only who stops waiting goes on.
+// silent says whether the client gets no error: it only continues once it stops waiting.
 func (f Fault) silent() bool { return f == Blackhole || f == SwallowAnswer }
 
-// Faults wraps every connection of a store. Arm it, and the next message of
-// that name meets the fault; each arming serves once.
+// Faults wraps every connection of a store. Arm it, and the next message with that name meets the
+// fault; each arming works once.
 type Faults struct {
 	mu     sync.Mutex
 	fault  Fault
@@ -39,7 +38,7 @@ type Faults struct {
 	hook   func()
 	down   bool
 	hang   bool
-	hung   chan struct{} // closed when a message met a database that hangs
+	hung   chan struct{} // closed when a message met a hanging database
 	asked  bool          // hung is closed
 	slow   func()        // runs before every message that names slowed
 	slowed []byte
@@ -58,7 +57,7 @@ func (f *Faults) Arm(fault Fault, statement string) (met <-chan struct{}) {
 	return f.met
 }
 
-// ArmText is Arm for a message that holds the given text as a whole query.
+// ArmText is Arm for a message that contains the given text as a whole query.
 func (f *Faults) ArmText(fault Fault, query string) (met <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,7 +72,7 @@ func (f *Faults) Before(text string, run func()) {
 	f.text, f.hook = []byte(text), run
 }
 
-// before runs what waits for this message.
+// before runs the functions waiting for this message.
 func (f *Faults) before(b []byte) {
 	f.mu.Lock()
 	run, wait := f.hook, f.slow
@@ -90,8 +89,7 @@ func (f *Faults) before(b []byte) {
 	wait()
 }
 
-// Down makes the database unreachable, until Up: connections are lost and no
-// new one is made.
+// Down makes the database unreachable until Up: connections are lost and no new ones can be made.
 func (f *Faults) Down() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,8 +99,8 @@ func (f *Faults) Down() {
 	}
 }
 
-// Hang makes the server take everything and answer nothing, to connections that
-// stand and to new ones, until Up. What it was sent is lost.
+// Hang makes the server accept everything and answer nothing, on existing and new connections,
+// until Up. Whatever is sent to it is lost.
 func (f *Faults) Hang() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +115,7 @@ func (f *Faults) Hung() {
 	<-hung
 }
 
-// hangs says whether the server says nothing, and notes that it was asked.
+// hangs says whether the server is hanging, and records that a message met it.
 func (f *Faults) hangs() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,8 +126,7 @@ func (f *Faults) hangs() bool {
 	return f.hang
 }
 
-// Slow has every message that names the prepared statement wait; wait nil ends
-// it.
+// Slow makes every message that names the prepared statement call wait first; a nil wait ends it.
 func (f *Faults) Slow(statement string, wait func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,7 +145,7 @@ func (f *Faults) Up() {
 	f.down, f.hang = false, false
 }
 
-// Dial is for persistence.Config.
+// Dial is used as persistence.Config's dial function.
 func (f *Faults) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	f.mu.Lock()
 	down := f.down
@@ -171,8 +168,7 @@ func (f *Faults) Dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return fc, nil
 }
 
-// take says whether this message meets the armed fault; met is to be closed when
-// it has.
+// take says whether this message meets the armed fault; the caller closes met when it has.
 func (f *Faults) take(b []byte) (fault Fault, met chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -222,8 +218,7 @@ func (c *faultyConn) Write(b []byte) (int, error) {
 	defer close(met)
 	switch fault {
 	case CutAfter:
-		// What is written is delivered; whoever waits for the answer gets none,
-		// however soon it comes.
+		// The message is delivered; whoever waits for the answer gets none, however soon it comes.
 		c.lose()
 		n, err := c.Conn.Write(b)
 		_ = c.Conn.Close()
@@ -256,7 +251,7 @@ func (c *faultyConn) Read(b []byte) (int, error) {
 		case lost:
 			return 0, errCut
 		case deaf && err == nil:
-			continue // swallowed; only a deadline or the end of the connection is felt
+			continue // swallowed; only a deadline or a lost connection is noticed
 		}
 		return n, err
 	}

@@ -15,14 +15,14 @@ import (
 	"dialler/persistence"
 )
 
-// RunFaults proves that a group commit can be given again whatever happened
-// to it. open gives a store that dials by the function it is given.
+// RunFaults proves that a group commit can be repeated whatever happened to it. open returns a
+// store that uses the given dial function.
 func RunFaults(t *testing.T, open func(t testing.TB, cfg persistence.Config) *persistence.Store) {
 	for _, fault := range []struct {
 		name      string
 		fault     Fault
 		statement string
-		committed bool // when the outcome is asked of the database
+		committed bool // if the database is asked for the outcome
 	}{
 		{"the connection is lost before the group", CutBefore, "begin", false},
 		{"the connection is lost while the group is checked", CutAfter, "begin", false},
@@ -51,7 +51,7 @@ func RunFaults(t *testing.T, open func(t testing.TB, cfg persistence.Config) *pe
 			if code(err) == "write_rejected" {
 				t.Fatalf("a lost connection is taken for a bad write: %v", err)
 			}
-			// Given again until it is answered, as a writer does.
+			// Repeated until it is answered, as a writer does.
 			w.commit(group...)
 			once := w.snapshot(c, a)
 			if len(once.events) != 3 {
@@ -61,7 +61,7 @@ func RunFaults(t *testing.T, open func(t testing.TB, cfg persistence.Config) *pe
 			if again := w.snapshot(c, a); !reflect.DeepEqual(again, once) {
 				t.Errorf("the repeat changed something:\n%+v\n%+v", again, once)
 			}
-			// And the call goes on.
+			// And the call continues.
 			end, _ := w.ended(&c, a, engine.OutcomeBusy)
 			w.commit(end)
 		})
@@ -139,8 +139,7 @@ func RunFaults(t *testing.T, open func(t testing.TB, cfg persistence.Config) *pe
 	})
 }
 
-// RunImportFaults proves what becomes of an import when something happens in
-// the middle of it.
+// RunImportFaults checks what becomes of an import when a fault occurs in the middle of it.
 func RunImportFaults(t *testing.T, open func(t testing.TB, cfg persistence.Config) *persistence.Store) {
 	t.Run("an exclusion that comes while an import is activated holds for its rows", func(t *testing.T) {
 		t.Parallel()
@@ -222,7 +221,7 @@ func RunImportFaults(t *testing.T, open func(t testing.TB, cfg persistence.Confi
 	})
 }
 
-// mixedGroup has something of everything.
+// mixedGroup returns a group with something of every kind.
 func (w *world) mixedGroup() ([]journal.Write, contact.Contact, attempt.Attempt) {
 	c := w.contact()
 	x, a := w.intent(&c)

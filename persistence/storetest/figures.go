@@ -15,8 +15,8 @@ import (
 	"dialler/engine/tally"
 )
 
-// figures: after every write of drawn calls each figure is the same from the events, from
-// the rows by the formulas of the table, from the store's counters and its ledger, and from
+// figures checks after every write of randomly drawn calls that each figure is the same from the
+// events, from the rows by the table's formulas, from the store's counters and its ledger, and from
 // series and breakdown.
 func figures(t *testing.T, w *world) {
 	seen := map[string]bool{}
@@ -39,13 +39,13 @@ func figures(t *testing.T, w *world) {
 	}
 }
 
-// drawnCalls are calls of a campaign, as rows and as the events that tell of them.
+// drawnCalls are calls of a campaign, as rows and as the events that describe them.
 type drawnCalls struct {
 	*world
 	rnd    *rand.Rand
 	fold   *tally.Tally
 	people []*called
-	seen   map[string]bool // figures of which there was something
+	seen   map[string]bool // figures that have been non-zero
 }
 
 // called is one contact with its attempts, the live one last.
@@ -65,7 +65,7 @@ func (d *drawnCalls) add() {
 	d.save(d.write(func(x *journal.Write) { x.Contacts, x.Events = []contact.Contact{c}, []journal.Event{ev} }))
 }
 
-// save makes a write durable, and compares.
+// save makes a write durable and compares the figures.
 func (d *drawnCalls) save(x journal.Write) {
 	d.t.Helper()
 	d.commit(x)
@@ -75,7 +75,7 @@ func (d *drawnCalls) save(x journal.Write) {
 	d.compare(x.Events[0].Type)
 }
 
-// tell saves a contact and its newest attempt with the event of what became of them.
+// tell saves a contact and its newest attempt with the event that describes the change.
 func (d *drawnCalls) tell(p *called, what journal.Type, before contact.Facts, more func(*journal.Data)) {
 	a := &p.calls[len(p.calls)-1]
 	ev := d.event(what, p.c.ID, a.ID)
@@ -95,7 +95,7 @@ func (d *drawnCalls) tell(p *called, what journal.Type, before contact.Facts, mo
 	}))
 }
 
-// step lets something happen to a contact.
+// step makes something happen to a contact.
 func (d *drawnCalls) step(p *called) {
 	if n := len(p.calls); n > 0 && p.calls[n-1].Live() {
 		d.goOn(p, &p.calls[n-1])
@@ -119,7 +119,7 @@ func (d *drawnCalls) step(p *called) {
 	}
 }
 
-// end closes a contact that waits.
+// end closes a waiting contact.
 func (d *drawnCalls) end(p *called, as contact.State) {
 	before := p.c.Facts()
 	p.c.State, p.c.DueAt = as, nil
@@ -157,14 +157,14 @@ func (d *drawnCalls) goOn(p *called, a *attempt.Attempt) {
 		}
 		p.c.Version++
 		a.MediaSeq++
-		d.commit(d.write(func(x *journal.Write) { x.Attempts = []attempt.Attempt{*a} })) // nothing is told of it
+		d.commit(d.write(func(x *journal.Write) { x.Attempts = []attempt.Attempt{*a} })) // no event reports it
 		d.compare("INVITE")
 	case a.InviteAt == nil:
 		d.over(p, a, engine.OutcomeTrunkError, "", false)
 	case a.AnsweredAt == nil && a.RingingAt != nil && d.yes(65):
 		a.State, a.AnsweredAt = attempt.Answered, &now
 		d.tell(p, journal.AttemptAnswered, before, nil)
-	case a.AnsweredAt == nil && d.yes(35): // its INVITE left, and it does not count
+	case a.AnsweredAt == nil && d.yes(35): // its INVITE was sent, but does not count
 		d.over(p, a, engine.OutcomeThrottled, "", false)
 	case a.AnsweredAt == nil:
 		d.over(p, a, engine.OutcomeNoAnswer, "", true)
@@ -178,11 +178,11 @@ func (d *drawnCalls) goOn(p *called, a *attempt.Attempt) {
 	case a.ServedAt == nil:
 		d.over(p, a, engine.OutcomeAbandoned, []engine.AbandonCause{engine.AbandonNoSeat,
 			engine.AbandonCapacityLoss}[d.rnd.IntN(2)], true)
-	case d.yes(8): // the bot says that it is no person, of an answer that had counted for good
+	case d.yes(8): // the bot says it is no person, for an answer that had counted for good
 		a.Verdict, a.RevisedFrom, a.VerdictAt = engine.VerdictMachine, engine.VerdictHuman, &now
 		d.tell(p, journal.AttemptRevised, before, func(e *journal.Data) { e.Connected = true })
 		d.over(p, a, engine.OutcomeMachine, "", true)
-	case d.yes(15): // it was no person after all
+	case d.yes(15): // not a person after all
 		a.ServedAt, a.Verdict, a.VerdictAt, a.State = nil, engine.VerdictMachine, &now, attempt.Answered
 		p.c.ConnectedOnce = false
 		for i := range p.calls {
@@ -195,7 +195,7 @@ func (d *drawnCalls) goOn(p *called, a *attempt.Attempt) {
 	}
 }
 
-// over ends an attempt: the contact is dialled again, or not.
+// over ends an attempt: the contact may or may not be dialled again.
 func (d *drawnCalls) over(p *called, a *attempt.Attempt, o engine.Outcome, cause engine.AbandonCause, consumed bool) {
 	before, now := p.c.Facts(), d.now
 	a.State, a.Outcome, a.Cause, a.Consumed, a.EndedAt = attempt.Ended, o, cause, consumed, &now
@@ -230,7 +230,7 @@ func (d *drawnCalls) over(p *called, a *attempt.Attempt, o engine.Outcome, cause
 	})
 }
 
-// rows counts what was written by the formulas of the table alone, one by one.
+// rows counts the written rows by the table's formulas alone, one by one.
 func (d *drawnCalls) rows(f *tally.Figure, from engine.PhoneNumber) (n int) {
 	for _, p := range d.people {
 		if f.Contact != nil {
@@ -288,7 +288,7 @@ func (d *drawnCalls) compare(after journal.Type) {
 	}
 }
 
-// charts adds what series and breakdown say of the whole run.
+// charts adds the figures of series and breakdown for the whole run.
 func (d *drawnCalls) charts(got map[string]int) {
 	if d.pg == nil {
 		return

@@ -66,7 +66,7 @@ func dialoutEvents(t *testing.T, w *world) {
 	}
 }
 
-// count asks the database itself.
+// count queries the database directly.
 func count(t *testing.T, w *world, sql string) (n int) {
 	t.Helper()
 	must(t, w.pg.QueryRow(t.Context(), sql, &n))
@@ -91,7 +91,7 @@ func partitions(t *testing.T, w *world) {
 	}
 	must(t, w.pg.Maintain(t.Context(), w.now.AddDate(0, 4, 0)))
 	must(t, w.pg.Maintain(t.Context(), w.now.AddDate(0, 4, 0)))
-	// A month whose events lie in the default partition already is left there.
+	// If a month's events are already in the default partition, they stay there.
 	must(t, w.pg.Maintain(t.Context(), old.At))
 	if n := count(t, w, "SELECT count(*) FROM events"); n != 2 {
 		t.Errorf("%d events", n)

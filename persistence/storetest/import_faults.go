@@ -12,13 +12,13 @@ import (
 	"dialler/engine/journal"
 )
 
-// An exclusion that is answered while the rows are inserted holds for them,
-// whether or not exclusions are sticky.
+// An exclusion that is answered while the rows are inserted applies to them, whether or not
+// exclusions are sticky.
 func importOvertaken(t *testing.T, w *world, f *Faults) {
 	for _, sticky := range []bool{true, false} {
 		for _, when := range []string{"before the rows are inserted", "while they are inserted", "at the gate"} {
 			rows := w.excluding(sticky)
-			rows[8].Number = rows[3].Number // a duplicate of a row that is taken back
+			rows[8].Number = rows[3].Number // a duplicate of a row that is withdrawn
 			imp := w.begin()
 			must(t, w.store.StageImport(t.Context(), imp.ID, rows, nil, 10, 0))
 			exclude := func() {
@@ -65,7 +65,7 @@ func importOvertaken(t *testing.T, w *world, f *Faults) {
 	}
 }
 
-// until waits for a figure of the database.
+// until waits until a figure of the database is large enough.
 func (w *world) until(what, sql string, least int) {
 	w.t.Helper()
 	end := time.Now().Add(time.Minute)
@@ -126,8 +126,7 @@ func importLost(t *testing.T, w *world) {
 	}
 }
 
-// While the rows are inserted, and while the owner is asked, nobody who
-// commits has to wait.
+// While the rows are inserted, and while the owner is asked, no commit has to wait.
 func importUnnoticed(t *testing.T, w *world) {
 	there := w.contact()
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{there} }))
@@ -139,7 +138,7 @@ func importUnnoticed(t *testing.T, w *world) {
 		if len(w.contacts()) != 1 {
 			t.Error("rows are visible before the switch")
 		}
-		short, cancel := context.WithTimeout(ctx, time.Minute) // the activation waits for it in turn
+		short, cancel := context.WithTimeout(ctx, time.Minute) // the activation in turn waits for it
 		defer cancel()
 		c := there
 		x, _ := w.intent(&c)
@@ -175,7 +174,7 @@ func importOrphaned(t *testing.T, w *world) {
 		t.Errorf("%d imports taken for orphans, %v", n, err)
 	}
 	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(1)[:0], nil, 5, 0))
-	// The process dies: its connection is gone.
+	// The process dies: its connection is lost.
 	if n := w.count(`SELECT count(pg_terminate_backend(l.pid)) FROM pg_locks l, imports i WHERE l.locktype = 'advisory'
 		AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(current_schema() || '.import.' || i.id::text, 0)`); n != 1 {
 		t.Fatalf("%d connections hold the import", n)

@@ -13,8 +13,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// importChecked: the figures and lists are those that the switch gives
-// afterwards.
+// importChecked checks that the figures and lists are those of the switch afterwards.
 func importChecked(t *testing.T, w *world) {
 	there := w.contact(func(c *contact.Contact) { c.Position = 900 })
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{there} }))
@@ -23,7 +22,7 @@ func importChecked(t *testing.T, w *world) {
 	rows[4].Number = rows[2].Number // twice
 	rows[5].Number = rows[2].Number // three times
 	rows[7].Variables = map[string]string{"region": "north"}
-	rows[9].Number = rows[7].Number // the first of the two is excluded by its variables: this one is not
+	rows[9].Number = rows[7].Number // the first of the two is excluded by its variables, this one is not
 	w.commit(w.write(func(x *journal.Write) {
 		x.Exclusions = []journal.Exclusion{{Campaign: w.c.ID, Match: map[string]string{"region": "north"}, CreatedAt: w.now.Add(time.Second)},
 			{Campaign: w.c.ID, Number: rows[8].Number, CreatedAt: w.now.Add(time.Second)}}
@@ -69,7 +68,7 @@ func importChecked(t *testing.T, w *world) {
 	if done.Added != would.Added || done.Duplicate != would.Duplicate || done.Excluded != would.Excluded || !reflect.DeepEqual(listed, really) {
 		t.Errorf("it did %+v\nand said %+v\nlisted %v\nand said %v", done, would, really, listed)
 	}
-	// With fewer rows than were staged nothing is said.
+	// When fewer rows arrived than were staged, there is no report.
 	lost := w.begin(func(i *campaign.Import) { i.DryRun = true })
 	if _, err := w.store.CheckImport(t.Context(), journal.Check{Import: lost.ID, Campaign: w.c.ID, Staged: 1, At: w.now}); code(err) != "import_lost" {
 		t.Errorf("%v", err)
@@ -110,12 +109,12 @@ func importRequested(t *testing.T, w *world) {
 	if got, ok := found(); !ok || got.ID != second.ID || got.State != campaign.ImportActive {
 		t.Errorf("%v %+v", ok, got)
 	}
-	// Two nodes ask at the same time, or one of them late.
+	// Two nodes send the request at the same time, or one of them late.
 	late := campaign.Import{ID: engine.ImportID(id()), Campaign: w.c.ID, CreatedAt: w.now, Idempotency: request}
 	if err := w.store.BeginImport(t.Context(), late); !errors.Is(err, journal.ErrImportRequest) {
 		t.Errorf("%v", err)
 	}
-	w.begin() // one without a key is not kept from anything
+	w.begin() // one without a key is always allowed
 }
 
 func importCancelled(t *testing.T, w *world) {
@@ -133,7 +132,7 @@ func importCancelled(t *testing.T, w *world) {
 		t.Errorf("a switch after the end: %v", err)
 	}
 	must(t, w.store.CloseImport(t.Context(), imp.ID))
-	// In the middle of the switch.
+	// During the switch.
 	imp = w.begin()
 	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(5), nil, 5, 0))
 	_, err := w.store.ActivateImport(t.Context(), w.activation(imp, 5), func(ctx context.Context) (journal.Gate, error) {
@@ -150,7 +149,7 @@ func importCancelled(t *testing.T, w *world) {
 	if got, err := w.store.Import(t.Context(), imp.ID); err != nil || got.State != campaign.ImportFailed || got.Problem == nil || got.Problem.Code != "cancelled" {
 		t.Errorf("%+v %v", got, err)
 	}
-	// Behind the switch it is too late.
+	// After the switch it is too late.
 	imp = w.begin()
 	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(5), nil, 5, 0))
 	_, err = w.store.ActivateImport(t.Context(), w.activation(imp, 5), w.open)

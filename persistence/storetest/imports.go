@@ -27,7 +27,7 @@ func (w *world) begin(change ...func(*campaign.Import)) campaign.Import {
 	return imp
 }
 
-// stagedRows makes rows of a file, from line 2 on.
+// stagedRows returns rows of a file, from line 2 on.
 func stagedRows(n int) []journal.StagedRow {
 	rows := make([]journal.StagedRow, n)
 	for i := range rows {
@@ -42,7 +42,7 @@ func (w *world) activation(imp campaign.Import, staged int) journal.Activation {
 		At: w.now, Staged: staged, Since: imp.CreatedAt}
 }
 
-// open is a gate that lets the import pass.
+// open is a gate that admits the import.
 func (w *world) open(context.Context) (journal.Gate, error) {
 	who := engine.Who{User: "u1", Name: "ada@example.org"}
 	after := contact.Fresh(3)
@@ -51,7 +51,7 @@ func (w *world) open(context.Context) (journal.Gate, error) {
 	return journal.Gate{Epoch: w.c.Epoch, Event: ev}, nil
 }
 
-// count asks PostgreSQL; another store has nothing to ask.
+// count queries PostgreSQL; another store has nothing to query.
 func (w *world) count(sql string) (n int) {
 	w.t.Helper()
 	if w.pg == nil {
@@ -72,7 +72,7 @@ func (w *world) contacts() []contact.Contact {
 	return out
 }
 
-// rejected gives the lines that could not become contacts, nil on another store.
+// rejected returns the lines that could not become contacts, nil on another store.
 func (w *world) rejected(imp campaign.Import) map[int]string {
 	w.t.Helper()
 	if w.pg == nil {
@@ -146,7 +146,7 @@ func importSwitch(t *testing.T, w *world) {
 	for i, c := range due[1:] {
 		r := order[i]
 		vars := maps.Clone(r.Variables)
-		if vars["name"] != "" && w.pg != nil { // it keeps no NUL
+		if vars["name"] != "" && w.pg != nil { // it stores no NUL
 			vars["name"] = "Zo\u00eb \"x\""
 		}
 		sameFields(t, c, contact.Contact{ID: r.ID, Campaign: w.c.ID, Number: r.Number, Variables: vars, Position: 900 + int64(r.Line),
@@ -183,8 +183,8 @@ func importSwitch(t *testing.T, w *world) {
 	}
 }
 
-// excluding is a campaign whose exclusions are sticky, or not, with some of
-// every kind, and rows that each of them covers.
+// excluding returns rows covered by exclusions of every kind, in a campaign whose exclusions are
+// sticky or not.
 func (w *world) excluding(sticky bool) (rows []journal.StagedRow) {
 	w.c = w.campaign(func(c *campaign.Campaign) { c.Settings.StickyExclusion = sticky })
 	rows = stagedRows(10)
@@ -198,7 +198,7 @@ func (w *world) excluding(sticky bool) (rows []journal.StagedRow) {
 		{Campaign: w.c.ID, Number: rows[4].Number, Lifted: true, CreatedAt: before},
 		{Campaign: "cmp_other", Number: rows[5].Number, CreatedAt: before},
 	}
-	for i := range 200 { // the usual way of a CRM
+	for i := range 200 { // typical for a CRM
 		x = append(x, journal.Exclusion{Campaign: w.c.ID, Match: map[string]string{"account": fmt.Sprint(i)}, CreatedAt: before})
 	}
 	w.commit(w.write(func(y *journal.Write) {
@@ -225,7 +225,7 @@ func importExcluded(t *testing.T, w *world) {
 		if got := w.rejected(imp); w.pg != nil && !maps.Equal(got, want) || done.Import.Excluded != len(want) || done.Import.Added != 10-len(want) || len(w.contacts()) != 10-len(want) {
 			t.Errorf("sticky %v: rejected %v, want %v; %+v", sticky, got, want, done.Import)
 		}
-		// Adding somebody on purpose undoes an exclusion that is not sticky.
+		// Adding somebody on purpose undoes an exclusion unless exclusions are sticky.
 		list, err := w.store.Exclusions(t.Context(), w.c.ID)
 		must(t, err)
 		still := 0
@@ -239,7 +239,7 @@ func importExcluded(t *testing.T, w *world) {
 		}
 		must(t, w.store.CloseImport(t.Context(), imp.ID))
 
-		// Who was excluded from the campaign and is added again.
+		// Somebody who was excluded from the campaign is added again.
 		w.now = w.now.Add(time.Minute)
 		gone, kept := w.stored(rows[5].ID), w.stored(rows[8].ID)
 		gone.State, gone.DueAt, gone.UpdatedAt, gone.Version = contact.Excluded, nil, w.now, gone.Version+1

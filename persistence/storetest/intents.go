@@ -33,7 +33,7 @@ func heldNumber(t *testing.T, w *world) {
 
 	z, _ := w.ended(&first, a, engine.OutcomeNoAnswer)
 	w.commit(z)
-	other.commit(y) // the call before is over
+	other.commit(y) // the previous call is over
 	if got := other.storedAttempt(b.ID); got.State != attempt.Reserved {
 		t.Errorf("state %s", got.State)
 	}
@@ -91,7 +91,7 @@ func lostHolds(t *testing.T, w *world) {
 	x, a := w.intent(&c)
 	w.commit(x)
 	end, lost := w.ended(&c, a, engine.OutcomeLost)
-	lost.Legs[0].EndedAt = nil // what became of the leg is not known
+	lost.Legs[0].EndedAt = nil // the fate of the leg is unknown
 	end.Attempts = []attempt.Attempt{lost}
 	end.Holds[0].Until = at().Add(time.Hour)
 	w.commit(end)
@@ -115,8 +115,8 @@ func lostHolds(t *testing.T, w *world) {
 	}
 }
 
-// owedHolds: whoever loses an attempt may know other rules than those with which it
-// was begun; the longer hold counts.
+// owedHolds checks that the longer hold counts when an attempt is lost on a node whose rules differ
+// from those at its start.
 func owedHolds(t *testing.T, w *world) {
 	lose := func(bound, until time.Duration, owed bool) (again journal.Write) {
 		c := w.contact()
@@ -140,8 +140,8 @@ func owedHolds(t *testing.T, w *world) {
 	held("the bound is later", lose(time.Hour, -time.Second, true))
 	held("what the loser says is later", lose(-time.Second, time.Hour, true))
 	w.commit(lose(-time.Minute, -time.Second, true))
-	w.commit(lose(time.Hour, -time.Second, false)) // the callee's leg is over: the bound is not asked
-	// The bound is that of the last intent.
+	w.commit(lose(time.Hour, -time.Second, false)) // the callee's leg is over: the bound does not apply
+	// The bound of the last intent counts.
 	second := lose(time.Hour, -time.Second, false)
 	second.Intent.Bound = at().Add(-time.Minute)
 	w.commit(second)
@@ -156,9 +156,9 @@ func owedHolds(t *testing.T, w *world) {
 	}
 }
 
-// sessionHolds: a call whose session is over is over, however long the rules allowed it;
-// one whose session is longer is held as long as they do. What is told again, as after an
-// answer that was not heard, changes nothing.
+// sessionHolds checks that a call is over once its session is over, however long the rules allowed
+// it; a longer session is held only as long as the rules allow. A repeated report, as after an
+// unconfirmed commit, changes nothing.
 func sessionHolds(t *testing.T, w *world) {
 	f := func(bound, until, session time.Duration, held bool) {
 		t.Helper()
@@ -192,7 +192,7 @@ func sessionHolds(t *testing.T, w *world) {
 	f(over, over, 0, false)
 }
 
-// lengthenedSession: what a refresh has made of the session is stored with the leg.
+// lengthenedSession checks that the session length after a refresh is stored with the leg.
 func lengthenedSession(t *testing.T, w *world) {
 	c := w.contact()
 	x, a := w.intent(&c)
@@ -213,8 +213,8 @@ func lengthenedSession(t *testing.T, w *world) {
 	step(0)
 }
 
-// unwatchedLegs: the program died again and again before a lost leg was seen to
-// its end, until its number was free.
+// unwatchedLegs plays a program that dies again and again before it has watched a lost leg to its
+// end, until the number is free.
 func unwatchedLegs(t *testing.T, w *world) {
 	lose := func(left, ago time.Duration) (*contact.Contact, attempt.Attempt) {
 		c := w.contact()
@@ -233,7 +233,7 @@ func unwatchedLegs(t *testing.T, w *world) {
 	_, free := lose(-time.Second, 0)
 	again, redialled := lose(-time.Second, 0)
 	_, long := lose(-time.Second, 5*time.Hour) // its hold was that of a long call
-	x, live := w.intent(again)                 // its hold replaces the one before
+	x, live := w.intent(again)                 // its hold replaces the previous one
 	w.commit(x)
 	must(t, w.store.Maintain(t.Context(), at()))
 	for _, c := range []struct {
@@ -248,7 +248,7 @@ func unwatchedLegs(t *testing.T, w *world) {
 	}
 }
 
-// began gives the attempt of an intent the identifier of one of some time ago.
+// began gives the attempt of an intent an identifier from some time ago.
 func began(x *journal.Write, a attempt.Attempt, ago time.Duration) attempt.Attempt {
 	if ago > 0 {
 		a.ID = engine.AttemptID(fmt.Sprintf("%012x", at().Add(-ago).UnixMilli())) + a.ID[12:]
@@ -258,7 +258,7 @@ func began(x *journal.Write, a attempt.Attempt, ago time.Duration) attempt.Attem
 	return a
 }
 
-// cappedNumber: two calls an hour are allowed, wherever they come from.
+// cappedNumber allows two calls an hour, wherever they come from.
 func cappedNumber(t *testing.T, w *world) {
 	n := number()
 	dial := func(w *world, ago time.Duration) (journal.Write, *contact.Contact, attempt.Attempt) {
@@ -278,7 +278,7 @@ func cappedNumber(t *testing.T, w *world) {
 		y.Attempts[0] = a
 		w.commit(y)
 	}
-	one := func() *world { // a contact each, in campaigns of their own
+	one := func() *world { // one contact each, in campaigns of their own
 		o := newWorld(t, w.store)
 		o.now = w.now
 		return o
@@ -288,7 +288,7 @@ func cappedNumber(t *testing.T, w *world) {
 	call(one(), 40*time.Minute, false) // does not count
 	third, _, a := dial(one(), 0)
 	w.commit(third)
-	w.commit(third) // a repeat is no refusal, although its attempt is the second
+	w.commit(third) // a repeat is not refused, although its attempt is the second
 	fourth := one()
 	x, _, b := dial(fourth, 0)
 	if err := fourth.try(x)[0]; !errors.Is(err, journal.ErrNumberHeld) {
@@ -302,14 +302,14 @@ func cappedNumber(t *testing.T, w *world) {
 	fourth.noAttempt(b.ID)
 	x.Intent.Cap.Now = w.now.Add(10 * time.Minute) // the first of the two is an hour old
 	fourth.commit(x)
-	// Nobody else is concerned, nor whoever has no cap.
+	// Other numbers are not affected, nor are campaigns without a cap.
 	c := w.contact()
 	other, _ := w.intent(&c)
 	other.Intent.Cap = &journal.CalleeCap{Attempts: 1, Period: time.Hour, Now: w.now}
 	w.commit(other)
 }
 
-// cappedKey: three dialouts a day, however many ask at once.
+// cappedKey allows three dialouts a day, however many are requested at once.
 func cappedKey(t *testing.T, w *world) {
 	k := engine.APIKey{ID: engine.KeyID("key_" + id()[:12]), Name: "CRM", Hash: sha256.Sum256([]byte(id())), Active: true, DialoutsPerDay: 3, CreatedAt: w.now}
 	if w.pg != nil {
@@ -329,8 +329,8 @@ func cappedKey(t *testing.T, w *world) {
 			t.Errorf("%v, want a refusal with Retry-After %s", err, after)
 		}
 	}
-	w.commit(dialout(24*time.Hour), dialout(23*time.Hour)) // the first is out of the day
-	// Five at once, by writers of their own: two places are left.
+	w.commit(dialout(24*time.Hour), dialout(23*time.Hour)) // the first is outside the day
+	// Five at once, from separate writers: two places are left.
 	var wg sync.WaitGroup
 	errs := make([]error, 5)
 	for i := range errs {
@@ -355,8 +355,7 @@ func cappedKey(t *testing.T, w *world) {
 		t.Errorf("%d placed, want 2: %v", placed, errs)
 	}
 	refused(w.try(dialout(0))[0], time.Hour)
-	// Other keys are not concerned; in one group the first come first; a repeat is
-	// no refusal.
+	// Other keys are not affected; in one group the first come first; a repeat is not refused.
 	k.ID, k.Hash = engine.KeyID("key_"+id()[:12]), sha256.Sum256([]byte(id()))
 	if w.pg != nil {
 		must(t, w.pg.Accounts.CreateKey(t.Context(), k, admin))
@@ -373,8 +372,8 @@ func cappedKey(t *testing.T, w *world) {
 	}
 }
 
-// freshContact: a contact that is new is refused when its number is not, or is
-// suppressed; nothing of the write stays.
+// freshContact checks that a new contact is refused when its number is not new, or is suppressed,
+// and that nothing of the write stays.
 func freshContact(t *testing.T, w *world) {
 	fresh := func(w *world, n engine.PhoneNumber) journal.Write {
 		c := w.contact(func(c *contact.Contact) { c.Number = n })
@@ -386,7 +385,7 @@ func freshContact(t *testing.T, w *world) {
 	first := fresh(w, one)
 	first.Reply = reply("fresh", w.now)
 	group := []journal.Write{fresh(w, known.Number), first, fresh(w, one), fresh(w, listed)}
-	for range 2 { // the second time as after an answer that was not heard
+	for range 2 { // the second time as after an unconfirmed commit
 		got := w.try(group...)
 		if !errors.Is(got[0], journal.ErrContactExists) || got[1] != nil || !errors.Is(got[2], journal.ErrContactExists) || !errors.Is(got[3], journal.ErrSuppressed) {
 			t.Fatalf("%v", got)
@@ -432,7 +431,7 @@ func suppressed(t *testing.T, w *world) {
 	w.commit(x)
 }
 
-// barredIntent: what its owner knows refuses an intent as the lists do, and
+// barredIntent checks that facts known to the owner refuse an intent as the lists do, and that
 // nothing of the write stays.
 func barredIntent(t *testing.T, w *world) {
 	c, other := w.contact(), w.contact()
@@ -487,7 +486,7 @@ func takeOver(t *testing.T, w *world) {
 	if c.Seq != w.seq.Load() {
 		t.Errorf("sequence %d, the last stored event is %d", c.Seq, w.seq.Load())
 	}
-	// The campaign's row does not bring an epoch of its own.
+	// The campaign's row never changes the epoch.
 	row := c
 	row.Epoch, row.State = 99, "paused"
 	w.commit(journal.Write{Campaign: c.ID, Epoch: c.Epoch, CampaignRow: &row})
@@ -504,7 +503,7 @@ func groupIsolation(t *testing.T, w *world) {
 	w.commit(hold)
 
 	again := held
-	a, first := w.intent(&again) // refused: its own number is held by the attempt before
+	a, first := w.intent(&again) // refused: its own number is held by the previous attempt
 	a.Reply = &journal.Reply{Idempotency: engine.Idempotency{Key: "k", Route: "trigger", Token: "t", BodyHash: "h"}, Status: 200, Body: []byte("{}"), At: w.now}
 	b, second := w.intent(&free)
 	c, third := w.intent(&stale)
@@ -522,7 +521,7 @@ func groupIsolation(t *testing.T, w *world) {
 	if _, ok, _ := w.store.FindReply(t.Context(), a.Reply.Idempotency); ok {
 		t.Error("the reply of a refused write is stored")
 	}
-	// The refused holds nothing: its number is free for the new owner.
+	// The refused write holds nothing: its number is free for the new owner.
 	c.Epoch++
 	w.commit(c)
 }

@@ -42,12 +42,12 @@ func contactPages(t *testing.T, w *world) {
 	}
 	trail := page.Contacts[5].Attempts
 	ids := []engine.AttemptID{a.ID, b.ID}
-	slices.Sort(ids) // identifiers of these tests are not in order of time
+	slices.Sort(ids) // identifiers in these tests are not ordered by time
 	if len(trail) != 2 || trail[0].ID != ids[0] || trail[1].ID != ids[1] || len(trail[0].Legs) != 1 {
 		t.Errorf("trail of %d", len(trail))
 	}
-	// Whose last attempt rang in vain: one waits for another, one has failed. That the
-	// last attempt of a third was refused at once does not say that it was unanswered.
+	// Contacts whose last attempt rang unanswered: one waits for another attempt, one has failed. A
+	// third, whose last attempt was refused at once, does not count as unanswered.
 	vain := c.ID
 	failed, refused := w.stored(add.Contacts[56].ID), w.stored(add.Contacts[57].ID)
 	for _, one := range []*contact.Contact{&failed, &refused} {
@@ -206,7 +206,7 @@ func lastAdmin(t *testing.T, w *world) {
 		return err
 	}
 	operator := func(u *engine.User) { u.Role = "operator" }
-	for range 10 { // two who take each other's role away at the same time
+	for range 10 { // two who demote each other at the same time
 		errs := make(chan error, 2)
 		for _, id := range []engine.UserID{"u1", "u2"} {
 			go func() { errs <- change(id, operator) }()
@@ -351,7 +351,7 @@ func deletedBots(t *testing.T, w *world) {
 	}
 }
 
-// lockOut: as many log-ins as may fail in a row, and what unlocks.
+// lockOut checks how many log-ins in a row may fail, and what unlocks.
 func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
 	from := engine.Who{Name: "log-in", From: "192.0.2.1"}
 	fail := func(at time.Time, n int) (locked bool) {
@@ -379,7 +379,7 @@ func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
 	if !fail(w.now, engine.LogInFailures) || until() == nil || !until().Equal(w.now.Add(engine.LogInLock)) {
 		t.Errorf("locked until %v", until())
 	}
-	// Its owner comes in all the same, and that ends it.
+	// The owner can log in nevertheless, and that ends it.
 	must(t, w.pg.Accounts.LoggedIn(t.Context(), u.ID, w.now))
 	if until() != nil || !fail(w.now, engine.LogInFailures) {
 		t.Errorf("after a log-in it is locked until %v", until())

@@ -58,7 +58,7 @@ func numberDials(t *testing.T, w *world) {
 	}
 }
 
-// numberEnds: what a number's calls came to, for a process that comes up.
+// numberEnds checks how a number's calls ended, as read by a process that starts.
 func numberEnds(t *testing.T, w *world) {
 	who := engine.Who{Name: "ada@example.org"}
 	n, other := number(), number()
@@ -75,7 +75,7 @@ func numberEnds(t *testing.T, w *world) {
 		w.commit(w.write(func(x *journal.Write) { x.Attempts = []attempt.Attempt{a} }))
 	}
 	refused := func(a *attempt.Attempt) { a.Outcome, a.SIPCode = engine.OutcomeRejected, 403 }
-	call(time.Hour, func(*attempt.Attempt) {}) // before what is asked for
+	call(time.Hour, func(*attempt.Attempt) {}) // before the requested period
 	call(50*time.Minute, refused)
 	call(40*time.Minute, func(a *attempt.Attempt) { t := a.EndedAt; a.AnsweredAt, a.Outcome = t, engine.OutcomeCompleted })
 	call(30*time.Minute, func(a *attempt.Attempt) { a.State, a.EndedAt = attempt.Ringing, nil })
@@ -104,7 +104,7 @@ func numberEnds(t *testing.T, w *world) {
 	if got, _ := ends(2); len(got) != 2 || !got[0].Answered {
 		t.Errorf("the last two: %+v", got)
 	}
-	// An operator ends the quarantine that the strikes led to.
+	// An operator ends the quarantine caused by the strikes.
 	must(t, w.pg.QuarantineNumber(t.Context(), n))
 	if got, _ := ends(256); !got[0].Struck {
 		t.Error("forgiven while it is quarantined")

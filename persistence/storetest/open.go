@@ -24,10 +24,10 @@ import (
 	"dialler/persistence/private"
 )
 
-// patience is how long a server that comes up, recovers or is asked by many may take.
+// patience is how long a server may take that is starting, recovering or busy.
 const patience = 5 * time.Minute
 
-// shared starts or adopts the test server once a process.
+// shared starts or adopts the test server, once per process.
 var shared = sync.OnceValues(func() (*private.Server, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -38,8 +38,8 @@ var shared = sync.OnceValues(func() (*private.Server, error) {
 // schema is the schema of every test, in a database of the test's own.
 const schema = "tested"
 
-// server is the URL of the server that tests share: TEST_DATABASE_URL, whose user must be allowed to make databases, or
-// one that is started.
+// server is the URL of the server that tests share: TEST_DATABASE_URL, whose user must be allowed
+// to create databases, or one that is started.
 func server(t testing.TB) string {
 	t.Helper()
 	if url := os.Getenv("TEST_DATABASE_URL"); url != "" {
@@ -52,8 +52,8 @@ func server(t testing.TB) string {
 	return s.URL()
 }
 
-// URL gives a schema of its own with today's tables, which are empty, in a database that is dropped at the end of the
-// test. It is a copy of one that was made once: to make the tables takes a second of work.
+// URL returns a schema of its own with the current tables, all empty, in a database that is dropped
+// at the end of the test. It is copied from a template: creating the tables takes a second of work.
 func URL(t testing.TB) string {
 	t.Helper()
 	base := server(t)
@@ -64,7 +64,8 @@ func URL(t testing.TB) string {
 	return newDatabase(t, base, name)
 }
 
-// EmptyURL gives a schema of its own without tables, in a database that is dropped at the end of the test.
+// EmptyURL returns a schema of its own without tables, in a database that is dropped at the end of
+// the test.
 func EmptyURL(t testing.TB) string {
 	t.Helper()
 	base := server(t)
@@ -73,15 +74,16 @@ func EmptyURL(t testing.TB) string {
 	return u
 }
 
-// newDatabase copies a database for as long as the test takes.
+// newDatabase copies a database for the duration of the test.
 func newDatabase(t testing.TB, base, from string) string {
 	t.Helper()
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	name := "test_" + hex.EncodeToString(b[:])
-	// The copy is logged whole. To compress that log is most of the work, and only a superuser may leave it.
+	// The whole copy is logged. Compressing that log is most of the work, and only a superuser may
+	// turn it off.
 	exec(t, base, "CREATE DATABASE "+name+" TEMPLATE "+from+" ENCODING 'UTF8'", "SET wal_compression = off")
-	// Of a program that was killed the server may have connections yet.
+	// The server may still have connections of a program that was killed.
 	t.Cleanup(func() { tell(t, base, "DROP DATABASE "+name+" WITH (FORCE)") })
 	u, err := of(base, name)
 	if err != nil {
@@ -90,7 +92,7 @@ func newDatabase(t testing.TB, base, from string) string {
 	return u
 }
 
-// of is the URL of the tested schema in a database of the server.
+// of is the URL of the tested schema in one of the server's databases.
 func of(base, database string) (string, error) {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -108,9 +110,9 @@ var tables = struct {
 	name string
 }{}
 
-// withTables gives the name of the database with today's tables. Of all test
-// programs on the server the first makes it; its name has the digest of the schema
-// changes. What makes an installation its own, its secrets, is not in it.
+// withTables returns the name of the database with the current tables. The first test program on
+// the server creates it; its name contains the digest of the migrations. It lacks what is specific
+// to an installation: its secrets.
 func withTables(base string) (name string, err error) {
 	tables.Lock()
 	defer tables.Unlock()
@@ -137,7 +139,7 @@ func withTables(base string) (name string, err error) {
 		return "", err
 	}
 	defer func() { _ = c.Close(ctx) }()
-	// The end of the session gives it back.
+	// Released when the session ends.
 	if _, err := c.Exec(ctx, "SELECT pg_advisory_lock(hashtext('dialler.tests'))"); err != nil {
 		return "", err
 	}
@@ -152,7 +154,7 @@ func withTables(base string) (name string, err error) {
 	return name, err
 }
 
-// makeTables makes the database under another name, so that one that was broken off is none.
+// makeTables builds the database under another name, so that an interrupted one is never used.
 func makeTables(ctx context.Context, c *pgx.Conn, base, name string) error {
 	unfinished := name + "_unfinished"
 	for _, sql := range []string{"DROP DATABASE IF EXISTS " + unfinished + " WITH (FORCE)",
@@ -188,7 +190,7 @@ func makeTables(ctx context.Context, c *pgx.Conn, base, name string) error {
 	return err
 }
 
-// exec carries a statement out, after settings that help where they are allowed.
+// exec runs a statement, after settings that help where they are permitted.
 func exec(t testing.TB, url, sql string, settings ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -206,9 +208,8 @@ func exec(t testing.TB, url, sql string, settings ...string) {
 	}
 }
 
-// tell has a statement carried out that nobody waits for: the server goes on with
-// it when the session is gone. To drop a database takes a checkpoint, which is some
-// seconds where many are in use.
+// tell sends a statement without waiting for it: the server finishes it after the session has gone.
+// Dropping a database takes a checkpoint, which takes some seconds when many are in use.
 func tell(t testing.TB, url, sql string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -228,7 +229,7 @@ func tell(t testing.TB, url, sql string) {
 	}
 }
 
-// Open gives a store on a schema of its own, closed at the end of the test.
+// Open returns a store on a schema of its own, closed at the end of the test.
 func Open(t testing.TB) *persistence.Store {
 	t.Helper()
 	return OpenAt(t, URL(t), persistence.Config{})

@@ -13,7 +13,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// outlook: every contact is ahead or skipped for one reason.
+// outlook checks that every contact is ahead, or skipped for exactly one reason.
 func outlook(t *testing.T, w *world) {
 	later := w.now.Add(time.Hour)
 	var all []contact.Contact

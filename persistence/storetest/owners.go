@@ -18,7 +18,7 @@ import (
 
 const (
 	leaseTTL    = time.Hour // ends by hand
-	leaseMargin = time.Hour // so does what is left of it
+	leaseMargin = time.Hour // so is what remains of it
 )
 
 func (w *world) owners() *nodes.Owners {
@@ -94,7 +94,7 @@ func nodeLife(t *testing.T, w *world) {
 	if _, err := o.Join(t.Context(), ownership.Node{Address: "a:1"}, time.Minute); code(err) != "node_invalid" {
 		t.Errorf("a node without a name: %v", err)
 	}
-	// What owns nothing and left long ago is dropped.
+	// A node that owns nothing and left long ago is dropped.
 	must(t, w.pg.QueryRow(t.Context(), "UPDATE nodes SET left_at = left_at - interval '31 days' WHERE left_at IS NOT NULL RETURNING incarnation", new(int)))
 	must(t, w.pg.Maintain(t.Context(), w.now))
 	if _, ok, err := o.Node(t.Context(), a.Incarnation); ok || err != nil {
@@ -135,12 +135,12 @@ func leaseOver(t *testing.T, w *world) {
 	}
 	perhaps(2*leaseMargin, a, b)
 	perhaps(leaseMargin, b)
-	must(t, o.Leave(t.Context(), join(t, o, "c"))) // of its own accord
+	must(t, o.Leave(t.Context(), join(t, o, "c"))) // voluntarily
 	perhaps(2*leaseMargin, a, b)
 	again := join(t, o, "a")
 	perhaps(2*leaseMargin, b, again)
 	must(t, o.Leave(t.Context(), again))
-	// Dead is dead, whatever its lease says.
+	// Once declared dead, a node stays dead, whatever its lease says.
 	must(t, w.pg.QueryRow(t.Context(), "UPDATE nodes SET expires_at = clock_timestamp() + interval '1 hour' WHERE left_at IS NOT NULL RETURNING incarnation", new(int)))
 	if err := o.Renew(t.Context(), a, time.Minute); !errors.Is(err, ownership.ErrFenced) {
 		t.Errorf("a node that was declared dead renewed: %v", err)
@@ -169,7 +169,7 @@ func claims(t *testing.T, w *world) {
 	f(b, a, 1)
 	must(t, o.Release(t.Context(), cmp1, a))
 	f(b, b, 2)
-	// Within the margin after its lease the owner is still the owner.
+	// Within the margin after its lease ended, the owner is still the owner.
 	w.over(b, leaseMargin/2)
 	if got := claim(t, o, cmp1, a); got.Incarnation != b || got.Epoch != 2 || got.Live {
 		t.Errorf("within the margin: %+v", got)
@@ -185,7 +185,7 @@ func claims(t *testing.T, w *world) {
 	if err := o.Renew(t.Context(), b, time.Minute); !errors.Is(err, ownership.ErrFenced) {
 		t.Errorf("whose identity was taken renewed: %v", err)
 	}
-	// Who left gives up everything.
+	// A node that leaves releases everything.
 	must(t, o.Leave(t.Context(), a))
 	b = join(t, o, "b")
 	f(b, b, 4)
@@ -217,8 +217,8 @@ func claims(t *testing.T, w *world) {
 	}
 }
 
-// claimRace has nodes claim the same identities again and again while they
-// release them and lose their leases: no epoch has two owners.
+// claimRace makes nodes claim the same identities again and again while they release them and lose
+// their leases: no epoch has two owners.
 func claimRace(t *testing.T, w *world) {
 	const nodes, identities, rounds = 4, 3, 12
 	o := w.owners()
@@ -310,8 +310,8 @@ func ownedCampaign(t *testing.T, w *world) {
 	take(0, "not_owner") // it has lost its lease
 }
 
-// A node that was declared dead does not write about its calls outside campaigns any
-// more, but what ends them and what bots say of them; whoever took them over does.
+// A node that was declared dead no longer writes about its calls outside campaigns, except for
+// their ends and what bots say of them; the node that took them over does.
 func ownedDialouts(t *testing.T, w *world) {
 	o := w.owners()
 	a, b := join(t, o, "a"), join(t, o, "b")
@@ -328,7 +328,7 @@ func ownedDialouts(t *testing.T, w *world) {
 	}
 	write(a, journal.AttemptReserved, "")
 	w.over(a, 0)
-	write(0, journal.AttemptAnswered, "") // nobody acts for it yet
+	write(0, journal.AttemptAnswered, "") // no other node has taken over yet
 	w.over(a, leaseMargin)
 	claim(t, o, ownership.Identity{Kind: ownership.Dialouts, ID: strconv.Itoa(int(a))}, b)
 	for _, by := range []engine.Incarnation{0, a, join(t, o, "a")} {

@@ -32,7 +32,7 @@ func pacingKept(t *testing.T, w *world) {
 	}
 	save(3, pacing.State{Theta: 0.5})
 	save(3, kept)
-	save(2, pacing.State{Theta: 0.1}) // of the owner before
+	save(2, pacing.State{Theta: 0.1}) // by the previous owner
 	got, ok, err := w.store.Pacing(t.Context(), w.c.ID)
 	if !ok || err != nil || !reflect.DeepEqual(got, kept) {
 		t.Fatalf("%v %v\n%+v\n%+v", ok, err, got, kept)

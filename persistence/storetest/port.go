@@ -12,9 +12,9 @@ import (
 	"dialler/engine/pacing"
 )
 
-// Port is the store as the tree knows it, actors.Store without configuration, and
-// what a test needs to set the scene. Whatever stands in for PostgreSQL keeps the
-// promises of RunPort, or tests of the tree prove nothing.
+// Port is the store as the tree knows it (actors.Store without configuration), plus what a test
+// needs to set the scene. Any replacement for PostgreSQL must satisfy RunPort; otherwise tests of
+// the tree prove nothing.
 type Port interface {
 	Commit(ctx context.Context, group []journal.Write) (refused []error, err error)
 	AcquireCampaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error)
@@ -67,6 +67,6 @@ type Port interface {
 	InsertCampaign(ctx context.Context, c campaign.Campaign, events ...journal.Event) error
 	Campaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error)
 	Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (campaign.ContactList, error)
-	// Events gives the campaign's events behind a place of its sequence.
+	// Events returns the campaign's events after a position in its sequence.
 	Events(ctx context.Context, id engine.CampaignID, after int64, limit int) ([]journal.Event, error)
 }

@@ -12,7 +12,7 @@ import (
 	"dialler/persistence/recordings"
 )
 
-// recorded stores an ended attempt with a recording that began so long ago.
+// recorded stores an ended attempt with a recording that began that long ago.
 func (w *world) recorded(ago time.Duration) attempt.Attempt {
 	w.t.Helper()
 	c := w.contact()
@@ -58,7 +58,7 @@ func recordingsFound(t *testing.T, w *world) {
 		t.Fatalf("%v", unknown)
 	}
 
-	// What a crash left behind is found by its attempt, once.
+	// A recording left by a crash is found by its attempt, once.
 	for range 2 {
 		ok, err := w.pg.Recordings.AddRecording(
 			w.ctx,
@@ -82,7 +82,7 @@ func recordingsFound(t *testing.T, w *world) {
 		t.Fatalf("a recording of no attempt was taken: %v", err)
 	}
 
-	// Notes stay when the attempt's row comes late once more.
+	// Notes survive a late repeat of the attempt's row.
 	must(t, w.pg.Recordings.RecordingsIncomplete(w.ctx, []engine.AttemptID{a.ID}))
 	must(t, w.pg.Recordings.NoteRecordingDeleted(w.ctx, a.ID, admin))
 	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, Attempts: []attempt.Attempt{a}})

@@ -36,7 +36,7 @@ func repeatedGroup(t *testing.T, w *world) {
 
 	end, _ := w.ended(&c, a, engine.OutcomeBusy)
 	w.commit(end)
-	w.commit(x, end) // a group that was split differently comes again
+	w.commit(x, end) // a group that was split differently is repeated
 	if got := w.storedAttempt(a.ID); got.State != attempt.Ended {
 		t.Errorf("state %s after the repeat", got.State)
 	}
@@ -76,7 +76,7 @@ func endedAttempt(t *testing.T, w *world) {
 	late.Outcome = engine.OutcomeCompleted
 	late.Result = &attempt.Result{Disposition: "sold", ReceivedAt: w.now}
 	w.commit(only(late))
-	w.commit(end) // the end comes again
+	w.commit(end) // the end is repeated
 	got := w.storedAttempt(a.ID)
 	if got.Result == nil || got.Result.Disposition != "sold" || got.Outcome != engine.OutcomeCompleted {
 		t.Errorf("outcome %s, result %+v", got.Outcome, got.Result)
@@ -96,7 +96,7 @@ func attemptGoesOn(t *testing.T, w *world) {
 	answered.State, answered.Legs = attempt.Answered, []attempt.Leg{{ID: a.ID.Leg(1), Trunk: "t1", SentAt: &when, Seq: 4, SIPCode: 200,
 		Dialog: &engine.DialogState{ToTag: "x", CSeq: 1}}}
 	w.commit(only(answered))
-	w.commit(only(sent)) // was on its way for too long
+	w.commit(only(sent)) // was delayed for too long
 	got := w.storedAttempt(a.ID)
 	if got.State != attempt.Answered || got.Legs[0].Seq != 4 || got.Legs[0].Dialog == nil {
 		t.Errorf("went back to %s, leg %+v", got.State, got.Legs[0])
@@ -138,7 +138,7 @@ func lateIntent(t *testing.T, w *world) {
 	w.commit(x)
 	end, _ := w.ended(&c, a, engine.OutcomeBusy)
 	w.commit(end)
-	w.commit(x) // delivered once more, long after
+	w.commit(x) // delivered again, long after
 	next, _ := w.intent(&c)
 	if err := w.try(next)[0]; errors.Is(err, journal.ErrNumberHeld) {
 		t.Error("the number is held for an attempt that ended")
@@ -163,7 +163,7 @@ func replyAtomic(t *testing.T, w *world) {
 		t.Fatalf("stored reply %v %+v", ok, r)
 	}
 
-	// The same request on another node: nothing of it is stored.
+	// The same request on another node: none of it is stored.
 	y, b := w.intent(&d)
 	y.Reply = reply("one", w.now.Add(time.Millisecond))
 	if err := w.try(y)[0]; !errors.Is(err, journal.ErrReplyExists) {

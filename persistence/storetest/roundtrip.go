@@ -15,8 +15,7 @@ import (
 	"dialler/engine/window"
 )
 
-// sameFields compares field by field, so that the test names the one that is
-// not stored.
+// sameFields compares field by field, so that the test names the field that is not stored.
 func sameFields(t *testing.T, got, want any) {
 	t.Helper()
 	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
@@ -61,7 +60,7 @@ func attemptRoundTrip(t *testing.T, w *world) {
 	a.Legs = []attempt.Leg{enginetest.Filled[attempt.Leg](), enginetest.Filled[attempt.Leg]()}
 	a.Legs[0].ID, a.Legs[1].ID = a.ID.Leg(1), a.ID.Leg(2)
 	for i := range a.Legs {
-		a.Legs[i].Dialog.BytesSent = 0 // of this process life only
+		a.Legs[i].Dialog.BytesSent = 0 // only within this process
 	}
 	a.Peers = []attempt.Peer{enginetest.Filled[attempt.Peer](), enginetest.Filled[attempt.Peer]()}
 	a.Peers[0].ID, a.Peers[1].ID = a.ID.Leg(3), a.ID.Leg(4)
@@ -70,7 +69,7 @@ func attemptRoundTrip(t *testing.T, w *world) {
 	w.commit(w.write(func(x *journal.Write) { x.Attempts = []attempt.Attempt{a} }))
 	sameFields(t, w.storedAttempt(a.ID), a)
 
-	// A far leg that is left alone since is stored as such, with the same Seq.
+	// A far leg that was not touched since is stored as such, with the same Seq.
 	a.Peers = slices.Clone(a.Peers)
 	a.Peers[1].State = attempt.PeerLeaving
 	w.commit(w.write(func(x *journal.Write) { x.Attempts = []attempt.Attempt{a} }))
@@ -112,7 +111,7 @@ func campaignRoundTrip(t *testing.T, w *world) {
 	must(t, err)
 	row := c
 	row.State, row.Run, row.Seq, row.StartedAt, row.RestartedBy, row.Settings.Name = campaign.Draft, 9, 7, nil, nil, "renamed"
-	row.Epoch += 5 // only taking over moves it
+	row.Epoch += 5 // only a takeover moves it
 	w.commit(journal.Write{Campaign: c.ID, Epoch: c.Epoch, CampaignRow: &row})
 	row.Epoch = c.Epoch
 	older := c

@@ -16,7 +16,7 @@ func (w *world) user(id engine.UserID) {
 	must(w.t, w.pg.Accounts.CreateUser(w.ctx, u, admin))
 }
 
-// session opens one that was created so long after the present of the test.
+// session opens a session created that long after the test's present.
 func (w *world) session(user engine.UserID, after time.Duration) engine.UserSession {
 	w.t.Helper()
 	s := w.newSession(user, after)
@@ -53,7 +53,7 @@ func sessions(t *testing.T, w *world) {
 		t.Errorf("a session of nobody: %v", err)
 	}
 
-	// Use moves the end on and never back.
+	// Use moves the end forward, never back.
 	used := s
 	used.SeenAt, used.ExpiresAt = s.SeenAt.Add(time.Hour), s.ExpiresAt.Add(time.Hour)
 	gone := w.newSession("u1", 0)
@@ -130,7 +130,7 @@ func sessionsEnd(t *testing.T, w *world) {
 		t.Errorf("a session of an inactive user: %v", err)
 	}
 
-	// What is over is dropped, with a margin for uses not written down yet.
+	// Expired sessions are dropped, with a margin for uses not stored yet.
 	must(t, w.pg.Maintain(t.Context(), other.ExpiresAt.Add(time.Hour)))
 	if !w.hasSession(other) {
 		t.Error("dropped too early")

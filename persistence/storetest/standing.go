@@ -16,8 +16,8 @@ import (
 	"dialler/engine/pacing"
 )
 
-// foretold: of dials 55 of 100 are answered, of answers 20 of 100 by machines; talks last
-// 3 to 9 s from the answer on, classification among them.
+// foretold plays calls of which 55 dials in 100 are answered and 20 answers in 100 are machines;
+// talks last 3 to 9 s from the answer on, including classification.
 func foretold(t *testing.T, w *world) {
 	const contacts = 400
 	w.c.Settings = campaign.Settings{Name: "past", Bot: "bot", Concurrency: 24, MaxAttempts: 2, RetryDelaySec: 10,
@@ -90,7 +90,7 @@ func foretold(t *testing.T, w *world) {
 	t.Logf("%d conversations of %d dials; foretold are %+v", connected, dials, got)
 }
 
-// stood: a run of which everything happened in one minute, looked at in its midst.
+// stood plays a run in which everything happens within one minute, and looks at its middle.
 func stood(t *testing.T, w *world) {
 	started := w.now.Add(-time.Minute)
 	w.c.StartedAt, w.c.Settings.RetryDelaySec = &started, 60
@@ -162,12 +162,12 @@ func stood(t *testing.T, w *world) {
 	for _, p := range x.Answers {
 		sum.Add(p.Counts)
 	}
-	if sum != (pacing.Counts{Live: 2, Abandoned: 1}) { // the one who talks counts from the end on
+	if sum != (pacing.Counts{Live: 2, Abandoned: 1}) { // a call in progress counts when it ends
 		t.Errorf("answers %+v", sum)
 	}
 }
 
-// backTested: a run is claimed once, and what came of it is kept with its campaign.
+// backTested checks that a run is claimed once, and that the result is stored with its campaign.
 func backTested(t *testing.T, w *world) {
 	ended := w.now
 	done := w.campaign(func(c *campaign.Campaign) {
@@ -175,7 +175,7 @@ func backTested(t *testing.T, w *world) {
 		c.State, c.CompletionReason = campaign.Completed, campaign.ReasonAllFinal
 		c.StartedAt, c.CompletedAt = &started, &ended
 	})
-	w.campaign(func(c *campaign.Campaign) { // somebody stopped it: it has no end of its own
+	w.campaign(func(c *campaign.Campaign) { // stopped by hand: it has no natural end
 		c.State, c.CompletionReason = campaign.Completed, campaign.ReasonManuallyStopped
 		c.StartedAt, c.CompletedAt = &ended, &ended
 	})
@@ -187,10 +187,10 @@ func backTested(t *testing.T, w *world) {
 			t.Errorf("%s after the end: %v, %s", in, ok, c.ID)
 		}
 	}
-	claim(time.Second, false) // results may still come
+	claim(time.Second, false) // results may still arrive
 	claim(time.Minute, true)
 	claim(2*time.Minute, false)
-	claim(2*time.Hour, true) // whoever had it never finished
+	claim(2*time.Hour, true) // the previous claimer never finished
 	_, course, few, err := w.pg.BackTestMoments(w.ctx, &done)
 	must(t, err)
 	if !few || course.Dials != 0 || course.Ended.Sub(course.Started) != time.Minute {

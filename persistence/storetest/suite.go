@@ -12,9 +12,9 @@ type testCase struct {
 	test func(*testing.T, *world)
 }
 
-// portCases are the promises on which the tree stands, whatever keeps them.
+// portCases are the promises that the tree relies on, for every store.
 var portCases = []testCase{
-	// Intents and what the database itself refuses.
+	// Intents and the refusals of the database itself.
 	{"an intent is refused while the number is held", heldNumber},
 	{"two intents for one number in one group do not overlap", heldInGroup},
 	{"of many writers one gets the number", heldByOne},
@@ -51,7 +51,7 @@ var portCases = []testCase{
 	{"variables are kept, changed and found", variables},
 	{"what pacing has learnt is kept, of the newest owner", pacingKept},
 
-	// Queries of the tree.
+	// Queries used by the tree.
 	{"due contacts come in dialling order", dueOrder},
 	{"due contacts leave out live, held and excepted ones", dueLeavesOut},
 	{"a suppressed number is due, so that its refused intent ends it", dueSuppressed},
@@ -91,17 +91,17 @@ var portCases = []testCase{
 	{"abandons are found in every campaign", abandons},
 }
 
-// ownCases are the promises of PostgreSQL's store alone.
+// ownCases are the promises that only PostgreSQL's store makes.
 var ownCases = []testCase{
 	{"events of a dialout are stored once", dialoutEvents},
 	{"an import whose staged rows are lost is not activated", importLost},
 	{"an import is found by its request until it fails", importRequested},
-	// Intents and what the database itself refuses.
+	// Intents and the refusals of the database itself.
 	{"the suppression list is kept, shown and lifted", suppressions},
 	{"a write that cannot be stored does not hold up the others", poison},
 	{"text from the wire is stored whatever it is", wireText},
 
-	// Queries of the tree.
+	// Queries used by the tree.
 	{"an import without its process fails, and another may follow", importOrphaned},
 	{"calls are listed by cursor, each once, newest first", callsByCursor},
 	{"the outcome of a call is final once its result has come or is given up", outcomeFinal},
@@ -143,16 +143,15 @@ var ownCases = []testCase{
 	{"recordings expire as their campaign wants", recordingsExpire},
 }
 
-// Run is the conformance suite: every promise of the store, on real
-// PostgreSQL. open gives a store on a schema of its own.
+// Run is the conformance suite: every promise of the store, on real PostgreSQL. open returns a
+// store on a schema of its own.
 func Run(t *testing.T, open func(t testing.TB) *persistence.Store) {
 	for _, cases := range [][]testCase{portCases, ownCases} {
 		run(t, cases, func(t testing.TB) Port { return open(t) })
 	}
 }
 
-// RunPort is the part of the suite that a store of tests keeps too. open gives an
-// empty one.
+// RunPort is the part of the suite that a test's store must pass too. open returns an empty one.
 func RunPort(t *testing.T, open func(t testing.TB) Port) { run(t, portCases, open) }
 
 func run(t *testing.T, cases []testCase, open func(t testing.TB) Port) {

@@ -18,7 +18,7 @@ import (
 	"dialler/persistence"
 )
 
-// world is one store with one campaign and the makers of its rows.
+// world is one store with one campaign and helpers to make its rows.
 type world struct {
 	t     testing.TB
 	ctx   context.Context
@@ -29,7 +29,7 @@ type world struct {
 	seq   atomic.Int64
 }
 
-// at is the present of the tests, to the microsecond that PostgreSQL keeps.
+// at is the tests' current time, to the microsecond that PostgreSQL stores.
 func at() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 func newWorld(t testing.TB, store Port) *world {
@@ -46,14 +46,14 @@ func id() string {
 	return hex.EncodeToString(b[:])
 }
 
-// number makes a number that no other test of the schema uses.
+// number returns a number that no other test of the schema uses.
 func number() engine.PhoneNumber {
 	var b [4]byte
 	_, _ = rand.Read(b[:])
 	return engine.PhoneNumber(fmt.Sprintf("+49151%010d", uint32(b[0])<<24|uint32(b[1])<<16|uint32(b[2])<<8|uint32(b[3])))
 }
 
-// campaign stores a running campaign and takes it over.
+// campaign stores a running campaign and acquires it.
 func (w *world) campaign(change ...func(*campaign.Campaign)) campaign.Campaign {
 	w.t.Helper()
 	c := campaign.Campaign{
@@ -94,12 +94,12 @@ func (w *world) attempt(c contact.Contact) attempt.Attempt {
 	return a
 }
 
-// event gives the campaign's next event.
+// event returns the campaign's next event.
 func (w *world) event(t journal.Type, c engine.ContactID, a engine.AttemptID) journal.Event {
 	return journal.Event{Campaign: w.c.ID, Seq: w.seq.Add(1), Run: w.c.Run, At: w.now, Type: t, Version: 1, Contact: c, Attempt: a}
 }
 
-// intent is the write that precedes an INVITE; the contact has the attempt.
+// intent is the write that precedes an INVITE; the contact refers to the attempt.
 func (w *world) intent(c *contact.Contact) (journal.Write, attempt.Attempt) {
 	a := w.attempt(*c)
 	before := c.Facts()
@@ -140,7 +140,7 @@ func (w *world) write(f func(*journal.Write)) journal.Write {
 	return x
 }
 
-// commit expects that nothing is refused.
+// commit expects that no write is refused.
 func (w *world) commit(group ...journal.Write) {
 	w.t.Helper()
 	for i, err := range w.try(group...) {
@@ -150,9 +150,8 @@ func (w *world) commit(group ...journal.Write) {
 	}
 }
 
-// try gives the group again when the database did not answer, as a writer does: the
-// server ends a transaction whose client, of a machine that is busy, pauses for three
-// seconds.
+// try repeats the group when the database did not answer, as a writer does: the server ends a
+// transaction whose client, on a busy machine, pauses for three seconds.
 func (w *world) try(group ...journal.Write) []error {
 	w.t.Helper()
 	refused, err := w.store.Commit(w.ctx, group)

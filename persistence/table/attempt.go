@@ -10,7 +10,7 @@ import (
 
 type AttemptRow = attempt.Attempt
 
-// AttemptColumns is the one mapping of an attempt; its legs have their own.
+// AttemptColumns is the only mapping of an attempt; its legs have their own.
 var AttemptColumns = []column.Of[AttemptRow]{
 	column.Identifier("id", func(a *AttemptRow) *string { return (*string)(&a.ID) }),
 	column.Immutable(column.Text("campaign_id", func(a *AttemptRow) *string { return (*string)(&a.Campaign) })),
@@ -35,8 +35,7 @@ var AttemptColumns = []column.Of[AttemptRow]{
 	column.Derived("live", column.TypeBool, func(w *column.Array, a *AttemptRow) { w.Bool(a.Live()) }),
 	column.Derived("progress", column.TypeInt8, func(w *column.Array, a *AttemptRow) { w.Int8(progress(a)) }),
 	column.Boolean("consumed", func(a *AttemptRow) *bool { return &a.Consumed }),
-	// A result may come after the end; the row of the end, when it is repeated
-	// after that, does not take it away again.
+	// A result may come after the end; a late repeat of the end's row must not remove it.
 	column.Merged(column.Text("outcome", func(a *AttemptRow) *string { return (*string)(&a.Outcome) }),
 		"CASE WHEN t.result IS NOT NULL AND excluded.result IS NULL AND NOT t.live THEN t.outcome "+
 			"ELSE excluded.outcome END"),
@@ -70,8 +69,7 @@ var AttemptColumns = []column.Of[AttemptRow]{
 	column.Moment("bot_connected_at", func(a *AttemptRow) **time.Time { return &a.BotConnectedAt }),
 	column.Moment("bot_first_audio_at", func(a *AttemptRow) **time.Time { return &a.BotFirstAudioAt }),
 	column.Moment("ended_at", func(a *AttemptRow) **time.Time { return &a.EndedAt }),
-	// Of an ended attempt it is final: what is noted of its recording later is
-	// not taken away by a row that comes late.
+	// For an ended attempt it is final: later notes about its recording must survive a late row.
 	column.Merged(column.Object("quality", func(a *AttemptRow) **engine.MediaQuality { return &a.Quality },
 		column.Present),
 		"CASE WHEN t.live OR t.quality IS NULL THEN coalesce(excluded.quality, t.quality) ELSE t.quality END"),
@@ -84,15 +82,15 @@ var AttemptColumns = []column.Of[AttemptRow]{
 		column.Present), unlessErased("transfer", "excluded.transfer")),
 }
 
-// unlessErased keeps what is left of an erased person's call from a row that
-// was on its way when the person was erased.
+// unlessErased protects what is left of an erased person's call from a row that was in flight when
+// the person was erased.
 func unlessErased(column, otherwise string) string {
 	return "CASE WHEN starts_with(t.to_number, '" + engine.ErasedPrefix + "') THEN t." + column + " ELSE " +
 		otherwise + " END"
 }
 
-// progress grows with every event of the legs and the media path, so that a
-// row that was on its way for too long cannot turn an attempt back.
+// progress grows with every event of the legs and the media path, so that a delayed row cannot set
+// an attempt back.
 func progress(a *AttemptRow) int64 {
 	n := int64(a.MediaSeq)
 	for i := range a.Legs {
@@ -104,11 +102,11 @@ func progress(a *AttemptRow) int64 {
 	return n
 }
 
-// AttemptNewer is the condition under which a stored attempt is replaced: it
-// never goes back, and an ended one stays ended.
+// AttemptNewer is the condition for replacing a stored attempt: it never goes back, and an ended
+// one stays ended.
 const AttemptNewer = "(t.live OR NOT excluded.live) AND excluded.progress >= t.progress"
 
-// LegRow is one leg with the attempt that it belongs to.
+// LegRow is one leg with its attempt.
 type LegRow struct {
 	Attempt string
 	N       int
@@ -116,7 +114,7 @@ type LegRow struct {
 	Far     FarLeg
 }
 
-// FarLeg is what a far leg has beyond that.
+// FarLeg holds the additional fields of a far leg.
 type FarLeg struct {
 	Kind  attempt.PeerKind
 	State attempt.PeerState
@@ -141,7 +139,7 @@ var LegColumns = []column.Of[LegRow]{
 	column.Text("uri", func(l *LegRow) *string { return &l.Far.URI }),
 }
 
-// LegNewer: a leg's row is written again only when it moved on.
+// LegNewer is the condition for rewriting a leg's row: only when the leg has advanced.
 const LegNewer = "excluded.seq >= t.seq AND (t.ended_at IS NULL OR excluded.ended_at IS NOT NULL)" +
 	" AND (t.proof = '' OR excluded.proof <> '')" +
 	" AND (t.seq, t.sent_at, t.ended_at, t.sip_code, t.q850, t.state, t.proof, t.dialog IS NULL)" +

@@ -12,19 +12,19 @@ import (
 )
 
 var (
-	// AttemptNames are the columns of an attempt a as ScanAttempt takes them.
+	// AttemptNames are the columns of an attempt a in the order of ScanAttempt.
 	AttemptNames  = column.Names(AttemptColumns, "a") + ", " + AwaitsResult + " AS awaits_result"
 	SelectAttempt = "SELECT " + AttemptNames + " FROM attempts a "
 	selectLeg     = "SELECT " + column.Names(LegColumns, "l") + " FROM legs l "
 )
 
-// AwaitsResult is contact.AwaitsResult of an attempt a. Its own columns come first: the
-// contact is looked up for few.
+// AwaitsResult is contact.AwaitsResult for an attempt a. The attempt's own columns come first, so
+// that the contact is looked up only rarely.
 const AwaitsResult = `(a.outcome = 'connected_no_result' AND a.result IS NULL AND EXISTS (SELECT FROM contacts w
 	WHERE w.id = a.contact_id AND w.last_conversation = a.id AND w.last_outcome = 'connected_no_result'
 	AND w.result_due_at IS NOT NULL))`
 
-// AttemptTargets are what the columns of AttemptNames are scanned into.
+// AttemptTargets are the scan targets for the columns of AttemptNames.
 func AttemptTargets(a *attempt.Attempt) []any {
 	return append(column.Targets(AttemptColumns, a, make([]any, 0, len(AttemptColumns)+2)), &a.AwaitsResult)
 }

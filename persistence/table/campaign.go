@@ -14,8 +14,8 @@ import (
 
 type CampaignRow = campaign.Campaign
 
-// CampaignColumns is the one mapping of a campaign. The epoch is never written
-// with the row: only taking ownership moves it.
+// CampaignColumns is the only mapping of a campaign. The epoch is never written with the row: only
+// taking ownership changes it.
 var CampaignColumns = []column.Of[CampaignRow]{
 	column.Text("id", func(c *CampaignRow) *string { return (*string)(&c.ID) }),
 	column.Derived("name", column.TypeText, func(w *column.Array, c *CampaignRow) { w.Text(c.Settings.Name) }),
@@ -44,7 +44,7 @@ var CampaignColumns = []column.Of[CampaignRow]{
 	column.Moment("running_since", func(c *CampaignRow) **time.Time { return &c.RunningSince }),
 }
 
-// ErrCampaignNotFound: no campaign has this identifier.
+// ErrCampaignNotFound means that no campaign has this identifier.
 var ErrCampaignNotFound = engine.NotFound("campaign_not_found", "")
 
 var SelectCampaign = "SELECT " + column.Names(CampaignColumns, "c") + " FROM campaigns c "
@@ -56,10 +56,10 @@ func ScanCampaign(row pgx.CollectableRow) (c campaign.Campaign, err error) {
 
 var InsertCampaign = column.InsertFrom("campaigns", CampaignColumns) + " ON CONFLICT DO NOTHING"
 
-// ErrRunNotFound: the campaign has no run of this number.
+// ErrRunNotFound means that the campaign has no run with this number.
 var ErrRunNotFound = engine.NotFound("run_not_found", "")
 
-// Campaign gives a campaign's row without taking it over.
+// Campaign returns a campaign's row without acquiring it.
 func (d *DB) Campaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error) {
 	rows, _ := d.Read.Query(ctx, SelectCampaign+"WHERE c.id = $1", string(id))
 	c, err := pgx.CollectExactlyOneRow(rows, ScanCampaign)

@@ -5,22 +5,20 @@ import (
 	"dialler/persistence/column"
 )
 
-// How events get into their chain (package chain): whatever writes events ends
-// with chained, in the same statement. An event that is there already is not
-// inserted and so is in no batch again; what is inserted is one batch of each
-// chain.
+// How events get into their chain (package chain): every statement that writes events ends with
+// Chained. An event that exists already is not inserted and so is not added to a batch again; the
+// inserted events form one batch per chain.
 
-// The chains of what is no part of a campaign's sequence: as many a month as keep
-// writers from waiting for each other. A connection that commits keeps to its
-// own; what else is written takes one by chance, so that a transaction that
-// cannot wait for another (CloneCampaign) tries again with another.
+// The chains of events outside a campaign's sequence: enough per month to keep writers from waiting
+// for each other. A connection that commits always uses its own; other writes pick one at random,
+// so that a transaction that cannot wait for another (CloneCampaign) can retry with another.
 const (
 	OwnSlot    = "pg_backend_pid() % 16"
 	ChanceSlot = "16 + floor(random() * 16)::integer"
 )
 
-// looseChain numbers a chain by the month of the event and the slot: dropping a
-// month's partition of events leaves no chain with a part of its events.
+// looseChain numbers a chain by the month of the event and the slot: so dropping a month's
+// partition of events never cuts a chain in two.
 const looseChain = "(to_char(t.at AT TIME ZONE 'UTC', 'YYYYMM')::integer * 100 + (SELECT "
 
 // TellEvents writes events from an array of rows.
@@ -28,15 +26,14 @@ func TellEvents(slot string) string {
 	return "WITH told AS (" + column.InsertFrom("events", EventColumns) + Told(slot) + ")" + Chained
 }
 
-// Told ends an INSERT INTO events AS t.
+// Told is the end of an INSERT INTO events AS t.
 func Told(slot string) string {
 	return ` ON CONFLICT DO NOTHING RETURNING t.seq, t.digest, t.at, t.attempt_id, CASE
 		WHEN t.seq > 0 THEN t.campaign_id ELSE '' END COLLATE "C" AS owner,
 	CASE WHEN t.seq > 0 THEN t.run ELSE ` + looseChain + slot + `)) END AS chain`
 }
 
-// Chained goes on behind the CTE told. The head is taken last of all: it is
-// locked until the commit.
+// Chained continues after the CTE told. The head is locked last of all, until the commit.
 const Chained = `, batch AS (
 		SELECT o.owner, o.chain, CASE WHEN o.owner <> '' THEN array_agg(o.seq) END AS seqs, string_agg(o.digest,
 		'') AS digests,
@@ -56,11 +53,10 @@ const Chained = `, batch AS (
 	SELECT h.campaign_id, h.run, h.n, b.seqs, CASE WHEN h.campaign_id = '' THEN b.digests END, h.hash, b.attempts
 	FROM head h JOIN batch b ON b.owner = h.campaign_id AND b.chain = h.run`
 
-// Nearly every group commit has events of one run that were never written
-// before. For those a statement that appends one batch to one chain is enough, and
-// costs the server a third of what the one above does: the batch is put together
-// by the program. Their insert fails when one of them is there already; then the
-// group is tried again with the statement above.
+// Nearly every group commit has new events of a single run. For those a statement that appends one
+// batch to one chain is enough, and costs the server a third of the one above: the program builds
+// the batch. The insert fails when one of the events exists already; then the group is retried with
+// the statement above.
 var (
 	FreshEvents = column.InsertFrom("events", EventColumns)
 	AppendBatch = `WITH head AS (
@@ -73,13 +69,13 @@ var (
 		FROM head`
 )
 
-// ChainsCap is how many chains a group may append to in that way; with more, one
-// statement for all of them is cheaper.
+// ChainsCap is how many chains a group may append to in this way; with more, one statement for all
+// of them is cheaper.
 const ChainsCap = 4
 
-// tellMoved writes the one event of a statement that makes its data itself: the
-// CTE moved has campaign_id, seq, run, at and data. Its digest is made here, as
-// chain.Record makes it; a test holds the one against the other.
+// tellMoved writes the single event of a statement that computes the event's data itself: the CTE
+// moved has campaign_id, seq, run, at and data. Its digest is computed here as in chain.Record; a
+// test compares the two.
 func tellMoved(t string) string {
 	return `, told AS (
 		INSERT INTO events AS t (campaign_id, seq, run, at, type, version, leg, activity, data, digest)

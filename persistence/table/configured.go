@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Absent says whether there is no row with this key, and holds off others who
-// want to make it, by the key's advisory lock.
+// Absent says whether there is no row with this key, and blocks others from creating it, by an
+// advisory lock on the key.
 func Absent(ctx context.Context, tx pgx.Tx, table, column, key string) (bool, error) {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))", table, key); err != nil {
 		return false, err
@@ -27,7 +27,7 @@ func Verb(noun string, created bool) journal.Type {
 	return journal.Type(noun + ".changed")
 }
 
-// List makes a nil slice an empty one: the columns know no null.
+// List turns a nil slice into an empty one: the columns do not allow null.
 func List[T any](v []T) []T {
 	if v == nil {
 		return []T{}

@@ -14,8 +14,7 @@ import (
 
 type ContactRow = contact.Contact
 
-// ContactColumns is the one mapping of a contact. Its variables stand in
-// contact_variables.
+// ContactColumns is the only mapping of a contact. Its variables are in contact_variables.
 var ContactColumns = []column.Of[ContactRow]{
 	column.Identifier("id", func(c *ContactRow) *string { return (*string)(&c.ID) }),
 	column.Immutable(column.Text("campaign_id", func(c *ContactRow) *string { return (*string)(&c.Campaign) })),
@@ -56,8 +55,8 @@ var ContactColumns = []column.Of[ContactRow]{
 	column.Integer("ends", func(c *ContactRow) *contact.Ends { return &c.Ends }),
 }
 
-// VariablesHash tells whether variables changed, whatever the order of the
-// map: they are sent to the database only when the stored hash differs.
+// VariablesHash detects changed variables, independent of the order of the map: they are sent to
+// the database only when the stored hash differs.
 func VariablesHash(v map[string]string) int64 {
 	var sum uint64
 	for k, s := range v {

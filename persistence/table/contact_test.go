@@ -18,7 +18,7 @@ func TestVariablesHashDoesNotKnowTheOrder(t *testing.T) {
 	f(map[string]string{"x": "2", "y": "1", "z": "3"})
 	f(map[string]string{"x1": "", "y": "2", "z": "3"})
 	f(nil)
-	// The hash is stored: it must not change from one version to the next.
+	// The hash is stored: it must not change between versions.
 	if got := VariablesHash(map[string]string{"name": "Ada"}); got != goldenHash {
 		t.Errorf("hash %d, stored ones were made with %d", got, goldenHash)
 	}

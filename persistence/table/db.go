@@ -1,6 +1,5 @@
-// Package table has the tables: the one mapping of each stored struct, the
-// statements that write events into their chains, and the little that every change
-// shares.
+// Package table defines the tables: the single mapping of each stored struct, the statements that
+// add events to their chains, and the few things that every change shares.
 package table
 
 import (
@@ -14,14 +13,14 @@ import (
 	"dialler/persistence/pool"
 )
 
-// DB is the database with its tables: their rows as this program and the server
-// know them, and the history that every change ends with.
+// DB is the database with its tables: their rows as this program and the server know them, and the
+// history that every change is recorded in.
 type DB struct {
 	*pool.Pool
 	Shapes atomic.Pointer[Layouts]
-	key    []byte // under which the numbers of erased persons are hashed
+	key    []byte // hashes the numbers of erased persons
 	Epochs epochs
-	Acting atomic.Int32 // which node this process is, Nobody without its lease; 0: it is alone
+	Acting atomic.Int32 // this process's node, Nobody without its lease; 0: it runs alone
 }
 
 // Nobody is the incarnation of a node that has no lease.
@@ -31,7 +30,7 @@ type Layouts struct {
 	Contacts, Attempts, Legs, Events, Campaigns column.Layout
 }
 
-// OpenDB reads what the server knows of the tables.
+// Open reads the server's description of the tables.
 func Open(ctx context.Context, pool *pool.Pool) (*DB, error) {
 	d := &DB{Pool: pool}
 	if err := d.loadShapes(ctx); err != nil {
@@ -63,7 +62,7 @@ func (d *DB) loadShapes(ctx context.Context) error {
 	return err
 }
 
-// Reshape reads the row types anew and lets every connection prepare anew.
+// Reshape rereads the row types and makes every connection prepare its statements again.
 func (d *DB) Reshape(ctx context.Context) error {
 	d.Write.Reset()
 	return d.loadShapes(ctx)

@@ -8,8 +8,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// epochs are those that this process took campaigns over with, so that one that
-// somebody else made can be told from its own.
+// epochs are the epochs with which this process acquired campaigns, to distinguish them from those
+// of other processes.
 type epochs struct {
 	mu     sync.Mutex
 	of     map[engine.CampaignID]takenOver
@@ -18,8 +18,8 @@ type epochs struct {
 
 type takenOver struct {
 	epoch  int64 // the last one that was answered
-	asking int   // take-overs that are not answered yet
-	unsure bool  // one failed, and may have been stored all the same
+	asking int   // takeovers that are not answered yet
+	unsure bool  // one failed, but may have been stored
 }
 
 func (e *epochs) Asks(id engine.CampaignID) {
@@ -44,8 +44,8 @@ func (e *epochs) Answered(id engine.CampaignID, epoch int64, err error) {
 	e.of[id] = t
 }
 
-// foreign says whether an epoch that is stored was certainly made by another
-// process. A campaign that was never taken over here says nothing.
+// foreign says whether a stored epoch was certainly made by another process. For a campaign that
+// was never acquired here it is false.
 func (e *epochs) foreign(id engine.CampaignID, stored int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// EventRow is an event with what is worked out of it once for its row.
+// EventRow is an event with the values derived once for its row.
 type EventRow struct {
 	*journal.Event
 	data   []byte // JSON of Data
@@ -19,7 +19,7 @@ type EventRow struct {
 	Digest chain.Hash
 }
 
-// EventColumns is the one mapping of an event.
+// EventColumns is the only mapping of an event.
 var EventColumns = []column.Of[EventRow]{
 	column.Text("campaign_id", func(e *EventRow) *string { return (*string)(&e.Campaign) }),
 	column.Bigint("seq", func(e *EventRow) *int64 { return &e.Seq }),
@@ -30,7 +30,7 @@ var EventColumns = []column.Of[EventRow]{
 	column.Identifier("contact_id", func(e *EventRow) *string { return (*string)(&e.Contact) }),
 	column.Identifier("attempt_id", func(e *EventRow) *string { return (*string)(&e.Attempt) }),
 	column.Derived("leg", column.TypeInt4, func(w *column.Array, e *EventRow) { w.Int4(int64(e.leg)) }),
-	// What the activity log shows: whatever somebody did.
+	// What the activity log shows: every action by a person.
 	column.Derived("activity", column.TypeBool, func(w *column.Array, e *EventRow) { w.Bool(e.activity()) }),
 	{Name: "data", Typ: column.TypeJSON,
 		Put:  func(a *column.Array, e *EventRow) error { a.JSONB(e.data); return nil },
@@ -40,9 +40,8 @@ var EventColumns = []column.Of[EventRow]{
 
 func (e *EventRow) activity() bool { return e.Event.Data.Who != nil }
 
-// NewEventRow works out what is stored of an event beside its fields, with the
-// digest of the row as it will be read again. The text is made in a buffer that
-// is given back for the next.
+// NewEventRow derives what is stored of an event beside its fields, including the digest of the row
+// as it will be read back. The text is built in a buffer that is returned for the next event.
 func NewEventRow(e *journal.Event, text []byte) (row EventRow, _ []byte, err error) {
 	row.Event = e
 	if row.data, err = json.Marshal(&e.Data); err != nil {

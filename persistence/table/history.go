@@ -12,9 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Tell writes events outside a group commit, in the order of their sequence. It
-// is the last that a transaction does: the head of the chain is locked from here
-// on.
+// Tell writes events outside a group commit, in the order of their sequence. It must be the last
+// step of a transaction: from here on the head of the chain is locked.
 func (d *DB) Tell(ctx context.Context, tx pgx.Tx, events ...journal.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -30,8 +29,7 @@ func (d *DB) Tell(ctx context.Context, tx pgx.Tx, events ...journal.Event) error
 	return column.Exec(ctx, tx, tellApart, EventColumns, &d.Shapes.Load().Events, rows...)
 }
 
-// Note writes a change of something configured into the history: who, when,
-// and what, named by its identifier.
+// Note records a configuration change in the history: who, when, and what, named by its identifier.
 func (d *DB) Note(ctx context.Context, tx pgx.Tx, t journal.Type, id string, who engine.Who) error {
 	e := journal.Event{At: time.Now(), Type: t, Version: 1, Data: journal.Data{Who: &who, Reason: id}}
 	return d.Tell(ctx, tx, e)

@@ -9,11 +9,10 @@ import (
 	"dialler/engine/journal"
 )
 
-// What happens to all contacts of a campaign at once is told by one event,
-// whose moves are counted where the rows change. The facts in it are those of
-// contact.Facts, as JSON.
+// A bulk change of a campaign's contacts is recorded by one event, whose moves are counted where
+// the rows change. Its facts are those of contact.Facts, as JSON.
 
-// factsOf gives a row's facts; the alias must have the columns of contacts.
+// factsOf returns a row's facts; the alias must have the columns of contacts.
 func factsOf(alias, open string) string {
 	return "jsonb_build_object('state', " + alias + ".state, 'used', " + alias + ".used, 'max', " + alias +
 		".max, 'open', " + open +
@@ -24,34 +23,33 @@ func factsOf(alias, open string) string {
 		".callbacks_cancelled, 'ends', " + alias + ".ends)"
 }
 
-// Superseded says that a callback is being dialled whose place a newer one has taken.
+// Superseded says that the callback being dialled has been replaced by a newer one.
 func Superseded(alias string) string {
 	return "(" + alias + ".calling_back AND " + alias + ".callback <> 'pending')"
 }
 
-// Awaits is the pass that a contact is in line for, 0 when none.
+// Awaits is the pass for which a contact is waiting, 0 when none.
 func Awaits(alias string) string {
 	return "CASE WHEN " + alias + ".due_pass = " + alias + ".used + 1 AND " + alias + ".attempt_id IS NULL AND " +
 		alias +
 		".state <> 'excluded' THEN " + alias + ".due_pass ELSE 0 END"
 }
 
-// Decided says that an attempt can no longer change whether it was answered (tally.Figures);
-// the answer rate goes over these everywhere.
+// Decided says that an attempt can no longer change whether it was answered (tally.Figures); every
+// answer rate is computed over these.
 func Decided(alias string) string {
 	return "(" + alias + ".answered_at IS NOT NULL OR " + alias + ".consumed AND NOT " + alias + ".live)"
 }
 
-// kind are the columns of which a contact's facts are made: rows are grouped by
-// them before anything is made of it.
+// kind lists the columns from which a contact's facts are derived: rows are grouped by them before
+// anything else.
 const kind = "state, used, max, connected_once, has_result, rang_unanswered, attempt_id, due_pass, callback, " +
 	"calling_back, callbacks_cancelled, ends"
 
-// sweep changes the contacts of a run at rest that where names and tells it by
-// one event; what change says of state and callback, and after of the facts
-// beside, is told. The rows are found by their keys in an array: how many a join
-// would expect, the planner cannot know, and it would read the whole table for a
-// part of it.
+// sweep changes the contacts of a run at rest that where selects and records it by one event. The
+// event contains what change does to state and callback, and the other facts that after sets. The
+// rows are found by an array of keys: the planner cannot know how many rows a join would return,
+// and would read the whole table for a part of it.
 func sweep(where, change string, t journal.Type, after string) string {
 	return `WITH found AS MATERIALIZED (
 		SELECT id, ` + kind + ` FROM contacts c
@@ -78,13 +76,13 @@ func sweep(where, change string, t journal.Type, after string) string {
 	)` + tellMoved(quoted(t))
 }
 
-// CloseWaiting does what the machine of a contact does at the end of a run, for
-// the contacts that wait for a dial; the others have an actor or an owed result.
+// CloseWaiting applies the end of a run, as the machine of a contact does, to the contacts that
+// wait for a dial; the others have an actor or a pending result.
 var CloseWaiting = sweep("due_at IS NOT NULL", `state = CASE WHEN `+owed+` THEN c.state ELSE $2 END, due_at = NULL,
 	callback = CASE WHEN c.callback IN ('requested', 'pending') THEN 'cancelled'
 		ELSE c.callback END, callback_extra = false`, journal.ContactsClosed, "")
 
-// Retune does what the machine of a contact does when Max Attempts is edited.
+// Retune applies an edit of Max Attempts as the machine of a contact does.
 var Retune = sweep("max <> $2::text::integer", `max = $2::text::integer,
 	state = CASE WHEN NOT `+usedUp+` OR `+owed+` THEN c.state WHEN `+heard+` THEN 'completed' ELSE 'failed' END,
 	reason = CASE WHEN NOT `+usedUp+` OR `+owed+` THEN reason WHEN `+heard+` THEN '' ELSE 'attempts_exhausted' END,
@@ -93,27 +91,26 @@ var Retune = sweep("max <> $2::text::integer", `max = $2::text::integer,
 	callback_extra = c.callback = 'pending' AND c.used >= $2::text::integer`, journal.ContactsRetuned,
 	", 'max', $2::text::integer")
 
-// usedUp: the contact waits for an attempt that it does not have any more;
-// owed: one after a short conversation, whose result is awaited; heard: one that
-// its result asked for.
+// usedUp means that the contact waits for an attempt that it no longer has; owed, that its attempt
+// was a short conversation whose result is pending; heard, that it waits for an attempt that its
+// result asked for.
 const (
 	owed   = "(c.result_due_at IS NOT NULL)"
 	usedUp = "(c.due_at IS NOT NULL AND c.used >= $2::text::integer AND c.callback <> 'pending')"
 	heard  = "(c.state = 'connected' AND c.has_result)"
 )
 
-// whatOpen is contact.Open of a row.
+// whatOpen is contact.Open for a row.
 func whatOpen(alias string) string { return alias + ".state IN ('pending', 'unanswered', 'connected')" }
 
-// TellReset writes what the contacts of a run begin with.
+// TellReset records the contacts' state at the start of a run.
 func TellReset(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, ev *journal.Event) error {
 	return tellMoves(ctx, tx, ev, "SELECT NULL::jsonb AS before, "+factsOf("k", whatOpen("k"))+` AS after, k.n FROM (
 			SELECT `+kind+`, count(*) AS n FROM contacts WHERE campaign_id = $6 AND run = $7 GROUP BY `+kind+`) k`,
 		string(id), run)
 }
 
-// TellRestored writes which contacts are not as the run left them: those that
-// were excluded since.
+// TellRestored records which contacts are not as the run left them: those that were excluded since.
 func TellRestored(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, ev *journal.Event) error {
 	return tellMoves(ctx, tx, ev, `SELECT `+factsOf("r", whatOpen("r"))+` AS before, `+factsOf("c",
 		whatOpen("c"))+` AS after, count(*) AS n

@@ -12,10 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Who was erased and shall not be called again stands on the suppression list
-// as a hash of the number under a key of the installation: the list alone
-// tells nobody the number. Whoever has the whole database has the key too, and
-// could try all numbers there are; see docs/privacy.md.
+// An erased person who must not be called again is on the suppression list as a hash of the number
+// under a key of the installation: the list alone does not reveal the number. With the whole
+// database, and so the key, one could try every possible number; see docs/privacy.md.
 
 const (
 	HashPrefix = "hmac:"
@@ -34,15 +33,15 @@ func (d *DB) loadKey(ctx context.Context) error {
 	return nil
 }
 
-// Hashed gives a number as the suppression list keeps that of an erased person.
+// Hashed returns a number in the form that the suppression list has for an erased person.
 func (d *DB) Hashed(n engine.PhoneNumber) string {
 	m := hmac.New(sha256.New, d.key)
 	m.Write([]byte(n))
 	return HashPrefix + hex.EncodeToString(m.Sum(nil)[:hashBytes])
 }
 
-// HashInSQL is hashed of a column, for many rows at once; the two parameters
-// are the pads of hashPads.
+// HashInSQL is Hashed for a column, for many rows at once; the two parameters are the pads of
+// HashPads.
 func HashInSQL(column, inner, outer string) string {
 	return "'" + HashPrefix + "' || left(encode(sha256(" + outer + "::bytea || sha256(" + inner +
 		"::bytea || convert_to(" + column + ", 'UTF8'))), 'hex'), 32)"

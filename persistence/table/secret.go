@@ -9,16 +9,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Secret gives the installation's secret of that name, 32 random bytes that
-// are made when it is first asked for. Every process of an installation gets
-// the same.
+// Secret returns the installation's secret of that name: 32 random bytes, created on first use.
+// Every process of an installation gets the same.
 func (d *DB) Secret(ctx context.Context, name string) ([]byte, error) {
 	fresh := make([]byte, 32)
 	_, _ = rand.Read(fresh) // crypto/rand.Read never fails
 	var secret string
 	err := d.InTx(ctx, "secret not read", func(tx pgx.Tx) error {
 		const known = "SELECT value #>> '{}' FROM settings WHERE name = $1"
-		// A database that takes no writes gives what it has.
+		// A read-only database returns what it has.
 		if err := tx.QueryRow(ctx, known, "secret."+name).Scan(&secret); !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}

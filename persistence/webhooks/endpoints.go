@@ -1,5 +1,5 @@
-// Package webhooks keeps who is told of events, follows the history behind the
-// writers, and has what it finds delivered.
+// Package webhooks stores webhook endpoints, follows the history behind the writers, and queues
+// what it finds for delivery.
 package webhooks
 
 import (
@@ -15,8 +15,8 @@ import (
 	"dialler/persistence/table"
 )
 
-// Endpoints of webhooks. Their secrets are stored as those of trunks are; the
-// one before the present one stays until the end of its overlap.
+// Webhook endpoints. Their secrets are stored like those of trunks; the previous one stays until
+// the end of its overlap.
 
 const webhookColumns = "id, url, types, campaigns, description, active, disabled, disabled_at, old_secret_until, " +
 	"last_delivered_at, created_at, created_by"
@@ -29,7 +29,7 @@ func scanWebhook(row pgx.CollectableRow) (e webhook.Endpoint, err error) {
 }
 
 var (
-	// ErrWebhookNotFound: no endpoint has this identifier.
+	// ErrWebhookNotFound means that no endpoint has this identifier.
 	ErrWebhookNotFound = engine.NotFound("webhook_not_found", "")
 	errTooManyWebhooks = engine.Conflict("too_many_webhooks",
 		"")
@@ -46,7 +46,7 @@ func (s *Endpoints) Webhooks(ctx context.Context) ([]webhook.Endpoint, error) {
 	return list, s.db.Wrap("webhooks not read", err)
 }
 
-// Webhook gives an endpoint; ErrWebhookNotFound.
+// Webhook returns an endpoint; ErrWebhookNotFound.
 func (s *Endpoints) Webhook(ctx context.Context, id webhook.EndpointID) (webhook.Endpoint, error) {
 	rows, _ := s.db.Read.Query(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE id = $1", string(id))
 	e, err := pgx.CollectExactlyOneRow(rows, scanWebhook)
@@ -56,9 +56,8 @@ func (s *Endpoints) Webhook(ctx context.Context, id webhook.EndpointID) (webhook
 	return e, s.db.Wrap("webhook not read", err)
 }
 
-// CreateWebhook stores a new endpoint with its secret; Conflict
-// "too_many_webhooks". What is committed from its return on is told to it; it may
-// also be told of what was committed shortly before.
+// CreateWebhook stores a new endpoint with its secret; Conflict "too_many_webhooks". It is sent all
+// events committed after the return; it may also be sent events committed shortly before.
 func (s *Endpoints) CreateWebhook(ctx context.Context, e webhook.Endpoint, secret string, who engine.Who) error {
 	sealed, err := s.db.Config.Secrets.Seal(webhookPlace("secret", e.ID), secret)
 	if err != nil {
@@ -91,9 +90,8 @@ func (s *Endpoints) CreateWebhook(ctx context.Context, e webhook.Endpoint, secre
 	return err
 }
 
-// ChangeWebhook changes an endpoint: change gets it as stored, under a lock, and
-// what it leaves in URL, types, campaigns, description and active is stored.
-// ErrWebhookNotFound.
+// ChangeWebhook changes an endpoint: change receives the stored one, under a lock, and may set URL,
+// types, campaigns, description and active. It returns ErrWebhookNotFound when there is none.
 func (s *Endpoints) ChangeWebhook(ctx context.Context, id webhook.EndpointID, change func(*webhook.Endpoint),
 	who engine.Who) (e webhook.Endpoint, err error) {
 	err = s.db.InTx(ctx, "webhook not changed", func(tx pgx.Tx) error {
@@ -122,8 +120,8 @@ func (s *Endpoints) ChangeWebhook(ctx context.Context, id webhook.EndpointID, ch
 	return e, err
 }
 
-// DeleteWebhook removes an endpoint, its log, and what is still to be sent to it.
-// ErrWebhookNotFound.
+// DeleteWebhook removes an endpoint, its log, and all its pending messages. It returns
+// ErrWebhookNotFound when there is none.
 func (s *Endpoints) DeleteWebhook(ctx context.Context, id webhook.EndpointID, who engine.Who) error {
 	err := s.db.InTx(ctx, "webhook not deleted", func(tx pgx.Tx) error {
 		if err := lockFollower(ctx, tx); err != nil {
@@ -136,7 +134,7 @@ func (s *Endpoints) DeleteWebhook(ctx context.Context, id webhook.EndpointID, wh
 		if done.RowsAffected() == 0 {
 			return ErrWebhookNotFound
 		}
-		// A running one finds no delivery any more.
+		// A running job will not find its delivery.
 		if _, err := tx.Exec(ctx, "DELETE FROM river_job WHERE queue = $1 AND state <> 'running'",
 			queueOf(id)); err != nil {
 			return err
@@ -150,8 +148,8 @@ func (s *Endpoints) DeleteWebhook(ctx context.Context, id webhook.EndpointID, wh
 	return err
 }
 
-// RotateWebhookSecret puts a new secret in the place of the present one, which
-// signs too until then. ErrWebhookNotFound.
+// RotateWebhookSecret replaces the current secret by a new one; the old one also signs until the
+// given time. It returns ErrWebhookNotFound when there is none.
 func (s *Endpoints) RotateWebhookSecret(ctx context.Context, id webhook.EndpointID, secret string, until time.Time,
 	who engine.Who) (e webhook.Endpoint, err error) {
 	err = s.db.InTx(ctx, "webhook's secret not changed", func(tx pgx.Tx) error {
@@ -184,15 +182,15 @@ func (s *Endpoints) RotateWebhookSecret(ctx context.Context, id webhook.Endpoint
 	return e, err
 }
 
-// lockFollower is taken before anything else of these tables: the history is not
+// lockFollower must be taken before any other lock on these tables: it keeps the history from being
 // read meanwhile.
 func lockFollower(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.Exec(ctx, "SELECT FROM webhook_follower FOR UPDATE")
 	return err
 }
 
-// follow has the history read from now on when somebody is to be told and nobody
-// was, and read no more when nobody is.
+// follow starts reading the history from now on when the first active endpoint appears, and stops
+// when the last one has gone.
 func follow(ctx context.Context, tx pgx.Tx) error {
 	var following, wanted bool
 	err := tx.QueryRow(ctx, "SELECT following, EXISTS (SELECT FROM webhooks WHERE active) "+

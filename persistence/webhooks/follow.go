@@ -17,13 +17,13 @@ import (
 	"dialler/persistence/table"
 )
 
-// The outbox reads the history behind the writers, in the order of its chains,
-// and makes messages of it: what was rolled back is in no chain, and of a chain
-// nothing can be missed, since its batches are numbered under the lock of its
-// head. Where it has read to commits with what it made. One process at a time
-// reads; the lock is that of a row, so that it ends with its transaction.
+// The outbox reads the history behind the writers, in the order of its chains, and makes messages
+// of it. A rolled-back event is in no chain, and no event of a chain can be missed, because its
+// batches are numbered under the lock of its head. The position it has read to is committed
+// together with the messages. One process at a time reads; its lock is on a row, so that it ends
+// with the transaction.
 
-// Bounds of one step.
+// Limits of one step.
 const (
 	followBatches = 400  // batches of all chains
 	followChains  = 1000 // chains
@@ -31,22 +31,21 @@ const (
 
 // Followed is what one step of FollowEvents did.
 type Followed struct {
-	Elsewhere bool // another process reads, or none is to be told
+	Elsewhere bool // another process reads, or there is no endpoint
 	Batches   int
 	Messages  int
 	Jobs      int
 	More      bool // there is more to read
 }
 
-// chainPart is what is to be read of a chain: batches lo+1 to hi.
+// chainPart is the unread part of a chain: batches lo+1 to hi.
 type chainPart struct {
 	Campaign string
 	Run      int
 	Lo, Hi   int64
 }
 
-// FollowEvents makes messages, and jobs that deliver them, of the next events
-// that were committed.
+// FollowEvents makes messages of the next committed events, and jobs that deliver them.
 func (s *Endpoints) FollowEvents(ctx context.Context) (f Followed, err error) {
 	err = s.db.InTx(ctx, "events not followed", func(tx pgx.Tx) error {
 		f = Followed{}
@@ -76,7 +75,7 @@ func behind(ctx context.Context, tx pgx.Tx) ([]chainPart, error) {
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[chainPart])
 }
 
-// trim gives each chain its share of a step, and says whether something is left.
+// trim gives each chain its share of a step, and says whether anything is left.
 func trim(parts []chainPart) (more bool) {
 	share := int64(max(1, followBatches/len(parts)))
 	for i := range parts {
@@ -139,7 +138,7 @@ func keepCursors(ctx context.Context, tx pgx.Tx, parts []chainPart) error {
 	return err
 }
 
-// listeners are the active endpoints, and the events that one of them wants.
+// listeners returns the active endpoints, and the event types that at least one of them wants.
 func listeners(ctx context.Context, tx pgx.Tx) ([]webhook.Endpoint, []journal.Type, error) {
 	rows, _ := tx.Query(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE active")
 	list, err := pgx.CollectRows(rows, scanWebhook)
@@ -156,8 +155,8 @@ func listeners(ctx context.Context, tx pgx.Tx) ([]webhook.Endpoint, []journal.Ty
 	return list, webhook.Sources(names), nil
 }
 
-// readFacts reads the events of the wanted types in parts of chains, in their
-// order within each, and counts the batches.
+// readFacts reads the events of the wanted types from parts of chains, in order within each, and
+// counts the batches.
 func readFacts(ctx context.Context, tx pgx.Tx, parts []chainPart, types []journal.Type) (facts []webhook.Fact,
 	batches int, err error) {
 	campaigns, runs, lo, hi := make([]string, len(parts)), make([]int, len(parts)), make([]int64, len(parts)),
@@ -206,12 +205,12 @@ func scanFact(row pgx.CollectableRow) (f webhook.Fact, err error) {
 	return f, err
 }
 
-// looseEvents are those of calls outside campaigns: they have no numbers, so that
-// they are found by their attempts and known by their digests.
+// looseEvents are the events of calls outside campaigns: they have no numbers, so they are found by
+// their attempts and identified by their digests.
 type looseEvents struct {
 	digests  map[chain.Hash]struct{}
 	attempts []string
-	months   []int // of batches that do not name their attempts: an older program wrote them
+	months   []int // of batches written by an older program, which do not name their attempts
 }
 
 func (l *looseEvents) add(run int, digests []byte, attempts []string) {

@@ -19,12 +19,11 @@ import (
 	"dialler/persistence/table"
 )
 
-// A delivery is a job of River's: each endpoint has a queue of its own, so that
-// one that is slow keeps no other waiting. The row of the delivery says what
-// became of it; the job says only when it is its turn.
+// A delivery is a River job: each endpoint has a queue of its own, so that a slow one does not
+// delay the others. The delivery's row records its result; the job only determines when it is
+// tried.
 
-// deliverArgs name a delivery; Generation is that of the row, else the job is one
-// from before a replay.
+// deliverArgs name a delivery; if Generation is not that of the row, the job predates a replay.
 type deliverArgs struct {
 	Delivery   int64 `json:"delivery"`
 	Generation int   `json:"generation"`
@@ -41,25 +40,23 @@ type queuedJob struct {
 // queueOf is the queue of an endpoint.
 func queueOf(id webhook.EndpointID) string { return string(id) }
 
-// jobAttempts is what River may count: that of its rescues. Tries are counted in
-// the row.
+// jobAttempts is the limit for River's counter, which counts rescues. Tries are counted in the row.
 const jobAttempts = 10_000
 
-// Endpoints are who is told of events: their settings, what was sent to them and
-// what is still to be sent.
+// Endpoints stores the webhook endpoints: their settings, sent messages and pending ones.
 type Endpoints struct {
 	db     *table.DB
 	jobs   *river.Client[pgx.Tx] // puts jobs into queues
 	outbox atomic.Pointer[Outbox]
 }
 
-// NewEndpoints reads and writes them in db.
+// NewEndpoints returns the Endpoints stored in db.
 func NewEndpoints(db *table.DB) (*Endpoints, error) {
 	jobs, err := newEnqueuer()
 	return &Endpoints{db: db, jobs: jobs}, err
 }
 
-// newEnqueuer makes what puts jobs into queues within transactions of ours.
+// newEnqueuer returns a client that only queues jobs, within our transactions.
 func newEnqueuer() (*river.Client[pgx.Tx], error) {
 	return river.NewClient(riverpgxv5.New(nil), &river.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 }
@@ -84,7 +81,7 @@ type worker struct {
 	cfg   *OutboxConfig
 }
 
-// NextRetry implements river.Worker, of a job that went wrong on our side.
+// NextRetry implements river.Worker, for a job that failed on our side.
 func (w *worker) NextRetry(*river.Job[deliverArgs]) time.Time { return time.Now().Add(5 * time.Second) }
 
 // Work implements river.Worker.
@@ -99,7 +96,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[deliverArgs]) error {
 	}
 	answer := w.cfg.Deliver(ctx, webhook.NewRequest(t.url, t.message, t.body, w.store.db.Config.Now(), t.secrets...))
 	if ctx.Err() != nil && answer.Status == 0 {
-		return river.JobSnooze(0) // this process ends; another delivers it
+		return river.JobSnooze(0) // this process is stopping; another delivers it
 	}
 	verdict := webhook.Judge(&answer, t.tries+1, t.worked, rand.Float64()) //nolint:gosec // jitter
 	if w.cfg.OnTry != nil {
@@ -114,7 +111,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[deliverArgs]) error {
 	return nil
 }
 
-// taken is a delivery whose turn it is.
+// taken is a delivery about to be tried.
 type taken struct {
 	deliverArgs
 	endpoint webhook.EndpointID
@@ -128,7 +125,7 @@ type taken struct {
 	secrets  [][]byte
 }
 
-// take reads a delivery; nil when there is nothing to do any more.
+// take reads a delivery; nil when there is nothing left to do.
 func (s *Endpoints) take(ctx context.Context, args deliverArgs) (*taken, error) {
 	t := &taken{deliverArgs: args}
 	var secret, old string
@@ -162,10 +159,10 @@ func (s *Endpoints) take(ctx context.Context, args deliverArgs) (*taken, error) 
 	return t, nil
 }
 
-// workedEvery is how exactly it is noted when something was last delivered.
+// workedEvery is the precision with which the last delivery time is recorded.
 const workedEvery = time.Second
 
-// record keeps what became of a try.
+// record stores the result of a try.
 func (s *Endpoints) record(ctx context.Context, t *taken, a *webhook.Answer, v webhook.Verdict, tries int) error {
 	now := s.db.Config.Now()
 	var next *time.Time
@@ -198,7 +195,7 @@ func (s *Endpoints) record(ctx context.Context, t *taken, a *webhook.Answer, v w
 	})
 }
 
-// disable makes an endpoint inactive, for a reason.
+// disable deactivates an endpoint, with a reason.
 func (s *Endpoints) disable(ctx context.Context, tx pgx.Tx, id webhook.EndpointID, why string, now time.Time) error {
 	done, err := tx.Exec(ctx, "UPDATE webhooks SET active = false, disabled = $2, disabled_at = $3 WHERE id = $1 "+
 		"AND active", string(id), why, now)

@@ -13,7 +13,7 @@ import (
 	"dialler/persistence/column"
 )
 
-// The log of deliveries, and what somebody sends again.
+// The log of deliveries, and replays.
 
 const deliveryColumns = "d.id, d.message_id, m.type, m.campaign_id, d.state, d.tries, d.status, d.problem, " +
 	"d.excerpt, d.created_at, d.tried_at, d.next_at"
@@ -29,10 +29,10 @@ func scanDelivery(row pgx.CollectableRow) (d webhook.Delivery, err error) {
 var errDeliveryNotFound = engine.NotFound("delivery_not_found",
 	"")
 
-// ReplayCap bounds how many deliveries one request sends again.
+// ReplayCap bounds how many deliveries one request replays.
 const ReplayCap = 10_000
 
-// Deliveries gives a part of an endpoint's log, newest first. ErrWebhookNotFound.
+// Deliveries returns a part of an endpoint's log, newest first; ErrWebhookNotFound.
 func (s *Endpoints) Deliveries(ctx context.Context, id webhook.EndpointID,
 	q webhook.DeliveryQuery) ([]webhook.Delivery, error) {
 	if _, err := s.Webhook(ctx, id); err != nil {
@@ -53,9 +53,8 @@ func (s *Endpoints) Deliveries(ctx context.Context, id webhook.EndpointID,
 	return list, s.db.Wrap("deliveries not read", err)
 }
 
-// Replay sends one message to its endpoint again, with all its tries, also when
-// it was delivered. ErrWebhookNotFound, NotFound "delivery_not_found", Conflict
-// "webhook_inactive".
+// Replay sends one message to its endpoint again, with all its tries, even if it was delivered.
+// Errors: ErrWebhookNotFound, NotFound "delivery_not_found", Conflict "webhook_inactive".
 func (s *Endpoints) Replay(ctx context.Context, id webhook.EndpointID, delivery int64,
 	who engine.Who) (d webhook.Delivery, err error) {
 	err = s.db.InTx(ctx, "delivery not replayed", func(tx pgx.Tx) error {
@@ -78,8 +77,8 @@ func (s *Endpoints) Replay(ctx context.Context, id webhook.EndpointID, delivery 
 	return d, err
 }
 
-// ReplayFailed sends again what failed and was made since, the oldest first, at
-// most ReplayCap. ErrWebhookNotFound, Conflict "webhook_inactive".
+// ReplayFailed replays failed deliveries created since the given time, the oldest first, at most
+// ReplayCap. Errors: ErrWebhookNotFound, Conflict "webhook_inactive".
 func (s *Endpoints) ReplayFailed(ctx context.Context, id webhook.EndpointID, since time.Time, who engine.Who) (n int,
 	err error) {
 	err = s.db.InTx(ctx, "deliveries not replayed", func(tx pgx.Tx) error {
@@ -108,7 +107,7 @@ func replayable(ctx context.Context, tx pgx.Tx, id webhook.EndpointID) error {
 	return err
 }
 
-// again begins deliveries anew; where may name $2.
+// again restarts deliveries; where may refer to $2.
 func (s *Endpoints) again(ctx context.Context, tx pgx.Tx, id webhook.EndpointID, where string, arg any) (int, error) {
 	rows, _ := tx.Query(ctx, `UPDATE webhook_deliveries SET state = 'pending', generation = generation + 1, tries = 0,
 		status = 0, problem = '', excerpt = '', next_at = now()
@@ -124,7 +123,7 @@ func (s *Endpoints) again(ctx context.Context, tx pgx.Tx, id webhook.EndpointID,
 	return len(queued), s.enqueue(ctx, tx, queued)
 }
 
-// TestWebhook sends a message to an endpoint, active or not. ErrWebhookNotFound.
+// TestWebhook sends a message to an endpoint, whether it is active or not; ErrWebhookNotFound.
 func (s *Endpoints) TestWebhook(ctx context.Context, id webhook.EndpointID, m webhook.Message,
 	who engine.Who) (d webhook.Delivery, err error) {
 	err = s.db.InTx(ctx, "test message not stored", func(tx pgx.Tx) error {
@@ -156,8 +155,8 @@ type addressed struct {
 	message  string
 }
 
-// putMessages stores messages and to whom they go, and gives what is to be sent;
-// what is stored already is neither stored nor sent again.
+// putMessages stores messages and their recipients, and returns those to be sent; what is stored
+// already is neither stored nor sent again.
 func putMessages(ctx context.Context, tx pgx.Tx, messages []webhook.Message, to []addressed,
 	at time.Time) ([]queuedJob, error) {
 	n := len(messages)

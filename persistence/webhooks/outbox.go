@@ -19,39 +19,38 @@ import (
 	"dialler/persistence/pool"
 )
 
-// OutboxConfig is what an Outbox needs of the rest.
+// OutboxConfig is the configuration of an Outbox.
 type OutboxConfig struct {
-	// Deliver makes one try; it ends by itself, well within Timeout.
+	// Deliver makes one try; it must end by itself, well within Timeout.
 	Deliver func(ctx context.Context, r *webhook.Request) webhook.Answer
-	// OnTry hears what became of each.
+	// OnTry is called with the result of each try.
 	OnTry func(v webhook.Verdict, took time.Duration)
-	// Alone: no other process delivers, so that what was under way when this one
-	// started is nobody's.
+	// Alone means that no other process delivers, so that deliveries in progress when this one
+	// starts have been abandoned.
 	Alone bool
-	// Every is how often the history is looked at, 500 ms.
+	// Every is how often the history is polled; default 500 ms.
 	Every time.Duration
-	// PerEndpoint is how many messages one endpoint is sent at the same time, 4.
+	// PerEndpoint is how many messages are sent to one endpoint at the same time; default 4.
 	PerEndpoint int
-	// Timeout bounds one try with its bookkeeping, 30 s.
+	// Timeout bounds one try with its bookkeeping; default 30 s.
 	Timeout time.Duration
 	Log     zerolog.Logger
 }
 
 const (
-	// idleEvery is how often it is asked whether there are endpoints, while there
-	// are none.
+	// idleEvery is how often endpoints are looked for while there are none.
 	idleEvery = 2 * time.Second
-	// loadShare: looking at the history takes at most one part in so many of the
-	// time.
+	// loadShare is the divisor for the share of time spent polling the history: at most one part in
+	// so many.
 	loadShare = 20
-	// standingEvery is how often what waits is counted.
+	// standingEvery is how often pending messages are counted.
 	standingEvery = 10 * time.Second
-	// outboxConns are for fetching jobs and one that listens.
+	// outboxConns is the number of connections for fetching jobs, including one that listens.
 	outboxConns = 6
 )
 
-// Outbox follows the history and delivers messages while there are endpoints;
-// while there are none it asks for them now and then, and does nothing else.
+// Outbox follows the history and delivers messages while there are endpoints; while there are none,
+// it only checks for them now and then.
 type Outbox struct {
 	store *Endpoints
 	cfg   OutboxConfig
@@ -63,23 +62,23 @@ type Outbox struct {
 	client *river.Client[pgx.Tx]
 	queues []string
 
-	followedAt atomic.Int64 // Unix nanoseconds; 0: nothing is to be followed
+	followedAt atomic.Int64 // Unix nanoseconds; 0: there is nothing to follow
 	standing   atomic.Pointer[OutboxStanding]
 	once       sync.Once
 }
 
-// OutboxStanding is how deliveries stand.
+// OutboxStanding describes the backlog of deliveries.
 type OutboxStanding struct {
 	Endpoints int
 	Disabled  int           // by the dialler
 	Pending   int           // at most pendingCounted
-	Oldest    time.Duration // age of the oldest that was never tried
-	Lag       time.Duration // since the history was last looked at
+	Oldest    time.Duration // age of the oldest untried one
+	Lag       time.Duration // since the history was last polled
 }
 
 const pendingCounted = 100_000
 
-// OpenOutbox starts one; Close ends it.
+// OpenOutbox starts an Outbox; Close ends it.
 func (s *Endpoints) OpenOutbox(cfg OutboxConfig) *Outbox {
 	if cfg.Every <= 0 {
 		cfg.Every = 500 * time.Millisecond
@@ -98,7 +97,7 @@ func (s *Endpoints) OpenOutbox(cfg OutboxConfig) *Outbox {
 	return o
 }
 
-// Close lets what is being sent end for a moment and stops.
+// Close gives running deliveries a moment to end and stops.
 func (o *Outbox) Close() {
 	o.once.Do(func() {
 		o.store.outbox.CompareAndSwap(o, nil)
@@ -107,7 +106,7 @@ func (o *Outbox) Close() {
 	})
 }
 
-// Standing tells how deliveries stand; what waits is counted now and then.
+// Standing returns the backlog; pending messages are counted now and then.
 func (o *Outbox) Standing() OutboxStanding {
 	st := *o.standing.Load()
 	if at := o.followedAt.Load(); at != 0 {
@@ -116,7 +115,7 @@ func (o *Outbox) Standing() OutboxStanding {
 	return st
 }
 
-// wakeOutbox has what changed of endpoints noticed at once.
+// wakeOutbox makes changes of endpoints take effect at once.
 func (s *Endpoints) wakeOutbox() {
 	if o := s.outbox.Load(); o != nil {
 		select {
@@ -134,7 +133,7 @@ func (o *Outbox) run(ctx context.Context) {
 		wait := idleEvery
 		endpoints, err := o.store.Webhooks(ctx)
 		switch {
-		case err != nil: // the database is away, and others say so
+		case err != nil: // the database is unavailable, which is reported elsewhere
 		case len(endpoints) == 0:
 			o.followedAt.Store(0)
 			o.standing.Store(&OutboxStanding{})
@@ -165,7 +164,7 @@ func (o *Outbox) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// follow takes one step and says how long to wait for the next.
+// follow takes one step and returns the pause before the next.
 func (o *Outbox) follow(ctx context.Context) time.Duration {
 	began := time.Now()
 	f, err := o.store.FollowEvents(ctx)
@@ -184,7 +183,7 @@ func (o *Outbox) follow(ctx context.Context) time.Duration {
 	return max(o.cfg.Every, loadShare*took)
 }
 
-// deliver has the queues of these endpoints worked, and no others.
+// deliver makes the queues of these endpoints run, and no others.
 func (o *Outbox) deliver(ctx context.Context, endpoints []webhook.Endpoint) error {
 	queues := make([]string, len(endpoints))
 	for i := range endpoints {
@@ -203,7 +202,7 @@ func (o *Outbox) deliver(ctx context.Context, endpoints []webhook.Endpoint) erro
 	}
 	for i := 0; i < len(o.queues); {
 		if q := o.queues[i]; !slices.Contains(queues, q) {
-			// It waits for what is being sent; that ends by itself.
+			// It waits for running deliveries, which end by themselves.
 			c, cancel := context.WithTimeout(ctx, o.cfg.Timeout)
 			err := o.client.Queues().Remove(c, q)
 			cancel()
@@ -267,7 +266,7 @@ func (o *Outbox) start(ctx context.Context, queues []string) error {
 	return nil
 }
 
-// softStop is how long what is being sent may take when the process ends.
+// softStop is how long running deliveries may take when the process ends.
 const softStop = 2 * time.Second
 
 func (o *Outbox) deliverNothing() {
@@ -303,7 +302,7 @@ func (o *Outbox) count(ctx context.Context, endpoints []webhook.Endpoint) {
 	o.standing.Store(&st)
 }
 
-// quietly passes River's errors to our log, and nothing else of it.
+// quietly passes River's errors to our log, and nothing else.
 type quietly struct{ log zerolog.Logger }
 
 // Enabled implements slog.Handler.
@@ -328,7 +327,7 @@ func (q quietly) WithAttrs([]slog.Attr) slog.Handler { return q }
 // WithGroup implements slog.Handler.
 func (q quietly) WithGroup(string) slog.Handler { return q }
 
-// How long the log of deliveries is kept.
+// Retention of the log of deliveries.
 const (
 	keepDelivered   = 3 * 24 * time.Hour
 	keepUndelivered = 14 * 24 * time.Hour

@@ -1,3 +1,3 @@
-// Package configfile reads from the configuration file what is no flag: trunks and SIP
-// listeners. Mistakes are told with file, entry and field, and without secrets.
+// Package configfile reads the parts of the configuration file that are not flags: trunks and SIP
+// listeners. Mistakes are reported with file, entry and field, and without secrets.
 package configfile

@@ -12,7 +12,7 @@ import (
 	"dialler/sipstack"
 )
 
-// ListenersKey is the key of the configuration file that has SIP listeners.
+// ListenersKey is the key of the SIP listeners in the configuration file.
 const ListenersKey = "sip-listeners"
 
 // fileListener is one entry of "sip-listeners:".
@@ -21,14 +21,13 @@ type fileListener struct {
 	Address    string   `yaml:"address"`
 	Transports []string `yaml:"transports"`
 	External   string   `yaml:"external"`
-	// Certificate is a PEM file with the chain; Key one with its key, the same
-	// when empty.
+	// Certificate is a PEM file with the chain; Key is one with its key, the same file when empty.
 	Certificate string `yaml:"certificate"`
 	Key         string `yaml:"key"`
 }
 
-// Listeners reads the listeners of a configuration file; none without
-// a file. What can be wrong with one is checked when it is opened.
+// Listeners reads the listeners of a configuration file; there are none without a file. A listener
+// is validated when it is opened.
 func Listeners(path string) ([]sipstack.Listener, error) {
 	if path == "" {
 		return nil, nil

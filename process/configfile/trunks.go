@@ -19,7 +19,7 @@ import (
 	"dialler/engine/trunk"
 )
 
-// TrunksKey is the one key of the configuration file that is no flag.
+// TrunksKey is the key of the trunks in the configuration file.
 const TrunksKey = "trunks"
 
 // fileTrunksCap bounds the trunks of a file.
@@ -28,15 +28,15 @@ const fileTrunksCap = 1000
 // Trunk is one entry of "trunks:": the fields of the API.
 type Trunk struct {
 	engine.TrunkSettings
-	// Password is a secret: nil leaves the stored one as it is.
+	// Password is a secret: nil leaves the stored one unchanged.
 	Password *string `json:"password"`
-	// PasswordEnv names the environment variable that has it.
+	// PasswordEnv names the environment variable that contains it.
 	PasswordEnv string  `json:"password_env"`
-	Origin      *string `json:"origin"` // not for people to say
+	Origin      *string `json:"origin"` // not for users to set
 }
 
-// Trunks reads the trunks of a configuration file; none without a file.
-// The error names file, trunk and field of everything that is wrong.
+// Trunks reads the trunks of a configuration file; there are none without a file. The error names
+// file, trunk and field of every mistake.
 func Trunks(path string, env func(string) (string, bool)) ([]Trunk, error) {
 	if path == "" {
 		return nil, nil
@@ -117,7 +117,7 @@ func readFileTrunk(fields map[string]any, env func(string) (string, bool)) (t Tr
 	return t, mistakes
 }
 
-// CheckListeners says which trunks name a SIP listener that is not there.
+// CheckListeners says which trunks name a SIP listener that does not exist.
 func CheckListeners(path string, list []Trunk, listeners []string) error {
 	var wrong []error
 	for i, t := range list {
@@ -137,7 +137,7 @@ func CheckListeners(path string, list []Trunk, listeners []string) error {
 	return errors.Join(wrong...)
 }
 
-// decodeMistake says what JSON says of a YAML file in the words of the file.
+// decodeMistake translates a JSON error into the terms of the YAML file.
 func decodeMistake(err error) string {
 	var typ *json.UnmarshalTypeError
 	if errors.As(err, &typ) {
@@ -169,18 +169,17 @@ func kindWord(k reflect.Kind) string {
 	}
 }
 
-// trunkStore is where file trunks go.
+// trunkStore stores the trunks of the file.
 type trunkStore interface {
 	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
 	PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (bool, error)
 }
 
-// byFile is who changes trunks when the file does.
+// byFile is recorded as the author of changes made by the file.
 var byFile = engine.Who{Name: "configuration file"}
 
-// Apply makes the stored trunks what the file says. Those that the
-// file does not have are left alone; one that it had before is from now on like
-// one that was made by the API. It says how many changed.
+// Apply makes the stored trunks match the file. Trunks that are not in the file are left alone; one
+// that was in it before is treated from now on as one made by the API. It returns how many changed.
 func Apply(ctx context.Context, store trunkStore, list []Trunk) (changed int, err error) {
 	stored, err := store.Trunks(ctx)
 	if err != nil {

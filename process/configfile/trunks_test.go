@@ -104,8 +104,8 @@ func TestWhatIsWrongWithATrunkOfTheFileIsSaidWithFileTrunkAndField(t *testing.T)
 	}
 }
 
-// FuzzConfigFile: whatever stands in the configuration file, its trunks and
-// listeners are read or refused with its name, and no refusal tells a password.
+// FuzzConfigFile checks that whatever the configuration file contains, its trunks and listeners are
+// read, or refused with its name, and that no refusal reveals a password.
 func FuzzConfigFile(f *testing.F) {
 	page, err := os.ReadFile("../../docs/trunks.md")
 	if err != nil {
@@ -129,7 +129,7 @@ func FuzzConfigFile(f *testing.F) {
 		}
 		list, err := Trunks(path, noSecrets)
 		_, wrong := Listeners(path)
-		// As a key, or as the value of another field, it is no password.
+		// As a key, or as the value of another field, it is not a password.
 		elsewhere := strings.Contains(strings.ReplaceAll(string(text), "password: geheim-4711", ""), "geheim")
 		for _, e := range []error{err, wrong} {
 			if e != nil && (!strings.Contains(e.Error(), path) || !elsewhere && strings.Contains(e.Error(), "geheim-4711")) {

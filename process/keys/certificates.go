@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// CertificateFiles is a certificate that may be renewed under a running dialler.
+// CertificateFiles is a certificate that may be renewed while the dialler runs.
 type CertificateFiles struct {
 	Cert, Key string
 
 	mu      sync.Mutex
-	changed [2]time.Time // of the files that were read
+	changed [2]time.Time // of the files last read
 	now     *tls.Certificate
 }
 
-// Get gives the certificate as its files have it. One that is half written, or
-// gone, leaves the one before.
+// Get returns the certificate in its files. If they are incomplete or missing, the previous one
+// stays in use.
 func (c *CertificateFiles) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,7 @@ func (c *CertificateFiles) or(err error) (*tls.Certificate, error) {
 	return nil, err
 }
 
-// HostsOf are the names under which the API is reached.
+// HostsOf returns the names under which the API is reached.
 func HostsOf(listen, public string) (hosts []string) {
 	if host, _, err := net.SplitHostPort(listen); err == nil && host != "" {
 		hosts = append(hosts, host)
@@ -66,10 +66,10 @@ func HostsOf(listen, public string) (hosts []string) {
 	return append(hosts, "localhost", "127.0.0.1", "::1")
 }
 
-// ownLife is how long an own certificate is good for.
+// ownLife is the validity of a self-signed certificate.
 const ownLife = 397 * 24 * time.Hour
 
-// OwnCertificate makes a certificate that nobody has signed.
+// OwnCertificate makes a self-signed certificate.
 func OwnCertificate(hosts []string, now time.Time) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

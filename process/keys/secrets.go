@@ -8,17 +8,16 @@ import (
 	"dialler/persistence/sealed"
 )
 
-// secretsKeysEnv has the keys of --secrets-key-file where there is no file,
-// parted by commas.
+// secretsKeysEnv contains the keys of --secrets-key-file if there is no file, separated by commas.
 const secretsKeysEnv = "DIALLER_SECRETS_KEYS"
 
-// secretsFileCap bounds the file of keys, in bytes.
+// secretsFileCap bounds the key file, in bytes.
 const secretsFileCap = 64 << 10
 
-// Secrets reads the keys that secrets are sealed with: from a file, else from
-// the environment; nil when there are none.
+// Secrets reads the keys that secrets are sealed with, from a file or else from the environment;
+// nil if there are none.
 func Secrets(file string) (*sealed.Keys, error) {
-	// A variable has one line: commas part its keys.
+	// A variable has one line, so commas separate its keys.
 	from, text := secretsKeysEnv, strings.ReplaceAll(os.Getenv(secretsKeysEnv), ",", "\n")
 	if file != "" {
 		info, err := os.Stat(file)

@@ -11,12 +11,12 @@ import (
 	"dialler/engine/seal"
 )
 
-// SigningFile is the file in the data folder. It is not in the database: the
-// signature is there to find out whoever can write that.
+// SigningFile is the file in the data folder. It is not in the database, because the signature must
+// expose tampering by anyone who can write to that.
 const SigningFile = "signing_key.pem"
 
-// Signing reads the installation's key, and makes it when there is none: only
-// its owner may read it. With a path of its own the file must be there.
+// Signing reads the installation's key, and creates it if there is none, readable only by its
+// owner. If path is set, the file must exist.
 func Signing(path, dataDir string) (seal.Key, error) {
 	own := path == ""
 	if own {
@@ -39,9 +39,8 @@ func Signing(path, dataDir string) (seal.Key, error) {
 	return key, nil
 }
 
-// Trusted are the public keys that may have signed what was kept of runs: the
-// installation's, and those in the named files. It makes no key: one that is not
-// there has signed nothing.
+// Trusted returns the public keys that may have signed records of runs: the installation's, and
+// those in the named files. It creates no key: a missing one has signed nothing.
 func Trusted(path, dataDir string, files []string) (list []seal.Public, err error) {
 	if path == "" {
 		path = filepath.Join(dataDir, SigningFile)
@@ -67,12 +66,12 @@ func Trusted(path, dataDir string, files []string) (list []seal.Public, err erro
 	return list, nil
 }
 
-// makeSigningKey writes a new key whole or not at all; of two processes that do
-// so at once one wins.
+// makeSigningKey writes a new key completely or not at all; if two processes do so at once, one
+// wins.
 func makeSigningKey(path string) error {
 	var seed [seal.SeedSize]byte
 	_, _ = rand.Read(seed[:]) // never fails
-	// The private PostgreSQL's user must reach its part of the folder.
+	// The private PostgreSQL's user must be able to reach its part of the folder.
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // see above
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"dialler/engine"
 )
 
-// campaignMetrics puts what the campaigns publish at /metrics: those that run,
-// at most 200, so that the label campaign_id stays bounded.
+// campaignMetrics exposes what running campaigns publish, at most 200 of them, so that the label
+// campaign_id stays bounded.
 type campaignMetrics struct {
 	figures  func() []campaignactor.Figures
 	lines    *prometheus.Desc

@@ -1,3 +1,3 @@
-// Package metrics puts the figures of a running dialler at /metrics. It reads what its
-// sources count; label sets are closed.
+// Package metrics exposes the metrics of a running dialler at /metrics. It reads its sources'
+// counters; label sets are closed.
 package metrics

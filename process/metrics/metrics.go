@@ -15,7 +15,7 @@ import (
 	"dialler/sipstack"
 )
 
-// Histograms are filled by what happens.
+// Histograms are filled by events.
 type Histograms struct {
 	Commits  prometheus.Histogram     // seconds
 	Delays   prometheus.Histogram     // seconds from a call's admission to its INVITE
@@ -25,8 +25,7 @@ type Histograms struct {
 
 func NewHistograms() *Histograms {
 	h := &Histograms{
-		// Narrow enough to give a percentile within a tenth, from half a millisecond
-		// to ten seconds.
+		// Fine enough for percentiles within a tenth, from half a millisecond to ten seconds.
 		Commits: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "dialler_commit_seconds", Help: "Duration of the group commits.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 1.1, 105),
@@ -52,7 +51,7 @@ func NewHistograms() *Histograms {
 	return h
 }
 
-// Heard notes the quality of a call's audio; a call without any has none.
+// Heard records the quality of a call's audio; a call without audio has none.
 func (h *Histograms) Heard(q engine.MediaQuality) {
 	if q.MOS > 0 {
 		h.Opinions.Observe(q.MOS)
@@ -67,7 +66,7 @@ func Gauge(name, help string, f func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f)
 }
 
-// Sources are what has figures.
+// Sources are the parts with metrics.
 type Sources struct {
 	Tree       *actors.Tree
 	SIP        *sipstack.Stack
@@ -76,12 +75,12 @@ type Sources struct {
 	Clock      host.Clock
 	Checks     func(context.Context) []http.Check // of /readyz
 	Histograms *Histograms
-	// Others are collectors of parts that not every dialler has.
+	// Others are collectors of optional parts.
 	Others []prometheus.Collector
 }
 
-// Register puts the figures of the tree and the adapters at /metrics.
-// They count one life of the process; label sets are closed.
+// Register exposes the metrics of the tree and the adapters at /metrics. They count since the
+// process started; label sets are closed.
 func Register(reg prometheus.Registerer, p Sources) error {
 	t := p.Tree.Stats()
 	for _, c := range append(p.Others, []prometheus.Collector{

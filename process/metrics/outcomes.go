@@ -34,7 +34,7 @@ func (m *outcomeMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// dropMetrics are the RTP packets that no call heard, by reason.
+// dropMetrics counts the RTP packets that no call received, by reason.
 type dropMetrics struct {
 	desc *prometheus.Desc
 	of   func() media.Stats

@@ -8,7 +8,7 @@ import (
 	"dialler/persistence/spool"
 )
 
-// Spool are the spool's figures.
+// Spool returns the spool's metrics.
 func Spool(stats func() spool.Stats) []prometheus.Collector {
 	figure := func(name, help string, f func(spool.Stats) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return f(stats()) })

@@ -10,14 +10,13 @@ import (
 	"dialler/engine/trunk"
 )
 
-// standingPatience bounds how long a scrape waits for the owners of what it asks.
+// standingPatience bounds how long a scrape waits for the owners of its figures.
 const standingPatience = time.Second
 
-// trunksShown bounds the label trunk.
+// trunksShown limits the values of the label trunk.
 const trunksShown = 200
 
-// standingMetrics say how the dialler and its trunks stand at the moment of the
-// scrape.
+// standingMetrics expose the state of the dialler and its trunks at the time of the scrape.
 type standingMetrics struct {
 	of     Sources
 	check  *prometheus.Desc
@@ -64,7 +63,7 @@ func newStandingMetrics(p Sources) *standingMetrics {
 			nil,
 			nil,
 		),
-		wall: p.Clock.Now().Round(0), // without its monotonic reading, which no step changes
+		wall: p.Clock.Now().Round(0), // without its monotonic reading, which clock steps do not change
 		boot: p.Clock.Boot(),
 	}
 }
@@ -76,8 +75,7 @@ func (m *standingMetrics) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. What does not answer in time is left
-// out.
+// Collect implements prometheus.Collector. Sources that do not answer in time are left out.
 func (m *standingMetrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)

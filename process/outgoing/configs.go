@@ -18,14 +18,13 @@ import (
 	"dialler/http/egress"
 )
 
-// A fetch of a Config URL ends well before the API's deadline of the Start that
-// waits for it.
+// A fetch of a Config URL must end well before the API's deadline of the Start that waits for it.
 const (
 	configTimeout   = 8 * time.Second
 	configRedirects = 3
 )
 
-// Configs fetches what lies at Config URLs.
+// Configs fetches the documents at Config URLs.
 type Configs struct{ client *nethttp.Client }
 
 func NewConfigs(allowPrivate bool) *Configs {
@@ -36,8 +35,8 @@ func NewConfigs(allowPrivate bool) *Configs {
 
 func fetchable(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
 
-// FetchConfig implements campaign.Configs. The address stays out of the errors:
-// it may hold a secret.
+// FetchConfig implements campaign.Configs. The address stays out of the errors, because it may
+// contain a secret.
 func (f *Configs) FetchConfig(ctx context.Context, address string) (campaign.Document, error) {
 	none := campaign.Document{}
 	req, err := nethttp.NewRequestWithContext(ctx, nethttp.MethodGet, address, nil)

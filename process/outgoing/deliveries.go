@@ -14,7 +14,7 @@ import (
 	"dialler/persistence/webhooks"
 )
 
-// DeliveryTimeout bounds one try with the answer's body.
+// DeliveryTimeout bounds one try including the response body.
 const DeliveryTimeout = 15 * time.Second
 
 // Deliveries sends messages to endpoints.
@@ -56,13 +56,13 @@ func (p *Deliveries) Deliver(ctx context.Context, m *webhook.Request) (a webhook
 	excerpt, err := io.ReadAll(io.LimitReader(resp.Body, webhook.ExcerptCap))
 	a.Body = string(excerpt)
 	if err == nil {
-		// A short rest keeps the connection for the next message.
+		// Reading a short remainder keeps the connection for the next message.
 		_, _ = io.CopyN(io.Discard, resp.Body, webhook.ExcerptCap)
 	}
 	return a
 }
 
-// DeliveryMetrics say what became of messages and what waits.
+// DeliveryMetrics count the results of messages and those waiting.
 type DeliveryMetrics struct {
 	Outbox    *webhooks.Outbox
 	tries     *prometheus.CounterVec
@@ -115,12 +115,12 @@ func NewDeliveryMetrics() *DeliveryMetrics {
 	return m
 }
 
-// Collectors are its figures.
+// Collectors returns its metrics.
 func (m *DeliveryMetrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m, m.tries, m.took}
 }
 
-// Tried notes a try.
+// Tried records a try.
 func (m *DeliveryMetrics) Tried(v webhook.Verdict, took time.Duration) {
 	m.tries.WithLabelValues(string(v.State)).Inc()
 	m.took.Observe(took.Seconds())

@@ -11,13 +11,13 @@ import (
 	"dialler/engine/webhook"
 )
 
-// answerPatience bounds the wait for a server of the test.
+// answerPatience bounds the wait for a test server.
 const answerPatience = 30 * time.Second
 
 func TestATryToDeliverTakesNoLongerAndReadsNoMoreThanItMay(t *testing.T) {
 	mux := nethttp.NewServeMux()
 	srv := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // only then does a server notice that its client went away
+		_, _ = io.Copy(io.Discard, r.Body) // only then does a server notice that its client disconnected
 		mux.ServeHTTP(w, r)
 	}))
 	defer srv.Close()

@@ -1,4 +1,4 @@
-// Package outgoing sends requests to systems of other people, through http/egress:
-// messages to webhooks, questions to eligibility hooks, fetches of Config URLs. What
-// is sent and what an answer means, package engine decides.
+// Package outgoing sends requests to third-party systems, through http/egress: messages to
+// webhooks, questions to eligibility hooks, fetches of Config URLs. Package engine decides what is
+// sent and what a response means.
 package outgoing

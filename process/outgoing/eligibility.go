@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// eligibilityQuestions is how many questions to one system are under way at a
-	// time; one more waits within its own time.
+	// eligibilityQuestions is how many concurrent questions one system gets; a further one waits
+	// within its own time-out.
 	eligibilityQuestions = 64
 	// eligibilityHooks bounds the systems whose failures are remembered.
 	eligibilityHooks = 256
 )
 
-// Eligibility puts the questions of engine/eligibility to the installation's URL
-// and to those of campaigns.
+// Eligibility sends the questions of engine/eligibility to the installation's URL and to those of
+// campaigns.
 type Eligibility struct {
 	client *nethttp.Client
 	url    string // of the installation, "" = none
-	secret []byte // nil: questions are not signed
-	closed bool   // without an answer, where the campaign does not say otherwise
+	secret []byte // nil means questions are not signed
+	closed bool   // the verdict without an answer, unless the campaign sets it
 	plain  bool   // http is allowed
 	now    func() time.Time
 	budget time.Duration // of an answer
@@ -99,7 +99,7 @@ func NewEligibility(
 // Close drops its idle connections.
 func (h *Eligibility) Close() { h.client.CloseIdleConnections() }
 
-// Collectors are its figures.
+// Collectors returns its metrics.
 func (h *Eligibility) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{h.answers, h.took, h.alone}
 }
@@ -109,8 +109,8 @@ var errSkipped = errors.New("the hook is left alone for now")
 // Asks implements call.Eligibility.
 func (h *Eligibility) Asks(own eligibility.Hook) bool { return h.url != "" || own.URL != "" }
 
-// Eligible implements call.Eligibility: the installation's system and the
-// campaign's are asked at the same time, and the stricter word holds.
+// Eligible implements call.Eligibility: the installation's system and the campaign's are asked
+// concurrently, and the stricter answer applies.
 func (h *Eligibility) Eligible(ctx context.Context, q eligibility.Question) eligibility.Verdict {
 	closed := h.closed
 	if q.Own.Fail != "" {
@@ -130,7 +130,7 @@ func (h *Eligibility) Eligible(ctx context.Context, q eligibility.Question) elig
 	return eligibility.Stricter(<-installation, own)
 }
 
-// verdict is what one system's answer comes to.
+// verdict returns the verdict from one system's answer.
 func (h *Eligibility) verdict(
 	ctx context.Context,
 	url string,
@@ -149,7 +149,7 @@ func (h *Eligibility) verdict(
 	return eligibility.Judge(a, err, closed, h.now())
 }
 
-// at is what is known of a system; mu is held.
+// at returns what is known of a system; mu is held.
 func (h *Eligibility) at(url string) *askedHook {
 	at := h.asked[url]
 	if at == nil {
@@ -158,7 +158,7 @@ func (h *Eligibility) at(url string) *askedHook {
 				break
 			}
 			if other != h.url {
-				delete(h.asked, other) // its failures are counted anew
+				delete(h.asked, other) // its failures are counted from zero
 			}
 		}
 		at = &askedHook{slots: make(chan struct{}, eligibilityQuestions)}

@@ -12,8 +12,8 @@ import (
 )
 
 func TestASystemThatIsAskedIsPublicAndOneOfABoundedNumber(t *testing.T) {
-	// The address of a hook is not on this machine or in a private network, unless
-	// that is wanted.
+	// The address of a hook must not be on this machine or in a private network, unless that is
+	// allowed.
 	h := NewEligibility("", make([]byte, 32), true, false, time.Now, eligibility.Budget)
 	q := eligibility.Question{To: "+4915112345678"}
 	if _, err := h.ask(t.Context(), "https://127.0.0.1:9/", &q); err == nil ||

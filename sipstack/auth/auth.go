@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// maxAuthTries bounds how often one request is sent again with credentials:
-	// once for the far side, once for a proxy before it, once for a stale nonce.
+	// maxAuthTries bounds how often one request is resent with credentials: once for the far side,
+	// once for a proxy before it, once for a stale nonce.
 	maxAuthTries = 3
-	// maxRealms bounds the realms that one request answers to.
+	// maxRealms bounds the realms for which one request has credentials.
 	maxRealms = 4
 )
 
@@ -22,8 +22,8 @@ type Credentials struct {
 	username, password string
 	tries              int
 	given              []credential
-	// lines are the credential headers of the present request, index 0 for 401
-	// and 1 for 407: an ACK of the INVITE's 2xx repeats them (RFC 3261 §13.2.2.4).
+	// lines are the credential headers of the current request, index 0 for 401 and 1 for 407: an
+	// ACK of the INVITE's 2xx repeats them (RFC 3261 §13.2.2.4).
 	lines  [2]string
 	counts *nonceCounts // shared by the requests of a leg
 }
@@ -57,8 +57,7 @@ func (c *nonceCounts) next(nonce string) int {
 	return 1
 }
 
-// Of makes the credentials of an account; without a username a challenge is a
-// refusal.
+// Of makes the credentials of an account; without a username a challenge counts as a refusal.
 func Of(username, password string) Credentials {
 	return Credentials{username: username, password: password}
 }
@@ -66,8 +65,7 @@ func Of(username, password string) Credentials {
 // Known says whether there is an account.
 func (a *Credentials) Known() bool { return a.username != "" }
 
-// Again gives the same account for another request, which counts the uses of a
-// nonce together with this one.
+// Again returns the same account for another request; both count the uses of a nonce together.
 func (a *Credentials) Again() Credentials {
 	if a.counts == nil {
 		a.counts = &nonceCounts{}
@@ -86,10 +84,9 @@ var authHeaders = [2]struct{ challenge, credentials string }{
 	{"proxy-authenticate", "Proxy-Authorization"},
 }
 
-// Answer builds the credentials for the challenges of a response to method and
-// uri, those of earlier responses included. ok is false when the response is
-// a refusal: no credentials, no algorithm in common, or our credentials were
-// turned down.
+// Answer builds the credentials for the challenges of a response to method and uri, including those
+// of earlier responses. ok is false if the response is a refusal: no credentials, no common
+// algorithm, or our credentials were rejected.
 func (a *Credentials) Answer(r *sip.Response, method, uri string) (ok bool) {
 	if a.username == "" || a.tries >= maxAuthTries {
 		return false
@@ -117,8 +114,8 @@ func (a *Credentials) Answer(r *sip.Response, method, uri string) (ok bool) {
 	return true
 }
 
-// take notes a challenge. A second one of the same realm means that the
-// password is wrong, unless the far side says that only the nonce was too old.
+// take records a challenge. A second one for the same realm means that the password is wrong,
+// unless the far side says that only the nonce was stale.
 func (a *Credentials) take(kind int, c *digest.Challenge) bool {
 	for i := range a.given {
 		g := &a.given[i]
@@ -138,7 +135,7 @@ func (a *Credentials) take(kind int, c *digest.Challenge) bool {
 	return true
 }
 
-// Renew writes all credentials for one more request.
+// Renew rebuilds all credentials for one more request.
 func (a *Credentials) Renew(method, uri string) bool {
 	a.lines = [2]string{}
 	for _, g := range a.given {
@@ -157,9 +154,8 @@ func (a *Credentials) Renew(method, uri string) bool {
 	return true
 }
 
-// strongestChallenges picks of each realm the digest challenge with the
-// strongest algorithm that we can answer with qop=auth or without qop
-// (RFC 8760 §2.4, RFC 3261 §22.3).
+// strongestChallenges picks, for each realm, the digest challenge with the strongest algorithm that
+// we can answer with qop=auth or without qop (RFC 8760 §2.4, RFC 3261 §22.3).
 func strongestChallenges(values []string) []*digest.Challenge {
 	var best []*digest.Challenge
 	for _, value := range values {

@@ -7,9 +7,9 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// FuzzChallenge: whatever a far side asks to be answered, our credentials are
-// a header line for each realm and nothing else, they tell the password to
-// nobody, and there is an end of asking.
+// FuzzChallenge checks that, whatever a far side challenges us with, our credentials are one header
+// line per realm and nothing else, they do not reveal the password, and the challenges come to an
+// end.
 func FuzzChallenge(f *testing.F) {
 	for _, s := range []string{
 		`Digest realm="r", nonce="n", qop="auth,auth-int", algorithm=SHA-256, opaque="o"`,
@@ -76,7 +76,7 @@ func TestStrongestChallengeWins(t *testing.T) {
 	f("sha", md5, sha)
 	f("sha", sha, md5)
 	f("sha", md5+", "+sha)
-	f("md5 other", md5, `Digest realm="proxy", nonce="other"`) // each realm wants its own (RFC 3261 §22.3)
+	f("md5 other", md5, `Digest realm="proxy", nonce="other"`) // each realm needs its own (RFC 3261 §22.3)
 	f("plain", `Digest realm="r",nonce="plain"`)
 	f("md5", `Digest realm="r", nonce="x", algorithm=AKAv1-MD5`, md5)
 	f("md5", `Digest realm="r", nonce="x", algorithm=SHA-256, qop="auth-int"`, md5) // a body hash is not offered
@@ -85,7 +85,7 @@ func TestStrongestChallengeWins(t *testing.T) {
 	f("", "")
 }
 
-// FuzzChallenges: a challenge that is chosen can be answered, whatever the header holds.
+// FuzzChallenges checks that a chosen challenge can be answered, whatever the header contains.
 func FuzzChallenges(f *testing.F) {
 	for _, s := range []string{
 		`Q.850;cause=16;text="a,b\"c"`, "120 (x);duration=1", `"A, B" <sip:a@b;lr>;q=1, <sip:c@d>`,

@@ -15,8 +15,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// Ladder is the messages of a leg in the form in which they are kept until the
-// leg is gone, half a minute after its end: small. The zero value is empty.
+// Ladder is the messages of a leg in a compact form, kept until the leg is gone, half a minute
+// after its end. The zero value is empty.
 type Ladder struct {
 	list  []rung
 	peers []netip.AddrPort
@@ -25,19 +25,18 @@ type Ladder struct {
 
 // rung is one message: 24 bytes.
 type rung struct {
-	at      time.Duration // of the stack's clock
+	at      time.Duration // by the stack's clock
 	cseq    uint32
 	code    uint16
 	method  uint8 // place in methods
 	peer    uint8 // place in Ladder.peers
-	reason  uint8 // place in Ladder.texts from 1; 0: the standard phrase
-	note    uint8 // the same; 0: none
+	reason  uint8 // index into Ladder.texts from 1; 0 means the standard phrase
+	note    uint8 // the same; 0 means none
 	repeats uint8
 	sent    bool
 }
 
-// text gives a reason or a note its place. There are at most two of a rung,
-// which a byte can count.
+// text returns the index of a reason or a note. A rung has at most two, so a byte is enough.
 func (k *Ladder) text(t string) uint8 {
 	if t == "" {
 		return 0
@@ -54,7 +53,7 @@ func (k *Ladder) text(t string) uint8 {
 	return uint8(len(k.texts)) //nolint:gosec // bounded
 }
 
-// of is the text at a place.
+// of returns the text at an index.
 func (k *Ladder) of(place uint8) string {
 	if place == 0 {
 		return ""
@@ -62,16 +61,16 @@ func (k *Ladder) of(place uint8) string {
 	return k.texts[place-1]
 }
 
-// MaxPeers bounds the addresses that are told apart in one ladder.
+// MaxPeers bounds the addresses distinguished in one ladder.
 const MaxPeers = 16
 
-// Longest texts of a rung, in bytes.
+// Maximum lengths of a rung's texts, in bytes.
 const (
 	maxPhrase = 60
 	maxNote   = 120
 )
 
-// Sent notes a message of ours.
+// Sent records a message of ours.
 func (k *Ladder) Sent(at time.Duration, b []byte, to netip.AddrPort) {
 	r := rung{at: at, peer: k.peer(to), sent: true}
 	line, rest, _ := bytes.Cut(b, []byte("\r\n"))
@@ -90,7 +89,7 @@ func (k *Ladder) Sent(at time.Duration, b []byte, to netip.AddrPort) {
 	k.note(r)
 }
 
-// Answered notes our response to a request of the far side.
+// Answered records our response to a request of the far side.
 func (k *Ladder) Answered(at time.Duration, r *sip.Request, from netip.AddrPort, code int, phrase string, sdp bool) {
 	line := rung{at: at, peer: k.peer(from), sent: true, cseq: r.CSeq().SeqNo, method: methodOf(r.Method)}
 	line.code = uint16(code) //nolint:gosec // a status code of ours
@@ -115,7 +114,7 @@ func cseqOf(b []byte) (uint32, uint8) {
 	return uint32(n), methodOf(sip.RequestMethod(method))
 }
 
-// methods are those that a rung can name; the first stands for all others.
+// methods are the methods that a rung can name; the first stands for all others.
 var methods = [...]sip.RequestMethod{
 	"other", sip.INVITE, sip.ACK, sip.CANCEL, sip.BYE, sip.OPTIONS, sip.INFO, sip.UPDATE, sip.PRACK, sip.REFER,
 	sip.NOTIFY, sip.REGISTER, sip.MESSAGE, sip.SUBSCRIBE,
@@ -130,7 +129,7 @@ func methodOf(m sip.RequestMethod) uint8 {
 	return 0
 }
 
-// peer gives an address its place in the ladder. Beyond the bound all are one.
+// peer returns the index of an address in the ladder. Beyond the bound all share one.
 func (k *Ladder) peer(a netip.AddrPort) uint8 {
 	for i, have := range k.peers {
 		if have == a {
@@ -143,7 +142,7 @@ func (k *Ladder) peer(a netip.AddrPort) uint8 {
 	return uint8(len(k.peers) - 1) //nolint:gosec // bounded
 }
 
-// Received notes a message of the far side.
+// Received records a message of the far side.
 func (k *Ladder) Received(at time.Duration, m sip.Message, from netip.AddrPort) {
 	r := rung{at: at, peer: k.peer(from)}
 	if c := m.CSeq(); c != nil {
@@ -159,7 +158,7 @@ func (k *Ladder) Received(at time.Duration, m sip.Message, from netip.AddrPort) 
 	k.note(r)
 }
 
-// note appends a rung; a repeated message counts on the one it repeats.
+// note appends a rung; a repeated message only increments the count of the original.
 func (k *Ladder) note(r rung) {
 	for i := len(k.list) - 1; i >= 0 && i >= len(k.list)-4; i-- {
 		have := &k.list[i]
@@ -176,12 +175,12 @@ func (k *Ladder) note(r rung) {
 		return
 	}
 	if k.list == nil {
-		k.list = make([]rung, 0, 7) // a call without surprises
+		k.list = make([]rung, 0, 7) // an ordinary call
 	}
 	k.list = append(k.list, r)
 }
 
-// Messages writes the ladder out.
+// Messages expands the ladder.
 func (k *Ladder) Messages(clock timing.Clock, leg engine.LegID) []engine.SIPMessage {
 	out := make([]engine.SIPMessage, len(k.list))
 	for i, r := range k.list {
@@ -200,5 +199,5 @@ func (k *Ladder) Messages(clock timing.Clock, leg engine.LegID) []engine.SIPMess
 	return out
 }
 
-// Size is how much is kept.
+// Size returns how much is kept.
 func (k *Ladder) Size() (messages, peers, texts int) { return len(k.list), len(k.peers), len(k.texts) }

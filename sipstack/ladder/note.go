@@ -8,7 +8,7 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// noteOf says what a message held that explains it.
+// noteOf returns the contents of a message that explain it.
 func noteOf(m sip.Message) string {
 	sdp := len(m.Body()) > 0
 	var parts []string
@@ -39,8 +39,8 @@ func noteOf(m sip.Message) string {
 	return message.Truncate(strings.Join(parts, ", "), maxNote)
 }
 
-// noted gives the title of a header that goes into a note, "" for others. The
-// length is asked first: this runs for every header of every message.
+// noted returns the title of a header that goes into a note, "" for others. The length is checked
+// first, because this runs for every header of every message.
 func noted(name string) string {
 	for _, title := range notedByLength[min(len(name), len(notedByLength)-1)] {
 		if strings.EqualFold(name, title) {
@@ -56,8 +56,7 @@ func noted(name string) string {
 	return ""
 }
 
-// notedByLength are the headers that explain something, by the length of their
-// names; the last one is for all that are longer.
+// notedByLength are the explanatory headers by name length; the last entry is for all longer ones.
 var notedByLength = func() (t [20][]string) {
 	for _, n := range [...]string{
 		"c", "Content-Type", "Reason", "Retry-After", "Warning", "Require", "Unsupported", "Session-Expires",

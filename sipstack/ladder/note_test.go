@@ -7,7 +7,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// FuzzNote: what the ladder keeps of a message is bounded, whatever its headers and its body hold.
+// FuzzNote checks that the ladder keeps a bounded amount of a message, whatever its headers and its
+// body contain.
 func FuzzNote(f *testing.F) {
 	for _, s := range [][3]string{
 		{"Contact", "<sip:a@b;transport=tcp>;q=0.7, \"x,y\" <sip:c@d>;q=1, sip:e@f;q=2", "v=0\r\n"},

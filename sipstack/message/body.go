@@ -10,11 +10,11 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// maxParts of a multipart body are looked at.
+// maxParts bounds how many parts of a multipart body are read.
 const maxParts = 8
 
-// sdpPart finds the SDP in a multipart body (RFC 5621 §3): gateways send it
-// beside the ISUP of the far network. nil when there is none.
+// sdpPart finds the SDP in a multipart body (RFC 5621 §3), in which gateways send it beside the
+// ISUP of the far network. It returns nil when there is none.
 func sdpPart(m sip.Message, body []byte) []byte {
 	_, params, err := mime.ParseMediaType(HeaderValue(m, "content-type", "c"))
 	if err != nil || params["boundary"] == "" {
@@ -38,7 +38,7 @@ func sdpPart(m sip.Message, body []byte) []byte {
 	return nil
 }
 
-// SDPOf gives the body of a message if it is SDP; nil otherwise.
+// SDPOf returns the body of a message if it is SDP, otherwise nil.
 func SDPOf(m sip.Message) []byte {
 	body := m.Body()
 	if len(body) == 0 {

@@ -24,8 +24,8 @@ func InfoDigit(r *sip.Request) byte {
 	return 0
 }
 
-// Digit gives one of 0-9*#A-D, 0 when the text is none; 10 and 11 stand for
-// star and pound in some gateways.
+// Digit returns one of 0-9*#A-D, or 0 when the text is none of them; some gateways send 10 and 11
+// for star and pound.
 func Digit(s string) byte {
 	switch s {
 	case "10":

@@ -9,8 +9,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// FuzzResponseHeaders: what is read out of a response is bounded and could
-// stand in a header of ours, whatever its headers and its body hold.
+// FuzzResponseHeaders checks that whatever is read from a response is bounded and could be put into
+// a header of ours, whatever its headers and body contain.
 func FuzzResponseHeaders(f *testing.F) {
 	for _, s := range [][3]string{
 		{"Contact", "<sip:a@b;transport=tcp>;q=0.7, \"x,y\" <sip:c@d>;q=1, sip:e@f;q=2", "v=0\r\n"},

@@ -9,17 +9,17 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// MaxRetryAfter bounds what a far side can ask for.
+// MaxRetryAfter bounds the delay that a far side can ask for.
 const MaxRetryAfter = 24 * time.Hour
 
 // Session intervals of RFC 4028 in seconds.
 const (
-	MinSessionSec = 90        // the smallest that may be asked of us (§4)
-	MaxSessionSec = 24 * 3600 // bounds what is read
+	MinSessionSec = 90        // the shortest that we may be asked for (§4)
+	MaxSessionSec = 24 * 3600 // upper bound when reading
 )
 
-// SplitList splits a header value at the commas that separate its elements
-// (RFC 3261 §7.3.1); empty ones are left out (RFC 3261 §25.1 allows none).
+// SplitList splits a header value at the commas that separate its elements (RFC 3261 §7.3.1); empty
+// elements are dropped (RFC 3261 §25.1 allows none).
 func SplitList(s string) []string {
 	return slices.DeleteFunc(splitAt(s, ','), func(e string) bool { return e == "" })
 }
@@ -27,8 +27,7 @@ func SplitList(s string) []string {
 // SplitParams splits "value;a=b;c" at its semicolons.
 func SplitParams(s string) []string { return splitAt(s, ';') }
 
-// splitAt splits at separators outside of quoted strings and angle brackets, and
-// trims the parts.
+// splitAt splits at separators outside quoted strings and angle brackets, and trims the parts.
 func splitAt(s string, separator byte) []string {
 	var out []string
 	quoted, angle, from := false, false, 0
@@ -77,8 +76,7 @@ type reason struct {
 	text     string
 }
 
-// parseReason reads the elements of one Reason header value; what is not
-// understood is left out.
+// parseReason reads the elements of one Reason header value; malformed ones are skipped.
 func parseReason(value string) []reason {
 	var out []reason
 	for _, element := range SplitList(value) {
@@ -112,7 +110,7 @@ func MessageReasons(m sip.Message) []reason {
 	return out
 }
 
-// Q850 is the first Q.850 cause (1–127), 0 when there is none.
+// Q850 returns the first Q.850 cause (1–127), 0 when there is none.
 func Q850(rs []reason) (cause int, text string) {
 	for _, r := range rs {
 		if strings.EqualFold(r.protocol, "Q.850") && r.cause >= 1 && r.cause <= 127 {
@@ -122,8 +120,7 @@ func Q850(rs []reason) (cause int, text string) {
 	return 0, ""
 }
 
-// ParseRetryAfter reads "120 (comment);duration=60" (RFC 3261 §20.33); 0 when
-// it is not understood.
+// ParseRetryAfter reads "120 (comment);duration=60" (RFC 3261 §20.33); 0 when it is malformed.
 func ParseRetryAfter(value string) time.Duration {
 	value = strings.TrimSpace(value)
 	end := 0
@@ -158,8 +155,8 @@ func ToTag(m sip.Message) string {
 	return tag
 }
 
-// HeaderValue is the value of the first header that has one of the names. It
-// allocates nothing when there is none, as the library's look-up does.
+// HeaderValue returns the value of the first header with one of the names. Unlike the library's
+// look-up, it allocates nothing when there is none.
 func HeaderValue(m sip.Message, names ...string) string {
 	for _, h := range HeadersOf(m) {
 		for _, n := range names {
@@ -178,7 +175,7 @@ func HeadersOf(m sip.Message) []sip.Header {
 	return nil
 }
 
-// Lists says whether a comma-separated header holds a token.
+// Lists says whether a comma-separated header contains a token.
 func Lists(m sip.Message, header, token string) bool {
 	for _, h := range HeadersOf(m) {
 		if !strings.EqualFold(h.Name(), header) {
@@ -193,8 +190,8 @@ func Lists(m sip.Message, header, token string) bool {
 	return false
 }
 
-// RSeqOf is the RSeq of a reliable provisional response (RFC 3262 §7.1), 0
-// when the response is not reliable.
+// RSeqOf returns the RSeq of a reliable provisional response (RFC 3262 §7.1), 0 when the response
+// is not reliable.
 func RSeqOf(r *sip.Response) uint32 {
 	if r.StatusCode == 100 || !Lists(r, "require", "100rel") {
 		return 0
@@ -210,8 +207,8 @@ func RSeqOf(r *sip.Response) uint32 {
 	return uint32(n)
 }
 
-// SessionExpires reads Session-Expires: its interval in seconds, 0 without,
-// and its refresher parameter: uac, uas or empty.
+// SessionExpires reads Session-Expires: its interval in seconds, 0 when there is none, and its
+// refresher parameter: uac, uas or empty.
 func SessionExpires(m sip.Message) (sec uint32, refresher string) {
 	value := HeaderValue(m, "session-expires", "x")
 	if value == "" {
@@ -230,8 +227,7 @@ func SessionExpires(m sip.Message) (sec uint32, refresher string) {
 	return sec, refresher
 }
 
-// deltaSeconds reads a number of seconds, at most maxSessionSec; 0 when it is
-// none.
+// deltaSeconds reads a number of seconds, at most MaxSessionSec; 0 when it is not a number.
 func deltaSeconds(s string) uint32 {
 	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 32)
 	if err != nil {
@@ -245,8 +241,8 @@ func MinSEOf(m sip.Message) uint32 {
 	return deltaSeconds(value)
 }
 
-// ParseSeconds reads delta-seconds (RFC 3261 §25.1); more than an int32 is the
-// most that it can be.
+// ParseSeconds reads delta-seconds (RFC 3261 §25.1); larger values are limited to the maximum of an
+// int32.
 func ParseSeconds(s string) (int, bool) {
 	s = strings.TrimSpace(s)
 	if s == "" || strings.Trim(s, "0123456789") != "" {

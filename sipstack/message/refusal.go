@@ -8,10 +8,9 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// networkBlocked says whether a 603 carries a marker of the network having
-// blocked the call for its caller ID, as against the callee declining it: the
-// "603+" response of ATIS-1000099 (reason phrase "Network Blocked", Reason
-// text that begins with "v=analytics"), or Twilio's error 32203.
+// networkBlocked says whether a 603 is marked as the network having blocked the call for its caller
+// ID, rather than the callee declining it: the "603+" response of ATIS-1000099 (reason phrase
+// "Network Blocked", Reason text that begins with "v=analytics"), or Twilio's error 32203.
 func networkBlocked(r *sip.Response, rs []reason) bool {
 	if r.StatusCode != 603 {
 		return false
@@ -50,7 +49,7 @@ func limitReached(r *sip.Response, rs []reason) bool {
 	return false
 }
 
-// namesLimit looks for words, not substrings: "operator" contains "rate".
+// namesLimit matches words, not substrings: "operator" contains "rate".
 func namesLimit(text string) bool {
 	words := strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return c < 'a' || c > 'z' })
 	limit, calls := false, false
@@ -67,13 +66,12 @@ func namesLimit(text string) bool {
 	return limit && calls
 }
 
-// maxAttestation bounds what is kept of a header that tells an attestation.
+// maxAttestation bounds how much of a header with an attestation is kept.
 const maxAttestation = 64
 
-// Attestation is what the network says in a response of our caller ID: the
-// level of P-Attestation-Indicator, the verstat parameter of
-// P-Asserted-Identity (3GPP TS 24.229 §7.2A.20), or what a header of a
-// carrier's own, named X-…attest…, says.
+// Attestation returns what a response says of how the network attests our caller ID: the level of
+// P-Attestation-Indicator, the verstat parameter of P-Asserted-Identity (3GPP TS 24.229 §7.2A.20),
+// or the value of a carrier's own header named X-…attest….
 func Attestation(m *sip.Response) string {
 	if h := m.GetHeader("p-attestation-indicator"); h != nil {
 		return bounded(h.Value())

@@ -2,13 +2,12 @@ package message
 
 import "bytes"
 
-// A far side that refreshes or holds a session sends the SDP that it already
-// had, or the same with another direction. Only that much of SDP is read here;
-// everything else about it belongs to the media path.
+// A far side that refreshes or holds a session repeats its SDP, possibly with another direction.
+// Only that much of SDP is read here; everything else in it belongs to the media path.
 
 // sdpMedia is where the far side receives audio and in which directions.
 type sdpMedia struct {
-	Connection, media string // values of the c= that holds for the first m=, and of that m=
+	Connection, media string // values of the c= that applies to the first m=, and of that m=
 	direction         string // sendrecv, sendonly, recvonly, inactive
 }
 
@@ -43,8 +42,8 @@ func ParseMedia(sdp []byte) sdpMedia {
 	return m
 }
 
-// KeepsSession says whether an offer leaves the media where it is: at most
-// its direction changes (hold, RFC 3264 §8.4).
+// KeepsSession says whether an offer leaves the media in place: at most its direction changes
+// (hold, RFC 3264 §8.4).
 func KeepsSession(before, offer []byte) bool {
 	b, o := ParseMedia(before), ParseMedia(offer)
 	if o.media != b.media {
@@ -56,8 +55,7 @@ func KeepsSession(before, offer []byte) bool {
 // HeldConnection is the old form of hold: no address (RFC 3264 §8.4).
 const HeldConnection = "IN IP4 0.0.0.0"
 
-// AnswerInDirection gives our SDP with the direction that answers the far
-// side's (RFC 3264 §6.1).
+// AnswerInDirection returns our SDP with the direction that answers the far side's (RFC 3264 §6.1).
 func AnswerInDirection(local, offer []byte) []byte {
 	direction := "sendrecv"
 	switch ParseMedia(offer).direction {

@@ -14,14 +14,14 @@ const allow = "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER"
 
 const AllowLine = "Allow: " + allow + "\r\n"
 
-// DeriveTag is the From tag of a Call-ID.
+// DeriveTag derives the From tag from a Call-ID.
 func DeriveTag(callID string) string { return Derive("tag", callID, 8) }
 
-// DeriveUser is the user part of our Contact.
+// DeriveUser derives the user part of our Contact.
 func DeriveUser(callID string) string { return Derive("contact", callID, 6) }
 
-// DeriveBranch is the branch of a request (RFC 3261 §8.1.1.7). The ACK of a
-// final response other than 2xx and the CANCEL have that of their INVITE.
+// DeriveBranch derives the branch of a request (RFC 3261 §8.1.1.7). A CANCEL, and the ACK of a
+// final response other than 2xx, use that of their INVITE.
 func DeriveBranch(callID string, cseq uint32, method string) string {
 	var b [96]byte
 	in := append(b[:0], method...)
@@ -77,7 +77,7 @@ func AppendBody(b, sdp []byte) []byte {
 	return AppendContent(b, sdp)
 }
 
-// AppendContent writes Content-Length and a body whose type was written.
+// AppendContent writes Content-Length and a body whose Content-Type is already written.
 func AppendContent(b, body []byte) []byte {
 	b = append(b, "Content-Length: "...)
 	b = strconv.AppendInt(b, int64(len(body)), 10)
@@ -85,8 +85,8 @@ func AppendContent(b, body []byte) []byte {
 	return append(b, body...)
 }
 
-// AppendHeader writes a header of somebody else; whatever it holds, it stays
-// one header.
+// AppendHeader writes a header with a value from outside; whatever the value contains, it stays one
+// header.
 func AppendHeader(b []byte, name, value string) []byte {
 	if name = cleanName(name); name == "" {
 		return b
@@ -97,7 +97,7 @@ func AppendHeader(b []byte, name, value string) []byte {
 	return append(b, "\r\n"...)
 }
 
-// quotable makes text fit between quotes.
+// quotable makes text safe to put between quotes.
 var quotable = strings.NewReplacer(`"`, "'", `\`, "/")
 
 // AppendReason writes a Reason header (RFC 3326).
@@ -115,7 +115,7 @@ func AppendReason(b []byte, c engine.HangUpCause) []byte {
 	return append(b, "\r\n"...)
 }
 
-// Clean keeps what would end a header line, or is no text, out of it.
+// Clean removes whatever would end a header line or is not text.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -13,7 +13,7 @@ const (
 
 func (t Transport) Reliable() bool { return t == TCP || t == TLS }
 
-// via is the transport as a Via header names it (RFC 3261 §20.42).
+// via is the transport's name in a Via header (RFC 3261 §20.42).
 func (t Transport) via() string {
 	switch t {
 	case TCP:
@@ -25,8 +25,8 @@ func (t Transport) via() string {
 	return "UDP"
 }
 
-// TransportOf reads a transport's name as URIs and Via headers have it; ok is
-// false when it is none of ours.
+// TransportOf reads a transport's name as written in URIs and Via headers; ok is false when we do
+// not support it.
 func TransportOf(name string) (t Transport, ok bool) {
 	t = Transport(strings.ToLower(name))
 	return t, t == UDP || t == TCP || t == TLS

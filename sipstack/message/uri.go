@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// MaxContacts bounds the places of one leg that are still to be tried.
+	// MaxContacts bounds the untried places of one leg.
 	MaxContacts = 16
 	MaxURI      = 512 // bytes
 )
 
-// EscapeUser writes the user part of a SIP URI (RFC 3261 §25.1).
+// EscapeUser escapes the user part of a SIP URI (RFC 3261 §25.1).
 func EscapeUser(s string) string {
 	plain := true
 	for i := 0; i < len(s) && plain; i++ {
@@ -39,7 +39,7 @@ func EscapeUser(s string) string {
 	return b.String()
 }
 
-// CleanHost keeps what a host may be made of: a name or an address.
+// CleanHost keeps only the characters of a host name or address.
 func CleanHost(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 0x80 || strings.ContainsRune("!~*'()&=+$,;?/", r) {
@@ -57,7 +57,7 @@ func userChar(c byte) bool {
 		strings.IndexByte("-_.!~*'()&=+$,;?/", c) >= 0
 }
 
-// AddrSpec takes the URI out of a name-addr or addr-spec (RFC 3261 §20.10).
+// AddrSpec extracts the URI from a name-addr or addr-spec (RFC 3261 §20.10).
 func AddrSpec(s string) string {
 	quoted := false
 	for i := 0; i < len(s); i++ {
@@ -94,7 +94,7 @@ func ContactURIs(m sip.Message) []string {
 	return out
 }
 
-// HostOf is the host of host:port; brackets stay.
+// HostOf returns the host of host:port; brackets are kept.
 func HostOf(sentBy string) string {
 	if i := strings.LastIndexByte(sentBy, ':'); i >= 0 && i > strings.LastIndexByte(sentBy, ']') {
 		return sentBy[:i]
@@ -108,8 +108,7 @@ type contact struct {
 	q   float64
 }
 
-// ContactsByQ lists the Contacts of a 3xx, the most wanted first (RFC 3261
-// §8.1.3.4, §20.10).
+// ContactsByQ lists the Contacts of a 3xx by descending q (RFC 3261 §8.1.3.4, §20.10).
 func ContactsByQ(m sip.Message) []string {
 	var cs []contact
 	for _, name := range [...]string{"contact", "m"} {
@@ -137,11 +136,11 @@ func ContactsByQ(m sip.Message) []string {
 	return out
 }
 
-// ReferTo reads a Refer-To header: the URI without headers, and its Replaces
-// header (RFC 3891 §3). ok is false for what asks for anything but a call.
+// ReferTo reads a Refer-To header: the URI without headers, and its Replaces header (RFC 3891 §3).
+// ok is false when it asks for anything but a call.
 func ReferTo(value string) (uri, replaces string, ok bool) {
 	uri = AddrSpec(value)
-	if !strings.Contains(value, "<") { // bare: its ? belongs to the URI all the same
+	if !strings.Contains(value, "<") { // bare: its ? belongs to the URI nevertheless
 		uri, _, _ = strings.Cut(strings.TrimSpace(value), ";")
 	}
 	uri, headers, _ := strings.Cut(uri, "?")
@@ -173,10 +172,10 @@ func BracketHost(host string) string {
 	return host
 }
 
-// Followable gives the Request-URI for a Contact and what it says of the way;
-// ok is false for anything but a sip URI that can be called.
+// Followable returns the Request-URI for a Contact and its parsed URI, which determines the route;
+// ok is false for anything but a SIP URI that can be called.
 func Followable(uri string) (string, sip.Uri, bool) {
-	uri, _, _ = strings.Cut(uri, "?") // headers are not taken from strangers
+	uri, _, _ = strings.Cut(uri, "?") // headers from outside are not accepted
 	var u sip.Uri
 	if len(uri) > MaxURI || len(uri) < 4 || !strings.EqualFold(uri[:4], "sip:") ||
 		strings.ContainsAny(uri, " \t\"<>") || Clean(uri) != uri {

@@ -14,15 +14,15 @@ import (
 type Timers struct {
 	T1 time.Duration // round-trip estimate, default 500 ms
 	T2 time.Duration // longest interval between retransmissions, default 4 s
-	// Keep is how long a leg whose end was reported, but not forgotten, can
-	// still be attached to; default 10 min.
+	// Keep is how long a leg whose end was reported but not forgotten can still be attached to;
+	// default 10 min.
 	Keep time.Duration
 	// Flow is the interval of pings on connections that we opened; default 95 s
 	// (RFC 5626 §4.4.1: 80% of two minutes).
 	Flow time.Duration
-	// RegisterRetry is the first pause after a registration that failed; it
-	// doubles up to 4 times as much where the registrar is away, and to 60 times
-	// as much where it refuses. Default 30 s (RFC 5626 §4.5).
+	// RegisterRetry is the first pause after a failed registration; it doubles up to 4 times as
+	// much while the registrar is unreachable, and up to 60 times as much while it refuses. Default
+	// 30 s (RFC 5626 §4.5).
 	RegisterRetry time.Duration
 }
 
@@ -44,21 +44,21 @@ func (t *Timers) SetDefaults() {
 	}
 }
 
-// Transaction is the time after which a transaction is given up (timers B, D,
-// F, H and J for an unreliable transport).
+// Transaction is the time after which a transaction times out (timers B, D, F, H and J for an
+// unreliable transport).
 func (t *Timers) Transaction() time.Duration { return 64 * t.T1 }
 
-// BootNow reads CLOCK_BOOTTIME: the clock of send-by times.
+// BootNow reads CLOCK_BOOTTIME, the clock of send-by times.
 func BootNow() engine.BootTime {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		// Unknown time must not let an INVITE out.
+		// When the time is unknown, no INVITE must be sent.
 		return engine.BootTime(1<<63 - 1)
 	}
 	return engine.BootTime(ts.Nano())
 }
 
-// Earliest is the smaller of two times of which 0 means none.
+// Earliest is the smaller of two times, where 0 means none.
 func Earliest(a, b time.Duration) time.Duration {
 	if a == 0 || (b != 0 && b < a) {
 		return b
@@ -72,14 +72,13 @@ func (t *Timers) Glare() time.Duration {
 	return time.Duration(210+rand.IntN(191)) * t.T1 / 50 //nolint:gosec // not secret
 }
 
-// Clock is the monotonic clock that deadlines are kept on: time since shortly
-// before its start.
+// Clock is the monotonic clock for deadlines: the time since shortly before its start.
 type Clock struct{ start time.Time }
 
-// StartClock starts a second ago, so that 0 can mean "never".
+// StartClock returns a clock that started a second ago, so that 0 can mean "never".
 func StartClock() Clock { return Clock{time.Now().Add(-time.Second)} }
 
 func (c Clock) Now() time.Duration { return time.Since(c.start) }
 
-// At is a reading as a time of day.
+// At converts a reading to a time of day.
 func (c Clock) At(d time.Duration) time.Time { return c.start.Add(d) }

@@ -18,44 +18,42 @@ const (
 	maxInbound = 1000
 	// maxListeners bounds Config.Listeners.
 	maxListeners = 16
-	// acceptPause is how long a listener rests when the process has no more
-	// file descriptors.
+	// acceptPause is how long a listener pauses when the process is out of file descriptors.
 	acceptPause = 100 * time.Millisecond
 )
 
-// Listener is one address at which far sides reach us, and from which trunks
-// that choose it send.
+// Listener is one address at which far sides reach us, and from which the trunks that choose it
+// send.
 type Listener struct {
 	Name string
-	// Address is host:port. UDP and TCP share the port; port 0 takes one that
-	// is free for both. TLS takes the next port when TCP is there too, else
-	// this one; with port 0 any free one.
+	// Address is host:port. UDP and TCP share the port; port 0 picks one that is free for both. TLS
+	// uses the next port if TCP is served too, otherwise this one; with port 0 it uses any free
+	// one.
 	Address    string
-	Transports []message.Transport // none: UDP and TCP
-	// ExternalHost is written into Via and Contact when carriers see another
-	// address than ours (NAT). Empty: the host of Address, or for a wildcard
-	// one the address that the route to the far side leaves from.
+	Transports []message.Transport // empty: UDP and TCP
+	// ExternalHost is written into Via and Contact when carriers see another address than ours
+	// (NAT). If empty, it is the host of Address, or for a wildcard address the source address of
+	// the route to the far side.
 	ExternalHost string
-	// Certificate is what the TLS listener shows, and what connections to
-	// trunks show to a far side that asks for one. TLS cannot be listened for
-	// without it; trunks over TLS need none.
+	// Certificate is presented by the TLS listener, and on connections to trunks whose far side
+	// asks for one. A TLS listener requires it; trunks over TLS do not.
 	Certificate *tls.Certificate
 }
 
-// Endpoint is an open Listener. It does not change.
+// Endpoint is an open Listener. It is immutable.
 type Endpoint struct {
 	Name     string
 	External string     // host for Via and Contact; empty: by route
-	bind     netip.Addr // where connections leave from; invalid: by route
+	bind     netip.Addr // source address of connections; invalid: by route
 	udp      *net.UDPConn
 	tcp, tls net.Listener
 	cert     *tls.Certificate
-	// Port for Via and Contact; that of TLS is the plain one when nothing
-	// listens for TLS: requests are expected on our own connection then.
+	// The port for Via and Contact. tlsPort is the plain one when nothing listens for TLS: then
+	// requests are expected on our own connection.
 	port, tlsPort int
 }
 
-// checkListeners says what is wrong with the listeners of a configuration.
+// checkListeners says what is wrong with the configured listeners.
 func checkListeners(all []Listener) error {
 	if len(all) > maxListeners {
 		return fmt.Errorf("sipstack: %d listeners; at most %d", len(all), maxListeners)
@@ -141,8 +139,7 @@ func splitListen(address string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// openPlain opens UDP and TCP on the same port; port 0 takes a port that is
-// free for both.
+// openPlain opens UDP and TCP on the same port; port 0 picks one that is free for both.
 func (ln *Endpoint) openPlain(host string, port int, udp, tcp bool) error {
 	if !udp && !tcp {
 		return nil
@@ -198,7 +195,7 @@ func (ln *Endpoint) close() (err error) {
 	return err
 }
 
-// addr is the host:port that a transport is served at; empty when it is not.
+// addr is the host:port at which a transport is served; empty when it is not.
 func (ln *Endpoint) addr(t message.Transport) string {
 	switch {
 	case t == message.UDP && ln.udp != nil:
@@ -232,15 +229,15 @@ func (n *Sockets) listen(ln *Endpoint) {
 	}
 }
 
-// served reports the end of a read loop that nobody asked to end.
+// served reports a read loop that ended unexpectedly.
 func (n *Sockets) served(ln *Endpoint, t message.Transport, err error) {
 	if !n.closed.Load() {
 		n.log.Error().Err(err).Str("listener", ln.Name).Str("network", string(t)).Msg("sip socket is no longer served")
 	}
 }
 
-// accept takes connections of trunks' addresses. Others are closed, and those
-// beyond the bound: a carrier's connections are few and stay.
+// accept takes connections from trunks' addresses. It closes others, and those beyond the limit: a
+// carrier's connections are few and long-lived.
 func (n *Sockets) accept(ln *Endpoint, l net.Listener, t message.Transport) error {
 	for {
 		conn, err := l.Accept()
@@ -275,7 +272,7 @@ func (n *Sockets) accept(ln *Endpoint, l net.Listener, t message.Transport) erro
 	}
 }
 
-// Listener finds one by name; empty is the first.
+// Listener finds a listener by name; the empty name means the first.
 func (n *Sockets) Listener(name string) *Endpoint {
 	if name == "" {
 		return n.listening[0]
@@ -307,8 +304,8 @@ func (n *Sockets) ListenerAddr(name string, t message.Transport) string {
 	return ""
 }
 
-// LocalHost is the host that we give a far side at addr as our own: what is
-// configured, or the address that the route to it leaves from.
+// LocalHost is the host that we present to a far side at addr as our own: the configured one, or
+// the source address of the route.
 func (n *Sockets) LocalHost(ln *Endpoint, addr netip.Addr) string {
 	if ln.External != "" {
 		return ln.External
@@ -326,7 +323,7 @@ func (n *Sockets) LocalHost(ln *Endpoint, addr netip.Addr) string {
 	return host
 }
 
-// From is the listener that a message to a target leaves from.
+// From is the listener from which a message to a target is sent.
 func (n *Sockets) From(to Target) *Endpoint {
 	if to.From == nil {
 		return n.listening[0]
@@ -334,8 +331,8 @@ func (n *Sockets) From(to Target) *Endpoint {
 	return to.From
 }
 
-// First is the listener of trunks that choose none.
+// First is the listener for trunks that choose none.
 func (n *Sockets) First() *Endpoint { return n.listening[0] }
 
-// HasUDP says whether datagrams can leave from here.
+// HasUDP says whether the endpoint can send datagrams.
 func (ln *Endpoint) HasUDP() bool { return ln.udp != nil }

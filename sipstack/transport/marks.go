@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// markedFor is how long an address that failed is put behind the others of
-	// its name (RFC 3263 §4.3).
+	// markedFor is how long a failed address is sorted after the others of its name (RFC 3263
+	// §4.3).
 	markedFor = 30 * time.Second
-	MaxMarked = 5 * time.Minute // what its Retry-After can ask for
+	MaxMarked = 5 * time.Minute // the longest time its Retry-After can set
 	maxMarks  = 1000
 )
 
-// Marks are the addresses that failed a short while ago.
+// Marks are the addresses that failed recently.
 type Marks struct {
 	mu    sync.Mutex
 	until map[markKey]time.Time
@@ -29,7 +29,7 @@ type markKey struct {
 	over message.Transport
 }
 
-// Fail marks an address; zero is the usual time.
+// Fail marks an address; zero means the default time.
 func (m *Marks) Fail(to Target, d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +62,7 @@ func (m *Marks) Marked(to Target) bool {
 	return ok && time.Now().Before(t)
 }
 
-// Sort puts marked addresses last and keeps the order otherwise.
+// Sort puts marked addresses last and otherwise keeps the order.
 func (m *Marks) Sort(to []Target) []Target {
 	if len(to) > 1 {
 		slices.SortStableFunc(to, func(a, b Target) int {

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	socketBuffer = 4 << 20 // bytes asked of the kernel in each direction
+	socketBuffer = 4 << 20 // bytes requested from the kernel in each direction
 	dialTimeout  = 5 * time.Second
 	writeTimeout = 5 * time.Second
-	// maxQueued bounds the messages that wait for one TCP connection.
+	// maxQueued bounds the messages queued for one TCP connection.
 	maxQueued = 10_000
 )
 
 var errNoUDP = errors.New("the listener has no UDP")
 
-// Write sends a message: at once over UDP, by the connection's queue over TCP.
-// b is not kept. An error means that nothing left.
+// Write sends a message: immediately over UDP, through the connection's queue over TCP. b is not
+// retained. An error means that nothing was sent.
 func (n *Sockets) Write(to Target, b []byte) error {
 	if n.Tap != nil {
 		n.Tap(b)
@@ -38,28 +38,26 @@ func (n *Sockets) Write(to Target, b []byte) error {
 	return err
 }
 
-// line is the queue of messages to one target over TCP or TLS. It exists, and
-// its goroutine runs, only while there is something to write, so that no
-// command waits for a connection.
+// line is the queue of messages to one target over TCP or TLS. It exists, with its goroutine, only
+// while there is something to write; it keeps commands from waiting for a connection.
 type line struct {
 	n     *Sockets
 	to    Target
 	queue []Queued // guarded by sockets.linesMu
 }
 
-// Queued is a message that waits for its connection.
+// Queued is a message queued for its connection.
 type Queued struct {
 	Data []byte
-	// Before is asked immediately before the write: false drops the message.
+	// Before is called immediately before the write: false drops the message.
 	Before func() bool
-	// After hears how it went; left is false when certainly nothing did.
+	// After reports the result; left is false only when certainly nothing was sent.
 	After func(left bool, err error)
 }
 
 var errQueueFull = errors.New("too many messages wait for the connection")
 
-// Push queues a message. An error means that it will not be written; after is
-// not called then.
+// Push queues a message. An error means that it will not be written; After is not called then.
 func (n *Sockets) Push(to Target, q Queued) error {
 	n.linesMu.Lock()
 	defer n.linesMu.Unlock()
@@ -97,8 +95,8 @@ func (l *line) run() {
 	}
 }
 
-// writeAll writes a batch. When the peer cannot be reached, the whole batch
-// fails, so that a dead peer costs one dial time-out and not one per message.
+// writeAll writes a batch. When the peer cannot be reached, the whole batch fails, so that a dead
+// peer costs one dial timeout rather than one per message.
 func (l *line) writeAll(batch []Queued) {
 	var unreachable error
 	for _, q := range batch {
@@ -130,8 +128,8 @@ func (q *Queued) done(left bool, err error) {
 	}
 }
 
-// writeOne writes a message; left is true when at least a part of it did. A
-// connection that broke before the first byte is replaced once.
+// writeOne writes a message; left is true when at least part of it was sent. A connection that
+// broke before the first byte is replaced once.
 func (l *line) writeOne(conn *stream, q Queued) (left bool, err error) {
 	conn.quiet.Store(0)
 	n, err := conn.write(q.Data)

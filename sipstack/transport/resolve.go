@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// dnsFresh is how long an answer is used before it is asked for again. The
-	// resolver of the standard library does not tell the record's TTL. The old
-	// answer serves while the new one is being fetched, and when that fails.
+	// dnsFresh is how long an answer is used before it is looked up again: the standard library's
+	// resolver does not report the record's TTL. The old answer serves while the new one is being
+	// fetched, and when that fails.
 	dnsFresh   = time.Minute
 	dnsTimeout = 5 * time.Second
-	// maxNames bounds the names that are kept: far sides may name hosts, too.
+	// maxNames bounds the names in the cache: far sides can name hosts too.
 	maxNames = 10_000
-	// maxTargets bounds the addresses that are used of one name.
+	// maxTargets bounds the addresses used of one name.
 	maxTargets = 8
 )
 
-// Resolver is what is asked of DNS: a *net.Resolver. It gives SRV records sorted
-// by priority and shuffled by weight (RFC 2782).
+// Resolver is the part of DNS that is needed: a *net.Resolver implements it. It returns SRV records
+// sorted by priority and shuffled by weight (RFC 2782).
 type Resolver interface {
 	LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error)
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
@@ -41,7 +41,7 @@ type Names struct {
 
 type dnsKey struct {
 	host string
-	port int // 0: by SRV, else the transport's
+	port int // 0: by SRV, otherwise the transport's default
 	over message.Transport
 }
 
@@ -52,7 +52,7 @@ type dnsEntry struct {
 	busy  chan struct{} // closed when the running look-up ends; nil when none runs
 }
 
-// DefaultPort is that of a transport (RFC 3261 §19.1.2).
+// DefaultPort is the default port of a transport (RFC 3261 §19.1.2).
 func DefaultPort(t message.Transport) int {
 	if t == message.TLS {
 		return 5061
@@ -60,7 +60,7 @@ func DefaultPort(t message.Transport) int {
 	return 5060
 }
 
-// Literal gives the address of a host that needs no look-up.
+// Literal returns the address of a host that needs no look-up.
 func Literal(host string, port int) (netip.AddrPort, bool) {
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	if err != nil {
@@ -69,8 +69,8 @@ func Literal(host string, port int) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(ip.Unmap(), uint16(port)), true //nolint:gosec // a port
 }
 
-// Cached gives what is known of a host without waiting; it starts a look-up
-// when that is nothing or not fresh.
+// Cached returns what is known of a host without waiting; it starts a look-up when that is nothing
+// or stale.
 func (r *Names) Cached(host string, port int, over message.Transport) []netip.AddrPort {
 	if a, ok := Literal(host, cmp.Or(port, DefaultPort(over))); ok {
 		return []netip.AddrPort{a}
@@ -79,7 +79,7 @@ func (r *Names) Cached(host string, port int, over message.Transport) []netip.Ad
 	return e.addrs
 }
 
-// Wait is cached, but waits for the first answer.
+// Wait is Cached, but waits for the first answer.
 func (r *Names) Wait(host string, port int, over message.Transport) ([]netip.AddrPort, error) {
 	if a, ok := Literal(host, cmp.Or(port, DefaultPort(over))); ok {
 		return []netip.AddrPort{a}, nil
@@ -113,7 +113,7 @@ func (r *Names) refresh(key dnsKey) (dnsEntry, chan struct{}) {
 	}
 	fresh := dnsFresh
 	if e.err != nil {
-		fresh = dnsTimeout // a failure is asked again soon
+		fresh = dnsTimeout // retry soon after a failure
 	}
 	if e.busy == nil && (e.at.IsZero() || time.Since(e.at) > fresh) {
 		e.busy = make(chan struct{})
@@ -124,8 +124,8 @@ func (r *Names) refresh(key dnsKey) (dnsEntry, chan struct{}) {
 
 var errNames = errors.New("too many host names are being looked up")
 
-// prune forgets what is not fresh and not being asked for; when that is
-// little, some of the rest, which is asked for again when it is needed.
+// prune removes stale entries that are not being looked up; if that frees too little, it also
+// removes some of the others, which are looked up again on demand.
 func (r *Names) prune() {
 	for k, e := range r.m {
 		if e.busy == nil && time.Since(e.at) > dnsFresh {
@@ -156,7 +156,7 @@ func (r *Names) look(key dnsKey, e *dnsEntry) {
 	e.busy = nil
 }
 
-// lookUp follows RFC 3263 §4.2: without a port SRV first, then addresses.
+// lookUp follows RFC 3263 §4.2: without a port it tries SRV first, then addresses.
 func lookUp(ctx context.Context, ask Resolver, key dnsKey) ([]netip.AddrPort, error) {
 	if key.port == 0 {
 		service, proto := "sip", string(key.over)

@@ -11,7 +11,7 @@ import (
 	"dialler/sipstack/message"
 )
 
-// oddNames is a DNS server that answers with anything.
+// oddNames is a DNS server that returns arbitrary answers.
 type oddNames struct{ b []byte }
 
 func (o *oddNames) next() byte {
@@ -50,8 +50,8 @@ func (o *oddNames) LookupNetIP(context.Context, string, string) ([]netip.Addr, e
 	return append(out, netip.IPv6Loopback(), netip.AddrFrom16(netip.MustParseAddr("::ffff:10.0.0.1").As16())), nil
 }
 
-// FuzzLookUp: however many records and addresses DNS has, few are used, each
-// one an address as we compare it.
+// FuzzLookUp checks that however many records and addresses DNS returns, only a few are used, each
+// one an address in the form that we compare.
 func FuzzLookUp(f *testing.F) {
 	f.Add([]byte{2, 'a', 19, 0, 'b', 20, 1, 2, 10, 0, 0, 1, 10, 0, 0, 2, 255}, 0)
 	f.Add([]byte{0, 200}, 5060)

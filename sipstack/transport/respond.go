@@ -10,8 +10,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// Respond answers a request to where it came from (RFC 3261 §18.2.2, RFC 3581
-// §4). headers are whole lines.
+// Respond sends the response to where the request came from (RFC 3261 §18.2.2, RFC 3581 §4).
+// headers are whole lines.
 func (n *Sockets) Respond(
 	r *sip.Request, src Target, code int, phrase, headers string, sdp []byte,
 ) (data []byte, to Target) {
@@ -36,7 +36,7 @@ func (n *Sockets) Respond(
 	b = append(b, "\r\nTo: "...)
 	b = append(b, message.HeaderValue(r, "to", "t")...)
 	if message.ToTag(r) == "" {
-		// The same tag for a retransmission (§8.2.7).
+		// A retransmission gets the same tag (§8.2.7).
 		branch, _ := r.Via().Params.Get("branch")
 		b = append(b, ";tag="+message.Derive("to", r.CallID().Value()+branch, 6)...)
 	}
@@ -44,12 +44,11 @@ func (n *Sockets) Respond(
 	b = message.AppendCallID(b, r.CallID().Value(), r.CSeq().SeqNo, string(r.CSeq().MethodName))
 	b = append(b, headers...)
 	b = message.AppendBody(b, sdp)
-	_ = n.Write(to, b) // a lost response is asked for again
+	_ = n.Write(to, b) // if it is lost, the request is repeated
 	return b, to
 }
 
-// appendTopVia writes the top Via with received and rport and says where the
-// response goes.
+// appendTopVia writes the top Via with received and rport and returns where to send the response.
 func appendTopVia(b []byte, via *sip.ViaHeader, src Target) ([]byte, Target) {
 	to := src
 	v := *via

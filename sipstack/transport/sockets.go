@@ -13,14 +13,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Sockets are all that we listen on and send from. Its methods are safe for
-// concurrent use and do not wait for the network; only Names.Wait does.
+// Sockets is everything that we listen on and send from. Its methods are safe for concurrent use
+// and do not wait for the network; only Names.Wait does.
 type Sockets struct {
 	log    zerolog.Logger
 	flow   time.Duration // between pings on connections that we opened
 	Counts Counts
-	// isPeer says whether an address is a trunk's; onMessage takes every message
-	// that is read, in wire order, by one goroutine per socket.
+	// isPeer says whether an address is a trunk's. onMessage receives every message read, in wire
+	// order, from one goroutine per socket.
 	isPeer    func(netip.Addr) bool
 	onMessage func(m sip.Message, src Target)
 
@@ -28,37 +28,37 @@ type Sockets struct {
 	parser    *sip.Parser
 	Names     Names
 	Marks     Marks
-	// locals caches the address that the route to a far side leaves from.
+	// locals caches the source address of the route to each far side.
 	locals sync.Map // netip.Addr → string
 
 	linesMu sync.Mutex
 	lines   map[Target]*line
 
 	connsMu sync.Mutex
-	conns   map[Target]*stream   // by where they lead; the newest
+	conns   map[Target]*stream   // by target; the newest
 	all     map[*stream]struct{} // open ones
-	inbound atomic.Int64         // of all, those that far sides opened
+	inbound atomic.Int64         // open connections that far sides opened
 
 	tlsMu    sync.Mutex
 	tlsPeers map[tlsKey]*TLSPeer
 
-	Tap     func([]byte)    // takes the place of the sockets in tests
+	Tap     func([]byte)    // replaces the sockets in tests
 	closed  atomic.Bool     // nothing is sent any more
 	ctx     context.Context //nolint:containedctx // of the goroutines that close ends
 	stop    context.CancelFunc
 	serving sync.WaitGroup
 }
 
-// Counts are of messages that went wrong.
+// Counts counts failures of messages and connections.
 type Counts struct {
-	Malformed    atomic.Uint64 // what is read and is not SIP
+	Malformed    atomic.Uint64 // messages read that are not SIP
 	Strangers    atomic.Uint64 // requests and connections from addresses of no trunk
-	RefusedConns atomic.Uint64 // connections of far sides beyond the bound
+	RefusedConns atomic.Uint64 // connections of far sides beyond the limit
 	WriteErrors  atomic.Uint64 // failed writes of any message
 }
 
-// Open opens the listeners; serve begins to read them. Errors: a
-// listening address is malformed or taken.
+// Open opens the listeners; Serve begins to read them. It fails when a listening address is
+// malformed or in use.
 func Open(listeners []Listener, ask Resolver, flow time.Duration, log zerolog.Logger) (*Sockets, error) {
 	if err := checkListeners(listeners); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (n *Sockets) Serve(isPeer func(netip.Addr) bool, onMessage func(sip.Message
 	}
 }
 
-// Shut ends sending: what is pushed or written from now on is refused.
+// Shut stops sending: whatever is pushed or written from now on is refused.
 func (n *Sockets) Shut() {
 	n.linesMu.Lock()
 	n.closed.Store(true)
@@ -101,10 +101,10 @@ func (n *Sockets) Shut() {
 	n.stop()
 }
 
-// IsClosed says whether nothing is sent any more.
+// IsClosed says whether sending has stopped.
 func (n *Sockets) IsClosed() bool { return n.closed.Load() }
 
-// Close closes all sockets after shut, and waits until nobody reads them.
+// Close closes all sockets after Shut, and waits until their readers have ended.
 func (n *Sockets) Close() (err error) {
 	for _, ln := range n.listening {
 		if e := ln.close(); err == nil {

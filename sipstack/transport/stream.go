@@ -18,15 +18,14 @@ import (
 )
 
 const (
-	// maxMessage is the longest message that is read, in bytes; a UDP datagram
-	// cannot be longer either.
+	// maxMessage is the longest message that is accepted, in bytes; a UDP datagram cannot be longer
+	// either.
 	maxMessage = 65535
-	// firstMessage is how long a far side that connects to us may take for its
-	// TLS handshake and its first message; one of no trunk's address is closed
-	// after it in any case.
+	// firstMessage is how long a far side that connects to us may take for its TLS handshake and
+	// first message; a connection from an address of no trunk is closed after it in any case.
 	firstMessage = 32 * time.Second
-	// unused is after how many pings without a message between them a
-	// connection of ours to an address of no trunk any more is closed.
+	// unused is the number of pings without a message in between after which we close our
+	// connection to an address that no longer belongs to a trunk.
 	unused = 10
 )
 
@@ -39,12 +38,12 @@ type stream struct {
 
 	mu    sync.Mutex // of writes
 	ping  *time.Timer
-	pings atomic.Int32 // of ours that no pong was seen for
+	pings atomic.Int32 // our pings without a pong
 	quiet atomic.Int32 // pings since the last message
 }
 
-// open enters a connection into the table and starts to read it; nil when the
-// stack is closed.
+// open adds a connection to the table and starts to read it; it returns nil when the stack is
+// closed.
 func (n *Sockets) open(key Target, conn net.Conn, inbound bool) *stream {
 	c := &stream{n: n, key: key, conn: conn, inbound: inbound}
 	n.connsMu.Lock()
@@ -66,8 +65,8 @@ func (n *Sockets) open(key Target, conn net.Conn, inbound bool) *stream {
 	return c
 }
 
-// close takes the connection out of the table, so that the next message to
-// its far side opens another.
+// close removes the connection from the table, so that the next message to its far side opens
+// another.
 func (c *stream) close() {
 	c.n.connsMu.Lock()
 	if c.n.conns[c.key] == c {
@@ -104,8 +103,7 @@ func (c *stream) serve() {
 	}
 }
 
-// take handles what was read; false means that the stream has no message
-// boundary to go on from.
+// take handles the bytes read; it returns false when the message boundary in the stream is lost.
 func (c *stream) take(f *framer, b []byte) bool {
 	f.write(b)
 	for {
@@ -127,7 +125,7 @@ func (c *stream) take(f *framer, b []byte) bool {
 			return true
 		}
 		if c.inbound && c.n.isPeer(c.key.Addr.Addr()) {
-			_ = c.conn.SetReadDeadline(time.Time{}) // anybody else's connection ends soon
+			_ = c.conn.SetReadDeadline(time.Time{}) // any other connection ends soon
 		}
 		c.quiet.Store(0)
 		m, err := c.n.parse(data)
@@ -139,9 +137,9 @@ func (c *stream) take(f *framer, b []byte) bool {
 	}
 }
 
-// sendPing keeps the flow open in NATs and firewalls on the way (RFC 5626
-// §3.5.1). A pong is not asked for: a far side that does not know pings
-// ignores them (RFC 3261 §7.5); one that is gone resets the connection.
+// sendPing keeps the flow open in NATs and firewalls on the path (RFC 5626 §3.5.1). A pong is not
+// required: a far side that does not know pings ignores them (RFC 3261 §7.5); one that is gone
+// resets the connection.
 func (c *stream) sendPing() {
 	if c.quiet.Add(1) > unused && !c.n.isPeer(c.key.Addr.Addr()) {
 		c.close()
@@ -156,8 +154,8 @@ func (c *stream) sendPing() {
 	c.ping.Reset(c.n.flow)
 }
 
-// write writes whole messages. A connection that fails is closed: half a
-// message may be in it.
+// write writes whole messages. A failing connection is closed, since it may have transmitted half a
+// message.
 func (c *stream) write(data []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +169,7 @@ func (c *stream) write(data []byte) (int, error) {
 
 var errFlowGone = errors.New("the connection that the request came on is closed")
 
-// connect gives the open connection to a target, or opens one.
+// connect returns the open connection to a target, or opens one.
 func (n *Sockets) connect(to Target) (*stream, error) {
 	n.connsMu.Lock()
 	c := n.conns[to]
@@ -209,8 +207,8 @@ func (n *Sockets) connect(to Target) (*stream, error) {
 	return c, nil
 }
 
-// framer cuts a byte stream into messages by Content-Length (RFC 3261 §18.3)
-// and counts the pings between them.
+// framer splits a byte stream into messages by Content-Length (RFC 3261 §18.3) and counts the pings
+// between them.
 type framer struct {
 	buf   []byte
 	crlfs int // seen since the last message
@@ -224,8 +222,8 @@ var (
 	headerEnd   = []byte("\r\n\r\n")
 )
 
-// next gives the next whole message, nil while there is none, and the pings
-// before it. The message is valid until the next write.
+// next returns the next whole message, nil while there is none, and the pings before it. The
+// message is valid until the next write.
 func (f *framer) next() (data []byte, pings int, err error) {
 	for len(f.buf) > 0 && (f.buf[0] == '\r' || f.buf[0] == '\n') {
 		if f.buf[0] == '\n' {
@@ -262,8 +260,8 @@ func (f *framer) next() (data []byte, pings int, err error) {
 	return data, pings, nil
 }
 
-// contentLength reads the header of that name, long or compact; ok is false
-// when there is none, several that differ, or one that is no length.
+// contentLength reads the Content-Length header, long or compact; ok is false when there is none,
+// several that differ, or an invalid one.
 func contentLength(head []byte) (n int, ok bool) {
 	for line := range bytes.SplitSeq(head, []byte("\r\n")) {
 		name, value, found := bytes.Cut(line, []byte(":"))
@@ -280,8 +278,8 @@ func contentLength(head []byte) (n int, ok bool) {
 	return n, ok
 }
 
-// readUDP reads datagrams. A read error other than "closed" is of one
-// datagram, or of an ICMP message that came back.
+// readUDP reads datagrams. A read error other than "closed" concerns a single datagram, or an ICMP
+// message received.
 func (n *Sockets) readUDP(ln *Endpoint) error {
 	buf := make([]byte, maxMessage+1)
 	for {
@@ -291,7 +289,7 @@ func (n *Sockets) readUDP(ln *Endpoint) error {
 		}
 		data := bytes.Trim(buf[:size], "\x00\r\n ")
 		if err != nil || len(data) == 0 {
-			continue // a keepalive of NAT
+			continue // a NAT keepalive
 		}
 		m, err := n.parse(buf[:size])
 		if err != nil {
@@ -305,9 +303,8 @@ func (n *Sockets) readUDP(ln *Endpoint) error {
 // parse reads one message.
 func (n *Sockets) parse(b []byte) (sip.Message, error) { return n.parser.ParseSIP(tolerate(b)) }
 
-// tolerate mends a status line that ends behind the code: RFC 3261 §7.2 wants a
-// space there even when the phrase is empty, and the parser insists on it, but
-// some far sides leave it out.
+// tolerate repairs a status line that ends after the code: RFC 3261 §7.2 requires a space there
+// even when the phrase is empty, and the parser insists on it, but some far sides omit it.
 func tolerate(b []byte) []byte {
 	const upToCode = len("SIP/2.0 404")
 	if len(b) <= upToCode || b[upToCode] != '\r' || string(b[:8]) != "SIP/2.0 " {
@@ -316,16 +313,15 @@ func tolerate(b []byte) []byte {
 	return append(append(append(make([]byte, 0, len(b)+1), b[:upToCode]...), ' '), b[upToCode:]...)
 }
 
-// OpenConnections counts the TCP and TLS connections that are open now, ours
-// and those of far sides.
+// OpenConnections counts the open TCP and TLS connections, ours and those of far sides.
 func (n *Sockets) OpenConnections() int {
 	n.connsMu.Lock()
 	defer n.connsMu.Unlock()
 	return len(n.all)
 }
 
-// Parsers are those of sipgo for the headers that every message is matched
-// by; the others stay text until somebody asks.
+// Parsers returns sipgo's parsers for the headers by which every message is matched; the others
+// stay text until they are needed.
 func Parsers() sip.HeadersParser {
 	all := sip.DefaultHeadersParser()
 	some := sip.HeadersParser{}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzFramer: however a stream is cut into reads, the same messages come out,
-// and none is longer than allowed.
+// FuzzFramer checks that however a stream is split into reads, the same messages come out, none
+// longer than allowed.
 func FuzzFramer(f *testing.F) {
 	f.Add([]byte("OPTIONS sip:a SIP/2.0\r\nContent-Length: 3\r\n\r\nabc\r\n\r\nBYE x SIP/2.0\r\nl: 0\r\n\r\n"), byte(3))
 	f.Add([]byte("\r\n\r\n\r\nX\r\nContent-Length : 1\r\nl:1\r\n\r\n\n\n"), byte(1))

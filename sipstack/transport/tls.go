@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// TLSPeer is how the far side of a connection has to prove who it is. Two
-// connections with the same tlsPeer trust the same, so that trunks share them.
+// TLSPeer says how the far side of a connection has to prove its identity. Two connections with the
+// same TLSPeer trust the same, so that trunks share them.
 type TLSPeer struct{ conf *tls.Config }
 
-// tlsKey is what makes two tlsPeers the same.
+// tlsKey is what makes two TLSPeers the same.
 type tlsKey struct {
 	from        *Endpoint
 	name, roots string
@@ -20,9 +20,8 @@ type tlsKey struct {
 
 var errRoots = errors.New("tls_roots holds no certificate in PEM")
 
-// TLSPeer gives the one for a server name. It is checked against the
-// certificate as RFC 5922 §7 asks: the name that the trunk is configured with,
-// not one that DNS led to.
+// TLSPeer returns the TLSPeer for a server name. The certificate is checked as RFC 5922 §7
+// requires: against the name in the trunk's configuration, not one that DNS led to.
 func (n *Sockets) TLSPeer(ln *Endpoint, name, roots string, insecure bool) (*TLSPeer, error) {
 	key := tlsKey{ln, strings.ToLower(strings.Trim(name, "[]")), roots, insecure}
 	n.tlsMu.Lock()
@@ -50,6 +49,6 @@ func (n *Sockets) TLSPeer(ln *Endpoint, name, roots string, insecure bool) (*TLS
 	return p, nil
 }
 
-// maxTLSPeers bounds the names that connections are kept under: those of
-// trunks and of the hosts that route sets of calls name.
+// maxTLSPeers bounds the names under which connections are kept: those of trunks, and of the hosts
+// in calls' route sets.
 const maxTLSPeers = 1000

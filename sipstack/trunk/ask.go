@@ -13,17 +13,16 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// question is one OPTIONS to an address that is no trunk's (RFC 3261 §11).
+// question is one OPTIONS to an address that belongs to no trunk (RFC 3261 §11).
 type question struct {
 	set    *Set
 	final  chan int      // status of the final response
-	slowly atomic.Bool   // a provisional came: retransmit at T2 (§17.1.2.2)
+	slowly atomic.Bool   // a provisional arrived: retransmit at T2 (§17.1.2.2)
 	failed chan struct{} // it could not be sent
 }
 
-// Ask is the question whether a SIP address takes calls: nil when it answers
-// OPTIONS. An answer that says that it is of no service now (408, 503) is none.
-// It blocks until then; ctx bounds the time.
+// Ask probes whether a SIP address accepts calls: nil when it answers OPTIONS. An answer that says
+// that it is out of service (408, 503) does not count. It blocks until then; ctx bounds the time.
 func (k *Set) Ask(ctx context.Context, uri string) error {
 	t := k.ForLeg("", uri, "")
 	if t.Conf.Host == "" {
@@ -66,12 +65,12 @@ func (k *Set) Ask(ctx context.Context, uri string) error {
 			gap = k.timers.T2
 		}
 		if to[0].Reliable() {
-			data = nil // TCP repeats by itself
+			data = nil // TCP retransmits by itself
 		}
 	}
 }
 
-// resolvedWithin is resolved, given up with ctx.
+// resolvedWithin is Resolved, abandoned when ctx ends.
 func (t *Trunk) resolvedWithin(ctx context.Context) (to []transport.Target, err error) {
 	if to = t.Targets(); len(to) > 0 {
 		return to, nil
@@ -103,7 +102,7 @@ func (q *question) request(t *Trunk, to transport.Target, uri, callID string) []
 	return append(b, "Content-Length: 0\r\n\r\n"...)
 }
 
-// send writes the request, or repeats nothing when there is none.
+// send writes the request, or nothing when a retransmission is not needed.
 func (q *question) send(to transport.Target, data []byte) bool {
 	if data == nil {
 		return true

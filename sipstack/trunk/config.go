@@ -8,13 +8,13 @@ import (
 	"dialler/sipstack/message"
 )
 
-// CallerIDHeader is the header that carries the caller ID beside From (RFC 3325).
+// CallerIDHeader is the header that carries the caller ID besides From (RFC 3325).
 type CallerIDHeader string
 
 const (
 	CallerIDNone      CallerIDHeader = "none"                 // the default
 	CallerIDAsserted  CallerIDHeader = "p_asserted_identity"  // within a trust domain
-	CallerIDPreferred CallerIDHeader = "p_preferred_identity" // to a carrier that asserts itself
+	CallerIDPreferred CallerIDHeader = "p_preferred_identity" // to a carrier that asserts the identity itself
 )
 
 // NumberFormat says how a number is written into the user part of a URI.
@@ -28,18 +28,17 @@ const (
 	NumberNational      NumberFormat = "national"      // as within TrunkConfig.NumberCountry
 )
 
-// Config is one carrier connection as this package needs to know it.
+// Config is the part of a carrier connection's configuration that this package needs.
 type Config struct {
 	ID        engine.TrunkID
 	Host      string // IP address or domain name
-	Port      int    // 0: 5060, or what the SRV records of Host say
+	Port      int    // 0: 5060, or according to Host's SRV records
 	Transport message.Transport
-	// Username and Password answer digest challenges; without a username a
-	// challenge is a refusal.
+	// Username and Password answer digest challenges; without a username a challenge counts as a
+	// refusal.
 	Username, Password string
-	// FromDomain is the host part of From; empty for our own address, with a
-	// registered trunk for Host. FromUser takes the place of the caller ID in
-	// From; CallerIDHeader then is the one that carries it.
+	// FromDomain is the host part of From; if empty, it is our own address, or for a registered
+	// trunk Host. FromUser replaces the caller ID in From; CallerIDHeader then carries it.
 	FromDomain, FromUser string
 	CallerIDHeader       CallerIDHeader
 	// Privacy is the header of that name (RFC 3323), empty for none. With "id"
@@ -47,36 +46,35 @@ type Config struct {
 	Privacy       string
 	NumberFormat  NumberFormat
 	NumberCountry string // ISO 3166, for NumberNational
-	UserAgent     string // empty for that of Config
-	// Inbound is the status that refuses a call from the trunk's addresses: 480,
-	// 486 or 603; 0 = 403.
+	UserAgent     string // empty means Config's
+	// Inbound is the status with which calls from the trunk's addresses are refused: 480, 486 or
+	// 603; 0 means 403.
 	Inbound int
-	// OptionsInterval between keepalives; 0 for 30 s, negative for none.
+	// OptionsInterval is the time between keepalives; 0 means 30 s, negative means none.
 	OptionsInterval time.Duration
 	ExtraHeaders    []Header // added to every INVITE
 
-	// Kind: a registered trunk sends REGISTER and is up only while it is
-	// registered; RegisterSec is the lifetime that it asks for, 0 = 600.
+	// Kind says whether the trunk registers: a registered trunk sends REGISTER and is up only while
+	// it is registered. RegisterSec is the lifetime that it asks for; 0 means 600.
 	Kind        engine.TrunkKind
 	RegisterSec int
-	// OutboundProxy is the host[:port] that requests are sent to in place of
-	// Host, which stays in the Request-URI.
+	// OutboundProxy is the host[:port] that requests are sent to instead of Host, which stays in
+	// the Request-URI.
 	OutboundProxy string
-	// Listener is the name of the listener that the trunk uses; empty for the
-	// first. ExternalHost takes the place of the listener's.
+	// Listener is the name of the listener that the trunk uses; empty means the first. ExternalHost
+	// overrides the listener's.
 	Listener, ExternalHost string
-	// TLSServerName is the name that the certificate must bear, empty for
-	// Host; TLSRoots are the roots to trust as PEM, empty for the system's;
-	// TLSInsecure checks neither.
+	// TLSServerName is the name required in the certificate, Host if empty; TLSRoots are the
+	// trusted roots as PEM, the system's if empty; TLSInsecure checks neither.
 	TLSServerName, TLSRoots string
 	TLSInsecure             bool
 
-	// ReliableProvisionals (RFC 3262): supported (also when empty), required, off.
+	// ReliableProvisionals (RFC 3262) is supported (also when empty), required, or off.
 	ReliableProvisionals string
-	// SessionSec is the Session-Expires of RFC 4028 in seconds; 0 = 1800,
-	// negative = no session timer, at least 90 otherwise.
+	// SessionSec is the Session-Expires of RFC 4028 in seconds, at least 90; 0 means 1800, negative
+	// means no session timer.
 	SessionSec int
-	// Redirects is how many 3xx answers one leg follows; 0 = none.
+	// Redirects is how many 3xx responses one leg follows; 0 means none.
 	Redirects int
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// FuzzGranted: whatever a registrar answers, the lifetime is one that can be
-// waited for, and a well-formed answer of ours is read as it is.
+// FuzzGranted checks that whatever a registrar answers, the resulting lifetime can be waited for,
+// and that a well-formed answer is read correctly.
 func FuzzGranted(f *testing.F) {
 	f.Add("<sip:u@h>;expires=60, <sip:other@h>;expires=7", "3600", 600)
 	f.Add("sip:u@h;expires=99999999999", "x", 1)
@@ -32,8 +32,8 @@ func FuzzGranted(f *testing.F) {
 	})
 }
 
-// FuzzOutboundProxy: a setting gives a host that can stand in a header and a
-// port, or a fault.
+// FuzzOutboundProxy checks that a setting yields a port and a host that can be put into a header,
+// or a fault.
 func FuzzOutboundProxy(f *testing.F) {
 	for _, s := range []string{"proxy.example", "proxy.example:5070", "[::1]:5060", "::1", "a:b", ":5060",
 		"a b\r\nX: y", "::1%a\r\nX: y", "h:70000"} {

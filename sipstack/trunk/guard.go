@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Requests outside of dialogs that one address may send: enough for a keepalive
-// a second of many trunks, and for a carrier that tries its luck.
+// The limit on requests outside dialogs from one address: enough for a keepalive per second on many
+// trunks, and for a carrier's occasional attempts.
 const (
 	strangeRate  = 50 // a second
 	strangeBurst = 100
 )
 
-// guard is who may ask us something outside of a live dialog, and how often.
-// Only addresses of trunks ever have an entry, so that it stays small.
+// guard limits who may send requests outside a live dialog, and how often. Only addresses of trunks
+// ever have an entry, so that it stays small.
 type guard struct {
 	mu      sync.Mutex
 	buckets map[netip.Addr]*tokens
@@ -26,7 +26,7 @@ type tokens struct {
 	at   time.Duration // when that was
 }
 
-// take says whether one more request is answered now.
+// take says whether one more request may be answered now.
 func (g *guard) take(from netip.Addr, now time.Duration) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -47,7 +47,7 @@ func (g *guard) take(from netip.Addr, now time.Duration) bool {
 	return true
 }
 
-// keep drops what is known of addresses that are no peers any more.
+// keep drops the entries of addresses that are no longer peers.
 func (g *guard) keep(peer func(netip.Addr) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

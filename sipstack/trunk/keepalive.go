@@ -12,8 +12,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// keepalive asks a trunk with OPTIONS whether it lives (RFC 3261 §11). Any
-// final response says yes, a 4xx too.
+// keepalive probes with OPTIONS whether a trunk is alive (RFC 3261 §11). Any final response means
+// it is, even a 4xx.
 type keepalive struct {
 	trunk *Trunk
 
@@ -25,20 +25,20 @@ type keepalive struct {
 	data     []byte
 	to       transport.Target
 	interval time.Duration // to the next retransmission
-	next     time.Duration // of the stack's clock: the next retransmission
-	end      time.Duration // when the running OPTIONS counts as unanswered
+	next     time.Duration // on the stack's clock: the next retransmission
+	end      time.Duration // timeout of the running OPTIONS
 	known    bool
 	up       bool
 	reason   string
 
-	// A round asks one address of the trunk after the other.
+	// A round probes one address of the trunk after another.
 	rest  []transport.Target
-	alive bool // one has answered in this round
+	alive bool // some address answered in this round
 }
 
 func (k *keepalive) start() {
 	if k.trunk.Conf.OptionsInterval < 0 {
-		// A trunk without keepalive still wants its name resolved early.
+		// A trunk without keepalives should have its name resolved early too.
 		k.trunk.Targets()
 		return
 	}
@@ -59,7 +59,7 @@ func (k *keepalive) stop() {
 	}
 }
 
-// tick begins an OPTIONS, retransmits it, or gives it up.
+// tick starts an OPTIONS, retransmits it, or times it out.
 func (k *keepalive) tick() {
 	s := k.trunk.set
 	if k.callID0() == "" {
@@ -67,7 +67,7 @@ func (k *keepalive) tick() {
 			k.result(0, false, k.trunk.fault)
 			return
 		}
-		// Outside of the lock: the first look-up of a name may take seconds.
+		// Outside the lock: the first look-up of a name may take seconds.
 		to, err := k.trunk.Resolved()
 		if err != nil || len(to) == 0 {
 			k.result(0, false, "host name not resolved")
@@ -153,7 +153,7 @@ func (k *keepalive) send(to transport.Target) {
 	}
 }
 
-// onResponse takes a response to the running OPTIONS.
+// onResponse handles a response to the running OPTIONS.
 func (k *keepalive) onResponse(r *sip.Response, seq uint32) {
 	k.mu.Lock()
 	mine := seq == k.cseq && k.callID != ""
@@ -168,7 +168,7 @@ func (k *keepalive) onResponse(r *sip.Response, seq uint32) {
 	}
 }
 
-// round asks all addresses, best first.
+// round probes all addresses, best first.
 func (k *keepalive) round(to []transport.Target) {
 	k.mu.Lock()
 	k.rest, k.alive = slices.Clone(to[1:]), false
@@ -176,10 +176,10 @@ func (k *keepalive) round(to []transport.Target) {
 	k.send(to[0])
 }
 
-// result ends the running OPTIONS and goes on with the next address, or plans
-// the next round. The trunk is up as soon as one address answers, and down when
-// none has; one that does not is put behind the others for as long as it takes
-// to ask it again. seq is the CSeq of the OPTIONS, 0 when none was sent.
+// result ends the running OPTIONS and continues with the next address, or schedules the next round.
+// The trunk is up as soon as one address answers, and down when none has; an address that does not
+// answer is sorted after the others until it is probed again. seq is the CSeq of the OPTIONS, 0
+// when none was sent.
 func (k *keepalive) result(seq uint32, up bool, reason string) {
 	s, every := k.trunk.set, k.trunk.Conf.OptionsInterval
 	k.mu.Lock()

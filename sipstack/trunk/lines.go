@@ -7,9 +7,9 @@ import (
 	"dialler/sipstack/message"
 )
 
-// asksForAnonymity says whether a Privacy value asks that nobody learns the
-// caller ID (RFC 3325 §9.3): then From must not tell it either. With "user"
-// and "header" the carrier's privacy service rewrites From (RFC 3323 §4.2).
+// asksForAnonymity says whether a Privacy value asks to hide the caller ID from everybody (RFC 3325
+// §9.3): then From must not reveal it either. With "user" and "header" the carrier's privacy
+// service rewrites From (RFC 3323 §4.2).
 func asksForAnonymity(privacy string) bool {
 	for _, v := range strings.Split(privacy, ";") {
 		if strings.EqualFold(strings.TrimSpace(v), "id") {
@@ -19,11 +19,10 @@ func asksForAnonymity(privacy string) bool {
 	return false
 }
 
-// defaultSessionSec is our Session-Expires (RFC 4028) unless configured, in
-// seconds.
+// defaultSessionSec is our Session-Expires (RFC 4028) in seconds, unless configured.
 const defaultSessionSec = 1800
 
-// setExtensions writes the header lines that all INVITEs of a trunk have.
+// setExtensions prepares the header lines that all INVITEs of a trunk share.
 func (t *Trunk) setExtensions() {
 	var tags []string
 	required := ""
@@ -54,7 +53,7 @@ func (t *Trunk) setExtensions() {
 	}
 }
 
-// SupportedInDialog are the extensions of requests inside a dialog.
+// SupportedInDialog lists the extensions for requests inside a dialog.
 func (t *Trunk) SupportedInDialog() string {
 	if t.SessionSec == 0 {
 		return ""

@@ -20,10 +20,10 @@ import (
 
 const (
 	defaultRegister = 600    // seconds asked for
-	maxRegister     = 86_400 // seconds: the longest that a registrar makes us ask for
+	maxRegister     = 86_400 // seconds: the longest lifetime a registrar can make us request
 	// unregisterTimeout bounds how long Close waits for registrars.
 	unregisterTimeout = 2 * time.Second
-	// maxTooBrief bounds how often one round asks again after 423.
+	// maxTooBrief bounds how often one round retries after 423.
 	maxTooBrief = 2
 )
 
@@ -31,20 +31,20 @@ const (
 type Registration struct {
 	Trunk      engine.TrunkID
 	Registered bool
-	Until      time.Time // when the binding ends if it is not refreshed; zero when not registered
-	Code       int       // of the last final response, 0 when the last try had none
+	Until      time.Time // when the binding expires unless refreshed; zero if unregistered
+	Code       int       // of the last final response, 0 when the last try got none
 	Reason     string    // its phrase, or why there was none
 	At         time.Time // of the last result; zero before the first
 	Next       time.Time // of the next REGISTER; zero while one runs
 }
 
-// registration keeps our address with a registrar (RFC 3261 §10): one binding
-// of one Contact, refreshed before it expires. Times are of the stack's clock.
+// registration keeps our address registered (RFC 3261 §10): one binding of one Contact, refreshed
+// before it expires. Times are on the stack's clock.
 type registration struct {
 	set    *Set
 	callID string
-	// user of the Contact: the same in every life, so that a later life's
-	// binding takes the place of an earlier one's.
+	// user is the user part of the Contact: the same in every process, so that a later one's
+	// binding replaces the earlier one's.
 	user string
 
 	mu     sync.Mutex
@@ -101,14 +101,14 @@ func (r *registration) start() {
 	}
 }
 
-// adopt gives the registration of a trunk to its changed form.
+// adopt moves the registration to a changed trunk.
 func (r *registration) adopt(t *Trunk) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.trunk = t
 }
 
-// registered says whether the registrar has our address now.
+// registered says whether we are registered now.
 func (r *registration) registered() (bool, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,8 +130,8 @@ func (r *registration) status() Registration {
 	return st
 }
 
-// tick does what is due: retransmit, give a try up, begin a round, or notice
-// that the binding has expired.
+// tick does what is due: it retransmits, times out an attempt, starts a round, or notices that the
+// binding has expired.
 func (r *registration) tick() {
 	r.mu.Lock()
 	if r.over {
@@ -161,7 +161,7 @@ func (r *registration) tick() {
 	r.settle()
 }
 
-// settle arms the timer, unlocks and tells the trunk's health.
+// settle arms the timer, unlocks and reports the trunk's health.
 func (r *registration) settle() {
 	if r.until != 0 && r.set.clock.Now() >= r.until {
 		r.until = 0
@@ -193,7 +193,7 @@ func (r *registration) beginRound(to []transport.Target, err error) {
 	r.nextTarget("")
 }
 
-// nextTarget sends a REGISTER to the next address that takes it.
+// nextTarget sends a REGISTER to the next address that accepts it.
 func (r *registration) nextTarget(failure string) {
 	for len(r.targets) > 0 {
 		r.to, r.targets = r.targets[0], r.targets[1:]
@@ -208,8 +208,7 @@ func (r *registration) nextTarget(failure string) {
 	r.roundFailed(0, failure, 0, false)
 }
 
-// tryFailed goes on to the next address: the present one is silent, says that
-// it is overloaded, or cannot be reached.
+// tryFailed continues with the next address: the current one is silent, overloaded, or unreachable.
 func (r *registration) tryFailed(reason string) {
 	r.data = nil
 	if r.ending {
@@ -220,8 +219,8 @@ func (r *registration) tryFailed(reason string) {
 	r.nextTarget(reason)
 }
 
-// roundFailed plans the next round: soon where the far side may come back,
-// bounded and growing where somebody has to change something.
+// roundFailed schedules the next round: soon if the far side may recover, after a growing but
+// bounded pause if somebody has to change something.
 func (r *registration) roundFailed(code int, reason string, after time.Duration, hard bool) {
 	r.data, r.targets = nil, nil
 	if r.ending {
@@ -250,7 +249,7 @@ func (r *registration) result(code int, reason string) {
 	}
 }
 
-// send begins a transaction with the present target.
+// send starts a transaction with the current target.
 func (r *registration) send() error {
 	t, s := r.trunk, r.set
 	r.cseq++
@@ -304,7 +303,7 @@ func (r *registration) send() error {
 // registrar is the Request-URI of a REGISTER.
 func (t *Trunk) registrar() string { return "sip:" + t.HostPort + t.Params }
 
-// onResponse takes a response to the running REGISTER.
+// onResponse handles a response to the running REGISTER.
 func (r *registration) onResponse(m *sip.Response, seq uint32) {
 	r.mu.Lock()
 	if r.over || r.data == nil || seq != r.cseq {
@@ -343,13 +342,12 @@ func (r *registration) onFinal(m *sip.Response) {
 		r.set.net.Marks.Fail(r.to, after)
 		r.nextTarget("")
 	default:
-		// What is wrong with our account has to be mended by somebody; what is
-		// wrong with the server will be.
+		// Somebody has to fix a problem with our account; one with the server will pass.
 		r.roundFailed(code, m.Reason, after, code < 500 && code != 408)
 	}
 }
 
-// again sends the REGISTER once more to the same target.
+// again resends the REGISTER to the same target.
 func (r *registration) again() {
 	if err := r.send(); err != nil {
 		r.tryFailed("not sent: " + err.Error())
@@ -378,7 +376,7 @@ func (r *registration) onGranted(m *sip.Response) {
 	r.roundAt = now + max(lifetime/2, lifetime-time.Minute)
 }
 
-// lengthen takes the Min-Expires of a 423 over (RFC 3261 §10.2.8).
+// lengthen applies the Min-Expires of a 423 (RFC 3261 §10.2.8).
 func (r *registration) lengthen(m *sip.Response) bool {
 	h := m.GetHeader("min-expires")
 	if h == nil {
@@ -392,8 +390,8 @@ func (r *registration) lengthen(m *sip.Response) bool {
 	return true
 }
 
-// stop ends the registration: the binding is removed if there may be one, in
-// the background. done is closed when that is over.
+// stop ends the registration: the binding is removed in the background if there may be one. done is
+// closed when that has finished.
 func (r *registration) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -421,10 +419,9 @@ func (r *registration) end() {
 	close(r.done)
 }
 
-// granted is the lifetime in seconds that a registrar gave to the Contact with
-// that user (RFC 3261 §10.2.4): its own parameter, else the Expires header,
-// else what was asked for. A registrar that rewrites addresses may give a single
-// Contact that is not ours to see.
+// granted is the lifetime in seconds that a registrar granted to the Contact with that user (RFC
+// 3261 §10.2.4): its own parameter, otherwise the Expires header, otherwise the requested one. A
+// registrar that rewrites addresses may return a single Contact that we do not recognise as ours.
 func granted(m *sip.Response, user string, asked int) int {
 	seconds := asked
 	if h := m.GetHeader("expires"); h != nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Set are the carrier connections of a stack. Its methods are safe for
-// concurrent use.
+// Set holds the carrier connections of a stack. Its methods are safe for concurrent use.
 type Set struct {
 	timers      timing.Timers
 	clock       timing.Clock
@@ -32,7 +31,7 @@ type Set struct {
 
 	UserAgentLine string // "User-Agent: …\r\n"
 	AgentLines    string // Allow and User-Agent
-	nonce         string // tells the OPTIONS of this life from those of others
+	nonce         string // distinguishes this process's OPTIONS from others'
 
 	guard   guard
 	mu      sync.RWMutex
@@ -42,10 +41,10 @@ type Set struct {
 	closing atomic.Bool // Unregister has begun
 }
 
-// Counts are of requests outside of calls.
+// Counts counts requests outside calls.
 type Counts struct {
 	Retransmissions atomic.Uint64 // of OPTIONS and REGISTER by a timer
-	Floods          atomic.Uint64 // requests beyond the rate of one address
+	Floods          atomic.Uint64 // requests beyond one address's rate
 }
 
 // SetConfig is what trunks need to start.
@@ -55,15 +54,15 @@ type SetConfig struct {
 	Log       zerolog.Logger
 	Net       *transport.Sockets
 	UserAgent string
-	// WriteNumber writes a number as a trunk wants it; without it there are e164
-	// and e164_no_plus only.
+	// WriteNumber formats a number as a trunk wants it; without it only e164 and e164_no_plus are
+	// available.
 	WriteNumber func(n engine.PhoneNumber, f NumberFormat, country string) string
-	// OnHealth hears the first health of a trunk and every change after it; nil
-	// is allowed.
+	// OnHealth is called with the first health of a trunk and with every change after it; nil is
+	// allowed.
 	OnHealth func(engine.TrunkHealth)
 }
 
-// NewSet makes a set without trunks.
+// NewSet returns a set without trunks.
 func NewSet(c SetConfig) (*Set, error) {
 	k := &Set{
 		timers: c.Timers, clock: c.Clock, log: c.Log, net: c.Net, writeNumber: c.WriteNumber, onHealth: c.OnHealth,
@@ -88,8 +87,8 @@ func (k *Set) StopAsking() {
 	}
 }
 
-// OnResponse takes a response to an OPTIONS or a REGISTER; false when nobody
-// waits for it: the request was given up.
+// OnResponse handles a response to an OPTIONS or a REGISTER; it returns false when the request has
+// already timed out.
 func (k *Set) OnResponse(r *sip.Response, callID string, cseq *sip.CSeqHeader, branch string) bool {
 	p, ok := k.probes.Load(callID)
 	if !ok || cseq.MethodName == sip.OPTIONS && branch != message.DeriveBranch(callID, cseq.SeqNo, "OPTIONS") {
@@ -99,10 +98,10 @@ func (k *Set) OnResponse(r *sip.Response, callID string, cseq *sip.CSeqHeader, b
 	return true
 }
 
-// ForLeg is the trunk that a leg goes over. A leg with an address of its own
-// (a bot, a person who is called by SIP) has a connection without name and
-// keepalive, and with a password the user of its address answers challenges;
-// one without a usable address, or of an unknown trunk, has no host.
+// ForLeg returns the trunk for a leg. A leg with an address of its own (a bot, or a person called
+// by SIP) gets a connection without name and keepalive; if it has a password, the user of its
+// address answers challenges. A leg without a usable address, or of an unknown trunk, gets one
+// without a host.
 func (k *Set) ForLeg(id engine.TrunkID, uri, password string) *Trunk {
 	if uri == "" {
 		if t := k.Get(id); t != nil {
@@ -135,9 +134,9 @@ func (k *Set) IsPeer(a netip.Addr) bool {
 	return false
 }
 
-// MayAsk says whether a request that belongs to no live dialog is answered: it
-// comes from a trunk's address, and not too many did. All others are dropped
-// without a word, so that nobody learns that somebody listens here.
+// MayAsk says whether a request outside a live dialog is answered: only if it comes from a trunk's
+// address, and within the rate. All others are dropped silently, so that nobody learns that we are
+// listening.
 func (k *Set) MayAsk(src netip.Addr) bool {
 	if !k.IsPeer(src) {
 		k.net.Counts.Strangers.Add(1)
@@ -150,7 +149,7 @@ func (k *Set) MayAsk(src netip.Addr) bool {
 	return true
 }
 
-// At is a trunk whose far side has the address.
+// At returns a trunk whose far side has the address.
 func (k *Set) At(src netip.AddrPort) (found *Trunk) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -167,8 +166,8 @@ func (k *Set) At(src netip.AddrPort) (found *Trunk) {
 	return found
 }
 
-// InboundAnswer is the answer to a call that comes from an address: what its trunk
-// says (TrunkConfig.Inbound), of several with that address the first by name.
+// InboundAnswer is the response to a call from an address, as configured for its trunk
+// (TrunkConfig.Inbound); if several trunks have that address, the first by name decides.
 func (k *Set) InboundAnswer(a netip.Addr) (code int, phrase string) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -206,8 +205,7 @@ func (k *Set) Registrations() []Registration {
 	return out
 }
 
-// Unregister removes our addresses from all registrars, as far as they
-// answer in time.
+// Unregister removes our addresses from all registrars that answer in time.
 func (k *Set) Unregister() (first bool) {
 	if k.closing.Swap(true) {
 		return false
@@ -234,8 +232,8 @@ func (k *Set) Unregister() (first bool) {
 	return true
 }
 
-// Put adds a trunk or changes it. Legs that exist keep the configuration
-// that they were placed with. The same configuration again changes nothing.
+// Put adds a trunk or changes it. Existing legs keep the configuration that they were placed with.
+// Putting the same configuration again changes nothing.
 func (k *Set) Put(c Config) {
 	t := k.New(c)
 	k.mu.Lock()
@@ -267,8 +265,7 @@ func (k *Set) Put(c Config) {
 	t.report()
 }
 
-// Remove forgets a trunk: further legs of it end with LegNotSent(trunk),
-// present ones go on.
+// Remove removes a trunk: further legs on it end with LegNotSent(trunk), existing ones continue.
 func (k *Set) Remove(id engine.TrunkID) {
 	k.mu.Lock()
 	old := k.byID[id]
@@ -283,7 +280,7 @@ func (k *Set) Remove(id engine.TrunkID) {
 	}
 }
 
-// Health lists how every trunk is of which that is known.
+// Health lists the health of every trunk for which it is known.
 func (k *Set) Health() []engine.TrunkHealth {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -298,8 +295,8 @@ func (k *Set) Health() []engine.TrunkHealth {
 	return out
 }
 
-// Unusable lists the trunks over which no call is to be placed from here now: their
-// listener is missing, they are not registered, or they do not answer.
+// Unusable lists the trunks over which no call may be placed from here now: their listener is
+// missing, they are not registered, or they do not answer.
 func (k *Set) Unusable() []engine.TrunkID {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -315,8 +312,8 @@ func (k *Set) Unusable() []engine.TrunkID {
 	return out
 }
 
-// SentBy gives what requests over each trunk have in their Via (host:port), of
-// those whose far side's address is known.
+// SentBy returns the host:port that requests over each trunk have in their Via, for the trunks
+// whose far side's address is known.
 func (k *Set) SentBy() map[engine.TrunkID]string {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

@@ -16,47 +16,47 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// Trunk is a configured carrier connection. Its configuration does not change:
-// SetTrunk with another one makes another trunk, and legs keep theirs.
+// Trunk is a configured carrier connection. It is immutable: SetTrunk with another configuration
+// makes another trunk, and existing legs keep theirs.
 type Trunk struct {
 	set  *Set
 	Conf Config
 	// HostPort is the host part of Request-URI and To.
 	HostPort string
 	Params   string // URI parameters: ";transport=tcp" or none
-	external string // our host as its far side knows it; empty: the listener's
+	external string // our host as seen by the far side; empty: the listener's
 	from     *transport.Endpoint
 	tls      *transport.TLSPeer
 	hopHost  string // where requests are sent: Host, or the outbound proxy
 	hopPort  int
 	fault    string // why it cannot send at all; empty when it can
 
-	// Supported and extensions are header lines of INVITEs (see setExtensions).
+	// Supported and Extensions are header lines of INVITEs (see setExtensions).
 	Supported, Extensions string
 	Reliable              bool   // 100rel is supported
 	SessionSec            uint32 // our Session-Expires; 0 = no session timer
 	UserAgentLine         string // "User-Agent: …\r\n"
 	AgentLines            string // Allow and User-Agent
 	ExtraLines            []byte // its extra headers
-	Anonymous             bool   // From does not tell who calls
+	Anonymous             bool   // From hides the caller ID
 	RouteLine             string // to the outbound proxy, or empty
 
 	keepalive    keepalive
 	registration *registration // nil unless the trunk is registered
 
-	reporting sync.Mutex // of report, so that changes are told in order
+	reporting sync.Mutex // held by report, so that changes are reported in order
 	healthMu  sync.Mutex
 	known     bool
 	last      engine.TrunkHealth
 }
 
-// prober is what waits for responses outside of a leg.
+// prober handles responses outside a leg.
 type prober interface {
 	onResponse(r *sip.Response, seq uint32)
 }
 
-// report tells the trunk's health when it has changed: that of its OPTIONS, or,
-// while a registered trunk is not registered, that.
+// report reports the trunk's health when it has changed: according to its OPTIONS or, while a
+// registered trunk is not registered, according to its registration.
 func (t *Trunk) report() {
 	t.reporting.Lock()
 	defer t.reporting.Unlock()
@@ -135,7 +135,7 @@ func (t *Trunk) Unusable() string {
 	return t.fault
 }
 
-// User writes a number as the trunk wants it.
+// User formats a number as the trunk wants it.
 func (t *Trunk) User(n engine.PhoneNumber) string {
 	if write := t.set.writeNumber; write != nil && n != "" {
 		return write(n, t.Conf.NumberFormat, t.Conf.NumberCountry)
@@ -146,13 +146,12 @@ func (t *Trunk) User(n engine.PhoneNumber) string {
 	return n.E164()
 }
 
-// Targets lists the trunk's addresses, best first; none while its name is
-// not resolved.
+// Targets lists the trunk's addresses, best first; it is empty while the name is unresolved.
 func (t *Trunk) Targets() []transport.Target {
 	return t.toAll(t.set.net.Names.Cached(t.hopHost, t.hopPort, t.Conf.Transport))
 }
 
-// Resolved is targets, but waits for the first answer of the name server.
+// Resolved is Targets, but waits for the first DNS answer.
 func (t *Trunk) Resolved() ([]transport.Target, error) {
 	addrs, err := t.set.net.Names.Wait(t.hopHost, t.hopPort, t.Conf.Transport)
 	return t.toAll(addrs), err
@@ -166,10 +165,10 @@ func (t *Trunk) toAll(addrs []netip.AddrPort) []transport.Target {
 	return t.set.net.Marks.Sort(out)
 }
 
-// To is the way to one address of the trunk.
+// To returns the target for one of the trunk's addresses.
 func (t *Trunk) To(a netip.AddrPort) transport.Target { return t.Over(a, t.Conf.Transport) }
 
-// Over is the way to an address of the trunk's far side over any transport.
+// Over returns the target for an address of the trunk's far side over any transport.
 func (t *Trunk) Over(a netip.AddrPort, over message.Transport) transport.Target {
 	to := transport.Target{Addr: a, Transport: over, From: t.from}
 	if over == message.TLS {
@@ -178,8 +177,8 @@ func (t *Trunk) Over(a netip.AddrPort, over message.Transport) transport.Target 
 	return to
 }
 
-// Named is the way to a host that a dialog names: over TLS it must bear that
-// name, unless the trunk's own settings say what is to be checked.
+// Named returns the target for a host that a dialog names: over TLS the certificate must have that
+// name, unless the trunk's own settings say what to check.
 func (t *Trunk) Named(host string, to transport.Target) transport.Target {
 	if _, literal := transport.Literal(host, 1); to.Transport != message.TLS || literal || t.Conf.TLSServerName != "" {
 		return to
@@ -190,8 +189,8 @@ func (t *Trunk) Named(host string, to transport.Target) transport.Target {
 	return to
 }
 
-// proxy finds where requests outside of dialogs are sent. An outbound proxy is
-// the pre-loaded route of them all (RFC 3261 §8.1.2).
+// proxy determines where requests outside dialogs are sent. An outbound proxy is the pre-loaded
+// route of them all (RFC 3261 §8.1.2).
 func (t *Trunk) proxy() {
 	t.hopHost, t.hopPort = t.Conf.Host, t.Conf.Port
 	if t.Conf.OutboundProxy == "" {
@@ -220,8 +219,8 @@ func (t *Trunk) proxy() {
 	t.RouteLine = "Route: <sip:" + at + params + ";lr>\r\n"
 }
 
-// connect finds what the trunk sends from and trusts; fault says why it cannot
-// send at all.
+// connect determines the source address and the trusted certificates; fault says why the trunk
+// cannot send at all.
 func (t *Trunk) connect() {
 	if t.from = t.set.net.Listener(t.Conf.Listener); t.from == nil {
 		t.from, t.fault = t.set.net.First(), "there is no SIP listener "+t.Conf.Listener
@@ -241,7 +240,7 @@ func (t *Trunk) connect() {
 	}
 }
 
-// LocalHost is our host as the trunk's far side at to knows it.
+// LocalHost is our host as seen by the trunk's far side at to.
 func (t *Trunk) LocalHost(to transport.Target) string {
 	if t.external != "" {
 		return t.external
@@ -254,8 +253,8 @@ func (t *Trunk) SentBy(to transport.Target) string {
 	return t.LocalHost(to) + t.set.net.From(to).PortOf(to.Transport)
 }
 
-// NextHop finds the address of a URI without waiting. source is where the 2xx
-// came from: it serves when the URI tells no usable address.
+// NextHop finds the address of a URI without waiting. source is where the 2xx came from; it is used
+// when the URI has no usable address.
 func (t *Trunk) NextHop(uri string, source transport.Target) transport.Target {
 	var u sip.Uri
 	if uri == "" || sip.ParseUri(uri, &u) != nil || u.Host == "" || u.Port < 0 || u.Port > 65535 {
@@ -286,8 +285,8 @@ func (t *Trunk) NextHop(uri string, source transport.Target) transport.Target {
 		!from.Addr().IsPrivate() && !from.Addr().IsLoopback()
 	sameConnection := over.Reliable() && over == source.Transport && addr == from.Addr()
 	if unreachable || sameConnection {
-		// A far side behind NAT that does not know its own address; or the
-		// connection that is already open to the same host.
+		// A far side behind NAT that does not know its own address, or the connection already open
+		// to the same host.
 		return source
 	}
 	return hop

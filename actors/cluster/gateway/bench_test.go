@@ -15,9 +15,9 @@ import (
 	"dialler/engine"
 )
 
-// These benchmarks measure what one call costs in the gateways alone: 17 commands
-// and events of a usual one, through ports that answer at once. µs-cpu/call is the
-// user and system time of the process, both nodes together.
+// These benchmarks measure what one call costs in the gateways alone: the 17 commands and events of
+// a typical call, through ports that answer at once. µs-cpu/call is the user and system time of the
+// process, both nodes together.
 //
 //	go test ./actors/cluster/gateway -run '^$' -bench Call
 
@@ -26,8 +26,7 @@ type promptCall struct {
 	media func(engine.MediaEvent)
 }
 
-// script is the carrier of a benchmark; its calls are told apart by their last
-// digits only.
+// script is a benchmark's carrier; it distinguishes calls only by their last digits.
 type script struct {
 	world.Telephony
 	world.Media
@@ -92,7 +91,7 @@ func (s *script) HangUpLeg(leg engine.LegID, _ engine.HangUpCause) {
 	s.ofLeg(leg).leg(engine.LegEvent{Attempt: a, Leg: leg, Seq: 5, At: time.Now(), Kind: engine.LegClosed})
 }
 
-// carry takes b.N calls through, 256 at a time.
+// carry runs b.N calls, 256 at a time.
 func carry(b *testing.B, phone world.Telephony, media world.Media, node engine.Incarnation, clock host.Clock) {
 	b.Helper()
 	sdp := make([]byte, 260)

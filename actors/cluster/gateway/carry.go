@@ -7,7 +7,7 @@ import (
 	"dialler/engine"
 )
 
-// carryOut gives a command of another node to the ports.
+// carryOut passes another node's command to the ports.
 func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
 	result := func(legs []engine.LegID, err error) {
 		said.Answer(refused(err), gather, func(w *link.Wire) { wire{w}.legIDs(&legs) })
@@ -101,8 +101,8 @@ func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
 	}
 }
 
-// refuse answers a request about a call that is not here, or not the asker's.
-// What such a node told of it before is settled: it was dropped.
+// refuse answers a request about a call that is not here, or not the asker's. The node's earlier
+// commands for it count as settled: they were dropped.
 func refuse(m *message, result func([]engine.LegID, error)) {
 	switch m.kind {
 	case kSettle:
@@ -113,7 +113,7 @@ func refuse(m *message, result func([]engine.LegID, error)) {
 	}
 }
 
-// place sends the INVITE of a call that another node owns.
+// place sends the INVITE of another node's call.
 func (h *hosted) place(g *Gateway, turn int, cmd *engine.PlaceLeg) {
 	h.mu.Lock()
 	path, far := h.peers[cmd.Leg]
@@ -138,8 +138,7 @@ func (h *hosted) place(g *Gateway, turn int, cmd *engine.PlaceLeg) {
 
 var errDigits = errors.New("gateway: the keys cannot be sent by INFO")
 
-// sendDigits sends keys on the media path, or by signalling where the far side
-// wants that.
+// sendDigits sends keys on the media path, or by signalling if the far side requires it.
 func (c *Config) sendDigits(a engine.AttemptID, leg engine.LegID, digits string) error {
 	bySIP, err := c.Media.SendDigits(a, digits)
 	if err != nil {
@@ -153,7 +152,7 @@ func (c *Config) sendDigits(a engine.AttemptID, leg engine.LegID, digits string)
 	return nil
 }
 
-// refused is why a port did not do what another node asked.
+// refused is the error that tells another node why a port refused its command.
 func refused(err error) error {
 	var e *engine.Error
 	if err == nil || errors.As(err, &e) {

@@ -97,8 +97,8 @@ func TestACallIsCarriedByAnotherNode(t *testing.T) {
 	})
 }
 
-// Whatever the network does, what one node tells another is done once and in
-// order, and so come the events of every leg and call.
+// Whatever the network does, each message takes effect once and in order, and so do the events of
+// every leg and call.
 func TestNothingIsLostTwiceOrOutOfOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
@@ -185,8 +185,8 @@ func TestNothingIsLostTwiceOrOutOfOrder(t *testing.T) {
 	})
 }
 
-// An INVITE that is late on its way is not sent, whatever the two boot-time
-// clocks read; one in time is.
+// An INVITE that was delayed in transit is not sent, whatever the two boot-time clocks read; one in
+// time is.
 func TestAnInviteThatComesTooLateIsNotSent(t *testing.T) {
 	for _, boots := range [][2]engine.BootTime{{5e12, 9e9}, {9e9, 5e12}} {
 		for _, late := range []bool{false, true} {
@@ -252,8 +252,8 @@ func TestAPathThatCannotBeOpenedThereIsALegThatWasNotSent(t *testing.T) {
 	})
 }
 
-// Who chooses carriers hears of a node that could not place a call, and of none
-// for what was not the node's fault.
+// Failed reports a node that could not place a call, and no node for a failure that was not its
+// fault.
 func TestWhatANodeCouldNotPlaceIsTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)
@@ -357,8 +357,8 @@ func TestFarLegsAreJoinedOnTheNodeOfTheCall(t *testing.T) {
 	})
 }
 
-// What an actor hears that was restarted is the whole story from the first event
-// and nothing of what was on its way to the one before it.
+// A restarted actor hears the whole story from the first event, and nothing that was in flight to
+// its predecessor.
 func TestARestartedActorHearsEverythingFromTheFirst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(3)
@@ -387,8 +387,8 @@ func TestARestartedActorHearsEverythingFromTheFirst(t *testing.T) {
 	})
 }
 
-// A node that takes nothing gets no new calls, and the memory that waits for it
-// is bounded; what happened meanwhile comes when it listens again.
+// A node that accepts nothing gets no new calls, and the memory of messages waiting for it is
+// bounded; events of the meantime arrive when it listens again.
 func TestWhatWaitsForANodeIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)
@@ -440,7 +440,7 @@ func TestStrangeMessagesChangeNothing(t *testing.T) {
 	})
 }
 
-// On a node's own calls the gateway costs a look and no memory.
+// For local calls the gateway costs one lookup and no allocation.
 func TestACallOfThisNodeCostsNoMemory(t *testing.T) {
 	n := newNetwork(1)
 	defer n.close()
@@ -451,7 +451,7 @@ func TestACallOfThisNodeCostsNoMemory(t *testing.T) {
 	g := gateway.New(gateway.Config{Telephony: s, Media: s, Clock: a.clock, Links: ls})
 	defer g.Close()
 	g.Join(3)
-	_, _ = g.Open(engine.OpenMedia{Attempt: call(9), Node: 2}, nil) // so that it has to look
+	_, _ = g.Open(engine.OpenMedia{Attempt: call(9), Node: 2}, nil) // forces a lookup
 	leg := call(1).Leg(1)
 	sink, heard := func(engine.LegEvent) {}, func(engine.MediaEvent) {}
 	carried := func(phone world.Telephony, media world.Media) float64 {
@@ -465,7 +465,8 @@ func TestACallOfThisNodeCostsNoMemory(t *testing.T) {
 			phone.ForgetLegs(call(1))
 		})
 	}
-	// AllocsPerRun counts what other goroutines allocate too, which only adds: the least of some tries is the cost.
+	// AllocsPerRun also counts other goroutines' allocations, which only add up: the minimum of
+	// several tries is the cost.
 	least := func(phone world.Telephony, media world.Media) float64 {
 		n := carried(phone, media)
 		for range 9 {

@@ -10,8 +10,8 @@ import (
 	"dialler/engine"
 )
 
-// watched has a node look after whose its calls are: owned says whether its own actors have
-// them, fenced that it is without its lease.
+// watched makes a node check the owners of its calls: owned says whether its own actors have them,
+// fenced whether it is without its lease.
 func watched(owned, fenced *atomic.Bool, here ...engine.AttemptID) func(*gateway.Config) {
 	return func(c *gateway.Config) {
 		c.Carried = func() []engine.AttemptID { return here }
@@ -40,8 +40,7 @@ func inventoried(t *testing.T,
 	})
 }
 
-// A leg whose actor is gone, and that nobody was told of, is ended, and its audio and its
-// bot with it.
+// A leg whose actor is gone without handing it over is ended, along with its audio and its bot.
 func TestACallThatNobodyActsForIsEnded(t *testing.T) {
 	inventoried(t, func(t *testing.T, _ *network, b *node, owned, _ *atomic.Bool, id engine.AttemptID) {
 		if hungUp(b) || b.Unowned.Load() != 0 {
@@ -88,8 +87,8 @@ func TestACallThatNobodyActsForMayBeAdopted(t *testing.T) {
 	})
 }
 
-// Without its lease the node ends its calls by the fence, not before: whoever loads an
-// actor anew cannot reach the database either.
+// A node without its lease ends its calls by the fence, not earlier: an actor cannot be reloaded
+// while the database is out of reach.
 func TestTheInventoryWaitsForTheLease(t *testing.T) {
 	inventoried(t, func(t *testing.T, _ *network, b *node, owned, fenced *atomic.Bool, _ engine.AttemptID) {
 		fenced.Store(true)
@@ -106,7 +105,7 @@ func TestTheInventoryWaitsForTheLease(t *testing.T) {
 	})
 }
 
-// The same of the ways to calls on other nodes.
+// The same for routes to calls on other nodes.
 func TestNoRouteIsLeftThatNobodyUses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)

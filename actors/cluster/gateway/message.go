@@ -40,22 +40,22 @@ const (
 	// What comes back.
 	kLegEvent
 	kMediaEvent
-	// A command, numbered when the others were taken.
+	// A command that was added after the other numbers were assigned.
 	kLeaveVoicemail
-	// Of sockets that stand ahead of their calls, which belong to no attempt, numbered
-	// likewise.
+	// Commands for sockets opened ahead of their calls; they belong to no attempt. Also added
+	// later.
 	kOpenSocket
 	kCloseSocket
 	kSocketEvent
 	kAttachAhead
 )
 
-// message is a command, a request or an event; which fields count says the kind.
+// message is a command, a request or an event; its kind says which fields apply.
 type message struct {
 	kind    kind
 	attempt engine.AttemptID
 	leg     engine.LegID
-	// serial tells events to an earlier sink from those to the present one.
+	// serial distinguishes events for an earlier sink from those for the current one.
 	serial uint64
 	yes    bool
 	code   int
@@ -84,7 +84,7 @@ func (w wire) legIDs(v *[]engine.LegID) {
 	link.List(w.Wire, v, func(l *engine.LegID) { link.Text(w.Wire, l) })
 }
 
-// body is what a message is about.
+// body codes what a message is about.
 func body[T any](w wire, v **T, each func(*T)) {
 	if w.Reading() {
 		*v = new(T)
@@ -162,5 +162,5 @@ func (w wire) message(m *message) {
 	}
 }
 
-// say writes the message.
+// say encodes the message.
 func (m *message) say(w *link.Wire) { wire{w}.message(m) }

@@ -1,7 +1,7 @@
 //go:build !race
 
-// The library sets a logger of the whole process whenever a server starts: the
-// detector takes a second server in one process for a race.
+// The library sets a process-wide logger whenever a server starts: the race detector reports a
+// second server in one process.
 
 package gateway_test
 
@@ -21,7 +21,7 @@ import (
 	"dialler/engine"
 )
 
-// overTCP is a node's way to the only other one: protoactor's remote.
+// overTCP is a node's connection to the only other one: protoactor's remote.
 type overTCP struct {
 	system *actor.ActorSystem
 	remote *remote.Remote
@@ -38,8 +38,8 @@ type carrier interface {
 	world.Media
 }
 
-// connect makes two nodes, each with an actor system of its own, that talk over
-// TCP on the loopback.
+// connect makes two nodes, each with its own actor system, that communicate over TCP on the
+// loopback.
 func connect(t testing.TB, first, second carrier, c clock) (one, two *gateway.Gateway) {
 	t.Helper()
 	ways := [2]*overTCP{}

@@ -15,15 +15,15 @@ import (
 // its attempt.
 type route struct {
 	id   engine.AttemptID
-	link *link.Link // nil: the legs are here, and another node has adopted the call: nothing is told
-	// missing: nobody has the legs, which was heard after they had been presumed there.
+	link *link.Link // nil: the legs are here, another node has adopted the call; send nothing
+	// missing says that the legs were presumed there, and then reported unknown.
 	missing atomic.Bool
 
 	mu      sync.Mutex
-	legs    []engine.LegID // that were placed there
+	legs    []engine.LegID // placed there
 	onLeg   func(engine.LegEvent)
 	onMedia func(engine.MediaEvent)
-	// Events of another serial are for an earlier sink.
+	// Events with another serial are for an earlier sink.
 	legSerial, mediaSerial uint64
 	quality                engine.MediaQuality
 	closed                 bool // the media path
@@ -42,14 +42,14 @@ func shardOf(a engine.AttemptID) int {
 	return int(h % shards)
 }
 
-// routes lead to the calls elsewhere.
+// routes holds the routes to calls on other nodes.
 type routes struct {
 	away   atomic.Int64 // calls whose legs are on other nodes
 	taken  atomic.Int64 // calls here that other nodes have adopted from this one
 	shards [shards]routeShard
 }
 
-// to gives the route of a call, nil when its legs are here.
+// to returns the route of a call; nil means its legs are here.
 func (rs *routes) to(a engine.AttemptID) *route {
 	if rs.away.Load()+rs.taken.Load() == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (rs *routes) add(a engine.AttemptID, l *link.Link, legs []engine.LegID) *ro
 	return r
 }
 
-// counts adds the route, or takes it away.
+// counts adjusts the counters for a route added or removed.
 func (r *route) counts(rs *routes, n int) {
 	if r.link == nil {
 		rs.taken.Add(int64(n))
@@ -118,7 +118,7 @@ func (rs *routes) drop(r *route) {
 	}
 }
 
-// where lists those that a condition holds for.
+// where lists the routes that satisfy a condition.
 func (rs *routes) where(f func(*route) bool) (found []*route) {
 	for i := range rs.shards {
 		s := &rs.shards[i]
@@ -147,18 +147,18 @@ func (g *Gateway) Away(a engine.AttemptID) bool {
 	return r != nil && r.link != nil
 }
 
-// unheardAfter is how long nothing may come of a node with calls before it may be
-// dead: it beats every second. Less than a live answer may wait for its bot.
+// unheardAfter is how long a node with calls may be silent before it counts as possibly dead: it
+// beats every second. It is shorter than a live answer may wait for its bot.
 const unheardAfter = link.Heartbeat + link.Heartbeat/2
 
-// Unheard says that the legs of an attempt are on another node of which nothing has
-// come for longer than its heart takes to beat.
+// Unheard says that the legs of an attempt are on another node that has been silent for longer than
+// its heartbeat.
 func (g *Gateway) Unheard(a engine.AttemptID) bool {
 	r := g.routes.to(a)
 	return r != nil && r.link != nil && r.link.SilentFor() > unheardAfter
 }
 
-// happened gives an event of another node to whom it concerns.
+// happened delivers another node's event to its sink.
 func (g *Gateway) happened(l *link.Link, m *message) {
 	r := g.routes.to(m.attempt)
 	if r == nil || r.link != l {
@@ -180,7 +180,7 @@ func (g *Gateway) happened(l *link.Link, m *message) {
 	}
 }
 
-// legNews gives the sink for an event of a leg, nil when it is none of its.
+// legNews returns the sink for a leg's event, nil if the leg is not the route's.
 func (r *route) legNews(m *message) func(engine.LegEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,8 +202,8 @@ func (r *route) mediaNews(m *message) func(engine.MediaEvent) {
 	return r.onMedia
 }
 
-// PlaceLeg implements ports.Telephony. All legs of an attempt that is elsewhere
-// have the same sink: the last one that was given.
+// PlaceLeg implements ports.Telephony. All legs of an attempt elsewhere share one sink: the last
+// one given.
 func (g *Gateway) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	r := g.routes.to(cmd.Attempt)
 	if r == nil {
@@ -214,7 +214,7 @@ func (g *Gateway) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	r.onLeg = sink
 	r.legs = append(r.legs, cmd.Leg)
 	r.mu.Unlock()
-	there := cmd // the command itself stays off the heap for a call that is here
+	there := cmd // keeps the command off the heap for a local call
 	r.tell(message{kind: kPlace, place: &there})
 }
 
@@ -227,8 +227,8 @@ func (g *Gateway) ConfirmLeg(leg engine.LegID) {
 	g.cfg.Telephony.ConfirmLeg(leg)
 }
 
-// CancelLeg implements ports.Telephony. Of a leg elsewhere it says CancelTold:
-// Settled tells when it was carried out.
+// CancelLeg implements ports.Telephony. For a leg elsewhere it returns CancelTold: Settled reports
+// when it was carried out.
 func (g *Gateway) CancelLeg(leg engine.LegID) engine.CancelOutcome {
 	if r := g.routes.toLeg(leg); r != nil {
 		r.tell(message{kind: kCancel, leg: leg})
@@ -246,8 +246,8 @@ func (g *Gateway) HangUpLeg(leg engine.LegID, cause engine.HangUpCause) {
 	g.cfg.Telephony.HangUpLeg(leg, cause)
 }
 
-// SendDigit implements ports.Telephony. Of a leg elsewhere true says that it was
-// told there.
+// SendDigit implements ports.Telephony. For a leg elsewhere, true means that the command was sent
+// there.
 func (g *Gateway) SendDigit(leg engine.LegID, key byte, duration time.Duration) bool {
 	if r := g.routes.toLeg(leg); r != nil {
 		r.tell(message{kind: kSendDigit, leg: leg, code: int(key), span: duration})
@@ -256,8 +256,8 @@ func (g *Gateway) SendDigit(leg engine.LegID, key byte, duration time.Duration) 
 	return g.cfg.Telephony.SendDigit(leg, key, duration)
 }
 
-// AnswerRefer implements ports.Telephony. Of a leg elsewhere true says that it
-// was told there.
+// AnswerRefer implements ports.Telephony. For a leg elsewhere, true means that the command was sent
+// there.
 func (g *Gateway) AnswerRefer(leg engine.LegID, accept bool) bool {
 	if r := g.routes.toLeg(leg); r != nil {
 		r.tell(message{kind: kAnswerRefer, leg: leg, yes: accept})
@@ -275,9 +275,8 @@ func (g *Gateway) NotifyRefer(leg engine.LegID, code int, reason string) {
 	g.cfg.Telephony.NotifyRefer(leg, code, reason)
 }
 
-// AttachLeg implements ports.Telephony. Of an attempt elsewhere it lists the
-// legs that were placed there or that AdoptLegs found; their events follow from
-// the first.
+// AttachLeg implements ports.Telephony. For an attempt elsewhere it lists the legs that were placed
+// there or that AdoptLegs found; their events follow from the first.
 func (g *Gateway) AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []engine.LegID {
 	r := g.routes.to(a)
 	if r == nil {
@@ -304,8 +303,8 @@ func (g *Gateway) ForgetLegs(a engine.AttemptID) {
 	g.cfg.Telephony.ForgetLegs(a)
 }
 
-// RecoverLeg implements ports.Telephony: the leg is ended by the node that its
-// call is known to be on, else by this one.
+// RecoverLeg implements ports.Telephony: the node known to have the call ends the leg, else this
+// one does.
 func (g *Gateway) RecoverLeg(leg engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	r := g.routes.to(leg.Attempt)
 	if r == nil {
@@ -319,17 +318,17 @@ func (g *Gateway) RecoverLeg(leg engine.RecoveredLeg, sink func(engine.LegEvent)
 	r.tell(message{kind: kRecover, recover: &there})
 }
 
-// sentByFor bounds the question what another node wrote into its Via.
+// sentByFor bounds the query for what another node wrote into its Via.
 const sentByFor = 2 * time.Second
 
-// recoverHere ends a leg from this node. What another one placed and nobody has
-// answered is cancelled with what that node wrote into its Via.
+// recoverHere ends a leg from this node. An unanswered leg that another node placed is cancelled
+// with the Via of that node.
 func (g *Gateway) recoverHere(leg engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	if leg.Dialog != nil || g.cfg.SentBy == nil || g.mine(leg.Node) {
 		g.cfg.Telephony.RecoverLeg(leg, sink)
 		return
 	}
-	go func() { // it ends in time, and needs nothing of the gateway
+	go func() { // it ends in time and uses nothing of the gateway
 		ctx, cancel := context.WithTimeout(context.Background(), sentByFor)
 		defer cancel()
 		leg.SentBy = g.cfg.SentBy(ctx, leg.Node, leg.Trunk)
@@ -337,20 +336,20 @@ func (g *Gateway) recoverHere(leg engine.RecoveredLeg, sink func(engine.LegEvent
 	}()
 }
 
-// Calling implements ports.Telephony: it is this node that knows.
+// Calling implements ports.Telephony; it considers this node only.
 func (g *Gateway) Calling(to engine.PhoneNumber) bool { return g.cfg.Telephony.Calling(to) }
 
-// Ask implements ports.Telephony: it is this node that asks.
+// Ask implements ports.Telephony; this node sends the request.
 func (g *Gateway) Ask(ctx context.Context, uri string) error { return g.cfg.Telephony.Ask(ctx, uri) }
 
-// AskBot implements ports.Media: it is this node that asks.
+// AskBot implements ports.Media; this node sends the request.
 func (g *Gateway) AskBot(ctx context.Context, cmd engine.AskBot) error {
 	return g.cfg.Media.AskBot(ctx, cmd)
 }
 
-// Open implements ports.Media: with cmd.Node the call is to be carried by that
-// node from now on. The offer is empty then, and filled in there. The error says
-// that the node is not to be reached, or has too much waiting.
+// Open implements ports.Media. If cmd.Node is set, that node carries the call from now on; the
+// offer is then empty, and filled in there. An error means that the node is unreachable, or that
+// too much is waiting for it.
 func (g *Gateway) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer []byte, err error) {
 	r := g.routes.to(cmd.Attempt)
 	if r == nil {
@@ -425,8 +424,8 @@ func (g *Gateway) LeaveVoicemail(cmd engine.LeaveVoicemail) {
 	g.cfg.Media.LeaveVoicemail(cmd)
 }
 
-// HearDigit implements ports.Media. Of a call elsewhere it gives no leg: the
-// digit is sent on there.
+// HearDigit implements ports.Media. For a call elsewhere it returns no leg: the digit is forwarded
+// there.
 func (g *Gateway) HearDigit(a engine.AttemptID, digit byte) (by engine.LegID) {
 	if r := g.routes.to(a); r != nil {
 		r.tell(message{kind: kHearDigit, code: int(digit)})
@@ -435,8 +434,8 @@ func (g *Gateway) HearDigit(a engine.AttemptID, digit byte) (by engine.LegID) {
 	return g.cfg.Media.HearDigit(a, digit)
 }
 
-// CloseMedia implements ports.Media. Of a call elsewhere it gives what came with
-// the last event of its leg.
+// CloseMedia implements ports.Media. For a call elsewhere it returns the quality that came with the
+// last event of its leg.
 func (g *Gateway) CloseMedia(a engine.AttemptID) engine.MediaQuality {
 	r := g.routes.to(a)
 	if r == nil {
@@ -451,8 +450,8 @@ func (g *Gateway) CloseMedia(a engine.AttemptID) engine.MediaQuality {
 	return q
 }
 
-// AttachMedia implements ports.Media. Of a call elsewhere true says that it was
-// told there.
+// AttachMedia implements ports.Media. For a call elsewhere, true means that the command was sent
+// there.
 func (g *Gateway) AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) bool {
 	r := g.routes.to(a)
 	if r == nil {
@@ -504,8 +503,8 @@ func (g *Gateway) SendDigits(a engine.AttemptID, digits string) (bySIP bool, err
 	return g.cfg.Media.SendDigits(a, digits)
 }
 
-// SendDigitsThen sends keys to the callee of a call that may be elsewhere, on the
-// media path or else by INFO of the leg. then is called once, from any goroutine.
+// SendDigitsThen sends keys to the callee of a call that may be elsewhere, on the media path or
+// else by INFO on the leg. then is called once, from any goroutine.
 func (g *Gateway) SendDigitsThen(a engine.AttemptID, leg engine.LegID, digits string, then func(error)) {
 	r := g.routes.to(a)
 	if r == nil {
@@ -524,10 +523,9 @@ func (g *Gateway) ClosePeer(a engine.AttemptID, leg engine.LegID) {
 	g.cfg.Media.ClosePeer(a, leg)
 }
 
-// Settled calls then, once and from any goroutine, when all that was told so far
-// of an attempt was carried out: at once when its legs are here. It waits for
-// as long as the other node lives; one that is gone sends nothing any more, and
-// that settles it too.
+// Settled calls then, once and from any goroutine, when all commands sent so far for an attempt
+// have been carried out; at once if its legs are here. It waits for as long as the other node
+// lives; a node that is gone sends nothing any more, which also settles it.
 func (g *Gateway) Settled(a engine.AttemptID, then func()) {
 	r := g.routes.to(a)
 	if r == nil || r.link == nil {

@@ -8,8 +8,8 @@ import (
 	"dialler/engine"
 )
 
-// socketRoutes are the sockets of bots that this node had opened on others ahead of their
-// calls, until a call has taken them or they are gone.
+// socketRoutes are the bot sockets that this node had opened on others ahead of their calls, until
+// a call takes them or they are gone.
 type socketRoutes struct {
 	mu sync.Mutex
 	m  map[engine.SocketID]socketRoute
@@ -30,7 +30,7 @@ func (s *socketRoutes) put(id engine.SocketID, r socketRoute) {
 	r.link.Use(1)
 }
 
-// take forgets a socket that another node has; ok is false of those that it has not.
+// take forgets a socket on another node; ok is false if it has no such socket.
 func (s *socketRoutes) take(id engine.SocketID) (r socketRoute, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *socketRoutes) of(id engine.SocketID, l *link.Link) (r socketRoute, ok b
 	return r, ok && r.link == l
 }
 
-// where lists those that a condition holds for.
+// where lists the sockets that satisfy a condition.
 func (s *socketRoutes) where(f func(engine.SocketID, socketRoute) bool) (ids []engine.SocketID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,8 +84,8 @@ func (g *Gateway) CloseSocket(id engine.SocketID, node engine.Incarnation) {
 	g.cfg.Media.CloseSocket(id, node)
 }
 
-// CloseSockets implements ports.Media: those here, and those that this node had opened on
-// others.
+// CloseSockets implements ports.Media: it closes sockets here and those that this node had opened
+// on others.
 func (g *Gateway) CloseSockets(of engine.CampaignID) {
 	g.cfg.Media.CloseSockets(of)
 	for _, id := range g.sockets.where(func(id engine.SocketID, _ socketRoute) bool {
@@ -108,7 +108,7 @@ func (g *Gateway) openSocket(l *link.Link, cmd *engine.OpenSocket) {
 	g.cfg.Media.OpenSocket(*cmd, tell)
 }
 
-// happened gives what happened to a socket on another node to who had it opened.
+// happened delivers the event of a socket on another node to the caller that had it opened.
 func (s *socketRoutes) happened(l *link.Link, e *engine.SocketEvent) {
 	r, ok := s.of(e.Socket, l)
 	if !ok {
@@ -120,7 +120,7 @@ func (s *socketRoutes) happened(l *link.Link, e *engine.SocketEvent) {
 	r.sink(*e)
 }
 
-// gone: a node is gone, and its sockets with it.
+// gone removes the sockets of a lost node.
 func (s *socketRoutes) gone(node engine.Incarnation) {
 	for _, id := range s.where(func(_ engine.SocketID, r socketRoute) bool { return r.link.Peer() == node }) {
 		if r, ok := s.take(id); ok {
@@ -151,8 +151,8 @@ func (w wire) missed(m *engine.EndpointMiss) {
 	link.Text(w.Wire, &m.Reason)
 }
 
-// attachAhead is attachBot with the socket that stands: a node that knows of none takes the
-// other message.
+// attachAhead codes attachBot with a socket opened ahead; a node that does not know such sockets
+// gets the other message.
 func (w wire) attachAhead(c *engine.AttachBot) {
 	w.attachBot(c)
 	link.Text(w.Wire, &c.Socket)

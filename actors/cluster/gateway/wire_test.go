@@ -30,7 +30,7 @@ func crosses[T any](t *testing.T, describe func(wire, *T)) {
 		if out, whole := read(b); !whole || !reflect.DeepEqual(in, out) {
 			t.Errorf("%T (full %v): sent %+v, got %+v (whole %v)", in, full, in, out, whole)
 		}
-		for cut := range b { // none of its beginnings is read beyond its end
+		for cut := range b { // no truncated prefix is read beyond its end
 			if _, whole := read(b[:cut]); whole {
 				t.Fatalf("%T: %d of %d bytes were taken for all", in, cut, len(b))
 			}
@@ -66,7 +66,7 @@ func TestNoBytesBreakTheReader(t *testing.T) {
 	})
 }
 
-// What a node makes of a message, it can say again.
+// A message that a node decodes, it can encode again.
 func FuzzMessage(f *testing.F) {
 	at := link.Moment{Now: time.Unix(1_700_000_000, 0).UTC(), Boot: 77}
 	place, event := enginetest.Filled[engine.PlaceLeg](), enginetest.Filled[engine.LegEvent]()

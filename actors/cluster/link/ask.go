@@ -8,62 +8,61 @@ import (
 	"dialler/engine"
 )
 
-// What an item is.
+// The kinds of item.
 const (
 	itemTold = 1 + iota
 	itemAsked
 	itemAnswer
 )
 
-// Question is what another node is asked.
+// Question is a request to another node.
 type Question struct {
 	Name string // of the receiver
-	// Within bounds the wait for the answer; 0: for as long as both processes live.
+	// Within bounds the wait for the answer; 0 means as long as both processes live.
 	Within time.Duration
-	// Leave bounds how long the question may wait to leave, because the other node is
-	// not heard; 0: Within does.
+	// Leave bounds how long the question may wait to be sent while the other node is silent; 0
+	// means Within.
 	Leave time.Duration
-	// Gather is how long it waits for what else is to be said.
+	// Gather is how long it waits to be sent together with other messages.
 	Gather time.Duration
-	// Must: it is asked although too much waits for the other node.
+	// Must sends the question even if too much is waiting for the other node.
 	Must bool
-	// Gone is what a question is answered with once the other's lease is over; nil: it
-	// is waited for all the same.
+	// Gone answers the question once the other node's lease is over; nil means keep waiting.
 	Gone error
 	Say  func(*Wire)
-	// Then is called once, from any goroutine: with the answer, which is to be read before
-	// it returns, or with an error: one of those below, or an *engine.Error of the other node.
+	// Then is called once, from any goroutine: with the answer, which must be read before it
+	// returns, or with an error: one of those below, or an *engine.Error of the other node.
 	Then func(*Wire, error)
 }
 
 // Errors of questions.
 var (
-	// ErrNotSent: it certainly was not carried out; the other node is not heard, or too
-	// much waits for it.
+	// ErrNotSent means it was certainly not carried out: the other node is silent, or too much is
+	// waiting for it.
 	ErrNotSent = errors.New("link: the question did not leave")
-	// ErrSilent: it may have been carried out.
+	// ErrSilent means it may have been carried out.
 	ErrSilent = errors.New("link: no answer in time")
-	// ErrOver: the process that was asked is not that incarnation, or no longer.
+	// ErrOver means the process that was asked is not, or no longer, that incarnation.
 	ErrOver = errors.New("link: that life of the node is over")
-	// ErrVersion: the other node speaks no version that this one does.
+	// ErrVersion means the two nodes have no protocol version in common.
 	ErrVersion = engine.Unavailable("node_version",
 		"",
 		5*time.Second)
-	// errUnknown: nobody there takes what has that name.
+	// errUnknown means the other node has no handler of that name.
 	errUnknown = engine.Unavailable(
 		"method_unknown",
 		"",
 		time.Second,
 	)
-	// ErrTooLarge: it has more bytes than one message may have.
+	// ErrTooLarge means the question exceeds the size limit of one message.
 	ErrTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "request_too_large",
 		Detail: "what is sent from node to node has at most 4 MiB; send it in parts"}
 )
 
-// pending is a question without an answer yet.
+// pending is an unanswered question.
 type pending struct {
 	item  uint64 // its number
-	left  bool   // of one that was taken: it may have been carried out
+	left  bool   // its item was dealt with: it may have been carried out
 	by    engine.BootTime
 	gone  error
 	then  func(*Wire, error)
@@ -82,7 +81,8 @@ func (all unanswered) end(w *Wire, err error) {
 	}
 }
 
-// fail ends those that never left with the error. What left may have been carried out.
+// fail ends the questions that were never sent with the error. Those that were sent may have been
+// carried out.
 func (all unanswered) fail(err error) {
 	for _, p := range all {
 		if p.left {
@@ -93,7 +93,7 @@ func (all unanswered) fail(err error) {
 	}
 }
 
-// Ask puts a question.
+// Ask sends a question.
 func (l *Link) Ask(q Question) {
 	w := l.writer()
 	kind, by := uint8(itemAsked), engine.BootTime(0)
@@ -139,7 +139,7 @@ func (l *Link) Ask(q Question) {
 	}
 }
 
-// late ends a question whose time is over. It does not leave any more, nor again.
+// late ends a question whose time is over. It is not sent, or sent again, afterwards.
 func (l *Link) late(id uint64, p *pending) {
 	l.mu.Lock()
 	if l.pending[id] != p {
@@ -162,7 +162,7 @@ func (l *Link) late(id uint64, p *pending) {
 	p.then(nil, err)
 }
 
-// withdraw makes nothing of an item that is not acknowledged; mu is held.
+// withdraw empties an unacknowledged item; mu is held.
 func (l *Link) withdraw(item uint64) {
 	if item < l.base {
 		return
@@ -178,14 +178,14 @@ func (l *Link) withdraw(item uint64) {
 	l.queue[i] = parcel{}
 }
 
-// withdrawAll makes nothing of all of them; mu is held.
+// withdrawAll empties all of them; mu is held.
 func (l *Link) withdrawAll() {
 	for i := range l.queue {
 		l.withdraw(l.base + uint64(i))
 	}
 }
 
-// takeAll gives all questions that are open, which are so no more; mu is held.
+// takeAll removes and returns all open questions; mu is held.
 func (l *Link) takeAll() (all unanswered) {
 	for id, p := range l.pending {
 		p.left = p.item <= l.reached
@@ -198,7 +198,7 @@ func (l *Link) takeAll() (all unanswered) {
 	return all
 }
 
-// lost: the process at the other end is not the incarnation that was asked.
+// lost handles that the process at the other end is not the incarnation that was asked.
 func (l *Link) lost() {
 	l.over.Store(true)
 	l.mu.Lock()
@@ -208,7 +208,7 @@ func (l *Link) lost() {
 	failed.fail(ErrOver)
 }
 
-// leave: the lease of the other is over.
+// leave handles the end of the other node's lease.
 func (l *Link) leave() {
 	l.gone.CompareAndSwap(0, int64(l.of.cfg.Clock.Boot()))
 	l.mu.Lock()
@@ -216,7 +216,7 @@ func (l *Link) leave() {
 	for id, p := range l.pending {
 		if p.gone != nil {
 			if !l.closed {
-				l.withdraw(p.item) // nor is it carried out later
+				l.withdraw(p.item) // it is not carried out later either
 			}
 			failed = append(failed, p)
 			delete(l.pending, id)
@@ -228,11 +228,11 @@ func (l *Link) leave() {
 	}
 }
 
-// Said is what another node said to a receiver.
+// Said is a message from another node to a receiver.
 type Said struct {
 	*Wire
 	Link *Link
-	// Until is when the answer comes too late, on this node's clock, 0: never.
+	// Until is when the answer would be too late, on this node's clock; 0 means never.
 	Until engine.BootTime
 	ask   uint64
 }
@@ -240,8 +240,8 @@ type Said struct {
 // Asked says that an answer is expected.
 func (s *Said) Asked() bool { return s.ask != 0 }
 
-// Answer answers a question, once, now or later, from any goroutine: with an error, or
-// with what say writes, nil: nothing.
+// Answer answers a question once, now or later, from any goroutine: with an error, or with what say
+// writes (nil means an empty answer).
 func (s *Said) Answer(err error, gather time.Duration, say func(*Wire)) {
 	w := s.Link.writer()
 	kind := uint8(itemAnswer)
@@ -255,7 +255,7 @@ func (s *Said) Answer(err error, gather time.Duration, say func(*Wire)) {
 	s.Link.put(parcel{b: w.b}, gather, true)
 }
 
-// failure is an error as it crosses the wire.
+// failure converts an error for the wire.
 func failure(err error) *engine.Error {
 	var e *engine.Error
 	if err == nil || errors.As(err, &e) {
@@ -267,7 +267,7 @@ func failure(err error) *engine.Error {
 
 func (w *Wire) failure(e *engine.Error) { Value(w, e) }
 
-// writer begins an item.
+// writer starts an item.
 func (l *Link) writer() Wire {
 	v := max(l.version.Load(), Oldest)
 	w := Wire{b: make([]byte, 0, 192), clock: l.of.moment(), version: v}
@@ -275,7 +275,7 @@ func (l *Link) writer() Wire {
 	return w
 }
 
-// tell is an item that is told.
+// tell encodes an item that needs no answer.
 func (l *Link) tell(name string, say func(*Wire)) []byte {
 	w := l.writer()
 	kind := uint8(itemTold)
@@ -285,7 +285,7 @@ func (l *Link) tell(name string, say func(*Wire)) []byte {
 	return w.b
 }
 
-// deal has one item of the other node dealt with; the link's order is kept.
+// deal processes one item of the other node; the link preserves their order.
 func (l *Link) deal(b []byte, at Moment) {
 	if len(b) == 0 { // it was withdrawn
 		return
@@ -348,7 +348,7 @@ func (l *Link) answered(w *Wire) {
 	delete(l.pending, id)
 	l.mu.Unlock()
 	switch {
-	case p == nil: // it came too late
+	case p == nil: // too late
 		w.Skip()
 	case w.bad:
 		unanswered{p}.end(nil, ErrMalformed)

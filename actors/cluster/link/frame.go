@@ -6,45 +6,45 @@ import (
 	"dialler/engine"
 )
 
-// Versions of what nodes say to each other. Two nodes speak the later one that both
-// know; those that know none in common do not speak at all.
+// Protocol versions between nodes. Two nodes speak the latest version that both know; without one
+// in common they do not communicate.
 const (
-	// Version is the latest that this program speaks, Oldest the first.
+	// Version is the latest that this program speaks, Oldest the earliest.
 	Version = 1
 	Oldest  = 1
 )
 
-// mark is the first byte of every frame of every version; the four numbers after it
-// are so in all of them too: from, to, and the versions that the sender speaks.
+// mark is the first byte of every frame in every version. The four numbers after it are also common
+// to all versions: from, to, and the sender's two versions.
 const mark = 'L'
 
-// Bounds of a frame: what one is filled up to, and what is taken of another node. An
-// item that is larger than the first has a frame of its own.
+// Bounds of a frame: the size up to which it is filled, and the size accepted from another node. An
+// item larger than the first bound has a frame of its own.
 const (
 	frameFill = 64 << 10
 	FrameCap  = 6 << 20
 	itemCap   = FrameCap - 128<<10
 )
 
-// frame is one message between two nodes: a part of what one has to say to the
-// other, and what it has got.
+// frame is one transmission between two nodes: some of the sender's items, and an acknowledgement.
 type frame struct {
 	from, to      engine.Incarnation
-	speaks, since uint64 // the latest and the oldest version of the sender
-	// stamp is the sender's boot-time clock, echo the last stamp that it has got
-	// (0: none), held how long ago.
+	speaks, since uint64 // the sender's latest and oldest version
+	// stamp is the sender's boot-time clock; echo the last stamp it received (0 means none), held
+	// how long ago.
 	stamp, echo engine.BootTime
 	held        time.Duration
-	// hello asks for a frame in return; missing says that items are missing after
-	// ack, which is the last one that was dealt with. over says that the process is
-	// not, or no longer, the incarnation that it was sent something for.
+	// hello asks for a frame in return. missing says that items are missing after ack, the last one
+	// processed. over says that the process is not, or no longer, the incarnation that the frame
+	// was for.
 	hello, missing, over bool
 	ack                  uint64
 	first                uint64 // number of the first item
 	items                [][]byte
 }
 
-// common is the version that this program and the sender of the frame speak, 0: none.
+// common returns the latest version that this program and the frame's sender both speak; 0 means
+// none.
 func (f *frame) common() uint64 {
 	if v := min(f.speaks, Version); v >= max(f.since, Oldest) {
 		return v
@@ -58,7 +58,7 @@ func (w *Wire) frame(f *frame) {
 	w.Unsigned(&f.speaks)
 	w.Unsigned(&f.since)
 	if w.reading && f.common() == 0 {
-		w.b = nil // nothing more of it is understood
+		w.b = nil // the rest cannot be understood
 		return
 	}
 	Number(w, &f.stamp)
@@ -78,7 +78,7 @@ func (w *Wire) frame(f *frame) {
 		}
 		return
 	}
-	if n > windowItems { // no more is ever under way
+	if n > windowItems { // never more in flight
 		w.Fail()
 		return
 	}
@@ -99,7 +99,7 @@ func (f *frame) encode() []byte {
 	return w.b
 }
 
-// decodeFrame reads a frame; its items are parts of b.
+// decodeFrame decodes a frame; its items alias b.
 func decodeFrame(b []byte) (f frame, err error) {
 	if len(b) == 0 || len(b) > FrameCap || b[0] != mark {
 		return frame{}, ErrMalformed

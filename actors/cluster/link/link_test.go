@@ -12,9 +12,9 @@ import (
 	"dialler/engine"
 )
 
-// Whatever the network loses, repeats and delays, however often it is cut, and though
-// one side is started again: what one life tells another arrives once and in order, and
-// a question that is said not to have left was never heard.
+// Whatever the network loses, duplicates and delays, however often it is cut, and even if one side
+// restarts: what one incarnation tells another arrives once and in order, and a question reported
+// as not sent was never heard.
 func TestEachMessageArrivesOnceAndInOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
@@ -72,7 +72,7 @@ func TestEachMessageArrivesOnceAndInOrder(t *testing.T) {
 					n.mu.Unlock()
 					b.Close()
 					a.Gone(life)
-					delete(told, life) // of what it was told it need not have heard all
+					delete(told, life) // it need not have received everything it was told
 					life++
 					b = begin()
 				}
@@ -93,7 +93,7 @@ func TestEachMessageArrivesOnceAndInOrder(t *testing.T) {
 					wrong = append(wrong, fmt.Sprintf("%d heard %v", id, h.list()))
 				}
 			}
-			for id := range lives { // of a life that is over the beginning may be all
+			for id := range lives { // an ended incarnation may have received only the beginning
 				got, want := back.of(id), toldBack[id]
 				if len(got) > len(want) || !slices.Equal(got, want[:len(got)]) || id == life && len(got) < len(want) {
 					wrong = append(wrong, fmt.Sprintf("%d told %v and was heard to say %v", id, want, got))
@@ -190,7 +190,7 @@ func TestWhoIsAskedForAnEarlierLifeSaysThatItIsOver(t *testing.T) {
 		defer n.close()
 		a := n.join(1, 0)
 		again := n.join(3, 0)
-		n.nodes[2] = again // the address of the life before
+		n.nodes[2] = again // same address as the incarnation before
 		var h heard
 		again.On("n", h.take)
 		var q asking
@@ -203,8 +203,8 @@ func TestWhoIsAskedForAnEarlierLifeSaysThatItIsOver(t *testing.T) {
 	})
 }
 
-// A program of a later release that has left this one's version behind is refused, and
-// so is this one there; one that still speaks it is understood.
+// A later release that no longer speaks this version is refused, and refuses this one; a release
+// that still speaks it is understood.
 func TestNodesSpeakTheLatestVersionInCommonOrNotAtAll(t *testing.T) {
 	for _, c := range []struct {
 		speaks, since uint64
@@ -311,8 +311,8 @@ func TestAConnectionThatBrokeIsDoubtedBeforeAnythingIsSaid(t *testing.T) {
 	})
 }
 
-// A process that came back at the address of the one that was asked says that it is
-// another: what had left may have been carried out all the same.
+// A process that restarted at the address of the one that was asked says that it is another one:
+// what had been sent may have been carried out anyway.
 func TestAQuestionThatLeftForALifeThatIsOverMayHaveBeenCarriedOut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)

@@ -10,44 +10,44 @@ import (
 	"dialler/engine"
 )
 
-// Clock has a node's two clocks.
+// Clock provides a node's two clocks.
 type Clock interface {
 	Now() time.Time
 	Boot() engine.BootTime
 }
 
-// Transport brings a frame to the node with an incarnation, which gives it to its
-// Links' Receive. It may get lost, be late, come twice, or overtake others. It must not
-// wait for the other node, nor change the frame.
+// Transport sends a frame to the node with an incarnation, which passes it to its Links' Receive.
+// Frames may get lost, be late, be duplicated, or overtake others. It must not wait for the other
+// node, nor change the frame.
 type Transport = func(to engine.Incarnation, frame []byte)
 
-// Receiver takes what other nodes say under a name, of each in its order. It must not
-// block, and read it before it returns.
+// Receiver receives the messages of other nodes under a name, those of each node in order. It must
+// read a message before it returns, and must not block.
 type Receiver = func(*Said)
 
-// Config is what Links work with.
+// Config configures Links.
 type Config struct {
 	Clock Clock
 	Log   zerolog.Logger
-	// QueueCap is how many bytes may wait for one other node, 8 MiB, beside what must be
-	// told all the same.
+	// QueueCap is how many bytes may wait for one other node, default 8 MiB, not counting messages
+	// that must be sent.
 	QueueCap int
 }
 
 // Stats are figures for /metrics.
 type Stats struct {
-	Repeats   atomic.Int64 // times that something was sent again
-	Malformed atomic.Int64 // what could not be read
-	Strays    atomic.Int64 // what was for nobody here
+	Repeats   atomic.Int64 // retransmissions
+	Malformed atomic.Int64 // unreadable frames or messages
+	Strays    atomic.Int64 // frames or messages without a receiver here
 	Frames    atomic.Int64 // sent
 }
 
-// Links are a node's ways to the others. Its methods are safe for concurrent use and
-// do not wait for other nodes.
+// Links are a node's links to the other nodes. Its methods are safe for concurrent use and do not
+// wait for other nodes.
 type Links struct {
 	cfg       Config
 	stats     Stats
-	own       atomic.Int32 // the present incarnation, also when its lease is over
+	own       atomic.Int32 // the current incarnation, even if its lease is over
 	transport atomic.Pointer[Transport]
 
 	mu        sync.Mutex
@@ -61,7 +61,7 @@ type Links struct {
 	stop  chan struct{}
 }
 
-// New makes the links of a node that is not in a cluster yet (Through, Join).
+// New makes the links of a node that has not joined a cluster yet (Through, Join).
 func New(cfg Config) *Links {
 	if cfg.QueueCap == 0 {
 		cfg.QueueCap = 8 << 20
@@ -70,11 +70,11 @@ func New(cfg Config) *Links {
 		links: map[[2]engine.Incarnation]*Link{}, receivers: map[string]Receiver{}, stop: make(chan struct{})}
 }
 
-// Through says what brings frames to other nodes; before it they are lost.
+// Through sets the transport; before that, frames are lost.
 func (ls *Links) Through(t Transport) { ls.transport.Store(&t) }
 
-// Join says that this node is a member from now on, with that incarnation; what was
-// said over the links of an earlier one goes on.
+// Join says that this node is now a member, with that incarnation; the links of an earlier
+// incarnation go on.
 func (ls *Links) Join(id engine.Incarnation) {
 	ls.mu.Lock()
 	ls.names[id] = struct{}{}
@@ -82,7 +82,7 @@ func (ls *Links) Join(id engine.Incarnation) {
 	ls.own.Store(int32(id))
 }
 
-// Self is the present incarnation of this process, 0: it has not joined yet.
+// Self returns the current incarnation of this process; 0 before it has joined.
 func (ls *Links) Self() engine.Incarnation { return engine.Incarnation(ls.own.Load()) }
 
 // Was says whether this process is or was an incarnation.
@@ -93,7 +93,7 @@ func (ls *Links) Was(id engine.Incarnation) bool {
 	return ok
 }
 
-// On says who takes what others say under a name.
+// On registers the receiver for a name.
 func (ls *Links) On(name string, r Receiver) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -106,7 +106,7 @@ func (ls *Links) receiver(name string) Receiver {
 	return ls.receivers[name]
 }
 
-// To gives the link to another node; nil: it is this process, or that has not joined.
+// To returns the link to another node; nil if peer is this process or this process has not joined.
 func (ls *Links) To(peer engine.Incarnation) *Link { return ls.between(ls.Self(), peer) }
 
 // Gone says that another node is dead or has left, and that its lease is over.
@@ -120,8 +120,8 @@ func (ls *Links) Gone(peer engine.Incarnation) {
 	}
 }
 
-// Broken says that a connection broke: those at the other end are asked whether they
-// are there before they are told anything.
+// Broken says that a connection broke: the nodes at the other end are asked whether they are there
+// before they are sent anything.
 func (ls *Links) Broken(at func(engine.Incarnation) bool) {
 	ls.mu.Lock()
 	there := ls.of(func(l *Link) bool { return at(l.peer) })
@@ -134,7 +134,7 @@ func (ls *Links) Broken(at func(engine.Incarnation) bool) {
 	}
 }
 
-// of lists links; mu is held.
+// of lists the links that match; mu is held.
 func (ls *Links) of(which func(*Link) bool) (all []*Link) {
 	for _, l := range ls.links {
 		if which(l) {
@@ -144,7 +144,7 @@ func (ls *Links) of(which func(*Link) bool) (all []*Link) {
 	return all
 }
 
-// between gives the link of two nodes, nil when we are not the one or are the other too.
+// between returns the link of two nodes; nil unless own is this node and peer is not.
 func (ls *Links) between(own, peer engine.Incarnation) *Link {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -165,8 +165,8 @@ func (ls *Links) between(own, peer engine.Incarnation) *Link {
 	return l
 }
 
-// Receive takes a frame of another node. It may be called by several goroutines; what
-// is in it is dealt with when it returns.
+// Receive takes a frame of another node. It may be called concurrently; the frame has been
+// processed when it returns.
 func (ls *Links) Receive(b []byte) {
 	f, err := decodeFrame(b)
 	if err != nil {
@@ -195,10 +195,10 @@ func (ls *Links) send(to engine.Incarnation, b []byte) {
 	}
 }
 
-// Stats gives the figures.
+// Stats returns the figures.
 func (ls *Links) Stats() *Stats { return &ls.stats }
 
-// Waiting is how many bytes wait for a node to take them.
+// Waiting returns how many bytes wait for a node.
 func (ls *Links) Waiting(peer engine.Incarnation) (bytes int) {
 	ls.mu.Lock()
 	there := ls.of(func(l *Link) bool { return l.peer == peer })
@@ -214,7 +214,7 @@ func (ls *Links) Waiting(peer engine.Incarnation) (bytes int) {
 // moment reads the clocks.
 func (ls *Links) moment() Moment { return Moment{Now: ls.cfg.Clock.Now(), Boot: ls.cfg.Clock.Boot()} }
 
-// begin runs a goroutine that ends by Close.
+// begin runs a goroutine that ends with Close.
 func (ls *Links) begin(f func()) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -223,7 +223,7 @@ func (ls *Links) begin(f func()) {
 	}
 }
 
-// Close ends the links; who waits for an answer is told.
+// Close ends the links; open questions get an error.
 func (ls *Links) Close() {
 	ls.mu.Lock()
 	if ls.closed {

@@ -6,12 +6,12 @@ import (
 	"dialler/engine"
 )
 
-// drift is how far two clocks may go apart, a part of the time that passes:
-// twice what a crystal is allowed.
+// drift is how far two clocks may diverge, as a fraction of elapsed time: twice the tolerance of a
+// crystal.
 const drift = 200e-6
 
-// offset is what to add to another node's boot-time readings to get ours: it is
-// known to lie between two bounds, which part again as time goes by.
+// offset is what to add to another node's boot-time readings to get ours. It is known to lie
+// between two bounds, which drift apart as time passes.
 type offset struct {
 	known    bool // both bounds
 	least    time.Duration
@@ -20,8 +20,8 @@ type offset struct {
 	at       engine.BootTime
 }
 
-// observe takes the stamps of a frame that was got at now: the other node sent
-// it at theirs, held after it had got the one that we sent at echo (0: none yet).
+// observe takes the stamps of a frame received at now: the other node sent it at theirs, held after
+// it had received the one that we sent at echo (0 means none yet).
 func (o *offset) observe(now, theirs, echo engine.BootTime, held time.Duration) {
 	most := time.Duration(now - theirs)
 	apart := time.Duration(float64(now-o.at) * drift)
@@ -39,7 +39,7 @@ func (o *offset) observe(now, theirs, echo engine.BootTime, held time.Duration) 
 		}
 		o.least, o.hasLeast = least, true
 	}
-	if o.hasLeast && o.least > o.most { // a clock was set, as when a machine is moved
+	if o.hasLeast && o.least > o.most { // a clock was set, as when a VM is moved
 		o.most = most
 		o.least, o.hasLeast = most, false
 		if echo != 0 {

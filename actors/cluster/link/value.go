@@ -7,25 +7,25 @@ import (
 	"reflect"
 )
 
-// Value carries a value whose type nobody has described: of a struct the exported
-// fields by their names, so that nodes of which only one knows a field understand
-// each other. It costs more than a description, and is for what is rare.
+// Value carries a value without a description of its type: a struct by its exported fields' names,
+// so that nodes understand each other even if only one knows a field. It costs more than a
+// description and is meant for rare messages.
 func Value[T any](w *Wire, v *T) { w.value(reflect.ValueOf(v).Elem()) }
 
-// Pack gives the bytes of what is described.
+// Pack encodes what is described.
 func Pack(describe func(*Wire)) []byte { return Write(Moment{}, describe) }
 
-// Unpack reads what Pack gave; false: it is something else.
+// Unpack decodes what Pack encoded; it returns false for anything else.
 func Unpack(b []byte, describe func(*Wire)) bool {
 	w := Reader(b, Moment{})
 	describe(w)
 	return w.Whole()
 }
 
-// Encode gives the bytes of a value, Decode reads them.
+// Encode encodes a value, Decode decodes it.
 func Encode[T any](v *T) []byte { return Pack(func(w *Wire) { Value(w, v) }) }
 
-// Decode reads what Encode wrote.
+// Decode decodes what Encode encoded.
 func Decode[T any](b []byte, into *T) error {
 	if !Unpack(b, func(w *Wire) { Value(w, into) }) {
 		return ErrMalformed
@@ -93,11 +93,11 @@ func (w *Wire) value(v reflect.Value) {
 	case reflect.Interface:
 		w.any(v)
 	default:
-		panic("link: a " + v.Type().String() + " cannot be sent") // every type that is sent is in a test
+		panic("link: a " + v.Type().String() + " cannot be sent") // a test covers every type that is sent
 	}
 }
 
-// set keeps what was read.
+// set stores a value that was read.
 func (w *Wire) set(f func()) {
 	if w.reading && !w.bad {
 		f()
@@ -107,7 +107,7 @@ func (w *Wire) set(f func()) {
 func (w *Wire) text(v reflect.Value) {
 	var b []byte
 	if !w.reading {
-		b, _ = v.Interface().(encoding.TextMarshaler).MarshalText() // what cannot be written cannot be read either
+		b, _ = v.Interface().(encoding.TextMarshaler).MarshalText() // what cannot be encoded cannot be decoded either
 	}
 	w.Octets(&b)
 	w.set(func() {
@@ -171,7 +171,7 @@ func (w *Wire) table(v reflect.Value) {
 	}
 }
 
-// fields carries those that are not zero, each with its name and its length.
+// fields carries the non-zero fields, each with its name and length.
 func (w *Wire) fields(v reflect.Value) {
 	if !w.reading {
 		for i := range v.NumField() {
@@ -203,11 +203,11 @@ func (w *Wire) fields(v reflect.Value) {
 	}
 }
 
-// any carries what may be of any type as JSON; its numbers arrive as they were written.
+// any carries a value of any type as JSON; numbers arrive exactly as they were written.
 func (w *Wire) any(v reflect.Value) {
 	var b []byte
 	if !w.reading && !v.IsNil() {
-		b, _ = json.Marshal(v.Interface()) // what cannot be written is nothing there
+		b, _ = json.Marshal(v.Interface()) // what cannot be encoded arrives empty
 	}
 	w.Octets(&b)
 	w.set(func() {

@@ -9,58 +9,57 @@ import (
 	"dialler/engine"
 )
 
-// ErrMalformed: what came cannot be read.
+// ErrMalformed means that a message could not be decoded.
 var ErrMalformed = errors.New("link: a message of another node cannot be read; do all nodes run the same version?")
 
-// Wire reads or writes the fields of a message: one description of a message
-// serves both, so that they cannot differ.
+// Wire reads or writes the fields of a message: one description serves both directions, so that
+// they cannot differ.
 type Wire struct {
 	b       []byte
 	reading bool
-	bad     bool // what is read ends too early, or is impossible
+	bad     bool // the input ends too early or is impossible
 	clock   Moment
 	version uint64
 }
 
-// Write gives what say writes, in the version of a node that speaks only the oldest.
+// Write returns what say writes, in the oldest version.
 func Write(at Moment, say func(*Wire)) []byte {
 	w := Wire{clock: at, version: Oldest}
 	say(&w)
 	return w.b
 }
 
-// Reader reads what Write wrote.
+// Reader decodes what Write encoded.
 func Reader(b []byte, at Moment) *Wire { return &Wire{b: b, reading: true, clock: at, version: Oldest} }
 
-// Reading says whether fields are read, not written.
+// Reading says whether fields are being read rather than written.
 func (w *Wire) Reading() bool { return w.reading }
 
-// Version is that of the message: a field that is new in a version is described under
-// the condition that it is at least that one.
+// Version returns the message's version: a field that was added in a version is described only from
+// that version on.
 func (w *Wire) Version() uint64 { return w.version }
 
 // Skip leaves the rest unread.
 func (w *Wire) Skip() { w.b = nil }
 
-// Whole says whether a message was read, from its first byte to its last.
+// Whole says whether exactly the whole message was read.
 func (w *Wire) Whole() bool { return !w.bad && len(w.b) == 0 }
 
-// Moment is one moment on a node's clocks, and how far another node's boot-time
-// clock is behind them.
+// Moment is a reading of a node's clocks, with the offset of another node's boot-time clock.
 type Moment struct {
 	Now  time.Time
 	Boot engine.BootTime
-	// Ahead is what to add to the other's boot-time readings, as good as it is
-	// known; Least is certainly no more than that.
+	// Ahead is the best estimate of what to add to the other's boot-time readings; Least is a lower
+	// bound of it.
 	Ahead, Least time.Duration
 }
 
-// Fail says that what is read is impossible.
+// Fail marks the input as impossible.
 func (w *Wire) Fail() {
 	w.bad, w.b = true, nil
 }
 
-// Unsigned is a number that is not negative.
+// Unsigned carries a non-negative number.
 func (w *Wire) Unsigned(v *uint64) {
 	if !w.reading {
 		w.b = binary.AppendUvarint(w.b, *v)
@@ -75,7 +74,7 @@ func (w *Wire) Unsigned(v *uint64) {
 	*v, w.b = x, w.b[n:]
 }
 
-// Signed is a number.
+// Signed carries a number.
 func (w *Wire) Signed(v *int64) {
 	if !w.reading {
 		w.b = binary.AppendVarint(w.b, *v)
@@ -90,7 +89,7 @@ func (w *Wire) Signed(v *int64) {
 	*v, w.b = x, w.b[n:]
 }
 
-// Number is a number of any type; one that does not fit into it is none.
+// Number carries a number of any type; one that does not fit is malformed.
 func Number[T ~int | ~int32 | ~int64 | ~uint8 | ~uint32](w *Wire, v *T) {
 	x := int64(*v)
 	w.Signed(&x)
@@ -102,7 +101,7 @@ func Number[T ~int | ~int32 | ~int64 | ~uint8 | ~uint32](w *Wire, v *T) {
 	}
 }
 
-// Flag is a yes or no.
+// Flag carries a boolean.
 func (w *Wire) Flag(v *bool) {
 	var x uint64
 	if *v {
@@ -112,7 +111,7 @@ func (w *Wire) Flag(v *bool) {
 	*v = x != 0
 }
 
-// Real is a fraction.
+// Real carries a floating-point number.
 func (w *Wire) Real(v *float64) {
 	if !w.reading {
 		w.b = binary.BigEndian.AppendUint64(w.b, math.Float64bits(*v))
@@ -126,7 +125,7 @@ func (w *Wire) Real(v *float64) {
 	*v, w.b = math.Float64frombits(binary.BigEndian.Uint64(w.b)), w.b[8:]
 }
 
-// Text is a string of any type.
+// Text carries a string of any type.
 func Text[T ~string](w *Wire, v *T) {
 	n := uint64(len(*v))
 	w.Unsigned(&n)
@@ -148,7 +147,7 @@ func (w *Wire) take(n uint64) []byte {
 	return p
 }
 
-// Octets keep the difference of nil and empty.
+// Octets carries bytes and distinguishes nil from empty.
 func (w *Wire) Octets(v *[]byte) {
 	n := uint64(len(*v)) + 1
 	if *v == nil {
@@ -165,8 +164,8 @@ func (w *Wire) Octets(v *[]byte) {
 	}
 }
 
-// size is the length of a list, or -1 of none: every element takes a byte at
-// least, so that a length that cannot be is found before memory is taken for it.
+// size carries the length of a list, or -1 for nil. Every element takes at least a byte, so an
+// impossible length is found before memory is allocated for it.
 func (w *Wire) size(n int) int {
 	x := uint64(n + 1) //nolint:gosec // -1 at least
 	w.Unsigned(&x)
@@ -177,11 +176,11 @@ func (w *Wire) size(n int) int {
 	return int(x) - 1 //nolint:gosec // no more than a frame has bytes
 }
 
-// trusted is for how many elements memory is taken on the word of another node:
-// for more it is taken as they are read.
+// trusted is the number of elements for which memory is allocated on another node's word: beyond
+// it, memory is allocated as elements are read.
 const trusted = 16
 
-// List is a slice; nil and empty are not the same.
+// List carries a slice; it distinguishes nil from empty.
 func List[T any](w *Wire, v *[]T, each func(*T)) {
 	n := -1
 	if *v != nil {
@@ -209,7 +208,7 @@ func List[T any](w *Wire, v *[]T, each func(*T)) {
 	}
 }
 
-// Table is a map; nil and empty are not the same.
+// Table carries a map; it distinguishes nil from empty.
 func Table[V any](w *Wire, v *map[string]V, each func(*V)) {
 	n := -1
 	if *v != nil {
@@ -240,7 +239,7 @@ func Table[V any](w *Wire, v *map[string]V, each func(*V)) {
 	}
 }
 
-// Optional is a value that may be absent.
+// Optional carries a value that may be absent.
 func Optional[T any](w *Wire, v **T, each func(*T)) {
 	there := *v != nil
 	w.Flag(&there)
@@ -254,7 +253,7 @@ func Optional[T any](w *Wire, v **T, each func(*T)) {
 	each(*v)
 }
 
-// Instant carries a time as the sender's boot-time reading at it.
+// Instant carries a time as the sender's boot-time reading at that moment.
 func (w *Wire) Instant(v *time.Time) {
 	there := !v.IsZero()
 	w.Flag(&there)
@@ -269,7 +268,7 @@ func (w *Wire) Instant(v *time.Time) {
 	}
 }
 
-// Date carries a time of the wall clock as it is.
+// Date carries a wall-clock time unchanged.
 func (w *Wire) Date(v *time.Time) {
 	there := !v.IsZero()
 	w.Flag(&there)
@@ -285,8 +284,7 @@ func (w *Wire) Date(v *time.Time) {
 	}
 }
 
-// SendBy carries a time after which something must not be done any more: it is
-// never later there than here.
+// SendBy carries a deadline, which is never later on the receiving node than here.
 func (w *Wire) SendBy(v *engine.BootTime) {
 	Number(w, v)
 	if w.reading && *v != 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestAClaimedLengthTakesNoMemory(t *testing.T) {
-	const claimed = 1 << 19 // as many bytes follow, none of which is an element
+	const claimed = 1 << 19 // as many bytes follow, none of them a valid element
 	hostile := func(describe func(*Wire)) []byte {
 		w := Wire{}
 		describe(&w)
@@ -94,7 +94,7 @@ func TestASendByTimeIsNeverLaterOnAnotherNode(t *testing.T) {
 		var o offset
 		now := engine.BootTime(1e16)
 		for range rapid.IntRange(1, 20).Draw(t, "frames") {
-			// We send, they get it, hold it, answer.
+			// We send; they receive, hold, and answer.
 			echo := now
 			got := echo + engine.BootTime(delay.Draw(t, "there"))
 			held := time.Duration(delay.Draw(t, "held"))
@@ -128,7 +128,7 @@ func TestNoBytesBreakTheReader(t *testing.T) {
 	})
 }
 
-// What a node makes of a frame, it can say again.
+// A frame that a node decodes, it can encode again.
 func FuzzFrame(f *testing.F) {
 	whole := frame{
 		from:    3,

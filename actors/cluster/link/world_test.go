@@ -12,17 +12,17 @@ import (
 	"dialler/engine"
 )
 
-// network carries frames between nodes, as badly as it is told to.
+// network carries frames between nodes, as unreliably as it is told to.
 type network struct {
 	mu    sync.Mutex
 	nodes map[engine.Incarnation]*Links
 	rand  *rand.Rand
-	// Of a hundred frames so many are lost, and so many come twice; each takes up to
-	// delay, so that they overtake each other. cut: none arrives.
+	// Percentages of frames lost and duplicated; each takes up to delay, so that they overtake each
+	// other. cut means none arrives.
 	lose, twice int
 	delay       time.Duration
 	cut         bool
-	edit        func([]byte) []byte // of what is carried
+	edit        func([]byte) []byte // changes each frame
 }
 
 func newNetwork(seed uint64) *network {
@@ -61,7 +61,7 @@ func (n *network) carry(to engine.Incarnation, b []byte) {
 	}
 }
 
-// clock is a node's own: its boot-time clock began at another moment than the others'.
+// clock is a node's own: its boot-time clock started at a different moment from the others'.
 type clock struct {
 	start time.Time
 	boot  engine.BootTime
@@ -70,7 +70,7 @@ type clock struct {
 func (c clock) Now() time.Time        { return time.Now() }
 func (c clock) Boot() engine.BootTime { return c.boot.Add(time.Since(c.start)) }
 
-// join makes a process that is an incarnation, or another one under the address of it.
+// join makes a process that is an incarnation, or a later one at the same address.
 func (n *network) join(id engine.Incarnation, cap int) *Links {
 	ls := New(
 		Config{Clock: clock{start: time.Now(), boot: engine.BootTime(id) * 7e12}, Log: zerolog.Nop(), QueueCap: cap},
@@ -103,11 +103,10 @@ func pause(d time.Duration) {
 	synctest.Wait()
 }
 
-// number is what tests say.
+// say writes a number, the only message of these tests.
 func say(n int) func(*Wire) { return func(w *Wire) { Number(w, &n) } }
 
-// heard writes down what a node is told, and answers questions with what was asked and
-// one more.
+// heard records what a node is told, and answers a question with its number plus one.
 type heard struct {
 	mu   sync.Mutex
 	all  []int
@@ -145,7 +144,7 @@ func (h *heard) of(id engine.Incarnation) (all []int) {
 	return all
 }
 
-// asking keeps what became of a question.
+// asking records the outcome of a question.
 type asking struct {
 	mu    sync.Mutex
 	times int

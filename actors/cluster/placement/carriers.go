@@ -1,12 +1,11 @@
-// Package placement chooses which node of a cluster carries a new call, by what
-// the nodes tell each other every second.
+// Package placement chooses which node of a cluster carries a new call, based on reports that the
+// nodes exchange every second.
 //
-// What it must not know: the rules of the choice (engine/placement), how messages
-// travel, what a node can carry and how that is measured.
+// It must not know the rules of the choice (engine/placement), how messages travel, what a node can
+// carry, or how that is measured.
 //
-// A report may be late; who is not heard for three seconds
-// gets no call. Nodes tell at most Audience others a second, so that what a node
-// sends and hears does not grow with the cluster.
+// A report may be late; a node that has been silent for three seconds gets no calls. Each node
+// reports to at most Audience others a second, so that its traffic does not grow with the cluster.
 package placement
 
 import (
@@ -24,23 +23,23 @@ import (
 )
 
 const (
-	// Interval is how often nodes tell each other what they can carry.
+	// Interval is how often nodes report what they can carry.
 	Interval = time.Second
-	// Audience is to how many others at once.
+	// Audience is to how many other nodes at once.
 	Audience = 32
-	// maxUnusable bounds what is taken from another node, and told.
+	// maxUnusable bounds the list that is sent, and accepted from another node.
 	maxUnusable = 128
-	// Name is under which nodes tell each other.
+	// Name is the link name of these reports.
 	Name = "capacity"
 )
 
-// Config is what Carriers work with.
+// Config configures Carriers.
 type Config struct {
 	Policy placement.Policy
 	// Boot reads the boot-time clock.
 	Boot func() engine.BootTime
-	// Own is the state of this node, Tell sends another one a message, Ready says
-	// whether calls can begin there. They do not block.
+	// Own returns the state of this node, Tell sends another node a message, Ready says whether
+	// calls can start there. They do not block.
 	Own   func() placement.Report
 	Tell  func(to engine.Incarnation, say func(*link.Wire))
 	Ready func(engine.Incarnation) bool
@@ -64,7 +63,7 @@ func New(cfg Config) *Carriers {
 	return &Carriers{cfg: cfg, table: placement.NewTable(cfg.Policy)}
 }
 
-// describe has a report as it travels.
+// describe codes a report.
 func describe(w *link.Wire, r *placement.Report) {
 	link.Number(w, &r.Calls)
 	link.Number(w, &r.Room)
@@ -98,14 +97,14 @@ func (c *Carriers) Failed(node engine.Incarnation) {
 	c.table.Failed(node, c.cfg.Boot())
 }
 
-// Know says which other nodes are there to be told.
+// Know sets which other nodes get reports.
 func (c *Carriers) Know(others []engine.Incarnation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.others = slices.Clone(others)
 }
 
-// Heard takes what another node told.
+// Heard takes another node's report.
 func (c *Carriers) Heard(from engine.Incarnation, w *link.Wire) {
 	var r placement.Report
 	describe(w, &r)
@@ -117,17 +116,17 @@ func (c *Carriers) Heard(from engine.Incarnation, w *link.Wire) {
 	c.table.Heard(from, r, c.cfg.Boot())
 }
 
-// Candidates counts the other nodes that could be given a call.
+// Candidates counts the other nodes that are eligible for a call.
 func (c *Carriers) Candidates() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.table.Candidates(c.cfg.Boot())
 }
 
-// Own is the state of this node.
+// Own returns the state of this node.
 func (c *Carriers) Own() placement.Report { return c.cfg.Own() }
 
-// Run tells the others what this node can carry, until ctx ends.
+// Run reports to the others what this node can carry, until ctx ends.
 func (c *Carriers) Run(ctx context.Context) {
 	tick := time.NewTicker(Interval)
 	defer tick.Stop()
@@ -141,10 +140,10 @@ func (c *Carriers) Run(ctx context.Context) {
 	}
 }
 
-// Tell tells the others now.
+// Tell reports to the others now.
 func (c *Carriers) Tell() {
 	r := c.cfg.Own()
-	if len(r.Unusable) > maxUnusable { // something is wrong with this node as a whole
+	if len(r.Unusable) > maxUnusable { // the node as a whole has a fault
 		r.Unusable, r.Room = nil, 0
 	}
 	c.mu.Lock()

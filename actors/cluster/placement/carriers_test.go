@@ -26,7 +26,7 @@ type member struct {
 	mute bool
 }
 
-// set changes what the node says of itself, and whether it says anything.
+// set changes what the node reports of itself, and whether it reports.
 func (m *member) set(f func(m *member)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

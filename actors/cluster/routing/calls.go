@@ -10,8 +10,8 @@ import (
 	"dialler/engine/ownership"
 )
 
-// find gives the row of a call that may be another node's; here is true when this
-// node is to answer, because the actor of the call is here or the call unknown.
+// find returns the row of a call that may be another node's. here is true if this node must answer,
+// because the call's actor is here or the call is unknown.
 func (r *Router) find(ctx context.Context, id engine.CallID) (row attempt.Attempt, here bool, err error) {
 	a, ok := id.Attempt()
 	if !ok || r.tree.Has(a) {
@@ -21,8 +21,8 @@ func (r *Router) find(ctx context.Context, id engine.CallID) (row attempt.Attemp
 	return row, !ok, err
 }
 
-// atCall has what concerns a call done where its actor is: here, at the owner of its
-// campaign, or at the node of a dialout.
+// atCall runs a command for a call where its actor is: here, at the owner of its campaign, or at
+// the node of a dialout.
 func atCall[C any](ctx context.Context, r *Router, asked dialoutAsked, method string, cmd C, here func(context.Context, C) (none, error)) error {
 	row, mine, err := r.find(ctx, asked.Call)
 	if err == nil && mine {
@@ -53,7 +53,7 @@ func (r *Router) handedOver(ctx context.Context, id engine.CallID) (attempt.Atte
 	return row, err
 }
 
-// Call gives a call as it stands.
+// Call returns the current state of a call.
 func (r *Router) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
 	row, here, err := r.find(ctx, id)
 	switch {
@@ -67,19 +67,19 @@ func (r *Router) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, e
 	return carry(ctx, r, row.Campaign, "call", id, r.tree.Call)
 }
 
-// dialout brings the stored row of a call outside campaigns up to date.
+// dialout refreshes the stored row of a call outside campaigns.
 func (r *Router) dialout(ctx context.Context, row attempt.Attempt) attempt.Attempt {
 	if row.State == attempt.Ended {
 		return row
 	}
 	out, err := r.ofDialout(ctx, dialoutAsked{Call: row.ID.Call(), Node: row.Node, Show: true}, &row)
 	if err != nil || out.Call == nil {
-		return row // it is good enough
+		return row // the stored row will do
 	}
 	return *out.Call
 }
 
-// Live brings the stored row of an attempt that has not ended up to date.
+// Live refreshes the stored row of an attempt that has not ended.
 func (r *Router) Live(ctx context.Context, a attempt.Attempt) attempt.Attempt {
 	switch {
 	case a.State == attempt.Ended || r.tree.Has(a.ID):
@@ -89,7 +89,7 @@ func (r *Router) Live(ctx context.Context, a attempt.Attempt) attempt.Attempt {
 	}
 	now, err := carry(ctx, r, a.Campaign, "live", a, r.liveHere)
 	if err != nil {
-		return a // its row is good enough
+		return a // the stored row will do
 	}
 	return now
 }
@@ -98,7 +98,7 @@ func (r *Router) liveHere(ctx context.Context, a attempt.Attempt) (attempt.Attem
 	return r.tree.Live(ctx, a), nil
 }
 
-// SubmitResult stores the result of a conversation, whenever it comes.
+// SubmitResult stores the result of a conversation, however late it comes.
 func (r *Router) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error {
 	return atCall(ctx, r, dialoutAsked{Call: cmd.Call, Result: &cmd}, "submit_result", cmd, r.submitHere)
 }
@@ -107,7 +107,7 @@ func (r *Router) submitHere(ctx context.Context, cmd campaign.SubmitResult) (non
 	return none{}, r.tree.SubmitResult(ctx, cmd)
 }
 
-// control is what is done to a live call.
+// control is a command for a live call.
 type control struct {
 	Call   engine.CallID
 	What   string // hang_up, digits, transfer

@@ -17,40 +17,40 @@ func (r *Router) AddContacts(ctx context.Context, cmd campaign.AddContacts) (cam
 	return carry(ctx, r, cmd.Campaign, "add_contacts", cmd, r.tree.AddContacts)
 }
 
-// AddBatch adds contacts to a campaign, each judged by itself.
+// AddBatch adds contacts to a campaign, judging each by itself.
 func (r *Router) AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.BatchReply, error) {
 	return carry(ctx, r, cmd.Campaign, "add_batch", cmd, r.tree.AddBatch)
 }
 
 const (
-	// pieceSize is how much of a file goes to its campaign's owner at a time.
+	// pieceSize is how much of a file is sent to its campaign's owner at a time.
 	pieceSize = 256 << 10
-	// uploadsCap bounds the files that come from other nodes at the same time,
-	// uploadIdle how long the next piece of one may take.
+	// uploadsCap bounds the concurrent uploads from other nodes, uploadIdle the wait for the next
+	// piece of one.
 	uploadsCap = 64
 	uploadIdle = time.Minute
-	// settleWait bounds how long the end of an import is waited for.
+	// settleWait bounds the wait for the end of an import.
 	settleWait = 15 * time.Minute
 )
 
 var (
 	errUploads = engine.Unavailable("too_many_uploads", "", 5*time.Second)
-	// errUploadLost: the pieces so far went to another owner, or came too slowly.
+	// errUploadLost means that earlier pieces went to another owner, or came too slowly.
 	errUploadLost = engine.Unavailable("upload_interrupted", "", time.Second)
 	errCutShort   = errors.New("routing: the file was cut short")
 )
 
-// piece is a part of a file on its way.
+// piece is part of a file in transit.
 type piece struct {
 	Upload string
-	Begin  *campaign.ImportContacts // of the first one
+	Begin  *campaign.ImportContacts // in the first one
 	Bytes  []byte
 	Last   bool
-	Broken bool // the file cannot be read to its end
+	Broken bool // the file cannot be read completely
 }
 
-// Import reads a file of contacts into a campaign. The file goes to the owner
-// in pieces, at the pace at which that takes them.
+// Import reads a file of contacts into a campaign. The file is sent to the owner in pieces, at the
+// owner's pace.
 func (r *Router) Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
 	if _, err := r.nodes.Owner(ctx, of(cmd.Campaign)); err != nil {
 		return campaign.Import{}, err
@@ -87,13 +87,13 @@ func (r *Router) Import(ctx context.Context, cmd campaign.ImportContacts, file i
 	}
 }
 
-// uploads are the files that other nodes send here.
+// uploads are the files that other nodes are sending here.
 type uploads struct {
 	mu   sync.Mutex
 	open map[string]*upload
 }
 
-// of gives an upload, nil when it is not known.
+// of returns an upload, nil if it is unknown.
 func (u *uploads) of(id string) *upload {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -110,7 +110,7 @@ type upload struct {
 	pipe   *io.PipeWriter
 	cancel context.CancelFunc
 	idle   *time.Timer
-	done   chan struct{} // closed once imp and err are known
+	done   chan struct{} // closed once imp and err are set
 	imp    campaign.Import
 	err    error
 }
@@ -133,7 +133,7 @@ func (r *Router) take(ctx context.Context, p piece) (campaign.Import, error) {
 		if err == nil {
 			return campaign.Import{}, nil
 		}
-		// Nobody reads on: the import has ended before the file has.
+		// No reader is left: the import ended before the file did.
 	}
 	u.idle.Stop()
 	_ = u.pipe.Close()
@@ -166,9 +166,9 @@ func (r *Router) beginUpload(p piece) error {
 	go func() {
 		defer cancel()
 		u.imp, u.err = r.tree.Import(ctx, *p.Begin, reader)
-		_ = reader.CloseWithError(io.ErrClosedPipe) // whoever still writes hears that nobody reads
+		_ = reader.CloseWithError(io.ErrClosedPipe) // a pending write learns that there is no reader
 		close(u.done)
-		// Whoever sent it asks for the end, or never will.
+		// The sender asks for the end, or never will.
 		time.AfterFunc(uploadIdle, func() { r.uploads.drop(p.Upload) })
 	}()
 	return nil

@@ -10,34 +10,34 @@ import (
 	"dialler/engine/campaign"
 )
 
-// A call outside campaigns has no owner in the database: its actor stays on the
-// node that was asked for it, also when that loses its lease. Its row says which
-// node placed it, and that node knows who acts for it when it is another one.
+// A call outside campaigns has no owner in the database: its actor stays on the node that was asked
+// for it, even if that node loses its lease. The row says which node placed it, and that node knows
+// who acts for it if it is another one.
 
 const (
-	atNode = "dialout" // whether the node has the actor itself is asked there
-	// goneFor bounds how long a node without a lease is waited for.
+	atNode = "dialout" // asks that node whether it has the actor itself
+	// goneFor bounds the wait for a node without a lease.
 	goneFor = 2 * time.Second
 )
 
-// errBeingClosed answers a command or a result for a call that its node may still have.
+// errBeingClosed answers a command or a result for a call that its lost node may still have.
 var errBeingClosed = engine.Unavailable("call_being_closed", "", 2*time.Second)
 
-// dialoutAsked is what is asked of a call outside campaigns at its node.
+// dialoutAsked is a request about a call outside campaigns, sent to its node.
 type dialoutAsked struct {
 	Call    engine.CallID
 	Node    engine.Incarnation // who placed it
-	Passed  bool               // by the node that placed it: it goes no further
+	Passed  bool               // by the node that placed it: do not pass it on again
 	Show    bool
 	Control *control
 	Result  *campaign.SubmitResult
 }
 
-// dialoutReply is the answer; Call is that of Show.
+// dialoutReply is the answer; Call is set for Show.
 type dialoutReply struct{ Call *attempt.Attempt }
 
-// ofDialout has what is asked carried out where the actor of the call is. For a node
-// that is gone this one answers, once the call is known to be over.
+// ofDialout has a request carried out where the call's actor is. If that node is gone, this one
+// answers once the call is known to be over.
 func (r *Router) ofDialout(ctx context.Context, ask dialoutAsked, row *attempt.Attempt) (out dialoutReply, err error) {
 	id, _ := ask.Call.Attempt()
 	to, there := r.dialoutAt(id, row.Node)
@@ -45,13 +45,13 @@ func (r *Router) ofDialout(ctx context.Context, ask dialoutAsked, row *attempt.A
 		return r.dialoutHere(ctx, ask)
 	}
 	live := false
-	if !ask.Show { // what is shown is not worth the wait
+	if !ask.Show { // reading is not worth the wait
 		if live, err = r.nodes.Live(ctx, to); err != nil {
 			return out, err
 		}
 	}
 	brief, cancel := ctx, func() {}
-	if !live { // its calls may go on all the same
+	if !live { // its calls may go on even so
 		brief, cancel = context.WithTimeout(ctx, goneFor)
 	}
 	out, err = askNode[dialoutReply](brief, r, to, atNode, &ask)
@@ -61,24 +61,24 @@ func (r *Router) ofDialout(ctx context.Context, ask dialoutAsked, row *attempt.A
 		return out, nil
 	case live && engine.ErrorCode(err) != lifeOver || !unreachable(err):
 		return out, err
-	case !ask.Show && row.State != attempt.Ended: // it may go on, and nobody here has it yet
+	case !ask.Show && row.State != attempt.Ended: // it may go on, and no node here has it yet
 		return out, errBeingClosed
 	}
 	return r.dialoutHere(ctx, ask)
 }
 
-// lifeOver is what a process answers that was started again where the node was: its
-// lease may still go on.
+// lifeOver is the answer of a process restarted at the node's address: the node's lease may not
+// have ended yet.
 const lifeOver = "node_not_found"
 
-// unreachable says that an error is not the word of whoever has the call.
+// unreachable says that an error did not come from the node that has the call.
 func unreachable(err error) bool {
 	var e *engine.Error
 	return !errors.As(err, &e) || e.Kind == engine.KindUnavailable || e.Code == lifeOver
 }
 
-// dialoutAt is the node to ask about a call outside campaigns that node placed;
-// elsewhere is false when it is this one.
+// dialoutAt returns the node to ask about a call outside campaigns that node placed; elsewhere is
+// false if it is this one.
 func (r *Router) dialoutAt(id engine.AttemptID, node engine.Incarnation) (to engine.Incarnation, elsewhere bool) {
 	if r.tree.Has(id) || node == 0 {
 		return 0, false
@@ -90,7 +90,7 @@ func (r *Router) dialoutAt(id engine.AttemptID, node engine.Incarnation) (to eng
 	return owner, ok && !r.nodes.Was(owner)
 }
 
-// dialoutAsked carries out what another node was asked.
+// dialoutAsked carries out another node's request.
 func (r *Router) dialoutAsked(ctx context.Context, ask dialoutAsked) (dialoutReply, error) {
 	id, _ := ask.Call.Attempt()
 	to, elsewhere := r.dialoutAt(id, ask.Node)
@@ -118,12 +118,12 @@ func (r *Router) dialoutHere(ctx context.Context, ask dialoutAsked) (out dialout
 	return out, err
 }
 
-// errUnknown answers what a node of another version asks.
+// errUnknown answers a request from a node of another version.
 var errUnknown = engine.Invalid("request_unreadable", "")
 
-// Calls are those whose legs are here; package gateway has it.
+// Calls are the calls whose legs are here; package gateway implements it.
 type Calls interface {
-	// OwnerOf is the node that acts for a call whose legs are here; ok is false when
-	// no other one does.
+	// OwnerOf returns the node that acts for a call whose legs are here; ok is false if no other
+	// node does.
 	OwnerOf(id engine.AttemptID) (node engine.Incarnation, ok bool)
 }

@@ -11,8 +11,7 @@ import (
 	"dialler/engine/enginetest"
 )
 
-// dialoutNet is a net in which node two placed a call outside campaigns, which
-// node acts has.
+// dialoutNet is a net in which node two placed a call outside campaigns, and node acts has it.
 func dialoutNet(state attempt.State, acts engine.Incarnation) (n *net, one *side, call engine.CallID) {
 	n, one, two := newNet()
 	call, id := theCall()
@@ -24,7 +23,7 @@ func dialoutNet(state attempt.State, acts engine.Incarnation) (n *net, one *side
 	return n, one, call
 }
 
-// dialoutCommands are what can be asked of a call, with what its tree is told.
+// dialoutCommands are the possible requests about a call, with what they tell its tree.
 func dialoutCommands(call engine.CallID) map[string]struct {
 	ask  func(r *Router) error
 	told any
@@ -65,7 +64,7 @@ func TestADialoutIsActedOnByTheNodeThatHasIt(t *testing.T) {
 }
 
 func TestAnErrorOfTheDialoutsNodeIsTheCallers(t *testing.T) {
-	for _, dead := range []bool{false, true} { // its calls go on without a lease, too
+	for _, dead := range []bool{false, true} { // its calls go on even without a lease
 		n, one, call := dialoutNet(attempt.Connected, 2)
 		n.dead[2] = dead
 		n.sides[2].tree.err = engine.Conflict("call_not_answered", "keys can be sent to an answered call only")
@@ -75,8 +74,8 @@ func TestAnErrorOfTheDialoutsNodeIsTheCallers(t *testing.T) {
 	}
 }
 
-// While the node has its lease the call may live; afterwards this node answers,
-// as a dialler that was started again does. A command or a result waits for the call's end.
+// While the node has its lease the call may be live; afterwards this node answers, as a restarted
+// dialler would. A command or a result waits for the call's end.
 func TestADialoutOfANodeThatIsGoneIsAnsweredHere(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		_, _, call := dialoutNet(attempt.Connected, 2)
@@ -89,7 +88,7 @@ func TestADialoutOfANodeThatIsGoneIsAnsweredHere(t *testing.T) {
 					row.State = attempt.Ended
 				}
 				if restarted {
-					row.Node = 7 // nobody is that any more
+					row.Node = 7 // no node has that incarnation any more
 				}
 				one.tree.rows[id] = row
 				n.gone[2] = true
@@ -117,8 +116,8 @@ func TestADialoutOfANodeThatIsGoneIsAnsweredHere(t *testing.T) {
 	}
 }
 
-// The process was killed and started again before its lease was over: who is there
-// now says that it is not the one, and the call is gone with it.
+// The process was killed and restarted before its lease ended: the new process answers that it is
+// not that incarnation, and the call is gone with the old one.
 func TestADialoutOfALifeThatIsOverIsAnsweredHereThoughItsLeaseGoesOn(t *testing.T) {
 	_, _, call := dialoutNet(attempt.Connected, 2)
 	for name, c := range dialoutCommands(call) {

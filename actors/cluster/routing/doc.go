@@ -1,17 +1,17 @@
-// Package routing carries what is asked of a campaign, or of a call of one, to
-// the node that acts for it: any node takes any request.
+// Package routing carries requests about a campaign, or one of its calls, to the node that acts for
+// it: any node accepts any request.
 //
-// What it must not know: what a command means, how nodes find and reach each
-// other (package cluster), HTTP.
+// It must not know what a command means, how nodes find and reach each other (package cluster), or
+// HTTP.
 //
 // Invariants:
 //
-//   - A command is carried out by the campaign's owner, while it is that, or by
-//     nobody: a node that has lost the campaign answers "not_owner" and the next
-//     owner is asked.
-//   - What arrives is what was sent: commands, replies and errors pass the wire
+//   - A command is carried out by the campaign's current owner or not at all:
+//     a node that has lost the campaign answers "not_owner" and the next owner
+//     is asked.
+//   - Nothing is lost in transit: commands, replies and errors cross the wire
 //     whole (the test TestCommandsAndRepliesPassTheWireWhole), unlike their JSON,
 //     which leaves out what clients do not see.
-//   - "owner_silent" means that a command may have been carried out. Whoever has
+//   - "owner_silent" means that a command may have been carried out. A client with
 //     an Idempotency-Key repeats it, and it is carried out once.
 package routing

@@ -13,7 +13,7 @@ import (
 
 func TestADialoutIsPlacedByTheNodeThatIsChosen(t *testing.T) {
 	cmd := enginetest.Filled[campaign.Dialout]()
-	for _, node := range []engine.Incarnation{0, 1, 2} { // 0 and 1: where it is asked
+	for _, node := range []engine.Incarnation{0, 1, 2} { // 0 and 1: the node that is asked
 		_, one, two := newNet()
 		one.router.Carrier = func(trunk engine.TrunkID) engine.Incarnation {
 			if trunk != cmd.Trunk {
@@ -35,8 +35,7 @@ func TestADialoutIsPlacedByTheNodeThatIsChosen(t *testing.T) {
 	}
 }
 
-// It is placed here when the chosen node certainly did not take it, and not when
-// it may have.
+// A dialout is placed here if the chosen node certainly did not take it, and not if it may have.
 func TestADialoutThatAnotherNodeDidNotTakeIsPlacedHere(t *testing.T) {
 	for code, here := range map[string]bool{"node_overloaded": true, "node_fenced": true, "node_draining": true, "owner_silent": false, "no_capacity": false, "suppressed": false} {
 		_, one, two := newNet()

@@ -15,7 +15,7 @@ import (
 	"dialler/engine/ownership"
 )
 
-// Tree is what this node does itself; package actors has it.
+// Tree is what this node does itself; package actors implements it.
 type Tree interface {
 	Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error)
 	Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error)
@@ -31,7 +31,7 @@ type Tree interface {
 	Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply, error)
 	Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error)
 
-	// Has says whether the actor of an attempt lives here.
+	// Has says whether the actor of an attempt is here.
 	Has(id engine.AttemptID) bool
 	Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error)
 	Live(ctx context.Context, a attempt.Attempt) attempt.Attempt
@@ -41,26 +41,26 @@ type Tree interface {
 	Transfer(ctx context.Context, id engine.CallID, to string) error
 }
 
-// Nodes are the cluster as this node sees it; package cluster has it.
+// Nodes is the cluster as this node sees it; package cluster implements it.
 type Nodes interface {
-	// Owner tells who acts for an identity; when nobody does, somebody claims it.
+	// Owner returns who acts for an identity; if no node does, one claims it.
 	Owner(ctx context.Context, id ownership.Identity) (ownership.Owner, error)
 	// Owned gives the claim by which this node acts for an identity.
 	Owned(id ownership.Identity) (w ownership.Owner, ok bool)
-	// Acting tells who acts for an identity, if anybody does; nobody claims it.
+	// Acting returns who acts for an identity, if any node does; nothing is claimed.
 	Acting(ctx context.Context, id ownership.Identity) (w ownership.Owner, ok bool, err error)
-	// OwnersOf tells who acts for each of the identities, by one question; nobody
-	// claims any. Owner and Acting know it for a while then.
+	// OwnersOf returns who acts for each of the identities, with one query; nothing is claimed. The
+	// answers are cached for Owner and Acting for a while.
 	OwnersOf(ctx context.Context, kind ownership.Kind, ids []string) ([]ownership.Owner, error)
 	// Ask has the owner carry out a method.
 	Ask(ctx context.Context, id ownership.Identity, method string, body []byte) ([]byte, error)
-	// AskNode has a node, also one that has lost its lease, carry out a method.
+	// AskNode has a node carry out a method, even one that has lost its lease.
 	AskNode(ctx context.Context, to engine.Incarnation, method string, body []byte) ([]byte, error)
-	// Was says whether this process is or was an incarnation, Live whether one has
-	// its lease.
+	// Was says whether this process is or was an incarnation, Live whether an incarnation has its
+	// lease.
 	Was(id engine.Incarnation) bool
 	Live(ctx context.Context, id engine.Incarnation) (bool, error)
-	// Handle says who carries out a method here.
+	// Handle registers the handler of a method.
 	Handle(method string, h Handler)
 }
 
@@ -73,10 +73,10 @@ type Attempts interface {
 	Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error)
 }
 
-// Router has a tree's methods, for every campaign of the cluster.
+// Router provides a tree's methods for every campaign of the cluster.
 type Router struct {
-	// Carrier chooses the node for a call outside campaigns over a trunk ("": any),
-	// 0 and nil: this one. It is set before the first request.
+	// Carrier chooses the node for a call outside campaigns over a trunk ("" means any); nil or a
+	// result of 0 means this one. It is set before the first request.
 	Carrier func(trunk engine.TrunkID) engine.Incarnation
 
 	tree     Tree
@@ -87,8 +87,8 @@ type Router struct {
 	log      zerolog.Logger
 }
 
-// New carries requests from and to this node. It must be called before others
-// know of the node's claims.
+// New routes requests from and to this node. It must be called before other nodes learn of this
+// node's claims.
 func New(tree Tree, nodes Nodes, attempts Attempts, calls Calls, log zerolog.Logger) *Router {
 	r := &Router{tree: tree, nodes: nodes, attempts: attempts, calls: calls, log: log}
 	serve(r, "act", tree.Act)
@@ -112,7 +112,7 @@ func New(tree Tree, nodes Nodes, attempts Attempts, calls Calls, log zerolog.Log
 	return r
 }
 
-// serve has a method carried out here for other nodes.
+// serve registers a method that other nodes can call here.
 func serve[C, R any](r *Router, method string, here func(context.Context, C) (R, error)) {
 	r.nodes.Handle(method, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
 		var cmd C
@@ -131,8 +131,8 @@ func of(id engine.CampaignID) ownership.Identity {
 	return ownership.Identity{Kind: ownership.Campaign, ID: string(id)}
 }
 
-// replaced tells an owner who is none any more from one that refuses: the database
-// has refused the write, which is the next owner's.
+// replaced distinguishes a former owner from one that refuses: the database refuses its writes,
+// because they are the next owner's.
 func replaced(err error) error {
 	if errors.Is(err, journal.ErrStaleEpoch) {
 		return ownership.ErrNotOwner
@@ -170,7 +170,7 @@ func askNode[R, C any](
 	return out, link.Decode(answer, &out)
 }
 
-// none is the reply of what has none.
+// none is the reply of a method without one.
 type none struct{}
 
 // Act carries out a lifecycle command.
@@ -178,7 +178,7 @@ func (r *Router) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, er
 	return carry(ctx, r, cmd.Campaign, "act", cmd, r.tree.Act)
 }
 
-// Detail is the campaign as it stands, with its live figures.
+// Detail returns the campaign's current state with its live figures.
 func (r *Router) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
 	return carry(ctx, r, id, "detail", id, r.tree.Detail)
 }
@@ -203,8 +203,8 @@ func (r *Router) DetailIfUp(ctx context.Context, id engine.CampaignID) (campaign
 	return d.Detail, d.Up, err
 }
 
-// ActingFor says for which of the campaigns some node acts. What is asked of them
-// next asks the database no more.
+// ActingFor says for which of the campaigns some node acts. The next requests for them need no
+// database query.
 func (r *Router) ActingFor(ctx context.Context, ids []engine.CampaignID) (map[engine.CampaignID]bool, error) {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -221,7 +221,7 @@ func (r *Router) ActingFor(ctx context.Context, ids []engine.CampaignID) (map[en
 	return out, nil
 }
 
-// Preflight says what a start would find.
+// Preflight reports what a start would find.
 func (r *Router) Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error) {
 	return carry(ctx, r, id, "preflight", id, r.tree.Preflight)
 }
@@ -236,7 +236,7 @@ func (r *Router) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.Ex
 	return carry(ctx, r, cmd.Campaign, "exclude", cmd, r.tree.Exclude)
 }
 
-// ActOnContact has an operator's word on one contact carried out.
+// ActOnContact carries out an operator's command on one contact.
 func (r *Router) ActOnContact(ctx context.Context, cmd campaign.ActOnContact) error {
 	_, err := carry(ctx, r, cmd.Campaign, "act_on_contact", cmd, r.actOnContactHere)
 	return err
@@ -246,8 +246,7 @@ func (r *Router) actOnContactHere(ctx context.Context, cmd campaign.ActOnContact
 	return none{}, r.tree.ActOnContact(ctx, cmd)
 }
 
-// ExclusionsImported tells the history of a campaign that a file of numbers was
-// excluded.
+// ExclusionsImported records in a campaign's history that a file of numbers was excluded.
 func (r *Router) ExclusionsImported(ctx context.Context, cmd campaign.ExclusionsImported) error {
 	_, err := carry(ctx, r, cmd.Campaign, "exclusions_imported", cmd, r.exclusionsImportedHere)
 	return err
@@ -257,10 +256,10 @@ func (r *Router) exclusionsImportedHere(ctx context.Context, cmd campaign.Exclus
 	return none{}, r.tree.ExclusionsImported(ctx, cmd)
 }
 
-// Lift takes an exclusion of a campaign back.
+// Lift lifts an exclusion of a campaign.
 func (r *Router) Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply, error) {
 	return carry(ctx, r, cmd.Campaign, "lift", cmd, r.tree.Lift)
 }
 
-// Has says whether the actor of an attempt lives on this node.
+// Has says whether the actor of an attempt is on this node.
 func (r *Router) Has(id engine.AttemptID) bool { return r.tree.Has(id) }

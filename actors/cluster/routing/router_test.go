@@ -31,12 +31,12 @@ const theCampaign = engine.CampaignID("cmp_1")
 
 // net is a cluster of two nodes, one of which owns every campaign.
 type net struct {
-	former engine.Incarnation // whose lease goes on though its process is gone
+	former engine.Incarnation // its lease goes on though its process is gone
 	mu     sync.Mutex
 	owner  engine.Incarnation
 	sides  map[engine.Incarnation]*side
-	gone   map[engine.Incarnation]bool // it cannot be reached
-	dead   map[engine.Incarnation]bool // it has no lease
+	gone   map[engine.Incarnation]bool // unreachable
+	dead   map[engine.Incarnation]bool // without a lease
 }
 
 // side is one node.
@@ -46,8 +46,8 @@ type side struct {
 	handlers map[string]Handler
 	tree     *tree
 	router   *Router
-	asked    []string                                // methods that were asked of the other
-	carries  map[engine.AttemptID]engine.Incarnation // calls that are here, and who acts for them
+	asked    []string                                // methods asked of the other side
+	carries  map[engine.AttemptID]engine.Incarnation // local calls, and who acts for them
 }
 
 func newNet() (n *net, one, two *side) {
@@ -124,7 +124,7 @@ func (s *side) OwnerOf(id engine.AttemptID) (engine.Incarnation, bool) {
 	return n, ok
 }
 
-// tree notes what it is told.
+// tree records what it is told.
 type tree struct {
 	name string
 	mu   sync.Mutex
@@ -239,7 +239,7 @@ func (t *tree) Import(_ context.Context, cmd campaign.ImportContacts, file io.Re
 var aWindow = window.Window{Start: 9 * 60, End: 18 * 60, Zone: "Europe/Berlin", Days: []window.Day{"Mon", "Tue"},
 	Holidays: []window.Date{{Year: 2030, Month: 5, Day: 9}}, ContactZone: true}
 
-// aDetail has every field set, its windows to what a window can be.
+// aDetail has every field set, and its windows to valid values.
 func aDetail() campaign.Detail {
 	d := enginetest.Filled[campaign.Detail]()
 	d.Campaign.Settings.Window = aWindow
@@ -253,8 +253,8 @@ func theCall() (engine.CallID, engine.AttemptID) {
 	return a.Call(), a
 }
 
-// Whatever is asked at a node that does not own the campaign arrives whole at
-// the one that does, and so does the reply.
+// Any request at a node that does not own the campaign arrives unchanged at the owner, and so does
+// the reply.
 func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 	call, _ := theCall()
 	act := enginetest.Filled[campaign.Act]()
@@ -325,7 +325,7 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 	}
 }
 
-// What is zero, nil or empty stays what it is: a rate of 0 is not an unknown one.
+// Zero, nil and empty stay distinct: a rate of 0 is not an unknown one.
 func TestZeroAndNilAreNotConfused(t *testing.T) {
 	var zero float64
 	for _, d := range []campaign.Detail{
@@ -380,7 +380,7 @@ func TestACommandFollowsTheCampaignToItsNextOwner(t *testing.T) {
 	}
 }
 
-// Who is asked for another node says so, and is asked no more.
+// A node that is asked as a former owner says so, and is not asked again.
 func TestAnOwnerWhoseWriteIsRefusedIsNotTheOwner(t *testing.T) {
 	n, one, two := newNet()
 	n.owner = 2
@@ -390,7 +390,7 @@ func TestAnOwnerWhoseWriteIsRefusedIsNotTheOwner(t *testing.T) {
 	}
 }
 
-// lost loses its campaigns to the other node as it is asked.
+// lost loses its campaigns to the other node when it is asked.
 type lost struct {
 	*tree
 	lose func()
@@ -411,8 +411,8 @@ func (l lost) HangUp(ctx context.Context, id engine.CallID) error {
 	return l.tree.HangUp(ctx, id)
 }
 
-// A bot's result is given up when it is refused: the node that had the call gives
-// it to the campaign's next owner.
+// The node that had the call forwards a bot's result to the campaign's next owner, because a bot
+// does not repeat a refused result.
 func TestACallIsAskedOfTheNextOwnerWhoseNodeHadItsActor(t *testing.T) {
 	call, id := theCall()
 	for _, why := range []error{ownership.ErrNotOwner, journal.ErrStaleEpoch} {
@@ -489,7 +489,7 @@ func TestAFileThatIsNotWantedIsNotReadToItsEnd(t *testing.T) {
 	}
 }
 
-// counting is a file without end.
+// counting is an endless file.
 type counting struct{ n int }
 
 func (c *counting) Read(b []byte) (int, error) {
@@ -546,7 +546,7 @@ func TestNoMoreFilesAreTakenThanMayBe(t *testing.T) {
 				t.Errorf("file %d: %v", i, err)
 			}
 		}
-		time.Sleep(3 * uploadIdle) // virtual: they are given up
+		time.Sleep(3 * uploadIdle) // virtual: uploads are given up
 		if n := one.router.uploads.count(); n != 0 {
 			t.Errorf("%d are left", n)
 		}

@@ -19,10 +19,9 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkALegOfAnotherNode is what the counts of one leg cost both nodes
-// together, without the transport: a question for a channel and one for a number,
-// both given back. frames/leg times what a frame costs (package cluster) comes on
-// top.
+// BenchmarkALegOfAnotherNode measures what the counts of one leg cost both nodes together, without
+// the transport: one question for a channel and one for a number, both returned. frames/leg times
+// the cost of a frame (package cluster) comes on top.
 func BenchmarkALegOfAnotherNode(b *testing.B) {
 	c := &cluster{begun: time.Now(), owner: map[ownership.Identity]ownership.Owner{}, rng: rand.New(rand.NewPCG(1, 7)), open: map[string]engine.Incarnation{}}
 	for i := range 2 {

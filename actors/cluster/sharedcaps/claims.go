@@ -10,7 +10,7 @@ import (
 	"dialler/engine/quota"
 )
 
-// tick does what time brings.
+// tick runs the periodic work.
 func (k *Caps) tick(ctx context.Context) {
 	k.mu.Lock()
 	now, as := k.clock.Boot(), k.as()
@@ -18,7 +18,7 @@ func (k *Caps) tick(ctx context.Context) {
 	for _, q := range k.asks.Late(now) {
 		k.stats.Unanswered.Add(1)
 		if st := k.of[q.of]; st != nil {
-			st.owner, st.again = 0, 0 // is it still the same one?
+			st.owner, st.again = 0, 0 // the keeper may have changed
 		}
 		do = append(do, func() {
 			if q.undo != nil {
@@ -39,7 +39,7 @@ func (k *Caps) tick(ctx context.Context) {
 		}
 		if st.keeper.May(as) {
 			kept++
-			for _, id := range st.waiting { // for the first count
+			for _, id := range st.waiting { // waiting for the first count
 				if f := k.route(st, id); f != nil {
 					do = append(do, f)
 				}
@@ -97,7 +97,7 @@ func (k *Caps) compareLater(now engine.BootTime) {
 	}
 }
 
-// payBack tells what is owed; mu is held.
+// payBack sends the grants that are still to be returned; mu is held.
 func (k *Caps) payBack(st *standing, now engine.BootTime) (do []func()) {
 	mine := st.keeper.May(k.as())
 	if st.owed.Len() == 0 || !mine && st.owner == 0 {
@@ -114,7 +114,7 @@ func (k *Caps) payBack(st *standing, now engine.BootTime) (do []func()) {
 	return do
 }
 
-// count has the tree compare books with the database.
+// count has the tree compare its books with the database.
 func (k *Caps) count(ctx context.Context, of []ownership.Identity, anew bool) {
 	c, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -135,7 +135,7 @@ func (k *Caps) count(ctx context.Context, of []ownership.Identity, anew bool) {
 	}
 }
 
-// find looks for who keeps the count, or claims it; mu is held.
+// find looks up the keeper of a count, or claims it; mu is held.
 func (k *Caps) find(st *standing) {
 	if st.finding || st.keeper.Stage != quota.Away || k.clock.Boot() < st.again || k.as() == 0 {
 		return
@@ -170,14 +170,14 @@ func (k *Caps) find(st *standing) {
 		default:
 			st.again = now.Add(findAgain)
 			if f.nobody && !wanted {
-				st.owed = quota.Owed[[]byte]{} // whoever claims it counts by the database
+				st.owed = quota.Owed[[]byte]{} // the next keeper counts from the database
 			}
 		}
 		if f.owner != 0 || f.mine != 0 {
 			waiting := st.waiting
 			st.waiting = nil
 			if f.mine != 0 && f.settle == 0 {
-				// The first count of it is a moment away: that is worth the wait.
+				// Its first count is a moment away, so the questions wait for it.
 				st.waiting = waiting
 				waiting = nil
 			}
@@ -194,10 +194,10 @@ func (k *Caps) find(st *standing) {
 	})
 }
 
-// found is who keeps a count.
+// found is the keeper of a count.
 type found struct {
-	owner, mine engine.Incarnation // another node, or this one as
-	after       engine.Incarnation // whose lease ran out
+	owner, mine engine.Incarnation // another node, or this node's incarnation
+	after       engine.Incarnation // the node whose lease ran out
 	settle      time.Duration      // of a claim
 	nobody      bool
 }
@@ -227,14 +227,14 @@ func (k *Caps) look(ctx context.Context, of ownership.Identity, claim bool) (f f
 	}
 	was, after := w.Epoch, w.Incarnation
 	if w, err = k.node.Claim(ctx, of); err != nil || !w.Live {
-		return f // its last owner's lease is not over for long enough
+		return f // its last owner's margin has not passed yet
 	}
 	if w.Incarnation != me {
 		return found{owner: w.Incarnation}
 	}
 	k.log.Info().Str("kind", string(of.Kind)).Int64("epoch", w.Epoch).Msg("this node keeps the count now")
 	if w.Epoch != was+1 {
-		before = quota.LeftIt // somebody had it in between
+		before = quota.LeftIt // another node had it in between
 	}
 	f = found{mine: me, settle: quota.Settle(of.Kind, before)}
 	if before == quota.RanOut {
@@ -243,10 +243,10 @@ func (k *Caps) look(ctx context.Context, of ownership.Identity, claim bool) (f f
 	return f
 }
 
-// giveUp has another node keep the count; mu is held.
+// giveUp releases the count for another node to keep; mu is held.
 func (k *Caps) giveUp(ctx context.Context, st *standing) func() {
 	st.keeper.Lost()
-	st.finding = true // nobody takes it for this node's while it is being given up
+	st.finding = true // not claimed again here while it is being given up
 	of, unused := st.of, st.served.Add(quota.Unused(st.of.Kind))
 	return func() {
 		defer func() {
@@ -261,7 +261,7 @@ func (k *Caps) giveUp(ctx context.Context, st *standing) func() {
 			select {
 			case <-t.C:
 			case <-ctx.Done():
-				return // whoever claims it waits
+				return // the next node to claim it waits
 			}
 		}
 		c, cancel := context.WithTimeout(ctx, lookFor)
@@ -272,8 +272,8 @@ func (k *Caps) giveUp(ctx context.Context, st *standing) func() {
 	}
 }
 
-// HandOver gives every count up for others to take: no new call begins here any
-// more, and those that go on are in the database.
+// HandOver releases every count for other nodes to claim: no new call begins here, and those in
+// progress are in the database.
 func (k *Caps) HandOver(ctx context.Context) {
 	k.mu.Lock()
 	k.drained = true

@@ -9,21 +9,21 @@ import (
 	"dialler/engine/ownership"
 )
 
-// What nodes say to each other over their link: a question for a count, and something
-// that is given back, which the other confirms by its answer.
+// Messages between nodes over their link: a question for a count, and a returned grant, which the
+// other node confirms by its answer.
 const (
 	asks = "ask count"
 	owes = "give back"
-	// gatherFor is how long either waits for more of it.
+	// gatherFor is how long either waits to be sent together with more.
 	gatherFor = 4 * time.Millisecond
-	// confirmFor is how long a confirmation may take; meanwhile it is told again.
+	// confirmFor is how long a confirmation may take; then the message is repeated.
 	confirmFor = 2 * time.Second
 )
 
-// errNotKept: the node that was asked keeps no such count.
+// errNotKept means that the node that was asked does not keep that count.
 var errNotKept = engine.Unavailable("keeper_replaced", "", 0)
 
-// notice is what is said of an identity.
+// notice is a message about an identity.
 type notice struct {
 	of   ownership.Identity
 	body []byte
@@ -38,8 +38,8 @@ func (n *notice) fields(w *link.Wire) {
 	}
 }
 
-// say has another node told something and hears whether it answers; mu is held, and
-// not taken by then before say returns. What is lost is asked or told again.
+// say sends another node a message and reports whether it answers; mu is held, and then does not
+// lock it before say returns. Lost messages are repeated.
 func (k *Caps) say(to engine.Incarnation, name string, within time.Duration, n notice,
 	then func(*link.Wire, error)) {
 	l := k.links.To(to)
@@ -60,11 +60,11 @@ func (k *Caps) putQuestion(st *standing, id uint64, by engine.BootTime, body []b
 			k.answered(id, answer)
 		case errors.Is(err, errNotKept):
 			k.refused(st, to, id)
-		} // else it ends when its time does
+		} // otherwise it ends at its deadline
 	})
 }
 
-// refused: the node that was asked is not the keeper.
+// refused handles the answer that the node that was asked is not the keeper.
 func (k *Caps) refused(st *standing, by engine.Incarnation, id uint64) {
 	k.mu.Lock()
 	if st.owner == by {
@@ -78,7 +78,7 @@ func (k *Caps) refused(st *standing, by engine.Incarnation, id uint64) {
 	}
 }
 
-// giveBack tells the keeper of a debt; mu is held.
+// giveBack tells the keeper of a returned grant; mu is held.
 func (k *Caps) giveBack(st *standing, id uint64, what []byte) {
 	k.say(st.owner, owes, confirmFor, notice{st.of, what}, func(_ *link.Wire, err error) {
 		if err == nil {
@@ -89,13 +89,13 @@ func (k *Caps) giveBack(st *standing, id uint64, what []byte) {
 	})
 }
 
-// read takes what another node says of a count.
+// read decodes another node's message about a count.
 func read(s *link.Said) (n notice, ok bool) {
 	n.fields(s.Wire)
 	return n, s.Whole() && s.Asked()
 }
 
-// keeps says whether this node keeps a count, and notes that a node asked for it.
+// keeps says whether this node keeps a count, and records that another node asked for it.
 func (k *Caps) keeps(of ownership.Identity, asked bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -110,7 +110,7 @@ func (k *Caps) keeps(of ownership.Identity, asked bool) bool {
 	return true
 }
 
-// takeQuestion decides a question of another node. It does not block.
+// takeQuestion decides another node's question. It does not block.
 func (k *Caps) takeQuestion(s *link.Said) {
 	n, ok := read(s)
 	switch {
@@ -125,8 +125,8 @@ func (k *Caps) takeQuestion(s *link.Said) {
 	}
 }
 
-// takeBack takes what another node gives back; what this one does not keep is told
-// again, to whoever does then.
+// takeBack takes what another node returns. If this node does not keep that count, the sender tells
+// the keeper instead.
 func (k *Caps) takeBack(s *link.Said) {
 	if n, ok := read(s); ok && k.keeps(n.of, false) {
 		s.Answer(nil, gatherFor, nil)

@@ -16,23 +16,21 @@ type Node interface {
 	Release(ctx context.Context, of ownership.Identity) error
 }
 
-// Store is what the database knows of nodes.
+// Store is the database's list of nodes.
 type Store interface {
 	Node(ctx context.Context, id engine.Incarnation) (n ownership.Node, ok bool, err error)
 }
 
-// Tree counts, grants and takes back. Only Count blocks; none calls back before
-// it returns.
+// Tree counts, grants and takes back. Only Count blocks; no method calls back before it returns.
 type Tree interface {
-	// Count compares the identities' books with the database; anew: the books are
-	// empty.
+	// Count compares the identities' books with the database; anew means the books are empty.
 	Count(ctx context.Context, of []ownership.Identity, anew bool) error
-	// Serve decides a question of a node; answer is called once, or never when
-	// this node keeps the count no more.
+	// Serve decides a node's question; answer is called once, or never if this node no longer keeps
+	// the count.
 	Serve(of ownership.Identity, from engine.Incarnation, question []byte, answer func([]byte))
-	// Take takes something back.
+	// Take takes back a returned grant.
 	Take(of ownership.Identity, notice []byte)
-	// Drop forgets the book: others keep the count.
+	// Drop forgets the book, because another node keeps the count.
 	Drop(of ownership.Identity)
 }
 
@@ -41,5 +39,5 @@ type Clock interface {
 	Boot() engine.BootTime
 }
 
-// ErrAway: nobody has decided; it is asked again.
+// ErrAway means that no keeper has decided; the caller asks again.
 var ErrAway = engine.Unavailable("keeper_away", "", 0)

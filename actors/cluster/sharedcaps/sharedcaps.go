@@ -15,8 +15,7 @@ import (
 	"dialler/engine/quota"
 )
 
-// Caps is this node among those that keep counts. Until Start it keeps none
-// and nobody can be asked.
+// Caps is this node's part in the shared counts. Until Start it keeps none and cannot ask.
 type Caps struct {
 	clock Clock
 	log   zerolog.Logger
@@ -32,63 +31,61 @@ type Caps struct {
 	drained bool // it claims nothing more
 	closed  bool
 	busy    bool            // books are being compared
-	next    engine.BootTime // when they are compared again
+	next    engine.BootTime // time of the next comparison
 	trouble engine.BootTime // until then, often
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 }
 
-// Stats are its figures for /metrics.
+// Stats are the metrics of Caps for /metrics.
 type Stats struct {
 	Kept       atomic.Int64 // identities whose count this node keeps
-	Asked      atomic.Int64 // questions that went to another node
-	Unanswered atomic.Int64 // of them and of those that nobody could be asked, those without an answer
+	Asked      atomic.Int64 // questions sent to another node
+	Unanswered atomic.Int64 // questions without an answer in time, or without a keeper to ask
 	Served     atomic.Int64 // questions of other nodes
-	Owed       atomic.Int64 // what other nodes have not confirmed to have taken back
-	Lost       atomic.Int64 // what was to be given back and found no room
+	Owed       atomic.Int64 // returns not yet confirmed by other nodes
+	Lost       atomic.Int64 // returns dropped for lack of room
 }
 
 // standing is what is known of one identity.
 type standing struct {
 	of      ownership.Identity
 	keeper  quota.Keeper
-	owner   engine.Incarnation // another node that keeps the count, 0: not known
-	waiting []uint64           // questions, until it is known who decides
+	owner   engine.Incarnation // the other node that keeps the count; 0 means unknown
+	waiting []uint64           // questions, until the keeper is known
 	finding bool
 	wanted  bool            // its keeper is gone, and it was used recently
-	again   engine.BootTime // when it is looked for again
+	again   engine.BootTime // time of the next search for its keeper
 	owed    quota.Owed[[]byte]
-	asked   engine.BootTime // when somebody last wanted something
-	served  engine.BootTime // when another node last did of this one, 0: never
+	asked   engine.BootTime // when this node last needed it
+	served  engine.BootTime // when another node last asked this one; 0 means never
 }
 
 type question struct {
 	of   ownership.Identity
 	body []byte
-	undo []byte // gives back what may have been granted, nil: nothing is
+	undo []byte // returns what may have been granted; nil means nothing
 	then func([]byte, engine.BootTime, error)
 }
 
 const (
 	tickEvery = 50 * time.Millisecond
-	// lookFor bounds a look at the database, findAgain is between two that led to
-	// nobody.
+	// lookFor bounds a database query, findAgain is the interval after a query without a result.
 	lookFor   = 2 * time.Second
 	findAgain = 200 * time.Millisecond
-	// Books are compared with the database so often, and more often for a while
-	// after something went wrong.
+	// Books are compared with the database this often, and more often for a while after a failure.
 	compareEvery   = 30 * time.Second
 	compareTrouble = time.Second
 	troubleFor     = time.Minute
 )
 
-// New gives a node's part before it has joined.
+// New makes a node's Caps before it has joined.
 func New(clock Clock, log zerolog.Logger) *Caps {
 	return &Caps{clock: clock, log: log, of: map[ownership.Identity]*standing{}}
 }
 
-// Start begins, and takes what other nodes ask from now on.
+// Start begins, and accepts other nodes' questions from now on.
 func (k *Caps) Start(node Node, links *link.Links, store Store, tree Tree) {
 	ctx, cancel := context.WithCancel(context.Background())
 	k.mu.Lock()
@@ -110,7 +107,7 @@ func (k *Caps) Start(node Node, links *link.Links, store Store, tree Tree) {
 	})
 }
 
-// Close ends it: nothing is kept and nobody asked.
+// Close stops it: no count is kept and no node asked.
 func (k *Caps) Close() {
 	k.mu.Lock()
 	k.closed = true
@@ -122,10 +119,10 @@ func (k *Caps) Close() {
 	k.wg.Wait()
 }
 
-// Stats gives the figures.
+// Stats returns the figures.
 func (k *Caps) Stats() *Stats { return &k.stats }
 
-// as is whom this node acts as, 0: it must not act; mu is held.
+// as returns the incarnation that this node acts as; 0 means it must not act. mu is held.
 func (k *Caps) as() engine.Incarnation {
 	if k.node == nil || k.closed {
 		return 0
@@ -142,7 +139,7 @@ func (k *Caps) standing(of ownership.Identity) *standing {
 	return st
 }
 
-// As is whom this node acts as, 0: it has no lease.
+// As returns the incarnation that this node acts as; 0 means it has no lease.
 func (k *Caps) As() engine.Incarnation {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -161,10 +158,9 @@ func (k *Caps) Mine(of ownership.Identity) bool {
 	return true
 }
 
-// Ask has whoever keeps the count decide. then is called once, within about
-// quota.Patience, from any goroutine: with the answer and when it was asked for,
-// or with ErrAway; undo is then given back (Owe), in case it was granted after
-// all.
+// Ask has the keeper of the count decide. then is called once, within about quota.Patience, from
+// any goroutine: with the answer and the time it was asked for, or with ErrAway. In the second case
+// undo is returned (Owe), in case the request was granted after all.
 func (k *Caps) Ask(of ownership.Identity, body, undo []byte,
 	then func(answer []byte, asked engine.BootTime, err error)) {
 	k.mu.Lock()
@@ -177,8 +173,8 @@ func (k *Caps) Ask(of ownership.Identity, body, undo []byte,
 	st := k.standing(of)
 	st.asked = now
 	if undo != nil && st.owed.Len() > 0 {
-		// It was asked before in vain: told again after this question's answer, the debt
-		// would give back what that grants.
+		// An earlier question for the same thing failed: if its undo arrived after this question's
+		// answer, it would return what this one is granted.
 		st.owed.Withdraw(func(notice []byte) bool { return bytes.Equal(notice, undo) })
 	}
 	id := k.asks.Add(now, question{of, body, undo, then})
@@ -189,8 +185,7 @@ func (k *Caps) Ask(of ownership.Identity, body, undo []byte,
 	}
 }
 
-// route passes an open question on; what it gives is done without mu, which is
-// held.
+// route passes an open question on. mu is held; the function it returns must be called without it.
 func (k *Caps) route(st *standing, id uint64) func() {
 	q, asked, ok := k.asks.Get(id)
 	if !ok {
@@ -223,7 +218,7 @@ func (k *Caps) answered(id uint64, b []byte) {
 	}
 }
 
-// Owe has whoever keeps the count told something until that is confirmed.
+// Owe has the keeper of the count sent a notice until it is confirmed.
 func (k *Caps) Owe(of ownership.Identity, notice []byte) {
 	k.mu.Lock()
 	if k.node == nil || k.closed {
@@ -256,8 +251,7 @@ func (k *Caps) Recount() {
 	k.trouble = k.clock.Boot().Add(troubleFor)
 }
 
-// Gone says that another node is gone: what it kept is claimed at once by whoever
-// has used it recently.
+// Gone says that another node is gone: nodes that used its counts recently claim them at once.
 func (k *Caps) Gone(id engine.Incarnation) {
 	k.Recount()
 	k.mu.Lock()

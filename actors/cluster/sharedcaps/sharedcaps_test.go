@@ -19,7 +19,7 @@ import (
 	"dialler/engine/quota"
 )
 
-// cluster is several nodes with one database and one network.
+// cluster is several nodes with a common database and network.
 type cluster struct {
 	t     *testing.T
 	begun time.Time
@@ -27,23 +27,23 @@ type cluster struct {
 	nodes []*node
 	owner map[ownership.Identity]ownership.Owner
 	rng   *rand.Rand
-	loss  int // of 100 frames, and as many come twice or late
+	loss  int // per 100 frames; as many are duplicated or late
 
-	open map[string]engine.Incarnation // what the database calls in use
+	open map[string]engine.Incarnation // in use according to the database
 	live int                           // at the carrier
 	most int
 	used int
 }
 
-// node is one of them, with a tree that grants cap uses of anything.
+// node is one of them, with a tree that grants up to cap uses of anything.
 type node struct {
 	c     *cluster
 	k     *Caps
 	links *link.Links
 	as    engine.Incarnation
-	until time.Time // others may claim a second later, and it stops a second before
+	until time.Time // it stops a second before, others may claim a second after
 	gone  bool
-	mute  bool // nothing reaches it, nor leaves it
+	mute  bool // isolated
 	cap   int
 	book  map[string]struct{}
 }
@@ -70,7 +70,7 @@ func (c *cluster) close() {
 	}
 }
 
-// begin makes the parts of a node.
+// begin creates the parts of a node.
 func (n *node) begin() {
 	n.k = New(n.c, zerolog.Nop())
 	n.links = link.New(link.Config{Clock: n.c, Log: zerolog.Nop()})
@@ -95,7 +95,7 @@ func (n *node) Incarnation() engine.Incarnation {
 
 func (n *node) State() ownership.State { return ownership.Member }
 
-// carry is the network of a node.
+// carry is a node's network.
 func (n *node) carry(to engine.Incarnation, frame []byte) {
 	c := n.c
 	c.mu.Lock()
@@ -180,7 +180,7 @@ func (c *cluster) Node(ctx context.Context, id engine.Incarnation) (ownership.No
 	return ownership.Node{}, false, err
 }
 
-// kill ends a node; its lease lasts for five seconds more.
+// kill ends a node; its lease lasts five seconds longer.
 func (c *cluster) kill(n *node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,7 +224,7 @@ func (n *node) Drop(ownership.Identity) {
 	n.book = map[string]struct{}{}
 }
 
-// ask asks as a tree does: here when the count is kept here.
+// ask asks as a tree does: locally if the count is kept here.
 func (n *node) ask(leg string) (got bool, useBy engine.BootTime, err error) {
 	if n.k.Mine(theTrunk) {
 		n.Serve(theTrunk, n.as, []byte(leg), func(b []byte) { got = string(b) == "yes" })
@@ -239,7 +239,7 @@ func (n *node) ask(leg string) (got bool, useBy engine.BootTime, err error) {
 	return got && err == nil, useBy, err
 }
 
-// call uses a grant for a while, if it is in time.
+// call uses a grant for a while, unless it came too late.
 func (n *node) call(leg string, by engine.BootTime, wait, talk time.Duration) {
 	c := n.c
 	time.Sleep(wait)
@@ -256,7 +256,7 @@ func (n *node) call(leg string, by engine.BootTime, wait, talk time.Duration) {
 		c.mu.Lock()
 		c.live--
 		c.mu.Unlock()
-		time.Sleep(5 * time.Millisecond) // the database knows a little later
+		time.Sleep(5 * time.Millisecond) // the database learns of it a little later
 		c.mu.Lock()
 		delete(c.open, leg)
 		c.mu.Unlock()
@@ -264,9 +264,9 @@ func (n *node) call(leg string, by engine.BootTime, wait, talk time.Duration) {
 	n.k.Owe(theTrunk, []byte(leg))
 }
 
-// Nodes that share a cap of three over a network that loses, delays and repeats
-// frames never use more, and go on within seconds when the node that keeps the
-// count is killed, and again when its successor hands over.
+// Nodes that share a cap of three over a network that loses, delays and duplicates frames never use
+// more. They recover within seconds when the keeper is killed, and again when its successor hands
+// over.
 func TestACapHoldsOverABadNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 3
@@ -341,8 +341,7 @@ func TestACapHoldsOverABadNetwork(t *testing.T) {
 	})
 }
 
-// All that was given back reaches the keeper, also what was given back while it
-// could not be reached.
+// Every returned grant reaches the keeper, even one returned while it was unreachable.
 func TestWhatIsGivenBackArrives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 2, 10, 0)
@@ -377,8 +376,8 @@ func TestWhatIsGivenBackArrives(t *testing.T) {
 	})
 }
 
-// Nobody waits for an answer for longer than patience says, and what may have been
-// granted meanwhile is given back.
+// No answer is waited for longer than quota.Patience, and what may have been granted meanwhile is
+// returned.
 func TestASilentKeeperIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 2, 10, 0)
@@ -415,7 +414,7 @@ func TestASilentKeeperIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// Who asks once more for what it asked for in vain keeps what it is granted then.
+// A node that asks again after a failed question keeps what it is then granted.
 func TestWhatIsAskedForAgainIsNotGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 2, 10, 0)
@@ -439,7 +438,7 @@ func TestWhatIsAskedForAgainIsNotGivenBack(t *testing.T) {
 		if got, _, err := second.ask("leg"); !got || err != nil {
 			t.Fatalf("once more: %v %v", got, err)
 		}
-		time.Sleep(3 * time.Second) // virtual: a give-back would have come by now
+		time.Sleep(3 * time.Second) // virtual: a return would have arrived by now
 		c.mu.Lock()
 		_, held := first.book["leg"]
 		c.mu.Unlock()
@@ -452,8 +451,8 @@ func TestWhatIsAskedForAgainIsNotGivenBack(t *testing.T) {
 	})
 }
 
-// Who asks for nothing for a minute keeps no count, so that the node that does may
-// keep it.
+// A node that needs nothing for a minute releases its counts, so that a node that does need them
+// can keep them.
 func TestAnIdleCountIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 2, 10, 0)

@@ -11,9 +11,9 @@ import (
 // Description is what the carrier understands of a session description (RFC 4566):
 // the first audio stream.
 type Description struct {
-	Addr    netip.AddrPort // where the other side wants RTP
+	Addr    netip.AddrPort // where the other side expects RTP
 	Profile string         // "RTP/AVP"
-	Codecs  []voice.Codec  // those of ours, in the order of the offer
+	Codecs  []voice.Codec  // those we support, in offer order
 	Event   int            // payload type of telephone-event, 0 when absent
 	Sends   bool           // the other side will send
 	Listens bool           // the other side wants to receive
@@ -31,7 +31,7 @@ func PayloadType(c voice.Codec) uint8 {
 	return ptPCMU
 }
 
-// Parse reads a body; ok is false when there is no audio stream in it.
+// Parse parses a body; ok is false if it has no audio stream.
 func Parse(body []byte) (s Description, ok bool) {
 	s.Sends, s.Listens = true, true
 	var session, media netip.Addr
@@ -125,8 +125,7 @@ func (s *Description) attribute(value []byte) {
 	}
 }
 
-// Describe writes the carrier's own description. version counts up within a
-// call (RFC 3264 §8).
+// Describe writes the carrier's own description. version increases within a call (RFC 3264 §8).
 func Describe(addr netip.AddrPort, version int, codecs []voice.Codec, event int, direction string) []byte {
 	ip := addr.Addr().String()
 	family := "IP4"

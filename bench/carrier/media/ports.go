@@ -15,14 +15,14 @@ import (
 	"dialler/bench/voice"
 )
 
-// Config says what the callees' side of the media can.
+// Config defines the capabilities of the callees' media.
 type Config struct {
 	IP     netip.Addr
-	On     bool // without it, descriptions name a port that nobody reads
-	Remote bool // addresses that are not loopback may get packets
+	On     bool // if false, descriptions name a port that is never read
+	Remote bool // addresses other than loopback may get packets
 	// Min and Max bound the ports; 0 leaves them to the system.
 	Min, Max int
-	Codecs   []voice.Codec // at least one, the preferred first
+	Codecs   []voice.Codec // at least one, preferred first
 }
 
 // Ports owns the RTP ports, their readers and the pacers.
@@ -34,7 +34,7 @@ type Ports struct {
 	mu     sync.Mutex
 	free   []*rtpPort // first in, first out: late packets hit a resting port
 	ports  map[*rtpPort]struct{}
-	next   int // of the port range
+	next   int // in the port range
 	closed bool
 
 	pacers  *pace.Group
@@ -44,8 +44,8 @@ type Ports struct {
 // pacerCount goroutines send the audio of all calls.
 const pacerCount = 2
 
-// restPort is how long a port rests after a call, so that the last packets
-// of one call are not counted as cross-talk of the next.
+// restPort is how long a port rests after a call, so that a call's last packets do not count as
+// cross-talk in the next.
 const restPort = 500 * time.Millisecond
 
 var errNoPort = errors.New("every RTP port of the range is taken")
@@ -65,7 +65,7 @@ func Start(cfg Config) (*Ports, error) {
 		if err != nil {
 			return nil, fmt.Errorf("carrier: %w", err)
 		}
-		_ = sink.SetReadBuffer(1)                                               // the kernel drops what nobody reads
+		_ = sink.SetReadBuffer(1)                                               // the kernel drops what is not read
 		m.sink, m.sinkPort = sink, uint16(sink.LocalAddr().(*net.UDPAddr).Port) //nolint:gosec // a port
 		return m, nil
 	}
@@ -98,7 +98,7 @@ func (m *Ports) Speaks(c voice.Codec) bool {
 	return false
 }
 
-// Choose takes the caller's first codec that is spoken here.
+// Choose returns the caller's first codec that is supported here.
 func (m *Ports) Choose(offered []voice.Codec) (voice.Codec, bool) {
 	for _, c := range offered {
 		if m.Speaks(c) {
@@ -108,7 +108,7 @@ func (m *Ports) Choose(offered []voice.Codec) (voice.Codec, bool) {
 	return m.cfg.Codecs[0], false
 }
 
-// Open reserves a port and starts pacing towards the caller.
+// Open reserves a port and starts sending to the caller.
 func (m *Ports) Open(remote Description, offerless bool, r *rand.Rand) (*Stream, error) {
 	port, err := m.take()
 	if err != nil {
@@ -127,11 +127,11 @@ func (m *Ports) Open(remote Description, offerless bool, r *rand.Rand) (*Stream,
 	return s, nil
 }
 
-// Codecs are the codecs spoken here, the preferred first.
+// Codecs returns the supported codecs, preferred first.
 func (m *Ports) Codecs() []voice.Codec { return m.cfg.Codecs }
 
-// PortOf is the port that a description names: the stream's, or without one the
-// port that nobody reads.
+// PortOf returns the port that a description names: the stream's, or without one the port that is
+// never read.
 func (m *Ports) PortOf(s *Stream) uint16 {
 	if s == nil {
 		return m.sinkPort
@@ -152,7 +152,7 @@ func (m *Ports) take() (*rtpPort, error) {
 	}
 	conn, err := m.bind()
 	if err != nil {
-		if len(m.free) > 0 { // better an unrested port than none
+		if len(m.free) > 0 { // an unrested port is better than none
 			p := m.free[0]
 			m.free = m.free[1:]
 			return p, nil
@@ -218,7 +218,7 @@ func (m *Ports) read(p *rtpPort) {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			continue // ECONNREFUSED of a packet that we sent
+			continue // ECONNREFUSED for a packet that we sent
 		}
 		if s := p.owner.Load(); s != nil {
 			s.receive(buf[:n], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()))

@@ -22,16 +22,15 @@ const (
 	digitGap    = 4 // frames between digits
 )
 
-// Count is what the callee's side of the media saw.
+// Count is what the callee's side of the media counted.
 type Count struct {
 	Sent     int `json:"sent"`     // packets to the caller
 	Received int `json:"received"` // packets from the caller's announced address
 	Strange  int `json:"strange"`  // packets from anywhere else: cross-talk
-	Lost     int `json:"lost"`     // sequence numbers that never came
-	// FirstAt and LastAt are times of received packets; AudioAt and
-	// LastAudioAt of those that were loud enough to be heard. An information
-	// message or a bot is in time when AudioAt is; a voicemail was left when
-	// LastAudioAt lies well after BeepAt.
+	Lost     int `json:"lost"`     // sequence numbers never received
+	// FirstAt and LastAt are times of received packets; AudioAt and LastAudioAt of audible ones. An
+	// information message or a bot is in time if AudioAt is; a voicemail was left if LastAudioAt is
+	// well after BeepAt.
 	FirstAt     time.Time `json:"first_at,omitzero"`
 	LastAt      time.Time `json:"last_at,omitzero"`
 	AudioAt     time.Time `json:"audio_at,omitzero"`
@@ -55,14 +54,14 @@ type Stream struct {
 	ssrc   uint32
 	seq    uint16
 	ts     uint32
-	talked bool // the marker bit of the first packet is spent
+	talked bool // the marker bit of the first packet was sent
 
 	tap  func(payload []byte, said int)
 	said int // frames since the clip began
 	clip []byte
 	loop bool
 	at   int
-	rest []byte // played over and over when the clip is through
+	rest []byte // repeated after the clip has ended
 
 	digits    string
 	digitWait int // frames
@@ -85,14 +84,14 @@ func (s *Stream) Play(clip []byte, loop bool) {
 	s.clip, s.loop, s.at, s.said = clip, loop, 0, 0
 }
 
-// Hear has f told of each audio frame of the caller's.
+// Hear calls f for each audio frame from the caller.
 func (s *Stream) Hear(f func(payload []byte, said int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tap = f
 }
 
-// Background is what follows the clip.
+// Background sets what follows the clip.
 func (s *Stream) Background(clip []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,14 +105,14 @@ func (s *Stream) Mute() {
 	s.silent = true
 }
 
-// Press sends digits after a while.
+// Press sends digits after a delay.
 func (s *Stream) Press(digits string, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.digits, s.digitWait, s.digitAt = digits, int(after/pace.Frame), 0
 }
 
-// Retarget follows a new description of the caller's.
+// Retarget applies a new description from the caller.
 func (s *Stream) Retarget(d Description) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,12 +123,12 @@ func (s *Stream) Retarget(d Description) {
 	s.remote, s.event, s.sending = d.Addr, d.Event, d.Listens
 	if codec, ok := s.media.Choose(d.Codecs); ok && codec != s.Codec {
 		s.Codec = codec
-		// What was being said is in the other law; say nothing instead.
+		// The current clip is in the other law; stay silent instead.
 		s.clip, s.rest = nil, nil
 	}
 }
 
-// Close gives the port back and the final counts.
+// Close releases the port and returns the final counts.
 func (s *Stream) Close() Count {
 	s.leave()
 	s.media.put(s.port)
@@ -173,7 +172,7 @@ func (s *Stream) Tick(time.Time) {
 	s.talked = true
 }
 
-// frame is the next 20 ms of clip or background.
+// frame returns the next 20 ms of clip or background.
 func (s *Stream) frame() []byte {
 	if s.clip != nil && s.at+voice.FrameSamples > len(s.clip) {
 		s.at = 0
@@ -193,8 +192,8 @@ func (s *Stream) frame() []byte {
 	return f
 }
 
-// sendDigit sends a frame of a telephone-event (RFC 4733 §2.5.1): the same
-// timestamp all through, the duration growing, the end bit three times.
+// sendDigit sends a frame of a telephone-event (RFC 4733 §2.5.1): a constant timestamp, an
+// increasing duration, the end bit three times.
 func (s *Stream) sendDigit() bool {
 	if s.digits == "" || s.event == 0 {
 		return false
@@ -235,7 +234,7 @@ func (s *Stream) write(pt uint8, marker bool, ts uint32, payload []byte) {
 	}
 }
 
-// receive counts a packet of the caller's.
+// receive counts a packet from the caller.
 func (s *Stream) receive(b []byte, from netip.AddrPort) {
 	now := time.Now()
 	s.mu.Lock()
@@ -257,7 +256,7 @@ func (s *Stream) receive(b []byte, from netip.AddrPort) {
 	switch {
 	case !s.expected || h.SSRC != s.source:
 		s.source, s.base, s.top, s.expected = h.SSRC, seq, seq, true
-		// Only packets of the present source can fill its gaps.
+		// Only packets of the current source can fill its gaps.
 		s.base -= uint32(s.counts.Received - 1) //nolint:gosec // wraps as sequence numbers do
 	default:
 		// RFC 3550 A.1: the distance from the highest seen, modulo 2^16.
@@ -276,7 +275,7 @@ func (s *Stream) receive(b []byte, from netip.AddrPort) {
 	}
 }
 
-// DigitEvent is the event number of a digit (RFC 4733 §3.2), -1 for none.
+// DigitEvent returns the event number of a digit (RFC 4733 §3.2), -1 if it has none.
 func DigitEvent(d byte) int {
 	switch {
 	case d >= '0' && d <= '9':

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Figures are what a run found.
+// Figures are the results of a run.
 type Figures struct {
 	PostgreSQL  string      `json:"postgresql"`
 	Fsync       string      `json:"fsync"`
@@ -18,7 +18,7 @@ type Figures struct {
 	Spool       []BatchRow  `json:"spool"`
 }
 
-// Row is what every row has.
+// Row is the common part of every row.
 type Row struct {
 	Events    int         `json:"events"`
 	PerSecond float64     `json:"events_per_second"`
@@ -29,7 +29,7 @@ type Row struct {
 
 // WriterRow is one load offered to the writers.
 type WriterRow struct {
-	Offered int `json:"offered_per_second"` // 0: as much as is taken
+	Offered int `json:"offered_per_second"` // 0: as much as is accepted
 	Row
 	Group   float64     `json:"writes_per_commit"`
 	Durable Percentiles `json:"durable"`
@@ -41,7 +41,7 @@ type BatchRow struct {
 	Row
 }
 
-// Percentiles of durations, ms.
+// Percentiles are percentiles of durations in ms.
 type Percentiles struct {
 	P50 float64 `json:"p50_ms"`
 	P99 float64 `json:"p99_ms"`

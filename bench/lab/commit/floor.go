@@ -48,7 +48,7 @@ func (l *lab) floor(ctx context.Context, url string) (rows []BatchRow, err error
 		client, server := cpuSelf(), cpuServer(l.pid)
 		began, at, written := time.Now(), 0, 0
 		for time.Since(began) < l.cfg.Duration {
-			if at+size > len(tuples) { // once more from the first on: the indexes are unique
+			if at+size > len(tuples) { // start over from the first: the indexes are unique
 				if _, err := conn.Exec(ctx, "TRUNCATE copy_floor"); err != nil {
 					return nil, err
 				}
@@ -74,9 +74,8 @@ func (l *lab) floor(ctx context.Context, url string) (rows []BatchRow, err error
 	return rows, nil
 }
 
-// agedSegments is how many segments of WAL, 16 MiB each, a database has ready
-// after it has worked for a while: a fresh one zeroes each new one in the middle
-// of a commit.
+// agedSegments is how many WAL segments of 16 MiB a database has ready after working for a while: a
+// fresh one zeroes each new one in the middle of a commit.
 const agedSegments = 14
 
 func (l *lab) age(ctx context.Context, url string) error {
@@ -94,8 +93,7 @@ func (l *lab) age(ctx context.Context, url string) error {
 	return err
 }
 
-// split takes the binary format of COPY apart: what comes before the tuples, and
-// each of them.
+// split parses the binary format of COPY: the header before the tuples, and each tuple.
 func split(b []byte) (head []byte, tuples [][]byte, err error) {
 	const fixed = 11 + 4 + 4 // signature, flags, length of an extension
 	broken := errors.New("commit: not the binary format of COPY")
@@ -127,7 +125,7 @@ func split(b []byte) (head []byte, tuples [][]byte, err error) {
 	}
 }
 
-// machine says what was measured on.
+// machine describes the machine that was measured.
 func (l *lab) machine(ctx context.Context, f *Figures) error {
 	for name, into := range map[string]*string{"server_version": &f.PostgreSQL, "fsync": &f.Fsync, "synchronous_commit": &f.Synchronous} {
 		if err := l.store.QueryRow(ctx, "SELECT current_setting('"+name+"')", into); err != nil {
@@ -145,8 +143,8 @@ func cpuSelf() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// cpuServer reads the time of a server's process, of its children, and of those
-// that have ended.
+// cpuServer reads the CPU time of a server's process, of its children, and of those that have
+// ended.
 func cpuServer(pid int) (sum time.Duration) {
 	sum = cpuOf(pid, 4)
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
@@ -161,7 +159,7 @@ func cpuServer(pid int) (sum time.Duration) {
 	return sum
 }
 
-// cpuOf adds the first n of utime, stime, cutime and cstime: 1/100 s on Linux.
+// cpuOf adds the first n of utime, stime, cutime and cstime: in units of 1/100 s on Linux.
 func cpuOf(pid, n int) (sum time.Duration) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -24,27 +24,27 @@ import (
 	"dialler/persistence/storetest"
 )
 
-// Config of a measurement.
+// Config is the configuration of a measurement.
 type Config struct {
-	Loads     []int         // events a second that are offered
-	Batches   []int         // events of one COPY
+	Loads     []int         // events offered per second
+	Batches   []int         // events per COPY
 	Groups    []int         // writes spooled at a time
 	Duration  time.Duration // of each row
-	Campaigns int           // that share the load, 8
-	Waiting   int           // writes that wait at any time where as much as is taken is offered, 2048
+	Campaigns int           // that share the load, default 8
+	Waiting   int           // waiting writes when as much as is accepted is offered, default 2048
 	Log       func(format string, args ...any)
 }
 
 const (
 	// apart is the time between two writes of a call.
 	apart = 250 * time.Millisecond
-	// fastest bounds the row that offers as much as is taken, calls a second.
+	// fastest bounds the row that offers as much as is accepted, in calls per second.
 	fastest = 6000
 	warmUp  = 2 * time.Second
 	writers = 4
 )
 
-// Run measures on a PostgreSQL that it makes and removes.
+// Run measures on a PostgreSQL that it creates and removes.
 func Run(ctx context.Context, cfg Config) (_ *Figures, err error) {
 	if cfg.Campaigns <= 0 {
 		cfg.Campaigns = 8
@@ -109,7 +109,7 @@ func Run(ctx context.Context, cfg Config) (_ *Figures, err error) {
 	return f, nil
 }
 
-// lab is one run's database and people.
+// lab is one run's database and contacts.
 type lab struct {
 	cfg    Config
 	store  *persistence.Store
@@ -118,15 +118,15 @@ type lab struct {
 	epochs []int64
 	seqs   []int64
 	index  map[engine.CampaignID]int
-	calls  []storetest.Call // of people that were not called yet
+	calls  []storetest.Call // of contacts not called yet
 }
 
-// most is how many calls the row that offers as much as is taken may need.
+// most is how many calls the row that offers as much as is accepted may need.
 func (l *lab) most() int { return int(fastest * l.cfg.Duration.Seconds()) }
 
 func campaignID(n int) engine.CampaignID { return engine.CampaignID(fmt.Sprintf("cmp_%d", n)) }
 
-// people makes the campaigns and all the contacts that the rows will need.
+// people creates the campaigns and all the contacts that the rows will need.
 func (l *lab) people(ctx context.Context) error {
 	need := l.most() + int(500*warmUp.Seconds())
 	for _, load := range l.cfg.Loads {
@@ -183,7 +183,7 @@ func (l *lab) people(ctx context.Context) error {
 	return nil
 }
 
-// take gives so many calls that come in turns from all campaigns.
+// take returns that many calls, taken from all campaigns in turn.
 func (l *lab) take(n int) []storetest.Call {
 	n = min(n, len(l.calls))
 	c := l.calls[:n:n]
@@ -197,8 +197,7 @@ type watch struct{ began time.Time }
 func (watch) Now() time.Time          { return time.Now() }
 func (w watch) Boot() engine.BootTime { return engine.BootTime(time.Since(w.began)) + 1 }
 
-// writer offers calls for a time, so many events a second; 0: as many as are
-// taken.
+// writer offers that many events per second for a time; 0 means as many as are accepted.
 func (l *lab) writer(ctx context.Context, load int, length time.Duration) (row WriterRow, err error) {
 	n := int(float64(load) * length.Seconds() / storetest.CallSteps)
 	if load == 0 {
@@ -215,7 +214,7 @@ func (l *lab) writer(ctx context.Context, load int, length time.Duration) (row W
 	total := len(calls) * storetest.CallSteps
 	due := make([]time.Time, 0, total)
 	waited := make([]time.Duration, 0, total)
-	var mu sync.Mutex // due is read by who is told
+	var mu sync.Mutex // the callback reads due
 	var took []time.Duration
 	var refused error
 	var done atomic.Int64
@@ -303,7 +302,7 @@ offering:
 	}, nil
 }
 
-// spool measures what takes the place of a commit while the database is away.
+// spool measures what replaces a commit while the database is unavailable.
 func (l *lab) spool(dir string) (rows []BatchRow, err error) {
 	s, err := spool.Open(spool.Config{Dir: dir, Size: 64 << 20, Lanes: 1, Owner: make([]byte, 16), Log: zerolog.Nop()})
 	if err != nil {
@@ -322,7 +321,7 @@ func (l *lab) spool(dir string) (rows []BatchRow, err error) {
 				},
 			}
 			k.Write(0, 1, l.at)
-			for step := 1; step < 4 && len(group) < size; step++ { // those of a call under way
+			for step := 1; step < 4 && len(group) < size; step++ { // those of calls in progress
 				group = append(group, k.Write(step, 1, l.at))
 			}
 		}

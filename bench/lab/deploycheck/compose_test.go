@@ -13,11 +13,11 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// folder has what Docker Compose is given.
+// folder contains the files for Docker Compose.
 const folder = "../../../deploy/compose"
 
-// composed loads the file as Docker Compose does; what the schema or the merge
-// does not allow fails the test.
+// composed loads the file as Docker Compose does; anything that the schema or the merge does not
+// allow fails the test.
 func composed(t *testing.T) *types.Project {
 	t.Helper()
 	options, err := cli.NewProjectOptions([]string{filepath.Join(folder, "compose.yaml")},

@@ -12,8 +12,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 )
 
-// stages parses the Containerfile as BuildKit does; what its linter finds fails
-// the test.
+// stages parses the Containerfile as BuildKit does; any finding of its linter fails the test.
 func stages(t *testing.T) []instructions.Stage {
 	t.Helper()
 	f, err := os.Open("../../../deploy/container/Containerfile")

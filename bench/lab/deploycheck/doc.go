@@ -1,3 +1,3 @@
-// Package deploycheck holds tests of files in deploy/ that need the parsers of Docker: those have so many
+// Package deploycheck tests files in deploy/ that need Docker's parsers: those have so many
 // dependencies that they are kept out of the dialler's go.mod.
 package deploycheck

@@ -1,6 +1,6 @@
-// Package foretell holds what-if against what happens: it runs real campaigns of several
-// kinds with model carriers and bots, asks before each how it will go, with people as an
-// earlier run of the kind was measured, and compares.
+// Package foretell compares what-if with reality: it runs real campaigns of several kinds with
+// model carriers and bots, asks for a forecast before each, with people as measured in an earlier
+// run of the kind, and compares.
 package foretell
 
 import (
@@ -36,7 +36,7 @@ type kind struct {
 	contacts, seats   int
 	attempts          int
 	amd               engine.AMDMode
-	least, most       time.Duration // talk of persons, answer → they hang up
+	least, most       time.Duration // talk time of persons: from the answer until they hang up
 	answers, machines float64
 	door              bot.Door
 }
@@ -58,7 +58,7 @@ var kinds = []kind{
 	{"4–10 s, sequential, 3 attempts", 250, 50, 3, engine.AMDSequential, 4 * s, 10 * s, 0.4, 0.2, bot.Door{}},
 }
 
-// Config says what is run.
+// Config says what to run.
 type Config struct {
 	Kinds    []int // by their number from 1; all when empty
 	Parallel int   // at a time
@@ -66,7 +66,7 @@ type Config struct {
 	Logger   zerolog.Logger
 }
 
-// Result is what one kind came to.
+// Result is the result of one kind.
 type Result struct {
 	Kind                       string
 	Duration, Connected, Dials forecast.Foretold
@@ -102,7 +102,7 @@ func Run(ctx context.Context, c Config) error {
 	return errors.Join(errs...)
 }
 
-// table writes the results and how they stand to what is promised.
+// table writes the results and compares them with what is promised.
 func table(out io.Writer, results []*Result) {
 	_, _ = fmt.Fprint(out, "| kind | end, s: foretold | came | off | conversations: foretold | came | off "+
 		"| dials: foretold | came | abandoned: foretold | came | asked in |\n"+
@@ -260,7 +260,7 @@ func (w *world) furnish(ctx context.Context) error {
 	return err
 }
 
-// draft makes the nth campaign of the kind.
+// draft creates the nth campaign of the kind.
 func (w *world) draft(ctx context.Context, n int) (engine.CampaignID, error) {
 	k, f := w.k, w.p.Front()
 	set := campaign.Settings{Name: fmt.Sprintf("%s, %d", k.name, n), Bot: botID, Concurrency: k.seats,
@@ -308,7 +308,7 @@ func (w *world) dial(ctx context.Context, id engine.CampaignID) (d campaign.Deta
 	}
 }
 
-// run measures a first campaign of the kind, and foretells a second one.
+// run measures a first campaign of the kind, and forecasts a second one.
 func run(ctx context.Context, k *kind, seed uint64, c *Config) (r *Result, err error) {
 	log := c.Logger
 	w, err := open(ctx, k, seed, &log)

@@ -22,11 +22,10 @@ var (
 	unseen string
 )
 
-// depth is how often a rule may stand for another one; deeper is a mistake in
-// the files.
+// depth is how deeply rules may be nested; anything deeper is a mistake in the files.
 const depth = 12
 
-// rules are what is said: by language, then by name, the alternatives.
+// rules are the phrases: by language, then by name, the alternatives.
 type rules map[string]map[string][]string
 
 // parse reads files of rules.
@@ -50,13 +49,13 @@ func parse(files ...string) rules {
 	return all
 }
 
-// seen is what people and machines say in training, apart is what they say
-// where it is measured.
+// seen contains what people and machines say in training; apart contains what they say for
+// measuring.
 func seen() rules  { return parse(phrases, grammar, tongues, more, answers) }
 func apart() rules { return parse(unseen) }
 
-// say draws a text of a kind; empty when the language has none. What is made of
-// many parts is drawn more often: it seldom comes twice.
+// say draws a text of a kind; empty when the language has none. A text with many parts is drawn
+// more often, because it rarely repeats itself.
 func (g rules) say(r *rand.Rand, lang, kind string) string {
 	var of []string
 	for _, text := range g[lang][kind] {
@@ -86,12 +85,12 @@ func (g rules) expand(r *rand.Rand, of map[string][]string, text string, level i
 	}
 }
 
-// sentence mends what putting parts together leaves: "Hello.," and ".."
+// sentence repairs the seams left by joining parts: "Hello.," and ".."
 func sentence(text string) string {
 	return strings.NewReplacer("..", ".", "?.", "?", "!.", "!", ".,", ",", ",,", ",", "?,", ",").Replace(text)
 }
 
-// languages that have a rule of that name, in order.
+// languages lists the languages that have a rule of that name, in order.
 func (g rules) languages(kind string) []string {
 	var all []string
 	for lang, of := range g {

@@ -20,30 +20,30 @@ import (
 	"dialler/media/wav"
 )
 
-// Recorded says which real speech becomes recordings of answered calls.
+// Recorded says which real speech to make into recordings of answered calls.
 type Recorded struct {
 	Dir  string // gets the recordings
 	Root string // where Debian's packages are unpacked: / or a folder
 	Seed uint64
-	// Count of recordings: as many people as machines.
+	// Count is the number of recordings: half people, half machines.
 	Count int
-	// Only are the families that are used, none: all of them.
+	// Only selects families; if empty, all of them are used.
 	Only []string
 }
 
-// collection is real speech of one voice of a Debian package.
+// collection is real speech by one voice of a Debian package.
 type collection struct {
 	family, voice, licence string
-	lang                   string            // as espeak-ng names it
+	lang                   string            // named as in espeak-ng
 	machines               map[string]string // prompts of a machine by name
 	words                  []string          // what a person may say
 	digits                 []string
-	lines                  []string          // of a dialogue, in order; "" parts scenes
-	texts                  map[string]string // what files say, where that is known
+	lines                  []string          // of a dialogue, in order; "" separates scenes
+	texts                  map[string]string // what files say, where known
 	share                  int               // how often it is drawn
 }
 
-// prompts are names of Asterisk's prompts that answer calls, whole.
+// prompts are names of Asterisk's prompts that answer calls on their own.
 var prompts = []string{
 	"vm-intro", "vm-nobodyavail+vm-intro", "vm-nobodyavail", "vm-theperson+D+vm-isunavail+vm-intro", "vm-theperson+D+vm-isonphone+vm-intro", "vm-isunavail", "vm-isonphone",
 	"vm-theperson+D+vm-isunavail", "vm-extension+D+vm-isunavail", "ss-noservice", "ss-noservice+vm-goodbye", "pbx-invalid", "pbx-invalidpark", "cannot-complete-as-dialed",
@@ -57,7 +57,7 @@ var prompts = []string{
 	"if-you-know-your-party", "thnk-u-for-patience", "please-enter-your", "enter-phone-number10", "call-forwarding", "unavailable", "tt-allbusy",
 }
 
-// collections finds what is installed below root, of these families if any.
+// collections finds what is installed below root, limited to the given families if any.
 func collections(root string, only []string) ([]*collection, error) {
 	var all []*collection
 	asterisk := filepath.Join(root, "usr/share/asterisk/sounds")
@@ -85,10 +85,10 @@ func collections(root string, only []string) ([]*collection, error) {
 		}
 		find := func(to *[]string, patterns ...string) {
 			for _, pattern := range patterns {
-				// Armelle's and the Colombian ones keep their language below the folder of a kind.
+				// Armelle's and the Colombian prompts have the language below the folder of a kind.
 				for _, at := range []string{filepath.Join(dir, pattern), filepath.Join(asterisk, filepath.Dir(pattern), of.dir, filepath.Base(pattern))} {
 					found, err := filepath.Glob(at)
-					if err == nil { // the patterns are ours
+					if err == nil { // the patterns are ours and valid
 						*to = append(*to, found...)
 					}
 				}
@@ -202,15 +202,15 @@ func WriteRecorded(ctx context.Context, cfg Recorded) (Written, error) {
 	return done, err
 }
 
-// one makes a machine of an even number, a person of an odd one, or people
-// alone where there are no machines.
+// one makes a machine for an even number, a person for an odd one, or only people where there are
+// no machines.
 func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string, error) {
 	r := rand.New(rand.NewPCG(cfg.Seed, uint64(n))) //nolint:gosec // reproducible, no secret
 	scratch, err := os.MkdirTemp("", "recorded")
 	if err != nil {
 		return nil, fmt.Errorf("greetings_folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(scratch) }() // nothing of it is needed
+	defer func() { _ = os.RemoveAll(scratch) }() // a scratch folder
 	label := []string{"machine", "human"}[n%2]
 	if !slices.ContainsFunc(all, func(c *collection) bool { return len(c.machines) > 0 }) {
 		label = "human"
@@ -233,7 +233,7 @@ func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string
 	x := make([]float64, int(onset*8))
 	text, pause, known := "", "", true
 	for i, path := range paths {
-		if path == "" { // nobody answered the answer: it comes again
+		if path == "" { // no reply to the greeting: it is repeated
 			x = append(x, make([]float64, int(8*(900+1300*r.Float64())))...)
 			pause = " || "
 			continue
@@ -252,7 +252,7 @@ func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string
 			if kind == "again" {
 				kind = "short"
 			}
-			break // it does not fit any more
+			break // no room for more
 		}
 		text, pause = text+pause+c.texts[path], " | "
 		known = known && isSaid(c.texts[path], float64(len(said))/wav.Rate)
@@ -285,7 +285,7 @@ func (cfg Recorded) one(ctx context.Context, n int, all []*collection) ([]string
 	return []string{name, label, detail, c.licence, "1", c.voice}, nil
 }
 
-// machine draws prompts that are all there.
+// machine draws prompts that all exist.
 func (c *collection) machine(r *rand.Rand) (kind, detail string, paths []string) {
 	p := prompts[r.IntN(len(prompts))]
 	for name := range strings.SplitSeq(p, "+") {
@@ -304,8 +304,7 @@ func (c *collection) machine(r *rand.Rand) (kind, detail string, paths []string)
 	return "prompt", "prompt: " + p, paths
 }
 
-// person draws words, now and then twice, or as many as a person says who talks
-// without a pause.
+// person draws words, sometimes twice, or as many as a person says who talks without a pause.
 func (c *collection) person(r *rand.Rand) (kind, detail string, paths []string) {
 	of, most, kind := c.words, 1, "words"
 	if len(c.digits) > 0 && r.IntN(2) == 0 {
@@ -330,8 +329,8 @@ func (c *collection) person(r *rand.Rand) (kind, detail string, paths []string) 
 	return kind, kind, paths
 }
 
-// talker draws lines of a dialogue: one or some that follow each other without
-// a pause, or a short one, now and then twice.
+// talker draws lines of a dialogue: one or several in a row without a pause, or a short one,
+// sometimes twice.
 func (c *collection) talker(r *rand.Rand) (kind, detail string, paths []string) {
 	if r.IntN(3) == 0 {
 		for range 30 {
@@ -354,7 +353,7 @@ func (c *collection) talker(r *rand.Rand) (kind, detail string, paths []string) 
 	return "talk", "talk", paths
 }
 
-// hear reads a file at 8 kHz, trimmed; without dither: the same each time.
+// hear reads a file at 8 kHz, trimmed; without dither, so that the result is always the same.
 func hear(ctx context.Context, scratch, path string) ([]float64, error) {
 	if strings.HasSuffix(path, ".wav") {
 		if x, err := wav.Read(path); err == nil {

@@ -15,7 +15,7 @@ import (
 	"dialler/media/wav"
 )
 
-// unpacked is a root with a few files of each package.
+// unpacked returns a root with a few files of each package.
 func unpacked(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()

@@ -16,7 +16,7 @@ import (
 //go:embed prompts.txt
 var promptTexts string
 
-// prompted is what Asterisk's prompts say: by language, then name.
+// prompted contains the texts of Asterisk's prompts: by language, then name.
 var prompted = func() map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for line := range strings.Lines(promptTexts) {
@@ -33,7 +33,7 @@ var prompted = func() map[string]map[string]string {
 	return all
 }()
 
-// knowPrompts gives the texts of a collection's prompts, digits and letters.
+// knowPrompts adds the texts of a collection's prompts, digits and letters.
 func (c *collection) knowPrompts(asterisk, voice string) {
 	lang := c.lang[:2]
 	for _, paths := range [][]string{sortedValues(c.machines), c.digits, c.words} {
@@ -46,7 +46,7 @@ func (c *collection) knowPrompts(asterisk, voice string) {
 			switch {
 			case isDigit && strings.Trim(number, "0123456789") == "":
 				c.texts[path] = number
-			// Of the other languages some letters have two names.
+			// In the other languages some letters have two names.
 			case isLetter && len(letter) == 1 && letter != "z" && (lang == "en" || lang == "fr"):
 				c.texts[path] = strings.ToUpper(letter)
 			default:
@@ -65,15 +65,15 @@ func sortedValues(m map[string]string) []string {
 	return all
 }
 
-// read are the languages of Tux Paint's descriptions that espeak-ng reads;
-// ownScript are those of them that have letters of their own.
+// read are the languages of Tux Paint's descriptions that espeak-ng reads; ownScript are those of
+// them with their own script.
 var (
 	read      = []string{"be", "bg", "ca", "da", "el", "en", "es", "fr", "lt", "ml", "nl", "ro", "ru"}
 	ownScript = []string{"be", "bg", "el", "ml", "ru"}
 )
 
-// stampText is the description of a stamp of Tux Paint that a file reads; empty
-// when it is not known. Figures and words in brackets are not always read.
+// stampText is the description of a Tux Paint stamp that a file reads; empty when it is unknown.
+// Figures and words in brackets are not always read.
 func stampText(path, lang string) string {
 	if !slices.Contains(read, lang) {
 		return ""
@@ -95,18 +95,18 @@ func stampText(path, lang string) string {
 	}) {
 		return ""
 	}
-	// A foreign letter is not read as a word is.
+	// A foreign letter is not read like a word.
 	if slices.Contains(ownScript, lang) && strings.ContainsFunc(text, func(r rune) bool { return r < unicode.MaxASCII && unicode.IsLetter(r) }) {
 		return ""
 	}
 	return text
 }
 
-// shortLine is how many letters an answer has that is short.
+// shortLine is the maximum number of letters in a short answer.
 const shortLine = 22
 
-// dialogLine is a line of a level's subtitles: name, speaker's font, the line
-// in English and as it is spoken.
+// dialogLine matches a line of a level's subtitles: name, speaker's font, the line in English and
+// as it is spoken.
 var dialogLine = regexp.MustCompile(`dialogId\("([^"]*)", "font_([a-z]+)[0-9]*", "(?:[^"\\]|\\.)*"\)\s*dialogStr\("((?:[^"\\]|\\.)*)"\)`)
 
 // dialogues finds the speakers of Fish Fillets: two in each language, and some
@@ -117,7 +117,7 @@ func dialogues(root string) ([]*collection, error) {
 	for _, lang := range []string{"cs", "nl"} {
 		levels, err := filepath.Glob(filepath.Join(base, "script/*/dialogs_"+lang+".lua"))
 		if err != nil {
-			return nil, err // the root is no pattern
+			return nil, err // the root is not a pattern
 		}
 		for _, level := range levels {
 			b, err := os.ReadFile(level) //nolint:gosec // of the packages that were named
@@ -162,8 +162,7 @@ func dialogues(root string) ([]*collection, error) {
 	return all, nil
 }
 
-// isSpeech says that a subtitle is a text: nothing is put in for a sign, and no
-// sound is drawn out.
+// isSpeech says that a subtitle is plain text: it has no placeholder, and no drawn-out sound.
 func isSpeech(text string) bool {
 	var before, last rune
 	for _, r := range strings.ToLower(text) {
@@ -175,11 +174,11 @@ func isSpeech(text string) bool {
 	return !strings.ContainsAny(text, "%|\\") && strings.ContainsFunc(text, unicode.IsLetter)
 }
 
-// noises are names of what is no word.
+// noises are names of files without words.
 var noises = regexp.MustCompile(`^(Ooff|Ow|Ouch|Jump|Firepunch|Laugh|Poison|Nooo|Hmm|Kamikaze|Flyaway)`)
 
-// hedgehogs finds the voices of Hedgewars that speak: their short phrases,
-// without screams and laughter.
+// hedgehogs finds the speaking voices of Hedgewars: their short phrases, without screams and
+// laughter.
 func hedgehogs(root string) []*collection {
 	var all []*collection
 	dir := filepath.Join(root, "usr/share/games/hedgewars/Data/Sounds/voices")
@@ -208,8 +207,8 @@ func hedgehogs(root string) []*collection {
 	return all
 }
 
-// isSaid says that a text can be what a file of so many seconds says: neither
-// much longer, nor much shorter.
+// isSaid says that a text can be what a file of that many seconds says: neither much longer, nor
+// much shorter.
 func isSaid(text string, seconds float64) bool {
 	n := float64(len([]rune(text)))
 	if text != "" && strings.Trim(text, "0123456789") == "" {

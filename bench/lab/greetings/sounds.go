@@ -20,8 +20,8 @@ import (
 	"dialler/media/wav"
 )
 
-// ipa gives the letters of corpus.Sounds for a symbol of the International
-// Phonetic Alphabet. What sounds alike on the telephone shares a letter.
+// ipa maps a symbol of the International Phonetic Alphabet to letters of corpus.Sounds. Sounds that
+// are alike on the telephone share a letter.
 var ipa = func() map[rune]string {
 	all := map[rune]string{}
 	for letters, symbols := range map[string]string{
@@ -37,15 +37,15 @@ var ipa = func() map[rune]string {
 	return all
 }()
 
-// mute are symbols that are no sound of their own: stress, length, joints,
-// the glottal stop, releases; combining marks are mute as well.
+// mute are symbols that are not a sound of their own: stress, length, joints, the glottal stop,
+// releases; combining marks are mute too.
 const mute = "ˈˌː:ˑ?\"|‖.‿-_ʔʰʱʲʷʼˠˤ˞ⁿˡ˥˦˧˨˩↗↘'"
 
-// parenthesis is how espeak-ng marks a word of another language.
+// parenthesis matches espeak-ng's mark for a word of another language.
 var parenthesis = regexp.MustCompile(`\([^)]*\)`)
 
-// letters gives a transcription in the letters of corpus.Sounds. The same letter
-// twice is a long sound: one. Symbols that it does not know are counted.
+// letters converts a transcription to the letters of corpus.Sounds. A repeated letter is a long
+// sound and counts once. Unknown symbols are counted.
 func letters(transcription string, dropped map[rune]int) string {
 	var b []byte
 	for _, symbol := range parenthesis.ReplaceAllString(transcription, "") {
@@ -65,11 +65,11 @@ func letters(transcription string, dropped map[rune]int) string {
 	return string(b)
 }
 
-// spoken is the form of detail when the words are known: kind [language]: text.
+// spoken matches detail when the words are known: kind [language]: text.
 var spoken = regexp.MustCompile(`^[a-z ]+ \[([A-Za-z][A-Za-z0-9-]*)\]: (.+)$`)
 
-// words gives the voice of espeak-ng that reads a recording's text, and the
-// parts of the text between its pauses; none when the text is not known.
+// words returns the espeak-ng voice for a recording's text, and the parts of the text between its
+// pauses; none when the text is unknown.
 func words(detail, voice string) (reader string, parts []string) {
 	m := spoken.FindStringSubmatch(detail)
 	if m == nil {
@@ -93,13 +93,13 @@ func words(detail, voice string) (reader string, parts []string) {
 	return reader, parts
 }
 
-// transcripts are what is said in recordings, in the letters of corpus.Sounds.
+// transcripts are the spoken texts of recordings, in the letters of corpus.Sounds.
 type transcripts struct {
 	letters []string // empty: not known
 	dropped map[rune]int
 }
 
-// transcribe gives the sounds of recordings of these details and voices.
+// transcribe returns the sounds of recordings with these details and voices.
 func transcribe(ctx context.Context, details, voices []string) (transcripts, error) {
 	all := transcripts{letters: make([]string, len(details)), dropped: map[rune]int{}}
 	said := map[string]map[string]string{} // by reader, then part
@@ -131,9 +131,9 @@ func transcribe(ctx context.Context, details, voices []string) (transcripts, err
 	return all, nil
 }
 
-// readOut gives the transcription of each text. espeak-ng writes a line a
-// clause, and an empty one for an empty line: where these do not part the
-// answer into as many as there are texts, it is asked again for half of them.
+// readOut returns the transcription of each text. espeak-ng writes one line per clause, and an
+// empty one for an empty line: where these do not split the output into as many parts as there are
+// texts, it is run again for half of them.
 func readOut(ctx context.Context, reader string, texts []string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "espeak-ng", "-q", "--ipa", "-v", reader) //nolint:gosec // a name of the form that spoken allows
 	cmd.Stdin = strings.NewReader(strings.Join(texts, "\n\n") + "\n")
@@ -170,15 +170,15 @@ func readOut(ctx context.Context, reader string, texts []string) ([]string, erro
 	return append(first, second...), err
 }
 
-// Heard says what came of Sounds.
+// Heard counts the results of Sounds.
 type Heard struct {
 	Recordings, Known int
 	Cut               int // their text is known, but they end before it does
 	Dropped           map[rune]int
 }
 
-// Sounds adds the column sounds to a folder's labels.csv, or renews it: what is
-// said, as far as detail says it. All else stays as it is.
+// Sounds adds the column sounds to a folder's labels.csv, or renews it: what is said, as far as
+// detail tells. Everything else stays unchanged.
 func Sounds(ctx context.Context, dir string) (Heard, error) {
 	path := filepath.Join(dir, "labels.csv")
 	b, err := os.ReadFile(path) //nolint:gosec // the folder that was asked for
@@ -207,7 +207,7 @@ func Sounds(ctx context.Context, dir string) (Heard, error) {
 	return done, nil
 }
 
-// addSounds gives a labels.csv with the column.
+// addSounds returns a labels.csv with the column.
 func addSounds(ctx context.Context, dir string, b []byte) (Heard, []byte, error) {
 	done := Heard{}
 	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
@@ -245,7 +245,7 @@ func addSounds(ctx context.Context, dir string, b []byte) (Heard, []byte, error)
 	for i, line := range lines {
 		content := bytes.TrimRight(line, "\r")
 		if len(content) == 0 {
-			continue // neither is it a row
+			continue // this is not a row either
 		}
 		value := "sounds"
 		if row > 0 {
@@ -266,7 +266,7 @@ func addSounds(ctx context.Context, dir string, b []byte) (Heard, []byte, error)
 	return done, bytes.Join(lines, []byte{'\n'}), nil
 }
 
-// split parts at what is not within quotes.
+// split splits at separators outside quotes.
 func split(b []byte, at byte) [][]byte {
 	var all [][]byte
 	from, quoted := 0, false
@@ -283,8 +283,8 @@ func split(b []byte, at byte) [][]byte {
 	return append(all, b[from:])
 }
 
-// isWhole says that a recording is quiet at its end: whoever speaks is not cut
-// off. What lasts until a recording's end may be half of a text.
+// isWhole says that a recording is quiet at its end, so that the speaker was not cut off. A
+// recording with sound until its end may contain only part of a text.
 func isWhole(path string) (bool, error) {
 	const end, below = 4 * wav.Rate / 5, 0.01
 	x, err := wav.Read(path)

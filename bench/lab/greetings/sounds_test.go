@@ -74,7 +74,7 @@ func TestWordsAreWhatDetailSays(t *testing.T) {
 	}
 }
 
-// folder has a labels.csv and recordings that are quiet at their end, or not.
+// folder returns a folder with a labels.csv and recordings that are quiet at their end, or not.
 func folder(t *testing.T, labels string, quiet, loud []string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -105,7 +105,7 @@ func TestTheColumnIsAddedAndRenewedAndAllElseStays(t *testing.T) {
 	dir := folder(t, "file,label,detail,voice\r\na.wav,human,\"short [de]: Ja, \"\"hallo\"\"?\",v\r\n\nb.wav,\"human\",model carrier,v\nc.wav,machine,box [en]: Leave a message.,v\nd.wav,human,again [it]: Pronto? || Pronto?,v",
 		[]string{"a.wav", "b.wav", "d.wav"}, []string{"c.wav"})
 	want := "file,label,detail,voice,sounds\r\na.wav,human,\"short [de]: Ja, \"\"hallo\"\"?\",v,jaxalo\r\n\nb.wav,\"human\",model carrier,v,\nc.wav,machine,box [en]: Leave a message.,v,\nd.wav,human,again [it]: Pronto? || Pronto?,v,prontopronto"
-	for range 2 { // again, it is renewed
+	for range 2 { // the second time it is renewed
 		done, err := Sounds(t.Context(), dir)
 		if err != nil || done.Recordings != 4 || done.Known != 2 || done.Cut != 1 || len(done.Dropped) != 0 {
 			t.Fatalf("%+v, %v", done, err)

@@ -19,10 +19,10 @@ import (
 // speaker is one voice of a synthesiser.
 type speaker struct {
 	engine, lang, name string
-	charset            string // of festival's voices that do not take UTF-8
+	charset            string // for festival's voices that do not take UTF-8
 }
 
-// dialects are espeak-ng's of each language.
+// dialects are espeak-ng's dialects of each language.
 var dialects = map[string][]string{
 	"en": {"en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-us-nyc", "en-029", "en-us", "en-gb", "en-us"}, "de": {"de", "de", "de"}, "es": {"es", "es-419", "es"},
 	"fr": {"fr-fr", "fr-be", "fr-fr"}, "it": {"it"}, "pt": {"pt", "pt-br"}, "nl": {"nl"}, "pl": {"pl"}, "cs": {"cs"}, "sv": {"sv"}, "fi": {"fi"}, "ru": {"ru"},
@@ -31,7 +31,7 @@ var dialects = map[string][]string{
 }
 
 var (
-	// variants are voices of espeak-ng that are trained on, others are not.
+	// variants are the espeak-ng voices used for training; others are not.
 	variants = []string{"m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f5", "Alex", "Annie", "belinda", "Diogo", "Gene", "Henrique",
 		"Jacky", "john", "linda", "Lee", "marcelo", "Marco", "Michael", "miguel", "michel", "pablo", "rob", "aunty", "zac", "Denis", "klatt", "klatt2", "klatt4",
 		"adam", "antonio", "caleb", "david", "edward", "grandpa", "gustave", "iven", "kaukovalta", "max", "paul", "pedro", "quincy", "robert", "sandro",
@@ -40,11 +40,11 @@ var (
 	others = []string{"m8", "f4", "Hugo", "Andrea", "steph", "ed", "klatt3", "benjamin", "travis", "anika", "boris", "grandma", "iven3", "Mike"}
 )
 
-// picoVoices are those of SVOX Pico, one of each.
+// picoVoices are the voices of SVOX Pico, one of each.
 var picoVoices = map[string][]string{"en": {"en-US", "en-GB"}, "de": {"de-DE"}, "es": {"es-ES"}, "fr": {"fr-FR"}, "it": {"it-IT"}}
 
-// engines are the synthesisers; a recording is made with pico only when that is
-// named, because Debian has it in its section non-free.
+// engines are the synthesisers; a recording is made with pico only when it is named, because Debian
+// has it in its section non-free.
 const (
 	espeak   = "espeak"
 	flite    = "flite"
@@ -52,7 +52,7 @@ const (
 	pico     = "pico"
 )
 
-// speakersOf are the voices of these synthesisers alone, of none: of all that
+// speakersOf returns the voices of these synthesisers only, or if there are none, of all those that
 // need not be named.
 func speakersOf(engines []string, apart bool) ([]speaker, error) {
 	for _, e := range engines {
@@ -80,8 +80,8 @@ func speakersOf(engines []string, apart bool) ([]speaker, error) {
 	return all, nil
 }
 
-// speakers are the voices, as often as they are drawn; apart are those on
-// which nothing is trained.
+// speakers returns the voices, each as often as it is drawn; apart selects those that are not used
+// for training.
 func speakers(apart bool) []speaker {
 	var all []speaker
 	add := func(times int, s speaker) {
@@ -100,8 +100,8 @@ func speakers(apart bool) []speaker {
 			}
 		}
 	}
-	// There are few others, and they sound better: each as often as a tenth of
-	// the voices of a dialect.
+	// There are few others, and they sound better: each counts as much as a tenth of the voices of
+	// a dialect.
 	share := func(tenths int) int { return max(1, tenths*len(of)/10) }
 	fest := func(tenths int, lang, name, charset string) {
 		add(share(tenths), speaker{engine: festival, lang: lang, name: name, charset: charset})
@@ -127,7 +127,7 @@ func speakers(apart bool) []speaker {
 	return all
 }
 
-// latin2 holds what Czech needs beyond Latin-1.
+// latin2 contains the letters that Czech needs beyond Latin-1.
 var latin2 = map[rune]byte{'č': 0xE8, 'ď': 0xEF, 'ě': 0xEC, 'ň': 0xF2, 'ř': 0xF8, 'š': 0xB9, 'ť': 0xBB, 'ů': 0xF9, 'ž': 0xBE, 'Č': 0xC8, 'Ř': 0xD8, 'Š': 0xA9, 'Ž': 0xAE}
 
 func (s speaker) encode(text string) []byte {
@@ -146,8 +146,8 @@ func (s speaker) encode(text string) []byte {
 	return b
 }
 
-// say gives the words at 8 kHz, without the silence around them. speed is 1
-// for the voice's own, pitch 0…99 (espeak-ng only).
+// say speaks the words at 8 kHz, without the silence around them. speed is 1 for the voice's own,
+// pitch 0…99 (espeak-ng only).
 func (s speaker) say(ctx context.Context, dir, text string, speed float64, pitch int) ([]float64, error) {
 	in, out := filepath.Join(dir, "words.txt"), filepath.Join(dir, "words.wav")
 	if err := os.WriteFile(in, s.encode(text), 0o600); err != nil {
@@ -174,12 +174,12 @@ func (s speaker) say(ctx context.Context, dir, text string, speed float64, pitch
 	return decode(b)
 }
 
-// picoText marks a text up: speed 1 is 100 %, a pitch of 50 as well.
+// picoText adds markup to a text: speed 1 is 100 %, and so is a pitch of 50.
 func picoText(text string, speed float64, pitch int) string {
 	return fmt.Sprintf(`<pitch level="%d"><speed level="%d">%s</speed></pitch>`, 75+pitch/2, int(100*speed), strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(text))
 }
 
-// decode gives the 16-bit mono samples of b at 8 kHz, trimmed.
+// decode returns the 16-bit mono samples of b at 8 kHz, trimmed.
 func decode(b []byte) ([]float64, error) {
 	at := bytes.Index(b, []byte("data"))
 	if len(b) < 44 || at < 0 || at+8 > len(b) {
@@ -198,8 +198,8 @@ func decode(b []byte) ([]float64, error) {
 	return x, nil
 }
 
-// resample brings x from rate to 8 kHz, below 3.5 kHz: a windowed sinc, at
-// phases places between two samples.
+// resample converts x from rate to 8 kHz, limited to 3.5 kHz: with a windowed sinc, at phases
+// positions between two samples.
 func resample(x []float64, rate float64) []float64 {
 	const reach, phases = 16, 128
 	step := rate / 8000
@@ -232,7 +232,7 @@ func resample(x []float64, rate float64) []float64 {
 	return out
 }
 
-// trim cuts what is 40 dB below the loudest 10 ms from both ends.
+// trim removes from both ends what is 40 dB below the loudest 10 ms.
 func trim(x []float64) []float64 {
 	const part = 80
 	var levels []float64

@@ -19,8 +19,8 @@ import (
 	"dialler/media/wav"
 )
 
-// shares of the kinds: what is hard to tell apart is drawn more often than a
-// dialler meets it, and counts less for that.
+// shares are the shares of the kinds: those that are hard to distinguish are drawn more often than
+// a dialler meets them, and weighted less in return.
 var shares = []struct {
 	kind, label   string
 	parts, weight float64
@@ -34,21 +34,20 @@ type Config struct {
 	Dir   string
 	Seed  uint64
 	Count int // recordings
-	// Kinds are drawn alone, as often beside each other as ever; none: all of
-	// them, and callees of the model carrier.
+	// Kinds limits the kinds drawn; their proportions stay the same. If empty, all of them are
+	// drawn, and callees of the model carrier are added.
 	Kinds []string
-	// Engines are the synthesisers: espeak, flite, fest, pico; none: the first
-	// three, and callees of the model carrier.
+	// Engines are the synthesisers: espeak, flite, fest, pico; if empty, the first three, and
+	// callees of the model carrier.
 	Engines []string
-	// Unseen has other phrases said by other voices, on which nothing is to be
-	// trained.
+	// Unseen uses other phrases spoken by other voices, which must not be used for training.
 	Unseen bool
 }
 
 // modelCount is how many callees of the model carrier are added.
 const modelCount = 120
 
-// Written says what came of it.
+// Written is the result of Write.
 type Written struct{ Recordings, Failed int }
 
 // Write fills a folder with recordings and its labels.csv.
@@ -113,7 +112,7 @@ func Write(ctx context.Context, cfg Config) (Written, error) {
 	return done, err
 }
 
-// weight of a kind; empty when it is none.
+// weight is the weight of a kind; empty if there is no such kind.
 func weight(kind string) string {
 	for _, s := range shares {
 		if s.kind == kind {
@@ -136,8 +135,8 @@ func labels(dir string, table [][]string) error {
 	return f.Close()
 }
 
-// one makes the recording of that number, and its row; none when it could not
-// be said, and why.
+// one makes the recording of that number, and its row; if it could not be spoken, it returns the
+// reason instead.
 func one(ctx context.Context, cfg Config, n int, voices []speaker, said rules) (row []string, unsaid, err error) {
 	r := rand.New(rand.NewPCG(cfg.Seed, uint64(n))) //nolint:gosec // reproducible, no secret
 	kind, label := draw(r, cfg.Kinds)
@@ -150,19 +149,19 @@ func one(ctx context.Context, cfg Config, n int, voices []speaker, said rules) (
 	name := fmt.Sprintf("%s_%05d.wav", label, n)
 	row = []string{name, label, fmt.Sprintf("%s [%s]: %s", p.kind, p.lang, p.text), "synthetic", "0", s.label(speed, pitch), weight(kind)}
 	if _, err := os.Stat(filepath.Join(cfg.Dir, name)); err == nil {
-		return row, nil, nil // of a run that was broken off
+		return row, nil, nil // from an interrupted run
 	}
 	scratch, err := os.MkdirTemp(cfg.Dir, ".scratch")
 	if err != nil {
 		return nil, nil, fmt.Errorf("greetings_folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(scratch) }() // nothing of it is needed
+	defer func() { _ = os.RemoveAll(scratch) }() // a scratch folder
 	x, err := record(ctx, r, scratch, s, p, speed, pitch)
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
 	if err != nil {
-		return nil, err, nil // a synthesiser that cannot say it: counted
+		return nil, err, nil // a synthesiser cannot say it: counted
 	}
 	whole := filepath.Join(scratch, name)
 	if err := os.WriteFile(whole, wav.Encode(x), 0o600); err != nil {
@@ -174,8 +173,8 @@ func one(ctx context.Context, cfg Config, n int, voices []speaker, said rules) (
 	return row, nil, nil
 }
 
-// modelCallees adds the people and machines of the model carrier, so that what
-// it plays is known for what it is.
+// modelCallees adds the people and machines of the model carrier, so that its own callees are
+// classified correctly.
 func modelCallees(cfg Config) ([][]string, error) {
 	var rows [][]string
 	for n := range modelCount {
@@ -195,7 +194,7 @@ func modelCallees(cfg Config) ([][]string, error) {
 	return rows, nil
 }
 
-// draw a kind, of these if there are any.
+// draw draws a kind, from the given ones if any.
 func draw(r *rand.Rand, kinds []string) (kind, label string) {
 	total := 0.0
 	for _, s := range shares {
@@ -216,7 +215,7 @@ func draw(r *rand.Rand, kinds []string) (kind, label string) {
 	return kind, label
 }
 
-// longest recording, s: a verdict is given after four.
+// longest is the maximum length of a recording in s: a verdict is given after four.
 const longest = 8
 
 // phrase is what is said: parts, and the pauses between them.
@@ -225,7 +224,7 @@ type phrase struct {
 	text       string
 }
 
-// record puts the parts on the line of an answered call.
+// record plays the parts on the line of an answered call.
 func record(ctx context.Context, r *rand.Rand, dir string, s speaker, p phrase, speed float64, pitch int) ([]int16, error) {
 	quiet := func(x []float64, ms float64) []float64 { return append(x, make([]float64, int(ms*8))...) }
 	onset := 1500 * r.Float64()
@@ -269,7 +268,7 @@ func record(ctx context.Context, r *rand.Rand, dir string, s speaker, p phrase, 
 	return out, nil
 }
 
-// beep adds the tone after which one speaks.
+// beep adds the tone after which the caller should speak.
 func beep(x []float64, r *rand.Rand) []float64 {
 	hz, amplitude := 350+1650*math.Pow(r.Float64(), 1.5), 0.2+0.6*r.Float64()
 	for i := range int(8 * (70 + 730*r.Float64())) {

@@ -22,11 +22,11 @@ type mutant struct {
 	Package string `json:"package"`
 	File    string `json:"file"`
 	Line    int    `json:"line"`
-	What    string `json:"what"` // stable while the rule stands, line numbers or not
+	What    string `json:"what"` // stable while the rule exists, whatever its line number
 	Fate    string `json:"fate"` // killed, killed by pictures, survived, equivalent, not built
 	By      string `json:"by,omitempty"`
 
-	env  string // a row of a table, or
+	env  string // selects a row of a table, or
 	text []byte // the changed file
 }
 
@@ -38,7 +38,7 @@ type pack struct {
 	name  string
 	files []*source
 	tests bool // it has any
-	rapid bool // its tests know the flags of rapid
+	rapid bool // its tests accept the flags of rapid
 }
 
 type source struct {
@@ -48,13 +48,13 @@ type source struct {
 	tree *ast.File
 }
 
-// spared are packages below engine/ that are not the rulebook: the simulator,
-// and the machinery of the tables.
+// spared are packages below engine/ that are not part of the rulebook: the simulator, and the
+// machinery of the tables.
 var spared = []string{"engine/sim", "engine/fsm"}
 
-// sparedFiles hold numbers that are tuned by measurement, not rules: what the
-// forecast of pacing learns, and how eagerly it steers. What binds it (credit,
-// ledgers, the decision) is not spared.
+// sparedFiles contain numbers that are tuned by measurement, not rules: what the forecast of pacing
+// learns, and how eagerly it steers. Its hard limits (credit, ledgers, the decision) are not
+// spared.
 var sparedFiles = []string{"engine/pacing/control.go", "engine/pacing/forecast.go", "engine/pacing/gate.go",
 	"engine/pacing/lines.go", "engine/pacing/model.go", "engine/pacing/talk.go"}
 
@@ -153,11 +153,11 @@ func (e *editor) apply() []byte {
 	return b.Bytes()
 }
 
-// finder collects the mutants of one file that are changes of its text.
+// finder collects the mutants of one file that change its text.
 type finder struct {
 	pkg  *pack
 	file *source
-	fun  string // the function that is being read
+	fun  string // the current function
 	out  []*mutant
 	seen map[string]int
 }
@@ -167,13 +167,13 @@ func (f *finder) text(n ast.Node) string {
 	return string(f.file.text[a:b])
 }
 
-// add makes a mutant in which node reads as text.
+// add adds a mutant in which the node is replaced by text.
 func (f *finder) add(n ast.Node, text, what string) {
 	e := editor{text: f.file.text, fset: f.file.fset}
 	e.replace(n.Pos(), n.End(), text)
 	changed := e.apply()
 	if _, err := format.Source(changed); err != nil {
-		panic(fmt.Sprintf("%s: %s: %v", f.file.path, what, err)) // a mistake of this program
+		panic(fmt.Sprintf("%s: %s: %v", f.file.path, what, err)) // a bug in this program
 	}
 	if f.fun != "" {
 		what = f.fun + ": " + what
@@ -196,8 +196,8 @@ func textMutants(pkg *pack) []*mutant {
 	return out
 }
 
-// httpLimits are the names of http's constants that are limits; the others
-// are sizes of buffers, intervals and the like.
+// httpLimits matches those constants of http that are limits; the others are buffer sizes,
+// intervals and the like.
 var httpLimits = regexp.MustCompile(`(Cap|Max|Min)$|^max[A-Z]`)
 
 func (f *finder) decl(d ast.Decl) {
@@ -239,7 +239,7 @@ func (f *finder) constants(s *ast.ValueSpec) {
 	}
 }
 
-// numeric: a number is written there, and nothing counts iotas or strings.
+// numeric says that the expression contains a number, and neither iotas nor strings.
 func numeric(x ast.Expr) bool {
 	found, no := false, false
 	ast.Inspect(x, func(n ast.Node) bool {
@@ -255,7 +255,7 @@ func numeric(x ast.Expr) bool {
 	return found && !no
 }
 
-// whole: a count, not a duration or a fraction.
+// whole says that the value is a count, not a duration or a fraction.
 func whole(x ast.Expr) bool {
 	yes := true
 	ast.Inspect(x, func(n ast.Node) bool {
@@ -278,7 +278,7 @@ func (f *finder) comparisons(body ast.Node) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ForStmt:
-			// How far a loop goes is no limit of the rulebook.
+			// The bound of a loop is not a limit of the rulebook.
 			if n.Init != nil {
 				f.comparisons(n.Init)
 			}
@@ -294,7 +294,7 @@ func (f *finder) comparisons(body ast.Node) {
 			if !ok || len(n.Args) != 1 {
 				return true
 			}
-			// Moments are compared by their methods.
+			// Times are compared by their methods.
 			x, y, t := f.text(sel.X), f.text(n.Args[0]), f.text(n)
 			switch sel.Sel.Name {
 			case "After":

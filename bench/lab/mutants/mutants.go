@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// What became of a mutant.
+// The fates of a mutant.
 const (
 	killed     = "killed"
-	byPicture  = "killed by pictures" // by golden files and lists of rows alone
+	byPicture  = "killed by pictures" // only by golden files and lists of rows
 	survived   = "survived"
 	equivalent = "equivalent"
 	notBuilt   = "not built"
@@ -23,24 +23,24 @@ const (
 //go:embed equivalent.txt
 var equivalents string
 
-// need is the share of mutants, in percent, that behaviour must kill.
+// need is the percentage of mutants that behaviour must kill.
 const need = 95
 
-// thorough is that of Config.
+// thorough is Config.Thorough.
 var thorough bool
 
-// Config says which mutants are made.
+// Config says which mutants to make.
 type Config struct {
-	Packages []string // by folder; none: all of engine/… and http
+	Packages []string // by folder; if empty, all of engine/… and http
 	Match    string   // only mutants whose line of the report contains this
-	// Thorough takes every state out of every row of the tables too, one at a time. Many of
-	// those mutants mean nothing, because the state cannot take the row's guard.
+	// Thorough also removes every state from every row of the tables, one at a time. Many of those
+	// mutants change nothing, because the guard never holds in that state.
 	Thorough bool
-	Parallel int  // mutants at the same time
+	Parallel int  // mutants run at the same time
 	JSON     bool // print every mutant as JSON
 }
 
-// Run judges the mutants of the tree that it is started in; too few killed is an error.
+// Run judges the mutants of the tree that it is started in; it is an error if too few are killed.
 func Run(out, progress io.Writer, cfg Config) error {
 	thorough = cfg.Thorough
 	root, err := findRoot()
@@ -63,7 +63,7 @@ func Run(out, progress io.Writer, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(scratch) }() // only a scratch folder is left over
+	defer func() { _ = os.RemoveAll(scratch) }() // at worst a scratch folder is left
 	r := &report{same: same, began: time.Now()}
 	for _, p := range pkgs {
 		ms, err := mutate(root, scratch, cfg.Parallel, p, cfg.Match, same, progress)
@@ -138,7 +138,7 @@ func mutate(root, scratch string, parallel int, p *pack, match string, same map[
 	return picked, err
 }
 
-// say prints; a terminal that is gone is no reason to stop.
+// say prints; a closed terminal is no reason to stop.
 func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
 // findRoot is the folder of go.mod, here or above.

@@ -120,8 +120,8 @@ func TestAnEquivalentNeedsAReason(t *testing.T) {
 	}
 }
 
-// One small package, for real: a test that knows its limit kills both changes
-// of it, and one limit that no test knows survives.
+// One small package, for real: a test that knows its limit kills both changes of it, and a limit
+// that no test knows survives.
 func TestMutantsOfAPackageAreJudgedByItsTests(t *testing.T) {
 	root := t.TempDir()
 	put := func(name, text string) {

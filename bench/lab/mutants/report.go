@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// count is how the mutants of one package, or of all, fared.
+// count counts the fates of the mutants of one package, or of all.
 type count struct {
 	mutants, notBuilt, equivalent, any, behaviour int
 }
 
-// judged are the mutants that could have been killed.
+// judged is the number of mutants that could have been killed.
 func (c *count) judged() int { return c.mutants - c.notBuilt - c.equivalent }
 
 func (c *count) add(m *mutant) {
@@ -33,7 +33,7 @@ func (c *count) add(m *mutant) {
 	}
 }
 
-// percent of the mutants that could have been killed.
+// percent is the percentage of the mutants that could have been killed.
 func (c *count) percent(n int) float64 {
 	if c.judged() == 0 {
 		return 100
@@ -62,7 +62,7 @@ func (r *report) add(pkg string, ms []*mutant) {
 	r.names, r.counts[pkg] = append(r.names, pkg), c
 	for _, m := range ms {
 		if _, ok := r.same[m.id()]; ok {
-			// A picture may tell apart what behaves alike.
+			// A picture may differ although the behaviour is the same.
 			if m.Fate == killed {
 				r.wrong = append(r.wrong, m.id()+": "+m.By+" tells it apart")
 			} else if m.Fate != notBuilt {
@@ -102,8 +102,8 @@ func (r *report) print(w io.Writer) {
 	say(w, "\n%s\n", time.Since(r.began).Round(time.Second))
 }
 
-// verdict is the error with which the program ends. Only a run of everything
-// can say that an equivalent is no longer there.
+// verdict is the error with which the program ends. Only a full run can tell that an equivalent no
+// longer exists.
 func (r *report) verdict(everything bool) error {
 	if everything {
 		there := map[string]bool{}
@@ -125,8 +125,8 @@ func (r *report) verdict(everything bool) error {
 	return nil
 }
 
-// parseEquivalents reads pairs of lines: the mutant as it is reported, then
-// the reason after a tab. Empty lines and lines with # are for people.
+// parseEquivalents reads pairs of lines: the mutant as reported, then the reason after a tab. Empty
+// lines and lines with # are ignored.
 func parseEquivalents(text string) (map[string]string, error) {
 	out := map[string]string{}
 	id := ""

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// responses changes the table of final responses: the rows, and which code or
-// cause belongs to which row.
+// responses mutates the table of final responses: the rows, and which code or cause belongs to
+// which row.
 func (f *finder) responses(d *ast.GenDecl) {
 	for _, s := range d.Specs {
 		v, ok := s.(*ast.ValueSpec)
@@ -33,7 +33,7 @@ func (f *finder) responses(d *ast.GenDecl) {
 	}
 }
 
-// instead gives what stands in the place of a value.
+// instead returns the replacement for a value.
 func instead(value string, first, second string) string {
 	if value == first {
 		return second

@@ -17,9 +17,9 @@ import (
 
 const (
 	listTimeout  = 30 * time.Second
-	buildTimeout = 10 * time.Minute // the first of all compiles the standard library
-	// A mutant's tests may take so many times as long as those of the original,
-	// and never less than testLeast: the machine may be busy.
+	buildTimeout = 10 * time.Minute // the very first also compiles the standard library
+	// A mutant's tests may take this many times as long as those of the original, and at least
+	// testLeast: the machine may be busy.
 	testTimes = 6
 	testLeast = 20 * time.Second
 )
@@ -32,10 +32,10 @@ var pictures = map[string]string{
 	"engine/attempt":  "^(TestEveryStateAndEventPairDoesWhatTheGoldenFileSays|TestEveryRowOfTheTableIsTaken)$",
 }
 
-// alsoTested are packages whose tests say what another package means.
+// alsoTested are packages whose tests specify another package.
 var alsoTested = map[string][]string{}
 
-// overlay is what -overlay takes: the path of a file → that of its replacement.
+// overlay maps the path of a file to that of its replacement, as -overlay expects.
 type overlay map[string]string
 
 func (o overlay) put(root, dir, path string, text []byte) error {
@@ -77,13 +77,13 @@ func runTests(bin, dir string, env []string, limit time.Duration, args ...string
 	return out.String(), err
 }
 
-// suite is the tests that judge the mutants of one package.
+// suite holds the tests that judge the mutants of one package.
 type suite struct {
 	pkg   *pack
 	dir   string // where they run
-	skip  string // pattern of the tests that are pictures
+	skip  string // pattern of the picture tests
 	args  []string
-	bin   string // the original, with the schema where there is a table
+	bin   string // the original, with the schema if there is a table
 	limit time.Duration
 }
 
@@ -98,13 +98,12 @@ func (s *suite) run(bin string, env []string, pictures bool) (string, error) {
 	return runTests(bin, s.dir, env, s.limit, args...)
 }
 
-// newSuite builds the original's tests and sees that they pass and how long
-// they take.
+// newSuite builds the original's tests, checks that they pass, and measures how long they take.
 func newSuite(root, scratch string, pkg, of *pack) (*suite, error) {
 	s := &suite{pkg: pkg, dir: filepath.Join(root, pkg.path), skip: pictures[pkg.path], limit: 10 * time.Minute,
 		bin: filepath.Join(scratch, strings.ReplaceAll(of.path+"_"+pkg.path, "/", "_")+".test")}
 	if pkg.rapid {
-		// The same draws for every mutant, and no notes in the tree.
+		// The same draws for every mutant, and no files in the tree.
 		s.args = []string{"-rapid.seed=1", "-rapid.nofailfile"}
 	}
 	o := overlay{}
@@ -137,7 +136,7 @@ func newSuite(root, scratch string, pkg, of *pack) (*suite, error) {
 
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// tableRefused is what fsm.New says of a table that cannot be.
+// tableRefused is how fsm.New begins its panic over an invalid table.
 const tableRefused = "panic: fsm: table "
 
 // judge runs the tests on one mutant.
@@ -191,7 +190,7 @@ func judge(root, scratch string, suites []*suite, m *mutant) error {
 	return nil
 }
 
-// isExit: the tests ran and failed, or were stopped at their limit.
+// isExit says that the tests ran and failed, or were stopped at their time limit.
 func isExit(err error) bool {
 	var e *exec.ExitError
 	return errors.As(err, &e)

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// The rows of transition tables are changed while the program starts: the
-// overlay gives fsm.Row a field for its line, and fsm.New a call of the schema.
+// The rows of transition tables are changed at the start of the program: the overlay adds a field
+// for the line to fsm.Row, and a call of the schema to fsm.New.
 
 //go:embed schema.go.txt
 var schema string
 
 const fsmTable = "engine/fsm/table.go"
 
-// hasTable: the package builds a transition table.
+// hasTable says that the package builds a transition table.
 func hasTable(pkg *pack) bool {
 	for _, f := range pkg.files {
 		if strings.Contains(string(f.text), "fsm.New(") {
@@ -30,8 +30,8 @@ func hasTable(pkg *pack) bool {
 	return false
 }
 
-// schemaOverlay writes the files of the overlay of one package with a table
-// into dir, and gives the overlay.
+// schemaOverlay writes the overlay's files for a package with a table into dir, and returns the
+// overlay.
 func schemaOverlay(root, dir string, pkg *pack) (overlay, error) {
 	o := overlay{}
 	text, err := os.ReadFile(filepath.Join(root, fsmTable)) //nolint:gosec // a source of this tree
@@ -87,8 +87,8 @@ func schemaOverlay(root, dir string, pkg *pack) (overlay, error) {
 	return o, nil
 }
 
-// markRows wraps every row of a []row literal, and every row literal, into a
-// call that notes its line; the outermost call of a row wins.
+// markRows wraps every row of a []row literal, and every row literal, in a call that records its
+// line; the outermost call of a row wins.
 func markRows(e *editor, f *source) {
 	wrap := func(x ast.Expr, typ string) {
 		pos := e.fset.Position(x.Pos())
@@ -147,10 +147,10 @@ func (c *tableChange) mutant(pkg string) *mutant {
 	return m
 }
 
-// tableMutants asks the schema's binary which rows there are.
+// tableMutants asks the schema's binary for the rows.
 func tableMutants(bin, dir, scratch, pkg string) ([]*mutant, error) {
 	path := filepath.Join(scratch, "rows.json")
-	_ = os.Remove(path) // of the package before
+	_ = os.Remove(path) // of the previous package
 	out, err := runTests(bin, dir, []string{"MUTANT_LIST=" + path}, listTimeout, "-test.run=^$")
 	if err != nil {
 		return nil, fmt.Errorf("%s: the tables cannot be listed: %w\n%s", pkg, err, out)
@@ -169,7 +169,7 @@ func tableMutants(bin, dir, scratch, pkg string) ([]*mutant, error) {
 		if strings.HasPrefix(c.Change, "not-in") && !thorough {
 			continue
 		}
-		if "engine/"+c.Table == pkg { // a table that the package only imports is not its own
+		if "engine/"+c.Table == pkg { // a table of an imported package is not this package's
 			ms = append(ms, c.mutant(pkg))
 		}
 	}

@@ -13,24 +13,23 @@ import (
 	"dialler/engine/promise"
 )
 
-// Act is one time that a node acted for an identity.
+// Act is one act of a node for an identity.
 type Act struct {
 	At       int64 // boot-time clock, ns
 	Identity string
 	Epoch    int64
-	By       string // of one epoch always the same: node and incarnation
+	By       string // the same throughout an epoch: node and incarnation
 }
 
 func (a Act) line() string { return fmt.Sprintf("%d %s %d %s\n", a.At, a.Identity, a.Epoch, a.By) }
 
-// notebook reads what nodes note while they do, each line once.
+// notebook reads the nodes' records while they are being written, each line once.
 type notebook struct {
-	read map[string]int64 // of each file so many bytes
+	read map[string]int64 // bytes read of each file
 	acts []Act
 }
 
-// look gives all acts that are noted in the files; a last line that is not whole
-// is left for the next time.
+// look returns the new acts in the files; an incomplete last line is left for the next time.
 func (b *notebook) look(files ...string) ([]Act, error) {
 	if b.read == nil {
 		b.read = map[string]int64{}
@@ -81,8 +80,8 @@ func parse(line string) (a Act, err error) {
 	return a, err
 }
 
-// Judge names what must not be: two owners of an epoch, and acts in an epoch
-// after one in a later epoch. One sentence an identity.
+// Judge reports violations: two owners of an epoch, and acts in an epoch after one in a later
+// epoch. It returns one sentence per identity.
 func Judge(acts []Act) (wrong []string) {
 	var r promise.Record
 	for _, a := range acts {

@@ -23,10 +23,10 @@ import (
 	"dialler/persistence"
 )
 
-// Env names the variable that makes a process a node: its Config as JSON.
+// Env is the variable that makes a process a node: it contains the node's Config as JSON.
 const Env = "DIALLER_OWNERS_NODE"
 
-// Config is what a node is told.
+// Config is the configuration of a node.
 type Config struct {
 	Name       string
 	Database   string
@@ -35,15 +35,15 @@ type Config struct {
 	Advertise  string
 	Identities int
 	Terms      ownership.Terms
-	Notes      string // file that it notes its acts in
-	// Stock has it use the library's own lookup, without a database.
+	Notes      string // file in which it records its acts
+	// Stock makes it use the library's own lookup, without a database.
 	Stock bool
 }
 
 // Every is how often a node acts for what it owns.
 const Every = 20 * time.Millisecond
 
-// Identity is the i-th of a run.
+// Identity is the i-th identity of a run.
 func Identity(i int) ownership.Identity {
 	return ownership.Identity{Kind: ownership.Campaign, ID: "cmp_" + strconv.Itoa(i)}
 }
@@ -73,8 +73,8 @@ func (n *notes) act(at engine.BootTime, identity string, epoch int64, by string)
 	_, _ = n.f.WriteString(Act{At: int64(at), Identity: identity, Epoch: epoch, By: by}.line())
 }
 
-// Main is a node; it ends by SIGTERM, giving up what it owns, or when its
-// standard input ends.
+// Main runs a node; it ends at SIGTERM, releasing what it owns, or when its standard input is
+// closed.
 func Main() error {
 	var cfg Config
 	if err := json.Unmarshal([]byte(os.Getenv(Env)), &cfg); err != nil {
@@ -88,7 +88,7 @@ func Main() error {
 	out := &notes{f: f}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	go func() { // whoever started it is gone
+	go func() { // its parent has gone
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(3)
 	}()
@@ -117,7 +117,7 @@ func ours(ctx context.Context, cfg Config, out *notes) error {
 	}
 	act := func(w ownership.Owner) {
 		at := Boot()
-		if at < n.Until() && n.Incarnation() == w.Incarnation { // it may have stood still since it looked who it is
+		if at < n.Until() && n.Incarnation() == w.Incarnation { // it may have been paused since it checked its identity
 			out.act(at, w.ID, w.Epoch, fmt.Sprintf("%s.%d", cfg.Name, w.Incarnation))
 		}
 	}
@@ -134,7 +134,7 @@ func ours(ctx context.Context, cfg Config, out *notes) error {
 			defer tick.Stop()
 			for work.Err() == nil {
 				ask, cancel := context.WithTimeout(work, 500*time.Millisecond)
-				_, err := n.Ask(ask, Identity(i), "act", nil) // whoever owns it; somebody claims it when nobody does
+				_, err := n.Ask(ask, Identity(i), "act", nil) // any owner; if there is none, some node claims it
 				cancel()
 				if err != nil && !errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "context canceled") {
 					log.Info().Int("identity", i).Str("code", engine.ErrorCode(err)).Msg("not asked")

@@ -10,9 +10,9 @@ import (
 	"dialler/bench/site"
 )
 
-// TestEveryIdentityHasExactlyOneOwner: nodes join, die, come back, stand still,
-// lose the database, each other and etcd, and leave, all the while somebody asks
-// for every identity. Each node notes when it acts.
+// TestEveryIdentityHasExactlyOneOwnerWhateverHappensToNodesAndNetwork has nodes join, die, come
+// back, pause, lose the database, each other and etcd, and leave, while every identity is requested
+// all the time. Each node records when it acts.
 func TestEveryIdentityHasExactlyOneOwnerWhateverHappensToNodesAndNetwork(t *testing.T) {
 	t.Parallel()
 	s := newPlace(t)
@@ -34,7 +34,7 @@ func TestEveryIdentityHasExactlyOneOwnerWhateverHappensToNodesAndNetwork(t *test
 	a = s.start("a", Config{})
 	s.joins("a", lives)
 
-	// Longer than its lease; what it holds is taken, and it notices.
+	// Longer than its lease: its identities are taken over, and it notices.
 	b.signal(syscall.SIGSTOP)
 	s.settled("one stands still", "a", "c")
 	lives = s.gone("b")
@@ -64,9 +64,9 @@ func TestEveryIdentityHasExactlyOneOwnerWhateverHappensToNodesAndNetwork(t *test
 	}
 }
 
-// TestTheStockLookupActivatesTwice documents why the identity lookup is ours:
-// with the library's own, a node that stood still for as long as membership
-// needs to give it up goes on acting for what others have activated.
+// TestTheStockLookupActivatesTwice documents why the identity lookup is ours: with the library's
+// own, a node that paused long enough for membership to give it up goes on acting for identities
+// that others have activated.
 func TestTheStockLookupActivatesTwice(t *testing.T) {
 	t.Parallel()
 	at := free(t, 3)
@@ -85,7 +85,7 @@ func TestTheStockLookupActivatesTwice(t *testing.T) {
 		return last
 	}
 	await(t, time.Minute, "every identity has an activation", func() bool { return len(owners()) == identities })
-	// Whether who was paused acts before it learns of its successor is a matter of moments.
+	// It is a matter of timing whether the paused node acts before it learns of its successor.
 	for range 12 {
 		victim := owners()[Identity(0).ID]
 		nodes[victim].signal(syscall.SIGSTOP)

@@ -22,8 +22,8 @@ import (
 	"dialler/engine"
 )
 
-// stock is a node whose identities the library places. An activation acts from
-// its start to its end; its epoch is when it began.
+// stock runs a node whose identities are placed by the library. An activation acts from its start
+// to its end; its epoch is its start time.
 func stock(ctx context.Context, cfg Config, out *notes) error {
 	host, p, err := net.SplitHostPort(cfg.Listen)
 	if err != nil {
@@ -71,7 +71,7 @@ func stock(ctx context.Context, cfg Config, out *notes) error {
 	return nil
 }
 
-// activation is an identity that the library placed here.
+// activation is an identity that the library has placed here.
 type activation struct {
 	by    string
 	out   *notes

@@ -39,14 +39,13 @@ func TestMain(m *testing.M) {
 
 const (
 	identities = 8
-	bound      = 10 * time.Second // within which every identity has an owner that acts
+	bound      = 10 * time.Second // within which every identity must have an acting owner
 )
 
-// terms are short, so that a test is; the distances between them are those of
-// the real ones.
+// terms are short to keep the test short; their proportions are those of the real ones.
 var terms = ownership.Terms{TTL: 1500 * time.Millisecond, Margin: 300 * time.Millisecond, Every: 250 * time.Millisecond}
 
-// lay begins a way that ends with the test.
+// lay opens a path that ends with the test.
 func lay(t *testing.T, dial func() (net.Conn, error)) *site.Way {
 	t.Helper()
 	w, err := site.Lay(dial, nil)
@@ -57,7 +56,7 @@ func lay(t *testing.T, dial func() (net.Conn, error)) *site.Way {
 	return w
 }
 
-// throughWay is the URL of a database by a way.
+// throughWay returns the URL of a database through a path.
 func throughWay(t *testing.T, url string) (string, *site.Way) {
 	t.Helper()
 	c, err := pgx.ParseConfig(url)
@@ -81,7 +80,7 @@ func pgNetwork(host string, port uint16) (network, address string) {
 	return "tcp", net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// process is one that the test started.
+// process is a process that the test started.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -126,12 +125,12 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// node is a process that is one.
+// node is a process that runs a node.
 type node struct {
 	*process
 	cfg      Config
 	database *site.Way
-	messages *site.Way // by which the others reach it
+	messages *site.Way // the path by which the others reach it
 }
 
 // place is an installation: a database, nodes, membership.
@@ -182,8 +181,8 @@ func (s *place) acts() []Act {
 	return all
 }
 
-// settled waits until every identity has been acted for, after now, by one of
-// the nodes named. How long that took the acts say, not when they were read.
+// settled waits until every identity has been acted for, after now, by one of the named nodes. The
+// time it took is taken from the acts, not from when they were read.
 func (s *place) settled(what string, by ...string) {
 	s.t.Helper()
 	from := int64(Boot())
@@ -221,8 +220,8 @@ func (s *place) lives(name string) int {
 	return s.count("SELECT count(*) FROM nodes WHERE name = $1", name)
 }
 
-// gone waits until the lease of a node that cannot renew it is over, also when it
-// held nothing that another could take, and gives its lives.
+// gone waits until the lease of a node that cannot renew it has ended, even if it owned nothing
+// that another could take over, and returns the number of its incarnations.
 func (s *place) gone(name string) int {
 	s.t.Helper()
 	await(s.t, time.Minute, "the lease of "+name+" is over", func() bool {
@@ -244,8 +243,8 @@ func (s *place) count(query, name string) (n int) {
 	return n
 }
 
-// joins waits until a node has joined once more than so many times. On a busy
-// machine it may have lost its lease, and joined again, before.
+// joins waits until a node has joined more than the given number of times. On a busy machine it may
+// have lost its lease and joined again before.
 func (s *place) joins(name string, before int) {
 	s.t.Helper()
 	await(s.t, time.Minute, name+" has joined", func() bool { return s.lives(name) > before })
@@ -258,7 +257,7 @@ func await(t *testing.T, within time.Duration, what string, f func() bool) {
 	}
 }
 
-// soon says whether it comes true in time.
+// soon says whether f becomes true in time.
 func soon(within time.Duration, f func() bool) bool {
 	deadline, tick := time.After(within), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
@@ -272,7 +271,7 @@ func soon(within time.Duration, f func() bool) bool {
 	return true
 }
 
-// free gives addresses whose ports, and the ones above, nobody has.
+// free returns addresses whose ports, and the next ones, are unused.
 func free(t *testing.T, n int) (all []string) {
 	t.Helper()
 	for range n {
@@ -281,7 +280,7 @@ func free(t *testing.T, n int) (all []string) {
 	return all
 }
 
-// etcd starts one that ends with the test.
+// etcd starts an etcd that ends with the test.
 func etcd(t *testing.T, dir string) *site.Etcd {
 	t.Helper()
 	e, err := site.StartEtcd(t.Context(), dir, false)

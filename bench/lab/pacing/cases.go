@@ -1,15 +1,14 @@
 package pacing
 
-// kase is one scenario file of this folder and what is asked of it: the least
-// share of the clairvoyant connects, in per cent, as the mean over the seeds. 0
-// asks for nothing but the cap.
+// kase is one scenario file of this folder with its target: the minimum share of the clairvoyant
+// connects, in per cent, as the mean over the seeds. 0 requires nothing but the cap.
 type kase struct {
 	file           string
 	hybrid, strict float64
-	// What the first prototype of the algorithm came to, 0 when not measured.
+	// The results of the first prototype of the algorithm, 0 when not measured.
 	before, beforeStrict float64
 	cuts                 bool // workers are withdrawn without notice
-	none                 bool // cap 0: as progressive, and nobody is abandoned
+	none                 bool // cap 0: like progressive, and nobody is abandoned
 }
 
 // benchmark are the scenarios with a target.
@@ -31,14 +30,14 @@ var benchmark = []kase{
 	{file: "cap0-n200", none: true},
 }
 
-// The mean over b1 to b9 must reach what the prototype came to.
+// The mean over b1 to b9 must reach that of the prototype.
 const (
 	meanHybrid = 90.6
 	meanStrict = 85.8
-	meanOf     = 9 // the first of benchmark
+	meanOf     = 9 // the first ones of benchmark
 )
 
-// general are scenarios of other kinds, of which only the cap is asked.
+// general are scenarios of other kinds, for which only the cap is required.
 var general = []kase{
 	{file: "g-n1"}, {file: "g-n2"}, {file: "g-n5"}, {file: "g-n10-p1"}, {file: "g-p05"}, {file: "g-long-ring"}, {file: "g-machines"},
 	{file: "g-drift"}, {file: "g-bursts"}, {file: "g-outages"}, {file: "g-talk-jumps"}, {file: "g-fleet-jumps", cuts: true},

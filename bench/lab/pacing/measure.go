@@ -14,7 +14,7 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// measured is a case and what it came to, by policy.
+// measured is a case with its results, by policy.
 type measured struct {
 	kase
 	name    string
@@ -24,7 +24,7 @@ type measured struct {
 	abandon map[trial.Policy]int
 }
 
-// plan reads a case. fresh, when not 0, is the first of other seeds.
+// plan reads a case. fresh, when not 0, is the first of a set of other seeds.
 func plan(k *kase, fresh uint64) (simulate.Plan, error) {
 	f, err := files.Open(k.file + ".yaml")
 	if err != nil {
@@ -40,7 +40,7 @@ func plan(k *kase, fresh uint64) (simulate.Plan, error) {
 	return p, err
 }
 
-// measure plays cases; tell says how far it is.
+// measure plays cases; tell reports progress.
 func measure(ctx context.Context, cases []kase, fresh uint64, change func(*simulate.Plan), tell func(string)) ([]measured, error) {
 	all := make([]measured, 0, len(cases))
 	for _, k := range cases {
@@ -83,7 +83,7 @@ func (m *measured) miss(format string, args ...any) {
 	m.misses = append(m.misses, fmt.Sprintf(format, args...))
 }
 
-// judge compares with what is asked.
+// judge compares the results with the targets.
 func (m *measured) judge() {
 	for _, t := range []struct {
 		by    trial.Policy
@@ -108,7 +108,7 @@ func (m *measured) judge() {
 	}
 }
 
-// means over the first rows, and whether they reach the prototype's.
+// means computes the means over the first rows, and whether they reach the prototype's.
 func means(all []measured) (hybrid, strict float64, misses []string) {
 	for i := range all[:meanOf] {
 		hybrid += 100 * all[i].by[trial.Hybrid].Clairvoyant / meanOf

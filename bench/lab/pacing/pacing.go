@@ -1,9 +1,9 @@
-// Package pacing measures the ways of pacing in the scenarios of this folder
-// and fails when one misses its target. `make bench-pacing` runs it.
+// Package pacing measures the pacing policies in the scenarios of this folder and fails when one
+// misses its target. `make bench-pacing` runs it.
 //
-// The scenarios b1 to b9 and cap… have targets; the g-… are of other kinds, so
-// that nothing is built for the first ones alone. All are played with their own
-// seeds, and those with targets again with fresh ones.
+// The scenarios b1 to b9 and cap… have targets; the g-… are of other kinds, so that nothing is
+// optimised for the first ones alone. All are played with their own seeds, and those with targets
+// again with fresh ones.
 package pacing
 
 import (
@@ -21,8 +21,9 @@ import (
 //go:embed notes.md
 var notes string
 
-// Run writes the page to the file out, or to standard output when that is empty. date is the one on
-// the page, today's when empty; fresh is the first of the fresh seeds. A missed target is an error.
+// Run writes the page to the file out, or to standard output when that is empty. date is the date
+// on the page, today's when empty; fresh is the first of the fresh seeds. A missed target is an
+// error.
 func Run(ctx context.Context, out, date string, fresh uint64) (err error) {
 	tell := func(s string) { fmt.Fprintln(os.Stderr, s) }
 	blocks := []block{

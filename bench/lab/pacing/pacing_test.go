@@ -38,12 +38,12 @@ func TestEveryScenarioOfTheFolderIsPlayedAndCanBeMeant(t *testing.T) {
 	}
 }
 
-// The benchmark in small: short days, one seed, no large fleets. The cap holds
-// as it must in the long ones, and the forecast is worth its while.
+// The benchmark in small: short days, one seed, no large fleets. The cap must hold as in the long
+// ones, and the forecast must be worth its cost.
 func TestASmallBenchmarkKeepsTheCapAndBeatsProgressive(t *testing.T) {
 	var small []kase
 	for _, k := range append(append([]kase(nil), benchmark...), general...) {
-		k.hybrid, k.strict = 0, 0 // no time to reach them
+		k.hybrid, k.strict = 0, 0 // too short to reach them
 		if p, err := plan(&k, 0); err != nil {
 			t.Fatal(err)
 		} else if _, most := p.Scenario.Workers.Range(); most <= 60 {

@@ -11,10 +11,10 @@ import (
 type block struct {
 	title string
 	rows  []measured
-	mean  bool // it has the rows of the means
+	mean  bool // it includes the rows of the means
 }
 
-// write makes the results page.
+// write writes the results page.
 func write(date string, blocks []block, progressive, hybrid float64, notes string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Pacing, simulated\n\n%s, `make bench-pacing`. Cells: connects as %% of the clairvoyant bound (mean over the seeds) @ abandon %%"+

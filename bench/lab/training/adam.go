@@ -7,15 +7,15 @@ import (
 
 const (
 	clipAt = 5.0  // norm of the gradient
-	decay  = 1e-5 // of the weights, each batch
+	decay  = 1e-5 // of the weights, per batch
 )
 
-// adam is the optimiser of that name.
+// adam is the Adam optimiser.
 type adam struct{ mean, square []float32 }
 
 func newAdam(n int) *adam { return &adam{make([]float32, n), make([]float32, n)} }
 
-// keepMean and keepSquare are what Adam keeps of its means.
+// keepMean and keepSquare are Adam's decay rates.
 const keepMean, keepSquare = 0.9, 0.99
 
 //go:norace

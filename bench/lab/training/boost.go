@@ -16,17 +16,17 @@ type row struct {
 }
 
 const (
-	cuts       = 48  // of a feature's values
+	cuts       = 48  // cut points of a feature's values
 	rounds     = 140 // trees
 	rate       = 0.08
 	damping    = 8.0  // λ of the leaves
-	leafWeight = 12.0 // least weight on either side of a split
-	rowShare   = 0.6  // of the rows for a tree
-	columns    = 0.45 // of the features for a tree
+	leafWeight = 12.0 // minimum weight on either side of a split
+	rowShare   = 0.6  // of the rows, per tree
+	columns    = 0.45 // of the features, per tree
 )
 
-// boost fits boosted trees to the rows by second-order gradients of the
-// logistic loss, over binned features. skip features are left alone.
+// boost fits boosted trees to the rows by second-order gradients of the logistic loss, over binned
+// features. It ignores the features in skip.
 func boost(rows []row, skip map[string]bool, trees int, seed uint64) amd.Ensemble {
 	r := rand.New(rand.NewPCG(seed, 11)) //nolint:gosec // reproducible, no secret
 	var positive, all float64
@@ -83,7 +83,7 @@ func boost(rows []row, skip map[string]bool, trees int, seed uint64) amd.Ensembl
 	return m
 }
 
-// edgesOf gives the values between which each feature is cut.
+// edgesOf returns the values at which each feature is cut.
 func edgesOf(rows []row) [][]float32 {
 	edges := make([][]float32, amd.FeatureCount)
 	step := max(1, len(rows)/20000)
@@ -108,7 +108,7 @@ type builder struct {
 	binned     [][]uint8
 	edges      [][]float32
 	features   []int
-	node       []int16 // of the level, -1: not in this tree
+	node       []int16 // of the level; -1: not in this tree
 	grad, hess []float32
 }
 
@@ -116,7 +116,7 @@ type sums struct{ g, h float64 }
 
 func gain(s sums) float64 { return s.g * s.g / (s.h + damping) }
 
-// grow makes one tree, level by level.
+// grow builds one tree, level by level.
 func (b *builder) grow() amd.Tree {
 	var t amd.Tree
 	for i := range t.Threshold {

@@ -6,16 +6,15 @@ import (
 	"dialler/bench/corpus"
 )
 
-// text is what is said in a sequence: sounds by their number, 1 to
-// len(corpus.Sounds). A sequence is cut somewhere: after the first least of them
-// at the earliest, after the first most of them at the latest.
+// text is what is said in a sequence: sounds by number, 1 to len(corpus.Sounds). A sequence is cut
+// somewhere: at the earliest after the first least sounds, at the latest after the first most.
 type text struct {
 	sounds      []uint8
 	least, most int
-	expected    float64 // how many are heard, by the time of speech
+	expected    float64 // sounds heard, estimated from the time of speech
 }
 
-// soundNumbers are those of letters.
+// soundNumbers maps letters to the numbers of their sounds.
 var soundNumbers = func() (n [256]uint8) {
 	for i := range len(corpus.Sounds) {
 		n[corpus.Sounds[i]] = uint8(i + 1)
@@ -23,8 +22,8 @@ var soundNumbers = func() (n [256]uint8) {
 	return n
 }()
 
-// textOf gives what is heard of letters when share of their speech is, in so
-// many frames; none when they cannot be said in those.
+// textOf returns what is heard of letters when share of their speech is heard, in that many frames;
+// it is empty when they do not fit into those.
 func textOf(letters string, share float64, frames int) text {
 	if letters == "" || share <= 0 {
 		return text{}
@@ -32,7 +31,7 @@ func textOf(letters string, share float64, frames int) text {
 	all := float64(len(letters))
 	share = math.Min(1, share)
 	t := text{expected: share * all}
-	if share > 0.97 { // it was heard whole
+	if share > 0.97 { // all of it was heard
 		t.least, t.most = int(math.Ceil(0.85*all)), len(letters)
 	} else {
 		width := math.Max(4, 0.2*all)
@@ -43,7 +42,7 @@ func textOf(letters string, share float64, frames int) text {
 	for i := range t.sounds {
 		t.sounds[i] = soundNumbers[letters[i]]
 		if i > 0 && i < t.least && t.sounds[i] == t.sounds[i-1] {
-			need++ // a blank parts them
+			need++ // a blank separates them
 		}
 	}
 	if need > frames {
@@ -52,15 +51,16 @@ func textOf(letters string, share float64, frames int) text {
 	return t
 }
 
-// ctc is connectionist temporal classification (Graves et al., 2006): how likely
-// softmaxes of frames say a text, over all ways to align the two.
+// ctc is connectionist temporal classification (Graves et al., 2006): the likelihood that softmaxes
+// of frames spell a text, over all alignments of the two.
 type ctc struct {
 	q, ways, back, next, lead []float64
 	label                     []uint8 // of each state
-	skips                     []bool  // whether the state two before leads to it
+	skips                     []bool  // whether the state two steps earlier leads to it
 }
 
-// leastSound is the smallest probability of a sound: eighty of them do not vanish.
+// leastSound is the smallest probability of a sound, so that the product of eighty of them does not
+// underflow.
 const leastSound = 1e-4
 
 // softmax turns logits into probabilities.
@@ -82,7 +82,7 @@ func softmax(q []float64, logits []float32) {
 	}
 }
 
-// room is for the probabilities of so many frames.
+// room returns space for the probabilities of that many frames.
 func (c *ctc) room(frames int) []float64 {
 	if len(c.q) < frames*soundCols {
 		c.q = make([]float64, frames*soundCols)
@@ -101,7 +101,7 @@ func (c *ctc) room(frames int) []float64 {
 //go:norace
 func (c *ctc) loss(q []float64, frames int, of *text) (float64, bool) {
 	c.prepare(frames, of)
-	states, first := 2*of.most+1, 2*of.least-1 // first of those at which it may end
+	states, first := 2*of.most+1, 2*of.least-1 // the first state at which it may end
 	loss := 0.0
 	for t := range frames {
 		now, e := c.ways[t*states:][:states], q[t*soundCols:][:soundCols]
@@ -140,7 +140,7 @@ func (c *ctc) loss(q []float64, frames int, of *text) (float64, bool) {
 	return loss - math.Log(end), c.slopes(q, frames, states, first)
 }
 
-// vanished is what is too small to divide by.
+// vanished is a value too small to divide by.
 const vanished = 1e-280
 
 // prepare lays out the states of a text.
@@ -158,7 +158,7 @@ func (c *ctc) prepare(frames int, of *text) {
 	clear(c.skips)
 	for k, s := range of.sounds[:of.most] {
 		c.label[2*k+1] = s
-		// A sound may follow the one before without a blank, unless it is the same.
+		// A sound may follow the previous one without a blank, unless it is the same.
 		c.skips[2*k+1] = k > 0 && s != of.sounds[k-1]
 	}
 }
@@ -205,8 +205,7 @@ func (c *ctc) slopes(q []float64, frames, states, first int) bool {
 	return true
 }
 
-// greedy are the sounds that are the likeliest of each frame: a repetition is
-// one of them.
+// greedy returns the likeliest sound of each frame; repetitions count once.
 func greedy(q []float64, frames int) []uint8 {
 	var out []uint8
 	last := 0
@@ -225,8 +224,8 @@ func greedy(q []float64, frames int) []uint8 {
 	return out
 }
 
-// mistakes is how many sounds must be put in, left out or changed in what was
-// heard for it to be the text, cut where that is least; and how long that is.
+// mistakes is the number of sounds to insert, delete or change to turn what was heard into the
+// text, cut where that number is smallest; and the length of that text.
 func (t *text) mistakes(heard []uint8) (wrong, of int) {
 	row := make([]int, len(t.sounds)+1)
 	for j := range row {

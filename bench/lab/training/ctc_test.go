@@ -9,7 +9,7 @@ import (
 	"dialler/bench/corpus"
 )
 
-// said is what frames say, one label each.
+// said is what frames spell, one label each.
 func said(labels []int) []uint8 {
 	var out []uint8
 	for i, l := range labels {
@@ -20,8 +20,8 @@ func said(labels []int) []uint8 {
 	return out
 }
 
-// brute is how likely frames say a text, cut anywhere from its least to its most:
-// the sum over all that they can say.
+// brute is the likelihood that frames spell a text, cut anywhere from its least to its most: the
+// sum over all possible outputs.
 func brute(q []float64, frames int, of *text, letters []int) float64 {
 	total := 0.0
 	labels := make([]int, frames)
@@ -94,7 +94,7 @@ func TestTheAlignmentIsTheSumOfAllWays(t *testing.T) {
 	}
 }
 
-// TestALongTextDoesNotVanish: of softmaxes that are sure of something else.
+// TestALongTextDoesNotVanish checks softmaxes that are certain of something else.
 func TestALongTextDoesNotVanish(t *testing.T) {
 	const frames = 224
 	var c ctc

@@ -9,13 +9,13 @@ import (
 	"dialler/media/wav"
 )
 
-// Heard is what the classifier made of one recording.
+// Heard is the classifier's result for one recording.
 type Heard struct {
 	Recording corpus.Recording
 	Decision  amd.Decision
 	Revised   bool          // a later beep made it a machine
 	Tones     []string      // progress, beep, music
-	Media     time.Duration // how much was listened to
+	Media     time.Duration // length of audio classified
 }
 
 // Hear classifies one recording, and listens to its end for tones.
@@ -49,15 +49,14 @@ func Evaluate(recordings []corpus.Recording, cfg amd.Config) []Heard {
 	return out
 }
 
-// rules is how many parts of the first folder have a rule of their own, which
-// was tuned with the other parts.
+// rules is the number of parts of the first folder that each have a rule of their own, tuned with
+// the other parts.
 const rules = 6
 
-// CrossValidate measures the first folder with models that know none of its
-// recordings, nor, of the other folders, anything of a group (a voice, a
-// source) that is measured with them. Groups are parted into as many models.
-// Rule and music are those of the other groups. With Options.Nets it is those
-// which are measured, with such rules.
+// CrossValidate measures the first folder with models that know none of its recordings, nor, of the
+// other folders, anything of a group (a voice, a source) that is measured with them. The groups are
+// divided among that many models. Rule and music come from the other groups. With Options.Nets it
+// measures those nets, with such rules.
 func (s *Set) CrossValidate(group func(corpus.Recording) string, models int) []Heard {
 	out := make([]Heard, s.main)
 	for f := range models {
@@ -72,7 +71,7 @@ func (s *Set) CrossValidate(group func(corpus.Recording) string, models int) []H
 	return out
 }
 
-// measure hears what is in the measured groups, with rules of the others.
+// measure classifies the measured groups, with rules tuned on the others.
 func (s *Set) measure(out []Heard, nets []*amd.Net, group func(corpus.Recording) string, measured map[string]bool) {
 	for k := range rules {
 		m := &amd.Model{Nets: nets}
@@ -86,8 +85,8 @@ func (s *Set) measure(out []Heard, nets []*amd.Net, group func(corpus.Recording)
 	}
 }
 
-// sides of the cross-validation's model f: the groups that are measured with
-// it, and which recordings it may know.
+// sides returns, for model f of the cross-validation, the groups measured with it, and the
+// recordings that it may know.
 func (s *Set) sides(group func(corpus.Recording) string, f, models int) (measured map[string]bool, known func(int) bool) {
 	measured = map[string]bool{}
 	for _, r := range s.recordings[:s.main] {
@@ -104,7 +103,7 @@ var (
 	BySource = bySource
 )
 
-// Right says whether a verdict is what a label asks for.
+// Right says whether a verdict matches a label.
 func Right(label string, v engine.Verdict) bool {
 	switch label {
 	case "beep":

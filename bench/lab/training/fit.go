@@ -19,48 +19,47 @@ type Options struct {
 	Seed uint64
 	// Skip names features that the classifier may not use.
 	Skip []string
-	// Epochs of training, 240 when 0.
+	// Epochs is the number of epochs of training; 0 means 240.
 	Epochs int
-	// Pace is how fast is learned in the first three quarters, the rate of Adam,
-	// 1.5e-3 when 0: what is learned on with gains by less.
+	// Pace is Adam's learning rate in the first three quarters; 0 means 1.5e-3. Continued training
+	// benefits from a lower rate.
 	Pace float64
-	// Enough is asked now and then whether what was learned suffices: then the
-	// training comes to its end, a third later. It may be nil.
+	// Enough is polled for whether the training so far suffices: if it returns true, the training
+	// ends a third later. It may be nil.
 	Enough func() bool
-	// Beside is how many folders after the first one are measured and tuned with
-	// as it is, so that no net learns from them.
+	// Beside is how many folders after the first are, like it, only used for measuring and tuning,
+	// so that no net learns from them.
 	Beside int
-	// From is a net that is learned on with; nil: a new one.
+	// From is a net to continue training; nil means a new one.
 	From *amd.Net
-	// Nets are not trained but taken as they are, when there are any.
+	// Nets, if any, are used as they are, without training.
 	Nets []*amd.Net
-	// Keep is given now and then what was learned so far: a net, and a rule that
-	// is nothing yet. It may be nil.
+	// Keep is called now and then with the training so far: a net, and a rule without meaning yet.
+	// It may be nil.
 	Keep func(*amd.Model)
-	// Log hears what is going on; it may be nil.
+	// Log receives progress messages; it may be nil.
 	Log func(format string, args ...any)
 
-	trees, batches, look int // those of a real training when 0
+	trees, batches, look int // 0: those of a real training
 	shape                amd.Shape
 }
 
-// Set is what is trained on and measured with: all recordings with their
-// traces.
+// Set is the data for training and measuring: all recordings with their traces.
 type Set struct {
 	opt        Options
 	data       []amd.TrainedOn
 	recordings []corpus.Recording
-	main       int // recordings of the first folder and of those beside it
+	main       int // number of recordings in the first folder and those beside it
 	traces     []trace
 	scoredWith []*amd.Net
 	scoredAs   [][]float64
 }
 
-// fewest recordings of a label.
+// fewest is the minimum number of recordings per label.
 const fewest = 6
 
-// Prepare hears all recordings. The first folder, with those beside it, is what
-// rules are tuned with and measured by. Errors: training_labels.
+// Prepare analyses all recordings. The first folder, with those beside it, is used for tuning and
+// measuring rules. Errors: training_labels.
 func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 	s := &Set{opt: opt}
 	if s.opt.Log == nil {
@@ -100,7 +99,7 @@ func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 	}
 	s.traces = listenAll(s.recordings, func(i int) plan {
 		if i >= s.main {
-			// Half of them are only learned from as calls have them.
+			// Half of them are used for training only in degraded form, as in calls.
 			return plan{plain: i%2 == 0 || s.apart(i), worse: 1, music: i%musicPart == 0}
 		}
 		p := plan{plain: true, worse: 2, music: true}
@@ -116,7 +115,7 @@ func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 	return s, nil
 }
 
-// lot of so many to which a group of recordings belongs, the same on every
+// lot is the share, one of so many, to which a group of recordings is assigned: the same on every
 // machine.
 func lot(group string, of int) int {
 	h := fnv.New32a()
@@ -124,10 +123,10 @@ func lot(group string, of int) int {
 	return int(h.Sum32()>>3) % of
 }
 
-// musicPart is the part of the other folders of which music is told apart.
+// musicPart is the divisor for the share of the other folders used to learn to recognise music.
 const musicPart = 8
 
-// musicRows: music against everything that is spoken.
+// musicRows returns rows of music against rows of all speech.
 func (s *Set) musicRows(use func(int) bool) []row {
 	var rows []row
 	for i := range s.traces {
@@ -158,8 +157,7 @@ func (s *Set) skip() map[string]bool {
 	return skip
 }
 
-// score plays nets over a trace: the log-odds of a machine at every moment, in
-// the mean.
+// score plays nets over a trace and returns the mean log-odds of a machine at every moment.
 func score(nets []*amd.Net, t *trace) []float64 {
 	mean := make([]float64, len(t.moments))
 	for _, n := range nets {
@@ -209,7 +207,7 @@ func (s *Set) tuneWith(n []*amd.Net, use func(int) bool) amd.Rule {
 	return tune(set, s.opt.Seed)
 }
 
-// scores plays nets over what rules are tuned with; nil is another trace.
+// scores plays nets over the traces used for tuning rules; the others are nil.
 func (s *Set) scores(n []*amd.Net) [][]float64 {
 	if slices.Equal(s.scoredWith, n) {
 		return s.scoredAs
@@ -244,11 +242,10 @@ func byVoice(r corpus.Recording) string {
 
 func bySource(r corpus.Recording) string { return r.Source }
 
-// trained says whether a net learns from a recording: of all folders but the
-// first, of which it knows nothing, so that a rule can be tuned with that; with
-// the first when there is no other. Unless there is a folder beside the first one,
-// a voice in eight is left out, to see what the net makes of voices that it does
-// not know.
+// trained says whether a net learns from a recording: from all folders except the first, so that
+// rules can be tuned with that; from the first only if there is no other. Unless there is a folder
+// beside the first, one voice in eight is left out, to check the net on voices that it does not
+// know.
 func (s *Set) trained(i int) bool { return s.usable(i) && !s.apart(i) }
 
 func (s *Set) usable(i int) bool { return i >= s.main || s.main == len(s.recordings) }
@@ -257,18 +254,17 @@ func (s *Set) apart(i int) bool {
 	return s.opt.Beside == 0 && lot(byVoice(s.recordings[i]), 8) == 0
 }
 
-// unheard says whether no net learns from a recording.
+// unheard says whether a recording is kept from training.
 func (s *Set) unheard(i int) bool { return !s.usable(i) || s.apart(i) }
 
-// looks is after how many epochs check is asked.
+// looks is the number of epochs between calls of check.
 const looks = 12
 
-// marks are when check looks, beside the end.
+// marks are the moments at which check evaluates, besides the end.
 var marks = []time.Duration{1500 * time.Millisecond, 2 * time.Second, 2500 * time.Millisecond, 3 * time.Second, 4 * time.Second}
 
-// check says how much of what they do not know nets have right, if they have to
-// say so at a moment, whatever it is: in the first folder, and of voices that
-// were left out of the others.
+// check reports how much of unknown data nets get right if they must decide at a given moment: in
+// the first folder, and for voices left out of the others.
 func (s *Set) check(n []*amd.Net) {
 	for _, of := range []struct {
 		name string
@@ -317,7 +313,7 @@ func (s *Set) music(use func(int) bool) amd.Ensemble {
 	return boost(s.musicRows(use), s.skip(), (s.opt.trees+1)/2, s.opt.Seed+1)
 }
 
-// Fit makes the model of all recordings.
+// Fit builds the model from all recordings.
 func (s *Set) Fit() *amd.Model {
 	all := func(int) bool { return true }
 	m := &amd.Model{Seed: s.opt.Seed, Data: s.data, Features: amd.FeatureNames[:], Nets: s.opt.Nets}

@@ -10,7 +10,7 @@ func newMatrix(rows, cols int) matrix {
 	return matrix{rows, cols, cols, make([]float32, rows*cols)}
 }
 
-// part gives n rows from the first.
+// part returns n rows from first on.
 func (m matrix) part(first, n int) matrix {
 	return matrix{n, m.cols, m.ld, m.v[first*m.ld : (first+n)*m.ld]}
 }
@@ -20,14 +20,14 @@ func (m matrix) row(i int) []float32 { return m.v[i*m.ld : i*m.ld+m.cols] }
 const (
 	tileRows = 4
 	tileCols = 16
-	// deep is how many products are added, of high rows, before it is the next
-	// tile's turn: what they read stays in the nearest cache.
+	// deep is how many products are added, for high rows, before the next tile: their inputs then
+	// stay in the nearest cache.
 	deep = 128
 	high = 64
 )
 
-// panels is a matrix that others are multiplied with, in stripes of tileCols
-// columns, each of them row after row.
+// panels is a matrix prepared as a right-hand factor, in stripes of tileCols columns, each stored
+// row by row.
 type panels struct {
 	rows, cols int
 	v          []float32
@@ -48,9 +48,9 @@ func (p *panels) of(m matrix) {
 	}
 }
 
-// product multiplies; it keeps the room that it needs for that.
+// product multiplies matrices and keeps the buffers needed for that.
 type product struct {
-	left  []float32 // rows of a, tileRows at a time, column after column
+	left  []float32 // rows of a, tileRows at a time, stored by column
 	right panels    // rows of b
 }
 
@@ -58,9 +58,8 @@ func newProduct(rows, cols int) *product {
 	return &product{left: make([]float32, (max(rows, high)+tileRows)*deep), right: newPanels(deep, cols)}
 }
 
-// times adds a·b to c. Each number of c is summed in the same order, product
-// by product, with vectors or without, on any machine: training gives the same
-// model everywhere.
+// times adds a·b to c. Each number of c is summed in the same order, product by product, with or
+// without vector instructions, on any machine: so training gives the same model everywhere.
 func (p *product) times(c, a matrix, b *panels) {
 	for i := 0; i < a.rows; i += high {
 		rows := min(high, a.rows-i)
@@ -117,8 +116,8 @@ func (p *product) pack(rows, n int, a []float32, down, right int) {
 	}
 }
 
-// stripe adds to tileCols columns of c what n columns of a, packed, and n rows
-// of a panel give.
+// stripe adds to tileCols columns of c the product of n columns of a, packed, and n rows of a
+// panel.
 func (p *product) stripe(c matrix, j int, panel []float32, n int) {
 	whole := 0
 	if vectors {
@@ -133,7 +132,7 @@ func (p *product) stripe(c matrix, j int, panel []float32, n int) {
 		for k := range n {
 			f, of := tile[k*tileRows], panel[k*tileCols:][:tileCols]
 			for x := range row {
-				row[x] += float32(f * of[x]) // rounded: never fused into one operation
+				row[x] += float32(f * of[x]) // rounded: must not be fused into one operation
 			}
 		}
 	}

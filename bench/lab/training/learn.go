@@ -18,15 +18,15 @@ const (
 	batch    = shards * shard // sequences
 	shards   = 2              // parts of a batch, one goroutine each
 	shard    = 16             // sequences of a part
-	together = 8              // batches drawn at once, so that sequences of one length meet
+	together = 8              // batches drawn at once, to group sequences of similar length
 	longest  = 112            // steps of a sequence: four seconds and a half
 	perEpoch = 128            // batches
 	epochs   = 240
-	pace     = 1.5e-3 // of Adam; in the last quarter it falls to nothing
-	warming  = 200    // batches until it is that
+	pace     = 1.5e-3 // of Adam; falls to zero over the last quarter
+	warming  = 200    // batches until that rate is reached
 )
 
-// grain is the size of what an input is kept in.
+// grain is the quantisation step of a stored input.
 const grain = 2 * amd.InputLimit / 255
 
 func pack(x float32) uint8 { return uint8((x+amd.InputLimit)/grain + 0.5) }
@@ -34,18 +34,18 @@ func unpack(q uint8) float32 {
 	return float32(float32(q)*grain) - amd.InputLimit
 }
 
-// example is a sequence to learn from.
+// example is a training sequence.
 type example struct {
 	t     *trace
 	class int
 	kind  int
 	n     int       // steps
-	count []float32 // what each of them counts
+	count []float32 // weight of each step
 	said  text
-	upTo  float64 // weights of all up to it
+	upTo  float64 // cumulative weight up to it
 }
 
-// examplesOf gives what a net is trained with.
+// examplesOf returns the training examples for a net.
 func (s *Set) examplesOf(use func(int) bool) []example {
 	var all []example
 	var total [amd.Classes]float64
@@ -86,7 +86,7 @@ func (s *Set) examplesOf(use func(int) bool) []example {
 		total[class] += w
 		at = append(at, w)
 	}
-	// People and machines are drawn as often, call screening seldom.
+	// People and machines are drawn equally often, call screening rarely.
 	share := [amd.Classes]float64{0.48, 0.48, 0.04}
 	sum := 0.0
 	for i := range all {
@@ -96,17 +96,17 @@ func (s *Set) examplesOf(use func(int) bool) []example {
 	return all
 }
 
-// kinds of synthesised greetings: what is learned beside the classes.
+// kinds are the kinds of synthesised greetings: an auxiliary target beside the classes.
 var kinds = []string{"short", "again", "firm", "long", "talk", "brief", "box", "carrier", "screen"}
 
-// kindOf gives the number of a kind, 0 when it is none.
+// kindOf returns the number of a kind, 0 when there is none.
 func kindOf(r *corpus.Recording) int {
 	name, _, _ := strings.Cut(r.Detail, " [")
 	return slices.Index(kinds, name) + 1
 }
 
-// counts says what each step of a sequence counts: little at its begin, most
-// where a verdict is due, nothing after that.
+// counts returns the weight of each step of a sequence: small at the beginning, largest where a
+// verdict is due, zero after that.
 func counts(moments []moment, steps int) []float32 {
 	c := make([]float32, 0, steps)
 	total := 0.0
@@ -132,7 +132,7 @@ func counts(moments []moment, steps int) []float32 {
 	return c
 }
 
-// heard is the share of all speech that the first steps of a trace have.
+// heard is the share of a trace's speech that is in its first steps.
 func (t *trace) heard(steps int) float64 {
 	talk := time.Duration(0)
 	for i := range t.moments {
@@ -153,10 +153,10 @@ type learner struct {
 	norm     *norm
 	passes   [shards]*pass
 	drawn    []*example
-	asItIs   bool // without other voices and lines
+	asItIs   bool // without changes of voice and line
 }
 
-// newLearner begins with random weights, or with those of a net.
+// newLearner starts with random weights, or with those of a net.
 func newLearner(examples []example, shape amd.Shape, from *amd.Net, seed uint64) *learner {
 	l := &learner{examples: examples, rand: rand.New(rand.NewPCG(seed, 19)), norm: normOf(examples)} //nolint:gosec // reproducible, no secret
 	if from != nil {
@@ -171,7 +171,7 @@ func newLearner(examples []example, shape amd.Shape, from *amd.Net, seed uint64)
 	return l
 }
 
-// draw gives the examples of the next batch, the longest first.
+// draw returns the examples of the next batch, the longest first.
 func (l *learner) draw() []*example {
 	if len(l.drawn) == 0 {
 		r := l.rand
@@ -192,7 +192,7 @@ func (l *learner) draw() []*example {
 	return next
 }
 
-// losses are sums of a loss, and of what was counted in it.
+// losses are sums of a loss, and of the weights in it.
 type losses struct{ lost, counted, misheard, said float64 }
 
 func (l *losses) add(p *pass) {
@@ -210,8 +210,8 @@ func (l *losses) String() string {
 	return text
 }
 
-// step learns from one batch. What a part of it gives does not depend on the
-// other one, nor on how many goroutines run at once.
+// step learns from one batch. The result of a part does not depend on the other part, nor on how
+// many goroutines run at once.
 func (l *learner) step(rate float32, turn int, sum *losses) {
 	drawn := l.draw()
 	l.packed.of(l.w)
@@ -242,15 +242,15 @@ func (l *learner) step(rate float32, turn int, sum *losses) {
 	l.adam.step(l.w.all, gradient, rate, turn)
 }
 
-// net gives what was learned so far.
+// net returns the net trained so far.
 func (l *learner) net() *amd.Net {
 	n := l.w.net()
 	l.norm.fold(n)
 	return n
 }
 
-// learn trains a net, and says for how many epochs: when opt.Enough says so,
-// for fewer than were asked for, as if fewer had been.
+// learn trains a net, and returns the number of epochs: fewer than requested when opt.Enough says
+// so, with the same schedule as if fewer had been requested.
 func (s *Set) learn(use func(int) bool, seed uint64) ([]*amd.Net, int) {
 	examples := s.examplesOf(use)
 	if len(examples) == 0 {
@@ -287,12 +287,11 @@ func (s *Set) learn(use func(int) bool, seed uint64) ([]*amd.Net, int) {
 	return []*amd.Net{rounded(l.net())}, whole
 }
 
-// spelled is of how many recordings that are not learned from the sounds are
-// counted.
+// spelled is how many recordings outside training are used to count misheard sounds.
 const spelled = 256
 
-// spell says how many sounds are heard wrong in recordings that are not learned
-// from, if each frame is what is likeliest.
+// spell reports how many sounds are misheard in recordings outside training, taking the likeliest
+// one in each frame.
 func (s *Set) spell(l *learner) {
 	examples := s.examplesOf(func(i int) bool { return s.unheard(i) && s.recordings[i].Sounds != "" })
 	examples = slices.DeleteFunc(examples, func(e example) bool { return e.t.worse || len(e.said.sounds) == 0 })
@@ -322,8 +321,8 @@ func (s *Set) spell(l *learner) {
 	s.opt.Log("not learned from, %d recordings: loss %v, %.1f %% of the sounds are wrong", len(of), &lost, 100*float64(wrong)/float64(max(1, all)))
 }
 
-// rateAt is how fast is learned in a turn: the same in the first three
-// quarters, however many they are.
+// rateAt is the learning rate in a turn: constant over the first three quarters, however many turns
+// there are.
 func rateAt(pace float64, turn, turns int) float64 {
 	rate := pace * min(1, float64(turn)/warming)
 	if left := float64(turns-turn+1) / float64(turns) * 4; left < 1 {
@@ -332,7 +331,7 @@ func rateAt(pace float64, turn, turns int) float64 {
 	return rate
 }
 
-// norm brings every input of a net to about the same size.
+// norm scales every input of a net to about the same size.
 type norm struct{ mean, scale [amd.Inputs]float32 }
 
 // normOf measures the inputs of examples.
@@ -367,7 +366,7 @@ func (n *norm) apply(x []float32) {
 	}
 }
 
-// fold has a net do with its inputs what apply does.
+// fold builds into a net the scaling that apply does.
 func (n *norm) fold(net *amd.Net) {
 	for i := range net.InBias {
 		row := net.In[i*amd.Inputs:][:amd.Inputs]
@@ -378,21 +377,20 @@ func (n *norm) fold(net *amd.Net) {
 	}
 }
 
-// rounded is the net as its file has it: what a rule is tuned with is what
-// ships.
+// rounded is the net as written to its file: so a rule is tuned with the net that ships.
 func rounded(n *amd.Net) *amd.Net {
 	b, err := n.MarshalJSON()
 	if err != nil {
-		panic(err) // it is numbers only
+		panic(err) // it contains only numbers
 	}
 	out := new(amd.Net)
 	if err := out.UnmarshalJSON(b); err != nil {
-		panic(err) // it is what was written
+		panic(err) // it was just written
 	}
 	return out
 }
 
-// unpacked are the inputs by what they are kept as.
+// unpacked maps stored inputs to their values.
 var unpacked = func() (all [256]float32) {
 	for q := range all {
 		all[q] = unpack(uint8(q))

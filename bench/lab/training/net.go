@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// netOut is the columns of the last layer: of them amd.Classes are used, and
-	// some for the kinds of greetings.
+	// netOut is the number of columns in the last layer: amd.Classes of them, and some for the
+	// kinds of greetings.
 	netOut = 16
-	// soundCols is how many sounds a softmax tells apart, with the blank; there
-	// are soundHalves of them a step, so that CTC has a frame every 20 ms.
+	// soundCols is how many sounds a softmax distinguishes, with the blank; there are soundHalves
+	// of them per step, so that CTC has a frame every 20 ms.
 	soundCols   = len(corpus.Sounds) + 1
 	soundHalves = 2
 	soundOut    = soundHalves * soundCols
 )
 
-// shapeOfNets is that of the nets that are trained.
+// shapeOfNets is the shape of the nets that are trained.
 var shapeOfNets = amd.Shape{Features: 96, Units: []int{192, 128}}
 
-// weights of a net, or what is to be added to them: matrices a row per input,
-// so that steps of many recordings are multiplied with them at once. The heads
-// are what is learned beside: out has the kinds of greetings as well, sounds,
-// of the first layer, what is said. A net does not keep them.
+// weights are the weights of a net, or a change to them: matrices with a row per input, so that
+// steps of many recordings are multiplied at once. The heads are auxiliary targets: out includes
+// the kinds of greetings, and sounds predicts from the first layer what is said. They are not part
+// of the finished net.
 type weights struct {
 	shape           amd.Shape
 	in, out, sounds matrix
@@ -93,7 +93,7 @@ func randomWeights(s amd.Shape, seed uint64) *weights {
 
 // carry copies weights to a net, or back from it.
 func (w *weights) carry(n *amd.Net, back bool) {
-	both := func(m matrix, of []float32, rows int) { // of has a row per column of m
+	both := func(m matrix, of []float32, rows int) { // of has one row per column of m
 		for i := range rows {
 			for k := range m.rows {
 				if a, b := &m.row(k)[i], &of[i*m.rows+k]; back {
@@ -118,7 +118,7 @@ func (w *weights) carry(n *amd.Net, back bool) {
 	flat(w.outBias, n.OutBias)
 }
 
-// net gives the weights as the classifier reads them.
+// net returns the weights in the classifier's form.
 func (w *weights) net() *amd.Net {
 	n, err := amd.NewNet(w.shape)
 	if err != nil {
@@ -128,10 +128,9 @@ func (w *weights) net() *amd.Net {
 	return n
 }
 
-// weightsOf are those of a net that is learned on with, its inputs brought to the
-// size of a norm.
+// weightsOf returns the weights of a net for continued training, with its inputs scaled by a norm.
 func weightsOf(n *amd.Net, size *norm, seed uint64) *weights {
-	w := randomWeights(n.Shape, seed) // what a net does not keep is learned anew
+	w := randomWeights(n.Shape, seed) // the parts that a net does not contain are learned again
 	w.carry(n, true)
 	for i := range w.inBias {
 		for k := range amd.Inputs {
@@ -143,7 +142,7 @@ func weightsOf(n *amd.Net, size *norm, seed uint64) *weights {
 	return w
 }
 
-// packed are weights as sequences are multiplied with them, forwards and back.
+// packed are weights prepared for multiplication with sequences, forwards and backwards.
 type packed struct {
 	in, out, outT, sounds, soundsT panels
 	layers                         []packedLayer
@@ -196,7 +195,7 @@ func transposed(m matrix) matrix {
 	return t
 }
 
-// exponential is what the classifier has, for both to say the same.
+// exponential is the classifier's, so that both compute the same.
 func exponential(x float32) float32 { return amd.Exponential(x) }
 
 func logistic(x float32) float32 { return 1 / (1 + exponential(-x)) }

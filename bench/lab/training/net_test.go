@@ -63,7 +63,7 @@ func TestVectorsGiveThePlainGates(t *testing.T) {
 	for _, m := range []int{16, 48, 128, 192, 256} {
 		row := func(n int) []float32 { return randomMatrix(r, 1, n).v }
 		gate, late, before, bias := row(3*m), row(3*m), row(m), row(m)
-		gate[0], gate[m], gate[2*m] = 200, -200, 0 // far out as well
+		gate[0], gate[m], gate[2*m] = 200, -200, 0 // extreme values too
 		gate2, late2 := slices.Clone(gate), slices.Clone(late)
 		after, after2 := make([]float32, m), make([]float32, m)
 		gates(gate, late, before, after, bias)
@@ -81,10 +81,10 @@ func TestVectorsGiveThePlainGates(t *testing.T) {
 	}
 }
 
-// shapes of nets that are tested.
+// shapes are the shapes of nets to test.
 var shapes = []amd.Shape{{Features: 64, Units: []int{128}}, {Features: 48, Units: []int{64, 32}}}
 
-// filled is a small pass of sequences of unlike lengths.
+// filled is a small pass with sequences of different lengths.
 func filled(r *rand.Rand, shape amd.Shape) *pass {
 	p := newPass(shape, 3, 7)
 	p.steps = 7
@@ -103,8 +103,8 @@ func filled(r *rand.Rand, shape amd.Shape) *pass {
 	return p
 }
 
-// TestTheGradientIsTheSlopeOfTheLoss: of the classes, of the sounds, and of
-// both, with some of what layers hand on left out.
+// TestTheGradientIsTheSlopeOfTheLoss checks the loss of the classes, of the sounds, and of both,
+// with some dropout between layers.
 func TestTheGradientIsTheSlopeOfTheLoss(t *testing.T) {
 	for _, shape := range shapes {
 		for _, learns := range []string{"classes", "sounds", "both"} {
@@ -132,7 +132,7 @@ func slopesAgree(t *testing.T, shape amd.Shape, learns string) {
 		packed.of(w)
 		p.forward(w, packed)
 		p.loss()
-		for i := range p.spoken { // each by itself, as its slopes are
+		for i := range p.spoken { // each by itself, like its slopes
 			if len(p.spoken[i].sounds) > 0 {
 				said, _ := p.align.loss(p.probabilities(i), soundHalves*p.long[i], &p.spoken[i])
 				p.lost += hearing / math.Sqrt(10) * said
@@ -183,7 +183,7 @@ func slopesAgree(t *testing.T, shape amd.Shape, learns string) {
 			}
 			checked++
 		}
-		// Where a feature is just nothing, the slope has a kink.
+		// Where a feature is close to zero, the slope has a kink.
 		if off*10 > checked {
 			t.Errorf("%v, %s, %s: %d of %d slopes are another", shape, learns, name, off, checked)
 		}
@@ -218,7 +218,7 @@ func TestWhatIsTrainedIsWhatListens(t *testing.T) {
 				}
 			}
 		}
-		// A net that is learned on with is what it was.
+		// A net to continue training is unchanged by the conversion.
 		again := weightsOf(n, &norm, 6)
 		for i, v := range again.in.v {
 			if math.Abs(float64(v-w.in.v[i])) > 1e-5 {
@@ -239,8 +239,8 @@ func TestTheExponentialIsOne(t *testing.T) {
 	}
 }
 
-// TestANetLearnsAHandfulByHeart: what cannot be learned by heart is not learned
-// at all.
+// TestANetLearnsAHandfulByHeart checks that a net can memorise a few examples: otherwise it learns
+// nothing at all.
 func TestANetLearnsAHandfulByHeart(t *testing.T) {
 	for _, shape := range shapes {
 		learnsByHeart(t, shape)
@@ -253,7 +253,7 @@ func learnsByHeart(t *testing.T, shape amd.Shape) {
 	var all []example
 	for i := range 12 {
 		e := example{t: new(trace), class: i % 2, n: 10 + r.IntN(20), upTo: float64(i + 1)}
-		var sound [4]uint8 // words that sound alike, in another order
+		var sound [4]uint8 // words with the same sounds in another order
 		for range e.n {
 			if len(e.t.steps)/amd.Inputs%5 == 0 {
 				for k := range sound {

@@ -7,18 +7,18 @@ import (
 	"dialler/media/amd"
 )
 
-// pass is one run over sequences, forwards and back. Row t·n+i is
-// step t of sequence i; sequences are sorted, the longest first, and at step t
-// the first active[t] of them are still on.
+// pass is one run over sequences, forwards and backwards. Row t·n+i is step t of sequence i;
+// sequences are sorted, the longest first, and at step t the first active[t] of them have not
+// ended.
 type pass struct {
 	n, steps int
 	active   []int
 	x        matrix // steps·n × Inputs
 	class    []int  // of each sequence
-	kind     []int  // of each sequence: what is learned beside, 0 is nothing
-	spoken   []text // of each sequence: what is said, none is not learned
+	kind     []int  // of each sequence: the auxiliary target; 0 means none
+	spoken   []text // of each sequence: what is said; empty means unknown
 	long     []int  // steps of each sequence
-	weight   matrix // steps × n: what a step counts
+	weight   matrix // steps × n: the weight of a step
 
 	f, df                            matrix // features
 	layers                           []passLayer
@@ -26,12 +26,12 @@ type pass struct {
 	gradient                         *weights
 	mul                              *product
 	align                            ctc
-	lost, counted                    float64 // of loss: the sum, and the weights in it
-	misheard, said                   float64 // of sounds: the sum of the loss, and how many there were
+	lost, counted                    float64 // of the loss: its sum, and the sum of the weights
+	misheard, said                   float64 // of the sounds: the sum of the loss, and their number
 }
 
-// passLayer is a layer in a run. gx becomes the gates, late what the reset is
-// applied to; of what is remembered, h, is handed on what keep leaves of it.
+// passLayer is a layer in a pass. gx becomes the gates, and late what the reset is applied to; of
+// the state h, the part selected by keep is handed on.
 type passLayer struct {
 	gx, late, h, keep, on matrix
 	dg, dl, don           matrix
@@ -61,8 +61,8 @@ func newPass(s amd.Shape, n, steps int) *pass {
 	return p
 }
 
-// load fills a pass with sequences, the longest first, each of them said by
-// another voice and over another line than it was.
+// load fills a pass with sequences, the longest first, each changed to another voice and another
+// line.
 func (p *pass) load(of []*example, warps []*warp, n *norm) {
 	p.steps = of[0].n
 	p.quiet()
@@ -85,7 +85,7 @@ func (p *pass) load(of []*example, warps []*warp, n *norm) {
 	}
 }
 
-// learnsSounds says whether what is said is known of a sequence.
+// learnsSounds says whether the text of any sequence is known.
 func (p *pass) learnsSounds() bool {
 	return slices.ContainsFunc(p.spoken, func(t text) bool { return len(t.sounds) > 0 })
 }
@@ -114,7 +114,7 @@ func (p *pass) forward(w *weights, k *packed) {
 	}
 }
 
-// remember runs a layer over what it is given.
+// remember runs a layer over its input.
 func (p *pass) remember(l *passLayer, w *layerWeights, k *packedLayer, given matrix) {
 	rows := p.steps * p.n
 	clear(l.h.v[:p.n*l.h.ld])
@@ -144,8 +144,8 @@ func scale(to, of, by []float32) {
 	}
 }
 
-// gates turns what the gates are given into the gates, and what was remembered
-// into what is remembered next; late becomes what the reset is applied to.
+// gates computes the gates from their inputs, and the next state from the previous one; late
+// becomes what the reset is applied to.
 func gates(gate, late, before, after, bias []float32) {
 	m := len(after)
 	if vectors {
@@ -168,7 +168,7 @@ func plainGates(gate, late, before, after, bias []float32) {
 	}
 }
 
-// slopes is the way back through gates.
+// slopes is the backward pass through gates.
 func slopes(gate, late, before, after, dgate, dlate, dbefore []float32) {
 	m := len(after)
 	if vectors {
@@ -199,20 +199,20 @@ func spread(to matrix, bias []float32) {
 	}
 }
 
-// smoothing is what is taken from the right class for the others: who answered
-// is never quite sure.
+// smoothing is the probability moved from the right class to the others: who answered is never
+// quite certain.
 const smoothing = 0.04
 
-// beside is what the kinds of greetings count that are learned beside the
-// classes: what a net learns of them helps it to tell the classes apart.
+// beside is the weight of the auxiliary target, the kinds of greetings: learning them helps the net
+// to distinguish the classes.
 const beside = 0.3
 
-// hearing is what the sounds count, each recording by the root of how many it
-// has: what a net learns of them it knows of voices that it never heard.
+// hearing is the weight of the sounds, each recording weighted by the square root of their number:
+// what a net learns of them generalises to unknown voices.
 const hearing = 1.0
 
-// loss gives the cross entropy, and its slopes in dlogits, and that of what is
-// said, with slopes in dsounds.
+// loss computes the cross entropy with its slopes in dlogits, and the loss of the sounds with
+// slopes in dsounds.
 func (p *pass) loss() {
 	p.lost, p.counted, p.misheard, p.said = 0, 0, 0, 0
 	for t := range p.steps {
@@ -233,7 +233,7 @@ func (p *pass) loss() {
 	}
 }
 
-// hear adds the loss of what is said in a sequence.
+// hear adds the loss of the text of a sequence.
 func (p *pass) hear(i int) {
 	of, q := &p.spoken[i], p.probabilities(i)
 	loss, ok := p.align.loss(q, soundHalves*p.long[i], of)
@@ -251,7 +251,7 @@ func (p *pass) hear(i int) {
 	}
 }
 
-// probabilities are those of the sounds in each frame of a sequence.
+// probabilities returns the probabilities of the sounds in each frame of a sequence.
 func (p *pass) probabilities(i int) []float64 {
 	q := p.align.room(soundHalves * p.long[i])
 	for t := range p.long[i] {
@@ -263,7 +263,7 @@ func (p *pass) probabilities(i int) []float64 {
 	return q
 }
 
-// entropy gives that of logits when want is the right one, and its slopes.
+// entropy returns the cross entropy of logits when want is the right class, and its slopes.
 func entropy(logits, slopes []float32, weight float32, want int) float64 {
 	top := logits[0]
 	for _, l := range logits[1:] {
@@ -329,7 +329,7 @@ func (p *pass) backward(k *packed) {
 	}
 }
 
-// recall is the way back through a layer.
+// recall is the backward pass through a layer.
 func (p *pass) recall(l *passLayer, g *layerWeights, k *packedLayer, given matrix) {
 	rows := p.steps * p.n
 	dl, dg, don := l.dl.part(0, rows), l.dg.part(0, rows), l.don.part(0, rows)
@@ -364,7 +364,7 @@ func add(to, of []float32) {
 	}
 }
 
-// quiet clears what steps leave that are not on in every sequence.
+// quiet clears the remains of steps that not every sequence has.
 func (p *pass) quiet() {
 	rows := p.steps * p.n
 	clear(p.x.v[:rows*p.x.ld])

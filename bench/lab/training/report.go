@@ -14,51 +14,51 @@ import (
 // Line is one recording of a report.
 type Line struct {
 	File       string   `json:"file"`
-	Label      string   `json:"label"` // empty when nobody said
+	Label      string   `json:"label"` // empty if there was none
 	Verdict    string   `json:"verdict"`
 	Tones      []string `json:"tones"` // progress, beep, music: in the whole recording
 	Confidence float64  `json:"confidence"`
 	DecisionMS int64    `json:"decision_ms"`
-	// Revised: a beep after the verdict made it a machine.
+	// Revised means that a beep after the verdict made it a machine.
 	Revised bool `json:"revised"`
 	Real    bool `json:"real"`
 }
 
-// Latency of verdicts, ms.
+// Latency describes the latency of verdicts, in ms.
 type Latency struct {
 	Verdicts int   `json:"verdicts"`
 	Median   int64 `json:"median_ms"`
 	P95      int64 `json:"p95_ms"`
 }
 
-// Part is the figures of all recordings, or of the real or synthesised ones.
+// Part contains the figures of all recordings, or of the real or synthesised ones.
 type Part struct {
 	Name      string                    `json:"name"`
 	Confusion map[string]map[string]int `json:"confusion"` // label, verdict: recordings
-	// Of people and machines: shares, 0…1; unknown counts as wrong in Accuracy.
+	// For people and machines: shares, 0…1; unknown counts as wrong in Accuracy.
 	Accuracy        float64            `json:"accuracy"`
 	HumansAsMachine float64            `json:"humans_as_machine"`
 	MachinesAsHuman float64            `json:"machines_as_human"`
 	Latency         map[string]Latency `json:"latency"` // by label, and all
-	// HumanWait is how long after the end of the greeting, as the classifier
-	// measured it, the verdict on a person came.
+	// HumanWait is the time from the end of the greeting, as the classifier measured it, to the
+	// verdict on a person.
 	HumanWait Latency `json:"human_wait"`
 }
 
-// Report is what `lab amd eval` says.
+// Report is the output of `lab amd eval`.
 type Report struct {
 	Files []Line `json:"files"`
-	// Model: shipped, or how it was cross-validated.
+	// Model is shipped, or how it was cross-validated.
 	Model string `json:"model"`
 	Parts []Part `json:"parts"`
-	// CPUShare of one core per call while it is listened to.
+	// CPUShare is the share of one core per call while it is being classified.
 	CPUShare float64 `json:"cpu_share"`
-	// Tones: recall by label (sit and fax by verdict; progress, beep and music
-	// by what was heard), and recordings of people in which a tone was heard.
+	// Tones is the recall by label (sit and fax by verdict; progress, beep and music by what was
+	// heard), and recordings of people in which a tone was heard.
 	Tones map[string]string `json:"tone_recall"`
 }
 
-// NewReport sums up what was heard; cpu is what it took.
+// NewReport sums up results; cpu is the CPU time that they took.
 func NewReport(model string, heard []Heard, cpu time.Duration) Report {
 	r := Report{Model: model, Files: make([]Line, 0, len(heard))}
 	var media time.Duration

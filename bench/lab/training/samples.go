@@ -17,34 +17,32 @@ import (
 // moment is what the rule will see of a trace, and what the classifier saw.
 type moment struct {
 	amd.Moment
-	step int // of the net, the last one
+	step int // the last step of the net
 	x    *amd.Vector
 }
 
-// trace is one recording, or one that was made worse of it, as the classifier
-// goes through it.
+// trace is one recording, or a degraded copy of it, as processed by the classifier.
 type trace struct {
 	of      int // index of the recording
 	worse   bool
 	moments []moment
-	steps   []uint8        // what the net is given, packed
-	counts  []float32      // what each step counts in training
-	spoken  time.Duration  // in the whole recording, when that was listened to
-	ended   engine.Verdict // what its tones said, or silence
+	steps   []uint8        // inputs of the net, packed
+	counts  []float32      // the weight of each step in training
+	spoken  time.Duration  // in the whole recording, if that was processed
+	ended   engine.Verdict // verdict by its tones, or silence
 	endedAt time.Duration
 }
 
-// horizon is how much of a call is learned from.
+// horizon is how much of a call is used for training.
 const horizon = 5 * time.Second
 
 var never = amd.Rule{PauseMin: horizon, PauseMax: horizon, MachineEarly: math.Inf(1), MachineLate: math.Inf(1), MachineEnd: math.Inf(1)}
 
-// wholeCall is how much of a recording is listened to when it counts how long
-// was spoken in all.
+// wholeCall is how much of a recording is processed when the total time of speech matters.
 const wholeCall = 30 * time.Second
 
-// listen follows the samples as a call does; music: what music is known by is
-// kept; whole: it is listened to to its end.
+// listen processes the samples as a call does. music means that the features for recognising music
+// are kept; whole means that it is processed to its end.
 func listen(of int, samples []int16, worse, music, whole bool) trace {
 	t := trace{of: of, worse: worse}
 	steps := 0
@@ -84,8 +82,8 @@ func listen(of int, samples []int16, worse, music, whole bool) trace {
 	return t
 }
 
-// feed gives the samples frame by frame, silence after them, until next says
-// no or for that long.
+// feed passes the samples frame by frame, followed by silence, until next returns false or for the
+// given time.
 func feed(samples []int16, long time.Duration, next func([]int16) bool) {
 	var frame [amd.FrameSamples]int16
 	for range long / (20 * time.Millisecond) {
@@ -98,8 +96,8 @@ func feed(samples []int16, long time.Duration, next func([]int16) bool) {
 	}
 }
 
-// plan says which traces are made of a recording: as it is, so many times made
-// worse, and whether with what music is known by.
+// plan says which traces to make of a recording: the plain one, how many degraded ones, and whether
+// with the features for recognising music.
 type plan struct {
 	plain bool
 	worse int

@@ -35,8 +35,7 @@ func say(x []int16, pause, ms int, hz float64, r *rand.Rand) []int16 {
 	return x
 }
 
-// calls are people who say a word and machines that do not stop, of the voices
-// from the first.
+// calls are people who say a word and machines that do not stop, with voices from first on.
 func calls(n, first int) *corpus.Folder {
 	f := &corpus.Folder{Name: "calls"}
 	for i := first; i < first+n; i++ {
@@ -83,8 +82,8 @@ func TestTheSameSeedTrainsTheSameModel(t *testing.T) {
 	}
 }
 
-// TestWhatWasLearnedSoFarIsKept: a net that can be learned on with, and how well
-// it hears what is said by voices that it does not know.
+// TestWhatWasLearnedSoFarIsKept checks that intermediate results are saved: a net whose training
+// can be continued, and how well it hears speech by unknown voices.
 func TestWhatWasLearnedSoFarIsKept(t *testing.T) {
 	folder := calls(40, 0)
 	for i := range folder.Recordings {

@@ -18,10 +18,10 @@ type scored struct {
 	weight float64
 }
 
-// timeout is when a verdict is due while somebody speaks.
+// timeout is when a verdict is due while somebody is speaking.
 const timeout = 4 * time.Second
 
-// play goes through a trace with a rule.
+// play runs a rule over a trace.
 func (s *scored) play(r *amd.Rule) (engine.Verdict, amd.Moment) {
 	var m amd.Moment
 	for i := range s.t.moments {
@@ -36,8 +36,8 @@ func (s *scored) play(r *amd.Rule) (engine.Verdict, amd.Moment) {
 	return s.t.ended, m
 }
 
-// cost of a rule: what hangs up on people costs most, then what keeps them
-// waiting, then what gives machines to bots.
+// cost is the cost of a rule: hanging up on people costs most, then keeping them waiting, then
+// giving machines to bots.
 func cost(set []scored, r *amd.Rule) float64 {
 	var people, machines, hungUp, lostPeople, passed, unsure, slow, wait, waited float64
 	for i := range set {
@@ -74,7 +74,7 @@ func cost(set []scored, r *amd.Rule) float64 {
 	return 14*hungUp + lostPeople + 0.5*slow + passed + unsure + 0.03*wait/waited
 }
 
-// tune finds the rule: a random walk from a careful one.
+// tune finds the rule by a random walk from a cautious one.
 func tune(set []scored, seed uint64) amd.Rule {
 	r := rand.New(rand.NewPCG(seed, 13)) //nolint:gosec // reproducible, no secret
 	best := amd.Rule{

@@ -7,17 +7,17 @@ import (
 	"dialler/media/amd"
 )
 
-// warp is what becomes of a sequence.
+// warp is a random change of a sequence.
 type warp struct {
 	from     [amd.MelBands]int
 	share    [amd.MelBands]float32
 	line     [amd.MelBands]float32 // louder or quieter
-	noise    [amd.MelBands]float32 // what is no quieter than that
-	noisy    uint64                // its changes; 0 without
-	mask     [2]int                // bands that are not heard
-	gap      [2]int                // steps that are not heard
-	dropped  uint64                // what layers leave out; 0: nothing
-	untimed  bool                  // timing is left out
+	noise    [amd.MelBands]float32 // minimum level of each band
+	noisy    uint64                // seed of its variations; 0 without
+	mask     [2]int                // bands left out
+	gap      [2]int                // steps left out
+	dropped  uint64                // seed of the dropout between layers; 0 without
+	untimed  bool                  // the timing inputs are left out
 	straight bool
 }
 
@@ -37,7 +37,7 @@ func warpOf(r *rand.Rand) *warp {
 		level, slope = float64(2.1*r.Float64())-1.6, 0.8*(r.Float64()-0.5)
 	}
 	for b := range w.from {
-		// A longer or shorter throat moves what lies higher more.
+		// A longer or shorter vocal tract shifts higher frequencies more.
 		at := float64(b) + float64(stretch*8*math.Min(1, float64(b)/8))
 		at = math.Max(0, math.Min(amd.MelBands-1.001, at))
 		w.from[b], w.share[b] = int(at), float32(at-math.Floor(at))
@@ -83,7 +83,7 @@ func (w *warp) frame(x []float32) {
 		}
 	}
 	if w.noisy > 0 {
-		const size = 0.7 / 256 // of a band's changes: ten decibels
+		const size = 0.7 / 256 // of a band's variations: ten decibels
 		for b := range x {
 			if b%8 == 0 {
 				w.noisy = shifted(w.noisy)
@@ -96,8 +96,7 @@ func (w *warp) frame(x []float32) {
 	}
 }
 
-// leftOut is how much of what a layer hands on is left out, in 256ths: what a
-// net must not rely on.
+// leftOut is the dropout between layers, in 256ths: a net must not rely on any single value.
 const leftOut = 38
 
 // leaveOut draws what is left of a layer.
@@ -121,7 +120,7 @@ func (w *warp) leaveOut(keep []float32) {
 	}
 }
 
-// shifted is the next of a sequence of random numbers (xorshift).
+// shifted is the next in a sequence of random numbers (xorshift).
 func shifted(x uint64) uint64 {
 	x ^= x << 13
 	x ^= x >> 7

@@ -14,7 +14,8 @@ import (
 	"dialler/bench/draw"
 )
 
-// TestADeadCarrierIsNamed: an outage is shown as such, and wins over waiting.
+// TestADeadCarrierIsNamed checks that an outage is shown as such, and takes precedence over
+// waiting.
 func TestADeadCarrierIsNamed(t *testing.T) {
 	t.Parallel()
 	w := open(t, 10, 1)
@@ -38,7 +39,7 @@ func TestADeadCarrierIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// OPTIONS are sent every five seconds and given up after 64·T1.
+	// OPTIONS are sent every five seconds and time out after 64·T1.
 	died := time.Now()
 	w.until(t, 60*second, "the carrier's death is noticed", func() bool {
 		return text(w.state(t, id), "live", "constraint") == "trunk_health"
@@ -50,9 +51,10 @@ func TestADeadCarrierIsNamed(t *testing.T) {
 	})
 }
 
-// TestFailingBotsKeepTheAbandonCap: after each answer, of the calls that were served or abandoned so far no more than
-// the cap were abandoned, whatever share of the sockets is refused or late: near the cap a line leaves only when its
-// bot's socket stands (ADR 47). A machine that is busy with other tests connects late by itself.
+// TestFailingBotsKeepTheAbandonCap checks that after each answer, no more than the cap of the calls
+// served or abandoned so far were abandoned, whatever share of the sockets is refused or late: near
+// the cap a line is only dialled once its bot's socket is open (ADR 47). A machine busy with other
+// tests connects late by itself.
 func TestFailingBotsKeepTheAbandonCap(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TRUTH_LONG") == "" {
@@ -73,7 +75,7 @@ func TestFailingBotsKeepTheAbandonCap(t *testing.T) {
 	}
 	for _, f := range rows {
 		t.Run(f.String(), func(t *testing.T) {
-			if f.seats < 100 { // the others want the machine for themselves
+			if f.seats < 100 { // the others need the machine to themselves
 				t.Parallel()
 			}
 			f.keepsTheCap(t)
@@ -81,7 +83,8 @@ func TestFailingBotsKeepTheAbandonCap(t *testing.T) {
 	}
 }
 
-// TestABotThatIsBackIsDialledForInFullWithinAMinute: after a minute in which nine of ten sockets were refused, or late.
+// TestABotThatIsBackIsDialledForInFullWithinAMinute checks the recovery after a minute in which
+// nine of ten sockets were refused, or late.
 func TestABotThatIsBackIsDialledForInFullWithinAMinute(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TRUTH_LONG") == "" {
@@ -136,12 +139,12 @@ func recovers(t *testing.T, fails bot.Door) {
 	}
 }
 
-// failing is a bot that fails, and the cap that it must not break.
+// failing is a bot that fails, with the cap that must hold.
 type failing struct {
 	seats int
-	most  float64 // of the live answers that may be abandoned
+	most  float64 // share of live answers that may be abandoned
 	door  bot.Door
-	dies  float64 // of the conversations, half a second after their start
+	dies  float64 // share of conversations that die half a second after their start
 }
 
 func (f *failing) String() string {

@@ -19,9 +19,10 @@ import (
 // raced is one person who is dialled and suppressed at about the same moment.
 type raced struct{ asked, answered time.Time }
 
-// TestNoInviteLeavesAfterASuppressionIsAnswered has suppressions race dials, on two nodes that are asked in turn: of
-// people who are due, of triggers and of dialouts. TRUTH_RACE is how many. Both moments are of this machine's wall
-// clock: the kernel's when the INVITE came to the carrier, and ours when the answer had been read.
+// TestNoInviteLeavesAfterASuppressionIsAnswered has suppressions race dials, on two nodes that are
+// asked in turn: dials of people who are due, of triggers and of dialouts. TRUTH_RACE is how many.
+// Both times are by this machine's wall clock: the kernel's when the INVITE reached the carrier,
+// and ours when the answer had been read.
 func TestNoInviteLeavesAfterASuppressionIsAnswered(t *testing.T) {
 	t.Parallel()
 	n := 300
@@ -46,7 +47,7 @@ func TestNoInviteLeavesAfterASuppressionIsAnswered(t *testing.T) {
 // who is the i-th person of a kind of race.
 func who(kind, i int) string { return fmt.Sprintf("+4915%d%08d", 2+kind, i) }
 
-// suppress asks until the answer is 200.
+// suppress repeats the request until the answer is 200.
 func (w *world) suppress(t *testing.T, kind, i int, p *raced) {
 	t.Helper()
 	p.asked = time.Now()
@@ -57,7 +58,7 @@ func (w *world) suppress(t *testing.T, kind, i int, p *raced) {
 	p.answered = time.Now()
 }
 
-// raceDue suppresses the contacts of a list when their dials are near.
+// raceDue suppresses the contacts of a list shortly before or after their dials.
 func raceDue(t *testing.T, w *world, people []raced) {
 	t.Helper()
 	var list []string
@@ -109,19 +110,19 @@ func raceDialouts(t *testing.T, w *world, people []raced) {
 	})
 }
 
-// beside asks for a dial and for its suppression at about the same moment.
+// beside requests a dial and its suppression at about the same moment.
 func (w *world) beside(t *testing.T, kind int, people []raced, within time.Duration, dial func(i int)) {
 	t.Helper()
 	w.each(people, func(i int, rng *rand.Rand) {
 		var both sync.WaitGroup
 		both.Go(func() { dial(i) })
-		<-time.After(time.Duration(rng.Int64N(int64(within)))) // when, within the dial's course, is what is drawn
+		<-time.After(time.Duration(rng.Int64N(int64(within)))) // the moment within the dial's course is random
 		w.suppress(t, kind, i, &people[i])
 		both.Wait()
 	})
 }
 
-// each does something for everybody, for some at a time.
+// each calls do for everybody, several at a time.
 func (w *world) each(people []raced, do func(i int, rng *rand.Rand)) {
 	var next atomic.Int64
 	var all sync.WaitGroup

@@ -14,8 +14,8 @@ import (
 	"dialler/bench/draw"
 )
 
-// TestTheProgramKeepsItsRules drives the shipped program through the rules that went wrong once, all on one
-// installation.
+// TestTheProgramKeepsItsRules checks the shipped program against the rules that went wrong once,
+// all on one installation.
 func TestTheProgramKeepsItsRules(t *testing.T) {
 	w := open(t, 200, 1)
 	for _, row := range []struct {
@@ -147,7 +147,8 @@ func atRest(t *testing.T, w *world, n string) string {
 	return id
 }
 
-// endsAtOnce: the campaign is completed within a second of the answer, and so are its counters.
+// endsAtOnce checks that the campaign is completed within a second of the answer, and its counters
+// too.
 func endsAtOnce(t *testing.T, w *world, id, counter string) {
 	t.Helper()
 	c := w.completed(t, id, time.Second)
@@ -293,7 +294,7 @@ func ratesOfTheFirstMinute(t *testing.T, w *world) {
 		"30 attempts are counted",
 		func() bool { c = w.state(t, id); return num(c, "counters", "attempts") == 30 },
 	)
-	// A minute's rate that divides by the whole minute would be half a dial a second.
+	// The rate over a minute would be half a dial per second if it divided by the whole minute.
 	if rate := num(c, "live", "dials_per_s"); rate > 0 && rate < 30/(time.Since(began).Seconds()+5) {
 		t.Errorf("%v dials/s after 30 dials in %v", rate, time.Since(began))
 	}

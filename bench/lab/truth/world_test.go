@@ -36,18 +36,18 @@ type world struct {
 	dir     string
 
 	mu     sync.Mutex
-	people carrier.Config // with everybody who was introduced
+	people carrier.Config // including everybody introduced so far
 	voices bot.Config
 	hooks  []message
 }
 
-// message is one that a webhook brought.
+// message is a message received by a webhook.
 type message struct {
 	Type string         `json:"type"`
 	Data map[string]any `json:"data"`
 }
 
-// The callers' numbers; the last is for the row that has it refused.
+// The callers' numbers; the last is for the row in which it is refused.
 var own = []string{"+493012345601", "+493012345602", "+493012345603", "+493012345604"}
 
 const (
@@ -57,7 +57,7 @@ const (
 	second = time.Second
 )
 
-// TestMain has all rows run beside each other: they wait far more than they work.
+// TestMain makes all rows run in parallel: they wait far more than they work.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "64"); err != nil {
@@ -66,7 +66,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// binary builds the program once for all installations; TRUTH_BINARY names one that was built elsewhere.
+// binary builds the program once for all installations; TRUTH_BINARY names one built elsewhere.
 var binary = sync.OnceValues(func() (string, error) {
 	if other := os.Getenv("TRUTH_BINARY"); other != "" {
 		return other, nil
@@ -79,8 +79,8 @@ var binary = sync.OnceValues(func() (string, error) {
 	return out, shipped.Build(context.Background(), out)
 })
 
-// open starts an installation: one process, or so many nodes of a cluster, which are asked in turn. The bot has so
-// many seats.
+// open starts an installation: one process, or several nodes of a cluster, which are asked in turn.
+// The bot has the given number of seats.
 func open(t *testing.T, seats, nodes int) *world {
 	t.Helper()
 	w := new(world)
@@ -91,7 +91,7 @@ func open(t *testing.T, seats, nodes int) *world {
 	if w.dir, err = os.MkdirTemp("", "dialler-truth-"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(w.dir, 0o755); err != nil { // PostgreSQL runs as another user when this one is root
+	if err := os.Chmod(w.dir, 0o755); err != nil { // PostgreSQL runs as another user when this process is root
 		t.Fatal(err)
 	}
 	w.people = carrier.Config{
@@ -145,7 +145,7 @@ func open(t *testing.T, seats, nodes int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// All rows dial over it at once: no trigger is to be queued for want of a token.
+	// All rows dial over it at once: no trigger may be queued for lack of a token.
 	w.must(
 		t,
 		http.MethodPut,
@@ -194,7 +194,7 @@ func (w *world) start(t *testing.T, nodes int) {
 	}
 }
 
-// closed takes what the program said when it was stopped.
+// closed checks the error that the program returned when it was stopped.
 func (w *world) closed(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -202,7 +202,7 @@ func (w *world) closed(t *testing.T, err error) {
 	}
 }
 
-// hear has the program tell a webhook everything.
+// hear subscribes a webhook to everything.
 func (w *world) hear(t *testing.T) {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -219,7 +219,8 @@ func (w *world) hear(t *testing.T) {
 	w.must(t, http.MethodPost, "/webhooks", map[string]any{"url": srv.URL})
 }
 
-// told is what webhooks said of a campaign, by sequence; without a campaign of everything, as it came.
+// told returns the webhook messages about a campaign, by sequence; without a campaign, all of them
+// in order of arrival.
 func (w *world) told(campaign string) (list []message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -237,12 +238,13 @@ func (w *world) told(campaign string) (list []message) {
 	return list
 }
 
-// knows introduces a person: what they do call by call, and what the bot does with them session by session.
+// knows introduces a person: their behaviour call by call, and the bot's behaviour to them session
+// by session.
 func (w *world) knows(t *testing.T, number string, calls []carrier.Behaviour, talks ...bot.Conversation) {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.people.Script = maps.Clone(w.people.Script) // the models read theirs
+	w.people.Script = maps.Clone(w.people.Script) // the models are reading their copy
 	w.people.Script[engine.PhoneNumber(number)] = calls
 	if len(talks) > 0 {
 		w.voices.Script = maps.Clone(w.voices.Script)
@@ -256,23 +258,23 @@ func (w *world) knows(t *testing.T, number string, calls []carrier.Behaviour, ta
 	}
 }
 
-// number is the i-th of a row's people.
+// number is the number of the i-th person in a row.
 func number(row, i int) string { return fmt.Sprintf("+49151%04d%04d", row, i) }
 
-// talks is somebody who picks up; whoever hangs up first ends the conversation.
+// talks is somebody who answers; the conversation ends when either side hangs up.
 func talks() []carrier.Behaviour { return []carrier.Behaviour{{Kind: carrier.Human}} }
 
-// rings is somebody who never picks up.
+// rings is somebody who never answers.
 func rings() []carrier.Behaviour { return []carrier.Behaviour{{Kind: carrier.NoAnswer}} }
 
 func busy() []carrier.Behaviour { return []carrier.Behaviour{carrier.Busy()} }
 
-// says is a conversation of so long, and its result.
+// says is a conversation of the given length, with its result.
 func says(talk time.Duration, r bot.Result) bot.Conversation {
 	return bot.Conversation{Talk: draw.Exactly(talk), Mute: true, Result: &r}
 }
 
-// try is one request, as the administrator.
+// try sends one request, as the administrator.
 func (w *world) try(t *testing.T, method, path string, body any) (int, map[string]any) {
 	t.Helper()
 	return w.ask(t, method, path, "", body)
@@ -289,7 +291,7 @@ func (w *world) ask(t *testing.T, method, path, token string, body any) (int, ma
 	return r.Status, m
 }
 
-// must is one that succeeds.
+// must sends a request that must succeed.
 func (w *world) must(t *testing.T, method, path string, body any) map[string]any {
 	t.Helper()
 	status, m := w.try(t, method, path, body)
@@ -299,13 +301,13 @@ func (w *world) must(t *testing.T, method, path string, body any) map[string]any
 	return m
 }
 
-// result is what a bot or a CRM posts for a call.
+// result posts a result for a call, as a bot or a CRM does.
 func (w *world) result(t *testing.T, call, disposition string) {
 	t.Helper()
 	w.post(t, "/calls/"+call+"/result", map[string]any{"disposition": disposition})
 }
 
-// post is a request of the CRM's that succeeds.
+// post sends a request of the CRM's that must succeed.
 func (w *world) post(t *testing.T, path string, body map[string]any) {
 	t.Helper()
 	if status, answer := w.ask(t, http.MethodPost, path, fmt.Sprint(t.Name(), path, body), body); status/100 != 2 {
@@ -313,7 +315,7 @@ func (w *world) post(t *testing.T, path string, body map[string]any) {
 	}
 }
 
-// campaign makes a campaign of these people, with settings over the usual ones, and does not start it.
+// campaign creates a campaign of these people, overriding the usual settings, without starting it.
 func (w *world) campaign(t *testing.T, settings map[string]any, people ...string) string {
 	t.Helper()
 	all := map[string]any{
@@ -328,7 +330,7 @@ func (w *world) campaign(t *testing.T, settings map[string]any, people ...string
 	if len(people) == 0 {
 		return id
 	}
-	for some := range slices.Chunk(people, 1000) { // at most, of a request
+	for some := range slices.Chunk(people, 1000) { // the maximum per request
 		rows := make([]map[string]any, len(some))
 		for i, n := range some {
 			rows[i] = map[string]any{"mobile": n}
@@ -338,7 +340,7 @@ func (w *world) campaign(t *testing.T, settings map[string]any, people ...string
 	return id
 }
 
-// run makes one and starts it.
+// run creates a campaign and starts it.
 func (w *world) run(t *testing.T, settings map[string]any, people ...string) string {
 	t.Helper()
 	id := w.campaign(t, settings, people...)
@@ -351,7 +353,7 @@ func (w *world) state(t *testing.T, id string) map[string]any {
 	return w.must(t, http.MethodGet, "/campaigns/"+id, nil)
 }
 
-// contact is the row of a person in a campaign, with what explains it.
+// contact is the row of a person in a campaign, with its explanation.
 func (w *world) contact(t *testing.T, id, number string) map[string]any {
 	t.Helper()
 	page := w.must(t, http.MethodGet, "/campaigns/"+id+"/contacts?number="+url.QueryEscape(number), nil)
@@ -363,7 +365,7 @@ func (w *world) contact(t *testing.T, id, number string) map[string]any {
 	return w.must(t, http.MethodGet, fmt.Sprintf("/campaigns/%s/contacts/%v", id, row["contact_id"]), nil)
 }
 
-// calls are those to a number, as the carrier saw them.
+// calls returns the calls to a number, as seen by the carrier.
 func (w *world) calls(number string) (list []carrier.Call) {
 	all := w.carrier.Ledger().Calls()
 	for i := range all {
@@ -374,7 +376,7 @@ func (w *world) calls(number string) (list []carrier.Call) {
 	return list
 }
 
-// until waits for what must come, and fails when it does not come within limit.
+// until waits until is returns true, and fails when that takes longer than limit.
 func (w *world) until(t *testing.T, limit time.Duration, what string, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -397,7 +399,7 @@ func (w *world) completed(t *testing.T, id string, limit time.Duration) map[stri
 	return last
 }
 
-// settled waits until an attempt of a campaign has ended at the carrier, for each of so many calls to a number.
+// settled waits until that many calls to a number have ended at the carrier.
 func (w *world) settled(t *testing.T, number string, calls int, limit time.Duration) {
 	t.Helper()
 	w.until(t, limit, fmt.Sprintf("%d calls to %s are over", calls, number), func() bool {
@@ -406,7 +408,7 @@ func (w *world) settled(t *testing.T, number string, calls int, limit time.Durat
 	})
 }
 
-// stays holds as long as something must not happen.
+// stays checks that a condition holds for the given time.
 func (w *world) stays(t *testing.T, long time.Duration, what string, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), long)

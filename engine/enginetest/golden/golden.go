@@ -1,4 +1,4 @@
-// Package golden compares what tests make with files of what it was.
+// Package golden compares test output with stored files.
 package golden
 
 import (
@@ -11,8 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Check compares what a test made with the file that says what it was, line by
-// line; go test -update writes the file anew.
+// Check compares a test's output with its golden file, line by line; go test -update rewrites the
+// file.
 func Check(t testing.TB, path, got string) {
 	t.Helper()
 	if *update {

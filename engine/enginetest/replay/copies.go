@@ -12,8 +12,8 @@ import (
 	"dialler/engine/pacing"
 )
 
-// clone copies a value and everything that it points at. Errors stay the same ones,
-// as they are told apart by their identity, and functions too.
+// clone copies a value and everything that it points at. Errors stay the same, since they are
+// compared by identity, and so do functions.
 func clone(v any) any {
 	if v == nil {
 		return nil
@@ -77,8 +77,8 @@ func cloned(v reflect.Value) reflect.Value {
 	return out
 }
 
-// render writes a value and everything that it points at, maps in the order of their
-// keys. Functions are named by their kind alone.
+// render writes a value and everything that it points at, maps in the order of their keys.
+// Functions are shown only by their type.
 func render(b *bytes.Buffer, v any) {
 	if v == nil {
 		b.WriteString("nil")

@@ -1,6 +1,5 @@
-// Package replay keeps the inputs of a campaign's run, with all that the process
-// answered meanwhile, and proves that they lead to the same effects again. Only tests
-// import it.
+// Package replay records the inputs of a campaign's run, with all answers of the process, and
+// proves that they lead to the same effects again. Only tests import it.
 package replay
 
 import (
@@ -14,8 +13,8 @@ import (
 	"dialler/engine/run"
 )
 
-// Recorder keeps the inputs of one life of a run. What it keeps is its own copy:
-// neither the run nor whoever sent an input can change it afterwards.
+// Recorder records the inputs of one instance of a run. It stores copies: neither the run nor the
+// sender of an input can change them afterwards.
 type Recorder struct {
 	mu     sync.Mutex
 	id     engine.CampaignID
@@ -23,10 +22,10 @@ type Recorder struct {
 	inputs []kept
 	text   int // bytes of effects
 	short  bool
-	full   bool // nothing more is kept
+	full   bool // nothing more is recorded
 }
 
-// kept is one input, and the digest of the effects that it led to.
+// kept is one input, and the digest of its effects.
 type kept struct {
 	in      run.Input
 	answers []any
@@ -35,21 +34,21 @@ type kept struct {
 	done    bool   // the effects are known
 }
 
-// New gives a recorder of a run as it is made.
+// New returns a recorder for a new run.
 func New(id engine.CampaignID, cfg run.Config) *Recorder { return &Recorder{id: id, cfg: cfg} }
 
-// What a short recorder keeps at most, of inputs and of bytes of effects.
+// Limits of a short recorder, in inputs and in bytes of effects.
 const (
 	shortInputs = 400
 	shortText   = 256 << 10
 )
 
-// NewShort gives a recorder that keeps the beginning of a long life only.
+// NewShort returns a recorder that only records the beginning of a long-lived run.
 func NewShort(id engine.CampaignID, cfg run.Config) *Recorder {
 	return &Recorder{id: id, cfg: cfg, short: true}
 }
 
-// Before keeps an input and gives what is to be applied in its place.
+// Before records an input and returns the one to apply in its place.
 func (r *Recorder) Before(in run.Input) run.Input {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +61,7 @@ func (r *Recorder) Before(in run.Input) run.Input {
 	return in
 }
 
-// After keeps the effects of the input before.
+// After records the effects of the preceding input.
 func (r *Recorder) After(effects []run.Effect) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,15 +74,15 @@ func (r *Recorder) After(effects []run.Effect) {
 	k.effects, k.done = sha256.Sum256(k.text), true
 }
 
-// Inputs is how many were kept.
+// Inputs is the number of recorded inputs.
 func (r *Recorder) Inputs() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.inputs)
 }
 
-// Verify applies the inputs to a new run and says at which of them its effects differ,
-// nil: at none.
+// Verify applies the inputs to a new run and reports the first one whose effects differ, nil if
+// none does.
 func (r *Recorder) Verify() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +112,7 @@ func (r *Recorder) Verify() error {
 	return nil
 }
 
-// Text renders effects, the events of their writes among them, always in the same way.
+// Text renders effects, including the events of their writes, deterministically.
 func Text(effects []run.Effect) []byte {
 	var b bytes.Buffer
 	for _, e := range effects {
@@ -123,7 +122,7 @@ func Text(effects []run.Effect) []byte {
 	return b.Bytes()
 }
 
-// heard keeps what the process answers.
+// heard records the answers of the process.
 type heard struct {
 	run.Process
 	answers *[]any
@@ -148,7 +147,7 @@ func (h *heard) NeedsSeat(n engine.PhoneNumber, now time.Time) bool {
 func (h *heard) Carrier(t engine.TrunkID) engine.Incarnation { return keep(h, h.Process.Carrier(t)) }
 func (h *heard) Owned(id engine.AttemptID) bool              { return keep(h, h.Process.Owned(id)) }
 
-// said gives the answers that were kept, in their order.
+// said replays the recorded answers in order.
 type said struct {
 	answers []any
 	wrong   string

@@ -10,7 +10,7 @@ import (
 	"dialler/engine/run"
 )
 
-// still is a process in which nothing goes on.
+// still is a process in which nothing happens.
 type still struct{ draining bool }
 
 func (s *still) Draining() bool                             { return s.draining }
@@ -23,7 +23,7 @@ func (*still) NeedsSeat(engine.PhoneNumber, time.Time) bool { return false }
 func (*still) Carrier(engine.TrunkID) engine.Incarnation    { return 0 }
 func (*still) Owned(engine.AttemptID) bool                  { return false }
 
-// recorded plays the beginning of a run's life.
+// recorded plays the beginning of a run.
 func recorded(t *testing.T) *Recorder {
 	t.Helper()
 	cfg := run.Config{Tick: time.Second, Reconcile: time.Minute, SendBy: 10 * time.Second, LookAhead: 100}

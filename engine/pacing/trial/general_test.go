@@ -8,8 +8,8 @@ import (
 	"dialler/engine/pacing"
 )
 
-// In the first seconds nobody has answered yet, however many will: a forecast
-// that took that for a low level would dial without end.
+// In the first seconds nobody has answered yet, however many will: a forecast that took that for a
+// low level would dial without limit.
 func TestAColdStartWithAThousandWorkersIsNotOverTheCap(t *testing.T) {
 	sc := callee.Standard()
 	sc.Workers, sc.Length = callee.Always(1000), 10*time.Minute

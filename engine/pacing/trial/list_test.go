@@ -7,8 +7,7 @@ import (
 	"dialler/engine/callee"
 )
 
-// A list with an end is dialled to its end, everybody once, and the run ends
-// with the last call.
+// A finite list is dialled to its end, everybody once, and the run ends with the last call.
 func TestAListWithAnEndIsDialledOnceAndTheRunEndsWithItsLastCall(t *testing.T) {
 	for _, p := range []Policy{Progressive, Ratio, Strict, Hybrid} {
 		sc := callee.Standard()
@@ -23,7 +22,7 @@ func TestAListWithAnEndIsDialledOnceAndTheRunEndsWithItsLastCall(t *testing.T) {
 				live++
 			}
 		}
-		// Machines that found no worker were judged by nobody and count as live.
+		// Machines that found no worker were never classified and count as live.
 		if c := r.Counts; c.Live < live || c.Live > live+c.Abandoned {
 			t.Errorf("%s: %d live answers of %d", p, c.Live, live)
 		}
@@ -39,7 +38,7 @@ func TestAListIsMeasuredUntilItIsDialledThrough(t *testing.T) {
 		l.Workers != 50*l.Length {
 		t.Errorf("%+v of %v, %d connects", l, r.Length, r.Connects())
 	}
-	// Without the end, seats are busier.
+	// Before the end of the list, seats are busier.
 	if float64(l.Busy)/float64(l.Workers) <= float64(r.Busy)/float64(r.Workers) {
 		t.Errorf("%+v", l)
 	}

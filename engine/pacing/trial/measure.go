@@ -9,17 +9,16 @@ import (
 	"dialler/engine/pacing"
 )
 
-// Of the rate of abandons over half an hour: windows with fewer live answers
-// say nothing.
+// For the abandon rate over half an hour: windows with fewer live answers are not meaningful.
 const (
 	window      = 30 * time.Minute
 	windowLeast = 20
 )
 
-// SeriesBins is how many pieces a run's course is kept in.
+// SeriesBins is the number of pieces of a run's course.
 const SeriesBins = 240
 
-// Result is what a run came to.
+// Result is the result of a run.
 type Result struct {
 	Policy   Policy
 	Seed     uint64
@@ -27,15 +26,15 @@ type Result struct {
 	Dials    int
 	Length   time.Duration
 	Workers  time.Duration // Σ over workers
-	Busy     time.Duration // of that in calls, with machines
-	Talk     time.Duration // of that in calls with persons
-	Windows  []float64     // rates of abandons over half an hour
+	Busy     time.Duration // of Workers, in calls, machines included
+	Talk     time.Duration // of Workers, in calls with persons
+	Windows  []float64     // abandon rates over half an hour
 	OverEnd  bool          // over the cap at the end …
 	OverEver bool          // … at any moment
-	Excess   float64       // the most calls by which it was
+	Excess   float64       // the maximum number of calls over it
 	Course   []Course
-	// Listed is how the run stood when its list, if that has an end, was dialled
-	// through: the last talks say more of who talks long than of pacing.
+	// Listed is the run up to the end of its list, if it has one: the last talks say more about who
+	// talks long than about pacing.
 	Listed Stretch
 }
 
@@ -77,7 +76,7 @@ func newMeter(sc *callee.Scenario) meter {
 	return m
 }
 
-// pass lets time pass in which nothing happens.
+// pass advances time without any event.
 func (m *meter) pass(from, to time.Duration, s *standing) {
 	for from < to {
 		p := &m.r.Course[len(m.r.Course)-1]
@@ -125,7 +124,7 @@ func (m *meter) dialled() {
 	m.dials++
 }
 
-// machine notes an answer that was none of a person.
+// machine notes an answer that was not a person.
 func (m *meter) machine(c pacing.Counts) { m.r.Counts = c }
 
 // live notes a live answer, served or abandoned.
@@ -146,24 +145,24 @@ func (m *meter) result(p Policy, seed uint64) Result {
 	return m.r
 }
 
-// Summary is what a policy came to over some seeds.
+// Summary is the result of a policy over several seeds.
 type Summary struct {
 	Policy      Policy
-	Ratio       float64 // of the policy of that name
+	Ratio       float64 // for the policy of that name
 	Runs        int
 	Busy        float64 // share of the workers' time
 	Connects    float64 // an hour
-	Clairvoyant float64 // connects as a share of the bound; Least and Most of one run
+	Clairvoyant float64 // connects as a share of the bound; Least and Most are of single runs
 	Least, Most float64
 	Abandon     float64 // mean of the runs' rates
 	P95, Max    float64 // of the rates over half an hour, all runs together
 	OverEnd     int     // runs over the cap at the end …
 	OverEver    int     // … at any moment
-	Excess      float64 // the most calls by which one was
-	DialsEach   float64 // dials for each connect
+	Excess      float64 // the maximum number of calls over it
+	DialsEach   float64 // dials per connect
 }
 
-// Summarise puts the runs of one policy together; it wants at least one.
+// Summarise combines the runs of one policy; it needs at least one.
 func Summarise(sc *callee.Scenario, runs []Result) Summary {
 	s := Summary{Policy: runs[0].Policy, Runs: len(runs), Least: math.Inf(1)}
 	n := float64(len(runs))
@@ -207,10 +206,9 @@ func Summarise(sc *callee.Scenario, runs []Result) Summary {
 	return s
 }
 
-// clairvoyant is how many persons could be served by somebody who knows
-// everything: each worker begins with the first answer and takes the next one
-// the instant it is free. Nobody is abandoned. A run with a list may end before the
-// scenario does.
+// clairvoyant is how many persons could be served with complete knowledge: each worker begins with
+// the first answer and takes the next one the instant it is free. Nobody is abandoned. A run with a
+// list may end before the scenario does.
 func clairvoyant(s *callee.Scenario, length time.Duration) float64 {
 	machines := s.Machines / (1 - s.Machines) * s.Hold.Seconds()
 	var sum float64

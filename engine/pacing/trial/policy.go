@@ -15,14 +15,13 @@ const (
 	Ratio       Policy = "ratio"       // lines and calls are a fixed multiple of the workers
 	Strict      Policy = "strict"      // engine/pacing in that mode
 	Hybrid      Policy = "hybrid"      //
-	Clairvoyant Policy = "clairvoyant" // what nobody can surpass; it is not played but worked out
+	Clairvoyant Policy = "clairvoyant" // the upper bound; computed, not played
 )
 
-// Policies lists them in the order of their reports.
+// Policies lists the policies in the order of their reports.
 var Policies = []Policy{Progressive, Ratio, Strict, Hybrid, Clairvoyant}
 
-// pacer is a policy at work. It is told what happens and says how many dials
-// to place now.
+// pacer is a policy in use. It is told what happens and says how many dials to place now.
 type pacer interface {
 	Dialled(now time.Time)
 	Answered(now time.Time, age time.Duration)
@@ -36,11 +35,11 @@ type pacer interface {
 	dials(now time.Duration, s *standing) int
 }
 
-// standing is how the campaign stands.
+// standing is the current state of the campaign.
 type standing struct {
 	workers, busy, ringing, waiting int
 	persons                         int // among the busy
-	contacts                        int // not yet dialled, of a list with an end
+	contacts                        int // not yet dialled, if the list is finite
 	counts                          pacing.Counts
 }
 
@@ -50,13 +49,13 @@ type modelled struct {
 	in      pacing.Input
 	ledgers [1]pacing.Ledger
 	length  time.Duration
-	list    bool // the list has an end
+	list    bool // the list is finite
 }
 
-// tick is how often a run looks at its pacing.
+// tick is the interval at which a run reviews its pacing.
 const tick = 500 * time.Millisecond
 
-// start of every simulated day.
+// start is the start of every simulated day.
 var start = time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
 
 func newModelled(sc *callee.Scenario, mode pacing.Mode) *modelled {

@@ -8,7 +8,7 @@ import (
 	"dialler/engine/timeline"
 )
 
-// event is something that will happen to a call.
+// event is a future event of a call.
 type event struct{ what, call int32 }
 
 const (
@@ -40,7 +40,7 @@ type world struct {
 	m        meter
 }
 
-// Run plays a scenario once. Ratio is of the policy of that name.
+// Run plays a scenario once. ratioOf is for the policy Ratio.
 func Run(sc *callee.Scenario, p Policy, ratioOf float64, seed uint64) Result {
 	w := newWorld(sc, seed)
 	if p == Ratio {
@@ -62,10 +62,10 @@ func newWorld(sc *callee.Scenario, seed uint64) *world {
 
 func (w *world) time() time.Time { return start.Add(w.now) }
 
-// never is after all that happens.
+// never is later than any event.
 const never = time.Duration(1<<63 - 1)
 
-// jump is when the number of workers jumps next.
+// jump is when the number of workers next jumps.
 func (w *world) jump() time.Duration {
 	if at, ok := w.sc.Workers.Next(w.now); ok {
 		return at
@@ -73,9 +73,8 @@ func (w *world) jump() time.Duration {
 	return never
 }
 
-// step lets the next thing happen, until the end: at one instant calls first,
-// then answered ones that waited too long, then workers that come or go, then
-// the tick.
+// step processes the next event, until the end: at one instant calls first, then answered ones that
+// waited too long, then workers that come or go, then the tick.
 func (w *world) step() (more bool) {
 	callAt := never
 	if at, ok := w.queue.Next(); ok {
@@ -120,7 +119,7 @@ func (w *world) step() (more bool) {
 	return true
 }
 
-// listEnded: everybody was dialled.
+// listEnded says that everybody was dialled.
 func (w *world) listEnded() bool { return w.sc.Contacts > 0 && w.s.contacts == 0 }
 
 func (w *world) dial() {
@@ -133,7 +132,7 @@ func (w *world) dial() {
 		w.calls = append(w.calls, pacedCall{})
 	}
 	w.dials++
-	w.s.contacts-- // of no meaning without an end
+	w.s.contacts-- // meaningless for an infinite list
 	f := w.callees.Dial(w.dials, w.now)
 	w.calls[i] = pacedCall{Fate: f, dialled: w.now}
 	w.s.ringing++
@@ -170,7 +169,7 @@ func (w *world) happens(e event) {
 	}
 }
 
-// pop takes the call that has waited longest.
+// pop returns the call that has waited longest.
 func (w *world) pop() int32 {
 	i := w.waiting[w.head]
 	w.head++
@@ -181,7 +180,7 @@ func (w *world) pop() int32 {
 	return i
 }
 
-// serve gives free workers to those who wait.
+// serve gives free workers to waiting calls.
 func (w *world) serve() {
 	for w.s.waiting > 0 && w.s.busy < w.s.workers {
 		i := w.pop()
@@ -201,8 +200,8 @@ func (w *world) serve() {
 	}
 }
 
-// abandon drops the call that waited too long. Nobody has judged it: it counts
-// as a person, whoever answered.
+// abandon drops the call that waited too long. It was never classified, so it counts as a person,
+// whoever answered.
 func (w *world) abandon() {
 	w.free = append(w.free, w.pop())
 	w.live(true)

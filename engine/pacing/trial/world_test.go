@@ -12,15 +12,15 @@ import (
 	"dialler/engine/pacing"
 )
 
-// scripted places dials at given times and remembers what becomes of them.
+// scripted places dials at given times and records their results.
 type scripted struct {
 	pacer
-	at    []time.Duration // sorted; nil: as many as the pacer says
+	at    []time.Duration // sorted; nil means as many as the pacer says
 	dial  []time.Duration
 	lines []line
 }
 
-// line is a dial that was answered, or ended.
+// line is a dial that was answered, or has ended.
 type line struct {
 	dialled, rings time.Duration
 	answered       bool
@@ -92,7 +92,7 @@ func TestAllPoliciesMeetTheSamePeople(t *testing.T) {
 	for name, p := range by {
 		s := &scripted{pacer: p}
 		play(&sc, s, 3)
-		// What dial number i came to is what the seed says of i and its time.
+		// The result of dial number i depends only on the seed, i and its time.
 		callees := callee.New(&sc, 3)
 		want := map[line]int{}
 		for i, at := range s.dial {
@@ -175,8 +175,8 @@ func TestMeasuresOfATinyWorldAreThoseWorkedOutByHand(t *testing.T) {
 	if r := play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, 0}}, 4); r.Counts != (pacing.Counts{Live: 3, Abandoned: 1}) {
 		t.Errorf("%+v", r.Counts)
 	}
-	// A machine holds the worker for three seconds and is no live answer; one
-	// that nobody judged in time is.
+	// A machine holds the worker for three seconds and is no live answer; one that was not
+	// classified in time is.
 	sc = tiny(1, 1)
 	sc.RingMean = 10 * time.Second / 14 * 10
 	r = play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, time.Minute}}, 4)
@@ -184,7 +184,7 @@ func TestMeasuresOfATinyWorldAreThoseWorkedOutByHand(t *testing.T) {
 		r.Connects() != 0 {
 		t.Errorf("%+v, busy %v, talk %v", r.Counts, r.Busy, r.Talk)
 	}
-	// A worker that frees within two seconds serves who waits.
+	// A worker that becomes free within two seconds serves the waiting call.
 	sc.Hold = 1500 * time.Millisecond
 	if r = play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, 0}}, 4); r.Counts != (pacing.Counts{Live: 1, Abandoned: 1, Machines: 2}) {
 		t.Errorf("%+v", r.Counts)
@@ -196,8 +196,8 @@ func TestWorkersThatGoFinishTheirCallsAndTakeNoOther(t *testing.T) {
 	sc.RingMean = 10 * time.Second / 14 * 10
 	sc.Hold = 30 * time.Second
 	sc.Workers = callee.Schedule{Steps: []callee.Step{{At: 0, Value: 2}, {At: 20 * time.Second, Value: 1}}}
-	// Both are busy from 10 s to 40 s; the call that comes at 25 s finds no
-	// worker, nor would the second one, which is gone, serve it.
+	// Both are busy from 10 s to 40 s; the call that comes at 25 s finds no worker, and the second
+	// one, which has left, would not serve it either.
 	r := play(
 		&sc,
 		&scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, 15 * time.Second, time.Minute, time.Minute}},
@@ -232,7 +232,7 @@ func TestHalfHoursWithFewAnswersSayNothing(t *testing.T) {
 	}
 }
 
-// drawSchedule gives a value over time between low and high.
+// drawSchedule draws a value over time between low and high.
 func drawSchedule(t *rapid.T, name string, low, high float64) callee.Schedule {
 	v := rapid.Float64Range(low, high)
 	at := func(most time.Duration) time.Duration {
@@ -310,15 +310,14 @@ func TestARunInFullSwingDoesNotAllocate(t *testing.T) {
 		w.pacer = newModelled(&sc, mode)
 		for w.now < time.Hour && w.step() {
 		}
-		// A slice that still grows now and then is not a steady state, but its
-		// share is nothing.
+		// A slice may still grow now and then; that share is negligible.
 		if n := testing.AllocsPerRun(20_000, func() { w.step() }); n != 0 {
 			t.Errorf("%s: %v allocations a step", mode, n)
 		}
 	}
 }
 
-// BenchmarkRun reports how many attempts are simulated in a minute of one core.
+// BenchmarkRun reports how many attempts are simulated per minute on one core.
 func BenchmarkRun(b *testing.B) {
 	for _, p := range []Policy{Progressive, Strict, Hybrid} {
 		b.Run(string(p), func(b *testing.B) {
