@@ -1,17 +1,12 @@
 package leg
 
 import (
-	"slices"
 	"strings"
 
 	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
 	"dialler/sipstack/transport"
 )
-
-// maxDatagram is the longest request that goes over UDP where the MTU of the
-// path is not known (RFC 3261 §18.1.1).
-const maxDatagram = 1300
 
 // preferStream sends the INVITE over TCP when it is too long for UDP (RFC 3261
 // §18.1.1). UDP is next: it is used when the far side refuses the connection,
@@ -43,7 +38,7 @@ func (v *invitation) preferStreamAgain() (plain transport.Target) {
 	if v.redirected == nil {
 		v.redirected = &redirects{tried: []string{strings.ToLower(l.parties.toURI)}}
 	}
-	v.redirected.places = append(v.redirected.places, place{v.cseq - 1, v.requestURI(), v.to, v.sentBy})
+	v.redirected.places = append(v.redirected.places, place{v.cseq - 1, v.requestURI(), v.to, l.sentBy})
 	plain = v.to
 	v.moveTo(stream)
 	return plain
@@ -68,7 +63,7 @@ func (v *invitation) datagramAfterAll(plain transport.Target) bool {
 // moveTo writes the INVITE for another way to the same address.
 func (v *invitation) moveTo(to transport.Target) {
 	v.to = to
-	v.sentBy = v.leg.trunk.SentBy(to)
+	v.leg.sentBy = v.leg.trunk.SentBy(to)
 	v.data = v.appendInvite(v.data[:0:0])
 }
 
@@ -81,46 +76,4 @@ func (v *invitation) putLast() {
 		return
 	}
 	l.s.net.Marks.Fail(v.to, 0)
-}
-
-// preferStreamOf is preferStream for a request inside a dialog. The leg is
-// locked.
-func (l *leg) preferStreamOf(tx *clientTx) {
-	stream := l.trunk.Over(tx.to.Addr, message.TCP)
-	if tx.to.Transport != message.UDP || len(tx.data) <= maxDatagram || l.s.net.Marks.Marked(stream) {
-		return
-	}
-	tx.plain, tx.to = tx.data, stream
-	tx.data = l.inDialog(tx, message.TCP)
-}
-
-// writeStream writes a request that is too long for UDP to a connection; UDP is
-// next when there is none. The leg is locked.
-func (l *leg) writeStream(tx *clientTx) {
-	err := l.s.net.Push(tx.to, transport.Queued{Data: tx.data, After: func(left bool, _ error) {
-		if left {
-			return
-		}
-		l.mu.Lock()
-		defer l.unlock()
-		if slices.Contains(l.txs, tx) { // not answered, nor given up
-			l.datagramOf(tx)
-			tx.gap = l.s.conf.Timers.T1
-			tx.resendAt = l.s.clock.Now() + tx.gap
-		}
-	}})
-	if err != nil {
-		l.datagramOf(tx)
-		return
-	}
-	l.ladder.Sent(l.s.clock.Now(), tx.data, tx.to.Addr)
-}
-
-// datagramOf writes the request over UDP: over TCP nothing has left. The leg is
-// locked.
-func (l *leg) datagramOf(tx *clientTx) {
-	l.s.net.Marks.Fail(tx.to, transport.MaxMarked)
-	tx.to.Transport = message.UDP
-	tx.data, tx.plain = tx.plain, nil
-	_ = l.write(tx.to, tx.data)
 }

@@ -15,7 +15,7 @@ type called struct {
 
 // begins counts a leg; with alone it is false, and the leg does not count, when another
 // one to the number lives.
-func (c *called) begins(l *leg, to engine.PhoneNumber, alone bool) bool {
+func (c *called) begins(to engine.PhoneNumber, alone bool) bool {
 	if to == "" {
 		return true
 	}
@@ -27,22 +27,20 @@ func (c *called) begins(l *leg, to engine.PhoneNumber, alone bool) bool {
 	if c.n == nil {
 		c.n = map[engine.PhoneNumber]int{}
 	}
-	l.callee = to
 	c.n[to]++
 	return true
 }
 
-// over takes a leg out, once.
-func (c *called) over(l *leg) {
-	if l.callee == "" {
+// over takes a leg out that begins has counted.
+func (c *called) over(to engine.PhoneNumber) {
+	if to == "" {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.n[l.callee]--; c.n[l.callee] == 0 {
-		delete(c.n, l.callee)
+	if c.n[to]--; c.n[to] == 0 {
+		delete(c.n, to)
 	}
-	l.callee = ""
 }
 
 func (c *called) has(to engine.PhoneNumber) bool {

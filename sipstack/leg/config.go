@@ -6,6 +6,8 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/timing"
+	"dialler/sipstack/transport"
+	"dialler/sipstack/trunk"
 
 	"github.com/rs/zerolog"
 )
@@ -28,6 +30,17 @@ type Config struct {
 	// Transfers tells the owner of a leg of a REFER (engine.LegReferred) and
 	// waits for its AnswerRefer; without it every REFER is declined.
 	Transfers bool
+}
+
+// env is what all legs share.
+type env struct {
+	conf   Config
+	clock  timing.Clock
+	net    *transport.Sockets
+	trunks *trunk.Set
+	Count  Counters
+	called called
+	gone   func(engine.LegID, engine.AttemptID) // takes a leg that is over out of the table
 }
 
 // Counters are what legs did since the start.

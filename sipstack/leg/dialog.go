@@ -69,12 +69,11 @@ func (ds earlyDialogs) find(toTag string) *dialog {
 }
 
 // state is what has to be durable before the ACK leaves.
-func (l *leg) state() *engine.DialogState {
-	d := l.dlg
+func (d *dialog) state(over message.Transport, sentBy string, sessionSec uint32) *engine.DialogState {
 	return &engine.DialogState{
 		ToTag: d.toTag, RemoteTarget: d.target, RouteSet: d.routeSet, CSeq: d.invite,
-		RemoteAddr: d.source.String(), Transport: string(l.inv.to.Transport), LocalAddr: l.inv.sentBy,
-		SessionSec: l.session.told,
+		RemoteAddr: d.source.String(), Transport: string(over), LocalAddr: sentBy,
+		SessionSec: sessionSec,
 	}
 }
 

@@ -8,6 +8,7 @@
 // documentation.
 //
 // Files of the leg itself may use each other; the rest stands alone:
-// dialog.go, clienttx.go, answers.go, sessiontimer.go and parties.go know no leg.
+// parties.go, dialog.go and endpoint.go are what is written, clienttx.go, answers.go,
+// refer.go and sessiontimer.go what runs inside a dialog; none of them knows a leg.
 // No file of a leg knows the table.
 package leg

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"dialler/engine"
-	"dialler/sipstack/auth"
 	"dialler/sipstack/message"
 
 	"github.com/emiago/sipgo/sip"
@@ -38,7 +37,7 @@ func (l *leg) newDialog(r *sip.Response, seq uint32, src netip.AddrPort) *dialog
 func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 	if l.dlg != nil && l.dlg.toTag == message.ToTag(r) {
 		if l.dlg.acked {
-			l.ack(l.dlg)
+			l.acknowledge(l.dlg)
 		}
 		return
 	}
@@ -66,7 +65,7 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 		}
 		l.emit(engine.LegEvent{
 			Kind: engine.LegAnswered, Code: r.StatusCode, Reason: r.Reason, Attestation: message.Attestation(r),
-			SDP: l.session.remoteSDP, Dialog: l.state(),
+			SDP: l.session.remoteSDP, Dialog: l.dlg.state(l.inv.to.Transport, l.sentBy, l.session.told),
 		})
 		l.enter(phaseAnswered)
 		if unwanted {
@@ -87,8 +86,8 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 // endStray ends the dialog of another fork, or of a 2xx that came after the
 // end: ACK, then BYE (RFC 3261 §13.2.2.4).
 func (l *leg) endStray(d *dialog) {
-	l.ack(d)
-	for _, tx := range l.txs {
+	l.acknowledge(d)
+	for _, tx := range l.txs.running {
 		if tx.method == sip.BYE && tx.dlg.toTag == d.toTag {
 			return // a repeated 2xx; the BYE is on its way
 		}
@@ -97,24 +96,11 @@ func (l *leg) endStray(d *dialog) {
 	l.bye(d, engine.HangUpCause{Q850: 16, Text: "another fork answered"}, true)
 }
 
-// ack sends the ACK of a 2xx: a request of its own with the credentials of the
+// acknowledge sends the ACK of a 2xx: a request of its own with the credentials of the
 // INVITE (RFC 3261 §13.2.2.4).
-func (l *leg) ack(d *dialog) {
-	l.ackAs(d, d.invite, &l.inv.auth)
+func (l *leg) acknowledge(d *dialog) {
+	l.ack(d, d.invite, d.branch(string(l.id), d.invite, "ACK"), &l.inv.auth)
 	d.acked = true
-}
-
-func (l *leg) ackAs(d *dialog, cseq uint32, auth *auth.Credentials) {
-	b := getBuffer()
-	*b = l.appendInDialog((*b)[:0], d, "ACK", cseq, d.branch(string(l.id), cseq, "ACK"))
-	if auth != nil {
-		*b = auth.AppendTo(*b)
-	}
-	*b = append(*b, "Content-Length: 0\r\n\r\n"...)
-	if l.write(d.hop, *b) == nil {
-		l.s.Count.Acks.Add(1)
-	}
-	putBuffer(b)
 }
 
 // confirm is ConfirmLeg.
@@ -122,7 +108,7 @@ func (l *leg) confirm() {
 	if l.dlg == nil || l.dlg.acked {
 		return
 	}
-	l.ack(l.dlg)
+	l.acknowledge(l.dlg)
 	if l.phase == phaseAnswered {
 		l.enter(phaseConfirmed)
 	}
@@ -138,7 +124,7 @@ func (l *leg) hangUp(cause engine.HangUpCause) {
 	l.confirm()
 	// The session ends: only what a transfer reports still matters.
 	l.txs.drop(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
-	l.waiting = slices.DeleteFunc(l.waiting, func(tx *clientTx) bool { return tx.method != sip.NOTIFY })
+	l.txs.waiting = slices.DeleteFunc(l.txs.waiting, func(tx *clientTx) bool { return tx.method != sip.NOTIFY })
 	l.session.watch = nil
 	l.enter(phaseClosing)
 	l.bye(l.dlg, cause, false)
@@ -147,7 +133,7 @@ func (l *leg) hangUp(cause engine.HangUpCause) {
 // bye begins a BYE transaction.
 func (l *leg) bye(d *dialog, cause engine.HangUpCause, stray bool) {
 	l.s.Count.Byes.Add(1)
-	l.send(&clientTx{method: sip.BYE, dlg: d, stray: stray, cause: cause})
+	l.txs.send(&clientTx{method: sip.BYE, dlg: d, stray: stray, cause: cause})
 }
 
 // byeEnded: any final response ends the dialog (RFC 3261 §15.1.1). So does

@@ -14,11 +14,6 @@ import (
 
 const fenceEvery = 200 * time.Millisecond
 
-// fenced: what rings may not become a conversation any more. The leg is locked.
-func (l *leg) fenced() bool {
-	return l.begun != nil && engine.FencedOff(l.s.conf.Fence.Boot(), l.begun)
-}
-
 // fence ends what may not go on. The leg is locked.
 func (l *leg) fence() {
 	if !l.fenced() {

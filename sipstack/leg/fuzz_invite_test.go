@@ -95,7 +95,7 @@ func FuzzStoredDialog(f *testing.F) {
 		l := s.leg("old")
 		for range 4 {
 			l.mu.Lock()
-			for _, tx := range l.txs {
+			for _, tx := range l.txs.running {
 				tx.endAt = l.s.clock.Now()
 			}
 			l.mu.Unlock()
@@ -104,7 +104,7 @@ func FuzzStoredDialog(f *testing.F) {
 		l.mu.Lock()
 		l.phase = phaseGone
 		l.unlock()
-		s.remove(l)
+		s.remove(l.id, l.attempt)
 		if ended != 1 {
 			t.Fatalf("%d ends", ended)
 		}

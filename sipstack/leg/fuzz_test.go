@@ -70,7 +70,7 @@ func FuzzMessage(f *testing.F) {
 				l.mu.Lock()
 				l.phase = phaseGone
 				l.unlock()
-				s.remove(l)
+				s.remove(l.id, l.attempt)
 			})
 		}()
 		if m, err := parser.ParseSIP([]byte(text)); err == nil {

@@ -2,8 +2,8 @@ package leg
 
 import (
 	"net/netip"
+	"strconv"
 	"strings"
-	"time"
 
 	"dialler/engine"
 	"dialler/sipstack/message"
@@ -44,7 +44,7 @@ func (l *leg) onRequest(r *sip.Request, src transport.Target, d *dialog) {
 	repeated := seq == d.remote
 	d.remote = seq
 	if tags := unsupported(r, l.trunk.SessionSec > 0); tags != "" && r.Method != sip.BYE {
-		l.reply(r, src, 420, "Bad Extension", "Unsupported: "+tags+"\r\n"+l.trunk.UserAgentLine, nil)
+		l.answers.reply(r, src, 420, "Bad Extension", "Unsupported: "+tags+"\r\n"+l.trunk.UserAgentLine, nil)
 		return
 	}
 	talking := l.phase == phaseAnswered || l.phase == phaseConfirmed
@@ -54,38 +54,59 @@ func (l *leg) onRequest(r *sip.Request, src transport.Target, d *dialog) {
 		l.onBye(r)
 	case sip.INVITE, sip.UPDATE:
 		if d == l.dlg && !talking {
-			l.reply(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.UserAgentLine, nil)
+			l.answers.reply(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.UserAgentLine, nil)
 			return
 		}
 		l.session.onOffer(r, src, d)
 	case sip.INFO:
-		l.reply(r, src, 200, "OK", l.trunk.UserAgentLine, nil)
+		l.answers.reply(r, src, 200, "OK", l.trunk.UserAgentLine, nil)
 		if key := message.InfoDigit(r); key != 0 && !repeated && talking {
 			l.emit(engine.LegEvent{Kind: engine.LegDigit, Digit: key})
 		}
 	case sip.OPTIONS:
-		l.reply(r, src, 200, "OK", l.trunk.AgentLines+capabilities, nil)
+		l.answers.reply(r, src, 200, "OK", l.trunk.AgentLines+capabilities, nil)
 	case sip.PRACK: // we send no reliable provisional response
-		l.reply(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.UserAgentLine, nil)
+		l.answers.reply(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.UserAgentLine, nil)
 	case sip.REFER:
 		l.onRefer(r, src)
 	default:
 		code, phrase, headers := notSupported(r.Method)
-		l.reply(r, src, code, phrase, headers+l.trunk.AgentLines, nil)
+		l.answers.reply(r, src, code, phrase, headers+l.trunk.AgentLines, nil)
 	}
 }
 
-// onCancel: a re-INVITE is answered at once, so its CANCEL changes nothing
-// (§9.2).
-func (l *leg) onCancel(r *sip.Request, src transport.Target) {
-	branch, _ := r.Via().Params.Get("branch")
-	for i := range l.answers {
-		if a := &l.answers[i]; a.method == sip.INVITE && a.branch == branch {
-			l.respond(r, src, 200, "OK", l.trunk.UserAgentLine, nil)
+// onRefer takes a REFER inside the dialog.
+func (l *leg) onRefer(r *sip.Request, src transport.Target) {
+	if l.phase != phaseConfirmed || !l.s.conf.Transfers {
+		l.answers.reply(r, src, 603, declined, l.trunk.UserAgentLine, nil)
+		return
+	}
+	targets := append(r.GetHeaders("refer-to"), r.GetHeaders("r")...)
+	if len(targets) != 1 { // §2.4.2
+		l.answers.reply(r, src, 400, "Exactly One Refer-To Wanted", l.trunk.UserAgentLine, nil)
+		return
+	}
+	to, replaces, ok := message.ReferTo(targets[0].Value())
+	if !ok {
+		l.answers.reply(r, src, 603, declined, l.trunk.UserAgentLine, nil)
+		return
+	}
+	n := 1
+	if l.refer != nil {
+		if l.refer.request != nil {
+			l.answers.reply(r, src, 491, "Request Pending", l.trunk.UserAgentLine, nil)
 			return
 		}
+		n = l.refer.refers + 1
 	}
-	l.respond(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.UserAgentLine, nil)
+	l.refer = &referral{answers: &l.answers, txs: &l.txs, dlg: l.dlg, request: r, src: src, refers: n,
+		declineAt: l.s.clock.Now() + 16*l.s.conf.Timers.T1}
+	if n > 1 {
+		l.refer.id = ";id=" + strconv.FormatUint(uint64(r.CSeq().SeqNo), 10)
+	}
+	l.answers.remember(r)
+	l.emit(engine.LegEvent{Kind: engine.LegReferred, ReferTo: to, Replaces: replaces,
+		ReferredBy: message.Truncate(message.AddrSpec(message.HeaderValue(r, "referred-by", "b")), message.MaxURI)})
 }
 
 // onBye: the far side hung up. While our own BYE is on its way, that one's end
@@ -96,7 +117,7 @@ func (l *leg) onBye(r *sip.Request) {
 	}
 	l.s.Count.RemoteByes.Add(1)
 	if !l.dlg.acked { // it did not wait for the ACK (§15), and repeats its 2xx until it has one
-		l.ack(l.dlg)
+		l.acknowledge(l.dlg)
 	}
 	if l.refer != nil && l.refer.request != nil {
 		l.refer.answer(false) // §15.1.2: pending requests are answered
@@ -119,56 +140,16 @@ func (l *leg) talksTo(a netip.Addr) bool {
 	return l.s.trunks.IsPeer(a)
 }
 
-// reply answers a request and remembers the answer.
-func (l *leg) reply(r *sip.Request, src transport.Target, code int, phrase, headers string, sdp []byte) *answer {
-	data, to := l.respond(r, src, code, phrase, headers, sdp)
-	a := l.answers.remember(r)
-	a.data, a.to, a.code = data, to, code
-	if r.Method == sip.INVITE {
-		now := l.s.clock.Now()
-		a.endAt = now + l.s.conf.Timers.Transaction()
-		if code < 300 || !to.Reliable() {
-			a.gap = l.s.conf.Timers.T1
-			a.resendAt = now + a.gap
-		}
-	}
-	return a
-}
-
-// resendAnswers is timers G and H of all answers to INVITEs.
-func (l *leg) resendAnswers(now time.Duration) {
-	for i := range l.answers {
-		a := &l.answers[i]
-		switch {
-		case a.endAt != 0 && now >= a.endAt:
-			a.resendAt, a.endAt = 0, 0
-			if a.code < 300 {
-				l.dialogLost("no ACK") // RFC 3261 §13.3.1.4
-			}
-		case a.resendAt != 0 && now >= a.resendAt:
-			if l.write(a.to, a.data) == nil {
-				l.s.Count.Retransmissions.Add(1)
-			}
-			a.gap = min(2*a.gap, l.s.conf.Timers.T2)
-			a.resendAt = now + a.gap
-		}
-	}
-}
-
-// onAck ends the repetition of our answer to a re-INVITE. When the answer held
-// our offer, the ACK holds the far side's answer.
+// onAck: when our answer to a re-INVITE held our offer, its ACK holds the far side's
+// answer.
 func (l *leg) onAck(r *sip.Request) {
-	for i := range l.answers {
-		a := &l.answers[i]
-		if a.method != sip.INVITE || a.cseq != r.CSeq().SeqNo || a.endAt == 0 {
-			continue
-		}
-		a.resendAt, a.endAt = 0, 0
-		if sdp := message.SDPOf(r); sdp != nil && a.offered {
-			l.session.remoteSDP = sdp
-			if m := l.s.conf.Media; m != nil {
-				m.Reanswer(l.attempt, l.id, sdp)
-			}
+	if !l.answers.onAck(r) {
+		return
+	}
+	if sdp := message.SDPOf(r); sdp != nil {
+		l.session.remoteSDP = sdp
+		if m := l.s.conf.Media; m != nil {
+			m.Reanswer(l.attempt, l.id, sdp)
 		}
 	}
 }

@@ -28,10 +28,9 @@ type invitation struct {
 	data    []byte // kept while it may be retransmitted
 	sent    bool   // LegSent was given
 
-	sentBy string           // our host:port in Via and Contact
-	to     transport.Target // where the INVITE went
-	spare  []transport.Target
-	bulky  netip.AddrPort // of UDP, where the INVITE is too long for it and TCP was tried
+	to    transport.Target // where the INVITE went
+	spare []transport.Target
+	bulky netip.AddrPort // of UDP, where the INVITE is too long for it and TCP was tried
 
 	redirected *redirects // nil: no 3xx was followed
 	minSE      uint32     // Min-SE that the far side has asked for …
@@ -92,7 +91,7 @@ func (v *invitation) tryNext(failure string) {
 // address sets what depends on where the INVITE goes.
 func (v *invitation) address() {
 	l := v.leg
-	v.sentBy = l.trunk.SentBy(v.to)
+	l.sentBy = l.trunk.SentBy(v.to)
 	l.parties.setFrom(l.trunk, l.trunk.LocalHost(v.to))
 	v.branch = message.DeriveBranch(string(l.id), v.cseq, "INVITE")
 }
@@ -224,7 +223,7 @@ func (l *leg) onProvisional(r *sip.Response, seq uint32, src netip.AddrPort) {
 	default:
 		return // reordered behind the final response
 	}
-	if !l.acknowledge(r, seq, src) {
+	if !l.acknowledgeProvisional(r, seq, src) {
 		return
 	}
 	rs := message.MessageReasons(r)
@@ -266,7 +265,7 @@ func (l *leg) cancel() engine.CancelOutcome {
 
 // cancelOnce begins a CANCEL of the INVITE with that CSeq unless one runs.
 func (l *leg) cancelOnce(cseq uint32) {
-	for _, tx := range l.txs {
+	for _, tx := range l.txs.running {
 		if tx.method == sip.CANCEL && tx.cseq == cseq {
 			return
 		}
@@ -283,7 +282,7 @@ func (l *leg) cancelOnce(cseq uint32) {
 func (l *leg) sendCancel(cseq uint32) {
 	l.cancels++
 	l.s.Count.Cancels.Add(1)
-	l.beginTx(&clientTx{
+	l.txs.begin(&clientTx{
 		method: sip.CANCEL, branch: l.inv.inviteBranch(cseq), cseq: cseq, to: l.inv.to,
 		data: l.inv.appendCancel(make([]byte, 0, 512), cseq),
 	})
@@ -393,23 +392,13 @@ func (v *invitation) sendAgain(refused engine.LegEvent) bool {
 	return true
 }
 
-func (v *invitation) appendContact(b []byte) []byte {
-	l := v.leg
-	b = append(b, "Contact: <sip:"...)
-	b = append(b, message.DeriveUser(string(l.id))...)
-	b = append(b, '@')
-	b = append(b, v.sentBy...)
-	b = append(b, l.trunk.Params...)
-	return append(b, ">\r\n"...)
-}
-
 // appendInvite writes the INVITE with the leg's present CSeq and credentials.
 func (v *invitation) appendInvite(b []byte) []byte {
 	l := v.leg
-	b = message.AppendStart(b, "INVITE", v.requestURI(), v.to.Transport, v.sentBy, v.branch)
+	b = message.AppendStart(b, "INVITE", v.requestURI(), v.to.Transport, l.sentBy, v.branch)
 	b = append(b, l.trunk.RouteLine...)
 	b = l.parties.appendTo(b, string(l.id), "", v.cseq, "INVITE")
-	b = v.appendContact(b)
+	b = l.appendContact(b)
 	b = append(b, l.trunk.AgentLines...)
 	b = v.appendExtensions(b)
 	b = l.parties.appendCaller(b, &l.trunk.Conf)
@@ -439,7 +428,7 @@ func (v *invitation) appendHopACK(b []byte, to string, cseq uint32) []byte {
 // appendCancel writes the CANCEL of the INVITE with that CSeq (RFC 3261 §9.1).
 func (v *invitation) appendCancel(b []byte, cseq uint32) []byte {
 	l := v.leg
-	b = message.AppendStart(b, "CANCEL", v.requestURI(), v.to.Transport, v.sentBy, v.inviteBranch(cseq))
+	b = message.AppendStart(b, "CANCEL", v.requestURI(), v.to.Transport, l.sentBy, v.inviteBranch(cseq))
 	b = append(b, l.trunk.RouteLine...)
 	b = l.parties.appendTo(b, string(l.id), "", cseq, "CANCEL")
 	return append(b, "Content-Length: 0\r\n\r\n"...)

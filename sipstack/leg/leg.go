@@ -5,10 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/sipstack/ladder"
 	"dialler/sipstack/timing"
-	"dialler/sipstack/transport"
-	"dialler/sipstack/trunk"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -39,32 +36,18 @@ func (p phase) String() string { return phaseNames[p] }
 // provisional responses and digits are dropped.
 const maxEvents = 2000
 
-// env is what all legs share.
-type env struct {
-	conf   Config
-	clock  timing.Clock
-	net    *transport.Sockets
-	trunks *trunk.Set
-	Count  Counters
-	called called
-	gone   func(*leg) // takes a leg that is over out of the table
-}
-
 // leg is one SIP call. All fields below mu are guarded by it; times are of
 // the stack's monotonic clock.
 type leg struct {
-	s       *env
-	id      engine.LegID
 	attempt engine.AttemptID
-	trunk   *trunk.Trunk
 	// recovered: of an earlier process life; only its end is reported.
 	recovered bool
 	callee    engine.PhoneNumber // while it counts among those who are called, "": it does not
 	begun     engine.NodeLease   // of the node when it was placed; nil: there are no leases
 
 	mu             sync.Mutex
+	endpoint       // s, id and trunk do not change
 	phase          phase
-	parties        parties
 	inv            invitation
 	cancelWanted   bool
 	cancels        uint8 // CANCEL transactions begun …
@@ -72,12 +55,10 @@ type leg struct {
 	dlg            *dialog
 	early          earlyDialogs // that the present INVITE has made and we must know
 	session        session
-	refer          *referral   // the last REFER of the far side
-	waiting        []*clientTx // INFO and NOTIFY that go out one at a time
-	answers        answers     // of the far side's last requests
-	lost           string      // why we ended the dialog by ourselves
+	refer          *referral // the last REFER of the far side
+	answers        answers   // of the far side's last requests
+	lost           string    // why we ended the dialog by ourselves
 	txs            clientTxs
-	ladder         ladder.Ladder
 
 	timer    *time.Timer
 	deadline time.Duration // meaning depends on the phase (see onDeadline), 0 = none
@@ -91,6 +72,8 @@ type leg struct {
 	delivering bool
 	forgotten  bool
 }
+
+func (l *leg) lock() { l.mu.Lock() }
 
 func (l *leg) enter(p phase) {
 	l.phase = p
@@ -130,7 +113,8 @@ func (l *leg) finish(e engine.LegEvent) {
 	l.session.watch = nil
 	l.txs.drop(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
 	l.setPurge()
-	l.s.called.over(l)
+	l.s.called.over(l.callee)
+	l.callee = ""
 	l.s.Count.Live.Add(-1)
 	if over := l.s.conf.OnLegOver; over != nil && !l.recovered {
 		over(l.events[len(l.events)-1], l.dlg != nil, func() []engine.SIPMessage {
@@ -184,15 +168,9 @@ func (l *leg) unlock() {
 // arm sets the timer to the earliest of what the leg waits for.
 func (l *leg) arm() {
 	next := timing.Earliest(l.inv.resendAt, l.deadline)
-	for _, tx := range l.txs {
-		next = timing.Earliest(next, tx.endAt)
-		next = timing.Earliest(next, tx.resendAt)
-	}
+	next = timing.Earliest(next, timing.Earliest(l.txs.next(), l.answers.next()))
 	if l.session.watch != nil {
 		next = timing.Earliest(next, l.session.watch.next())
-	}
-	for i := range l.answers {
-		next = timing.Earliest(next, timing.Earliest(l.answers[i].resendAt, l.answers[i].endAt))
 	}
 	if l.refer != nil {
 		next = timing.Earliest(next, l.refer.declineAt)
@@ -209,6 +187,11 @@ func (l *leg) arm() {
 	}
 }
 
+// fenced: what rings may not become a conversation any more. The leg is locked.
+func (l *leg) fenced() bool {
+	return l.begun != nil && engine.FencedOff(l.s.conf.Fence.Boot(), l.begun)
+}
+
 func (l *leg) onTimer() {
 	if l.s.net.IsClosed() {
 		return
@@ -218,8 +201,12 @@ func (l *leg) onTimer() {
 	if l.inv.resendAt != 0 && now >= l.inv.resendAt {
 		l.inv.resend(now)
 	}
-	l.resendTxs(now)
-	l.resendAnswers(now)
+	for tx := l.txs.tick(now); tx != nil; tx = l.txs.tick(now) {
+		l.txEnded(tx, nil)
+	}
+	if l.answers.tick(now) {
+		l.dialogLost("no ACK") // RFC 3261 §13.3.1.4
+	}
 	l.session.tick(now)
 	l.refer.tick(now)
 	if l.deadline != 0 && now >= l.deadline {
@@ -229,7 +216,7 @@ func (l *leg) onTimer() {
 	gone := l.phase == phaseGone
 	l.unlock()
 	if gone {
-		l.s.gone(l)
+		l.s.gone(l.id, l.attempt)
 	}
 }
 
@@ -258,30 +245,11 @@ func (l *leg) onDeadline(now time.Duration) {
 		}
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: reason})
 	case phaseOver:
-		if len(l.txs) > 0 { // a stray dialog is still being ended
+		if len(l.txs.running) > 0 { // a stray dialog is still being ended
 			l.deadline = now + l.s.conf.Timers.Transaction()
 			return
 		}
 		l.phase = phaseGone
 	case phaseQueued, phaseAnswered, phaseConfirmed, phaseClosing, phaseGone:
 	}
-}
-
-// write sends a message of the leg and notes it. The leg is locked.
-func (l *leg) write(to transport.Target, b []byte) error {
-	err := l.s.net.Write(to, b)
-	if err == nil {
-		l.ladder.Sent(l.s.clock.Now(), b, to.Addr)
-	}
-	return err
-}
-
-// respond answers a request of the far side in the leg's dialog. The leg is
-// locked.
-func (l *leg) respond(
-	r *sip.Request, src transport.Target, code int, phrase, headers string, sdp []byte,
-) (data []byte, to transport.Target) {
-	data, to = l.s.net.Respond(r, src, code, phrase, headers, sdp)
-	l.ladder.Answered(l.s.clock.Now(), r, src.Addr, code, phrase, len(sdp) > 0)
-	return data, to
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// acknowledge sends the PRACK of a reliable provisional response in the early
+// acknowledgeProvisional sends the PRACK of a reliable provisional response in the early
 // dialog that it belongs to. False: the response is a repeated one or comes
 // before its turn, and is not to be looked at (RFC 3262 §4): a lost PRACK is
 // repeated by its own transaction.
-func (l *leg) acknowledge(r *sip.Response, seq uint32, src netip.AddrPort) bool {
+func (l *leg) acknowledgeProvisional(r *sip.Response, seq uint32, src netip.AddrPort) bool {
 	rseq := message.RSeqOf(r)
 	if rseq == 0 || !l.trunk.Reliable || message.ToTag(r) == "" {
 		return true
@@ -22,7 +22,7 @@ func (l *leg) acknowledge(r *sip.Response, seq uint32, src netip.AddrPort) bool 
 	if d != nil && d.rseq != 0 && rseq != d.rseq+1 {
 		return false
 	}
-	if d == nil && len(l.early) >= maxEarly || len(l.txs) >= maxTxs {
+	if d == nil && len(l.early) >= maxEarly || len(l.txs.running) >= maxTxs {
 		return false
 	}
 	known := d != nil
@@ -36,7 +36,7 @@ func (l *leg) acknowledge(r *sip.Response, seq uint32, src netip.AddrPort) bool 
 		d.remoteSDP = sdp
 	}
 	l.s.Count.Pracks.Add(1)
-	l.send(&clientTx{method: sip.PRACK, dlg: d,
+	l.txs.send(&clientTx{method: sip.PRACK, dlg: d,
 		headers: "RAck: " + strconv.FormatUint(uint64(rseq), 10) + " " + strconv.FormatUint(uint64(seq), 10) +
 			" INVITE\r\n"})
 	return true

@@ -218,12 +218,12 @@ func (f *farSide) bounded() {
 	if l.inv.redirected != nil {
 		places = len(l.inv.redirected.places) + len(l.inv.redirected.pending) + len(l.inv.redirected.tried)
 	}
-	if len(l.events) > maxEvents+8 || len(l.early) > maxEarly || len(l.waiting) > maxWaiting ||
-		len(l.answers) > keptAnswers ||
-		len(l.txs) > maxTxs+8 || messages > engine.LadderCap || peers > ladder.MaxPeers || texts > math.MaxUint8 ||
+	if len(l.events) > maxEvents+8 || len(l.early) > maxEarly || len(l.txs.waiting) > maxWaiting ||
+		len(l.answers.last) > keptAnswers ||
+		len(l.txs.running) > maxTxs+8 || messages > engine.LadderCap || peers > ladder.MaxPeers || texts > math.MaxUint8 ||
 		places > 64 {
 		f.t.Fatalf("%d events, %d early dialogs, %d and %d requests, %d answers, %d messages, %d peers, %d places",
-			len(l.events), len(l.early), len(l.txs), len(l.waiting), len(l.answers), messages, peers, places)
+			len(l.events), len(l.early), len(l.txs.running), len(l.txs.waiting), len(l.answers.last), messages, peers, places)
 	}
 }
 
@@ -345,14 +345,14 @@ func (f *farSide) time() {
 	l.mu.Lock()
 	now := l.s.clock.Now()
 	due := []*time.Duration{&l.deadline, &l.inv.resendAt}
-	for _, tx := range l.txs {
+	for _, tx := range l.txs.running {
 		due = append(due, &tx.resendAt, &tx.endAt)
 	}
 	if l.session.watch != nil {
 		due = append(due, &l.session.watch.refreshAt, &l.session.watch.endAt)
 	}
-	for i := range l.answers {
-		due = append(due, &l.answers[i].resendAt, &l.answers[i].endAt)
+	for i := range l.answers.last {
+		due = append(due, &l.answers.last[i].resendAt, &l.answers.last[i].endAt)
 	}
 	if l.refer != nil {
 		due = append(due, &l.refer.declineAt)
@@ -379,7 +379,7 @@ func (f *farSide) end() {
 		if f.l.deadline != 0 {
 			f.l.deadline = now
 		}
-		for _, tx := range f.l.txs {
+		for _, tx := range f.l.txs.running {
 			tx.endAt = now
 		}
 		f.l.mu.Unlock()
@@ -424,7 +424,7 @@ func (f *farSide) play(s *Table, id engine.LegID, more func() bool) {
 		f.l.mu.Lock()
 		f.l.phase = phaseGone
 		f.l.unlock()
-		s.remove(f.l)
+		s.remove(f.l.id, f.l.attempt)
 	}()
 	if f.written() != 1 {
 		f.t.Fatal("no INVITE")

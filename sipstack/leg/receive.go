@@ -116,7 +116,7 @@ func (k *Table) onInDialog(r *sip.Request, src transport.Target) {
 		k.Count.Unmatched.Add(1)
 		l.respond(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.UserAgentLine, nil)
 	case r.Method == sip.CANCEL:
-		l.onCancel(r, src)
+		l.answers.onCancel(r, src)
 	default:
 		l.onRequest(r, src, d)
 	}

@@ -39,7 +39,7 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "the stored dialog has no usable address"})
 		return
 	}
-	l.inv.sentBy = l.trunk.SentBy(l.dlg.hop)
+	l.sentBy = l.trunk.SentBy(l.dlg.hop)
 	l.hangUp(engine.HangUpCause{Q850: 41, Text: "restarted"}) // 41: temporary failure
 }
 
@@ -62,8 +62,8 @@ func (l *leg) recoverInvite(r engine.RecoveredLeg, to []transport.Target) {
 		l.inv.to = to[i]
 		l.inv.address()
 		if r.SentBy != "" { // and the From of whoever placed it (§9.1)
-			l.inv.sentBy = message.Clean(r.SentBy)
-			l.parties.setFrom(l.trunk, message.HostOf(l.inv.sentBy))
+			l.sentBy = message.Clean(r.SentBy)
+			l.parties.setFrom(l.trunk, message.HostOf(l.sentBy))
 		}
 		l.sendCancel(l.inv.cseq)
 		if r.CSeq == 0 || (r.CSeq == 1 && l.inv.auth.Known()) {

@@ -62,7 +62,7 @@ func (v *invitation) placeOf(cseq uint32) place {
 			}
 		}
 	}
-	return place{v.cseq, v.requestURI(), v.to, v.sentBy}
+	return place{v.cseq, v.requestURI(), v.to, v.leg.sentBy}
 }
 
 // redirect follows a 3xx as often as the trunk allows, the Contacts in the
@@ -161,7 +161,7 @@ func (v *invitation) follow(uri string, u sip.Uri, refused engine.LegEvent) bool
 func (v *invitation) inviteAt(uri string, to transport.Target, refused engine.LegEvent) bool {
 	l := v.leg
 	d := v.redirected
-	d.places = append(d.places, place{v.cseq, v.requestURI(), v.to, v.sentBy})
+	d.places = append(d.places, place{v.cseq, v.requestURI(), v.to, v.leg.sentBy})
 	d.uri = uri
 	from, name, id := l.parties.fromURI, l.parties.fromName, l.parties.callerID
 	v.to = to

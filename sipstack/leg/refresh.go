@@ -43,7 +43,7 @@ func (n *session) lasts(sec uint32) {
 		return
 	}
 	n.told = sec
-	n.leg.emit(engine.LegEvent{Kind: engine.LegSession, Dialog: n.leg.state()})
+	n.leg.emit(engine.LegEvent{Kind: engine.LegSession, Dialog: n.leg.dlg.state(n.leg.inv.to.Transport, n.leg.sentBy, sec)})
 }
 
 func (n *session) tick(now time.Duration) {
@@ -67,27 +67,25 @@ func (n *session) tick(now time.Duration) {
 func (n *session) refresh(now time.Duration) {
 	l := n.leg
 	t := n.watch
-	for _, tx := range l.txs {
-		if tx.method == sip.UPDATE || tx.method == sip.INVITE {
-			return
-		}
+	if l.txs.runs(sip.UPDATE, sip.INVITE) {
+		return
 	}
 	if l.phase != phaseConfirmed || l.answers.unacked() != nil {
 		t.refreshAt = now + l.s.conf.Timers.T1 // an INVITE is under way (RFC 3261 §14.1)
 		return
 	}
-	headers := string(l.inv.appendContact(nil)) + message.AllowLine + l.trunk.SupportedInDialog() +
+	headers := string(l.appendContact(nil)) + message.AllowLine + l.trunk.SupportedInDialog() +
 		"Session-Expires: " + strconv.Itoa(int(t.sec)) + ";refresher=uac\r\n"
 	if l.inv.minSE > 0 {
 		headers += "Min-SE: " + strconv.Itoa(int(l.inv.minSE)) + "\r\n"
 	}
 	l.s.Count.Refreshes.Add(1)
 	if l.dlg.updates && !t.noUpdate {
-		l.send(&clientTx{method: sip.UPDATE, dlg: l.dlg, headers: headers})
+		l.txs.send(&clientTx{method: sip.UPDATE, dlg: l.dlg, headers: headers})
 		return
 	}
 	headers += "Content-Type: application/sdp\r\n"
-	l.send(&clientTx{method: sip.INVITE, dlg: l.dlg, headers: headers, body: n.localSDP})
+	l.txs.send(&clientTx{method: sip.INVITE, dlg: l.dlg, headers: headers, body: n.localSDP})
 }
 
 // refreshEnded takes the final response to a refresh; nil when none came.

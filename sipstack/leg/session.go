@@ -29,7 +29,7 @@ func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 	invite := r.Method == sip.INVITE
 	offer := message.SDPOf(r)
 	if len(r.Body()) > 0 && offer == nil {
-		l.reply(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+l.trunk.UserAgentLine, nil)
+		l.answers.reply(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+l.trunk.UserAgentLine, nil)
 		return
 	}
 	if code, phrase := n.pending(invite, offer != nil, d); code != 0 {
@@ -37,18 +37,18 @@ func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 		if code == 500 {
 			headers += "Retry-After: " + strconv.Itoa(rand.IntN(11)) + "\r\n" //nolint:gosec // not secret
 		}
-		l.reply(r, src, code, phrase, headers, nil)
+		l.answers.reply(r, src, code, phrase, headers, nil)
 		return
 	}
 	refresh, ok := n.onRefresh(r)
 	if !ok {
-		l.reply(r, src, 422, "Session Interval Too Small",
+		l.answers.reply(r, src, 422, "Session Interval Too Small",
 			"Min-SE: "+strconv.Itoa(message.MinSessionSec)+"\r\n"+l.trunk.UserAgentLine, nil)
 		return
 	}
 	body, ok := n.negotiate(invite, offer)
 	if !ok {
-		l.reply(r, src, 488, "Not Acceptable Here", l.trunk.UserAgentLine, nil)
+		l.answers.reply(r, src, 488, "Not Acceptable Here", l.trunk.UserAgentLine, nil)
 		return
 	}
 	// An old-style hold says nothing of where the media will go on.
@@ -71,9 +71,9 @@ func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 		d.target = strings.Clone(uris[0]) // target refresh (§12.2.2)
 		d.route(l.trunk, l.parties.toURI, l.inv.to)
 	}
-	headers := string(l.inv.appendContact(nil)) + l.trunk.AgentLines + l.trunk.SupportedInDialog() +
+	headers := string(l.appendContact(nil)) + l.trunk.AgentLines + l.trunk.SupportedInDialog() +
 		refresh.lines
-	l.reply(r, src, 200, "OK", headers, body).offered = invite && offer == nil
+	l.answers.reply(r, src, 200, "OK", headers, body).offered = invite && offer == nil
 }
 
 // pending says which response an offer gets that comes at a bad moment; 0 when
@@ -90,10 +90,8 @@ func (n *session) pending(invite, offer bool, d *dialog) (code int, phrase strin
 	if l.phase == phaseAnswered && (invite || offer) {
 		return 491, glare // our INVITE has no ACK yet
 	}
-	for _, tx := range l.txs {
-		if tx.method == sip.INVITE && (invite || offer) {
-			return 491, glare
-		}
+	if (invite || offer) && l.txs.runs(sip.INVITE) {
+		return 491, glare
 	}
 	if a := l.answers.unacked(); a != nil && (invite || offer) {
 		if a.offered {
@@ -160,12 +158,8 @@ func (n *session) ackReinvite(tx *clientTx, r *sip.Response) {
 		n.reinvite = &clientTx{method: sip.INVITE, branch: tx.branch, cseq: tx.cseq, dlg: tx.dlg, auth: tx.auth}
 	}
 	if r.StatusCode < 300 {
-		l.ackAs(tx.dlg, tx.cseq, tx.auth)
+		l.ack(tx.dlg, tx.cseq, tx.dlg.branch(string(l.id), tx.cseq, "ACK"), tx.auth)
 		return
 	}
-	b := l.appendInDialog(make([]byte, 0, 512), tx.dlg, "ACK", tx.cseq, tx.branch)
-	b = append(b, "Content-Length: 0\r\n\r\n"...)
-	if l.write(tx.dlg.hop, b) == nil {
-		l.s.Count.Acks.Add(1)
-	}
+	l.ack(tx.dlg, tx.cseq, tx.branch, nil)
 }

@@ -2,6 +2,7 @@ package leg
 
 import (
 	"hash/maphash"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -103,9 +104,12 @@ func (k *Table) Place(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 	l.inv.sendBy, l.inv.offer, l.inv.cseq, l.inv.headers = p.SendBy, p.Offer, 1, p.Headers
 	l.parties.set(l.trunk, l.s.net.First().External, p.From, p.To, p.URI)
 	_, n, _ := p.Leg.Attempt()
-	free := k.called.begins(l, p.To, k.conf.OneCall && n == 1)
+	free := k.called.begins(p.To, k.conf.OneCall && n == 1)
+	if free {
+		l.callee = p.To
+	}
 	if k.add(l) != nil {
-		k.called.over(l)
+		k.called.over(l.callee)
 		k.Count.Duplicates.Add(1)
 		k.log.Error().Str("attempt_id", string(p.Attempt)).Str("leg", string(p.Leg)).
 			Msg("leg placed twice; the second is ignored")
@@ -274,7 +278,7 @@ func (k *Table) SendDigit(id engine.LegID, key byte, duration time.Duration) boo
 		return false
 	}
 	ms := min(max(duration.Milliseconds(), 40), 8000)
-	return l.sendInTurn(&clientTx{method: sip.INFO, dlg: l.dlg, headers: "Content-Type: application/dtmf-relay\r\n",
+	return l.txs.sendInTurn(&clientTx{method: sip.INFO, dlg: l.dlg, headers: "Content-Type: application/dtmf-relay\r\n",
 		body: []byte("Signal=" + strings.ToUpper(string(key)) + "\r\nDuration=" + strconv.FormatInt(ms, 10) + "\r\n")})
 }
 
@@ -303,7 +307,9 @@ func (k *Table) NotifyRefer(id engine.LegID, code int, reason string) {
 	}
 	l.mu.Lock()
 	defer l.unlock()
-	l.refer.notify(code, reason)
+	if l.phase != phaseGone {
+		l.refer.notify(code, reason)
+	}
 }
 
 // withTargets calls f with the trunk's addresses: at once when they are known,
@@ -324,10 +330,10 @@ func (k *Table) withTargets(t *trunk.Trunk, f func([]transport.Target)) {
 }
 
 func (k *Table) newLeg(id engine.LegID, a engine.AttemptID, t *trunk.Trunk, sink func(engine.LegEvent)) *leg {
-	l := &leg{
-		s: &k.env, id: id, attempt: a, trunk: t, sink: sink, since: time.Now(),
-		parties: parties{fromTag: message.DeriveTag(string(id))},
-	}
+	l := &leg{attempt: a, sink: sink, since: time.Now(), endpoint: endpoint{
+		s: &k.env, id: id, trunk: t, parties: parties{fromTag: message.DeriveTag(string(id))},
+	}}
+	l.txs.from, l.txs.leg, l.answers.from = &l.endpoint, l, &l.endpoint
 	l.inv = invitation{leg: l, auth: auth.Of(t.Conf.Username, t.Conf.Password)}
 	l.session.leg = l
 	return l
@@ -369,24 +375,19 @@ func (k *Table) add(l *leg) (known *leg) {
 }
 
 // remove drops a leg that is gone.
-func (k *Table) remove(l *leg) {
-	sh := &k.shards[k.hash(string(l.id))]
+func (k *Table) remove(id engine.LegID, a engine.AttemptID) {
+	sh := &k.shards[k.hash(string(id))]
 	sh.mu.Lock()
-	delete(sh.legs, l.id)
+	delete(sh.legs, id)
 	sh.mu.Unlock()
-	as := &k.attempts[k.hash(string(l.attempt))]
+	as := &k.attempts[k.hash(string(a))]
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	var rest []*leg
-	for _, x := range as.legs[l.attempt] {
-		if x != l {
-			rest = append(rest, x)
-		}
-	}
+	rest := slices.DeleteFunc(as.legs[a], func(l *leg) bool { return l.id == id })
 	if len(rest) == 0 {
-		delete(as.legs, l.attempt)
+		delete(as.legs, a)
 	} else {
-		as.legs[l.attempt] = rest
+		as.legs[a] = rest
 	}
 }
 
