@@ -1,12 +1,14 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
+	"dialler/engine/journal"
 )
 
 // Apply takes one input and appends what is to be done, in this order. An error is a
@@ -17,14 +19,6 @@ func (s *State) Apply(in Input, dst []Effect) ([]Effect, error) {
 	out := s.out
 	s.proc, s.out = nil, nil
 	return out, err
-}
-
-func (s *State) emit(e Effect) { s.out = append(s.out, e) }
-
-func (s *State) reply(to engine.Request, value any, err error) {
-	if to != "" {
-		s.emit(Reply{to, value, err})
-	}
 }
 
 // stashCap is how many commands may wait until the run is loaded.
@@ -113,27 +107,6 @@ func (s *State) receive(event any, from engine.Request) error {
 	return err
 }
 
-// Events that the run gives itself, after a time.
-type (
-	tick          struct{}
-	woken         struct{}
-	roundLate     struct{ N int }
-	loadAgain     struct{}
-	rosterLate    struct{}
-	answersDue    struct{ N int } // of the hand-over that was asked for then
-	restLate      struct{}
-	activationDue struct{ Import engine.ImportID }
-	parkedLate    struct{}
-	findAgain     struct{ Op int }
-	readmitLater  struct{ List []campaign.NewContact }
-	suppressAgain struct {
-		Numbers []engine.PhoneNumber
-		After   engine.ContactID
-	}
-	readBulkAgain struct{ Seq int64 }
-	prepareAgain  struct{ Effect campaign.Effect }
-)
-
 func (s *State) handle(event any, from engine.Request) error {
 	if s.park(event, from) {
 		return nil
@@ -162,7 +135,9 @@ func (s *State) handle(event any, from engine.Request) error {
 	case *ContactRead:
 		s.contactRead(e)
 	case *DueRead:
-		s.dueRead(e)
+		if s.dueRead(e) {
+			s.maybeExhausted(e.Exhausted)
+		}
 	case *TrunksReserved:
 		s.trunksReserved(e)
 	case *NumbersReserved:
@@ -288,4 +263,77 @@ func (s *State) handle(event any, from engine.Request) error {
 		return fmt.Errorf("run: no run knows a %T", event)
 	}
 	return nil
+}
+
+// pump is called after every message: it dials what the pace allows.
+func (s *State) pump() {
+	if !s.Ready || s.Tally == nil {
+		return
+	}
+	s.lowerCap()
+	s.grantSeats()
+	s.giveSeatsBack()
+	if s.M.C.State == campaign.Running {
+		s.askSeats()
+		s.beat()
+		s.dialNext()
+	} else {
+		s.settleTriggers(string(engine.ConstraintPaused))
+		if s.hasSockets() && (s.engagedLines() > 0 || len(s.Sockets) > 0) {
+			s.tendSockets(s.decide().Sockets)
+		}
+		switch {
+		case s.M.C.State == campaign.Paused:
+			s.askSeats()
+		case s.Asked > 0 && s.engagedLines() == 0:
+			s.wantSeats(0)
+		}
+	}
+}
+
+// follow goes on. err is that of the write, if it was one that the continuation
+// waited for.
+func (s *State) follow(c Continuation, err error) {
+	switch c.Do {
+	case thenLoad:
+		s.load()
+	case thenReply:
+		s.reply(c.Request, c.Value, nil)
+	case thenReplyDetail:
+		s.reply(c.Request, s.detail(), nil)
+	case thenPutOff:
+		s.putOff(c.Contacts)
+	case thenTriggerStored:
+		delete(s.TriggersOf, c.Number)
+		s.settled(c.Number)
+	case thenAnswerTrigger:
+		overtaken := s.overtaken(c.Read, &c.Trigger.Command)
+		s.endRead(c.Read)
+		switch {
+		case !errors.Is(err, journal.ErrContactExists):
+			s.reply(c.Request, c.Value, err)
+		case overtaken:
+			s.reply(c.Request, nil, call.ErrContactExcluded)
+		default:
+			s.owe(0, &Trigger{Command: c.Trigger.Command, LookUp: true}, c.Request)
+		}
+	case thenFindExcluded:
+		if op := s.Ops[c.Op]; op != nil {
+			op.Persisted = true
+			s.finishExclude(c.Op)
+		}
+		s.findContacts(c.Op)
+	case thenFindLifted:
+		s.findContacts(c.Op)
+	case thenBegin:
+		s.reply(c.Request, ActivationStart{Run: s.M.C.Run, Max: s.M.C.Settings.MaxAttempts,
+			Sticky: s.M.C.Settings.StickyExclusion, At: s.now}, nil)
+	case thenPassGate:
+		s.M.C.Seq++
+		s.reply(c.Request, GatePass{Epoch: s.M.C.Epoch, Seq: s.M.C.Seq, At: s.now}, nil)
+	case thenReadBulk:
+		s.emit(ReadBulk{c.Seq, s.M.C.Epoch})
+	case thenPrepare:
+		s.prepareNow(c.Effect)
+	}
 }

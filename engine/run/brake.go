@@ -3,23 +3,14 @@ package run
 import (
 	"time"
 
-	"dialler/engine"
 	"dialler/engine/pacing"
 )
 
 // pulseEvery is how often a run sends itself a message to see how long that takes.
 const pulseEvery = 50 * time.Millisecond
 
-// Pulses are what the run knows by them.
-type Pulses struct {
-	Sent     engine.BootTime // when the last one was
-	OnItsWay bool
-	Took     time.Duration
-	CheckAt  engine.BootTime // when the run checks the brake again
-}
-
 // beat sends the next pulse when it is time.
-func (s *State) beat() {
+func (s *Pacer) beat() {
 	if p, now := &s.Pace.Pulses, s.boot; !p.OnItsWay && time.Duration(now-p.Sent) >= pulseEvery {
 		p.Sent, p.OnItsWay = now, true
 		s.emit(SendPulse{now})
@@ -27,7 +18,7 @@ func (s *State) beat() {
 }
 
 // brakedNow has the run look again soon: nothing else may happen that would have it.
-func (s *State) brakedNow() {
+func (s *Pacer) brakedNow() {
 	if p, now := &s.Pace.Pulses, s.boot; now >= p.CheckAt {
 		p.CheckAt = now.Add(pulseEvery)
 		s.later(pulseEvery, &woken{})
@@ -35,14 +26,14 @@ func (s *State) brakedNow() {
 }
 
 // felt takes a pulse that came.
-func (s *State) felt(m *Pulse) {
+func (s *Pacer) felt(m *Pulse) {
 	if p := &s.Pace.Pulses; m.At == p.Sent {
 		p.OnItsWay, p.Took = false, time.Duration(s.boot-m.At)
 	}
 }
 
 // late is how far the dialler is behind with the calls of this campaign.
-func (s *State) late() pacing.Late {
+func (s *Pacer) late() pacing.Late {
 	p, now := &s.Pace.Pulses, s.boot
 	l := pacing.Late{Commit: s.proc.CommitLate(), Bot: s.proc.BotLate(s.M.C.Settings.Bot), Mailbox: p.Took}
 	if p.OnItsWay {

@@ -3,7 +3,6 @@ package run
 import (
 	"time"
 
-	"dialler/engine"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -17,25 +16,9 @@ import (
 // it knows how they stand. Until the write is done nobody is brought up: the row
 // might be the one from before.
 
-// Sweep is such a write under way.
-type Sweep struct {
-	Seq     int64 // of its event
-	Waiting []engine.Request
-}
-
-// over says whether the run has ended and its waiting contacts with it.
-func (s *State) over() bool { return s.rules != nil && s.rules.Policy.ClosedAs != "" }
-
-// bulkEvent gives an event of the run its place in the sequence, for a store that
-// writes it.
-func (s *State) bulkEvent(t journal.Type, at time.Time) journal.Event {
-	s.M.C.Seq++
-	return journal.Event{Campaign: s.ID, Seq: s.M.C.Seq, Run: s.M.C.Run, At: at, Type: t, Version: 1}
-}
-
 // sweep prepares such a write; the contacts that are up, or on their way, are left
 // out of it.
-func (s *State) sweep() journal.Sweep {
+func (s *Contacts) sweep() journal.Sweep {
 	w := journal.Sweep{At: s.now}
 	for _, l := range s.linesInOrder() {
 		w.Except = append(w.Except, l.ID)
@@ -49,14 +32,14 @@ func (s *State) sweep() journal.Sweep {
 // the answers of calls that still live are stored.
 const closeBatch = 5000
 
-func (s *State) closeWaiting(as contact.State) *journal.Bulk {
+func (s *Contacts) closeWaiting(as contact.State) *journal.Bulk {
 	b := &journal.Bulk{To: as, Sweep: s.sweep()}
 	b.Limit = closeBatch
 	return b
 }
 
 // endContacts asks the contacts that are up to close themselves.
-func (s *State) endContacts(as contact.State) {
+func (s *Contacts) endContacts(as contact.State) {
 	kind := contact.RunStopped
 	if as == contact.WindowClosed {
 		kind = contact.WindowEnded
@@ -70,7 +53,7 @@ func (s *State) endContacts(as contact.State) {
 }
 
 // awaitSweep waits for the write that was sent.
-func (s *State) awaitSweep(w *journal.Sweep) {
+func (s *Contacts) awaitSweep(w *journal.Sweep) {
 	if s.Sweep == nil {
 		s.Sweep = &Sweep{}
 	}
@@ -79,7 +62,7 @@ func (s *State) awaitSweep(w *journal.Sweep) {
 }
 
 // closeAgain closes contacts that came into the run while it was ended.
-func (s *State) closeAgain() {
+func (s *Contacts) closeAgain() {
 	as := s.rules.Policy.ClosedAs
 	w := journal.Write{Bulk: s.closeWaiting(as)}
 	s.write(w)
@@ -89,7 +72,7 @@ func (s *State) closeAgain() {
 
 // bulkRead counts what the write did. While the database is away it is asked
 // again; a write that it refused was another owner's to make.
-func (s *State) bulkRead(m *BulkRead) {
+func (s *Contacts) bulkRead(m *BulkRead) {
 	switch {
 	case s.Tally == nil, m.Epoch != s.M.C.Epoch:
 		return // counted by what this life loaded
@@ -127,7 +110,7 @@ func moved(e *journal.Event) (n int) {
 
 // letGo gives the contacts what was kept for them while they were changed as a
 // whole.
-func (s *State) letGo(removed bool) {
+func (s *Contacts) letGo(removed bool) {
 	held := s.HeldBack
 	s.HeldBack = nil
 	for _, h := range held {
@@ -141,13 +124,13 @@ func (s *State) letGo(removed bool) {
 
 // prepare has the database do what only it can: reset, restore or remove the
 // contacts, behind everything that those of the run before still had to say.
-func (s *State) prepare(e campaign.Effect) {
+func (s *Contacts) prepare(e campaign.Effect) {
 	s.Queue.Clear()
 	s.Preparing, s.BulkOwed, s.OwedAt = true, e, s.now
 	s.whenAtRest()
 }
 
-func (s *State) prepareNow(e campaign.Effect) {
+func (s *Contacts) prepareNow(e campaign.Effect) {
 	ev := s.bulkEvent(journal.ContactsReset, s.now)
 	if _, restores := e.(campaign.RestoreContacts); restores {
 		ev.Type = journal.ContactsRestored
@@ -157,7 +140,7 @@ func (s *State) prepareNow(e campaign.Effect) {
 
 // prepared answers whoever waits for the contacts to be prepared, restored or
 // removed.
-func (s *State) prepared(m *Prepared) {
+func (s *Contacts) prepared(m *Prepared) {
 	waiting := s.PreparedFor
 	s.Preparing, s.PreparedFor = false, nil
 	_, removal := m.Of.(campaign.Remove)
@@ -194,10 +177,18 @@ const prepareAfter = time.Second
 
 // prepareLater tries again what the campaign's row says already: its contacts are
 // owed the step into its run. A deletion is no such thing.
-func (s *State) prepareLater(e campaign.Effect) {
+func (s *Contacts) prepareLater(e campaign.Effect) {
 	if _, removal := e.(campaign.Remove); removal {
 		s.BulkOwed = nil
 		return
 	}
 	s.later(prepareAfter, &prepareAgain{e})
+}
+
+// leave forgets a campaign that does not exist, or not any more, or that another node
+// acts for.
+func (s *Contacts) leave() {
+	s.M.C.ID, s.Tally = "", nil
+	s.closeAllSockets()
+	s.emit(Leave{})
 }

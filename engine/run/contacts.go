@@ -8,13 +8,49 @@ import (
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/exclusion"
 )
+
+// Contacts brings contacts up, tells them what is meant for them, and lets them rest; it
+// knows which rows are on their way, and which changes of contacts are not done yet.
+type Contacts struct {
+	Pacer
+	// Loads are the commands that wait for a contact's row.
+	Loads            map[engine.ContactID][]any
+	ReadAgain        bool
+	ReadStale        bool // what is being read predates a change of all contacts
+	LiveWhileReading map[engine.ContactID]struct{}
+	Expected         *time.Time // the earliest due time that became known while they were being read
+	OpenRows         int        // contacts of the run that are not final, as last read
+
+	BulkOwed    campaign.Effect // reset, restore or removal of the contacts, while it is not done
+	OwedAt      time.Time       // when it was decided
+	Preparing   bool            // that is under way
+	PreparedFor []engine.Request
+	AwaitsRest  bool          // it begins once no contact's actor lives
+	HeldBack    []HeldCommand // for contacts that are being changed as a whole
+
+	Ops      map[int]*ExcludeOp
+	Lifts    map[int]*LiftOp
+	OpSeq    int
+	Excluded exclusion.Book
+
+	// Additions, and the switch of an import, which none of them may meet.
+	Activation *Activation
+	Adding     int // lists of contacts being added
+	Additions  int // counts the switches: triggers are older or newer than one
+	// Fresh are contacts that triggers made and that are not stored, with Additions.
+	Fresh map[engine.PhoneNumber]int
+	// TriggersOf are the numbers whose trigger is under way, from the look-up until
+	// the contact lives or is stored: another of the number waits.
+	TriggersOf map[engine.PhoneNumber]struct{}
+}
 
 // touch gives a message to a contact, whose actor is brought up if it is at
 // rest: from the look-ahead if it is there, else from the database. While the contacts
 // step into another run it waits: what a contact writes then would be overwritten, or
 // put it back. A run without a campaign has no contacts.
-func (s *State) touch(id engine.ContactID, msg any) {
+func (s *Contacts) touch(id engine.ContactID, msg any) {
 	if err := s.missing(); err != nil {
 		s.refuse(msg, err)
 		return
@@ -41,7 +77,7 @@ func (s *State) touch(id engine.ContactID, msg any) {
 
 // touchFound delivers to a contact whose row a read has found. A row that may be
 // outdated is read again.
-func (s *State) touchFound(r Read, row contact.Contact, msg any) {
+func (s *Contacts) touchFound(r Read, row contact.Contact, msg any) {
 	if !s.current(r, row.ID) {
 		s.touch(row.ID, msg)
 		return
@@ -49,20 +85,13 @@ func (s *State) touchFound(r Read, row contact.Contact, msg any) {
 	s.touchRow(row, msg)
 }
 
-// current says whether a row that a read has found is as the contact left it last.
-func (s *State) current(r Read, id engine.ContactID) bool {
-	_, mine := s.Reads[r] // not of a run that has crashed since
-	last, gone := s.StoppedSince[id]
-	return mine && (!gone || last < r)
-}
-
 // atRest: nobody is at work on the contact, nor about to be.
-func (s *State) atRest(id engine.ContactID) bool {
+func (s *Contacts) atRest(id engine.ContactID) bool {
 	return !s.Preparing && s.Sweep == nil && !s.over() && s.Lines[id] == nil && s.Loads[id] == nil && !s.Queue.Has(id)
 }
 
 // touchRow is touch for a contact whose current row is known.
-func (s *State) touchRow(row contact.Contact, msg any) {
+func (s *Contacts) touchRow(row contact.Contact, msg any) {
 	if !s.atRest(row.ID) {
 		s.touch(row.ID, msg)
 		return
@@ -71,7 +100,7 @@ func (s *State) touchRow(row contact.Contact, msg any) {
 }
 
 // contactRead: the row is here that commands wait for.
-func (s *State) contactRead(m *ContactRead) {
+func (s *Contacts) contactRead(m *ContactRead) {
 	msgs := s.Loads[m.Contact]
 	if m.Err != nil {
 		// Somebody waits for the row: ask until the database answers.
@@ -102,7 +131,7 @@ func (s *State) contactRead(m *ContactRead) {
 	s.spawn(m.Row, nil, msgs)
 }
 
-func (s *State) newLine(id engine.ContactID, n engine.PhoneNumber) *Line {
+func (s *Contacts) newLine(id engine.ContactID, n engine.PhoneNumber) *Line {
 	l := &Line{ID: id, Number: n, Phase: attempt.PhaseOver}
 	s.Lines[id], s.ByNumber[n] = l, id
 	s.Phases[phaseIndex(attempt.PhaseOver)]++
@@ -115,7 +144,7 @@ func (s *State) newLine(id engine.ContactID, n engine.PhoneNumber) *Line {
 }
 
 // removeLine forgets a line whose actor has stopped.
-func (s *State) removeLine(l *Line) {
+func (s *Contacts) removeLine(l *Line) {
 	s.dropLine(l)
 	s.Phases[phaseIndex(attempt.PhaseOver)]--
 	delete(s.Lines, l.ID)
@@ -143,7 +172,7 @@ const restPatience = 2 * time.Second
 
 // whenAtRest goes on with the change of all contacts once no contact's actor lives;
 // those that only wait for a result are sent to rest.
-func (s *State) whenAtRest() {
+func (s *Contacts) whenAtRest() {
 	s.AwaitsRest = true
 	if len(s.Lines) == 0 {
 		s.nowAtRest()
@@ -157,7 +186,7 @@ func (s *State) whenAtRest() {
 
 // nowAtRest: before the contacts step into the next run, the waits for results of this
 // one end, and each is told.
-func (s *State) nowAtRest() {
+func (s *Contacts) nowAtRest() {
 	if !s.AwaitsRest {
 		return
 	}
@@ -170,7 +199,7 @@ func (s *State) nowAtRest() {
 }
 
 // endWaits ends the waits for results, page by page.
-func (s *State) endWaits(m *OverdueRead) {
+func (s *Contacts) endWaits(m *OverdueRead) {
 	_, reset := s.BulkOwed.(campaign.ResetContacts)
 	_, mine := s.Reads[m.Read]
 	switch {
@@ -198,7 +227,7 @@ func (s *State) endWaits(m *OverdueRead) {
 }
 
 // refuse answers a message that will not reach a contact.
-func (s *State) refuse(msg any, err error) {
+func (s *Contacts) refuse(msg any, err error) {
 	switch m := msg.(type) {
 	case *call.StoreResult:
 		s.reply(m.Request, nil, err)
@@ -220,7 +249,7 @@ func (s *State) refuse(msg any, err error) {
 }
 
 // spawn brings a contact actor up with its first messages.
-func (s *State) spawn(row contact.Contact, lost *attempt.Attempt, first []any) *Line {
+func (s *Contacts) spawn(row contact.Contact, lost *attempt.Attempt, first []any) *Line {
 	l := s.newLine(row.ID, row.Number)
 	if s.Reading {
 		s.LiveWhileReading[row.ID] = struct{}{}
@@ -232,23 +261,7 @@ func (s *State) spawn(row contact.Contact, lost *attempt.Attempt, first []any) *
 	return l
 }
 
-func (s *State) send(l *Line, msg any) {
-	if !l.Up || l.Stopping {
-		l.Buffer = append(l.Buffer, msg)
-		return
-	}
-	s.emit(Tell{l.ID, msg})
-}
-
-func (s *State) flush(l *Line) {
-	buffer := l.Buffer
-	l.Buffer = nil
-	for _, msg := range buffer {
-		s.send(l, msg)
-	}
-}
-
-func (s *State) contactUp(m *call.Up) {
+func (s *Contacts) contactUp(m *call.Up) {
 	if l := s.Lines[m.Contact]; l != nil {
 		l.Up = true
 		s.flush(l)
@@ -257,7 +270,7 @@ func (s *State) contactUp(m *call.Up) {
 
 // contactIdle: the contact has nothing to do; unless something is on its way
 // to it, it is asked to stop. Until it answers, messages for it wait.
-func (s *State) contactIdle(m *call.Idle) {
+func (s *Contacts) contactIdle(m *call.Idle) {
 	l := s.Lines[m.Contact]
 	if l == nil || l.Stopping || !l.Up || len(l.Buffer) > 0 {
 		return
@@ -266,7 +279,7 @@ func (s *State) contactIdle(m *call.Idle) {
 	s.emit(Tell{l.ID, &call.Stop{}})
 }
 
-func (s *State) contactNotIdle(m *call.NotIdle) {
+func (s *Contacts) contactNotIdle(m *call.NotIdle) {
 	if l := s.Lines[m.Contact]; l != nil {
 		l.Stopping = false
 		s.flush(l)
@@ -279,7 +292,7 @@ const lookSoon = 500 * time.Millisecond
 
 // contactStopped: the contact is a row again; what came for it meanwhile
 // brings it up again.
-func (s *State) contactStopped(m *call.Stopped) {
+func (s *Contacts) contactStopped(m *call.Stopped) {
 	l := s.Lines[m.Row.ID]
 	if l == nil {
 		return
@@ -307,42 +320,5 @@ func (s *State) contactStopped(m *call.Stopped) {
 		s.Queue.Push(m.Row) // before those of the look-ahead, which may be full
 	default:
 		s.expect(*due)
-	}
-}
-
-// expect notes that a contact becomes due, so that the look-ahead is asked
-// again then.
-func (s *State) expect(due time.Time) {
-	due = due.Round(0) // by the wall clock, also when that is stepped
-	if s.Reading && (s.Expected == nil || due.Before(*s.Expected)) {
-		s.Expected = &due
-	}
-	if s.DueNext == nil || due.Before(*s.DueNext) || !s.DueNext.After(s.now) {
-		s.DueNext = &due
-	}
-	if s.NextDue == nil || due.Before(*s.NextDue) {
-		s.NextDue = &due
-		s.setWake()
-	}
-}
-
-func (s *State) setWake() {
-	if s.NextDue == nil {
-		s.disarm(TimerWake)
-		return
-	}
-	s.arm(TimerWake, s.NextDue.Sub(s.now), Deferred{Event: &woken{}})
-}
-
-func (s *State) beginRead() Read {
-	s.LastRead++
-	s.Reads[s.LastRead] = struct{}{}
-	return s.LastRead
-}
-
-func (s *State) endRead(r Read) {
-	delete(s.Reads, r)
-	if len(s.Reads) == 0 {
-		clear(s.StoppedSince)
 	}
 }

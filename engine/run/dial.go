@@ -1,53 +1,17 @@
 package run
 
 import (
-	"time"
-
 	"dialler/engine"
-	"dialler/engine/call"
-	"dialler/engine/campaign"
-	"dialler/engine/contact"
 )
 
-// PendingTrigger is a contact whose trigger waits to learn whether it is dialled now:
-// a fresh one, or one that is final and is reopened with the dial.
-type PendingTrigger struct {
-	Row     contact.Contact
-	Stored  *contact.Contact // as it is in the tables; nil for a fresh one
-	Trigger *call.Trigger
-	// LookedUp: the tables were asked for it; it may be dialled.
-	LookedUp bool
-	// Outdated: the contact's actor came up after that.
-	Outdated bool
+// Dialler reserves for the next contacts, round by round, and dials those that got
+// everything.
+type Dialler struct {
+	Intake
+	Rounds int
 }
 
-// pump is called after every message: it dials what the pace allows.
-func (s *State) pump() {
-	if !s.Ready || s.Tally == nil {
-		return
-	}
-	s.lowerCap()
-	s.grantSeats()
-	s.giveSeatsBack()
-	if s.M.C.State == campaign.Running {
-		s.askSeats()
-		s.beat()
-		s.dialNext()
-	} else {
-		s.settleTriggers(string(engine.ConstraintPaused))
-		if s.hasSockets() && (s.engagedLines() > 0 || len(s.Sockets) > 0) {
-			s.tendSockets(s.decide().Sockets)
-		}
-		switch {
-		case s.M.C.State == campaign.Paused:
-			s.askSeats()
-		case s.Asked > 0 && s.engagedLines() == 0:
-			s.wantSeats(0)
-		}
-	}
-}
-
-func (s *State) dialNext() {
+func (s *Dialler) dialNext() {
 	if s.Round != nil {
 		s.tendSockets(s.Pace.Last.Sockets)
 		return
@@ -86,12 +50,9 @@ func (s *State) dialNext() {
 	s.startRound(cands)
 }
 
-// order is that of the campaign's due contacts now.
-func (s *State) order() contact.Order { return s.M.C.Order(s.now) }
-
 // nextCandidate: due callbacks, then triggers, then the rest of the queue. A
 // recently abandoned number takes a seat, or waits for one.
-func (s *State) nextCandidate(seat bool) (Candidate, bool) {
+func (s *Dialler) nextCandidate(seat bool) (Candidate, bool) {
 	for len(s.Triggers) > 0 {
 		t := s.Triggers[0]
 		if head := s.Queue.Head(s.order(), seat); head != nil && s.order().Before(head, &t.Row) {
@@ -138,15 +99,8 @@ func (s *State) nextCandidate(seat bool) (Candidate, bool) {
 	return Candidate{}, false
 }
 
-// holdPace stops asking for what was refused until it is worth asking again,
-// and looks again then.
-func (s *State) holdPace(c engine.Constraint, until time.Time) {
-	s.Pace.hold(c, until, s.now)
-	s.later(s.Pace.HeldUntil.Sub(s.now), &woken{})
-}
-
 // settleTriggers answers triggers that cannot be dialled now.
-func (s *State) settleTriggers(reason string) {
+func (s *Dialler) settleTriggers(reason string) {
 	if s.Round != nil {
 		return
 	}

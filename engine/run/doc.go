@@ -6,6 +6,17 @@
 // their order; questions among them are answered by later inputs. The actor of the run
 // and the simulator drive the same code.
 //
+// A State is built of parts, each of which owns its fields and knows those below it alone:
+//
+//   - Turn: the moment, effects, timers, and what waits for the database.
+//   - Record: the campaign's row, counters, sequence of events, and the contacts that are up.
+//   - Floor: lines with their seats and sockets, the round, the look-ahead, the window.
+//   - Pacer: how many dials now, sockets ahead of them, and why not more.
+//   - Contacts: contacts at rest and on their way, changes of all of them, exclusions under way.
+//   - Intake: triggers, exclusions, lifts, erasures, and what waits for the switch of an import.
+//   - Dialler: rounds of reservations.
+//   - State: commands and events, the life of the campaign and of the run, recovery, hand-over.
+//
 // It must not know: actors and PIDs, clocks, the store, other campaigns. The time, a
 // seed for identifiers, the answers of leases and of the store, and what the process
 // knows come in with each Input.

@@ -11,7 +11,7 @@ import (
 // that whoever erases it is gone.
 const erasureTime = time.Minute
 
-func (s *State) beginErasure(m *BeginErasure, from engine.Request) {
+func (s *Intake) beginErasure(m *BeginErasure, from engine.Request) {
 	if _, busy := s.TriggersOf[m.Number]; busy {
 		s.reply(from, nil, engine.TemporaryConflict("person_being_added",
 			"", time.Second))
@@ -24,7 +24,7 @@ func (s *State) beginErasure(m *BeginErasure, from engine.Request) {
 	s.afterWrites(Continuation{Do: thenReply, Request: from})
 }
 
-func (s *State) endErasure(m *EndErasure, from engine.Request) {
+func (s *Intake) endErasure(m *EndErasure, from engine.Request) {
 	delete(s.Erasing, m.Number)
 	s.Excluded.DropNumber(m.Number)
 	for _, gone := range m.Matches {

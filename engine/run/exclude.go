@@ -13,22 +13,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// ExcludeOp is one exclusion or suppression under way: it is answered when its
-// commit and the word of every live attempt concerned are in.
-type ExcludeOp struct {
-	Command   campaign.Exclude
-	Who       *engine.Who
-	Request   engine.Request
-	Reply     campaign.ExcludeReply
-	Awaited   int // contacts that have not confirmed
-	Persisted bool
-	Found     bool
-	// OfTrigger: the variables of a trigger, which was refused, met an exclusion; its contact, if
-	// there is one, is under it from now on.
-	OfTrigger bool
-}
-
-func (s *State) exclude(m *Exclude, from engine.Request) {
+func (s *Intake) exclude(m *Exclude, from engine.Request) {
 	if !s.known(from) {
 		return
 	}
@@ -60,7 +45,7 @@ func (s *State) exclude(m *Exclude, from engine.Request) {
 
 // refuseTrigger: the trigger meets an exclusion that is sticky. When its variables do,
 // the contact that has the number may be open with others: it is excluded with them.
-func (s *State) refuseTrigger(cmd *campaign.Trigger, from engine.Request) {
+func (s *Intake) refuseTrigger(cmd *campaign.Trigger, from engine.Request) {
 	s.reply(from, nil, call.ErrContactExcluded)
 	if _, byNumber := s.Excluded.Reason(cmd.Number, nil); byNumber {
 		return
@@ -80,7 +65,7 @@ func (s *State) refuseTrigger(cmd *campaign.Trigger, from engine.Request) {
 
 // findContacts asks for the contacts that an exclusion, or one that is taken back,
 // is about.
-func (s *State) findContacts(n int) {
+func (s *Intake) findContacts(n int) {
 	q := FindContacts{Op: n}
 	switch op, lift := s.Ops[n], s.Lifts[n]; {
 	case op != nil:
@@ -94,7 +79,7 @@ func (s *State) findContacts(n int) {
 	s.emit(q)
 }
 
-func (s *State) contactsFound(m *ContactsFound) {
+func (s *Intake) contactsFound(m *ContactsFound) {
 	defer s.endRead(m.Read)
 	if op := s.Ops[m.Op]; op != nil {
 		s.excludeFound(op, m)
@@ -103,7 +88,7 @@ func (s *State) contactsFound(m *ContactsFound) {
 	}
 }
 
-func (s *State) exclusionsImported(cmd *campaign.ExclusionsImported, from engine.Request) {
+func (s *Intake) exclusionsImported(cmd *campaign.ExclusionsImported, from engine.Request) {
 	if !s.known(from) || s.past(cmd.Deadline, from) {
 		return
 	}
@@ -112,19 +97,9 @@ func (s *State) exclusionsImported(cmd *campaign.ExclusionsImported, from engine
 	s.afterWrites(Continuation{Do: thenReply, Request: from})
 }
 
-// excluding says whether an exclusion of the contact is under way, which counts it.
-func (s *State) excluding(c *contact.Contact) bool {
-	for _, op := range s.Ops {
-		if exclusion.Concerns(op.Command.Number, op.Command.Match, c.Number, c.Variables) {
-			return true
-		}
-	}
-	return false
-}
-
 // overtakeTriggers refuses the triggers that wait for room, and those that are
 // being reserved for, of contacts that are not stored yet.
-func (s *State) overtakeTriggers(cmd *campaign.Exclude) {
+func (s *Intake) overtakeTriggers(cmd *campaign.Exclude) {
 	keep := s.Triggers[:0]
 	for _, t := range s.Triggers {
 		if exclusion.Concerns(cmd.Number, cmd.Match, t.Row.Number, t.Row.Variables) {
@@ -165,7 +140,7 @@ type NewerExclusion struct {
 
 // overtaken says whether an exclusion came while a trigger was being looked up, or
 // written: it is newer, and stands, where exclusions are not sticky too.
-func (s *State) overtaken(r Read, cmd *campaign.Trigger) (yes bool) {
+func (s *Intake) overtaken(r Read, cmd *campaign.Trigger) (yes bool) {
 	if _, mine := s.Reads[r]; !mine {
 		return false
 	}
@@ -179,7 +154,7 @@ func (s *State) overtaken(r Read, cmd *campaign.Trigger) (yes bool) {
 	return yes
 }
 
-func (s *State) excludeFound(op *ExcludeOp, m *ContactsFound) {
+func (s *Intake) excludeFound(op *ExcludeOp, m *ContactsFound) {
 	if journal.Temporary(m.Err) {
 		// The exclusion is stored: it is carried out whole, whoever still waits.
 		s.later(time.Second, &findAgain{m.Op})
@@ -212,37 +187,4 @@ func (s *State) excludeFound(op *ExcludeOp, m *ContactsFound) {
 	}
 	op.Found = true
 	s.finishExclude(m.Op)
-}
-
-func (s *State) excludeDone(m *call.Excluded) {
-	op := s.Ops[m.Op]
-	if op == nil {
-		return
-	}
-	op.Awaited--
-	if m.Excluded {
-		op.Reply.Excluded++
-	}
-	if m.Cancelled {
-		op.Reply.CancelledRinging++
-	}
-	if m.InCall {
-		op.Reply.InCall++
-	}
-	s.finishExclude(m.Op)
-}
-
-func (s *State) finishExclude(n int) {
-	op := s.Ops[n]
-	if !op.Found || !op.Persisted || op.Awaited > 0 {
-		return
-	}
-	delete(s.Ops, n)
-	if op.Command.Idempotency.Present() {
-		rep := op.Reply
-		s.write(journal.Write{Reply: journal.StoredReply(op.Command.Idempotency, 200, rep, s.now)})
-		s.afterWrites(Continuation{Do: thenReply, Request: op.Request, Value: rep})
-		return
-	}
-	s.reply(op.Request, op.Reply, nil)
 }

@@ -19,17 +19,6 @@ import (
 // a few milliseconds, it also keeps what the new rows would miss: exclusions
 // and lifecycle commands.
 
-// Activation is a switch that is under way.
-type Activation struct {
-	Import engine.ImportID
-	// Before it begins, what adds contacts already must be done: triggers that
-	// are older than Before are stored, no list is being added.
-	Before int
-	Begin  engine.Request // who waits for that, "" once answered
-	Since  time.Time
-	Gated  bool
-}
-
 // Parked is a command that waits for the end of a switch.
 type Parked struct {
 	Event any
@@ -38,9 +27,6 @@ type Parked struct {
 }
 
 const (
-	// drainTimeout bounds how long a switch waits for additions under way; past
-	// it the worst is that a trigger waits for the switch.
-	drainTimeout = 5 * time.Second
 	// parkTimeout is how long a command without a deadline waits; those with one
 	// are answered a little before it.
 	parkTimeout = 8 * time.Second
@@ -48,7 +34,7 @@ const (
 )
 
 // mayAdd says whether contacts can be added now: the campaign's table decides.
-func (s *State) mayAdd() error {
+func (s *Intake) mayAdd() error {
 	switch {
 	case s.M.C.ID == "":
 		return ErrCampaignNotFound
@@ -60,33 +46,7 @@ func (s *State) mayAdd() error {
 	return err
 }
 
-func (s *State) importing(event any, from engine.Request) error {
-	switch e := event.(type) {
-	case *MayImport:
-		s.reply(from, ImportTerms{Sticky: s.M.C.Settings.StickyExclusion}, s.mayAdd())
-	case *BeginActivation:
-		s.beginActivation(e, from)
-	case *activationDue:
-		if a := s.Activation; a != nil && a.Import == e.Import {
-			s.drained()
-		}
-	case *ActivationGoesOn:
-		if s.Activation == nil {
-			s.Activation = &Activation{Import: e.Import} // begun with an earlier life of this run
-		}
-	case *CloseGate:
-		s.closeGate(e, from)
-	case *ActivationEnded:
-		return s.activationEnded(e)
-	case *call.Stored:
-		s.settled(e.Number)
-	case *parkedLate:
-		s.refuseLate()
-	}
-	return nil
-}
-
-func (s *State) beginActivation(m *BeginActivation, from engine.Request) {
+func (s *Intake) beginActivation(m *BeginActivation, from engine.Request) {
 	err := s.mayAdd()
 	if err == nil && s.Activation != nil && s.Activation.Import != m.Import {
 		err = engine.Conflict("import_in_progress", "")
@@ -106,39 +66,9 @@ func (s *State) beginActivation(m *BeginActivation, from engine.Request) {
 	s.drained()
 }
 
-// drained lets the switch begin once no addition is under way that was not
-// weighed against the staged rows.
-func (s *State) drained() {
-	a := s.Activation
-	if a == nil || a.Begin == "" {
-		return
-	}
-	if s.now.Sub(a.Since) < drainTimeout {
-		if s.Adding > 0 {
-			return
-		}
-		for _, n := range s.Fresh {
-			if n < a.Before {
-				return
-			}
-		}
-	}
-	to := a.Begin
-	a.Begin = ""
-	s.afterWrites(Continuation{Do: thenBegin, Request: to})
-}
-
-// settled: a trigger's contact is stored, or will not be.
-func (s *State) settled(n engine.PhoneNumber) {
-	if _, ok := s.Fresh[n]; ok {
-		delete(s.Fresh, n)
-		s.drained()
-	}
-}
-
 // closeGate: the campaign must still be in the run that the rows were made
 // for. A pause since then does not matter: they wait with the others.
-func (s *State) closeGate(m *CloseGate, from engine.Request) {
+func (s *Intake) closeGate(m *CloseGate, from engine.Request) {
 	a := s.Activation
 	err := s.mayAdd()
 	if s.M.C.State == campaign.Paused {
@@ -160,48 +90,10 @@ func (s *State) closeGate(m *CloseGate, from engine.Request) {
 	s.afterWrites(Continuation{Do: thenPassGate, Request: from})
 }
 
-func (s *State) gated() bool { return s.Activation != nil && s.Activation.Gated }
-
-// activationEnded takes the new contacts in and goes on with what waited.
-func (s *State) activationEnded(m *ActivationEnded) error {
-	if a := s.Activation; a == nil || a.Import == m.Import {
-		if a != nil {
-			s.reply(a.Begin, nil, errImportOver) // it ended before it began
-		}
-		s.Activation = nil
-	}
-	if m.Done {
-		for _, n := range m.Out.Lifted {
-			s.Excluded.DropNumber(n)
-		}
-		s.readmit(m.Out.Readmit)
-		// A run that was loaded since then has counted them in the tables.
-		if m.Epoch == s.M.C.Epoch && s.Tally != nil && m.Out.Import.Added > 0 {
-			ev := m.Event
-			ev.Data.Count = m.Out.Import.Added
-			s.Tally.Apply(&ev)
-			s.Rates.Note(&ev)
-		}
-	}
-	if s.M.C.ID != "" {
-		s.lookAgain()
-	}
-	waiting := s.Parked
-	s.Parked = nil
-	for _, p := range waiting {
-		if !s.now.Before(p.Until) {
-			s.refuseParked(p)
-			continue
-		}
-		if err := s.handle(p.Event, p.From); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (s *Intake) gated() bool { return s.Activation != nil && s.Activation.Gated }
 
 // park keeps a command that has to wait for the end of the switch.
-func (s *State) park(msg any, from engine.Request) bool {
+func (s *Intake) park(msg any, from engine.Request) bool {
 	if s.Activation == nil {
 		return false
 	}
@@ -218,7 +110,7 @@ func (s *State) park(msg any, from engine.Request) bool {
 	return true
 }
 
-func (s *State) parkNow(msg any, from engine.Request) {
+func (s *Intake) parkNow(msg any, from engine.Request) {
 	var deadline time.Time
 	switch m := msg.(type) {
 	case *Exclude:
@@ -236,7 +128,7 @@ func (s *State) parkNow(msg any, from engine.Request) {
 	s.later(until.Sub(s.now), &parkedLate{})
 }
 
-func (s *State) refuseLate() {
+func (s *Intake) refuseLate() {
 	keep := s.Parked[:0]
 	for _, p := range s.Parked {
 		if s.now.Before(p.Until) {
@@ -251,7 +143,7 @@ func (s *State) refuseLate() {
 
 // overtakeParked refuses the triggers that wait for the end of a switch and
 // that an exclusion concerns, and has lists of contacts leave out whom it concerns.
-func (s *State) overtakeParked(cmd *campaign.Exclude) {
+func (s *Intake) overtakeParked(cmd *campaign.Exclude) {
 	keep := s.Parked[:0]
 	for _, p := range s.Parked {
 		if add, ok := p.Event.(*AddRows); ok {
@@ -284,11 +176,11 @@ func (p *Parked) asks() engine.Request {
 	return p.From
 }
 
-func (s *State) refuseParked(p Parked) { s.reply(p.asks(), nil, errImportActivating) }
+func (s *Intake) refuseParked(p Parked) { s.reply(p.asks(), nil, errImportActivating) }
 
 // newContact is a contact that a trigger makes; until it is stored a switch
 // that has not begun waits for it.
-func (s *State) newContact(cmd *campaign.Trigger) contact.Contact {
+func (s *Intake) newContact(cmd *campaign.Trigger) contact.Contact {
 	now := s.now
 	s.Fresh[cmd.Number] = s.Additions
 	return contact.Contact{
@@ -299,7 +191,7 @@ func (s *State) newContact(cmd *campaign.Trigger) contact.Contact {
 }
 
 // activating is the import whose numbers are locked, "" when there is none.
-func (s *State) activating() engine.ImportID {
+func (s *Intake) activating() engine.ImportID {
 	if s.Activation == nil {
 		return ""
 	}

@@ -14,14 +14,6 @@ import (
 // answer: of the rest is not known whether it was carried out.
 const answersFor = 2 * time.Second
 
-// leave forgets a campaign that does not exist, or not any more, or that another node
-// acts for.
-func (s *State) leave() {
-	s.M.C.ID, s.Tally = "", nil
-	s.closeAllSockets()
-	s.emit(Leave{})
-}
-
 // lastWord confirms that the campaign's actors may stop: at once unless the campaign
 // is being handed over; then the replies that depend on the database come first.
 func (s *State) lastWord(m *LastWord) {

@@ -418,3 +418,9 @@ func (t Timer) Single() bool { return t == TimerWake || t == TimerRound }
 
 // numberEnd of an attempt that was not dialled.
 var notDialled = numberpool.End{NotDialled: true}
+
+// Ledgers are what the attempts of earlier lives say.
+type Ledgers struct {
+	Books pacing.Books
+	Hours pacing.Hours
+}

@@ -9,8 +9,8 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/exclusion"
-	"dialler/engine/fleet"
 	"dialler/engine/journal"
+	"dialler/engine/window"
 )
 
 // act: Start and Resume need a preflight, whose facts come from the database.
@@ -141,14 +141,6 @@ func (s *State) applyCampaign(ev campaign.Event) error {
 	return nil
 }
 
-func (s *State) broadcast(msg any) {
-	for _, l := range s.linesInOrder() {
-		s.send(l, msg)
-	}
-}
-
-// --- contacts in -------------------------------------------------------------
-
 func (s *State) addRows(m *AddRows, from engine.Request) {
 	if !s.known(from) {
 		return
@@ -224,39 +216,6 @@ func (s *State) rowsAdded(m *RowsAdded) {
 	s.reply(m.Request, m.Report, nil)
 }
 
-// --- views -------------------------------------------------------------------
-
-// draining: calls are live, or waiting contacts are still being closed.
-func (s *State) draining() bool { return s.engagedLines() > 0 || s.Sweep != nil }
-
-func (s *State) detail() campaign.Detail {
-	d := campaign.Detail{Campaign: s.M.C, Counters: s.Tally.Counters()}
-	switch s.M.C.State {
-	case campaign.Completed, campaign.Failed:
-		d.Draining = s.draining()
-	case campaign.Running, campaign.Paused, campaign.Draft:
-	}
-	d.Live = s.liveView()
-	return d
-}
-
-// --- time --------------------------------------------------------------------
-
-func (s *State) startTicking() {
-	if s.Ticking || !s.needsTick() {
-		return
-	}
-	s.Ticking = true
-	s.arm(TimerTick, s.Config.Tick, Deferred{Event: &tick{}})
-}
-
-// needsTick: a campaign that has ended is looked after while a call lives or a
-// result is owed.
-func (s *State) needsTick() bool {
-	return s.M.C.State == campaign.Running || s.M.C.State == campaign.Paused || len(s.Lines) > 0 ||
-		s.Tally != nil && s.Tally.C.States[contact.Connected] > 0
-}
-
 // putAway lets go of the room that the contacts of a campaign took: one that has
 // ended may stay in memory for long, and maps keep the room that they once had.
 func (s *State) putAway() {
@@ -330,24 +289,6 @@ func (s *State) overdueRead(m *OverdueRead) {
 	}
 }
 
-// --- rules -------------------------------------------------------------------
-
-func (s *State) setBot(bots []engine.Bot) {
-	was := s.Bot
-	s.Bot = engine.Bot{}
-	for _, b := range bots {
-		if b.ID == s.M.C.Settings.Bot {
-			s.Bot = b
-		}
-	}
-	if was.AuthToken != s.Bot.AuthToken || !slices.Equal(was.Endpoints, s.Bot.Endpoints) {
-		s.Lost = s.Standing > 0
-		s.closeAllSockets()
-		s.Openings = fleet.Openings{}
-	}
-	s.makeRules()
-}
-
 func (s *State) botsChanged(m *BotsChanged) {
 	s.setBot(m.Bots)
 	s.broadcast(s.rules)
@@ -362,9 +303,33 @@ func (s *State) missBot() {
 	}
 }
 
-// makeRules works the settings out for contacts.
-func (s *State) makeRules() {
-	rules := call.RulesOf(s.M.C)
-	rules.Bot, rules.Attempt.OptOut = s.Bot, s.Config.OptOut
-	s.rules = &rules
+// maybeExhausted completes the run when no contact will ever be due again.
+// exhausted says whether any of them used up its attempts.
+func (s *State) maybeExhausted(exhausted bool) {
+	if s.M.C.State != campaign.Running || s.OpenRows != 0 || s.Queue.Len() > 0 || len(s.Lines) > 0 ||
+		len(s.Loads) > 0 || len(s.Triggers) > 0 || s.Round != nil || len(s.Ops) > 0 || s.Activation != nil ||
+		s.Sweep != nil || s.Adding > 0 {
+		return
+	}
+	// A running campaign takes it.
+	_ = s.applyCampaign(campaign.Event{Kind: campaign.Exhausted, At: s.now, Reason: campaign.Complete(s.Tally.C,
+		exhausted)})
+}
+
+// watchClock looks whether the wall clock was stepped (SEMANTICS §8). Due times
+// and windows are its, so that what was concluded from it before no longer
+// holds: whether the window is open, who is due, and when to look again.
+func (s *State) watchClock() {
+	before := s.Clocks
+	s.Clocks = window.Reading{Wall: s.now, Boot: time.Duration(s.boot)}
+	step := s.Clocks.Stepped(before)
+	if step == 0 {
+		return
+	}
+	s.emit(ClockStepped{step})
+	s.WindowFrom, s.WindowUntil, s.Opens = time.Time{}, time.Time{}, time.Time{}
+	s.LastOverdue = time.Time{}
+	s.Queue.Clear()
+	s.lookAgain()
+	s.ReadStale = s.Reading
 }

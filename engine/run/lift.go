@@ -13,16 +13,6 @@ import (
 	"dialler/engine/journal"
 )
 
-// LiftOp is an exclusion that is being taken back: it is answered when that and
-// the word of every contact concerned are stored.
-type LiftOp struct {
-	Command campaign.Lift
-	Was     bool // the campaign had the exclusion
-	Request engine.Request
-	Reply   campaign.LiftReply
-	Awaited int // contacts that have not confirmed
-}
-
 var (
 	errNoExclusion = engine.NotFound("exclusion_not_found",
 		"")
@@ -32,7 +22,7 @@ var (
 		"", time.Second)
 )
 
-func (s *State) lift(m *Lift, from engine.Request) {
+func (s *Intake) lift(m *Lift, from engine.Request) {
 	if !s.known(from) || s.past(m.Command.Deadline, from) {
 		return
 	}
@@ -65,7 +55,7 @@ func (s *State) lift(m *Lift, from engine.Request) {
 
 // liftedBy is the entry of the history. Values of metadata are somebody's own and
 // stay out of it.
-func (s *State) liftedBy(cmd *campaign.Lift) journal.Event {
+func (s *Intake) liftedBy(cmd *campaign.Lift) journal.Event {
 	what := cmd.Number.String() // masked
 	if cmd.Number == "" {
 		what = strings.Join(slices.Sorted(maps.Keys(cmd.Match)), ", ")
@@ -74,7 +64,7 @@ func (s *State) liftedBy(cmd *campaign.Lift) journal.Event {
 		Reason: what}}
 }
 
-func (s *State) liftFound(op *LiftOp, m *ContactsFound) {
+func (s *Intake) liftFound(op *LiftOp, m *ContactsFound) {
 	switch {
 	case journal.Temporary(m.Err) && op.Was:
 		// It is lifted: that is carried out whole, whoever still waits.
@@ -104,23 +94,4 @@ func (s *State) liftFound(op *LiftOp, m *ContactsFound) {
 		return
 	}
 	s.finishLift(m.Op)
-}
-
-func (s *State) liftDone(m *call.Lifted) {
-	op := s.Lifts[m.Op]
-	if op == nil {
-		return
-	}
-	op.Awaited--
-	if m.Readmitted {
-		op.Reply.Readmitted++
-	}
-	s.finishLift(m.Op)
-}
-
-func (s *State) finishLift(n int) {
-	if op := s.Lifts[n]; op.Awaited == 0 {
-		delete(s.Lifts, n)
-		s.reply(op.Request, op.Reply, nil)
-	}
 }

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -12,73 +11,26 @@ import (
 	"dialler/engine/pacing"
 )
 
-// Line is a contact whose actor lives.
-type Line struct {
-	ID       engine.ContactID
-	Number   engine.PhoneNumber
-	Up       bool  // its actor takes commands
-	Buffer   []any // commands while it is not up, or is asked to stop
-	Stopping bool
-	Attempt  engine.AttemptID
-	Phase    attempt.Phase
-	Seated   bool
-	Held     bool // seated before it was answered
-	// Unheard: a call of an earlier owner, which keeps its seat until it is heard of.
-	Unheard bool
-	// Before is its attempt when an edit lowered the concurrency.
-	Before engine.AttemptID
-	// SeatTarget is the fair share that its dial relied on, 0: unknown.
-	SeatTarget int
-	Counted    bool // as a live answer
-	Machine    bool // counted as one
-	// Ledger is what the ledgers have of its answer, Told what the counters have: these
-	// count a conversation when it begins and an abandoned call when it ends, those what
-	// can no longer change.
-	Ledger, Told pacing.Counts
-	// Of the pacing model: when the line was placed, while it may still want a
-	// seat, and when it took one.
-	DialledAt, SeatedAt time.Time
-	Accepted            Steps // of its writes
-	// Variables of a contact that a trigger made and that may not be stored yet.
-	Variables map[string]string
-	// Node carries it, 0: this one, or one that the run does not know. Bare: it is
-	// answered, and no socket stood for it. Withdrawn: it is being cancelled.
-	Node            engine.Incarnation
-	Bare, Withdrawn bool
+// Floor is who has a seat, who waits for one, and who may want one: lines, the round and
+// the look-ahead. It keeps Busy, Held and Phases in step with the lines.
+type Floor struct {
+	Record
+	Queue    Queue
+	Triggers []*PendingTrigger
+	Round    *Round
+	Pace     Pace
+	SeatState
+	SocketState
+	Windows
 }
 
-// Steps is a set of the numbers that a contact gives its writes, from 1: hardly ever
-// are there as many as have their place in Low.
-type Steps struct {
-	Low  uint64
-	High map[int]struct{}
-}
-
-// Add says whether the step is a new one.
-func (s *Steps) Add(step int) bool {
-	if step >= 0 && step < 64 {
-		bit := uint64(1) << step
-		had := s.Low&bit != 0
-		s.Low |= bit
-		return !had
-	}
-	if _, had := s.High[step]; had {
-		return false
-	}
-	if s.High == nil {
-		s.High = map[int]struct{}{}
-	}
-	s.High[step] = struct{}{}
-	return true
-}
-
-func (s *State) lineMoved(m *call.LineMoved) {
+func (s *Floor) lineMoved(m *call.LineMoved) {
 	l := s.Lines[m.Contact]
 	if l == nil {
 		return
 	}
 	if l.Attempt == "" && m.Phase == attempt.PhaseDialling {
-		s.begun(l, m.Attempt) // an earlier life had decided it
+		l.begun(m.Attempt) // an earlier life had decided it
 		s.setPhase(l, m.Phase)
 	}
 	if l.Attempt != m.Attempt {
@@ -118,19 +70,19 @@ func (s *State) lineMoved(m *call.LineMoved) {
 }
 
 // begun gives a line an attempt that this life has not dialled.
-func (s *State) begun(l *Line, id engine.AttemptID) {
+func (l *Line) begun(id engine.AttemptID) {
 	l.Attempt, l.SeatTarget, l.Counted, l.Machine = id, 0, false, false
 }
 
 // answerStands: nothing takes the answer back any more, so that it counts.
-func (s *State) answerStands(m *call.AnswerStands) {
+func (s *Floor) answerStands(m *call.AnswerStands) {
 	if l := s.Lines[m.Contact]; l != nil && l.Attempt == m.Attempt {
 		s.countAnswer(l, false, "")
 	}
 }
 
 // countAnswer adds a live answer to the ledgers, once.
-func (s *State) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) {
+func (s *Floor) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) {
 	if l.Counted {
 		return
 	}
@@ -156,7 +108,7 @@ func (s *State) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) 
 }
 
 // counted notes what an event has the counters say of a line's answer.
-func (s *State) counted(e *journal.Event) {
+func (s *Record) counted(e *journal.Event) {
 	l := s.Lines[e.Contact]
 	if l == nil || l.Attempt != e.Attempt {
 		return
@@ -173,17 +125,7 @@ func (s *State) counted(e *journal.Event) {
 	}
 }
 
-// toldAhead is how far the counters are ahead of the ledgers, or behind them.
-func (s *State) toldAhead() (c pacing.Counts) {
-	for _, l := range s.Lines {
-		c.Live += l.Told.Live - l.Ledger.Live
-		c.Abandoned += l.Told.Abandoned - l.Ledger.Abandoned
-		c.CapacityLoss += l.Told.CapacityLoss - l.Ledger.CapacityLoss
-	}
-	return c
-}
-
-func (s *State) enqueueWaiting(l *Line) {
+func (s *Floor) enqueueWaiting(l *Line) {
 	if slices.Contains(s.Waiting, l.ID) {
 		return
 	}
@@ -196,31 +138,15 @@ func (s *State) enqueueWaiting(l *Line) {
 }
 
 // dropLine: the line's attempt is over.
-func (s *State) dropLine(l *Line) {
+func (s *Floor) dropLine(l *Line) {
 	s.freeSeat(l)
 	s.setPhase(l, attempt.PhaseOver)
 	l.Counted, l.Machine, l.Attempt = false, false, ""
 	l.Ledger, l.Told = pacing.Counts{}, pacing.Counts{}
 }
 
-// phaseOrder numbers the phases for counting lines.
-var phaseOrder = [...]attempt.Phase{attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening,
-	attempt.PhaseWaiting, attempt.PhaseServed, attempt.PhaseAbandoned, attempt.PhaseReleased, attempt.PhaseOver}
-
-func phaseIndex(p attempt.Phase) int {
-	for i := range phaseOrder {
-		if phaseOrder[i] == p {
-			return i
-		}
-	}
-	return len(phaseOrder) - 1 // a line without an attempt is over
-}
-
-// lineOf is the line to a number, nil when there is none.
-func (s *State) lineOf(n engine.PhoneNumber) *Line { return s.Lines[s.ByNumber[n]] }
-
 // setPhase moves a line and keeps the count.
-func (s *State) setPhase(l *Line, p attempt.Phase) {
+func (s *Floor) setPhase(l *Line, p attempt.Phase) {
 	s.modelLine(l, p)
 	s.settleSockets(l, p)
 	s.Phases[phaseIndex(l.Phase)]--
@@ -228,14 +154,9 @@ func (s *State) setPhase(l *Line, p attempt.Phase) {
 	s.Phases[phaseIndex(p)]++
 }
 
-// engagedLines counts the lines with a live attempt.
-func (s *State) engagedLines() int {
-	return len(s.Lines) - s.Phases[phaseIndex(attempt.PhaseOver)]
-}
-
 // flying counts r of the gate: dials placed, or being reserved, that are not
 // answered or over; one with a seat held counts as busy instead.
-func (s *State) flying() int {
+func (s *Floor) flying() int {
 	n := s.Phases[phaseIndex(attempt.PhaseDialling)] + s.Phases[phaseIndex(attempt.PhaseRinging)] +
 		s.Phases[phaseIndex(attempt.PhaseListening)] - s.Held
 	if s.Round != nil {
@@ -248,23 +169,66 @@ func (s *State) flying() int {
 	return n
 }
 
-// linesInOrder lists the lines, always in the same order.
-func (s *State) linesInOrder() []*Line {
-	list := make([]*Line, 0, len(s.Lines))
-	for _, l := range s.Lines {
-		list = append(list, l)
+// modelLine tells the model of a line when it is placed, when it wants a seat, or when it
+// ends without.
+func (s *Floor) modelLine(l *Line, p attempt.Phase) {
+	m := s.Pace.Model
+	if m == nil || l.Held {
+		return
 	}
-	slices.SortFunc(list, func(a, b *Line) int { return cmp.Compare(a.ID, b.ID) })
-	return list
+	switch p {
+	case attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening:
+		if l.DialledAt.IsZero() {
+			l.DialledAt = s.now
+			m.Dialled(s.now)
+		}
+		return
+	case attempt.PhaseWaiting:
+		if !l.DialledAt.IsZero() {
+			m.Answered(s.now, s.now.Sub(l.DialledAt))
+		}
+	case attempt.PhaseServed, attempt.PhaseAbandoned, attempt.PhaseReleased, attempt.PhaseOver:
+		if !l.DialledAt.IsZero() {
+			m.Failed(s.now, s.now.Sub(l.DialledAt))
+		}
+	}
+	l.DialledAt = time.Time{}
 }
 
-// awaitedContacts lists the contacts whose rows are being read, always in the same
-// order.
-func (s *State) awaitedContacts() []engine.ContactID {
-	list := make([]engine.ContactID, 0, len(s.Loads))
-	for id := range s.Loads {
-		list = append(list, id)
+// modelSeat tells it of every seat that is taken and given back.
+func (s *Floor) modelSeat(l *Line, taken bool) {
+	m := s.Pace.Model
+	switch {
+	case m == nil:
+	case taken:
+		l.SeatedAt = s.now
+		m.Seated(s.now)
+	case !l.SeatedAt.IsZero():
+		m.Ended(s.now, s.now.Sub(l.SeatedAt))
+		l.SeatedAt = time.Time{}
 	}
-	slices.Sort(list)
-	return list
+}
+
+// modelAnswer tells what an answered call came to.
+func (s *Floor) modelAnswer(abandoned bool) {
+	switch m := s.Pace.Model; {
+	case m == nil:
+	case abandoned:
+		m.Abandoned()
+	default:
+		m.Served()
+	}
+}
+
+// countMachine counts a call that classification took off as no person.
+func (s *Floor) countMachine(l *Line) {
+	if l.Machine || l.Counted {
+		return
+	}
+	l.Machine = true
+	s.Pace.Books.Machine()
+	s.Pace.Hours.Count(s.now, pacing.Counts{Machines: 1})
+	if s.Pace.Model != nil {
+		s.Pace.Model.Machine()
+	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // liveView is what the campaign does now, from the run's own state.
-func (s *State) liveView() *campaign.Live {
+func (s *Pacer) liveView() *campaign.Live {
 	now := s.now
 	s.decide() // what held the last dial back may not be what does now
 	v := &campaign.Live{
@@ -31,7 +31,7 @@ func (s *State) liveView() *campaign.Live {
 
 // explain says why no more dials are placed: what bound over the last seconds. An
 // outage wins over what the campaign would wait for without it.
-func (s *State) explain(v *campaign.Live) {
+func (s *Pacer) explain(v *campaign.Live) {
 	r := s.reason()
 	switch s.M.C.State {
 	case campaign.Running:
@@ -52,7 +52,7 @@ func (s *State) explain(v *campaign.Live) {
 
 // tell says what bound over the last seconds. It is asked at every tick, so that since when
 // does not depend on who looks.
-func (s *State) tell() (constraint engine.Constraint, share float64) {
+func (s *Pacer) tell() (constraint engine.Constraint, share float64) {
 	constraint, share, since := s.Pace.Binding.Tell(s.boot, s.outage())
 	if p := &s.Pace; p.ToldAt != since {
 		p.ToldAt, p.ToldSince = since, s.now
@@ -61,7 +61,7 @@ func (s *State) tell() (constraint engine.Constraint, share float64) {
 }
 
 // reason is what is known of what holds the campaign back.
-func (s *State) reason() campaign.Reason {
+func (s *Pacer) reason() campaign.Reason {
 	r := campaign.Reason{Supplies: s.supplies, Late: s.Pace.Brake.String(), Doubted: s.Pace.Proof != pacing.Proof{}}
 	if st := s.M.C.State; st != campaign.Running && st != campaign.Paused {
 		return r
@@ -88,7 +88,7 @@ func (s *State) reason() campaign.Reason {
 }
 
 // until is when what holds the campaign back ends by itself, nil when that is not known.
-func (s *State) until(c engine.Constraint) *time.Time {
+func (s *Pacer) until(c engine.Constraint) *time.Time {
 	at := s.DueNext
 	switch {
 	case c == engine.ConstraintWindow && s.M.C.Settings.Window.ContactZone:
@@ -121,7 +121,7 @@ func stopped(c engine.Constraint) bool {
 
 // outage is why nothing, or less, could be dialled whoever is due; none when there is
 // no such thing, or when nobody wants to dial.
-func (s *State) outage() engine.Constraint {
+func (s *Pacer) outage() engine.Constraint {
 	switch {
 	case s.M.C.State != campaign.Running || !s.windowOpen() || pacing.Immediate(s.Pace.Last.Constraint):
 	case s.proc.TrunksDown():
@@ -136,7 +136,7 @@ func (s *State) outage() engine.Constraint {
 const etaSpan = 5 * time.Minute
 
 // eta estimates when the run ends, nil when that cannot be told.
-func (s *State) eta() *float64 {
+func (s *Pacer) eta() *float64 {
 	c := &s.M.C
 	if c.State != campaign.Running || c.Settings.AlwaysOn || c.RunningSince == nil {
 		return nil
@@ -161,7 +161,7 @@ func (s *State) eta() *float64 {
 
 // ledgerViews are the ledgers that the cap is kept over, with the counts that the counters
 // have; their credit is of what can no longer change.
-func (s *State) ledgerViews() []campaign.LedgerView {
+func (s *Pacer) ledgerViews() []campaign.LedgerView {
 	settings, b := &s.M.C.Settings, &s.Pace.Books
 	list := make([]campaign.LedgerView, 0, 3)
 	ahead := s.toldAhead()
@@ -174,14 +174,14 @@ func (s *State) ledgerViews() []campaign.LedgerView {
 }
 
 // rollingViews are the rates that are shown and not guaranteed.
-func (s *State) rollingViews() campaign.Rolling {
+func (s *Pacer) rollingViews() campaign.Rolling {
 	h := &s.Pace.Hours
 	return campaign.Rolling{Day: campaign.ViewCounts(h.Over(s.now, 24*time.Hour)),
 		Month: campaign.ViewCounts(h.Over(s.now, pacing.ThirtyDays))}
 }
 
 // publish gives the campaign's figures for the metrics.
-func (s *State) publish() {
+func (s *Pacer) publish() {
 	if !s.Ready || s.Tally == nil || !s.needsTick() {
 		s.emit(Publish{})
 		return
@@ -205,4 +205,18 @@ func (s *State) publish() {
 		}
 	}
 	s.emit(Publish{f})
+}
+
+// draining: calls are live, or waiting contacts are still being closed.
+func (s *Pacer) draining() bool { return s.engagedLines() > 0 || s.Sweep != nil }
+
+func (s *Pacer) detail() campaign.Detail {
+	d := campaign.Detail{Campaign: s.M.C, Counters: s.Tally.Counters()}
+	switch s.M.C.State {
+	case campaign.Completed, campaign.Failed:
+		d.Draining = s.draining()
+	case campaign.Running, campaign.Paused, campaign.Draft:
+	}
+	d.Live = s.liveView()
+	return d
 }

@@ -6,11 +6,13 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/call"
-	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/engine/number"
 )
 
 // refill asks for due contacts, unless none can be due yet.
-func (s *State) refill() {
+func (s *Contacts) refill() {
 	if s.Reading || s.Sweep != nil || (s.NextDue != nil && s.NextDue.After(s.now)) {
 		return
 	}
@@ -36,8 +38,9 @@ func (s *State) refill() {
 		Ends:   !s.M.C.Settings.AlwaysOn})
 }
 
-// dueRead takes due contacts into the look-ahead and says when to ask again.
-func (s *State) dueRead(m *DueRead) {
+// dueRead takes due contacts into the look-ahead and says when to ask again; none: the
+// tables have no open contact.
+func (s *Contacts) dueRead(m *DueRead) (none bool) {
 	s.Reading = false
 	expected := s.Expected
 	s.Expected = nil
@@ -48,11 +51,11 @@ func (s *State) dueRead(m *DueRead) {
 		retry := s.now.Add(time.Second)
 		s.NextDue = &retry
 		s.setWake()
-		return
+		return false
 	}
 	if s.ReadStale || s.Sweep != nil || s.over() {
 		s.ReadStale, s.ReadAgain, s.NextDue = false, false, nil // read before a change of all contacts
-		return
+		return false
 	}
 	added := 0
 	for i := range m.Rows {
@@ -74,11 +77,11 @@ func (s *State) dueRead(m *DueRead) {
 	if s.ReadAgain {
 		s.ReadAgain = false
 		s.NextDue = nil
-		return
+		return false
 	}
 	if m.Open < 0 { // the page was full: more are due now
 		s.NextDue = nil
-		return
+		return false
 	}
 	s.OpenRows = m.Open
 	s.NextDue = nil
@@ -99,13 +102,11 @@ func (s *State) dueRead(m *DueRead) {
 	}
 	s.NextDue = &next
 	s.setWake()
-	if m.Open == 0 {
-		s.maybeExhausted(m.Exhausted)
-	}
+	return m.Open == 0
 }
 
 // lookAgain makes the next pump ask the database, whatever it said before.
-func (s *State) lookAgain() {
+func (s *Contacts) lookAgain() {
 	s.NextDue = nil
 	if s.Reading {
 		s.ReadAgain = true
@@ -114,7 +115,7 @@ func (s *State) lookAgain() {
 
 // dropLookAhead forgets the queued rows, whose contacts the database is about
 // to change.
-func (s *State) dropLookAhead() {
+func (s *Contacts) dropLookAhead() {
 	s.Queue.Clear()
 	if s.Round != nil {
 		for i := range s.Round.Candidates {
@@ -127,15 +128,105 @@ func (s *State) dropLookAhead() {
 	s.ReadStale = s.Reading
 }
 
-// maybeExhausted completes the run when no contact will ever be due again.
-// exhausted says whether any of them used up its attempts.
-func (s *State) maybeExhausted(exhausted bool) {
-	if s.M.C.State != campaign.Running || s.OpenRows != 0 || s.Queue.Len() > 0 || len(s.Lines) > 0 ||
-		len(s.Loads) > 0 || len(s.Triggers) > 0 || s.Round != nil || len(s.Ops) > 0 || s.Activation != nil ||
-		s.Sweep != nil || s.Adding > 0 {
+// expect notes that a contact becomes due, so that the look-ahead is asked
+// again then.
+func (s *Contacts) expect(due time.Time) {
+	due = due.Round(0) // by the wall clock, also when that is stepped
+	if s.Reading && (s.Expected == nil || due.Before(*s.Expected)) {
+		s.Expected = &due
+	}
+	if s.DueNext == nil || due.Before(*s.DueNext) || !s.DueNext.After(s.now) {
+		s.DueNext = &due
+	}
+	if s.NextDue == nil || due.Before(*s.NextDue) {
+		s.NextDue = &due
+		s.setWake()
+	}
+}
+
+func (s *Contacts) setWake() {
+	if s.NextDue == nil {
+		s.disarm(TimerWake)
 		return
 	}
-	// A running campaign takes it.
-	_ = s.applyCampaign(campaign.Event{Kind: campaign.Exhausted, At: s.now, Reason: campaign.Complete(s.Tally.C,
-		exhausted)})
+	s.arm(TimerWake, s.NextDue.Sub(s.now), Deferred{Event: &woken{}})
+}
+
+// awaitedContacts lists the contacts whose rows are being read, always in the same
+// order.
+func (s *Contacts) awaitedContacts() []engine.ContactID {
+	list := make([]engine.ContactID, 0, len(s.Loads))
+	for id := range s.Loads {
+		list = append(list, id)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Windows by the clocks of the contacts (SEMANTICS §8, option contact zone). A
+// contact whose turn comes while its own window is closed gets the time of its
+// next opening, durably, and is out of the way until then: at most one write a
+// contact and day, whatever the size of the list.
+
+// deferBatch bounds how many contacts are put off at once: one write, and not
+// too long a turn of the run.
+const deferBatch = 512
+
+// deferClosed puts off the contacts whose window is closed. Until that is
+// durable they count as being loaded: whoever wants one of them waits for the
+// row as it will be.
+func (s *Contacts) deferClosed() {
+	if len(s.Closed) == 0 {
+		return
+	}
+	rows := s.Closed
+	s.Closed = nil
+	var w journal.Write
+	var ids []engine.ContactID
+	for i := range rows {
+		c := contact.Machine{C: rows[i]}
+		before := c.C.Facts()
+		err := c.Apply(contact.Event{Kind: contact.Deferred, At: s.now, Policy: s.rules.PolicyFor(rows[i].Number,
+			number.Zones)})
+		if err != nil {
+			s.emit(Illegal{})
+			continue
+		}
+		if c.C.Version == rows[i].Version { // it opened just now
+			s.Queue.Push(rows[i])
+			continue
+		}
+		after := c.C.Facts()
+		w.Contacts = append(w.Contacts, c.C)
+		w.Events = append(w.Events, journal.Event{At: s.now, Type: journal.ContactChanged, Version: 1, Contact: c.C.ID,
+			Data: journal.Data{Before: &before, After: &after, DueAt: c.C.DueAt, Reason: "outside_window"}})
+		ids = append(ids, c.C.ID)
+		s.Loads[c.C.ID] = []any{}
+		if s.Reading {
+			s.LiveWhileReading[c.C.ID] = struct{}{}
+		}
+		if due := c.C.DueAt; due != nil {
+			s.expect(*due)
+			if !s.now.Before(s.Opens) || due.Before(s.Opens) {
+				s.Opens = *due
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	s.write(w)
+	s.afterWrites(Continuation{Do: thenPutOff, Contacts: ids})
+}
+
+// putOff: the contacts have the times of their next openings.
+func (s *Contacts) putOff(ids []engine.ContactID) {
+	for _, id := range ids {
+		if len(s.Loads[id]) > 0 {
+			s.emit(ReadContact{Contact: id})
+		} else {
+			delete(s.Loads, id)
+		}
+	}
+	s.lookAgain()
 }

@@ -25,7 +25,7 @@ type Readmission struct {
 }
 
 // liftAll lifts the exclusions by number of those who are added on purpose.
-func (s *State) liftAll(list []campaign.NewContact) {
+func (s *Intake) liftAll(list []campaign.NewContact) {
 	if s.M.C.Settings.StickyExclusion {
 		return
 	}
@@ -45,7 +45,7 @@ func (s *State) liftAll(list []campaign.NewContact) {
 
 // readmit looks the excluded contacts among those added again up, some at a
 // time.
-func (s *State) readmit(list []campaign.NewContact) {
+func (s *Intake) readmit(list []campaign.NewContact) {
 	if len(list) == 0 {
 		return
 	}
@@ -53,12 +53,12 @@ func (s *State) readmit(list []campaign.NewContact) {
 	s.lookUpExcluded(list)
 }
 
-func (s *State) lookUpExcluded(list []campaign.NewContact) {
+func (s *Intake) lookUpExcluded(list []campaign.NewContact) {
 	n := min(readmitChunk, len(list))
 	s.emit(ReadExcluded{Read: s.beginRead(), Again: list[:n], Left: list[n:]})
 }
 
-func (s *State) excludedRead(m *ExcludedRead) {
+func (s *Intake) excludedRead(m *ExcludedRead) {
 	defer s.endRead(m.Read)
 	if m.Err != nil {
 		retry := append(m.Again, m.Left...)
@@ -73,7 +73,7 @@ func (s *State) excludedRead(m *ExcludedRead) {
 	s.readmitted()
 }
 
-func (s *State) readmitRows(r Read, rows []contact.Contact, again []campaign.NewContact) {
+func (s *Intake) readmitRows(r Read, rows []contact.Contact, again []campaign.NewContact) {
 	variables := make(map[engine.PhoneNumber]map[string]string, len(again))
 	for i := range again {
 		variables[again[i].Number] = again[i].Variables
@@ -90,7 +90,7 @@ next:
 	}
 }
 
-func (s *State) readmitted() {
+func (s *Intake) readmitted() {
 	if s.Readmission.Running--; s.Readmission.Running <= 0 {
 		s.Readmission = Readmission{}
 	}

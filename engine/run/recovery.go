@@ -184,7 +184,7 @@ func (s *State) reported(m *Reported) {
 	s.heard(l, m.Phase)
 	if m.Attempt != "" {
 		if l.Attempt != m.Attempt {
-			s.begun(l, m.Attempt)
+			l.begun(m.Attempt)
 		}
 		s.setPhase(l, m.Phase)
 		switch {

@@ -20,7 +20,7 @@ var (
 )
 
 // known refuses a request when the run has no campaign to act for.
-func (s *State) known(from engine.Request) bool {
+func (s *Record) known(from engine.Request) bool {
 	err := s.missing()
 	if err != nil {
 		s.reply(from, nil, err)
@@ -29,7 +29,7 @@ func (s *State) known(from engine.Request) bool {
 }
 
 // missing says why the run has no campaign to act for, nil when it has one.
-func (s *State) missing() error {
+func (s *Record) missing() error {
 	if s.M.C.ID != "" {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (s *State) missing() error {
 }
 
 // past refuses a command whose deadline has passed.
-func (s *State) past(deadline time.Time, from engine.Request) bool {
+func (s *Record) past(deadline time.Time, from engine.Request) bool {
 	if deadline.IsZero() || s.now.Before(deadline) {
 		return false
 	}

@@ -32,11 +32,10 @@ type SeatState struct {
 	// InFlightCap is the concurrency from before an edit lowered it, or 0: lines that
 	// were in flight then keep the right to its seats.
 	InFlightCap int
-	Phases      [len(phaseOrder)]int // lines by phase
 }
 
 // grantSeats serves the waiting answers, first come first served.
-func (s *State) grantSeats() {
+func (s *Floor) grantSeats() {
 	for len(s.Waiting) > 0 && s.Busy < s.seatCap() {
 		l := s.Lines[s.Waiting[0]]
 		s.Waiting = slices.Delete(s.Waiting, 0, 1)
@@ -47,7 +46,7 @@ func (s *State) grantSeats() {
 
 // heard: it is known how a call of an earlier owner stands. Who waits has the seat that
 // was kept; else the line has one by how it stands, or none.
-func (s *State) heard(l *Line, p attempt.Phase) {
+func (s *Floor) heard(l *Line, p attempt.Phase) {
 	if !l.Unheard {
 		return
 	}
@@ -59,7 +58,7 @@ func (s *State) heard(l *Line, p attempt.Phase) {
 	s.Busy--
 }
 
-func (s *State) freeSeat(l *Line) {
+func (s *Floor) freeSeat(l *Line) {
 	s.heard(l, attempt.PhaseOver)
 	if l.Seated {
 		l.Seated = false
@@ -75,7 +74,7 @@ func (s *State) freeSeat(l *Line) {
 	}
 }
 
-func (s *State) takeSeat(l *Line) {
+func (s *Floor) takeSeat(l *Line) {
 	if !l.Seated {
 		l.Seated = true
 		s.Busy++
@@ -85,13 +84,13 @@ func (s *State) takeSeat(l *Line) {
 
 // holdSeat gives a line the seat that was kept for it, before anybody answers:
 // it is busy from the dial on, and no other answer takes it.
-func (s *State) holdSeat(l *Line) {
+func (s *Floor) holdSeat(l *Line) {
 	l.Seated, l.Held = true, true
 	s.Held++
 }
 
 // useHeld: the answer has come for which the seat was held.
-func (s *State) useHeld(l *Line) {
+func (s *Floor) useHeld(l *Line) {
 	if l.Held {
 		l.Held = false
 		s.Held--
@@ -100,18 +99,18 @@ func (s *State) useHeld(l *Line) {
 }
 
 // seatCap is N: Concurrency, within the fleet's allotment.
-func (s *State) seatCap() int { return min(s.concurrency(), s.Seats) }
+func (s *Floor) seatCap() int { return min(s.concurrency(), s.Seats) }
 
 // concurrency is how many seats the lines may use: a lower Concurrency binds what is
 // dialled from then on, and abandons nobody who was dialled before.
-func (s *State) concurrency() int { return max(s.M.C.Settings.Concurrency, s.InFlightCap) }
+func (s *Floor) concurrency() int { return max(s.M.C.Settings.Concurrency, s.InFlightCap) }
 
 // seatsInUse counts the seats that lines use or may ask for.
-func (s *State) seatsInUse() int { return s.Busy + len(s.Waiting) + s.flying() }
+func (s *Floor) seatsInUse() int { return s.Busy + len(s.Waiting) + s.flying() }
 
 // keepSeats: an edit lowered the concurrency; the lines in flight keep what they were
 // dialled for.
-func (s *State) keepSeats(before int) {
+func (s *Floor) keepSeats(before int) {
 	s.InFlightCap = before
 	for _, l := range s.Lines {
 		l.Before = l.Attempt
@@ -119,7 +118,7 @@ func (s *State) keepSeats(before int) {
 }
 
 // lowerCap gives up the seats of lines from before such an edit as they end.
-func (s *State) lowerCap() {
+func (s *Floor) lowerCap() {
 	if s.InFlightCap == 0 {
 		return
 	}
@@ -139,16 +138,10 @@ func (s *State) lowerCap() {
 	}
 }
 
-// setPool gives the pool its numbers.
-func (s *State) setPool() {
-	c := &s.M.C.Settings
-	s.emit(SetPool{Numbers: c.Numbers, LocalMatch: c.LocalMatch})
-}
-
 // askSeats: a campaign that has somebody to dial now wants its concurrency; one
 // that is idle, paused, or outside its window, keeps only what its calls need, so that
 // others can have the seats.
-func (s *State) askSeats() {
+func (s *Floor) askSeats() {
 	want := s.concurrency()
 	if s.M.C.State != campaign.Running || s.Round == nil && (!s.windowOpen() || s.Queue.Len() == 0 &&
 		len(s.Triggers) == 0) {
@@ -164,7 +157,7 @@ func (s *State) askSeats() {
 // seatsIdle is how long fewer seats must be enough before the rest goes back.
 const seatsIdle = 5 * time.Second
 
-func (s *State) idleSince(want int) bool {
+func (s *Floor) idleSince(want int) bool {
 	if want >= s.Asked {
 		s.FewerSince = time.Time{}
 		return false
@@ -175,7 +168,7 @@ func (s *State) idleSince(want int) bool {
 	return s.now.Sub(s.FewerSince) >= seatsIdle
 }
 
-func (s *State) wantSeats(n int) {
+func (s *Floor) wantSeats(n int) {
 	s.Asked, s.FewerSince = n, time.Time{}
 	s.Seats = min(s.Seats, n) // others may have the rest as soon as the fleet hears of it
 	s.Demands++
@@ -188,7 +181,7 @@ func (s *State) wantSeats(n int) {
 // gave back, and says nothing once a later one was answered. A target below the grant
 // means that others wait. No dial relies on the seats beyond it any more, and they go
 // back as they come free.
-func (s *State) seatsAllotted(m *SeatsAllotted) {
+func (s *Floor) seatsAllotted(m *SeatsAllotted) {
 	if m.Bot != s.M.C.Settings.Bot || m.N != 0 && m.N < s.Answered {
 		return
 	}
@@ -209,14 +202,14 @@ func (s *State) seatsAllotted(m *SeatsAllotted) {
 
 // keeperAway says that nobody vouches for the seats now: nothing new is dialled
 // with them, and what is under way keeps its own.
-func (s *State) keeperAway() bool {
+func (s *Floor) keeperAway() bool {
 	return s.SeatsAway || s.SeatsUntil != 0 && s.boot >= s.SeatsUntil
 }
 
 // reliedOn counts the seats that lines use or were dialled for. Until a line is dialled with the fair share of now,
 // that is one for each line: all of them fitted the share of the newest. Later it is one for each that was dialled
 // with a larger share.
-func (s *State) reliedOn() int {
+func (s *Floor) reliedOn() int {
 	n, larger := s.Busy, func(target int) bool { return target == 0 || target > s.SeatTarget }
 	for _, l := range s.Lines {
 		switch l.Phase {
@@ -235,7 +228,7 @@ func (s *State) reliedOn() int {
 
 // giveSeatsBack gives seats beyond the fair share back that no line relies on: those that were dialled since have
 // relied on the share alone.
-func (s *State) giveSeatsBack() {
+func (s *Floor) giveSeatsBack() {
 	if s.SeatTarget >= s.Seats {
 		return
 	}

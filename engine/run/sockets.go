@@ -18,39 +18,12 @@ import (
 // how many engine/pacing wants is opened as fast as engine/fleet lets it, an answer takes
 // the oldest, and lines that lost theirs are cancelled before somebody picks up.
 
-// SocketState is what the run knows of these sockets.
-type SocketState struct {
-	Sockets  []Socket // those that stand in the order in which they came to
-	Standing int
-	Openings fleet.Openings
-	Surplus  engine.BootTime // since when more stand than are wanted, 0: they do not
-	// Lost: one was, and lines in flight may have relied on it.
-	Lost      bool
-	Took      time.Duration   // until the newest stood
-	FellAt    engine.BootTime // when the last one that stood was lost, 0: none was
-	SocketsAt engine.BootTime // when they are looked at again without other cause
-	Bare      int             // seated lines that found no socket standing, and have no bot yet
-	Withdrawn int             // lines in flight that are being cancelled
-}
-
 // replacements is how many sockets may be opened at the same time in place of lost ones,
 // whatever failed before.
 const replacements = 4
 
-// Socket is one that no call has taken.
-type Socket struct {
-	ID     engine.SocketID
-	Node   engine.Incarnation
-	Stands bool
-	Since  engine.BootTime // it stands, or is being opened
-	Limit  engine.BootTime // … until then at most
-}
-
-// hasSockets says whether the bot has sockets; one that is called by SIP has none.
-func (s *State) hasSockets() bool { return len(s.Bot.Endpoints) > 0 && s.Bot.URIs() == nil }
-
 // opening counts the sockets that are being opened; fresh ones began a moment ago.
-func (s *State) opening() (all, fresh int) {
+func (s *Pacer) opening() (all, fresh int) {
 	for i := range s.Sockets {
 		if x := &s.Sockets[i]; !x.Stands {
 			all++
@@ -63,14 +36,14 @@ func (s *State) opening() (all, fresh int) {
 }
 
 // socketsSoon says whether one is likely to stand in a moment.
-func (s *State) socketsSoon() bool {
+func (s *Pacer) socketsSoon() bool {
 	_, fresh := s.opening()
 	return fresh > 0 && s.Openings.Failed == 0
 }
 
 // tendSockets opens and closes sockets until as many stand as are wanted, and there are
 // seats for.
-func (s *State) tendSockets(want int) {
+func (s *Pacer) tendSockets(want int) {
 	if want > 0 && s.FellAt != 0 && s.boot < s.FellAt.Add(fleet.SocketAge) {
 		want++ // one to spare
 	}
@@ -99,17 +72,17 @@ func (s *State) tendSockets(want int) {
 }
 
 // socketSeats is how many seats no call has yet.
-func (s *State) socketSeats() int { return s.seatCap() - s.Busy + s.Held }
+func (s *Pacer) socketSeats() int { return s.seatCap() - s.Busy + s.Held }
 
 // lookAtSockets wakes the run up after a while, unless it is to be woken before.
-func (s *State) lookAtSockets(after time.Duration) {
+func (s *Pacer) lookAtSockets(after time.Duration) {
 	if at := s.boot.Add(after); after > 0 && (s.SocketsAt <= s.boot || at < s.SocketsAt) {
 		s.SocketsAt = at
 		s.later(after, &woken{})
 	}
 }
 
-func (s *State) openSocket() {
+func (s *Pacer) openSocket() {
 	s.Tickets++
 	x := Socket{ID: engine.SocketID(string(s.ID) + "/" + strconv.FormatInt(s.Tickets, 10)), Since: s.boot,
 		Node: s.proc.Carrier(s.LastTrunk), Limit: s.boot.Add(fleet.SocketTimeout + time.Second)}
@@ -119,7 +92,7 @@ func (s *State) openSocket() {
 }
 
 // giveUpSockets forgets those of which nothing was heard in time.
-func (s *State) giveUpSockets() {
+func (s *Pacer) giveUpSockets() {
 	for i := 0; i < len(s.Sockets); i++ {
 		if x := s.Sockets[i]; s.boot >= x.Limit {
 			s.dropSocket(i)
@@ -134,7 +107,7 @@ func (s *State) giveUpSockets() {
 
 // closeSockets closes those that are old and that no line relies on, those that nobody has
 // wanted for a while, and those for whose seats there is another use.
-func (s *State) closeSockets(want int) {
+func (s *Pacer) closeSockets(want int) {
 	needed := min(s.inFlight(), s.Standing)
 	for s.Standing > needed && s.boot >= s.Sockets[s.oldest()].Since.Add(fleet.SocketAge) {
 		s.dropSocket(s.oldest())
@@ -161,31 +134,24 @@ func (s *State) closeSockets(want int) {
 }
 
 // closeAllSockets: the bot is another, or the run is over.
-func (s *State) closeAllSockets() {
+func (s *Pacer) closeAllSockets() {
 	for len(s.Sockets) > 0 {
 		s.dropSocket(len(s.Sockets) - 1)
 	}
 }
 
 // oldest is the place of the one that has stood for longest.
-func (s *State) oldest() int {
+func (s *Pacer) oldest() int {
 	return slices.IndexFunc(s.Sockets, func(x Socket) bool { return x.Stands })
 }
 
-func (s *State) dropSocket(i int) {
+func (s *Pacer) dropSocket(i int) {
 	x := s.Sockets[i]
 	s.forgetSocket(i)
 	s.emit(CloseSocket{x.ID, x.Node})
 }
 
-func (s *State) forgetSocket(i int) {
-	if s.Sockets[i].Stands {
-		s.Standing--
-	}
-	s.Sockets = slices.Delete(s.Sockets, i, i+1)
-}
-
-func (s *State) missedSocket() {
+func (s *Pacer) missedSocket() {
 	opening, _ := s.opening()
 	s.Openings.Missed(s.boot, opening+1)
 	s.Pace.Proof.NotTaken()
@@ -193,7 +159,7 @@ func (s *State) missedSocket() {
 }
 
 // socketEvent takes what happened to a socket.
-func (s *State) socketEvent(e *engine.SocketEvent) {
+func (s *Pacer) socketEvent(e *engine.SocketEvent) {
 	i := slices.IndexFunc(s.Sockets, func(x Socket) bool { return x.ID == e.Socket })
 	if i < 0 { // it was closed meanwhile, or taken
 		return
@@ -220,48 +186,11 @@ func (s *State) socketEvent(e *engine.SocketEvent) {
 	}
 }
 
-// takeSocket gives an answered line the socket that has stood for longest, on its node.
-func (s *State) takeSocket(l *Line) (id engine.SocketID) {
-	i := slices.IndexFunc(s.Sockets, func(x Socket) bool { return x.Stands && x.Node == l.Node })
-	if i < 0 {
-		if s.hasSockets() && !l.Bare {
-			l.Bare = true
-			s.Bare++
-		}
-		return ""
-	}
-	id = s.Sockets[i].ID
-	s.forgetSocket(i)
-	return id
-}
-
-// settleSockets: the line has got a bot, or is over.
-func (s *State) settleSockets(l *Line, p attempt.Phase) {
-	if l.Bare && p != attempt.PhaseWaiting {
-		l.Bare = false
-		s.Bare--
-	}
-	if l.Withdrawn && !flies(p) {
-		l.Withdrawn = false
-		s.Withdrawn--
-	}
-}
-
-// flies: the line is not answered, or nobody has been told of it.
-func flies(p attempt.Phase) bool {
-	switch p {
-	case attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening:
-		return true
-	case attempt.PhaseWaiting, attempt.PhaseServed, attempt.PhaseAbandoned, attempt.PhaseReleased, attempt.PhaseOver:
-	}
-	return false
-}
-
 // inFlight counts the lines that may still want a socket.
-func (s *State) inFlight() int { return s.flying() + len(s.Waiting) + s.Held - s.Withdrawn }
+func (s *Pacer) inFlight() int { return s.flying() + len(s.Waiting) + s.Held - s.Withdrawn }
 
 // uncovered counts lines in flight that have neither a socket of their node nor credit.
-func (s *State) uncovered() int {
+func (s *Pacer) uncovered() int {
 	if !s.hasSockets() {
 		return 0
 	}
@@ -283,7 +212,7 @@ func (s *State) uncovered() int {
 }
 
 // byNode counts the lines in flight by the node that carries them.
-func (s *State) byNode() map[engine.Incarnation]int {
+func (s *Pacer) byNode() map[engine.Incarnation]int {
 	all := map[engine.Incarnation]int{}
 	for _, l := range s.Lines {
 		if flies(l.Phase) && !l.Withdrawn || l.Phase == attempt.PhaseWaiting && !l.Seated {
@@ -293,7 +222,7 @@ func (s *State) byNode() map[engine.Incarnation]int {
 	return all
 }
 
-func (s *State) standingAt(node engine.Incarnation) (n int) {
+func (s *Pacer) standingAt(node engine.Incarnation) (n int) {
 	for i := range s.Sockets {
 		if x := &s.Sockets[i]; x.Stands && x.Node == node {
 			n++
@@ -304,7 +233,7 @@ func (s *State) standingAt(node engine.Incarnation) (n int) {
 
 // carrier is the node for a new call: one with a socket that no line relies on, 0: whoever
 // carries it chooses.
-func (s *State) carrier() engine.Incarnation {
+func (s *Pacer) carrier() engine.Incarnation {
 	if !s.Config.Shared || s.Standing == 0 {
 		return 0
 	}
@@ -319,7 +248,7 @@ func (s *State) carrier() engine.Incarnation {
 
 // withdraw cancels the youngest lines that lost their sockets, unless others are likely to
 // stand in their place within a moment: their answers could pass the cap.
-func (s *State) withdraw() {
+func (s *Pacer) withdraw() {
 	over := s.uncovered()
 	fresh := 0
 	if s.Openings.Failed == 0 && s.Took < fleet.SocketPatience {
@@ -344,4 +273,20 @@ func (s *State) withdraw() {
 		s.Withdrawn++
 		s.send(l, &call.End{Reason: engine.CodeBotLost})
 	}
+}
+
+func (s *Pacer) setBot(bots []engine.Bot) {
+	was := s.Bot
+	s.Bot = engine.Bot{}
+	for _, b := range bots {
+		if b.ID == s.M.C.Settings.Bot {
+			s.Bot = b
+		}
+	}
+	if was.AuthToken != s.Bot.AuthToken || !slices.Equal(was.Endpoints, s.Bot.Endpoints) {
+		s.Lost = s.Standing > 0
+		s.closeAllSockets()
+		s.Openings = fleet.Openings{}
+	}
+	s.makeRules()
 }

@@ -14,7 +14,7 @@ import (
 const suppressedPage = 512
 
 // suppressed ends what is under way to numbers that are on the suppression list now.
-func (s *State) suppressed(m *Suppressed, from engine.Request) {
+func (s *Intake) suppressed(m *Suppressed, from engine.Request) {
 	s.OpSeq++
 	n := s.OpSeq
 	op := &ExcludeOp{Request: from, Persisted: true, Found: true}
@@ -32,14 +32,14 @@ func (s *State) suppressed(m *Suppressed, from engine.Request) {
 // findSuppressed asks for the contacts of the run that wait for a dial, behind the
 // one given, and whose number is on the suppression list: of these numbers, or of
 // all when there are none. Those of a draft are refused when they are dialled.
-func (s *State) findSuppressed(numbers []engine.PhoneNumber, after engine.ContactID) {
+func (s *Intake) findSuppressed(numbers []engine.PhoneNumber, after engine.ContactID) {
 	if s := s.M.C.State; s != campaign.Running && s != campaign.Paused {
 		return
 	}
 	s.emit(ReadSuppressed{Read: s.beginRead(), Run: s.M.C.Run, Numbers: numbers, After: after, Limit: suppressedPage})
 }
 
-func (s *State) suppressedRead(m *SuppressedRead) {
+func (s *Intake) suppressedRead(m *SuppressedRead) {
 	defer s.endRead(m.Read)
 	switch _, mine := s.Reads[m.Read]; {
 	case !mine || s.over() || m.Run != s.M.C.Run:

@@ -7,23 +7,24 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/campaign"
 )
 
 // later gives the run an event once some time has passed.
-func (s *State) later(after time.Duration, event any) {
+func (s *Turn) later(after time.Duration, event any) {
 	s.arm(TimerAgain, after, Deferred{Event: event})
 }
 
 // owe is later for what somebody waits for, or what nobody would do again: the next
 // life of a run that crashes meanwhile is given it too.
-func (s *State) owe(after time.Duration, event any, from engine.Request) {
+func (s *Turn) owe(after time.Duration, event any, from engine.Request) {
 	held := Deferred{event, from}
 	s.Epochs++
 	s.Later[s.Epochs] = held
 	s.emit(Arm{Timer: TimerAgain, Epoch: s.Epochs, After: max(after, 0), Owed: &held})
 }
 
-func (s *State) arm(t Timer, after time.Duration, held Deferred) {
+func (s *Turn) arm(t Timer, after time.Duration, held Deferred) {
 	s.Epochs++
 	if t.Single() {
 		delete(s.Later, s.Timers[t])
@@ -33,7 +34,7 @@ func (s *State) arm(t Timer, after time.Duration, held Deferred) {
 	s.emit(Arm{Timer: t, Epoch: s.Epochs, After: max(after, 0)})
 }
 
-func (s *State) disarm(t Timer) {
+func (s *Turn) disarm(t Timer) {
 	if e, ok := s.Timers[t]; ok {
 		delete(s.Timers, t)
 		delete(s.Later, e)
@@ -42,7 +43,7 @@ func (s *State) disarm(t Timer) {
 }
 
 // fired gives what a timer was for; ok is false when it was stopped.
-func (s *State) fired(e *TimerFired) (Deferred, bool) {
+func (s *Turn) fired(e *TimerFired) (Deferred, bool) {
 	held, ok := s.Later[e.Epoch]
 	delete(s.Later, e.Epoch)
 	if !ok && e.Owed != nil && e.Epoch < s.Life { // armed by an earlier life
@@ -56,7 +57,7 @@ func (s *State) fired(e *TimerFired) (Deferred, bool) {
 
 // newID is 32 hex digits: 48 bits of Unix milliseconds, so that identifiers sort by
 // creation and index pages stay hot, and 80 bits that follow from the seed.
-func (s *State) newID() string {
+func (s *Turn) newID() string {
 	var of [40]byte
 	copy(of[:], s.Seed[:])
 	s.Draws++
@@ -68,7 +69,28 @@ func (s *State) newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-func (s *State) newAttemptID() engine.AttemptID { return engine.AttemptID(s.newID()) }
-func (s *State) newContactID() engine.ContactID { return engine.ContactID(s.newID()) }
+func (s *Turn) newAttemptID() engine.AttemptID { return engine.AttemptID(s.newID()) }
+func (s *Turn) newContactID() engine.ContactID { return engine.ContactID(s.newID()) }
 
-func (s *State) needsSeat(n engine.PhoneNumber) bool { return s.proc.NeedsSeat(n, s.now) }
+func (s *Turn) needsSeat(n engine.PhoneNumber) bool { return s.proc.NeedsSeat(n, s.now) }
+
+// Events that the run gives itself, after a time.
+type (
+	tick          struct{}
+	woken         struct{}
+	roundLate     struct{ N int }
+	loadAgain     struct{}
+	rosterLate    struct{}
+	answersDue    struct{ N int } // of the hand-over that was asked for then
+	restLate      struct{}
+	activationDue struct{ Import engine.ImportID }
+	parkedLate    struct{}
+	findAgain     struct{ Op int }
+	readmitLater  struct{ List []campaign.NewContact }
+	suppressAgain struct {
+		Numbers []engine.PhoneNumber
+		After   engine.ContactID
+	}
+	readBulkAgain struct{ Seq int64 }
+	prepareAgain  struct{ Effect campaign.Effect }
+)

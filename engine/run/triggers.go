@@ -11,6 +11,20 @@ import (
 	"dialler/engine/number"
 )
 
+// Intake is who comes into the campaign, and who is kept out of it: triggers, exclusions and
+// their lifts, and what waits for the switch of an import.
+type Intake struct {
+	Contacts
+	// LookUpNext is how many triggers still look their number up first, because a
+	// recent one matched an existing contact.
+	LookUpNext  int
+	LookUps     int              // triggers that are being looked up, or written
+	Newer       []NewerExclusion // that came meanwhile
+	Readmission Readmission
+	Parked      []Parked
+	Erasing     map[engine.PhoneNumber]time.Time // persons who are being erased, until when at most
+}
+
 // lookFirst is how many triggers ask for their number first after one whose number
 // the campaign had.
 const lookFirst = 8
@@ -18,7 +32,7 @@ const lookFirst = 8
 // trigger adds one contact and dials or queues it. Trigger runs no preflight. What
 // is only queued asks nothing: its write is refused when the number is suppressed
 // or known (journal.Write.Fresh), or its Idempotency-Key was used.
-func (s *State) trigger(m *Trigger, from engine.Request) {
+func (s *Intake) trigger(m *Trigger, from engine.Request) {
 	if !s.known(from) || s.past(m.Command.Deadline, from) {
 		return
 	}
@@ -60,7 +74,7 @@ func (s *State) trigger(m *Trigger, from engine.Request) {
 
 // addTriggered makes a contact, which waits to learn whether it is dialled now;
 // looked: the tables were asked for it.
-func (s *State) addTriggered(cmd *campaign.Trigger, t *call.Trigger, looked bool) {
+func (s *Intake) addTriggered(cmd *campaign.Trigger, t *call.Trigger, looked bool) {
 	row := s.newContact(cmd)
 	s.TriggersOf[row.Number] = struct{}{}
 	s.Triggers = append(s.Triggers, &PendingTrigger{Row: row, Trigger: t, LookedUp: looked})
@@ -68,19 +82,19 @@ func (s *State) addTriggered(cmd *campaign.Trigger, t *call.Trigger, looked bool
 
 // lookForTrigger asks the tables for what a trigger must know before its contact is
 // touched or dialled; live: only whether it was answered.
-func (s *State) lookForTrigger(m *Trigger, from engine.Request, live bool) {
+func (s *Intake) lookForTrigger(m *Trigger, from engine.Request, live bool) {
 	s.TriggersOf[m.Command.Number] = struct{}{}
 	s.LookUps++
 	s.emit(FindTrigger{Read: s.beginRead(), Request: from, Command: m.Command, Live: live, Unanswered: m.Unanswered,
 		Importing: s.activating()})
 }
 
-func (s *State) notRunning() error {
+func (s *Record) notRunning() error {
 	return engine.Conflict("campaign_not_running",
 		"a trigger needs a running or paused campaign; this one is "+string(s.M.C.State))
 }
 
-func (s *State) triggerFound(m *TriggerFound) {
+func (s *Intake) triggerFound(m *TriggerFound) {
 	defer s.endRead(m.Read)
 	delete(s.TriggersOf, m.Command.Number)
 	overtaken := s.overtaken(m.Read, &m.Command)
@@ -144,7 +158,7 @@ func (s *State) triggerFound(m *TriggerFound) {
 
 // reopenTriggered has a final contact wait to learn whether it is dialled now; false
 // when the row that was found may not be the current one.
-func (s *State) reopenTriggered(m *TriggerFound, t *call.Trigger) bool {
+func (s *Intake) reopenTriggered(m *TriggerFound, t *call.Trigger) bool {
 	if m.Row.Open() || m.Row.State == contact.Excluded && s.M.C.Settings.StickyExclusion ||
 		!s.current(m.Read, m.Row.ID) || !s.atRest(m.Row.ID) {
 		return false
@@ -159,7 +173,7 @@ func (s *State) reopenTriggered(m *TriggerFound, t *call.Trigger) bool {
 
 // queueTrigger writes a fresh contact that is not dialled now; contact,
 // idempotency key and response commit together. One that is stored is reopened.
-func (s *State) queueTrigger(t *PendingTrigger) {
+func (s *Intake) queueTrigger(t *PendingTrigger) {
 	row := t.Row
 	if st := s.M.C.State; st != campaign.Running && st != campaign.Paused { // ended while it was being reserved for
 		delete(s.TriggersOf, row.Number)

@@ -1,0 +1,144 @@
+package run
+
+import (
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/exclusion"
+	"dialler/engine/journal"
+)
+
+// ExcludeOp is one exclusion or suppression under way: it is answered when its
+// commit and the word of every live attempt concerned are in.
+type ExcludeOp struct {
+	Command   campaign.Exclude
+	Who       *engine.Who
+	Request   engine.Request
+	Reply     campaign.ExcludeReply
+	Awaited   int // contacts that have not confirmed
+	Persisted bool
+	Found     bool
+	// OfTrigger: the variables of a trigger, which was refused, met an exclusion; its contact, if
+	// there is one, is under it from now on.
+	OfTrigger bool
+}
+
+// excluding says whether an exclusion of the contact is under way, which counts it.
+func (s *Contacts) excluding(c *contact.Contact) bool {
+	for _, op := range s.Ops {
+		if exclusion.Concerns(op.Command.Number, op.Command.Match, c.Number, c.Variables) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Contacts) excludeDone(m *call.Excluded) {
+	op := s.Ops[m.Op]
+	if op == nil {
+		return
+	}
+	op.Awaited--
+	if m.Excluded {
+		op.Reply.Excluded++
+	}
+	if m.Cancelled {
+		op.Reply.CancelledRinging++
+	}
+	if m.InCall {
+		op.Reply.InCall++
+	}
+	s.finishExclude(m.Op)
+}
+
+func (s *Contacts) finishExclude(n int) {
+	op := s.Ops[n]
+	if !op.Found || !op.Persisted || op.Awaited > 0 {
+		return
+	}
+	delete(s.Ops, n)
+	if op.Command.Idempotency.Present() {
+		rep := op.Reply
+		s.write(journal.Write{Reply: journal.StoredReply(op.Command.Idempotency, 200, rep, s.now)})
+		s.afterWrites(Continuation{Do: thenReply, Request: op.Request, Value: rep})
+		return
+	}
+	s.reply(op.Request, op.Reply, nil)
+}
+
+// LiftOp is an exclusion that is being taken back: it is answered when that and
+// the word of every contact concerned are stored.
+type LiftOp struct {
+	Command campaign.Lift
+	Was     bool // the campaign had the exclusion
+	Request engine.Request
+	Reply   campaign.LiftReply
+	Awaited int // contacts that have not confirmed
+}
+
+func (s *Contacts) liftDone(m *call.Lifted) {
+	op := s.Lifts[m.Op]
+	if op == nil {
+		return
+	}
+	op.Awaited--
+	if m.Readmitted {
+		op.Reply.Readmitted++
+	}
+	s.finishLift(m.Op)
+}
+
+func (s *Contacts) finishLift(n int) {
+	if op := s.Lifts[n]; op.Awaited == 0 {
+		delete(s.Lifts, n)
+		s.reply(op.Request, op.Reply, nil)
+	}
+}
+
+// Activation is the switch of an import that is under way.
+type Activation struct {
+	Import engine.ImportID
+	// Before it begins, what adds contacts already must be done: triggers that
+	// are older than Before are stored, no list is being added.
+	Before int
+	Begin  engine.Request // who waits for that, "" once answered
+	Since  time.Time
+	Gated  bool
+}
+
+// drainTimeout bounds how long a switch waits for additions under way; past
+// it the worst is that a trigger waits for the switch.
+const drainTimeout = 5 * time.Second
+
+// drained lets the switch begin once no addition is under way that was not
+// weighed against the staged rows.
+func (s *Contacts) drained() {
+	a := s.Activation
+	if a == nil || a.Begin == "" {
+		return
+	}
+	if s.now.Sub(a.Since) < drainTimeout {
+		if s.Adding > 0 {
+			return
+		}
+		for _, n := range s.Fresh {
+			if n < a.Before {
+				return
+			}
+		}
+	}
+	to := a.Begin
+	a.Begin = ""
+	s.afterWrites(Continuation{Do: thenBegin, Request: to})
+}
+
+// settled: a trigger's contact is stored, or will not be.
+func (s *Contacts) settled(n engine.PhoneNumber) {
+	if _, ok := s.Fresh[n]; ok {
+		delete(s.Fresh, n)
+		s.drained()
+	}
+}

@@ -1,0 +1,146 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
+	"dialler/engine/pacing"
+	"dialler/engine/tally"
+)
+
+// Config is what the process sets for all its runs.
+type Config struct {
+	Tick      time.Duration // between two of the periodic checks
+	Reconcile time.Duration // between two comparisons with the open attempts of the database
+	SendBy    time.Duration // how long after its intent an INVITE may still leave
+	LookAhead int           // due contacts that are held in memory
+	OptOut    byte          // the key that suppresses the number of somebody who hears the information message, 0: none
+	Shared    bool          // other nodes use the same bots
+}
+
+// Record is what is durable of the campaign, as this life knows it: its row and counters,
+// what is written next, and the contacts that are up. Only here does the campaign's
+// sequence go on.
+type Record struct {
+	Turn
+	ID     engine.CampaignID
+	Config Config
+	Ready  bool  // it is loaded
+	Absent error // why this node cannot act for the campaign; nil: it does not exist
+
+	M       campaign.Machine
+	Tally   *tally.Tally
+	Bot     engine.Bot
+	rules   *call.Rules `snapshot:"-"` // follow from M and Bot
+	Rates   Rates
+	Sweep   *Sweep
+	Ticking bool
+
+	Lines    map[engine.ContactID]*Line
+	ByNumber map[engine.PhoneNumber]engine.ContactID // of the lines
+	Phases   [len(phaseOrder)]int                    // lines by phase
+}
+
+// Sweep is a write to all contacts that is under way.
+type Sweep struct {
+	Seq     int64 // of its event
+	Waiting []engine.Request
+}
+
+// over says whether the run has ended and its waiting contacts with it.
+func (s *Record) over() bool { return s.rules != nil && s.rules.Policy.ClosedAs != "" }
+
+// bulkEvent gives an event of the run its place in the sequence, for a store that
+// writes it.
+func (s *Record) bulkEvent(t journal.Type, at time.Time) journal.Event {
+	s.M.C.Seq++
+	return journal.Event{Campaign: s.ID, Seq: s.M.C.Seq, Run: s.M.C.Run, At: at, Type: t, Version: 1}
+}
+
+func (s *Record) send(l *Line, msg any) {
+	if !l.Up || l.Stopping {
+		l.Buffer = append(l.Buffer, msg)
+		return
+	}
+	s.emit(Tell{l.ID, msg})
+}
+
+func (s *Record) flush(l *Line) {
+	buffer := l.Buffer
+	l.Buffer = nil
+	for _, msg := range buffer {
+		s.send(l, msg)
+	}
+}
+
+// order is that of the campaign's due contacts now.
+func (s *Record) order() contact.Order { return s.M.C.Order(s.now) }
+
+func (s *Record) broadcast(msg any) {
+	for _, l := range s.linesInOrder() {
+		s.send(l, msg)
+	}
+}
+
+func (s *Record) startTicking() {
+	if s.Ticking || !s.needsTick() {
+		return
+	}
+	s.Ticking = true
+	s.arm(TimerTick, s.Config.Tick, Deferred{Event: &tick{}})
+}
+
+// needsTick: a campaign that has ended is looked after while a call lives or a
+// result is owed.
+func (s *Record) needsTick() bool {
+	return s.M.C.State == campaign.Running || s.M.C.State == campaign.Paused || len(s.Lines) > 0 ||
+		s.Tally != nil && s.Tally.C.States[contact.Connected] > 0
+}
+
+// makeRules works the settings out for contacts.
+func (s *Record) makeRules() {
+	rules := call.RulesOf(s.M.C)
+	rules.Bot, rules.Attempt.OptOut = s.Bot, s.Config.OptOut
+	s.rules = &rules
+}
+
+// toldAhead is how far the counters are ahead of the ledgers, or behind them.
+func (s *Record) toldAhead() (c pacing.Counts) {
+	for _, l := range s.Lines {
+		c.Live += l.Told.Live - l.Ledger.Live
+		c.Abandoned += l.Told.Abandoned - l.Ledger.Abandoned
+		c.CapacityLoss += l.Told.CapacityLoss - l.Ledger.CapacityLoss
+	}
+	return c
+}
+
+// lineOf is the line to a number, nil when there is none.
+func (s *Record) lineOf(n engine.PhoneNumber) *Line { return s.Lines[s.ByNumber[n]] }
+
+// engagedLines counts the lines with a live attempt.
+func (s *Record) engagedLines() int {
+	return len(s.Lines) - s.Phases[phaseIndex(attempt.PhaseOver)]
+}
+
+// linesInOrder lists the lines, always in the same order.
+func (s *Record) linesInOrder() []*Line {
+	list := make([]*Line, 0, len(s.Lines))
+	for _, l := range s.Lines {
+		list = append(list, l)
+	}
+	slices.SortFunc(list, func(a, b *Line) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// setPool gives the pool its numbers.
+func (s *Record) setPool() {
+	c := &s.M.C.Settings
+	s.emit(SetPool{Numbers: c.Numbers, LocalMatch: c.LocalMatch})
+}
