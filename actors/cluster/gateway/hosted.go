@@ -149,15 +149,17 @@ func (g *Gateway) Kept(a engine.AttemptID) bool {
 	return l != nil && l.SilentFor() < keptFor
 }
 
-// Leave says that this node owns an attempt no more whose legs are here: unless
-// another node adopts it within OrphanAfter, its legs are hung up. peers are its
-// far legs.
-func (g *Gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
+// Leave says that this node owns an attempt no more whose legs are on a node: if that is this one, they are hung up
+// unless another node adopts the attempt within OrphanAfter. peers are its far legs.
+func (g *Gateway) Leave(a engine.AttemptID, node engine.Incarnation, epoch int64, peers []engine.LegID) {
 	if r := g.routes.to(a); r != nil {
 		if r.link != nil {
 			g.routes.drop(r)
 		}
 		return
+	}
+	if !g.mine(node) {
+		return // its next owner has begun it
 	}
 	h := g.hosts.add(a)
 	h.mu.Lock()
@@ -181,7 +183,7 @@ func (g *Gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
 // Replaced says that another node acts for an attempt whose legs are here: it adopts
 // them within Patience, or they are hung up.
 func (g *Gateway) Replaced(a engine.AttemptID, peers []engine.LegID) {
-	g.Leave(a, 0, peers)
+	g.Leave(a, 0, 0, peers)
 	if h := g.hosts.of(a); h != nil {
 		h.mu.Lock()
 		if h.link == nil {

@@ -310,7 +310,7 @@ func (k *Keeper) stop(ctx context.Context, id engine.CampaignID) error {
 		for j := range a.Peers {
 			peers[j] = a.Peers[j].ID
 		}
-		k.cfg.Calls.Leave(a.ID, row.Epoch, peers)
+		k.cfg.Calls.Leave(a.ID, a.Node, row.Epoch, peers)
 	}
 	return nil
 }

@@ -190,7 +190,7 @@ func (w gateway) Lost() []engine.AttemptID {
 	return lost
 }
 
-func (w gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
+func (w gateway) Leave(a engine.AttemptID, _ engine.Incarnation, epoch int64, peers []engine.LegID) {
 	defer w.lock()()
 	w.note("leave %s %d %d", a, epoch, len(peers))
 }

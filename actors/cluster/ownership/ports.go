@@ -62,7 +62,7 @@ type Calls interface {
 	// Lost gives the calls of which no other node can have anything any more.
 	Lost() []engine.AttemptID
 	// Leave has a live call wait for the next owner of its campaign.
-	Leave(a engine.AttemptID, epoch int64, peers []engine.LegID)
+	Leave(a engine.AttemptID, node engine.Incarnation, epoch int64, peers []engine.LegID)
 }
 
 // Store is what is asked of the database.
