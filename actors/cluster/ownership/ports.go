@@ -48,7 +48,7 @@ type Tree interface {
 	// Has says whether the actor of an attempt lives here.
 	Has(id engine.AttemptID) bool
 	OpenDialouts(ctx context.Context) ([]attempt.Attempt, error)
-	CloseDialout(a attempt.Attempt)
+	CloseDialout(a attempt.Attempt, epoch int64)
 	// LegsGone says that the node is gone that had the legs of these attempts.
 	LegsGone(ids []engine.AttemptID)
 }
