@@ -154,7 +154,6 @@ func (g *Gateway) Lost() (lost []engine.AttemptID) {
 		return r.missing.Load() ||
 			l != nil && l.Gone() && (l.Over() || l.GoneFor() >= engine.LimboFor && l.SilentFor() >= silent)
 	}) {
-		r.ends()
 		g.routes.drop(r)
 		lost = append(lost, r.id)
 	}

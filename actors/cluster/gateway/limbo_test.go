@@ -170,44 +170,39 @@ func TestACallOnANodeThatHasJoinedAgainOutlastsACut(t *testing.T) {
 			equal(t, "lost while it goes on there", c.Lost(), nil)
 			pause(100 * time.Millisecond)
 		}
-		pause(3 * time.Second)
+		pause(5 * time.Second)
 		equal(t, "lost", c.Lost(), []engine.AttemptID{id})
 	})
 }
 
-// In a cut of one direction the node with the call hears its owner, who does not hear it, and takes it for lost. Once it
-// can be told, it is ended there too, and nothing of it is left on either side.
-func TestALostCallIsEndedWhereItsOwnerIsHeard(t *testing.T) {
+// In a cut of one direction the node with the call hears its owner, who does not hear it, and will take the call for lost:
+// it is ended there before.
+func TestALostCallIsEndedThoughItsOwnerIsHeard(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)
 		defer n.close()
 		b, c := n.join(t, 2, 9e9, nil), n.join(t, 3, 7e10, nil)
-		other := call(2) // by which each goes on to hear the other
-		b.dial(other, 3, new(owned))
+		b.dial(call(2), 3, new(owned)) // by which each goes on to hear the other
 		id, _ := talking(b)
 		c.Gone(2)
 		b.Join(5)
 		c.asks(t, id)
-		pause(time.Second)
-		next := new(owned)
-		c.AttachLeg(id, next.leg)
-		c.AttachMedia(id, next.heard)
 		pause(2 * engine.LimboFor)
+		if !b.Kept(id) {
+			t.Error("it is not kept")
+		}
 		n.silence(2)
-		pause(40 * time.Second)
-		if hungUp(b) {
-			t.Error("its owner is heard, and it was ended")
-		}
-		equal(t, "lost", c.Lost(), []engine.AttemptID{id})
-		n.silence(0)
 		pause(5 * time.Second)
-		if !hungUp(b) || b.ports.closed != 1 {
-			t.Errorf("hung up: %v, audio closed %d times", hungUp(b), b.ports.closed)
+		if b.Kept(id) {
+			t.Error("it is kept by who does not hear of it")
 		}
-		b.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegClosed})
+		for !hungUp(b) {
+			equal(t, "lost while it goes on there", c.Lost(), nil)
+			pause(100 * time.Millisecond)
+		}
 		pause(5 * time.Second)
-		if b.Hosted() != 0 || c.Carried() != 0 {
-			t.Errorf("%d hosted, %d away", b.Hosted(), c.Carried())
+		if lost := c.Lost(); !slices.Contains(lost, id) {
+			t.Errorf("lost: %v", lost)
 		}
 	})
 }

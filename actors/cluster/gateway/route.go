@@ -141,14 +141,6 @@ func (r *route) tell(m message) {
 	r.link.Tell(Name, gather, true, m.say)
 }
 
-// ends has a lost call ended where it is, if its node hears this one after all.
-func (r *route) ends() {
-	for _, leg := range r.known() {
-		r.tell(message{kind: kHangUp, leg: leg, cause: engine.HangUpCause{Q850: 41, Text: "owner lost"}})
-	}
-	r.tell(message{kind: kCloseMedia})
-}
-
 // Away says that the legs of an attempt are on another node.
 func (g *Gateway) Away(a engine.AttemptID) bool {
 	r := g.routes.to(a)
@@ -171,9 +163,6 @@ func (g *Gateway) happened(l *link.Link, m *message) {
 	r := g.routes.to(m.attempt)
 	if r == nil || r.link != l {
 		g.Strays.Add(1)
-		if r == nil && m.quality != nil { // the end of a call that was lost here
-			l.Tell(Name, gather, true, (&message{kind: kForget, attempt: m.attempt}).say)
-		}
 		return
 	}
 	if m.kind == kMediaEvent {
