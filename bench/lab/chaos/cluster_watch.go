@@ -154,7 +154,9 @@ func (w *watcher) conversations(live carrier.Rows, open []attempt.Attempt) {
 	for i := range live {
 		c := &live[i]
 		id, _, _ := engine.LegID(c.CallID).Attempt()
-		if c.State == carrier.StateAnswered && !c.AckAt.IsZero() && c.Unheard == 0 && attempts[id] && !talking[id.Call()] {
+		// Of a process that stands still nobody knows that its bot has left, until the call is closed.
+		if c.State == carrier.StateAnswered && !c.AckAt.IsZero() && c.Unheard == 0 && attempts[id] && !talking[id.Call()] &&
+			!w.k.still(c.Peer, time.Now().Add(-aloneFor), time.Now()) {
 			w.differs("p "+c.CallID, aloneFor, "somebody is in call %s, and no bot", c.CallID)
 		}
 	}
