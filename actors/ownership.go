@@ -126,15 +126,15 @@ func (o Ownership) OpenDialouts(ctx context.Context) ([]attempt.Attempt, error) 
 }
 
 // CloseDialout takes over a call outside campaigns of a node that is gone: it goes on if
-// its process has it.
-func (o Ownership) CloseDialout(a attempt.Attempt) {
+// its process has it. Of two that do, one after the other, the later epoch has it.
+func (o Ownership) CloseDialout(a attempt.Attempt, epoch int64) {
 	recover := &dialoutactor.Recover{Attempt: a}
 	if !a.Live() {
 		o.t.sys.Root.Send(o.t.dialout, recover)
 		return
 	}
 	go func() { // it asks the other node, for seconds
-		o.t.calls.AdoptLegs(o.t.calls.Ctx, 0, []attempt.Attempt{a})
+		o.t.calls.AdoptLegs(o.t.calls.Ctx, epoch, []attempt.Attempt{a})
 		o.t.sys.Root.Send(o.t.dialout, recover)
 	}()
 }

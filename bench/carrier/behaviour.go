@@ -39,6 +39,15 @@ const (
 	NoProgress Progress = "none"        // nothing between 100 and the final response
 )
 
+// Cancel is what becomes of a CANCEL.
+type Cancel string
+
+// The ways of a CANCEL that does not end the ringing. With CancelRace the callee picks up when it comes.
+const (
+	CancelUnknown Cancel = "unknown" // 481: the network knows the INVITE no more, and the phone rings on
+	CancelLost    Cancel = "lost"    // it gets lost, and the phone rings on
+)
+
 // Behaviour says what happens to one call. The zero value of every span is
 // "at once", so Behaviour{Kind: Human} sends 100, 180 and 200 back to back.
 type Behaviour struct {
@@ -66,6 +75,10 @@ type Behaviour struct {
 	// CancelRace: when CANCEL comes, the callee has just picked up; the 200
 	// of the INVITE crosses it.
 	CancelRace bool `json:"cancel_race,omitempty"`
+	// Cancel is what a CANCEL is answered; "" by the book.
+	Cancel Cancel `json:"cancel,omitempty"`
+	// LostByes is how many BYEs of the caller's get lost, copies of one too, before one is heard.
+	LostByes int `json:"lost_byes,omitempty"`
 	// Reliable sends the 180 or 183 reliably (RFC 3262); nothing further is
 	// sent before its PRACK.
 	Reliable bool `json:"reliable,omitempty"`
@@ -140,6 +153,11 @@ func (b *Behaviour) validate() error {
 	case "", Ringing, EarlyMedia, NoProgress:
 	default:
 		return fmt.Errorf("behaviour progress %q is unknown; use ringing, early_media or none", b.Progress)
+	}
+	switch b.Cancel {
+	case "", CancelUnknown, CancelLost:
+	default:
+		return fmt.Errorf("behaviour cancel %q is unknown; use unknown or lost, or leave it out", b.Cancel)
 	}
 	if b.Recording != "" {
 		if !b.Kind.answers() {

@@ -132,6 +132,7 @@ func (sh *shard) newCall(car *Carrier, m *message, p peer, now time.Time) *call 
 	id := string(m.callID)
 	row := &Call{
 		CallID: id, Incarnation: 1, Transport: p.transport(), State: StateTrying, InviteAt: now, LeftAt: p.left,
+		Peer:   p.addr.String(),
 		Number: phoneNumber(uriUser(m.uri), car.cfg.CountryCode),
 		From:   phoneNumber(uriUser(addrURI(m.from)), car.cfg.CountryCode),
 	}

@@ -2,6 +2,7 @@ package carrier
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -189,6 +190,51 @@ func TestAnswerCrossesCancel(t *testing.T) {
 	l.bye()
 	l.expect(200)
 	if row := l.row(); row.CancelAt.IsZero() || row.AnsweredAt.IsZero() || row.ByeBy != Caller {
+		t.Fatalf("row: %+v", row)
+	}
+}
+
+// A carrier that knows the INVITE no more (RFC 3261 §9.2), and one that CANCEL does not reach: the phone rings on,
+// or is picked up in that moment, and the row says that the caller was not heard.
+func TestACancelThatDoesNotEndTheCall(t *testing.T) {
+	f := func(b Behaviour, want ...string) {
+		t.Helper()
+		b.Kind, b.Ring = Human, draw.Exactly(time.Minute)
+		c := start(t, Config{Script: script(number, b)})
+		l := newUAC(t, c).leg(number).invite()
+		l.expect(100)
+		l.expect(180)
+		l.cancel()
+		for _, w := range want {
+			if r := l.u.next(); strconv.Itoa(r.code)+" "+r.get("CSeq") != w {
+				t.Fatalf("%+v: %q, want %s", b, r.first, w)
+			}
+		}
+		l.u.settle()
+		if live := c.Ledger().Live(); len(live) != 1 || live[0].Unheard != 1 || len(live[0].Violations) > 0 ||
+			live[0].Peer != l.u.local || (live[0].State == StateAnswered) != b.CancelRace {
+			t.Fatalf("%+v: live %+v", b, live)
+		}
+	}
+	f(Behaviour{Cancel: CancelUnknown}, "481 1 CANCEL")
+	f(Behaviour{Cancel: CancelLost})
+	f(Behaviour{Cancel: CancelUnknown, CancelRace: true}, "200 1 INVITE", "481 1 CANCEL")
+	f(Behaviour{Cancel: CancelLost, CancelRace: true}, "200 1 INVITE")
+}
+
+func TestByesAreLostUntilOneIsHeard(t *testing.T) {
+	c := start(t, Config{Script: script(number, Behaviour{Kind: Human, LostByes: 2})})
+	l := newUAC(t, c).leg(number).established()
+	for lost := 1; lost <= 2; lost++ {
+		l.bye()
+		until(t, c, "it is lost", func(Ledger) bool { return l.row().Unheard == lost })
+	}
+	if row := l.row(); row.State != StateAnswered || !row.ByeAt.IsZero() {
+		t.Fatalf("row: %+v", row)
+	}
+	l.bye()
+	l.expect(200)
+	if row := l.row(); row.State != StateEnded || row.ByeBy != Caller || len(row.Violations) > 0 {
 		t.Fatalf("row: %+v", row)
 	}
 }

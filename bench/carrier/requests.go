@@ -249,6 +249,21 @@ func (c *Carrier) onCancel(cl *call, m *message, p peer, now time.Time) {
 		c.reply(m, p, 481, "", "")
 		return
 	}
+	pending := cl.row.State == StateTrying || cl.row.State == StateRinging
+	how := Cancel("")
+	if cl.behaviour != nil {
+		how = cl.behaviour.Cancel
+	}
+	if how != "" && cl.row.State != StateEnded {
+		cl.row.Unheard++
+		c.touched(cl.row)
+	}
+	if how == CancelLost {
+		if pending && cl.behaviour.CancelRace {
+			cl.answer(now)
+		}
+		return
+	}
 	if cl.row.CancelAt.IsZero() {
 		cl.row.CancelAt, cl.row.ByeReason = now, string(m.reason)
 		if cl.last == nil {
@@ -256,10 +271,13 @@ func (c *Carrier) onCancel(cl *call, m *message, p peer, now time.Time) {
 		}
 		c.touched(cl.row)
 	}
-	pending := cl.row.State == StateTrying || cl.row.State == StateRinging
 	if pending && cl.behaviour.CancelRace {
 		cl.answer(now) // the 200 was on its way before the CANCEL came
 		pending = false
+	}
+	if how == CancelUnknown {
+		c.reply(m, p, 481, "", "")
+		return
 	}
 	head := responseHead(m, p.addr, cl.tag)
 	p.addr = replyTo(m, p.addr)
@@ -283,6 +301,11 @@ func (c *Carrier) onBye(cl *call, m *message, p peer, now time.Time) {
 		(cl.row.State == StateEnded && cl.byeBranch != string(topBranch(m)) && !cl.request.running()) {
 		c.stray.count("481 BYE")
 		c.reply(m, p, 481, "", "")
+		return
+	}
+	if cl.behaviour != nil && cl.row.State == StateAnswered && cl.row.Unheard < cl.behaviour.LostByes {
+		cl.row.Unheard++
+		c.touched(cl.row)
 		return
 	}
 	if cl.byeBranch == string(topBranch(m)) {

@@ -43,6 +43,7 @@ type Call struct {
 	Nth         int                `json:"nth,omitempty"` // n-th admitted call to the number, from 1
 	State       State              `json:"state"`
 
+	Peer     string    `json:"peer,omitempty"` // host:port that the first INVITE came from
 	InviteAt time.Time `json:"invite_at"`
 	// LeftAt is when the INVITE came to this machine (UDP), by its wall clock;
 	// InviteAt is when it was read.
@@ -79,6 +80,9 @@ type Call struct {
 	LateCopies  int  `json:"late_copies,omitempty"`
 	Reinvites   int  `json:"reinvites,omitempty"`
 	AckMissing  bool `json:"ack_missing,omitempty"` // 64*T1 went by without one
+
+	// Unheard counts CANCELs and BYEs that changed nothing: they got lost, or were answered 481.
+	Unheard int `json:"unheard,omitempty"`
 
 	// Forks counts further phones that answered, ForksLive those of them that
 	// the caller has not ended.

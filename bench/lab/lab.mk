@@ -17,5 +17,5 @@ chaos: deps ## Kill -9 the engine and its database for 5 minutes: CHAOS_SEED, CH
 chaos-long: deps #: The same for CHAOS_MINUTES, 60.
 chaos chaos-long:
 	$(call chaos,-skip '$(CLUSTER_TEST)')
-chaos-cluster: deps #: Kill, stop, drain, upgrade and cut off the nodes of a cluster for 5 minutes; likewise.
+chaos-cluster: deps #: Kill, stop, drain, upgrade and cut off the nodes of a cluster for 5 minutes; likewise. CHAOS_LASTING=1: in long calls.
 	$(call chaos,-tags cluster -run '$(CLUSTER_TEST)')

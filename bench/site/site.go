@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -38,7 +39,8 @@ type Site struct {
 	Door  *Door
 	Etcd  *Etcd
 
-	pg *private.Server
+	pg       *private.Server
+	database private.Config
 }
 
 // Node is one of them, with the ways that lead to it and away from it.
@@ -58,7 +60,8 @@ func Open(ctx context.Context, cfg Config) (_ *Site, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.pg, err = private.Start(ctx, private.Config{Dir: filepath.Join(cfg.Dir, "data"), Name: "postgresql", Log: zerolog.Nop()}); err != nil {
+	s.database = private.Config{Dir: filepath.Join(cfg.Dir, "data"), Name: "postgresql", Log: zerolog.Nop()}
+	if err := s.StartDatabase(ctx); err != nil {
 		return nil, err
 	}
 	if s.Etcd, err = StartEtcd(ctx, cfg.Dir, cfg.Apart); err != nil {
@@ -148,6 +151,20 @@ func (s *Site) connect(cfg Config) (err error) {
 
 // DatabaseURL leads to the database without a way that is cut.
 func (s *Site) DatabaseURL() string { return s.pg.URL() }
+
+// StartDatabase starts PostgreSQL, at the same place as before.
+func (s *Site) StartDatabase(ctx context.Context) (err error) {
+	s.pg, err = private.Start(ctx, s.database)
+	return err
+}
+
+// KillDatabase ends PostgreSQL as a power cut would, and waits until it is gone.
+func (s *Site) KillDatabase() error {
+	if err := syscall.Kill(s.pg.Pid(), syscall.SIGKILL); err != nil {
+		return err
+	}
+	return s.pg.Stop()
+}
 
 // Addresses are those of the nodes' APIs.
 func (s *Site) Addresses() (all []string) {

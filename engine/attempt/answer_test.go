@@ -29,6 +29,18 @@ func TestParallelTheCallIsScreeningWithItsSeatHeldAndConnectedAtTheVerdict(t *te
 	}
 }
 
+// An owner that is cut off abandons an answer late; the next one is told by the database, or by the bot's events, that it
+// was served. Of the message that played it hears: no bot is there.
+func TestACallWhoseLastOwnerHadTakenItOffItsBotIsEnded(t *testing.T) {
+	w := newWorld(t, Config{AMD: engine.AMDOff}).answer()
+	w.must(Event{Kind: SeatGranted}, w.media(engine.MediaBotConnected), w.media(engine.MediaPlayed))
+	if _, ok := effect[HangUp](w); !ok || w.m.A.Ending == nil || w.m.A.Ending.HungUpBy != engine.PartySystem {
+		t.Fatalf("%s, %+v", effectNames(w.last), w.m.A.Ending)
+	}
+	w.must(w.leg(engine.LegClosed, 0))
+	w.is(Ended, engine.OutcomeConnectedNoResult)
+}
+
 func TestMachineFaxAndSITAreTornDownAndGiveTheirSeatBackAtTheVerdict(t *testing.T) {
 	f := func(mode engine.AMDMode, v engine.Verdict, want engine.Outcome, before func(w *world)) {
 		t.Helper()

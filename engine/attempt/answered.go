@@ -287,6 +287,8 @@ func (m *Machine) hangUpServed(ev Event) {
 	m.endConversation(ev.At, by, causeNormal)
 }
 
+func (m *Machine) takenOff(ev Event) { m.endConversation(ev.At, engine.PartySystem, causeNormal) }
+
 func (m *Machine) callLimit(ev Event) {
 	m.endConversation(ev.At, engine.PartySystem, engine.HangUpCause{Q850: 16, Text: "Call limit"})
 }

@@ -90,7 +90,8 @@ func (r *rule) want() string {
 		return r.ending()
 	case slices.Contains([]State{Reserved, Dialling, Ringing}, r.a.State):
 		return r.beforeAnswer()
-	case r.is(IntentRefused, LegSent, LegNotSent, LegAnswered, LegRefused, LegSilent, MessagePlayed):
+	case r.is(IntentRefused, LegSent, LegNotSent, LegAnswered, LegRefused, LegSilent) ||
+		r.is(MessagePlayed) && r.a.State != Connected:
 		return illegal // answered: the wire cannot say that any more, and nothing plays
 	case r.is(DigitPressed) && strings.HasSuffix(r.mv.name, "info"):
 		return r.stays("HearDigit") // the media path has not told the bot
@@ -315,7 +316,7 @@ func (r *rule) conversation() string {
 	switch {
 	case r.is(LegHungUp, LegClosed, OwnerLost):
 		return r.ended()
-	case r.is(BotClosed, CallTimedOut, MediaSilent, HangUpRequested):
+	case r.is(BotClosed, CallTimedOut, MediaSilent, HangUpRequested, MessagePlayed): // none of ours: nobody talks there
 		return r.stays(takenDown)
 	case strings.HasSuffix(r.mv.name, "by the bot") && r.a.Verdict != "":
 		return r.stays("DetachBot Line(released) Record(revised) HangUp")

@@ -289,6 +289,8 @@ func connectedRows() []row {
 		{From: in, On: BotClosed, Guard: "a target is called", When: calling, Do: (*Machine).botLeft,
 			Why: "a bot may hang up once it has handed over (RFC 5589 §6.1); the callee waits for the target"},
 		{From: in, On: BotClosed, Do: (*Machine).hangUpServed, Why: "the bot closing the socket means hang up"},
+		{From: in, On: MessagePlayed, Do: (*Machine).takenOff,
+			Why: "an owner that was replaced had taken the call off its bot, and did not get to tell"},
 		{From: in, On: CallTimedOut, Do: (*Machine).callLimit},
 		{From: in, On: MediaSilent, Do: (*Machine).mediaSilent,
 			Why: "30 s with neither RTP nor RTCP ends the call as media_error"},

@@ -143,19 +143,16 @@ func (g *Gateway) Gone(incarnation engine.Incarnation) {
 	g.cfg.Links.Gone(incarnation)
 }
 
-// lostAfter is how long nothing may have come of a node without its lease before its
-// calls can be lost: longer than it takes that node to know that it is not heard.
-const lostAfter = 2 * keptFor
-
 // Lost gives, each once, the calls of this node's runs that nobody has any more: their
-// node has been without its lease for engine.LimboFor and is not heard, so that it has
-// ended them, its process is over, or it says that it has not got them. They have no
-// route from then on.
+// node has been without its lease for engine.LimboFor and not heard for so long that its process has ended them, also if it
+// has joined again (hosted.lookAfter), its process is over, or it says that it has not got them. They have no route from
+// then on.
 func (g *Gateway) Lost() (lost []engine.AttemptID) {
+	silent := g.cfg.OrphanAfter + keptFor
 	for _, r := range g.routes.where(func(r *route) bool {
 		l := r.link
 		return r.missing.Load() ||
-			l != nil && l.Gone() && (l.Over() || l.GoneFor() >= engine.LimboFor && l.SilentFor() >= lostAfter)
+			l != nil && l.Gone() && (l.Over() || l.GoneFor() >= engine.LimboFor && l.SilentFor() >= silent)
 	}) {
 		g.routes.drop(r)
 		lost = append(lost, r.id)

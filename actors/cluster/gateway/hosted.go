@@ -135,29 +135,31 @@ func (g *Gateway) OwnerOf(a engine.AttemptID) (node engine.Incarnation, ok bool)
 	return l.Peer(), true
 }
 
-// keptFor is how long nothing may have come of the owner of a call before it counts
+// keptFor is how long nothing may have come of the owner of a call, or have got there, before it counts
 // as away.
-const keptFor = 3 * link.Heartbeat
+const keptFor = 4 * link.Heartbeat
 
-// Kept says whether another node that is heard of acts for a call here.
+// Kept says whether another node that is heard of, and hears of this one, acts for a call here.
 func (g *Gateway) Kept(a engine.AttemptID) bool {
 	h := g.hosts.of(a)
 	if h == nil {
 		return false
 	}
 	l, _ := h.owner()
-	return l != nil && l.SilentFor() < keptFor
+	return l != nil && l.ApartFor() < keptFor
 }
 
-// Leave says that this node owns an attempt no more whose legs are here: unless
-// another node adopts it within OrphanAfter, its legs are hung up. peers are its
-// far legs.
-func (g *Gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
+// Leave says that this node owns an attempt no more whose legs are on a node: if that is this one, they are hung up
+// unless another node adopts the attempt within OrphanAfter. peers are its far legs.
+func (g *Gateway) Leave(a engine.AttemptID, node engine.Incarnation, epoch int64, peers []engine.LegID) {
 	if r := g.routes.to(a); r != nil {
 		if r.link != nil {
 			g.routes.drop(r)
 		}
 		return
+	}
+	if !g.mine(node) {
+		return // its next owner has begun it
 	}
 	h := g.hosts.add(a)
 	h.mu.Lock()
@@ -181,7 +183,7 @@ func (g *Gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
 // Replaced says that another node acts for an attempt whose legs are here: it adopts
 // them within Patience, or they are hung up.
 func (g *Gateway) Replaced(a engine.AttemptID, peers []engine.LegID) {
-	g.Leave(a, 0, peers)
+	g.Leave(a, 0, 0, peers)
 	if h := g.hosts.of(a); h != nil {
 		h.mu.Lock()
 		if h.link == nil {
@@ -407,7 +409,7 @@ func (h *hosted) lookAfter(g *Gateway, now engine.BootTime) {
 	link, alone, ended := h.link, time.Duration(0), h.ended
 	switch {
 	case link != nil:
-		alone = link.SilentFor()
+		alone = link.ApartFor()
 	case h.alone != 0:
 		alone = time.Duration(now - h.alone)
 	}

@@ -74,7 +74,7 @@ func TestAReachableProcessGivesItsCallsUpWhateverBecameOfItsLease(t *testing.T) 
 		b.ForgetLegs(id)
 		b.HangUpLeg(id.Leg(1), engine.HangUpCause{})
 		b.Replaced(id, nil)
-		b.Leave(id, 1, nil)
+		b.Leave(id, 2, 1, nil)
 		pause(2 * engine.LimboFor)
 		equal(t, "what was done there", b.ports.entries()[before:], nil)
 		if !b.Kept(id) || b.ports.closed > 0 {
@@ -143,6 +143,68 @@ func TestACallInLimboIsFoundAgainOrLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A process that lost its lease and has joined again under another one ends no conversation at the fence: it goes on
+// for as long as its owner may not be heard. A cut that is shorter loses nothing, one that is longer has it
+// ended there first.
+func TestACallOnANodeThatHasJoinedAgainOutlastsACut(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		b, c := n.join(t, 2, 9e9, nil), n.join(t, 3, 7e10, nil)
+		id, _ := talking(b)
+		c.Gone(2)
+		b.Join(5)
+		known := c.asks(t, id)
+		pause(time.Second)
+		equal(t, "known legs", known(), []engine.LegID{id.Leg(1)})
+		pause(2 * engine.LimboFor)
+		n.isolate(2, true)
+		pause(20 * time.Second)
+		equal(t, "lost in a cut that is soon over", c.Lost(), nil)
+		n.isolate(2, false)
+		pause(5 * time.Second)
+		n.isolate(2, true)
+		for !hungUp(b) {
+			equal(t, "lost while it goes on there", c.Lost(), nil)
+			pause(100 * time.Millisecond)
+		}
+		pause(5 * time.Second)
+		equal(t, "lost", c.Lost(), []engine.AttemptID{id})
+	})
+}
+
+// In a cut of one direction the node with the call hears its owner, who does not hear it, and will take the call for lost:
+// it is ended there before.
+func TestALostCallIsEndedThoughItsOwnerIsHeard(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		b, c := n.join(t, 2, 9e9, nil), n.join(t, 3, 7e10, nil)
+		b.dial(call(2), 3, new(owned)) // by which each goes on to hear the other
+		id, _ := talking(b)
+		c.Gone(2)
+		b.Join(5)
+		c.asks(t, id)
+		pause(2 * engine.LimboFor)
+		if !b.Kept(id) {
+			t.Error("it is not kept")
+		}
+		n.silence(2)
+		pause(5 * time.Second)
+		if b.Kept(id) {
+			t.Error("it is kept by who does not hear of it")
+		}
+		for !hungUp(b) {
+			equal(t, "lost while it goes on there", c.Lost(), nil)
+			pause(100 * time.Millisecond)
+		}
+		pause(5 * time.Second)
+		if lost := c.Lost(); !slices.Contains(lost, id) {
+			t.Errorf("lost: %v", lost)
+		}
+	})
 }
 
 // Another process at its address has nothing of it.

@@ -27,6 +27,7 @@ type network struct {
 	lose, twice int
 	delay       time.Duration
 	cut         map[engine.Incarnation]bool
+	silent      engine.Incarnation // nobody hears it, 0: nobody is
 	frames      int
 	bytes       int
 	room        int // bytes that may wait for a node, of those that join from now on
@@ -58,6 +59,12 @@ func (n *network) isolate(node engine.Incarnation, cut bool) {
 	n.cut[node] = cut
 }
 
+func (n *network) silence(node engine.Incarnation) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.silent = node
+}
+
 // port is one node's way into the network.
 type port struct {
 	n    *network
@@ -71,7 +78,7 @@ func (p port) Send(to engine.Incarnation, payload []byte) {
 	n.frames++
 	n.bytes += len(payload)
 	dest := n.nodes[to]
-	if dest == nil || n.cut[to] || n.cut[p.self] {
+	if dest == nil || n.cut[to] || n.cut[p.self] || n.silent != 0 && n.silent == p.self {
 		return
 	}
 	copies := 1

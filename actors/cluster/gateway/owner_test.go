@@ -112,7 +112,7 @@ func TestACallStaysWhereItIsWhenItsOwnerMoves(t *testing.T) {
 		id, here, there, back := call(1), &owned{}, &owned{}, &owned{}
 		a.dial(id, 1, here)
 		a.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegAnswered})
-		a.Leave(id, 1, nil)
+		a.Leave(id, 1, 1, nil)
 		b.AdoptLegs(&attempt.Attempt{ID: id, Epoch: 2, Node: 1}, func([]engine.LegID, error) {})
 		pause(time.Second)
 		b.AttachLeg(id, there.leg)
@@ -134,7 +134,7 @@ func TestACallStaysWhereItIsWhenItsOwnerMoves(t *testing.T) {
 		// Left and never adopted.
 		id = call(2)
 		a.dial(id, 1, here)
-		a.Leave(id, 1, nil)
+		a.Leave(id, 1, 1, nil)
 		pause(40 * time.Second)
 		if log := a.ports.entries(); !slices.Contains(log, "hang up "+string(id.Leg(1))+" 41") {
 			t.Errorf("a call that was left goes on: %v", log)
@@ -247,7 +247,8 @@ func TestACallThatWasLeftBeforeItsInviteIsNotWaitedFor(t *testing.T) {
 		defer n.close()
 		a, b := n.join(t, 1, 5e12, nil), n.join(t, 2, 9e9, nil)
 		id := call(1)
-		a.Leave(id, 1, nil)
+		a.Leave(call(2), 2, 1, nil) // another node has begun it
+		a.Leave(id, 1, 1, nil)
 		if a.Hosted() != 1 {
 			t.Fatalf("%d calls wait for an owner", a.Hosted())
 		}

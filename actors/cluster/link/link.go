@@ -86,6 +86,7 @@ type Link struct {
 	stampAt  engine.BootTime
 	offset   offset
 	heard    engine.BootTime // when something came, or the link began
+	echoed   engine.BootTime // when the last frame was sent that the other has got, 0: that is not known
 	doubt    bool            // the connection broke since
 	foreign  bool            // the other speaks other versions
 	warned   bool            // it is in the log that the other is not heard
@@ -211,6 +212,17 @@ func (l *Link) SilentFor() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return time.Duration(l.of.cfg.Clock.Boot() - l.heard)
+}
+
+// ApartFor is how long nothing has come, or nothing that was sent has got there: the way may be cut in one direction.
+func (l *Link) ApartFor() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.heard
+	if l.echoed != 0 {
+		at = min(at, l.echoed)
+	}
+	return time.Duration(l.of.cfg.Clock.Boot() - at)
 }
 
 // Ready says whether the other side was heard within three heartbeats, and takes what
@@ -395,7 +407,7 @@ func (l *Link) take(f *frame) {
 	if f.echo > now { // of no stamp that we sent
 		f.echo = 0
 	}
-	l.heard, l.doubt = now, false
+	l.heard, l.echoed, l.doubt = now, max(l.echoed, f.echo), false
 	if f.common() == 0 {
 		l.foreign = true
 		due := time.Duration(now-l.wrote) >= Heartbeat // it is to know as well

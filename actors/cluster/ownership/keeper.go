@@ -163,19 +163,21 @@ func (k *Keeper) closeDialouts(ctx context.Context) {
 	if err != nil {
 		return // they are asked for again when a node is gone, or this one joins
 	}
-	mine := map[engine.Incarnation]bool{}
+	mine := map[engine.Incarnation]int64{} // the epoch, 0: it is another node's
 	for i := range open {
 		id := open[i].Node
-		take, asked := mine[id]
+		epoch, asked := mine[id]
 		if !asked && !k.roll.There(id) {
 			of := ownership.Identity{Kind: ownership.Dialouts, ID: strconv.Itoa(int(id))}
 			if _, err := k.node.Claim(ctx, of); err == nil {
-				_, take = k.node.Owned(of)
+				if w, ok := k.node.Owned(of); ok {
+					epoch = w.Epoch
+				}
 			}
-			mine[id] = take
+			mine[id] = epoch
 		}
-		if take && !k.cfg.Tree.Has(open[i].ID) { // this process may have been that node
-			k.cfg.Tree.CloseDialout(open[i])
+		if epoch > 0 && !k.cfg.Tree.Has(open[i].ID) { // this process may have been that node
+			k.cfg.Tree.CloseDialout(open[i], epoch)
 		}
 	}
 }
@@ -310,7 +312,7 @@ func (k *Keeper) stop(ctx context.Context, id engine.CampaignID) error {
 		for j := range a.Peers {
 			peers[j] = a.Peers[j].ID
 		}
-		k.cfg.Calls.Leave(a.ID, row.Epoch, peers)
+		k.cfg.Calls.Leave(a.ID, a.Node, row.Epoch, peers)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (w *world) HandTo(_ context.Context, id ownership.Identity, to engine.Incar
 
 func (w *world) Owned(id ownership.Identity) (ownership.Owner, bool) {
 	defer w.lock()()
-	return ownership.Owner{Identity: id, Incarnation: w.me}, w.me != 0 && w.owner[id] == w.me
+	return ownership.Owner{Identity: id, Incarnation: w.me, Epoch: 3}, w.me != 0 && w.owner[id] == w.me
 }
 
 func (w *world) Claim(ctx context.Context, id ownership.Identity) (ownership.Owner, error) {
@@ -171,7 +171,10 @@ func (w tree) OpenDialouts(context.Context) ([]attempt.Attempt, error) {
 	return slices.DeleteFunc(slices.Clone(w.open), func(a attempt.Attempt) bool { return a.Campaign != "" }), nil
 }
 
-func (w tree) CloseDialout(a attempt.Attempt) { defer w.lock()(); w.note("close %s", a.ID) }
+func (w tree) CloseDialout(a attempt.Attempt, epoch int64) {
+	defer w.lock()()
+	w.note("close %s, epoch %d", a.ID, epoch)
+}
 
 func (w tree) LegsGone(ids []engine.AttemptID) { defer w.lock()(); w.note("legs gone %v", ids) }
 
@@ -190,7 +193,7 @@ func (w gateway) Lost() []engine.AttemptID {
 	return lost
 }
 
-func (w gateway) Leave(a engine.AttemptID, epoch int64, peers []engine.LegID) {
+func (w gateway) Leave(a engine.AttemptID, _ engine.Incarnation, epoch int64, peers []engine.LegID) {
 	defer w.lock()()
 	w.note("leave %s %d %d", a, epoch, len(peers))
 }
@@ -320,7 +323,7 @@ func TestAFencedNodeLeavesItsCampaignsUpUntilItIsSomebodyAgain(t *testing.T) {
 }
 
 // The calls that the node carried are lost; those outside campaigns are closed
-// by one node.
+// by one node, under the epoch of its claim.
 func TestANodeThatIsGoneHasItsCallsClosedOnce(t *testing.T) {
 	keeping(t, func(w *world) {
 		w.open = []attempt.Attempt{{ID: "theirs", Node: 2}, {ID: "here", Node: 2}, {ID: "ours", Node: 1}, {ID: "campaigns", Node: 2, Campaign: "c"}}
@@ -331,7 +334,7 @@ func TestANodeThatIsGoneHasItsCallsClosedOnce(t *testing.T) {
 		w.nodes[1].Live = false
 		w.mu.Unlock()
 		time.Sleep(3 * lookEvery)
-		w.expect(t, "gone 2", "legs gone [x]", "claim dialouts/2", "close theirs")
+		w.expect(t, "gone 2", "legs gone [x]", "claim dialouts/2", "close theirs, epoch 3")
 	})
 }
 

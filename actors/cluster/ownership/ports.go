@@ -48,7 +48,7 @@ type Tree interface {
 	// Has says whether the actor of an attempt lives here.
 	Has(id engine.AttemptID) bool
 	OpenDialouts(ctx context.Context) ([]attempt.Attempt, error)
-	CloseDialout(a attempt.Attempt)
+	CloseDialout(a attempt.Attempt, epoch int64)
 	// LegsGone says that the node is gone that had the legs of these attempts.
 	LegsGone(ids []engine.AttemptID)
 }
@@ -62,7 +62,7 @@ type Calls interface {
 	// Lost gives the calls of which no other node can have anything any more.
 	Lost() []engine.AttemptID
 	// Leave has a live call wait for the next owner of its campaign.
-	Leave(a engine.AttemptID, epoch int64, peers []engine.LegID)
+	Leave(a engine.AttemptID, node engine.Incarnation, epoch int64, peers []engine.LegID)
 }
 
 // Store is what is asked of the database.

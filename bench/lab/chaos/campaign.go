@@ -23,6 +23,8 @@ type Campaign struct {
 	For   time.Duration
 	// Pause is how long a paused dialler is stopped; 0: none is.
 	Pause time.Duration
+	// Lasting: calls may last for minutes, and phones ring for long; the CRM asks for less.
+	Lasting bool
 	// Stop ends the campaign by the operator's command after the last disturbance: the
 	// numbers of lost calls stay held for a minute.
 	Stop bool
@@ -139,6 +141,9 @@ func (r *run) seed(ctx context.Context) error {
 		"retry_on_system": []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy, engine.OutcomeCongestion, engine.OutcomeThrottled,
 			engine.OutcomeTrunkError, engine.OutcomeCallerHungUp, engine.OutcomeLost, engine.OutcomeSystemError},
 	}
+	if r.cfg.Lasting {
+		settings["call_limit_s"], settings["ring_timeout_s"], settings["concurrency"] = int(lastingLimit/time.Second), 28, 7
+	}
 	var created struct {
 		ID engine.CampaignID `json:"campaign_id"`
 	}
@@ -147,6 +152,9 @@ func (r *run) seed(ctx context.Context) error {
 	}
 	r.id, r.rep.ID = created.ID, created.ID
 	r.crm = newCRM(r.api, r.id, r.cfg.Seed, rand.New(rand.NewPCG(r.cfg.Seed, 1))) //nolint:gosec // a plan that can be drawn again
+	if r.cfg.Lasting {
+		r.crm.pause, r.crm.backlog = 4*time.Second, 8
+	}
 	for range 2 {
 		r.crm.ask(ctx, askList)
 	}

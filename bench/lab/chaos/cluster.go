@@ -21,6 +21,8 @@ type Cluster struct {
 	site    *site.Site
 	history *history
 	other   string // the program by another name: what an upgrade puts in place
+	room    room
+	lasting bool
 }
 
 // ClusterConfig says what is broken, and where it lives.
@@ -32,26 +34,33 @@ type ClusterConfig struct {
 	Dir     string
 	// Drain is how long a node may wait for its calls' end.
 	Drain time.Duration
+	// Lasting: conversations outlast each hold and each cut, and the carrier does not hear everything.
+	Lasting bool
 	// Callees and Voices are other people and bots than the usual ones.
 	Callees *carrier.Config
 	Voices  *bot.Config
 	Log     func(format string, args ...any)
 }
 
-// The caps that all nodes share.
-const (
-	clusterNodes    = 3
-	clusterSeats    = 6
-	clusterCPS      = 6
-	clusterChannels = 10
-)
+const clusterNodes = 3
 
-// clusterNumberCaps are the concurrent calls of the callers' numbers; 0: any.
-var clusterNumberCaps = []int{1, 2, 0}
+// room is what all nodes share: seats of the bot, calls a second and at a time of the trunk, concurrent calls of the
+// callers' numbers; 0: any.
+type room struct {
+	seats, cps, channels int
+	numbers              []int
+}
+
+// Where calls last nothing but seats and calls a second is short: the carrier counts a call whose end it did not hear
+// of, the nodes do not.
+var (
+	briskRoom   = room{seats: 6, cps: 6, channels: 10, numbers: []int{1, 2, 0}}
+	lastingRoom = room{seats: 24, cps: 6, channels: 100, numbers: []int{0, 0, 0}}
+)
 
 // OpenCluster brings the world and three nodes up.
 func OpenCluster(ctx context.Context, cfg ClusterConfig) (_ *Cluster, err error) {
-	c := &Cluster{Lab: &Lab{log: cfg.Log, dir: cfg.Dir}, other: cfg.Upgrade}
+	c := &Cluster{Lab: &Lab{log: cfg.Log, dir: cfg.Dir}, other: cfg.Upgrade, room: briskRoom, lasting: cfg.Lasting}
 	if c.log == nil {
 		c.log = func(string, ...any) {}
 	}
@@ -61,6 +70,9 @@ func OpenCluster(ctx context.Context, cfg ClusterConfig) (_ *Cluster, err error)
 		}
 	}()
 	people, bots := callees(), voices()
+	if cfg.Lasting {
+		people, bots, c.room = lastingCallees(), lastingVoices(), lastingRoom
+	}
 	if cfg.Callees != nil {
 		people = *cfg.Callees
 	}
@@ -87,14 +99,14 @@ func OpenCluster(ctx context.Context, cfg ClusterConfig) (_ *Cluster, err error)
 		return nil, err
 	}
 	c.api = site.NewAPI(excluders, c.site.Addresses()...)
-	if err := c.furnish(ctx, c.site.Nodes[0].Password, clusterSeats); err != nil {
+	if err := c.furnish(ctx, c.site.Nodes[0].Password, c.room.seats); err != nil {
 		return nil, err
 	}
-	if err := c.trunk(ctx, clusterCPS, clusterChannels); err != nil {
+	if err := c.trunk(ctx, c.room.cps, c.room.channels); err != nil {
 		return nil, err
 	}
 	for i, n := range ownNumbers {
-		if err := c.api.Must(ctx, http.MethodPut, "/api/v1/numbers/"+n, map[string]any{"concurrent_cap": clusterNumberCaps[i]}, nil); err != nil {
+		if err := c.api.Must(ctx, http.MethodPut, "/api/v1/numbers/"+n, map[string]any{"concurrent_cap": c.room.numbers[i]}, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -136,19 +148,21 @@ type cluster struct {
 	whole *run   // what is judged of all of them together
 	rep   *ClusterReport
 	began time.Time
-	mu    sync.Mutex // of rep, while a disturbance is dealt
+
+	mu      sync.Mutex // of what follows and of rep, while disturbances are dealt
+	strikes []strike
 }
 
 // Run deals disturbances while campaigns go on, and judges. The error says that the
 // harness could not go on; what was wrong with the nodes is in the report.
 func (c *Cluster) Run(ctx context.Context, cfg ClusterRun) (*ClusterReport, error) {
-	k := &cluster{Cluster: c, cfg: cfg, began: time.Now(), rep: newClusterReport(cfg.Seed)}
+	k := &cluster{Cluster: c, cfg: cfg, began: time.Now(), rep: newClusterReport(cfg.Seed, c.room)}
 	k.whole = &run{Lab: c.Lab, cfg: Campaign{Seed: cfg.Seed}, began: k.began, rep: &k.rep.Report, brief: cfg.For == 0}
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	// The first two have the same people on their lists.
 	for i, seed := range []uint64{cfg.Seed, cfg.Seed, cfg.Seed + 1} {
-		r := &run{Lab: c.Lab, cfg: Campaign{Seed: seed, Stop: cfg.For == 0}, rep: &Report{ByLabel: map[string]int{}, Acked: map[request]int{}}}
+		r := &run{Lab: c.Lab, cfg: Campaign{Seed: seed, Stop: cfg.For == 0 || c.lasting, Lasting: c.lasting}, rep: &Report{ByLabel: map[string]int{}, Acked: map[request]int{}}}
 		if err := r.seed(ctx); err != nil {
 			return k.rep, fmt.Errorf("campaign %d: %w", i+1, err)
 		}
@@ -158,13 +172,23 @@ func (c *Cluster) Run(ctx context.Context, cfg ClusterRun) (*ClusterReport, erro
 	for _, r := range k.runs {
 		go r.crm.work(work)
 	}
-	p := &clusterPlan{rng: rand.New(rand.NewPCG(cfg.Seed, 2)), nodes: len(c.site.Nodes), short: cfg.For == 0} //nolint:gosec // a plan that can be drawn again
+	var watcher, caller sync.WaitGroup
+	calling, hush := context.WithCancel(work)
+	defer hush()
+	if c.lasting {
+		watcher.Go(func() { k.watch(work) })
+		caller.Go(func() { k.callAgain(calling) })
+	}
+	p := &clusterPlan{rng: rand.New(rand.NewPCG(cfg.Seed, 2)), nodes: len(c.site.Nodes), short: cfg.For == 0, //nolint:gosec // a plan that can be drawn again
+		lasting: c.lasting}
 	for i := 0; i < len(shortDeck) || time.Since(k.began) < cfg.For; i++ {
 		b := p.next()
 		if err := k.deal(ctx, i, b); err != nil {
 			return k.rep, fmt.Errorf("disturbance %d (%s): %w", i+1, b, err)
 		}
 	}
+	hush()
+	caller.Wait()
 	for _, r := range k.runs {
 		r.crm.finish()
 	}
@@ -173,6 +197,8 @@ func (c *Cluster) Run(ctx context.Context, cfg ClusterRun) (*ClusterReport, erro
 			return k.rep, err
 		}
 	}
+	stop()
+	watcher.Wait()
 	err := k.judge(ctx)
 	k.rep.Took = time.Since(k.began)
 	return k.rep, err

@@ -15,17 +15,29 @@ func (k *cluster) deal(ctx context.Context, i int, b *clusterDisturbance) error 
 	if err := site.Until(ctx, time.Now().Add(b.after)); err != nil {
 		return err
 	}
+	if err := k.await(ctx, b); err != nil {
+		return err
+	}
 	k.rep.ByLabel[b.label()]++
 	k.whole.noteDisturbance(fmt.Sprintf("disturbance %d of seed %d: %s", i+1, k.cfg.Seed, b))
+	k.mu.Lock()
+	k.strikes = append(k.strikes, strike{clusterDisturbance: b, from: time.Now()})
+	k.mu.Unlock()
 	if err := k.strike(ctx, b); err != nil {
 		return err
 	}
 	k.site.Mend()
 	for _, n := range k.site.Nodes {
 		if err := n.Joined(ctx); err != nil {
-			return err
+			k.fail("%s: %v", b, err)
+			if err := n.Joined(ctx); err != nil {
+				return err
+			}
 		}
 	}
+	k.mu.Lock()
+	k.strikes[len(k.strikes)-1].to = time.Now()
+	k.mu.Unlock()
 	return k.goesOn(ctx, b)
 }
 
@@ -58,6 +70,16 @@ func (k *cluster) strike(ctx context.Context, b *clusterDisturbance) error {
 		n.ToDatabase.Cut(b.way, "")
 	case partEtcd:
 		n.ToEtcd.Cut(b.way, "")
+	case isolateNode:
+		for _, other := range k.site.Nodes {
+			if other != n {
+				k.site.Part(n, other, b.way)
+			}
+		}
+		n.ToDatabase.Cut(b.way, "")
+		n.ToEtcd.Cut(b.way, "")
+	case killServer:
+		err, undo = k.site.KillDatabase(), func() error { return k.site.StartDatabase(ctx) }
 	case stopEtcd:
 		err, undo = k.site.Etcd.Pause(), k.site.Etcd.Resume
 	default:
@@ -81,7 +103,7 @@ func (k *cluster) strike(ctx context.Context, b *clusterDisturbance) error {
 	if err := site.Until(ctx, ends); err != nil {
 		return err
 	}
-	if b.kind == stopNode || b.kind == partDatabase {
+	if b.replaced() && b.lasts > 0 {
 		// It must not come back before it was replaced: that is what is judged.
 		err = <-taken
 		taken <- nil

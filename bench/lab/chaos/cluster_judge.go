@@ -26,7 +26,7 @@ func (k *cluster) judge(ctx context.Context) error {
 		return fmt.Errorf("legs of lost calls: %w", err)
 	}
 	calls := k.carrier.Ledger().Calls()
-	k.whole.judgeCarrier(calls)
+	k.whole.judgeCarrier(k.excused(calls))
 	var all []attempt.Attempt
 	for _, r := range k.runs {
 		mine, err := k.store.Lists.CampaignAttempts(ctx, r.id)
@@ -63,7 +63,46 @@ func (k *cluster) judge(ctx context.Context) error {
 	if n := len(k.carrier.Ledger().Calls()); n != len(calls) {
 		k.rep.fail("%d calls were placed after the campaigns' end", n-len(calls))
 	}
+	k.rep.Overlaps = len(calls.Overlaps())
+	k.rep.Talks, k.rep.Long = lasted(k.bot.Sessions())
+	ended := map[string]time.Time{}
+	for i := range all {
+		if all[i].EndedAt != nil {
+			ended[string(all[i].ID)] = *all[i].EndedAt
+		}
+	}
+	for i := range calls {
+		c := &calls[i]
+		if c.Unheard == 0 {
+			continue
+		}
+		k.rep.Unheard++
+		id, _, _ := strings.Cut(c.CallID, ".")
+		if at, ok := ended[id]; ok && c.EndedAt.Sub(at) > orphanFor {
+			k.rep.Ghosts++
+		}
+	}
+	if err := k.judgeAfterEnd(ctx); err != nil {
+		return err
+	}
 	return k.audit(ctx)
+}
+
+// judgeAfterEnd: nothing happens to an attempt that has ended but the ends of its legs, and its result.
+func (k *cluster) judgeAfterEnd(ctx context.Context) error {
+	late, err := k.history.afterEnd(ctx)
+	for _, l := range late {
+		k.rep.fail("after the end of attempt %s", l)
+	}
+	return err
+}
+
+// unproven is how long what a lost call has may be in use: where calls last, until such a call must be over.
+func (k *cluster) unproven(brief time.Duration) time.Duration {
+	if k.lasting {
+		return brief + 2*lastingLimit
+	}
+	return brief
 }
 
 // unwatched waits until every leg of a lost call has its end: with each change of
@@ -74,7 +113,7 @@ func (k *cluster) unwatched(ctx context.Context) error {
 	}
 	limit, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	return site.Poll(limit, 500*time.Millisecond, func() (bool, error) {
+	err := site.Poll(limit, 500*time.Millisecond, func() (bool, error) {
 		for _, r := range k.runs {
 			attempts, err := k.store.Lists.CampaignAttempts(limit, r.id)
 			if err != nil {
@@ -86,6 +125,10 @@ func (k *cluster) unwatched(ctx context.Context) error {
 		}
 		return true, nil
 	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil // the judge says of each that it has no end
+	}
+	return err
 }
 
 // judgeRun: one campaign by itself.
@@ -100,13 +143,13 @@ func (k *cluster) judgeRun(ctx context.Context, r *run, calls carrier.Rows) erro
 
 // noteCaps notes what all nodes share: its room is for all of them together.
 func (k *cluster) noteCaps(facts *record, attempts []attempt.Attempt) {
-	facts.Add(time.Time{}, promise.TrunkCaps{Trunk: trunkID, CPS: clusterCPS, Channels: clusterChannels,
+	facts.Add(time.Time{}, promise.TrunkCaps{Trunk: trunkID, CPS: k.room.cps, Channels: k.room.channels,
 		Within: cpsWindow})
-	for i, n := range clusterNumberCaps {
+	for i, n := range k.room.numbers {
 		number := engine.NumberSettings{Number: engine.PhoneNumber(ownNumbers[i]), ConcurrentCap: n}
 		facts.Add(time.Time{}, promise.NumberCaps{NumberSettings: number})
 	}
-	k.conversations(facts, attempts, time.Time{}, clusterSeats)
+	k.conversations(facts, attempts, time.Time{}, k.room.seats)
 }
 
 // callsOf are the calls of a campaign.
@@ -125,11 +168,12 @@ func callsOf(attempts []attempt.Attempt, calls carrier.Rows) (mine carrier.Rows)
 
 // idle waits until no node holds anything any more, and no call is at the carrier.
 func (k *cluster) idle(ctx context.Context) error {
-	limit, cancel := context.WithTimeout(ctx, 2*leaseLimit)
+	limit, cancel := context.WithTimeout(ctx, k.unproven(2*leaseLimit))
 	defer cancel()
 	held := []string{"dialler_live_calls", "dialler_seats_held"}
 	if !k.whole.brief { // else those of lost calls are still in use
-		held = append(held, "dialler_trunk_channels_held", "dialler_number_slots_held", "dialler_sip_legs_live")
+		held = append(held, "dialler_trunk_channels_held", "dialler_number_slots_held", "dialler_sip_legs_live", "dialler_bot_sockets",
+			"dialler_media_paths", "dialler_cluster_calls_hosted", "dialler_cluster_calls_away")
 	}
 	wrong := []string{"dialler_illegal_events_total", "dialler_actor_restarts_total"}
 	for _, n := range k.site.Nodes {

@@ -19,14 +19,19 @@ const (
 	partNode     kind = "node cut from all others"
 	partDatabase kind = "node cut from PostgreSQL"
 	partEtcd     kind = "node cut from etcd"
+	isolateNode  kind = "node cut from all but the carrier"
+	killServer   kind = "PostgreSQL killed"
 	stopEtcd     kind = "etcd stands still"
 )
 
-// longDeck is what a long run deals, again and again in another order; shortDeck
-// is all of a short one.
+// longDeck is what a long run deals, again and again in another order, lastingDeck one whose
+// conversations outlast it; shortDeck is all of a short one.
 var (
 	longDeck = []kind{killNode, killNode, killNode, stopNode, drainNode, upgradeNodes, partNodes, partNodes, partNode,
 		partDatabase, partDatabase, partDatabase, partEtcd, stopEtcd}
+	lastingDeck = []kind{killNode, killNode, killNode, stopNode, stopNode, stopNode, stopNode, isolateNode, isolateNode, isolateNode,
+		isolateNode, isolateNode, partDatabase, partDatabase, partDatabase, partDatabase, partNodes, partNodes, partNode, partNode,
+		partEtcd, stopEtcd, killServer, drainNode}
 	shortDeck = []kind{killNode, drainNode, partNodes, partDatabase}
 )
 
@@ -39,22 +44,30 @@ type clusterDisturbance struct {
 	after time.Duration  // the cluster was whole before
 	lasts time.Duration
 	down  time.Duration // from the end of a node to its restart
+	// Of a lasting run: what a call is in, and how long after that began it strikes.
+	during during
+	delay  time.Duration
 }
 
 // replaced says whether others have to take over what the node acted for.
 func (b *clusterDisturbance) replaced() bool {
 	switch b.kind {
-	case killNode, stopNode, drainNode, partDatabase:
+	case killNode, drainNode:
 		return true
+	case stopNode, partDatabase, isolateNode:
+		return b.lasts > replacedAfter
 	default:
 		return false
 	}
 }
 
+// replacedAfter is the end of a lease, as others count it: a node that is back sooner may not have been replaced.
+const replacedAfter = 8 * time.Second
+
 // label is the row of the report.
 func (b *clusterDisturbance) label() string {
 	switch b.kind {
-	case partNodes, partNode, partDatabase, partEtcd:
+	case partNodes, partNode, partDatabase, partEtcd, isolateNode:
 		return string(b.kind) + ", " + b.way.String()
 	default:
 		return string(b.kind)
@@ -64,11 +77,14 @@ func (b *clusterDisturbance) label() string {
 func (b *clusterDisturbance) String() string {
 	s := b.label()
 	switch b.kind {
-	case stopEtcd, upgradeNodes:
+	case stopEtcd, upgradeNodes, killServer:
 	case partNodes:
 		s += fmt.Sprintf(": n%d from n%d", b.node+1, b.other+1)
 	default:
 		s += fmt.Sprintf(": n%d", b.node+1)
+	}
+	if b.during == ringing || b.during == answered {
+		s += ", " + string(b.during)
 	}
 	if b.lasts > 0 {
 		s += fmt.Sprintf(" for %v", b.lasts.Round(10*time.Millisecond))
@@ -84,15 +100,21 @@ type clusterPlan struct {
 	rng   *rand.Rand
 	nodes int
 	short bool
-	deck  []kind
-	hit   []int
-	ways  []site.Direction
+	// lasting: for 4 to 60 s, and in the moments of calls.
+	lasting bool
+	deck    []kind
+	hit     []int
+	ways    []site.Direction
+	moments []during
 }
 
 func (p *clusterPlan) next() *clusterDisturbance {
 	span := func(lo, hi time.Duration) time.Duration { return lo + time.Duration(p.rng.Int64N(int64(hi-lo))) }
 	all := longDeck
-	if p.short {
+	switch {
+	case p.lasting:
+		all = lastingDeck
+	case p.short:
 		all = shortDeck
 	}
 	if p.short && p.hit == nil { // first what takes longest to be over
@@ -112,7 +134,7 @@ func (p *clusterPlan) next() *clusterDisturbance {
 		b.down = span(0, 12*time.Second) // before it is replaced, and after
 	case stopNode:
 		b.lasts = 20 * time.Second
-	case partNodes, partNode, partDatabase, partEtcd:
+	case partNodes, partNode, partDatabase, partEtcd, isolateNode:
 		b.way = next(p.rng, &p.ways, []site.Direction{site.Both, site.Out, site.In})
 		b.lasts = span(5*time.Second, 20*time.Second)
 	case stopEtcd:
@@ -121,8 +143,31 @@ func (p *clusterPlan) next() *clusterDisturbance {
 		b.down = span(0, 3*time.Second)
 	default:
 	}
+	if p.lasting {
+		p.last(b, span)
+	}
 	if p.short {
 		b.after, b.lasts, b.down = b.after/2, min(b.lasts, 6*time.Second), min(b.down, time.Second)
 	}
 	return b
+}
+
+// last draws the moment and the length of a disturbance where conversations last: half are over before the lease is,
+// some of those of a process that stands still are longer than lease and limbo together.
+func (p *clusterPlan) last(b *clusterDisturbance, span func(lo, hi time.Duration) time.Duration) {
+	b.during = next(p.rng, &p.moments, []during{anyTime, ringing, ringing, answered})
+	if b.during == ringing {
+		b.delay = span(0, 2*time.Second)
+	}
+	switch kind := p.rng.IntN(8); {
+	case b.kind == killServer:
+		b.lasts = span(time.Second, 8*time.Second)
+	case b.lasts == 0:
+	case kind < 4:
+		b.lasts = span(4*time.Second, 7*time.Second)
+	case kind < 7 || b.kind != stopNode && b.kind != isolateNode:
+		b.lasts = span(10*time.Second, 20*time.Second)
+	default:
+		b.lasts = span(38*time.Second, 60*time.Second)
+	}
 }

@@ -19,10 +19,21 @@ type ClusterReport struct {
 	PeakCPS      int             // the most INVITEs within a second
 	Seats        int             // the most conversations at a time at the bot
 	PeakAbandons float64         // per cent of live answers at any moment, capacity_loss aside
+	// Of a lasting run:
+	Moments     map[during]int // what a call was in when it was hit
+	Again       map[string]int // answers to who asked for a second call to somebody
+	Looks       int            // of the watcher
+	Late        time.Duration  // the latest of them: how starved the machine was
+	Talks, Long int            // conversations, and those of 90 s or more
+	Unheard     int            // calls whose CANCEL or BYE changed nothing
+	Ghosts      int            // of them, those that were there when their attempt had ended
+	Overlaps    int
+	room        room
 }
 
-func newClusterReport(seed uint64) *ClusterReport {
-	return &ClusterReport{Report: Report{Seed: seed, ByLabel: map[string]int{}, Acked: map[request]int{}}, ByNode: map[string]int{}}
+func newClusterReport(seed uint64, r room) *ClusterReport {
+	return &ClusterReport{Report: Report{Seed: seed, ByLabel: map[string]int{}, Acked: map[request]int{}}, ByNode: map[string]int{},
+		Moments: map[during]int{}, Again: map[string]int{}, room: r}
 }
 
 // take adds what was judged of one campaign.
@@ -70,15 +81,30 @@ func (r *ClusterReport) Table() string {
 	row("legs that were never sent", r.Unsent)
 	row("answered calls lost before a bot served them", r.Abandons)
 	row("abandons at most, of live answers, capacity_loss aside", fmt.Sprintf("%.2f %%", r.PeakAbandons))
-	row(fmt.Sprintf("calls at a time at the carrier at most, of %d channels", clusterChannels), r.Channels)
-	row(fmt.Sprintf("INVITEs within a second at most, of %d", clusterCPS), r.PeakCPS)
-	row(fmt.Sprintf("conversations at a time at the bot at most, of %d seats", clusterSeats), r.Seats)
+	row(fmt.Sprintf("calls at a time at the carrier at most, of %d channels", r.room.channels), r.Channels)
+	row(fmt.Sprintf("INVITEs within a second at most, of %d", r.room.cps), r.PeakCPS)
+	row(fmt.Sprintf("conversations at a time at the bot at most, of %d seats", r.room.seats), r.Seats)
 	for _, k := range slices.Sorted(maps.Keys(r.Acked)) {
 		row("acknowledged: "+string(k), r.Acked[k])
 	}
 	row("of them first sent to a node that did not answer", r.Unsure)
 	row("acknowledged results", r.Results)
 	row("events folded and compared with the tables", r.Events)
+	if r.Looks > 0 {
+		row("conversations; of 90 s or more", fmt.Sprintf("%d; %d", r.Talks, r.Long))
+		row("calls whose CANCEL or BYE changed nothing at the carrier", r.Unheard)
+		row("of them on the line after their attempt's end", r.Ghosts)
+		for _, m := range slices.Sorted(maps.Keys(r.Moments)) {
+			row("disturbances "+string(m), r.Moments[m])
+		}
+		row("of all that wait for a moment, those for which none came in 10 s", r.Missed)
+		for _, what := range slices.Sorted(maps.Keys(r.Again)) {
+			row("second calls asked for to who has one: "+what, r.Again[what])
+		}
+		row("looks at what carrier, bot, database and nodes say", r.Looks)
+		row("the latest of them, late by", r.Late.Round(10*time.Millisecond))
+		row("**two calls to one number at a time**", fmt.Sprintf("**%d**", r.Overlaps))
+	}
 	row("**differences between the ledgers**", fmt.Sprintf("**%d**", len(r.Failures)))
 	b.WriteString("\n| disturbance | times |\n|---|---:|\n")
 	for _, k := range slices.Sorted(maps.Keys(r.ByLabel)) {

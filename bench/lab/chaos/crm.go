@@ -24,6 +24,9 @@ type crm struct {
 	seed uint64
 	rng  *rand.Rand
 
+	pause   time.Duration // between two requests at most
+	backlog int           // lists and files wait while so many contacts do
+
 	wanted chan request  // is asked for next
 	acks   atomic.Int64  // requests that were acknowledged
 	stop   chan struct{} // closed when no further request is begun
@@ -69,11 +72,9 @@ const (
 // weights say how often each is asked for; two in five exclude nobody new.
 var weights = []request{askTrigger, askTrigger, askTrigger, askMerge, askExclude, askDialout, askList, askImport}
 
-// Lists and files wait while so many contacts do.
-const backlog = 60
-
 func newCRM(a *site.API, id engine.CampaignID, seed uint64, rng *rand.Rand) *crm {
-	return &crm{api: a, id: id, seed: seed, rng: rng, wanted: make(chan request, 1), stop: make(chan struct{}), done: make(chan struct{}), excluded: map[string]bool{}}
+	return &crm{api: a, id: id, seed: seed, rng: rng, pause: 320 * time.Millisecond, backlog: 60,
+		wanted: make(chan request, 1), stop: make(chan struct{}), done: make(chan struct{}), excluded: map[string]bool{}}
 }
 
 // hurry asks for something next.
@@ -108,7 +109,7 @@ func (c *crm) work(ctx context.Context) {
 			kind = askTrigger
 		}
 		c.ask(ctx, kind)
-		tick.Reset(20*time.Millisecond + time.Duration(c.rng.Int64N(int64(300*time.Millisecond))))
+		tick.Reset(20*time.Millisecond + time.Duration(c.rng.Int64N(int64(c.pause-20*time.Millisecond))))
 	}
 }
 
@@ -124,7 +125,7 @@ func (c *crm) hungry(ctx context.Context) bool {
 	if c.api.Must(ctx, http.MethodGet, "/api/v1/campaigns/"+string(c.id), nil, &d) != nil {
 		return false
 	}
-	return d.Counters.Pending < backlog
+	return d.Counters.Pending < c.backlog
 }
 
 // ask makes one request.

@@ -70,6 +70,22 @@
 //     the carrier and at the bot.
 //   - No campaign's abandons exceed its cap at any moment, those by the loss of a
 //     node aside.
+//   - Nothing happens to an attempt after its end but the ends of its legs and its result.
+//
+// With ClusterConfig.Lasting two of five conversations last 90 to 200 s, longer than any cut and
+// than a number was ever held on a guess; phones ring for up to 25 s; the carrier answers a CANCEL
+// with 200, 481 or not at all while the callee picks up, and loses BYEs. Cuts last 4 to 60 s and
+// strike the node that has a call which rings, or is answered and not acknowledged. Somebody asks for
+// a call to who has one, once a second. All the while (cluster_watch.go) must hold, of what
+// carrier, bot, database and nodes say:
+//
+//   - Every call at the carrier is one of a live attempt, but those whose CANCEL or BYE it did not
+//     hear; every live attempt has a call at the carrier, or is closed when the fence must have acted.
+//   - The bot talks with everybody who talks, and with nobody else.
+//   - No node has a leg that the carrier has not.
+//
+// What it does not do: a stepped clock, a fail-over that lost its tail, a full disk, no descriptors.
+// Those are tests of package process.
 //
 // # What it must not know
 //

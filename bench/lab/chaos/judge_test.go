@@ -74,7 +74,7 @@ func TestWhatIsSharedIsCountedOverAllNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close() })
-	k := &cluster{Cluster: &Cluster{Lab: &Lab{bot: b}}}
+	k := &cluster{Cluster: &Cluster{Lab: &Lab{bot: b}, room: briskRoom}}
 	f := func(want string, n int, from string, apart time.Duration) {
 		t.Helper()
 		var r record
@@ -99,9 +99,9 @@ func TestWhatIsSharedIsCountedOverAllNodes(t *testing.T) {
 		}
 	}
 	other := ownNumbers[2] // without a cap of its own
-	f("", clusterChannels, other, time.Second)
-	f("chaos has 11 calls, its cap is 10", clusterChannels+1, other, time.Second)
-	f("2 calls, it may have 1", clusterNumberCaps[0]+1, ownNumbers[0], time.Second)
-	f("7 INVITEs left through chaos within 950ms, its cap is 6", clusterCPS+1, other, cpsWindow/clusterCPS-1)
-	f("", clusterCPS+1, other, cpsWindow/clusterCPS+1)
+	f("", k.room.channels, other, time.Second)
+	f("chaos has 11 calls, its cap is 10", k.room.channels+1, other, time.Second)
+	f("2 calls, it may have 1", k.room.numbers[0]+1, ownNumbers[0], time.Second)
+	f("7 INVITEs left through chaos within 950ms, its cap is 6", k.room.cps+1, other, cpsWindow/time.Duration(k.room.cps)-1)
+	f("", k.room.cps+1, other, cpsWindow/time.Duration(k.room.cps)+1)
 }
