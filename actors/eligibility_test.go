@@ -13,7 +13,7 @@ import (
 	"dialler/engine/eligibility"
 )
 
-// oracle takes time for every answer.
+// oracle takes time forevery answer.
 type oracle struct {
 	takes   time.Duration
 	verdict func(eligibility.Question) eligibility.Verdict

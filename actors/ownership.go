@@ -18,29 +18,28 @@ import (
 	core "dialler/engine/run"
 )
 
-// Ownership is the tree as the owner of campaigns among several nodes (package cluster/ownership).
+// Ownership lets package cluster/ownership assign campaigns to this node's tree.
 type Ownership struct{ t *Tree }
 
-// Ownership is for whoever decides which campaigns this node owns.
+// Ownership returns the interface for deciding which campaigns this node owns.
 func (t *Tree) Ownership() Ownership { return Ownership{t} }
 
-// Adopt brings up a campaign that this node has become the owner of: it goes
-// on as after a start.
+// Adopt starts a campaign that this node now owns: it goes on as after a start.
 func (o Ownership) Adopt(id engine.CampaignID) {
 	o.t.sys.Root.Send(o.t.campaigns, &campaignactor.Wake{Campaign: id})
 }
 
-// ActiveCampaigns are those for which somebody has to act.
+// ActiveCampaigns returns the campaigns that need an owner.
 func (o Ownership) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error) {
 	return o.t.store.ActiveCampaigns(ctx)
 }
 
-// Up are the campaigns whose actors are up here.
+// Up returns the campaigns whose actors are up here.
 func (o Ownership) Up(ctx context.Context) ([]engine.CampaignID, error) {
 	return ask[[]engine.CampaignID](ctx, o.t, o.t.campaigns, &campaignactor.Up{})
 }
 
-// CallsOf counts, for each of the campaigns, the calls whose actors are up here.
+// CallsOf counts, for each campaign, the calls whose actors are up here.
 func (o Ownership) CallsOf(ids []engine.CampaignID) map[engine.CampaignID]int {
 	all, out := o.t.calls.Owners.ByCampaign(), make(map[engine.CampaignID]int, len(ids))
 	for _, id := range ids {
@@ -49,11 +48,11 @@ func (o Ownership) CallsOf(ids []engine.CampaignID) map[engine.CampaignID]int {
 	return out
 }
 
-// placingFor bounds how long INVITEs are waited for whose intents are stored.
+// placingFor bounds the wait for the INVITEs of stored intents.
 const placingFor = time.Second
 
-// settle has a run dial nobody any more and waits until no INVITE is on its way:
-// an attempt between its intent and its INVITE would be lost with its actor.
+// settle stops a run's dialling and waits until no INVITE is outstanding: an attempt between its
+// intent and its INVITE would be lost with its actor.
 func (o Ownership) settle(ctx context.Context, id engine.CampaignID) {
 	ctx, cancel := context.WithTimeout(ctx, placingFor)
 	defer cancel()
@@ -84,9 +83,9 @@ func (o Ownership) settle(ctx context.Context, id engine.CampaignID) {
 	}
 }
 
-// Release stops the actors of a campaign that another node is to act for. When
-// it returns nil, what they had to say is in the database. Legs and audio go on:
-// whoever takes the campaign over attaches to them.
+// Release stops the actors of a campaign that another node will act for. If it returns nil,
+// everything they had to write is in the database. Legs and audio go on: the next owner attaches to
+// them.
 func (o Ownership) Release(ctx context.Context, id engine.CampaignID) error {
 	o.settle(ctx, id)
 	pid, err := ask[*actor.PID](ctx, o.t, o.t.campaigns, &campaignactor.LetGo{Campaign: id})
@@ -105,14 +104,14 @@ func (o Ownership) Release(ctx context.Context, id engine.CampaignID) error {
 	return nil
 }
 
-// Left ends what Release began: who acts for the campaign is known again. In
-// between what is asked of it is answered "not_owner".
+// Left ends what Release began, once the campaign's owner is known again. In between, requests for
+// it are answered "not_owner".
 func (o Ownership) Left(id engine.CampaignID) {
 	o.t.sys.Root.Send(o.t.campaigns, &campaignactor.HasLeft{Campaign: id})
 }
 
-// OpenDialouts are the calls outside campaigns that have not ended, or of which
-// a leg has not, of all nodes.
+// OpenDialouts returns the calls outside campaigns, of all nodes, that have not ended or that have
+// a leg that has not.
 func (o Ownership) OpenDialouts(ctx context.Context) ([]attempt.Attempt, error) {
 	open, err := o.t.store.OpenAttempts(ctx)
 	if err != nil {
@@ -133,14 +132,14 @@ func (o Ownership) CloseDialout(a attempt.Attempt, epoch int64) {
 		o.t.sys.Root.Send(o.t.dialout, recover)
 		return
 	}
-	go func() { // it asks the other node, for seconds
+	go func() { // it queries the other node, for seconds
 		o.t.calls.AdoptLegs(o.t.calls.Ctx, epoch, []attempt.Attempt{a})
 		o.t.sys.Root.Send(o.t.dialout, recover)
 	}()
 }
 
-// Taken says that another node has adopted a call whose legs are here. The actors of a
-// campaign are stopped as a whole.
+// Taken says that another node has adopted a call whose legs are here. Only the actor of a dialout
+// is told: a campaign's actors are stopped as a whole.
 func (o Ownership) Taken(id engine.AttemptID) {
 	o.t.writers.LetGo(func(a *attempt.Attempt) bool { return a.ID == id })
 	if of, ok := o.t.calls.Owners.Of(id); ok && of.Campaign == "" {
@@ -148,12 +147,11 @@ func (o Ownership) Taken(id engine.AttemptID) {
 	}
 }
 
-// Has says whether the actor of an attempt lives here.
+// Has says whether the actor of an attempt is here.
 func (o Ownership) Has(id engine.AttemptID) bool { return o.t.Has(id) }
 
-// LegsGone says that the node is gone that had the legs of these attempts, and
-// sends nothing any more: they are lost, and what may be left of them at the
-// carrier is ended from here.
+// LegsGone says that the node with the legs of these attempts is gone and sends nothing any more:
+// the attempts are lost, and any remaining legs at the carrier are ended from here.
 func (o Ownership) LegsGone(ids []engine.AttemptID) {
 	for _, id := range ids {
 		of, ok := o.t.calls.Owners.Of(id)

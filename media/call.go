@@ -19,25 +19,24 @@ import (
 )
 
 const (
-	// fillAfter: without audio for this long, silence takes its place, so that
-	// the bot and the classifier hear time pass (a far side with DTX, an event
-	// in place of audio, a loss without end).
+	// fillAfter is how long audio may be missing before silence replaces it, so that the bot and
+	// the classifier hear time pass (a far side with DTX, an event in place of audio, a loss
+	// without end).
 	fillAfter = 60 * ms
-	// lateAfter is how much longer audio may be late before the classifier hears
-	// silence in its place, all of it at once: a person is never decided on after
-	// less. What comes late is heard as it was sent, without a hole. lateTicks of
-	// the pacer must have passed too: who was held up as a whole, has packets to
-	// read first.
+	// lateAfter is how much longer audio may be late before the classifier hears silence in its
+	// place, all of it at once: no decision for a person is made earlier. Late audio is heard as it
+	// was sent, without a hole. lateTicks of the pacer must have passed too: after a stall of the
+	// whole process there are packets to read first.
 	lateAfter = 400 * ms
 	lateTicks = 15
-	// concealCap is the longest gap that is filled when audio goes on: 500 ms.
+	// concealCap is the longest gap that is filled when audio resumes: 500 ms.
 	concealCap = 25
 	// clockRate of G.711.
 	clockRate = 8000
 )
 
-// maxDigits bounds the events of a call that a far side can cause at will: they
-// are kept for an owner that attaches again.
+// maxDigits bounds the events that a far side can cause at will: they are kept for an owner that
+// attaches again.
 const maxDigits = 1000
 
 // call is the media path of one attempt.
@@ -45,20 +44,20 @@ type call struct {
 	e   *Engine
 	id  engine.AttemptID
 	amd engine.AMDMode
-	// listen is how it is classified.
+	// listen says how the call is classified.
 	listen engine.AMDRules
-	begun  engine.NodeLease // of the node when it was opened; nil: there are no leases
+	begun  engine.NodeLease // lease of the node when the call was opened; nil: no leases
 	sock   *socket
 	peer   demux.Peer // guarded by sock.mu
 	// described is guarded by mu.
 	described description
-	// callee is the call that this path of a far leg belongs to, leg which one;
-	// nil and empty for the callee's own (relay.go).
+	// callee is the call to which this far leg's path belongs, and leg is the far leg; they are nil
+	// and empty for the callee's own path (relay.go).
 	callee *call
 	leg    engine.LegID
 
-	// mu guards everything below. Order of locks: mu, then the link's own;
-	// sock.mu is never taken under mu, nor mu under sock.mu.
+	// mu guards everything below. Lock order: mu, then the link's own; sock.mu is never taken under
+	// mu, nor mu under sock.mu.
 	mu         sync.Mutex
 	closed     bool
 	answered   bool
@@ -66,12 +65,12 @@ type call struct {
 	ans        sdp.Answer
 	dest       netip.AddrPort
 	secure     *srtp.Session // nil: plain RTP
-	// symmetric and networks are the trunk's, signalled is where its 2xx came from.
+	// symmetric and networks are the trunk's settings; signalled is the source of its 2xx.
 	symmetric string
 	networks  []netip.Prefix
 	signalled netip.Addr
 	record    bool
-	tape      *recording.Recording // nil: not recorded; of a far leg its call's
+	tape      *recording.Recording // nil: not recorded; a far leg uses its call's
 	openedAt  time.Time
 
 	clock int64 // of the current packet or tick
@@ -79,18 +78,18 @@ type call struct {
 	// Receiving.
 	in          jitter.Buffer
 	events      dtmf
-	lastSign    int64 // RTP or RTCP came
+	lastSign    int64 // of RTP or RTCP received
 	silent      bool  // MediaSilent was told
-	lastAudio   int64 // audio was delivered or filled in
+	lastAudio   int64 // when audio was last delivered or filled in
 	tsKnown     bool
 	nextTS      uint32
 	lostBefore  uint64
 	audioTick   int // ticks at lastAudio
-	filled      int // frames filled in since the last audio, for the bot and the recording
-	waited      int // and for the classifier
+	filled      int // frames filled in since the last audio, for bot and recording
+	waited      int // the same for the classifier
 	past        conceal.Past
-	resync      bool                   // another source: its timestamps say nothing about a gap
-	part        [codec.FrameBytes]byte // of a packet that is no multiple of 20 ms
+	resync      bool                   // a new source: its timestamps say nothing about a gap
+	part        [codec.FrameBytes]byte // of a packet that is not a multiple of 20 ms
 	partBytes   int
 	partLaw     codec.Codec
 	jitter      float64 // RFC 3550 §6.4.1, timestamp units
@@ -107,35 +106,35 @@ type call struct {
 	ticks   int  // since the answer
 	sent    uint64
 	octets  uint64 // of payloads
-	// reported is how many packets were sent before the last report, nextReport
-	// when the next one is due.
+	// reported is how many packets were sent before the last report; nextReport is when the next
+	// one is due.
 	reported   uint64
 	nextReport int64
 
 	det        *amd.Detector
-	heardFor   int      // frames that it has heard
-	oursTick   int      // of the last frame of the bot's that could be heard
-	judged     bool     // the detector has decided; it listens on
-	leaving    *leaving // a message waits for the beep of the machine
+	heardFor   int      // frames of ours that it has heard
+	oursTick   int      // of the bot's last audible frame
+	judged     bool     // the detector has decided, but keeps listening
+	leaving    *leaving // a message waiting for the machine's beep
 	link       *botlink.Link
 	firstAudio bool // MediaBotFirstAudio was told
 	botJudged  bool // MediaBotVerdict was told
-	playing    bool // the information message, or the one for a machine
+	playing    bool // the information message, or one for a machine
 	message    []byte
 	played     int // bytes of it
 
 	peers map[engine.LegID]*call // paths of far legs
-	other *call                  // to whom the audio goes and from whom it comes
+	other *call                  // where the audio goes to and comes from
 	out   passage
 	keys  keys
-	// byINFO: the trunk's profile wants keys by SIP INFO.
+	// byINFO means that the trunk's profile wants keys by SIP INFO.
 	byINFO bool
-	dtx    bool            // it sends nothing while nobody speaks: silence is no sign of death
-	pack   *pack           // of packets that are no 20 ms
-	wb     *codec.Wideband // of G.722; nil until it is needed
-	wbOut  *codec.Wideband // the decoder of what is relayed
+	dtx    bool            // it sends nothing during silence, which therefore proves nothing
+	pack   *pack           // for packets that are not 20 ms long
+	wb     *codec.Wideband // for G.722; nil until needed
+	wbOut  *codec.Wideband // decodes relayed audio
 
-	// Events. told is how many the sink has had.
+	// The events. told is how many the sink has received.
 	history    []engine.MediaEvent
 	told       int
 	sink       func(engine.MediaEvent)
@@ -144,7 +143,7 @@ type call struct {
 
 // emit appends an event; unlock delivers it.
 func (c *call) emit(ev engine.MediaEvent) {
-	if c.closed || c.callee != nil { // what happens on a far leg's path is no news of the call's
+	if c.closed || c.callee != nil { // events on a far leg's path are not reported for the call
 		return
 	}
 	if ev.Kind == engine.MediaDigit && len(c.history) >= maxDigits {
@@ -179,7 +178,7 @@ func (c *call) attach(sink func(engine.MediaEvent)) {
 	c.unlock()
 }
 
-// answer starts audio both ways.
+// answer starts audio in both directions.
 func (c *call) answer(text []byte, at time.Time) {
 	a, err := sdp.Parse(text)
 	c.mu.Lock()
@@ -190,13 +189,13 @@ func (c *call) answer(text []byte, at time.Time) {
 	if err == nil {
 		err = c.protect(&a)
 	}
-	if errors.Is(err, sdp.ErrRefused) && c.answered { // the stream is switched off, the call goes on
+	if errors.Is(err, sdp.ErrRefused) && c.answered { // the stream is switched off, but the call goes on
 		c.hold()
 		c.mu.Unlock()
 		return
 	}
 	if err != nil {
-		if !c.answered { // a bad re-offer leaves the call as it is
+		if !c.answered { // a bad re-offer leaves the call unchanged
 			c.emit(engine.MediaEvent{Kind: engine.MediaFailed, Error: err.Error()})
 		}
 		c.unlock()
@@ -208,7 +207,7 @@ func (c *call) answer(text []byte, at time.Time) {
 	} else {
 		c.dest, c.ans, c.lastSign = a.Remote, a, now
 		c.answered, c.answeredAt, c.lastAudio = true, at, now
-		c.nextReport = now + untilReport()/2 // the first one comes early (§6.2)
+		c.nextReport = now + untilReport()/2 // the first report comes early (§6.2)
 		if c.record && c.e.cfg.Recorder != nil {
 			c.tape = c.e.cfg.Recorder.Start(c.id, at)
 		}
@@ -222,23 +221,23 @@ func (c *call) answer(text []byte, at time.Time) {
 	c.sock.answer(c, &a)
 }
 
-// move sends the audio to where an offer wants it; mu is held. On hold in the
-// old style the address is zero: the far side stays where it was.
+// move redirects the audio to where an offer wants it; mu is held. On an old-style hold the address
+// is zero and the target stays unchanged.
 func (c *call) move(a *sdp.Answer) {
 	if a.Remote.Addr().IsUnspecified() {
 		a.Remote = netip.AddrPortFrom(c.ans.Remote.Addr(), c.ans.Remote.Port())
-	} else if a.Remote != c.ans.Remote { // else it stays where it may have been latched
+	} else if a.Remote != c.ans.Remote { // otherwise it stays where it may have latched
 		c.dest = a.Remote
 	}
 	c.ans = *a
 	c.lastSign = c.e.now()
 }
 
-// hold: neither side sends until the next description; mu is held.
+// hold stops both sides from sending until the next description; mu is held.
 func (c *call) hold() { c.ans.HeSends, c.ans.HeListens = false, false }
 
-// offer prepares an unanswered call for the trunk that is tried: with SRTP it
-// has keys, the same ones when it is offered again.
+// offer prepares an unanswered call for the trunk about to be tried: with SRTP it gets keys, the
+// same ones when it is offered again.
 func (c *call) offer(p engine.MediaProfile) *srtp.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -260,7 +259,7 @@ func (c *call) offer(p engine.MediaProfile) *srtp.Session {
 	return c.secure
 }
 
-// latching is whom the call may hear beside the address of its SDP.
+// latching returns the sources that the call may accept besides the address of its SDP.
 func (c *call) latching(a *sdp.Answer) demux.Latch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -271,8 +270,8 @@ func (c *call) latching(a *sdp.Answer) demux.Latch {
 	}
 }
 
-// protect takes the keys of the SDP answer; mu is held. What was offered with
-// SRTP is never answered without (RFC 4568 §5.1.2), nor the reverse.
+// protect applies the keys of the SDP answer; mu is held. An offer with SRTP is never answered
+// without it (RFC 4568 §5.1.2), nor the reverse.
 func (c *call) protect(a *sdp.Answer) error {
 	switch {
 	case c.secure == nil && a.Secure:
@@ -341,8 +340,7 @@ func (c *call) BotFailed(l *botlink.Link, at time.Time, reason string, refused b
 	c.unlock()
 }
 
-// BotVerdict implements botlink.Handler. It is told once: no more than one can revise a
-// verdict.
+// BotVerdict implements botlink.Handler. It reports a verdict only once: only one can revise ours.
 func (c *call) BotVerdict(l *botlink.Link, at time.Time, v engine.Verdict) {
 	c.mu.Lock()
 	if c.link == l && !c.botJudged {
@@ -395,7 +393,7 @@ func (c *call) hearDigit(digit byte) (by engine.LegID) {
 	return ""
 }
 
-// close ends everything and gives the counts.
+// close ends everything and returns the call's quality figures.
 func (c *call) close(now int64) engine.MediaQuality {
 	c.mu.Lock()
 	c.closed = true

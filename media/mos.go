@@ -8,7 +8,7 @@ import (
 )
 
 // The mean opinion score of what one side heard, by a shortened E-model (ITU-T G.107) with default
-// values for everything that is not measured:
+// values foreverything that is not measured:
 //
 //	R   = 93.2 − Id − Ie,eff
 //	Id  = 0.024·d + 0.11·(d − 177.3)⁺, d the one-way delay in ms

@@ -16,7 +16,7 @@ import (
 	"dialler/media/srtp"
 )
 
-// report takes an RTCP packet of this call: a sign of life. b is changed.
+// report handles an RTCP packet of this call: a sign of life. It changes b.
 func (c *call) report(b []byte, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -31,9 +31,9 @@ func (c *call) report(b []byte, now int64) {
 	c.far.take(b, c.ssrc, &c.heard, uint32(ntpTime(time.Now())>>16), now) //nolint:gosec // the middle of it
 }
 
-// receive takes an RTP packet of this call; pkt is scratch, b is changed. What
-// is relayed is added to the batch. False: it was none, or sealed with another
-// key than the call's.
+// receive handles an RTP packet of this call; pkt is scratch space, and b is changed. Relayed
+// packets are added to the batch. It returns false when the packet is not RTP, or sealed with
+// another key than the call's.
 func (c *call) receive(
 	b []byte,
 	pkt *rtp.Packet,
@@ -76,27 +76,27 @@ func (c *call) receive(
 		c.in.Window = min(max(conceal.Bytes/max(len(pkt.Payload), 1), 1), jitter.WindowCap)
 		c.measure(pkt.Timestamp, now)
 	}
-	// The packet goes through the sequence whatever it carries: comfort noise
-	// (RFC 3389) and unknown types are no losses.
+	// Every packet goes through the reorder buffer, whatever it carries: comfort noise (RFC 3389)
+	// and unknown types are not losses.
 	c.in.Put(pkt.SequenceNumber, pkt.Timestamp, pkt.PayloadType, pkt.Payload, c.deliver)
 	c.unlock()
 	return true
 }
 
-// measure keeps the interarrival jitter (RFC 3550 appendix A.8).
+// measure updates the interarrival jitter (RFC 3550 appendix A.8).
 func (c *call) measure(ts uint32, now int64) {
 	arrival := now / (int64(time.Second) / clockRate)
 	transit := arrival - int64(ts)
 	if c.transitSet {
 		d := math.Abs(float64(int32(transit - c.lastTransit))) //nolint:gosec // wraps with the timestamp
-		if d < clockRate {                                     // a restart is no jitter
+		if d < clockRate {                                     // a restart is not jitter
 			c.jitter += (d - c.jitter) / 16
 		}
 	}
 	c.lastTransit, c.transitSet = transit, true
 }
 
-// deliver takes packets in order; mu is held.
+// deliver receives packets in order; mu is held.
 func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
 	if c.ans.Event(pt) {
 		if digit, ok := c.events.packet(ts, payload); ok {
@@ -138,8 +138,7 @@ func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
 	}
 }
 
-// anotherSource: what comes now is another stream, with numbers and times of
-// its own.
+// anotherSource prepares for another stream, with its own sequence numbers and timestamps.
 func (c *call) anotherSource() {
 	c.in.Flush(c.deliver)
 	c.in.Restarted()
@@ -147,8 +146,8 @@ func (c *call) anotherSource() {
 	c.resync, c.transitSet = true, false
 }
 
-// conceal fills a gap in the timestamps: after a loss by what was heard before
-// it, for 60 ms, the rest is silence.
+// conceal fills a gap in the timestamps: after a loss with concealment for 60 ms, then with
+// silence.
 func (c *call) conceal(ts uint32) {
 	lost := c.in.Lost != c.lostBefore
 	c.lostBefore = c.in.Lost
@@ -179,7 +178,7 @@ func (c *call) conceal(ts uint32) {
 	}
 }
 
-// silence is a frame of it in μ-law.
+// silence is a frame of silence in μ-law.
 func silence() (frame [codec.FrameBytes]byte) {
 	for i := range frame {
 		frame[i] = codec.UlawSilence
@@ -187,8 +186,8 @@ func silence() (frame [codec.FrameBytes]byte) {
 	return frame
 }
 
-// quiet gives bot and recording a frame of silence in place of audio. Before the
-// callee was heard at all there is no stream with a gap in it.
+// quiet gives the bot and the recording a frame of silence in place of audio. Before the callee is
+// heard for the first time there is no stream that could have a gap.
 func (c *call) quiet() {
 	frame := silence()
 	c.hand(frame[:], codec.Ulaw)
@@ -202,7 +201,7 @@ func (c *call) still() {
 	}
 }
 
-// wait has the classifier hear the time that passes without audio; mu is held.
+// wait makes the classifier hear the time that passes without audio; mu is held.
 func (c *call) wait(now int64) {
 	if c.det == nil || now-c.lastAudio <= lateAfter || c.ticks-c.audioTick < lateTicks {
 		return
@@ -212,12 +211,12 @@ func (c *call) wait(now int64) {
 	}
 }
 
-// without is for how many frames there has been no audio.
+// without is the number of frames without audio.
 func (c *call) without(now int64) int {
 	return max(0, int((now-c.lastAudio-fillAfter)/int64(frameTime)))
 }
 
-// frame is 20 ms of what the callee says; mu is held and b may be changed.
+// frame handles 20 ms of the callee's audio; mu is held and b may be changed.
 func (c *call) frame(b []byte, law codec.Codec) {
 	if c.det != nil {
 		c.classify(b, law)
@@ -225,7 +224,7 @@ func (c *call) frame(b []byte, law codec.Codec) {
 	c.hand(b, law)
 }
 
-// hand gives 20 ms to the bot and the recording.
+// hand passes 20 ms to the bot and the recording.
 func (c *call) hand(b []byte, law codec.Codec) {
 	if (c.link == nil && c.tape == nil) || !c.tsKnown {
 		return
@@ -275,8 +274,8 @@ func (c *call) classify(b []byte, law codec.Codec) {
 	c.judge(d)
 }
 
-// judge tells of a decision. Who listens on is who may be revised, and a machine
-// on which a message is to be left.
+// judge reports a decision. The detector keeps listening where the verdict may be revised, or a
+// message is to be left on a machine.
 func (c *call) judge(d amd.Decision) {
 	now := time.Now()
 	ev := engine.MediaEvent{

@@ -9,10 +9,10 @@ import (
 	"dialler/media/sdp"
 )
 
-// Reoffer answers an offer of the far side that changes the call: hold,
-// another address, other codecs (RFC 3264 §8). The audio follows at once. An
-// error says why the offer cannot be accepted; nothing has changed then. A
-// call without an answer yet is only answered for: Answer starts it.
+// Reoffer answers an offer by which the far side changes the call: hold, another address, other
+// codecs (RFC 3264 §8). The audio follows at once. An error says why the offer cannot be accepted;
+// then nothing has changed. A call that is not answered yet only gets the SDP answer: Answer starts
+// it.
 func (e *Engine) Reoffer(a engine.AttemptID, leg engine.LegID, offer []byte) (text []byte, err error) {
 	c := e.path(a, leg)
 	if c == nil {
@@ -46,7 +46,7 @@ func (e *Engine) Reoffer(a engine.AttemptID, leg engine.LegID, offer []byte) (te
 	return text, nil
 }
 
-// Reanswer takes the far side's answer to an offer of ours after the first.
+// Reanswer applies the far side's answer to a later offer of ours.
 func (e *Engine) Reanswer(a engine.AttemptID, leg engine.LegID, text []byte) {
 	if c := e.path(a, leg); c != nil {
 		c.mu.Lock()
@@ -58,8 +58,7 @@ func (e *Engine) Reanswer(a engine.AttemptID, leg engine.LegID, text []byte) {
 	}
 }
 
-// Offer gives the first offer of a leg once more, for a far side that asks
-// for one (RFC 3261 §14.2).
+// Offer repeats the first offer of a leg for a far side that asks for one (RFC 3261 §14.2).
 func (e *Engine) Offer(a engine.AttemptID, leg engine.LegID, first []byte) ([]byte, error) {
 	c := e.path(a, leg)
 	if c == nil {
@@ -71,13 +70,13 @@ func (e *Engine) Offer(a engine.AttemptID, leg engine.LegID, first []byte) ([]by
 		return nil, errLeftover
 	}
 	_, rest, _ := bytes.Cut(first, []byte("s=-\r\n"))
-	if c.described.sum == 0 { // nothing but the first offer was sent yet
+	if c.described.sum == 0 { // only the first offer has been sent so far
 		c.described.sum, c.described.version = sumOf(rest), 1
 	}
 	return c.described.appendBody(make([]byte, 0, len(first)+8), rest), nil
 }
 
-// protectAgain takes the keys of an offer; mu is held. Its tags are its own.
+// protectAgain applies the keys of a new offer, which has its own tags; mu is held.
 func (c *call) protectAgain(a *sdp.Answer) error {
 	if c.secure != nil && a.Secure {
 		return c.secure.Answered(a.Crypto, false)
@@ -85,8 +84,8 @@ func (c *call) protectAgain(a *sdp.Answer) error {
 	return c.protect(a)
 }
 
-// switchedOff answers an offer with port 0: the far side wants no audio for
-// now, the call goes on.
+// switchedOff answers an offer with port 0: the far side wants no audio for now, and the call goes
+// on.
 func (c *call) switchedOff(offer []byte) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,13 +9,13 @@ import (
 	"dialler/media/jitter"
 )
 
-// RTCP (RFC 3550 §6): what is told to the far side and what it tells.
+// RTCP (RFC 3550 §6): the reports that we send and those that we receive.
 
 const (
 	rtcpSR, rtcpRR, rtcpSDES, rtcpBye = 200, 201, 202, 203
 
-	// reportEvery is the least interval of a session of two (§6.2), which is
-	// varied by half either way and made shorter by e − 1.5 (§6.3.1).
+	// reportEvery is the minimum interval of a session of two (§6.2); it is varied by half either
+	// way and divided by e − 1.5 (§6.3.1).
 	reportEvery   = 5 * time.Second
 	reconsider    = 1.21828
 	reportCap     = 128
@@ -32,12 +32,12 @@ type heard struct {
 	received      uint32
 	// At the last report.
 	expectedThen, receivedThen uint32
-	// The last sender report: the middle of its time, and when it came.
+	// The last sender report: the middle 32 bits of its timestamp, and its arrival time.
 	sr   uint32
 	srAt int64
 }
 
-// count takes a packet in.
+// count counts a packet.
 func (h *heard) count(ssrc uint32, seq uint16) {
 	step := int16(seq - uint16(h.newest)) //nolint:gosec // RFC 1982 arithmetic
 	if !h.known || ssrc != h.ssrc || step > jitter.RestartGap || step < -jitter.RestartGap {
@@ -72,7 +72,7 @@ func (h *heard) block(b []byte, jitter float64, now int64) []byte {
 	return binary.BigEndian.AppendUint32(b, since)
 }
 
-// told is what the far side's reports said of our stream.
+// told is what the far side's reports say of our stream.
 type told struct {
 	reports   uint64
 	lost      int32         // packets, since it began
@@ -81,8 +81,8 @@ type told struct {
 	roundTrip time.Duration // 0: not known
 }
 
-// take reads a compound packet; ntp is the time it came, the middle 32 bits.
-// What is malformed ends the reading.
+// take reads a compound packet; ntp is its arrival time, the middle 32 bits. Reading stops at the
+// first malformed packet.
 func (t *told) take(b []byte, ours uint32, h *heard, ntp uint32, now int64) {
 	for len(b) >= 8 && b[0]>>6 == 2 {
 		size := 4 * (int(binary.BigEndian.Uint16(b[2:])) + 1)
@@ -131,12 +131,12 @@ func (t *told) block(b []byte, ntp uint32) {
 	}
 }
 
-// ntpTime is a time as NTP has it: seconds since 1900, and 2^-32 of them.
+// ntpTime converts a time to NTP format: seconds since 1900, and 2^-32 of them.
 func ntpTime(t time.Time) uint64 {
 	return uint64(t.Unix()+ntpEpoch)<<32 | uint64(t.Nanosecond())<<32/uint64(time.Second) //nolint:gosec // after 1900
 }
 
-// untilReport is how long to wait for the next report.
+// untilReport is the time until the next report.
 func untilReport() int64 {
 	return int64(float64(reportEvery) * (0.5 + rand.Float64()) / reconsider) //nolint:gosec // a spread, no secret
 }
@@ -187,7 +187,7 @@ func sized(b []byte, first int) []byte {
 	return b
 }
 
-// reporting gives the report that is due and where it goes; nil: none. mu is held.
+// reporting returns the report that is due and its destination; nil means none is due. mu is held.
 func (c *call) reporting(now int64, bye bool) (b []byte, to netip.AddrPort) {
 	if !c.answered || !c.ans.RTCP.IsValid() || c.ans.RTCP.Addr().IsUnspecified() {
 		return nil, to
@@ -205,7 +205,7 @@ func (c *call) reporting(now int64, bye bool) (b []byte, to netip.AddrPort) {
 	return b, c.ans.RTCP
 }
 
-// reportDue sends a report at a tick; mu is held and let go meanwhile.
+// reportDue sends a report at a tick if one is due; mu is held, and released meanwhile.
 func (c *call) reportDue(now int64) {
 	c.nextReport = now + untilReport()
 	b, to := c.reporting(now, false)
@@ -215,7 +215,7 @@ func (c *call) reportDue(now int64) {
 	c.mu.Lock()
 }
 
-// report sends a report from the port of RTCP, or of RTP (RFC 5761).
+// report sends a report from the RTCP port, or with mux from the RTP port (RFC 5761).
 func (s *socket) report(b []byte, to netip.AddrPort, mux bool) {
 	l := s.rtcp.Load()
 	if mux {

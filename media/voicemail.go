@@ -10,52 +10,49 @@ import (
 	"dialler/media/codec"
 )
 
-// Leaving a message on a machine: it is played after the beep, or when nothing
-// was heard for so long that none will come.
+// Leaving a message on a machine: it is played after the beep, or after so much quiet that no beep
+// will come.
 const (
-	// afterBeep is how much quiet follows the beep before the message begins, in
-	// frames: what a room keeps of the beep is over.
+	// afterBeep is the quiet after the beep before the message begins, in frames: by then the
+	// beep's reverberation has ended.
 	afterBeep = 15
-	// noBeep is how much quiet after the greeting says that no beep comes, in
-	// frames: 3.5 s. Machines wait up to three seconds before theirs.
+	// noBeep is the quiet after the greeting that means no beep will come, in frames: 3.5 s.
+	// Machines wait up to three seconds before theirs.
 	noBeep = 175
-	// afterMessage is how much silence follows a message before the call ends, in
-	// bytes: 200 ms. What the far side has buffered to even out jitter is heard.
+	// afterMessage is the silence after a message before the call ends, in bytes: 200 ms. It lets
+	// the far side play out its jitter buffer.
 	afterMessage = 10 * codec.FrameBytes
-	// greetingOn is how many frames of sound after a beep mean that the greeting
-	// goes on: the beep was a part of it.
+	// greetingOn is the number of frames of sound after a beep that means the greeting goes on: the
+	// beep was part of it.
 	greetingOn = 20
 	// leavePatience bounds the wait, in frames: 60 s.
 	leavePatience = 3000
-	// leaveSoon is for how long the classifier of a machine waits for the command
-	// to leave a message.
+	// leaveSoon is how long a machine's classifier waits for the command to leave a message.
 	leaveSoon = 10 * time.Second
-	// voicemailsKept bounds how many messages are kept in memory, 30 s of audio
-	// being 240 kB.
+	// voicemailsKept bounds how many messages are kept in memory; 30 s of audio take 240 kB.
 	voicemailsKept = 32
-	// fetchLimit bounds how long a message may take to come.
+	// fetchLimit bounds how long fetching a message may take.
 	fetchLimit = 10 * time.Second
 )
 
 var errNoVoicemails = errors.New("media: no messages for machines are kept here")
 
-// leaving is a message that waits for its moment.
+// leaving is a message waiting for its moment.
 type leaving struct {
 	message engine.VoicemailID
-	frames  int  // since it was asked for
-	beep    bool // heard, and nothing goes on after it
+	frames  int  // since the request
+	beep    bool // heard, and nothing followed it
 	quiet   int  // frames in a row
-	sound   int  // frames since the beep, tones aside
+	sound   int  // frames since the beep, not counting tones
 }
 
-// voicemail is a message in memory, or on its way (neither audio nor err).
+// voicemail is a message in memory, or being fetched (neither audio nor err).
 type voicemail struct {
 	audio []byte // μ-law
 	err   error
 }
 
-// fetchVoicemail begins to fetch a message; one that could not be had is asked
-// for again.
+// fetchVoicemail starts fetching a message; one whose fetch failed is fetched again.
 func (e *Engine) fetchVoicemail(id engine.VoicemailID) {
 	if id == "" {
 		return
@@ -95,7 +92,7 @@ func (e *Engine) fetchVoicemail(id engine.VoicemailID) {
 	}()
 }
 
-// voicemailOf gives a message; nil without an error when it is on its way.
+// voicemailOf returns a message; nil without an error means it is being fetched.
 func (e *Engine) voicemailOf(id engine.VoicemailID) ([]byte, error) {
 	e.mu.RLock()
 	v := e.voicemails[id]
@@ -107,9 +104,8 @@ func (e *Engine) voicemailOf(id engine.VoicemailID) ([]byte, error) {
 	return v.audio, v.err
 }
 
-// LeaveVoicemail waits for the beep of the machine that answered, or the end of
-// its greeting, and plays a message in place of the bot; MediaPlayed follows, with
-// an Error when it was not played.
+// LeaveVoicemail waits for the beep of the answering machine, or the end of its greeting, and plays
+// a message in place of the bot; MediaPlayed follows, with an Error if it was not played.
 func (e *Engine) LeaveVoicemail(cmd engine.LeaveVoicemail) {
 	e.fetchVoicemail(cmd.Message)
 	if c := e.call(cmd.Attempt); c != nil {
@@ -127,10 +123,10 @@ func (c *call) leave(id engine.VoicemailID) {
 	if c.det == nil {
 		c.det, c.waited = amd.New(c.rules()), c.without(c.e.now())
 	}
-	c.leaving.beep = c.det.TakeBeep() // by which it was known as a machine
+	c.leaving.beep = c.det.TakeBeep() // the beep that revealed the machine
 }
 
-// rules are the classifier's of this call.
+// rules returns the classifier's rules for this call.
 func (c *call) rules() amd.Config {
 	cfg := c.e.cfg.AMD
 	cfg.Bias += c.listen.Bias
@@ -143,7 +139,7 @@ func (c *call) rules() amd.Config {
 	return cfg
 }
 
-// await looks for the moment of the message after each frame; mu is held.
+// await checks after each frame whether to start the message; mu is held.
 func (c *call) await() {
 	l := c.leaving
 	if l == nil || c.playing {

@@ -19,7 +19,7 @@ import (
 	"dialler/http"
 )
 
-// browser is what a browser has of a log-in.
+// browser is a log-in as a browser has it.
 type browser struct {
 	*world
 	cookie, csrf string
@@ -80,7 +80,7 @@ func (b browser) follow(path, last string) *sight {
 		req.Header.Set("Last-Event-ID", last)
 	}
 	client := &nethttp.Client{Transport: &nethttp.Transport{}}
-	began := time.Now() // no event is sent before
+	began := time.Now() // no event is sent before that
 	resp, err := client.Do(req)
 	if err != nil {
 		b.t.Fatal(err)
@@ -124,7 +124,7 @@ func (s *sight) read(r io.Reader) {
 	}
 }
 
-// next applies the next event; false at the end of the stream.
+// next applies the next event; it returns false at the end of the stream.
 func (s *sight) next() bool {
 	s.t.Helper()
 	select {
@@ -153,7 +153,7 @@ func (s *sight) next() bool {
 	return false
 }
 
-// patched is RFC 7396.
+// patched applies RFC 7396.
 func patched(target, patch any) any {
 	p, ok := patch.(map[string]any)
 	if !ok {
@@ -173,8 +173,7 @@ func patched(target, patch any) any {
 	return t
 }
 
-// steadily is a campaign without its nulls and without what only the passing
-// of time changes.
+// steadily returns a campaign without nulls and without what changes with time alone.
 func steadily(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -246,7 +245,7 @@ func TestACampaignIsSteeredFromABrowserAndFollowedLive(t *testing.T) {
 		t.Errorf("%v streams", w.metric("dialler_http_streams"))
 	}
 
-	// The session survives the process, the stream begins anew.
+	// The session survives the restart, the stream begins again.
 	w.restart()
 	for one.next() {
 	}
@@ -263,7 +262,7 @@ func TestACampaignIsSteeredFromABrowserAndFollowedLive(t *testing.T) {
 		}
 	}
 
-	// Log-out ends the stream, and so does the end of the user.
+	// Log-out ends the stream, and so does the deletion of the user.
 	w.send("DELETE", "/api/v1/session", nil, "Cookie", b.cookie, "X-CSRF-Token", b.csrf).expect(204)
 	for again.next() {
 	}
@@ -304,7 +303,7 @@ func TestBehindHTTPSTheCookieIsSecure(t *testing.T) {
 	}
 }
 
-// The list is looked at every second: campaigns at rest are counted once.
+// The list is queried every second: idle campaigns are counted only once.
 func TestTheListCountsCampaignsAtRestOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
@@ -334,16 +333,16 @@ func TestTheListCountsCampaignsAtRestOnce(t *testing.T) {
 		}
 	}
 	f(1, 1, 1)
-	// What nobody does: behind the dialler's back, without an event.
+	// Something that never happens: a change without the dialler's knowledge and without an event.
 	w.tampered = true
 	w.exec("DELETE FROM contacts WHERE campaign_id = '" + string(ids[2]) + "'")
 	f(1, 1, 1)
 	w.exec("UPDATE campaigns SET seq = seq + 1 WHERE id = '" + string(ids[2]) + "'")
 	f(0, 1, 1)
-	// One whose actors are up is asked itself.
+	// A campaign whose actors are up is asked itself.
 	w.operator("POST", "/api/v1/campaigns/"+string(ids[0])+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}}}).expect(200)
 	f(0, 1, 2)
-	// One that is removed leaves the list.
+	// A deleted campaign leaves the list.
 	w.operator("DELETE", "/api/v1/campaigns/"+string(ids[1]), nil).expect(204)
 	f(0, 2)
 	var e *engine.Error

@@ -24,8 +24,8 @@ import (
 	"dialler/persistence/webhooks"
 )
 
-// Front is what the API knows of the dialler: commands go to the campaign
-// tree, lists come from the store.
+// Front is the dialler as the API sees it: commands go to the campaign tree, lists come from the
+// store.
 type Front struct {
 	*persistence.Store
 	*accounts.Accounts
@@ -71,8 +71,8 @@ func (f *Front) ChangeKey(
 	}, who)
 }
 
-// Suppress implements http.Suppressions: calls that ring already are cancelled. The
-// numbers are on the list also when not everybody confirmed that.
+// Suppress implements http.Suppressions: ringing calls are cancelled. The numbers are on the list
+// even if not every node confirmed.
 func (f *Front) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (int, error) {
 	added, err := f.Store.Suppress(ctx, numbers, reason, who)
 	if err == nil {
@@ -94,7 +94,7 @@ func (f *Front) BotStatuses(ctx context.Context) (map[engine.BotID]telephony.Bot
 	return out, nil
 }
 
-// PutBot implements http.Bots: the tree hears of the change.
+// PutBot implements http.Bots: the tree is told of the change.
 func (f *Front) PutBot(ctx context.Context, b engine.Bot, keepSecret bool, who engine.Who) (engine.Bot, bool, error) {
 	if b.Account == "" {
 		account, err := f.account(ctx, b.ID)
@@ -112,8 +112,7 @@ func (f *Front) PutBot(ctx context.Context, b engine.Bot, keepSecret bool, who e
 	return stored, created, err
 }
 
-// DeleteBot implements http.Bots: the tree hears of it, and campaigns that ran
-// with the bot fail.
+// DeleteBot implements http.Bots: the tree is told, and campaigns running with the bot fail.
 func (f *Front) DeleteBot(ctx context.Context, id engine.BotID, force bool, who engine.Who) error {
 	if err := f.Store.DeleteBot(ctx, id, force, who); err != nil {
 		f.p.doubt(err)
@@ -123,7 +122,7 @@ func (f *Front) DeleteBot(ctx context.Context, id engine.BotID, force bool, who 
 	return f.tree.BotsChanged(ctx)
 }
 
-// account gives the "AC" identifier that a bot has, or a new one.
+// account returns the "AC" identifier of a bot, or a new one.
 func (f *Front) account(ctx context.Context, id engine.BotID) (string, error) {
 	bots, err := f.Store.Bots(ctx)
 	if err != nil {
@@ -165,10 +164,10 @@ func (f *Front) Checks(ctx context.Context) []http.Check {
 		since := s.Since.UTC()
 		db.OK, db.Since, db.Detail = false, &since, s.Detail+". No new call is placed; live calls go on."
 	}
-	// A warning: the request that adds the first trunk must reach us.
+	// A warning only, because the request that adds the first trunk must reach us.
 	trunks := http.Check{Name: "trunks", OK: true}
 	switch list, err := f.Store.Trunks(ctx); {
-	case failure.Why(err) != "": // nothing is wrong with them that is known
+	case failure.Why(err) != "": // their state is unknown
 	case err != nil:
 		trunks.OK, trunks.Detail = false, "the trunks cannot be read; see the log"
 		f.p.log.Warn().Err(err).Msg("the check of the trunks cannot read them")

@@ -18,8 +18,7 @@ import (
 	"dialler/persistence/failure"
 )
 
-// listedPage is what a page of the list of campaigns held when the database last
-// answered.
+// listedPage is the last known content of a page of the campaign list.
 type listedPage struct {
 	rows  []campaign.Campaign
 	total int
@@ -28,13 +27,13 @@ type listedPage struct {
 // listedCap bounds how many pages are kept.
 const listedCap = 16
 
-// pastRun is a run before the present one.
+// pastRun is a run before the current one.
 type pastRun struct {
 	campaign engine.CampaignID
 	run      int
 }
 
-// counted is what the tables said of a campaign at rest.
+// counted is the cached count of an idle campaign.
 type counted struct {
 	run      int
 	seq      int64
@@ -42,8 +41,8 @@ type counted struct {
 	at       time.Time
 }
 
-// countedFor is how long a count is good when nothing says otherwise, countedCap
-// how many are kept.
+// countedFor is how long a count stays valid without other information, countedCap how many are
+// kept.
 const (
 	countedFor = 5 * time.Minute
 	countedCap = 10_000
@@ -91,7 +90,7 @@ func (f *Front) List(ctx context.Context, page campaign.Page) ([]campaign.Detail
 		case err == nil:
 			list = append(list, d)
 		case errors.As(err, &e) && e.Kind == engine.KindNotFound:
-			total-- // removed after its row was read
+			total-- // deleted after its row was read
 		default:
 			return nil, 0, err
 		}
@@ -99,8 +98,8 @@ func (f *Front) List(ctx context.Context, page campaign.Page) ([]campaign.Detail
 	return list, total, nil
 }
 
-// rows reads a page of campaigns; while the database is away it is the page that
-// was read last: the actors know what has happened to those that run.
+// rows reads a page of campaigns; while the database is down it returns the last page read, because
+// the actors know what has happened to running campaigns.
 func (f *Front) rows(ctx context.Context, page campaign.Page) ([]campaign.Campaign, int, error) {
 	rows, total, err := f.Store.Campaigns(ctx, page)
 	f.mu.Lock()
@@ -118,8 +117,8 @@ func (f *Front) rows(ctx context.Context, page campaign.Page) ([]campaign.Campai
 	return rows, total, nil
 }
 
-// acting says whether some node may act for a campaign of the page: in a cluster
-// the database is asked once for all of them.
+// acting says whether some node may act for a campaign of the page: in a cluster the database is
+// queried once for all of them.
 func (f *Front) acting(ctx context.Context, rows []campaign.Campaign) func(engine.CampaignID) bool {
 	perhaps := func(engine.CampaignID) bool { return true }
 	if f.p.several == nil {
@@ -151,8 +150,8 @@ func (f *Front) listed(ctx context.Context, row *campaign.Campaign, acting bool)
 	return d, err
 }
 
-// counters counts a campaign at rest once: with many finished campaigns a list
-// that is looked at all the time would cost more than the calls.
+// counters counts an idle campaign once: with many finished campaigns, a constantly viewed list
+// would otherwise cost more than the calls.
 func (f *Front) counters(ctx context.Context, row *campaign.Campaign) (campaign.Counters, error) {
 	now := f.p.clock.Now()
 	f.mu.Lock()
@@ -163,7 +162,7 @@ func (f *Front) counters(ctx context.Context, row *campaign.Campaign) (campaign.
 	}
 	counters, err := f.Store.Counters(ctx, row.ID, row.Run)
 	if ok && failure.Why(err) != "" {
-		return c.counters, nil // as they were before the database went away
+		return c.counters, nil // as before the database went down
 	}
 	if err != nil {
 		return campaign.Counters{}, err
@@ -177,8 +176,8 @@ func (f *Front) counters(ctx context.Context, row *campaign.Campaign) (campaign.
 	return counters, nil
 }
 
-// Runs implements http.Campaigns. What an earlier run came to is counted once
-// in a while: with a million contacts each run takes a second.
+// Runs implements http.Campaigns. The results of earlier runs are cached for a while, because
+// counting a run takes a second with a million contacts.
 func (f *Front) Runs(ctx context.Context, id engine.CampaignID, page campaign.Page) ([]campaign.RunRecord, int, error) {
 	row, err := f.Store.Campaign(ctx, id)
 	if err != nil {
@@ -208,8 +207,7 @@ func (f *Front) Runs(ctx context.Context, id engine.CampaignID, page campaign.Pa
 	return runs, total, nil
 }
 
-// earlier counts a run before the present one; only a late result still changes
-// it.
+// earlier counts a run before the current one; only a late result can still change it.
 func (f *Front) earlier(ctx context.Context, id engine.CampaignID, run int) (campaign.Counters, error) {
 	key, now := pastRun{id, run}, f.p.clock.Now()
 	f.mu.Lock()
@@ -246,8 +244,8 @@ func (f *Front) Import(ctx context.Context, cmd campaign.ImportContacts, file io
 	return f.owner().Import(ctx, cmd, file)
 }
 
-// CancelImport implements http.Imports: whoever has the import finds that it is
-// not open any more, at the next rows or at the end of the switch.
+// CancelImport implements http.Imports: the process with the import notices that it is no longer
+// open, at the next rows or at the end of the switch.
 func (f *Front) CancelImport(ctx context.Context, id engine.ImportID) (campaign.Import, error) {
 	if err := f.Store.FailImport(ctx, id, campaign.CancelledImport, f.p.clock.Now()); err != nil {
 		return campaign.Import{}, err
@@ -295,7 +293,7 @@ func (f *Front) Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply
 	return f.owner().Lift(ctx, cmd)
 }
 
-// Contacts implements http.Campaigns: live attempts as their owners know them.
+// Contacts implements http.Campaigns; live attempts are shown as their owners know them.
 func (f *Front) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (campaign.ContactList, error) {
 	list, err := f.Store.Contacts(ctx, id, page)
 	if err != nil {
@@ -313,8 +311,8 @@ func (f *Front) Contacts(ctx context.Context, id engine.CampaignID, page campaig
 	return list, nil
 }
 
-// Contact implements http.Campaigns: the row, as far as its call is concerned up
-// to date, and why it is not dialled now.
+// Contact implements http.Campaigns: the row, with its call brought up to date, and why it is not
+// dialled now.
 func (f *Front) Contact(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (d campaign.ContactDetail, err error) {
 	view, ok, err := f.Store.ContactView(ctx, id, cid)
 	if err == nil && !ok {
@@ -346,7 +344,7 @@ func (f *Front) Contact(ctx context.Context, id engine.CampaignID, cid engine.Co
 	return d, nil
 }
 
-// questionAt is what would have been asked of a campaign at a time.
+// questionAt is the forecast question that would have been asked of a campaign at a time.
 func (f *Front) questionAt(ctx context.Context, c *campaign.Campaign, at time.Time) (q forecast.Question, err error) {
 	of := *c
 	of.Settings = c.Settings.WithDefaults()

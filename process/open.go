@@ -91,7 +91,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if err := p.presence.Record(ctx); err != nil {
 		return err
 	}
-	if flags.Cluster == "" { // a campaign of a node may rightly go to another one
+	if flags.Cluster == "" { // in a cluster, a campaign may move to another node
 		p.store.OnReplaced(func() {
 			p.presence.replaced(
 				"another process took over the campaigns of this database (stale_epoch); " +
@@ -213,7 +213,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if p.presence.refusal() != nil {
 		p.tree.Drain()
 	}
-	for _, h := range p.sip.Health() { // what was found before the tree was up
+	for _, h := range p.sip.Health() { // found before the tree was up
 		p.tree.TrunkHealth(h)
 	}
 	p.closing = append(p.closing, p.tree.Close)
@@ -225,14 +225,14 @@ func (p *Process) open(ctx context.Context, name string) error {
 
 	p.inventory = inventory.New(inventory.Config{Telephony: p.sip, Media: p.media, Clock: p.clock,
 		Carried: func() []engine.AttemptID { return carried(p.sip, p.media) }, Owned: p.tree.Has, Log: log})
-	if flags.Cluster == "" { // else the gateway sees to it
+	if flags.Cluster == "" { // in a cluster, the gateway does this
 		p.background(p.inventory.Run)
 	}
 
 	p.openOutbox()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(
-		// What is alive, without the garbage since the last collection.
+		// Live memory, without garbage since the last collection.
 		collectors.WithGoCollectorRuntimeMetrics(
 			collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)},
 		),
@@ -336,14 +336,13 @@ func (p *Process) database(ctx context.Context, name string) (string, error) {
 	if p.pg, err = StartPrivate(ctx, p.flags.DataDir, name, p.log); err != nil {
 		return "", err
 	}
-	if !p.pg.Adopted() { // else it may be another process's
+	if !p.pg.Adopted() { // an adopted one may be another process's
 		p.closing = append(p.closing, p.stopPrivate)
 	}
 	return p.pg.URL(), nil
 }
 
-// keepPrivate has the private PostgreSQL run as long as this process, which is
-// the one that serves it.
+// keepPrivate keeps the private PostgreSQL running as long as this process, which uses it.
 func (p *Process) keepPrivate() {
 	p.pg.Keep()
 	if p.pg.Adopted() {
@@ -358,7 +357,7 @@ func (p *Process) stopPrivate() {
 	}
 }
 
-// optOutDigit reads one key of a telephone; "" is none.
+// optOutDigit parses one telephone key; "" means none.
 func optOutDigit(s string) (byte, error) {
 	switch {
 	case s == "":
@@ -369,8 +368,7 @@ func optOutDigit(s string) (byte, error) {
 	return 0, fmt.Errorf("--opt-out-digit must be one key, 0-9, * or #; got %q", s)
 }
 
-// connectionCap is how many connections the API may have: calls need
-// descriptors, too.
+// connectionCap returns how many connections the API may have, because calls need descriptors too.
 func (p *Process) connectionCap() int {
 	var limit syscall.Rlimit
 	n := p.flags.HTTPConnections
@@ -404,15 +402,15 @@ func (p *Process) serveProfiles() (err error) {
 	return nil
 }
 
-// derive makes a purpose's own key from the installation's secret.
+// derive derives a key for one purpose from the installation's secret.
 func derive(secret []byte, purpose string) []byte {
 	m := hmac.New(sha256.New, secret)
 	m.Write([]byte(purpose))
 	return m.Sum(nil)
 }
 
-// resultTokens gives the bearer token of a call's result: an HMAC of the call,
-// so that nothing but the installation's secret has to be kept for it.
+// resultTokens returns the bearer token of a call's result: an HMAC of the call, so that only the
+// installation's secret must be stored for it.
 func resultTokens(key []byte) func(engine.CallID) string {
 	return func(id engine.CallID) string {
 		m := hmac.New(sha256.New, key)
@@ -435,8 +433,8 @@ func (p *Process) openStore(ctx context.Context, url string) error {
 	return p.checkSecrets(ctx)
 }
 
-// checkSecrets refuses to start on secrets that cannot be opened, and says when
-// some are stored as they are.
+// checkSecrets refuses to start if secrets cannot be opened, and reports if some are stored
+// unencrypted.
 func (p *Process) checkSecrets(ctx context.Context) error {
 	c, err := p.store.CheckSecrets(ctx)
 	switch {
@@ -475,7 +473,7 @@ func (p *Process) openRecorder(name string) error {
 	return nil
 }
 
-// openSpool opens where what live calls produce waits while the database is away.
+// openSpool opens the spool, where data of live calls waits while the database is down.
 func (p *Process) openSpool(name string, owner []byte) error {
 	size := p.flags.SpoolSize
 	switch {
@@ -504,7 +502,7 @@ func (p *Process) openSpool(name string, owner []byte) error {
 	return nil
 }
 
-// openOutbox has events told to webhooks from now on.
+// openOutbox makes events go to webhooks from now on.
 func (p *Process) openOutbox() {
 	timeout := cmp.Or(p.tuning.webhookTimeout, outgoing.DeliveryTimeout)
 	post := outgoing.NewDeliveries(p.flags.WebhookAllowPrivate, timeout, p.clock.Now)
@@ -516,8 +514,8 @@ func (p *Process) openOutbox() {
 	p.closing = append(p.closing, post.Close, p.hooks.Outbox.Close)
 }
 
-// openEligibility gives the tree what asks the hook that the flags name, if they do,
-// and those of campaigns.
+// openEligibility gives the tree the client for the eligibility hook of the flags, if set, and
+// those of campaigns.
 func (p *Process) openEligibility(ports *actors.Ports) error {
 	f := &p.flags
 	var secret []byte
@@ -546,8 +544,7 @@ func (p *Process) openEligibility(ports *actors.Ports) error {
 	return nil
 }
 
-// secureAPI has the API's listener speak TLS when the flags say so; public is
-// where bots reach it.
+// secureAPI makes the API's listener use TLS if the flags say so; public is where bots reach it.
 func (p *Process) secureAPI(public string) error {
 	f := &p.flags
 	switch {
@@ -580,7 +577,7 @@ func (p *Process) listenTLS(get func(*tls.ClientHelloInfo) (*tls.Certificate, er
 	)
 }
 
-// signingKey is that of the running dialler.
+// signingKey returns the running dialler's key.
 func (p *Process) signingKey() (seal.Key, error) {
 	dir, err := DataDir(p.flags.DataDir, p.name)
 	if err != nil {
@@ -589,7 +586,7 @@ func (p *Process) signingKey() (seal.Key, error) {
 	return keys.Signing(p.flags.SigningKey, dir)
 }
 
-// sources are what of the process has figures.
+// sources returns the parts of the process with metrics.
 func (p *Process) sources() metrics.Sources {
 	s := metrics.Sources{
 		Tree:       p.tree,
@@ -622,14 +619,13 @@ func (p *Process) sources() metrics.Sources {
 	return s
 }
 
-// callsOver says whether every call here has ended, and the database knows what became
-// of it.
+// callsOver says whether every call here has ended, and its outcome is in the database.
 func (p *Process) callsOver(ctx context.Context) bool {
 	t := p.treeUp.Load()
 	return t == nil || t.LiveCalls() == 0 && len(carried(p.sip, p.media)) == 0 && t.Flush(ctx) == nil
 }
 
-// attend asks for the database.
+// attend makes this process the only one on the database, asking another to end.
 func (p *Process) attend(ctx context.Context, url string) (err error) {
 	name, err := p.flags.nodeName()
 	if err != nil {

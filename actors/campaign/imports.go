@@ -44,7 +44,7 @@ type importing struct {
 	wait     bool
 	terms    core.ImportTerms
 	gated    bool  // passed the gate: the transaction may have committed
-	epoch    int64 // of the run that let it pass
+	epoch    int64 // of the run that closed the gate
 	event    journal.Event
 
 	rows     []journal.StagedRow

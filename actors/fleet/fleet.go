@@ -100,7 +100,7 @@ func (f *fleetActor) Receive(ctx actor.Context) {
 		f.d.Reply(ctx.Sender(), f.statuses(), nil)
 	case *fleetTick:
 		if m.of != f {
-			return // of an earlier life
+			return // from before a crash
 		}
 		for _, b := range f.bots {
 			b.Expire(now)

@@ -14,7 +14,7 @@ import (
 	"dialler/bench/voice"
 )
 
-// Kind is what a called number does.
+// Kind is the behaviour of a called number.
 type Kind string
 
 // The kinds of callee.
@@ -26,10 +26,10 @@ const (
 	Quiet    Kind = "quiet"     // answers and says nothing (line noise)
 	Refuse   Kind = "refuse"    // refuses with Code
 	NoAnswer Kind = "no_answer" // rings until CANCEL
-	Silent   Kind = "silent"    // the INVITE vanishes: no response, ever
+	Silent   Kind = "silent"    // the INVITE is lost: no response at all
 )
 
-// Progress is what is sent while the phone rings.
+// Progress is the signalling while the phone rings.
 type Progress string
 
 // The ways of ringing.
@@ -48,23 +48,23 @@ const (
 	CancelLost    Cancel = "lost"    // it gets lost, and the phone rings on
 )
 
-// Behaviour says what happens to one call. The zero value of every span is
-// "at once", so Behaviour{Kind: Human} sends 100, 180 and 200 back to back.
+// Behaviour defines one call. The zero value of every span is "at once", so Behaviour{Kind: Human}
+// sends 100, 180 and 200 back to back.
 type Behaviour struct {
 	Kind   Kind    `json:"kind"`
-	Weight float64 `json:"weight,omitempty"` // share of a profile; any scale
+	Weight float64 `json:"weight,omitempty"` // weight in a profile; any scale
 
 	Trying   draw.Span `json:"trying,omitzero"` // INVITE to 100
 	NoTrying bool      `json:"no_trying,omitempty"`
 	// Progress defaults to Ringing, and to NoProgress for Refuse.
 	Progress Progress  `json:"progress,omitempty"`
 	Post     draw.Span `json:"post,omitzero"` // post-dial delay: INVITE to 180 or 183
-	// Ring is 180 to final response. A NoAnswer that has one ends with Code
-	// (480 when 0) after it, instead of waiting for CANCEL.
+	// Ring is the time from 180 to the final response. A NoAnswer with a Ring ends with Code (480
+	// if 0) after it, instead of waiting for CANCEL.
 	Ring draw.Span `json:"ring,omitzero"`
 
-	// Code, Reason and Q850 are the refusal: status, phrase, and cause of a
-	// Reason header (RFC 3326). 0 and "" take the usual ones of the Kind.
+	// Code, Reason and Q850 are the refusal: status, phrase, and cause of a Reason header (RFC
+	// 3326). 0 and "" mean the defaults of the Kind.
 	Code   int    `json:"code,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Q850   int    `json:"q850,omitempty"`
@@ -72,8 +72,8 @@ type Behaviour struct {
 	// 3xx, Min-SE, X-Twilio-Error; Session-Expires of a 200.
 	Headers map[string]string `json:"headers,omitempty"`
 
-	// CancelRace: when CANCEL comes, the callee has just picked up; the 200
-	// of the INVITE crosses it.
+	// CancelRace lets the callee pick up just before a CANCEL arrives; the 200 of the INVITE
+	// crosses it.
 	CancelRace bool `json:"cancel_race,omitempty"`
 	// Cancel is what a CANCEL is answered; "" by the book.
 	Cancel Cancel `json:"cancel,omitempty"`
@@ -83,23 +83,21 @@ type Behaviour struct {
 	// sent before its PRACK.
 	Reliable bool `json:"reliable,omitempty"`
 
-	// Forks is the number of further phones that pick up at the same moment:
-	// each sends a 200 of its own, with another To tag, and must get ACK and
-	// BYE (RFC 3261 §13.2.2.4).
+	// Forks is the number of further phones that pick up at the same moment: each sends its own
+	// 200, with another To tag, and must get ACK and BYE (RFC 3261 §13.2.2.4).
 	Forks int `json:"forks,omitempty"`
 
-	// Talk is answer to the callee's BYE; zero waits for the caller's BYE.
+	// Talk is the time from the answer to the callee's BYE; zero waits for the caller's BYE.
 	Talk draw.Span `json:"talk,omitzero"`
-	// Hold, when set, is answer to a re-INVITE of ours with a=sendonly.
+	// Hold, if set, is the time from the answer to our re-INVITE with a=sendonly.
 	Hold draw.Span `json:"hold,omitzero"`
 
-	// Chatter, when set, is the pause after the first words before the callee
-	// goes on to speak for as long as the call lasts; else it listens.
+	// Chatter, if set, is the pause after the first words, after which the callee speaks for the
+	// rest of the call; otherwise it listens.
 	Chatter draw.Span `json:"chatter,omitzero"`
-	// Recording is the WAV file (8000 Hz, mono, 16-bit linear or G.711) that the
-	// callee plays once in place of the kind's own words. It begins with the
-	// caller's ACK, before which nothing is sent, so that all of it is heard;
-	// digital silence follows.
+	// Recording is a WAV file (8000 Hz, mono, 16-bit linear or G.711) that the callee plays once
+	// instead of the kind's own words. It starts with the caller's ACK, before which nothing is
+	// sent, so that all of it is heard; digital silence follows.
 	Recording string `json:"recording,omitempty"`
 	// Digits are pressed Press after the answer (RFC 4733).
 	Digits string    `json:"digits,omitempty"`
@@ -110,16 +108,16 @@ type Behaviour struct {
 	Deaf bool `json:"deaf,omitempty"`
 }
 
-// Refusal is a Refuse with a code, a phrase ("" for the usual one) and a
-// Q.850 cause (0 for no Reason header).
+// Refusal returns a Refuse with a code, a phrase ("" for the default) and a Q.850 cause (0 for no
+// Reason header).
 func Refusal(code int, reason string, q850 int) Behaviour {
 	return Behaviour{Kind: Refuse, Code: code, Reason: reason, Q850: q850}
 }
 
-// Busy is 486 with cause 17.
+// Busy returns 486 with cause 17.
 func Busy() Behaviour { return Refusal(486, "", 17) }
 
-// headerLines are the extra headers, in a fixed order.
+// headerLines returns the extra headers, in a fixed order.
 func (b *Behaviour) headerLines() string {
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(b.Headers)) {
@@ -185,12 +183,12 @@ func (b *Behaviour) progress() Progress {
 	return Ringing
 }
 
-// Mix describes a profile by the figures that an operator knows.
+// Mix describes a profile by figures that operators know.
 type Mix struct {
 	AnswerRate   float64 `json:"answer_rate"`             // of all calls
 	MachineShare float64 `json:"machine_share,omitempty"` // of the answered
 	FaxShare     float64 `json:"fax_share,omitempty"`     // of the answered
-	// Of all calls; what is left after these and the answered is no_answer.
+	// Fractions of all calls; those left after these and the answered ones are no_answer.
 	Busy        float64   `json:"busy,omitempty"`          // 486
 	Invalid     float64   `json:"invalid,omitempty"`       // 404
 	Unavailable float64   `json:"unavailable,omitempty"`   // 480
@@ -220,11 +218,11 @@ func (m *Mix) validate() error {
 	return nil
 }
 
-// machinePatience is answer to the machine's own BYE: a mailbox records a
-// while.
+// machinePatience is the time from the answer to a machine's own BYE, because a mailbox records for
+// a while.
 var machinePatience = draw.Between(40*time.Second, 90*time.Second)
 
-// Profile turns the figures into weighted behaviours.
+// Profile converts the figures to weighted behaviours.
 func (m Mix) Profile() []Behaviour {
 	human := m.AnswerRate * max(0, 1-m.MachineShare-m.FaxShare)
 	rest := max(0, 1-m.AnswerRate-m.Busy-m.Invalid-m.Unavailable-m.Congestion-m.Rejected-m.Silent)
@@ -261,16 +259,16 @@ func (m Mix) Profile() []Behaviour {
 	return kept
 }
 
-// pick draws a behaviour of a profile.
+// pick draws a behaviour from a profile.
 func pick(r *rand.Rand, profile []Behaviour) *Behaviour {
 	i := draw.Index(r, len(profile), func(i int) float64 { return profile[i].Weight })
 	if i < 0 {
-		i = r.IntN(len(profile)) // no weights: all alike
+		i = r.IntN(len(profile)) // no weights: all equally likely
 	}
 	return &profile[i]
 }
 
-// phrases are the usual reason phrases and Q.850 texts.
+// phrases are the standard reason phrases and Q.850 texts.
 var phrases = map[int]string{
 	100: "Trying", 180: "Ringing", 183: "Session Progress", 200: "OK",
 	300: "Multiple Choices", 301: "Moved Permanently", 302: "Moved Temporarily", 305: "Use Proxy",

@@ -11,11 +11,11 @@ import (
 	"dialler/bench/draw"
 )
 
-// noAnswerLimit ends a call that rings without anybody caring: the network's
-// own patience, RFC 3261 §16.6's Timer C.
+// noAnswerLimit ends a call that rings without an answer or a CANCEL, as a network does: RFC 3261
+// §16.6's Timer C.
 const noAnswerLimit = 3 * time.Minute
 
-// stage is how far the script of an unanswered call has come.
+// stage is the progress of an unanswered call's script.
 type stage int
 
 const (
@@ -25,21 +25,21 @@ const (
 	stageDone
 )
 
-// call is a Call-ID that is there now or whose transactions still linger.
+// call is a Call-ID with a current call or with transactions that have not expired.
 type call struct {
 	carrier *Carrier
 	shard   *shard
 	row     *Call
 	peer    peer
 
-	// The INVITE that is being served.
+	// The current INVITE.
 	branch    string
 	sentBy    string
 	invitedAt time.Time
 	cseq      uint32
-	head      []byte // headers that its responses copy
+	head      []byte // headers copied to its responses
 	rr        string // Record-Route lines for its responses
-	last      []byte // last response, for copies of the INVITE
+	last      []byte // latest response, for copies of the INVITE
 	final     resender
 	reliable  resender
 	rseq      int
@@ -61,15 +61,15 @@ type call struct {
 	forks      []*fork  // further phones that answered
 	byeBranch  string   // of the caller's BYE, for its copies
 	hangUpDue  bool     // the callee has hung up but the ACK is missing (§15)
-	holdDue    bool     // the same of its hold
+	holdDue    bool     // the callee's hold, likewise
 	held       bool
 
-	// What the model does.
+	// The model's behaviour.
 	behaviour *Behaviour
 	rng       *rand.Rand
 	offsets   [stageDone]time.Duration // from the INVITE
 	stage     stage
-	talk      time.Duration // 0: waits for the caller's BYE
+	talk      time.Duration // 0 means waiting for the caller's BYE
 	hold      time.Duration
 
 	// The media.
@@ -88,8 +88,7 @@ type call struct {
 	epoch int
 }
 
-// arm runs what after d, under the shard's lock; a later arm or disarm
-// revokes it.
+// arm calls what after d, under the shard's lock; a later arm or disarm cancels it.
 func (c *call) arm(d time.Duration, what func()) {
 	c.disarm()
 	epoch := c.epoch
@@ -127,7 +126,7 @@ func (c *call) violation(name string) {
 	}
 }
 
-// newCall makes a call and its row of an INVITE; the shard's lock is held.
+// newCall makes a call and its row from an INVITE; the shard's lock is held.
 func (sh *shard) newCall(car *Carrier, m *message, p peer, now time.Time) *call {
 	id := string(m.callID)
 	row := &Call{
@@ -146,7 +145,7 @@ func (sh *shard) newCall(car *Carrier, m *message, p peer, now time.Time) *call 
 	return c
 }
 
-// serve takes over an INVITE transaction: the first one, or a retry.
+// serve begins an INVITE transaction: the first one, or a retry.
 func (c *call) serve(m *message, p peer, now time.Time) {
 	c.stopTimers()
 	tag, hasTag := param(m.from, "tag")
@@ -196,8 +195,7 @@ func (c *call) serve(m *message, p peer, now time.Time) {
 	}
 }
 
-// admit draws the fate of a call that passed limits and credentials, and
-// starts it.
+// admit draws the behaviour of a call that passed limits and credentials, and starts it.
 func (c *call) admit(now time.Time) {
 	r := c.carrier.rules.Load()
 	c.row.Nth = c.carrier.nth(c.row.Number)
@@ -209,8 +207,8 @@ func (c *call) admit(now time.Time) {
 		c.carrier.live.Add(1)
 	}
 	if b.Kind == Silent {
-		// Nothing was heard, so nothing is on the line; the caller's own
-		// transaction lasts as long (Timer B).
+		// No response was sent, so no phone rings; the caller's own transaction lasts that long
+		// (Timer B).
 		c.row.State = StateSilent
 		c.carrier.touched(c.row)
 		c.arm(64*c.carrier.cfg.T1, func() { c.end(time.Now()) })
@@ -228,7 +226,7 @@ func (c *call) admit(now time.Time) {
 	c.advance(now)
 }
 
-// advance does what is due of the script and waits for the rest.
+// advance runs what is due in the script and schedules the rest.
 func (c *call) advance(now time.Time) {
 	for c.stage < stageDone {
 		if c.reliable.running() {
@@ -293,7 +291,7 @@ func (c *call) provisional(code int, extra string, body []byte) {
 	c.peer.send(c.last)
 }
 
-// decide is the final response.
+// decide sends the final response.
 func (c *call) decide(now time.Time) {
 	b := c.behaviour
 	if b.Kind.answers() {
@@ -307,7 +305,7 @@ func (c *call) decide(now time.Time) {
 	c.refuse(code, b.Reason, q850, b.headerLines(), now)
 }
 
-// answer sends the 200 and keeps sending it until the ACK comes.
+// answer sends the 200 and repeats it until the ACK comes.
 func (c *call) answer(now time.Time) {
 	direction := "sendrecv"
 	if c.behaviour.Deaf {
@@ -338,7 +336,7 @@ func (c *call) answer(now time.Time) {
 	c.conversation(now)
 }
 
-// conversation arms what the callee does next: hold, hang up, or give up.
+// conversation schedules what the callee does next: hold, hang up, or give up.
 func (c *call) conversation(now time.Time) {
 	spoken := since(now, c.row.AnsweredAt)
 	if c.hold > 0 && !c.held {
@@ -352,7 +350,7 @@ func (c *call) conversation(now time.Time) {
 	c.arm(max(0, limit-spoken), c.hangUp)
 }
 
-// refuse sends a final refusal and keeps sending it until the ACK comes.
+// refuse sends a final refusal and repeats it until the ACK comes.
 func (c *call) refuse(code int, phrase string, q850 int, extra string, now time.Time) {
 	c.stage = stageDone
 	c.reliable.stop()
@@ -373,7 +371,7 @@ func (c *call) refuse(code int, phrase string, q850 int, extra string, now time.
 	c.end(now)
 }
 
-// end frees the callee's phone; the call lingers for its transactions.
+// end frees the callee's phone; the call is kept for its transactions.
 func (c *call) end(now time.Time) {
 	if c.row.State != StateEnded {
 		c.row.State, c.row.EndedAt = StateEnded, now
@@ -396,7 +394,7 @@ func (c *call) forget() {
 	}
 }
 
-// contact is our Contact line.
+// contact returns our Contact line.
 func (c *call) contact() string {
 	uri := "<sip:" + c.tag + "@" + c.carrier.Addr()
 	if c.peer.conn != nil {

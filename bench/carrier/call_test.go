@@ -59,7 +59,7 @@ func TestCalleeHangsUpAndRepeatsItsByeUntilAnswered(t *testing.T) {
 	if row := l.row(); row.ByeBy != Callee || row.State != StateEnded {
 		t.Fatalf("row: %+v", row)
 	}
-	// A BYE of the caller's that crosses it is answered and changes nothing.
+	// A crossing BYE from the caller is answered and changes nothing.
 	l.bye()
 	l.u.skipTo("answer", func(r *reply) bool { return r.code == 481 || r.code == 200 })
 	if l.row().ByeBy != Callee {
@@ -73,7 +73,7 @@ func TestCalleeDoesNotHangUpBeforeTheAck(t *testing.T) {
 	l.expect(100)
 	l.expect(180)
 	l.expect(200)
-	for range 2 { // more than the talk time
+	for range 2 { // longer than the talk time
 		l.u.skipTo("200 again", func(r *reply) bool {
 			if r.method == "BYE" {
 				t.Fatal("BYE before the ACK")
@@ -99,7 +99,7 @@ func TestRefusalsCarryReasonAndAreRepeatedUntilAck(t *testing.T) {
 		l.repeated(b.Code)
 		l.ack()
 		until(t, c, "the ACK is in", func(Ledger) bool { return !l.row().AckAt.IsZero() })
-		l.u.settle() // what was on its way
+		l.u.settle() // messages in flight
 		if r := l.u.tryNext(8 * fastT1); r != nil {
 			t.Fatalf("%q after the ACK", r.first)
 		}
@@ -250,7 +250,7 @@ func TestAnswerWithoutAckIsRepeatedThenEndedWithBye(t *testing.T) {
 		}
 		return r.method == "BYE"
 	})
-	// After 5, 10, 20, 40, 40, … ms until 320 ms are over.
+	// After 5, 10, 20, 40, 40, … ms, for 320 ms.
 	if answers != 11 {
 		t.Fatalf("the 200 came %d times", answers)
 	}
@@ -267,7 +267,7 @@ func TestInviteCopyIsAbsorbed(t *testing.T) {
 	l.expect(100)
 	l.expect(180)
 	l.invite()
-	l.repeated(180) // the last response, and no second call
+	l.repeated(180) // the latest response, and no second call
 	if rows := c.Ledger().Calls(); len(rows) != 1 || rows[0].Invites != 1 || rows[0].Retransmits != 1 || rows[0].Nth != 1 {
 		t.Fatalf("rows: %+v", rows)
 	}

@@ -9,7 +9,7 @@ import (
 	"dialler/bench/draw"
 )
 
-// handle takes one message off the wire.
+// handle processes one message off the wire.
 func (c *Carrier) handle(m *message, p peer) {
 	if c.vanishes(p.conn == nil) {
 		return
@@ -62,11 +62,11 @@ func (c *Carrier) handle(m *message, p peer) {
 	}
 }
 
-// reply answers outside of any call state.
+// reply answers a request outside any call state.
 func (c *Carrier) reply(m *message, p peer, code int, phrase, extra string) {
 	tag := ""
 	if code > 100 {
-		// Stateless, so the tag must come out the same for a copy (§8.2.7).
+		// Stateless, so a retransmission must get the same tag (§8.2.7).
 		tag = strconv.FormatUint(draw.Hash(1, string(m.callID), int(m.cseq)), 36)
 	}
 	head := responseHead(m, p.addr, tag)
@@ -79,15 +79,14 @@ func topBranch(m *message) []byte {
 	return b
 }
 
-// sentBy is host:port of the top Via, which is a part of a transaction's name
-// (§17.2.3).
+// sentBy is host:port of the top Via, which is part of a transaction's identity (§17.2.3).
 func sentBy(m *message) []byte {
 	_, rest, _ := bytes.Cut(bytes.TrimSpace(m.vias[0]), []byte(" "))
 	by, _, _ := bytes.Cut(rest, []byte(";"))
 	return bytes.TrimSpace(by)
 }
 
-// onInvite sorts an INVITE into: in a dialog, copy, retry, duplicate, new.
+// onInvite classifies an INVITE: inside a dialog, copy, retry, duplicate, new.
 func (c *Carrier) onInvite(sh *shard, cl *call, m *message, p peer, now time.Time) {
 	if tag, ok := param(m.to, "tag"); ok {
 		if cl == nil || cl.tag != string(tag) || cl.row.State != StateAnswered {
@@ -135,9 +134,9 @@ func (c *Carrier) newInvite(sh *shard, m *message, p peer, now time.Time) {
 	c.screen(cl, m, now)
 }
 
-// continues says whether a new INVITE of an ended Call-ID is its lawful
-// continuation: credentials after a challenge (§22.2), a redirection (§8.1.3.4)
-// or a longer session interval (RFC 4028 §7.2), with the next CSeq.
+// continues says whether a new INVITE of an ended Call-ID legitimately continues it: credentials
+// after a challenge (§22.2), a redirection (§8.1.3.4) or a longer session interval (RFC 4028 §7.2),
+// with the next CSeq.
 func (c *call) continues(m *message) bool {
 	if c.row.AckAt.IsZero() && !c.final.running() {
 		return false
@@ -156,7 +155,7 @@ func (c *call) continues(m *message) bool {
 	return true
 }
 
-// screen asks for credentials where they are due, then admits.
+// screen asks for credentials where they are required, then admits.
 func (c *Carrier) screen(cl *call, m *message, now time.Time) {
 	cred := c.rules.Load().credentials
 	if cred != nil {
@@ -180,8 +179,8 @@ func (c *call) onCopy(now time.Time) {
 		c.row.LateCopies++
 		c.carrier.touched(c.row)
 	}
-	// After a 2xx the copy is absorbed without an answer (RFC 6026 §7.1);
-	// the 200 is repeated by its own timer.
+	// After a 2xx the copy is absorbed without a response (RFC 6026 §7.1); the 200 is retransmitted
+	// by its own timer.
 	if c.last != nil && c.row.AnsweredAt.IsZero() && c.row.AckAt.IsZero() {
 		c.peer.send(c.last)
 	}
@@ -231,7 +230,7 @@ func (c *call) onAck(m *message, now time.Time) bool {
 	return true
 }
 
-// onCancel answers a CANCEL; it matters only before the final response (§9.2).
+// onCancel answers a CANCEL; it has an effect only before the final response (§9.2).
 func (c *Carrier) onCancel(cl *call, m *message, p peer, now time.Time) {
 	if cl != nil && cl.row.State == StateSilent {
 		if cl.row.CancelAt.IsZero() {
@@ -239,7 +238,7 @@ func (c *Carrier) onCancel(cl *call, m *message, p peer, now time.Time) {
 			cl.violation("cancel_before_provisional")
 			c.touched(cl.row)
 		}
-		return // the silence is complete
+		return // it answers nothing at all
 	}
 	if cl == nil || cl.branch != string(topBranch(m)) || cl.sentBy != string(sentBy(m)) || cl.cseq != m.cseq {
 		if cl != nil {
@@ -272,7 +271,7 @@ func (c *Carrier) onCancel(cl *call, m *message, p peer, now time.Time) {
 		c.touched(cl.row)
 	}
 	if pending && cl.behaviour.CancelRace {
-		cl.answer(now) // the 200 was on its way before the CANCEL came
+		cl.answer(now) // the 200 was sent before the CANCEL arrived
 		pending = false
 	}
 	if how == CancelUnknown {
@@ -343,7 +342,7 @@ func (c *Carrier) onBye(cl *call, m *message, p peer, now time.Time) {
 	cl.end(now)
 }
 
-// onPrack lets the script go on (RFC 3262).
+// onPrack lets the script continue (RFC 3262).
 func (c *Carrier) onPrack(cl *call, m *message, p peer, now time.Time) {
 	if cl == nil {
 		c.stray.count("481 PRACK")
@@ -384,7 +383,7 @@ func (c *Carrier) onInDialog(cl *call, m *message, p peer) {
 	p.send(response(200, "", head, cl.contact(), cl.describe(direction)))
 }
 
-// onRegister keeps no bindings: the carrier never calls.
+// onRegister stores no bindings: the carrier never calls.
 func (c *Carrier) onRegister(m *message, p peer) {
 	if cred := c.rules.Load().credentials; cred != nil {
 		nonce := strconv.FormatUint(draw.Hash(2, string(m.callID), 0), 16)

@@ -9,7 +9,7 @@ import (
 	"dialler/engine"
 )
 
-// State is where a call is.
+// State is the state of a call.
 type State string
 
 // The states of a call.
@@ -21,7 +21,7 @@ const (
 	StateEnded    State = "ended"
 )
 
-// Party says who did something.
+// Party is one of the two parties of a call.
 type Party string
 
 // The two parties of a call, seen from the dialler's trunk.
@@ -30,9 +30,8 @@ const (
 	Callee Party = "callee" // the model
 )
 
-// Call is a row of the ledger: everything that the wire said about one
-// Call-ID. A Call-ID that is dialled again after its end gets another row
-// with the next Incarnation.
+// Call is a row of the ledger: everything seen on the wire of one Call-ID. A Call-ID that is
+// dialled again after its end gets another row with the next Incarnation.
 type Call struct {
 	CallID      string             `json:"call_id"`
 	Incarnation int                `json:"incarnation"`
@@ -45,8 +44,8 @@ type Call struct {
 
 	Peer     string    `json:"peer,omitempty"` // host:port that the first INVITE came from
 	InviteAt time.Time `json:"invite_at"`
-	// LeftAt is when the INVITE came to this machine (UDP), by its wall clock;
-	// InviteAt is when it was read.
+	// LeftAt is when the INVITE reached this machine (UDP), by its wall clock; InviteAt is when it
+	// was read.
 	LeftAt     time.Time `json:"left_at,omitzero"`
 	RingingAt  time.Time `json:"ringing_at,omitzero"`
 	AnsweredAt time.Time `json:"answered_at,omitzero"`
@@ -55,31 +54,31 @@ type Call struct {
 	ByeAt      time.Time `json:"bye_at,omitzero"`
 	EndedAt    time.Time `json:"ended_at,omitzero"`
 
-	// BeepAt is when a machine's beep begins, known from the answer on.
+	// BeepAt is when a machine's beep begins; it is known once the call is answered.
 	BeepAt time.Time `json:"beep_at,omitzero"`
 
 	FinalCode int    `json:"final_code,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 	ByeBy     Party  `json:"bye_by,omitempty"`
-	ByeCode   int    `json:"bye_code,omitempty"` // answer to the callee's BYE, 0 when none came
+	ByeCode   int    `json:"bye_code,omitempty"` // response to the callee's BYE, 0 if there was none
 
 	// ByeReason is the Reason header of the caller's BYE, or of its CANCEL.
 	ByeReason string `json:"bye_reason,omitempty"`
-	// Invite is the newest INVITE as it came, when Config.KeepInvites is set.
+	// Invite is the newest INVITE as received, when Config.KeepInvites is set.
 	Invite string `json:"invite,omitempty"`
 
-	// Invites counts INVITE transactions outside of a dialog; AuthRetries and
-	// Renewals those of them that answered a 401/407, or a 3xx/422.
+	// Invites counts INVITE transactions outside a dialog; AuthRetries and Renewals count those of
+	// them that answered a 401/407, or a 3xx/422.
 	Invites     int `json:"invites"`
 	AuthRetries int `json:"auth_retries,omitempty"`
 	Renewals    int `json:"renewals,omitempty"`
-	// Retransmits counts copies of an INVITE. LateCopies are those that came
-	// more than T1 after the ACK: no client transaction sends those, since
-	// the first response stops its Timer A (RFC 3261 §17.1.1.2).
+	// Retransmits counts copies of an INVITE. LateCopies are those that arrived more than T1 after
+	// the ACK: no client transaction sends those, since the first response stops its Timer A (RFC
+	// 3261 §17.1.1.2).
 	Retransmits int  `json:"retransmits,omitempty"`
 	LateCopies  int  `json:"late_copies,omitempty"`
 	Reinvites   int  `json:"reinvites,omitempty"`
-	AckMissing  bool `json:"ack_missing,omitempty"` // 64*T1 went by without one
+	AckMissing  bool `json:"ack_missing,omitempty"` // none within 64*T1
 
 	// Unheard counts CANCELs and BYEs that changed nothing: they got lost, or were answered 481.
 	Unheard int `json:"unheard,omitempty"`
@@ -90,17 +89,16 @@ type Call struct {
 	ForksLive int `json:"forks_live,omitempty"`
 
 	RTP media.Count `json:"rtp"`
-	// Violations are breaches of the SIP rules by the caller.
+	// Violations are the caller's violations of the SIP rules.
 	Violations []string `json:"violations,omitempty"`
 }
 
-// Live says whether the call may occupy a phone now or soon.
+// Live says whether the call occupies a phone or may soon do so.
 func (c *Call) Live() bool {
 	return c.ForksLive > 0 || c.State == StateTrying || c.State == StateRinging || c.State == StateAnswered
 }
 
-// end is when the phone was free again; a call that has not ended reaches
-// to the end of time.
+// end is when the phone was free again; a call that has not ended extends to the end of time.
 func (c *Call) end() time.Time {
 	if c.EndedAt.IsZero() {
 		return time.Unix(1<<40, 0)
@@ -108,7 +106,7 @@ func (c *Call) end() time.Time {
 	return c.EndedAt
 }
 
-// Overlap is a pair of calls to one number that were there at one time.
+// Overlap is a pair of simultaneous calls to one number.
 type Overlap struct {
 	Number engine.PhoneNumber `json:"number"`
 	First  Call               `json:"first"`
@@ -117,14 +115,14 @@ type Overlap struct {
 	For    time.Duration      `json:"for_ns"`
 }
 
-// Duplicate is a Call-ID that was dialled more often than once.
+// Duplicate is a Call-ID that was dialled more than once.
 type Duplicate struct {
 	CallID string             `json:"call_id"`
 	Number engine.PhoneNumber `json:"number"`
 	Why    string             `json:"why"`
 }
 
-// Summary counts the ledger.
+// Summary contains totals of the ledger.
 type Summary struct {
 	Calls       int            `json:"calls"`
 	Trying      int            `json:"trying"`
@@ -150,11 +148,11 @@ type Summary struct {
 	PeakCPS int `json:"peak_cps"`
 }
 
-// Rows are ledger rows; the judgements are methods of it, so that a ledger
-// that was read from a file is judged by the same code as a living one.
+// Rows are ledger rows; the checks are methods of it, so that a ledger read from a file is checked
+// by the same code as a running one.
 type Rows []Call
 
-// Live gives the calls that may occupy a phone: trying, ringing, answered.
+// Live returns the calls that may occupy a phone: trying, ringing, answered.
 func (r Rows) Live() Rows {
 	var out Rows
 	for i := range r {
@@ -165,7 +163,7 @@ func (r Rows) Live() Rows {
 	return out
 }
 
-// To gives the calls to a number, oldest first.
+// To returns the calls to a number, oldest first.
 func (r Rows) To(number engine.PhoneNumber) Rows {
 	var out Rows
 	for i := range r {
@@ -187,9 +185,8 @@ func (r Rows) ByCode() map[int]int {
 	return out
 }
 
-// Overlaps gives every pair of calls to one number that overlap in time,
-// from INVITE to end. A call that ends at the instant at which the next one
-// arrives does not overlap it.
+// Overlaps returns every pair of calls to one number that overlap in time, from INVITE to end. A
+// call that ends at the instant at which the next one arrives does not overlap it.
 func (r Rows) Overlaps() []Overlap {
 	order := make([]int, len(r))
 	for i := range order {
@@ -205,7 +202,7 @@ func (r Rows) Overlaps() []Overlap {
 		for j := i + 1; j < len(order); j++ {
 			b := &r[order[j]]
 			if b.Number != a.Number || !b.InviteAt.Before(a.end()) {
-				break // sorted: nothing later can reach back into a
+				break // sorted: nothing later can overlap a
 			}
 			until := a.end()
 			if b.end().Before(until) {
@@ -217,10 +214,9 @@ func (r Rows) Overlaps() []Overlap {
 	return out
 }
 
-// DuplicateInvites gives the Call-IDs that were dialled twice: a new INVITE
-// transaction that neither answers a challenge nor follows a redirection,
-// an INVITE after the end of its call, or a copy so late that it must come
-// from another life of the caller.
+// DuplicateInvites returns the Call-IDs that were dialled twice: by a new INVITE transaction that
+// neither answers a challenge nor follows a redirection, an INVITE after the end of its call, or a
+// copy so late that it must come from another process of the caller.
 func (r Rows) DuplicateInvites() []Duplicate {
 	var out []Duplicate
 	for i := range r {

@@ -19,21 +19,21 @@ import (
 	"dialler/persistence/private"
 )
 
-// Config says what is run, and where it lives.
+// Config says what to run, and where.
 type Config struct {
 	// Binary is the program.
 	Binary string
-	// Dir takes data and logs. PostgreSQL runs as another user when this process
-	// is root: every user must be able to enter it.
+	// Dir is the folder for data and logs. PostgreSQL runs as another user when this process is
+	// root: every user must be able to enter it.
 	Dir   string
 	Nodes int
-	// Args are flags of every node beside those that make it one.
+	// Args are flags forevery node, besides those that make it a node.
 	Args []string
-	// Apart: Ctrl-C does not reach them, Close ends them.
+	// Apart means that Ctrl-C does not reach the nodes; Close ends them.
 	Apart bool
 }
 
-// Site is the nodes of a cluster and what they stand on.
+// Site is the nodes of a cluster and everything they depend on.
 type Site struct {
 	Nodes []*Node
 	Door  *Door
@@ -43,16 +43,16 @@ type Site struct {
 	database private.Config
 }
 
-// Node is one of them, with the ways that lead to it and away from it.
+// Node is one node, with the paths to it and from it.
 type Node struct {
 	*Process
 	ToDatabase *Way
 	ToEtcd     *Way
-	ToIt       *Way // of the other nodes, whose names are the callers
+	ToIt       *Way // from the other nodes, named as its callers
 	Listen     string
 }
 
-// Open brings everything up. The first node makes the schema.
+// Open starts everything. The first node creates the schema.
 func Open(ctx context.Context, cfg Config) (_ *Site, err error) {
 	s := new(Site)
 	defer func() {
@@ -93,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (_ *Site, err error) {
 	return s, nil
 }
 
-// add makes a node that has not been started.
+// add adds a node without starting it.
 func (s *Site) add(cfg Config, name string) error {
 	dir := filepath.Join(cfg.Dir, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // logs, to be read
@@ -118,7 +118,7 @@ func (s *Site) add(cfg Config, name string) error {
 	if err != nil {
 		return err
 	}
-	// The name is for who looks into the database: which node did what.
+	// The name shows in the database which node did what.
 	at := url.URL{Scheme: "postgres", User: url.User(database.User), Host: n.ToDatabase.Address, Path: "/" + database.Database}
 	at.RawQuery = url.Values{"sslmode": {"disable"}, "application_name": {name}}.Encode()
 	n.URL = at.String()
@@ -126,7 +126,7 @@ func (s *Site) add(cfg Config, name string) error {
 	return err
 }
 
-// connect makes nodes of one cluster of them, and the door.
+// connect makes the nodes one cluster, and opens the door.
 func (s *Site) connect(cfg Config) (err error) {
 	var doors []string
 	callers := map[string]string{}
@@ -149,7 +149,7 @@ func (s *Site) connect(cfg Config) (err error) {
 	return nil
 }
 
-// DatabaseURL leads to the database without a way that is cut.
+// DatabaseURL is a URL of the database that bypasses the paths that can be cut.
 func (s *Site) DatabaseURL() string { return s.pg.URL() }
 
 // StartDatabase starts PostgreSQL, at the same place as before.
@@ -166,7 +166,7 @@ func (s *Site) KillDatabase() error {
 	return s.pg.Stop()
 }
 
-// Addresses are those of the nodes' APIs.
+// Addresses are the addresses of the nodes' APIs.
 func (s *Site) Addresses() (all []string) {
 	for _, n := range s.Nodes {
 		all = append(all, n.HTTP)
@@ -174,15 +174,15 @@ func (s *Site) Addresses() (all []string) {
 	return all
 }
 
-// Part cuts what two nodes tell each other: what the first one sends (Out), is
-// sent (In), or both.
+// Part cuts the messages between two nodes: those the first one sends (Out), receives (In), or
+// both.
 func (s *Site) Part(a, b *Node, d Direction) {
 	back := d<<1&In | d>>1&Out
 	b.ToIt.Cut(d, a.Name)
 	a.ToIt.Cut(back, b.Name)
 }
 
-// Mend lets everything pass on every way.
+// Mend repairs every path.
 func (s *Site) Mend() {
 	for _, n := range s.Nodes {
 		for _, w := range []*Way{n.ToDatabase, n.ToEtcd, n.ToIt} {
@@ -193,7 +193,7 @@ func (s *Site) Mend() {
 	}
 }
 
-// joinLimit is how long a node may take until it is ready.
+// joinLimit is how long a node may take to become ready.
 const joinLimit = time.Minute
 
 // Joined waits until the node is ready: its trunk is up, it has its lease.
@@ -215,7 +215,7 @@ func (n *Node) Joined(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the nodes in good order, all at once, and what they stood on.
+// Close shuts down the nodes cleanly, all at once, and then everything they depend on.
 func (s *Site) Close() error {
 	s.Mend()
 	ended := make(chan error, len(s.Nodes))
@@ -225,7 +225,7 @@ func (s *Site) Close() error {
 				ended <- nil
 				return
 			}
-			_ = n.Resume() // it may stand still
+			_ = n.Resume() // it may be paused
 			ended <- n.Stop()
 		}()
 	}

@@ -173,7 +173,7 @@ func TestALiveAnswerThatNoBotServesInTimeIsAbandoned(t *testing.T) {
 	f(engine.AMDSequential, engine.AbandonNoSeat, func(w *world) { human(w); late(w) })
 	f(engine.AMDOff, engine.AbandonLateConnect, func(w *world) { seat(w); late(w) })
 	f(engine.AMDParallel, engine.AbandonLateConnect, func(w *world) { seat(w); late(w) })
-	f(engine.AMDOff, engine.AbandonLateConnect, func(w *world) { // the bot's news is first in the queue
+	f(engine.AMDOff, engine.AbandonLateConnect, func(w *world) { // the bot's event is first in the queue
 		seat(w)
 		w.wait(BridgeBudget + time.Millisecond).must(w.media(engine.MediaBotConnected))
 	})
@@ -232,7 +232,7 @@ func TestAnsweredButNotConnectedAndLostCountsAsAbandoned(t *testing.T) {
 	f("", converse, engine.OutcomeLost, "")
 	f("", func(w *world) { w.converse().must(Event{Kind: ResultStored, Result: result("x")}) }, engine.OutcomeCompleted, "")
 	f("", func(w *world) { w.ring().must(Event{Kind: ExcludeRequested}) }, engine.OutcomeExcluded, "")
-	// A leg that is gone while the process lives on is our own fault.
+	// A leg that is gone while the process is alive is our own fault.
 	f("gone", ring, engine.OutcomeSystemError, "")
 	f("gone", answer, engine.OutcomeAbandoned, engine.AbandonCapacityLoss)
 	f("gone", converse, engine.OutcomeSystemError, "")

@@ -7,7 +7,7 @@ import (
 	"dialler/engine/disposition"
 )
 
-// This file holds the actions from the answer to the end of the conversation.
+// This file contains the actions from the answer to the end of the conversation.
 
 func (m *Machine) takeSeat(ev Event) {
 	m.A.Seated = true
@@ -17,8 +17,7 @@ func (m *Machine) takeSeat(ev Event) {
 	m.emit(AttachBot{Deadline: m.bridgeDeadline()})
 }
 
-// returnSeat gives a seat back that nobody here wants (any more). The line
-// stands where it stood.
+// returnSeat returns a seat that is not, or no longer, wanted here. The line keeps its phase.
 func (m *Machine) returnSeat(Event) {
 	m.emit(lineReleased)
 	if p := m.PhaseNow(); p != PhaseReleased && p != PhaseOver {
@@ -51,8 +50,8 @@ func (m *Machine) noteVerdict(ev Event) {
 func (m *Machine) verdictLive(ev Event)     { m.noteVerdict(ev) }
 func (m *Machine) verdictAndServe(ev Event) { m.noteVerdict(ev); m.serve(ev) }
 
-// verdictSequential: the 2 s begin with the end of the greeting; a callee who
-// said nothing is greeted from the verdict on.
+// verdictSequential starts the 2 s at the end of the greeting; for a callee who said nothing they
+// start at the verdict.
 func (m *Machine) verdictSequential(ev Event) {
 	m.noteVerdict(ev)
 	if m.A.GreetingEndAt == nil {
@@ -62,8 +61,8 @@ func (m *Machine) verdictSequential(ev Event) {
 	m.arm(TimerBridge, m.bridgeDeadline())
 }
 
-// undecided: classification never decided. Media is nil, so the verdict is
-// unknown, which goes to the bot.
+// undecided handles classification that never decided. Media is nil, so the verdict is unknown, and
+// the call goes to the bot.
 func (m *Machine) undecided(ev Event) {
 	if m.A.Seated {
 		m.noteVerdict(ev)
@@ -80,8 +79,8 @@ func (m *Machine) verdictNotLive(ev Event) {
 	m.hangUp(causeNormal)
 }
 
-// verdictLeave: a machine that a message is left on. The seat goes back, the
-// line stays until the message was played.
+// verdictLeave handles a machine on which a message is left. The seat is returned; the line stays
+// until the message was played.
 func (m *Machine) verdictLeave(ev Event) {
 	m.noteVerdict(ev)
 	m.leave(ev)
@@ -94,7 +93,7 @@ func (m *Machine) leave(ev Event) {
 	m.emit(LeaveVoicemail{Message: m.Config.Listen.Voicemail})
 }
 
-// revise: the bot talks to no person.
+// revise handles the bot's verdict that it is not talking to a person.
 func (m *Machine) revise(ev Event) {
 	m.noteRevision(ev)
 	m.decide(ev.At, disposition.ForVerdict(m.A.Verdict), "", engine.PartySystem)
@@ -108,9 +107,9 @@ func (m *Machine) reviseAndLeave(ev Event) {
 	m.emit(recordRevised)
 }
 
-// noteRevision takes the live answer back as if it had never been one, where it does
-// not count yet. One that stands has moved the cap's books and stays in them: a later
-// word must not undo what dials were placed on.
+// noteRevision takes the live answer back as if it had never been one, if it does not count yet.
+// One that counts has changed the cap's books and stays in them: a later verdict must not undo
+// figures on which dials were based.
 func (m *Machine) noteRevision(ev Event) {
 	back := m.takesBack(ev)
 	m.noteVerdict(ev)
@@ -119,15 +118,15 @@ func (m *Machine) noteRevision(ev Event) {
 	}
 }
 
-// takesBack says whether a verdict of that moment finds a live answer that does not
-// count yet. A bot that has given its result, or hands the callee over, has taken it
-// for a conversation, and that was told.
+// takesBack says whether a verdict at that moment finds a live answer that does not count yet. A
+// bot that has sent its result, or transfers the callee, has treated it as a conversation, and that
+// was reported.
 func (m *Machine) takesBack(ev Event) bool {
 	a := &m.A
 	return m.Tentative() && !ev.At.After(*a.RevisableUntil) && a.Result == nil && a.Transfer == nil
 }
 
-// stand: the live answer can no longer be taken back.
+// stand makes the live answer final: it can no longer be taken back.
 func (m *Machine) stand() {
 	if m.A.RevisableUntil != nil && !m.stood {
 		m.stood = true
@@ -137,7 +136,7 @@ func (m *Machine) stand() {
 
 func (m *Machine) stands(Event) { m.stand() }
 
-// voicemailLeft: the message was heard by the machine to its end.
+// voicemailLeft means that the message was played to the machine in full.
 func (m *Machine) voicemailLeft(ev Event) {
 	m.A.VoicemailLeftAt = at(ev.At)
 	m.endLegNow()
@@ -156,7 +155,7 @@ func (m *Machine) noteBot(ev Event) {
 	}
 }
 
-// serve makes the call a live answer that a bot served.
+// serve makes the call a served live answer.
 func (m *Machine) serve(ev Event) {
 	if ev.Kind == BotConnected {
 		m.noteBot(ev)
@@ -167,7 +166,7 @@ func (m *Machine) serve(ev Event) {
 	m.served()
 }
 
-// revisableUntil is until when what is heard may take the live answer back.
+// revisableUntil is until when audio may take the live answer back.
 func (m *Machine) revisableUntil() time.Time {
 	if m.Config.AMD == engine.AMDOff || m.Config.Listen.Revise <= 0 {
 		return time.Time{}
@@ -184,16 +183,16 @@ func (m *Machine) served() {
 		m.emit(lineServed)
 	}
 	if m.A.Result != nil {
-		// A result that came while classification listened was that of no
-		// conversation; from here on it is, and is recorded with it.
+		// A result that came while classification was running was not that of a conversation; from
+		// here on it is, and is recorded with it.
 		r := *m.A.Result
 		r.Revision, r.Wished, m.A.Result = 0, false, &r
 	}
 	m.emit(recordConnected)
 }
 
-// serveThenBotHungUp: the bot had the caller before classification decided and
-// ended the call, so it was served.
+// serveThenBotHungUp handles a bot that had the caller before classification decided and ended the
+// call: the call was served.
 func (m *Machine) serveThenBotHungUp(ev Event) {
 	m.noteVerdict(Event{At: ev.At})
 	m.A.ServedAt = at(ev.At)
@@ -207,8 +206,8 @@ func (m *Machine) firstAudio(ev Event) {
 	}
 }
 
-// abandon: a live answer that no bot served in time. The information message
-// is played at once, then the call ends.
+// abandon handles a live answer that no bot served in time. The information message is played at
+// once, then the call ends.
 func (m *Machine) abandon(ev Event, cause engine.AbandonCause) {
 	m.decide(ev.At, engine.OutcomeAbandoned, cause, engine.PartySystem)
 	missed := cause == engine.AbandonLateConnect || ev.Kind == BotFailed || ev.Kind == BotClosed
@@ -218,10 +217,10 @@ func (m *Machine) abandon(ev Event, cause engine.AbandonCause) {
 	m.emit(effectPlayMessage)
 }
 
-// optOut: the caller asks never to be called again. The message plays on: it
-// may say that the wish was heard.
+// optOut means that the caller asks never to be called again. The message continues: it may confirm
+// the request.
 func (m *Machine) optOut(Event) {
-	e := *m.A.Ending // snapshots share the one before
+	e := *m.A.Ending // snapshots share the previous one
 	e.OptedOut = true
 	m.A.Ending = &e
 	m.emit(recordOptedOut)
@@ -237,8 +236,8 @@ func (m *Machine) callerHungUp(ev Event) {
 	m.close(ev.At, false)
 }
 
-// closedUnserved: our side let go of a live answer that no bot had; that is an
-// abandon, whoever is to blame.
+// closedUnserved means that our side ended a live answer that no bot had; that is an abandon,
+// whatever the cause.
 func (m *Machine) closedUnserved(ev Event) {
 	a := &m.A
 	a.Outcome, a.Cause, a.HungUpBy = engine.OutcomeAbandoned, engine.AbandonCapacityLoss, engine.PartySystem
@@ -254,7 +253,7 @@ func (m *Machine) mediaFailed(ev Event) {
 
 // --- connected --------------------------------------------------------------
 
-// conversationOutcome: completed once a result is stored.
+// conversationOutcome is completed once a result is stored.
 func (m *Machine) conversationOutcome() engine.Outcome {
 	if m.A.Result != nil {
 		return engine.OutcomeCompleted
@@ -264,7 +263,7 @@ func (m *Machine) conversationOutcome() engine.Outcome {
 
 func (m *Machine) calleeHungUp(ev Event) { m.conversationOver(ev, engine.PartyCallee) }
 
-// closedServed: the leg was closed on our side, without a decision of ours.
+// closedServed means that the leg was closed on our side, but not by a decision of ours.
 func (m *Machine) closedServed(ev Event) { m.conversationOver(ev, engine.PartySystem) }
 
 func (m *Machine) conversationOver(ev Event, by engine.Party) {
@@ -278,7 +277,8 @@ func (m *Machine) endConversation(now time.Time, by engine.Party, cause engine.H
 	m.hangUp(cause)
 }
 
-// hangUpServed: the bot closed its socket, or somebody asks for the end.
+// hangUpServed means that the bot closed its socket, or that somebody asked for the end of the
+// call.
 func (m *Machine) hangUpServed(ev Event) {
 	by := ev.By
 	if by == "" {
@@ -298,7 +298,7 @@ func (m *Machine) mediaSilent(ev Event) {
 	m.hangUp(engine.HangUpCause{Q850: 41, Text: "Media timeout"})
 }
 
-// sessionChanged: the session may outlast what was recorded with the answer.
+// sessionChanged means that the session may outlast what was recorded with the answer.
 func (m *Machine) sessionChanged(ev Event) {
 	m.leg(ev.Leg.Leg).Dialog = ev.Leg.Dialog
 	m.emit(recordLeg)

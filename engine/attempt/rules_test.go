@@ -9,9 +9,9 @@ import (
 	"dialler/engine"
 )
 
-// This file tells a second time, by rules instead of rows, what every event
-// does in every situation: the judge of the transition table, written without
-// it. Golden files only show that nothing changed.
+// This file states a second time, as rules instead of rows, what every event does in every
+// situation. It judges the transition table independently; golden files only show that nothing
+// changed.
 
 const (
 	illegal   = "illegal"
@@ -25,8 +25,7 @@ func abandonedFor(c engine.AbandonCause) string {
 	return "DetachBot Line(abandoned " + string(c) + ") Arm(call) Record(abandoned) PlayMessage"
 }
 
-// rule is what an attempt must make of a move: the state it is in afterwards
-// and the effects, or illegal.
+// rule is what an attempt must do with a move: the state afterwards and the effects, or illegal.
 type rule struct {
 	w       *world
 	a       *Attempt
@@ -38,7 +37,7 @@ func (r *rule) stays(does string) string { return string(r.a.State) + ": " + doe
 
 func to(s State, does string) string { return string(s) + ": " + does }
 
-// ended: everything is given back, the channel where a leg holds it.
+// ended says that everything is given back, the channel only if a leg holds it.
 func (r *rule) ended() string {
 	if !r.between || len(r.a.Legs) == 0 {
 		return to(Ended, "TrunkEvent(over) "+gaveBack)
@@ -48,7 +47,7 @@ func (r *rule) ended() string {
 
 func (r *rule) is(kinds ...Kind) bool { return slices.Contains(kinds, r.mv.kind) }
 
-// repeated: a grant of the channel that is in use.
+// repeated says that the channel in use is granted again.
 func (r *rule) repeated() bool { return strings.HasSuffix(r.mv.name, "repeated") && !r.between }
 
 func (r *rule) want() string {
@@ -64,10 +63,10 @@ func (r *rule) want() string {
 		return r.stays(nothing) // it was never armed
 	}
 	if strings.HasPrefix(string(r.mv.kind), "leg_") && r.between {
-		return r.stays(nothing) // no news of a leg that is over
+		return r.stays(nothing) // the leg is already over
 	}
 	if r.is(ResultStored) {
-		return r.stays("Record(result)") // early, in time or late
+		return r.stays("Record(result)") // before, during or after the conversation
 	}
 	if r.is(Began) {
 		if len(r.a.Legs) == 0 && r.a.State == Reserved {
@@ -79,7 +78,7 @@ func (r *rule) want() string {
 	case r.is(LegReferred) && r.a.State != Ended:
 		return r.stays("AnswerRefer") // declined: the callee's side is not asked
 	case r.is(LegReferred, TransferRequested, TransferAnswered, TransferFailed, TransferEnded):
-		return r.stays(nothing) // handed over to nobody, by default
+		return r.stays(nothing) // transfers are not allowed by default
 	case r.is(LegSession) && slices.Contains(answeredUp, r.a.State):
 		return r.stays("Record(leg)")
 	case r.is(LegSession):
@@ -92,9 +91,9 @@ func (r *rule) want() string {
 		return r.beforeAnswer()
 	case r.is(IntentRefused, LegSent, LegNotSent, LegAnswered, LegRefused, LegSilent) ||
 		r.is(MessagePlayed) && r.a.State != Connected:
-		return illegal // answered: the wire cannot say that any more, and nothing plays
+		return illegal // answered: this event is no longer possible, and nothing plays
 	case r.is(DigitPressed) && strings.HasSuffix(r.mv.name, "info"):
-		return r.stays("HearDigit") // the media path has not told the bot
+		return r.stays("HearDigit") // the media path did not deliver it to the bot
 	case r.is(LegFenced, LegTrying, LegRinging, RingTimedOut, CancelRequested, ExcludeRequested, DigitPressed,
 		TrunkRefused, TrunkDue, BotFirstAudio):
 		return r.stays(nothing) // Stop and Exclude leave answered calls alone
@@ -108,7 +107,7 @@ func (r *rule) want() string {
 	return r.unserved()
 }
 
-// overAlready: late leases go back, all else is no news.
+// overAlready gives late leases back and ignores everything else.
 func (r *rule) overAlready() string {
 	switch {
 	case r.is(SeatGranted):
@@ -119,8 +118,8 @@ func (r *rule) overAlready() string {
 	return r.stays(nothing)
 }
 
-// ending: the end is decided. Only the leg's last event, or the loss of its
-// owner, ends it; whoever asks again has the leg ended now.
+// ending handles an attempt whose end is decided. Only the leg's last event, or the loss of its
+// owner, completes it; another request to end it ends the leg at once.
 func (r *rule) ending() string {
 	answered := r.a.AnsweredAt != nil || r.w.answered(r.w.m.last())
 	switch {
@@ -165,7 +164,7 @@ func (r *rule) beforeAnswer() string {
 		if ringing {
 			return illegal
 		}
-		if strings.HasSuffix(r.mv.name, "expired") { // its time is over on every trunk
+		if strings.HasSuffix(r.mv.name, "expired") { // its time is over, whatever the trunk
 			return r.ended()
 		}
 		return to(Dialling, "TrunkEvent(over) NextTrunk")
@@ -188,14 +187,14 @@ func (r *rule) beforeAnswer() string {
 		}
 		return to(Answered, "TrunkEvent AnswerMedia Line(waiting) Arm(bridge) Record(answered) Confirm")
 	case LegRefused:
-		if !strings.HasSuffix(r.mv.name, "503") { // the callee's answer, or ours alone to mend
+		if !strings.HasSuffix(r.mv.name, "503") { // the callee's answer, or a fault of our own
 			return r.ended()
 		}
 		if ringing {
 			return to(Dialling, "TrunkEvent(over) Line(dialling) NextTrunk")
 		}
 		return to(Dialling, "TrunkEvent(over) NextTrunk")
-	case LegSilent: // not the next trunk: the phone may be ringing
+	case LegSilent: // no other trunk: the phone may be ringing
 		return r.stays("TrunkEvent Line(released)")
 	case LegFenced:
 		return r.stays("Line(released) Cancel")
@@ -212,7 +211,7 @@ func (r *rule) beforeAnswer() string {
 	case TrunkRefused:
 		switch {
 		case begun && r.between && strings.HasSuffix(r.mv.name, "soon"):
-			return r.stays("Arm(trunk)") // the token is near
+			return r.stays("Arm(trunk)") // the token comes soon
 		case begun && r.between:
 			return r.ended()
 		}
@@ -240,8 +239,8 @@ func (r *rule) beforeAnswer() string {
 	return illegal // no media before the answer
 }
 
-// unserved: answered, and no bot has the call yet. Seat, verdict and bot may
-// come in any order; the 2 s rule waits for none of them.
+// unserved handles an answered call without a bot. Seat, verdict and bot may come in any order; the
+// 2 s rule waits for none of them.
 func (r *rule) unserved() string {
 	screening := r.a.State == Screening
 	has := screening && r.a.BotUp // the bot has the call, classification still listens
@@ -249,7 +248,7 @@ func (r *rule) unserved() string {
 		switch {
 		case has:
 			return to(Connected, "Arm(call) "+nowServed)
-		case screening && !r.a.Seated: // sequential: from here on a seat is wanted
+		case screening && !r.a.Seated: // sequential: a seat is wanted from here on
 			return to(Bridging, "Line(waiting) Arm(bridge)")
 		}
 		return to(Bridging, nothing)
@@ -311,7 +310,7 @@ func (r *rule) unserved() string {
 	return r.stays(nothing)
 }
 
-// conversation: what ends it ends it; nothing else matters.
+// conversation is ended by the events that end it; nothing else matters.
 func (r *rule) conversation() string {
 	switch {
 	case r.is(LegHungUp, LegClosed, OwnerLost):

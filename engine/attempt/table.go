@@ -30,13 +30,13 @@ func unjudged(m *Machine, _ Event) bool {
 	return m.Config.AMD == engine.AMDParallel && m.A.Verdict == ""
 }
 
-// leaves: a message is left on the machine that answered.
+// leaves says that a message is left on the machine that answered.
 func leaves(m *Machine, ev Event) bool {
 	return m.Config.Listen.Voicemail != "" && ev.Media != nil && ev.Media.Verdict == engine.VerdictMachine
 }
 
-// revises: the verdict that sent the call to its bot was wrong. The bot's own word
-// counts at any time; what is heard, only while the answer can be taken back.
+// revises says that the verdict that sent the call to its bot was wrong. The bot may say so at any
+// time; audio can only while the answer may be revoked.
 func revises(m *Machine, ev Event) bool {
 	a := &m.A
 	return a.BotUp && a.Verdict != "" && ev.Media != nil && (ev.By == engine.PartyBot || m.takesBack(ev))
@@ -44,7 +44,7 @@ func revises(m *Machine, ev Event) bool {
 
 func revisesAndLeaves(m *Machine, ev Event) bool { return revises(m, ev) && leaves(m, ev) }
 
-// leaving: the message of a machine was played.
+// leaving says that the message for a machine was played.
 func leaving(m *Machine, ev Event) bool {
 	return m.A.Ending != nil && m.A.Ending.Voicemail && ev.Media != nil && ev.Media.Error == ""
 }
@@ -55,50 +55,50 @@ func sequential(m *Machine, _ Event) bool { return m.Config.AMD == engine.AMDSeq
 
 func notBegun(m *Machine, _ Event) bool { return len(m.A.Legs) == 0 }
 
-// betweenLegs: the last leg ended and the next trunk is awaited, or there was
-// no leg yet.
+// betweenLegs says that the last leg has ended and the next trunk is awaited, or that there was no
+// leg yet.
 func betweenLegs(m *Machine, _ Event) bool {
 	l := m.last()
 	return l == nil || l.EndedAt != nil
 }
 
-// trunkInTime: between two legs, and another trunk has a token while the attempt's
-// INVITEs may still leave.
+// trunkInTime says that another trunk has a token between two legs, while the attempt's INVITEs may
+// still leave.
 func trunkInTime(m *Machine, ev Event) bool {
 	return betweenLegs(m, ev) && !ev.Until.IsZero() && ev.Until.Before(m.A.SendBy)
 }
 
-// targetTrunkInTime: likewise for a leg to the target of a transfer.
+// targetTrunkInTime is the same for a leg to the target of a transfer.
 func targetTrunkInTime(m *Machine, ev Event) bool {
 	return m.wantsTrunk() && !ev.Until.IsZero() && ev.Until.Before(m.transferDeadline())
 }
 
-// anotherChannel: a grant that is not merely a repetition of the one in use.
+// anotherChannel is a grant that does not merely repeat the one in use.
 func anotherChannel(m *Machine, ev Event) bool {
 	l := m.last()
 	return l == nil || l.EndedAt != nil || l.Trunk != ev.Trunk
 }
 
-// optsOut: the opt-out digit, while the information message can be heard.
+// optsOut is the opt-out digit while the information message can be heard.
 func optsOut(m *Machine, ev Event) bool {
 	e := m.A.Ending
 	return m.Config.OptOut != 0 && e != nil && e.Outcome == engine.OutcomeAbandoned && !e.OptedOut && ev.Media != nil && ev.Media.Digit == m.Config.OptOut
 }
 
-// signalled: the digit came by INFO, and the media path knows nothing of it.
+// signalled says that the digit came by INFO, so that the media path does not know it.
 func signalled(_ *Machine, ev Event) bool { return ev.Leg != nil }
 
-// nextTrunk: another trunk may be tried, while the attempt's INVITEs may leave.
+// nextTrunk says that another trunk may be tried, while the attempt's INVITEs may leave.
 func nextTrunk(m *Machine, ev Event) bool {
 	return m.classify(ev).NextTrunk && ev.At.Before(m.A.SendBy)
 }
 
-// transferable: the bot has the call, and may hand it over now.
+// transferable says that the bot has the call and may hand it over now.
 func transferable(m *Machine, ev Event) bool { return m.JudgeTransfer(ev.To) == nil }
 
 func bridged(m *Machine, _ Event) bool { return m.bridged() }
 
-// botless: the conversation goes on without a bot.
+// botless says that the conversation continues without a bot.
 func botless(m *Machine, _ Event) bool { return m.bridged() || !m.A.BotUp }
 
 func callingAlone(m *Machine, ev Event) bool { return calling(m, ev) && !m.A.BotUp }
@@ -112,8 +112,8 @@ func calling(m *Machine, _ Event) bool {
 	return t != nil && t.Result == TransferCalling
 }
 
-// tooLate: the bot's path stood only after its time, though its timer has not
-// been heard yet.
+// tooLate says that the bot was connected only after its deadline, though its timer has not fired
+// yet.
 func tooLate(m *Machine, ev Event) bool { return m.A.Seated && ev.At.After(m.bridgeDeadline()) }
 
 var table = fsm.New("attempt", States, Kinds, rows())
@@ -122,8 +122,8 @@ func rows() []row {
 	return slices.Concat(endingRows(), beforeAnswerRows(), unservedRows(), connectedRows(), commonRows())
 }
 
-// endingRows: an attempt whose end is decided only waits for its leg. They
-// stand first, so that nothing else happens to it.
+// endingRows are for an attempt whose end is decided and which only waits for its leg. They come
+// first, so that nothing else happens to it.
 func endingRows() []row {
 	on := func(k Kind, to State, do func(*Machine, Event), why string) row {
 		return row{From: alive, On: k, Guard: "ending", When: ending, To: to, Do: do, Why: why}
@@ -350,7 +350,7 @@ func commonRows() []row {
 	return rs
 }
 
-// classify asks the one table of final responses what the event means.
+// classify looks up the meaning of the event in the one table of final responses.
 func (m *Machine) classify(ev Event) *disposition.Result {
 	if m.class != nil {
 		return m.class

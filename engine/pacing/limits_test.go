@@ -20,7 +20,7 @@ func TestOfLimitsThatBindAlikeTheFirstIsNamed(t *testing.T) {
 	f(4, engine.ConstraintTrunkCPS, func(in *Input) { in.TrunkTokens, in.NumberSlots = 4, 4 })
 	f(4, engine.ConstraintNumberPool, func(in *Input) { in.NumberSlots, in.DueContacts = 4, 4 })
 	f(0, engine.ConstraintTrunkCPS, func(in *Input) { in.TrunkTokens, in.NumberSlots = 0, 0 })
-	// What the gate allows, and the same limit for everything else.
+	// What the gate allows, and the same limit foreverything else.
 	f(10, engine.ConstraintConcurrency, func(in *Input) { in.TrunkTokens, in.NumberSlots, in.DueContacts = 10, 10, 10 })
 	f(9, engine.ConstraintNoDueContacts, func(in *Input) { in.DueContacts = 9 })
 	// Two lines of credit: twelve dials. 88 of 100 need a seat of their own, so

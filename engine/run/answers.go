@@ -13,7 +13,7 @@ import (
 	"dialler/engine/pacing"
 )
 
-// Tables are what a run asks of what is durable.
+// Tables are the queries that a run makes of durable data.
 type Tables interface {
 	AcquireCampaign(context.Context, engine.CampaignID) (campaign.Campaign, error)
 	RemoveCampaign(context.Context, engine.CampaignID, engine.Who) error
@@ -49,25 +49,24 @@ type Tables interface {
 	SavePacing(context.Context, engine.CampaignID, int64, pacing.State, time.Time) error
 }
 
-// Asked is a question of a campaign's run to the tables, put at a time.
+// Asked is a query of a campaign's run to the tables, made at a given time.
 type Asked struct {
 	Campaign engine.CampaignID
 	Question Effect
 	At       time.Time
-	// Abandoned hears of the numbers in the answer that were abandoned in the last 72 hours.
+	// Abandoned is told which numbers in the answer were abandoned in the last 72 hours.
 	Abandoned func(engine.PhoneNumber, time.Time)
 }
 
-// longestWait is longer than any result is awaited.
+// longestWait exceeds the longest wait for a result.
 const longestWait = 366 * 24 * time.Hour
 
 // overduePage bounds how many overdue results are read at once.
 const overduePage = 256
 
-// Answer puts a question and gives the event that answers it. There is none when
-// nothing follows, or when the same is asked again by itself. ok is false of effects
-// that are no question, or one to others than the tables: AddContacts, CheckStart,
-// FetchConfig and CheckReady.
+// Answer puts a question to the tables and returns the event that answers it. The event is nil when
+// nothing follows, or when the question is repeated by itself. ok is false for effects that are no
+// question to the tables: AddContacts, CheckStart, FetchConfig and CheckReady among them.
 func (a *Asked) Answer(ctx context.Context, t Tables) (event any, ok bool) {
 	id, now := a.Campaign, a.At
 	switch e := a.Question.(type) {
@@ -141,8 +140,8 @@ func AsksTables(e Effect) bool {
 	return Unanswered(e, nil) != nil
 }
 
-// Unanswered is the answer to a question that could not be put, for whatever reason;
-// nil: nothing follows.
+// Unanswered is the answer to a question that could not be put, for whatever reason; nil means that
+// nothing follows.
 func Unanswered(question Effect, err error) any {
 	switch e := question.(type) {
 	case Load:
@@ -181,15 +180,15 @@ func NumbersOf(list []campaign.NewContact) []engine.PhoneNumber {
 	return numbers
 }
 
-// Added is the answer to a list that was stored, or was not; it finds the excluded
-// contacts that are added again.
+// Added is the answer once a list was stored, or storing it failed; it finds the excluded contacts
+// that are added again.
 func (e *AddContacts) Added(ctx context.Context, t Tables, id engine.CampaignID, report campaign.AddReport,
 	err error) *RowsAdded {
 	m := &RowsAdded{Read: e.Read, Request: e.Request, Report: report, Command: e.Command, Epoch: e.Insert.Epoch,
 		Lifting: e.Lifting, Event: e.Insert.Event, Err: err}
 	m.Event.Data.Count = report.Added
 	if err == nil && e.Lifting && report.Duplicates > 0 {
-		numbers := make([]engine.PhoneNumber, len(e.Insert.Contacts)) // whoever was left out stays excluded
+		numbers := make([]engine.PhoneNumber, len(e.Insert.Contacts)) // anybody left out of the list stays excluded
 		for i := range e.Insert.Contacts {
 			numbers[i] = e.Insert.Contacts[i].Number
 		}
@@ -199,7 +198,7 @@ func (e *AddContacts) Added(ctx context.Context, t Tables, id engine.CampaignID,
 	return m
 }
 
-// load takes ownership and reads what is durable.
+// load takes ownership and reads the durable state.
 func (a *Asked) load(ctx context.Context, t Tables, m *Loaded) (err error) {
 	id := a.Campaign
 	if m.Campaign, err = t.AcquireCampaign(ctx, id); err != nil {
@@ -226,7 +225,7 @@ func (a *Asked) load(ctx context.Context, t Tables, m *Loaded) (err error) {
 		return err
 	}
 	m.Open = OfCampaign(id, append(open, watched...))
-	// Whoever had these calls may have gone before it was told of the list.
+	// The previous owner of these calls may have gone before it learnt of the suppressions.
 	to := make([]engine.PhoneNumber, len(m.Open))
 	for i := range m.Open {
 		to[i] = m.Open[i].To
@@ -246,7 +245,7 @@ func (a *Asked) load(ctx context.Context, t Tables, m *Loaded) (err error) {
 	return err
 }
 
-// ledgers reads the counts of the guaranteed periods, and those by the hour.
+// ledgers reads the counts of the guaranteed periods, and the hourly ones.
 func ledgers(ctx context.Context, t Tables, c *campaign.Campaign, now time.Time) (l Ledgers, err error) {
 	l.Books, err = campaign.Books(c, now, func(since time.Time) (pacing.Counts, error) {
 		return t.AbandonLedger(ctx, c.ID, since)
@@ -261,7 +260,7 @@ func ledgers(ctx context.Context, t Tables, c *campaign.Campaign, now time.Time)
 	return l, err
 }
 
-// NoteAbandons tells which of the numbers were abandoned in the last 72 hours.
+// NoteAbandons reports which of the numbers were abandoned in the last 72 hours.
 func (a *Asked) NoteAbandons(ctx context.Context, t Tables, numbers ...engine.PhoneNumber) error {
 	if len(numbers) == 0 {
 		return nil
@@ -286,13 +285,13 @@ func (a *Asked) readDue(ctx context.Context, t Tables, e ReadDue) *DueRead {
 		return m
 	}
 	m.Next, m.Open, m.Err = t.NextDue(ctx, a.Campaign, e.Run)
-	if m.Err == nil && m.Open == 0 && e.Ends { // all of it is durable then
+	if m.Err == nil && m.Open == 0 && e.Ends { // everything is durable by then
 		m.Exhausted, m.Err = t.Exhausted(ctx, a.Campaign, e.Run)
 	}
 	return m
 }
 
-// TriggerAnswers are what the tables say of a trigger.
+// TriggerAnswers are what the tables return for a trigger.
 type TriggerAnswers struct {
 	Answered, Suppressed bool
 	Row                  contact.Contact
@@ -300,8 +299,8 @@ type TriggerAnswers struct {
 	Reply, Number, Rows  error // why a question was not answered
 }
 
-// Found makes one answer of them. A reply that is stored comes first, a suppressed
-// number before what could not be read.
+// Found combines them into one answer. A stored reply takes precedence; a suppressed number comes
+// before read errors.
 func (e *FindTrigger) Found(a TriggerAnswers) *TriggerFound {
 	m := &TriggerFound{Read: e.Read, Command: e.Command, Request: e.Request, Importing: e.Importing, Live: e.Live,
 		Row: a.Row, OK: a.OK}
@@ -316,10 +315,10 @@ func (e *FindTrigger) Found(a TriggerAnswers) *TriggerFound {
 	return m
 }
 
-// AsksReply says whether the reply under the Idempotency-Key is asked for.
+// AsksReply says whether the reply stored under the Idempotency-Key is asked for.
 func (e *FindTrigger) AsksReply() bool { return e.Command.Idempotency.Present() && !e.Unanswered }
 
-// AsksStaged says whether the rows of the import that is being activated are.
+// AsksStaged says whether the rows of the import being activated are asked for.
 func (e *FindTrigger) AsksStaged(m *TriggerFound) bool {
 	return m.Err == nil && !m.OK && !e.Live && e.Importing != ""
 }
@@ -377,8 +376,8 @@ func (a *Asked) prepare(ctx context.Context, t Tables, e Prepare) *Prepared {
 	return m
 }
 
-// RecoverContact reads the contact of an attempt that nobody has; ok is false when
-// nothing is left to be recovered.
+// RecoverContact reads the contact of an attempt without an owner; ok is false when nothing is left
+// to recover.
 func RecoverContact(ctx context.Context, t Tables, of engine.AttemptID, who engine.ContactID) (r RecoveredContact,
 	ok bool, err error) {
 	if r.Row, ok, err = t.ContactByID(ctx, who); err != nil || !ok {

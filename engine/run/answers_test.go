@@ -13,7 +13,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// held are tables that hold contacts and suppressions, and know nothing else.
+// held are tables that contain contacts and suppressions and nothing else.
 type held struct {
 	Tables
 	rows       []contact.Contact

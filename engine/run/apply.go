@@ -11,8 +11,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// Apply takes one input and appends what is to be done, in this order. An error is a
-// fault of the caller: an event that no run knows.
+// Apply takes one input and appends the effects to dst in the order in which they must be carried
+// out. An error is a fault of the caller: an event that no run knows.
 func (s *State) Apply(in Input, dst []Effect) ([]Effect, error) {
 	s.now, s.boot, s.proc, s.out = in.Now, in.Boot, in.Process, dst
 	err := s.receive(in.Event, in.From)
@@ -21,10 +21,10 @@ func (s *State) Apply(in Input, dst []Effect) ([]Effect, error) {
 	return out, err
 }
 
-// stashCap is how many commands may wait until the run is loaded.
+// stashCap is how many commands may wait for the run to load.
 const stashCap = 1000
 
-// ErrOverloaded refuses a command because too many wait.
+// ErrOverloaded refuses a command because too many are waiting.
 var ErrOverloaded = engine.Unavailable("overloaded",
 	"",
 	time.Second)
@@ -34,7 +34,7 @@ func (s *State) receive(event any, from engine.Request) error {
 	case *TimerFired:
 		held, ok := s.fired(e)
 		if !ok {
-			return nil // it was stopped, or armed again
+			return nil // it was stopped or rearmed
 		}
 		return s.receive(held.Event, held.From)
 	case *Started:
@@ -186,7 +186,7 @@ func (s *State) handle(event any, from engine.Request) error {
 	case *ExcludedRead:
 		s.excludedRead(e)
 	case *readmitLater:
-		s.Readmission.Running = max(s.Readmission.Running, 1) // an earlier life may have begun it
+		s.Readmission.Running = max(s.Readmission.Running, 1) // an earlier instance of the run may have begun it
 		s.lookUpExcluded(e.List)
 	case *RowsAdded:
 		s.rowsAdded(e)
@@ -291,8 +291,8 @@ func (s *State) pump() {
 	}
 }
 
-// follow goes on. err is that of the write, if it was one that the continuation
-// waited for.
+// follow carries out a continuation. err is the error of the write, if the continuation waited for
+// one.
 func (s *State) follow(c Continuation, err error) {
 	switch c.Do {
 	case thenLoad:

@@ -6,10 +6,10 @@ import (
 	"dialler/engine/pacing"
 )
 
-// pulseEvery is how often a run sends itself a message to see how long that takes.
+// pulseEvery is how often a run sends itself a message to measure its mailbox delay.
 const pulseEvery = 50 * time.Millisecond
 
-// beat sends the next pulse when it is time.
+// beat sends the next pulse when it is due.
 func (s *Pacer) beat() {
 	if p, now := &s.Pace.Pulses, s.boot; !p.OnItsWay && time.Duration(now-p.Sent) >= pulseEvery {
 		p.Sent, p.OnItsWay = now, true
@@ -17,7 +17,7 @@ func (s *Pacer) beat() {
 	}
 }
 
-// brakedNow has the run look again soon: nothing else may happen that would have it.
+// brakedNow makes the run check again soon: nothing else may happen that would wake it.
 func (s *Pacer) brakedNow() {
 	if p, now := &s.Pace.Pulses, s.boot; now >= p.CheckAt {
 		p.CheckAt = now.Add(pulseEvery)
@@ -25,7 +25,7 @@ func (s *Pacer) brakedNow() {
 	}
 }
 
-// felt takes a pulse that came.
+// felt handles a pulse that arrived.
 func (s *Pacer) felt(m *Pulse) {
 	if p := &s.Pace.Pulses; m.At == p.Sent {
 		p.OnItsWay, p.Took = false, time.Duration(s.boot-m.At)

@@ -17,7 +17,7 @@ func TestAPulseIsSentEvery50MillisecondsAtMost(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		sent  int
-	}{{50*time.Millisecond - 1, 0}, {1, 1}, {time.Second, 0}} { // the last is on its way
+	}{{50*time.Millisecond - 1, 0}, {1, 1}, {time.Second, 0}} { // the last pulse is still on its way
 		w.boot = w.boot.Add(c.after)
 		w.do(&DatabaseChanged{})
 		eq(w, c.after.String(), len(sent[SendPulse](w)), c.sent)
@@ -62,7 +62,7 @@ func TestALateRunLooksAgainEvery50Milliseconds(t *testing.T) {
 	w.goTo(w.now.Add(50*time.Millisecond - 1))
 	w.do(&DatabaseChanged{})
 	eq(w, "alarms", len(w.alarms), before+1)
-	w.goTo(w.now.Add(1)) // the time has come, and the timer is late
+	w.goTo(w.now.Add(1)) // the timer is due, but fires late
 	w.do(&DatabaseChanged{})
 	eq(w, "alarms", len(w.alarms), before+2)
 	w.proc.commit = 0
@@ -88,7 +88,7 @@ func TestTheBrakeIsToldUntilItHasLetGoFor3Seconds(t *testing.T) {
 	why(engine.ConstraintOverload)
 	w.goTo(w.now.Add(3 * time.Second))
 	why(engine.ConstraintConcurrency)
-	// What says more than that is shown all the same.
+	// A more telling constraint is shown even so.
 	w.proc.commit = time.Second
 	w.do(&DatabaseChanged{})
 	w.proc.commit, w.proc.away = 0, true
@@ -126,7 +126,7 @@ func TestTheRatesAreOfTheLast60Seconds(t *testing.T) {
 	eq(w, "rings", show(60*time.Second).AvgRingSeconds == nil, true)
 	eq(w, "idle", []any{show(campaign.IdleAfter).DialsPerSec != nil, show(campaign.IdleAfter+1).DialsPerSec != nil},
 		"[true false]")
-	// A bucket is used again after five minutes.
+	// Buckets are reused after five minutes.
 	r.Dialled(t0.Add(300 * time.Second))
 	eq(w, "dials", r.Dials(t0.Add(300*time.Second), 5*time.Minute), 1)
 	r.Dialled(t0.Add(299 * time.Second))
@@ -137,7 +137,7 @@ func TestRatesAreOverTheTimeThatHasPassedSinceDiallingBegan(t *testing.T) {
 	var r Rates
 	w := empty(t)
 	begin := t0
-	for range 2 { // the second time after a rest of more than a minute
+	for range 2 { // the second time after an idle period of more than a minute
 		for i := range 7 {
 			r.Dialled(begin.Add(time.Duration(i) * 200 * time.Millisecond))
 		}
@@ -180,7 +180,7 @@ func TestTheTimeThatIsLeftIsEstimatedByTheRateOfTheLast5Minutes(t *testing.T) {
 	w.s.M.C.RunningSince = &since
 	f("paused", func() { w.s.M.C.State = campaign.Paused }, false)
 	w.s.M.C.State = campaign.Running
-	// While nobody is due before tomorrow it takes at least as long.
+	// Nobody is due before tomorrow, so the estimate is at least that long.
 	next := w.now.Add(20 * time.Hour)
 	w.s.NextDue = &next
 	now := f("a line is up", nil, true)

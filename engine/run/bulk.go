@@ -10,14 +10,13 @@ import (
 	"dialler/engine/tally"
 )
 
-// Two changes affect every contact of a run: its end, for those that wait, and
-// another Max Attempts. Those at rest are changed by one write, whose event says how
-// many of each kind there were; those that have an actor do it themselves, since only
-// it knows how they stand. Until the write is done nobody is brought up: the row
-// might be the one from before.
+// Two changes affect every contact of a run: its end, for the contacts that wait, and a new Max
+// Attempts. One write changes the contacts at rest, and its event says how many of each kind there
+// were. Contacts with an actor change themselves, since only the actor knows their current state.
+// Until the write is done no contact actor is started: the row it would read might predate the
+// write.
 
-// sweep prepares such a write; the contacts that are up, or on their way, are left
-// out of it.
+// sweep prepares such a write; it leaves out contacts whose actor is running or being started.
 func (s *Contacts) sweep() journal.Sweep {
 	w := journal.Sweep{At: s.now}
 	for _, l := range s.linesInOrder() {
@@ -28,8 +27,8 @@ func (s *Contacts) sweep() journal.Sweep {
 	return w
 }
 
-// closeBatch is how many contacts are closed by one write: between two of them
-// the answers of calls that still live are stored.
+// closeBatch is how many contacts one write closes: between two of them, the results of live calls
+// are stored.
 const closeBatch = 5000
 
 func (s *Contacts) closeWaiting(as contact.State) *journal.Bulk {
@@ -38,7 +37,7 @@ func (s *Contacts) closeWaiting(as contact.State) *journal.Bulk {
 	return b
 }
 
-// endContacts asks the contacts that are up to close themselves.
+// endContacts tells the contacts that have an actor to close themselves.
 func (s *Contacts) endContacts(as contact.State) {
 	kind := contact.RunStopped
 	if as == contact.WindowClosed {
@@ -61,7 +60,7 @@ func (s *Contacts) awaitSweep(w *journal.Sweep) {
 	s.afterWrites(Continuation{Do: thenReadBulk, Seq: w.Event.Seq})
 }
 
-// closeAgain closes contacts that came into the run while it was ended.
+// closeAgain closes contacts that joined the run while it was ending.
 func (s *Contacts) closeAgain() {
 	as := s.rules.Policy.ClosedAs
 	w := journal.Write{Bulk: s.closeWaiting(as)}
@@ -70,12 +69,12 @@ func (s *Contacts) closeAgain() {
 	s.awaitSweep(&w.Bulk.Sweep)
 }
 
-// bulkRead counts what the write did. While the database is away it is asked
-// again; a write that it refused was another owner's to make.
+// bulkRead counts what the write did. While the database is unavailable the question is repeated; a
+// write that the database refused belonged to another owner.
 func (s *Contacts) bulkRead(m *BulkRead) {
 	switch {
 	case s.Tally == nil, m.Epoch != s.M.C.Epoch:
-		return // counted by what this life loaded
+		return // already in the counts that this instance loaded
 	case m.Err != nil:
 		s.later(time.Second, &readBulkAgain{m.Seq})
 		return
@@ -84,13 +83,13 @@ func (s *Contacts) bulkRead(m *BulkRead) {
 	}
 	c := s.Sweep
 	if c == nil || c.Seq != m.Seq {
-		return // another one is under way
+		return // another write is in progress
 	}
 	s.Sweep = nil
 	more := m.Stored && m.Event.Type == journal.ContactsClosed && m.Event.Run == s.M.C.Run &&
 		moved(&m.Event) >= closeBatch && s.over()
-	// Who was kept back meanwhile has an actor before the next batch, and is left
-	// out of it.
+	// Contacts whose commands were held back get an actor before the next batch, which leaves them
+	// out.
 	s.letGo(false)
 	if more {
 		s.closeAgain()
@@ -100,7 +99,7 @@ func (s *Contacts) bulkRead(m *BulkRead) {
 	}
 }
 
-// moved counts the contacts of an event.
+// moved counts the contacts that an event moved.
 func moved(e *journal.Event) (n int) {
 	for i := range e.Data.Moves {
 		n += e.Data.Moves[i].Count
@@ -108,8 +107,7 @@ func moved(e *journal.Event) (n int) {
 	return n
 }
 
-// letGo gives the contacts what was kept for them while they were changed as a
-// whole.
+// letGo delivers the commands that were held back while all contacts were being changed.
 func (s *Contacts) letGo(removed bool) {
 	held := s.HeldBack
 	s.HeldBack = nil
@@ -122,8 +120,8 @@ func (s *Contacts) letGo(removed bool) {
 	}
 }
 
-// prepare has the database do what only it can: reset, restore or remove the
-// contacts, behind everything that those of the run before still had to say.
+// prepare has the database reset, restore or remove the contacts, after everything that the
+// contacts of the previous run still had to write.
 func (s *Contacts) prepare(e campaign.Effect) {
 	s.Queue.Clear()
 	s.Preparing, s.BulkOwed, s.OwedAt = true, e, s.now
@@ -138,8 +136,7 @@ func (s *Contacts) prepareNow(e campaign.Effect) {
 	s.emit(Prepare{Of: e, At: s.OwedAt, Campaign: s.M.C, Event: ev})
 }
 
-// prepared answers whoever waits for the contacts to be prepared, restored or
-// removed.
+// prepared answers the requests that wait until the contacts are prepared, restored or removed.
 func (s *Contacts) prepared(m *Prepared) {
 	waiting := s.PreparedFor
 	s.Preparing, s.PreparedFor = false, nil
@@ -163,7 +160,7 @@ func (s *Contacts) prepared(m *Prepared) {
 			s.Pace.Books.Run = m.Ledgers.Books.Run
 		}
 		s.lookAgain()
-		s.startTicking() // results may be owed to a run that is shown again
+		s.startTicking() // a run that is shown again may still await results
 		d = s.detail()
 	}
 	for _, to := range waiting {
@@ -172,11 +169,11 @@ func (s *Contacts) prepared(m *Prepared) {
 	s.letGo(removal)
 }
 
-// prepareAfter is how long what the database did not do waits.
+// prepareAfter is how long the run waits before it retries a preparation that failed.
 const prepareAfter = time.Second
 
-// prepareLater tries again what the campaign's row says already: its contacts are
-// owed the step into its run. A deletion is no such thing.
+// prepareLater retries a step that the campaign's row already states: its contacts must still
+// follow into the run. This does not apply to a deletion.
 func (s *Contacts) prepareLater(e campaign.Effect) {
 	if _, removal := e.(campaign.Remove); removal {
 		s.BulkOwed = nil
@@ -185,8 +182,7 @@ func (s *Contacts) prepareLater(e campaign.Effect) {
 	s.later(prepareAfter, &prepareAgain{e})
 }
 
-// leave forgets a campaign that does not exist, or not any more, or that another node
-// acts for.
+// leave forgets a campaign that does not exist, no longer exists, or belongs to another node.
 func (s *Contacts) leave() {
 	s.M.C.ID, s.Tally = "", nil
 	s.closeAllSockets()

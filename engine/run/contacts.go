@@ -20,14 +20,14 @@ type Contacts struct {
 	ReadAgain        bool
 	ReadStale        bool // what is being read predates a change of all contacts
 	LiveWhileReading map[engine.ContactID]struct{}
-	Expected         *time.Time // the earliest due time that became known while they were being read
+	Expected         *time.Time // the earliest due time that became known during a read
 	OpenRows         int        // contacts of the run that are not final, as last read
 
-	BulkOwed    campaign.Effect // reset, restore or removal of the contacts, while it is not done
+	BulkOwed    campaign.Effect // reset, restore or removal of the contacts, until it is done
 	OwedAt      time.Time       // when it was decided
-	Preparing   bool            // that is under way
+	Preparing   bool            // that change is in progress
 	PreparedFor []engine.Request
-	AwaitsRest  bool          // it begins once no contact's actor lives
+	AwaitsRest  bool          // the change begins once no contact actor is running
 	HeldBack    []HeldCommand // for contacts that are being changed as a whole
 
 	Ops      map[int]*ExcludeOp
@@ -35,21 +35,22 @@ type Contacts struct {
 	OpSeq    int
 	Excluded exclusion.Book
 
-	// Additions, and the switch of an import, which none of them may meet.
+	// Additions, and the switch of an import, which must not overlap with any of them.
 	Activation *Activation
 	Adding     int // lists of contacts being added
-	Additions  int // counts the switches: triggers are older or newer than one
-	// Fresh are contacts that triggers made and that are not stored, with Additions.
+	Additions  int // counts the switches, to tell older triggers from newer ones
+	// Fresh are contacts that triggers created and that are not stored yet, with the value of
+	// Additions then.
 	Fresh map[engine.PhoneNumber]int
-	// TriggersOf are the numbers whose trigger is under way, from the look-up until
-	// the contact lives or is stored: another of the number waits.
+	// TriggersOf are the numbers with a trigger in progress, from the look-up until the contact has
+	// an actor or is stored: another trigger of the number waits.
 	TriggersOf map[engine.PhoneNumber]struct{}
 }
 
-// touch gives a message to a contact, whose actor is brought up if it is at
-// rest: from the look-ahead if it is there, else from the database. While the contacts
-// step into another run it waits: what a contact writes then would be overwritten, or
-// put it back. A run without a campaign has no contacts.
+// touch delivers a message to a contact and starts its actor if it is at rest, from the look-ahead
+// if the contact is there, else from the database. While the contacts are moving to another run the
+// message waits: what a contact wrote then would be overwritten, or would move it back. A run
+// without a campaign has no contacts.
 func (s *Contacts) touch(id engine.ContactID, msg any) {
 	if err := s.missing(); err != nil {
 		s.refuse(msg, err)
@@ -85,7 +86,7 @@ func (s *Contacts) touchFound(r Read, row contact.Contact, msg any) {
 	s.touchRow(row, msg)
 }
 
-// atRest: nobody is at work on the contact, nor about to be.
+// atRest says that no actor runs for the contact and none is about to start.
 func (s *Contacts) atRest(id engine.ContactID) bool {
 	return !s.Preparing && s.Sweep == nil && !s.over() && s.Lines[id] == nil && s.Loads[id] == nil && !s.Queue.Has(id)
 }
@@ -99,16 +100,16 @@ func (s *Contacts) touchRow(row contact.Contact, msg any) {
 	s.spawn(row, nil, []any{msg})
 }
 
-// contactRead: the row is here that commands wait for.
+// contactRead handles the row that commands wait for.
 func (s *Contacts) contactRead(m *ContactRead) {
 	msgs := s.Loads[m.Contact]
 	if m.Err != nil {
-		// Somebody waits for the row: ask until the database answers.
+		// Commands wait for the row: ask until the database answers.
 		s.emit(ReadContact{Contact: m.Contact, After: time.Second})
 		return
 	}
 	if m.OK && s.BulkOwed == nil && s.missing() == nil && m.Row.Run != s.M.C.Run {
-		s.emit(ReadContact{Contact: m.Contact}) // it was read before the contacts stepped into this run
+		s.emit(ReadContact{Contact: m.Contact}) // it was read before the contacts moved to this run
 		return
 	}
 	delete(s.Loads, m.Contact)
@@ -118,7 +119,7 @@ func (s *Contacts) contactRead(m *ContactRead) {
 		}
 		return
 	}
-	err := s.missing() // it may have left meanwhile
+	err := s.missing() // the contact may have been removed meanwhile
 	if err == nil && !m.OK {
 		err = errContactGone
 	}
@@ -160,18 +161,18 @@ func (s *Contacts) removeLine(l *Line) {
 	}
 }
 
-// HeldCommand waits until the contacts are changed as a whole.
+// HeldCommand waits until the change of all contacts is done.
 type HeldCommand struct {
 	Contact engine.ContactID
 	Command any
 }
 
-// restPatience is how long whenAtRest waits for contacts that watch the legs of a
-// lost call: they do not change any more.
+// restPatience is how long whenAtRest waits for contacts that watch the legs of a lost call; their
+// state no longer changes.
 const restPatience = 2 * time.Second
 
-// whenAtRest goes on with the change of all contacts once no contact's actor lives;
-// those that only wait for a result are sent to rest.
+// whenAtRest continues with the change of all contacts once no contact actor is running; contacts
+// that only wait for a result are put to rest.
 func (s *Contacts) whenAtRest() {
 	s.AwaitsRest = true
 	if len(s.Lines) == 0 {
@@ -184,8 +185,8 @@ func (s *Contacts) whenAtRest() {
 	}
 }
 
-// nowAtRest: before the contacts step into the next run, the waits for results of this
-// one end, and each is told.
+// nowAtRest ends this run's waits for results, and tells each contact, before the contacts move to
+// the next run.
 func (s *Contacts) nowAtRest() {
 	if !s.AwaitsRest {
 		return
@@ -203,7 +204,7 @@ func (s *Contacts) endWaits(m *OverdueRead) {
 	_, reset := s.BulkOwed.(campaign.ResetContacts)
 	_, mine := s.Reads[m.Read]
 	switch {
-	case !s.Preparing || !reset || !mine: // of a life before
+	case !s.Preparing || !reset || !mine: // from an earlier instance
 	case m.Err != nil:
 		s.AwaitsRest = true
 		s.later(time.Second, &restLate{})
@@ -214,7 +215,7 @@ func (s *Contacts) endWaits(m *OverdueRead) {
 		s.later(restPatience, &restLate{})
 		for i := range m.Rows {
 			if !s.current(m.Read, m.Rows[i].ID) {
-				continue // its wait may have ended since: the next page says
+				continue // its wait may have ended since: the next page tells
 			}
 			end := &call.ResultTimeout{Restarted: true}
 			if l := s.Lines[m.Rows[i].ID]; l != nil { // it watches the legs of a lost call
@@ -248,7 +249,7 @@ func (s *Contacts) refuse(msg any, err error) {
 	}
 }
 
-// spawn brings a contact actor up with its first messages.
+// spawn starts a contact actor with its first messages.
 func (s *Contacts) spawn(row contact.Contact, lost *attempt.Attempt, first []any) *Line {
 	l := s.newLine(row.ID, row.Number)
 	if s.Reading {
@@ -268,8 +269,8 @@ func (s *Contacts) contactUp(m *call.Up) {
 	}
 }
 
-// contactIdle: the contact has nothing to do; unless something is on its way
-// to it, it is asked to stop. Until it answers, messages for it wait.
+// contactIdle handles a contact that has nothing to do: it is asked to stop unless a message is on
+// its way to it. Until it answers, messages for it are held.
 func (s *Contacts) contactIdle(m *call.Idle) {
 	l := s.Lines[m.Contact]
 	if l == nil || l.Stopping || !l.Up || len(l.Buffer) > 0 {
@@ -286,12 +287,11 @@ func (s *Contacts) contactNotIdle(m *call.NotIdle) {
 	}
 }
 
-// lookSoon is how soon the tables are looked at for what a contact leaves behind
-// that waits for nothing.
+// lookSoon is how soon the tables are queried again after a contact stopped that waits for nothing.
 const lookSoon = 500 * time.Millisecond
 
-// contactStopped: the contact is a row again; what came for it meanwhile
-// brings it up again.
+// contactStopped handles a contact that has become a row again; messages that came meanwhile start
+// its actor again.
 func (s *Contacts) contactStopped(m *call.Stopped) {
 	l := s.Lines[m.Row.ID]
 	if l == nil {
@@ -313,11 +313,11 @@ func (s *Contacts) contactStopped(m *call.Stopped) {
 	}
 	switch due := m.Row.DueAt; {
 	case due == nil && len(s.Lines) == 0:
-		s.lookAgain() // nobody may be open any more
+		s.lookAgain() // there may be no open contact left
 	case due == nil:
 		s.expect(s.now.Add(lookSoon))
 	case !due.After(s.now) && m.Row.DueClass <= contact.DueTrigger && s.Sweep == nil && !s.over():
-		s.Queue.Push(m.Row) // before those of the look-ahead, which may be full
+		s.Queue.Push(m.Row) // goes before the rows of the look-ahead, which may be full
 	default:
 		s.expect(*due)
 	}

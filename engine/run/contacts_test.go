@@ -85,7 +85,7 @@ func TestAnIdleContactStopsUnlessSomethingCameForIt(t *testing.T) {
 	w.do(&call.Stopped{Row: w.final("c1")})
 	again := one[Spawn](w)
 	eq(w, "up again, with what came", []any{len(again.First), again.Row.Version}, []any{1, int64(9)})
-	w.do(&call.Idle{Contact: "c1"}) // it is not up
+	w.do(&call.Idle{Contact: "c1"}) // its actor is not running
 	eq(w, "stop", len(told[*call.Stop](w, "c1")), 0)
 	w.do(&call.Idle{Contact: "nobody"})
 	w.do(&call.NotIdle{Contact: "nobody"})
@@ -96,7 +96,7 @@ func TestWhatAContactLeavesBehindIsLookedAtWhenItIsDue(t *testing.T) {
 	for _, c := range []struct {
 		what  string
 		left  func(*world) contact.Contact
-		next  time.Duration // of the next look
+		next  time.Duration // of the next query
 		queue int
 		reads int
 	}{
@@ -133,7 +133,7 @@ func TestWhatAContactLeavesBehindIsLookedAtWhenItIsDue(t *testing.T) {
 	w := dialling(t, 1)
 	w.moved("c1", attempt.PhaseOver)
 	w.rests(w.final("c1"))
-	one[ReadDue](w) // nobody may be open any more
+	one[ReadDue](w) // there may be no open contact left
 }
 
 func TestWhenTheLastContactOfARunIsFinalTheRunCompletes(t *testing.T) {
@@ -141,7 +141,7 @@ func TestWhenTheLastContactOfARunIsFinalTheRunCompletes(t *testing.T) {
 		what   string
 		change func(*world)
 		read   DueRead
-		want   campaign.CompletionReason // "": it goes on
+		want   campaign.CompletionReason // "" means that the run goes on
 	}{
 		{"all are final", nil, DueRead{}, campaign.ReasonAllFinal},
 		{"some used up their attempts", nil, DueRead{Exhausted: true}, campaign.ReasonRetriesDone},
@@ -210,7 +210,7 @@ func TestWhatTheDatabaseRefusedIsTakenBackFromTheCounters(t *testing.T) {
 	eq(w, "counted, of this run", w.s.Tally.C.Total, 1)
 	old := *wr
 	old.Epoch--
-	w.do(&WriteRefused{&old}) // of an earlier life: it was never counted
+	w.do(&WriteRefused{&old}) // of an earlier instance: it was never counted
 	eq(w, "counted", w.s.Tally.C.Total, 1)
 	w.do(&WriteRefused{wr})
 	eq(w, "taken back", w.s.Tally.C.Total, 0)
@@ -246,11 +246,11 @@ func TestARowThatMayBeOutdatedIsReadAgain(t *testing.T) {
 		w.do(&OverdueRead{Read: q.Read, Rows: []contact.Contact{w.row("c1")}})
 		eq(w, c.what, len(sent[ReadContact](w)) == 0, c.fresh)
 		eq(w, c.what+": told", len(told[*call.ResultTimeout](w, "c1")) == 1, c.fresh)
-		w.s.endRead(w.s.LastRead) // of suppressed numbers, when the run came up
+		w.s.endRead(w.s.LastRead) // the read of suppressed numbers at the start of the run
 		w.s.endRead(q.Read - 1)
 		eq(w, "remembered", len(w.s.StoppedSince), 0)
 	}
-	// A read that began after it came to rest has its row as it is.
+	// A read that began after the contact came to rest has its current row.
 	w := ready(t)
 	older := w.s.beginRead()
 	w.s.newLine("c1", phone("c1")).Up = true
@@ -260,7 +260,7 @@ func TestARowThatMayBeOutdatedIsReadAgain(t *testing.T) {
 	w.do(&OverdueRead{Read: newer, Rows: []contact.Contact{w.row("c1")}})
 	none[ReadContact](w)
 	w.do(&OverdueRead{Read: older})
-	// One of an earlier life is nobody's.
+	// A read of an earlier instance is ignored.
 	w = ready(t)
 	w.do(&OverdueRead{Read: 5, Rows: []contact.Contact{w.row("c1")}})
 	one[ReadContact](w)
@@ -346,7 +346,7 @@ func TestAnExclusionWhoseContactACrashLeftIsCarriedOut(t *testing.T) {
 	})
 	w.due(w.rows(1), 0)
 	eq(w, "excluded", told[*call.Exclude](w, "c1")[0].Reason, "asked")
-	// While an exclusion is under way, it is the one that does it.
+	// While an exclusion is in progress, that exclusion reports it.
 	w = ready(t)
 	w.do(&Exclude{Command: campaign.Exclude{Number: phone("c1")}})
 	w.due(w.rows(1), 0)

@@ -50,8 +50,8 @@ func (s *Dialler) dialNext() {
 	s.startRound(cands)
 }
 
-// nextCandidate: due callbacks, then triggers, then the rest of the queue. A
-// recently abandoned number takes a seat, or waits for one.
+// nextCandidate picks due callbacks first, then triggers, then the rest of the queue. A recently
+// abandoned number takes a seat, or waits for one.
 func (s *Dialler) nextCandidate(seat bool) (Candidate, bool) {
 	for len(s.Triggers) > 0 {
 		t := s.Triggers[0]

@@ -10,8 +10,8 @@ import (
 
 var moment = reflect.TypeFor[time.Time]()
 
-// dump writes down all that a value is made of, unexported fields too: pointers
-// followed, maps in order, functions left out.
+// dump prints everything in a value, unexported fields too: pointers are followed, maps are sorted,
+// functions left out.
 func dump(v any) string {
 	var b strings.Builder
 	write(&b, reflect.ValueOf(v))
@@ -67,7 +67,7 @@ func write(b *strings.Builder, v reflect.Value) {
 	}
 }
 
-// differ shows two dumps around where they differ first.
+// differ shows two dumps around their first difference.
 func differ(a, b string) string {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -77,7 +77,7 @@ func differ(a, b string) string {
 	return around(a) + "\n" + around(b)
 }
 
-// deep is a copy of an event that shares nothing with it.
+// deep copies an event so that the copy shares nothing with it.
 func deep[T any](v T) T {
 	return copied(reflect.ValueOf(&v).Elem()).Interface().(T)
 }

@@ -13,42 +13,42 @@ import (
 	"dialler/engine/pacing"
 )
 
-// Effect is something to be done, in the order given: one of the types of this file.
+// Effect is something to be done, in the given order: one of the types of this file.
 type Effect any
 
 // To contacts.
 type (
-	// Spawn brings a contact up from its row, with an attempt of an earlier owner or
-	// nil, and the first commands; call.Up follows.
+	// Spawn starts a contact's actor from its row, with an attempt of an earlier owner or nil, and
+	// the first commands; call.Up follows.
 	Spawn struct {
 		Row   contact.Contact
 		Lost  *attempt.Attempt
 		Rules *call.Rules
 		First []any
 	}
-	// Tell gives a command to a contact that is up.
+	// Tell gives a command to a contact whose actor is running.
 	Tell struct {
 		Contact engine.ContactID
 		Command any
 	}
-	// CallRoster asks who of the contacts is up; RosterCalled follows, and each of
-	// them reports.
+	// CallRoster asks which contacts have a running actor; RosterCalled follows, and each of them
+	// reports.
 	CallRoster struct{ Life int64 }
 )
 
 // To the writer, which keeps their order.
 type (
-	// PassOn is a contact's write, whose events have their places now.
+	// PassOn is a contact's write whose events are now numbered.
 	PassOn struct{ *call.Persist }
-	// Write is the run's own. WriteRefused follows a refusal if the write says so.
+	// Write is a write of the run itself. WriteRefused follows a refusal if the write says so.
 	Write struct {
 		Write  *journal.Write
 		Revoke bool
-		Then   *Continuation // Written brings it back; nil: nobody waits
+		Then   *Continuation // Written returns it; nil means nobody waits
 	}
-	// Fence: Durable follows once everything written before is.
+	// Fence asks for Durable once everything written before it is durable.
 	Fence struct{ Ticket int64 }
-	// PassFence is a Fence of which a contact hears.
+	// PassFence is a Fence that is reported to a contact.
 	PassFence struct{ Request engine.Request }
 )
 
@@ -72,7 +72,7 @@ type (
 	NumberWant struct {
 		Attempt engine.AttemptID
 		To      engine.PhoneNumber
-		Sticky  engine.PhoneNumber // the number that called the contact before, if it matters
+		Sticky  engine.PhoneNumber // the number that called the contact before, when it is to be used again
 	}
 	// ReleaseNumber gives it back.
 	ReleaseNumber struct {
@@ -85,12 +85,12 @@ type (
 		Bot                     engine.BotID
 		Want, Weight, GiveUp, N int
 		Epoch                   int64
-		// Keep: Want is to be asked for by the next life.
+		// Keep says that the next instance of the run must ask for Want again.
 		Keep bool
 	}
-	// OpenSocket opens a socket of the bot ahead of its call, its endpoints in the order
-	// in which they are tried now; engine.SocketEvent follows. CloseSocket closes it, or
-	// gives up opening it, unless a call has taken it. *call.BotTried tells the fleet.
+	// OpenSocket opens a socket of the bot ahead of its call and tries the endpoints in the given
+	// order; engine.SocketEvent follows. CloseSocket closes it, or gives up opening it, unless a
+	// call has taken it. *call.BotTried tells the fleet.
 	OpenSocket struct {
 		Bot  engine.BotID
 		Open engine.OpenSocket
@@ -99,14 +99,14 @@ type (
 		Socket engine.SocketID
 		Node   engine.Incarnation
 	}
-	// CloseSockets closes all that an earlier life of the run has opened here.
+	// CloseSockets closes all sockets that an earlier instance of the run opened on this node.
 	CloseSockets struct{}
 	// SetPool gives the pool its numbers.
 	SetPool struct {
 		Numbers    []engine.PhoneNumber
 		LocalMatch bool
 	}
-	// PoolChanged tells the pool of an edited number.
+	// PoolChanged tells the pool that a number was edited.
 	PoolChanged struct{ Number engine.PhoneNumber }
 )
 
@@ -126,7 +126,7 @@ type (
 	}
 	ReadOverdue struct { // OverdueRead
 		Read Read
-		All  bool // whose results are awaited, not those that are overdue alone
+		All  bool // everybody whose result is awaited, not only the overdue
 	}
 	FindContacts struct { // ContactsFound
 		Read   Read
@@ -151,14 +151,14 @@ type (
 		Request    engine.Request
 		Command    campaign.Trigger
 		Live       bool // only the stored reply is asked for
-		Unanswered bool // the stored reply is not
+		Unanswered bool // no reply is stored, so it is not asked for
 		Importing  engine.ImportID
 	}
 	FindOperated struct { // OperateFound
 		Read    Read
 		Request engine.Request
 		Command campaign.ActOnContact
-		Calls   bool // it has the contact called: its number must not be suppressed
+		Calls   bool // the contact is to be called: its number must not be suppressed
 	}
 	AddContacts struct { // RowsAdded
 		Read    Read
@@ -166,7 +166,7 @@ type (
 		Command campaign.AddContacts
 		Batch   *campaign.AddBatch
 		Insert  journal.ContactInsert
-		// Became says what became of each contact of the list; "" those of Insert.
+		// Became says what became of each contact of the list; "" for those in Insert.
 		Became  []campaign.BatchResult
 		Lifting bool
 	}
@@ -188,13 +188,13 @@ type (
 	// Prepare resets, restores or removes the contacts.
 	Prepare struct { // Prepared
 		Of       campaign.Effect
-		At       time.Time // from when on the contacts are due
+		At       time.Time // when the contacts become due
 		Campaign campaign.Campaign
 		Event    journal.Event
 	}
 	ReadBulk struct{ Seq, Epoch int64 } // BulkRead
 	ReadOpen struct{ Life int64 }       // OpenListed
-	// Recover reads the contacts of attempts that nobody has.
+	// Recover reads the contacts of attempts without an owner.
 	Recover struct { // Recovered
 		Life int64
 		Lost []attempt.Attempt
@@ -208,7 +208,7 @@ type (
 
 // To others.
 type (
-	// Reply answers whoever asked.
+	// Reply answers a request.
 	Reply struct {
 		Request engine.Request
 		Value   any
@@ -219,45 +219,45 @@ type (
 		Timer Timer
 		Epoch int64
 		After time.Duration
-		// Owed is what the timer is for when the next life of the run owes it too, nil:
-		// it does not. TimerFired brings it back.
+		// Owed is the event to be raised when the next instance of the run must raise it too; nil
+		// means that it need not. TimerFired returns it.
 		Owed *Deferred
 	}
-	// Disarm stops the timer that is alone of its name.
+	// Disarm stops the timer of that name, of which there is only one.
 	Disarm struct{ Timer Timer }
-	// SendPulse has a Pulse sent, behind what waits already.
+	// SendPulse sends a Pulse behind the messages that already wait.
 	SendPulse struct{ At engine.BootTime }
-	// Publish gives the campaign's figures for the metrics, nil: it has none.
+	// Publish gives the campaign's figures for the metrics; nil means that it has none.
 	Publish struct{ Figures *Figures }
-	// Leave has the campaign's actors stopped in a moment: it does not exist, or
-	// another node acts for it.
+	// Leave stops the campaign's actors in a moment: the campaign does not exist, or another node
+	// owns it.
 	Leave struct{}
-	// SayLastWord answers LastWord: all that came before is answered. The campaign
-	// Stays when it exists on this node, again.
+	// SayLastWord answers LastWord once everything before it is answered. Stays is true when the
+	// campaign exists on this node, again.
 	SayLastWord struct{ Stays bool }
 )
 
-// Facts to be noted: in the log, in the figures, or by the other campaigns.
+// Facts for the log, the figures, or the other campaigns.
 type (
-	// Abandoned: a live answer was.
+	// Abandoned reports an abandoned live answer.
 	Abandoned struct {
 		Number engine.PhoneNumber
 		Cause  engine.AbandonCause
 	}
-	// Illegal: a machine refused an event.
+	// Illegal reports that a machine refused an event.
 	Illegal struct{}
-	// Overloaded: a command was refused because too many wait.
+	// Overloaded reports that a command was refused because too many wait.
 	Overloaded struct{}
-	// Failed: something was not done and is tried again, or given up as it says.
+	// Failed reports something that failed and is retried, or given up, as it says.
 	Failed struct {
 		What string
 		Err  error
 	}
-	// ClockStepped: the wall clock was.
+	// ClockStepped reports a step of the wall clock.
 	ClockStepped struct{ By time.Duration }
-	// RoundLost: a reservation was not answered; its contacts go back.
+	// RoundLost reports that a reservation was not answered; its contacts go back to the queue.
 	RoundLost struct{}
-	// Closing: so many attempts of an earlier process life are being closed.
+	// Closing reports how many attempts of an earlier process are being closed.
 	Closing struct{ Attempts int }
 )
 
@@ -269,7 +269,7 @@ type Figures struct {
 	Contacts     map[contact.State]int
 	Pending      int
 	RetriesLeft  int
-	AbandonRates map[pacing.Period]float64 // of the periods that had a live answer
+	AbandonRates map[pacing.Period]float64 // only periods that had a live answer
 	AbandonCap   float64
 	Due          int
 	Constraint   engine.Constraint

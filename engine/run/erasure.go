@@ -7,8 +7,8 @@ import (
 	"dialler/engine/call"
 )
 
-// erasureTime is how long a run keeps triggers of a number away at most, for the case
-// that whoever erases it is gone.
+// erasureTime limits how long a run refuses triggers of a number being erased, in case the eraser
+// has gone.
 const erasureTime = time.Minute
 
 func (s *Intake) beginErasure(m *BeginErasure, from engine.Request) {

@@ -20,8 +20,8 @@ func (s *Intake) exclude(m *Exclude, from engine.Request) {
 	if s.past(m.Command.Deadline, from) {
 		return
 	}
-	// From this moment look-ahead, reservations and additions are covered.
-	if m.Command.Reason == "" { // one without a reason keeps the recorded one
+	// From now on look-ahead, reservations and additions are covered.
+	if m.Command.Reason == "" { // an exclusion without a reason keeps the recorded one
 		m.Command.Reason, _ = s.Excluded.Reason(m.Command.Number, m.Command.Match)
 	}
 	x := journal.Exclusion{Campaign: s.ID, Number: m.Command.Number, Match: m.Command.Match, Reason: m.Command.Reason,
@@ -38,13 +38,13 @@ func (s *Intake) exclude(m *Exclude, from engine.Request) {
 		s.Readmission.Newer = append(s.Readmission.Newer, m.Command)
 	}
 	s.write(journal.Write{Exclusions: []journal.Exclusion{x}})
-	// The tables are asked behind what is queued for them: a contact that a
-	// trigger wrote a moment ago is among those found.
+	// The tables are queried after the writes queued for them, so that a contact that a trigger has
+	// just written is among those found.
 	s.afterWrites(Continuation{Do: thenFindExcluded, Op: n})
 }
 
-// refuseTrigger: the trigger meets an exclusion that is sticky. When its variables do,
-// the contact that has the number may be open with others: it is excluded with them.
+// refuseTrigger refuses a trigger that matches a sticky exclusion. When its variables match, the
+// contact with that number may be open with different variables: it is excluded as well.
 func (s *Intake) refuseTrigger(cmd *campaign.Trigger, from engine.Request) {
 	s.reply(from, nil, call.ErrContactExcluded)
 	if _, byNumber := s.Excluded.Reason(cmd.Number, nil); byNumber {
@@ -63,8 +63,7 @@ func (s *Intake) refuseTrigger(cmd *campaign.Trigger, from engine.Request) {
 	s.afterWrites(Continuation{Do: thenFindExcluded, Op: s.OpSeq})
 }
 
-// findContacts asks for the contacts that an exclusion, or one that is taken back,
-// is about.
+// findContacts asks for the contacts that an exclusion, or a lift, is about.
 func (s *Intake) findContacts(n int) {
 	q := FindContacts{Op: n}
 	switch op, lift := s.Ops[n], s.Lifts[n]; {
@@ -97,8 +96,8 @@ func (s *Intake) exclusionsImported(cmd *campaign.ExclusionsImported, from engin
 	s.afterWrites(Continuation{Do: thenReply, Request: from})
 }
 
-// overtakeTriggers refuses the triggers that wait for room, and those that are
-// being reserved for, of contacts that are not stored yet.
+// overtakeTriggers refuses triggers that wait for room, or for a reservation, when their contacts
+// are not stored yet.
 func (s *Intake) overtakeTriggers(cmd *campaign.Exclude) {
 	keep := s.Triggers[:0]
 	for _, t := range s.Triggers {
@@ -113,7 +112,7 @@ func (s *Intake) overtakeTriggers(cmd *campaign.Exclude) {
 	clear(s.Triggers[len(keep):])
 	s.Triggers = keep
 	s.overtakeParked(cmd)
-	for _, epoch := range slices.Sorted(maps.Keys(s.Later)) { // those that wait for another of their number
+	for _, epoch := range slices.Sorted(maps.Keys(s.Later)) { // triggers that wait for another of the same number
 		held := s.Later[epoch]
 		if t, ok := held.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number,
 			t.Command.Variables) {
@@ -131,15 +130,15 @@ func (s *Intake) overtakeTriggers(cmd *campaign.Exclude) {
 	}
 }
 
-// NewerExclusion came while triggers were being looked up, or written: it is newer than
-// those whose Read is Behind, or older.
+// NewerExclusion is an exclusion that came while triggers were being looked up or written. It is
+// newer than the triggers whose Read is at most Behind, and older than the rest.
 type NewerExclusion struct {
 	Command campaign.Exclude
 	Behind  Read
 }
 
-// overtaken says whether an exclusion came while a trigger was being looked up, or
-// written: it is newer, and stands, where exclusions are not sticky too.
+// overtaken says whether an exclusion came while a trigger was being looked up or written. Such an
+// exclusion is newer and stands, even where exclusions are not sticky.
 func (s *Intake) overtaken(r Read, cmd *campaign.Trigger) (yes bool) {
 	if _, mine := s.Reads[r]; !mine {
 		return false
@@ -156,7 +155,8 @@ func (s *Intake) overtaken(r Read, cmd *campaign.Trigger) (yes bool) {
 
 func (s *Intake) excludeFound(op *ExcludeOp, m *ContactsFound) {
 	if journal.Temporary(m.Err) {
-		// The exclusion is stored: it is carried out whole, whoever still waits.
+		// The exclusion is stored, so it is carried out in full, whether or not anybody still
+		// waits.
 		s.later(time.Second, &findAgain{m.Op})
 		return
 	}
@@ -169,7 +169,7 @@ func (s *Intake) excludeFound(op *ExcludeOp, m *ContactsFound) {
 	for i := range m.Rows {
 		seen[m.Rows[i].ID] = true
 	}
-	// Contacts that live but are not stored yet (a trigger under way).
+	// Contacts that have an actor but are not stored yet (a trigger in progress).
 	for _, l := range s.linesInOrder() {
 		if exclusion.Concerns(op.Command.Number, op.Command.Match, l.Number, l.Variables) && !seen[l.ID] {
 			op.Reply.Matched++

@@ -18,7 +18,7 @@ func excludes(id string) *Exclude {
 
 func lifts(id string) *Lift { return &Lift{Command: campaign.Lift{Number: phone(id)}} }
 
-// found answers the question whom an exclusion or a lift is about.
+// found answers which contacts an exclusion or a lift is about.
 func (w *world) found(rows ...contact.Contact) {
 	w.t.Helper()
 	q := one[FindContacts](w)
@@ -38,7 +38,7 @@ func TestAnExclusionIsAnsweredOnceItIsDurableAndEveryContactHasConfirmed(t *test
 	w.waits(r)
 	w.do(&call.Excluded{Op: e.Op, Cancelled: true, Excluded: true})
 	eq(w, "reply", granted[campaign.ExcludeReply](w, r), "{Matched:1 Excluded:1 CancelledRinging:1 InCall:0}")
-	w.do(&call.Excluded{Op: e.Op}) // of an operation that is over
+	w.do(&call.Excluded{Op: e.Op}) // of an operation that has ended
 	// A number that the campaign does not have can be excluded in advance.
 	r = w.ask(excludes("c9"))
 	w.durable()
@@ -53,7 +53,7 @@ func TestAnExclusionHoldsInEveryStateOfTheCampaign(t *testing.T) {
 		eq(w, "stored", string(one[Write](w).Write.Exclusions[0].Number), string(phone("c1")))
 		w.durable()
 		w.found(w.rows(1)...)
-		for range sent[ReadContact](w) { // of a run that is over the row is read again
+		for range sent[ReadContact](w) { // when a run has ended the row is read again
 			w.do(&ContactRead{Contact: "c1", Row: w.row("c1"), OK: true})
 		}
 		e := told[*call.Exclude](w, "c1")[0]
@@ -183,7 +183,7 @@ func TestALiftBringsBackWhomOnlyThatExclusionKeptAway(t *testing.T) {
 	w.do(&call.Lifted{Op: b.Op})
 }
 
-// none2 sees that contacts are told nothing.
+// none2 checks that the contacts are told nothing.
 func none2(w *world, ids ...engine.ContactID) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -206,7 +206,7 @@ func TestALiftIsRefusedWhereThereIsNothingToLift(t *testing.T) {
 	w.durable()
 	w.found(w.row("c1"))
 	w.refused(r, "exclusion_not_found")
-	// Another exclusion keeps the contact: the answer is that nobody came back.
+	// Another exclusion keeps the contact excluded: the reply says that nobody came back.
 	w.ask(&Exclude{Command: campaign.Exclude{Match: map[string]string{"a": "1"}}})
 	w.durable()
 	w.found()
@@ -216,7 +216,7 @@ func TestALiftIsRefusedWhereThereIsNothingToLift(t *testing.T) {
 	c.State, c.Variables = contact.Excluded, map[string]string{"a": "1"}
 	w.found(c)
 	eq(w, "reply", granted[campaign.LiftReply](w, r).Readmitted, 0)
-	// One that is just being made.
+	// An exclusion that is just being made.
 	w.ask(excludes("c1"))
 	w.refused(w.ask(lifts("c1")), "exclusion_in_progress")
 	w = ready(t)
@@ -364,7 +364,7 @@ func TestASuppressionIsAnsweredOnceEveryLineHasConfirmed(t *testing.T) {
 func TestContactsWithSuppressedNumbersAreLookedUp512AtATime(t *testing.T) {
 	for _, n := range []int{511, 512} {
 		w := ready(t)
-		q := one[ReadSuppressed](w) // a crash may have come between the list and the contacts
+		q := one[ReadSuppressed](w) // a crash may have come after the list was stored, before its contacts were handled
 		rows := w.rows(n)
 		w.do(&SuppressedRead{Read: q.Read, Run: 1, Rows: rows})
 		eq(w, "told", len(told[*call.End](w, "c1")), 1)
@@ -417,7 +417,7 @@ func TestAnOperatorsWordIsTheContactsToDecide(t *testing.T) {
 	f(campaign.RetryNow, func(w *world) { w.ask(excludes("c1")) }, ok, "contact_excluded")
 	w := ready(t, in(campaign.Completed))
 	w.refused(w.ask(&Operate{Command: campaign.ActOnContact{Action: campaign.RetryNow}}), "campaign_not_running")
-	// To exclude somebody is an exclusion of the number, in every state.
+	// Excluding a contact excludes its number, in every state.
 	r := w.ask(&Operate{Command: campaign.ActOnContact{Action: campaign.ExcludeContact, Reason: "asked"}})
 	q := one[FindOperated](w)
 	eq(w, "calls", q.Calls, false)
@@ -438,7 +438,7 @@ func TestALineIsFoundByItsNumberAsLongAsItIsUp(t *testing.T) {
 	eq(w, "by number", len(w.s.ByNumber), 0)
 }
 
-// Without Sticky Exclusion too: what was triggered before is older than the exclusion.
+// Without Sticky Exclusion too, triggers that came first are older than the exclusion.
 func TestAnExclusionIsNewerThanTheTriggersThatAreUnderWay(t *testing.T) {
 	w := seated(t, set(func(s *campaign.Settings) { s.StickyExclusion = false }))
 	a := w.ask(triggers("c1"))
@@ -451,7 +451,7 @@ func TestAnExclusionIsNewerThanTheTriggersThatAreUnderWay(t *testing.T) {
 	w.pass(time.Second)
 	none[FindTrigger](w)
 	eq(w, "remembered", []any{w.s.LookUps, len(w.s.Newer)}, "[0 0]")
-	// One that comes after it lifts it, while others are looked up.
+	// A trigger that comes after the exclusion lifts it, while others are looked up.
 	w.ask(triggers("c2"))
 	w.ask(excludes("c1"))
 	w.ask(triggers("c1"))
@@ -459,7 +459,7 @@ func TestAnExclusionIsNewerThanTheTriggersThatAreUnderWay(t *testing.T) {
 		w.do(&TriggerFound{Read: q.Read, Request: q.Request, Command: q.Command})
 	}
 	eq(w, "excluded", w.s.Excluded.Has(phone("c1"), nil), false)
-	// The answer of an earlier life ends nothing.
+	// An answer for an earlier instance ends nothing.
 	w.do(&TriggerFound{Command: triggers("c5").Command})
 	w.ask(excludes("c7"))
 	eq(w, "look-ups", []any{w.s.LookUps, len(w.s.Newer)}, "[0 0]")
@@ -483,7 +483,7 @@ func TestATriggerWhoseVariablesMeetAStickyExclusionExcludesItsOpenContact(t *tes
 	w.do(&call.Excluded{Op: x.Op, Cancelled: true, Excluded: true})
 	eq(w, "all is done", len(w.s.Ops), 0)
 
-	// Nobody has the number, or whoever has it is excluded already.
+	// Nobody has the number, or its contact is excluded already.
 	for _, rows := range [][]contact.Contact{nil, {func() contact.Contact {
 		c := w.final("c9")
 		c.State = contact.Excluded
@@ -495,7 +495,7 @@ func TestATriggerWhoseVariablesMeetAStickyExclusionExcludesItsOpenContact(t *tes
 		w.do(&ContactsFound{Read: q.Read, Op: q.Op, Rows: rows})
 		eq(w, "all is done", len(w.s.Ops), 0)
 	}
-	// The exclusion may be met by what the contact has and what the trigger brings together.
+	// The contact's variables and the trigger's may match the exclusion only together.
 	w.s.Excluded.Add(&journal.Exclusion{Match: map[string]string{"a": "1", "b": "2"}})
 	m := triggers("c5")
 	m.Command.Variables = map[string]string{"b": "2"}
@@ -511,7 +511,7 @@ func TestATriggerWhoseVariablesMeetAStickyExclusionExcludesItsOpenContact(t *tes
 	w.refused(r, "contact_excluded")
 	w.durable()
 	sent[FindContacts](w)
-	// By its number it is excluded in any case.
+	// By number it is excluded in any case.
 	w.s.Excluded.Add(&journal.Exclusion{Number: phone("c2")})
 	w.refused(w.ask(trigger("c2")), "contact_excluded")
 	none[FindContacts](w)

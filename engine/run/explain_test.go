@@ -114,7 +114,7 @@ func TestWhenAllTalkThatIsSaid(t *testing.T) {
 		"Concurrency is 2: 2 workers are in calls, 0 lines are dialled.", was, campaign.RemedyRaiseConcurrency})
 }
 
-// The last calls are no retries, and no idleness.
+// The last calls are neither retries nor idleness.
 func TestARunThatEndsWithItsLastCallsSaysSo(t *testing.T) {
 	w := dialling(t, 2, set(func(s *campaign.Settings) { s.Concurrency, s.MaxAttempts = 2, 1 }))
 	w.moved("c1", attempt.PhaseRinging)
@@ -143,7 +143,7 @@ func TestItSaysForWhatItWaitsAndUntilWhen(t *testing.T) {
 	sooner := w.now.Add(30 * time.Second)
 	w.s.expect(sooner)
 	eq(w, "one comes sooner", w.why().Until.Equal(sooner), true)
-	w.goTo(sooner) // whose turn has come is waited for no more
+	w.goTo(sooner) // a contact whose turn has come is no longer waited for
 	eq(w, "no time is said that is over", w.why().Until == nil, true)
 	w.s.expect(next)
 	eq(w, "and then the next one", w.s.DueNext.Equal(next), true)
@@ -158,7 +158,8 @@ func TestItSaysForWhatItWaitsAndUntilWhen(t *testing.T) {
 	)
 }
 
-// One picture: what is used stands beside the constraint, and exactly one is marked.
+// The figures agree: usage is shown beside the constraint, and exactly one resource is marked as
+// binding.
 func TestTheFiguresComeWithTheReason(t *testing.T) {
 	w := seated(t)
 	have := campaign.SuppliesOf(
@@ -183,7 +184,7 @@ func TestTheFiguresComeWithTheReason(t *testing.T) {
 	eq(w, "what others are shown is left alone", have.CPS.Binding, false)
 }
 
-// What is told does not depend on who looks, and when.
+// What is shown does not depend on who looks, or when.
 func TestSinceWhenSomethingIsToldIsNoMatterOfLooking(t *testing.T) {
 	w := ready(t)
 	w.due(nil, 1)
@@ -198,8 +199,8 @@ func TestSinceWhenSomethingIsToldIsNoMatterOfLooking(t *testing.T) {
 	}
 }
 
-// The ledgers show what the counters count, though they count what can no longer change, and
-// the counters what was written.
+// The ledgers show the same counts as the counters, although ledgers count only what can no longer
+// change, and counters what was written.
 func TestTheLedgersShowWhatTheCountersShow(t *testing.T) {
 	w := dialling(t, 2)
 	check := func(what string) {
@@ -246,7 +247,7 @@ func TestTheLedgersShowWhatTheCountersShow(t *testing.T) {
 	check("it can no more")
 }
 
-// Before the tables and the fleet have answered nothing is said of contacts and seats.
+// Before the tables and the fleet have answered, nothing is shown about contacts and seats.
 func TestWhatIsNotKnownYetIsNotTold(t *testing.T) {
 	w := ready(t)
 	eq(w, "contacts are looked for", w.why().Constraint, engine.ConstraintNone)

@@ -11,13 +11,12 @@ import (
 	"dialler/engine/exclusion"
 )
 
-// The run's side of imports (ADR 11). While rows of a file are being inserted
-// their numbers are locked in the database: whoever inserted one of them would
-// wait for the switch, and with it the group commit of every campaign of its
-// writer. So the run keeps such additions until the switch is over: lists of
-// contacts, and triggers whose number is staged. Between the gate and the end,
-// a few milliseconds, it also keeps what the new rows would miss: exclusions
-// and lifecycle commands.
+// The run's side of imports (ADR 11). While rows of a file are being inserted, their numbers are
+// locked in the database: a write that inserted one of them would wait for the switch, and with it
+// the group commit of every campaign of its writer. So the run holds such additions until the
+// switch is over: lists of contacts, and triggers whose number is staged. Between the gate and the
+// end, a few milliseconds, it also holds commands that would miss the new rows: exclusions and
+// lifecycle commands.
 
 // Parked is a command that waits for the end of a switch.
 type Parked struct {
@@ -27,8 +26,8 @@ type Parked struct {
 }
 
 const (
-	// parkTimeout is how long a command without a deadline waits; those with one
-	// are answered a little before it.
+	// parkTimeout is how long a command without a deadline waits; a command with a deadline is
+	// answered a little before it.
 	parkTimeout = 8 * time.Second
 	parkMargin  = 200 * time.Millisecond
 )
@@ -56,7 +55,7 @@ func (s *Intake) beginActivation(m *BeginActivation, from engine.Request) {
 		return
 	}
 	if a := s.Activation; a != nil {
-		s.reply(a.Begin, nil, errImportActivating) // whoever asks again has given up
+		s.reply(a.Begin, nil, errImportActivating) // a client that asks again has given up the first request
 		a.Begin = from
 	} else {
 		s.Additions++
@@ -66,8 +65,8 @@ func (s *Intake) beginActivation(m *BeginActivation, from engine.Request) {
 	s.drained()
 }
 
-// closeGate: the campaign must still be in the run that the rows were made
-// for. A pause since then does not matter: they wait with the others.
+// closeGate requires the campaign to be in the run for which the rows were made. A pause since then
+// does not matter: the new contacts wait with the others.
 func (s *Intake) closeGate(m *CloseGate, from engine.Request) {
 	a := s.Activation
 	err := s.mayAdd()
@@ -92,7 +91,7 @@ func (s *Intake) closeGate(m *CloseGate, from engine.Request) {
 
 func (s *Intake) gated() bool { return s.Activation != nil && s.Activation.Gated }
 
-// park keeps a command that has to wait for the end of the switch.
+// park holds a command that must wait for the end of the switch.
 func (s *Intake) park(msg any, from engine.Request) bool {
 	if s.Activation == nil {
 		return false
@@ -141,13 +140,13 @@ func (s *Intake) refuseLate() {
 	s.Parked = keep
 }
 
-// overtakeParked refuses the triggers that wait for the end of a switch and
-// that an exclusion concerns, and has lists of contacts leave out whom it concerns.
+// overtakeParked refuses the triggers held for a switch that an exclusion concerns, and drops the
+// contacts it concerns from held lists.
 func (s *Intake) overtakeParked(cmd *campaign.Exclude) {
 	keep := s.Parked[:0]
 	for _, p := range s.Parked {
 		if add, ok := p.Event.(*AddRows); ok {
-			later := *add // the one that came in stays as it came
+			later := *add // the queued command itself is not modified
 			later.Newer = append(slices.Clip(add.Newer), *cmd)
 			p.Event = &later
 		}
@@ -168,7 +167,7 @@ var errImportOver = engine.Unavailable("import_over",
 var errImportActivating = engine.Unavailable("import_activating",
 	"", time.Second)
 
-// asks is who waits for the answer.
+// asks is the request that waits for the answer.
 func (p *Parked) asks() engine.Request {
 	if m, ok := p.Event.(*ActReady); ok {
 		return m.Request
@@ -178,8 +177,8 @@ func (p *Parked) asks() engine.Request {
 
 func (s *Intake) refuseParked(p Parked) { s.reply(p.asks(), nil, errImportActivating) }
 
-// newContact is a contact that a trigger makes; until it is stored a switch
-// that has not begun waits for it.
+// newContact is the contact that a trigger creates; a switch that has not begun waits until it is
+// stored.
 func (s *Intake) newContact(cmd *campaign.Trigger) contact.Contact {
 	now := s.now
 	s.Fresh[cmd.Number] = s.Additions

@@ -14,7 +14,7 @@ import (
 func begins(id engine.ImportID) *BeginActivation { return &BeginActivation{Import: id} }
 func closes(id engine.ImportID) *CloseGate       { return &CloseGate{Import: id, Run: 1} }
 
-// gated is a run whose gate is closed for a file.
+// gated is a run whose gate is closed for an import.
 func gated(t tester, change ...func(*Loaded)) *world {
 	t.Helper()
 	w := seated(t, change...)
@@ -72,13 +72,13 @@ func TestASwitchWaits5SecondsForAdditionsAtMost(t *testing.T) {
 	w.pass(1)
 	w.durable()
 	granted[ActivationStart](w, r)
-	// The time of another switch says nothing.
+	// A timer of another switch has no effect.
 	w.do(&activationDue{"another"})
 }
 
 func TestATriggerThatIsNewerThanTheSwitchDoesNotHoldItUp(t *testing.T) {
 	w := seated(t)
-	w.s.Fresh[phone("c9")] = 1 // of the time after the switch has begun
+	w.s.Fresh[phone("c9")] = 1 // newer than the start of the switch
 	r := w.ask(begins("imp"))
 	w.durable()
 	granted[ActivationStart](w, r)
@@ -122,7 +122,7 @@ func TestTheGateGivesTheEventItsPlace(t *testing.T) {
 	eq(w, "pass", granted[GatePass](w, r), GatePass{Epoch: 7, Seq: seq + 1, At: w.now})
 	w = ready(t, in(campaign.Completed))
 	w.refused(w.ask(closes("imp")), "contacts_locked")
-	// A run that was restarted is reminded.
+	// A restarted run is reminded of the switch.
 	w = ready(t)
 	w.do(&ActivationGoesOn{Import: "imp"})
 	r = w.ask(closes("imp"))
@@ -134,7 +134,7 @@ func TestWhatTheNewRowsWouldMissWaitsForTheEndOfTheSwitch(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		m      any
-		before bool // it waits before the gate is closed already
+		before bool // it already waits before the gate is closed
 	}{
 		{"a list", &AddRows{}, true},
 		{"a command", act(campaign.ActionPause), false},
@@ -156,7 +156,7 @@ func TestWhatTheNewRowsWouldMissWaitsForTheEndOfTheSwitch(t *testing.T) {
 		eq(w, c.what+" is under way", asks || len(w.s.Ops)+len(w.s.Lifts)+w.s.Adding+len(w.s.Pending) > 0, true)
 		_ = r
 	}
-	// What a start had to ask for.
+	// What a start had asked for arrives.
 	w := ready(t, in(campaign.Draft))
 	r := w.ask(act(campaign.ActionStart))
 	q := one[CheckStart](w)
@@ -171,7 +171,7 @@ func TestWhatTheNewRowsWouldMissWaitsForTheEndOfTheSwitch(t *testing.T) {
 func TestACommandWaitsForASwitchUntilShortlyBeforeItsDeadline(t *testing.T) {
 	for _, c := range []struct {
 		what     string
-		deadline time.Duration // 0: it has none
+		deadline time.Duration // 0 means none
 		waits    time.Duration
 	}{{"without one", 0, 8 * time.Second}, {"with one", 3 * time.Second, 2800 * time.Millisecond}} {
 		for _, ends := range []bool{false, true} {
@@ -211,14 +211,14 @@ func TestATriggerWhoseNumberIsStagedIsLookedForAgainAfterTheSwitch(t *testing.T)
 	eq(w, "parked", len(w.s.Parked), 1)
 	w.do(&ActivationEnded{Import: "imp"})
 	eq(w, "looked for again", one[FindTrigger](w).Request, r)
-	// A switch that began or ended meanwhile.
+	// A switch begins or ends meanwhile.
 	w = seated(t)
 	r = w.ask(triggers("c1"))
 	q = one[FindTrigger](w)
 	w.ask(begins("imp"))
 	w.do(&TriggerFound{Read: q.Read, Request: r, Command: q.Command})
 	eq(w, "looked for again", one[FindTrigger](w).Importing, "imp")
-	// An exclusion overtakes one that waits.
+	// An exclusion overtakes a trigger that waits.
 	w = seated(t)
 	w.ask(begins("imp"))
 	w.durable()
@@ -245,7 +245,7 @@ func TestAnExclusionOvertakesAListThatWaitsForTheEndOfASwitch(t *testing.T) {
 		[]any{1, phone("c2"), campaign.RowExcluded})
 	_, excluded := w.s.Excluded.Reason(phone("c1"), nil)
 	eq(w, "the exclusion stands", excluded, true)
-	// Nor is anybody brought back whom it excluded in the meantime by what the tables say.
+	// Nor does a stale answer of the tables bring back a contact that was excluded in the meantime.
 	row := w.final("c1")
 	row.State = contact.Excluded
 	w.do(&RowsAdded{Read: add.Read, Request: add.Request, Command: add.Command, Lifting: true, Event: add.Insert.Event,
@@ -275,7 +275,7 @@ func TestTheRowsOfASwitchAreTakenIn(t *testing.T) {
 			[]any{c.total, !c.done, true})
 		one[ReadDue](w)
 	}
-	// Another file's end leaves the switch alone.
+	// The end of another import leaves the switch alone.
 	w := gated(t)
 	w.do(&ActivationEnded{Import: "another"})
 	eq(w, "under way", w.s.Activation != nil, true)

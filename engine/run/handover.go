@@ -10,8 +10,8 @@ import (
 	"dialler/engine/ownership"
 )
 
-// answersFor is how long a run that is handed over waits for what it still has to
-// answer: of the rest is not known whether it was carried out.
+// answersFor is how long a run that is handed over waits for its outstanding replies; beyond that,
+// callers cannot know whether a command was carried out.
 const answersFor = 2 * time.Second
 
 // lastWord confirms that the campaign's actors may stop: at once unless the campaign
@@ -34,8 +34,7 @@ func (s *State) lastWord(m *LastWord) {
 	s.sayLastWord(false)
 }
 
-// sayLastWord of a campaign that is handed over, once nobody waits for an answer or
-// the wait is over.
+// sayLastWord confirms the hand-over once no request is unanswered or the wait is over.
 func (s *State) sayLastWord(over bool) {
 	if !s.HandOver || !over && s.owesAnswers() {
 		return
@@ -45,13 +44,13 @@ func (s *State) sayLastWord(over bool) {
 	s.emit(SayLastWord{})
 }
 
-// owesAnswers tells whether somebody waits for what is under way.
+// owesAnswers says whether a request waits for something in progress.
 func (s *State) owesAnswers() bool {
 	return len(s.Ops)+len(s.Lifts)+len(s.Reads)+len(s.Triggers)+len(s.TriggersOf)+len(s.Pending)+s.Adding > 0 ||
 		s.Preparing
 }
 
-// leavesFor is how long a run dials nobody for a hand-over, of which nothing may come.
+// leavesFor is how long a run stops dialling for a hand-over, which may never come.
 const leavesFor = 15 * time.Second
 
 func (s *State) dialNoMore(from engine.Request) {

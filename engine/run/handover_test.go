@@ -16,7 +16,7 @@ func TestARunThatStaysSaysSoAtOnce(t *testing.T) {
 	w.do(&LastWord{})
 	eq(w, "stays", one[SayLastWord](w).Stays, true)
 	w = empty(t)
-	w.do(&LastWord{}) // it is not loaded yet
+	w.do(&LastWord{}) // the campaign is not loaded yet
 	none[SayLastWord](w)
 }
 

@@ -17,7 +17,7 @@ func (s *State) importing(event any, from engine.Request) error {
 		}
 	case *ActivationGoesOn:
 		if s.Activation == nil {
-			s.Activation = &Activation{Import: e.Import} // begun with an earlier life of this run
+			s.Activation = &Activation{Import: e.Import} // begun with an earlier instance of this run
 		}
 	case *CloseGate:
 		s.closeGate(e, from)
@@ -31,7 +31,7 @@ func (s *State) importing(event any, from engine.Request) error {
 	return nil
 }
 
-// activationEnded takes the new contacts in and goes on with what waited.
+// activationEnded takes in the new contacts and processes the held commands.
 func (s *State) activationEnded(m *ActivationEnded) error {
 	if a := s.Activation; a == nil || a.Import == m.Import {
 		if a != nil {
@@ -44,7 +44,7 @@ func (s *State) activationEnded(m *ActivationEnded) error {
 			s.Excluded.DropNumber(n)
 		}
 		s.readmit(m.Out.Readmit)
-		// A run that was loaded since then has counted them in the tables.
+		// A run that was loaded since then has already counted them from the tables.
 		if m.Epoch == s.M.C.Epoch && s.Tally != nil && m.Out.Import.Added > 0 {
 			ev := m.Event
 			ev.Data.Count = m.Out.Import.Added

@@ -15,58 +15,55 @@ import (
 	"dialler/engine/trunk"
 )
 
-// Input is one thing that happened, with all that the run may need to know of it.
+// Input is one thing that happened, with everything that the run may need to know about it.
 type Input struct {
 	Now     time.Time       // by the wall clock, with a monotonic reading where there is one
 	Boot    engine.BootTime // by the boot-time clock
-	From    engine.Request  // who waits for an answer, "" when nobody does
+	From    engine.Request  // the request that waits for an answer, "" if there is none
 	Event   any             // a pointer to one of the types of this file, or to one of package call
 	Process Process
 }
 
-// Process is what the run may ask the process that it lives in. Every answer belongs
-// to the input: who keeps a run's inputs keeps these too.
+// Process is what the run may ask the process it runs in. Every answer belongs to the input: to
+// record a run's inputs, record these too.
 type Process interface {
 	Draining() bool     // it is being stopped and dials nobody
 	DatabaseAway() bool // nothing can be made durable
 	Fenced() bool       // its lease ran out: another node may act
-	TrunksDown() bool   // no trunk is known to take calls: each is down
-	// CommitLate and BotLate are how far behind the writer of the campaign and the
-	// connects to its bot are.
+	TrunksDown() bool   // every trunk is down
+	// CommitLate and BotLate are how late the campaign's writer and the connects to its bot are.
 	CommitLate() time.Duration
 	BotLate(engine.BotID) time.Duration
-	// Carrier is the node that is to carry a call over a trunk, 0 outside a cluster.
+	// Carrier is the node that should carry a call over a trunk, 0 outside a cluster.
 	Carrier(engine.TrunkID) engine.Incarnation
-	// NeedsSeat says whether the number was abandoned in the last 72 hours, by
-	// whatever campaign.
+	// NeedsSeat says whether any campaign abandoned the number in the last 72 hours.
 	NeedsSeat(engine.PhoneNumber, time.Time) bool
 	// Owned says whether an actor of this process has the attempt.
 	Owned(engine.AttemptID) bool
 }
 
-// Read numbers a question about contacts to the tables, within the process. When its
-// answer comes a contact may have been called and be at rest again: then the row in
-// the answer is outdated.
+// Read numbers a query for contacts, within the process. By the time its answer comes a contact may
+// have been called and be at rest again: then the row in the answer is outdated.
 type Read uint64
 
-// The life of a run.
+// The run's start, loading and end.
 type (
-	// Started: the run has come up, for the first time or after a crash. Seed is
-	// random; from it follow the identifiers that the run gives.
+	// Started says that the run has started, for the first time or after a crash. Seed is random;
+	// the run derives the identifiers that it assigns from it.
 	Started struct{ Seed [32]byte }
-	// Loaded brings what is durable of the campaign.
+	// Loaded brings the campaign's durable state.
 	Loaded struct {
 		Life       int64 // of the Load that it answers
 		Campaign   campaign.Campaign
 		Counters   campaign.Counters
-		Contacts   int // the run that the contacts are in
+		Contacts   int // the run that the contacts belong to
 		Exclusions []journal.Exclusion
 		Bots       []engine.Bot
-		Open       []attempt.Attempt // that have not ended, or whose legs are watched
+		Open       []attempt.Attempt // attempts that have not ended, or whose legs are watched
 		Ledgers    Ledgers
 		Learnt     *pacing.State
-		Suppressed map[engine.PhoneNumber]journal.Suppression // of the numbers in Open
-		Seats      int                                        // that the life before asked for
+		Suppressed map[engine.PhoneNumber]journal.Suppression // for the numbers in Open
+		Seats      int                                        // that the previous instance asked for
 		Err        error
 	}
 	// RosterCalled names the contacts' actors; each of them reports.
@@ -80,12 +77,12 @@ type (
 		Contact engine.ContactID
 		Number  engine.PhoneNumber
 	}
-	// Reported is a contact's word where it stands, by the name of its actor.
+	// Reported says where a contact stands, with the name of its actor.
 	Reported struct {
 		Actor string
 		call.Reported
 	}
-	// Recovered brings the contacts of attempts that nobody has.
+	// Recovered brings the contacts of attempts without an owner.
 	Recovered struct {
 		Life int64
 		Rows []RecoveredContact
@@ -103,22 +100,21 @@ type (
 	LastWord struct{ HandOver bool }
 )
 
-// What becomes of the run's own writes.
+// Results of the run's own writes.
 type (
-	// Durable: everything written before the Fence is.
+	// Durable says that everything written before the Fence is durable.
 	Durable struct{ Ticket int64 }
-	// Written says what became of a Write, of this life or of an earlier one: who
-	// waits for it is answered in any case.
+	// Written reports the result of a Write of this or an earlier instance: the waiting request is
+	// answered in either case.
 	Written struct {
 		Then *Continuation
 		Err  error
 	}
-	// WriteRefused brings a write back that the database did not take.
+	// WriteRefused returns a write that the database refused.
 	WriteRefused struct{ Write *journal.Write }
-	// FenceFor has whoever asks, a contact that was restarted, told once everything
-	// written before is durable.
+	// FenceFor notifies a restarted contact once everything written before is durable.
 	FenceFor struct{}
-	// NotSaved: what pacing has learnt was not stored; it is tried again in a while.
+	// NotSaved says that what pacing has learnt was not stored; the run retries after a while.
 	NotSaved struct{ Err error }
 	// BulkRead brings the event of a write to all contacts, as it was stored.
 	BulkRead struct {
@@ -127,11 +123,11 @@ type (
 		Stored     bool
 		Err        error
 	}
-	// Prepared: the contacts are prepared for a run, restored, or removed.
+	// Prepared says that the contacts are prepared for a run, restored, or removed.
 	Prepared struct {
 		Of       campaign.Effect
 		Counters campaign.Counters
-		Ledgers  Ledgers // of the run that a cancelled restart shows again
+		Ledgers  Ledgers // of the run that is shown again after Cancel Restart
 		Err      error
 	}
 )
@@ -156,16 +152,16 @@ type (
 	NumberGrant struct {
 		Attempt    engine.AttemptID
 		From       engine.PhoneNumber // "" when refused
-		UseBy      engine.BootTime    // when the grant ends unused, 0: never
+		UseBy      engine.BootTime    // when an unused grant ends; 0 means never
 		Constraint engine.Constraint
 		RetryAt    time.Time
 	}
-	// SeatsAllotted is the fleet's word on the campaign's seats.
+	// SeatsAllotted is the fleet's answer about the campaign's seats.
 	SeatsAllotted = fleet.Allotted
-	// *engine.SocketEvent answers OpenSocket, and comes again when the socket is gone.
+	// *engine.SocketEvent answers OpenSocket, and is sent again when the socket is lost.
 )
 
-// What the tables say.
+// Answers of the tables.
 type (
 	// ContactRead brings the row that a message for a contact waits for.
 	ContactRead struct {
@@ -177,8 +173,8 @@ type (
 	// DueRead brings due contacts for the look-ahead.
 	DueRead struct {
 		Rows []contact.Contact
-		// Open is how many contacts are not final, -1 when the page was full; Next
-		// when the next of them is due. Exhausted: none is, and some used up their
+		// Open is how many contacts are not final, -1 when the page was full. Next is when the next
+		// of them is due. Exhausted says that none is due any more and that some used up their
 		// attempts.
 		Next      *time.Time
 		Open      int
@@ -188,7 +184,7 @@ type (
 	// OverdueRead brings contacts whose results are overdue.
 	OverdueRead struct {
 		Read Read
-		All  bool // whose results are awaited
+		All  bool // everybody whose result is awaited
 		Rows []contact.Contact
 		Err  error
 	}
@@ -199,7 +195,7 @@ type (
 		Rows []contact.Contact
 		Err  error
 	}
-	// ExcludedRead brings those of some numbers' contacts that are excluded.
+	// ExcludedRead brings the excluded contacts among those with some numbers.
 	ExcludedRead struct {
 		Read  Read
 		Again []campaign.NewContact
@@ -207,8 +203,7 @@ type (
 		Rows  []contact.Contact
 		Err   error
 	}
-	// SuppressedRead brings contacts that wait for a dial though their numbers are
-	// suppressed.
+	// SuppressedRead brings contacts that wait for a dial although their numbers are suppressed.
 	SuppressedRead struct {
 		Read    Read
 		Run     int
@@ -230,16 +225,16 @@ type (
 		Facts   campaign.PreflightFacts
 		Bots    []engine.Bot
 		Err     error
-		Config  *FetchedConfig // of a Start with a Config URL, once it was fetched
+		Config  *FetchedConfig // of a Start with a Config URL, once fetched
 	}
 	FetchedConfig struct {
 		Document campaign.Document
 		Err      error
 	}
-	// Detail asks for the campaign as it stands. Supplies are trunks and numbers at this
+	// Detail asks for the campaign's current state. Supplies are the trunks and numbers at this
 	// moment, nil when they are not known.
 	Detail struct{ Supplies *campaign.Supplies }
-	// Preflight asks whether the campaign can be started, and what is ahead of it.
+	// Preflight asks whether the campaign can be started, and what to expect.
 	Preflight      struct{}
 	PreflightReady struct {
 		Request engine.Request
@@ -247,7 +242,7 @@ type (
 		Outlook campaign.Outlook
 		Bots    []engine.Bot
 		Seats   int // of the bot
-		Free    int // of them, that nobody holds
+		Free    int // how many of them are free
 		Outage  *fleet.Outage
 		Trunks  []trunk.Candidate
 		Err     error
@@ -255,7 +250,7 @@ type (
 	// AddRows adds a list of contacts.
 	AddRows struct {
 		Command campaign.AddContacts
-		Batch   *campaign.AddBatch // whose contacts are the command's; nil for a plain list
+		Batch   *campaign.AddBatch // whose contacts the command contains; nil for a plain list
 		Newer   []campaign.Exclude // exclusions that came while it waited: they stand
 	}
 	RowsAdded struct {
@@ -265,7 +260,7 @@ type (
 		Batch   *campaign.BatchReply
 		Epoch   int64 // of the run that added them
 		Command campaign.AddContacts
-		Again   []contact.Contact // excluded ones that were added again
+		Again   []contact.Contact // excluded contacts that were added again
 		Lifting bool              // exclusions are not sticky
 		Event   journal.Event
 		Err     error
@@ -273,35 +268,35 @@ type (
 	// Trigger adds one contact and dials or queues it.
 	Trigger struct {
 		Command campaign.Trigger
-		// LookUp: the tables are asked before a contact is made. Unanswered: no reply
-		// is stored under its Idempotency-Key.
+		// LookUp says that the tables are asked before a contact is created. Unanswered says that
+		// no reply is stored under the Idempotency-Key.
 		LookUp, Unanswered bool
 	}
 	TriggerFound struct {
 		Read    Read
 		Request engine.Request
 		Command campaign.Trigger
-		// Live: nothing but the stored reply was asked for, since its contact is up.
+		// Live says that only the stored reply was asked for, since the contact's actor is running.
 		Live bool
 		Row  contact.Contact
 		OK   bool
 		Err  error
-		// Staged: there is no such contact, but a row of the import that was being
+		// Staged says that there was no such contact, but a row of the import that was being
 		// activated when the database was asked.
 		Importing engine.ImportID
 		Staged    bool
 	}
-	// Exclude excludes a number, or those with some metadata.
+	// Exclude excludes a number, or the contacts with some metadata.
 	Exclude struct {
 		Command campaign.Exclude
 		Who     *engine.Who // the operator who excludes one contact, else nil
 	}
-	// ExclusionsImported is the history's entry of a file of numbers, each of which
-	// was excluded by itself.
+	// ExclusionsImported is the history entry for a file of numbers, each of which was excluded on
+	// its own.
 	ExclusionsImported struct{ Command campaign.ExclusionsImported }
-	// Lift takes an exclusion back.
+	// Lift lifts an exclusion.
 	Lift struct{ Command campaign.Lift }
-	// Operate is what an operator does to one contact.
+	// Operate is an operator's action on one contact.
 	Operate      struct{ Command campaign.ActOnContact }
 	OperateFound struct {
 		Read    Read
@@ -311,7 +306,7 @@ type (
 		OK      bool
 		Err     error
 	}
-	// SubmitResult stores a result of one of the campaign's contacts.
+	// SubmitResult stores a result for one of the campaign's contacts.
 	SubmitResult struct {
 		Contact engine.ContactID
 		Result  call.StoreResult
@@ -325,18 +320,18 @@ type (
 		Contact  engine.ContactID
 		Transfer call.Transfer
 	}
-	// BeginErasure keeps triggers of a number away; it is answered once everything
-	// written before is durable. EndErasure makes everybody forget the number, and the
-	// exclusions that were this person's alone.
+	// BeginErasure makes the run refuse triggers of a number; it is answered once everything
+	// written before is durable. EndErasure makes the run forget the number, and the exclusions
+	// that concerned this person alone.
 	BeginErasure struct{ Number engine.PhoneNumber }
 	EndErasure   struct {
 		Number, Tombstone engine.PhoneNumber
 		Matches           []map[string]string
 	}
-	// DialNoMore has the run dial nobody for a while, and asks what is being placed.
+	// DialNoMore stops dialling for a while, and asks which dials are being placed.
 	DialNoMore struct{}
-	// Placing answers it: the attempts whose INVITE may not have left, with their
-	// contacts. Round: more may follow.
+	// Placing answers it: the attempts whose INVITE may not have left, with their contacts. Round
+	// says that more may follow.
 	Placing struct {
 		Attempts map[engine.AttemptID]engine.ContactID
 		Round    bool
@@ -348,18 +343,18 @@ type (
 	// MayImport asks whether the campaign takes contacts; answered by ImportTerms.
 	MayImport   struct{}
 	ImportTerms struct{ Sticky bool }
-	// BeginActivation asks for the moment in which no addition is under way; answered
-	// by ActivationStart.
+	// BeginActivation asks for a moment in which no addition is in progress; answered by
+	// ActivationStart.
 	BeginActivation struct{ Import engine.ImportID }
 	ActivationStart struct {
 		Run, Max int
 		Sticky   bool
 		At       time.Time
 	}
-	// ActivationGoesOn reminds a run that was restarted meanwhile.
+	// ActivationGoesOn tells a restarted run that the switch is still in progress.
 	ActivationGoesOn struct{ Import engine.ImportID }
-	// CloseGate asks for the event's place in the sequence; answered by GatePass once
-	// everything that was let through before is durable.
+	// CloseGate asks for the event's place in the sequence; answered by GatePass once every earlier
+	// addition is durable.
 	CloseGate struct {
 		Import engine.ImportID
 		Run    int
@@ -368,11 +363,11 @@ type (
 		Epoch, Seq int64
 		At         time.Time
 	}
-	// ActivationEnded tells how the switch ended.
+	// ActivationEnded says how the switch ended.
 	ActivationEnded struct {
 		Import engine.ImportID
 		Done   bool
-		Epoch  int64 // of the run that let it pass
+		Epoch  int64 // of the run that closed the gate
 		Event  journal.Event
 		Out    journal.Activated
 	}
@@ -380,20 +375,20 @@ type (
 
 // News.
 type (
-	// Suppressed tells of numbers that are on the suppression list now; it is answered
-	// once none of the campaign's calls to them can begin any more.
+	// Suppressed names numbers that are now on the suppression list; it is answered once no call of
+	// the campaign to them can begin any more.
 	Suppressed struct {
 		Numbers map[engine.PhoneNumber]struct{}
 	}
-	// NumberChanged: an outbound number was edited.
+	// NumberChanged says that an outbound number was edited.
 	NumberChanged struct{ Number engine.PhoneNumber }
-	// BotsChanged brings the bots as they are configured now.
+	// BotsChanged brings the current configuration of the bots.
 	BotsChanged struct{ Bots []engine.Bot }
-	// DatabaseChanged: it went away, or came back.
+	// DatabaseChanged says that the database became unavailable or available again.
 	DatabaseChanged struct{}
-	// Pulse is the run's message to itself, by which it knows how long messages wait.
+	// Pulse is the run's message to itself, which measures how long messages wait.
 	Pulse struct{ At engine.BootTime }
-	// TimerFired is told when a timer's time has come.
+	// TimerFired says that a timer has expired.
 	TimerFired struct {
 		Timer Timer
 		Epoch int64
@@ -401,25 +396,25 @@ type (
 	}
 )
 
-// Timer names what a timer is for. Of those that are alone of their name, a new one
-// takes the place of the one before.
+// Timer names the purpose of a timer. A new timer replaces the earlier one of its name where Single
+// is true.
 type Timer string
 
 // Timers.
 const (
 	TimerTick  Timer = "tick"  // periodic checks
-	TimerWake  Timer = "wake"  // a contact becomes due, or a window opens; alone of its name
-	TimerRound Timer = "round" // a reservation is not answered; alone of its name
-	TimerAgain Timer = "again" // an event that was put off, given back
+	TimerWake  Timer = "wake"  // a contact becomes due, or a window opens; single
+	TimerRound Timer = "round" // a reservation is not answered; single
+	TimerAgain Timer = "again" // a deferred event is returned
 )
 
-// Single says whether only one of that name runs.
+// Single says whether only one timer of that name runs.
 func (t Timer) Single() bool { return t == TimerWake || t == TimerRound }
 
-// numberEnd of an attempt that was not dialled.
+// notDialled ends the number lease of an attempt that was not dialled.
 var notDialled = numberpool.End{NotDialled: true}
 
-// Ledgers are what the attempts of earlier lives say.
+// Ledgers are derived from the attempts of earlier instances.
 type Ledgers struct {
 	Books pacing.Books
 	Hours pacing.Hours

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What an earlier life armed and asked comes to the next one: a timer of it must fire
-// nothing, and an answer must not be taken for one of the next life's questions.
+// Timers and questions of an earlier instance reach the next one: a timer must fire nothing, and an
+// answer must not be taken for the answer to a question of the next instance.
 func TestANewLifeOfARunGivesNoNumberOfAnEarlierOneAgain(t *testing.T) {
 	lifeAt := func(now time.Time) *State {
 		s := New("c", Config{Tick: time.Second})

@@ -13,7 +13,8 @@ import (
 	"dialler/engine/window"
 )
 
-// act: Start and Resume need a preflight, whose facts come from the database.
+// act handles a lifecycle command. Start and Resume need a preflight, whose facts come from the
+// database.
 func (s *State) act(m *Act, from engine.Request) {
 	if !s.known(from) {
 		return
@@ -75,7 +76,7 @@ func (s *State) actReady(m *ActReady) {
 		s.Sweep.Waiting = append(s.Sweep.Waiting, m.Request)
 		return
 	}
-	// The answer follows what was recorded: the writer keeps the order.
+	// The reply follows what was recorded: the writer keeps the order.
 	s.afterWrites(Continuation{Do: thenReplyDetail, Request: m.Request})
 }
 
@@ -121,7 +122,7 @@ func (s *State) applyCampaign(ev campaign.Event) error {
 	s.makeRules()
 	s.broadcast(s.rules)
 	s.setPool()
-	s.WindowUntil = time.Time{} // the window may be another
+	s.WindowUntil = time.Time{} // the window may have changed
 	if w.CampaignRow != nil {
 		s.sequence(&w)
 		w.CampaignRow.Seq = s.M.C.Seq
@@ -164,7 +165,7 @@ func (s *State) addRows(m *AddRows, from engine.Request) {
 		ins.Contacts = append(ins.Contacts, journal.IdentifiedContact{ID: s.newContactID(), NewContact: c})
 	}
 	if !sticky {
-		// Before they are there: the look-ahead must not take them for excluded.
+		// Lift first: the look-ahead must not treat the new contacts as excluded.
 		s.liftAll(added)
 		s.Readmission.Running++
 		s.Readmission.Newer = append(s.Readmission.Newer, m.Newer...)
@@ -200,7 +201,7 @@ func (s *State) rowsAdded(m *RowsAdded) {
 		s.reply(m.Request, nil, journal.Unavailable(m.Err))
 		return
 	}
-	// A run that was loaded since then has counted them in the tables.
+	// A run that was loaded since then has already counted them from the tables.
 	if m.Report.Added > 0 && m.Epoch == s.M.C.Epoch {
 		s.Tally.Apply(&m.Event)
 	}
@@ -216,8 +217,8 @@ func (s *State) rowsAdded(m *RowsAdded) {
 	s.reply(m.Request, m.Report, nil)
 }
 
-// putAway lets go of the room that the contacts of a campaign took: one that has
-// ended may stay in memory for long, and maps keep the room that they once had.
+// putAway frees the memory that a campaign's contacts took: an ended campaign may stay loaded for
+// long, and maps never shrink.
 func (s *State) putAway() {
 	if s.Queue.Len() == 0 {
 		s.Queue.Clear()
@@ -233,8 +234,7 @@ func (s *State) putAway() {
 	}
 }
 
-// tick runs what happens without a message: windows, days, results that do
-// not come, seats to renew.
+// tick runs the periodic checks: windows, day changes, overdue results, seat renewal.
 func (s *State) tick() {
 	s.Ticking = false
 	s.startTicking()
@@ -258,7 +258,7 @@ func (s *State) tick() {
 	s.missBot()
 	s.roll()
 	if c.State == campaign.Paused {
-		s.decide() // the pump does not
+		s.decide() // the pump does not decide
 	}
 	s.tell()
 	if s.now.Sub(s.LastReconcile) >= s.Config.Reconcile {
@@ -284,7 +284,7 @@ func (s *State) overdueRead(m *OverdueRead) {
 		s.endWaits(m)
 		return
 	}
-	for i := range m.Rows { // none when they could not be read: they are asked for again in a moment
+	for i := range m.Rows { // no rows if they could not be read: they are asked for again in a moment
 		s.touchFound(m.Read, m.Rows[i], &call.ResultTimeout{})
 	}
 }
@@ -295,8 +295,8 @@ func (s *State) botsChanged(m *BotsChanged) {
 	s.missBot()
 }
 
-// missBot: a campaign whose bot was deleted fails; no waiting cures it. Not
-// while rows of an import are being switched on: the next tick looks again.
+// missBot fails a campaign whose bot was deleted, since waiting does not help. It does nothing
+// while rows of an import are being switched on: the next tick checks again.
 func (s *State) missBot() {
 	if s.Bot.ID == "" && !s.gated() && (s.M.C.State == campaign.Running || s.M.C.State == campaign.Paused) {
 		_ = s.applyCampaign(campaign.Event{Kind: campaign.Broke, At: s.now, Failure: campaign.FailureBotDeleted})
@@ -311,14 +311,14 @@ func (s *State) maybeExhausted(exhausted bool) {
 		s.Sweep != nil || s.Adding > 0 {
 		return
 	}
-	// A running campaign takes it.
+	// A running campaign accepts this event.
 	_ = s.applyCampaign(campaign.Event{Kind: campaign.Exhausted, At: s.now, Reason: campaign.Complete(s.Tally.C,
 		exhausted)})
 }
 
-// watchClock looks whether the wall clock was stepped (SEMANTICS §8). Due times
-// and windows are its, so that what was concluded from it before no longer
-// holds: whether the window is open, who is due, and when to look again.
+// watchClock checks whether the wall clock was stepped (SEMANTICS §8). Due times and windows follow
+// that clock, so earlier conclusions no longer hold: whether the window is open, who is due, and
+// when to look again.
 func (s *State) watchClock() {
 	before := s.Clocks
 	s.Clocks = window.Reading{Wall: s.now, Boot: time.Duration(s.boot)}

@@ -14,10 +14,10 @@ import (
 	"dialler/engine/trunk"
 )
 
-// facts let a campaign start.
+// facts are preflight facts that let a campaign start.
 func facts() campaign.PreflightFacts { return campaign.PreflightFacts{Trunks: 1, Callable: true} }
 
-// start starts the campaign of a draft, or resumes a paused one, and makes it durable.
+// start starts a draft or resumes a paused campaign, and makes that durable.
 func (w *world) start() campaign.Detail {
 	w.t.Helper()
 	a := campaign.ActionStart
@@ -86,7 +86,7 @@ func TestAPauseStopsDialsAndTellsTheContacts(t *testing.T) {
 	none[Spawn](w)
 }
 
-// trunksIfAsked grants what is asked for.
+// trunksIfAsked grants a reservation if one was requested.
 func (w *world) trunksIfAsked() {
 	w.t.Helper()
 	for w.s.Round != nil {
@@ -299,7 +299,7 @@ func TestWhatPacingHasLearntIsStoredEvery30SecondsWhileItDials(t *testing.T) {
 	one[SavePacing](w)
 	w.pass(time.Minute)
 	none[SavePacing](w)
-	// A dial at the moment at which it was stored is in it.
+	// A dial at the moment of the last save is included in that save.
 	w.do(&call.InviteLeft{At: w.s.Pace.KeptAt})
 	w.pass(time.Minute)
 	none[SavePacing](w)
@@ -321,7 +321,7 @@ func TestTheTimeLeftIsThatOfTheWindowOrTheDay(t *testing.T) {
 	day := 14 * time.Hour // until midnight
 	for _, c := range []struct {
 		what string
-		end  time.Duration // of the window, 0: none
+		end  time.Duration // of the window; 0 means none
 		day  time.Duration
 		want time.Duration
 	}{

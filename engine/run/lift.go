@@ -53,8 +53,7 @@ func (s *Intake) lift(m *Lift, from engine.Request) {
 	s.afterWrites(Continuation{Do: thenFindLifted, Op: n})
 }
 
-// liftedBy is the entry of the history. Values of metadata are somebody's own and
-// stay out of it.
+// liftedBy is the history entry. Metadata values are personal data and stay out of it.
 func (s *Intake) liftedBy(cmd *campaign.Lift) journal.Event {
 	what := cmd.Number.String() // masked
 	if cmd.Number == "" {
@@ -67,7 +66,7 @@ func (s *Intake) liftedBy(cmd *campaign.Lift) journal.Event {
 func (s *Intake) liftFound(op *LiftOp, m *ContactsFound) {
 	switch {
 	case journal.Temporary(m.Err) && op.Was:
-		// It is lifted: that is carried out whole, whoever still waits.
+		// The lift is stored, so it is carried out in full, whether or not anybody still waits.
 		s.later(time.Second, &findAgain{m.Op})
 		return
 	case m.Err != nil:
@@ -81,7 +80,7 @@ func (s *Intake) liftFound(op *LiftOp, m *ContactsFound) {
 		switch {
 		case row.State != contact.Excluded && !row.ExcludeAfterCall:
 		case s.Excluded.Refuses(row.Number, row.Variables, true):
-			kept = true // by another exclusion, or one that came since
+			kept = true // by another exclusion, or by a newer one
 		case s.over():
 		default:
 			op.Awaited++

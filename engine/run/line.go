@@ -8,49 +8,48 @@ import (
 	"dialler/engine/pacing"
 )
 
-// Line is a contact whose actor lives.
+// Line is a contact whose actor is running.
 type Line struct {
 	ID       engine.ContactID
 	Number   engine.PhoneNumber
 	Up       bool  // its actor takes commands
-	Buffer   []any // commands while it is not up, or is asked to stop
+	Buffer   []any // commands held while the actor is not up, or is asked to stop
 	Stopping bool
 	Attempt  engine.AttemptID
 	Phase    attempt.Phase
 	Seated   bool
-	Held     bool // seated before it was answered
-	// Unheard: a call of an earlier owner, which keeps its seat until it is heard of.
+	Held     bool // seated before the call was answered
+	// Unheard marks a call of an earlier owner, which keeps its seat until its state is known.
 	Unheard bool
-	// Before is its attempt when an edit lowered the concurrency.
+	// Before is the line's attempt at the time when an edit lowered the concurrency.
 	Before engine.AttemptID
-	// SeatTarget is the fair share that its dial relied on, 0: unknown.
+	// SeatTarget is the fair share that the dial relied on; 0 means unknown.
 	SeatTarget int
 	Counted    bool // as a live answer
 	Machine    bool // counted as one
-	// Ledger is what the ledgers have of its answer, Told what the counters have: these
-	// count a conversation when it begins and an abandoned call when it ends, those what
-	// can no longer change.
+	// Ledger is what the ledgers contain of the line's answer, Told what the counters contain.
+	// Counters count a conversation when it begins and an abandoned call when it ends; ledgers
+	// count what can no longer change.
 	Ledger, Told pacing.Counts
-	// Of the pacing model: when the line was placed, while it may still want a
-	// seat, and when it took one.
+	// For the pacing model: when the line was placed, as long as it may still want a seat, and when
+	// it took one.
 	DialledAt, SeatedAt time.Time
 	Accepted            Steps // of its writes
-	// Variables of a contact that a trigger made and that may not be stored yet.
+	// Variables are those of a contact that a trigger created and that may not be stored yet.
 	Variables map[string]string
-	// Node carries it, 0: this one, or one that the run does not know. Bare: it is
-	// answered, and no socket stood for it. Withdrawn: it is being cancelled.
+	// Node carries the call; 0 is this node, or one that the run does not know. Bare says that the
+	// call was answered while no socket was open. Withdrawn says that it is being cancelled.
 	Node            engine.Incarnation
 	Bare, Withdrawn bool
 }
 
-// Steps is a set of the numbers that a contact gives its writes, from 1: hardly ever
-// are there as many as have their place in Low.
+// Steps is a set of a contact's write numbers, from 1. There are hardly ever more than fit in Low.
 type Steps struct {
 	Low  uint64
 	High map[int]struct{}
 }
 
-// Add says whether the step is a new one.
+// Add says whether the step is new.
 func (s *Steps) Add(step int) bool {
 	if step >= 0 && step < 64 {
 		bit := uint64(1) << step
@@ -81,7 +80,7 @@ func phaseIndex(p attempt.Phase) int {
 	return len(phaseOrder) - 1 // a line without an attempt is over
 }
 
-// flies: the line is not answered, or nobody has been told of it.
+// flies says that the line is not answered, or that nobody has been told of its answer.
 func flies(p attempt.Phase) bool {
 	switch p {
 	case attempt.PhaseDialling, attempt.PhaseRinging, attempt.PhaseListening:

@@ -34,7 +34,7 @@ func (s *Floor) lineMoved(m *call.LineMoved) {
 		s.setPhase(l, m.Phase)
 	}
 	if l.Attempt != m.Attempt {
-		return // of an older attempt
+		return // for an older attempt
 	}
 	if l.Phase == attempt.PhaseOver && m.Phase != attempt.PhaseOver {
 		return
@@ -74,7 +74,7 @@ func (l *Line) begun(id engine.AttemptID) {
 	l.Attempt, l.SeatTarget, l.Counted, l.Machine = id, 0, false, false
 }
 
-// answerStands: nothing takes the answer back any more, so that it counts.
+// answerStands counts the answer: nothing can revoke it any more.
 func (s *Floor) answerStands(m *call.AnswerStands) {
 	if l := s.Lines[m.Contact]; l != nil && l.Attempt == m.Attempt {
 		s.countAnswer(l, false, "")
@@ -107,7 +107,7 @@ func (s *Floor) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) 
 	s.Pace.Hours.Count(s.now, pacing.Counts{Live: 1})
 }
 
-// counted notes what an event has the counters say of a line's answer.
+// counted notes how an event makes the counters count a line's answer.
 func (s *Record) counted(e *journal.Event) {
 	l := s.Lines[e.Contact]
 	if l == nil || l.Attempt != e.Attempt {
@@ -137,7 +137,7 @@ func (s *Floor) enqueueWaiting(l *Line) {
 	s.Waiting = append(s.Waiting, l.ID)
 }
 
-// dropLine: the line's attempt is over.
+// dropLine ends the line's attempt.
 func (s *Floor) dropLine(l *Line) {
 	s.freeSeat(l)
 	s.setPhase(l, attempt.PhaseOver)
@@ -154,8 +154,8 @@ func (s *Floor) setPhase(l *Line, p attempt.Phase) {
 	s.Phases[phaseIndex(p)]++
 }
 
-// flying counts r of the gate: dials placed, or being reserved, that are not
-// answered or over; one with a seat held counts as busy instead.
+// flying counts r of the gate: dials that are placed or being reserved, and neither answered nor
+// over; a line with a seat held counts as busy instead.
 func (s *Floor) flying() int {
 	n := s.Phases[phaseIndex(attempt.PhaseDialling)] + s.Phases[phaseIndex(attempt.PhaseRinging)] +
 		s.Phases[phaseIndex(attempt.PhaseListening)] - s.Held
@@ -209,7 +209,7 @@ func (s *Floor) modelSeat(l *Line, taken bool) {
 	}
 }
 
-// modelAnswer tells what an answered call came to.
+// modelAnswer tells the model the result of an answered call.
 func (s *Floor) modelAnswer(abandoned bool) {
 	switch m := s.Pace.Model; {
 	case m == nil:
@@ -220,7 +220,7 @@ func (s *Floor) modelAnswer(abandoned bool) {
 	}
 }
 
-// countMachine counts a call that classification took off as no person.
+// countMachine counts a call that classification judged not to be a person.
 func (s *Floor) countMachine(l *Line) {
 	if l.Machine || l.Counted {
 		return

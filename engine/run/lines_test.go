@@ -17,7 +17,7 @@ func cause(c engine.AbandonCause) func(*call.LineMoved) {
 func machine(m *call.LineMoved)   { m.Machine = true }
 func tentative(m *call.LineMoved) { m.Tentative = true }
 
-// serve takes a line as far as a conversation.
+// serve takes a line through to a conversation.
 func (w *world) serve(id engine.ContactID, change ...func(*call.LineMoved)) {
 	w.t.Helper()
 	w.moved(id, attempt.PhaseRinging)
@@ -91,7 +91,7 @@ func TestTheLedgersCountEachAnswerOnce(t *testing.T) {
 	w.do(&call.AnswerStands{Contact: "c2", Attempt: w.s.Lines["c2"].Attempt})
 	w.do(&call.AnswerStands{Contact: "c2", Attempt: w.s.Lines["c2"].Attempt})
 	counts(2, 0, 0, 0)
-	w.moved("c2", attempt.PhaseReleased, machine) // by the bot's word: counted, and no machine any more
+	w.moved("c2", attempt.PhaseReleased, machine) // reported by the bot: the answer counts, and is no longer a machine
 	counts(2, 0, 0, 0)
 	w.moved("c3", attempt.PhaseAbandoned, cause(engine.AbandonNoSeat))
 	w.moved("c3", attempt.PhaseAbandoned, cause(engine.AbandonNoSeat))
@@ -167,7 +167,7 @@ func TestANumberAbandonedOfLateIsDialledOnlyWithASeat(t *testing.T) {
 	w.proc.seat[phone("c1")] = true
 	w.due(w.rows(1), 0)
 	w.seats(1)
-	// The only seat is taken by somebody else.
+	// The only seat is taken.
 	w.s.Busy++
 	w.trunks(1, "")
 	w.numbers(1, "")

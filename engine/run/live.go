@@ -14,7 +14,7 @@ import (
 // liveView is what the campaign does now, from the run's own state.
 func (s *Pacer) liveView() *campaign.Live {
 	now := s.now
-	s.decide() // what held the last dial back may not be what does now
+	s.decide() // the constraint on the last dial may not be the current one
 	v := &campaign.Live{
 		Dialling: s.Phases[phaseIndex(attempt.PhaseDialling)], Ringing: s.Phases[phaseIndex(attempt.PhaseRinging)],
 		Waiting: len(s.Waiting), InProgress: s.Phases[phaseIndex(attempt.PhaseServed)],
@@ -29,8 +29,8 @@ func (s *Pacer) liveView() *campaign.Live {
 	return v
 }
 
-// explain says why no more dials are placed: what bound over the last seconds. An
-// outage wins over what the campaign would wait for without it.
+// explain says why no more dials are placed: which constraint was binding over the last seconds. An
+// outage takes precedence over whatever the campaign would otherwise wait for.
 func (s *Pacer) explain(v *campaign.Live) {
 	r := s.reason()
 	switch s.M.C.State {
@@ -50,8 +50,8 @@ func (s *Pacer) explain(v *campaign.Live) {
 	v.Explain(&s.M.C, &r)
 }
 
-// tell says what bound over the last seconds. It is asked at every tick, so that since when
-// does not depend on who looks.
+// tell says which constraint was binding over the last seconds. It runs at every tick, so that the
+// start time does not depend on who looks.
 func (s *Pacer) tell() (constraint engine.Constraint, share float64) {
 	constraint, share, since := s.Pace.Binding.Tell(s.boot, s.outage())
 	if p := &s.Pace; p.ToldAt != since {
@@ -60,7 +60,7 @@ func (s *Pacer) tell() (constraint engine.Constraint, share float64) {
 	return constraint, math.Round(share*100) / 100
 }
 
-// reason is what is known of what holds the campaign back.
+// reason is what is known about the constraint that holds the campaign back.
 func (s *Pacer) reason() campaign.Reason {
 	r := campaign.Reason{Supplies: s.supplies, Late: s.Pace.Brake.String(), Doubted: s.Pace.Proof != pacing.Proof{}}
 	if st := s.M.C.State; st != campaign.Running && st != campaign.Paused {
@@ -87,7 +87,7 @@ func (s *Pacer) reason() campaign.Reason {
 	return r
 }
 
-// until is when what holds the campaign back ends by itself, nil when that is not known.
+// until is when the constraint ends by itself, nil when that is not known.
 func (s *Pacer) until(c engine.Constraint) *time.Time {
 	at := s.DueNext
 	switch {
@@ -110,7 +110,7 @@ func (s *Pacer) until(c engine.Constraint) *time.Time {
 	return &until
 }
 
-// stopped: nothing can be dialled at all, and nobody decided so.
+// stopped says that nothing can be dialled at all, and not by anybody's decision.
 func stopped(c engine.Constraint) bool {
 	switch c { //nolint:exhaustive // the others are decisions, or only slow the campaign down
 	case engine.ConstraintTrunkHealth, engine.ConstraintDatabase, engine.ConstraintNodeFenced, engine.ConstraintKeeperAway:
@@ -119,8 +119,8 @@ func stopped(c engine.Constraint) bool {
 	return false
 }
 
-// outage is why nothing, or less, could be dialled whoever is due; none when there is
-// no such thing, or when nobody wants to dial.
+// outage is the reason why nothing, or less, could be dialled whoever is due; none when there is no
+// outage, or when the campaign would not dial anyway.
 func (s *Pacer) outage() engine.Constraint {
 	switch {
 	case s.M.C.State != campaign.Running || !s.windowOpen() || pacing.Immediate(s.Pace.Last.Constraint):
@@ -132,10 +132,10 @@ func (s *Pacer) outage() engine.Constraint {
 	return engine.ConstraintNone
 }
 
-// etaSpan is the time of which the present rate is taken for the estimate.
+// etaSpan is the period over which the estimate measures the current rate.
 const etaSpan = 5 * time.Minute
 
-// eta estimates when the run ends, nil when that cannot be told.
+// eta estimates when the run ends, nil when no estimate is possible.
 func (s *Pacer) eta() *float64 {
 	c := &s.M.C
 	if c.State != campaign.Running || c.Settings.AlwaysOn || c.RunningSince == nil {
@@ -159,8 +159,8 @@ func (s *Pacer) eta() *float64 {
 	return &sec
 }
 
-// ledgerViews are the ledgers that the cap is kept over, with the counts that the counters
-// have; their credit is of what can no longer change.
+// ledgerViews are the ledgers over which the cap is kept, with the counters' counts; their credit
+// is based on what can no longer change.
 func (s *Pacer) ledgerViews() []campaign.LedgerView {
 	settings, b := &s.M.C.Settings, &s.Pace.Books
 	list := make([]campaign.LedgerView, 0, 3)
@@ -173,7 +173,7 @@ func (s *Pacer) ledgerViews() []campaign.LedgerView {
 	return list
 }
 
-// rollingViews are the rates that are shown and not guaranteed.
+// rollingViews are the rates that are shown without a guarantee.
 func (s *Pacer) rollingViews() campaign.Rolling {
 	h := &s.Pace.Hours
 	return campaign.Rolling{Day: campaign.ViewCounts(h.Over(s.now, 24*time.Hour)),
@@ -207,7 +207,7 @@ func (s *Pacer) publish() {
 	s.emit(Publish{f})
 }
 
-// draining: calls are live, or waiting contacts are still being closed.
+// draining says whether calls are live, or waiting contacts are still being closed.
 func (s *Pacer) draining() bool { return s.engagedLines() > 0 || s.Sweep != nil }
 
 func (s *Pacer) detail() campaign.Detail {

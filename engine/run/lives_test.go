@@ -10,8 +10,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// begun is a run's life that began at a time, and what follows when it is given an
-// event.
+// begun is an instance of a run that started at a given time, and a function that returns the
+// effects of an event.
 func begun(t *testing.T, at time.Time) (s *State, give func(event any) []Effect) {
 	t.Helper()
 	s = New("cmp", Config{Tick: time.Second, LookAhead: 10})
@@ -27,8 +27,7 @@ func begun(t *testing.T, at time.Time) (s *State, give func(event any) []Effect)
 	return s, give
 }
 
-// A timer that was set before a crash fires in the next life, which knows nothing of
-// it.
+// A timer that was set before a crash fires in the next instance, which does not know it.
 func TestATimerOfAnEarlierLifeIsForNobody(t *testing.T) {
 	at := time.Date(2030, 3, 4, 10, 0, 0, 0, time.UTC)
 	armed := func(life *State, give func(any) []Effect) Arm {
@@ -53,8 +52,7 @@ func TestATimerOfAnEarlierLifeIsForNobody(t *testing.T) {
 	}
 }
 
-// Who waits for a queued trigger is answered by the next life when the run crashes
-// meanwhile.
+// If the run crashes, the next instance answers the requests that wait for queued triggers.
 func TestAQueuedTriggerIsAnsweredByTheNextLife(t *testing.T) {
 	_, give := begun(t, time.Date(2030, 3, 4, 10, 0, 0, 0, time.UTC))
 	waits := &Continuation{Do: thenAnswerTrigger, Request: "caller", Value: campaign.TriggerReply{Status: "queued"},
@@ -69,7 +67,7 @@ func TestAQueuedTriggerIsAnsweredByTheNextLife(t *testing.T) {
 	}
 }
 
-// A second hand-over waits as long for the answers that are owed as the first did.
+// A second hand-over waits as long for outstanding replies as the first did.
 func TestASecondHandOverHasItsOwnWait(t *testing.T) {
 	s, give := begun(t, time.Date(2030, 3, 4, 10, 0, 0, 0, time.UTC))
 	handOver := func() (wait Arm) {
@@ -84,7 +82,7 @@ func TestASecondHandOverHasItsOwnWait(t *testing.T) {
 		}
 		return wait
 	}
-	s.Adding = 1 // who added the list waits
+	s.Adding = 1 // the client that added the list waits
 	first, second := handOver(), handOver()
 	if effects := give(&TimerFired{Timer: first.Timer, Epoch: first.Epoch}); len(effects) != 0 {
 		t.Errorf("the first wait ended with %v", effects)
@@ -94,8 +92,9 @@ func TestASecondHandOverHasItsOwnWait(t *testing.T) {
 	}
 }
 
-// A trigger that waits for another of its number, and somebody who is added again, are
-// owed by the next life too; a timer of an earlier life that is owed nothing does nothing.
+// A trigger that waits for another of its number, and a contact that is added again, are carried
+// over to the next instance. A timer of an earlier instance with nothing to carry over does
+// nothing.
 func TestWhatIsOwedOutlivesACrash(t *testing.T) {
 	w := ready(t)
 	w.out = nil

@@ -11,7 +11,7 @@ import (
 	"dialler/engine/number"
 )
 
-// refill asks for due contacts, unless none can be due yet.
+// refill asks for due contacts unless none can be due yet.
 func (s *Contacts) refill() {
 	if s.Reading || s.Sweep != nil || (s.NextDue != nil && s.NextDue.After(s.now)) {
 		return
@@ -32,7 +32,7 @@ func (s *Contacts) refill() {
 			except = append(except, s.Round.Candidates[i].Row.ID)
 		}
 	}
-	slices.Sort(except) // always the same question
+	slices.Sort(except) // makes the question deterministic
 	s.emit(ReadDue{Run: s.M.C.Run, Order: s.order(), Limit: max(s.Config.LookAhead-s.Queue.Len(), s.Config.LookAhead/2),
 		Except: except,
 		Ends:   !s.M.C.Settings.AlwaysOn})
@@ -65,7 +65,7 @@ func (s *Contacts) dueRead(m *DueRead) (none bool) {
 		}
 		if s.Excluded.Covers(row) {
 			if !s.excluding(row) {
-				// The exclusion is stored, but a crash came before its contact was changed.
+				// The exclusion is stored, but a crash prevented the change of its contact.
 				reason, _ := s.Excluded.Reason(row.Number, nil)
 				s.touchRow(*row, &call.Exclude{Reason: reason})
 			}
@@ -88,8 +88,8 @@ func (s *Contacts) dueRead(m *DueRead) (none bool) {
 	if s.DueNext = m.Next; expected != nil && (m.Next == nil || expected.Before(*m.Next)) {
 		s.DueNext = expected
 	}
-	// What is due now is in the queue or lives; the next look is when something
-	// else becomes due, or soon, while a number hold delays a due contact.
+	// Contacts due now are in the queue or have an actor; the next query is when another contact
+	// becomes due, or soon while a number hold delays a due contact.
 	next := s.now.Add(time.Second)
 	if m.Next != nil && m.Next.After(next) {
 		next = *m.Next
@@ -105,7 +105,7 @@ func (s *Contacts) dueRead(m *DueRead) (none bool) {
 	return m.Open == 0
 }
 
-// lookAgain makes the next pump ask the database, whatever it said before.
+// lookAgain makes the next pump query the database, whatever the last answer said.
 func (s *Contacts) lookAgain() {
 	s.NextDue = nil
 	if s.Reading {
@@ -113,8 +113,7 @@ func (s *Contacts) lookAgain() {
 	}
 }
 
-// dropLookAhead forgets the queued rows, whose contacts the database is about
-// to change.
+// dropLookAhead forgets the queued rows because the database is about to change their contacts.
 func (s *Contacts) dropLookAhead() {
 	s.Queue.Clear()
 	if s.Round != nil {
@@ -128,10 +127,9 @@ func (s *Contacts) dropLookAhead() {
 	s.ReadStale = s.Reading
 }
 
-// expect notes that a contact becomes due, so that the look-ahead is asked
-// again then.
+// expect notes when a contact becomes due, so that the look-ahead asks again then.
 func (s *Contacts) expect(due time.Time) {
-	due = due.Round(0) // by the wall clock, also when that is stepped
+	due = due.Round(0) // by the wall clock, even if it is stepped
 	if s.Reading && (s.Expected == nil || due.Before(*s.Expected)) {
 		s.Expected = &due
 	}
@@ -163,18 +161,16 @@ func (s *Contacts) awaitedContacts() []engine.ContactID {
 	return list
 }
 
-// Windows by the clocks of the contacts (SEMANTICS §8, option contact zone). A
-// contact whose turn comes while its own window is closed gets the time of its
-// next opening, durably, and is out of the way until then: at most one write a
-// contact and day, whatever the size of the list.
+// Windows by the clocks of the contacts (SEMANTICS §8, option contact zone). A contact whose turn
+// comes while its own window is closed is durably given the time of its next opening, and is not
+// considered until then: at most one write a contact and day, whatever the size of the list.
 
-// deferBatch bounds how many contacts are put off at once: one write, and not
-// too long a turn of the run.
+// deferBatch bounds how many contacts are put off at once, so that one write does it and the run's
+// turn stays short.
 const deferBatch = 512
 
-// deferClosed puts off the contacts whose window is closed. Until that is
-// durable they count as being loaded: whoever wants one of them waits for the
-// row as it will be.
+// deferClosed puts off the contacts whose window is closed. Until that is durable they count as
+// being loaded: a command for one of them waits for its new row.
 func (s *Contacts) deferClosed() {
 	if len(s.Closed) == 0 {
 		return
@@ -192,7 +188,7 @@ func (s *Contacts) deferClosed() {
 			s.emit(Illegal{})
 			continue
 		}
-		if c.C.Version == rows[i].Version { // it opened just now
+		if c.C.Version == rows[i].Version { // its window has just opened
 			s.Queue.Push(rows[i])
 			continue
 		}
@@ -219,7 +215,7 @@ func (s *Contacts) deferClosed() {
 	s.afterWrites(Continuation{Do: thenPutOff, Contacts: ids})
 }
 
-// putOff: the contacts have the times of their next openings.
+// putOff handles contacts whose next opening times are now durable.
 func (s *Contacts) putOff(ids []engine.ContactID) {
 	for _, id := range ids {
 		if len(s.Loads[id]) > 0 {

@@ -7,10 +7,10 @@ import (
 	"dialler/engine/journal"
 )
 
-// What an operator does to one contact. Excluding it is an exclusion of its number;
-// to have it dialled, now or at a time, is the contact's own decision.
+// An operator's actions on one contact. Excluding it excludes its number; whether it can be
+// dialled, now or at a given time, is the contact's own decision.
 
-// operate asks for the contact; whom nobody may call is refused at once.
+// operate asks for the contact; it refuses at once to call a contact that must not be called.
 func (s *State) operate(m *Operate, from engine.Request) {
 	if !s.known(from) || s.past(m.Command.Deadline, from) {
 		return
@@ -37,7 +37,7 @@ func (s *State) operateFound(m *OperateFound) error {
 		return s.handle(&Exclude{Command: campaign.Exclude{Campaign: s.ID, Number: m.Row.Number, Reason: m.Command.Reason,
 			Who: who, Deadline: m.Command.Deadline}, Who: &who}, m.Request)
 	}
-	err := s.M.C.Dials() // it may have ended while the database was asked
+	err := s.M.C.Dials() // the campaign may have ended while the database was asked
 	until, erasing := s.Erasing[m.Row.Number]
 	switch {
 	case err != nil:

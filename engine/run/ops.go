@@ -11,8 +11,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// ExcludeOp is one exclusion or suppression under way: it is answered when its
-// commit and the word of every live attempt concerned are in.
+// ExcludeOp is an exclusion or suppression in progress: it is answered once it is committed and
+// every live attempt concerned has confirmed.
 type ExcludeOp struct {
 	Command   campaign.Exclude
 	Who       *engine.Who
@@ -21,12 +21,12 @@ type ExcludeOp struct {
 	Awaited   int // contacts that have not confirmed
 	Persisted bool
 	Found     bool
-	// OfTrigger: the variables of a trigger, which was refused, met an exclusion; its contact, if
-	// there is one, is under it from now on.
+	// OfTrigger says that a refused trigger's variables matched an exclusion; its contact, if there
+	// is one, is excluded from then on.
 	OfTrigger bool
 }
 
-// excluding says whether an exclusion of the contact is under way, which counts it.
+// excluding says whether an exclusion in progress already counts the contact.
 func (s *Contacts) excluding(c *contact.Contact) bool {
 	for _, op := range s.Ops {
 		if exclusion.Concerns(op.Command.Number, op.Command.Match, c.Number, c.Variables) {
@@ -69,8 +69,8 @@ func (s *Contacts) finishExclude(n int) {
 	s.reply(op.Request, op.Reply, nil)
 }
 
-// LiftOp is an exclusion that is being taken back: it is answered when that and
-// the word of every contact concerned are stored.
+// LiftOp is an exclusion being lifted: it is answered once the lift and the confirmation of every
+// contact concerned are stored.
 type LiftOp struct {
 	Command campaign.Lift
 	Was     bool // the campaign had the exclusion
@@ -101,20 +101,20 @@ func (s *Contacts) finishLift(n int) {
 // Activation is the switch of an import that is under way.
 type Activation struct {
 	Import engine.ImportID
-	// Before it begins, what adds contacts already must be done: triggers that
-	// are older than Before are stored, no list is being added.
+	// Before is the number of the first trigger that need not be stored before the switch begins:
+	// older triggers must be stored, and no list may be being added.
 	Before int
-	Begin  engine.Request // who waits for that, "" once answered
+	Begin  engine.Request // the request that waits for the start, "" once answered
 	Since  time.Time
 	Gated  bool
 }
 
-// drainTimeout bounds how long a switch waits for additions under way; past
-// it the worst is that a trigger waits for the switch.
+// drainTimeout bounds how long a switch waits for additions in progress; after that, at worst a
+// trigger waits for the switch.
 const drainTimeout = 5 * time.Second
 
-// drained lets the switch begin once no addition is under way that was not
-// weighed against the staged rows.
+// drained lets the switch begin once no addition is in progress that was not checked against the
+// staged rows.
 func (s *Contacts) drained() {
 	a := s.Activation
 	if a == nil || a.Begin == "" {
@@ -135,7 +135,7 @@ func (s *Contacts) drained() {
 	s.afterWrites(Continuation{Do: thenBegin, Request: to})
 }
 
-// settled: a trigger's contact is stored, or will not be.
+// settled notes that a trigger's contact is stored, or will not be.
 func (s *Contacts) settled(n engine.PhoneNumber) {
 	if _, ok := s.Fresh[n]; ok {
 		delete(s.Fresh, n)

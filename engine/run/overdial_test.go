@@ -11,7 +11,7 @@ import (
 	"dialler/engine/contact"
 )
 
-// Beyond the free seats only those are dialled who need none of their own.
+// Beyond the free seats, only numbers that need no seat of their own are dialled.
 func TestOfLinesBeyondTheFreeSeatsNoneIsToANumberAbandonedOfLate(t *testing.T) {
 	w := ready(t, set(func(s *campaign.Settings) { s.Concurrency = 2 }))
 	for _, l := range []*int{&w.s.Pace.Books.Run.Live, &w.s.Pace.Books.Day.Live, &w.s.Pace.Books.Thirty.Live} {

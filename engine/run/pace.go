@@ -7,11 +7,11 @@ import (
 	"dialler/engine/pacing"
 )
 
-// Pace is what the run keeps for engine/pacing: its ledgers, its last decision, and
-// what a reservation was refused for.
+// Pace is what the run stores for engine/pacing: its ledgers, its last decision, and why a
+// reservation was refused.
 type Pace struct {
 	Books pacing.Books
-	Hours pacing.Hours // for the rates that are shown and not guaranteed
+	Hours pacing.Hours // for the rates that are shown without a guarantee
 	Begun bool
 	Last  pacing.Decision
 
@@ -19,39 +19,38 @@ type Pace struct {
 	HeldUntil time.Time         // … and is not worth repeating before
 	// Model is told what happens to lines and seats; nil until the first decision.
 	Model *pacing.Model
-	// Learnt is what an earlier life knew, for the model to begin with; KeptAt when it
+	// Learnt is what an earlier instance had learnt, as a start for the model; KeptAt is when it
 	// was last stored.
 	Learnt  *pacing.State
 	KeptAt  time.Time
 	Brake   pacing.Brake
 	Proof   pacing.Proof // of the bot
 	Binding pacing.Binding
-	// ToldAt is since when what bound is told, ToldSince the same by the wall clock.
+	// ToldAt is since when the constraint has been shown, ToldSince the same by the wall clock.
 	ToldAt    engine.BootTime
 	ToldSince time.Time
 	Pulses    Pulses
-	// Batch is how many contacts the next round asks for: what a trunk at its cap has
-	// to give is a few tokens at a time.
+	// Batch is how many contacts the next round requests: a trunk at its cap has only a few tokens
+	// at a time.
 	Batch int
 
-	ledgers []pacing.Ledger `snapshot:"-"` // room for those of a decision
+	ledgers []pacing.Ledger `snapshot:"-"` // reusable buffer for a decision's ledgers
 }
 
 func (p *Pace) restore(l *Ledgers, learnt *pacing.State, now time.Time) {
 	p.Books, p.Hours, p.Begun, p.Learnt, p.KeptAt = l.Books, l.Hours, true, learnt, now
 }
 
-// holdDefault is how long a refusal without a time stands: until a call ends
-// somewhere, which the next look will see.
+// holdDefault is how long a refusal without a time holds: until a call ends somewhere, which the
+// next decision will see.
 const holdDefault = 250 * time.Millisecond
 
-// holdLeast is the least time between two rounds of which the first was
-// refused: a trunk makes good what comes late by no more than that, and the
-// tokens of a round that waited share its cost.
+// holdLeast is the least time between two rounds of which the first was refused: a trunk makes up
+// for no more lateness than that, and the tokens of a round that waited share its cost.
 const holdLeast = 10 * time.Millisecond
 
-// holdMost is how long a refusal stands but for that of the number pool: a trunk
-// may be edited, or come back, before the time that it gave.
+// holdMost limits how long a refusal holds, except one of the number pool: a trunk may be edited,
+// or recover, before the time it gave.
 const holdMost = time.Second
 
 // hold notes why a reservation got less than it asked for.
@@ -68,14 +67,14 @@ func (p *Pace) hold(c engine.Constraint, until, now time.Time) {
 	p.Held, p.HeldUntil = c, until
 }
 
-// poolChanged: a number may be used that could not.
+// poolChanged lifts a hold by the number pool: a number may have become usable.
 func (p *Pace) poolChanged() {
 	if p.Held == engine.ConstraintNumberPool {
 		p.Held = engine.ConstraintNone
 	}
 }
 
-// granted learns from what became of a round's reservations.
+// granted adapts the batch size to the result of a round's reservations.
 func (p *Pace) granted(asked, got int) {
 	if got < asked {
 		p.Batch = max(got+1, roundLeast)
@@ -86,7 +85,7 @@ func (p *Pace) granted(asked, got int) {
 
 // Pulses are what the run knows by the messages that it sends itself.
 type Pulses struct {
-	Sent     engine.BootTime // when the last one was
+	Sent     engine.BootTime // when the last pulse was sent
 	OnItsWay bool
 	Took     time.Duration
 	CheckAt  engine.BootTime // when the run checks the brake again

@@ -9,8 +9,8 @@ import (
 	"dialler/engine/campaign"
 )
 
-// A ledger that begins anew at midnight has to bind the lines that may still be
-// answered in it: the slowest of them too.
+// A ledger that begins at midnight must bind the lines that may still be answered in it, even the
+// slowest.
 func TestTheNextLedgerBindsAsSoonAsALineMayBeAnsweredInIt(t *testing.T) {
 	for _, amd := range []engine.AMDMode{engine.AMDOff, engine.AMDParallel, engine.AMDSequential} {
 		s := campaign.Defaults()

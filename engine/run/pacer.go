@@ -15,26 +15,25 @@ type Pacer struct {
 	Floor
 	Reading     bool           // due contacts are being read
 	NextDue     *time.Time     // when due contacts are read again
-	DueNext     *time.Time     // when the next contact is due that is not yet, as far as is known
-	LeavesUntil time.Time      // another node is to act for the campaign: nothing new is dialled
-	LastTrunk   engine.TrunkID // that a line got
-	// supplies are what was said of trunks and numbers last.
+	DueNext     *time.Time     // when the next contact becomes due, as far as known
+	LeavesUntil time.Time      // another node is taking over the campaign: nothing new is dialled until then
+	LastTrunk   engine.TrunkID // that a line was granted
+	// supplies are the trunks and numbers last reported.
 	supplies *campaign.Supplies `snapshot:"-"`
 }
 
-// holdPace stops asking for what was refused until it is worth asking again,
-// and looks again then.
+// holdPace stops requesting what was refused until it is worth asking again, and wakes the run
+// then.
 func (s *Pacer) holdPace(c engine.Constraint, until time.Time) {
 	s.Pace.hold(c, until, s.now)
 	s.later(s.Pace.HeldUntil.Sub(s.now), &woken{})
 }
 
-// keepEvery is how often what pacing has learnt is stored. A crash loses so
-// much of it at most, and no more than that: the abandons that the cap is about
-// are counted again from the attempts.
+// keepEvery is how often the learnt pacing state is stored. A crash loses at most that much: the
+// abandons that the cap depends on are counted again from the attempts.
 const keepEvery = 30 * time.Second
 
-// keepPacing stores what pacing has learnt since the last time.
+// keepPacing stores what pacing has learnt since the last save.
 func (s *Pacer) keepPacing() {
 	p := &s.Pace
 	if p.Model == nil || s.now.Sub(p.KeptAt) < keepEvery || !s.Rates.LastDial().After(p.KeptAt) {
@@ -44,15 +43,14 @@ func (s *Pacer) keepPacing() {
 	s.emit(SavePacing{s.M.C.Epoch, p.Model.State()})
 }
 
-// lead is how long a line reserved now may take until it is over for the rate:
-// its INVITE waits for the intent, it rings, it is listened to, and its answer
-// waits for the bot.
+// lead is how long a line reserved now can count towards the rate: its INVITE waits for the intent,
+// it rings, it is listened to, and its answer waits for the bot.
 func lead(s *campaign.Settings, sendWithin time.Duration) time.Duration {
 	return sendWithin + ringing(s) + attempt.BridgeBudget + time.Second
 }
 
-// ringing is how long a line may take until it wants a seat: with sequential
-// classification it is listened to first.
+// ringing is how long a line can take to want a seat: with sequential classification it is listened
+// to first.
 func ringing(s *campaign.Settings) time.Duration {
 	d := time.Duration(s.RingTimeoutSec) * time.Second
 	if s.AMD == engine.AMDSequential {
@@ -61,8 +59,8 @@ func ringing(s *campaign.Settings) time.Duration {
 	return d
 }
 
-// forecaster is the model of the campaign as it is set; what an earlier one has
-// learnt of its people stays.
+// forecaster is the model for the campaign's current settings; it inherits what an earlier model
+// has learnt about the contacts.
 func (s *Pacer) forecaster() *pacing.Model {
 	p, ring := &s.Pace, ringing(&s.M.C.Settings)
 	if p.Model == nil || p.Model.Ring() != ring {
@@ -76,8 +74,8 @@ func (s *Pacer) forecaster() *pacing.Model {
 	return p.Model
 }
 
-// left is the time until dialling ends for today: the window closes, or the
-// day's ledger does.
+// left is the time until dialling ends for today: when the window closes, or when the day's ledger
+// ends.
 func (s *Pacer) left() time.Duration {
 	end := s.WindowEnds
 	if day := s.Pace.Books.Day.Until; s.Pace.Begun && (end.IsZero() || day.Before(end)) {
@@ -111,7 +109,7 @@ func (s *Pacer) decide() pacing.Decision {
 		DueContacts: s.Queue.Len() + len(s.Triggers), SeatedOnly: s.Queue.SeatedOnly(),
 		Model: s.forecaster(), DialsLeft: s.Tally.C.RetriesLeft + len(s.Triggers),
 	}
-	in.Left = s.left() // after windowOpen, which finds the window's end
+	in.Left = s.left() // after windowOpen, which computes the window's end
 	_, in.LaterContacts = s.ahead()
 	if p.Held != engine.ConstraintNone {
 		if s.now.Before(p.HeldUntil) {
@@ -131,7 +129,8 @@ func (s *Pacer) decide() pacing.Decision {
 	return p.Last
 }
 
-// unknown: that nobody is due, or that there is no seat, is not known before the answer.
+// unknown says that "nobody is due" or "there is no seat" cannot be claimed before the answer has
+// come.
 func (s *Pacer) unknown(c engine.Constraint) bool {
 	switch c { //nolint:exhaustive // the others are known
 	case engine.ConstraintNoDueContacts, engine.ConstraintRetryDelay:
@@ -142,7 +141,7 @@ func (s *Pacer) unknown(c engine.Constraint) bool {
 	return false
 }
 
-// ahead counts the contacts that are in line for their first attempt, and for another one.
+// ahead counts the contacts that wait for their first attempt, and for a retry.
 func (s *Record) ahead() (first, retries int) {
 	for i := range s.Tally.C.Passes {
 		if p := &s.Tally.C.Passes[i]; p.Number == 1 {
@@ -154,10 +153,10 @@ func (s *Record) ahead() (first, retries int) {
 	return first, retries
 }
 
-// beginLedger starts a new ledger for the run: what an earlier run served earns the
-// next one no credit.
+// beginLedger starts a new ledger for the run: answers served in an earlier run earn no credit for
+// the next.
 func (s *Pacer) beginLedger() {
-	s.roll() // a draft does not tick
+	s.roll() // a draft has no ticks
 	s.Pace.Books.Begin(s.now)
 }
 

@@ -14,22 +14,22 @@ import (
 	"dialler/engine/journal"
 )
 
-// played is a world that serves a run honestly, but in its own time: what is under
-// way comes in an order that rapid draws, and everybody may refuse.
+// played is a world that serves a run correctly, but at its own pace: rapid draws the order in
+// which pending answers arrive, and any request may be refused.
 type played struct {
 	*world
 	rt       *rapid.T
 	rows     map[engine.ContactID]contact.Contact // as stored
-	bulks    map[int64]journal.Event              // what became of writes to all contacts
-	writer   []func()                             // what the writer has to do, in its order
-	answers  []func()                             // what is being answered, in any order
+	bulks    map[int64]journal.Event              // results of writes to all contacts
+	writer   []func()                             // the writer's pending work, in order
+	answers  []func()                             // answers in progress, in any order
 	actors   map[engine.ContactID]*actor
-	trunk    map[engine.LegID]string // what became of each grant
+	trunk    map[engine.LegID]string // state of each grant
 	number   map[engine.AttemptID]string
-	open     map[engine.Request]string // what was asked, and what nobody has answered
+	open     map[engine.Request]string // requests that have not been answered
 	excluded map[engine.PhoneNumber]bool
-	twin     *State // is fed with the same, and is written down and read back now and then
-	calm     bool   // nobody refuses any more
+	twin     *State // gets the same inputs, and is serialised and read back now and then
+	calm     bool   // nothing is refused any more
 }
 
 func newPlayed(rt *rapid.T, contacts int, change ...func(*Loaded)) *played {
@@ -61,7 +61,7 @@ func (p *played) yes(what string, percent int) bool {
 	return p.calm || rapid.IntRange(0, 99).Draw(p.rt, what) < percent
 }
 
-// ask notes who waits for an answer.
+// ask records that a request waits for its answer.
 func (p *played) ask(what string, event any) {
 	r := engine.Request(fmt.Sprint("request-", p.asked+1))
 	p.open[r] = what
@@ -69,13 +69,13 @@ func (p *played) ask(what string, event any) {
 	p.serve()
 }
 
-// tell gives the run an event, and sees to what follows.
+// tell gives the run an event and handles the effects.
 func (p *played) tell(event any) {
 	p.do(event)
 	p.serve()
 }
 
-// serve takes what the run wants done; it is done later.
+// serve accepts the run's effects and schedules them.
 func (p *played) serve() {
 	for len(p.out) > 0 {
 		e := p.out[0]
@@ -138,7 +138,7 @@ func (p *played) answered(r engine.Request) {
 	delete(p.open, r)
 }
 
-// leases are granted or refused, and taken back.
+// leases grants, refuses and takes back leases.
 func (p *played) leases(e Effect) {
 	move := func(what, from, to string) {
 		if from != "granted" {
@@ -185,7 +185,7 @@ func (p *played) leases(e Effect) {
 	}
 }
 
-// tables answer by what is stored.
+// tables answers from what is stored.
 func (p *played) tables(e Effect) {
 	switch e := e.(type) {
 	case ReadContact:
@@ -245,7 +245,7 @@ func (p *played) tables(e Effect) {
 	}
 }
 
-// sorted lists the stored contacts, always in the same order.
+// sorted lists the stored contacts in a fixed order.
 func (p *played) sorted() (list []contact.Contact) {
 	for _, c := range p.rows {
 		list = append(list, c)
@@ -331,7 +331,7 @@ func (p *played) store(w *journal.Write) {
 	}
 }
 
-// writes are the run's own.
+// writes handles the run's own writes.
 func (p *played) writes(e Write) {
 	var err error
 	for _, c := range e.Write.Contacts {
@@ -349,7 +349,7 @@ func (p *played) writes(e Write) {
 	}
 }
 
-// step lets one thing happen that is under way; false when there is none.
+// step completes one pending action; false when there is none.
 func (p *played) step() bool {
 	var list []func()
 	if len(p.writer) > 0 {
@@ -397,8 +397,7 @@ func (p *played) up() (list []engine.ContactID) {
 	return list
 }
 
-// rest lets everything come to its end: the campaign is paused, so that nothing new
-// begins.
+// rest lets everything finish: the campaign is paused, so that nothing new begins.
 func (p *played) rest() {
 	if p.s.M.C.State == campaign.Running {
 		p.ask("pause", act(campaign.ActionPause))

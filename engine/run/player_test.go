@@ -10,9 +10,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// actor plays one contact, by no rule but these: it says what it does in the order
-// in which it does it, gives back no seat that it has not, and answers what it is
-// asked.
+// actor plays one contact and keeps only these rules: it sends its messages in order, gives back no
+// seat that it does not hold, and answers every question.
 type actor struct {
 	p             *played
 	row           contact.Contact
@@ -22,8 +21,8 @@ type actor struct {
 	seated        bool
 	since         time.Time // of the phase
 	step, unsaved int
-	saved         []func() // what follows a write
-	said          bool     // that it is idle
+	saved         []func() // actions after a write
+	said          bool     // has reported that it is idle
 	tentative     bool
 	closing       bool // its run has ended
 }
@@ -54,7 +53,7 @@ func (p *played) spawn(e Spawn) {
 
 func (a *actor) send(m any) { a.outbox = append(a.outbox, m) }
 
-// say gives the run the contact's next word.
+// say sends the run the contact's next message.
 func (a *actor) say() {
 	m := a.outbox[0]
 	a.outbox = a.outbox[1:]
@@ -64,7 +63,7 @@ func (a *actor) say() {
 	a.p.tell(m)
 }
 
-// save makes the contact's row durable, and goes on then.
+// save makes the contact's row durable, then continues.
 func (a *actor) save(then func()) {
 	a.step++
 	a.unsaved++
@@ -86,7 +85,7 @@ func (a *actor) written() {
 	a.idle()
 }
 
-// refused: the database has a contact with the number already.
+// refused handles a refused write: the database already has a contact with the number.
 func (a *actor) refused() {
 	if a.attempt != "" {
 		a.move(attempt.PhaseOver)
@@ -96,7 +95,7 @@ func (a *actor) refused() {
 	a.written()
 }
 
-// idle says that there is nothing to do.
+// idle reports that the contact has nothing to do.
 func (a *actor) idle() {
 	if !a.said && a.attempt == "" && a.unsaved == 0 && len(a.inbox) == 0 {
 		a.said = true
@@ -113,7 +112,7 @@ func (a *actor) move(phase attempt.Phase, change ...func(*call.LineMoved)) {
 	a.send(m)
 }
 
-// over ends the attempt: the contact is dialled again, or not.
+// over ends the attempt: the contact may be dialled again.
 func (a *actor) over() {
 	a.move(attempt.PhaseOver)
 	a.attempt, a.seated = "", false
@@ -133,7 +132,7 @@ func (a *actor) over() {
 	a.save(nil)
 }
 
-// hear takes the next command.
+// hear handles the next command.
 func (a *actor) hear() {
 	m := a.inbox[0]
 	a.inbox = a.inbox[1:]
@@ -206,7 +205,7 @@ func (a *actor) hear() {
 	a.idle()
 }
 
-// tellLater says something behind what was said before.
+// tellLater sends a message after the earlier ones.
 func (p *played) tellLater(a *actor, m any) { a.send(m) }
 
 func (a *actor) dial(d *call.Dial) {
@@ -238,7 +237,7 @@ func (a *actor) dial(d *call.Dial) {
 	})
 }
 
-// playing: the call may go on by itself.
+// playing says whether the call can proceed by itself.
 func (a *actor) playing() bool {
 	switch a.phase {
 	case attempt.PhaseRinging, attempt.PhaseServed, attempt.PhaseReleased, attempt.PhaseAbandoned:
@@ -249,13 +248,13 @@ func (a *actor) playing() bool {
 	return false
 }
 
-// hopeless: the run knows that the call waits, and has no seat for it.
+// hopeless says that the run knows that the call waits, but has no seat for it.
 func (a *actor) hopeless() bool {
 	l := a.p.s.Lines[a.row.ID]
 	return len(a.outbox) == 0 && l != nil && !l.Seated
 }
 
-// play lets the call go on.
+// play advances the call.
 func (a *actor) play() {
 	switch a.phase {
 	case attempt.PhaseRinging:
@@ -285,8 +284,8 @@ func (a *actor) play() {
 	}
 }
 
-// crash restarts the contact: it says where it stands, and writes again what was
-// not durable.
+// crash restarts the contact: it reports where it stands, and repeats its writes that were not
+// durable.
 func (a *actor) crash() {
 	if len(a.inbox) > 0 || len(a.outbox) > 0 || a.unsaved > 0 || a.said {
 		return

@@ -6,8 +6,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// Preflight asks everything that Start asks, and more, but starts nothing: its facts
-// come from the tables and from those who own seats, trunks and numbers.
+// preflight asks foreverything that Start asks for, and more, but starts nothing: its facts come
+// from the tables and from the owners of seats, trunks and numbers.
 func (s *State) preflight(from engine.Request) {
 	if s.known(from) {
 		s.emit(CheckReady{Request: from, Run: s.M.C.Run, Settings: s.M.C.Settings})

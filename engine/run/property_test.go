@@ -13,8 +13,8 @@ import (
 	"dialler/engine/pacing"
 )
 
-// check sees after every input that the run's counts are those of its lines, and that
-// the abandon cap is kept.
+// check verifies after every input that the run's counts match its lines, and that the abandon cap
+// is kept.
 func (p *played) check() {
 	s := p.s
 	busy, held := 0, 0
@@ -55,7 +55,7 @@ func (p *played) check() {
 var acts = []string{"trigger", "exclude", "lift", "pause", "resume", "stop", "restart", "add", "result", "crash",
 	"import", "edit", "detail", "time", "time", "step", "step", "step", "step"}
 
-// act draws what somebody does.
+// act draws an action.
 func (p *played) act(i int) {
 	n := fmt.Sprint("c", rapid.IntRange(1, 14).Draw(p.rt, "contact"))
 	id := engine.ContactID(n)
@@ -97,7 +97,7 @@ func (p *played) act(i int) {
 		switch {
 		case p.s.Activation == nil:
 			p.ask(what, begins("imp"))
-		case p.s.Activation.Begin != "" && p.yes("ended early", 80) || beginning(p.s): // it waits for the start
+		case p.s.Activation.Begin != "" && p.yes("ended early", 80) || beginning(p.s): // still waiting for the start
 		case p.s.Activation.Begin != "": // it is given up before it began
 			p.tell(&ActivationEnded{Import: "imp"})
 		case !p.s.Activation.Gated:
@@ -118,7 +118,7 @@ func (p *played) act(i int) {
 	}
 }
 
-// beginning: whoever switches an import is about to be told that it may begin.
+// beginning says that an import's activation is about to be allowed to begin.
 func beginning(s *State) bool {
 	for _, c := range s.Pending {
 		if c.Do == thenBegin {
@@ -153,7 +153,7 @@ func TestWhateverHappensARunKeepsItsCountsItsLeasesAndItsWord(t *testing.T) {
 	})
 }
 
-// atRest sees that nothing is owed to anybody.
+// atRest verifies that nothing is outstanding.
 func (p *played) atRest() {
 	s := p.s
 	if len(p.open) > 0 {

@@ -10,11 +10,11 @@ import (
 	"dialler/engine/snapshot"
 )
 
-// Queue is the run's look-ahead: due contacts in dialling order. Those that
-// wait for a seat of their own are kept apart, so that they hold nobody up.
+// Queue is the run's look-ahead: due contacts in dialling order. Contacts that wait for a seat of
+// their own are kept apart, so that they do not hold up the others.
 type Queue struct {
 	rows, seatedOnly *queueHeap // by contact.Order without the overdue
-	retries          *queueHeap // those of rows that are retries, the one due first foremost
+	retries          *queueHeap // the retries among rows, earliest due time first
 	byID             map[engine.ContactID]*queuedContact
 }
 
@@ -38,10 +38,10 @@ func NewQueue() Queue {
 		byID:    map[engine.ContactID]*queuedContact{}}
 }
 
-// Len counts all, those for a seat of their own too.
+// Len counts all contacts, including those that wait for a seat of their own.
 func (q *Queue) Len() int { return len(q.byID) }
 
-// SeatedOnly counts those that wait for a seat of their own.
+// SeatedOnly counts the contacts that wait for a seat of their own.
 func (q *Queue) SeatedOnly() int { return len(q.seatedOnly.list) }
 
 // Has says whether a contact is in the look-ahead.
@@ -55,7 +55,7 @@ func (q *Queue) IDs(dst []engine.ContactID) []engine.ContactID {
 	return dst
 }
 
-// Push adds a contact that is not there.
+// Push adds a contact that is not in the look-ahead.
 func (q *Queue) Push(c contact.Contact) { q.add(c, false) }
 
 // PushSeatedOnly keeps a contact until there is a seat for it.
@@ -72,7 +72,7 @@ func (q *Queue) add(c contact.Contact, seatedOnly bool) {
 	}
 }
 
-// stand has a contact stand in one of the heaps.
+// stand puts a contact into one of the heaps.
 func (q *Queue) stand(in *queueHeap, c contact.Contact, seatedOnly bool) *queuedContact {
 	e := &queuedContact{row: c, seatedOnly: seatedOnly}
 	q.byID[c.ID] = e
@@ -84,8 +84,8 @@ func (e *queuedContact) retry() bool {
 	return !e.seatedOnly && e.row.DueClass == contact.DueRetry && e.row.DueAt != nil
 }
 
-// Head is the next contact, nil when there is none; with a free seat, of
-// those too that wait for a seat of their own.
+// Head is the next contact, nil when there is none; with a free seat, contacts that wait for a seat
+// of their own are included.
 func (q *Queue) Head(o contact.Order, seat bool) *contact.Contact {
 	if e := q.first(o, seat); e != nil {
 		return &e.row
@@ -109,7 +109,7 @@ func (q *Queue) first(o contact.Order, seat bool) (e *queuedContact) {
 	return e
 }
 
-// Pop takes the head.
+// Pop removes the head.
 func (q *Queue) Pop(o contact.Order, seat bool) (c contact.Contact, ok bool) {
 	e := q.first(o, seat)
 	if e == nil {
@@ -118,7 +118,7 @@ func (q *Queue) Pop(o contact.Order, seat bool) (c contact.Contact, ok bool) {
 	return q.Take(e.row.ID)
 }
 
-// Take removes a contact that is touched by something else than its turn.
+// Take removes a contact that is affected by something other than its turn.
 func (q *Queue) Take(id engine.ContactID) (contact.Contact, bool) {
 	e, ok := q.byID[id]
 	if !ok {
@@ -139,8 +139,8 @@ func (q *Queue) Take(id engine.ContactID) (contact.Contact, bool) {
 // Clear forgets all.
 func (q *Queue) Clear() { *q = NewQueue() }
 
-// queueImage is a look-ahead that is written down: its contacts, in the order of their
-// heaps, which pushing them in that order builds again. Retries are places in Rows.
+// queueImage is a serialised look-ahead: its contacts, in the order of their heaps, so that pushing
+// them in that order rebuilds the heaps. Retries are indexes into Rows.
 type queueImage struct {
 	Rows, SeatedOnly []contact.Contact
 	Retries          []int
@@ -150,7 +150,7 @@ var errNoRetry = errors.New("run: the look-ahead has no such retry")
 
 var queueCodec = sync.OnceValue(func() *snapshot.Codec { return snapshot.Of(queueImage{}) })
 
-// MarshalBinary writes the look-ahead down.
+// MarshalBinary serialises the look-ahead.
 func (q *Queue) MarshalBinary() ([]byte, error) {
 	var image queueImage
 	for _, e := range q.rows.list {
@@ -165,7 +165,7 @@ func (q *Queue) MarshalBinary() ([]byte, error) {
 	return queueCodec().Write(&image)
 }
 
-// UnmarshalBinary reads it back.
+// UnmarshalBinary restores it.
 func (q *Queue) UnmarshalBinary(b []byte) error {
 	var image queueImage
 	if err := queueCodec().Read(b, &image); err != nil {
@@ -192,7 +192,7 @@ func (q *Queue) UnmarshalBinary(b []byte) error {
 type queueHeap struct {
 	list   []*queuedContact
 	before func(a, b *contact.Contact) bool
-	slot   int // of the contacts' places
+	slot   int // index into the contacts' places
 }
 
 func (h *queueHeap) Len() int           { return len(h.list) }

@@ -12,8 +12,8 @@ import (
 	"dialler/engine/contact"
 )
 
-// The look-ahead gives the contacts in the order of the rule, whatever is put
-// in, taken out or becomes overdue meanwhile.
+// The look-ahead returns the contacts in the order of the rule, whatever is added, removed or
+// becomes overdue meanwhile.
 func TestTheLookAheadKeepsTheOrder(t *testing.T) {
 	t0 := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
@@ -73,8 +73,8 @@ func TestWhoWaitsForASeatIsTakenWithOneOnly(t *testing.T) {
 	}
 }
 
-// A look-ahead that is read back is the one that was written, retries too: those stand in
-// another order than all.
+// A look-ahead that is read back equals the one written, retries included, whose order differs from
+// that of the whole queue.
 func TestALookAheadIsReadBackAsItWas(t *testing.T) {
 	q := NewQueue()
 	w := &world{now: t0}

@@ -10,7 +10,7 @@ import (
 // ratesSpan is the window of the rates that are shown: dials/s, connected/h, ring time.
 const ratesSpan = 60 * time.Second
 
-// Rates are the figures of the last minutes, kept in buckets of a second.
+// Rates are the figures of the last five minutes, in buckets of a second.
 type Rates struct {
 	buckets  [300]second
 	lastDial time.Time
@@ -33,7 +33,7 @@ func (l *Rates) at(t time.Time) *second {
 	return b
 }
 
-// Dialled: an INVITE left.
+// Dialled counts an INVITE that left.
 func (l *Rates) Dialled(t time.Time) {
 	l.at(t).dials++
 	if t.Sub(l.lastDial) > ratesSpan {
@@ -44,11 +44,11 @@ func (l *Rates) Dialled(t time.Time) {
 	}
 }
 
-// Served: a person and a bot are connected.
+// Served counts a person who was connected to a bot.
 func (l *Rates) Served(t time.Time) { l.at(t).connected++ }
 
-// Note takes the ring times: of an answered call when it is answered, of the
-// others that rang when they end.
+// Note takes the ring times: for an answered call when it is answered, for other calls that rang
+// when they end.
 func (l *Rates) Note(e *journal.Event) {
 	if e.Type == journal.AttemptAnswered || e.Type == journal.AttemptEnded && !e.Data.Answered && e.Data.RingMS > 0 {
 		b := l.at(e.At)
@@ -60,7 +60,7 @@ func (l *Rates) Note(e *journal.Event) {
 // LastDial is when the last INVITE left.
 func (l *Rates) LastDial() time.Time { return l.lastDial }
 
-// Dials counts those of a span of at most five minutes.
+// Dials counts the dials within a span of at most five minutes.
 func (l *Rates) Dials(now time.Time, span time.Duration) int { return l.sum(now, span).dials }
 
 func (l *Rates) sum(now time.Time, span time.Duration) (s second) {
@@ -76,9 +76,8 @@ func (l *Rates) sum(now time.Time, span time.Duration) (s second) {
 	return s
 }
 
-// Show fills in the rates, over the time that has passed since dialling began, a
-// minute at most. Those that say nothing while nothing is dialled are
-// left out then (spec: "display -- when idle").
+// Show fills in the rates, over the time since dialling began, a minute at most. Rates that mean
+// nothing while nothing is dialled are then left out (spec: "display -- when idle").
 func (l *Rates) Show(v *campaign.Live, now time.Time) {
 	s := l.sum(now, ratesSpan)
 	if !l.lastDial.IsZero() {

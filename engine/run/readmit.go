@@ -11,20 +11,20 @@ import (
 	"dialler/engine/journal"
 )
 
-// Adding somebody on purpose, with Sticky Exclusion off, undoes an exclusion:
-// one made in advance is lifted, and a contact that was excluded can be called
-// again. An exclusion that comes while that is under way is newer, and stands.
+// Adding a contact on purpose, with Sticky Exclusion off, undoes an exclusion: one made in advance
+// is lifted, and a contact that was excluded can be called again. An exclusion that comes meanwhile
+// is newer, and stands.
 
-// readmitChunk is how many contacts are brought back at a time.
+// readmitChunk is how many contacts are readmitted at a time.
 const readmitChunk = 500
 
 // Readmission is under way while the excluded contacts are being looked up.
 type Readmission struct {
 	Running int
-	Newer   []campaign.Exclude // exclusions since the first of them began
+	Newer   []campaign.Exclude // exclusions since the first lookup began
 }
 
-// liftAll lifts the exclusions by number of those who are added on purpose.
+// liftAll lifts the exclusions by number of contacts that are added on purpose.
 func (s *Intake) liftAll(list []campaign.NewContact) {
 	if s.M.C.Settings.StickyExclusion {
 		return
@@ -43,8 +43,7 @@ func (s *Intake) liftAll(list []campaign.NewContact) {
 	}
 }
 
-// readmit looks the excluded contacts among those added again up, some at a
-// time.
+// readmit looks up the excluded contacts among those added again, in chunks.
 func (s *Intake) readmit(list []campaign.NewContact) {
 	if len(list) == 0 {
 		return

@@ -15,13 +15,13 @@ import (
 	"dialler/engine/tally"
 )
 
-// Config is what the process sets for all its runs.
+// Config is the process-wide configuration of runs.
 type Config struct {
-	Tick      time.Duration // between two of the periodic checks
-	Reconcile time.Duration // between two comparisons with the open attempts of the database
+	Tick      time.Duration // interval of the periodic checks
+	Reconcile time.Duration // interval of comparisons with the open attempts in the database
 	SendBy    time.Duration // how long after its intent an INVITE may still leave
-	LookAhead int           // due contacts that are held in memory
-	OptOut    byte          // the key that suppresses the number of somebody who hears the information message, 0: none
+	LookAhead int           // number of due contacts held in memory
+	OptOut    byte          // the key by which a person who hears the information message opts out; 0 means none
 	Shared    bool          // other nodes use the same bots
 }
 
@@ -33,12 +33,12 @@ type Record struct {
 	ID     engine.CampaignID
 	Config Config
 	Ready  bool  // it is loaded
-	Absent error // why this node cannot act for the campaign; nil: it does not exist
+	Absent error // why this node cannot act for the campaign; nil means that it does not exist
 
 	M       campaign.Machine
 	Tally   *tally.Tally
 	Bot     engine.Bot
-	rules   *call.Rules `snapshot:"-"` // follow from M and Bot
+	rules   *call.Rules `snapshot:"-"` // derived from M and Bot
 	Rates   Rates
 	Sweep   *Sweep
 	Ticking bool
@@ -54,11 +54,10 @@ type Sweep struct {
 	Waiting []engine.Request
 }
 
-// over says whether the run has ended and its waiting contacts with it.
+// over says whether the run has ended, and its waiting contacts with it.
 func (s *Record) over() bool { return s.rules != nil && s.rules.Policy.ClosedAs != "" }
 
-// bulkEvent gives an event of the run its place in the sequence, for a store that
-// writes it.
+// bulkEvent numbers an event of the run in the sequence, for a store that writes it.
 func (s *Record) bulkEvent(t journal.Type, at time.Time) journal.Event {
 	s.M.C.Seq++
 	return journal.Event{Campaign: s.ID, Seq: s.M.C.Seq, Run: s.M.C.Run, At: at, Type: t, Version: 1}
@@ -80,7 +79,7 @@ func (s *Record) flush(l *Line) {
 	}
 }
 
-// order is that of the campaign's due contacts now.
+// order is the current order of the campaign's due contacts.
 func (s *Record) order() contact.Order { return s.M.C.Order(s.now) }
 
 func (s *Record) broadcast(msg any) {
@@ -97,21 +96,21 @@ func (s *Record) startTicking() {
 	s.arm(TimerTick, s.Config.Tick, Deferred{Event: &tick{}})
 }
 
-// needsTick: a campaign that has ended is looked after while a call lives or a
-// result is owed.
+// needsTick says whether ticks are needed: a campaign that has ended still ticks while a call is
+// live or a result is awaited.
 func (s *Record) needsTick() bool {
 	return s.M.C.State == campaign.Running || s.M.C.State == campaign.Paused || len(s.Lines) > 0 ||
 		s.Tally != nil && s.Tally.C.States[contact.Connected] > 0
 }
 
-// makeRules works the settings out for contacts.
+// makeRules derives the contacts' rules from the settings.
 func (s *Record) makeRules() {
 	rules := call.RulesOf(s.M.C)
 	rules.Bot, rules.Attempt.OptOut = s.Bot, s.Config.OptOut
 	s.rules = &rules
 }
 
-// toldAhead is how far the counters are ahead of the ledgers, or behind them.
+// toldAhead is how far the counters are ahead of the ledgers; negative when behind.
 func (s *Record) toldAhead() (c pacing.Counts) {
 	for _, l := range s.Lines {
 		c.Live += l.Told.Live - l.Ledger.Live

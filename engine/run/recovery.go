@@ -15,19 +15,19 @@ import (
 	"dialler/engine/tally"
 )
 
-// started begins a life of the run. What it reads it reads behind the writer's queue,
-// so that nothing queued by an earlier life is missed, and dialled a second time.
+// started begins an instance of the run. Its reads queue behind the writer, so that nothing queued
+// by an earlier instance is missed and then dialled a second time.
 func (s *State) started(e *Started) {
 	s.Seed, s.Life = e.Seed, s.now.UnixNano()
-	// Numbers of an earlier life are never given again: its timers may still fire, and
-	// what it asked may still be answered.
+	// Numbers of an earlier instance are never reused: its timers may still fire, and its questions
+	// may still be answered.
 	s.Tickets, s.LastRead, s.Epochs = s.Life, Read(s.Life), s.Life //nolint:gosec // a time after 1970
 	s.Rounds, s.OpSeq, s.Demands = int(s.Life), int(s.Life), int(s.Life)
 	s.emit(CloseSockets{})
 	s.afterWrites(Continuation{Do: thenLoad})
 }
 
-// load takes ownership and reads what is durable.
+// load takes ownership and reads the durable state.
 func (s *State) load() {
 	if s.Loading || s.Tally != nil {
 		return
@@ -64,12 +64,12 @@ func (s *State) loaded(m *Loaded) {
 	s.Unwanted = m.Suppressed
 	s.presumeSeats()
 	if m.Seats > s.M.C.Settings.Concurrency {
-		s.InFlightCap = m.Seats // lines in flight were dialled for a higher one
+		s.InFlightCap = m.Seats // lines in flight were dialled with a higher concurrency
 	}
 	if n := max(m.Seats, s.Seats); n > 0 {
-		s.wantSeats(n) // those of the life before: they are used, or given back
+		s.wantSeats(n) // seats of the previous instance: they are used, or given back
 	}
-	// Where do the contacts stand that outlived a crash of this run?
+	// Ask the contacts that survived a crash of this run where they stand.
 	s.callRoster()
 }
 
@@ -81,13 +81,12 @@ func (s *State) callRoster() {
 	s.later(reportPatience, &rosterLate{})
 }
 
-// presumeSeats: where several nodes share a bot, the calls that were taken over
-// have the seats that their dials relied on: whoever counts the seats has every
-// open call in its book, by the database. That node may have died with the
-// campaign's last owner, and replacing it takes seconds, longer than a callee who
-// picks up will wait. Nothing new is dialled before it has answered. Of
-// lines that went out on the chance that not everybody answers, only answered ones
-// are sure of a seat.
+// presumeSeats applies where several nodes share a bot. It assumes that calls taken over have the
+// seats that their dials relied on: the node that counts the seats knows every open call from the
+// database. That node may have died with the campaign's last owner, and replacing it takes seconds,
+// longer than a callee who picks up will wait. Nothing new is dialled before it has answered. Of
+// the lines that were dialled on the chance that not everybody answers, only answered ones are sure
+// of a seat.
 func (s *State) presumeSeats() {
 	if !s.Config.Shared {
 		return
@@ -101,20 +100,19 @@ func (s *State) presumeSeats() {
 	s.SeatTarget, s.SeatsAway = s.Seats, true
 }
 
-// sureOfSeat says whether a call was dialled, or has been answered, for a seat of its own.
+// sureOfSeat says whether a call was dialled with a seat of its own, or has been answered.
 func (s *State) sureOfSeat(a *attempt.Attempt) bool {
 	return s.M.C.Settings.PacingMode != campaign.PacingHybrid || a.AnsweredAt != nil
 }
 
-// openAttempts keeps, for after the roster, the attempts that the database
-// calls open, or lost with a leg that is still watched: those that no contact
-// actor reports are of an earlier life.
+// openAttempts stores, until the roster is known, the attempts that are open in the database, or
+// lost with a leg that is still watched: those that no contact actor reports belong to an earlier
+// process.
 func (s *State) openAttempts(open []attempt.Attempt) {
 	s.Orphans = append(s.Orphans[:0], OfCampaign(s.ID, open)...)
 }
 
-// rosterKnown: these are the actors of the contacts. Some may have reported
-// already.
+// rosterKnown handles the list of the contacts' actors. Some may have reported already.
 func (s *State) rosterKnown(m *RosterCalled) {
 	if s.Ready {
 		s.forgetSilent(m)
@@ -179,7 +177,7 @@ func (s *State) reported(m *Reported) {
 	if l == nil {
 		l = s.newLine(m.Row.ID, m.Row.Number)
 	}
-	// A restarted contact numbers its writes from another step on.
+	// A restarted contact numbers its writes from a new first step.
 	l.Up, l.Stopping, l.Accepted = true, false, Steps{}
 	s.heard(l, m.Phase)
 	if m.Attempt != "" {
@@ -190,7 +188,7 @@ func (s *State) reported(m *Reported) {
 		switch {
 		case m.Phase == attempt.PhaseServed:
 			s.takeSeat(l)
-			l.Counted = l.Counted || !m.Tentative // by this life, or in the tables
+			l.Counted = l.Counted || !m.Tentative // by this instance, or in the tables
 			if l.Told = (pacing.Counts{Live: 1}); l.Counted {
 				l.Ledger = l.Told
 			}
@@ -198,7 +196,7 @@ func (s *State) reported(m *Reported) {
 				s.countAnswer(l, false, "")
 			}
 		case m.Phase == attempt.PhaseAbandoned:
-			l.Ledger = pacing.Counts{Live: 1, Abandoned: 1} // by this life, or in the tables
+			l.Ledger = pacing.Counts{Live: 1, Abandoned: 1} // by this instance, or in the tables
 		case m.Seated:
 			s.takeSeat(l)
 		case m.Phase == attempt.PhaseWaiting && !l.Seated:
@@ -224,9 +222,9 @@ func (s *State) reported(m *Reported) {
 	s.pump()
 }
 
-// settle ends the loading once every contact has reported and every attempt of
-// an earlier process life has its contact's actor: whatever concerns such a
-// contact (its bot's result comes first of all) finds the attempt there.
+// settle ends the loading once every contact has reported and every attempt of an earlier process
+// has a contact actor. Messages for such a contact (above all its bot's result) then find the
+// attempt there.
 func (s *State) settle() {
 	if s.Ready || s.Recovering || !s.RosterKnown || len(s.ReportsDue) > 0 || s.Tally == nil {
 		return
@@ -255,10 +253,10 @@ func (s *State) becomeReady() {
 	s.Ready, s.Unwanted = true, nil
 	s.startTicking()
 	if s.Tally != nil && s.over() && s.waitingRows() > 0 {
-		s.closeAgain() // a crash came between the end of the run and theirs
+		s.closeAgain() // a crash came after the end of the run, before theirs
 	}
 	if s.Tally != nil {
-		s.findSuppressed(nil, "") // a crash may have come between the list and the contacts
+		s.findSuppressed(nil, "") // a crash may have come after the list was stored, before its contacts were handled
 	}
 	stash := s.Stash
 	s.Stash = nil
@@ -268,7 +266,7 @@ func (s *State) becomeReady() {
 		}
 	}
 	if s.BulkOwed != nil {
-		s.prepare(s.BulkOwed) // a crash came between the step into the run and the contacts'
+		s.prepare(s.BulkOwed) // a crash came after the campaign's change of run, before that of its contacts
 	}
 	if s.InFlightCap > 0 {
 		s.keepSeats(s.InFlightCap)
@@ -284,15 +282,15 @@ func (s *State) waitingRows() (n int) {
 	return n
 }
 
-// recoverLost closes the attempts of an earlier process life: it loads their
-// contacts and gives each to an actor of its own.
+// recoverLost closes the attempts of an earlier process: it loads their contacts and gives each an
+// actor of its own.
 func (s *State) recoverLost(lost []attempt.Attempt) {
 	s.emit(Closing{len(lost)})
 	s.emit(Recover{s.Life, lost})
 }
 
-// reconcile closes attempts that are open in the database and that no contact
-// owns: whatever went wrong, nothing stays in progress.
+// reconcile closes attempts that are open in the database and have no contact actor: whatever went
+// wrong, nothing stays in progress.
 func (s *State) reconcile(m *OpenListed) {
 	var lost []attempt.Attempt
 	for i := range m.Open {
@@ -313,7 +311,7 @@ func (s *State) recovered(m *Recovered) {
 	for i := range m.Rows {
 		c := &m.Rows[i]
 		if s.Lines[c.Row.ID] != nil || s.Loads[c.Row.ID] != nil {
-			continue // the next reconciliation looks again
+			continue // the next reconciliation checks again
 		}
 		l := s.spawn(c.Row, &c.Attempt, nil)
 		if !c.Attempt.Live() {
@@ -346,7 +344,7 @@ func (s *State) presumed(l *Line, a *attempt.Attempt) {
 	}
 }
 
-// OfCampaign are the attempts of one campaign.
+// OfCampaign filters the attempts of one campaign.
 func OfCampaign(id engine.CampaignID, open []attempt.Attempt) (list []attempt.Attempt) {
 	for i := range open {
 		if open[i].Campaign == id {

@@ -13,7 +13,7 @@ import (
 	"dialler/engine/ownership"
 )
 
-// open is an attempt of an earlier life that the database calls open.
+// open is an attempt of an earlier instance that is open in the database.
 func open(w *world, id string, change ...func(*attempt.Attempt)) attempt.Attempt {
 	at := w.now.Add(-time.Hour)
 	a := attempt.Attempt{ID: engine.AttemptID("a-" + id), Campaign: "cmp", Contact: engine.ContactID(id), To: phone(id),
@@ -32,7 +32,7 @@ func actorsOf(ids ...string) (list []ContactActor) {
 	return list
 }
 
-// report is a contact's word where it stands.
+// report is a contact's report of where it stands.
 func report(w *world, id string, p attempt.Phase, change ...func(*call.Reported)) *Reported {
 	m := &Reported{Actor: "actor-" + id, Reported: call.Reported{Row: w.row(id),
 		Attempt: engine.AttemptID("a-" + id), Phase: p}}
@@ -52,7 +52,7 @@ func TestARunLoadsBehindWhatItsEarlierLifeWrote(t *testing.T) {
 	w.durable()
 	life := one[Load](w).Life
 	eq(w, "life", life, w.now.UnixNano())
-	w.do(&Loaded{Life: life - 1}) // of an earlier life
+	w.do(&Loaded{Life: life - 1}) // from an earlier instance
 	w.do(&Loaded{Life: life, Err: errDown})
 	one[Failed](w)
 	w.pass(time.Second - 1)
@@ -60,7 +60,7 @@ func TestARunLoadsBehindWhatItsEarlierLifeWrote(t *testing.T) {
 	w.pass(1)
 	one[Load](w)
 	none[CallRoster](w)
-	w.do(&loadAgain{}) // it is being loaded
+	w.do(&loadAgain{}) // loading is already in progress
 	none[Load](w)
 	w.do(stored(w))
 	eq(w, "roster", one[CallRoster](w).Life, life)
@@ -90,7 +90,7 @@ func TestARunIsReadyOnceEveryContactHasReported(t *testing.T) {
 	eq(w, "ready", w.s.Ready, false)
 	w.do(report(w, "c2", attempt.PhaseServed, func(m *call.Reported) { m.Seated = true }))
 	eq(w, "ready", []any{w.s.Ready, len(w.s.Lines), w.s.Busy}, "[true 2 1]")
-	// Not all are there after two seconds.
+	// Not all have reported after two seconds.
 	w = loading(t)
 	w.do(&RosterCalled{Life: w.s.Life, Actors: actorsOf("c1")})
 	w.pass(2*time.Second - 1)
@@ -167,7 +167,7 @@ func TestWhereAContactThatOutlivedTheRunStands(t *testing.T) {
 	} {
 		w := ready(t)
 		w.proc.seat[phone("c1")] = c.seat
-		for range 2 { // once or twice is the same
+		for range 2 { // once or twice makes no difference
 			m := c.m(w)
 			w.do(m)
 			eq(w, c.what, []any{w.s.Busy, w.s.Held, len(w.s.Waiting), w.s.Pace.Books.Run.Live}, []any{c.busy,
@@ -180,7 +180,7 @@ func TestWhereAContactThatOutlivedTheRunStands(t *testing.T) {
 		w.do(report(w, "c1", attempt.PhaseOver))
 		eq(w, c.what+", then over", []any{w.s.Busy, w.s.Held, len(w.s.Waiting)}, "[0 0 0]")
 	}
-	// No seat is left to be held.
+	// No seat is left to hold.
 	w := ready(t, set(func(s *campaign.Settings) { s.Concurrency = 1 }))
 	w.s.Busy = 1
 	w.proc.seat[phone("c1")] = true
@@ -199,7 +199,7 @@ func TestAnAnswerThatStoodBeforeItsContactWasRestartedIsCountedOnce(t *testing.T
 	}))
 	w.do(&call.AnswerStands{Contact: "c1", Attempt: a})
 	eq(w, "live answers", w.s.Pace.Books.Run.Live, 1)
-	// Another attempt of the contact has an answer of its own.
+	// Another attempt of the contact counts its own answer.
 	w.do(report(w, "c1", attempt.PhaseServed, func(m *call.Reported) { m.Seated, m.Tentative = true, true }))
 	w.do(&call.AnswerStands{Contact: "c1", Attempt: "a-c1"})
 	eq(w, "live answers", w.s.Pace.Books.Run.Live, 2)
@@ -234,11 +234,11 @@ func TestAttemptsThatNobodyHasAreClosed(t *testing.T) {
 	q := one[Recover](w)
 	eq(w, "lost", []any{len(q.Lost), q.Lost[0].ID}, "[1 a-c1]")
 	w.waits(r)
-	w.do(&Recovered{Life: q.Life - 1, Rows: []RecoveredContact{{Row: w.row("c9")}}}) // of an earlier life
+	w.do(&Recovered{Life: q.Life - 1, Rows: []RecoveredContact{{Row: w.row("c9")}}}) // from an earlier instance
 	w.do(&Recovered{Life: q.Life, Rows: []RecoveredContact{{Row: w.row("c1"), Attempt: q.Lost[0]}}})
 	sp := sent[Spawn](w)
 	eq(w, "spawned", []any{len(sp), sp[0].Row.ID, sp[0].Lost.ID}, "[1 c1 a-c1]")
-	eq(w, "line", []any{w.s.Lines["c1"].Phase, w.s.Busy}, []any{attempt.PhaseReleased, 1}) // until it is heard of
+	eq(w, "line", []any{w.s.Lines["c1"].Phase, w.s.Busy}, []any{attempt.PhaseReleased, 1}) // until its state is known
 	granted[campaign.Detail](w, r)
 	w.do(&call.Up{Contact: "c1"})
 	eq(w, "suppressed meanwhile", told[*call.End](w, "c1")[0].Reason, engine.CodeSuppressed)
@@ -291,7 +291,7 @@ func TestCallsOfAnEarlierOwnerKeepTheirSeatsUntilTheyAreHeardOf(t *testing.T) {
 		what   string
 		mode   string
 		change func(*attempt.Attempt)
-		busy   int // until it is heard of
+		busy   int // until its state is known
 		heard  func(*world)
 		after  int
 	}{
@@ -354,7 +354,7 @@ func TestSeatsThatLinesReliedOnBeforeATakeOverArePresumed(t *testing.T) {
 		shared bool
 		mode   string
 		bot    int
-		asked  int // by the life before
+		asked  int // by the previous instance
 		want   int
 	}{
 		{"a bot of one node only", false, campaign.PacingStrict, 9, 0, 0},
@@ -394,7 +394,7 @@ func TestACrashBetweenTheEndOfARunAndItsContactsIsMadeGood(t *testing.T) {
 
 func TestAtMost1000CommandsWaitUntilTheRunIsLoaded(t *testing.T) {
 	w := loading(t)
-	w.do(&DatabaseChanged{}) // nobody waits for it
+	w.do(&DatabaseChanged{}) // nothing waits for it
 	var first engine.Request
 	for range 999 {
 		first = w.ask(&Detail{})
@@ -479,7 +479,7 @@ func TestAfterACrashLinesInFlightKeepTheSeatsOfAHigherConcurrency(t *testing.T) 
 	eq(w, "the new one binds once they are over", []any{w.s.seatCap(), w.s.InFlightCap}, "[2 0]")
 }
 
-// What the tables have of a conversation that outlived a crash, counters and ledgers have.
+// Counters and ledgers include what the tables have of a conversation that survived a crash.
 func TestAfterACrashTheLedgersShowWhatTheCountersShow(t *testing.T) {
 	w := loading(t, func(l *Loaded) { l.Counters.LiveAnswers, l.Counters.ConnectedCalls = 1, 1 })
 	w.do(&RosterCalled{Life: w.s.Life, Actors: actorsOf("c1")})

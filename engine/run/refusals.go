@@ -19,7 +19,7 @@ var (
 		"", time.Second)
 )
 
-// known refuses a request when the run has no campaign to act for.
+// known refuses a request when the run has no campaign.
 func (s *Record) known(from engine.Request) bool {
 	err := s.missing()
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Record) known(from engine.Request) bool {
 	return err == nil
 }
 
-// missing says why the run has no campaign to act for, nil when it has one.
+// missing says why the run has no campaign, nil when it has one.
 func (s *Record) missing() error {
 	if s.M.C.ID != "" {
 		return nil

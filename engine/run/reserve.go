@@ -23,8 +23,8 @@ func (s *Dialler) startRound(candidates []Candidate) {
 	s.emit(ReserveTrunks{n, legs})
 }
 
-// trunksReserved: the contacts that got a channel ask for a caller ID, the
-// others go back to the queue.
+// trunksReserved requests a caller ID for the contacts that got a channel; the others go back to
+// the queue.
 func (s *Dialler) trunksReserved(m *TrunksReserved) {
 	if s.Round == nil || s.Round.N != m.Round {
 		s.giveBackTrunks(m)
@@ -68,7 +68,7 @@ func (s *Dialler) giveBackTrunks(m *TrunksReserved) {
 	}
 }
 
-// numbersReserved: who has everything is dialled.
+// numbersReserved dials the candidates that have both.
 func (s *Dialler) numbersReserved(m *NumbersReserved) {
 	if s.Round == nil || s.Round.N != m.Round {
 		for _, g := range m.Got {
@@ -80,7 +80,7 @@ func (s *Dialler) numbersReserved(m *NumbersReserved) {
 	}
 	candidates := s.Round.Candidates
 	open := s.M.C.State == campaign.Running
-	bare := len(candidates) - s.uncovered() // of these and later ones sockets were lost meanwhile
+	bare := len(candidates) - s.uncovered() // candidates from this index on lost their sockets meanwhile
 	for i := range candidates {
 		c, g := candidates[i], m.Got[i]
 		within := s.callableFor(c.Row.Number)
@@ -91,8 +91,8 @@ func (s *Dialler) numbersReserved(m *NumbersReserved) {
 			s.unreserve(c, g.Constraint)
 		case !open || c.Overtaken || s.Excluded.Covers(&c.Row) || s.wasTouched(c.Row.ID),
 			!c.Seated && s.needsSeat(c.Row.Number):
-			// Stopped, paused, excluded, touched, or abandoned by another campaign
-			// while the round was under way.
+			// Stopped, paused, excluded, touched, or abandoned by another campaign during the
+			// round.
 			s.releaseTrunk(c)
 			s.emit(ReleaseNumber{g.Attempt, g.From, notDialled})
 			s.unreserve(c, engine.ConstraintPaused)
@@ -153,7 +153,7 @@ func (s *Dialler) unreserve(c Candidate, why engine.Constraint) {
 		return
 	}
 	if s.wasTouched(c.Row.ID) {
-		return // the look-ahead finds it again, as it is by then
+		return // the look-ahead will find its then current row
 	}
 	if (s.M.C.State == campaign.Running || s.M.C.State == campaign.Paused) && !s.Excluded.Covers(&c.Row) {
 		s.Queue.Push(c.Row)

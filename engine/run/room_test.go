@@ -37,7 +37,7 @@ func TestACampaignThatHasEndedLeavesTheRoomOfItsContacts(t *testing.T) {
 	runtime.KeepAlive(small)
 }
 
-// live is how many bytes the heap holds.
+// live is the size of the live heap in bytes.
 func live() int64 {
 	var m runtime.MemStats
 	runtime.GC()

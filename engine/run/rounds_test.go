@@ -56,7 +56,7 @@ func TestAfterARefusalTheNextRoundAsksForOneMoreThanTheLastGot(t *testing.T) {
 	}
 }
 
-// numbers2 is numbers, unless nobody asks for any.
+// numbers2 is numbers, unless none are requested.
 func (w *world) numbers2(n int) {
 	if n > 0 {
 		w.numbers(n, "")
@@ -68,7 +68,7 @@ func TestWhatARefusalHoldsBackIsAskedForAgainWhenItIsWorthIt(t *testing.T) {
 	for _, c := range []struct {
 		what    string
 		why     engine.Constraint
-		retryIn time.Duration // 0: the refusal names no time
+		retryIn time.Duration // 0 means that the refusal gives no time
 		held    time.Duration
 	}{
 		{"without a time, a moment", engine.ConstraintTrunkChannels, 0, 250 * ms},
@@ -121,7 +121,7 @@ func TestAnEditedNumberEndsTheWaitForThePool(t *testing.T) {
 	one[ReserveTrunks](w)
 }
 
-// A candidate of a round becomes one of five things.
+// A candidate of a round can end in one of five ways.
 func TestWhatBecomesOfACandidate(t *testing.T) {
 	dialled, queued, again, gone := "dialled", "in the look-ahead", "reserved for again, with a seat", "neither"
 	for _, c := range []struct {
@@ -193,7 +193,7 @@ func (w *world) trunksAfter(f func(*world), ok bool) {
 	w.trunks(n, engine.ConstraintTrunkCPS)
 }
 
-// forget2 forgets all but the reservations.
+// forget2 forgets everything but the reservations.
 func (w *world) forget2() {
 	w.out = append([]Effect(nil), anyOf(sent[ReserveTrunks](w))...)
 }
@@ -222,7 +222,7 @@ func TestARoundThatIsNotAnsweredIsGivenUpAfter5Seconds(t *testing.T) {
 		eq(w, "given back", len(sent[ReleaseTrunk](w)) == 1, withTrunk)
 		again := one[ReserveTrunks](w)
 		w.forget()
-		// Answers that come after all are for nobody.
+		// Late answers are ignored, and their grants given back.
 		if withTrunk {
 			w.do(&NumbersReserved{Round: r.Round, Got: []NumberGrant{{Attempt: "a", From: "+4930100"}, {Attempt: "b"}}})
 			eq(w, "number", one[ReleaseNumber](w), ReleaseNumber{"a", "+4930100", notDialled})

@@ -11,26 +11,26 @@ import (
 	"dialler/engine/fleet"
 )
 
-// SeatState is what the run knows of its seats and who uses them.
+// SeatState is what the run knows about its seats and their use.
 type SeatState struct {
 	Seats      int           // allotted by the fleet
 	SeatTarget int           // the fair share of them, as the fleet sees it
-	DialTarget int           // what it was when a line was dialled last
+	DialTarget int           // the value when the last line was dialled
 	Outage     *fleet.Outage // of the bot, when that is why there are no seats
-	// Where another node keeps the count: nothing is dialled with the seats after
-	// SeatsUntil, nor while that node does not answer.
+	// SeatsUntil, where another node counts the seats, ends their use for new dials; nothing is
+	// dialled either while that node does not answer.
 	SeatsUntil engine.BootTime
 	SeatsAway  bool
 	Asked      int                // seats last asked for
 	Demands    int                // number of the last demand
 	DemandOpen int                // the demand that the fleet has not answered yet, 0 when none
 	Answered   int                // the newest demand that it has answered
-	FewerSince time.Time          // since when fewer seats would be enough
+	FewerSince time.Time          // since when fewer seats would have been enough
 	Waiting    []engine.ContactID // answered, without a seat
 	Busy       int                // seats held by lines, and for those being reserved
-	Held       int                // of them, for lines that ring
-	// InFlightCap is the concurrency from before an edit lowered it, or 0: lines that
-	// were in flight then keep the right to its seats.
+	Held       int                // of these, seats for lines that ring
+	// InFlightCap is the concurrency from before an edit lowered it, or 0: lines that were in
+	// flight then keep their right to its seats.
 	InFlightCap int
 }
 
@@ -44,8 +44,8 @@ func (s *Floor) grantSeats() {
 	}
 }
 
-// heard: it is known how a call of an earlier owner stands. Who waits has the seat that
-// was kept; else the line has one by how it stands, or none.
+// heard settles the seat of a call of an earlier owner, now that its state is known. A call that
+// waits gets the seat that was kept; any other call's phase decides whether it has one.
 func (s *Floor) heard(l *Line, p attempt.Phase) {
 	if !l.Unheard {
 		return
@@ -82,14 +82,14 @@ func (s *Floor) takeSeat(l *Line) {
 	}
 }
 
-// holdSeat gives a line the seat that was kept for it, before anybody answers:
-// it is busy from the dial on, and no other answer takes it.
+// holdSeat gives a line its seat before the callee answers: the seat is busy from the dial on, and
+// no other answer takes it.
 func (s *Floor) holdSeat(l *Line) {
 	l.Seated, l.Held = true, true
 	s.Held++
 }
 
-// useHeld: the answer has come for which the seat was held.
+// useHeld uses a seat that was held for this answer.
 func (s *Floor) useHeld(l *Line) {
 	if l.Held {
 		l.Held = false
@@ -101,15 +101,15 @@ func (s *Floor) useHeld(l *Line) {
 // seatCap is N: Concurrency, within the fleet's allotment.
 func (s *Floor) seatCap() int { return min(s.concurrency(), s.Seats) }
 
-// concurrency is how many seats the lines may use: a lower Concurrency binds what is
-// dialled from then on, and abandons nobody who was dialled before.
+// concurrency is how many seats the lines may use: a lower Concurrency applies to later dials, and
+// causes no abandoned call among earlier ones.
 func (s *Floor) concurrency() int { return max(s.M.C.Settings.Concurrency, s.InFlightCap) }
 
 // seatsInUse counts the seats that lines use or may ask for.
 func (s *Floor) seatsInUse() int { return s.Busy + len(s.Waiting) + s.flying() }
 
-// keepSeats: an edit lowered the concurrency; the lines in flight keep what they were
-// dialled for.
+// keepSeats handles an edit that lowers the concurrency: the lines in flight keep the seats that
+// they were dialled for.
 func (s *Floor) keepSeats(before int) {
 	s.InFlightCap = before
 	for _, l := range s.Lines {
@@ -138,23 +138,23 @@ func (s *Floor) lowerCap() {
 	}
 }
 
-// askSeats: a campaign that has somebody to dial now wants its concurrency; one
-// that is idle, paused, or outside its window, keeps only what its calls need, so that
-// others can have the seats.
+// askSeats requests the full concurrency for a campaign that has contacts to dial now. A campaign
+// that is idle, paused or outside its window keeps only what its calls need, so that others can
+// have the seats.
 func (s *Floor) askSeats() {
 	want := s.concurrency()
 	if s.M.C.State != campaign.Running || s.Round == nil && (!s.windowOpen() || s.Queue.Len() == 0 &&
 		len(s.Triggers) == 0) {
 		want = min(want, s.seatsInUse())
 	}
-	// Giving seats back waits for the next renewal: the queue may only be
-	// empty between two looks at the database.
+	// Seats are not given back at once: the queue may only be empty between two queries of the
+	// database.
 	if want > s.Asked || s.idleSince(want) {
 		s.wantSeats(want)
 	}
 }
 
-// seatsIdle is how long fewer seats must be enough before the rest goes back.
+// seatsIdle is how long fewer seats must suffice before the rest is given back.
 const seatsIdle = 5 * time.Second
 
 func (s *Floor) idleSince(want int) bool {
@@ -170,17 +170,17 @@ func (s *Floor) idleSince(want int) bool {
 
 func (s *Floor) wantSeats(n int) {
 	s.Asked, s.FewerSince = n, time.Time{}
-	s.Seats = min(s.Seats, n) // others may have the rest as soon as the fleet hears of it
+	s.Seats = min(s.Seats, n) // others may have the rest as soon as the fleet is told
 	s.Demands++
 	s.DemandOpen = s.Demands
 	s.emit(DemandSeats{Bot: s.M.C.Settings.Bot, Want: n, Weight: s.M.C.Settings.Weight, N: s.Demands, Epoch: s.M.C.Epoch,
 		Keep: true})
 }
 
-// seatsAllotted: an answer to an earlier demand does not know what the last one
-// gave back, and says nothing once a later one was answered. A target below the grant
-// means that others wait. No dial relies on the seats beyond it any more, and they go
-// back as they come free.
+// seatsAllotted takes the fleet's answer. An answer to an earlier demand ignores what the last one
+// gave back, and is void once a later demand was answered. A target below the grant means that
+// other campaigns wait: no new dial relies on the seats above the target, and they are given back
+// as they become free.
 func (s *Floor) seatsAllotted(m *SeatsAllotted) {
 	if m.Bot != s.M.C.Settings.Bot || m.N != 0 && m.N < s.Answered {
 		return
@@ -200,15 +200,15 @@ func (s *Floor) seatsAllotted(m *SeatsAllotted) {
 	s.grantSeats()
 }
 
-// keeperAway says that nobody vouches for the seats now: nothing new is dialled
-// with them, and what is under way keeps its own.
+// keeperAway says that no node currently guarantees the seats: nothing new is dialled with them,
+// and calls in progress keep theirs.
 func (s *Floor) keeperAway() bool {
 	return s.SeatsAway || s.SeatsUntil != 0 && s.boot >= s.SeatsUntil
 }
 
-// reliedOn counts the seats that lines use or were dialled for. Until a line is dialled with the fair share of now,
-// that is one for each line: all of them fitted the share of the newest. Later it is one for each that was dialled
-// with a larger share.
+// reliedOn counts the seats that lines use or were dialled for. Until a line is dialled under the
+// current fair share, every line counts, since all of them fitted the newest line's share. After
+// that, only lines that were dialled under a larger share count.
 func (s *Floor) reliedOn() int {
 	n, larger := s.Busy, func(target int) bool { return target == 0 || target > s.SeatTarget }
 	for _, l := range s.Lines {
@@ -226,8 +226,8 @@ func (s *Floor) reliedOn() int {
 	return n
 }
 
-// giveSeatsBack gives seats beyond the fair share back that no line relies on: those that were dialled since have
-// relied on the share alone.
+// giveSeatsBack gives back seats above the fair share that no line relies on; lines dialled since
+// rely on the share alone.
 func (s *Floor) giveSeatsBack() {
 	if s.SeatTarget >= s.Seats {
 		return
@@ -239,7 +239,7 @@ func (s *Floor) giveSeatsBack() {
 	s.Seats -= give
 	s.Demands++
 	if s.DemandOpen != 0 {
-		s.DemandOpen = s.Demands // it answers the demand before as well
+		s.DemandOpen = s.Demands // it also answers the previous demand
 	}
 	s.emit(DemandSeats{Bot: s.M.C.Settings.Bot, Want: s.Asked, Weight: s.M.C.Settings.Weight, GiveUp: give, N: s.Demands,
 		Epoch: s.M.C.Epoch})

@@ -101,7 +101,7 @@ func TestAnAnswerThatALaterOneOvertookSaysNothing(t *testing.T) {
 		w.do(&SeatsAllotted{Bot: "bot", N: w.s.Demands - 1, Seats: late, Away: late == 1})
 		eq(w, "seats", []any{w.s.Seats, w.s.SeatsAway}, "[10 false]")
 	}
-	w.do(&SeatsAllotted{Bot: "bot", Seats: 1, Target: 1}) // the fleet's own word
+	w.do(&SeatsAllotted{Bot: "bot", Seats: 1, Target: 1}) // unsolicited, from the fleet itself
 	eq(w, "seats", w.s.Seats, 1)
 }
 
@@ -111,7 +111,7 @@ func TestSeatsBeyondTheFairShareGoBackAsTheyComeFree(t *testing.T) {
 		w.serve(id)
 	}
 	w.forget()
-	// 10 seats: 2 talk, 4 lines rely on one.
+	// 10 seats: 2 are in conversations, 4 lines rely on one each.
 	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 3})
 	d := one[DemandSeats](w)
 	eq(w, "given back", []any{d.GiveUp, d.Want, d.Keep, w.s.Seats}, "[4 10 false 6]")
@@ -139,7 +139,7 @@ func TestLinesThatAreDialledWithAFairShareKeepNoSeatBeyondIt(t *testing.T) {
 	eq(w, "the share", w.s.Seats, 3)
 }
 
-// A line from a time of a smaller share uses a seat on which those that were dialled since do not count.
+// A line dialled under a smaller share uses a seat on which later lines do not count.
 func TestLinesThatAreDialledWithALargerShareKeepASeatBesideEarlierOnes(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -147,7 +147,7 @@ func TestLinesThatAreDialledWithALargerShareKeepASeatBesideEarlierOnes(t *testin
 	}{{"the earlier one talks", []engine.ContactID{"c1", "c2", "c3"}},
 		{"it rings", []engine.ContactID{"c2", "c3", "c4"}}} {
 		w := dialling(t, 4)
-		w.s.Lines["c1"].SeatTarget = 2 // dialled in a time of a smaller share
+		w.s.Lines["c1"].SeatTarget = 2 // dialled under a smaller share
 		for _, id := range c.served {
 			w.serve(id)
 		}
@@ -162,7 +162,7 @@ func TestADemandThatIsOpenIsAnsweredByTheLastOne(t *testing.T) {
 	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 10, N: w.s.Demands})
 	w.round()
 	w.pass(2 * time.Second)                                // renewed
-	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 2}) // news: the demand is still open
+	w.do(&SeatsAllotted{Bot: "bot", Seats: 10, Target: 2}) // unsolicited: the demand is still open
 	eq(w, "open", w.s.DemandOpen, w.s.Demands)
 	w.seats(5)
 	eq(w, "open", w.s.DemandOpen, 0)
@@ -220,7 +220,7 @@ func TestTheFleetsSeatsAreCutToTheConcurrency(t *testing.T) {
 	eq(w, "busy", w.s.Busy, 3)
 }
 
-// What rings or waits relies on a seat: it does not go back.
+// A line that rings or waits relies on a seat, which is not given back.
 func TestALineThatWaitsForASeatIsCountedAmongThoseThatNeedOne(t *testing.T) {
 	w := dialling(t, 2)
 	w.do(&SeatsAllotted{Bot: "bot", Seats: 1, Target: 1})

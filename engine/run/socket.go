@@ -12,29 +12,29 @@ import (
 // SocketState is what the run knows of sockets of its bot that are opened ahead of their
 // calls.
 type SocketState struct {
-	Sockets  []Socket // those that stand in the order in which they came to
+	Sockets  []Socket // open ones in the order in which they opened
 	Standing int
 	Openings fleet.Openings
-	Surplus  engine.BootTime // since when more stand than are wanted, 0: they do not
-	// Lost: one was, and lines in flight may have relied on it.
+	Surplus  engine.BootTime // since when there are more than are wanted; 0 means there are not
+	// Lost says that a socket was lost on which lines in flight may have relied.
 	Lost      bool
-	Took      time.Duration   // until the newest stood
-	FellAt    engine.BootTime // when the last one that stood was lost, 0: none was
-	SocketsAt engine.BootTime // when they are looked at again without other cause
-	Bare      int             // seated lines that found no socket standing, and have no bot yet
+	Took      time.Duration   // how long the newest took to open
+	FellAt    engine.BootTime // when an open socket was last lost; 0 means never
+	SocketsAt engine.BootTime // when they are checked again without another cause
+	Bare      int             // seated lines that found no open socket, and have no bot yet
 	Withdrawn int             // lines in flight that are being cancelled
 }
 
-// Socket is one that no call has taken.
+// Socket is a socket that no call has taken.
 type Socket struct {
 	ID     engine.SocketID
 	Node   engine.Incarnation
 	Stands bool
-	Since  engine.BootTime // it stands, or is being opened
-	Limit  engine.BootTime // … until then at most
+	Since  engine.BootTime // since when it is open, or being opened
+	Limit  engine.BootTime // until when at most
 }
 
-// hasSockets says whether the bot has sockets; one that is called by SIP has none.
+// hasSockets says whether the bot has sockets; a bot that is called by SIP has none.
 func (s *Record) hasSockets() bool { return len(s.Bot.Endpoints) > 0 && s.Bot.URIs() == nil }
 
 func (s *Floor) forgetSocket(i int) {
@@ -44,7 +44,7 @@ func (s *Floor) forgetSocket(i int) {
 	s.Sockets = slices.Delete(s.Sockets, i, i+1)
 }
 
-// takeSocket gives an answered line the socket that has stood for longest, on its node.
+// takeSocket gives an answered line the socket that has been open longest, on the line's node.
 func (s *Floor) takeSocket(l *Line) (id engine.SocketID) {
 	i := slices.IndexFunc(s.Sockets, func(x Socket) bool { return x.Stands && x.Node == l.Node })
 	if i < 0 {
@@ -59,7 +59,7 @@ func (s *Floor) takeSocket(l *Line) (id engine.SocketID) {
 	return id
 }
 
-// settleSockets: the line has got a bot, or is over.
+// settleSockets handles a line that has got a bot, or is over.
 func (s *Floor) settleSockets(l *Line, p attempt.Phase) {
 	if l.Bare && p != attempt.PhaseWaiting {
 		l.Bare = false

@@ -14,15 +14,15 @@ import (
 	"dialler/engine/pacing"
 )
 
-// This file is the run's care for sockets of its bot that are opened ahead of their calls:
-// how many engine/pacing wants is opened as fast as engine/fleet lets it, an answer takes
-// the oldest, and lines that lost theirs are cancelled before somebody picks up.
+// This file manages the sockets that are opened to the bot ahead of its calls: engine/pacing
+// decides how many, engine/fleet limits how fast they are opened, an answer takes the oldest, and
+// lines that lost theirs are cancelled before the callee picks up.
 
-// replacements is how many sockets may be opened at the same time in place of lost ones,
-// whatever failed before.
+// replacements is how many sockets may be opened concurrently to replace lost ones, whatever failed
+// before.
 const replacements = 4
 
-// opening counts the sockets that are being opened; fresh ones began a moment ago.
+// opening counts the sockets that are being opened; fresh counts those begun a moment ago.
 func (s *Pacer) opening() (all, fresh int) {
 	for i := range s.Sockets {
 		if x := &s.Sockets[i]; !x.Stands {
@@ -35,14 +35,13 @@ func (s *Pacer) opening() (all, fresh int) {
 	return all, fresh
 }
 
-// socketsSoon says whether one is likely to stand in a moment.
+// socketsSoon says whether a socket is likely to open in a moment.
 func (s *Pacer) socketsSoon() bool {
 	_, fresh := s.opening()
 	return fresh > 0 && s.Openings.Failed == 0
 }
 
-// tendSockets opens and closes sockets until as many stand as are wanted, and there are
-// seats for.
+// tendSockets opens and closes sockets until there are as many as are wanted and have seats.
 func (s *Pacer) tendSockets(want int) {
 	if want > 0 && s.FellAt != 0 && s.boot < s.FellAt.Add(fleet.SocketAge) {
 		want++ // one to spare
@@ -56,7 +55,7 @@ func (s *Pacer) tendSockets(want int) {
 	s.closeSockets(want)
 	opening, _ := s.opening()
 	n := s.Openings.Room(s.boot, opening)
-	if s.Lost { // somebody may pick up any moment
+	if s.Lost { // a callee may pick up at any moment
 		n = max(n, replacements-opening)
 	}
 	n = min(n, want-s.Standing-opening)
@@ -71,10 +70,10 @@ func (s *Pacer) tendSockets(want int) {
 	}
 }
 
-// socketSeats is how many seats no call has yet.
+// socketSeats is how many seats are not used by a call yet.
 func (s *Pacer) socketSeats() int { return s.seatCap() - s.Busy + s.Held }
 
-// lookAtSockets wakes the run up after a while, unless it is to be woken before.
+// lookAtSockets wakes the run after a while, unless it wakes earlier anyway.
 func (s *Pacer) lookAtSockets(after time.Duration) {
 	if at := s.boot.Add(after); after > 0 && (s.SocketsAt <= s.boot || at < s.SocketsAt) {
 		s.SocketsAt = at
@@ -91,7 +90,7 @@ func (s *Pacer) openSocket() {
 		AuthToken: s.Bot.AuthToken, Timeout: fleet.SocketTimeout, Limit: fleet.SocketLimit}})
 }
 
-// giveUpSockets forgets those of which nothing was heard in time.
+// giveUpSockets forgets sockets that exceeded their time limit.
 func (s *Pacer) giveUpSockets() {
 	for i := 0; i < len(s.Sockets); i++ {
 		if x := s.Sockets[i]; s.boot >= x.Limit {
@@ -105,8 +104,8 @@ func (s *Pacer) giveUpSockets() {
 	}
 }
 
-// closeSockets closes those that are old and that no line relies on, those that nobody has
-// wanted for a while, and those for whose seats there is another use.
+// closeSockets closes old sockets on which no line relies, sockets that were not wanted for a
+// while, and sockets whose seats are needed otherwise.
 func (s *Pacer) closeSockets(want int) {
 	needed := min(s.inFlight(), s.Standing)
 	for s.Standing > needed && s.boot >= s.Sockets[s.oldest()].Since.Add(fleet.SocketAge) {
@@ -133,14 +132,14 @@ func (s *Pacer) closeSockets(want int) {
 	}
 }
 
-// closeAllSockets: the bot is another, or the run is over.
+// closeAllSockets is for a change of the bot and for the end of the run.
 func (s *Pacer) closeAllSockets() {
 	for len(s.Sockets) > 0 {
 		s.dropSocket(len(s.Sockets) - 1)
 	}
 }
 
-// oldest is the place of the one that has stood for longest.
+// oldest is the index of the socket that has been open longest.
 func (s *Pacer) oldest() int {
 	return slices.IndexFunc(s.Sockets, func(x Socket) bool { return x.Stands })
 }
@@ -155,13 +154,13 @@ func (s *Pacer) missedSocket() {
 	opening, _ := s.opening()
 	s.Openings.Missed(s.boot, opening+1)
 	s.Pace.Proof.NotTaken()
-	s.Lost = true // it may have been in place of one that was
+	s.Lost = true // it may have replaced a lost socket
 }
 
-// socketEvent takes what happened to a socket.
+// socketEvent handles an event of a socket.
 func (s *Pacer) socketEvent(e *engine.SocketEvent) {
 	i := slices.IndexFunc(s.Sockets, func(x Socket) bool { return x.ID == e.Socket })
-	if i < 0 { // it was closed meanwhile, or taken
+	if i < 0 { // it has been closed or taken meanwhile
 		return
 	}
 	x := s.Sockets[i]
@@ -178,18 +177,18 @@ func (s *Pacer) socketEvent(e *engine.SocketEvent) {
 		s.Lost, s.FellAt = true, s.boot
 	default:
 		s.missedSocket()
-		// One that stands is no call that was taken, and one that is refused no call that
-		// was missed: the fleet asks, once several were.
+		// An open socket proves no taken call, and a refused one no missed call: the fleet probes
+		// the bot once several failed.
 		if s.Openings.Failed >= fleet.Suspicious {
 			s.emit(&call.BotTried{Bot: s.Bot.ID, Missed: e.Missed})
 		}
 	}
 }
 
-// inFlight counts the lines that may still want a socket.
+// inFlight counts the lines that may still need a socket.
 func (s *Pacer) inFlight() int { return s.flying() + len(s.Waiting) + s.Held - s.Withdrawn }
 
-// uncovered counts lines in flight that have neither a socket of their node nor credit.
+// uncovered counts the lines in flight that have neither a socket on their node nor credit.
 func (s *Pacer) uncovered() int {
 	if !s.hasSockets() {
 		return 0
@@ -204,7 +203,7 @@ func (s *Pacer) uncovered() int {
 			used += min(n, s.standingAt(node))
 		}
 		in.Standing = used
-		if s.Round != nil { // they go where sockets are
+		if s.Round != nil { // the round's lines go where sockets are open
 			in.Standing += min(s.Standing-used, len(s.Round.Candidates))
 		}
 	}
@@ -231,8 +230,8 @@ func (s *Pacer) standingAt(node engine.Incarnation) (n int) {
 	return n
 }
 
-// carrier is the node for a new call: one with a socket that no line relies on, 0: whoever
-// carries it chooses.
+// carrier is the node for a new call: one with a socket on which no line relies, or 0, which leaves
+// the choice to the carrying side.
 func (s *Pacer) carrier() engine.Incarnation {
 	if !s.Config.Shared || s.Standing == 0 {
 		return 0
@@ -246,8 +245,8 @@ func (s *Pacer) carrier() engine.Incarnation {
 	return 0
 }
 
-// withdraw cancels the youngest lines that lost their sockets, unless others are likely to
-// stand in their place within a moment: their answers could pass the cap.
+// withdraw cancels the youngest of the lines that lost their sockets, unless replacements are
+// likely to open within a moment: answers without a bot could exceed the cap.
 func (s *Pacer) withdraw() {
 	over := s.uncovered()
 	fresh := 0

@@ -12,7 +12,7 @@ import (
 	"dialler/engine/pacing"
 )
 
-// withSockets gives the campaign's bot a socket, and its ledger so many live answers.
+// withSockets gives the campaign's bot a socket, and its ledger the given number of live answers.
 func withSockets(live int) func(*Loaded) {
 	return func(l *Loaded) {
 		l.Bots[0].Endpoints = []string{"ws://bot"}
@@ -22,7 +22,7 @@ func withSockets(live int) func(*Loaded) {
 	}
 }
 
-// opened takes the sockets that the run wants opened.
+// opened takes the sockets that the run asked to open.
 func (w *world) opened() (ids []engine.SocketID) {
 	for _, e := range sent[OpenSocket](w) {
 		ids = append(ids, e.Open.Socket)
@@ -36,7 +36,7 @@ func (w *world) stands(ids ...engine.SocketID) {
 	}
 }
 
-// ringThree is a run whose three lines ring, each with a socket that stands.
+// ringThree is a run with three ringing lines, each with an open socket.
 func ringThree(t *testing.T) (*world, []engine.SocketID) {
 	w := ready(t, withSockets(0))
 	w.due(w.rows(3), 0)
@@ -67,7 +67,7 @@ func TestALineLeavesWhenItsSocketStands(t *testing.T) {
 	if w.s.Standing != 2 || w.s.Bare != 0 {
 		t.Errorf("%+v", w.s.SocketState)
 	}
-	w.moved("c1", attempt.PhaseOver) // nobody answered: its socket is the next line's
+	w.moved("c1", attempt.PhaseOver) // not answered: its socket is left for the next line
 	if none[CloseSocket](w); w.s.Standing != 2 {
 		t.Errorf("%+v", w.s.SocketState)
 	}
@@ -81,7 +81,7 @@ func TestOfARoundOnlyAsManyLinesLeaveAsHaveTheirSocketsLeft(t *testing.T) {
 		ids := w.opened()
 		w.stands(ids...)
 		w.trunks(1000, "")
-		for _, id := range ids[:lost] { // while the caller ID is asked for
+		for _, id := range ids[:lost] { // while the caller ID is being reserved
 			w.do(&engine.SocketEvent{Socket: id, Reason: "closed"})
 		}
 		w.numbers(1000, "")
@@ -92,7 +92,7 @@ func TestOfARoundOnlyAsManyLinesLeaveAsHaveTheirSocketsLeft(t *testing.T) {
 	}
 }
 
-// A bot that has other endpoints loses its sockets; without any, none is to be replaced.
+// A bot whose endpoints change loses its sockets; with no open socket there is nothing to replace.
 func TestSocketsOfABotsFormerEndpointsAreReplacedIfAnyStood(t *testing.T) {
 	moved := []engine.Bot{{ID: "bot", Active: true, Seats: 10, Endpoints: []string{"ws://elsewhere"}}}
 	w := ready(t, withSockets(0))
@@ -163,7 +163,8 @@ func TestALineWhoseSocketIsLostAndCannotBeReplacedIsCancelled(t *testing.T) {
 	}
 }
 
-// Somebody may pick up any moment: four are opened in place of lost ones though openings pause.
+// A callee may pick up at any moment: four sockets are opened to replace lost ones even while
+// openings are paused.
 func TestFourSocketsAtATimeAreOpenedInPlaceOfLostOnes(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		w := ready(t, withSockets(0))
@@ -201,7 +202,7 @@ func TestSocketsThatNoLineWantsAreClosed(t *testing.T) {
 	}
 	w.pass(seatsIdle - time.Second)
 	none[CloseSocket](w)
-	w.pass(2 * time.Second) // with their seats, as nobody is left to be called
+	w.pass(2 * time.Second) // with their seats, as no contact is left to call
 	if n := len(sent[CloseSocket](w)); n != 3 || w.s.Standing != 0 {
 		t.Errorf("%d of three are closed", n)
 	}

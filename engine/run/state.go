@@ -17,25 +17,25 @@ type State struct {
 	Dialler
 
 	// Loading.
-	Stash        []Deferred              // what came before the run was ready
+	Stash        []Deferred              // events that came before the run was ready
 	ReportsDue   map[string]ContactActor // those that have not reported yet
 	Silent       []ContactActor          // those that had not when the run went on without them
-	EarlyReports map[string]struct{}     // those that reported before all were known
+	EarlyReports map[string]struct{}     // those that reported before the roster was known
 	RosterKnown  bool
 	Loading      bool
-	Orphans      []attempt.Attempt                          // open in the database, of whom nobody has reported yet
+	Orphans      []attempt.Attempt                          // open in the database, but not reported by any actor yet
 	Recovering   bool                                       // the contacts of lost attempts are being loaded
-	Unwanted     map[engine.PhoneNumber]journal.Suppression // of the numbers that those call
+	Unwanted     map[engine.PhoneNumber]journal.Suppression // for the numbers that these attempts call
 
-	HandOver  bool // it was asked for, and waits until all is answered
-	HandOvers int  // how often it was
+	HandOver  bool // requested; waits until all requests are answered
+	HandOvers int  // number of requests so far
 
 	Clocks        window.Reading // at the last tick
 	LastOverdue   time.Time
 	LastReconcile time.Time
 }
 
-// New gives the run of a campaign that is not loaded yet.
+// New returns the run of a campaign that is not loaded yet.
 func New(id engine.CampaignID, cfg Config) *State {
 	s := &State{EarlyReports: map[string]struct{}{}}
 	s.ID, s.Config, s.Queue = id, cfg, NewQueue()

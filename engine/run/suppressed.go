@@ -13,7 +13,7 @@ import (
 // suppressedPage bounds how many contacts are looked up at once.
 const suppressedPage = 512
 
-// suppressed ends what is under way to numbers that are on the suppression list now.
+// suppressed ends the calls to numbers that are now on the suppression list.
 func (s *Intake) suppressed(m *Suppressed, from engine.Request) {
 	s.OpSeq++
 	n := s.OpSeq
@@ -29,9 +29,9 @@ func (s *Intake) suppressed(m *Suppressed, from engine.Request) {
 	s.findSuppressed(slices.Sorted(maps.Keys(m.Numbers)), "")
 }
 
-// findSuppressed asks for the contacts of the run that wait for a dial, behind the
-// one given, and whose number is on the suppression list: of these numbers, or of
-// all when there are none. Those of a draft are refused when they are dialled.
+// findSuppressed asks for the contacts of the run, after the given one, that wait for a dial
+// although their number is suppressed: of these numbers, or of all suppressed numbers when none are
+// given. Contacts of a draft are refused when they are dialled.
 func (s *Intake) findSuppressed(numbers []engine.PhoneNumber, after engine.ContactID) {
 	if s := s.M.C.State; s != campaign.Running && s != campaign.Paused {
 		return

@@ -14,8 +14,7 @@ import (
 
 func act(a campaign.Action) *Act { return &Act{campaign.Act{Action: a}} }
 
-// bulkDone answers the question what the write to all contacts did: so many were
-// moved.
+// bulkDone answers what the write to all contacts did: it moved n contacts.
 func (w *world) bulkDone(n int) {
 	w.t.Helper()
 	q := one[ReadBulk](w)
@@ -75,11 +74,11 @@ func TestWhatAWriteToAllContactsDidIsAskedUntilTheDatabaseAnswers(t *testing.T) 
 	none[ReadBulk](w)
 	w.pass(time.Millisecond)
 	eq(w, "again", one[ReadBulk](w), q)
-	// One of an earlier life, or of another write, answers nobody.
+	// The event of an earlier instance, or of another write, answers nobody.
 	w.do(&BulkRead{Seq: q.Seq, Epoch: q.Epoch - 1, Stored: true})
 	w.do(&BulkRead{Seq: q.Seq - 1, Epoch: q.Epoch, Stored: true, Event: journal.Event{Run: 1}})
 	w.waits(r)
-	// It was refused: another owner acts.
+	// The write was refused: another owner acts.
 	w.do(&BulkRead{Seq: q.Seq, Epoch: q.Epoch})
 	granted[campaign.Detail](w, r)
 }
@@ -94,7 +93,7 @@ func TestWhoeverIsWantedDuringTheWriteWaitsForItsEnd(t *testing.T) {
 	w.bulkDone(1)
 	one[ReadContact](w)
 	w.waits(r)
-	// The look-ahead's answer from before the write is not taken.
+	// An answer for the look-ahead from before the write is dropped.
 	w = ready(t)
 	w.ask(act(campaign.ActionStop))
 	w.due(w.rows(3), 0)
@@ -115,7 +114,7 @@ func TestAnEditOfMaxAttemptsRetunesTheContactsAtRest(t *testing.T) {
 	w.do(&BulkRead{Seq: q.Seq, Epoch: q.Epoch, Stored: true, Event: journal.Event{Type: journal.ContactsRetuned, Run: 1,
 		Data: journal.Data{Moves: []journal.Move{{Count: 5000}}}}})
 	granted[campaign.Detail](w, r)
-	none[Write](w) // it needs no second batch
+	none[Write](w) // no second batch is needed
 }
 
 func TestTheCandidatesOfARoundAreNotPutBackAfterAWriteToAll(t *testing.T) {
@@ -140,7 +139,7 @@ func TestARestartPreparesTheContactsOnceNobodyIsUp(t *testing.T) {
 		eq(w, "sent to rest", len(told[*call.Rest](w, "c1")), 1)
 		w.durable()
 		none[Prepare](w)
-		if late { // it watches the legs of a lost call, and does not change any more
+		if late { // it watches the legs of a lost call and no longer changes
 			w.pass(2*time.Second - 1)
 			w.durable()
 			none[Prepare](w)
@@ -156,7 +155,7 @@ func TestARestartPreparesTheContactsOnceNobodyIsUp(t *testing.T) {
 		eq(w, "prepare", []any{p.Of, p.Campaign.Run, p.Event.Type, p.Event.Run}, []any{campaign.ResetContacts{}, 2,
 			journal.ContactsReset, 2})
 		w.waits(r)
-		held := w.ask(result("c1")) // would be the run before's to write
+		held := w.ask(result("c1")) // would be written to the previous run
 		eq(w, "told meanwhile", len(told[*call.StoreResult](w, "c1")), 0)
 		w.forget()
 		w.do(&Prepared{Of: p.Of, Counters: campaign.Counters{Total: 8}})
@@ -177,7 +176,7 @@ func TestARestartPreparesTheContactsOnceNobodyIsUp(t *testing.T) {
 	}
 }
 
-// noWaits answers a run that is restarted: nobody's result is awaited.
+// noWaits answers a restarted run that no result is awaited.
 func (w *world) noWaits() {
 	w.t.Helper()
 	q := one[ReadOverdue](w)
@@ -185,7 +184,7 @@ func (w *world) noWaits() {
 	w.do(&OverdueRead{Read: q.Read, All: true})
 }
 
-// What was asked for before the contacts stepped into the next run is not gone on from.
+// Rows read before the contacts moved to the next run are not used.
 func TestARowOfTheRunBeforeIsReadAgain(t *testing.T) {
 	w := ready(t, in(campaign.Completed))
 	w.ask(result("c1"))
@@ -210,7 +209,7 @@ func TestARowOfTheRunBeforeIsReadAgain(t *testing.T) {
 	}
 }
 
-// The wait of a contact that stopped since its row was read is over: it is not told twice.
+// A contact that stopped after its row was read no longer waits: it is not told twice.
 func TestAWaitIsNotEndedByAnOutdatedRow(t *testing.T) {
 	w := ready(t, in(campaign.Completed))
 	w.ask(act(campaign.ActionRestart))
@@ -313,7 +312,7 @@ func TestAResultThatIsOwedInARestoredRunIsStillLookedFor(t *testing.T) {
 	w.noWaits()
 	w.durable()
 	w.do(&Prepared{Of: one[Prepare](w).Of})
-	w.pass(time.Minute) // a draft does not tick
+	w.pass(time.Minute) // a draft has no ticks
 	w.ask(act(campaign.ActionCancelRestart))
 	w.durable()
 	owed := campaign.Counters{Total: 1, States: map[contact.State]int{contact.Connected: 1}}
@@ -325,7 +324,7 @@ func TestAResultThatIsOwedInARestoredRunIsStillLookedFor(t *testing.T) {
 func TestARunBeginsWithAnEmptyLedgerAtItsStart(t *testing.T) {
 	w := ready(t, in(campaign.Draft))
 	w.s.Pace.Books.Abandoned()
-	w.goTo(t0.Add(24 * time.Hour)) // a draft does not tick
+	w.goTo(t0.Add(24 * time.Hour)) // a draft has no ticks
 	w.start()
 	eq(w, "run", []any{w.s.Pace.Books.Run.Live, w.s.Pace.Books.Run.Since}, []any{0, w.now})
 	eq(w, "day", []any{w.s.Pace.Books.Day.Live, w.s.Pace.Books.Thirty.Live}, "[0 1]")
@@ -341,7 +340,7 @@ func TestADraftThatNeverRanIsDeletedWithItsContacts(t *testing.T) {
 	w.refused(r, "database_unavailable")
 	w.pass(time.Minute)
 	w.durable()
-	none[Prepare](w) // a deletion is not tried again
+	none[Prepare](w) // a deletion is not retried
 	w.refused(held, "contact_not_found")
 	r = w.ask(act(campaign.ActionDelete))
 	w.durable()

@@ -7,7 +7,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// Activation is what the store does to make contacts of so many staged rows.
+// Activation tells the store how to make contacts of the given number of staged rows.
 func (s ActivationStart) Activation(imp *campaign.Import, staged int) journal.Activation {
 	return journal.Activation{Import: imp.ID, Campaign: imp.Campaign, Run: s.Run, Source: "csv", Max: s.Max,
 		DueClass: contact.DueFirst, At: s.At, Staged: staged, Sticky: s.Sticky, Since: imp.CreatedAt}

@@ -10,13 +10,13 @@ import (
 	"dialler/engine/campaign"
 )
 
-// later gives the run an event once some time has passed.
+// later sends the run an event after a delay.
 func (s *Turn) later(after time.Duration, event any) {
 	s.arm(TimerAgain, after, Deferred{Event: event})
 }
 
-// owe is later for what somebody waits for, or what nobody would do again: the next
-// life of a run that crashes meanwhile is given it too.
+// owe is later for events that a request waits for, or that nothing would repeat: if the run
+// crashes meanwhile, its next instance gets the event too.
 func (s *Turn) owe(after time.Duration, event any, from engine.Request) {
 	held := Deferred{event, from}
 	s.Epochs++
@@ -42,11 +42,11 @@ func (s *Turn) disarm(t Timer) {
 	}
 }
 
-// fired gives what a timer was for; ok is false when it was stopped.
+// fired returns the event of a timer; ok is false if the timer was stopped.
 func (s *Turn) fired(e *TimerFired) (Deferred, bool) {
 	held, ok := s.Later[e.Epoch]
 	delete(s.Later, e.Epoch)
-	if !ok && e.Owed != nil && e.Epoch < s.Life { // armed by an earlier life
+	if !ok && e.Owed != nil && e.Epoch < s.Life { // armed by an earlier instance
 		return *e.Owed, true
 	}
 	if s.Timers[e.Timer] == e.Epoch {
@@ -55,8 +55,8 @@ func (s *Turn) fired(e *TimerFired) (Deferred, bool) {
 	return held, ok
 }
 
-// newID is 32 hex digits: 48 bits of Unix milliseconds, so that identifiers sort by
-// creation and index pages stay hot, and 80 bits that follow from the seed.
+// newID is 32 hex digits: 48 bits of Unix milliseconds, so that identifiers sort by creation and
+// index pages stay hot, and 80 bits derived from the seed.
 func (s *Turn) newID() string {
 	var of [40]byte
 	copy(of[:], s.Seed[:])
@@ -74,14 +74,14 @@ func (s *Turn) newContactID() engine.ContactID { return engine.ContactID(s.newID
 
 func (s *Turn) needsSeat(n engine.PhoneNumber) bool { return s.proc.NeedsSeat(n, s.now) }
 
-// Events that the run gives itself, after a time.
+// Events that the run sends itself after a delay.
 type (
 	tick          struct{}
 	woken         struct{}
 	roundLate     struct{ N int }
 	loadAgain     struct{}
 	rosterLate    struct{}
-	answersDue    struct{ N int } // of the hand-over that was asked for then
+	answersDue    struct{ N int } // N names the hand-over that armed the timer
 	restLate      struct{}
 	activationDue struct{ Import engine.ImportID }
 	parkedLate    struct{}

@@ -11,8 +11,8 @@ import (
 	"dialler/engine/journal"
 )
 
-// common are the events that a run takes most often, each ready to be repeated. A
-// thousand calls live, and nobody can be dialled.
+// common are a run's most frequent events, each ready to be repeated. A thousand calls are live,
+// and no contact can be dialled.
 func common(t tester) (*world, map[string]func() any) {
 	w := dialling(t, 1000, set(func(s *campaign.Settings) { s.Concurrency = 1000 }))
 	w.pass(time.Second)

@@ -22,16 +22,16 @@ type Intake struct {
 	Newer       []NewerExclusion // that came meanwhile
 	Readmission Readmission
 	Parked      []Parked
-	Erasing     map[engine.PhoneNumber]time.Time // persons who are being erased, until when at most
+	Erasing     map[engine.PhoneNumber]time.Time // numbers being erased, until when at most
 }
 
-// lookFirst is how many triggers ask for their number first after one whose number
-// the campaign had.
+// lookFirst is how many triggers look up their number first after a trigger whose number the
+// campaign already had.
 const lookFirst = 8
 
-// trigger adds one contact and dials or queues it. Trigger runs no preflight. What
-// is only queued asks nothing: its write is refused when the number is suppressed
-// or known (journal.Write.Fresh), or its Idempotency-Key was used.
+// trigger adds one contact and dials or queues it. It runs no preflight. A trigger that is only
+// queued asks nothing beforehand: its write is refused when the number is suppressed or known
+// (journal.Write.Fresh), or its Idempotency-Key was used.
 func (s *Intake) trigger(m *Trigger, from engine.Request) {
 	if !s.known(from) || s.past(m.Command.Deadline, from) {
 		return
@@ -53,7 +53,7 @@ func (s *Intake) trigger(m *Trigger, from engine.Request) {
 		s.reply(from, nil, errBeingErased)
 		return
 	}
-	// The same number may have been triggered a moment ago.
+	// The same number may just have been triggered.
 	if _, ok := s.TriggersOf[m.Command.Number]; ok {
 		s.owe(20*time.Millisecond, m, from)
 		return
@@ -72,16 +72,16 @@ func (s *Intake) trigger(m *Trigger, from engine.Request) {
 	}
 }
 
-// addTriggered makes a contact, which waits to learn whether it is dialled now;
-// looked: the tables were asked for it.
+// addTriggered creates a contact that waits for the decision whether it is dialled now; looked says
+// that the tables were asked for it.
 func (s *Intake) addTriggered(cmd *campaign.Trigger, t *call.Trigger, looked bool) {
 	row := s.newContact(cmd)
 	s.TriggersOf[row.Number] = struct{}{}
 	s.Triggers = append(s.Triggers, &PendingTrigger{Row: row, Trigger: t, LookedUp: looked})
 }
 
-// lookForTrigger asks the tables for what a trigger must know before its contact is
-// touched or dialled; live: only whether it was answered.
+// lookForTrigger asks the tables what a trigger must know before its contact is touched or dialled;
+// live asks only whether it was answered.
 func (s *Intake) lookForTrigger(m *Trigger, from engine.Request, live bool) {
 	s.TriggersOf[m.Command.Number] = struct{}{}
 	s.LookUps++
@@ -118,7 +118,7 @@ func (s *Intake) triggerFound(m *TriggerFound) {
 		return
 	}
 	if s.Excluded.Refuses(m.Command.Number, m.Command.Variables, s.M.C.Settings.StickyExclusion) {
-		s.refuseTrigger(&m.Command, m.Request) // while the database was asked
+		s.refuseTrigger(&m.Command, m.Request) // excluded while the database was asked
 		return
 	}
 	t := &call.Trigger{Command: m.Command, Request: m.Request}
@@ -140,12 +140,12 @@ func (s *Intake) triggerFound(m *TriggerFound) {
 		}
 		return
 	}
-	if l := s.lineOf(m.Command.Number); l != nil { // came up while the database was asked
+	if l := s.lineOf(m.Command.Number); l != nil { // its actor started while the database was asked
 		s.touch(l.ID, &call.Reopen{Trigger: t})
 		return
 	}
 	switch {
-	case m.Importing != s.activating(): // begun or ended while the database was asked
+	case m.Importing != s.activating(): // the switch began or ended while the database was asked
 		s.trigger(&Trigger{Command: m.Command, LookUp: true}, m.Request)
 		return
 	case m.Staged:
@@ -156,8 +156,8 @@ func (s *Intake) triggerFound(m *TriggerFound) {
 	s.addTriggered(&m.Command, t, true)
 }
 
-// reopenTriggered has a final contact wait to learn whether it is dialled now; false
-// when the row that was found may not be the current one.
+// reopenTriggered makes a final contact wait for the decision whether it is dialled now; false when
+// the row that was found may not be the current one.
 func (s *Intake) reopenTriggered(m *TriggerFound, t *call.Trigger) bool {
 	if m.Row.Open() || m.Row.State == contact.Excluded && s.M.C.Settings.StickyExclusion ||
 		!s.current(m.Read, m.Row.ID) || !s.atRest(m.Row.ID) {
@@ -171,11 +171,11 @@ func (s *Intake) reopenTriggered(m *TriggerFound, t *call.Trigger) bool {
 	return true
 }
 
-// queueTrigger writes a fresh contact that is not dialled now; contact,
-// idempotency key and response commit together. One that is stored is reopened.
+// queueTrigger writes a new contact that is not dialled now; contact, idempotency key and response
+// commit together. A stored contact is reopened instead.
 func (s *Intake) queueTrigger(t *PendingTrigger) {
 	row := t.Row
-	if st := s.M.C.State; st != campaign.Running && st != campaign.Paused { // ended while it was being reserved for
+	if st := s.M.C.State; st != campaign.Running && st != campaign.Paused { // ended during its reservation
 		delete(s.TriggersOf, row.Number)
 		s.settled(row.Number)
 		s.reply(t.Trigger.Request, nil, s.notRunning())
@@ -200,7 +200,7 @@ func (s *Intake) queueTrigger(t *PendingTrigger) {
 		w.Reply = journal.StoredReply(t.Trigger.Command.Idempotency, 200, rep, s.now)
 	}
 	s.sequence(&w)
-	s.LookUps++ // by the write, which says whether the campaign had the number
+	s.LookUps++ // the write reveals whether the campaign had the number
 	s.emit(Write{Write: &w, Revoke: true, Then: &Continuation{Do: thenAnswerTrigger, Request: t.Trigger.Request,
 		Value: rep, Trigger: t.Trigger, Read: s.beginRead()}})
 	s.afterWrites(Continuation{Do: thenTriggerStored, Number: row.Number})

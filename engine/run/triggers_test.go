@@ -15,7 +15,7 @@ import (
 
 func triggers(id string) *Trigger { return &Trigger{Command: campaign.Trigger{Number: phone(id)}} }
 
-// looked answers the question for a trigger's contact: there is none.
+// looked answers that there is no contact for a trigger.
 func (w *world) looked(change ...func(*TriggerFound)) {
 	w.t.Helper()
 	q := one[FindTrigger](w)
@@ -26,7 +26,7 @@ func (w *world) looked(change ...func(*TriggerFound)) {
 	w.do(m)
 }
 
-// seated is a run with ten seats and nobody to dial.
+// seated is a run with ten seats and no contact to dial.
 func seated(t tester, change ...func(*Loaded)) *world {
 	w := ready(t, change...)
 	w.due(nil, 1)
@@ -36,7 +36,7 @@ func seated(t tester, change ...func(*Loaded)) *world {
 	return w
 }
 
-// at that state, the trigger is refused for the first reason that holds.
+// In the given state the trigger is refused for the first reason that holds.
 func TestTheOrderInWhichATriggerIsRefused(t *testing.T) {
 	gone := func(w *world) { w.s.M.C.ID = "" }
 	late := func(w *world) { w.now = w.now.Add(time.Hour) }
@@ -73,7 +73,7 @@ func TestATriggerIsDialledAtOnceOrQueued(t *testing.T) {
 		change func(*world)
 		trunk  bool
 		number bool
-		reason string // "": it is dialled
+		reason string // "" means that it is dialled
 	}{
 		{"with everything in memory", nil, true, true, ""},
 		{"without a trunk", nil, false, false, "trunk_cps"},
@@ -98,7 +98,7 @@ func TestATriggerIsDialledAtOnceOrQueued(t *testing.T) {
 		if c.reason == "" {
 			d := one[Spawn](w).First[0].(*call.Dial)
 			eq(w, c.what, []any{d.Trigger.Request, w.s.Lines[oneLine(w)].Phase}, []any{r, attempt.PhaseDialling})
-			w.waits(r) // its contact answers, with the intent
+			w.waits(r) // its contact replies, with the intent
 			continue
 		}
 		w.waits(r)
@@ -168,7 +168,7 @@ func TestATriggersReplyCommitsWithItsContact(t *testing.T) {
 	eq(w, "reply", []any{wr.Write.Reply.Token, wr.Revoke, wr.Then != nil}, "[key true true]")
 	w.confirm(journal.ErrSuppressed)
 	w.refused(r, "suppressed")
-	// The campaign had the contact: it is looked up.
+	// The campaign had the contact, so it is looked up.
 	r = w.ask(triggers("c2"))
 	w.confirm2(journal.ErrContactExists)
 	w.waits(r)
@@ -177,8 +177,8 @@ func TestATriggersReplyCommitsWithItsContact(t *testing.T) {
 	eq(w, "looked up", one[FindTrigger](w).Request, r)
 }
 
-// The contact that a trigger makes is being written when its number is excluded: the
-// campaign has the number already, and the exclusion is newer than the trigger.
+// A trigger's contact is being written when its number is excluded: the campaign already has the
+// number, and the exclusion is newer than the trigger.
 func TestAnExclusionOvertakesATriggerThatIsBeingWritten(t *testing.T) {
 	for _, excluded := range []bool{false, true} {
 		w := ready(t, in(campaign.Paused), set(func(s *campaign.Settings) { s.StickyExclusion = false }))
@@ -198,7 +198,7 @@ func TestAnExclusionOvertakesATriggerThatIsBeingWritten(t *testing.T) {
 	}
 }
 
-// confirm2 answers the next write.
+// confirm2 confirms the next write.
 func (w *world) confirm2(err error) {
 	w.t.Helper()
 	for w.owed[0].then == nil {
@@ -252,7 +252,7 @@ func TestATriggerOfAContactAtRestReopensIt(t *testing.T) {
 	eq(w, "dialled as it is stored, and reopened with it", []any{d.Reopens, d.Trigger.Request, one[Spawn](w).Row.State},
 		[]any{true, r, contact.Completed})
 	eq(w, "its line knows what it will be called with", len(w.s.Lines["c1"].Variables), 2)
-	// When it is not dialled now, it is reopened alone.
+	// If it is not dialled now, it is only reopened.
 	w.forget()
 	r = w.ask(triggers("c2"))
 	w.looked(func(m *TriggerFound) { m.Row, m.OK = w.final("c2"), true })
@@ -270,7 +270,8 @@ func TestATriggerOfAContactAtRestReopensIt(t *testing.T) {
 	none[FindTrigger](w)
 }
 
-// While it waits for its round, a late result is stored: the row that was found is out of date.
+// While the trigger waits for its round, a late result is stored: the row that was found is out of
+// date.
 func TestATriggerOfAContactThatWasAtWorkMeanwhileReadsItAgain(t *testing.T) {
 	w := seated(t)
 	w.ask(triggers("c9"))
@@ -326,7 +327,7 @@ func TestWhatCameWhileTheDatabaseWasAskedForATriggerCounts(t *testing.T) {
 		w.refused(r, c.code)
 		eq(w, "under way", len(w.s.TriggersOf), 0)
 	}
-	// A contact of the number came up.
+	// A contact with the number started an actor.
 	w := seated(t)
 	r := w.ask(triggers("c1"))
 	w.s.newLine("c1", phone("c1")).Up = true
@@ -346,7 +347,7 @@ func TestAnExcludedContactThatIsTriggeredComesBackWhereExclusionsAreNotSticky(t 
 	w.excluded("c2")
 	w.s.M.C.State = campaign.Paused
 	w.ask(triggers("c2"))
-	w.looked() // one that was excluded in advance
+	w.looked() // excluded in advance
 	eq(w, "lifted", sent[Write](w)[0].Write.Exclusions[0].Lifted, true)
 }
 
@@ -360,7 +361,7 @@ func TestAnExclusionOvertakesTheTriggersThatWait(t *testing.T) {
 	w.refused(a, "contact_excluded")
 	w.waits(b)
 	eq(w, "under way", []any{len(w.s.TriggersOf), len(w.s.Fresh)}, "[1 1]")
-	// One that is being reserved for.
+	// During a reservation.
 	for _, late := range []bool{false, true} {
 		w = seated(t)
 		r := w.ask(triggers("c1"))

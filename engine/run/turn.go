@@ -11,23 +11,23 @@ import (
 // Turn is one Apply: the moment, the process, and the effects that come of it, with what
 // leads a later input back to what asked for it. All other parts of a run rest on it.
 type Turn struct {
-	Life    int64 // of this state, in time order
+	Life    int64 // of this instance, in time order
 	Tickets int64
 	Pending map[int64]Continuation
 	Reads   map[Read]struct{} // under way
 	// LastRead is the newest that began.
 	LastRead Read
-	// StoppedSince is who came to rest during one of them, with the newest that had
-	// begun by then.
+	// StoppedSince are the contacts that came to rest during one of these reads, with the newest
+	// read that had begun by then.
 	StoppedSince map[engine.ContactID]Read
 
-	Timers map[Timer]int64    // of those alone of their name, the epoch that counts
-	Later  map[int64]Deferred // what was put off, by the epoch of its timer
+	Timers map[Timer]int64    // of single timers, the current epoch
+	Later  map[int64]Deferred // deferred events, by the epoch of their timer
 	Epochs int64
 	Seed   [32]byte
 	Draws  uint64 // identifiers given
 
-	// Of the Apply under way.
+	// For the Apply in progress.
 	now  time.Time       `snapshot:"-"`
 	boot engine.BootTime `snapshot:"-"`
 	proc Process         `snapshot:"-"`
@@ -42,9 +42,9 @@ func (s *Turn) reply(to engine.Request, value any, err error) {
 	}
 }
 
-// current says whether a row that a read has found is as the contact left it last.
+// current says whether a row that a read has found is the contact's latest.
 func (s *Turn) current(r Read, id engine.ContactID) bool {
-	_, mine := s.Reads[r] // not of a run that has crashed since
+	_, mine := s.Reads[r] // false for reads from before a crash of the run
 	last, gone := s.StoppedSince[id]
 	return mine && (!gone || last < r)
 }
@@ -62,7 +62,7 @@ func (s *Turn) endRead(r Read) {
 	}
 }
 
-// Deferred is an event that waits, with who asked for it.
+// Deferred is an event that waits, with the request that it answers.
 type Deferred struct {
 	Event any
 	From  engine.Request
@@ -74,10 +74,10 @@ func (s *Turn) ticket(c Continuation) int64 {
 	return s.Tickets
 }
 
-// afterWrites has the run go on once everything written so far is durable.
+// afterWrites continues once everything written so far is durable.
 func (s *Turn) afterWrites(c Continuation) { s.emit(Fence{s.ticket(c)}) }
 
-// Continuation is what follows a write, or everything written before.
+// Continuation is what follows a write, or all writes so far.
 type Continuation struct {
 	Do      Then
 	Request engine.Request
@@ -85,18 +85,18 @@ type Continuation struct {
 	Op      int   // of an exclusion or lift
 	Seq     int64 // of a write to all contacts
 	Number  engine.PhoneNumber
-	// Contacts were put off.
+	// Contacts are the contacts that were put off.
 	Contacts []engine.ContactID
 	Import   engine.ImportID
 	Trigger  *call.Trigger
-	Read     Read // what a trigger's write finds
+	Read     Read // numbers what a trigger's write finds
 	Effect   campaign.Effect
 }
 
 // Then names a Continuation.
 type Then string
 
-// What follows once everything before is durable.
+// What follows once everything written before is durable.
 const (
 	thenLoad          Then = "load"
 	thenReply         Then = "reply"

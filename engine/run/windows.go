@@ -9,18 +9,18 @@ import (
 	"dialler/engine/window"
 )
 
-// Windows is what the run knows of the campaign's window, and of its contacts' own.
+// Windows is what the run knows about the campaign's window, and about its contacts' own windows.
 type Windows struct {
-	WindowOpen              bool // as last asked, of the time from WindowFrom until WindowUntil
+	WindowOpen              bool // last known state, valid from WindowFrom until WindowUntil
 	WindowFrom, WindowUntil time.Time
 	WindowEnds              time.Time         // of the open window
 	Closed                  []contact.Contact // taken from the look-ahead, to be put off
-	Opens                   time.Time         // the earliest opening of those that were put off
+	Opens                   time.Time         // earliest opening among the contacts that were put off
 }
 
-// windowOpen says whether the campaign may dial, and asks the window only when
-// its answer may have changed. By the contacts' clocks that is said of each; the
-// campaign is outside its window when nobody is left whose window is open.
+// windowOpen says whether the campaign may dial, and evaluates the window only when its answer may
+// have changed. With contact zones each contact has a window of its own; the campaign is outside
+// its window when no contact is left whose window is open.
 func (s *Floor) windowOpen() bool {
 	w := &s.M.C.Settings.Window
 	if w.ContactZone {
@@ -46,9 +46,8 @@ func (s *Record) windowOf(n engine.PhoneNumber) window.Window {
 	return w
 }
 
-// callableFor is how long, from now on, an INVITE to the number may leave:
-// until its window closes or the single-day run ends, and never longer than an
-// intent stands. 0 when it may not.
+// callableFor is how long, from now on, an INVITE to the number may leave: until its window closes
+// or the single-day run ends, and never longer than an intent is valid; 0 when it may not leave.
 func (s *Record) callableFor(n engine.PhoneNumber) time.Duration {
 	most := s.Config.SendBy
 	if end := s.M.C.WindowEndsAt; end != nil {

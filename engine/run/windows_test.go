@@ -39,7 +39,7 @@ func TestTheWindowIsAskedAnewEverySecondAndWhenTheClockWasSetBack(t *testing.T) 
 		eq(w, fmt.Sprint("open at ", at), w.s.windowOpen(), want)
 	}
 	w.s.WindowFrom, w.s.WindowUntil, w.s.WindowOpen = t0, t0.Add(time.Second), false
-	open(0, false) // as it was found
+	open(0, false) // cached
 	open(time.Second-1, false)
 	open(time.Second, true)
 	w.s.WindowOpen = false
@@ -51,7 +51,7 @@ func TestTheWindowIsAskedAnewEverySecondAndWhenTheClockWasSetBack(t *testing.T) 
 func TestAnInviteMayLeaveUntilTheWindowTheRunOrTheIntentEnds(t *testing.T) {
 	for _, c := range []struct {
 		at   time.Duration
-		ends time.Duration // of a single-day run, 0: none
+		ends time.Duration // of a single-day run; 0 means none
 		want time.Duration
 	}{
 		{0, 0, 10 * time.Second},
@@ -69,8 +69,8 @@ func TestAnInviteMayLeaveUntilTheWindowTheRunOrTheIntentEnds(t *testing.T) {
 	}
 }
 
-// byTheirClocks is a window by the contacts' clocks, which is open in Germany at t0
-// and closed in Tokyo.
+// byTheirClocks is a window by the contacts' clocks that is open in Germany at t0 and closed in
+// Tokyo.
 func byTheirClocks(s *campaign.Settings) {
 	s.Window = window.Window{Start: 9 * 60, End: 18 * 60, Zone: "UTC", ContactZone: true}
 }
@@ -93,7 +93,7 @@ func TestAContactWhoseOwnWindowIsClosedIsPutOffToItsNextOpening(t *testing.T) {
 	eq(w, "event", []any{e.Type, e.Contact, e.Data.Reason, e.Data.DueAt.UTC()}, []any{journal.ContactChanged, "c1",
 		"outside_window", opens})
 	eq(w, "the other is dialled", len(one[ReserveTrunks](w).Legs), 1)
-	// Until that is durable, whoever wants the contact waits for the row as it will be.
+	// Until that is durable, a command for the contact waits for its new row.
 	w.do(&SubmitResult{Contact: "c1"})
 	none[ReadContact](w)
 	none[Spawn](w)
@@ -111,7 +111,7 @@ func TestWhoIsPutOffAndWantedByNobodyIsForgottenOnceThatIsDurable(t *testing.T) 
 	none[ReserveTrunks](w)
 	w.durable()
 	eq(w, "loads", len(w.s.Loads), 0)
-	// The campaign is outside its window while nobody's is open.
+	// The campaign is outside its window while no contact's window is open.
 	w.due(nil, 1)
 	live := granted[campaign.Detail](w, w.ask(&Detail{})).Live
 	eq(w, "why", live.Constraint, engine.ConstraintWindow)
@@ -147,7 +147,7 @@ func TestTheEarliestOpeningOfThoseWhoWerePutOffCounts(t *testing.T) {
 	eq(w, "opens", w.s.Opens.UTC(), time.Date(2026, 3, 2, 14, 0, 0, 0, time.UTC))
 	eq(w, "next look", !w.s.NextDue.After(w.s.Opens), true)
 	w.durable()
-	// From that moment on the next opening counts.
+	// From then on the next opening counts.
 	w.s.Queue.Clear()
 	w.goTo(w.s.Opens)
 	w.s.Reading, w.s.NextDue = true, nil

@@ -17,7 +17,7 @@ import (
 // t0 is a Monday morning.
 var t0 = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 
-// process is what the process of a world says of itself.
+// process stands in for the process that a world's run asks.
 type process struct {
 	draining, away, fenced, noTrunk bool
 	commit, bot                     time.Duration
@@ -35,7 +35,7 @@ func (p *process) NeedsSeat(n engine.PhoneNumber, _ time.Time) bool { return p.s
 func (p *process) Carrier(engine.TrunkID) engine.Incarnation        { return 0 }
 func (p *process) Owned(a engine.AttemptID) bool                    { return p.owned[a] }
 
-// tester is what a world needs of a test, rapid's among them.
+// tester is what a world needs from a test, rapid's included.
 type tester interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -47,32 +47,31 @@ type alarm struct {
 	at time.Time
 }
 
-// owed is a confirmation of the writer.
+// owed is a pending confirmation of the writer.
 type owed struct {
 	ticket int64
-	then   *Continuation // of a write, nil: it is a fence
+	then   *Continuation // of a write; nil for a fence
 }
 
-// world drives one run without actors, on a clock of its own. It does nothing by
-// itself: the test answers questions, grants leases, makes writes durable, plays the
-// contacts and lets time pass.
+// world drives one run without actors, on its own clock. It does nothing by itself: the test
+// answers questions, grants leases, makes writes durable, plays the contacts and advances time.
 type world struct {
 	t       tester
 	s       *State
 	now     time.Time
 	boot    engine.BootTime
 	proc    *process
-	out     []Effect // since the test looked last
+	out     []Effect // since the test last looked
 	asked   int
 	replies map[engine.Request][]Reply
 	alarms  []alarm
 	owed    []owed
 	given   int  // inputs
-	deaf    bool // the run's messages to itself do not come
+	deaf    bool // the run's messages to itself are lost
 	onApply func(Input, []Effect)
 }
 
-// an empty world has a run that nobody has started.
+// empty is a world whose run has not been started.
 func empty(t tester) *world {
 	cfg := Config{Tick: 500 * time.Millisecond, Reconcile: 30 * time.Second, SendBy: 10 * time.Second, LookAhead: 100}
 	return &world{t: t, s: New("cmp", cfg), now: t0, boot: engine.BootTime(time.Hour),
@@ -80,8 +79,8 @@ func empty(t tester) *world {
 		replies: map[engine.Request][]Reply{}}
 }
 
-// stored is a running campaign as the database has it, with ten workers and a window
-// that is always open.
+// stored is a running campaign as stored in the database, with ten workers and a window that is
+// always open.
 func stored(w *world) *Loaded {
 	s := campaign.Defaults()
 	s.Name, s.Bot, s.Concurrency, s.Numbers = "test", "bot", 10, []engine.PhoneNumber{"+4930100"}
@@ -94,7 +93,7 @@ func stored(w *world) *Loaded {
 			CreatedAt: start, StartedAt: &start, RunningSince: &start}}
 }
 
-// loading starts the run as far as the question who of the contacts is up.
+// loading starts the run up to the question which contacts have an actor.
 func loading(t tester, change ...func(*Loaded)) *world {
 	w := empty(t)
 	w.load(change...)
@@ -111,7 +110,7 @@ func (w *world) load(change ...func(*Loaded)) {
 	w.do(l)
 }
 
-// ready is a run that is loaded and has no contact that is up.
+// ready is a loaded run without contact actors.
 func ready(t tester, change ...func(*Loaded)) *world {
 	w := loading(t, change...)
 	w.do(&RosterCalled{Life: w.s.Life})
@@ -131,10 +130,10 @@ func in(s campaign.State) func(*Loaded) {
 	}
 }
 
-// do gives the run an event for which nobody waits.
+// do gives the run an event without a request.
 func (w *world) do(event any) { w.apply(event, "") }
 
-// ask gives it one for which somebody does.
+// ask gives the run an event with a request.
 func (w *world) ask(event any) engine.Request {
 	w.asked++
 	from := engine.Request(fmt.Sprint("request-", w.asked))
@@ -195,7 +194,7 @@ func (w *world) silence(t Timer) {
 	w.alarms = slices.DeleteFunc(w.alarms, func(a alarm) bool { return a.Timer == t })
 }
 
-// pass lets time pass, and timers fire in their order.
+// pass advances time and fires timers in order.
 func (w *world) pass(d time.Duration) {
 	w.t.Helper()
 	end := w.now.Add(d)
@@ -224,7 +223,7 @@ func (w *world) goTo(t time.Time) {
 	w.now = t
 }
 
-// durable makes all writes durable, those that follow from it too.
+// durable makes all writes durable, including those that follow.
 func (w *world) durable() {
 	w.t.Helper()
 	for len(w.owed) > 0 {
@@ -232,7 +231,7 @@ func (w *world) durable() {
 	}
 }
 
-// confirm makes everything durable up to the next confirmation, which it gives.
+// confirm makes everything up to the next confirmation durable, and sends that confirmation.
 func (w *world) confirm(err error) {
 	w.t.Helper()
 	o := w.owed[0]
@@ -244,7 +243,7 @@ func (w *world) confirm(err error) {
 	}
 }
 
-// sent takes the effects of a type that the test has not looked at.
+// sent takes the effects of a type that the test has not seen yet.
 func sent[T any](w *world) (list []T) {
 	rest := w.out[:0:0]
 	for _, e := range w.out {
@@ -269,7 +268,7 @@ func one[T any](w *world) (x T) {
 	return list[0]
 }
 
-// none sees that there is no effect of a type.
+// none checks that there is no effect of a type.
 func none[T any](w *world) {
 	w.t.Helper()
 	if list := sent[T](w); len(list) > 0 {
@@ -277,8 +276,7 @@ func none[T any](w *world) {
 	}
 }
 
-// told takes the commands of a type that a contact was given, when it was brought
-// up or later.
+// told takes the commands of a type that a contact was given, when its actor was started or later.
 func told[T any](w *world, id engine.ContactID) (list []T) {
 	for i, e := range w.out {
 		switch e := e.(type) {
@@ -306,7 +304,7 @@ func told[T any](w *world, id engine.ContactID) (list []T) {
 	return list
 }
 
-// forget lets the test look at what comes from now on.
+// forget drops the effects so far.
 func (w *world) forget() { w.out = nil }
 
 // answer is the only reply to a request.
@@ -319,7 +317,7 @@ func (w *world) answer(r engine.Request) Reply {
 	return w.replies[r][0]
 }
 
-// refused sees that the reply is an error of that code.
+// refused checks that the reply is an error with that code.
 func (w *world) refused(r engine.Request, code string) {
 	w.t.Helper()
 	if a := w.answer(r); a.Err == nil || engine.ErrorCode(a.Err) != code {
@@ -327,7 +325,7 @@ func (w *world) refused(r engine.Request, code string) {
 	}
 }
 
-// granted sees that the reply is no error, and gives its value.
+// granted checks that the reply is no error, and returns its value.
 func granted[T any](w *world, r engine.Request) (value T) {
 	w.t.Helper()
 	a := w.answer(r)
@@ -340,7 +338,7 @@ func granted[T any](w *world, r engine.Request) (value T) {
 	return a.Value.(T)
 }
 
-// waits sees that nobody has answered yet.
+// waits checks that there is no reply yet.
 func (w *world) waits(r engine.Request) {
 	w.t.Helper()
 	if list := w.replies[r]; len(list) > 0 {
@@ -348,7 +346,7 @@ func (w *world) waits(r engine.Request) {
 	}
 }
 
-// eq sees that two values print alike.
+// eq checks that two values print alike.
 func eq(w *world, what string, got, want any) {
 	w.t.Helper()
 	g, x := shown(got), shown(want)
@@ -381,7 +379,7 @@ func (w *world) row(id string) contact.Contact {
 		Max: 3, DueAt: &due, DueClass: contact.DueFirst, DuePass: 1, Version: 1}
 }
 
-// rows are some of those.
+// rows are n of those.
 func (w *world) rows(n int) (list []contact.Contact) {
 	for i := range n {
 		c := w.row(fmt.Sprintf("c%d", i+1))
@@ -396,7 +394,7 @@ func phone(id string) engine.PhoneNumber {
 	return engine.PhoneNumber(fmt.Sprintf("+49151%06s", strings.TrimLeft(id, "c")))
 }
 
-// due answers the question for due contacts; more of the run are open.
+// due answers the question for due contacts; more is how many others of the run are open.
 func (w *world) due(rows []contact.Contact, more int) {
 	w.t.Helper()
 	if !w.s.Reading {
@@ -411,7 +409,7 @@ func (w *world) seats(n int) {
 	w.do(&SeatsAllotted{Bot: "bot", Seats: n, Target: n, N: w.s.Demands})
 }
 
-// trunks answers the reservation: so many of its legs get a trunk.
+// trunks answers the reservation: n of its legs get a trunk.
 func (w *world) trunks(n int, why engine.Constraint) {
 	w.t.Helper()
 	r := one[ReserveTrunks](w)
@@ -426,7 +424,7 @@ func (w *world) trunks(n int, why engine.Constraint) {
 	w.do(m)
 }
 
-// numbers answers the question for caller IDs: so many get one.
+// numbers answers the question for caller IDs: n attempts get one.
 func (w *world) numbers(n int, why engine.Constraint) {
 	w.t.Helper()
 	r := one[ReserveNumbers](w)
@@ -441,14 +439,14 @@ func (w *world) numbers(n int, why engine.Constraint) {
 	w.do(m)
 }
 
-// round grants everything that is asked for.
+// round grants everything that is requested.
 func (w *world) round() {
 	w.t.Helper()
 	w.trunks(1000, "")
 	w.numbers(1000, "")
 }
 
-// dialling is a run with so many contacts, each of which is being dialled.
+// dialling is a run with n contacts, each of which is being dialled.
 func dialling(t tester, n int, change ...func(*Loaded)) *world {
 	t.Helper()
 	w := ready(t, change...)
@@ -464,7 +462,7 @@ func dialling(t tester, n int, change ...func(*Loaded)) *world {
 	return w
 }
 
-// moved is the contact's word on its line.
+// moved reports the contact's line in a phase.
 func (w *world) moved(id engine.ContactID, p attempt.Phase, change ...func(*call.LineMoved)) {
 	w.t.Helper()
 	m := &call.LineMoved{Contact: id, Attempt: w.s.Lines[id].Attempt, Phase: p, At: w.now}
@@ -474,21 +472,21 @@ func (w *world) moved(id engine.ContactID, p attempt.Phase, change ...func(*call
 	w.do(m)
 }
 
-// rests lets a contact come to rest as it says.
+// rests brings a contact to rest with the given row.
 func (w *world) rests(c contact.Contact) {
 	w.t.Helper()
 	w.do(&call.Idle{Contact: c.ID})
 	w.do(&call.Stopped{Row: c})
 }
 
-// final is a contact that nobody dials any more.
+// final is a contact that is no longer dialled.
 func (w *world) final(id string) contact.Contact {
 	c := w.row(id)
 	c.State, c.DueAt, c.Version = contact.Completed, nil, 9
 	return c
 }
 
-// later is a contact that is due after some time.
+// later is a contact that becomes due after some time.
 func (w *world) later(id string, after time.Duration) contact.Contact {
 	c := w.row(id)
 	due := w.now.Add(after)

@@ -5,11 +5,11 @@ import (
 	"dialler/engine/journal"
 )
 
-// persist gives a contact's events their places in the campaign's sequence, folds
-// them, and passes the write on.
+// persist numbers a contact's events in the campaign's sequence, folds them, and passes the write
+// on.
 func (s *Record) persist(m *call.Persist) {
 	if l := s.Lines[m.Contact]; l != nil && !l.Accepted.Add(m.Step) {
-		return // repeated after a crash of this run; the first is on its way
+		return // repeated after a crash of this run; the first one is on its way
 	}
 	s.sequence(m.Write)
 	s.emit(PassOn{m})
@@ -18,7 +18,7 @@ func (s *Record) persist(m *call.Persist) {
 // sequence numbers and folds a write's events and stamps the owner's epoch.
 func (s *Record) sequence(w *journal.Write) {
 	w.Campaign, w.Epoch = s.ID, s.M.C.Epoch
-	// Their events are counted once the store has made them.
+	// Bulk events are counted once the store has created them.
 	if w.Bulk != nil {
 		w.Bulk.Event = s.bulkEvent(journal.ContactsClosed, w.Bulk.At)
 	}
@@ -40,8 +40,8 @@ func (s *Record) sequence(w *journal.Write) {
 	}
 }
 
-// refused takes back what was folded of a write that the database did not take. A
-// write of an earlier life was never folded into this one.
+// refused reverses what was folded from a write that the database refused. A write of an earlier
+// instance was never folded into this one.
 func (s *Record) refused(m *WriteRefused) {
 	if m.Write.Epoch != s.M.C.Epoch || s.Tally == nil {
 		return
@@ -53,7 +53,7 @@ func (s *Record) refused(m *WriteRefused) {
 	}
 }
 
-// write persists something of the run's own.
+// write persists a write of the run itself.
 func (s *Record) write(w journal.Write) {
 	s.sequence(&w)
 	s.emit(Write{Write: &w, Revoke: true})

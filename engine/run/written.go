@@ -9,11 +9,11 @@ import (
 	"dialler/engine/snapshot"
 )
 
-// codec knows all that a State may hold: the events that wait, the commands that contacts
-// wait for, and the answers that wait for the database.
+// codec knows every type that a State may hold: deferred events, the commands that contacts wait
+// for, and the replies that wait for the database.
 var codec = sync.OnceValue(func() *snapshot.Codec {
 	return snapshot.Of(State{},
-		// Events, from outside and of the run's own.
+		// Events, from outside and from the run itself.
 		&TimerFired{},
 		&Started{},
 		&Durable{},
@@ -98,19 +98,19 @@ var codec = sync.OnceValue(func() *snapshot.Codec {
 		&call.Lifted{},
 		&call.Show{},
 		&call.LegsGone{},
-		// What they are told.
+		// Commands to contacts.
 		&call.Rules{}, &call.Dial{}, &call.SeatGranted{}, &call.Exclude{}, &call.Reopen{}, &call.Operate{},
 		&call.StoreResult{}, &call.ResultTimeout{}, &call.Rest{}, &call.End{}, &call.Keys{}, &call.Transfer{},
 		&call.RunEnded{}, &call.Readmit{}, &call.Forget{}, &call.Reattached{}, &call.Reload{}, &call.Stop{},
-		// Answers, and changes of all contacts.
+		// Replies, and changes of all contacts.
 		campaign.TriggerReply{}, campaign.ExcludeReply{}, campaign.ResetContacts{}, campaign.RestoreContacts{},
 		campaign.Remove{})
 })
 
-// MarshalBinary writes the run down: read back it goes on as this one would.
+// MarshalBinary serialises the run: a State read from it behaves as this one would.
 func (s *State) MarshalBinary() ([]byte, error) { return codec().Write(s) }
 
-// UnmarshalBinary reads a run back; what follows from the rest is worked out again.
+// UnmarshalBinary restores a run; derived fields are computed again.
 func (s *State) UnmarshalBinary(b []byte) error {
 	var read State
 	if err := codec().Read(b, &read); err != nil {

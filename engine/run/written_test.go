@@ -22,10 +22,11 @@ func TestEverythingInTheStateOfARunCanBeWrittenDown(t *testing.T) {
 	}
 }
 
-// keeps are the methods by which a run keeps an event or a command for later.
+// keeps are the methods by which a run stores an event or a command for later.
 var keeps = []string{"send", "touch", "touchRow", "touchFound", "broadcast", "later", "owe"}
 
-// Whatever a run takes may wait in its state, and whatever it sends to a contact that is not up.
+// Any event that a run accepts may wait in its state, and so may any command for a contact without
+// an actor.
 func TestEveryEventAndCommandOfARunCanBeWrittenDown(t *testing.T) {
 	known, found := codec().Variants(), 0
 	set := token.NewFileSet()
@@ -34,7 +35,7 @@ func TestEveryEventAndCommandOfARunCanBeWrittenDown(t *testing.T) {
 		if found++; !strings.Contains(name, ".") {
 			name = "run." + name
 		}
-		name = strings.Replace(name, "run.SeatsAllotted", "fleet.Allotted", 1) // another name for it
+		name = strings.Replace(name, "run.SeatsAllotted", "fleet.Allotted", 1) // an alias of it
 		if !slices.Contains(known, "*"+name) {
 			t.Errorf("%s: a *%s waits in a run and is none of the codec's variants", set.Position(e.Pos()), name)
 		}
@@ -87,7 +88,7 @@ func TestEveryEventAndCommandOfARunCanBeWrittenDown(t *testing.T) {
 
 func TestEveryFieldOfARunIsReadBack(t *testing.T) {
 	s, n := New("cmp", Config{}), 0
-	var open func(reflect.Type) bool // it holds what may be of several types
+	var open func(reflect.Type) bool // it holds values of several types
 	open = func(t reflect.Type) bool {
 		switch t.Kind() {
 		case reflect.Interface:
@@ -151,8 +152,8 @@ func TestBytesThatAreNoRunLeaveTheRunAsItIs(t *testing.T) {
 	}
 }
 
-// readBack gives what is read of a run that is written down. It leads to the same bytes, and
-// its rules are the same.
+// readBack returns a serialised run after reading it back, and checks that it serialises to the
+// same bytes and has the same rules.
 func readBack(t tester, s *State) *State {
 	t.Helper()
 	b, err := s.MarshalBinary()

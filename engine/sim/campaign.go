@@ -13,87 +13,84 @@ import (
 	"dialler/engine/pacing"
 )
 
-// Installation is what campaigns are dialled with, who is called, and what goes
-// wrong meanwhile. The zero values of what is not said are those of
-// WithDefaults.
+// Installation is the equipment that campaigns are dialled with, the people called, and the faults
+// that happen meanwhile. Zero values get the defaults of WithDefaults.
 type Installation struct {
 	Start  time.Time
-	Length time.Duration // the world ends then, whatever still goes on
-	// People answer, talk and fail by it; its workers, cap, wait and length say
-	// nothing here.
+	Length time.Duration // the world ends then, whatever is still in progress
+	// People says how callees answer, talk and fail; its workers, cap, wait and length are not used
+	// here.
 	People callee.Scenario
-	// Measured, if they are given, take their place. Of Bot they leave Connect and Fails.
+	// Measured replaces People if it is given; of Bot only Connect and Fails are then used.
 	Measured  *callee.People
 	Seats     int // of the one bot
 	Trunks    []TrunkPlan
 	Numbers   []engine.NumberSettings // every number of every pool
 	Campaigns []CampaignPlan
 	Bot       callee.Bot
-	// Commit is how long a write takes until it is durable.
+	// Commit is how long a write takes to become durable.
 	Commit time.Duration
 	Faults []Fault
-	// Prefixes are the beginnings of the numbers of contacts, taken in turn;
-	// seven digits follow.
+	// Prefixes are the prefixes of the contacts' numbers, used in turn; seven digits follow.
 	Prefixes []string
-	// Large campaigns keep no ended attempts, so that of their figures only those
-	// of contacts are counted anew for comparison.
+	// Large campaigns keep no ended attempts, so that only the contact counts are recounted for
+	// comparison.
 	Large bool
-	// EventsMost ends the world after so many events; 0: nothing but its Length
-	// does.
+	// EventsMost ends the world after that many events; 0 leaves that to Length.
 	EventsMost int
-	// Halt, if there is one, is asked after every haltEvery events whether to end
-	// the world there. What it takes to answer is the caller's affair.
+	// Halt, if set, is asked after every haltEvery events whether to end the world. It may take as
+	// long as the caller likes.
 	Halt func() bool
-	// Watch, if there is one, hears how the first campaign goes on.
+	// Watch, if set, is told how the first campaign proceeds.
 	Watch func(*Stretch)
-	// Unjudged worlds go on when an invariant does not hold.
+	// Unjudged worlds continue when an invariant is violated.
 	Unjudged bool
-	// CalleeAttempts is how often one number may be called within a day, over all
-	// campaigns; 0: as often as may be.
+	// CalleeAttempts is how often one number may be called within a day, over all campaigns; 0
+	// means no limit.
 	CalleeAttempts int
-	// Clock, if there is one, gives a time whose wall clock and monotonic clock differ
-	// by the steps of the wall clock; else durations change with a step.
+	// Clock, if set, returns a time whose wall clock and monotonic clock differ by the steps of the
+	// wall clock; without it, durations change with a step.
 	Clock func(wall time.Time, monotonic time.Duration) time.Time
 }
 
-// start is that of an installation that says none.
+// start is the default start of an installation.
 var start = time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
 
 const haltEvery = 512
 
-// calleePeriod is that of Installation.CalleeAttempts.
+// calleePeriod is the period of Installation.CalleeAttempts.
 const calleePeriod = 24 * time.Hour
 
-// TrunkPlan is a trunk, and what the carrier behind it takes.
+// TrunkPlan is a trunk, and what its carrier accepts.
 type TrunkPlan struct {
 	Settings engine.TrunkSettings
-	// CarrierCPS: what comes faster is answered 503 with the limit in its words,
-	// 0 = no limit of its own.
+	// CarrierCPS is the rate beyond which the carrier answers 503 with the limit in its text; 0
+	// means no limit of its own.
 	CarrierCPS int
 	// Refuses is the share of calls that the network refuses with 503 (0…1).
 	Refuses float64
 }
 
-// CampaignPlan is one campaign: its settings, its list, and what operators and
-// callers of the API do to it.
+// CampaignPlan is one campaign: its settings, its list, and what operators and API clients do to
+// it.
 type CampaignPlan struct {
 	Settings campaign.Settings
-	Contacts int // of the list, numbered from First
-	First    int // lists that overlap share numbers
-	// Standing, if there is one, is where the run goes on: its contacts that are ahead,
-	// as many as Contacts, are the list.
+	Contacts int // in the list, numbered from First
+	First    int // overlapping lists share numbers
+	// Standing, if set, is where the run resumes: its remaining contacts, Contacts in number, are
+	// the list.
 	Standing *campaign.Position
 	Acts     []PlannedAct
 }
 
-// PlannedAct happens at a time since the start.
+// PlannedAct happens at a given time after the start.
 type PlannedAct struct {
 	At time.Duration
-	// One of these; contacts by their number, counted from 1.
+	// Exactly one of these; contacts by their number, counted from 1.
 	Action   campaign.Action // a lifecycle command
 	Edit     *CampaignEdit   // of a draft, or while it is paused
-	Add      int             // contacts added, behind those of the list
-	Import   int             // contacts of a file, likewise
+	Add      int             // contacts added after those of the list
+	Import   int             // contacts of an import, likewise
 	Trigger  int             // the contact that is triggered
 	Exclude  int             // the contact that is excluded
 	Segment  int             // contacts whose variable "segment" has this value are excluded
@@ -107,7 +104,7 @@ type PlannedAct struct {
 	Unreached bool // of a restart: only those whom no call has reached
 }
 
-// CampaignEdit changes settings; those that are 0 stay.
+// CampaignEdit changes settings; zero values leave a setting unchanged.
 type CampaignEdit struct{ MaxAttempts, RetryDelaySec, Concurrency int }
 
 func (e *CampaignEdit) apply(s *campaign.Settings) {
@@ -115,21 +112,21 @@ func (e *CampaignEdit) apply(s *campaign.Settings) {
 	s.Concurrency = cmp.Or(e.Concurrency, s.Concurrency)
 }
 
-// FaultKind is what goes wrong.
+// FaultKind is a kind of fault.
 type FaultKind string
 
 const (
 	FaultTrunkDown    FaultKind = "trunk_down"    // no response from the carrier
 	FaultTrunkRefuses FaultKind = "trunk_refuses" // connection refused: nothing leaves
 	FaultSeats        FaultKind = "seats"         // the bot has only Value seats
-	FaultBot          FaultKind = "bot_away"      // it takes no call, and loses those that it has
+	FaultBot          FaultKind = "bot_away"      // it takes no calls, and drops those that it has
 	FaultDatabase     FaultKind = "database_away"
 	FaultCrash        FaultKind = "crash"      // of the process; it is back after Length
 	FaultClock        FaultKind = "clock_step" // the wall clock jumps by Value seconds
 	FaultSlowCommit   FaultKind = "slow_commit"
 	FaultRunCrash     FaultKind = "run_crash"     // of the actor of one campaign's run
-	FaultContactCrash FaultKind = "contact_crash" // of one contact's actor, the Value-th or one behind it
-	FaultHandOver     FaultKind = "hand_over"     // another owner acts for the campaign, after Length
+	FaultContactCrash FaultKind = "contact_crash" // of a contact's actor: the Value-th, or the next with a call
+	FaultHandOver     FaultKind = "hand_over"     // another owner takes over the campaign after Length
 )
 
 // Fault begins at At and lasts for Length.
@@ -143,7 +140,7 @@ type Fault struct {
 	Campaign int // index
 }
 
-// WithDefaults fills what was not said.
+// WithDefaults fills in the defaults.
 func (in Installation) WithDefaults() Installation {
 	if in.Start.IsZero() {
 		in.Start = start
@@ -181,7 +178,7 @@ func (in Installation) WithDefaults() Installation {
 	return in
 }
 
-// CampaignResult is what one campaign came to.
+// CampaignResult is the result of one campaign.
 type CampaignResult struct {
 	ID               engine.CampaignID
 	State            campaign.State
@@ -195,25 +192,25 @@ type CampaignResult struct {
 	Ended            time.Duration     // when it completed, else the world's end
 	Work
 	Constraint engine.Constraint // of the last decision
-	// Open is how many contacts were not final at the end, LeftAtClose how many
-	// were not when the window closed first, -1 when it did not.
+	// Open is how many contacts were not final at the end, LeftAtClose how many were not final when
+	// the window first closed, -1 if it did not close.
 	Open, LeftAtClose int
 }
 
-// Stretch is a time in which a campaign stood as it stood.
+// Stretch is a period in which a campaign's state did not change.
 type Stretch struct {
 	From, Until time.Duration
 	Pace        Pace
-	*Progress   // at its end; nil while no process has the run
+	*Progress   // at its end; nil while no process runs it
 }
 
-// Pace is how fast a campaign works.
+// Pace is a campaign's current activity.
 type Pace struct {
 	Open        bool // running, within its window
 	Seats, Used int
 }
 
-// Work is what is done at that pace in some time.
+// Work is the work done at that pace in a period.
 func (p Pace) Work(d time.Duration) Work {
 	if !p.Open {
 		return Work{}
@@ -221,28 +218,28 @@ func (p Pace) Work(d time.Duration) Work {
 	return Work{Dialling: d, Busy: time.Duration(p.Used) * d, Workers: time.Duration(max(p.Seats, p.Used)) * d}
 }
 
-// Work is what a campaign did in some time.
+// Work is the work that a campaign did in a period.
 type Work struct {
-	// Dialling is the time in which the campaign was running within its window.
+	// Dialling is how long the campaign was running within its window.
 	Dialling time.Duration
-	// Busy is Σ over workers of the time in calls, Workers of what it could be:
-	// the seats that the campaign had while it was dialling.
+	// Busy is the time in calls, summed over workers; Workers is the maximum possible: the seats
+	// that the campaign had while it was dialling.
 	Busy, Workers time.Duration
 }
 
-// Add adds more of it.
+// Add adds more to w.
 func (w *Work) Add(more Work) {
 	w.Dialling, w.Busy, w.Workers = w.Dialling+more.Dialling, w.Busy+more.Busy, w.Workers+more.Workers
 }
 
-// Progress is how far a campaign has come since its start.
+// Progress is what a campaign has done since its start.
 type Progress struct {
 	Dials  int
 	Counts pacing.Counts
 	Left   int // contacts that are not final
 }
 
-// ConnectsPerHour is how many persons were served in an hour of dialling.
+// ConnectsPerHour is how many persons were served per hour of dialling.
 func (r *CampaignResult) ConnectsPerHour() float64 {
 	if r.Dialling <= 0 {
 		return 0
@@ -250,7 +247,7 @@ func (r *CampaignResult) ConnectsPerHour() float64 {
 	return float64(r.Counters.ConnectedCalls) / r.Dialling.Hours()
 }
 
-// Utilisation is the share of the workers' time in calls.
+// Utilisation is the share of the workers' time that was spent in calls.
 func (r *CampaignResult) Utilisation() float64 {
 	if r.Workers <= 0 {
 		return 0
@@ -258,7 +255,7 @@ func (r *CampaignResult) Utilisation() float64 {
 	return float64(r.Busy) / float64(r.Workers)
 }
 
-// CampaignsResult is what an installation's campaigns came to.
+// CampaignsResult is the result of an installation's campaigns.
 type CampaignsResult struct {
 	Seed      uint64
 	Campaigns []CampaignResult
@@ -267,11 +264,11 @@ type CampaignsResult struct {
 	Events    int  // that happened
 	Halted    bool // Halt ended it
 	Spent     bool // EventsMost did
-	// Broken is the first invariant that did not hold; nil as it should be.
+	// Broken is the first violated invariant; nil if there is none.
 	Broken *Broken
 }
 
-// Broken is an invariant that did not hold.
+// Broken is a violated invariant.
 type Broken struct {
 	Seed     uint64
 	At       time.Duration

@@ -55,7 +55,7 @@ func (w *campaignWorld) act(c *campaignRecord, a *PlannedAct) {
 	}
 }
 
-// whenDatabase does something in the database, once it is there.
+// whenDatabase runs f once the database is available.
 func (w *campaignWorld) whenDatabase(f func()) {
 	if w.dbAway > 0 {
 		w.later(askAgain, func() { w.whenDatabase(f) })
@@ -68,7 +68,7 @@ func (w *campaignWorld) command(c *campaignRecord, cmd campaign.Act) {
 	w.ask(&request{c: c, what: string(cmd.Action), event: &run.Act{Command: cmd}, done: w.check.acting(c, cmd.Action)})
 }
 
-// strangers are the next people behind the list who are not in the campaign.
+// strangers are the next n people after the list who are not in the campaign.
 func (w *campaignWorld) strangers(c *campaignRecord, n int) (list []campaign.NewContact) {
 	for len(list) < n {
 		p := w.person(c.plan.First + c.plan.Contacts + c.added)
@@ -117,7 +117,7 @@ func (w *campaignWorld) operate(c *campaignRecord, place int, cmd campaign.ActOn
 
 // --- erasure -----------------------------------------------------------------------------
 
-// erase takes a person out of everything. Its number is held meanwhile.
+// erase erases a person everywhere. The number is held meanwhile.
 func (w *campaignWorld) erase(c *campaignRecord, n engine.PhoneNumber, tries int) {
 	w.whenDatabase(func() {
 		w.store.Lock()
@@ -126,7 +126,7 @@ func (w *campaignWorld) erase(c *campaignRecord, n engine.PhoneNumber, tries int
 			w.store.Holds[n] = memstore.Hold{Attempt: "erasure", Until: w.wall().Add(10 * time.Minute)}
 		}
 		w.store.Unlock()
-		if held { // a call with this person is not over yet
+		if held { // a call with this person is still in progress
 			if tries > 0 {
 				w.later(30*time.Second, func() { w.erase(c, n, tries-1) })
 			}
@@ -155,7 +155,7 @@ func (w *campaignWorld) eraseFrom(n engine.PhoneNumber, i int) {
 		}})
 }
 
-// erased puts the tombstone in the place of the number and has everybody forget it.
+// erased replaces the number by its tombstone and makes every run forget it.
 func (w *campaignWorld) erased(n engine.PhoneNumber) {
 	var random [8]byte
 	for i := range random {
@@ -168,7 +168,7 @@ func (w *campaignWorld) erased(n engine.PhoneNumber) {
 	}
 	left := len(w.campaigns)
 	for _, c := range w.campaigns {
-		done := w.check.adding(c, n) // whoever is called under the number from now on is somebody new
+		done := w.check.adding(c, n) // from now on this number belongs to somebody new
 		w.ask(&request{c: c, what: "end erasure", event: &run.EndErasure{Number: n, Tombstone: stone},
 			done: func(v any, err error) {
 				done(v, err)
@@ -183,7 +183,7 @@ func (w *campaignWorld) erased(n engine.PhoneNumber) {
 
 // --- imports -----------------------------------------------------------------------------
 
-// importing is a file on its way into a campaign.
+// importing is an import in progress.
 type importing struct {
 	w     *campaignWorld
 	c     *campaignRecord
@@ -205,7 +205,7 @@ func (w *campaignWorld) importFile(c *campaignRecord, list []campaign.NewContact
 	i.ask("may import", &run.MayImport{}, func(any) { w.whenDatabase(i.stage) })
 }
 
-// ask asks the run; an import that is refused has failed.
+// ask sends the run a request; if it is refused, the import has failed.
 func (i *importing) ask(what string, event any, then func(value any)) {
 	i.w.ask(&request{c: i.c, what: what, event: event, patience: time.Minute, late: i.fail,
 		done: func(v any, err error) {
@@ -239,7 +239,7 @@ func (i *importing) stage() {
 	})
 }
 
-// remind tells the run again and again that the switch is under way.
+// remind repeatedly tells the run that the switch is in progress.
 func (i *importing) remind() {
 	i.w.later(time.Second, func() {
 		if !i.over {
@@ -255,7 +255,7 @@ func (i *importing) tell(event any) {
 	}
 }
 
-// activate makes contacts of the rows.
+// activate turns the rows into contacts.
 func (i *importing) activate(pass run.GatePass) {
 	if i.over {
 		return

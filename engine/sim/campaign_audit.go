@@ -8,7 +8,7 @@ import (
 	"dialler/engine/tally"
 )
 
-// What is looked at from time to time, and at the end.
+// Checks from time to time, and at the end.
 
 func (k *checker) auditLater() {
 	k.w.push(auditEvery, simEvent{idle: true, f: func() {
@@ -17,7 +17,7 @@ func (k *checker) auditLater() {
 	}})
 }
 
-// audit looks at what nobody may notice: attempts without an owner, seats that a paused
+// audit checks for faults that nobody may notice: attempts without an owner, seats that a paused
 // campaign keeps.
 func (k *checker) audit() {
 	if k.w.in.Large {
@@ -44,7 +44,7 @@ func (k *checker) audit() {
 	}
 }
 
-// length: the world ends though things may go on.
+// length ends the world although things may still be in progress.
 func (k *checker) length() {
 	for _, c := range k.w.campaigns {
 		t := k.runs[c.i]
@@ -55,7 +55,7 @@ func (k *checker) length() {
 	}
 }
 
-// end: nothing is left to happen.
+// end handles a world in which nothing is left to happen.
 func (k *checker) end() {
 	w := k.w
 	if w.process == nil || len(w.process.writer.queue) > 0 {

@@ -13,8 +13,8 @@ import (
 	"dialler/engine/trunk"
 )
 
-// checker tells the judge of the promises what happens on the network, what is durable,
-// and what was answered, and looks at what must come to an end.
+// checker tells the promise judge what happens on the network, what becomes durable and what is
+// answered, and checks that everything comes to an end.
 type checker struct {
 	w       *campaignWorld
 	judge   *promise.Judge
@@ -22,16 +22,16 @@ type checker struct {
 	runs    []*watched
 	trace   []string
 	facts   []promise.Timed
-	answers map[string]int // requests by what they were about and how they were answered
+	answers map[string]int // requests by topic and answer
 }
 
-// watched is what is known of one campaign.
+// watched is what is known about one campaign.
 type watched struct {
 	attached map[engine.AttemptID]bool // calls with a bot
-	granted  int                       // seats, by the fleet
-	before   int                       // … that were granted until cutAt
+	granted  int                       // seats granted by the fleet
+	before   int                       // the larger grant before cutAt
 	cutAt    time.Duration
-	asked    int            // starts and resumes that are not answered
+	asked    int            // starts and resumes not yet answered
 	state    campaign.State // durable
 	since    time.Duration
 	wrote    time.Duration // the last durable write
@@ -39,11 +39,11 @@ type watched struct {
 
 const (
 	traceMost = 60
-	// auditEvery is how often is looked at what nobody may notice.
+	// auditEvery is the interval of the audits.
 	auditEvery = 20 * time.Second
-	// overdueAfter is how long what is owed may take while nothing is wrong.
+	// overdueAfter is how long an outstanding action may take while there is no fault.
 	overdueAfter = 90 * time.Second
-	// seatedFor is how long a line may ring that holds a seat.
+	// seatedFor is how long a line that holds a seat may ring.
 	seatedFor = time.Minute
 )
 
@@ -77,7 +77,7 @@ func (k *checker) broke(c *campaignRecord, format string, args ...any) {
 	}
 }
 
-// note keeps what happened last, for the report of a broken promise.
+// note records recent events for the report of a broken promise.
 func (k *checker) note(c *campaignRecord, format string, args ...any) {
 	if k.w.in.Large {
 		return
@@ -88,7 +88,7 @@ func (k *checker) note(c *campaignRecord, format string, args ...any) {
 	k.trace = append(k.trace, fmt.Sprintf("%s %s ", k.w.now, c.id)+fmt.Sprintf(format, args...))
 }
 
-// quiet: nothing that takes its time has gone wrong recently.
+// quiet says that no fault that causes delays happened recently.
 func (k *checker) quiet(c *campaignRecord) bool {
 	return k.w.process != nil && k.w.dbAway == 0 && !k.w.process.dbDown && k.w.commit <= time.Second &&
 		k.w.now-c.disturbed > overdueAfter
@@ -96,7 +96,7 @@ func (k *checker) quiet(c *campaignRecord) bool {
 
 // --- seats -------------------------------------------------------------------------------
 
-// granted: the fleet's word on a campaign's seats.
+// granted notes the fleet's answer about a campaign's seats.
 func (k *checker) granted(c *campaignRecord, n int) {
 	t := k.runs[c.i]
 	if n < t.granted {
@@ -109,7 +109,7 @@ func (k *checker) granted(c *campaignRecord, n int) {
 	k.hear(promise.Granted{Campaign: c.id, Seats: n})
 }
 
-// socket: one is opened ahead of its call.
+// socket notes that a socket is opened ahead of its call.
 func (k *checker) socket(c *campaignRecord) {
 	t := k.runs[c.i]
 	if n := k.w.process.socketsOf(c) + len(t.attached); n > t.granted && n > t.before && k.quiet(c) {
@@ -117,8 +117,9 @@ func (k *checker) socket(c *campaignRecord) {
 	}
 }
 
-// lost: a process is gone with all that it knew of the campaign's lines, or all bots are. What that takes from lines
-// in flight is the one thing that the cap does not hold for (SEMANTICS §6).
+// lost handles the loss of a process, with everything that it knew about the campaign's lines, or
+// of all bots. What that takes from lines in flight is the only exception to the cap (SEMANTICS
+// §6).
 func (k *checker) lost(c *campaignRecord) {
 	r := k.w.runner(c)
 	if r == nil {
@@ -133,7 +134,7 @@ func (k *checker) lost(c *campaignRecord) {
 	}
 }
 
-// processGone: what only the process knew is over.
+// processGone drops what only the process knew.
 func (k *checker) processGone() {
 	for _, t := range k.runs {
 		clear(t.attached)
@@ -142,7 +143,7 @@ func (k *checker) processGone() {
 	k.hear(promise.OwnersGone{})
 }
 
-// attach: a call gets its bot.
+// attach notes that a call gets its bot.
 func (k *checker) attach(c *campaignRecord, id engine.AttemptID) {
 	k.runs[c.i].attached[id] = true
 	k.hear(promise.BotOn{Campaign: c.id, Attempt: id, Conversation: string(id)})
@@ -155,12 +156,12 @@ func (k *checker) detach(c *campaignRecord, id engine.AttemptID) {
 
 // --- dials and what becomes durable --------------------------------------------------------
 
-// invite: an INVITE leaves.
+// invite notes that an INVITE leaves.
 func (k *checker) invite(r *runner, x *leg) {
 	c := x.of
 	k.note(c, "invite to %s, leg %s", x.to.E164(), x.id)
 	id := k.w.in.Trunks[x.trunk].Settings.ID
-	if epoch := r.state.M.C.Epoch; epoch > 0 { // else its run loads, and knows none yet
+	if epoch := r.state.M.C.Epoch; epoch > 0 { // otherwise its run is loading and has no epoch yet
 		k.hear(promise.Acted{Identity: string(c.id), Epoch: epoch, By: r.name})
 	}
 	k.hear(promise.Invited{Campaign: c.id, Leg: x.id, Trunk: id, From: x.from, To: x.to, Zones: r.p.Zones(x.to)})
@@ -189,7 +190,8 @@ func (k *checker) stands(c *campaignRecord, row *campaign.Campaign) {
 	}
 }
 
-// attempt tells what a row says. Of a large campaign it is forgotten with its end.
+// attempt reports the contents of a row. In a large campaign a row is forgotten when the attempt
+// ends.
 func (k *checker) attempt(c *campaignRecord, a *attempt.Attempt, intent bool) {
 	k.facts = promise.Of(k.facts[:0], a)
 	for _, f := range k.facts {
@@ -214,7 +216,7 @@ func (k *checker) attempt(c *campaignRecord, a *attempt.Attempt, intent bool) {
 
 // --- requests ----------------------------------------------------------------------------
 
-// adding: somebody adds the numbers on purpose. The function says that it is over.
+// adding notes that numbers are being added on purpose; the returned function ends that.
 func (k *checker) adding(c *campaignRecord, numbers ...engine.PhoneNumber) (done func(any, error)) {
 	for _, n := range numbers {
 		k.hear(promise.Adding{Campaign: c.id, Number: n})
@@ -226,7 +228,7 @@ func (k *checker) adding(c *campaignRecord, numbers ...engine.PhoneNumber) (done
 	}
 }
 
-// excluding: an exclusion is asked for; the function hears the answer.
+// excluding notes that an exclusion is requested; the returned function takes the answer.
 func (k *checker) excluding(c *campaignRecord, n engine.PhoneNumber, match map[string]string) func(any, error) {
 	concerned := func() (list []engine.PhoneNumber) {
 		if n != "" {
@@ -256,8 +258,8 @@ func (k *checker) answer(what string, err error) {
 	k.answers[what]++
 }
 
-// acting: somebody asks for it; the function hears the answer. A campaign may dial from
-// the moment that it is asked to.
+// acting notes that an action is requested; the returned function takes the answer. A campaign may
+// dial from the moment of the request.
 func (k *checker) acting(c *campaignRecord, a campaign.Action) func(any, error) {
 	t, starts := k.runs[c.i], a == campaign.ActionStart || a == campaign.ActionResume
 	if starts {
@@ -276,7 +278,7 @@ func (k *checker) acting(c *campaignRecord, a campaign.Action) func(any, error) 
 	}
 }
 
-// triggered: contact, intent and reply commit together.
+// triggered checks that contact, intent and reply commit together.
 func (k *checker) triggered(c *campaignRecord, cmd campaign.Trigger, v any, err error) {
 	if err != nil {
 		k.note(c, "trigger of %s: %v", cmd.Number.E164(), err)

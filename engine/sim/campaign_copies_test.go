@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// ownedByTheCores are types whose values belong to the run, the call or the store: a
-// field of one of them in this package is the beginning of a second implementation.
+// ownedByTheCores are types whose values belong to the run, the call or the store: a field of such
+// a type in this package would be the start of a second implementation.
 var ownedByTheCores = map[string]bool{
 	"campaign.Settings": true, "campaign.Machine": true, "contact.Machine": true, "attempt.Machine": true,
 	"pacing.Books": true, "pacing.Model": true,
@@ -19,7 +19,7 @@ var ownedByTheCores = map[string]bool{
 	"exclusion.Book": true,
 }
 
-// mayKeep are the fields that may, each with its reason.
+// mayKeep are the permitted fields, each with its reason.
 var mayKeep = map[string]string{
 	"CampaignPlan.Settings": "what a user asks to be simulated",
 	"runner.contacts":       "where messages to contacts go: each is a call.Contact",
@@ -74,7 +74,7 @@ func TestTheSimulatorKeepsNoRuleOfItsOwn(t *testing.T) {
 	}
 }
 
-// namesOf are the names of a field, of an embedded one that of its type.
+// namesOf are the names of a field; an embedded field has the name of its type.
 func namesOf(f *ast.Field) (names []string) {
 	for _, name := range f.Names {
 		names = append(names, name.Name)
@@ -86,8 +86,8 @@ func namesOf(f *ast.Field) (names []string) {
 	return names
 }
 
-// coreType names the type of a core within a field's type, or a map by contact or
-// attempt, as lines and seats are kept in; "" when there is none.
+// coreType names the core type in a field's type, or a map keyed by contact or attempt, in which
+// lines and seats could be stored; "" when there is none.
 func coreType(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:

@@ -12,7 +12,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// played gives the world of an installation once it has ended.
+// played plays an installation to its end and returns the world.
 func played(t *testing.T, in Installation, seed uint64, arrange ...func(*campaignWorld)) *campaignWorld {
 	t.Helper()
 	in.Clock = twoClocks
@@ -27,7 +27,7 @@ func played(t *testing.T, in Installation, seed uint64, arrange ...func(*campaig
 	return w
 }
 
-// at has something done or looked at in a world.
+// at schedules an action or a check in a world.
 func at(when time.Duration, f func(w *campaignWorld)) func(*campaignWorld) {
 	return func(w *campaignWorld) { w.later(when, func() { f(w) }) }
 }
@@ -57,8 +57,7 @@ func TestASecondRunBeginsItsLedgerAnewAndKeepsTheCap(t *testing.T) {
 	}
 }
 
-// The gate places lines beyond the free workers as far as its credit goes, and no
-// further.
+// The gate places lines beyond the free workers only as far as its credit goes.
 func TestTheCapHoldsAfterEveryAnswerOfALongRun(t *testing.T) {
 	in := plain(1500)
 	in.People = callee.Standard()
@@ -86,8 +85,8 @@ func TestTheNeighbourOfAPausedCampaignGetsItsSeats(t *testing.T) {
 	}
 }
 
-// Rounds of reservations take their time: contacts are touched meanwhile, and triggers
-// overtaken by exclusions.
+// Rounds of reservations take time: meanwhile contacts are touched, and exclusions overtake
+// triggers.
 func TestWhoIsExcludedWhileARoundIsUnderWayIsNotDialled(t *testing.T) {
 	in := plain(400)
 	touched, overtaken := 0, 0
@@ -196,7 +195,7 @@ func TestAFileIsSwitchedInBetweenTriggersAndExclusions(t *testing.T) {
 	in := plain(60)
 	p := &in.Campaigns[0]
 	p.Acts = append(p.Acts, PlannedAct{At: 10 * time.Second, Import: 40})
-	for i := range 40 { // of those whom the file has
+	for i := range 40 { // contacts that are in the file
 		p.Acts = append(p.Acts, PlannedAct{At: 10*time.Second + time.Duration(i)*50*time.Millisecond, Trigger: 61 + i,
 			Keyed: i%2 == 0})
 	}
@@ -225,8 +224,8 @@ func TestAnotherMaxAttemptsHoldsForThoseWhoWait(t *testing.T) {
 	}
 }
 
-// A run that crashes loads what is durable and asks its contacts where they stand;
-// nobody's call ends by that.
+// A run that crashes loads the durable state and asks its contacts where they stand; no call ends
+// because of it.
 func TestACrashOfTheRunEndsNoCall(t *testing.T) {
 	in := plain(200)
 	for i := range 20 {
@@ -235,11 +234,11 @@ func TestACrashOfTheRunEndsNoCall(t *testing.T) {
 	none(t, played(t, in, 10), engine.OutcomeLost, engine.OutcomeSystemError)
 }
 
-// A contact that crashes takes its legs over; one whose INVITE had not left has lost its
-// attempt, which is closed.
+// A contact that crashes takes over its legs; if its INVITE had not left, the attempt is lost and
+// is closed.
 func TestAContactThatCrashesTakesItsCallOver(t *testing.T) {
 	in := plain(200)
-	in.Commit = 1500 * time.Millisecond // many are hit while a write is on its way
+	in.Commit = 1500 * time.Millisecond // many crashes happen while a write is on its way
 	for i := range 60 {
 		in.Faults = append(in.Faults, Fault{Kind: FaultContactCrash, At: time.Duration(60+11*i) * time.Second, Value: i})
 	}
@@ -274,8 +273,8 @@ func none(t *testing.T, w *campaignWorld, outcomes ...engine.Outcome) {
 	}
 }
 
-// The legs of a call that a crash of the process cost are watched to their end, also by a
-// contact that crashes meanwhile.
+// The legs of a call lost in a process crash are watched to their end, even by a contact that
+// crashes meanwhile.
 func TestAContactThatCrashesWatchesTheLegsOfALostCallOn(t *testing.T) {
 	in := plain(10)
 	in.People = callee.Standard()
@@ -296,13 +295,13 @@ func TestAContactThatCrashesWatchesTheLegsOfALostCallOn(t *testing.T) {
 	}
 }
 
-// Whom the carrier took no call for was dialled, though no attempt was used up by that.
+// A contact whose calls no carrier took was dialled, although that used up no attempt.
 func TestARunWhoseAttemptsDidNotCountCompletesAsAnyOther(t *testing.T) {
 	f := func(dialled bool, want campaign.CompletionReason) {
 		t.Helper()
 		in := plain(3)
 		p := &in.Campaigns[0]
-		for i := range 3 { // before they are dialled, or before they are dialled again
+		for i := range 3 { // before they are dialled, or before a retry
 			p.Acts = append(p.Acts, PlannedAct{At: 20 * time.Second, Exclude: i + 1})
 		}
 		in.Faults = []Fault{{Kind: FaultTrunkRefuses, Length: in.Length}}

@@ -11,7 +11,7 @@ import (
 	win "dialler/engine/window"
 )
 
-// dice draw the parts of an installation, one after the other.
+// dice draws the parts of an installation one by one.
 type dice struct {
 	c callee.Chance
 	k uint64
@@ -26,7 +26,7 @@ func (d *dice) in(low, high int) int { return low + int(d.u()*float64(high-low+1
 
 func (d *dice) chance(p float64) bool { return d.u() < p }
 
-// maybe draws one of a range with a chance of p, else 0.
+// maybe draws from a range with probability p, otherwise 0.
 func (d *dice) maybe(p float64, low, high int) int {
 	if !d.chance(p) {
 		return 0
@@ -40,8 +40,8 @@ func (d *dice) span(low, high time.Duration) time.Duration {
 
 func pick[T any](d *dice, list ...T) T { return list[d.in(0, len(list)-1)] }
 
-// DrawInstallation draws an installation with one or two campaigns of random
-// settings, and what goes wrong with it, from a seed.
+// DrawInstallation draws an installation from a seed: one or two campaigns with random settings,
+// and its faults.
 func DrawInstallation(seed uint64) Installation {
 	d := &dice{c: callee.ChanceOf(callee.Mix(seed^0x5eed), 1)}
 	in := Installation{
@@ -196,7 +196,7 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 	return plan
 }
 
-// drawOperators draws what operators do beside the course of the campaign.
+// drawOperators draws what operators do during the campaign.
 func drawOperators(d *dice, plan *CampaignPlan, soon func() time.Duration) {
 	somebody := func() int { return 1 + plan.First + d.in(0, plan.Contacts+5) }
 	add := func(p float64, most int, act func() PlannedAct) {
@@ -221,7 +221,7 @@ func drawOperators(d *dice, plan *CampaignPlan, soon func() time.Duration) {
 	}
 }
 
-// drawWindow draws one that opens within the world's time, often about now.
+// drawWindow draws a window that opens within the world's time, often about now.
 func drawWindow(d *dice, in *Installation) win.Window {
 	w := win.Window{Zone: pick(d, "Europe/Berlin", "America/New_York", "UTC", "Asia/Kolkata"), ContactZone: d.chance(0.15)}
 	loc, err := time.LoadLocation(w.Zone)

@@ -7,16 +7,15 @@ import (
 	"dialler/engine/timeline"
 )
 
-// receiver is whoever takes messages: a run, a contact.
+// receiver takes messages: a run or a contact.
 type receiver interface {
 	receive(event any, from engine.Request)
 }
 
-// simEvent is something that will happen: a function that is called, or a message
-// that arrives.
+// simEvent is a future event: a function to call, or a message to deliver.
 type simEvent struct {
-	life  int  // of the process to which it happens, 0: to the world
-	idle  bool // it comes again and again; a world that has nothing else ends
+	life  int  // of the process that it belongs to; 0 means the world
+	idle  bool // it recurs; a world with only such events ends
 	f     func()
 	to    receiver
 	event any
@@ -26,8 +25,8 @@ type simEvent struct {
 type schedule struct {
 	now    time.Duration // by the monotonic clock
 	queue  timeline.Queue[simEvent]
-	busy   int  // events of the queue that are not idle
-	idling bool // what happens now is idle, and nothing else is left
+	busy   int  // queued events that are not idle
+	idling bool // the current event is idle, and nothing else is left
 }
 
 // push lets something happen after a time. What follows from something idle is idle.
@@ -38,10 +37,10 @@ func (s *schedule) push(d time.Duration, e simEvent) {
 	s.queue.Push(s.now+max(d, 0), e)
 }
 
-// later lets something happen in the world.
+// later schedules something in the world.
 func (s *schedule) later(d time.Duration, f func()) { s.push(d, simEvent{f: f}) }
 
-// lane delivers what is sent through it in order, each after a delay of its own.
+// lane delivers messages in order, each after a delay of its own.
 type lane struct{ last time.Duration }
 
 // by is when something sent now arrives.

@@ -9,7 +9,7 @@ import (
 
 func (w *campaignWorld) fault(f Fault) {
 	until := func(undo func()) { w.later(f.Length, undo) }
-	// Several faults of a kind may overlap; who is told hears of each beginning and end.
+	// Faults of a kind may overlap; the callback is told of each beginning and end.
 	count := func(faults *int, told func()) {
 		*faults++
 		told()
@@ -22,7 +22,7 @@ func (w *campaignWorld) fault(f Fault) {
 	r := w.runner(c)
 	switch f.Kind {
 	case FaultTrunkDown:
-		count(&w.down[f.Trunk], func() { // OPTIONS go on; what they find is heard some time later
+		count(&w.down[f.Trunk], func() { // OPTIONS requests continue; their results are noticed some time later
 			if w.process != nil {
 				w.process.options(f.Trunk)
 			}
@@ -65,7 +65,7 @@ func (w *campaignWorld) fault(f Fault) {
 			return
 		}
 		list := r.inOrder()
-		for i := range list { // one with a call, if there is one
+		for i := range list { // a contact with a call, if there is one
 			if a := list[(f.Value+i)%len(list)]; a.core.Call.Live() || i == len(list)-1 {
 				w.check.note(c, "the actor of contact %s crashes", a.core.Machine.C.ID)
 				w.lose(c)
@@ -80,21 +80,21 @@ func (w *campaignWorld) fault(f Fault) {
 	}
 }
 
-// disturbAll notes that what was asked of any campaign may go unanswered.
+// disturbAll notes that requests to any campaign may go unanswered.
 func (w *campaignWorld) disturbAll() {
 	for _, c := range w.campaigns {
 		c.disturbed = w.now
 	}
 }
 
-// lose: who knew of a campaign's lines is gone, and what was asked of it may go unanswered.
+// lose notes that all knowledge of a campaign's lines is lost, and that requests to it may go
+// unanswered.
 func (w *campaignWorld) lose(c *campaignRecord) {
 	w.check.lost(c)
 	c.disturbed = w.now
 }
 
-// crash takes the process down: what was not durable is gone, and nobody knows of the
-// legs.
+// crash kills the process: whatever was not durable is lost, and no one knows the legs.
 func (w *campaignWorld) crash() {
 	w.crashes++
 	for _, c := range w.campaigns {
@@ -107,8 +107,8 @@ func (w *campaignWorld) crash() {
 	w.process = nil
 }
 
-// handOver stops a campaign's actors, and brings them up as another node would: the
-// legs live on and are taken over.
+// handOver stops a campaign's actors and starts them as another node would: the legs stay up and
+// are taken over.
 func (w *campaignWorld) handOver(r *runner, away time.Duration) {
 	p, c := r.p, r.c
 	w.check.note(c, "is handed over")
@@ -129,7 +129,7 @@ func (w *campaignWorld) handOver(r *runner, away time.Duration) {
 		p.do(min(away, 10*time.Second), func() { p.bringUp(c) })
 	}
 	r.tell(&run.LastWord{HandOver: true})
-	p.do(5*time.Second, func() { // it may have crashed with the question
+	p.do(5*time.Second, func() { // it may have crashed before it answered
 		if r.stopped != nil {
 			stopped := r.stopped
 			r.stopped = nil

@@ -15,10 +15,10 @@ import (
 	"dialler/engine/trunk"
 )
 
-// The owners of leases: trunks, numbers, seats. Each takes what it is asked in the
-// order in which it was asked, and answers some time later.
+// The owners of leases: trunks, numbers, seats. Each handles requests in the order of arrival, and
+// answers some time later.
 
-// own begins the owners of a process life.
+// own starts the lease owners of a process.
 func (p *process) own() {
 	w := p.w
 	p.fleet = fleet.New(botID, w.seats, 0)
@@ -40,10 +40,10 @@ func (p *process) own() {
 	p.expire()
 }
 
-// ownersTake is how long an owner needs at most for what it is asked.
+// ownersTake is the longest time that an owner takes for a request.
 const ownersTake = 3 * time.Millisecond
 
-// lease brings what a run or a contact asks of an owner there.
+// lease delivers a request of a run or a contact to the owner.
 func (p *process) lease(from receiver, effect any) {
 	w := p.w
 	through := &p.trunkLane
@@ -85,7 +85,7 @@ func (p *process) trunk(id engine.TrunkID) *trunk.Trunk {
 	return p.trunks[max(i, 0)]
 }
 
-// acquire asks one trunk after the other.
+// acquire tries one trunk after the other.
 func (p *process) acquire(r *call.Reservation) *call.Reservation {
 	w, now := p.w, p.w.mono()
 	for slices.Contains(r.Trunks, "") {
@@ -105,7 +105,7 @@ func (p *process) acquire(r *call.Reservation) *call.Reservation {
 	return r
 }
 
-// options lets the keepalive find out how a trunk is.
+// options lets the keepalive detect the state of a trunk.
 func (p *process) options(i int) {
 	p.do(time.Second+p.w.delay(30*time.Second), func() { p.trunks[i].Options(p.w.down[i] == 0) })
 }
@@ -163,7 +163,7 @@ func (p *process) demandSeats(r *runner, e run.DemandSeats) {
 	p.tellSeats(p.fleet.Over(now))
 }
 
-// tellSeats tells holders of their allotments.
+// tellSeats sends holders their allotments.
 func (p *process) tellSeats(grants []fleet.Grant) {
 	for _, g := range grants {
 		c := p.w.byID[engine.CampaignID(g.Holder)]
@@ -174,7 +174,7 @@ func (p *process) tellSeats(grants []fleet.Grant) {
 	}
 }
 
-// setSeats changes how many the bot has.
+// setSeats changes the bot's number of seats.
 func (w *campaignWorld) setSeats(n int) {
 	w.seats = n
 	w.check.hear(promise.BotSeats{Seats: n})
@@ -183,7 +183,7 @@ func (w *campaignWorld) setSeats(n int) {
 	}
 }
 
-// expire forgets allotments that ran out, and takes leases back that are nobody's.
+// expire drops expired allotments, and takes back leases without an owner.
 func (p *process) expire() {
 	p.again(leaseTTL/2, func() {
 		now := p.w.mono()

@@ -10,8 +10,8 @@ import (
 	"dialler/engine/run"
 )
 
-// mediaPath is the audio of one call in this process: who answered is listened to, and
-// the bot is connected. A contact that is restarted takes it over.
+// mediaPath is the audio of one call in this process: it classifies the answer and connects the
+// bot. A restarted contact takes it over.
 type mediaPath struct {
 	p       *process
 	attempt engine.AttemptID
@@ -39,7 +39,7 @@ func (p *process) openMedia(a *contactActor, e *call.OpenMedia) *call.MediaOpene
 	return &call.MediaOpened{Leg: e.Leg, Offer: []byte("v=0")}
 }
 
-// attachMedia gives a restarted contact its media path, and all that happened there.
+// attachMedia gives a restarted contact its media path, with all events so far.
 func (p *process) attachMedia(id engine.AttemptID, a *contactActor) {
 	if m := p.media[id]; m != nil {
 		m.sink = a
@@ -49,7 +49,7 @@ func (p *process) attachMedia(id engine.AttemptID, a *contactActor) {
 	}
 }
 
-// happens lets something happen on the media path of the call.
+// happens schedules an event on the media path of the call.
 func (m *mediaPath) happens(in time.Duration, e engine.MediaEvent) {
 	if m == nil {
 		return
@@ -68,7 +68,7 @@ func (m *mediaPath) happens(in time.Duration, e engine.MediaEvent) {
 	})
 }
 
-// inSession is happens for what ends with the bot's session.
+// inSession is happens for events that the end of the bot's session cancels.
 func (m *mediaPath) inSession(in time.Duration, f func()) {
 	n := m.session
 	m.p.do(in, func() {
@@ -85,7 +85,7 @@ func (m *mediaPath) detach() {
 	}
 }
 
-// listen is answer classification.
+// listen simulates answer classification.
 func (m *mediaPath) listen(a *attempt.Attempt, cfg *attempt.Config) {
 	if m == nil {
 		return
@@ -180,7 +180,7 @@ func (m *mediaPath) converse(a *attempt.Attempt) {
 	}
 }
 
-// report lets a bot post a result, again and again until somebody takes it.
+// report makes a bot post a result, repeatedly until it is accepted.
 func (w *campaignWorld) report(m *mediaPath, to engine.ContactID, in time.Duration, says func() callee.Said) {
 	w.later(in, func() {
 		said := says()

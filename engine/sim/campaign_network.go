@@ -9,26 +9,26 @@ import (
 	"dialler/engine/promise"
 )
 
-// leg is one call as the network sees it: it goes on when our process dies.
+// leg is one call as the network sees it: it stays up when our process dies.
 type leg struct {
 	id       engine.LegID
 	attempt  engine.AttemptID
 	of       *campaignRecord
 	trunk    int
 	from, to engine.PhoneNumber
-	events   []engine.LegEvent // for whoever takes the leg over …
-	before   int               // … behind so many that only an earlier process knew
-	sink     *contactActor     // nil: nobody of ours knows of it
+	events   []engine.LegEvent // to be replayed to the next owner of the leg
+	before   int               // number of earlier events, known only to a previous process
+	sink     *contactActor     // nil means that none of our actors knows it
 	chance   callee.Chance
 	people   callee.Fate
 	progress bool // a response came
 	answered bool
 	since    time.Duration // when it was
 	over     bool
-	ending   bool // a cancel or a BYE of ours is under way
+	ending   bool // our CANCEL or BYE is in progress
 }
 
-// tells lets the dialler know what happened to a leg.
+// tells reports an event of a leg to the dialler.
 func (w *campaignWorld) tells(x *leg, e engine.LegEvent) {
 	if x.over {
 		return
@@ -41,7 +41,7 @@ func (w *campaignWorld) tells(x *leg, e engine.LegEvent) {
 	case engine.LegAnswered:
 		x.answered = true
 		w.check.note(x.of, "answered: leg %s", x.id)
-	default: // the rest says nothing of what may still come
+	default: // the others say nothing about what may follow
 	}
 	if e.Kind.Final() {
 		x.over = true
@@ -52,18 +52,18 @@ func (w *campaignWorld) tells(x *leg, e engine.LegEvent) {
 	x.deliver(w, len(x.events)-1)
 }
 
-// deliver brings an event to whoever has the leg.
+// deliver sends an event to the owner of the leg.
 func (x *leg) deliver(w *campaignWorld, i int) {
 	if a := x.sink; a != nil && w.process != nil && a.r.p == w.process {
 		w.process.after(0, a, &x.events[i])
 	}
 }
 
-// place sends an INVITE, if it may still leave.
+// place sends an INVITE if it may still leave.
 func (w *campaignWorld) place(a *contactActor, e *engine.PlaceLeg) {
 	c, row := a.r.c, &a.core.Machine.C
 	i := max(slices.IndexFunc(w.in.Trunks, func(t TrunkPlan) bool { return t.Settings.ID == e.Trunk }), 0)
-	// Campaigns that are paced otherwise meet the same people.
+	// Campaigns with different pacing meet the same people.
 	thing := uint64(c.i)<<56 | uint64(row.Run&0xff)<<48 | uint64(row.Used&0xff)<<40 | //nolint:gosec // mixed anyway
 		uint64(row.Unconsumed&0xf)<<36 | placeOf(e.To)&(1<<36-1)
 	x := &leg{id: e.Leg, attempt: e.Attempt, of: c, trunk: i, from: e.From, to: e.To, sink: a,
@@ -96,7 +96,7 @@ func (w *campaignWorld) place(a *contactActor, e *engine.PlaceLeg) {
 	w.later(40*time.Millisecond, func() { w.progress(x) })
 }
 
-// meet says what becomes of the nth leg of an attempt.
+// meet determines the fate of the nth leg of an attempt.
 func (w *campaignWorld) meet(x *leg, n int, again bool, timeout time.Duration) callee.Fate {
 	if m := w.in.Measured; m != nil {
 		return m.Dial(callee.ChanceOf(uint64(x.chance), uint64(n)), again, timeout) //nolint:gosec // a count
@@ -107,7 +107,7 @@ func (w *campaignWorld) meet(x *leg, n int, again bool, timeout time.Duration) c
 	return people.Dial(uint64(n), w.now) //nolint:gosec // a count
 }
 
-// noteDial keeps when our numbers dialled, for the caps that a restart must keep.
+// noteDial records when our numbers dialled, for caps that must survive a restart.
 func (w *campaignWorld) noteDial(from engine.PhoneNumber) {
 	i := slices.IndexFunc(w.in.Numbers, func(s engine.NumberSettings) bool { return s.Number == from })
 	if i < 0 || w.in.Numbers[i].HourCap == 0 && w.in.Numbers[i].DayCap == 0 {
@@ -116,7 +116,7 @@ func (w *campaignWorld) noteDial(from engine.PhoneNumber) {
 	w.calls[from] = append(within(24*time.Hour, w.calls[from], w.now), w.now)
 }
 
-// within drops those times from a list in order that are so long ago.
+// within keeps those times of a sorted list that are less than d ago.
 func within(d time.Duration, list []time.Duration, now time.Duration) []time.Duration {
 	for len(list) > 0 && now-list[0] >= d {
 		list = list[1:]
@@ -124,7 +124,8 @@ func within(d time.Duration, list []time.Duration, now time.Duration) []time.Dur
 	return list
 }
 
-// drawNetwork is the draw of a network that refuses, beside those of the callee model.
+// drawNetwork is the index of the draw for refusals by the network, apart from those of the callee
+// model.
 const drawNetwork = 42
 
 // progress is the network's side of a leg that got through.
@@ -185,7 +186,7 @@ func (w *campaignWorld) progress(x *leg) {
 	})
 }
 
-// accepted is the 200 of the far side.
+// accepted is the far side's 200.
 func accepted() engine.LegEvent {
 	return engine.LegEvent{Kind: engine.LegAnswered, Code: 200, Reason: "OK",
 		Dialog: &engine.DialogState{ToTag: "t", RemoteTarget: "sip:far@end", CSeq: 1}}
@@ -207,17 +208,17 @@ func (w *campaignWorld) answer(x *leg) {
 	}
 }
 
-// farEnds: the callee hangs up.
+// farEnds makes the callee hang up.
 func (w *campaignWorld) farEnds(x *leg) {
 	if !x.over && x.answered {
 		w.tells(x, engine.LegEvent{Kind: engine.LegHungUp})
 	}
 }
 
-// cancel ends a leg that was not answered; the answer may cross it.
+// cancel ends a leg that was not answered; the answer may cross the CANCEL.
 func (w *campaignWorld) cancel(id engine.LegID) {
 	x := w.legs[id]
-	if x == nil || x.ending || x.answered { // answered: it crossed, the 200 is on its way to whom asks
+	if x == nil || x.ending || x.answered { // answered means that they crossed: the 200 is on its way
 		return
 	}
 	x.ending = true
@@ -226,7 +227,7 @@ func (w *campaignWorld) cancel(id engine.LegID) {
 		w.later(20*time.Millisecond, func() {
 			w.tells(x, accepted())
 			x.ending = false
-			if waits { // to be told; else our side ends it by itself
+			if waits { // wait for the contact; otherwise our side ends it by itself
 				w.later(time.Second, func() { w.hangUp(id) })
 			} else {
 				w.hangUp(id)
@@ -266,8 +267,8 @@ func (w *campaignWorld) hangUp(id engine.LegID) {
 	w.later(60*time.Millisecond, func() { w.tells(x, engine.LegEvent{Kind: engine.LegClosed, Proof: engine.ProofBye}) })
 }
 
-// attachLegs gives a contact the legs that this process knows of its attempt, and all
-// that happened to them; it says how many there are.
+// attachLegs gives a contact the legs of its attempt that this process knows, with all their
+// events, and returns their number.
 func (p *process) attachLegs(id engine.AttemptID, a *contactActor) int {
 	for _, x := range p.port[id] {
 		x.sink = a
@@ -278,10 +279,10 @@ func (p *process) attachLegs(id engine.AttemptID, a *contactActor) int {
 	return len(p.port[id])
 }
 
-// recoverLeg takes over a leg of an earlier process life and ends it.
+// recoverLeg takes over a leg of an earlier process and ends it.
 func (w *campaignWorld) recoverLeg(a *contactActor, e *engine.RecoveredLeg) {
 	x := w.legs[e.Leg]
-	if x == nil { // it never left, or is over: 481, or no answer at all, which prove nothing
+	if x == nil { // it never left, or is over: 481, or no answer at all, which proves nothing
 		gone := &leg{id: e.Leg, attempt: e.Attempt, sink: a, before: 1000}
 		in := 200 * time.Millisecond
 		if hashOf(e.Leg)%3 == 0 {

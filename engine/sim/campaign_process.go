@@ -24,7 +24,7 @@ import (
 	"dialler/engine/trunk"
 )
 
-// Times of the process, as the shipped one has them.
+// Timing of the process, as in the shipped one.
 const (
 	tick         = 500 * time.Millisecond
 	leaseTTL     = 30 * time.Second
@@ -33,29 +33,29 @@ const (
 	ringGrace    = 35 * time.Second
 	resultLinger = 3 * time.Second
 	reconcile    = 30 * time.Second
-	optOut       = '9' // the key that suppresses a number in the information message
+	optOut       = '9' // the key that opts a callee out during the information message
 )
 
 // botID is the one bot.
 const botID engine.BotID = "bot"
 
-// process is one life of the dialler's process. What it knows is lost with it; the
-// store and the legs on the network stay. It answers what the cores ask of a process
-// (run.Process, call.Process).
+// process is one incarnation of the dialler's process. Its knowledge is lost with it; the store and
+// the legs on the network stay. It answers what the cores ask of a process (run.Process,
+// call.Process).
 type process struct {
 	call.Alone
 	w         *campaignWorld
 	life      int
 	runs      []*runner // by campaign; nil while one is handed over
 	writer    writer
-	dbDown    bool // the database is known to be away
+	dbDown    bool // the database is known to be unavailable
 	waiting   map[engine.Request]*request
 	fences    map[engine.Request]*contactActor
 	owned     map[engine.AttemptID]*contactActor
-	abandoned map[engine.PhoneNumber]time.Time // of the last 72 hours, as far as it was told
+	abandoned map[engine.PhoneNumber]time.Time // of the last 72 hours, as far as this process was told
 	port      map[engine.AttemptID][]*leg      // legs that this process placed or took over
 	media     map[engine.AttemptID]*mediaPath
-	sockets   map[engine.SocketID]*botSocket // that no call has taken
+	sockets   map[engine.SocketID]*botSocket // not taken by a call
 	zones     map[string][]string
 
 	fleet                           *fleet.Fleet
@@ -66,11 +66,11 @@ type process struct {
 	strayLegs                       []lease.Strays[engine.LegID]     // by trunk
 	strays                          []lease.Strays[engine.AttemptID] // by slot
 	effects                         []call.Effect
-	actors                          int // contacts that were brought up
+	actors                          int // contact actors started so far
 	fencesAsked                     int
 }
 
-// boot starts the process from what is durable.
+// boot starts the process from the durable state.
 func (w *campaignWorld) boot() {
 	w.lives++
 	p := &process{w: w, life: w.lives, waiting: map[engine.Request]*request{}, fences: map[engine.Request]*contactActor{},
@@ -125,7 +125,7 @@ func (p *process) Zones(n engine.PhoneNumber) []string {
 
 // --- runs --------------------------------------------------------------------------------
 
-// runner carries out what a campaign's run decides.
+// runner carries out the decisions of a campaign's run.
 type runner struct {
 	p        *process
 	c        *campaignRecord
@@ -133,14 +133,14 @@ type runner struct {
 	contacts map[engine.ContactID]*contactActor
 	numbers  []engine.PhoneNumber // of the pool
 	local    bool
-	asked    int // seats, as the next life of the run hears
+	asked    int // seats asked for, as the next instance of the run is told
 	name     string
 	stopped  func()
 	gone     bool
 	effects  []run.Effect
 }
 
-// runner of a campaign, nil while there is none.
+// runner returns the runner of a campaign, nil if there is none.
 func (w *campaignWorld) runner(c *campaignRecord) *runner {
 	if w.process == nil {
 		return nil
@@ -156,7 +156,7 @@ func (p *process) bringUp(c *campaignRecord) {
 	r.start()
 }
 
-// start begins a life of the run.
+// start starts an instance of the run.
 func (r *runner) start() {
 	look := 100
 	if r.p.w.in.Large {
@@ -171,7 +171,7 @@ func (r *runner) start() {
 	r.apply(e, "")
 }
 
-// tell gives the run a message.
+// tell sends the run a message.
 func (r *runner) tell(event any) { r.p.after(0, r, event) }
 
 func (r *runner) receive(event any, from engine.Request) {
@@ -180,7 +180,7 @@ func (r *runner) receive(event any, from engine.Request) {
 	}
 }
 
-// apply takes an event through the core and carries out what it says.
+// apply takes an event through the core and carries out the effects.
 func (r *runner) apply(event any, from engine.Request) {
 	w := r.p.w
 	effects, err := w.applied(r, run.Input{Now: w.wall(), Boot: w.bootTime(), From: from, Event: event, Process: r.p})
@@ -248,17 +248,17 @@ func (r *runner) do(effect run.Effect) {
 	case run.CloseSockets:
 		maps.DeleteFunc(p.sockets, func(_ engine.SocketID, x *botSocket) bool { return x.r.c == r.c })
 	case run.PoolChanged, run.Disarm, run.Publish, run.Overloaded, run.Leave, *call.BotTried:
-		// Nobody here looks at them; a timer that was stopped is ignored.
+		// Ignored here; a stopped timer is ignored, too.
 	default:
 		if !r.ask(effect) {
-			// An effect that vanishes would hide a fault.
+			// An effect that is silently dropped would hide a fault.
 			panic(fmt.Sprintf("sim: a run's effect %T is not carried out", effect)) //nolint:forbidigo // the simulator would lie
 		}
 	}
 }
 
-// arm starts a timer. Nobody is served by a run that looks at its clock twice a second
-// while nothing can happen: the ticks of one that is at rest are rarer.
+// arm starts a timer. A run that checks its clock twice a second while nothing can happen is of no
+// use, so a run at rest has fewer ticks.
 func (r *runner) arm(e run.Arm) {
 	w := r.p.w
 	event := simEvent{life: r.p.life, to: r, event: &run.TimerFired{Timer: e.Timer, Epoch: e.Epoch, Owed: e.Owed}}
@@ -294,20 +294,20 @@ const (
 	closedTick = 20 * time.Second
 )
 
-// after gives somebody a message once some time has passed, unless the process is gone.
+// after sends a message after a delay, unless the process has gone by then.
 func (p *process) after(d time.Duration, to receiver, event any) {
 	p.w.push(d, simEvent{life: p.life, to: to, event: event})
 }
 
-// do has something done by the process after a time.
+// do schedules something that the process does.
 func (p *process) do(d time.Duration, f func()) { p.w.push(d, simEvent{life: p.life, f: f}) }
 
-// again is do for what comes again and again.
+// again is do for recurring events.
 func (p *process) again(d time.Duration, f func()) {
 	p.w.push(d, simEvent{life: p.life, idle: true, f: f})
 }
 
-// callRoster names the contacts that are up; each of them reports.
+// callRoster names the contacts with an actor; each of them reports.
 func (r *runner) callRoster(life int64) {
 	called := &run.RosterCalled{Life: life}
 	for _, a := range r.inOrder() {
@@ -318,14 +318,14 @@ func (r *runner) callRoster(life int64) {
 	r.tell(called)
 }
 
-// inOrder lists the contacts that are up as they came up.
+// inOrder lists the contact actors in the order of their start.
 func (r *runner) inOrder() []*contactActor {
 	return slices.SortedFunc(maps.Values(r.contacts), func(a, b *contactActor) int { return a.no - b.no })
 }
 
 // --- contacts ----------------------------------------------------------------------------
 
-// contactActor carries out what a contact and its call decide.
+// contactActor carries out the decisions of a contact and its call.
 type contactActor struct {
 	r     *runner
 	core  *call.Contact
@@ -348,7 +348,7 @@ func (p *process) spawn(r *runner, e run.Spawn) {
 	p.after(0, a, &call.Started{Lost: e.Lost})
 }
 
-// restart is what becomes of a contact whose actor crashed.
+// restart replaces a contact whose actor crashed.
 func (a *contactActor) restart() {
 	a.core = call.NewContact(a.core.Machine.C, a.core.Rules, a.r.p.limits(), a.core.Stash)
 	a.disown()
@@ -361,7 +361,7 @@ func (a *contactActor) stop() {
 	delete(a.r.contacts, a.core.Machine.C.ID)
 }
 
-// disown: the attempt that the contact had is nobody's any more.
+// disown gives up the ownership of the contact's attempt.
 func (a *contactActor) disown() {
 	if a.owned != "" && a.r.p.owned[a.owned] == a {
 		delete(a.r.p.owned, a.owned)
@@ -369,7 +369,7 @@ func (a *contactActor) disown() {
 	a.owned = ""
 }
 
-// receive takes an event, and then those that waited for the contact to come up.
+// receive takes an event, and then those that waited until the contact was loaded.
 func (a *contactActor) receive(event any, _ engine.Request) {
 	for ok := !a.gone; ok; event, ok = a.core.Next() {
 		a.apply(event)
@@ -379,8 +379,8 @@ func (a *contactActor) receive(event any, _ engine.Request) {
 	}
 }
 
-// apply gives the core an event and carries out what it says, in order. An effect may
-// have an answer at once: that is applied before the next effect.
+// apply gives the core an event and carries out the effects in order. An effect may be answered at
+// once: the answer is applied before the next effect.
 func (a *contactActor) apply(event any) {
 	p := a.r.p
 	from := len(p.effects)
@@ -446,7 +446,7 @@ func (a *contactActor) do(effect call.Effect) {
 	case *call.PlaceLeg:
 		w.place(a, &e.Leg)
 	case attempt.Confirm:
-		if !w.in.Large { // their answers are forgotten
+		if !w.in.Large { // their answers are dropped
 			w.check.hear(promise.Acknowledged{Leg: e.Leg})
 		}
 	case attempt.Cancel:
@@ -474,13 +474,13 @@ func (a *contactActor) do(effect call.Effect) {
 	case *call.Refused:
 		w.check.broke(r.c, "an event was refused by attempt %s of contact %s: %v", e.Attempt.Short(), e.Contact, e.Err)
 	case call.Count, *call.Disarm, *call.BotSettled, *call.BotTried, attempt.HearDigit, attempt.Over:
-		// Figures; a late timer is ignored.
+		// Metrics; a late timer is ignored.
 	default:
 		panic(fmt.Sprintf("sim: a contact's effect %T is not carried out", effect)) //nolint:forbidigo // as above
 	}
 }
 
-// askHook puts the question of the eligibility hook.
+// askHook answers the question for the eligibility hook.
 func (p *process) askHook(a *contactActor, e *call.AskEligibility) {
 	w, v := p.w, eligibility.Verdict{Decision: eligibility.Allow}
 	switch u := w.draw() % 100; {

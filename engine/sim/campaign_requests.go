@@ -11,23 +11,23 @@ import (
 	"dialler/engine/run"
 )
 
-// request is something that is asked of a campaign's run from outside: by an operator,
-// through the API, by a bot. It is repeated when it finds no process, or when that says
-// to try again, and when its answer may be lost with whoever owed it.
+// request is a request to a campaign's run from outside: by an operator, through the API, by a bot.
+// It is repeated when it finds no process, when the answer says to try again, and when its answer
+// may have been lost.
 type request struct {
 	c        *campaignRecord
 	what     string
 	event    any
 	done     func(value any, err error) // nil: nobody looks
 	patience time.Duration              // 0: answerWithin
-	late     func()                     // in place of a repetition
+	late     func()                     // called instead of a repetition
 	sent     time.Duration
 	tries    int
 	over     bool
 }
 
 const (
-	// answerWithin is how long a request may wait for its answer while nothing is wrong.
+	// answerWithin is how long a request may wait for its answer while there is no fault.
 	answerWithin = 2 * time.Minute
 	askAgain     = 5 * time.Second
 	triesCap     = 40
@@ -67,7 +67,7 @@ func (w *campaignWorld) repeat(q *request, in time.Duration) {
 	}
 }
 
-// reply brings an answer to whoever asked.
+// reply delivers an answer to the requester.
 func (p *process) reply(to engine.Request, value any, err error) {
 	q := p.waiting[to]
 	if q == nil || q.over {
@@ -88,7 +88,7 @@ func (p *process) reply(to engine.Request, value any, err error) {
 	}
 }
 
-// suppress tells every run of a number that is on the suppression list, and calls back once all have confirmed.
+// suppress tells every run about a suppressed number, and calls back once all have confirmed.
 func (w *campaignWorld) suppress(n engine.PhoneNumber, confirmed func()) {
 	left := len(w.campaigns)
 	for _, c := range w.campaigns {

@@ -17,13 +17,13 @@ func large(contacts int) Installation {
 	return in
 }
 
-// play lets the world go on for so long, and gives the most memory in use.
+// measured plays the world for a given time, and returns the maximum memory in use.
 func (w *campaignWorld) measured(length, every time.Duration) (peak uint64) {
 	w.in.Length = length
 	var sample func()
 	sample = func() {
 		var m runtime.MemStats
-		runtime.GC() // what nobody needs any more is not in use
+		runtime.GC() // unreachable memory does not count as in use
 		runtime.ReadMemStats(&m)
 		peak = max(peak, m.HeapAlloc)
 		w.later(every, sample)
@@ -50,8 +50,7 @@ func TestACampaignOfAHundredThousandContactsFitsInto150MiB(t *testing.T) {
 	}
 }
 
-// BenchmarkCampaign plays whole campaigns: contacts a second of this machine's
-// time.
+// BenchmarkCampaign plays whole campaigns: contacts per second of this machine's time.
 func BenchmarkCampaign(b *testing.B) {
 	for _, n := range []int{1000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

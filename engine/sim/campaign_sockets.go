@@ -37,7 +37,7 @@ func (p *process) openSocket(r *runner, e *engine.OpenSocket) {
 	})
 }
 
-// lose lets a socket that still waits for its call end.
+// lose closes a socket that still waits for its call.
 func (p *process) lose(id engine.SocketID, x *botSocket) {
 	if p.sockets[id] == x {
 		p.fell(id, "closed")
@@ -52,7 +52,7 @@ func (p *process) fell(id engine.SocketID, why string) {
 
 func (p *process) tellSocket(x *botSocket, e *engine.SocketEvent) { p.after(0, x.r, e) }
 
-// takeSocket gives a call the socket that stands for it; false: it does not.
+// takeSocket gives a call its open socket; false if it is not open.
 func (p *process) takeSocket(id engine.SocketID) bool {
 	x := p.sockets[id]
 	delete(p.sockets, id)
@@ -69,8 +69,8 @@ func (p *process) socketsOf(c *campaignRecord) (n int) {
 	return n
 }
 
-// breakBot takes the bot away as a whole: sockets that stand are closed, none is opened,
-// and conversations end.
+// breakBot makes the bot unavailable: open sockets are closed, none can be opened, and
+// conversations end.
 func (w *campaignWorld) breakBot() {
 	if w.botDown++; w.botDown > 1 || w.process == nil {
 		return
@@ -90,7 +90,7 @@ func (w *campaignWorld) breakBot() {
 		}
 		for _, a := range r.inOrder() {
 			if m := p.media[a.core.Call.Machine.A.ID]; m != nil && m.served {
-				m.session++ // what else the conversation had in store does not happen
+				m.session++ // the rest of the conversation does not happen
 				m.happens(0, engine.MediaEvent{Kind: engine.MediaBotClosed, Error: "lost"})
 			}
 		}

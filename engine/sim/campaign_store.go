@@ -14,29 +14,29 @@ import (
 
 // --- the writer -------------------------------------------------------------------------
 
-// writer is the group commit: what comes while a transaction is under way shares the
-// next one, in the order in which it came.
+// writer is the group commit: writes that come during a transaction share the next one, in order of
+// arrival.
 type writer struct {
 	p      *process
 	queue  []queued
-	flying int // of the queue's head, in the transaction under way; -1: the next try waits
-	tries  int // that failed, one after the other
+	flying int // number at the queue's head in the transaction in progress; -1 means waiting for a retry
+	tries  int // failures in a row
 	group  []journal.Write
 }
 
 // queued is a write, or a fence when it has none.
 type queued struct {
 	write   *journal.Write
-	contact *contactActor // that hears what became of it, by its step
+	contact *contactActor // gets the write's fate, by its step
 	step    int
 	run     *runner
-	revoke  bool              // the run hears of a refusal
+	revoke  bool              // the run is told of a refusal
 	ticket  int64             // of a fence
-	then    *run.Continuation // the run hears what became of the write, nil: it does not
+	then    *run.Continuation // the run is told the write's fate; nil means that it is not
 	at      time.Duration
 }
 
-// groupCap bounds how many writes share one transaction.
+// groupCap limits the number of writes in one transaction.
 const groupCap = 512
 
 func (x *writer) submit(q queued) {
@@ -55,8 +55,8 @@ func (x *writer) late() time.Duration {
 	return 0
 }
 
-// commit begins a transaction. The database has it some time before that is heard:
-// what goes wrong in between leaves it done, and not known to be.
+// commit begins a transaction. The database completes it some time before the answer arrives: after
+// a fault in between it is done, but not known to be.
 func (x *writer) commit() {
 	if x.flying != 0 || len(x.queue) == 0 {
 		return
@@ -118,7 +118,7 @@ func (x *writer) failed() {
 	})
 }
 
-// done tells what became of the first n of the queue.
+// done reports the fate of the first n in the queue.
 func (x *writer) done(n int, refused []error) {
 	p := x.p
 	list := slices.Clone(x.queue[:n])
@@ -130,7 +130,7 @@ func (x *writer) done(n int, refused []error) {
 			err, refused = refused[0], refused[1:]
 			if err != nil && q.revoke {
 				again := *q.write
-				again.Events = slices.Clone(again.Events) // who wrote it may write its events again
+				again.Events = slices.Clone(again.Events) // the writer may reuse its events
 				q.run.tell(&run.WriteRefused{Write: &again})
 			}
 		}
@@ -164,7 +164,7 @@ func (p *process) databaseDown(down bool) {
 	}
 }
 
-// probe asks the database whether it is back.
+// probe checks whether the database is available again.
 func (p *process) probe() {
 	p.do(time.Second, func() {
 		if p.dbDown && p.w.dbAway == 0 && p.writer.flying == 0 && len(p.writer.queue) == 0 {
@@ -180,8 +180,8 @@ func (p *process) probe() {
 var errDatabaseAway error = engine.Unavailable("database_unavailable", "the database does not answer; try again",
 	time.Second)
 
-// put puts a question to the store; read is given why it cannot be answered, or nil.
-// The store reads at one moment, and its answer arrives at a later one.
+// put sends a query to the store; read is given the reason why it cannot be answered, or nil. The
+// store reads at one moment, and its answer arrives later.
 func (p *process) put(to receiver, read func(err error) any) {
 	w := p.w
 	var err error
@@ -196,7 +196,7 @@ func (p *process) put(to receiver, read func(err error) any) {
 	})
 }
 
-// ask puts a question of the run; false: the effect is none.
+// ask sends a query of the run; false if the effect is not a query.
 func (r *runner) ask(effect run.Effect) bool {
 	p, w := r.p, r.p.w
 	switch e := effect.(type) {
@@ -228,12 +228,12 @@ func (r *runner) ask(effect run.Effect) bool {
 	return true
 }
 
-// put puts a question that the tables answer.
+// put sends a query that the tables answer.
 func (r *runner) put(e run.Effect) {
 	life, asked := r.state, run.Asked{Campaign: r.c.id, Question: e, At: r.p.w.wall(), Abandoned: r.p.noteAbandon}
 	r.p.put(r, func(err error) any {
 		if _, load := e.(run.Load); load && r.state != life {
-			return nil // one that crashed while it loaded must not take the campaign over
+			return nil // a run that crashed while it loaded must not take the campaign over
 		}
 		if err != nil {
 			return run.Unanswered(e, err)
@@ -270,7 +270,7 @@ func (r *runner) preflight(n int, pool []engine.PhoneNumber) (f campaign.Preflig
 	return f, bots
 }
 
-// addContacts stores a list; it is given again until it is known what became of it.
+// addContacts stores a list, and repeats that until the result is known.
 func (r *runner) addContacts(e run.AddContacts) {
 	s := r.p.w.store
 	r.p.put(r, func(err error) any {
@@ -283,7 +283,7 @@ func (r *runner) addContacts(e run.AddContacts) {
 	})
 }
 
-// recover reads the contacts of attempts that nobody has, however long that takes.
+// recover reads the contacts of attempts without an owner, however long that takes.
 func (r *runner) recover(e run.Recover) {
 	r.p.put(r, func(err error) any {
 		if err != nil {
@@ -300,7 +300,7 @@ func (r *runner) recover(e run.Recover) {
 	})
 }
 
-// loadContact reads what a restarted contact goes on from.
+// loadContact reads what a restarted contact resumes from.
 func (p *process) loadContact(a *contactActor) {
 	id := a.core.Machine.C.ID
 	p.put(a, func(err error) any {

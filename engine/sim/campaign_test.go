@@ -19,7 +19,7 @@ import (
 // ours are numbers of our own for pools.
 var ours = []engine.PhoneNumber{"+493012345678", "+493012345679", "+442071838750", "+442071838751"}
 
-// plain is a campaign of so many contacts that is started at once.
+// plain is a campaign of n contacts that is started at once.
 func plain(contacts int) Installation {
 	s := campaign.Defaults()
 	s.Name, s.Bot, s.Concurrency, s.Numbers = "plain", "bot", 10, ours[:2]
@@ -29,10 +29,10 @@ func plain(contacts int) Installation {
 		Acts: []PlannedAct{{At: time.Second, Action: campaign.ActionStart}}}}}
 }
 
-// twoClocks gives a time whose wall clock was stepped, and whose monotonic reading was
-// not. Package time has no way to make one.
+// twoClocks returns a time whose wall clock was stepped, while its monotonic reading was not.
+// Package time has no way to make one.
 func twoClocks(wall time.Time, monotonic time.Duration) time.Time {
-	raw := struct { // as package time lays it out
+	raw := struct { // the layout in package time
 		wall uint64 // 1, 33 bits of seconds since 1885, 30 of nanoseconds
 		ext  int64  // nanoseconds of the monotonic clock
 		loc  *time.Location
@@ -49,7 +49,7 @@ func TestAReadingOfBothClocksDiffersByTheirSteps(t *testing.T) {
 	}
 }
 
-// drawn is the installation of a seed.
+// drawn is the installation drawn from a seed.
 func drawn(seed uint64) Installation {
 	in := DrawInstallation(seed)
 	in.Clock = twoClocks
@@ -78,7 +78,7 @@ func TestAWholeCampaignEndsWithEveryContactFinal(t *testing.T) {
 	}
 }
 
-// campaigns is how many drawn installations a test plays, from which seed on.
+// campaigns is how many drawn installations a test plays, and seedFrom the first seed.
 var (
 	campaigns = flag.Int("campaigns", 30, "how many drawn campaigns with faults are played")
 	seedFrom  = flag.Uint64("campaign-seed", 1, "the seed of the first of them")
@@ -99,8 +99,8 @@ func TestDrawnCampaignsWithFaultsBreakNoInvariant(t *testing.T) {
 	}
 }
 
-// Actors crash again and again, campaigns are handed over and the database goes away in
-// the middle of it: whatever was under way is closed, taken over or done once.
+// Actors crash repeatedly, campaigns are handed over and the database becomes unavailable
+// meanwhile: everything in progress is closed, taken over or done exactly once.
 func TestStormsOfCrashesBreakNoInvariant(t *testing.T) {
 	for i := range (*campaigns + 2) / 3 {
 		seed := *seedFrom + uint64(i)
@@ -169,7 +169,7 @@ func TestACrashLosesItsLinesAndNothingElse(t *testing.T) {
 func TestAnInvariantThatDoesNotHoldIsReportedWithItsSeed(t *testing.T) {
 	in := plain(50)
 	w := newCampaignWorld(in.WithDefaults(), 7)
-	w.later(time.Minute, func() { // somebody forgets an exclusion
+	w.later(time.Minute, func() { // an exclusion was forgotten
 		w.check.hear(promise.Excluded{Campaign: "cmp_1", Number: numberOf(w.in.Prefixes, 40), Asked: w.mono()})
 	})
 	w.play()

@@ -15,8 +15,8 @@ import (
 	"dialler/engine/run"
 )
 
-// campaignWorld is an installation and all around it: what is durable, the process
-// that dials, the network with its people, bots, operators, and what goes wrong.
+// campaignWorld is an installation and its environment: the durable state, the process that dials,
+// the network with its people, bots, operators, and the faults.
 type campaignWorld struct {
 	in   Installation
 	seed uint64
@@ -31,18 +31,18 @@ type campaignWorld struct {
 
 	process *process // nil while it is down
 	lives   int
-	ups     int // runs that were brought up
+	ups     int // runs started so far
 
 	legs    map[engine.LegID]*leg
-	calls   map[engine.PhoneNumber][]time.Duration // dials from our numbers with caps, of the last day
+	calls   map[engine.PhoneNumber][]time.Duration // dials from our numbers with caps, during the last day
 	carrier [][]time.Duration                      // by trunk: INVITEs of the last second
 	seats   int
-	dbAway  int // faults that keep it away
+	dbAway  int // faults that make it unavailable
 	commit  time.Duration
-	botDown int // faults that keep the bot away
+	botDown int // faults that make the bot unavailable
 	// socketsOpened counts the sockets that were opened ahead of their calls.
 	socketsOpened uint64
-	down          []int // by trunk: faults that keep it from answering
+	down          []int // by trunk: faults that stop it from answering
 	refuses       []int // … that refuse connections
 	crashes       int
 	halted        bool
@@ -51,18 +51,18 @@ type campaignWorld struct {
 	requests int
 	check    checker
 
-	// applied has a run take an input: a test looks at what comes of it.
+	// applied applies an input to a run; tests can replace it to examine the effects.
 	applied func(*runner, run.Input) ([]run.Effect, error)
 }
 
 func applied(r *runner, in run.Input) ([]run.Effect, error) { return r.state.Apply(in, r.effects[:0]) }
 
-// campaignRecord is what the world knows of one campaign.
+// campaignRecord is the world's data of one campaign.
 type campaignRecord struct {
 	i         int
 	id        engine.CampaignID
 	plan      *CampaignPlan
-	added     int // contacts that were added behind the list
+	added     int // contacts added after those of the list
 	dials     int
 	clock     dialClock
 	disturbed time.Duration // until when requests may go unanswered
@@ -104,15 +104,15 @@ func newCampaignWorld(in Installation, seed uint64) *campaignWorld {
 	return w
 }
 
-// campaignID names the campaign of that place.
+// campaignID is the identifier of the i-th campaign.
 func campaignID(i int) engine.CampaignID { return engine.CampaignID(fmt.Sprintf("cmp_%d", i+1)) }
 
-// numberOf is the phone number with that place in the world.
+// numberOf is the n-th phone number of the world.
 func numberOf(prefixes []string, n int) engine.PhoneNumber {
 	return engine.PhoneNumber(fmt.Sprintf("%s%07d", prefixes[n%len(prefixes)], n))
 }
 
-// placeOf is the place of a number.
+// placeOf is the index of a number.
 func placeOf(n engine.PhoneNumber) (place uint64) {
 	for _, c := range n[max(len(n)-7, 0):] {
 		place = place*10 + uint64(c-'0') //nolint:gosec // a digit
@@ -171,7 +171,7 @@ func (w *campaignWorld) create(i int) {
 	w.check.stands(c, &row)
 }
 
-// row is a campaign as it is stored.
+// row is a stored campaign.
 func (w *campaignWorld) row(c *campaignRecord) *campaign.Campaign {
 	w.store.Lock()
 	defer w.store.Unlock()
@@ -186,8 +186,8 @@ func (w *campaignWorld) open(c *campaignRecord) int {
 
 // --- time ----------------------------------------------------------------------------
 
-// mono is the time by the monotonic clock, wall that of the wall clock, boot the
-// reading of the boot-time clock.
+// mono is the time by the monotonic clock, wall by the wall clock, boot the reading of the
+// boot-time clock.
 func (w *campaignWorld) mono() time.Time { return w.in.Start.Add(w.now) }
 
 func (w *campaignWorld) wall() time.Time {
@@ -200,7 +200,7 @@ func (w *campaignWorld) wall() time.Time {
 
 func (w *campaignWorld) bootTime() engine.BootTime { return engine.BootTime(time.Second + w.now) }
 
-// onWall gives a time of the monotonic clock by the wall clock; none stays none.
+// onWall converts a time of the monotonic clock to the wall clock; zero stays zero.
 func (w *campaignWorld) onWall(t time.Time) time.Time {
 	if t.IsZero() {
 		return t
@@ -208,24 +208,24 @@ func (w *campaignWorld) onWall(t time.Time) time.Time {
 	return t.Add(w.offset)
 }
 
-// draw gives the next of the world's random numbers.
+// draw returns the world's next random number.
 func (w *campaignWorld) draw() uint64 {
 	w.draws++
 	return callee.Mix(callee.Mix(w.seed) + w.draws)
 }
 
-// delay draws one of up to most.
+// delay draws a delay of up to most.
 func (w *campaignWorld) delay(most time.Duration) time.Duration {
 	return time.Duration(w.draw() % uint64(most)) //nolint:gosec // both are positive
 }
 
-// settles is for how long a world goes on once only what comes again and again is
-// left: leases run out, and seats go back.
+// settles is how long a world continues once only recurring events are left: leases expire, and
+// seats are given back.
 const settles = 12 * time.Minute
 
-// play lets everything happen.
+// play processes all events.
 func (w *campaignWorld) play() {
-	quiet := time.Duration(-1) // since when nothing but idle events is left
+	quiet := time.Duration(-1) // since when only idle events are left
 	for w.check.broken == nil || w.in.Unjudged {
 		at, ok := w.queue.Next()
 		if !ok {
@@ -263,7 +263,7 @@ func (w *campaignWorld) play() {
 		e.f()
 	}
 	if w.check.broken == nil {
-		_ = w.store.Maintain(background, w.wall()) // as once an hour
+		_ = w.store.Maintain(background, w.wall()) // as it runs once an hour
 		w.check.end()
 		if quiet >= 0 {
 			w.now = quiet
@@ -278,7 +278,7 @@ func (w *campaignWorld) enough() bool {
 	return w.spent || w.halted
 }
 
-// result is what it came to.
+// result is the result of the world.
 func (w *campaignWorld) result() CampaignsResult {
 	res := CampaignsResult{Seed: w.seed, Ended: w.now, Crashes: w.crashes, Events: w.events, Halted: w.halted,
 		Spent: w.spent, Broken: w.check.broken}
@@ -310,10 +310,10 @@ type dialClock struct {
 	at          time.Duration
 	pace        Pace
 	done        Work
-	leftAtClose int // contacts, when the window closed first; -1
+	leftAtClose int // number of contacts when the window first closed; -1 if it did not
 }
 
-// pass counts the time since it was last asked with what held in it.
+// pass adds the time since the last call, with the state that held meanwhile.
 func (k *dialClock) pass(w *campaignWorld, c *campaignRecord) {
 	was, told := k.pace.Open, Stretch{From: k.at, Until: w.now, Pace: k.pace}
 	k.done.Add(k.pace.Work(w.now - k.at))
@@ -337,7 +337,7 @@ func (k *dialClock) pass(w *campaignWorld, c *campaignRecord) {
 	}
 }
 
-// stored gives an attempt as it is durable.
+// stored returns a durable attempt.
 func (w *campaignWorld) stored(id engine.AttemptID) (attempt.Attempt, bool) {
 	a, ok, _ := w.store.Attempt(background, id)
 	return a, ok

@@ -14,28 +14,27 @@ import (
 	"dialler/engine/tally"
 )
 
-// moments holds three counts against each other at every moment of a world: the fold of
-// the events that are durable against the tables, after everything that becomes durable; and
-// what a run shows, before each message that it takes, against that fold with what it has
-// written since.
+// moments compares three counts at every moment of a world: the fold of the durable events with the
+// tables, after every commit; and the figures of a run, before each message that it takes, with
+// that fold plus what it has written since.
 type moments struct {
 	t      *testing.T
 	w      *campaignWorld
-	folded int // of the store's events
+	folded int // number of the store's events
 	of     map[engine.CampaignID]*moment
 	durable,
 	shown,
-	awaited int // comparisons; in how many moments a run waited for what only the store counts
+	awaited int // comparisons; awaited counts moments at which a run waited for counts from the store
 }
 
-// moment is what is known of one campaign.
+// moment is what is known about one campaign.
 type moment struct {
 	fold   tally.Runs
-	stored map[int64]bool // events, by their place
-	from   *tally.Tally   // what its run counts on, since it read the tables
+	stored map[int64]bool // events, by sequence number
+	from   *tally.Tally   // what its run counts on from, since it read the tables
 	under  []*journal.Write
-	barred []*journal.Write // refused by the store; the run has not heard yet
-	taken  []journal.Event  // dials of writes that the run took back: their pass still has their time
+	barred []*journal.Write // refused by the store, but the run has not been told
+	taken  []journal.Event  // dials of writes that the run reversed: their pass still includes their times
 }
 
 func watchMoments(t *testing.T, w *campaignWorld) *moments {
@@ -46,7 +45,7 @@ func watchMoments(t *testing.T, w *campaignWorld) *moments {
 	w.store.Committed = func() {
 		for _, c := range w.campaigns {
 			if r := w.runner(c); r != nil {
-				m.written(c, m.of[c.id], r.state) // a write that is refused is gone before its run hears
+				m.written(c, m.of[c.id], r.state) // a refused write is gone before its run is told
 			}
 		}
 		m.tables("a transaction")
@@ -65,8 +64,8 @@ func watchMoments(t *testing.T, w *campaignWorld) *moments {
 	return m
 }
 
-// takeBack: the run hears that a write was refused. The range of a pass's dials stays as it
-// is until the end of the dial tells it again (tally.Revoke).
+// takeBack notes that the run is told of a refused write. The range of a pass's dials stays until
+// the end of the dial corrects it (tally.Revoke).
 func (at *moment) takeBack(w *journal.Write) {
 	at.barred = slices.DeleteFunc(at.barred, func(b *journal.Write) bool {
 		return len(w.Events) > 0 && b.Events[0].Seq == w.Events[0].Seq
@@ -78,7 +77,7 @@ func (at *moment) takeBack(w *journal.Write) {
 	}
 }
 
-// tables compares what became durable since with what is counted of it.
+// tables compares the newly durable events with the counts of the tables.
 func (m *moments) tables(what string) {
 	m.w.store.Lock()
 	list := m.w.store.AllEvents()[m.folded:]
@@ -103,11 +102,11 @@ func (m *moments) tables(what string) {
 	}
 }
 
-// run compares what a run shows with what it has read and written.
+// run compares a run's figures with what it has read and written.
 func (m *moments) run(c *campaignRecord, at *moment, s *run.State) {
 	m.written(c, at, s)
 	if s.Sweep != nil || s.Adding > 0 || s.Activation != nil || s.Preparing || s.BulkOwed != nil {
-		m.awaited++ // whoever asks is answered once the store has said how many there were
+		m.awaited++ // requests are answered once the store has returned the counts
 		return
 	}
 	fold := tally.From(at.fold.Counters(s.M.C.Run))
@@ -127,7 +126,7 @@ func (m *moments) run(c *campaignRecord, at *moment, s *run.State) {
 	m.shown++
 }
 
-// written finds the writes of this life of the run that are not durable yet.
+// written finds the writes of this instance of the run that are not durable yet.
 func (m *moments) written(c *campaignRecord, at *moment, s *run.State) {
 	if at.from != s.Tally {
 		at.from, at.under, at.barred, at.taken = s.Tally, nil, nil, nil
@@ -155,8 +154,8 @@ func (m *moments) equal(c *campaignRecord, what, a string, x campaign.Counters, 
 	}
 }
 
-// The figures of a campaign are the same from its events, the tables and its run at every
-// moment, whatever goes wrong.
+// The figures of a campaign are the same from its events, the tables and its run at every moment,
+// whatever faults occur.
 func TestTheFiguresAreTheSameThreeWaysAtEveryMoment(t *testing.T) {
 	worlds := uint64(15)
 	if testing.Short() {

@@ -8,8 +8,8 @@ import (
 	"dialler/engine/campaign"
 )
 
-// With bots of which some refuse and some come late, people are tried one at a time
-// instead of by all seats; healthy bots are not held back.
+// With bots of which some refuse and some are late, people are dialled one at a time instead of for
+// all seats; healthy bots are not held back.
 func TestABotThatMissesAnswersIsTriedByFewLines(t *testing.T) {
 	for _, mode := range []string{campaign.PacingStrict, campaign.PacingHybrid} {
 		play := func(b callee.Bot) CampaignResult {

@@ -13,8 +13,8 @@ import (
 	"dialler/engine/redial"
 )
 
-// failingBots draws a campaign whose bot fails: it refuses, is 4 s late, dies in
-// conversation, loses sockets that wait, flaps, comes back, at 5 to 90 %.
+// failingBots draws a campaign whose bot fails: it refuses, is 4 s late, dies in conversation,
+// loses waiting sockets, flaps, recovers, at 5 to 90 %.
 func failingBots(seed uint64) Installation {
 	d := &dice{c: callee.ChanceOf(callee.Mix(seed^0xb07), 1)}
 	in := plain(pick(d, 300, 600))
@@ -80,7 +80,7 @@ func TestStrictHoldsTheCapWhateverTheBotMisses(t *testing.T) {
 	}
 }
 
-// Half of the answers are missed, refused or late, and people are served all the same.
+// Half of the answers are missed, refused or late, and people are still served.
 func TestABotThatMissesHalfOfItsAnswersServesPeopleAndAbandonsFew(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -146,8 +146,8 @@ func TestABotThatIsBackIsDialledForInFullWithinAMinute(t *testing.T) {
 	}
 }
 
-// Healthy bots are not held back: a socket ahead of each call while the ledger is empty, none
-// once it bears every line.
+// Healthy bots are not held back: a socket is opened ahead of each call while the ledger is empty,
+// none once it covers every line.
 func TestAHealthyBotsSocketsAreOpenedAheadOnlyWhileTheLedgerIsThin(t *testing.T) {
 	in := plain(4000)
 	in.People = callee.Standard()

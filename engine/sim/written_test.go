@@ -14,16 +14,16 @@ import (
 	"dialler/engine/run"
 )
 
-// writtenDown is how a drawn installation is played: from one input on each n-th time, and
-// whenever a field of its state holds something that it seldom does, the run of a campaign is
-// written down, and goes on as what is read back.
+// writtenDown is how a drawn installation is played: from one input on, every n-th time, and
+// whenever a field of its state holds something rare, the run of a campaign is serialised and
+// replaced by the restored copy.
 type writtenDown struct {
 	from, every, most int            // every 0: never
-	held              map[string]int // before how many inputs a field held something
-	show              int            // the input that is shown
+	held              map[string]int // inputs before which a field held something
+	show              int            // the input to show
 }
 
-// outcome is what the inputs of a play led to.
+// outcome is the result of the inputs of a play.
 type outcome struct {
 	effects [][sha256.Size]byte // of each input
 	shown   string
@@ -36,7 +36,7 @@ func (d *writtenDown) play(t *testing.T, in Installation, seed uint64) (o outcom
 	w := newCampaignWorld(in.WithDefaults(), seed)
 	w.applied = func(r *runner, in run.Input) ([]run.Effect, error) {
 		if d.due(len(o.effects)) || d.every > 0 && d.holdsMore(r.state) {
-			*r.state = *readBack(t, r.state) // the world knows a life of a run by its place
+			*r.state = *readBack(t, r.state) // the world refers to a run's state by its address
 			o.writes++
 		}
 		out, err := applied(r, in)
@@ -57,7 +57,7 @@ func (d *writtenDown) due(input int) bool {
 	return d.every > 0 && n >= 0 && n%d.every == 0 && n/d.every < d.most
 }
 
-// holdsMore says whether a field holds something that has seldom been written.
+// holdsMore says whether a field holds something that has seldom been serialised.
 func (d *writtenDown) holdsMore(s *run.State) (more bool) {
 	v := reflect.ValueOf(s).Elem()
 	for _, f := range stateFields {
@@ -74,7 +74,8 @@ func (d *writtenDown) holdsMore(s *run.State) (more bool) {
 var stateFields = slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[run.State]()),
 	func(f reflect.StructField) bool { return !f.IsExported() || f.Anonymous })
 
-// readBack gives what is read of a run that is written down, which leads to the same bytes.
+// readBack returns a serialised run after reading it back, and checks that it serialises to the
+// same bytes.
 func readBack(t *testing.T, s *run.State) *run.State {
 	t.Helper()
 	b, err := s.MarshalBinary()
@@ -91,8 +92,8 @@ func readBack(t *testing.T, s *run.State) *run.State {
 	return &read
 }
 
-// Times are written by the wall clock: the runs of this test have no other, so that a step of
-// it changes durations in both plays.
+// Times are serialised by the wall clock: the runs of this test have no other, so that a step of it
+// changes durations in both plays.
 func TestARunThatIsWrittenDownGoesOnTheSame(t *testing.T) {
 	held, inputs, writes := map[string]int{}, 0, 0
 	for i := range (*campaigns + 2) / 3 {

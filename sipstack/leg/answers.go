@@ -11,23 +11,22 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// keptAnswers bounds how many requests of the far side are remembered of a leg.
+// keptAnswers bounds how many requests of the far side are remembered per leg.
 const keptAnswers = 4
 
-// answer is a server transaction inside a dialog (RFC 3261 §17.2): a repeated
-// request gets the same bytes again and is not acted on twice. That of an
-// INVITE is repeated until its ACK comes.
+// answer is a server transaction inside a dialog (RFC 3261 §17.2): a repeated request gets the same
+// bytes again and is not acted on twice. The answer to an INVITE is repeated until its ACK comes.
 type answer struct {
 	method sip.RequestMethod
 	branch string
 	cseq   uint32
 	to     transport.Target
-	data   []byte // nil: not answered yet
+	data   []byte // nil means not answered yet
 	code   int
 	gap    time.Duration
-	// resendAt is timer G, endAt timer H (64*T1); 0 once the ACK came.
+	// resendAt is timer G, endAt timer H (64*T1); 0 once the ACK has come.
 	resendAt, endAt time.Duration
-	offered         bool // our 2xx holds an offer; the ACK answers it
+	offered         bool // our 2xx contains an offer; the ACK answers it
 }
 
 // answers are the last requests of the far side with what they got. The leg is locked
@@ -53,7 +52,7 @@ func (as *answers) reply(r *sip.Request, src transport.Target, code int, phrase,
 	return a
 }
 
-// remember enters a request that is, or will be, answered.
+// remember adds a request that is, or will be, answered.
 func (as *answers) remember(r *sip.Request) *answer {
 	if a := as.answered(r); a != nil {
 		return a
@@ -67,7 +66,7 @@ func (as *answers) remember(r *sip.Request) *answer {
 	return &as.last[len(as.last)-1]
 }
 
-// answered finds a request that came before.
+// answered finds an earlier request.
 func (as *answers) answered(r *sip.Request) *answer {
 	branch, _ := r.Via().Params.Get("branch")
 	for i := range as.last {

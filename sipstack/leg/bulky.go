@@ -8,10 +8,9 @@ import (
 	"dialler/sipstack/transport"
 )
 
-// preferStream sends the INVITE over TCP when it is too long for UDP (RFC 3261
-// §18.1.1). UDP is next: it is used when the far side refuses the connection,
-// which is certain before anything has left. Where it did so a while ago, the
-// connection is not tried. The leg is locked.
+// preferStream sends the INVITE over TCP if it is too long for UDP (RFC 3261 §18.1.1). UDP is the
+// fallback if the far side refuses the connection, because then certainly nothing has left. If it
+// did so recently, the connection is not tried. The leg is locked.
 func (v *invitation) preferStream() {
 	l := v.leg
 	if v.to.Transport != message.UDP || len(v.data) <= maxDatagram || v.bulky == v.to.Addr {
@@ -26,9 +25,9 @@ func (v *invitation) preferStream() {
 	v.moveTo(stream)
 }
 
-// preferStreamAgain is preferStream for an INVITE that follows a refused one, and
-// that only its credentials have made too long. The address of UDP is given
-// when TCP is to be tried. The leg is locked.
+// preferStreamAgain is preferStream for an INVITE that follows a refused one, and that only its
+// credentials have made too long. It returns the UDP address if TCP is to be tried. The leg is
+// locked.
 func (v *invitation) preferStreamAgain() (plain transport.Target) {
 	l := v.leg
 	stream := l.trunk.Over(v.to.Addr, message.TCP)
@@ -44,8 +43,7 @@ func (v *invitation) preferStreamAgain() (plain transport.Target) {
 	return plain
 }
 
-// datagramAfterAll sends the INVITE over UDP: over TCP nothing has left. The leg
-// is locked.
+// datagramAfterAll sends the INVITE over UDP, because nothing has left over TCP. The leg is locked.
 func (v *invitation) datagramAfterAll(plain transport.Target) bool {
 	l := v.leg
 	if !plain.Addr.IsValid() || l.cancelWanted || timing.BootNow() > v.sendBy {
@@ -60,15 +58,15 @@ func (v *invitation) datagramAfterAll(plain transport.Target) bool {
 	return true
 }
 
-// moveTo writes the INVITE for another way to the same address.
+// moveTo rewrites the INVITE for another transport to the same address.
 func (v *invitation) moveTo(to transport.Target) {
 	v.to = to
 	v.leg.sentBy = v.leg.trunk.SentBy(to)
 	v.data = v.appendInvite(v.data[:0:0])
 }
 
-// putLast puts an address behind the others that certainly took nothing; for
-// long when it was tried only because of the INVITE's length.
+// putLast moves an address that certainly took nothing behind the others; for a long time if it was
+// tried only because of the INVITE's length.
 func (v *invitation) putLast() {
 	l := v.leg
 	if v.to.Transport == message.TCP && v.bulky == v.to.Addr {

@@ -6,15 +6,15 @@ import (
 	"dialler/engine"
 )
 
-// called counts the legs of this life that are not over, by whom they call. It is the
-// last guard of a number: it knows what no database can have lost.
+// called counts the unfinished legs of this process by callee. It is the last guard of a number,
+// because it knows of legs even if the database lost them.
 type called struct {
 	mu sync.Mutex
 	n  map[engine.PhoneNumber]int
 }
 
-// begins counts a leg; with alone it is false, and the leg does not count, when another
-// one to the number lives.
+// begins counts a leg; with alone it returns false, without counting, if another leg to the number
+// is live.
 func (c *called) begins(to engine.PhoneNumber, alone bool) bool {
 	if to == "" {
 		return true

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// maxTxs bounds the requests of a leg whose responses are awaited: as far as a
-	// far side can cause them at will.
+	// maxTxs bounds the requests of a leg that wait for responses, as far as a far side can cause
+	// them at will.
 	maxTxs = 64
-	// maxWaiting bounds the INFO and NOTIFY requests that wait for their turn.
+	// maxWaiting bounds the queue of INFO and NOTIFY requests.
 	maxWaiting = 64
-	// maxDatagram is the longest request that goes over UDP where the MTU of the
-	// path is not known (RFC 3261 §18.1.1).
+	// maxDatagram is the longest request sent over UDP if the path MTU is unknown (RFC 3261
+	// §18.1.1).
 	maxDatagram = 1300
 )
 
@@ -33,9 +33,9 @@ type clientTx struct {
 	cseq   uint32
 	to     transport.Target
 	data   []byte
-	// plain is the request for UDP, where its length led to TCP.
+	// plain is the request for UDP, if its length led to TCP.
 	plain []byte
-	// dlg is the dialog of the request; stray when it is not the leg's own.
+	// dlg is the request's dialog; stray if that is not the leg's own.
 	dlg     *dialog
 	stray   bool
 	cause   engine.HangUpCause // of a BYE
@@ -63,8 +63,8 @@ type clientTxs struct {
 	waiting []*clientTx
 }
 
-// send begins the transaction of a request inside its dialog, with the next
-// CSeq (RFC 3261 §12.2.1.1).
+// send starts the transaction of a request inside its dialog, with the next CSeq (RFC 3261
+// §12.2.1.1).
 func (t *clientTxs) send(tx *clientTx) {
 	d := tx.dlg
 	d.seq++
@@ -106,8 +106,8 @@ func (t *clientTxs) sendWithCredentials(tx *clientTx, r *sip.Response, by *auth.
 	return true
 }
 
-// sendInTurn sends a request when those before it are answered, so that a
-// lost one is not overtaken by the next. False: too many wait.
+// sendInTurn sends a request once the earlier ones are answered, so that the next one cannot
+// overtake a lost one. It returns false when the queue is full.
 func (t *clientTxs) sendInTurn(tx *clientTx) bool {
 	switch {
 	case len(t.waiting) >= maxWaiting:
@@ -142,7 +142,7 @@ func (t *clientTxs) begin(tx *clientTx) {
 		_ = t.from.write(tx.to, tx.data) // a failure is retried, then timer F ends it
 	}
 	if tx.stray && len(t.running) >= maxTxs {
-		return // a far side that makes up forks hears of each once
+		return // a far side that makes up forks is told once per fork
 	}
 	tx.endAt = now + s.conf.Timers.Transaction()
 	if !tx.to.Reliable() {
@@ -173,7 +173,7 @@ func (t *clientTxs) writeStream(tx *clientTx) {
 		}
 		t.leg.lock()
 		defer t.leg.unlock()
-		if slices.Contains(t.running, tx) { // not answered, nor given up
+		if slices.Contains(t.running, tx) { // neither answered nor given up
 			t.writeDatagram(tx)
 			tx.gap = s.conf.Timers.T1
 			tx.resendAt = s.clock.Now() + tx.gap
@@ -208,7 +208,7 @@ func (t *clientTxs) tick(now time.Duration) (ended *clientTx) {
 				s.Count.Retransmissions.Add(1)
 			}
 			tx.gap *= 2
-			if tx.method != sip.INVITE { // timer A knows no bound
+			if tx.method != sip.INVITE { // timer A is unbounded
 				tx.gap = min(tx.gap, s.conf.Timers.T2)
 			}
 			tx.resendAt = now + tx.gap
@@ -236,7 +236,7 @@ func (t *clientTxs) onResponse(r *sip.Response, method sip.RequestMethod, branch
 	switch {
 	case r.StatusCode >= 200:
 		t.remove(i)
-	case tx.method == sip.INVITE: // Proceeding: no timer A; timer B begins again
+	case tx.method == sip.INVITE: // Proceeding: timer A stops; timer B restarts
 		tx.resendAt, tx.endAt = 0, s.clock.Now()+s.conf.Timers.Transaction()
 	case tx.resendAt != 0: // Proceeding: timer E at T2
 		tx.gap = s.conf.Timers.T2
@@ -262,7 +262,7 @@ func (t *clientTxs) dropCancels() {
 	t.drop(func(tx *clientTx) bool { return tx.method == sip.CANCEL })
 }
 
-// drop stops the transactions that f names.
+// drop stops the transactions that f matches.
 func (t *clientTxs) drop(f func(*clientTx) bool) {
 	for i := len(t.running) - 1; i >= 0; i-- {
 		if f(t.running[i]) {

@@ -18,34 +18,33 @@ const maxEarly = 16
 type dialog struct {
 	toTag    string
 	target   string   // Contact URI of the far side
-	routeSet []string // in the order of Route headers
+	routeSet []string // in Route header order
 	source   netip.AddrPort
-	invite   uint32 // CSeq of the INVITE that its ACK repeats
+	invite   uint32 // CSeq of the INVITE, repeated by its ACK
 	seq      uint32 // CSeq of our last request
 	remote   uint32 // highest CSeq of the far side's requests
 	acked    bool
 	rseq     uint32 // RSeq of the last reliable provisional response, 0 = none
-	// remoteSDP is what the far side answered in this dialog before the 2xx.
+	// remoteSDP is the far side's answer in this dialog before the 2xx.
 	remoteSDP []byte
-	// updates: the far side takes UPDATE (RFC 3311 §4).
+	// updates says that the far side accepts UPDATE (RFC 3311 §4).
 	updates bool
 
-	// Derived by route: what goes into a request and where it is sent.
+	// Derived by route: the contents and destination of a request.
 	requestURI string
 	routes     []string
 	hop        transport.Target
 }
 
-// route applies the route set (RFC 3261 §12.2.1.1). toURI is who was called and
-// to where the INVITE went: they serve when the far side names no usable target.
+// route applies the route set (RFC 3261 §12.2.1.1). toURI is the callee and to the INVITE's
+// destination: they are used if the far side names no usable target.
 func (d *dialog) route(t *trunk.Trunk, toURI string, to transport.Target) {
 	d.requestURI, d.routes = d.target, d.routeSet
 	next := d.target
 	if len(d.routeSet) > 0 {
 		next = message.AddrSpec(d.routeSet[0])
 		if !strings.Contains(strings.ToLower(next), ";lr") {
-			// A strict router wants itself in the Request-URI and the target
-			// as the last Route.
+			// A strict router expects itself in the Request-URI and the target as the last Route.
 			d.requestURI = next
 			d.routes = append(append([]string{}, d.routeSet[1:]...), "<"+d.target+">")
 		}
@@ -56,7 +55,7 @@ func (d *dialog) route(t *trunk.Trunk, toURI string, to transport.Target) {
 	d.hop = t.NextHop(next, to.At(d.source))
 }
 
-// earlyDialogs are those that the present INVITE has made.
+// earlyDialogs are the early dialogs of the current INVITE.
 type earlyDialogs []*dialog
 
 func (ds earlyDialogs) find(toTag string) *dialog {
@@ -68,7 +67,7 @@ func (ds earlyDialogs) find(toTag string) *dialog {
 	return nil
 }
 
-// state is what has to be durable before the ACK leaves.
+// state returns what must be durable before the ACK leaves.
 func (d *dialog) state(over message.Transport, sentBy string, sessionSec uint32) *engine.DialogState {
 	return &engine.DialogState{
 		ToTag: d.toTag, RemoteTarget: d.target, RouteSet: d.routeSet, CSeq: d.invite,
@@ -84,7 +83,7 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b 
 func getBuffer() *[]byte  { return buffers.Get().(*[]byte) }
 func putBuffer(b *[]byte) { buffers.Put(b) }
 
-// branch is that of a request inside the dialog.
+// branch returns the branch of a request inside the dialog.
 func (d *dialog) branch(callID string, cseq uint32, method string) string {
 	return message.DeriveBranch(callID+"/"+d.toTag, cseq, method)
 }

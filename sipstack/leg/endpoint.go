@@ -65,8 +65,8 @@ func (p *endpoint) appendContact(b []byte) []byte {
 	return append(b, ">\r\n"...)
 }
 
-// appendInDialog writes the headers of a request inside a dialog (RFC 3261
-// §12.2.1.1) up to and without Content-Length.
+// appendInDialog writes the headers of a request inside a dialog (RFC 3261 §12.2.1.1), up to but
+// not including Content-Length.
 func (p *endpoint) appendInDialog(
 	b []byte, over message.Transport, d *dialog, method string, cseq uint32, branch string,
 ) []byte {

@@ -11,15 +11,15 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// newDialog reads the dialog that a 2xx or a reliable 1xx makes. An early one
-// takes over what the 2xx says and goes on with its CSeqs (RFC 3261 §13.2.2.4).
+// newDialog reads the dialog that a 2xx or a reliable 1xx creates. An early one is updated by the
+// 2xx and keeps its CSeqs (RFC 3261 §13.2.2.4).
 func (l *leg) newDialog(r *sip.Response, seq uint32, src netip.AddrPort) *dialog {
 	d := l.early.find(message.ToTag(r))
 	if d == nil {
 		d = &dialog{toTag: strings.Clone(message.ToTag(r)), seq: seq}
 	}
 	d.source, d.invite = src, seq
-	// Copies: a part of the message would keep all of it.
+	// Copies, because a substring would keep the whole message in memory.
 	if uris := message.ContactURIs(r); len(uris) > 0 {
 		d.target = strings.Clone(uris[0])
 	}
@@ -32,8 +32,8 @@ func (l *leg) newDialog(r *sip.Response, seq uint32, src netip.AddrPort) *dialog
 	return d
 }
 
-// onSuccess takes a 2xx. Retransmissions reach us here for as long as the far
-// side has no ACK (RFC 6026 §7.2).
+// onSuccess handles a 2xx. Its retransmissions arrive here until the far side has an ACK (RFC 6026
+// §7.2).
 func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 	if l.dlg != nil && l.dlg.toTag == message.ToTag(r) {
 		if l.dlg.acked {
@@ -43,7 +43,7 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 	}
 	switch l.phase {
 	case phaseCalling, phaseProceeding, phaseSilent:
-		if l.fenced() && !l.cancelWanted { // it may have lain in a buffer while we stood still
+		if l.fenced() && !l.cancelWanted { // it may have been buffered while we were suspended
 			l.cancelWanted = true
 			l.emit(engine.LegEvent{Kind: engine.LegFenced})
 		}
@@ -56,7 +56,7 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 		if l.session.remoteSDP == nil {
 			l.session.remoteSDP = l.dlg.remoteSDP // the answer came in a reliable 1xx (RFC 3262 §5)
 		}
-		if l.session.localSDP == nil { // else changed by an UPDATE before the 2xx
+		if l.session.localSDP == nil { // otherwise changed by an UPDATE before the 2xx
 			l.session.localSDP = l.inv.offer
 		}
 		l.session.start(r)
@@ -83,13 +83,13 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 	}
 }
 
-// endStray ends the dialog of another fork, or of a 2xx that came after the
-// end: ACK, then BYE (RFC 3261 §13.2.2.4).
+// endStray ends the dialog of another fork, or of a 2xx after the end: ACK, then BYE (RFC 3261
+// §13.2.2.4).
 func (l *leg) endStray(d *dialog) {
 	l.acknowledge(d)
 	for _, tx := range l.txs.running {
 		if tx.method == sip.BYE && tx.dlg.toTag == d.toTag {
-			return // a repeated 2xx; the BYE is on its way
+			return // a repeated 2xx; the BYE is in progress
 		}
 	}
 	l.s.Count.Strays.Add(1)
@@ -114,15 +114,15 @@ func (l *leg) confirm() {
 	}
 }
 
-// hangUp is HangUpLeg of an answered leg.
+// hangUp implements HangUpLeg for an answered leg.
 func (l *leg) hangUp(cause engine.HangUpCause) {
 	if l.phase != phaseAnswered && l.phase != phaseConfirmed {
 		return
 	}
-	// The ACK first: a UAS may refuse a BYE while its 2xx is unacknowledged,
-	// and would go on repeating it.
+	// The ACK first: a UAS may refuse a BYE while its 2xx is unacknowledged, and would keep
+	// repeating it.
 	l.confirm()
-	// The session ends: only what a transfer reports still matters.
+	// The session ends: only the progress of a transfer still matters.
 	l.txs.drop(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
 	l.txs.waiting = slices.DeleteFunc(l.txs.waiting, func(tx *clientTx) bool { return tx.method != sip.NOTIFY })
 	l.session.watch = nil
@@ -136,9 +136,8 @@ func (l *leg) bye(d *dialog, cause engine.HangUpCause, stray bool) {
 	l.txs.send(&clientTx{method: sip.BYE, dlg: d, stray: stray, cause: cause})
 }
 
-// byeEnded: any final response ends the dialog (RFC 3261 §15.1.1). So does
-// timer F: there is nobody left to tell. Only a 2xx and a 481 prove that the far
-// side has ended it.
+// byeEnded handles the end of a BYE. Any final response ends the dialog (RFC 3261 §15.1.1), and so
+// does timer F. Only a 2xx and a 481 prove that the far side has ended it.
 func (l *leg) byeEnded(tx *clientTx, r *sip.Response) {
 	if tx.stray {
 		return

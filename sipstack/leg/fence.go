@@ -6,15 +6,14 @@ import (
 	"dialler/engine"
 )
 
-// At the end of the lease of this node (engine.Fence) no leg becomes a conversation
-// any more: what rings is cancelled, and a late 200 gets ACK and BYE. Conversations go
-// on for engine.LimboFor, or until somebody has them. Nothing of that needs anybody
-// else, nor the network: the boot-time clock is compared before each write, and every
-// fenceEvery for what would not write.
+// After the end of this node's lease (engine.Fence) no leg becomes a conversation: ringing calls
+// are cancelled, and a late 200 gets ACK and BYE. Conversations go on for engine.LimboFor, or until
+// they have an owner. None of that needs another component, nor the network: the boot-time clock is
+// compared before each write, and every fenceEvery for legs that would not write.
 
 const fenceEvery = 200 * time.Millisecond
 
-// fence ends what may not go on. The leg is locked.
+// fence ends what must not go on. The leg is locked.
 func (l *leg) fence() {
 	if !l.fenced() {
 		return
@@ -42,8 +41,7 @@ func (l *leg) endFenced() {
 	l.hangUp(engine.HangUpCause{Q850: 41, Text: "lease lost"}) // 41: temporary failure
 }
 
-// keepFence looks after all legs while the lease is over, and once after it is
-// another one.
+// keepFence checks all legs while the lease is over, and once more when there is a new one.
 func (k *Table) keepFence() {
 	defer close(k.fenceOver)
 	tick := time.NewTicker(fenceEvery)

@@ -13,8 +13,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// FuzzInvite: whatever a call brings along, its INVITE is one message with the
-// headers that it should have and no others, and so are its CANCEL and its ACK.
+// FuzzInvite checks that for any call data, the INVITE is one message with exactly the expected
+// headers, and so are its CANCEL and its ACK.
 func FuzzInvite(f *testing.F) {
 	f.Add("+4930", "+4940", "", "X-Name", "Ada", "e164", "sip:x@y", "")
 	f.Add("a\r\nX: y", "b@c>", "sip:bot@127.0.0.1:9;transport=tcp", "Via\r\nX", "1\r\n\r\nBYE", "national", "acme",
@@ -27,7 +27,7 @@ func FuzzInvite(f *testing.F) {
 			return
 		}
 		if _, ok := engine.ParseSIPURI(uri); uri != "" && !ok {
-			return // no such leg is placed
+			return // such a leg is never placed
 		}
 		tr := s.trunks.New(trunk.Config{ID: "x", Host: "127.0.0.1", Port: 9, FromUser: user, FromDomain: user,
 			UserAgent: value, Privacy: privacy,
@@ -53,7 +53,7 @@ func FuzzInvite(f *testing.F) {
 				len(r.GetHeaders("cseq")) != 1 || len(r.GetHeaders("to")) != 1 {
 				t.Fatalf("%s is\n%q", method, b)
 			}
-			// A line of ours begins with a name: nothing that was brought along begins one.
+			// Each of our lines begins with a header name: none begins with call data.
 			head, body, _ := strings.Cut(string(b), "\r\n\r\n")
 			if strings.ContainsAny(strings.ReplaceAll(head, "\r\n", ""), "\r\n\x00") || method != sip.INVITE &&
 				body != "" || method == sip.INVITE && body != propertySDP {
@@ -66,8 +66,8 @@ func FuzzInvite(f *testing.F) {
 	})
 }
 
-// FuzzStoredDialog: whatever stands in the database of a dialog of an earlier
-// life, the leg comes to one end, and what is sent for it is SIP.
+// FuzzStoredDialog checks that for any stored dialog of an earlier process, the leg has exactly one
+// end, and what is sent for it is valid SIP.
 func FuzzStoredDialog(f *testing.F) {
 	f.Add("tag", "sip:c@127.0.0.1:9", "<sip:127.0.0.1:9;lr>", "<sip:127.0.0.1:10>", "127.0.0.1:9", "udp",
 		"10.0.0.1:5060", uint32(2))
@@ -78,7 +78,7 @@ func FuzzStoredDialog(f *testing.F) {
 		if strings.EqualFold(over, "tcp") || strings.EqualFold(over, "tls") ||
 			strings.Contains(strings.ToLower(contact+route), "transport") ||
 			strings.Contains(strings.ToLower(contact+route), "sips") {
-			return // connections are opened by other goroutines
+			return // other goroutines open connections
 		}
 		var sent [][]byte
 		s.net.Tap = func(b []byte) { sent = append(sent, slices.Clone(b)) }

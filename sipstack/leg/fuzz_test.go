@@ -15,8 +15,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// FuzzMessage throws messages at a stack with legs in several states. Nothing
-// may panic, and each leg may end only once, with gapless Seq.
+// FuzzMessage sends messages to a stack with legs in several states. Nothing may panic, and each
+// leg may end only once, with gapless Seq.
 func FuzzMessage(f *testing.F) {
 	for id := range fuzzLegs {
 		branch := message.DeriveBranch(string(id), 1, "INVITE")

@@ -12,9 +12,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// dialogOf finds the dialog of a request. Before the 2xx, a request that tells
-// of an early dialog makes it known: only requests of ours would have to know
-// more of it.
+// dialogOf finds the dialog of a request. Before the 2xx, a request that reveals an early dialog
+// makes it known: only our own requests would need more of it.
 func (l *leg) dialogOf(from string, r *sip.Request) *dialog {
 	if l.dlg != nil && l.dlg.toTag == from {
 		return l.dlg
@@ -34,7 +33,7 @@ func (l *leg) dialogOf(from string, r *sip.Request) *dialog {
 	return d
 }
 
-// onRequest takes a new request inside a dialog.
+// onRequest handles a new request inside a dialog.
 func (l *leg) onRequest(r *sip.Request, src transport.Target, d *dialog) {
 	seq := r.CSeq().SeqNo
 	if seq < d.remote {
@@ -75,7 +74,7 @@ func (l *leg) onRequest(r *sip.Request, src transport.Target, d *dialog) {
 	}
 }
 
-// onRefer takes a REFER inside the dialog.
+// onRefer handles a REFER inside the dialog.
 func (l *leg) onRefer(r *sip.Request, src transport.Target) {
 	if l.phase != phaseConfirmed || !l.s.conf.Transfers {
 		l.answers.reply(r, src, 603, declined, l.trunk.UserAgentLine, nil)
@@ -109,8 +108,8 @@ func (l *leg) onRefer(r *sip.Request, src transport.Target) {
 		ReferredBy: message.Truncate(message.AddrSpec(message.HeaderValue(r, "referred-by", "b")), message.MaxURI)})
 }
 
-// onBye: the far side hung up. While our own BYE is on its way, that one's end
-// is awaited: it is answered with 200 or 481 at once.
+// onBye handles the far side's hang-up. If our own BYE is in progress, its end is awaited, which
+// comes with the immediate 200 or 481.
 func (l *leg) onBye(r *sip.Request) {
 	if l.phase != phaseAnswered && l.phase != phaseConfirmed {
 		return

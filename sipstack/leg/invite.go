@@ -15,25 +15,25 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// invitation is the INVITE of a leg: what it says, where it goes, and its
-// client transaction. It begins anew, with CSeq+1, after a certain refusal.
+// invitation is the INVITE of a leg: its contents, destination, and client transaction. After a
+// certain refusal it starts again, with CSeq+1.
 type invitation struct {
 	leg     *leg
 	sendBy  engine.BootTime
 	offer   []byte
 	headers []engine.SIPHeader
 	auth    auth.Credentials
-	cseq    uint32 // of the present INVITE
-	branch  string // of the present INVITE
+	cseq    uint32 // of the current INVITE
+	branch  string // of the current INVITE
 	data    []byte // kept while it may be retransmitted
 	sent    bool   // LegSent was given
 
 	to    transport.Target // where the INVITE went
 	spare []transport.Target
-	bulky netip.AddrPort // of UDP, where the INVITE is too long for it and TCP was tried
+	bulky netip.AddrPort // UDP address, if the INVITE is too long for it and TCP was tried
 
-	redirected *redirects // nil: no 3xx was followed
-	minSE      uint32     // Min-SE that the far side has asked for …
+	redirected *redirects // nil means no 3xx was followed
+	minSE      uint32     // Min-SE that the far side requested …
 	lengthened uint8      // … and how often
 
 	resendAt  time.Duration // next retransmission of the INVITE, 0 = none
@@ -55,8 +55,7 @@ func (v *invitation) begin(to []transport.Target) {
 	v.tryNext("")
 }
 
-// tryNext sends the INVITE to the next address, while it is certain that none
-// has left.
+// tryNext sends the INVITE to the next address, as long as certainly none has left.
 func (v *invitation) tryNext(failure string) {
 	l := v.leg
 	for len(v.spare) > 0 {
@@ -88,7 +87,7 @@ func (v *invitation) tryNext(failure string) {
 	l.notSent(engine.NotSentNoRoute, failure)
 }
 
-// address sets what depends on where the INVITE goes.
+// address sets everything that depends on the INVITE's destination.
 func (v *invitation) address() {
 	l := v.leg
 	l.sentBy = l.trunk.SentBy(v.to)
@@ -114,7 +113,7 @@ func (v *invitation) mayWrite() bool {
 func (v *invitation) written() {
 	l := v.leg
 	now := l.s.clock.Now()
-	if v.to.Reliable() { // over UDP it was noted where it was written
+	if v.to.Reliable() { // over UDP it was recorded when written
 		l.ladder.Sent(l.s.clock.Now(), v.data, v.to.Addr)
 	}
 	l.enter(phaseCalling)
@@ -133,7 +132,7 @@ func (v *invitation) ensureSent() {
 	}
 }
 
-// beforeWrite is asked by the TCP queue right before the INVITE is written.
+// beforeWrite is called by the TCP queue right before the INVITE is written.
 func (v *invitation) beforeWrite() bool {
 	l := v.leg
 	l.mu.Lock()
@@ -148,8 +147,8 @@ func (v *invitation) beforeWrite() bool {
 	return true
 }
 
-// afterWrite hears from the TCP queue how the write went. A response may have
-// overtaken it.
+// afterWrite is called by the TCP queue with the result of the write. A response may have overtaken
+// it.
 func (v *invitation) afterWrite(left bool, err error) {
 	l := v.leg
 	l.mu.Lock()
@@ -170,11 +169,11 @@ func (v *invitation) afterWrite(left bool, err error) {
 	}
 }
 
-// resend is timer A.
+// resend handles timer A.
 func (v *invitation) resend(now time.Duration) {
 	l := v.leg
 	if l.phase != phaseCalling || timing.BootNow() > v.sendBy {
-		v.resendAt = 0 // nothing leaves after the send-by time; timer B goes on
+		v.resendAt = 0 // nothing leaves after the send-by time; timer B keeps running
 		return
 	}
 	if l.write(v.to, v.data) == nil {
@@ -184,7 +183,7 @@ func (v *invitation) resend(now time.Duration) {
 	v.resendAt = now + v.resendGap
 }
 
-// onInviteResponse takes a response to the INVITE. The leg is locked.
+// onInviteResponse handles a response to the INVITE. The leg is locked.
 func (l *leg) onInviteResponse(r *sip.Response, seq uint32, src netip.AddrPort) {
 	if r.StatusCode >= 100 && r.StatusCode < len(l.s.Count.ByStatus) {
 		l.s.Count.ByStatus[r.StatusCode].Add(1)
@@ -193,7 +192,7 @@ func (l *leg) onInviteResponse(r *sip.Response, seq uint32, src netip.AddrPort) 
 		l.inv.to, l.inv.cseq = l.trunk.To(src), max(l.inv.cseq, 1)
 		l.inv.address()
 	} else if l.phase == phaseWatch {
-		l.inv.to = l.inv.to.At(src) // of all the addresses that were asked, it is this one
+		l.inv.to = l.inv.to.At(src) // the one that answered, of all that were asked
 	}
 	if l.phase < phaseOver && !l.recovered {
 		l.inv.ensureSent() // over TCP a response can be handled before the write returns
@@ -252,7 +251,7 @@ func (l *leg) cancel() engine.CancelOutcome {
 		return engine.CancelOwed
 	case phaseAnswered, phaseConfirmed, phaseClosing:
 		if l.cancelWanted {
-			return engine.CancelOwed // the 2xx crossed it; BYE is on its way
+			return engine.CancelOwed // the 2xx crossed it; the BYE is in progress
 		}
 		return engine.CancelAnswered
 	case phaseOver, phaseGone:
@@ -263,7 +262,7 @@ func (l *leg) cancel() engine.CancelOutcome {
 	return engine.CancelUnknown
 }
 
-// cancelOnce begins a CANCEL of the INVITE with that CSeq unless one runs.
+// cancelOnce begins a CANCEL of the INVITE with that CSeq unless one is running.
 func (l *leg) cancelOnce(cseq uint32) {
 	for _, tx := range l.txs.running {
 		if tx.method == sip.CANCEL && tx.cseq == cseq {
@@ -271,7 +270,7 @@ func (l *leg) cancelOnce(cseq uint32) {
 		}
 	}
 	if l.cancels > 0 && l.phase != phaseWatch {
-		return // it was answered; the final response to the INVITE is awaited
+		return // answered; now the INVITE's final response is awaited
 	}
 	l.sendCancel(cseq)
 	if l.phase != phaseWatch {
@@ -294,7 +293,7 @@ func (l *leg) onFailure(r *sip.Response, seq uint32) {
 	switch l.phase {
 	case phaseCalling, phaseProceeding:
 		if seq != l.inv.cseq {
-			return // the challenge that was answered, once more
+			return // a repetition of the challenge that was answered
 		}
 		if l.inv.goOn(r) {
 			return
@@ -309,7 +308,7 @@ func (l *leg) onFailure(r *sip.Response, seq uint32) {
 		}
 	case phaseWatch:
 		if challenge {
-			return // of the INVITE that was sent again with credentials, perhaps
+			return // perhaps of the INVITE resent with credentials
 		}
 		l.txs.dropCancels()
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason,
@@ -318,8 +317,8 @@ func (l *leg) onFailure(r *sip.Response, seq uint32) {
 	}
 }
 
-// ackFailure acknowledges a final response other than 2xx, the first time and
-// each time again (RFC 3261 §17.1.1.2, Completed).
+// ackFailure acknowledges a final response other than 2xx, and each repetition (RFC 3261 §17.1.1.2,
+// Completed).
 func (v *invitation) ackFailure(r *sip.Response, seq uint32) {
 	l := v.leg
 	to := r.GetHeader("to")
@@ -335,9 +334,8 @@ func (v *invitation) ackFailure(r *sip.Response, seq uint32) {
 	putBuffer(b)
 }
 
-// goOn begins another INVITE where a final response asks for one: a challenge
-// (RFC 3261 §22.2), a longer session interval (RFC 4028 §7.3), another place
-// (RFC 3261 §8.1.3.4).
+// goOn begins another INVITE if a final response asks for one: a challenge (RFC 3261 §22.2), a
+// longer session interval (RFC 4028 §7.3), another target (RFC 3261 §8.1.3.4).
 func (v *invitation) goOn(r *sip.Response) bool {
 	if v.leg.cancelWanted || timing.BootNow() > v.sendBy {
 		return false
@@ -392,7 +390,7 @@ func (v *invitation) sendAgain(refused engine.LegEvent) bool {
 	return true
 }
 
-// appendInvite writes the INVITE with the leg's present CSeq and credentials.
+// appendInvite writes the INVITE with the leg's current CSeq and credentials.
 func (v *invitation) appendInvite(b []byte) []byte {
 	l := v.leg
 	b = message.AppendStart(b, "INVITE", v.requestURI(), v.to.Transport, l.sentBy, v.branch)
@@ -442,7 +440,7 @@ func (v *invitation) inviteBranch(cseq uint32) string {
 	return message.DeriveBranch(string(v.leg.id), cseq, "INVITE")
 }
 
-// appendExtensions writes what the INVITE supports and wants: 100rel (RFC 3262
+// appendExtensions writes the extensions that the INVITE supports and requests: 100rel (RFC 3262
 // §4) and a session timer (RFC 4028 §7.1).
 func (v *invitation) appendExtensions(b []byte) []byte {
 	l := v.leg
@@ -460,7 +458,7 @@ func (v *invitation) appendExtensions(b []byte) []byte {
 // maxLengthened bounds how often a 422 is answered with a longer interval.
 const maxLengthened = 2
 
-// lengthen takes the Min-SE of a 422 to the INVITE.
+// lengthen applies the Min-SE of a 422 to the INVITE.
 func (v *invitation) lengthen(r *sip.Response) bool {
 	n := message.MinSEOf(r)
 	if v.leg.trunk.SessionSec == 0 || n <= v.minSE || v.lengthened >= maxLengthened {

@@ -12,29 +12,26 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// Recover ends a leg of an earlier process life and reports only its
-// LegClosed, with Seq 1.
+// Recover ends a leg of an earlier process and reports only its LegClosed, with Seq 1.
 //
-// With a dialog it sends ACK (the 2xx may never have had one), then BYE.
-// Without one it sends CANCEL for the INVITE, whose Via, tag and CSeq it knows
-// from the id, and owns the Call-ID for GiveUp (64*T1 when that is zero): a
-// late 18x gets another CANCEL, a late 2xx ACK and BYE, another final response
-// its ACK, and each of the last two closes the leg. A far side that answers
-// 481 to the CANCEL does not ring; the leg then closes a little over T2 later,
-// unless a 2xx comes in between.
+// With a dialog it sends ACK (the 2xx may never have had one), then BYE. Without one it sends
+// CANCEL for the INVITE, whose Via, tag and CSeq follow from the ID, and owns the Call-ID for
+// GiveUp (64*T1 if that is zero): a late 18x gets another CANCEL, a late 2xx ACK and BYE, another
+// final response its ACK, and each of the last two closes the leg. A far side that answers 481 to
+// the CANCEL is not ringing; the leg then closes a little over T2 later, unless a 2xx comes in
+// between.
 //
-// SentBy is written into Via in place of this stack's own address when another one
-// has placed the leg: the far side tells transactions apart by it (§17.2.3). The
-// response to the INVITE then goes there, and the leg closes when the far side
-// must have given up.
+// SentBy is written into Via instead of this stack's own address if another stack placed the leg,
+// because the far side matches transactions by it (§17.2.3). The response to the INVITE then goes
+// there, and the leg closes when the far side must have given up.
 //
-// Neither answer to a CANCEL proves that the call is over: a far side that has
-// answered the INVITE says 200 or 481 too (§9.2). LegClosed has a Proof only after a
-// final response to the INVITE, a 2xx or 481 to the BYE, or the far side's BYE.
+// Neither answer to a CANCEL proves that the call is over: a far side that has answered the INVITE
+// also says 200 or 481 (§9.2). LegClosed has a Proof only after a final response to the INVITE, a
+// 2xx or 481 to the BYE, or the far side's BYE.
 //
-// CSeq 0 means that it is not known whether the INVITE was challenged: CANCEL
-// is sent for CSeq 1 and 2. So it is for CSeq 1 when the trunk has
-// credentials. A leg that lives in this stack is given the new sink and ended.
+// CSeq 0 means that it is unknown whether the INVITE was challenged: CANCEL is sent for CSeq 1 and
+// 2. The same applies to CSeq 1 if the trunk has credentials. A leg that is live in this stack is
+// given the new sink and ended.
 func (k *Table) Recover(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	t := k.trunks.ForLeg(r.Trunk, r.URI, "")
 	if t.Conf.Host == "" {
@@ -68,11 +65,10 @@ func (k *Table) Recover(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	})
 }
 
-// leftOver takes charge of a call that an earlier life placed from this address
-// and that nobody here knows: a response to its INVITE, whose branch is made of
-// nothing but the call, comes here and nowhere else. What rings is cancelled, what
-// is answered is acknowledged and ended. Whoever watches the leg, here later or on
-// another node all along, has no part in it.
+// leftOver takes charge of an unknown call that an earlier process placed from this address: a
+// response to its INVITE, whose branch depends on nothing but the call, comes here and nowhere
+// else. A ringing call is cancelled, an answered one is acknowledged and ended. Any other watcher
+// of the leg, here later or on another node all along, is not involved.
 func (k *Table) leftOver(r *sip.Response, id string, seq uint32, branch string, src netip.AddrPort) *leg {
 	a, n, ok := strings.Cut(id, ".")
 	if !ok || a == "" || n == "" || r.StatusCode == 100 || branch != message.DeriveBranch(id, seq, "INVITE") ||
@@ -84,7 +80,7 @@ func (k *Table) leftOver(r *sip.Response, id string, seq uint32, branch string, 
 		return nil
 	}
 	l := k.newLeg(engine.LegID(strings.Clone(id)), engine.AttemptID(strings.Clone(a)), t, nil)
-	l.recovered = true // and its end is kept for who watches it later
+	l.recovered = true // its end is kept for a later watcher
 	l.mu.Lock()
 	defer l.unlock()
 	l.parties.set(l.trunk, l.s.net.First().External, "", "", "")
@@ -105,7 +101,7 @@ func (k *Table) leftOver(r *sip.Response, id string, seq uint32, branch string, 
 	return l
 }
 
-// endKnown ends a leg that is of this life after all.
+// endKnown ends a leg that belongs to this process after all.
 func (k *Table) endKnown(l *leg, sink func(engine.LegEvent)) {
 	l.mu.Lock()
 	defer l.unlock()

@@ -10,19 +10,19 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// phase is where a leg stands on the wire.
+// phase is a leg's state on the wire.
 type phase uint8
 
 const (
 	phaseQueued     phase = iota // the INVITE is not written yet
 	phaseCalling                 // INVITE written (or being written), no response
 	phaseProceeding              // a provisional response came
-	phaseAnswered                // a 2xx came, its ACK is owed
+	phaseAnswered                // a 2xx came, its ACK is still to be sent
 	phaseConfirmed               // ACK sent
-	phaseClosing                 // our BYE is on its way
+	phaseClosing                 // our BYE is in progress
 	phaseSilent                  // no final response in time; still owned (see onDeadline)
-	phaseWatch                   // of an earlier life, not known to be answered; being cancelled
-	phaseOver                    // the final event was given; state kept to answer retransmissions
+	phaseWatch                   // of an earlier process, not known to be answered; being cancelled
+	phaseOver                    // final event delivered; state kept to answer retransmissions
 	phaseGone                    // removed from the maps
 )
 
@@ -32,18 +32,17 @@ var phaseNames = [...]string{
 
 func (p phase) String() string { return phaseNames[p] }
 
-// maxEvents bounds the events that are kept of one leg: beyond it repeated
-// provisional responses and digits are dropped.
+// maxEvents bounds the events kept per leg: beyond it, repeated provisional responses and digits
+// are dropped.
 const maxEvents = 2000
 
-// leg is one SIP call. All fields below mu are guarded by it; times are of
-// the stack's monotonic clock.
+// leg is one SIP call. mu guards all fields below it; times are by the stack's monotonic clock.
 type leg struct {
 	attempt engine.AttemptID
-	// recovered: of an earlier process life; only its end is reported.
+	// recovered marks a leg of an earlier process; only its end is reported.
 	recovered bool
-	callee    engine.PhoneNumber // while it counts among those who are called, "": it does not
-	begun     engine.NodeLease   // of the node when it was placed; nil: there are no leases
+	callee    engine.PhoneNumber // while the leg counts as calling it; "" means it does not
+	begun     engine.NodeLease   // the node's lease when it was placed; nil means there are none
 
 	mu             sync.Mutex
 	endpoint       // s, id and trunk do not change
@@ -53,11 +52,11 @@ type leg struct {
 	cancels        uint8 // CANCEL transactions begun …
 	cancelsUnknown uint8 // … and answered with 481
 	dlg            *dialog
-	early          earlyDialogs // that the present INVITE has made and we must know
+	early          earlyDialogs // of the current INVITE, as far as we need them
 	session        session
 	refer          *referral // the last REFER of the far side
-	answers        answers   // of the far side's last requests
-	lost           string    // why we ended the dialog by ourselves
+	answers        answers   // to the far side's latest requests
+	lost           string    // why we ended the dialog ourselves
 	txs            clientTxs
 
 	timer    *time.Timer
@@ -68,7 +67,7 @@ type leg struct {
 	sink       func(engine.LegEvent)
 	events     []engine.LegEvent
 	seq        int
-	delivered  int // events given to the present sink
+	delivered  int // events given to the current sink
 	delivering bool
 	forgotten  bool
 }
@@ -80,7 +79,7 @@ func (l *leg) enter(p phase) {
 	l.since = time.Now()
 }
 
-// emit records an event; unlock gives it to the sink.
+// emit records an event; unlock delivers it to the sink.
 func (l *leg) emit(e engine.LegEvent) {
 	if l.phase >= phaseOver {
 		return
@@ -96,12 +95,11 @@ func (l *leg) emit(e engine.LegEvent) {
 	l.events = append(l.events, e)
 }
 
-// plainEvents are those of a call without surprises: sent, 100, 180, answered,
-// closed.
+// plainEvents is the number of events of an ordinary call: sent, 100, 180, answered, closed.
 const plainEvents = 5
 
-// finish emits the leg's final event. What is needed to answer retransmissions
-// (RFC 3261 timers D, J) stays for 64*T1, the events until they are forgotten.
+// finish emits the leg's final event. The state for answering retransmissions (RFC 3261 timers D,
+// J) is kept for 64*T1, the events until they are forgotten.
 func (l *leg) finish(e engine.LegEvent) {
 	if l.phase >= phaseOver {
 		return
@@ -126,7 +124,7 @@ func (l *leg) finish(e engine.LegEvent) {
 	}
 }
 
-// setPurge plans the removal of a leg that is over.
+// setPurge schedules the removal of a finished leg.
 func (l *leg) setPurge() {
 	keep := l.s.conf.Timers.Transaction()
 	if !l.forgotten {
@@ -139,10 +137,9 @@ func (l *leg) notSent(why engine.NotSentReason, text string) {
 	l.finish(engine.LegEvent{Kind: engine.LegNotSent, NotSent: why, Reason: text})
 }
 
-// unlock arms the timer, gives undelivered events to the sink without the
-// lock, one goroutine at a time, and releases the leg. A sink that calls back
-// into the stack finds the leg unlocked; what it causes is delivered after it
-// returns.
+// unlock arms the timer, delivers pending events to the sink without the lock, one goroutine at a
+// time, and releases the leg. A sink that calls back into the stack finds the leg unlocked;
+// resulting events are delivered after it returns.
 func (l *leg) unlock() {
 	l.arm()
 	if l.delivering {
@@ -165,7 +162,7 @@ func (l *leg) unlock() {
 	l.mu.Unlock()
 }
 
-// arm sets the timer to the earliest of what the leg waits for.
+// arm sets the timer to the earliest of the leg's times.
 func (l *leg) arm() {
 	next := timing.Earliest(l.inv.resendAt, l.deadline)
 	next = timing.Earliest(next, timing.Earliest(l.txs.next(), l.answers.next()))
@@ -187,7 +184,7 @@ func (l *leg) arm() {
 	}
 }
 
-// fenced: what rings may not become a conversation any more. The leg is locked.
+// fenced says that a ringing call must not become a conversation any more. The leg is locked.
 func (l *leg) fenced() bool {
 	return l.begun != nil && engine.FencedOff(l.s.conf.Fence.Boot(), l.begun)
 }
@@ -220,12 +217,12 @@ func (l *leg) onTimer() {
 	}
 }
 
-// onDeadline is what the phase's time-out means.
+// onDeadline handles the time-out of the current phase.
 func (l *leg) onDeadline(now time.Duration) {
 	switch l.phase {
 	case phaseCalling:
-		// Timer B. The far side may have the INVITE all the same: the leg stays
-		// ours for as long again, to end what still comes of it.
+		// Timer B. The far side may have the INVITE nevertheless: the leg stays ours for the same
+		// time again, to end whatever still comes of it.
 		l.inv.ensureSent()
 		l.emit(engine.LegEvent{Kind: engine.LegSilent, Reason: "no response to INVITE"})
 		l.inv.resendAt, l.inv.data = 0, nil

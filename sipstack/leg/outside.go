@@ -9,16 +9,16 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// onRequest takes a request of the far side. Outside of dialogs responses are
-// built from the request alone (RFC 3261 §8.2.7), so that a retransmission
-// gets the same answer without a server transaction. Max-Forwards is a
-// proxy's business: an endpoint takes a request with 0 (§16.3, RFC 4475 §3.3.11).
+// onRequest handles a request of the far side. Outside of dialogs, responses are built from the
+// request alone (RFC 3261 §8.2.7), so that a retransmission gets the same answer without a server
+// transaction. Max-Forwards concerns proxies only: an endpoint accepts a request with 0 (§16.3, RFC
+// 4475 §3.3.11).
 func (k *Table) onRequest(r *sip.Request, src transport.Target) {
 	if r.Via() == nil || r.To() == nil || r.From() == nil || r.CSeq() == nil || r.CallID() == nil {
 		if r.Method != sip.ACK {
 			k.net.Counts.Malformed.Add(1)
 		}
-		return // nothing that could be answered
+		return // it cannot be answered
 	}
 	if message.ToTag(r) != "" {
 		k.onInDialog(r, src)
@@ -49,7 +49,7 @@ func (k *Table) onRequest(r *sip.Request, src transport.Target) {
 		k.net.Respond(r, src, 481, "Call/Transaction Does Not Exist", k.trunks.UserAgentLine, nil)
 	case sip.REFER:
 		k.net.Respond(r, src, 603, declined, k.trunks.UserAgentLine, nil)
-	case sip.SUBSCRIBE: // inside a dialog it might mean a transfer; here nothing
+	case sip.SUBSCRIBE: // in a dialog it might mean a transfer; not here
 		k.net.Respond(r, src, 405, "Method Not Allowed", k.trunks.AgentLines, nil)
 	default:
 		code, phrase, headers := notSupported(r.Method)

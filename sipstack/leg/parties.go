@@ -6,27 +6,27 @@ import (
 	"dialler/sipstack/trunk"
 )
 
-// anonymousURI stands in From for a caller who wants not to be known (RFC 3323 §4.1.1.3).
+// anonymousURI is the From of a caller with privacy (RFC 3323 §4.1.1.3).
 const anonymousURI = "sip:anonymous@anonymous.invalid"
 
-// caller is who a leg says that it is: From, and the caller ID beside it.
+// caller is a leg's caller identity: From, and the separate caller ID.
 type caller struct {
 	number string // as the trunk writes it; the user part of the caller ID
-	user   string // of From; the number unless the carrier wants the account there
+	user   string // of From; the number unless the carrier expects the account there
 	domain string // as configured; "" for our own address
 }
 
-// parties are the two sides of a leg as its requests name them.
+// parties are the two sides of a leg as named in its requests.
 type parties struct {
 	caller         caller
 	fromURI, toURI string
 	fromName       string // display name of From with a space, or ""
 	fromTag        string
-	callerID       string // URI of the caller ID beside From
+	callerID       string // URI of the caller ID in addition to From
 }
 
-// set takes the two sides of a leg over; ours is our host. A leg with an address of its
-// own (uri) goes there.
+// set sets the two sides of a leg; ours is our host. A leg with an address of its own (uri) goes
+// there.
 func (p *parties) set(t *trunk.Trunk, ours string, from, to engine.PhoneNumber, uri string) {
 	p.caller = caller{number: message.EscapeUser(t.User(from)), domain: message.CleanHost(t.Conf.FromDomain)}
 	p.caller.user = p.caller.number
@@ -34,7 +34,7 @@ func (p *parties) set(t *trunk.Trunk, ours string, from, to engine.PhoneNumber, 
 		p.caller.user = message.EscapeUser(t.Conf.FromUser)
 	}
 	if p.caller.domain == "" && t.Conf.Kind == engine.TrunkRegistered {
-		// The registrar's: the account is known there only.
+		// The registrar's, because only it knows the account.
 		p.caller.domain = message.BracketHost(message.CleanHost(t.Conf.Host))
 	}
 	p.setFrom(t, ours)
@@ -60,7 +60,7 @@ func (p *parties) setFrom(t *trunk.Trunk, ours string) {
 	}
 }
 
-// appendCaller writes what an INVITE says of the caller beside From.
+// appendCaller writes an INVITE's caller headers other than From.
 func (p *parties) appendCaller(b []byte, c *trunk.Config) []byte {
 	switch c.CallerIDHeader {
 	case trunk.CallerIDAsserted:

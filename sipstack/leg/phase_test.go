@@ -16,8 +16,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// inPhase makes a leg that stands in a phase with everything that belongs to
-// it; sent gives what it has written since.
+// inPhase makes a leg in a given phase with everything that belongs to it; sent returns what it has
+// written since.
 func inPhase(t *testing.T, p phase) (s *Table, l *leg, sent func() []sip.Message) {
 	t.Helper()
 	s, err := openTable(Config{Timers: timing.Timers{T1: time.Hour, T2: time.Hour}})
@@ -114,8 +114,8 @@ func TestEveryRequestInEveryPhase(t *testing.T) {
 	methods := []string{"INVITE", "UPDATE", "INFO", "OPTIONS", "REFER", "PRACK", "CANCEL", "SUBSCRIBE", "MESSAGE",
 		"FROB", "BYE", "ACK"}
 	for p, want := range map[phase]string{
-		// Without an early dialog there is none: 481. BYE is only for answered
-		// dialogs (RFC 3261 §15).
+		// Without an early dialog the answer is 481. BYE is only for answered dialogs (RFC 3261
+		// §15).
 		phaseCalling:    "481 481 481 481 481 481 481 481 481 481 481 -",
 		phaseProceeding: "491 200 200 200 603 481 481 489 405 501 481 -",
 		phaseAnswered:   "491 200 200 200 603 481 481 489 405 501 200 ACK -", // the BYE did not wait for the ACK
@@ -157,7 +157,7 @@ func TestEveryResponseInEveryPhase(t *testing.T) {
 		phaseConfirmed: "-,-,ACK BYE,ACK,ACK,ACK,ACK",
 		phaseClosing:   "-,-,ACK BYE,ACK,ACK,ACK,ACK",
 		phaseSilent:    "CANCEL,CANCEL,ACK BYE,ACK,ACK,ACK,ACK", // RFC 3261 §9.1
-		phaseWatch:     "-,-,ACK BYE,ACK,ACK,ACK,ACK",           // its CANCEL runs already
+		phaseWatch:     "-,-,ACK BYE,ACK,ACK,ACK,ACK",           // its CANCEL is already running
 		phaseOver:      "-,-,ACK BYE,ACK,ACK,ACK,ACK",
 	} {
 		t.Run(p.String(), func(t *testing.T) {

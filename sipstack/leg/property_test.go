@@ -19,14 +19,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// farSide plays a far side without rules against one leg and checks after
-// every message what must hold whatever it sends.
+// farSide plays a far side without rules against one leg and checks the invariants after every
+// message.
 type farSide struct {
 	t interface {
 		Fatal(args ...any)
 		Fatalf(format string, args ...any)
 	}
-	// pick chooses one of n; what says of what, for the reader of a failure.
+	// pick chooses one of n; what describes the choice for the reader of a failure.
 	pick   func(n int, what string) int
 	s      *Table
 	l      *leg
@@ -36,20 +36,20 @@ type farSide struct {
 
 	events   []engine.LegEvent
 	invites  []*sip.Request // first INVITEs, in order
-	requests []*sip.Request // all others but ACK, each once
+	requests []*sip.Request // all others except ACK, each once
 	branches map[string]bool
 	acks     []*sip.Request
 	replies  []*sip.Response
-	answers  map[string]bool // To tags of the 2xx that the INVITE was answered with
+	answers  map[string]bool // To tags of the 2xx to the INVITE
 	hungUp   map[string]bool // tags of dialogs that the far side ended with a BYE
 	rings    *sip.Request    // the INVITE that had a provisional response and no final one
-	tags     int             // of floods, so that each is new
+	tags     int             // of floods, to make each unique
 	cseq     int
 	expired  bool // the send-by time has passed
 	cancels  bool
 }
 
-// written looks at what the stack has sent by now.
+// written checks what the stack has sent so far.
 func (f *farSide) written() (invites int) {
 	for _, text := range f.sent {
 		m, err := f.parser.ParseSIP(text)
@@ -166,7 +166,7 @@ func (f *farSide) response() {
 	}
 }
 
-// noteResponse keeps what the leg owes for a response that it gets now.
+// noteResponse records what the leg must do after a response that it gets now.
 func (f *farSide) noteResponse(r *sip.Request, status, tag string, at phase) {
 	if r.Method != sip.INVITE || message.ToTag(r) != "" || at == phaseGone {
 		return
@@ -184,7 +184,7 @@ func (f *farSide) noteResponse(r *sip.Request, status, tag string, at phase) {
 	}
 }
 
-// flood is many responses that each ask for something of their own.
+// flood sends many responses that each demand a reaction.
 func (f *farSide) flood() {
 	if len(f.invites) == 0 {
 		return
@@ -227,8 +227,8 @@ func (f *farSide) bounded() {
 	}
 }
 
-// settled fails when a leg that is over owes something: every 2xx has its ACK
-// and its dialog a BYE of one of the sides, and what rang was cancelled.
+// settled fails if a finished leg has left something undone: every 2xx has its ACK and its dialog a
+// BYE from one side, and ringing calls were cancelled.
 func (f *farSide) settled() {
 	acks, byes, cancelled := map[string]bool{}, map[string]bool{}, false
 	for _, a := range f.acks {
@@ -281,7 +281,7 @@ func (f *farSide) request() {
 			t.Fatal("an INVITE for a request")
 		}
 		got := 0
-		for _, r := range f.replies[before:] { // a BYE also has a waiting REFER answered
+		for _, r := range f.replies[before:] { // a BYE also causes a waiting REFER to be answered
 			if r.CSeq().SeqNo == uint32(f.cseq) && string(r.CSeq().MethodName) == method {
 				got++
 				if method == "BYE" && r.StatusCode == 200 {
@@ -305,7 +305,7 @@ func (f *farSide) phase() phase {
 	return f.l.phase
 }
 
-// command is one of the owner's.
+// command gives a random command of the owner.
 func (f *farSide) command() {
 	t := f.t
 	switch f.pick(7, "command") {
@@ -339,7 +339,7 @@ func (f *farSide) cancelled() bool {
 	return f.l.cancelWanted
 }
 
-// time lets what the leg waits for be due: of several, one.
+// time fires one of the leg's timers.
 func (f *farSide) time() {
 	l := f.l
 	l.mu.Lock()
@@ -367,7 +367,7 @@ func (f *farSide) time() {
 	}
 }
 
-// end brings the leg to its end by time alone.
+// end brings the leg to its end by timers alone.
 func (f *farSide) end() {
 	f.s.HangUp(f.l.id, engine.HangUpCause{Q850: 16})
 	for range 10 {
@@ -393,7 +393,7 @@ func (f *farSide) end() {
 	f.settled()
 }
 
-// lawless is a stack on which legs with far sides without rules live.
+// lawless makes a stack for legs whose far sides have no rules.
 func lawless(t testing.TB) *Table {
 	s, err := openTable(Config{Timers: timing.Timers{T1: time.Hour, T2: time.Hour}, Transfers: true})
 	if err != nil {
@@ -405,7 +405,7 @@ func lawless(t testing.TB) *Table {
 	return s
 }
 
-// play gives a new leg a far side and plays steps while more says so.
+// play gives a new leg a far side and plays steps while more returns true.
 func (f *farSide) play(s *Table, id engine.LegID, more func() bool) {
 	f.s, f.src = s, s.trunks.Get("t").To(fuzzPeer.Addr)
 	f.parser = sip.NewParser(sip.WithHeadersParsers(transport.Parsers()))
@@ -464,10 +464,9 @@ func TestALegKeepsItsPromisesWhateverTheFarSideSends(t *testing.T) {
 	})
 }
 
-// FuzzLeg is the same with a program of bytes, so that coverage leads it: any
-// sequence of responses, requests, commands and timers. Every leg ends, with
-// ACK and BYE for every 2xx, CANCEL for what rings, one event after the other
-// and none after the last, and keeps no more than it may.
+// FuzzLeg is the same driven by bytes, so that coverage guides it: any sequence of responses,
+// requests, commands and timers. Every leg ends, with ACK and BYE forevery 2xx, CANCEL for what
+// rings, events in order and none after the last, and keeps no more than it may.
 func FuzzLeg(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{1, 0, 4, 5, 1, 0, 0, 0, 9, 0, 7, 1})

@@ -11,8 +11,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// OnMessage is called for every message, by one goroutine per socket, in wire
-// order: nothing between here and the event of the leg may start a goroutine.
+// OnMessage is called forevery message, by one goroutine per socket, in wire order: nothing from
+// here to the leg's event may start a goroutine.
 func (k *Table) OnMessage(m sip.Message, src transport.Target) {
 	if k.net.IsClosed() {
 		return
@@ -39,7 +39,7 @@ func (k *Table) onResponse(r *sip.Response, src netip.AddrPort) {
 		if k.trunks.OnResponse(r, callID.Value(), cseq, branch) {
 			return
 		}
-		k.Count.Unmatched.Add(1) // the late reply to a request that was given up
+		k.Count.Unmatched.Add(1) // a late reply to a request that was given up
 		return
 	}
 	l := k.leg(engine.LegID(callID.Value()))
@@ -74,7 +74,7 @@ func (k *Table) onResponse(r *sip.Response, src netip.AddrPort) {
 	}
 }
 
-// onInDialog takes a request with a To tag.
+// onInDialog handles a request with a To tag.
 func (k *Table) onInDialog(r *sip.Request, src transport.Target) {
 	l := k.leg(engine.LegID(r.CallID().Value()))
 	from, _ := r.From().Params.Get("tag")
@@ -108,7 +108,7 @@ func (k *Table) onInDialog(r *sip.Request, src transport.Target) {
 			l.onAck(r)
 		}
 	case d == nil && l.phase == phaseWatch && r.Method == sip.BYE:
-		// Answered before the earlier life ended, and ended by the far side.
+		// Answered before the earlier process ended, and ended by the far side.
 		l.respond(r, src, 200, "OK", l.trunk.UserAgentLine, nil)
 		l.txs.dropCancels()
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "BYE of the far side", Proof: engine.ProofHungUp})

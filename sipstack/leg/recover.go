@@ -8,9 +8,9 @@ import (
 	"dialler/sipstack/transport"
 )
 
-// recoveredCSeq is how far beyond the INVITE's the CSeq of a recovered dialog's
-// BYE is: what the earlier life sent in it (PRACK, refreshes, keys) was not
-// written down, and a CSeq may skip but not go back (RFC 3261 §12.2.2).
+// recoveredCSeq is how far the CSeq of a recovered dialog's BYE is beyond the INVITE's: the earlier
+// process's requests in it (PRACK, refreshes, keys) were not recorded, and a CSeq may skip but not
+// go back (RFC 3261 §12.2.2).
 const recoveredCSeq = 1 << 16
 
 func (l *leg) recoverDialog(st *engine.DialogState) {
@@ -57,11 +57,11 @@ func (l *leg) recoverInvite(r engine.RecoveredLeg, to []transport.Target) {
 		return // nothing can be sent; a late response is still answered
 	}
 	l.inv.cseq = max(r.CSeq, 1)
-	// The INVITE went to one of the trunk's addresses: which, is not known.
+	// The INVITE went to one of the trunk's addresses, but it is not known to which.
 	for i := min(len(to), maxCancelled) - 1; i >= 0; i-- {
 		l.inv.to = to[i]
 		l.inv.address()
-		if r.SentBy != "" { // and the From of whoever placed it (§9.1)
+		if r.SentBy != "" { // and the From of the node that placed it (§9.1)
 			l.sentBy = message.Clean(r.SentBy)
 			l.parties.setFrom(l.trunk, message.HostOf(l.sentBy))
 		}
@@ -72,6 +72,5 @@ func (l *leg) recoverInvite(r engine.RecoveredLeg, to []transport.Target) {
 	}
 }
 
-// maxCancelled bounds the addresses at which a leg of an earlier life is
-// cancelled.
+// maxCancelled bounds the addresses to which the CANCEL of an earlier process's leg is sent.
 const maxCancelled = 3

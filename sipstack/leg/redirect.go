@@ -13,31 +13,31 @@ import (
 )
 
 const (
-	// maxFailOvers bounds the addresses of one name that a 503 leads to.
+	// maxFailOvers bounds how many further addresses of one name are tried after a 503.
 	maxFailOvers = 2
 	// maxRedirects bounds TrunkConfig.Redirects.
 	maxRedirects = 5
 )
 
-// redirects is where a leg was sent on to.
+// redirects tracks the places to which a leg was redirected.
 type redirects struct {
 	uri       string   // present Request-URI
 	pending   []onward // not tried yet, best first
 	tried     []string // in lower case, the first Request-URI included
 	followed  int
-	failed    int // addresses that answered 503 and were followed by another
+	failed    int // addresses that answered 503 and were replaced by another
 	resolving bool
-	places    []place // of the INVITEs before the present one
+	places    []place // of the INVITEs before the current one
 }
 
-// onward is a Contact of a 3xx: who is to be called, or with 305 the proxy
-// through which it is to be tried again (RFC 3261 §21.3.4).
+// onward is a Contact of a 3xx: a new callee, or with 305 the proxy through which to retry (RFC
+// 3261 §21.3.4).
 type onward struct {
 	uri   string
 	proxy bool
 }
 
-// place is where an INVITE went: its ACK goes there too.
+// place is where an INVITE was sent: its ACK goes there too.
 type place struct {
 	cseq   uint32
 	uri    string
@@ -45,7 +45,7 @@ type place struct {
 	sentBy string
 }
 
-// requestURI is the Request-URI of the present INVITE.
+// requestURI is the Request-URI of the current INVITE.
 func (v *invitation) requestURI() string {
 	if v.redirected != nil && v.redirected.uri != "" {
 		return v.redirected.uri
@@ -53,7 +53,7 @@ func (v *invitation) requestURI() string {
 	return v.leg.parties.toURI
 }
 
-// placeOf tells where the INVITE with that CSeq went.
+// placeOf returns where the INVITE with that CSeq was sent.
 func (v *invitation) placeOf(cseq uint32) place {
 	if v.redirected != nil {
 		for _, p := range v.redirected.places {
@@ -65,15 +65,15 @@ func (v *invitation) placeOf(cseq uint32) place {
 	return place{v.cseq, v.requestURI(), v.to, v.leg.sentBy}
 }
 
-// redirect follows a 3xx as often as the trunk allows, the Contacts in the
-// order of their q; a place that refuses is followed by the next one. No place
-// is tried twice, so a loop ends. False: the response is the leg's end.
+// redirect follows a 3xx as often as the trunk allows, taking the Contacts in the order of their q;
+// after a refusal it tries the next. No place is tried twice, so a loop ends. It returns false when
+// the response ends the leg.
 func (v *invitation) redirect(r *sip.Response) bool {
 	l := v.leg
 	limit := min(l.trunk.Conf.Redirects, maxRedirects)
 	d := v.redirected
 	switch r.StatusCode {
-	case 300, 301, 302, 305, 380: // 380: what else there is has its Contact too (§21.3.5)
+	case 300, 301, 302, 305, 380: // 380: the alternative service has its Contact too (§21.3.5)
 		if limit <= 0 {
 			return false
 		}
@@ -82,7 +82,7 @@ func (v *invitation) redirect(r *sip.Response) bool {
 			v.redirected = d
 		}
 		if d.resolving {
-			return true // the same once more
+			return true // a retransmission
 		}
 		var next []onward
 		for _, uri := range message.ContactsByQ(r) {
@@ -91,8 +91,8 @@ func (v *invitation) redirect(r *sip.Response) bool {
 		d.pending = append(next, d.pending...)
 		d.pending = d.pending[:min(len(d.pending), message.MaxContacts)]
 	default:
-		// RFC 3261 §8.1.3.4: the next one after a failure, but for those that
-		// speak for the callee wherever he is.
+		// RFC 3261 §8.1.3.4: try the next one after a failure, except for responses that speak for
+		// the callee at any place.
 		if d == nil || r.StatusCode < 400 || r.StatusCode >= 600 || r.StatusCode == 487 {
 			return false
 		}
@@ -103,7 +103,7 @@ func (v *invitation) redirect(r *sip.Response) bool {
 		d.pending = d.pending[1:]
 		key := strings.ToLower(uri)
 		if next.proxy {
-			// A proxy of our own stands before it: that one knows the way.
+			// The trunk's own outbound proxy comes first: it knows the route.
 			ok = ok && l.trunk.Conf.OutboundProxy == ""
 			key, uri = "through "+key, v.requestURI()
 		}
@@ -118,8 +118,8 @@ func (v *invitation) redirect(r *sip.Response) bool {
 	return false
 }
 
-// follow sends the INVITE for uri to a Contact: at once when its address is
-// known, else from a goroutine when its name is resolved.
+// follow sends the INVITE for uri to a Contact: at once when its address is known, otherwise from a
+// goroutine when its name is resolved.
 func (v *invitation) follow(uri string, u sip.Uri, refused engine.LegEvent) bool {
 	l := v.leg
 	over := l.trunk.Conf.Transport
@@ -156,8 +156,8 @@ func (v *invitation) follow(uri string, u sip.Uri, refused engine.LegEvent) bool
 	return true
 }
 
-// inviteAt begins the INVITE to another place: CSeq+1, To and From as before,
-// no credentials of the place before.
+// inviteAt starts the INVITE to another place: CSeq+1, the same To and From, no credentials of the
+// previous place.
 func (v *invitation) inviteAt(uri string, to transport.Target, refused engine.LegEvent) bool {
 	l := v.leg
 	d := v.redirected
@@ -175,10 +175,9 @@ func (v *invitation) inviteAt(uri string, to transport.Target, refused engine.Le
 	return true
 }
 
-// failOver sends the INVITE to the next address of the trunk's name after a
-// 503: a final refusal, so that nothing rings (RFC 3263 §4.3). A 503 that names
-// a limit on calls speaks for the carrier, not for the one server. False: the
-// response is the leg's end.
+// failOver sends the INVITE to the next address of the trunk's name after a 503: that is a final
+// refusal, so nothing rings (RFC 3263 §4.3). A 503 that names a limit on calls speaks for the
+// carrier, not for one server. It returns false when the response ends the leg.
 func (v *invitation) failOver(r *sip.Response) bool {
 	l := v.leg
 	if r.StatusCode != 503 || (v.redirected != nil &&
@@ -195,7 +194,7 @@ func (v *invitation) failOver(r *sip.Response) bool {
 		to := v.spare[0]
 		v.spare = v.spare[1:]
 		if to.Addr == here {
-			continue // UDP, where the length of the INVITE led to TCP first
+			continue // UDP, after the length of the INVITE led to TCP
 		}
 		if v.redirected == nil {
 			v.redirected = &redirects{tried: []string{strings.ToLower(l.parties.toURI)}}

@@ -10,21 +10,21 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// referral is the far side's wish to have the call transferred, and the
-// implicit subscription to how that goes (RFC 3515).
+// referral is the far side's request to transfer the call, and the implicit subscription to its
+// progress (RFC 3515).
 type referral struct {
 	answers   *answers
 	txs       *clientTxs
 	dlg       *dialog
 	request   *sip.Request // until it is answered
 	src       transport.Target
-	declineAt time.Duration // nobody has answered it by then: 603; 0 once answered
+	declineAt time.Duration // deadline for an answer, then 603; 0 once answered
 	id        string        // event parameter of the second REFER and later ones
 	open      bool          // NOTIFYs are owed
 	refers    int
 }
 
-// answer answers the REFER; false when none waits for an answer.
+// answer answers the REFER; it returns false when none is unanswered.
 func (f *referral) answer(accept bool) bool {
 	if f == nil || f.request == nil {
 		return false
@@ -41,14 +41,14 @@ func (f *referral) answer(accept bool) bool {
 	return true
 }
 
-// tick declines a REFER that nobody has answered in time.
+// tick declines a REFER that was not answered in time.
 func (f *referral) tick(now time.Duration) {
 	if f != nil && f.declineAt != 0 && now >= f.declineAt {
 		f.answer(false)
 	}
 }
 
-// notify tells the far side how the transfer goes.
+// notify reports the progress of the transfer to the far side.
 func (f *referral) notify(code int, reason string) {
 	if f == nil || !f.open {
 		return

@@ -11,13 +11,11 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// start reads what a 2xx to the INVITE says of a session timer. Without
-// Session-Expires there is none (§7.2); without refresher it is us, so that it
-// is somebody.
+// start reads the session timer from a 2xx to the INVITE. Without Session-Expires there is none
+// (§7.2); without a refresher parameter we refresh, so that one side does.
 //
-// The far side itself has the timer when it refreshes or says that it knows timers:
-// else a proxy may have put Session-Expires there (§8.2), and nobody at the far end
-// ends the session.
+// The far side itself runs the timer when it refreshes or lists support for timers. Otherwise a
+// proxy may have added Session-Expires (§8.2), and the far end never ends the session.
 func (n *session) start(r *sip.Response) {
 	l := n.leg
 	sec, refresher := message.SessionExpires(r)
@@ -35,9 +33,8 @@ func knowsTimers(m sip.Message) bool {
 	return message.Lists(m, "supported", "timer") || message.Lists(m, "k", "timer")
 }
 
-// lasts tells of a session of the far side that may last for longer than was told: for
-// as long as that, 0: forever. How long it lasts at most is stored, and a number is held
-// by it.
+// lasts reports that the far side's session may last longer than reported before; 0 means forever.
+// The maximum is stored and determines how long a number is held.
 func (n *session) lasts(sec uint32) {
 	if n.told == 0 || sec != 0 && sec <= n.told {
 		return
@@ -62,8 +59,8 @@ func (n *session) tick(now time.Duration) {
 	}
 }
 
-// refresh sends UPDATE without SDP where the far side takes it, else a
-// re-INVITE with the SDP that is in force (§7.4).
+// refresh sends an UPDATE without SDP if the far side supports it, otherwise a re-INVITE with the
+// current SDP (§7.4).
 func (n *session) refresh(now time.Duration) {
 	l := n.leg
 	t := n.watch
@@ -71,7 +68,7 @@ func (n *session) refresh(now time.Duration) {
 		return
 	}
 	if l.phase != phaseConfirmed || l.answers.unacked() != nil {
-		t.refreshAt = now + l.s.conf.Timers.T1 // an INVITE is under way (RFC 3261 §14.1)
+		t.refreshAt = now + l.s.conf.Timers.T1 // an INVITE is in progress (RFC 3261 §14.1)
 		return
 	}
 	headers := string(l.appendContact(nil)) + message.AllowLine + l.trunk.SupportedInDialog() +
@@ -88,7 +85,7 @@ func (n *session) refresh(now time.Duration) {
 	l.txs.send(&clientTx{method: sip.INVITE, dlg: l.dlg, headers: headers, body: n.localSDP})
 }
 
-// refreshEnded takes the final response to a refresh; nil when none came.
+// refreshEnded handles the final response to a refresh; nil means none came.
 func (n *session) refreshEnded(tx *clientTx, r *sip.Response) {
 	l := n.leg
 	if l.phase != phaseConfirmed {
@@ -120,12 +117,12 @@ func (n *session) refreshEnded(tx *clientTx, r *sip.Response) {
 		t.refreshAt = now + l.s.conf.Timers.Glare()
 	case after > 0:
 		t.refreshAt = now + after
-	default: // the session stays as it is; try once more before it expires
+	default: // the session is unchanged; try once more before it expires
 		t.refreshAt = now + max((t.endAt-now)/2, l.s.conf.Timers.T1)
 	}
 }
 
-// refreshed takes the 2xx of our refresh, which is a target refresh too.
+// refreshed handles the 2xx to our refresh, which is also a target refresh.
 func (n *session) refreshed(r *sip.Response) {
 	l := n.leg
 	n.refreshTarget(r)
@@ -169,7 +166,7 @@ func (n *session) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
 	case refresher == "":
 		refresher = "uac"
 	}
-	if n.told != 0 { // so that what is stored stays true, where the far side lets us (§9)
+	if n.told != 0 { // keeps what is stored true, if the far side allows it (§9)
 		sec = min(sec, max(n.told, message.MinSEOf(r)))
 	}
 	a.sec, a.ours, a.theirs = max(sec, message.MinSessionSec), refresher == "uas", supports

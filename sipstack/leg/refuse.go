@@ -8,10 +8,10 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// capabilities are the header lines of an answer to OPTIONS beside Allow.
+// capabilities are the header lines of a response to OPTIONS, apart from Allow.
 const capabilities = "Accept: application/sdp, application/dtmf-relay, application/dtmf\r\nSupported: 100rel, timer\r\n"
 
-// notSupported is how a method is refused that we do not take.
+// notSupported is the refusal of a method that we do not support.
 func notSupported(m sip.RequestMethod) (code int, phrase, headers string) {
 	switch m {
 	case sip.SUBSCRIBE:
@@ -23,7 +23,7 @@ func notSupported(m sip.RequestMethod) (code int, phrase, headers string) {
 	}
 }
 
-// unsupported lists the options that a request requires and we do not know.
+// unsupported lists the option tags that a request requires and we do not support.
 func unsupported(r *sip.Request, timer bool) string {
 	if r.Method == sip.CANCEL || r.Method == sip.ACK {
 		return ""

@@ -2,8 +2,8 @@ package leg
 
 import "github.com/emiago/sipgo/sip"
 
-// onTxResponse takes a response to one of our requests; false when none waits
-// for it.
+// onTxResponse handles a response to one of our requests; it returns false when none is waiting for
+// it.
 func (l *leg) onTxResponse(r *sip.Response, method sip.RequestMethod, branch string) bool {
 	tx := l.txs.onResponse(r, method, branch)
 	if tx != nil && r.StatusCode >= 200 {
@@ -12,7 +12,7 @@ func (l *leg) onTxResponse(r *sip.Response, method sip.RequestMethod, branch str
 	return tx != nil
 }
 
-// txEnded acts on the final response to a request; nil is timer F.
+// txEnded handles the final response to a request; nil means timer F fired.
 func (l *leg) txEnded(tx *clientTx, r *sip.Response) {
 	if tx.method == sip.INVITE && r != nil {
 		l.session.ackReinvite(tx, r)
@@ -33,16 +33,16 @@ func (l *leg) txEnded(tx *clientTx, r *sip.Response) {
 		if r != nil && r.StatusCode == 481 && tx.method == sip.INFO {
 			l.dialogLost("the far side does not know the call")
 		}
-	default: // PRACK: whatever becomes of it, the final response to the INVITE decides
+	default: // PRACK: whatever its result, the final response to the INVITE decides
 	}
 }
 
-// cancelEnded: 200 says that the final response to the INVITE follows; of a
-// recovered leg it may go to whoever placed it. If that is a 2xx, to which nobody
-// sends an ACK, the far side ends the call 64*T1 after it (§13.3.1.4). 481
-// says that the far side has no such INVITE to answer: nothing rings, but it
-// may have been answered an instant ago. A UAS repeats a 2xx at most T2 apart
-// (§13.3.1.4), so a recovered leg watches that long before it closes.
+// cancelEnded handles the final response to a CANCEL. 200 says that the final response to the
+// INVITE follows; for a recovered leg it may go to the node that placed it. If that response is a
+// 2xx and nobody sends an ACK, the far side ends the call 64*T1 later (§13.3.1.4). 481 says that
+// the far side has no such INVITE to answer: nothing rings, but the call may have been answered an
+// instant ago. A UAS repeats a 2xx at most T2 apart (§13.3.1.4), so a recovered leg watches for
+// that long before it closes.
 func (l *leg) cancelEnded(r *sip.Response) {
 	t := l.s.conf.Timers
 	if r != nil && r.StatusCode == 200 && l.phase == phaseWatch {

@@ -11,19 +11,19 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// session is what the two sides of an answered leg have agreed on, and how that
-// changes: offers of the far side, refreshes of both.
+// session is what the two sides of an answered leg have agreed on, and handles changes to it:
+// offers of the far side, and refreshes by either.
 type session struct {
 	leg *leg
 	// localSDP and remoteSDP are the last session descriptions in force.
 	localSDP, remoteSDP []byte
-	reinvite            *clientTx     // our last re-INVITE, for repeated responses
+	reinvite            *clientTx     // our last re-INVITE, to recognise repeated responses
 	watch               *sessionTimer // nil: none agreed
-	// told is DialogState.SessionSec as it was told last.
+	// told is DialogState.SessionSec as last reported.
 	told uint32
 }
 
-// onOffer takes a re-INVITE or an UPDATE (RFC 3261 §14.2, RFC 3311 §5.2).
+// onOffer handles a re-INVITE or an UPDATE (RFC 3261 §14.2, RFC 3311 §5.2).
 func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 	l := n.leg
 	invite := r.Method == sip.INVITE
@@ -51,7 +51,7 @@ func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 		l.answers.reply(r, src, 488, "Not Acceptable Here", l.trunk.UserAgentLine, nil)
 		return
 	}
-	// An old-style hold says nothing of where the media will go on.
+	// An old-style hold does not say where the media will resume.
 	moved := offer != nil && message.ParseMedia(offer).Connection != message.HeldConnection
 	if moved {
 		d.remoteSDP = offer
@@ -76,14 +76,14 @@ func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 	l.answers.reply(r, src, 200, "OK", headers, body).offered = invite && offer == nil
 }
 
-// pending says which response an offer gets that comes at a bad moment; 0 when
-// the moment is good.
+// pending returns the response to an offer that comes at a bad moment, or 0 when there is no
+// conflict.
 func (n *session) pending(invite, offer bool, d *dialog) (code int, phrase string) {
 	l := n.leg
 	const glare = "Request Pending"
 	if d != l.dlg { // before the 2xx
 		if invite || (offer && d.remoteSDP == nil) {
-			return 491, glare // our own INVITE, or its offer, is unanswered
+			return 491, glare // our INVITE, or its offer, is unanswered
 		}
 		return 0, ""
 	}
@@ -98,14 +98,14 @@ func (n *session) pending(invite, offer bool, d *dialog) (code int, phrase strin
 			return 491, glare // our offer is not answered
 		}
 		if invite {
-			return 500, "Server Internal Error" // §14.2: one after the other
+			return 500, "Server Internal Error" // §14.2: one at a time
 		}
 	}
 	return 0, ""
 }
 
-// negotiate gives the SDP of a 2xx: the answer to an offer, or our own offer
-// when an INVITE asks for one.
+// negotiate returns the SDP of a 2xx: the answer to an offer, or our own offer when an INVITE has
+// none.
 func (n *session) negotiate(invite bool, offer []byte) (body []byte, ok bool) {
 	l := n.leg
 	m := l.s.conf.Media
@@ -125,8 +125,7 @@ func (n *session) negotiate(invite bool, offer []byte) (body []byte, ok bool) {
 	return body, err == nil && len(body) > 0
 }
 
-// refreshTarget takes the Contact of a 2xx to a re-INVITE or UPDATE of ours
-// (§12.2.1.2).
+// refreshTarget applies the Contact of a 2xx to our re-INVITE or UPDATE (§12.2.1.2).
 func (n *session) refreshTarget(r *sip.Response) {
 	l := n.leg
 	if uris := message.ContactURIs(r); len(uris) > 0 && l.dlg != nil {
@@ -135,8 +134,8 @@ func (n *session) refreshTarget(r *sip.Response) {
 	}
 }
 
-// onReinviteResponse takes a response to a re-INVITE of ours, also a repeated
-// one, whose ACK was lost.
+// onReinviteResponse handles a response to our re-INVITE, including a repeated one whose ACK was
+// lost.
 func (n *session) onReinviteResponse(r *sip.Response, branch string) bool {
 	if n.leg.onTxResponse(r, sip.INVITE, branch) {
 		return true
@@ -150,8 +149,8 @@ func (n *session) onReinviteResponse(r *sip.Response, branch string) bool {
 	return false
 }
 
-// ackReinvite acknowledges a final response to a re-INVITE: a 2xx by a request
-// of its own, another one in the INVITE's transaction (§17.1.1.3).
+// ackReinvite acknowledges a final response to a re-INVITE: a 2xx with a request of its own, any
+// other within the INVITE's transaction (§17.1.1.3).
 func (n *session) ackReinvite(tx *clientTx, r *sip.Response) {
 	l := n.leg
 	if n.reinvite != tx {

@@ -21,8 +21,8 @@ import (
 
 const shardCount = 64
 
-// Table is all legs that are known here. Its methods are safe for concurrent
-// use and do not wait for the network.
+// Table holds all legs that are known here. Its methods are safe for concurrent use and do not wait
+// for the network.
 type Table struct {
 	env
 	log      zerolog.Logger
@@ -87,14 +87,13 @@ func (k *Table) Known() (n int) {
 	return n
 }
 
-// Calling says whether a leg to a number lives here.
+// Calling says whether a leg to a number is live here.
 func (k *Table) Calling(to engine.PhoneNumber) bool { return k.called.has(to) }
 
-// Place sends the INVITE of a leg; the events say how it went, the first
-// one being LegSent or LegNotSent. It may call sink before it returns. A leg
-// that is known already, ended or not, is left as it is, and sink is not
-// called. With Config.OneCall the first leg of an attempt is not sent while a leg to its
-// number lives here.
+// Place sends the INVITE of a leg; its events follow, the first one being LegSent or LegNotSent. It
+// may call sink before it returns. A leg that is known already, ended or not, is left unchanged,
+// and sink is not called. With Config.OneCall the first leg of an attempt is not sent while another
+// leg to its number is live here.
 func (k *Table) Place(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 	t := k.trunks.ForLeg(p.Trunk, p.URI, p.Password)
 	l := k.newLeg(p.Leg, p.Attempt, t, sink)
@@ -147,11 +146,10 @@ func (k *Table) Confirm(id engine.LegID) {
 	}
 }
 
-// Cancel stops a leg that is not answered. CancelNotSent: no INVITE left
-// and none will. CancelOwed: CANCEL was sent, or goes out after the first
-// provisional response; what comes of the leg follows as events. A 2xx that
-// crosses the CANCEL is reported as LegAnswered and ended with ACK and BYE
-// without being asked; LegClosed follows.
+// Cancel stops an unanswered leg. CancelNotSent means that no INVITE was sent and none will be.
+// CancelOwed means that CANCEL was sent, or will be after the first provisional response; the
+// result follows as events. A 2xx that crosses the CANCEL is reported as LegAnswered and then ended
+// with ACK and BYE without a further command; LegClosed follows.
 func (k *Table) Cancel(id engine.LegID) engine.CancelOutcome {
 	l := k.leg(id)
 	if l == nil {
@@ -162,9 +160,9 @@ func (k *Table) Cancel(id engine.LegID) engine.CancelOutcome {
 	return l.cancel()
 }
 
-// HangUp ends an answered leg with BYE, after its ACK if ConfirmLeg was not
-// called; LegClosed follows when the BYE is answered or given up. A leg that
-// is not answered is cancelled instead; on an ended one it does nothing.
+// HangUp ends an answered leg with BYE, after its ACK if ConfirmLeg was not called; LegClosed
+// follows when the BYE is answered or times out. An unanswered leg is cancelled instead; on an
+// ended leg HangUp does nothing.
 func (k *Table) HangUp(id engine.LegID, cause engine.HangUpCause) {
 	l := k.leg(id)
 	if l == nil {
@@ -181,8 +179,8 @@ func (k *Table) HangUp(id engine.LegID, cause engine.HangUpCause) {
 	}
 }
 
-// Attach gives the legs of an attempt a new owner: sink gets all their
-// events from Seq 1 and those to come. It lists the legs that are known here.
+// Attach gives the legs of an attempt a new owner: sink receives all their events, past ones from
+// Seq 1 and future ones. It lists the legs that are known here.
 func (k *Table) Attach(a engine.AttemptID, sink func(engine.LegEvent)) []engine.LegID {
 	legs := k.ofAttempt(a)
 	ids := make([]engine.LegID, 0, len(legs))
@@ -197,8 +195,8 @@ func (k *Table) Attach(a engine.AttemptID, sink func(engine.LegEvent)) []engine.
 	return ids
 }
 
-// Detach takes the owner away from an attempt's legs; they go on, and
-// their events wait for AttachLeg.
+// Detach removes the owner of an attempt's legs; they continue, and their events are kept until
+// AttachLeg.
 func (k *Table) Detach(a engine.AttemptID) {
 	for _, l := range k.ofAttempt(a) {
 		l.mu.Lock()
@@ -207,8 +205,8 @@ func (k *Table) Detach(a engine.AttemptID) {
 	}
 }
 
-// Forget says that the end of the attempt is durable: the events of its
-// legs need not be kept. A leg that still lives is kept until its end.
+// Forget says that the end of the attempt is durable: the events of its legs need no longer be
+// kept. A live leg is kept until its end.
 func (k *Table) Forget(a engine.AttemptID) {
 	for _, l := range k.ofAttempt(a) {
 		l.mu.Lock()
@@ -227,14 +225,14 @@ type Status struct {
 	Trunk    engine.TrunkID
 	State    string    // queued, calling, proceeding, answered, confirmed, closing, silent, watched, over
 	Since    time.Time // of the state
-	Lives    bool      // it rings or talks, and nobody has asked for its end
+	Lives    bool      // ringing or talking, and nobody has asked for its end
 	Final    bool      // its last event was emitted
 	Attached bool      // a sink listens
 	Seq      int       // of its last event
 }
 
-// List lists the legs that are known here, ended ones that nobody has
-// forgotten included, for reconciliation.
+// List lists the legs that are known here for reconciliation, including ended ones that were not
+// forgotten.
 func (k *Table) List() []Status {
 	var out []Status
 	k.each(func(l *leg) {
@@ -264,9 +262,9 @@ func (k *Table) Ladder(a engine.AttemptID) []engine.SIPMessage {
 	return out
 }
 
-// SendDigit sends one key (0-9, *, #, A-D) of an answered leg in an INFO
-// (application/dtmf-relay), after those that were given before it. It is false
-// when the leg is not answered, the key is none, or too many keys wait.
+// SendDigit sends one key (0-9, *, #, A-D) of an answered leg in an INFO (application/dtmf-relay),
+// after the keys already queued. It returns false when the leg is not answered, the key is invalid,
+// or too many keys are queued.
 func (k *Table) SendDigit(id engine.LegID, key byte, duration time.Duration) bool {
 	l := k.leg(id)
 	if l == nil || message.Digit(string(key)) == 0 {
@@ -282,10 +280,9 @@ func (k *Table) SendDigit(id engine.LegID, key byte, duration time.Duration) boo
 		body: []byte("Signal=" + strings.ToUpper(string(key)) + "\r\nDuration=" + strconv.FormatInt(ms, 10) + "\r\n")})
 }
 
-// AnswerRefer answers the REFER that LegReferred told of: 202 with the NOTIFY
-// that RFC 3515 §2.4.4 wants at once, or 603. It is false when none waits for
-// an answer: it was answered before, or declined because nobody answered in
-// 16*T1.
+// AnswerRefer answers the REFER that LegReferred reported: with 202 and the NOTIFY that RFC 3515
+// §2.4.4 requires at once, or with 603. It returns false when there is none to answer: it was
+// answered before, or declined after 16*T1 without an answer.
 func (k *Table) AnswerRefer(id engine.LegID, accept bool) bool {
 	l := k.leg(id)
 	if l == nil {
@@ -296,10 +293,9 @@ func (k *Table) AnswerRefer(id engine.LegID, accept bool) bool {
 	return l.refer.answer(accept && l.phase == phaseConfirmed)
 }
 
-// NotifyRefer tells the far side how the transfer goes that it asked for: the
-// status code of the transferred call and its reason phrase (RFC 3515 §2.4.5).
-// A final one (200 and above) ends the implicit subscription. It works beyond
-// the end of the leg while the stack still knows it.
+// NotifyRefer reports the progress of the transfer that the far side asked for: the status code of
+// the transferred call and its reason phrase (RFC 3515 §2.4.5). A final one (200 and above) ends
+// the implicit subscription. It also works after the end of the leg, as long as the stack knows it.
 func (k *Table) NotifyRefer(id engine.LegID, code int, reason string) {
 	l := k.leg(id)
 	if l == nil || code < 100 || code > 699 {
@@ -312,8 +308,8 @@ func (k *Table) NotifyRefer(id engine.LegID, code int, reason string) {
 	}
 }
 
-// withTargets calls f with the trunk's addresses: at once when they are known,
-// else from a goroutine when its name is resolved.
+// withTargets calls f with the trunk's addresses: at once when they are known, otherwise from a
+// goroutine when its name is resolved.
 func (k *Table) withTargets(t *trunk.Trunk, f func([]transport.Target)) {
 	if t.Conf.Host == "" {
 		f(nil)
@@ -348,8 +344,8 @@ func (k *Table) leg(id engine.LegID) *leg {
 	return sh.legs[id]
 }
 
-// enlist enters a leg, or gives the one that has its id. Its attempt does not
-// know it.
+// enlist adds a leg to the table, or returns the existing one with its id. It does not add it to
+// its attempt.
 func (k *Table) enlist(l *leg) (known *leg) {
 	sh := &k.shards[k.hash(string(l.id))]
 	sh.mu.Lock()
@@ -362,7 +358,7 @@ func (k *Table) enlist(l *leg) (known *leg) {
 	return nil
 }
 
-// add enters a leg among those of its attempt, or gives the one that has its id.
+// add adds a leg to its attempt, or returns the existing one with its id.
 func (k *Table) add(l *leg) (known *leg) {
 	if known = k.enlist(l); known != nil {
 		return known
@@ -374,7 +370,7 @@ func (k *Table) add(l *leg) (known *leg) {
 	return nil
 }
 
-// remove drops a leg that is gone.
+// remove drops a leg.
 func (k *Table) remove(id engine.LegID, a engine.AttemptID) {
 	sh := &k.shards[k.hash(string(id))]
 	sh.mu.Lock()

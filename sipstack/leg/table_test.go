@@ -8,7 +8,7 @@ import (
 	"dialler/sipstack/trunk"
 )
 
-// openTable makes a table with sockets and a set of trunks of its own.
+// openTable makes a table with its own sockets and set of trunks.
 func openTable(c Config) (*Table, error) {
 	c.Timers.SetDefaults()
 	clock := timing.StartClock()
@@ -26,7 +26,7 @@ func openTable(c Config) (*Table, error) {
 	return k, nil
 }
 
-// shut ends what openTable has begun.
+// shut closes what openTable has opened.
 func (k *Table) shut() {
 	k.trunks.Unregister()
 	k.net.Shut()

@@ -16,13 +16,13 @@ import (
 	"dialler/engine/attempt"
 )
 
-// Name is under which gateways tell each other something.
+// Name is the link name of messages between gateways.
 const Name = "gateway"
 
-// gather is how long a message waits for others to go with.
+// gather is how long a message waits to be sent together with others.
 const gather = 10 * time.Millisecond
 
-// Config is what a Gateway works with.
+// Config configures a Gateway.
 type Config struct {
 	// Telephony and Media are this node's own; they need not know of other nodes.
 	Telephony ports.Telephony
@@ -30,30 +30,30 @@ type Config struct {
 	Clock     host.Clock
 	Links     *link.Links
 	Log       zerolog.Logger
-	// LeaseEnd is when this node's lease ends on its boot-time clock: no INVITE of
-	// another node's call leaves after it. nil: it has none.
+	// LeaseEnd returns when this node's lease ends on its boot-time clock: no INVITE of another
+	// node's call leaves after it. nil means the node has no lease.
 	LeaseEnd func() engine.BootTime
-	// Carrier chooses the node for a new call over a trunk, 0: this one. Failed
-	// hears that the chosen one could not place it. They must not block.
+	// Carrier chooses the node for a new call over a trunk; 0 means this one. Failed reports that
+	// the chosen node could not place it. They must not block.
 	Carrier func(trunk engine.TrunkID) engine.Incarnation
 	Failed  func(node engine.Incarnation)
-	// SentBy is what another node wrote into the Via of its requests over a trunk, ""
-	// when it is not known; nil: it never is. It may block.
+	// SentBy returns what another node wrote into the Via of its requests over a trunk, "" if
+	// unknown; nil means always unknown. It may block.
 	SentBy func(ctx context.Context, node engine.Incarnation, trunk engine.TrunkID) string
-	// Taken hears of each call here that another node has adopted from this one; it must
-	// not block. nil: nobody does.
+	// Taken reports each local call that another node has adopted from this one; it must not block.
+	// It may be nil.
 	Taken func(engine.AttemptID)
-	// Carried are the attempts with a leg here that lives, or an open media path; Owned
-	// says whether the actor of one is here. nil: it is not looked after whose calls are.
+	// Carried lists the attempts with a live leg or an open media path here; Owned says whether an
+	// attempt's actor is here. nil turns the search for ownerless calls off.
 	Carried func() []engine.AttemptID
 	Owned   func(engine.AttemptID) bool
-	// OrphanAfter is how long a call's owner may not be heard before the call is
-	// hung up, 30 s.
+	// OrphanAfter is how long a call's owner may be silent before the call is hung up, default 30
+	// s.
 	OrphanAfter time.Duration
-	// Keep is how long what became of a call that was hung up so is kept for an
-	// owner that comes after all, 10 min.
+	// Keep is how long the record of such a hung-up call is kept for an owner that returns late,
+	// default 10 min.
 	Keep time.Duration
-	// Patience is how long an answer of another node may take, 5 s.
+	// Patience limits the wait for another node's answer, default 5 s.
 	Patience time.Duration
 }
 
@@ -78,7 +78,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Errors of a call that is to be carried elsewhere.
+// Errors of a call to be carried by another node.
 var (
 	errUnreachable = engine.Unavailable("node_unreachable", "the node that carries the call does not answer; try again", time.Second)
 	errGone        = engine.Unavailable("node_gone", "", time.Second)
@@ -98,9 +98,9 @@ type Gateway struct {
 	// Figures for /metrics.
 	Malformed atomic.Int64 // messages that could not be read
 	Strays    atomic.Int64 // messages of nodes that do not own the call, or are gone
-	Orphans   atomic.Int64 // calls that were hung up because nobody owned them
-	Stalls    atomic.Int64 // times that a call's events had to wait for room
-	Unowned   atomic.Int64 // calls here that the inventory found nobody for
+	Orphans   atomic.Int64 // calls hung up because they had no owner
+	Stalls    atomic.Int64 // times that a call's events waited for room
+	Unowned   atomic.Int64 // calls here that the inventory found no owner for
 
 	routes  routes
 	hosts   hosts
@@ -118,7 +118,7 @@ var (
 	_ ports.RemoteLegs = (*Gateway)(nil)
 )
 
-// New makes the gateway of a node that is not in a cluster yet (Join).
+// New makes the gateway of a node that has not joined a cluster yet (Join).
 func New(cfg Config) *Gateway {
 	g := &Gateway{cfg: cfg.withDefaults(), stop: make(chan struct{})}
 	for i := range shards {
@@ -130,14 +130,14 @@ func New(cfg Config) *Gateway {
 	return g
 }
 
-// Join says that this node is a member from now on, with that incarnation. Calls
-// that were given to it under an earlier one stay with it.
+// Join says that this node is now a member, with that incarnation. Calls given to it under an
+// earlier one stay with it.
 func (g *Gateway) Join(incarnation engine.Incarnation) { g.cfg.Links.Join(incarnation) }
 
-// Gone says that the lease of a node is over: it sends no INVITE any more, and others
-// act for what it owned. It may be alive, cut off, or back under another incarnation:
-// calls that it carries for this node go on while it is heard, and calls that are
-// carried here for it stay its own until another node adopts them.
+// Gone says that a node's lease is over: it sends no more INVITEs, and others act for what it
+// owned. It may be alive, cut off, or back under another incarnation. Calls that it carries for
+// this node go on while it is heard, and calls carried here for it remain its own until another
+// node adopts them.
 func (g *Gateway) Gone(incarnation engine.Incarnation) {
 	g.sockets.gone(incarnation)
 	g.cfg.Links.Gone(incarnation)
@@ -166,7 +166,7 @@ func (g *Gateway) Close() {
 	g.tasks.Wait()
 }
 
-// leads gives the link over which calls can begin on a node or be adopted from it.
+// leads returns the link for starting calls on a node or adopting them from it.
 func (g *Gateway) leads(node engine.Incarnation) *link.Link {
 	l := g.cfg.Links.To(node)
 	if l == nil || l.Gone() {
@@ -175,9 +175,8 @@ func (g *Gateway) leads(node engine.Incarnation) *link.Link {
 	return l
 }
 
-// Ready says whether calls can begin on a node: it has been heard within the
-// last seconds, and takes what it is sent. The first question makes the
-// acquaintance, which lasts for a minute after the last one.
+// Ready says whether calls can start on a node: it was heard within the last seconds and accepts
+// messages. The first query opens the connection, which lasts a minute after the last one.
 func (g *Gateway) Ready(node engine.Incarnation) bool {
 	if g.mine(node) {
 		return true
@@ -189,12 +188,12 @@ func (g *Gateway) Ready(node engine.Incarnation) bool {
 	return l.Ready()
 }
 
-// mine says whether an incarnation is one of this process.
+// mine says whether an incarnation is one of this process's.
 func (g *Gateway) mine(node engine.Incarnation) bool { return node == 0 || g.cfg.Links.Was(node) }
 
-// ask sends a request; then is called once, from any goroutine: with the answer,
-// or an error after Patience (never, when that is 0: the node answers or its process
-// is over), or with gone, unless that is nil, once its lease is.
+// ask sends a request. then is called once, from any goroutine: with the answer; or with an error
+// after patience (0 means wait until the node answers or its process is over); or, unless gone is
+// nil, with gone once the node's lease is over.
 func (g *Gateway) ask(l *link.Link, m *message, patience time.Duration, gone error,
 	then func([]engine.LegID, error)) {
 	answered := func(w *link.Wire, err error) {
@@ -211,12 +210,12 @@ func (g *Gateway) ask(l *link.Link, m *message, patience time.Duration, gone err
 		Say: m.say, Then: answered})
 }
 
-// receive deals with one message of another node; the link's order is kept.
+// receive handles one message of another node; the link preserves their order.
 func (g *Gateway) receive(said *link.Said) {
 	m := &message{}
 	wire{said.Wire}.message(m)
 	if !said.Whole() {
-		return // the link says so
+		return // the link reports it
 	}
 	switch m.kind {
 	case kLegEvent, kMediaEvent:
@@ -232,7 +231,7 @@ func (g *Gateway) receive(said *link.Said) {
 	}
 }
 
-// tend looks after calls without an owner, and after those whose events wait.
+// tend handles calls without an owner, and calls whose events wait for room.
 func (g *Gateway) tend() {
 	every := min(g.cfg.OrphanAfter/10, time.Second)
 	tick := time.NewTicker(every)
@@ -251,18 +250,16 @@ func (g *Gateway) tend() {
 	}
 }
 
-// AdoptLegs makes this node the owner of an attempt that is open in the database
-// and whose legs are on at.Node, with at.Epoch, the campaign's now: of two nodes
-// that want them the one with the later has them. It is the process that is asked,
-// whether it has its lease or not. then gets the legs that are known there, none of
-// those that are here, or why it is not known; it is called once, from any goroutine.
-// After it AttachLeg knows the legs, and with AttachMedia replays what has happened,
-// as after a restart of the attempt's actor. An attempt of which it knows none is
-// lost, and its legs are to be recovered.
+// AdoptLegs makes this node the owner of an attempt that is open in the database and whose legs are
+// on at.Node. at.Epoch is the campaign's current one: of two nodes that want the legs, the one with
+// the later epoch gets them. The process is asked, whether it has its lease or not. then gets the
+// legs known there (never local ones), or why they are not known; it is called once, from any
+// goroutine. Afterwards AttachLeg knows the legs and, with AttachMedia, replays what has happened,
+// as after a restart of the attempt's actor. If no legs are known, the attempt is lost and its legs
+// must be recovered.
 //
-// Where nobody answers within Patience the legs are presumed to be there: the call is
-// in limbo, what it is told waits, and either the node is heard of after all, or Lost
-// gives the call.
+// If there is no answer within Patience, the legs are presumed to be there: the call is in limbo
+// and its commands wait, until either the node is heard again or Lost returns the call.
 func (g *Gateway) AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID, err error)) {
 	if g.mine(at.Node) {
 		if h := g.hosts.of(at.ID); h != nil {
@@ -271,7 +268,7 @@ func (g *Gateway) AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID,
 		then(nil, nil)
 		return
 	}
-	l := g.cfg.Links.To(at.Node) // of its process, whatever became of its lease
+	l := g.cfg.Links.To(at.Node) // to the process, with or without its lease
 	if l == nil {
 		then(nil, errGone)
 		return
@@ -308,8 +305,8 @@ func (g *Gateway) AdoptLegs(at *attempt.Attempt, then func(known []engine.LegID,
 	})
 }
 
-// Carrier is the node for a new call over a trunk: the one that Config.Carrier
-// chooses, if calls can begin there, else this one.
+// Carrier returns the node for a new call over a trunk: the one that Config.Carrier chooses if
+// calls can start there, else this one.
 func (g *Gateway) Carrier(trunk engine.TrunkID) engine.Incarnation {
 	if g.cfg.Carrier != nil {
 		if n := g.cfg.Carrier(trunk); n != 0 && g.Ready(n) {
@@ -319,10 +316,10 @@ func (g *Gateway) Carrier(trunk engine.TrunkID) engine.Incarnation {
 	return g.Here()
 }
 
-// Drain has this node carry no new call of another one: such a call is not sent.
+// Drain makes this node refuse new calls of other nodes: they are not sent.
 func (g *Gateway) Drain() { g.draining.Store(true) }
 
-// Here is this node.
+// Here returns this node's incarnation.
 func (g *Gateway) Here() engine.Incarnation { return g.cfg.Links.Self() }
 
 // Carried counts the calls of this node's runs that other nodes carry.

@@ -11,38 +11,37 @@ import (
 	"dialler/engine"
 )
 
-// hosted is a call whose legs are here and whose attempt another node owns.
+// hosted is a call whose legs are here and whose attempt belongs to another node.
 type hosted struct {
 	id engine.AttemptID
 
 	// mu is never held while a port is called: its sinks take it.
 	mu    sync.Mutex
-	link  *link.Link // to the owner; nil: nobody is
+	link  *link.Link // to the owner; nil means there is none
 	epoch int64      // the owner's
-	// turn tells the present sinks from those that were replaced.
+	// turn distinguishes the current sinks from replaced ones.
 	turn                   int
-	legSerial, mediaSerial uint64 // what the owner calls its sinks
+	legSerial, mediaSerial uint64 // the owner's numbers for its sinks
 	stalled                bool   // events wait in the ports until the link has room
-	// The last event of each that the owner's sinks were sent: a replay after a
-	// stall goes on from there.
+	// The last event of each leg sent to the owner's sinks: a replay after a stall continues from
+	// there.
 	legSeq   map[engine.LegID]int
 	mediaSeq int
 	offer    prepared
 	peers    map[engine.LegID]prepared // far legs
 	answered map[engine.LegID]struct{}
-	over     bool                // so is the callee's leg
-	unplaced []engine.LegEvent   // legs that the ports never saw
-	media    []engine.MediaEvent // for an owner that comes when the path is closed
+	over     bool                // the callee's leg is over too
+	unplaced []engine.LegEvent   // of legs that the ports never saw
+	media    []engine.MediaEvent // for an owner that arrives after the path is closed
 	quality  *engine.MediaQuality
-	ended    engine.BootTime // when it was hung up for want of an owner
-	alone    engine.BootTime // since when nobody is the owner
+	ended    engine.BootTime // when it was hung up for lack of an owner
+	alone    engine.BootTime // since when it has had no owner
 }
 
-// recovered stands for the last event of a leg that is being recovered: its
-// numbers begin again.
+// recovered stands for the last event of a leg being recovered: its numbers start again.
 const recovered = -1
 
-// prepared is what became of opening a path.
+// prepared is the result of opening a path.
 type prepared struct {
 	offer []byte
 	err   error
@@ -53,7 +52,7 @@ type hostShard struct {
 	m  map[engine.AttemptID]*hosted
 }
 
-// hosts are the calls here that other nodes own, or nobody does.
+// hosts are the local calls that other nodes own, or that have no owner.
 type hosts struct {
 	n      atomic.Int64
 	shards [shards]hostShard
@@ -118,11 +117,11 @@ func (g *Gateway) dropHost(h *hosted) {
 	}
 }
 
-// Hosted counts the calls that this node carries for other owners, or for none.
+// Hosted counts the calls that this node carries for other owners, or without one.
 func (g *Gateway) Hosted() int { return int(g.hosts.n.Load()) }
 
-// OwnerOf is the node that acts for a call whose legs are here; ok is false when
-// no other one does.
+// OwnerOf returns the node that acts for a call whose legs are here; ok is false if no other node
+// does.
 func (g *Gateway) OwnerOf(a engine.AttemptID) (node engine.Incarnation, ok bool) {
 	h := g.hosts.of(a)
 	if h == nil {
@@ -174,14 +173,14 @@ func (g *Gateway) Leave(a engine.AttemptID, node engine.Incarnation, epoch int64
 	turn, taken := h.turn, h.link != nil
 	h.mu.Unlock()
 	if !taken {
-		// From here on what happens is kept by the ports for who comes.
+		// From here on the ports keep the events for the next owner.
 		g.cfg.Telephony.AttachLeg(a, h.legSink(g, turn))
 		g.cfg.Media.AttachMedia(a, h.mediaSink(g, turn))
 	}
 }
 
-// Replaced says that another node acts for an attempt whose legs are here: it adopts
-// them within Patience, or they are hung up.
+// Replaced says that another node acts for an attempt whose legs are here: unless it adopts them
+// within Patience, they are hung up.
 func (g *Gateway) Replaced(a engine.AttemptID, peers []engine.LegID) {
 	g.Leave(a, 0, 0, peers)
 	if h := g.hosts.of(a); h != nil {
@@ -218,7 +217,7 @@ func (h *hosted) owner() (*link.Link, int) {
 	return h.link, h.turn
 }
 
-// legSink passes events on to the owner of the turn.
+// legSink passes events on to the owner of that turn.
 func (h *hosted) legSink(g *Gateway, turn int) func(engine.LegEvent) {
 	return func(e engine.LegEvent) {
 		h.mu.Lock()
@@ -245,9 +244,9 @@ func (h *hosted) legSink(g *Gateway, turn int) func(engine.LegEvent) {
 	}
 }
 
-// tell sends the event, with the call's quality if it is the last one: when the
-// callee's leg is over, nobody is left to hear anything. mu is held; the media
-// path is closed later, by the link, outside of all locks of the ports.
+// tell sends the event; the last one carries the call's quality, because once the callee's leg is
+// over nobody is left to hear anything. mu is held; the link closes the media path later, outside
+// all locks of the ports.
 func (h *hosted) tell(g *Gateway, m *message) (full bool) {
 	if !h.isLast(m.onLeg) {
 		return h.link.Tell(Name, gather, false, m.say)
@@ -259,7 +258,7 @@ func (h *hosted) tell(g *Gateway, m *message) (full bool) {
 	})
 }
 
-// isLast says whether the event is the last of the leg on which the callee was.
+// isLast says whether the event is the last of the callee's leg.
 func (h *hosted) isLast(e *engine.LegEvent) bool {
 	_, answered := h.answered[e.Leg]
 	_, far := h.peers[e.Leg]
@@ -293,7 +292,7 @@ func (h *hosted) heard(g *Gateway, e engine.MediaEvent) {
 	h.mediaSeq = e.Seq
 }
 
-// stall leaves the events where they are, until there is room; mu is held.
+// stall leaves the events in the ports until there is room; mu is held.
 func (h *hosted) stall(g *Gateway) {
 	h.stalled = true
 	h.turn++
@@ -343,7 +342,7 @@ func (h *hosted) attachMedia(g *Gateway, turn int) {
 	}
 }
 
-// attach gives the owner's new sink all that has happened.
+// attach replays everything that has happened to the owner's new sink.
 func (h *hosted) attach(g *Gateway, m *message) {
 	h.mu.Lock()
 	if m.kind == kAttachLegs {
@@ -363,7 +362,7 @@ func (h *hosted) attach(g *Gateway, m *message) {
 
 // adopted makes another node the owner of a call and lists its legs.
 func (g *Gateway) adopted(l *link.Link, m *message, result func([]engine.LegID, error)) {
-	// A call that this node left itself has no command of an earlier owner under way.
+	// A call that this node itself left has no command of an earlier owner in flight.
 	left := true
 	if h := g.hosts.of(m.attempt); h != nil {
 		before, _ := h.owner()
@@ -375,12 +374,12 @@ func (g *Gateway) adopted(l *link.Link, m *message, result func([]engine.LegID, 
 		return
 	}
 	if g.routes.to(m.attempt) == nil {
-		// What an actor here still says of the call is not heeded from here on.
+		// From here on commands from a local actor for this call are ignored.
 		g.routes.add(m.attempt, nil, nil)
 		g.cfg.Taken(m.attempt)
 	}
 	h.mu.Lock()
-	h.turn++ // what was under way to an earlier sink of the same node is void
+	h.turn++ // invalidates messages in flight to an earlier sink of the node
 	h.legSerial, h.mediaSerial, h.stalled, h.mediaSeq = 0, 0, false, 0
 	clear(h.legSeq)
 	for _, p := range m.legs {
@@ -389,21 +388,21 @@ func (g *Gateway) adopted(l *link.Link, m *message, result func([]engine.LegID, 
 		}
 	}
 	h.mu.Unlock()
-	// Nobody listens until the owner attaches: then everything is replayed.
+	// Events are discarded until the owner attaches: then everything is replayed.
 	legs := g.cfg.Telephony.AttachLeg(m.attempt, func(engine.LegEvent) {})
 	h.mu.Lock()
 	for _, e := range h.unplaced {
 		legs = append(legs, e.Leg)
 	}
 	h.mu.Unlock()
-	if len(legs) == 0 && left { // the owner takes it for lost and gives no further command
+	if len(legs) == 0 && left { // the owner presumes it lost and sends no further command
 		h.closeMedia(g)
 		g.dropHost(h)
 	}
 	result(legs, nil)
 }
 
-// lookAfter ends a call that nobody owns, and goes on with one that waited.
+// lookAfter ends a call without an owner, and resumes one that was stalled.
 func (h *hosted) lookAfter(g *Gateway, now engine.BootTime) {
 	h.mu.Lock()
 	link, alone, ended := h.link, time.Duration(0), h.ended
@@ -421,7 +420,7 @@ func (h *hosted) lookAfter(g *Gateway, now engine.BootTime) {
 	if alone >= g.cfg.OrphanAfter && ended == 0 {
 		h.ended = now
 	}
-	// Nobody asks for the end of the audio.
+	// No owner will ask to close the audio.
 	silent := h.quality == nil && (ended != 0 || h.over && alone >= keptFor)
 	h.mu.Unlock()
 	if silent {

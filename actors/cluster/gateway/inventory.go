@@ -7,23 +7,23 @@ import (
 	"dialler/engine"
 )
 
-// At joining and every few seconds each call that is carried here must have somebody
-// who acts for it, and each way to a call elsewhere somebody who uses it. What nobody has
-// for a few seconds is left as by an owner who goes (Leave): it is ended unless another node
-// adopts it, or its actor comes up after all. A node without its lease ends its calls by itself (engine.Fence).
+// On joining and every few seconds, the gateway checks that each call carried here has an owner and
+// that each route to a call elsewhere has a user. Those without one for a few seconds are treated
+// as if their owner had left them (Leave): the call is ended unless another node adopts it or its
+// actor comes up after all. A node without its lease ends its calls by itself (engine.Fence).
 
-// An actor that faults again and again may be away for as long (host.supervision), and
-// finds its call by the route.
+// An actor that keeps faulting may be away this long (host.supervision), and finds its call by the
+// route.
 const unusedFor = time.Minute
 
-// looks is what the last looks found without anybody, and since when.
+// looks holds what the last checks found without an owner, and since when.
 type looks struct {
 	looked          engine.BootTime
 	unowned, unused inventory.Noted
 	left            map[engine.AttemptID]struct{} // by the inventory
 }
 
-// count looks for calls and routes that nobody has any more. Only tend calls it.
+// count looks for ownerless calls and unused routes. Only tend calls it.
 func (v *looks) count(g *Gateway, now engine.BootTime) {
 	if g.cfg.Carried == nil || now < v.looked.Add(inventory.Every) {
 		return

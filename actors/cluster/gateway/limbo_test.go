@@ -22,7 +22,8 @@ func talking(b *node) (engine.AttemptID, *owned) {
 	return id, o
 }
 
-// asks has the node take a call of node 2 over. What it gives are the legs that are known by then.
+// asks has the node take over a call of node 2. The function it returns gives the legs known by
+// then.
 func (m *node) asks(t *testing.T, id engine.AttemptID) (known func() []engine.LegID) {
 	t.Helper()
 	at := &attempt.Attempt{ID: id, Epoch: 2, Node: 2, Legs: []attempt.Leg{{ID: id.Leg(1)}}}
@@ -45,9 +46,8 @@ func hungUp(b *node) bool {
 	return slices.ContainsFunc(b.ports.entries(), func(s string) bool { return strings.HasPrefix(s, "hang up") })
 }
 
-// A node that has only lost the database is asked for its conversations, and they go
-// on: its own actors have no say in them from then on, and it keeps them for as long as
-// their owner is heard.
+// A node that has lost only the database is asked for its conversations, and they go on: its own
+// actors have no more say in them, and it keeps them for as long as it hears their owner.
 func TestAReachableProcessGivesItsCallsUpWhateverBecameOfItsLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)
@@ -98,8 +98,8 @@ func TestAReachableProcessGivesItsCallsUpWhateverBecameOfItsLease(t *testing.T) 
 	})
 }
 
-// One that cannot be reached may carry its conversations on for as long as it may: they
-// are in limbo, and go on if it is heard of in time.
+// A node that cannot be reached may keep its conversations for as long as its lease allows: they
+// are in limbo, and go on if it is heard again in time.
 func TestACallInLimboIsFoundAgainOrLost(t *testing.T) {
 	for _, back := range []bool{true, false} {
 		bubble(t, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestALostCallIsEndedThoughItsOwnerIsHeard(t *testing.T) {
 	})
 }
 
-// Another process at its address has nothing of it.
+// A new process at its address has none of its calls.
 func TestACallOfAProcessThatIsOverIsLostAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)
@@ -219,7 +219,7 @@ func TestACallOfAProcessThatIsOverIsLostAtOnce(t *testing.T) {
 		pause(time.Second)
 		other := n.join(t, 4, 9e9, nil)
 		n.mu.Lock()
-		n.nodes[2] = other // the address is another process's
+		n.nodes[2] = other // another process now has the address
 		n.mu.Unlock()
 		pause(2 * time.Second)
 		equal(t, "while it has its lease", c.Lost(), nil)
@@ -231,8 +231,8 @@ func TestACallOfAProcessThatIsOverIsLostAtOnce(t *testing.T) {
 	})
 }
 
-// Whoever hears of the database that another node acts for a call ends it: within
-// seconds, in which that one may adopt it, and the audio with it.
+// A node that learns from the database that another node acts for one of its calls ends the call
+// and its audio, unless the other adopts it within seconds.
 func TestACallWhoseOwnerWasReplacedIsEndedUnlessThatOneHasIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)
@@ -256,8 +256,8 @@ func TestACallWhoseOwnerWasReplacedIsEndedUnlessThatOneHasIt(t *testing.T) {
 	})
 }
 
-// The callee of a call hangs up whose owner has died and was not replaced: nobody asks
-// for the end of its audio.
+// The owner of a call has died without a replacement when the callee hangs up: no owner asks to
+// close the audio.
 func TestTheAudioOfACallEndsWithItThoughItsOwnerIsDead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)

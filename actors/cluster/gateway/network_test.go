@@ -16,21 +16,20 @@ import (
 	"dialler/engine"
 )
 
-// network carries messages between gateways, as badly as it is told to.
+// network carries messages between gateways, as unreliably as it is told to.
 type network struct {
 	mu    sync.Mutex
 	nodes map[engine.Incarnation]*node
 	rand  *rand.Rand
-	// Of a hundred messages so many are lost, and so many come twice; each takes
-	// up to delay, so that they overtake each other. cut are the nodes that
-	// nothing reaches and that reach nobody.
+	// Percentages of messages lost and duplicated; each takes up to delay, so that they overtake
+	// each other. cut are the isolated nodes.
 	lose, twice int
 	delay       time.Duration
 	cut         map[engine.Incarnation]bool
 	silent      engine.Incarnation // nobody hears it, 0: nobody is
 	frames      int
 	bytes       int
-	room        int // bytes that may wait for a node, of those that join from now on
+	room        int // bytes that may wait for a node; applies to nodes that join later
 }
 
 func links(c link.Clock, room int, t link.Transport) *link.Links {
@@ -97,8 +96,7 @@ func (p port) Send(to engine.Incarnation, payload []byte) {
 	}
 }
 
-// clock is a node's own: its boot-time clock began at another moment than the
-// others'.
+// clock is a node's own: its boot-time clock started at a different moment from the others'.
 type clock struct {
 	start time.Time
 	boot  engine.BootTime
@@ -107,8 +105,7 @@ type clock struct {
 func (c clock) Now() time.Time        { return time.Now() }
 func (c clock) Boot() engine.BootTime { return c.boot.Add(time.Since(c.start)) }
 
-// ports are a telephony and a media that write down what they are told, and
-// whose events a test makes.
+// ports are a telephony and a media that record commands, and whose events a test generates.
 type ports struct {
 	mu     sync.Mutex
 	clock  clock
@@ -116,10 +113,10 @@ type ports struct {
 	legs   map[engine.LegID]*portLeg
 	order  []engine.LegID
 	calls  map[engine.AttemptID]*portCall
-	refuse error // of Open and OpenPeer
+	refuse error // returned by Open and OpenPeer
 	bySIP  bool
 	closed int
-	// socketSink hears of the socket that was opened last.
+	// socketSink gets the events of the socket opened last.
 	socketSink func(engine.SocketEvent)
 }
 
@@ -148,7 +145,7 @@ func (p *ports) entries() []string {
 	return slices.Clone(p.log)
 }
 
-// emit makes an event of a leg, as the carrier would.
+// emit generates an event of a leg, as the carrier would.
 func (p *ports) emit(leg engine.LegID, e engine.LegEvent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -372,7 +369,7 @@ type node struct {
 	clock clock
 }
 
-// join adds a node; its boot-time clock reads as it is told.
+// join adds a node whose boot-time clock reads boot.
 func (n *network) join(t *testing.T, id engine.Incarnation, boot engine.BootTime, edit func(*gateway.Config)) *node {
 	t.Helper()
 	c := clock{start: time.Now(), boot: boot}
@@ -391,7 +388,7 @@ func (n *network) join(t *testing.T, id engine.Incarnation, boot engine.BootTime
 	return m
 }
 
-// close ends the nodes; a bubble wants all their goroutines gone.
+// close ends the nodes, because a bubble requires all their goroutines to be gone.
 func (n *network) close() {
 	n.mu.Lock()
 	var all []*node
@@ -409,7 +406,7 @@ func (n *network) close() {
 // call names an attempt.
 func call(i int) engine.AttemptID { return engine.AttemptID(fmt.Sprintf("%032x", i)) }
 
-// owned is the owner's side of a call: what its sinks have got.
+// owned is the owner's side of a call: what its sinks have received.
 type owned struct {
 	mu    sync.Mutex
 	legs  []engine.LegEvent

@@ -63,8 +63,8 @@ func TestACallWithoutAnOwnerIsHungUpUnlessSomebodyAdoptsIt(t *testing.T) {
 	}
 }
 
-// An owner that was replaced cannot do anything to the call any more, and hears
-// nothing of it; nor can one with a lower epoch take it.
+// A replaced owner can no longer do anything to the call and hears nothing of it; nor can one with
+// a lower epoch take it.
 func TestAReplacedOwnerHasNoSay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)
@@ -102,8 +102,8 @@ func TestAReplacedOwnerHasNoSay(t *testing.T) {
 	})
 }
 
-// A campaign moves away while its calls go on here; another time it comes to the
-// node that has its calls.
+// A campaign moves away while its calls go on here; a second one moves to the node that has its
+// calls.
 func TestACallStaysWhereItIsWhenItsOwnerMoves(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)
@@ -168,7 +168,7 @@ func TestANodeThatIsGoneLosesItsCallsAndSettlesWhatItWasTold(t *testing.T) {
 		if settled != 1 {
 			t.Errorf("settled %d times", settled)
 		}
-		pause(engine.LimboFor - time.Second) // it may live, and talk
+		pause(engine.LimboFor - time.Second) // its node may live, and the call go on
 		equal(t, "lost", a.Lost(), nil)
 		pause(time.Second)
 		equal(t, "lost", a.Lost(), []engine.AttemptID{id})
@@ -181,8 +181,8 @@ func TestANodeThatIsGoneLosesItsCallsAndSettlesWhatItWasTold(t *testing.T) {
 	})
 }
 
-// A node that lost its lease and joined again keeps its calls on other nodes, as
-// long as nobody else has taken them over; it begins none under the old name.
+// A node that lost its lease and joined again keeps its calls on other nodes as long as no other
+// node has taken them over; it starts none under its old incarnation.
 func TestANodeThatJoinsAgainKeepsItsCalls(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)
@@ -239,8 +239,8 @@ func TestANodeIsKnownToBeReadyWhileItIsAskedAbout(t *testing.T) {
 	})
 }
 
-// A call that was left before its INVITE was sent is nobody's: the node that is
-// drained does not wait for it.
+// A call that was left before its INVITE was sent has no owner: a draining node does not wait for
+// it.
 func TestACallThatWasLeftBeforeItsInviteIsNotWaitedFor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)

@@ -8,99 +8,98 @@ import (
 	"dialler/engine"
 )
 
-// Times of a link.
+// Timing of a link.
 const (
-	// ackDelay is how long an acknowledgement waits for something to go with.
+	// ackDelay is how long an acknowledgement waits to be sent with something else.
 	ackDelay = 40 * time.Millisecond
-	// resendFirst is how long the first acknowledgement may take, resendMost the
-	// longest of the intervals that double from there.
+	// resendFirst is how long the first acknowledgement may take; the interval then doubles up to
+	// resendMost.
 	resendFirst = 250 * time.Millisecond
 	resendMost  = 2 * time.Second
-	// backGap is the least time between two repeats that the other side asks for.
+	// backGap is the minimum time between two repeats that the other side requests.
 	backGap = 20 * time.Millisecond
-	// Heartbeat is sent while calls are carried for each other.
+	// Heartbeat is the interval of heartbeats while either node carries calls for the other.
 	Heartbeat = time.Second
-	// doubtAfter is how long nothing may have come of the other side: after it the
-	// other is asked whether it is there before it is told anything.
+	// doubtAfter is how long the other side may be silent before it is first asked whether it is
+	// there, and only then sent anything.
 	doubtAfter = Heartbeat + Heartbeat/2
-	// strangeFor is how long a node that was never heard may be silent before it is in
-	// the log.
+	// strangeFor is how long a node that was never heard may be silent before that is logged.
 	strangeFor = 5 * time.Second
-	// goneFor is how long a node whose lease is over may be silent before what waits for
-	// it is dropped.
+	// goneFor is how long a node whose lease is over may be silent before the messages waiting for
+	// it are dropped.
 	goneFor = 30 * time.Second
-	// idleFor is how long nothing may be due before the goroutine of a link ends, until
-	// something is.
+	// idleFor is how long nothing may be due before a link's goroutine ends, until it is needed
+	// again.
 	idleFor = time.Minute
-	// acquainted is how long a node that carries nothing is asked for signs of life
-	// after the last question whether it is ready.
+	// acquainted is how long heartbeats are requested of a node without calls, after the last call
+	// of Ready.
 	acquainted = time.Minute
 )
 
-// Bounds of what is under way and not acknowledged.
+// Bounds of what is in flight and not acknowledged.
 const (
 	windowItems = 1024
 	windowBytes = 512 << 10
 	ackItems    = 256
-	// queueItems is how many messages may wait, those that were withdrawn among them.
+	// queueItems is how many messages may wait, including withdrawn ones.
 	queueItems = 1 << 16
-	// gatherMost is how many messages do not wait for more.
+	// gatherMost is the number of messages that are sent without waiting for more.
 	gatherMost = 128
 )
 
-// parcel is an encoded message, or one that is encoded when it is sent.
+// parcel is an encoded message, or one that is encoded only when it is sent.
 type parcel struct {
 	b    []byte
 	late func() []byte
 }
 
-// empty: it was withdrawn, and only its number is left.
+// empty says that it was withdrawn, and only its number is left.
 func (p *parcel) empty() bool { return p.b == nil && p.late == nil }
 
-// Link is the way to one other node, between an incarnation of each, which are never
-// used again. It numbers what is said over it, keeps it until the other side has dealt
-// with it, sends again what got lost, and drops what comes twice.
+// Link connects one incarnation of this node to one of another; incarnations are never reused. It
+// numbers its messages, keeps them until the other side has processed them, resends what got lost,
+// and drops duplicates.
 type Link struct {
 	of        *Links
 	own, peer engine.Incarnation
-	gone      atomic.Int64  // engine.BootTime since when the other's lease is over, 0: it is not
-	over      atomic.Bool   // another process is there now
-	version   atomic.Uint64 // that both speak, 0: not known yet
+	gone      atomic.Int64  // engine.BootTime since when the other's lease is over; 0 if it is not
+	over      atomic.Bool   // another process has its address now
+	version   atomic.Uint64 // the common version; 0 means unknown yet
 
-	// dealing is held while what came is dealt with, in order.
+	// dealing is held while incoming items are processed, in order.
 	dealing sync.Mutex
 
 	mu       sync.Mutex
 	closed   bool
 	running  bool
-	queue    []parcel // not acknowledged, oldest first
+	queue    []parcel // unacknowledged items, oldest first
 	base     uint64   // number of the first of them
 	live     int      // how many of them were not withdrawn
-	sent     int      // how many of them are under way
-	reached  uint64   // number of the last one that was ever sent
+	sent     int      // how many of them are in flight
+	reached  uint64   // number of the last item ever sent
 	flying   int      // their bytes
-	waiting  int      // bytes of the queue
-	got      uint64   // number of the last item that was dealt with
-	told     uint64   // the last of them that was acknowledged
+	waiting  int      // bytes in the queue
+	got      uint64   // number of the last item processed
+	told     uint64   // number of the last item acknowledged
 	stamp    engine.BootTime
 	stampAt  engine.BootTime
 	offset   offset
-	heard    engine.BootTime // when something came, or the link began
+	heard    engine.BootTime // when the last frame came, or the link began
 	echoed   engine.BootTime // when the last frame was sent that the other has got, 0: that is not known
-	doubt    bool            // the connection broke since
-	foreign  bool            // the other speaks other versions
-	warned   bool            // it is in the log that the other is not heard
+	doubt    bool            // the connection has broken since
+	foreign  bool            // no version in common
+	warned   bool            // the other node's silence has been logged
 	wrote    engine.BootTime
 	resendIn time.Duration
-	// Times at which something is due, 0 = nothing is.
+	// When something is due; 0 means nothing is.
 	ackAt, resendAt engine.BootTime
-	gatherAt        engine.BootTime // when what was queued is sent
+	gatherAt        engine.BootTime // when queued items are sent
 	backAt          engine.BootTime // when the last repeat began
 	answerHello     bool
 	helloAt         engine.BootTime // when the last hello was sent
 	missing         bool
-	asked           engine.BootTime // when Ready was, 0: never
-	calls           int             // that are carried over it, either way
+	asked           engine.BootTime // the last call of Ready; 0 means never
+	calls           int             // carried over it, in either direction
 	serial          atomic.Uint64   // of the last question
 	pending         map[uint64]*pending
 
@@ -112,13 +111,13 @@ func newLink(of *Links, own, peer engine.Incarnation) *Link {
 		pending: map[uint64]*pending{}, wake: make(chan struct{}, 1)}
 }
 
-// Peer is the node at the other end.
+// Peer returns the node at the other end.
 func (l *Link) Peer() engine.Incarnation { return l.peer }
 
-// Gone says that the other's lease is over. What it has begun goes on; nothing begins.
+// Gone says that the other node's lease is over. Calls in progress go on; nothing new begins.
 func (l *Link) Gone() bool { return l.gone.Load() != 0 }
 
-// GoneFor is how long that has been known, 0: it is not over.
+// GoneFor returns how long that has been known; 0 means the lease is not over.
 func (l *Link) GoneFor() time.Duration {
 	at := l.gone.Load()
 	if at == 0 {
@@ -127,15 +126,15 @@ func (l *Link) GoneFor() time.Duration {
 	return time.Duration(l.of.cfg.Clock.Boot() - engine.BootTime(at))
 }
 
-// Over says that the process which was the other node has ended.
+// Over says that the process of the other node's incarnation has ended.
 func (l *Link) Over() bool { return l.over.Load() }
 
-// poke has the link look what is due.
+// poke makes the link check what is due.
 func (l *Link) poke() {
 	l.mu.Lock()
 	idle := !l.running && !l.closed
 	l.running = l.running || idle
-	select { // before rest may look
+	select { // before rest may check
 	case l.wake <- struct{}{}:
 	default:
 	}
@@ -145,21 +144,20 @@ func (l *Link) poke() {
 	}
 }
 
-// Tell says something to the receiver of that name there, in the order of the calls and
-// once. It waits for at most gather for what else is to be said: under load a frame
-// costs ten times what a message in it does. full says that there was no room; with
-// must it is said all the same.
+// Tell sends a message to the receiver of that name, in the order of the calls and once. It waits
+// for at most gather to be sent with others: under load a frame costs ten times what a message in
+// it does. full says that there was no room; with must the message is sent anyway.
 func (l *Link) Tell(name string, gather time.Duration, must bool, say func(*Wire)) (full bool) {
 	return l.put(parcel{b: l.tell(name, say)}, gather, must)
 }
 
-// TellLate is Tell of what is written only when it is sent.
+// TellLate is Tell for a message that is encoded only when it is sent.
 func (l *Link) TellLate(name string, gather time.Duration, must bool, say func(*Wire)) (full bool) {
 	return l.put(parcel{late: func() []byte { return l.tell(name, say) }}, gather, must)
 }
 
 func (l *Link) put(p parcel, gather time.Duration, must bool) (full bool) {
-	if len(p.b) > itemCap { // the other side would not take it, nor what comes after it
+	if len(p.b) > itemCap { // the other side would reject it, and everything after it
 		l.of.stats.Malformed.Add(1)
 		l.of.cfg.Log.Error().
 			Int32("node", int32(l.peer)).
@@ -177,13 +175,13 @@ func (l *Link) put(p parcel, gather time.Duration, must bool) (full bool) {
 	return full
 }
 
-// full says that nothing more is to be said but what must be; mu is held. What was
-// withdrawn has no bytes, and its place is waited for all the same.
+// full says that only messages that must be sent are accepted; mu is held. A withdrawn item has no
+// bytes but still takes a place in the queue.
 func (l *Link) full() bool {
 	return l.closed || l.foreign || l.waiting > l.of.cfg.QueueCap || len(l.queue) > queueItems
 }
 
-// queued adds a parcel and says whether that is to be looked at; mu is held.
+// queued adds a parcel and says whether the goroutine must be woken; mu is held.
 func (l *Link) queued(p parcel, gather time.Duration) (wake bool) {
 	if l.closed || l.foreign {
 		return false
@@ -192,7 +190,7 @@ func (l *Link) queued(p parcel, gather time.Duration) (wake bool) {
 	l.live++
 	l.waiting += len(p.b)
 	at := l.of.cfg.Clock.Boot().Add(gather)
-	// It may rest although something is due, if all of that was withdrawn.
+	// The goroutine may be at rest although something is due, if all of that was withdrawn.
 	wake = l.live == 1 || l.gatherAt == 0 || at < l.gatherAt || len(l.queue)-l.sent == gatherMost
 	if l.gatherAt == 0 || at < l.gatherAt {
 		l.gatherAt = at
@@ -200,14 +198,14 @@ func (l *Link) queued(p parcel, gather time.Duration) (wake bool) {
 	return wake
 }
 
-// Room says whether more than what has to be may be sent.
+// Room says whether there is room for messages that are not a must.
 func (l *Link) Room() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.closed && l.waiting <= l.of.cfg.QueueCap/2
 }
 
-// SilentFor is how long nothing has come.
+// SilentFor returns how long the other side has been silent.
 func (l *Link) SilentFor() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,9 +223,8 @@ func (l *Link) ApartFor() time.Duration {
 	return time.Duration(l.of.cfg.Clock.Boot() - at)
 }
 
-// Ready says whether the other side was heard within three heartbeats, and takes what
-// it is sent. The question makes the acquaintance, which lasts for a minute after the
-// last one.
+// Ready says whether the other side was heard within three heartbeats and accepts messages. The
+// call itself requests heartbeats, until a minute after the last one.
 func (l *Link) Ready() bool {
 	l.mu.Lock()
 	now := l.of.cfg.Clock.Boot()
@@ -241,7 +238,7 @@ func (l *Link) Ready() bool {
 	return ready
 }
 
-// Use counts the calls that the link carries: while there are some, it beats.
+// Use counts the calls that the link carries: while there are any, it sends heartbeats.
 func (l *Link) Use(n int) {
 	l.mu.Lock()
 	l.calls += n
@@ -249,8 +246,7 @@ func (l *Link) Use(n int) {
 	l.poke()
 }
 
-// run sends what is due, until nothing has been for a while. It is the only one that
-// does.
+// run sends what is due, until nothing has been due for a while. Only run sends.
 func (l *Link) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -273,7 +269,7 @@ func (l *Link) run() {
 	}
 }
 
-// rest ends the goroutine if nothing has become due meanwhile.
+// rest ends the goroutine unless something has become due meanwhile.
 func (l *Link) rest() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -281,7 +277,7 @@ func (l *Link) rest() bool {
 	return !l.running
 }
 
-// next gives the frame that is due, or how long nothing is.
+// next returns the frame that is due, or how long nothing will be.
 func (l *Link) next() (b []byte, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -315,10 +311,10 @@ func (l *Link) next() (b []byte, wait time.Duration) {
 		l.fill(&f)
 	}
 	if due || len(f.items) > 0 {
-		now = l.of.cfg.Clock.Boot() // what was encoded just now may have taken its time
+		now = l.of.cfg.Clock.Boot() // late encoding may have taken time
 		f.stamp, f.echo, f.ack, f.missing = now, l.stamp, l.got, l.missing
 		if f.hello = strange && (l.helloAt == 0 || time.Duration(now-l.helloAt) >= beat); f.hello {
-			l.helloAt = now // two that greet each other would not stop
+			l.helloAt = now // two nodes greeting each other would never stop
 		}
 		if l.stamp != 0 {
 			f.held = time.Duration(now - l.stampAt)
@@ -337,7 +333,7 @@ func (l *Link) next() (b []byte, wait time.Duration) {
 	}
 	until(l.ackAt)
 	until(l.resendAt)
-	if now < l.gatherAt { // later it is the other side that is waited for
+	if now < l.gatherAt { // later, the link waits for the other side
 		until(l.gatherAt)
 	}
 	if !idle {
@@ -346,13 +342,13 @@ func (l *Link) next() (b []byte, wait time.Duration) {
 	return nil, wait
 }
 
-// strange says that it is not known whether the other side is there; mu is held.
+// strange says that it is unknown whether the other side is there; mu is held.
 func (l *Link) strange(now engine.BootTime) bool {
 	return l.stamp == 0 || l.doubt || l.foreign || time.Duration(now-l.heard) > doubtAfter
 }
 
-// fill takes what is to be sent into the frame, if the other side is known to be
-// there; mu is held, and let go for what is encoded late.
+// fill puts what is to be sent into the frame, if the other side is known to be there; mu is held,
+// but released during late encoding.
 func (l *Link) fill(f *frame) {
 	if l.strange(l.of.cfg.Clock.Boot()) {
 		return
@@ -367,7 +363,7 @@ func (l *Link) fill(f *frame) {
 			b := late()
 			l.mu.Lock()
 			if l.closed || l.base+uint64(l.sent) != at || l.sent >= len(l.queue) { //nolint:gosec // not negative
-				// Somebody asked for a repeat meanwhile: begin again.
+				// A repeat was requested meanwhile: start again.
 				f.items, size = nil, 0
 				f.first = l.base + uint64(l.sent) //nolint:gosec // not negative
 				continue
@@ -388,13 +384,13 @@ func (l *Link) fill(f *frame) {
 	}
 }
 
-// back lets what is not acknowledged be sent again; mu is held.
+// back makes unacknowledged items be sent again; mu is held.
 func (l *Link) back(now engine.BootTime) {
 	l.sent, l.flying, l.resendAt, l.backAt, l.gatherAt = 0, 0, 0, now, now
 	l.of.stats.Repeats.Add(1)
 }
 
-// take deals with a frame of the other side.
+// take processes a frame of the other side.
 func (l *Link) take(f *frame) {
 	l.dealing.Lock()
 	defer l.dealing.Unlock()
@@ -410,7 +406,7 @@ func (l *Link) take(f *frame) {
 	l.heard, l.echoed, l.doubt = now, max(l.echoed, f.echo), false
 	if f.common() == 0 {
 		l.foreign = true
-		due := time.Duration(now-l.wrote) >= Heartbeat // it is to know as well
+		due := time.Duration(now-l.wrote) >= Heartbeat // the other side needs a sign of life too
 		l.answerHello = l.answerHello || due
 		failed := l.takeAll()
 		l.withdrawAll()
@@ -463,7 +459,7 @@ func (l *Link) take(f *frame) {
 	l.poke()
 }
 
-// acknowledged drops what the other side has dealt with; mu is held.
+// acknowledged drops items that the other side has processed; mu is held.
 func (l *Link) acknowledged(f *frame, now engine.BootTime) {
 	if f.ack >= l.base && f.ack-l.base < uint64(len(l.queue)) {
 		n := int(f.ack - l.base + 1) //nolint:gosec // no longer than the queue
@@ -501,7 +497,7 @@ func (l *Link) Unused() bool {
 	return l.calls == 0
 }
 
-// close ends the link; what waits is dropped, and who waits is told.
+// close ends the link; waiting items are dropped, and open questions get an error.
 func (l *Link) close() {
 	l.mu.Lock()
 	l.closed, l.queue, l.waiting, l.live, l.sent, l.flying = true, nil, 0, 0, 0, 0

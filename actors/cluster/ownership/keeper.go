@@ -14,31 +14,31 @@ import (
 )
 
 const (
-	// lookEvery is how often campaigns without an owner are looked for: a node
-	// that died is replaced within its lease, its margin and this.
+	// lookEvery is the interval of the search for unowned campaigns: a dead node is replaced within
+	// its lease, its margin and this interval.
 	lookEvery = time.Second
-	// askFor bounds how long the database may take to say which nodes there are,
-	// stopFor how long the actors of one campaign may take to stop.
+	// askFor bounds how long the database may take to list the nodes, stopFor how long the actors
+	// of one campaign may take to stop.
 	askFor  = 2 * time.Second
 	stopFor = 10 * time.Second
 )
 
-// Keeper acts for the campaigns that this node owns. Begin and Fence are told by
-// the node; Attach is called once it is there, and Keep runs after that.
+// Keeper acts for the campaigns that this node owns. The node calls Begin and Fence; Attach is
+// called once the node exists, and Keep runs after that.
 type Keeper struct {
 	cfg  Config
 	node Node
 	log  zerolog.Logger
 
 	acts  atomic.Int64  // campaigns whose actors are up here
-	given atomic.Int64  // campaigns that went to a node with fewer
+	given atomic.Int64  // campaigns handed to a node with fewer
 	begun chan struct{} // has an element when as has changed
 
-	looking sync.Mutex // held for a round
+	looking sync.Mutex // held during a round
 	roll    ownership.Roll
-	nodes   []ownership.Node // as the roll was called last
+	nodes   []ownership.Node // as last listed
 	balance ownership.Balance
-	was     engine.Incarnation // as whom the last round acted
+	was     engine.Incarnation // the incarnation in the last round
 
 	mu      sync.Mutex
 	as      engine.Incarnation // 0: fenced
@@ -50,20 +50,20 @@ func New(cfg Config) *Keeper {
 	return &Keeper{cfg: cfg, log: cfg.Log, begun: make(chan struct{}, 1), roll: ownership.Roll{Margin: cfg.Terms.WithDefaults().Margin}, balance: ownership.Balance{}.WithDefaults()}
 }
 
-// Campaigns is how many campaigns' actors were up here in the last round.
+// Campaigns returns how many campaigns' actors were up here in the last round.
 func (k *Keeper) Campaigns() int64 { return k.acts.Load() }
 
-// Given is how many campaigns went from here to a node that acted for fewer.
+// Given returns how many campaigns this node handed to one that acted for fewer.
 func (k *Keeper) Given() int64 { return k.given.Load() }
 
-// Begin says that the node may act, as another incarnation than before.
+// Begin says that the node may act, as a new incarnation.
 func (k *Keeper) Begin(id engine.Incarnation) {
 	k.cfg.Calls.Join(id)
 	k.become(id)
 }
 
-// Fence says that others may act for what this node owns. Live calls go on;
-// nothing is begun, by the lease that the tree looks at.
+// Fence says that others may act for what this node owns. Live calls go on; the tree starts nothing
+// new because it checks the lease itself.
 func (k *Keeper) Fence(engine.Incarnation, string) { k.become(0) }
 
 func (k *Keeper) become(id engine.Incarnation) {
@@ -80,11 +80,11 @@ func (k *Keeper) become(id engine.Incarnation) {
 	}
 }
 
-// Attach says which node this is.
+// Attach sets the node.
 func (k *Keeper) Attach(node Node) { k.node = node }
 
-// Keep takes over what nobody acts for, and lets go of what this node acted for
-// as another incarnation, until ctx ends.
+// Keep adopts what no node acts for, and lets go of what this node acted for as an earlier
+// incarnation, until ctx ends.
 func (k *Keeper) Keep(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -111,13 +111,13 @@ func (k *Keeper) round(ctx context.Context) {
 	}
 	gone, ok := k.bury(ctx)
 	if !ok {
-		return // the database is away
+		return // the database is down
 	}
 	if gone || as != k.was {
 		k.closeDialouts(ctx)
 	}
 	switch {
-	case drained: // what did not stop before
+	case drained: // actors that did not stop before
 		k.letGo(ctx, func(engine.CampaignID) bool { return true }, k.giveUp)
 	case as != k.was:
 		k.letGo(ctx, func(engine.CampaignID) bool { return true }, nil)
@@ -128,8 +128,8 @@ func (k *Keeper) round(ctx context.Context) {
 	k.was = as
 }
 
-// bury notes which nodes are gone. The legs that they had are lost once they must have
-// ended them. ok is false when it could not be asked which nodes there are.
+// bury records which nodes are gone. The legs they had count as lost once they must have ended
+// them. ok is false if the nodes could not be listed.
 func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
@@ -156,12 +156,12 @@ func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
 	return len(gone) > 0, true
 }
 
-// closeDialouts closes the calls outside campaigns of nodes that are gone. One
-// node does it for each of them.
+// closeDialouts closes the calls outside campaigns of lost nodes. Only one node does so for each of
+// them.
 func (k *Keeper) closeDialouts(ctx context.Context) {
 	open, err := k.cfg.Tree.OpenDialouts(ctx)
 	if err != nil {
-		return // they are asked for again when a node is gone, or this one joins
+		return // retried when a node is lost or this one joins
 	}
 	mine := map[engine.Incarnation]int64{} // the epoch, 0: it is another node's
 	for i := range open {
@@ -186,14 +186,14 @@ func campaignOf(id engine.CampaignID) ownership.Identity {
 	return ownership.Identity{Kind: ownership.Campaign, ID: string(id)}
 }
 
-// look adopts what this node owns, claims what nobody does, and hands a campaign
-// to a node that acts for fewer.
+// look adopts what this node owns, claims what no node owns, and hands a campaign to a node that
+// acts for fewer.
 func (k *Keeper) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, stopFor)
 	defer cancel()
 	active, err := k.cfg.Tree.ActiveCampaigns(ctx)
 	if err != nil {
-		return // the database is away; others say so
+		return // the database is down, which is logged elsewhere
 	}
 	names := make([]string, len(active))
 	for i, id := range active {
@@ -211,7 +211,7 @@ func (k *Keeper) look(ctx context.Context) {
 		} else {
 			waiting++
 			if _, err := k.node.Owner(ctx, campaignOf(id)); err != nil {
-				continue // it is tried again
+				continue // retried in the next round
 			}
 		}
 		if _, mine := k.node.Owned(campaignOf(id)); mine {
@@ -219,16 +219,16 @@ func (k *Keeper) look(ctx context.Context) {
 			ours = append(ours, id)
 		}
 	}
-	// What somebody else acts for now stops here.
+	// Stop campaigns that another node acts for now.
 	k.letGo(ctx, func(id engine.CampaignID) bool {
 		_, mine := k.node.Owned(campaignOf(id))
-		return !mine && k.node.May() // a fenced node's calls go on until somebody takes them
+		return !mine && k.node.May() // a fenced node's calls go on until another node takes them
 	}, nil)
 	k.level(ctx, ours, owned, waiting)
 }
 
-// level hands the campaign with the fewest calls to a node that acts for fewer
-// campaigns than this one, if it is time for that.
+// level hands the campaign with the fewest calls to a node that acts for fewer campaigns than this
+// one, if it is time to.
 func (k *Keeper) level(ctx context.Context, ours []engine.CampaignID, owned map[engine.Incarnation]int, waiting int) {
 	loads := make([]ownership.Load, len(k.nodes))
 	for i, n := range k.nodes {
@@ -259,8 +259,8 @@ func (k *Keeper) level(ctx context.Context, ours []engine.CampaignID, owned map[
 	k.log.Info().Str("campaign_id", string(id)).Int32("to", int32(to)).Msg("a campaign went to a node that acts for fewer; its live calls go on here")
 }
 
-// letGo stops the actors of campaigns; then is called for each of which none is
-// left.
+// letGo stops the actors of campaigns, and calls then for each campaign whose actors have all
+// stopped.
 func (k *Keeper) letGo(ctx context.Context, which func(engine.CampaignID) bool, then func(context.Context, engine.CampaignID)) {
 	ids, err := k.cfg.Tree.Up(ctx)
 	if err != nil {
@@ -287,8 +287,7 @@ func (k *Keeper) letGo(ctx context.Context, which func(engine.CampaignID) bool, 
 	k.acts.Store(int64(len(ids) - stopped))
 }
 
-// stop stops the actors of one campaign and has its live calls wait for its next
-// owner.
+// stop stops the actors of one campaign and leaves its live calls waiting for its next owner.
 func (k *Keeper) stop(ctx context.Context, id engine.CampaignID) error {
 	ctx, cancel := context.WithTimeout(ctx, stopFor)
 	defer cancel()
@@ -317,19 +316,19 @@ func (k *Keeper) stop(ctx context.Context, id engine.CampaignID) error {
 	return nil
 }
 
-// HandOver gives every campaign up for others to take at once, and takes none any
-// more; their live calls go on here.
+// HandOver gives every campaign up for others to take at once, and takes no more; their live calls
+// go on here.
 func (k *Keeper) HandOver(ctx context.Context) {
 	k.mu.Lock()
 	k.drained = true
 	k.mu.Unlock()
 	k.node.Drain()
-	k.looking.Lock() // what is being adopted is up
+	k.looking.Lock() // adoptions in progress are finished
 	defer k.looking.Unlock()
 	k.letGo(ctx, func(engine.CampaignID) bool { return true }, k.giveUp)
 }
 
-// giveUp makes a campaign free whose actors have stopped.
+// giveUp releases a campaign whose actors have stopped.
 func (k *Keeper) giveUp(ctx context.Context, id engine.CampaignID) {
 	if err := k.node.Release(ctx, campaignOf(id)); err != nil {
 		k.log.Warn().Err(err).Str("campaign_id", string(id)).Msg("a campaign was not given up; it is taken over when this node has left")

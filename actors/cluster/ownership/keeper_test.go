@@ -19,8 +19,7 @@ import (
 	"dialler/engine/ownership"
 )
 
-// world is everything around the keeper of node 1. What is done is noted in
-// order.
+// world is everything around the keeper of node 1. It records actions in order.
 type world struct {
 	mu     sync.Mutex
 	did    []string
@@ -32,10 +31,10 @@ type world struct {
 	open   []attempt.Attempt
 	here   map[engine.AttemptID]bool
 	stuck  map[engine.CampaignID]bool
-	// stopped are those of which Left was not told yet.
+	// stopped are the campaigns that were released and not yet Left.
 	stopped map[engine.CampaignID]bool
 	away    bool // the database
-	// refuses: another node does not take what it is handed.
+	// refuses makes the other node reject what it is handed.
 	refuses bool
 	calls   map[engine.CampaignID]int
 	carry   map[engine.Incarnation][]engine.AttemptID
@@ -112,7 +111,7 @@ func (w *world) Nodes(context.Context) ([]ownership.Node, error) {
 	return slices.Clone(w.nodes), nil
 }
 
-// tree is that of the node, gateway its calls, store its database.
+// tree is the node's tree, gateway its calls, store its database.
 type (
 	tree    struct{ *world }
 	gateway struct{ *world }
@@ -213,7 +212,7 @@ func (w *world) owns(c engine.CampaignID, id engine.Incarnation) {
 	w.owner[ownership.Identity{Kind: ownership.Campaign, ID: string(c)}] = id
 }
 
-// expect compares what was done since the last time.
+// expect compares what was recorded since the last time.
 func (w *world) expect(t *testing.T, want ...string) {
 	t.Helper()
 	synctest.Wait()
@@ -350,8 +349,8 @@ func TestARoundWithoutTheDatabaseIsMadeUpFor(t *testing.T) {
 	})
 }
 
-// Of four campaigns the two that another node should have go there, those with the
-// fewest calls first and one after the other; their calls go on here.
+// Of four campaigns, the two that the other node should have go there, those with the fewest calls
+// first and one at a time; their calls go on here.
 func TestCampaignsGoToANodeThatHasFewer(t *testing.T) {
 	four := func(w *world) {
 		for _, id := range []engine.CampaignID{"a", "b", "c", "d"} {

@@ -122,7 +122,7 @@ func (w *world) beside(t *testing.T, kind int, people []raced, within time.Durat
 	})
 }
 
-// each calls do for everybody, several at a time.
+// each calls do foreverybody, several at a time.
 func (w *world) each(people []raced, do func(i int, rng *rand.Rand)) {
 	var next atomic.Int64
 	var all sync.WaitGroup
